@@ -1,0 +1,16 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace tributary {
+
+// Lower case, two digits a byte.
+std::string ToHex(std::span<const uint8_t> bytes);
+// nullopt for an odd length or another character.
+std::optional<std::string> FromHex(std::string_view hex);
+
+}  // namespace tributary

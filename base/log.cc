@@ -1,0 +1,86 @@
+#include "base/log.h"
+
+#include <spdlog/sinks/rotating_file_sink.h>
+#include <spdlog/sinks/stdout_sinks.h>
+#include <spdlog/spdlog.h>
+
+#include <memory>
+#include <vector>
+
+#include "base/utf8.h"
+
+namespace tributary {
+namespace {
+
+spdlog::level::level_enum ToSpdlog(LogLevel level) {
+  switch (level) {
+    case LogLevel::kTrace:
+      return spdlog::level::trace;
+    case LogLevel::kDebug:
+      return spdlog::level::debug;
+    case LogLevel::kInfo:
+      return spdlog::level::info;
+    case LogLevel::kWarning:
+      return spdlog::level::warn;
+    case LogLevel::kError:
+      return spdlog::level::err;
+    case LogLevel::kCritical:
+      return spdlog::level::critical;
+  }
+  return spdlog::level::info;
+}
+
+std::shared_ptr<spdlog::logger>& Logger() {
+  static std::shared_ptr<spdlog::logger> logger = [] {
+    auto l = std::make_shared<spdlog::logger>("tributary", std::make_shared<spdlog::sinks::stderr_sink_mt>());
+    l->set_pattern("%Y-%m-%dT%H:%M:%S.%e %l %v");
+    return l;
+  }();
+  return logger;
+}
+
+}  // namespace
+
+void InitLog(const LogOptions& options) {
+  std::vector<spdlog::sink_ptr> sinks;
+  if (options.console) sinks.push_back(std::make_shared<spdlog::sinks::stderr_sink_mt>());
+  if (!options.file_path.empty()) {
+    try {
+      sinks.push_back(std::make_shared<spdlog::sinks::rotating_file_sink_mt>(options.file_path, 1 << 20, 5));
+    } catch (const spdlog::spdlog_ex& e) {
+      sinks.push_back(std::make_shared<spdlog::sinks::stderr_sink_mt>());
+      LogWarning("log file not opened, logging to stderr path={} cause={}", options.file_path, e.what());
+    }
+  }
+  auto logger = std::make_shared<spdlog::logger>("tributary", sinks.begin(), sinks.end());
+  logger->set_pattern("%Y-%m-%dT%H:%M:%S.%e %l %v");
+  logger->set_level(ToSpdlog(options.level));
+  logger->flush_on(spdlog::level::info);
+  Logger() = std::move(logger);
+}
+
+bool LogEnabled(LogLevel level) { return Logger()->should_log(ToSpdlog(level)); }
+
+void LogLine(LogLevel level, std::string_view line) { Logger()->log(ToSpdlog(level), "{}", EscapeForDisplay(line)); }
+
+std::string EscapeForDisplay(std::string_view text) {
+  std::string out;
+  out.reserve(text.size());
+  for (size_t i = 0; i < text.size();) {
+    size_t length = Utf8SequenceLength(text.substr(i));
+    auto c = static_cast<unsigned char>(text[i]);
+    // C1 controls (U+0080–U+009F) steer terminals as ESC does.
+    bool c1 = length == 2 && c == 0xc2 && static_cast<unsigned char>(text[i + 1]) < 0xa0;
+    if (length == 0 || c < 0x20 || c == 0x7f || c1) {
+      size_t n = length == 0 ? 1 : length;
+      for (size_t k = 0; k < n; ++k) out += fmt::format("\\x{:02x}", static_cast<unsigned char>(text[i + k]));
+      i += n;
+    } else {
+      out.append(text.substr(i, length));
+      i += length;
+    }
+  }
+  return out;
+}
+
+}  // namespace tributary

@@ -1,0 +1,72 @@
+#pragma once
+
+#include <fmt/format.h>
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "base/types.h"
+
+namespace tributary {
+
+enum class LogLevel { kTrace, kDebug, kInfo, kWarning, kError, kCritical };
+
+struct LogOptions {
+  LogLevel level = LogLevel::kInfo;
+  bool console = true;
+  std::string file_path;  // "" = no file; else rotated, 1 MiB × 5
+};
+
+// Called once by main before any thread. Lines are `time level message key=value …`; until it is called they go to
+// stderr at info.
+void InitLog(const LogOptions& options);
+
+bool LogEnabled(LogLevel level);
+// Control bytes in `line` are escaped: a command name cannot forge a line or move a terminal's cursor.
+void LogLine(LogLevel level, std::string_view line);
+
+template <typename... Args>
+void Log(LogLevel level, fmt::format_string<Args...> format, Args&&... args) {
+  if (LogEnabled(level)) LogLine(level, fmt::format(format, std::forward<Args>(args)...));
+}
+#define TRIBUTARY_DEFINE_LOG(Name, Level)                                   \
+  template <typename... Args>                                               \
+  void Name(fmt::format_string<Args...> format, Args&&... args) {           \
+    Log(LogLevel::Level, format, std::forward<Args>(args)...);              \
+  }
+TRIBUTARY_DEFINE_LOG(LogDebug, kDebug)
+TRIBUTARY_DEFINE_LOG(LogInfo, kInfo)
+TRIBUTARY_DEFINE_LOG(LogWarning, kWarning)
+TRIBUTARY_DEFINE_LOG(LogError, kError)
+#undef TRIBUTARY_DEFINE_LOG
+
+// Lets through one line a period and says how many it held back. One object a call site; not thread-safe.
+//
+//   if (uint64_t held; limit.Allow(clock.Monotonic(), &held)) LogWarning("… suppressed={}", held);
+class LogLimit {
+ public:
+  explicit LogLimit(int64_t period_ns) : period_ns_(period_ns) {}
+  bool Allow(MonotonicNs now, uint64_t* suppressed) {
+    if (started_ && now.value - last_.value < period_ns_) {
+      ++held_;
+      return false;
+    }
+    *suppressed = held_;
+    held_ = 0;
+    last_ = now;
+    started_ = true;
+    return true;
+  }
+
+ private:
+  int64_t period_ns_;
+  MonotonicNs last_;
+  uint64_t held_ = 0;
+  bool started_ = false;
+};
+
+// `text` with control bytes and invalid UTF-8 as \xNN: safe in a log line, a terminal and a JSON string.
+std::string EscapeForDisplay(std::string_view text);
+
+}  // namespace tributary

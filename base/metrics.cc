@@ -1,0 +1,90 @@
+#include "base/metrics.h"
+
+#include <fmt/format.h>
+
+namespace tributary {
+namespace {
+
+std::string EscapeLabel(std::string_view value) {
+  std::string out;
+  for (char c : value) {
+    if (c == '\\' || c == '"') {
+      out += '\\';
+      out += c;
+    } else if (c == '\n') {
+      out += "\\n";
+    } else {
+      out += c;
+    }
+  }
+  return out;
+}
+
+}  // namespace
+
+Metrics::Family& Metrics::FindOrAdd(std::string_view name, std::string_view help, bool is_counter) {
+  for (Family& family : families_) {
+    if (family.name == name) return family;
+  }
+  return families_.emplace_back(Family{std::string(name), std::string(help), is_counter, {}});
+}
+
+Metrics::Series* Metrics::Find(Family& family, const Labels& labels) {
+  for (Series& series : family.series) {
+    if (series.labels == labels) return &series;
+  }
+  return nullptr;
+}
+
+Counter& Metrics::AddCounter(std::string_view name, std::string_view help, Labels labels) {
+  std::lock_guard lock(mutex_);
+  Family& family = FindOrAdd(name, help, true);
+  if (Series* found = Find(family, labels); found != nullptr && found->counter != nullptr) return *found->counter;
+  Counter& counter = counters_.emplace_back();
+  family.series.push_back(Series{.labels = std::move(labels), .counter = &counter});
+  return counter;
+}
+
+Gauge& Metrics::AddGauge(std::string_view name, std::string_view help, Labels labels) {
+  std::lock_guard lock(mutex_);
+  Family& family = FindOrAdd(name, help, false);
+  if (Series* found = Find(family, labels); found != nullptr && found->gauge != nullptr) return *found->gauge;
+  Gauge& gauge = gauges_.emplace_back();
+  family.series.push_back(Series{.labels = std::move(labels), .gauge = &gauge});
+  return gauge;
+}
+
+void Metrics::AddCallback(std::string_view name, std::string_view help, bool is_counter, Labels labels,
+                          std::function<double()> read) {
+  std::lock_guard lock(mutex_);
+  FindOrAdd(name, help, is_counter).series.push_back(Series{.labels = std::move(labels), .read = std::move(read)});
+}
+
+std::string Metrics::PrometheusText() const {
+  std::lock_guard lock(mutex_);
+  std::string out;
+  for (const Family& family : families_) {
+    out += fmt::format("# HELP {} {}\n# TYPE {} {}\n", family.name, family.help, family.name,
+                       family.is_counter ? "counter" : "gauge");
+    for (const Series& series : family.series) {
+      out += family.name;
+      if (!series.labels.empty()) {
+        out += '{';
+        for (size_t i = 0; i < series.labels.size(); ++i) {
+          out += fmt::format("{}{}=\"{}\"", i ? "," : "", series.labels[i].first, EscapeLabel(series.labels[i].second));
+        }
+        out += '}';
+      }
+      if (series.counter) {
+        out += fmt::format(" {}\n", series.counter->value());
+      } else if (series.gauge) {
+        out += fmt::format(" {}\n", series.gauge->value());
+      } else {
+        out += fmt::format(" {}\n", series.read());
+      }
+    }
+  }
+  return out;
+}
+
+}  // namespace tributary

@@ -1,0 +1,73 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace tributary {
+
+// A number that only grows. Any thread may add; one relaxed atomic add.
+class Counter {
+ public:
+  void Add(uint64_t n = 1) { value_.fetch_add(n, std::memory_order_relaxed); }
+  uint64_t value() const { return value_.load(std::memory_order_relaxed); }
+
+ private:
+  std::atomic<uint64_t> value_{0};
+};
+
+class Gauge {
+ public:
+  void Set(int64_t v) { value_.store(v, std::memory_order_relaxed); }
+  void Add(int64_t n) { value_.fetch_add(n, std::memory_order_relaxed); }
+  int64_t value() const { return value_.load(std::memory_order_relaxed); }
+
+ private:
+  std::atomic<int64_t> value_{0};
+};
+
+// Every number a process tells of itself. Names are `tributary_<component>_<noun>_<unit>[_total]`; label values come from
+// closed enums, never from input. main makes one and lends it to what it builds; it outlives them all.
+// Registering takes a lock and is done at start; returned references stay valid for the registry's life. Registering the
+// same name and labels twice gives the same metric.
+class Metrics {
+ public:
+  using Labels = std::vector<std::pair<std::string, std::string>>;
+
+  Counter& AddCounter(std::string_view name, std::string_view help, Labels labels = {});
+  Gauge& AddGauge(std::string_view name, std::string_view help, Labels labels = {});
+  // Read at scrape time on the scraping thread: `read` must be thread-safe and outlive the registry's last scrape.
+  void AddCallback(std::string_view name, std::string_view help, bool is_counter, Labels labels,
+                   std::function<double()> read);
+
+  // Prometheus text exposition format 0.0.4, families in order of first registration.
+  std::string PrometheusText() const;
+
+ private:
+  struct Series {
+    Labels labels;
+    Counter* counter = nullptr;
+    Gauge* gauge = nullptr;
+    std::function<double()> read;
+  };
+  struct Family {
+    std::string name, help;
+    bool is_counter = false;
+    std::vector<Series> series;
+  };
+  Family& FindOrAdd(std::string_view name, std::string_view help, bool is_counter);
+  static Series* Find(Family& family, const Labels& labels);
+
+  mutable std::mutex mutex_;
+  std::deque<Family> families_;
+  std::deque<Counter> counters_;
+  std::deque<Gauge> gauges_;
+};
+
+}  // namespace tributary

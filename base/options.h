@@ -1,0 +1,98 @@
+#pragma once
+
+#include <functional>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+
+namespace tributary {
+
+// One table per binary: flag `--sample-rate`, environment `EBPF_NET_SAMPLE_RATE` and YAML key `sample_rate` are one option.
+// Precedence: flag > environment > file > default. An unknown key is an error that names the nearest one. `--help` and
+// `--print-config` print the table.
+//
+//   Options options("reducer", "Names, stores and shows what kernel-collectors send.");
+//   std::string listen;
+//   options.Add({.name = "intake-listen", .help = "address that collectors connect to"}, &listen, "127.0.0.1:8000");
+//   ASSIGN_OR_RETURN(Options::Outcome outcome, options.Parse(argc, argv, environment));
+class Options {
+ public:
+  struct Spec {
+    std::string name;                       // "sample-rate"
+    std::string help;                       // one line, lower case, no full stop
+    std::string value_name = "VALUE";       // shown in --help: "HZ", "HOST:PORT"
+    std::vector<std::string> flag_aliases;  // other flags, without "--"
+    std::vector<std::string> env_aliases;   // other environment variables, in full
+    // Checks a value; the message says what is allowed ("must be 1 to 10000").
+    std::function<absl::Status(std::string_view)> check;
+    bool secret = false;  // --print-config shows ***
+  };
+  enum class Outcome {
+    kRun,
+    kExit,  // --help, --version or --print-config printed what was asked for
+  };
+  using Environment = std::map<std::string, std::string>;
+
+  Options(std::string binary, std::string summary);
+
+  // `target` outlives Parse, which sets it. bool options also take `--name` alone and `--no-name`.
+  void Add(Spec spec, std::string* target, std::string_view default_value);
+  void Add(Spec spec, bool* target, bool default_value);
+  void Add(Spec spec, int64_t* target, int64_t default_value, int64_t min, int64_t max);
+  void Add(Spec spec, double* target, double default_value, double min, double max);
+  // Repeatable flag; comma-separated in the environment; a list in YAML.
+  void Add(Spec spec, std::vector<std::string>* target);
+
+  // Adds --config, --print-config, --version, --help, and the log options by itself. InvalidArgument: the message says
+  // which source, which key and what would be right. Positional arguments are kept if AllowPositional() was called, and
+  // everything after "--" always is.
+  absl::StatusOr<Outcome> Parse(int argc, const char* const* argv, const Environment& environment);
+  void AllowPositional(std::string help) { positional_help_ = std::move(help); }
+  const std::vector<std::string>& positional() const { return positional_; }
+
+  std::string Help() const;
+  std::string PrintConfig() const;  // YAML, with the source of each value as a comment
+
+  static Environment ProcessEnvironment();
+
+ private:
+  struct Entry {
+    Spec spec;
+    std::string default_text;
+    std::string text;    // the value in force
+    std::string source = "default";
+    bool is_bool = false;
+    bool is_list = false;
+    std::function<absl::Status(std::string_view)> set;
+  };
+  void AddEntry(Entry entry);
+  Entry* Find(std::string_view name);
+  std::string Nearest(std::string_view name) const;
+  absl::Status Apply(Entry& entry, std::string_view value, std::string_view source);
+  absl::Status ParseEnvironment(const Environment& environment);
+  absl::Status ParseFile(const std::string& path);
+  absl::Status ParseFlags(const std::vector<std::string>& args, bool config_only);
+
+  std::string binary_, summary_, positional_help_;
+  std::vector<Entry> entries_;
+  std::vector<std::string> positional_;
+  std::string config_path_;
+  bool print_config_ = false, version_ = false, help_ = false;
+};
+
+// "host:port", "[::1]:port" or ":port" (all addresses).
+struct HostPort {
+  std::string host;
+  uint16_t port = 0;
+};
+absl::StatusOr<HostPort> ParseHostPort(std::string_view text);
+// "90s", "5m", "24h", "7d", "250ms" → ns.
+absl::StatusOr<int64_t> ParseDurationNs(std::string_view text);
+// "64MiB", "10GB", "1048576" → bytes.
+absl::StatusOr<int64_t> ParseBytes(std::string_view text);
+
+}  // namespace tributary

@@ -1,0 +1,53 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+
+// Seam between std::string_view and Debian's absl::string_view, which is a type of its own.
+
+namespace tributary {
+
+inline absl::string_view ToAbsl(std::string_view s) { return {s.data(), s.size()}; }
+inline std::string_view ToStd(absl::string_view s) { return {s.data(), s.size()}; }
+
+inline absl::Status Error(absl::StatusCode code, std::string_view message) {
+  return absl::Status(code, ToAbsl(message));
+}
+
+// "open /proc/42/maps: ESRCH". The code says what the caller may do: NotFound (ENOENT, ESRCH), PermissionDenied (EPERM,
+// EACCES), ResourceExhausted (ENOSPC, EMFILE, ENOMEM, EDQUOT), Unavailable (EAGAIN, ECONN*), AlreadyExists (EEXIST,
+// EADDRINUSE), else Internal.
+absl::Status ErrnoStatus(std::string_view operation, std::string_view object, int error);
+
+// The same status with "context: " before its message.
+absl::Status WithContext(const absl::Status& status, std::string_view context);
+
+// The message alone, without the code: what a person is shown.
+inline std::string Message(const absl::Status& status) { return std::string(status.message()); }
+
+// A bug, not the world: says where and aborts.
+[[noreturn]] void CheckFailed(const char* file, int line, const char* expression);
+
+}  // namespace tributary
+
+#define TRIBUTARY_CHECK(expression) \
+  (static_cast<bool>(expression) ? void() : ::tributary::CheckFailed(__FILE__, __LINE__, #expression))
+
+#define TRIBUTARY_CONCAT_INNER(a, b) a##b
+#define TRIBUTARY_CONCAT(a, b) TRIBUTARY_CONCAT_INNER(a, b)
+
+#define RETURN_IF_ERROR(expression)                          \
+  do {                                                       \
+    if (absl::Status tributary_status = (expression); !tributary_status.ok()) return tributary_status; \
+  } while (0)
+
+#define ASSIGN_OR_RETURN(lhs, expression) \
+  ASSIGN_OR_RETURN_IMPL(TRIBUTARY_CONCAT(tributary_or_, __LINE__), lhs, expression)
+#define ASSIGN_OR_RETURN_IMPL(tmp, lhs, expression) \
+  auto tmp = (expression);                          \
+  if (!tmp.ok()) return std::move(tmp).status();    \
+  lhs = *std::move(tmp)

@@ -1,0 +1,31 @@
+#pragma once
+
+#include <cstdint>
+
+#include "base/strong.h"
+
+namespace tributary {
+
+using Pid = Strong<struct PidTag, int32_t>;  // thread group id, as the initial pid namespace sees it
+using Tid = Strong<struct TidTag, int32_t>;
+
+// Nanoseconds of CLOCK_MONOTONIC on the machine where they were read. Comparable within one boot only.
+using MonotonicNs = Strong<struct MonotonicNsTag, int64_t>;
+// Nanoseconds since 1970-01-01 UTC.
+using UnixNs = Strong<struct UnixNsTag, int64_t>;
+
+constexpr int64_t kNsPerUs = 1'000;
+constexpr int64_t kNsPerMs = 1'000'000;
+constexpr int64_t kNsPerSecond = 1'000'000'000;
+constexpr int64_t kNsPerMinute = 60 * kNsPerSecond;
+constexpr int64_t kNsPerDay = 24 * 60 * kNsPerMinute;
+
+// One instant read from both clocks; turns monotonic times of that boot into unix ones.
+struct ClockPair {
+  MonotonicNs monotonic;
+  UnixNs unix;
+
+  constexpr UnixNs ToUnix(MonotonicNs t) const { return UnixNs{unix.value + (t.value - monotonic.value)}; }
+};
+
+}  // namespace tributary

@@ -1,0 +1,74 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace tributary {
+
+// LEB128, as DWARF and protobuf write it: seven bits a byte, low bits first. At most ten bytes.
+
+inline void AppendVarint(std::string& out, uint64_t value) {
+  while (value >= 0x80) {
+    out.push_back(static_cast<char>(value | 0x80));
+    value >>= 7;
+  }
+  out.push_back(static_cast<char>(value));
+}
+
+inline uint64_t ZigZag(int64_t value) {
+  return (static_cast<uint64_t>(value) << 1) ^ static_cast<uint64_t>(value >> 63);
+}
+inline int64_t UnZigZag(uint64_t value) { return static_cast<int64_t>(value >> 1) ^ -static_cast<int64_t>(value & 1); }
+
+inline void AppendSignedVarint(std::string& out, int64_t value) { AppendVarint(out, ZigZag(value)); }
+
+// Reads numbers from a blob that may be hostile: past the end or past 64 bits it returns false, and stays false.
+class VarintReader {
+ public:
+  explicit VarintReader(std::string_view bytes) : bytes_(bytes) {}
+
+  bool Read(uint64_t* value) {
+    uint64_t result = 0;
+    for (unsigned shift = 0; shift < 64; shift += 7) {
+      if (bytes_.empty()) return Fail();
+      auto byte = static_cast<uint8_t>(bytes_.front());
+      bytes_.remove_prefix(1);
+      if (shift == 63 && byte > 1) return Fail();
+      result |= static_cast<uint64_t>(byte & 0x7f) << shift;
+      if (byte < 0x80) {
+        *value = result;
+        return ok_;
+      }
+    }
+    return Fail();
+  }
+  bool ReadSigned(int64_t* value) {
+    uint64_t raw = 0;
+    if (!Read(&raw)) return false;
+    *value = UnZigZag(raw);
+    return true;
+  }
+  bool ReadBytes(size_t size, std::string_view* out) {
+    if (bytes_.size() < size) return Fail();
+    *out = bytes_.substr(0, size);
+    bytes_.remove_prefix(size);
+    return ok_;
+  }
+
+  bool ok() const { return ok_; }
+  bool AtEnd() const { return bytes_.empty(); }
+  size_t remaining() const { return bytes_.size(); }
+
+ private:
+  bool Fail() {
+    ok_ = false;
+    bytes_ = {};
+    return false;
+  }
+
+  std::string_view bytes_;
+  bool ok_ = true;
+};
+
+}  // namespace tributary

@@ -1,0 +1,47 @@
+# System packages of Debian 12. Every library is reached through an imported target.
+find_package(Threads REQUIRED)
+find_package(PkgConfig REQUIRED)
+find_package(absl REQUIRED)
+find_package(fmt REQUIRED)
+find_package(spdlog REQUIRED)
+find_package(CapnProto REQUIRED)
+find_package(yaml-cpp REQUIRED)
+
+pkg_check_modules(UV REQUIRED IMPORTED_TARGET libuv)
+pkg_check_modules(ZSTD REQUIRED IMPORTED_TARGET libzstd)
+pkg_check_modules(XXHASH REQUIRED IMPORTED_TARGET libxxhash)
+pkg_check_modules(ELF REQUIRED IMPORTED_TARGET libelf)
+pkg_check_modules(BPF REQUIRED IMPORTED_TARGET libbpf)
+pkg_check_modules(SQLITE REQUIRED IMPORTED_TARGET sqlite3)
+pkg_check_modules(CURL REQUIRED IMPORTED_TARGET libcurl)
+pkg_check_modules(CLI11 IMPORTED_TARGET CLI11)
+
+if(TRIBUTARY_REDUCER)
+  find_package(Protobuf REQUIRED)
+  pkg_check_modules(RE2 REQUIRED IMPORTED_TARGET re2)
+  if(TRIBUTARY_GRPC)
+    find_package(gRPC REQUIRED)
+  endif()
+endif()
+
+if(TRIBUTARY_TESTS)
+  find_package(GTest REQUIRED)
+  include(GoogleTest)
+endif()
+if(TRIBUTARY_BENCHMARKS)
+  find_package(benchmark REQUIRED)
+endif()
+
+find_program(CCACHE ccache)
+if(CCACHE)
+  # The launcher sees one tree under many build folders: relative paths make their objects interchangeable.
+  set(launcher ${CMAKE_COMMAND} -E env CCACHE_BASEDIR=${PROJECT_SOURCE_DIR} CCACHE_NOHASHDIR=1
+      CCACHE_SLOPPINESS=pch_defines,time_macros ${CCACHE})
+  set(CMAKE_C_COMPILER_LAUNCHER ${launcher})
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${launcher})
+endif()
+
+find_program(MOLD mold)
+if(MOLD AND NOT CMAKE_CROSSCOMPILING)
+  add_link_options(-fuse-ld=mold)
+endif()

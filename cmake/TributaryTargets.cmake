@@ -1,0 +1,159 @@
+# One helper each for a library, a binary, a test, a fuzz target, an embedded file, a Cap'n Proto schema, a BPF object.
+
+set(TRIBUTARY_WARNINGS -Wall -Wextra -Wshadow -Wnon-virtual-dtor -Woverloaded-virtual -Wno-missing-field-initializers)
+if(TRIBUTARY_WERROR)
+  list(APPEND TRIBUTARY_WARNINGS -Werror)
+endif()
+set(TRIBUTARY_INSTRUMENT "")
+if(TRIBUTARY_SANITIZE)
+  set(TRIBUTARY_INSTRUMENT -fsanitize=${TRIBUTARY_SANITIZE} -fno-omit-frame-pointer)
+  # gcc's maybe-uninitialized is noise under sanitizers.
+  list(APPEND TRIBUTARY_WARNINGS -Wno-maybe-uninitialized)
+endif()
+
+function(tributary_compile_options target)
+  target_compile_options(${target} PRIVATE ${TRIBUTARY_WARNINGS} ${TRIBUTARY_INSTRUMENT})
+  target_link_options(${target} PRIVATE ${TRIBUTARY_INSTRUMENT})
+  target_include_directories(${target} PUBLIC ${PROJECT_SOURCE_DIR} ${PROJECT_BINARY_DIR})
+endfunction()
+
+# tributary_library(NAME SOURCES a.cc… DEPS lib…)
+function(tributary_library name)
+  cmake_parse_arguments(ARG "" "" "SOURCES;DEPS" ${ARGN})
+  if(ARG_SOURCES)
+    add_library(${name} STATIC ${ARG_SOURCES})
+    tributary_compile_options(${name})
+    target_link_libraries(${name} PUBLIC ${ARG_DEPS})
+  else()
+    add_library(${name} INTERFACE)
+    target_include_directories(${name} INTERFACE ${PROJECT_SOURCE_DIR} ${PROJECT_BINARY_DIR})
+    target_link_libraries(${name} INTERFACE ${ARG_DEPS})
+  endif()
+endfunction()
+
+# tributary_binary(NAME SOURCES a.cc… DEPS lib…): ends in build/<preset>/bin/
+function(tributary_binary name)
+  cmake_parse_arguments(ARG "" "" "SOURCES;DEPS" ${ARGN})
+  add_executable(${name} ${ARG_SOURCES})
+  tributary_compile_options(${name})
+  target_link_libraries(${name} PRIVATE ${ARG_DEPS})
+endfunction()
+
+# tributary_test(NAME SOURCES a_test.cc… DEPS lib… [MAIN]): one executable, its cases found by ctest.
+function(tributary_test name)
+  cmake_parse_arguments(ARG "" "" "SOURCES;DEPS;LABELS" ${ARGN})
+  if(NOT TRIBUTARY_TESTS)
+    return()
+  endif()
+  add_executable(${name} ${ARG_SOURCES})
+  tributary_compile_options(${name})
+  target_link_libraries(${name} PRIVATE ${ARG_DEPS} GTest::gmock GTest::gtest_main)
+  target_compile_definitions(${name} PRIVATE TRIBUTARY_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
+  set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
+  # One ctest entry a binary: hundreds of process starts would cost more than the cases themselves.
+  add_test(NAME ${name} COMMAND ${name} --gtest_brief=1)
+  set_tests_properties(${name} PROPERTIES LABELS "unit;${ARG_LABELS}" TIMEOUT 300)
+endfunction()
+
+# tributary_fuzz(NAME SOURCES a_fuzz.cc DEPS lib… CORPUS dir): libFuzzer under the fuzz preset; elsewhere a runner that
+# feeds the committed corpus once, as an ordinary test.
+function(tributary_fuzz name)
+  cmake_parse_arguments(ARG "" "CORPUS" "SOURCES;DEPS" ${ARGN})
+  if(NOT TRIBUTARY_TESTS)
+    return()
+  endif()
+  if(TRIBUTARY_FUZZ)
+    add_executable(${name} ${ARG_SOURCES})
+    target_link_options(${name} PRIVATE -fsanitize=fuzzer)
+  else()
+    add_executable(${name} ${ARG_SOURCES} ${PROJECT_SOURCE_DIR}/test/fuzz/corpus_main.cc)
+  endif()
+  tributary_compile_options(${name})
+  target_link_libraries(${name} PRIVATE ${ARG_DEPS})
+  set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/fuzz)
+  if(NOT TRIBUTARY_FUZZ)
+    add_test(NAME ${name} COMMAND ${name} ${ARG_CORPUS})
+    set_tests_properties(${name} PROPERTIES LABELS "unit;fuzz" TIMEOUT 300)
+  endif()
+endfunction()
+
+# tributary_capnp(NAME file.capnp…): generates into the build folder, includes as "schemas/intake/file.capnp.h".
+function(tributary_capnp name)
+  set(generated "")
+  foreach(schema ${ARGN})
+    set(out ${CMAKE_CURRENT_BINARY_DIR}/${schema}.c++)
+    get_filename_component(out_dir ${out} DIRECTORY)
+    file(MAKE_DIRECTORY ${out_dir})
+    add_custom_command(
+      OUTPUT ${out} ${CMAKE_CURRENT_BINARY_DIR}/${schema}.h
+      COMMAND CapnProto::capnp_tool compile -o$<TARGET_FILE:CapnProto::capnpc_cpp>:${CMAKE_CURRENT_BINARY_DIR}
+              --src-prefix=${CMAKE_CURRENT_SOURCE_DIR} ${CMAKE_CURRENT_SOURCE_DIR}/${schema}
+      DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/${schema}
+      VERBATIM)
+    list(APPEND generated ${out})
+  endforeach()
+  add_library(${name} STATIC ${generated})
+  target_include_directories(${name} PUBLIC ${PROJECT_BINARY_DIR})
+  target_compile_options(${name} PRIVATE ${TRIBUTARY_INSTRUMENT})
+  target_link_libraries(${name} PUBLIC CapnProto::capnp)
+endfunction()
+
+# tributary_embed(NAME SYMBOL file): the file's bytes as `tributary::embedded::SYMBOL()`, a std::string_view.
+function(tributary_embed name symbol file)
+  set(out ${CMAKE_CURRENT_BINARY_DIR}/embedded/${symbol})
+  file(MAKE_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/embedded)
+  file(WRITE ${out}.S.in
+".section .rodata
+.global tributary_embedded_${symbol}_begin
+.global tributary_embedded_${symbol}_end
+.balign 64
+tributary_embedded_${symbol}_begin:
+.incbin \"${file}\"
+tributary_embedded_${symbol}_end:
+.byte 0
+.section .note.GNU-stack,\"\",%progbits
+")
+  file(COPY_FILE ${out}.S.in ${out}.S ONLY_IF_DIFFERENT)
+  file(WRITE ${out}.h.in
+"#pragma once
+#include <string_view>
+extern \"C\" const char tributary_embedded_${symbol}_begin[];
+extern \"C\" const char tributary_embedded_${symbol}_end[];
+namespace tributary::embedded {
+inline std::string_view ${symbol}() {
+  return {tributary_embedded_${symbol}_begin,
+          static_cast<size_t>(tributary_embedded_${symbol}_end - tributary_embedded_${symbol}_begin)};
+}
+}  // namespace tributary::embedded
+")
+  file(COPY_FILE ${out}.h.in ${out}.h ONLY_IF_DIFFERENT)
+  set_source_files_properties(${out}.S PROPERTIES LANGUAGE C OBJECT_DEPENDS ${file})
+  add_library(${name} STATIC ${out}.S)
+  target_include_directories(${name} PUBLIC ${CMAKE_CURRENT_BINARY_DIR})
+  set_target_properties(${name} PROPERTIES LINKER_LANGUAGE C)
+endfunction()
+
+# tributary_bpf(NAME source.bpf.c): one object for the target architecture, without DWARF, as ${NAME}_OBJECT in the parent scope.
+find_program(BPF_CLANG clang-14 REQUIRED)
+find_program(BPF_STRIP llvm-strip-14 REQUIRED)
+function(tributary_bpf name source)
+  cmake_parse_arguments(ARG "" "" "DEPENDS;DEFINES" ${ARGN})
+  if(CMAKE_SYSTEM_PROCESSOR MATCHES "aarch64|arm64")
+    set(arch arm64)
+    set(triple aarch64-linux-gnu)
+  else()
+    set(arch x86)
+    set(triple x86_64-linux-gnu)
+  endif()
+  set(out ${CMAKE_CURRENT_BINARY_DIR}/${name}.bpf.o)
+  add_custom_command(
+    OUTPUT ${out}
+    COMMAND ${BPF_CLANG} -target bpf -mcpu=v2 -O2 -g -Wall -Werror -D__TARGET_ARCH_${arch} ${ARG_DEFINES}
+            -I${PROJECT_SOURCE_DIR} -idirafter /usr/include/${triple} -idirafter /usr/include
+            -c ${CMAKE_CURRENT_SOURCE_DIR}/${source} -o ${out}
+    COMMAND ${BPF_STRIP} -g ${out}
+    DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/${source} ${ARG_DEPENDS}
+    VERBATIM)
+  add_custom_target(${name}_bpf DEPENDS ${out})
+  set(${name}_OBJECT ${out} PARENT_SCOPE)
+endfunction()

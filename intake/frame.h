@@ -1,0 +1,83 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+
+namespace tributary::intake {
+
+// The unit of the intake protocol (docs/intake-protocol.md): a header of 32 bytes, all little-endian, then the payload: one Cap'n Proto message,
+// as one zstd-1 frame when kFlagZstd is set (the sender sets it when it makes the payload smaller).
+//
+//   offset size
+//        0    4  magic "TRBY"
+//        4    1  version of the frame format, 1
+//        5    1  type, MessageType
+//        6    1  flags
+//        7    1  channel: 0 control and samples, 1 symbol uploads
+//        8    8  sequence: of a batch, from 1; 0 for other messages
+//       16    4  raw length: of the Cap'n Proto message, ≤ 4 MiB
+//       20    4  stored length: of what follows the header, ≤ 4 MiB
+//       24    8  XXH3-64 of bytes 0–23 and the stored payload
+//
+// This header and Hello do not change between releases; everything else is negotiated in Hello.
+constexpr uint32_t kMagic = 0x59425254;  // "TRBY"
+constexpr uint8_t kFrameVersion = 1;
+constexpr size_t kHeaderBytes = 32;
+constexpr uint32_t kPayloadBytesMax = 4u << 20;
+constexpr uint8_t kFlagZstd = 1;
+
+enum class MessageType : uint8_t {
+  kHello = 1,           // collector → reducer, first
+  kWelcome = 2,         // reducer → collector, its answer
+  kDefinitions = 3,     // more definitions than one batch may hold; precedes the batch that needs them
+  kBatch = 4,
+  kAck = 5,             // all batches up to this sequence are durable
+  kNeedDictionary = 6,  // the reducer cannot follow: start a new dictionary generation
+  kNeedSymbols = 7,
+  kSymbolChunk = 8,     // channel 1; 64 KiB of an encoded symbol table
+  kHeartbeat = 9,
+  kGoodbye = 10,        // last words: why the sender is about to close, and whether to come back
+};
+constexpr uint8_t kChannelSamples = 0;
+constexpr uint8_t kChannelSymbols = 1;
+
+struct Frame {
+  MessageType type{};
+  uint8_t channel = 0;
+  uint64_t sequence = 0;
+  std::string payload;  // raw: decompressed
+};
+
+// One frame, ready for the wire. `payload` ≤ kPayloadBytesMax (CHECKed: senders split).
+std::string EncodeFrame(MessageType type, uint8_t channel, uint64_t sequence, std::string_view payload);
+
+// Cuts a byte stream into frames. Everything is checked before memory is taken for it; after an error the stream cannot be
+// resynchronised and the connection must close. Not thread-safe.
+class FrameDecoder {
+ public:
+  // A peer may be held to less before it has said Hello.
+  explicit FrameDecoder(uint32_t payload_bytes_max = kPayloadBytesMax) : payload_bytes_max_(payload_bytes_max) {}
+  void set_payload_bytes_max(uint32_t n) { payload_bytes_max_ = n; }
+
+  void Append(std::string_view bytes) { buffer_.append(bytes); }
+
+  // True and a frame; or false when more bytes are needed. InvalidArgument: not our protocol (the message tells an HTTP or TLS client
+  // from garbage), a length over its limit, a wrong checksum, an unknown version. A type that is not known is returned as
+  // it is: the caller counts and skips it.
+  absl::StatusOr<bool> Next(Frame* frame);
+
+  // Bytes read and not yet returned: to hand a stream over to another decoder.
+  std::string TakeRest();
+  size_t buffered_bytes() const { return buffer_.size() - consumed_; }
+
+ private:
+  uint32_t payload_bytes_max_;
+  std::string buffer_;
+  size_t consumed_ = 0;
+};
+
+}  // namespace tributary::intake

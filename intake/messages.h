@@ -1,0 +1,102 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "profile/batch.h"
+#include "profile/dictionary.h"
+#include "profile/model.h"
+
+// The protocol's messages as plain structs, and their Cap'n Proto form (schemas/intake/intake.capnp). Encoders return the payload of a frame;
+// decoders take hostile input: traversal limit, list limits, every reference checked, InvalidArgument else.
+
+namespace tributary::intake {
+
+enum class Role : uint16_t { kNode = 0, kCluster = 1, kUpload = 2, kReplay = 3 };
+
+// How many definitions of each table the two ends have in common; ids below it may be used.
+struct DictionaryCounts {
+  uint32_t strings = 1, executables = 1, frames = 1, nodes = 1, processes = 1, threads = 1;
+  static DictionaryCounts Of(const Dictionary& dictionary);
+  friend bool operator==(const DictionaryCounts&, const DictionaryCounts&) = default;
+};
+
+struct Hello {
+  uint16_t version_min = 1, version_max = 1;
+  uint64_t features = 0;
+  Role role = Role::kNode;
+  SessionInfo session;
+  uint32_t dictionary_generation = 0;  // of the definitions counted below
+  DictionaryCounts sent;               // what this generation's peer was told so far
+  uint64_t next_sequence = 1;          // of the oldest batch it still holds, or will make next
+  ClockPair clock;
+  std::string token;  // bearer token; unused until the reducer asks for one
+};
+
+struct Welcome {
+  uint16_t version = 1;
+  uint64_t features = 0;
+  uint64_t durable_sequence = 0;      // batches up to here are stored: drop them
+  bool dictionary_kept = false;       // the generation in Hello is known; definitions go on at `have`
+  DictionaryCounts have;
+  uint32_t credit_bytes = 16u << 20;  // unacknowledged stored bytes the sender may have on the wire
+  uint32_t dictionary_nodes_max = 131'072;
+  uint32_t heartbeat_ms = 5000;
+};
+
+struct Definitions {
+  std::vector<std::string> strings;
+  std::vector<Executable> executables;
+  std::vector<tributary::Frame> frames;
+  std::vector<Node> nodes;
+  std::vector<Process> processes;
+  std::vector<Thread> threads;
+};
+
+// A batch as it came: definitions continue at `before`, samples refer to ids below `before` + what is defined here.
+struct IncomingBatch {
+  uint64_t sequence = 0;
+  uint32_t generation = 0;
+  DictionaryCounts before;
+  Definitions definitions;
+  ClockPair clock;
+  Accounting accounting;
+  std::vector<Sample> samples;
+};
+
+struct SymbolChunk {
+  ExecutableId id;
+  uint64_t offset = 0;      // of `bytes` in the stored table
+  uint64_t total_bytes = 0; // of the zstd-compressed encoded SymbolTable
+  uint64_t raw_bytes = 0;   // of the encoded SymbolTable
+  std::string bytes;        // ≤ 64 KiB
+  std::string unavailable;  // not "": there is no table, and why; the other fields are empty
+};
+constexpr size_t kSymbolChunkBytes = 64u << 10;
+
+struct Goodbye {
+  std::string reason;
+  bool retry = true;  // false: coming back as you are is useless (version, credential)
+};
+
+std::string EncodeHello(const Hello& hello);
+absl::StatusOr<Hello> DecodeHello(std::string_view payload);
+std::string EncodeWelcome(const Welcome& welcome);
+absl::StatusOr<Welcome> DecodeWelcome(std::string_view payload);
+std::string EncodeAck(uint64_t sequence);
+absl::StatusOr<uint64_t> DecodeAck(std::string_view payload);
+std::string EncodeNeedDictionary(uint32_t generation);  // the generation that the reducer gave up
+absl::StatusOr<uint32_t> DecodeNeedDictionary(std::string_view payload);
+std::string EncodeNeedSymbols(const std::vector<ExecutableId>& ids);  // ≤ 256
+absl::StatusOr<std::vector<ExecutableId>> DecodeNeedSymbols(std::string_view payload);
+std::string EncodeSymbolChunk(const SymbolChunk& chunk);
+absl::StatusOr<SymbolChunk> DecodeSymbolChunk(std::string_view payload);
+std::string EncodeHeartbeat(MonotonicNs sent_at);
+absl::StatusOr<MonotonicNs> DecodeHeartbeat(std::string_view payload);
+std::string EncodeGoodbye(const Goodbye& goodbye);
+absl::StatusOr<Goodbye> DecodeGoodbye(std::string_view payload);
+
+}  // namespace tributary::intake

@@ -1,0 +1,94 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/loop.h"
+#include "base/metrics.h"
+#include "intake/batch_codec.h"
+#include "intake/messages.h"
+
+namespace tributary::intake {
+
+// The reducer's end. The accepting loop reads Hello (within a deadline, within 64 KiB) and hands socket and Hello to the loop of the
+// shard that `choose` names, where a ServerSession takes over.
+
+// What a session asks of its shard. Called on the shard's loop.
+class SessionOwner {
+ public:
+  virtual ~SessionOwner() = default;
+
+  // What the shard knows of this session: how far it is durable, and whether its dictionary generation is still held.
+  struct Known {
+    uint64_t durable_sequence = 0;
+    bool dictionary_kept = false;
+    DictionaryCounts have;
+  };
+  virtual absl::StatusOr<Known> OnHello(const Hello& hello) = 0;
+
+  // A decoded batch, new and in order (duplicates never get here), with the session's id. ResourceExhausted: the queue is full;
+  // the session stops reading and tries again when `Resume` is called on it.
+  virtual absl::Status OnBatch(const SessionInfo& session, IncomingBatch batch) = 0;
+  virtual void OnSymbols(const SessionInfo& session, const ExecutableId& id, absl::StatusOr<std::string> encoded_table) = 0;
+  virtual void OnClosed(const SessionInfo& session, const absl::Status& why) = 0;
+};
+
+class ServerSession;
+
+struct ServerOptions {
+  std::string host = "127.0.0.1";
+  uint16_t port = 8000;
+  int64_t hello_timeout_ms = 10'000;
+  int64_t idle_timeout_ms = 15'000;  // three missed heartbeats
+  size_t connections_max = 20'000;
+  size_t symbol_upload_bytes_max = 128u << 20;
+};
+
+// Lives on the shard's loop from Hello to close; the shard owns it.
+class ServerSession {
+ public:
+  ServerSession(Loop& loop, std::unique_ptr<TcpStream> stream, Hello hello, std::string rest, const ServerOptions& options,
+                const Clock& clock, Metrics& metrics, SessionOwner& owner);
+  ~ServerSession();
+
+  void Start();                          // answers Welcome, or Goodbye
+  void Ack(uint64_t durable_sequence);   // after the commit
+  void NeedSymbols(const std::vector<ExecutableId>& ids);
+  void NeedDictionary();                 // the store cannot map this generation (any more)
+  void Resume();                         // there is room again after ResourceExhausted
+  void Close(const Goodbye& goodbye);
+
+  const Hello& hello() const;
+  uint64_t bytes_received() const;
+  bool closed() const;
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+// Accepts on one loop. `hand_over` gets a connection whose Hello is valid, on the accepting loop: it posts it to the loop of its shard.
+struct PendingSession {
+  Fd socket;
+  Hello hello;
+  std::string rest;  // bytes that came behind Hello
+};
+class Acceptor {
+ public:
+  static absl::StatusOr<std::unique_ptr<Acceptor>> Listen(Loop& loop, const ServerOptions& options, const Clock& clock,
+                                                          Metrics& metrics,
+                                                          std::function<void(PendingSession)> hand_over);
+  ~Acceptor();
+  uint16_t port() const;
+
+ private:
+  struct Impl;
+  explicit Acceptor(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace tributary::intake

@@ -1,0 +1,125 @@
+#include "profile/dictionary.h"
+
+#include "base/status.h"
+
+namespace tributary {
+namespace {
+
+// splitmix64's finalizer (Steele, Lea, Flood: "Fast splittable pseudorandom number generators", 2014).
+uint64_t Mix(uint64_t x) {
+  x += 0x9e3779b97f4a7c15;
+  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9;
+  x = (x ^ (x >> 27)) * 0x94d049bb133111eb;
+  return x ^ (x >> 31);
+}
+
+}  // namespace
+
+Dictionary::Dictionary(DictionaryLimits limits) : limits_(limits) {
+  strings_.emplace_back();
+  string_ids_.emplace(absl::string_view(), 0);
+  executables_.emplace_back();
+  executable_ids_.emplace(ExecutableId(), 0);
+  frames_.emplace_back();
+  frame_ids_.emplace(Frame(), 0);
+  nodes_.emplace_back();
+  processes_.emplace_back();
+  threads_.emplace_back();
+}
+
+bool Dictionary::HasRoom(size_t used, uint32_t max) {
+  if (used + 1 >= max) full_ = true;
+  return used < max;
+}
+
+StringRef Dictionary::InternString(std::string_view text) {
+  text = text.substr(0, limits_.string_bytes_max);
+  if (auto it = string_ids_.find(ToAbsl(text)); it != string_ids_.end()) return StringRef{it->second};
+  if (!AppendString(text)) return StringRef{};
+  return StringRef{string_count() - 1};
+}
+
+bool Dictionary::AppendString(std::string_view text) {
+  if (text.size() > limits_.string_bytes_max || !HasRoom(strings_.size(), limits_.strings_max)) return false;
+  uint32_t id = string_count();
+  const std::string& kept = strings_.emplace_back(text);
+  string_ids_.emplace(ToAbsl(kept), id);
+  return true;
+}
+
+ExecutableRef Dictionary::InternExecutable(const ExecutableId& id, std::string_view path) {
+  if (auto it = executable_ids_.find(id); it != executable_ids_.end()) return ExecutableRef{it->second};
+  if (!AppendExecutable(Executable{id, InternString(path)})) return ExecutableRef{};
+  return ExecutableRef{executable_count() - 1};
+}
+
+bool Dictionary::AppendExecutable(const Executable& executable) {
+  if (executable.path.value >= string_count() || !HasRoom(executables_.size(), limits_.executables_max)) return false;
+  executable_ids_.emplace(executable.id, executable_count());
+  executables_.push_back(executable);
+  return true;
+}
+
+FrameRef Dictionary::InternFrame(const Frame& frame) {
+  if (auto it = frame_ids_.find(frame); it != frame_ids_.end()) return FrameRef{it->second};
+  if (!AppendFrame(frame)) return FrameRef{};
+  return FrameRef{frame_count() - 1};
+}
+
+bool Dictionary::AppendFrame(const Frame& frame) {
+  if (frame.executable.value >= executable_count() || !HasRoom(frames_.size(), limits_.frames_max)) return false;
+  frame_ids_.emplace(frame, frame_count());
+  frames_.push_back(frame);
+  return true;
+}
+
+NodeRef Dictionary::InternNode(Node node) {
+  if (auto it = node_ids_.find(node); it != node_ids_.end()) return NodeRef{it->second};
+  if (!AppendNode(node)) return NodeRef{};
+  return NodeRef{node_count() - 1};
+}
+
+bool Dictionary::AppendNode(Node node) {
+  if (node.parent.value >= node_count() || node.frame.value >= frame_count()) return false;
+  if (!HasRoom(nodes_.size(), limits_.nodes_max)) return false;
+  node_ids_.emplace(node, node_count());
+  nodes_.push_back(node);
+  rolling_hash_ = Mix(rolling_hash_ ^ (uint64_t{node.parent.value} << 32 | node.frame.value));
+  return true;
+}
+
+ProcessRef Dictionary::InternProcess(const Process& process) {
+  auto it = process_ids_.find(process.key);
+  if (it != process_ids_.end() && processes_[it->second] == process) return ProcessRef{it->second};
+  if (!AppendProcess(process)) return it != process_ids_.end() ? ProcessRef{it->second} : ProcessRef{};
+  return ProcessRef{process_count() - 1};
+}
+
+bool Dictionary::IsDefined(const Process& p) const {
+  return p.comm.value < string_count() && p.executable_path.value < string_count() &&
+         p.container_id.value < string_count() && p.cgroup_path.value < string_count() &&
+         p.executable.value < executable_count();
+}
+
+bool Dictionary::AppendProcess(const Process& process) {
+  if (!IsDefined(process) || !HasRoom(processes_.size(), limits_.processes_max)) return false;
+  process_ids_.insert_or_assign(process.key, process_count());
+  processes_.push_back(process);
+  return true;
+}
+
+ThreadRef Dictionary::InternThread(const Thread& thread) {
+  if (auto it = thread_ids_.find(thread); it != thread_ids_.end()) return ThreadRef{it->second};
+  if (!AppendThread(thread)) return ThreadRef{};
+  return ThreadRef{thread_count() - 1};
+}
+
+bool Dictionary::AppendThread(const Thread& thread) {
+  if (thread.process.value >= process_count() || thread.name.value >= string_count()) return false;
+  if (!HasRoom(threads_.size(), limits_.threads_max)) return false;
+  thread_ids_.emplace(thread, thread_count());
+  threads_.push_back(thread);
+  return true;
+}
+
+}  // namespace tributary

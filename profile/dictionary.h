@@ -1,0 +1,99 @@
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "profile/model.h"
+
+namespace tributary {
+
+// Numbers everything a session's samples speak of: strings, executables, frames, trie nodes, processes, threads. Ids are
+// dense, given in order of first use and never reused; what an id means never changes, and a definition refers to smaller
+// ids only (a node's parent is older than the node). Both ends of a session hold one and stay equal: the collector interns, the
+// reducer appends what it is told.
+//
+// Cost: 0.36 µs to walk a 20-frame stack that is known (measured on the prototype: 17.6 ns a frame); 8 bytes a node plus
+// its hash slot. Bounded by `DictionaryLimits`: when full() a caller starts a new one. Not thread-safe.
+struct DictionaryLimits {
+  uint32_t nodes_max = 131'072;
+  uint32_t frames_max = 131'072;
+  uint32_t strings_max = 65'536;
+  uint32_t string_bytes_max = 4096;  // of one string; longer ones are cut by the caller's Intern
+  uint32_t executables_max = 16'384;
+  uint32_t processes_max = 32'768;
+  uint32_t threads_max = 65'536;
+};
+
+class Dictionary {
+ public:
+  explicit Dictionary(DictionaryLimits limits = {});
+  Dictionary(const Dictionary&) = delete;
+  Dictionary& operator=(const Dictionary&) = delete;
+
+  // Interning: the id of an equal definition if there is one, else the next id. Each returns id 0 when its table is full (and
+  // full() turns true): the sample is then kept with less detail, never dropped.
+  StringRef InternString(std::string_view text);
+  ExecutableRef InternExecutable(const ExecutableId& id, std::string_view path);  // by id; the first path stays
+  FrameRef InternFrame(const Frame& frame);
+  NodeRef InternNode(Node node);
+  ThreadRef InternThread(const Thread& thread);
+  // By key. A process whose attributes changed (a container learned late) is a new definition under a new id.
+  ProcessRef InternProcess(const Process& process);
+
+  // Appending, for the reading end: takes the next id. False when the table is full or a reference is not yet defined;
+  // nothing is changed then.
+  bool AppendString(std::string_view text);
+  bool AppendExecutable(const Executable& executable);
+  bool AppendFrame(const Frame& frame);
+  bool AppendNode(Node node);
+  bool AppendProcess(const Process& process);
+  bool AppendThread(const Thread& thread);
+
+  std::string_view string(StringRef ref) const { return strings_[ref.value]; }
+  const Executable& executable(ExecutableRef ref) const { return executables_[ref.value]; }
+  const Frame& frame(FrameRef ref) const { return frames_[ref.value]; }
+  Node node(NodeRef ref) const { return nodes_[ref.value]; }
+  const Process& process(ProcessRef ref) const { return processes_[ref.value]; }
+  const Thread& thread(ThreadRef ref) const { return threads_[ref.value]; }
+
+  // Numbers of definitions, id 0 included: the next id.
+  uint32_t string_count() const { return static_cast<uint32_t>(strings_.size()); }
+  uint32_t executable_count() const { return static_cast<uint32_t>(executables_.size()); }
+  uint32_t frame_count() const { return static_cast<uint32_t>(frames_.size()); }
+  uint32_t node_count() const { return static_cast<uint32_t>(nodes_.size()); }
+  uint32_t process_count() const { return static_cast<uint32_t>(processes_.size()); }
+  uint32_t thread_count() const { return static_cast<uint32_t>(threads_.size()); }
+
+  // True once any table turned something away, or is so near its cap that the next batch might.
+  bool full() const { return full_; }
+  const DictionaryLimits& limits() const { return limits_; }
+
+  // Order-dependent hash over the nodes defined so far, sent with every batch so that both ends notice a divergence.
+  uint64_t rolling_hash() const { return rolling_hash_; }
+
+ private:
+  bool HasRoom(size_t used, uint32_t max);
+  bool IsDefined(const Process& process) const;
+
+  DictionaryLimits limits_;
+  bool full_ = false;
+  uint64_t rolling_hash_ = 0;
+  std::deque<std::string> strings_;  // a deque: the map's keys point into it
+  std::vector<Executable> executables_;
+  std::vector<Frame> frames_;
+  std::vector<Node> nodes_;
+  std::vector<Process> processes_;
+  std::vector<Thread> threads_;
+  absl::flat_hash_map<absl::string_view, uint32_t> string_ids_;
+  absl::flat_hash_map<ExecutableId, uint32_t> executable_ids_;
+  absl::flat_hash_map<Frame, uint32_t> frame_ids_;
+  absl::flat_hash_map<Node, uint32_t> node_ids_;
+  absl::flat_hash_map<ProcessKey, uint32_t> process_ids_;  // the newest definition of the key
+  absl::flat_hash_map<Thread, uint32_t> thread_ids_;
+};
+
+}  // namespace tributary

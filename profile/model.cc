@@ -1,0 +1,57 @@
+#include "profile/model.h"
+
+namespace tributary {
+
+std::string_view SampleTypeName(SampleType type) {
+  switch (type) {
+    case SampleType::kCpu:
+      return "cpu";
+    case SampleType::kOffCpu:
+      return "off_cpu";
+  }
+  return "unknown";
+}
+
+std::string_view EndingName(Ending ending) {
+  switch (ending) {
+    case Ending::kUnknown:
+      return "unknown";
+    case Ending::kComplete:
+      return "complete";
+    case Ending::kKernelOnly:
+      return "kernel_only";
+    case Ending::kTruncatedDepth:
+      return "truncated_depth";
+    case Ending::kUnreadableMemory:
+      return "unreadable_memory";
+    case Ending::kNoMapping:
+      return "no_mapping";
+  }
+  return "unknown";
+}
+
+std::string_view LossReasonName(LossReason reason) {
+  switch (reason) {
+    case LossReason::kRingFull:
+      return "ring_full";
+    case LossReason::kStackError:
+      return "stack_error";
+    case LossReason::kHoldOverflow:
+      return "hold_overflow";
+    case LossReason::kBadRecord:
+      return "bad_record";
+    case LossReason::kBatchOverflow:
+      return "batch_overflow";
+    case LossReason::kRejected:
+      return "rejected";
+    case LossReason::kShutdown:
+      return "shutdown";
+    case LossReason::kInDoubt:
+      return "in_doubt";
+    case LossReason::kCollectorKilled:
+      return "collector_killed";
+  }
+  return "unknown";
+}
+
+}  // namespace tributary

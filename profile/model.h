@@ -1,0 +1,164 @@
+#pragma once
+
+#include <compare>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "base/types.h"
+#include "profile/executable_id.h"
+
+// The nouns both sides share. docs/data-model.md explains them; the dictionary that numbers them is profile/dictionary.h.
+
+namespace tributary {
+
+// Dense ids of one Dictionary, from 0. Id 0 always means "none": the empty string, the unknown executable, no process,
+// the trie's root.
+using StringRef = Strong<struct StringRefTag, uint32_t>;
+using ExecutableRef = Strong<struct ExecutableRefTag, uint32_t>;
+using FrameRef = Strong<struct FrameRefTag, uint32_t>;
+using NodeRef = Strong<struct NodeRefTag, uint32_t>;
+using ProcessRef = Strong<struct ProcessRefTag, uint32_t>;
+using ThreadRef = Strong<struct ThreadRefTag, uint32_t>;
+
+// Values are on the wire and in the store: append only.
+enum class FrameKind : uint8_t {
+  kUnknown = 0,  // an address nothing is known of: no mapping covered it
+  kNative = 1,   // (executable, ELF virtual address)
+  kKernel = 2,   // (kernel or module build-id, offset from its base: _stext, or the module's .text)
+};
+constexpr uint8_t kFrameKindCount = 3;
+
+struct Executable {
+  ExecutableId id;
+  StringRef path;  // as first seen on that node: a hint for people, never an identity
+
+  friend bool operator==(const Executable&, const Executable&) = default;
+};
+
+struct Frame {
+  FrameKind kind = FrameKind::kUnknown;
+  // The address is one that a call returns to: names are looked up at address − 1. The same address can be met as both.
+  bool is_caller = false;
+  ExecutableRef executable;
+  uint64_t address = 0;
+
+  friend bool operator==(const Frame&, const Frame&) = default;
+  template <typename H>
+  friend H AbslHashValue(H h, const Frame& f) {
+    return H::combine(std::move(h), f.kind, f.is_caller, f.executable, f.address);
+  }
+};
+
+// A trie node: a stack is the path from the root (node 0) to it, outermost caller first.
+struct Node {
+  NodeRef parent;
+  FrameRef frame;
+
+  friend bool operator==(const Node&, const Node&) = default;
+  template <typename H>
+  friend H AbslHashValue(H h, const Node& n) {
+    return H::combine(std::move(h), n.parent, n.frame);
+  }
+};
+
+// One program run: exec keeps pid and start time, hence the sequence. The boot id is the session's.
+struct ProcessKey {
+  Pid pid;
+  int64_t start_time_ns = 0;  // of the thread group leader, CLOCK_BOOTTIME ns as the kernel counts it; 0 = unknown
+  uint32_t exec_sequence = 0;
+
+  friend auto operator<=>(const ProcessKey&, const ProcessKey&) = default;
+  template <typename H>
+  friend H AbslHashValue(H h, const ProcessKey& k) {
+    return H::combine(std::move(h), k.pid, k.start_time_ns, k.exec_sequence);
+  }
+};
+
+struct Process {
+  ProcessKey key;
+  Pid parent;
+  StringRef comm;             // of the group leader when first seen; bytes as the process chose them
+  ExecutableRef executable;   // its main executable; 0 for kernel threads
+  StringRef executable_path;  // as the process sees it (inside its mount namespace)
+  StringRef container_id;     // "" = in no container; else lower-case hex, as the runtime names it
+  StringRef cgroup_path;
+
+  friend bool operator==(const Process&, const Process&) = default;
+};
+
+struct Thread {
+  ProcessRef process;
+  Tid tid;
+  StringRef name;
+
+  friend bool operator==(const Thread&, const Thread&) = default;
+  template <typename H>
+  friend H AbslHashValue(H h, const Thread& t) {
+    return H::combine(std::move(h), t.process, t.tid, t.name);
+  }
+};
+
+enum class SampleType : uint8_t {
+  kCpu = 1,     // value: ns of the sampling period in force; OTLP "samples/count" with period, or "cpu/nanoseconds"
+  kOffCpu = 2,  // value: ns off the CPU
+};
+constexpr uint8_t kSampleTypeMax = 2;
+std::string_view SampleTypeName(SampleType type);  // "cpu", "off_cpu", "unknown"
+
+// How the walk of a stack ended. Stack health is data.
+enum class Ending : uint8_t {
+  kUnknown = 0,           // ended where the walker could not tell why (a frame-pointer chain that stops)
+  kComplete = 1,          // the outermost frame is a thread's or process's start
+  kKernelOnly = 2,        // a kernel thread, or no user stack exists (inside execve or exit)
+  kTruncatedDepth = 3,    // deeper than the walker's limit
+  kUnreadableMemory = 4,  // user memory paged out or invalid
+  kNoMapping = 5,         // an address that no mapping covers
+};
+constexpr uint8_t kEndingCount = 6;
+std::string_view EndingName(Ending ending);
+
+struct Sample {
+  MonotonicNs time;
+  ThreadRef thread;
+  NodeRef node;  // the leaf
+  SampleType type = SampleType::kCpu;
+  Ending ending = Ending::kUnknown;
+  uint16_t cpu = 0;
+  uint32_t count = 1;
+  uint64_t value = 0;  // ns for both types above
+
+  friend bool operator==(const Sample&, const Sample&) = default;
+};
+
+// Every way to lose a sample after `captured` counted it. Names are in status, metrics and docs/metrics.md.
+enum class LossReason : uint8_t {
+  kRingFull = 0,         // the BPF ring buffer had no room
+  kStackError = 1,       // no stack could be read at all, or the scratch buffer was missing
+  kHoldOverflow = 2,     // too many samples waiting for their mapping
+  kBadRecord = 3,        // a ring record that makes no sense
+  kBatchOverflow = 4,    // unacknowledged batches over their memory cap: the oldest are dropped
+  kRejected = 5,         // the reducer refused them as malformed
+  kShutdown = 6,         // not delivered within the time that a stop allows
+  kInDoubt = 7,          // sent to a reducer that never answered again
+  kCollectorKilled = 8,  // captured by a collector that was killed before sending
+};
+constexpr uint8_t kLossReasonCount = 9;
+std::string_view LossReasonName(LossReason reason);  // "ring_full", …
+
+// A session's running totals, from its start. Captured counts program entries on busy CPUs: the law is
+// captured = stored + Σ lost, once nothing is on its way.
+struct Accounting {
+  uint64_t captured = 0;
+  uint64_t idle = 0;  // ticks on an idle CPU: not samples
+  uint64_t lost[kLossReasonCount] = {};
+
+  uint64_t TotalLost() const {
+    uint64_t sum = 0;
+    for (uint64_t n : lost) sum += n;
+    return sum;
+  }
+  friend bool operator==(const Accounting&, const Accounting&) = default;
+};
+
+}  // namespace tributary

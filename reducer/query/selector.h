@@ -1,0 +1,40 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/statusor.h"
+
+namespace re2 {
+class RE2;
+}
+
+namespace tributary {
+
+// `{process_executable_name="x", container_id=~"ab.*"}`: every matcher must hold. Label names are OpenTelemetry attribute names; `.` may be
+// written `_`. Values are whole-value matches; regular expressions are RE2's, ≤ 1 KiB. A label that a series does not have is "".
+class Selector {
+ public:
+  enum class Op { kEqual, kNotEqual, kMatches, kNotMatches };
+  struct Matcher {
+    std::string label;  // normalized: with `_`
+    Op op = Op::kEqual;
+    std::string value;
+    std::shared_ptr<const re2::RE2> regex;
+    bool Holds(std::string_view value) const;
+  };
+
+  // InvalidArgument: the message names the position and what was expected there, or the nearest known label. At most 32 matchers.
+  static absl::StatusOr<Selector> Parse(std::string_view text);
+
+  const std::vector<Matcher>& matchers() const { return matchers_; }
+  // Whether every matcher on a label of `labels` (normalized names) holds; matchers on others are not looked at.
+  bool Uses(std::string_view normalized_label) const;
+
+ private:
+  std::vector<Matcher> matchers_;
+};
+
+}  // namespace tributary

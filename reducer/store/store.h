@@ -1,0 +1,178 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "base/types.h"
+#include "intake/messages.h"
+#include "profile/model.h"
+
+// What a shard keeps, and how it is read. Two sides: a ShardWriter, owned by the shard's store-writer thread, and a StoreReader, which
+// queries and exporters open as many times as they have threads. SQLite is one implementation (sqlite_store.h); a reader never needs
+// the writer's memory.
+
+namespace tributary::store {
+
+// Ids of one shard's store. Not the session's ids, not another shard's.
+using StringId = Strong<struct StoreStringTag, uint32_t>;
+using ExecutableNo = Strong<struct StoreExecutableTag, uint32_t>;
+using ProcessNo = Strong<struct StoreProcessTag, uint32_t>;
+using ThreadNo = Strong<struct StoreThreadTag, uint32_t>;
+using NodeNo = Strong<struct StoreNodeTag, uint32_t>;  // of one day's trie; 0 = root
+using Day = Strong<struct StoreDayTag, int32_t>;       // days since 1970-01-01 UTC
+
+// A batch and the session it belongs to, as the ingest loop hands it to the writer.
+struct PendingBatch {
+  std::shared_ptr<const SessionInfo> session;
+  intake::IncomingBatch batch;
+};
+
+class ShardWriter {
+ public:
+  virtual ~ShardWriter() = default;
+
+  struct Outcome {
+    uint64_t sequence = 0;         // durable up to here, for that session
+    bool need_dictionary = false;  // its definitions do not continue what the store holds: nothing of the batch was kept
+  };
+  // One transaction: samples, definitions, accounting and each session's high-water mark. Batches at or below the mark change nothing.
+  // One outcome a batch, in order. An error (disk full: ResourceExhausted) keeps nothing of the group; the caller tries again.
+  virtual absl::StatusOr<std::vector<Outcome>> Commit(std::span<const PendingBatch> group) = 0;
+
+  struct SessionState {
+    uint64_t durable_sequence = 0;
+  };
+  // NotFound: never seen.
+  virtual absl::StatusOr<SessionState> FindSession(std::span<const uint8_t> session_id) = 0;
+
+  // Closes minutes into sums and applies retention by age and size. Called every few seconds between commits; does a bounded piece of
+  // work a call.
+  virtual absl::Status Maintain(UnixNs now) = 0;
+};
+
+struct TimeRange {
+  UnixNs from, to;  // [from, to)
+};
+
+// A machine that sends, and its sessions' totals.
+struct NodeStatus {
+  std::string node_id, host_name, agent_version, kernel_release, architecture;
+  uint32_t cpu_count = 0, sample_rate_hz = 0;
+  UnixNs last_seen;
+  Accounting accounting;   // Σ over its sessions, as the collectors told
+  uint64_t stored = 0;     // samples committed
+  uint64_t wire_bytes = 0; // received
+  uint64_t endings[kEndingCount] = {};  // stored samples by ending
+};
+
+struct ProcessRow {
+  ProcessNo no;
+  std::string node_id, host_name;
+  Pid pid, parent;
+  int64_t start_time_ns = 0;
+  uint32_t exec_sequence = 0;
+  std::string comm, executable_path, container_id, cgroup_path;
+  ExecutableNo executable;
+  UnixNs first_seen, last_seen;
+};
+struct ThreadRow {
+  ThreadNo no;
+  ProcessNo process;
+  Tid tid;
+  std::string name;
+};
+struct ExecutableRow {
+  ExecutableId id;
+  std::string path;
+};
+struct FrameRow {
+  FrameKind kind = FrameKind::kUnknown;
+  bool is_caller = false;
+  ExecutableNo executable;
+  uint64_t address = 0;
+};
+
+// One day's trie, parents before children. A snapshot that later reads may share and extend.
+struct Trie {
+  std::vector<NodeNo> parents;       // index: NodeNo; [0] = the root, its own parent
+  std::vector<uint32_t> frames;      // index: NodeNo → index of frame_rows
+  std::vector<FrameRow> frame_rows;  // [0] = none
+};
+
+// A sample as it is stored. Columns of one chunk, all of the same length, sorted by time.
+struct SampleColumns {
+  std::string_view node_id;
+  SampleType type = SampleType::kCpu;
+  Day day;
+  std::vector<UnixNs> times;
+  std::vector<ProcessNo> processes;
+  std::vector<ThreadNo> threads;
+  std::vector<NodeNo> nodes;
+  std::vector<uint64_t> values;
+  std::vector<uint32_t> counts;
+  std::vector<Ending> endings;
+  std::vector<uint16_t> cpus;
+};
+
+// One process's sum over one minute at one trie node.
+struct SumColumns {
+  std::string_view node_id;
+  SampleType type = SampleType::kCpu;
+  Day day;
+  UnixNs minute;
+  std::vector<ProcessNo> processes;
+  std::vector<NodeNo> nodes;
+  std::vector<uint64_t> values;
+  std::vector<uint64_t> counts;
+};
+
+// A consistent view of one shard, of the moment it was opened. One thread.
+class StoreReader {
+ public:
+  virtual ~StoreReader() = default;
+
+  virtual absl::StatusOr<std::vector<NodeStatus>> Nodes() = 0;
+  // Processes with samples in the range (by first_seen and last_seen).
+  virtual absl::StatusOr<std::vector<ProcessRow>> Processes(TimeRange range) = 0;
+  virtual absl::StatusOr<std::vector<ThreadRow>> Threads(std::span<const ProcessNo> processes) = 0;
+  virtual absl::StatusOr<std::vector<ExecutableRow>> Executables() = 0;  // index: ExecutableNo; [0] = unknown
+  virtual absl::StatusOr<std::shared_ptr<const Trie>> LoadTrie(Day day) = 0;
+
+  // Every sample with time in the range, chunk by chunk, already cut to the range. Where raw columns have expired: nothing (sums tell).
+  // A callback's error stops the scan and is returned.
+  virtual absl::Status ScanSamples(TimeRange range, const std::function<absl::Status(const SampleColumns&)>& visit) = 0;
+  // The same from minute sums where a whole minute lies in the range and is closed, from raw columns (summed) elsewhere: every sample
+  // once. Resolution: a minute where raw columns have expired.
+  virtual absl::Status ScanSums(TimeRange range, const std::function<absl::Status(const SumColumns&)>& visit) = 0;
+
+  // Chunks committed after `cursor`, in commit order, whatever their time: for exporters. Returns the new cursor.
+  virtual absl::StatusOr<int64_t> ScanCommitted(int64_t cursor, size_t samples_max,
+                                                const std::function<absl::Status(const SampleColumns&)>& visit) = 0;
+};
+
+// An exporter's place, kept with the data: at least once, and exactly once unless the process dies between send and save.
+class CursorStore {
+ public:
+  virtual ~CursorStore() = default;
+  virtual absl::StatusOr<int64_t> LoadCursor(std::string_view exporter, uint32_t shard) = 0;
+  virtual absl::Status SaveCursor(std::string_view exporter, uint32_t shard, int64_t cursor) = 0;
+};
+
+// All shards of one data directory.
+class Store {
+ public:
+  virtual ~Store() = default;
+  virtual uint32_t shard_count() const = 0;  // shards that hold data or are written now
+  virtual absl::StatusOr<std::unique_ptr<ShardWriter>> OpenWriter(uint32_t shard) = 0;  // once per shard
+  virtual absl::StatusOr<std::unique_ptr<StoreReader>> OpenReader(uint32_t shard) = 0;  // any thread
+  virtual CursorStore& cursors() = 0;
+  virtual uint64_t disk_bytes() const = 0;
+};
+
+}  // namespace tributary::store
