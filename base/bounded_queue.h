@@ -8,8 +8,8 @@
 
 namespace tributary {
 
-// Hands work from any thread to one (a store writer, an exporter, a worker). Bounded: TryPush refuses when full, and the caller counts
-// what it dropped. A lock a push: one a batch, not one a sample.
+// Hands work from any thread to one (a store writer, an exporter, a worker). Bounded: TryPush refuses when full, and
+// the caller counts what it dropped. A lock a push: one a batch, not one a sample.
 template <typename T>
 class BoundedQueue {
  public:

@@ -30,10 +30,10 @@ template <typename... Args>
 void Log(LogLevel level, fmt::format_string<Args...> format, Args&&... args) {
   if (LogEnabled(level)) LogLine(level, fmt::format(format, std::forward<Args>(args)...));
 }
-#define TRIBUTARY_DEFINE_LOG(Name, Level)                                   \
-  template <typename... Args>                                               \
-  void Name(fmt::format_string<Args...> format, Args&&... args) {           \
-    Log(LogLevel::Level, format, std::forward<Args>(args)...);              \
+#define TRIBUTARY_DEFINE_LOG(Name, Level)                         \
+  template <typename... Args>                                     \
+  void Name(fmt::format_string<Args...> format, Args&&... args) { \
+    Log(LogLevel::Level, format, std::forward<Args>(args)...);    \
   }
 TRIBUTARY_DEFINE_LOG(LogDebug, kDebug)
 TRIBUTARY_DEFINE_LOG(LogInfo, kInfo)

@@ -18,7 +18,8 @@
 
 namespace tributary {
 
-// One event loop, run by one thread. Handles made on it must be destroyed (on its thread, or after Run returned) before it.
+// One event loop, run by one thread. Handles made on it must be destroyed (on its thread, or after Run returned) before
+// it.
 class Loop {
  public:
   Loop();
@@ -26,10 +27,10 @@ class Loop {
   Loop(const Loop&) = delete;
   Loop& operator=(const Loop&) = delete;
 
-  void Run();                                 // until Stop
-  void Stop();                                // from any thread
-  // Runs `task` on the loop soon. From any thread; tasks of one thread keep their order. Tasks posted after the loop was
-  // destroyed are a bug; tasks not yet run when it stops are dropped.
+  void Run();   // until Stop
+  void Stop();  // from any thread
+  // Runs `task` on the loop soon. From any thread; tasks of one thread keep their order. Tasks posted after the loop
+  // was destroyed are a bug; tasks not yet run when it stops are dropped.
   void Post(std::function<void()> task);
 
   uv_loop_t* raw() { return &loop_; }
@@ -73,7 +74,8 @@ class SignalWatcher {
   State* state_;
 };
 
-// A connected stream socket. Callbacks never run after the destructor; destroying it inside its own callback is allowed.
+// A connected stream socket. Callbacks never run after the destructor; destroying it inside its own callback is
+// allowed.
 class TcpStream {
  public:
   struct Callbacks {
@@ -88,7 +90,8 @@ class TcpStream {
   TcpStream(const TcpStream&) = delete;
   TcpStream& operator=(const TcpStream&) = delete;
 
-  // Resolves and connects; `done` is called once, later. Destroying the returned object before that cancels it silently.
+  // Resolves and connects; `done` is called once, later. Destroying the returned object before that cancels it
+  // silently.
   static std::unique_ptr<TcpStream> Connect(Loop& loop, const std::string& host, uint16_t port,
                                             std::function<void(absl::Status)> done);
   // Takes over a connected socket.
@@ -103,8 +106,8 @@ class TcpStream {
   size_t pending_bytes() const;  // handed to Write and not yet taken by the kernel
   uint64_t bytes_written() const;
   uint64_t bytes_read() const;
-  // The socket itself, this object being spent: to hand it to another loop. Reading must not have buffered anything that
-  // was not delivered (nothing is: on_data hands over all that was read).
+  // The socket itself, this object being spent: to hand it to another loop. Reading must not have buffered anything
+  // that was not delivered (nothing is: on_data hands over all that was read).
   Fd Detach();
   std::string peer() const;  // "127.0.0.1:54321"
 

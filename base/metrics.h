@@ -32,10 +32,10 @@ class Gauge {
   std::atomic<int64_t> value_{0};
 };
 
-// Every number a process tells of itself. Names are `tributary_<component>_<noun>_<unit>[_total]`; label values come from
-// closed enums, never from input. main makes one and lends it to what it builds; it outlives them all.
-// Registering takes a lock and is done at start; returned references stay valid for the registry's life. Registering the
-// same name and labels twice gives the same metric.
+// Every number a process tells of itself. Names are `tributary_<component>_<noun>_<unit>[_total]`; label values come
+// from closed enums, never from input. main makes one and lends it to what it builds; it outlives them all. Registering
+// takes a lock and is done at start; returned references stay valid for the registry's life. Registering the same name
+// and labels twice gives the same metric.
 class Metrics {
  public:
   using Labels = std::vector<std::pair<std::string, std::string>>;

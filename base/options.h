@@ -11,8 +11,9 @@
 
 namespace tributary {
 
-// One table per binary: flag `--sample-rate`, environment `EBPF_NET_SAMPLE_RATE` and YAML key `sample_rate` are one option.
-// Precedence: flag > environment > file > default. An unknown key is an error that names the nearest one. `--help` and
+// One table per binary: flag `--sample-rate`, environment `EBPF_NET_SAMPLE_RATE` and YAML key `sample_rate` are one
+// option. Precedence: flag > environment > file > default. An unknown key is an error that names the nearest one.
+// `--help` and
 // `--print-config` print the table.
 //
 //   Options options("reducer", "Names, stores and shows what kernel-collectors send.");
@@ -63,7 +64,7 @@ class Options {
   struct Entry {
     Spec spec;
     std::string default_text;
-    std::string text;    // the value in force
+    std::string text;  // the value in force
     std::string source = "default";
     bool is_bool = false;
     bool is_list = false;

@@ -40,8 +40,8 @@ inline std::string Message(const absl::Status& status) { return std::string(stat
 #define TRIBUTARY_CONCAT_INNER(a, b) a##b
 #define TRIBUTARY_CONCAT(a, b) TRIBUTARY_CONCAT_INNER(a, b)
 
-#define RETURN_IF_ERROR(expression)                          \
-  do {                                                       \
+#define RETURN_IF_ERROR(expression)                                                                    \
+  do {                                                                                                 \
     if (absl::Status tributary_status = (expression); !tributary_status.ok()) return tributary_status; \
   } while (0)
 

@@ -6,13 +6,14 @@
 
 namespace tributary {
 
-// Bytes of the well-formed UTF-8 sequence that `text` starts with (RFC 3629: no surrogates, no overlong forms), 0 when it
-// starts with none or is empty.
+// Bytes of the well-formed UTF-8 sequence that `text` starts with (RFC 3629: no surrogates, no overlong forms), 0 when
+// it starts with none or is empty.
 size_t Utf8SequenceLength(std::string_view text);
 
 bool IsUtf8(std::string_view text);
 
-// `text` with every ill-formed byte replaced by U+FFFD. protobuf strings and JSON must be UTF-8; file names need not be.
+// `text` with every ill-formed byte replaced by U+FFFD. protobuf strings and JSON must be UTF-8; file names need not
+// be.
 std::string ToUtf8(std::string_view text);
 
 }  // namespace tributary

@@ -34,10 +34,10 @@ struct ElfSection {
   uint64_t entry_size = 0;
 };
 
-// Reads one ELF64 little-endian file (x86-64, arm64) that may be hostile: every offset and size is checked before use, nothing is
-// trusted, work is bounded by the limits below. Own reader on purpose: libelf maps what headers claim and was not
-// written for hostile input.
-// Errors: InvalidArgument: not such an ELF file, or it lies about its sizes. Thread: any, one at a time.
+// Reads one ELF64 little-endian file (x86-64, arm64) that may be hostile: every offset and size is checked before use,
+// nothing is trusted, work is bounded by the limits below. Own reader on purpose: libelf maps what headers claim and
+// was not written for hostile input. Errors: InvalidArgument: not such an ELF file, or it lies about its sizes. Thread:
+// any, one at a time.
 class ElfFile {
  public:
   static constexpr uint32_t kSegmentsMax = 512;

@@ -12,11 +12,11 @@
 
 namespace tributary::intake {
 
-// Turns batches into frames for one dictionary generation. The two ends' dictionaries are equal: ids on the wire are the
-// dictionary's own, and each batch is preceded by the definitions that `sent` does not cover yet.
-// Definitions and samples are LEB128 columns (docs/intake-protocol.md): nodes as chains (distance back to the node a chain grows from,
-// length, frame references with 0 = the next new frame), samples sorted by time: time deltas in units of 100 µs, thread, distance back
-// to the node from the newest, ending, cpu, value and count as run lengths.
+// Turns batches into frames for one dictionary generation. The two ends' dictionaries are equal: ids on the wire are
+// the dictionary's own, and each batch is preceded by the definitions that `sent` does not cover yet. Definitions and
+// samples are LEB128 columns (docs/intake-protocol.md): nodes as chains (distance back to the node a chain grows from,
+// length, frame references with 0 = the next new frame), samples sorted by time: time deltas in units of 100 µs,
+// thread, distance back to the node from the newest, ending, cpu, value and count as run lengths.
 class BatchEncoder {
  public:
   explicit BatchEncoder(uint32_t generation) : generation_(generation) {}

@@ -18,9 +18,9 @@
 
 namespace tributary::intake {
 
-// The collector's end: keeps one connection to the reducer, says Hello, sends batches in order, keeps each (as samples) until it is
-// acknowledged as durable, and starts over after a disconnect with exponential back-off and jitter. Re-sent batches have the same
-// sequence number and the same samples, so a duplicate changes nothing. On the loop's thread.
+// The collector's end: keeps one connection to the reducer, says Hello, sends batches in order, keeps each (as samples)
+// until it is acknowledged as durable, and starts over after a disconnect with exponential back-off and jitter. Re-sent
+// batches have the same sequence number and the same samples, so a duplicate changes nothing. On the loop's thread.
 struct ClientOptions {
   std::string host = "127.0.0.1";
   uint16_t port = 8000;
@@ -28,7 +28,8 @@ struct ClientOptions {
   SessionInfo session;
   int64_t backoff_min_ms = 250;
   int64_t backoff_max_ms = 15'000;
-  // Of samples held unacknowledged (sizeof(Sample) each); the oldest batches beyond are dropped as lost{batch_overflow}.
+  // Of samples held unacknowledged (sizeof(Sample) each); the oldest batches beyond are dropped as
+  // lost{batch_overflow}.
   size_t unacked_bytes_max = 32u << 20;
   uint64_t seed = 0;  // of the jitter; 0 = random
 };
@@ -47,12 +48,13 @@ class Client : public BatchSink {
   void Start();
   absl::Status Take(Batch batch) override;
 
-  // Queues a table for upload (chunks of 64 KiB between batches, 1 MiB/s at most), or says there is none. Tables not yet sent
-  // when a connection breaks are dropped: the reducer asks again.
+  // Queues a table for upload (chunks of 64 KiB between batches, 1 MiB/s at most), or says there is none. Tables not
+  // yet sent when a connection breaks are dropped: the reducer asks again.
   void SendSymbols(const ExecutableId& id, std::string encoded_table);
   void SendNoSymbols(const ExecutableId& id, std::string why);
 
-  // Calls `done` when every batch taken so far is acknowledged, or at the deadline: with the samples that are still not.
+  // Calls `done` when every batch taken so far is acknowledged, or at the deadline: with the samples that are still
+  // not.
   void Flush(int64_t timeout_ms, std::function<void(uint64_t unacked_samples)> done);
 
   bool connected() const;

@@ -9,8 +9,9 @@
 
 namespace tributary::intake {
 
-// The unit of the intake protocol (docs/intake-protocol.md): a header of 32 bytes, all little-endian, then the payload: one Cap'n Proto message,
-// as one zstd-1 frame when kFlagZstd is set (the sender sets it when it makes the payload smaller).
+// The unit of the intake protocol (docs/intake-protocol.md): a header of 32 bytes, all little-endian, then the payload:
+// one Cap'n Proto message, as one zstd-1 frame when kFlagZstd is set (the sender sets it when it makes the payload
+// smaller).
 //
 //   offset size
 //        0    4  magic "TRBY"
@@ -31,16 +32,16 @@ constexpr uint32_t kPayloadBytesMax = 4u << 20;
 constexpr uint8_t kFlagZstd = 1;
 
 enum class MessageType : uint8_t {
-  kHello = 1,           // collector → reducer, first
-  kWelcome = 2,         // reducer → collector, its answer
-  kDefinitions = 3,     // more definitions than one batch may hold; precedes the batch that needs them
+  kHello = 1,        // collector → reducer, first
+  kWelcome = 2,      // reducer → collector, its answer
+  kDefinitions = 3,  // more definitions than one batch may hold; precedes the batch that needs them
   kBatch = 4,
   kAck = 5,             // all batches up to this sequence are durable
   kNeedDictionary = 6,  // the reducer cannot follow: start a new dictionary generation
   kNeedSymbols = 7,
-  kSymbolChunk = 8,     // channel 1; 64 KiB of an encoded symbol table
+  kSymbolChunk = 8,  // channel 1; 64 KiB of an encoded symbol table
   kHeartbeat = 9,
-  kGoodbye = 10,        // last words: why the sender is about to close, and whether to come back
+  kGoodbye = 10,  // last words: why the sender is about to close, and whether to come back
 };
 constexpr uint8_t kChannelSamples = 0;
 constexpr uint8_t kChannelSymbols = 1;
@@ -55,8 +56,8 @@ struct Frame {
 // One frame, ready for the wire. `payload` ≤ kPayloadBytesMax (CHECKed: senders split).
 std::string EncodeFrame(MessageType type, uint8_t channel, uint64_t sequence, std::string_view payload);
 
-// Cuts a byte stream into frames. Everything is checked before memory is taken for it; after an error the stream cannot be
-// resynchronised and the connection must close. Not thread-safe.
+// Cuts a byte stream into frames. Everything is checked before memory is taken for it; after an error the stream cannot
+// be resynchronised and the connection must close. Not thread-safe.
 class FrameDecoder {
  public:
   // A peer may be held to less before it has said Hello.
@@ -65,9 +66,9 @@ class FrameDecoder {
 
   void Append(std::string_view bytes) { buffer_.append(bytes); }
 
-  // True and a frame; or false when more bytes are needed. InvalidArgument: not our protocol (the message tells an HTTP or TLS client
-  // from garbage), a length over its limit, a wrong checksum, an unknown version. A type that is not known is returned as
-  // it is: the caller counts and skips it.
+  // True and a frame; or false when more bytes are needed. InvalidArgument: not our protocol (the message tells an HTTP
+  // or TLS client from garbage), a length over its limit, a wrong checksum, an unknown version. A type that is not
+  // known is returned as it is: the caller counts and skips it.
   absl::StatusOr<bool> Next(Frame* frame);
 
   // Bytes read and not yet returned: to hand a stream over to another decoder.

@@ -10,8 +10,9 @@
 #include "profile/dictionary.h"
 #include "profile/model.h"
 
-// The protocol's messages as plain structs, and their Cap'n Proto form (schemas/intake/intake.capnp). Encoders return the payload of a frame;
-// decoders take hostile input: traversal limit, list limits, every reference checked, InvalidArgument else.
+// The protocol's messages as plain structs, and their Cap'n Proto form (schemas/intake/intake.capnp). Encoders return
+// the payload of a frame; decoders take hostile input: traversal limit, list limits, every reference checked,
+// InvalidArgument else.
 
 namespace tributary::intake {
 
@@ -39,8 +40,8 @@ struct Hello {
 struct Welcome {
   uint16_t version = 1;
   uint64_t features = 0;
-  uint64_t durable_sequence = 0;      // batches up to here are stored: drop them
-  bool dictionary_kept = false;       // the generation in Hello is known; definitions go on at `have`
+  uint64_t durable_sequence = 0;  // batches up to here are stored: drop them
+  bool dictionary_kept = false;   // the generation in Hello is known; definitions go on at `have`
   DictionaryCounts have;
   uint32_t credit_bytes = 16u << 20;  // unacknowledged stored bytes the sender may have on the wire
   uint32_t dictionary_nodes_max = 131'072;
@@ -69,11 +70,11 @@ struct IncomingBatch {
 
 struct SymbolChunk {
   ExecutableId id;
-  uint64_t offset = 0;      // of `bytes` in the stored table
-  uint64_t total_bytes = 0; // of the zstd-compressed encoded SymbolTable
-  uint64_t raw_bytes = 0;   // of the encoded SymbolTable
-  std::string bytes;        // ≤ 64 KiB
-  std::string unavailable;  // not "": there is no table, and why; the other fields are empty
+  uint64_t offset = 0;       // of `bytes` in the stored table
+  uint64_t total_bytes = 0;  // of the zstd-compressed encoded SymbolTable
+  uint64_t raw_bytes = 0;    // of the encoded SymbolTable
+  std::string bytes;         // ≤ 64 KiB
+  std::string unavailable;   // not "": there is no table, and why; the other fields are empty
 };
 constexpr size_t kSymbolChunkBytes = 64u << 10;
 

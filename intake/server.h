@@ -14,8 +14,8 @@
 
 namespace tributary::intake {
 
-// The reducer's end. The accepting loop reads Hello (within a deadline, within 64 KiB) and hands socket and Hello to the loop of the
-// shard that `choose` names, where a ServerSession takes over.
+// The reducer's end. The accepting loop reads Hello (within a deadline, within 64 KiB) and hands socket and Hello to
+// the loop of the shard that `choose` names, where a ServerSession takes over.
 
 // What a session asks of its shard. Called on the shard's loop.
 class SessionOwner {
@@ -30,10 +30,11 @@ class SessionOwner {
   };
   virtual absl::StatusOr<Known> OnHello(const Hello& hello) = 0;
 
-  // A decoded batch, new and in order (duplicates never get here), with the session's id. ResourceExhausted: the queue is full;
-  // the session stops reading and tries again when `Resume` is called on it.
+  // A decoded batch, new and in order (duplicates never get here), with the session's id. ResourceExhausted: the queue
+  // is full; the session stops reading and tries again when `Resume` is called on it.
   virtual absl::Status OnBatch(const SessionInfo& session, IncomingBatch batch) = 0;
-  virtual void OnSymbols(const SessionInfo& session, const ExecutableId& id, absl::StatusOr<std::string> encoded_table) = 0;
+  virtual void OnSymbols(const SessionInfo& session, const ExecutableId& id,
+                         absl::StatusOr<std::string> encoded_table) = 0;
   virtual void OnClosed(const SessionInfo& session, const absl::Status& why) = 0;
 };
 
@@ -51,15 +52,15 @@ struct ServerOptions {
 // Lives on the shard's loop from Hello to close; the shard owns it.
 class ServerSession {
  public:
-  ServerSession(Loop& loop, std::unique_ptr<TcpStream> stream, Hello hello, std::string rest, const ServerOptions& options,
-                const Clock& clock, Metrics& metrics, SessionOwner& owner);
+  ServerSession(Loop& loop, std::unique_ptr<TcpStream> stream, Hello hello, std::string rest,
+                const ServerOptions& options, const Clock& clock, Metrics& metrics, SessionOwner& owner);
   ~ServerSession();
 
-  void Start();                          // answers Welcome, or Goodbye
-  void Ack(uint64_t durable_sequence);   // after the commit
+  void Start();                         // answers Welcome, or Goodbye
+  void Ack(uint64_t durable_sequence);  // after the commit
   void NeedSymbols(const std::vector<ExecutableId>& ids);
-  void NeedDictionary();                 // the store cannot map this generation (any more)
-  void Resume();                         // there is room again after ResourceExhausted
+  void NeedDictionary();  // the store cannot map this generation (any more)
+  void Resume();          // there is room again after ResourceExhausted
   void Close(const Goodbye& goodbye);
 
   const Hello& hello() const;
@@ -71,7 +72,8 @@ class ServerSession {
   std::unique_ptr<Impl> impl_;
 };
 
-// Accepts on one loop. `hand_over` gets a connection whose Hello is valid, on the accepting loop: it posts it to the loop of its shard.
+// Accepts on one loop. `hand_over` gets a connection whose Hello is valid, on the accepting loop: it posts it to the
+// loop of its shard.
 struct PendingSession {
   Fd socket;
   Hello hello;

@@ -16,8 +16,8 @@ namespace tributary {
 // Who sends: fixed for the life of a collector process.
 struct SessionInfo {
   std::array<uint8_t, 16> session_id{};  // random
-  std::string node_id;    // stable over reboots: /etc/machine-id, else the host name
-  std::string boot_id;    // /proc/sys/kernel/random/boot_id
+  std::string node_id;                   // stable over reboots: /etc/machine-id, else the host name
+  std::string boot_id;                   // /proc/sys/kernel/random/boot_id
   std::string host_name;
   std::string kernel_release;
   std::string architecture;  // "amd64", "arm64" (OpenTelemetry host.arch)
@@ -26,8 +26,8 @@ struct SessionInfo {
   uint32_t sample_rate_hz = 0;
 };
 
-// Samples in order of time, and the dictionary that their ids are of. Several batches share one dictionary, which goes on growing
-// behind them; a new dictionary object means that ids start again.
+// Samples in order of time, and the dictionary that their ids are of. Several batches share one dictionary, which goes
+// on growing behind them; a new dictionary object means that ids start again.
 struct Batch {
   uint64_t sequence = 0;  // from 1, without gaps, for the life of the session
   ClockPair clock;        // read when the batch was closed

@@ -11,13 +11,13 @@
 
 namespace tributary {
 
-// Numbers everything a session's samples speak of: strings, executables, frames, trie nodes, processes, threads. Ids are
-// dense, given in order of first use and never reused; what an id means never changes, and a definition refers to smaller
-// ids only (a node's parent is older than the node). Both ends of a session hold one and stay equal: the collector interns, the
-// reducer appends what it is told.
+// Numbers everything a session's samples speak of: strings, executables, frames, trie nodes, processes, threads. Ids
+// are dense, given in order of first use and never reused; what an id means never changes, and a definition refers to
+// smaller ids only (a node's parent is older than the node). Both ends of a session hold one and stay equal: the
+// collector interns, the reducer appends what it is told.
 //
-// Cost: 0.36 µs to walk a 20-frame stack that is known (measured on the prototype: 17.6 ns a frame); 8 bytes a node plus
-// its hash slot. Bounded by `DictionaryLimits`: when full() a caller starts a new one. Not thread-safe.
+// Cost: 0.36 µs to walk a 20-frame stack that is known (measured on the prototype: 17.6 ns a frame); 8 bytes a node
+// plus its hash slot. Bounded by `DictionaryLimits`: when full() a caller starts a new one. Not thread-safe.
 struct DictionaryLimits {
   uint32_t nodes_max = 131'072;
   uint32_t frames_max = 131'072;
@@ -34,8 +34,8 @@ class Dictionary {
   Dictionary(const Dictionary&) = delete;
   Dictionary& operator=(const Dictionary&) = delete;
 
-  // Interning: the id of an equal definition if there is one, else the next id. Each returns id 0 when its table is full (and
-  // full() turns true): the sample is then kept with less detail, never dropped.
+  // Interning: the id of an equal definition if there is one, else the next id. Each returns id 0 when its table is
+  // full (and full() turns true): the sample is then kept with less detail, never dropped.
   StringRef InternString(std::string_view text);
   ExecutableRef InternExecutable(const ExecutableId& id, std::string_view path);  // by id; the first path stays
   FrameRef InternFrame(const Frame& frame);

@@ -14,10 +14,11 @@ namespace tributary {
 // What identifies a file's code whatever its path or host. 99.3% of the executables of a Debian system have a GNU
 // build-id; of the rest, Go's have a Go build-id and all have contents.
 enum class ExecutableIdKind : uint8_t {
-  kNone = 0,         // not known: anonymous or unreadable memory
-  kGnuBuildId = 1,   // NT_GNU_BUILD_ID note, 1–20 bytes (the kernel's limit too); the kernel's own id is one as well
-  kGoBuildId = 2,    // first 16 bytes of SHA-256 of the Go build id string (about 80 characters, in .note.go.buildid)
-  kContentHash = 3,  // htlhash of the OpenTelemetry profiles spec: SHA-256(first 4096 B, last 4096 B, size as BE64)[:16]
+  kNone = 0,        // not known: anonymous or unreadable memory
+  kGnuBuildId = 1,  // NT_GNU_BUILD_ID note, 1–20 bytes (the kernel's limit too); the kernel's own id is one as well
+  kGoBuildId = 2,   // first 16 bytes of SHA-256 of the Go build id string (about 80 characters, in .note.go.buildid)
+  kContentHash =
+      3,  // htlhash of the OpenTelemetry profiles spec: SHA-256(first 4096 B, last 4096 B, size as BE64)[:16]
 };
 
 // Tag and bytes; 22 bytes, compared and hashed by value.

@@ -8,7 +8,8 @@
 #include "base/types.h"
 #include "profile/executable_id.h"
 
-// The nouns both sides share. docs/data-model.md explains them; the dictionary that numbers them is profile/dictionary.h.
+// The nouns both sides share. docs/data-model.md explains them; the dictionary that numbers them is
+// profile/dictionary.h.
 
 namespace tributary {
 

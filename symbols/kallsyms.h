@@ -19,15 +19,16 @@ struct KernelModule {
   ExecutableId id;
 };
 struct KernelLayout {
-  ExecutableId id;          // /sys/kernel/notes
-  uint64_t text_begin = 0;  // _stext
-  uint64_t text_end = 0;    // _etext
+  ExecutableId id;                    // /sys/kernel/notes
+  uint64_t text_begin = 0;            // _stext
+  uint64_t text_end = 0;              // _etext
   std::vector<KernelModule> modules;  // sorted by base
 };
 
-// Parses `/proc/kallsyms` text: lines "address type name[\t[module]]". PermissionDenied: all addresses are 0 (kptr_restrict; the message
-// says so). InvalidArgument: no _stext. Types t T w W only; module and bpf lines are left out; addresses become offsets from _stext; a
-// symbol's size reaches to the next symbol (at most to _etext). Input may be megabytes: one pass, no copy of lines.
+// Parses `/proc/kallsyms` text: lines "address type name[\t[module]]". PermissionDenied: all addresses are 0
+// (kptr_restrict; the message says so). InvalidArgument: no _stext. Types t T w W only; module and bpf lines are left
+// out; addresses become offsets from _stext; a symbol's size reaches to the next symbol (at most to _etext). Input may
+// be megabytes: one pass, no copy of lines.
 struct ParsedKallsyms {
   uint64_t text_begin = 0;
   uint64_t text_end = 0;

@@ -12,7 +12,8 @@
 
 namespace tributary {
 
-// One function's code: [address, address + size). Addresses are ELF virtual addresses, or offsets from the kernel's base.
+// One function's code: [address, address + size). Addresses are ELF virtual addresses, or offsets from the kernel's
+// base.
 struct SymbolRange {
   uint64_t address = 0;
   uint64_t size = 0;
@@ -22,14 +23,15 @@ struct SymbolRange {
 // Where a table's names come from; a better source replaces a worse one. On the wire and in the store: append only.
 enum class SymbolSource : uint8_t {
   kNone = 0,
-  kDynsym = 1,    // .dynsym only
-  kSymtab = 2,    // .symtab (and .dynsym)
+  kDynsym = 1,  // .dynsym only
+  kSymtab = 2,  // .symtab (and .dynsym)
   kKallsyms = 3,
 };
 std::string_view SymbolSourceName(SymbolSource source);
 
 // An executable's function names: sorted, non-overlapping ranges over one string pool. Immutable, shared by threads.
-// Encoded form (docs/symbol-table.md): header with version, then LEB128 columns (address delta, size, name length), then the pool.
+// Encoded form (docs/symbol-table.md): header with version, then LEB128 columns (address delta, size, name length),
+// then the pool.
 class SymbolTable {
  public:
   static constexpr size_t kSymbolsMax = 4'000'000;

@@ -4,8 +4,12 @@
 
 /*
  * What BPF programs and the collector share: records, counters, configuration, limits. Fixed-width fields, explicit padding;
- * sizes are asserted on both sides. Times are CLOCK_MONOTONIC ns. BPF sources include a header with the __uN types first.
+ * sizes are asserted on both sides. Times are CLOCK_MONOTONIC ns. BPF sources define the __uN types first.
  */
+
+#ifdef __cplusplus
+#include <linux/types.h>
+#endif
 
 #define TRIB_USER_FRAMES_MAX 127   /* perf's own limit (kernel.perf_event_max_stack) */
 #define TRIB_KERNEL_FRAMES_MAX 127

@@ -16,14 +16,15 @@
 
 namespace tributary {
 
-// What the kernel tells of processes, from the perf sideband (a dummy event per CPU with mmap2, comm, task and, from Linux 5.12 on, build_id;
-// clock CLOCK_MONOTONIC). Views are valid during the callback only. Source: perf_event_open(2), include/uapi/linux/perf_event.h.
+// What the kernel tells of processes, from the perf sideband (a dummy event per CPU with mmap2, comm, task and, from
+// Linux 5.12 on, build_id; clock CLOCK_MONOTONIC). Views are valid during the callback only. Source:
+// perf_event_open(2), include/uapi/linux/perf_event.h.
 struct MmapEvent {
   MonotonicNs time;
   Pid pid;
   Tid tid;
   uint64_t start = 0, length = 0, file_offset = 0;
-  ExecutableId build_id;  // kNone where the kernel gives none
+  ExecutableId build_id;                        // kNone where the kernel gives none
   uint32_t device_major = 0, device_minor = 0;  // 0 with a build_id: the kernel gives one or the other
   uint64_t inode = 0;
   bool executable = false;
@@ -62,35 +63,38 @@ class SidebandVisitor {
 
 struct ProbeOptions {
   uint32_t sample_rate_hz = 19;
-  // Seconds of samples that the ring can hold if user space does not come: size = next power of two of rate × CPUs × 1 KiB × this.
+  // Seconds of samples that the ring can hold if user space does not come: size = next power of two of rate × CPUs × 1
+  // KiB × this.
   uint32_t ring_seconds = 2;
   bool idle = false;  // for tests
 };
 
-// BPF programs, the perf events they hang on, the ring buffer and the sideband. Owned by the collector's loop thread; nothing here blocks.
-// Order law: read the samples first, then the sideband. A mapping's event is written before its code can run, so whatever a sample
-// needs is then already there.
+// BPF programs, the perf events they hang on, the ring buffer and the sideband. Owned by the collector's loop thread;
+// nothing here blocks. Order law: read the samples first, then the sideband. A mapping's event is written before its
+// code can run, so whatever a sample needs is then already there.
 class Probes {
  public:
-  // FailedPrecondition / PermissionDenied / Unimplemented: one sentence each that says what is missing (privilege, BTF, kernel
-  // version, perf_event) and what to do.
+  // FailedPrecondition / PermissionDenied / Unimplemented: one sentence each that says what is missing (privilege, BTF,
+  // kernel version, perf_event) and what to do.
   static absl::StatusOr<std::unique_ptr<Probes>> Open(const ProbeOptions& options, Metrics& metrics);
   virtual ~Probes() = default;
 
-  // The sideband is on from Open. Starts sampling on every online CPU, phases spread over one period (takes one period; called once).
+  // The sideband is on from Open. Starts sampling on every online CPU, phases spread over one period (takes one period;
+  // called once).
   virtual absl::Status StartSampling() = 0;
   // No program entry happens after it returns; what the ring holds stays readable. Sideband goes on.
   virtual void StopSampling() = 0;
 
-  // Hands over every record now in the ring, oldest first per CPU. `record` is whole and its frame counts are checked against its size;
-  // others are counted as lost{bad_record}. Returns the number of records.
+  // Hands over every record now in the ring, oldest first per CPU. `record` is whole and its frame counts are checked
+  // against its size; others are counted as lost{bad_record}. Returns the number of records.
   virtual size_t DrainSamples(const std::function<void(const trib_sample& record)>& visit) = 0;
   // Hands over every sideband record now readable, of all CPUs, in order of time.
   virtual void DrainSideband(SidebandVisitor& visitor) = 0;
   // Online CPUs that came or went since the last call get, or lose, their events. Called every few seconds.
   virtual void FollowHotplug() = 0;
 
-  // Totals since Open, summed over CPUs: captured, idle, and lost by the reasons that the kernel side knows (and bad_record).
+  // Totals since Open, summed over CPUs: captured, idle, and lost by the reasons that the kernel side knows (and
+  // bad_record).
   virtual Accounting ReadAccounting() = 0;
   virtual bool has_build_ids() const = 0;
 };

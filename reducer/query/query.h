@@ -12,8 +12,8 @@
 
 namespace tributary {
 
-// Answers questions over all shards: selects processes by label, adds values to trie nodes, folds, names, merges. No stack is ever
-// rebuilt. Any thread; each call opens its own readers.
+// Answers questions over all shards: selects processes by label, adds values to trie nodes, folds, names, merges. No
+// stack is ever rebuilt. Any thread; each call opens its own readers.
 
 enum class FrameNames { kFunction, kAddress };
 

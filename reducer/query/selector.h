@@ -13,8 +13,9 @@ class RE2;
 
 namespace tributary {
 
-// `{process_executable_name="x", container_id=~"ab.*"}`: every matcher must hold. Label names are OpenTelemetry attribute names; `.` may be
-// written `_`. Values are whole-value matches; regular expressions are RE2's, ≤ 1 KiB. A label that a series does not have is "".
+// `{process_executable_name="x", container_id=~"ab.*"}`: every matcher must hold. Label names are OpenTelemetry
+// attribute names; `.` may be written `_`. Values are whole-value matches; regular expressions are RE2's, ≤ 1 KiB. A
+// label that a series does not have is "".
 class Selector {
  public:
   enum class Op { kEqual, kNotEqual, kMatches, kNotMatches };
@@ -26,7 +27,8 @@ class Selector {
     bool Holds(std::string_view value) const;
   };
 
-  // InvalidArgument: the message names the position and what was expected there, or the nearest known label. At most 32 matchers.
+  // InvalidArgument: the message names the position and what was expected there, or the nearest known label. At most 32
+  // matchers.
   static absl::StatusOr<Selector> Parse(std::string_view text);
 
   const std::vector<Matcher>& matchers() const { return matchers_; }

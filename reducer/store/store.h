@@ -13,9 +13,9 @@
 #include "intake/messages.h"
 #include "profile/model.h"
 
-// What a shard keeps, and how it is read. Two sides: a ShardWriter, owned by the shard's store-writer thread, and a StoreReader, which
-// queries and exporters open as many times as they have threads. SQLite is one implementation (sqlite_store.h); a reader never needs
-// the writer's memory.
+// What a shard keeps, and how it is read. Two sides: a ShardWriter, owned by the shard's store-writer thread, and a
+// StoreReader, which queries and exporters open as many times as they have threads. SQLite is one implementation
+// (sqlite_store.h); a reader never needs the writer's memory.
 
 namespace tributary::store {
 
@@ -38,11 +38,13 @@ class ShardWriter {
   virtual ~ShardWriter() = default;
 
   struct Outcome {
-    uint64_t sequence = 0;         // durable up to here, for that session
-    bool need_dictionary = false;  // its definitions do not continue what the store holds: nothing of the batch was kept
+    uint64_t sequence = 0;  // durable up to here, for that session
+    bool need_dictionary =
+        false;  // its definitions do not continue what the store holds: nothing of the batch was kept
   };
-  // One transaction: samples, definitions, accounting and each session's high-water mark. Batches at or below the mark change nothing.
-  // One outcome a batch, in order. An error (disk full: ResourceExhausted) keeps nothing of the group; the caller tries again.
+  // One transaction: samples, definitions, accounting and each session's high-water mark. Batches at or below the mark
+  // change nothing. One outcome a batch, in order. An error (disk full: ResourceExhausted) keeps nothing of the group;
+  // the caller tries again.
   virtual absl::StatusOr<std::vector<Outcome>> Commit(std::span<const PendingBatch> group) = 0;
 
   struct SessionState {
@@ -51,8 +53,8 @@ class ShardWriter {
   // NotFound: never seen.
   virtual absl::StatusOr<SessionState> FindSession(std::span<const uint8_t> session_id) = 0;
 
-  // Closes minutes into sums and applies retention by age and size. Called every few seconds between commits; does a bounded piece of
-  // work a call.
+  // Closes minutes into sums and applies retention by age and size. Called every few seconds between commits; does a
+  // bounded piece of work a call.
   virtual absl::Status Maintain(UnixNs now) = 0;
 };
 
@@ -65,9 +67,9 @@ struct NodeStatus {
   std::string node_id, host_name, agent_version, kernel_release, architecture;
   uint32_t cpu_count = 0, sample_rate_hz = 0;
   UnixNs last_seen;
-  Accounting accounting;   // Σ over its sessions, as the collectors told
-  uint64_t stored = 0;     // samples committed
-  uint64_t wire_bytes = 0; // received
+  Accounting accounting;                // Σ over its sessions, as the collectors told
+  uint64_t stored = 0;                  // samples committed
+  uint64_t wire_bytes = 0;              // received
   uint64_t endings[kEndingCount] = {};  // stored samples by ending
 };
 
@@ -144,11 +146,11 @@ class StoreReader {
   virtual absl::StatusOr<std::vector<ExecutableRow>> Executables() = 0;  // index: ExecutableNo; [0] = unknown
   virtual absl::StatusOr<std::shared_ptr<const Trie>> LoadTrie(Day day) = 0;
 
-  // Every sample with time in the range, chunk by chunk, already cut to the range. Where raw columns have expired: nothing (sums tell).
-  // A callback's error stops the scan and is returned.
+  // Every sample with time in the range, chunk by chunk, already cut to the range. Where raw columns have expired:
+  // nothing (sums tell). A callback's error stops the scan and is returned.
   virtual absl::Status ScanSamples(TimeRange range, const std::function<absl::Status(const SampleColumns&)>& visit) = 0;
-  // The same from minute sums where a whole minute lies in the range and is closed, from raw columns (summed) elsewhere: every sample
-  // once. Resolution: a minute where raw columns have expired.
+  // The same from minute sums where a whole minute lies in the range and is closed, from raw columns (summed)
+  // elsewhere: every sample once. Resolution: a minute where raw columns have expired.
   virtual absl::Status ScanSums(TimeRange range, const std::function<absl::Status(const SumColumns&)>& visit) = 0;
 
   // Chunks committed after `cursor`, in commit order, whatever their time: for exporters. Returns the new cursor.
@@ -156,7 +158,8 @@ class StoreReader {
                                                 const std::function<absl::Status(const SampleColumns&)>& visit) = 0;
 };
 
-// An exporter's place, kept with the data: at least once, and exactly once unless the process dies between send and save.
+// An exporter's place, kept with the data: at least once, and exactly once unless the process dies between send and
+// save.
 class CursorStore {
  public:
   virtual ~CursorStore() = default;

@@ -15,9 +15,9 @@
 
 namespace tributary {
 
-// The fleet's symbol tables by ExecutableId: on disk (symbols.db in the data directory, each table one zstd blob), the ones in use
-// decoded in memory within a cap. One per reducer; every method may be called from any thread. What was asked of nodes is
-// remembered here, so that an executable is uploaded once for the whole fleet.
+// The fleet's symbol tables by ExecutableId: on disk (symbols.db in the data directory, each table one zstd blob), the
+// ones in use decoded in memory within a cap. One per reducer; every method may be called from any thread. What was
+// asked of nodes is remembered here, so that an executable is uploaded once for the whole fleet.
 class SymbolStore {
  public:
   struct Options {
@@ -30,10 +30,11 @@ class SymbolStore {
   static absl::StatusOr<std::unique_ptr<SymbolStore>> Open(Options options, const Clock& clock, Metrics& metrics);
   ~SymbolStore();
 
-  // Whether a node that can read `id` should be asked for its table now; true at most once per request_timeout_ns and id.
+  // Whether a node that can read `id` should be asked for its table now; true at most once per request_timeout_ns and
+  // id.
   bool ShouldRequest(const ExecutableId& id);
-  // `encoded`: SymbolTable::Encode's bytes; its id must be `id`. InvalidArgument: refused and counted. A table from a worse source than
-  // the one kept changes nothing.
+  // `encoded`: SymbolTable::Encode's bytes; its id must be `id`. InvalidArgument: refused and counted. A table from a
+  // worse source than the one kept changes nothing.
   absl::Status Put(const ExecutableId& id, std::string_view encoded);
   void PutUnavailable(const ExecutableId& id, std::string_view why);
 
