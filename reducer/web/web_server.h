@@ -1,0 +1,58 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "base/clock.h"
+#include "base/metrics.h"
+#include "reducer/query/query.h"
+#include "reducer/store/store.h"
+#include "reducer/symbolizer/symbol_store.h"
+
+namespace tributary {
+
+// What the pipeline tells the web server of itself, beside what the store knows. Every method may be called from any
+// thread, at any time between Start and the server's destruction.
+class StatusSource {
+ public:
+  virtual ~StatusSource() = default;
+  virtual bool IsConnected(std::string_view node_id) const = 0;  // a session of that node is open now
+  virtual std::string NotReady() const = 0;                      // "" = ready; else what is not, for a person
+  virtual uint32_t shards() const = 0;                           // that are written now
+};
+
+// The HTTP side of the reducer: docs/api.md, /metrics, the health checks and the page. Answers on threads of its own:
+// `connections_max` threads hold connections, at most `queries_max` of them run a query at once; the others wait up to
+// `queue_timeout_ms` and then answer 503. Against DNS rebinding a server bound to loopback answers only to a Host of
+// localhost, 127.0.0.1 or [::1]. A request has `request_bytes_max` and `request_timeout_ms` to arrive in full.
+class WebServer {
+ public:
+  struct Options {
+    std::string host = "127.0.0.1";
+    uint16_t port = 4040;  // 0: any free one, see port()
+    size_t connections_max = 32;
+    size_t queries_max = 4;
+    size_t request_bytes_max = 32u << 10;
+    int64_t request_timeout_ms = 10'000;
+    int64_t queue_timeout_ms = 10'000;
+  };
+  // AlreadyExists: the port is in use; other codes: the address cannot be bound. Everything lent must outlive the
+  // server.
+  static absl::StatusOr<std::unique_ptr<WebServer>> Start(Options options, QueryEngine& engine, StatusSource& status,
+                                                          SymbolStore& symbols, store::Store& store, Metrics& metrics,
+                                                          const Clock& clock);
+  ~WebServer();  // stops accepting, lets running answers end, joins
+
+  uint16_t port() const;
+
+ private:
+  struct Impl;
+  explicit WebServer(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace tributary
