@@ -8,6 +8,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "base/log.h"
 
 namespace tributary {
 
@@ -50,10 +51,11 @@ class Options {
 
   // Adds --config, --print-config, --version, --help, and the log options by itself. InvalidArgument: the message says
   // which source, which key and what would be right. Positional arguments are kept if AllowPositional() was called, and
-  // everything after "--" always is.
+  // everything after "--" always is. Call once.
   absl::StatusOr<Outcome> Parse(int argc, const char* const* argv, const Environment& environment);
   void AllowPositional(std::string help) { positional_help_ = std::move(help); }
   const std::vector<std::string>& positional() const { return positional_; }
+  LogOptions log_options() const;  // what --log-console, --log-level and --log-file-path said
 
   std::string Help() const;
   std::string PrintConfig() const;  // YAML, with the source of each value as a comment
@@ -68,21 +70,31 @@ class Options {
     std::string source = "default";
     bool is_bool = false;
     bool is_list = false;
+    bool in_file = true;  // may stand in the YAML file and in --print-config
     std::function<absl::Status(std::string_view)> set;
+    std::function<void()> clear;  // of a list
+    int rank = 0;                 // of the source in force: 0 default, 1 file, 2 environment, 3 flag
+  };
+  struct Source {
+    int rank;
+    std::string name;
   };
   void AddEntry(Entry entry);
   Entry* Find(std::string_view name);
   std::string Nearest(std::string_view name) const;
-  absl::Status Apply(Entry& entry, std::string_view value, std::string_view source);
+  absl::Status Apply(Entry& entry, std::string_view value, const Source& source);
   absl::Status ParseEnvironment(const Environment& environment);
   absl::Status ParseFile(const std::string& path);
-  absl::Status ParseFlags(const std::vector<std::string>& args, bool config_only);
+  absl::Status ParseFlags(const std::vector<std::string>& args);
+  void AddCommon();
 
   std::string binary_, summary_, positional_help_;
   std::vector<Entry> entries_;
   std::vector<std::string> positional_;
   std::string config_path_;
   bool print_config_ = false, version_ = false, help_ = false;
+  bool log_console_ = true;
+  std::string log_level_, log_file_path_;
 };
 
 // "host:port", "[::1]:port" or ":port" (all addresses).

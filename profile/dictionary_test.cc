@@ -1,1 +1,102 @@
+#include "profile/dictionary.h"
+
 #include <gtest/gtest.h>
+
+#include <random>
+
+namespace tributary {
+namespace {
+
+ExecutableId Id(char c) { return *ExecutableId::Make(ExecutableIdKind::kGnuBuildId, std::string(20, c)); }
+
+TEST(Dictionary, StartsWithNoneInEveryTable) {
+  Dictionary d;
+  EXPECT_EQ(d.string(StringRef{0}), "");
+  EXPECT_EQ(d.node_count(), 1u);
+  EXPECT_EQ(d.InternString(""), StringRef{0});
+  EXPECT_EQ(d.InternExecutable(ExecutableId(), "x"), ExecutableRef{0});
+  EXPECT_EQ(d.InternFrame(Frame()), FrameRef{0});
+}
+
+TEST(Dictionary, EqualDefinitionsShareAnId) {
+  Dictionary d;
+  ExecutableRef exe = d.InternExecutable(Id('a'), "/bin/a");
+  EXPECT_EQ(d.InternExecutable(Id('a'), "/other/path"), exe);
+  EXPECT_EQ(d.string(d.executable(exe).path), "/bin/a");
+  Frame leaf{FrameKind::kNative, false, exe, 0x10};
+  Frame caller{FrameKind::kNative, true, exe, 0x10};
+  FrameRef f = d.InternFrame(leaf);
+  EXPECT_EQ(d.InternFrame(leaf), f);
+  EXPECT_NE(d.InternFrame(caller), f);
+  NodeRef n = d.InternNode({NodeRef{0}, f});
+  EXPECT_EQ(d.InternNode({NodeRef{0}, f}), n);
+  EXPECT_NE(d.InternNode({n, f}), n);  // recursion: the same frame under itself is another node
+}
+
+TEST(Dictionary, AProcessThatChangesIsANewDefinition) {
+  Dictionary d;
+  Process p{.key = {Pid{7}, 100, 0}, .comm = d.InternString("sh")};
+  ProcessRef first = d.InternProcess(p);
+  EXPECT_EQ(d.InternProcess(p), first);
+  p.container_id = d.InternString("abc");
+  ProcessRef second = d.InternProcess(p);
+  EXPECT_NE(second, first);
+  EXPECT_EQ(d.InternProcess(p), second);
+}
+
+TEST(Dictionary, RefusesReferencesToWhatIsNotDefined) {
+  Dictionary d;
+  EXPECT_FALSE(d.AppendNode({NodeRef{1}, FrameRef{0}}));
+  EXPECT_FALSE(d.AppendNode({NodeRef{0}, FrameRef{1}}));
+  EXPECT_FALSE(d.AppendFrame(Frame{FrameKind::kNative, false, ExecutableRef{1}, 0}));
+  EXPECT_FALSE(d.AppendExecutable({Id('a'), StringRef{1}}));
+  EXPECT_FALSE(d.AppendThread({ProcessRef{1}, Tid{1}, StringRef{0}}));
+  EXPECT_FALSE(d.AppendProcess({.key = {}, .comm = StringRef{5}}));
+  EXPECT_EQ(d.node_count(), 1u);
+  EXPECT_EQ(d.frame_count(), 1u);
+}
+
+TEST(Dictionary, FullTurnsAwayAndSaysSo) {
+  Dictionary d({.nodes_max = 4});
+  NodeRef last;
+  for (uint64_t i = 0; i < 3; ++i) {
+    last = d.InternNode({NodeRef{0}, d.InternFrame(Frame{FrameKind::kUnknown, false, {}, i + 1})});
+    EXPECT_NE(last, NodeRef{0});
+  }
+  EXPECT_TRUE(d.full());
+  EXPECT_EQ(d.InternNode({last, FrameRef{1}}), NodeRef{0});
+  EXPECT_EQ(d.node_count(), 4u);
+}
+
+TEST(Dictionary, CutsLongStrings) {
+  Dictionary d({.string_bytes_max = 4});
+  EXPECT_EQ(d.string(d.InternString("abcdef")), "abcd");
+  EXPECT_FALSE(d.AppendString("abcdef"));
+}
+
+// Replaying the definitions in order gives an equal dictionary, with an equal hash: what both ends of a session rely
+// on.
+TEST(Dictionary, AppendingInOrderGivesAnEqualDictionary) {
+  std::mt19937_64 random(42);
+  Dictionary a;
+  for (int i = 0; i < 2000; ++i) {
+    ExecutableRef exe =
+        a.InternExecutable(Id(static_cast<char>('a' + random() % 20)), "p" + std::to_string(random() % 9));
+    FrameRef frame = a.InternFrame({FrameKind::kNative, random() % 2 == 0, exe, random() % 64});
+    a.InternNode({NodeRef{static_cast<uint32_t>(random() % a.node_count())}, frame});
+  }
+  Dictionary b;
+  for (uint32_t i = 1; i < a.string_count(); ++i) ASSERT_TRUE(b.AppendString(a.string(StringRef{i})));
+  for (uint32_t i = 1; i < a.executable_count(); ++i) ASSERT_TRUE(b.AppendExecutable(a.executable(ExecutableRef{i})));
+  for (uint32_t i = 1; i < a.frame_count(); ++i) ASSERT_TRUE(b.AppendFrame(a.frame(FrameRef{i})));
+  for (uint32_t i = 1; i < a.node_count(); ++i) ASSERT_TRUE(b.AppendNode(a.node(NodeRef{i})));
+  EXPECT_EQ(a.rolling_hash(), b.rolling_hash());
+  for (uint32_t i = 1; i < a.node_count(); ++i) {
+    EXPECT_EQ(b.InternNode(a.node(NodeRef{i})), NodeRef{i});
+    EXPECT_LT(a.node(NodeRef{i}).parent.value, i);
+  }
+  EXPECT_EQ(a.node_count(), b.node_count());
+}
+
+}  // namespace
+}  // namespace tributary

@@ -1,0 +1,409 @@
+#include "base/options.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+#include <yaml-cpp/yaml.h>
+
+#include <algorithm>
+#include <cctype>
+#include <charconv>
+#include <cmath>
+#include <cstdio>
+#include <utility>
+
+#include "base/status.h"
+#include "base/version.h"
+
+extern char** environ;
+
+namespace tributary {
+namespace {
+
+constexpr std::string_view kEnvironmentPrefix = "EBPF_NET_";
+
+std::string Replaced(std::string_view text, char from, char to) {
+  std::string out(text);
+  std::replace(out.begin(), out.end(), from, to);
+  return out;
+}
+
+std::string EnvironmentName(std::string_view option) {
+  std::string out(kEnvironmentPrefix);
+  for (char c : option) out += c == '-' ? '_' : static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
+  return out;
+}
+
+// Levenshtein distance: how far a mistyped key is from a real one.
+size_t EditDistance(std::string_view a, std::string_view b) {
+  std::vector<size_t> row(b.size() + 1);
+  for (size_t j = 0; j <= b.size(); ++j) row[j] = j;
+  for (size_t i = 1; i <= a.size(); ++i) {
+    size_t diagonal = row[0];
+    row[0] = i;
+    for (size_t j = 1; j <= b.size(); ++j) {
+      size_t next = std::min({row[j] + 1, row[j - 1] + 1, diagonal + (a[i - 1] == b[j - 1] ? 0 : 1)});
+      diagonal = std::exchange(row[j], next);
+    }
+  }
+  return row[b.size()];
+}
+
+absl::StatusOr<bool> ParseBool(std::string_view text) {
+  if (text == "true" || text == "1" || text == "yes" || text == "on") return true;
+  if (text == "false" || text == "0" || text == "no" || text == "off") return false;
+  return Error(absl::StatusCode::kInvalidArgument, "must be true or false");
+}
+
+template <typename T>
+absl::StatusOr<T> ParseNumber(std::string_view text, T min, T max) {
+  T value{};
+  auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  // !(a <= x <= b) also turns away not-a-number.
+  if (error != std::errc() || end != text.data() + text.size() || !(value >= min && value <= max)) {
+    return Error(absl::StatusCode::kInvalidArgument, fmt::format("must be a number from {} to {}", min, max));
+  }
+  return value;
+}
+
+std::string YamlQuoted(std::string_view text) {
+  YAML::Emitter out;
+  out << YAML::DoubleQuoted << std::string(text);
+  return out.c_str();
+}
+
+}  // namespace
+
+Options::Options(std::string binary, std::string summary) : binary_(std::move(binary)), summary_(std::move(summary)) {}
+
+void Options::AddEntry(Entry entry) {
+  TRIBUTARY_CHECK(Find(entry.spec.name) == nullptr);
+  entry.text = entry.default_text;
+  TRIBUTARY_CHECK(entry.default_text.empty() || entry.set(entry.default_text).ok());
+  entries_.push_back(std::move(entry));
+}
+
+void Options::Add(Spec spec, std::string* target, std::string_view default_value) {
+  *target = std::string(default_value);
+  AddEntry(
+      {.spec = std::move(spec), .default_text = std::string(default_value), .set = [target](std::string_view text) {
+         *target = std::string(text);
+         return absl::OkStatus();
+       }});
+}
+
+void Options::Add(Spec spec, bool* target, bool default_value) {
+  AddEntry({.spec = std::move(spec),
+            .default_text = default_value ? "true" : "false",
+            .is_bool = true,
+            .set = [target](std::string_view text) -> absl::Status {
+              ASSIGN_OR_RETURN(*target, ParseBool(text));
+              return absl::OkStatus();
+            }});
+}
+
+void Options::Add(Spec spec, int64_t* target, int64_t default_value, int64_t min, int64_t max) {
+  AddEntry({.spec = std::move(spec),
+            .default_text = fmt::format("{}", default_value),
+            .set = [target, min, max](std::string_view text) -> absl::Status {
+              ASSIGN_OR_RETURN(*target, ParseNumber<int64_t>(text, min, max));
+              return absl::OkStatus();
+            }});
+}
+
+void Options::Add(Spec spec, double* target, double default_value, double min, double max) {
+  AddEntry({.spec = std::move(spec),
+            .default_text = fmt::format("{}", default_value),
+            .set = [target, min, max](std::string_view text) -> absl::Status {
+              ASSIGN_OR_RETURN(*target, ParseNumber<double>(text, min, max));
+              return absl::OkStatus();
+            }});
+}
+
+void Options::Add(Spec spec, std::vector<std::string>* target) {
+  AddEntry({.spec = std::move(spec),
+            .is_list = true,
+            .set =
+                [target](std::string_view text) {
+                  target->emplace_back(text);
+                  return absl::OkStatus();
+                },
+            .clear = [target] { target->clear(); }});
+}
+
+void Options::AddCommon() {
+  Add({.name = "log-console", .help = "log to standard error"}, &log_console_, true);
+  Add({.name = "log-level",
+       .help = "trace, debug, info, warning, error or critical",
+       .value_name = "LEVEL",
+       .check =
+           [](std::string_view text) {
+             for (std::string_view level : {"trace", "debug", "info", "warning", "error", "critical"}) {
+               if (text == level) return absl::OkStatus();
+             }
+             return Error(absl::StatusCode::kInvalidArgument,
+                          "must be one of trace, debug, info, warning, error, critical");
+           }},
+      &log_level_, "info");
+  Add({.name = "log-file-path", .help = "also log to this file, rotated at 1 MiB", .value_name = "PATH"},
+      &log_file_path_, "");
+  auto own = [&](std::string name, std::string help, bool* target) {
+    Add({.name = std::move(name), .help = std::move(help)}, target, false);
+    entries_.back().in_file = false;
+  };
+  Add({.name = "config",
+       .help = "read options from this YAML file",
+       .value_name = "FILE",
+       .flag_aliases = {"config-file"}},
+      &config_path_, "");
+  entries_.back().in_file = false;
+  own("print-config", "print the configuration in force, with the source of each value, and exit", &print_config_);
+  own("version", "print the version and exit", &version_);
+  own("help", "print this help and exit", &help_);
+}
+
+Options::Entry* Options::Find(std::string_view name) {
+  for (Entry& entry : entries_) {
+    if (entry.spec.name == name) return &entry;
+    for (const std::string& alias : entry.spec.flag_aliases) {
+      if (alias == name) return &entry;
+    }
+  }
+  return nullptr;
+}
+
+std::string Options::Nearest(std::string_view name) const {
+  std::string best;
+  size_t best_distance = SIZE_MAX;
+  for (const Entry& entry : entries_) {
+    size_t distance = EditDistance(name, entry.spec.name);
+    if (distance < best_distance) {
+      best_distance = distance;
+      best = entry.spec.name;
+    }
+  }
+  return best;
+}
+
+absl::Status Options::Apply(Entry& entry, std::string_view value, const Source& source) {
+  // A list given by a stronger source replaces the weaker one's; within one source it grows.
+  bool appends = entry.is_list && source.rank == entry.rank;
+  if (entry.is_list && !appends) entry.clear();
+  absl::Status status = entry.spec.check ? entry.spec.check(value) : absl::OkStatus();
+  if (status.ok()) status = entry.set(value);
+  if (!status.ok()) {
+    return Error(absl::StatusCode::kInvalidArgument,
+                 fmt::format("{} = {}: {}", source.name, EscapeForDisplay(entry.spec.secret ? "***" : value),
+                             ToStd(status.message())));
+  }
+  entry.text = appends ? entry.text + "," + std::string(value) : std::string(value);
+  entry.source = source.name;
+  entry.rank = source.rank;
+  return absl::OkStatus();
+}
+
+absl::Status Options::ParseEnvironment(const Environment& environment) {
+  for (Entry& entry : entries_) {
+    std::vector<std::string> names = entry.spec.env_aliases;
+    names.push_back(EnvironmentName(entry.spec.name));  // last: the main name wins
+    for (const std::string& name : names) {
+      auto it = environment.find(name);
+      if (it == environment.end()) continue;
+      Source source{2, "environment variable " + name};
+      std::string_view rest = it->second;
+      while (entry.is_list && rest.find(',') != rest.npos) {
+        RETURN_IF_ERROR(Apply(entry, rest.substr(0, rest.find(',')), source));
+        rest.remove_prefix(rest.find(',') + 1);
+      }
+      RETURN_IF_ERROR(Apply(entry, rest, source));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Options::ParseFile(const std::string& path) {
+  YAML::Node root;
+  try {
+    root = YAML::LoadFile(path);
+  } catch (const YAML::BadFile&) {
+    return Error(absl::StatusCode::kNotFound,
+                 fmt::format("--config {}: cannot be read; check the path and its permissions", path));
+  } catch (const YAML::Exception& e) {
+    return Error(absl::StatusCode::kInvalidArgument, fmt::format("--config {}: not YAML: {}", path, e.what()));
+  }
+  if (!root || root.IsNull()) return absl::OkStatus();
+  if (!root.IsMap()) {
+    return Error(absl::StatusCode::kInvalidArgument, fmt::format("--config {}: must be a map of options", path));
+  }
+  for (const auto& item : root) {
+    std::string key = item.first.IsScalar() ? item.first.Scalar() : "";
+    Entry* entry = Find(Replaced(key, '_', '-'));
+    if (entry == nullptr || !entry->in_file) {
+      return Error(absl::StatusCode::kInvalidArgument,
+                   fmt::format("--config {}: unknown key '{}'; did you mean '{}'?", path, EscapeForDisplay(key),
+                               Replaced(Nearest(Replaced(key, '_', '-')), '-', '_')));
+    }
+    Source source{1, fmt::format("{}: {}", path, key)};
+    if (item.second.IsScalar() || item.second.IsNull()) {
+      RETURN_IF_ERROR(Apply(*entry, item.second.IsNull() ? "" : item.second.Scalar(), source));
+    } else if (item.second.IsSequence() && entry->is_list) {
+      for (const auto& element : item.second) {
+        RETURN_IF_ERROR(Apply(*entry, element.IsScalar() ? element.Scalar() : "", source));
+      }
+    } else {
+      return Error(
+          absl::StatusCode::kInvalidArgument,
+          fmt::format("{}: must be {}", source.name, entry->is_list ? "a value or a list of values" : "one value"));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Options::ParseFlags(const std::vector<std::string>& args) {
+  for (size_t i = 0; i < args.size(); ++i) {
+    std::string_view arg = args[i];
+    if (arg == "--") {
+      positional_.insert(positional_.end(), args.begin() + static_cast<ptrdiff_t>(i) + 1, args.end());
+      break;
+    }
+    if (arg == "-h") arg = "--help";
+    bool short_flag = arg.size() == 2 && arg[0] == '-' && arg[1] != '-';
+    if (!arg.starts_with("--") && !(short_flag && Find(arg.substr(1)) != nullptr)) {
+      if (positional_help_.empty() || (arg.starts_with("-") && arg.size() > 1)) {
+        return Error(
+            absl::StatusCode::kInvalidArgument,
+            fmt::format("unexpected argument '{}'; {} --help lists the options", EscapeForDisplay(arg), binary_));
+      }
+      positional_.emplace_back(arg);
+      continue;
+    }
+    std::string_view name = arg.substr(short_flag ? 1 : 2);
+    size_t equals = name.find('=');
+    bool has_value = equals != name.npos;
+    std::string_view value = has_value ? name.substr(equals + 1) : std::string_view();
+    name = name.substr(0, equals);
+    Entry* entry = Find(name);
+    bool negated = false;
+    if (entry == nullptr && name.starts_with("no-")) {
+      entry = Find(name.substr(3));
+      negated = entry != nullptr && entry->is_bool;
+      if (!negated) entry = nullptr;
+    }
+    if (entry == nullptr) {
+      return Error(absl::StatusCode::kInvalidArgument,
+                   fmt::format("unknown option --{}; did you mean --{}?", EscapeForDisplay(name), Nearest(name)));
+    }
+    if (entry->is_bool && !has_value) {
+      value = negated ? "false" : "true";
+    } else if (!has_value) {
+      if (i + 1 >= args.size()) {
+        return Error(absl::StatusCode::kInvalidArgument, fmt::format("--{} needs a value: {}", name, entry->spec.help));
+      }
+      value = args[++i];
+    }
+    RETURN_IF_ERROR(Apply(*entry, value, Source{3, fmt::format("--{}", name)}));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<Options::Outcome> Options::Parse(int argc, const char* const* argv, const Environment& environment) {
+  AddCommon();
+  std::vector<std::string> args(argv + std::min(argc, 1), argv + argc);
+  // The file's name may come from a flag or the environment, yet both outrank what it says: find it first, then apply
+  // file, environment and flags in that order.
+  if (auto it = environment.find("EBPF_NET_CONFIG"); it != environment.end()) config_path_ = it->second;
+  for (size_t i = 0; i < args.size() && args[i] != "--"; ++i) {
+    for (std::string_view name : {"--config", "--config-file"}) {
+      if (args[i] == name && i + 1 < args.size()) config_path_ = args[i + 1];
+      if (args[i].starts_with(std::string(name) + "=")) config_path_ = args[i].substr(name.size() + 1);
+    }
+  }
+  if (!config_path_.empty()) RETURN_IF_ERROR(ParseFile(config_path_));
+
+  RETURN_IF_ERROR(ParseEnvironment(environment));
+  RETURN_IF_ERROR(ParseFlags(args));
+
+  if (help_) {
+    fputs(Help().c_str(), stdout);
+    return Outcome::kExit;
+  }
+  if (version_) {
+    fmt::print("{} {}\n", binary_, kVersion);
+    return Outcome::kExit;
+  }
+  if (print_config_) {
+    fputs(PrintConfig().c_str(), stdout);
+    return Outcome::kExit;
+  }
+  return Outcome::kRun;
+}
+
+std::string Options::Help() const {
+  std::string out = fmt::format("{} — {}\n\nUsage: {} [options]{}\n\n", binary_, summary_, binary_,
+                                positional_help_.empty() ? "" : " " + positional_help_);
+  for (const Entry& entry : entries_) {
+    std::string flags = "--" + entry.spec.name;
+    for (const std::string& alias : entry.spec.flag_aliases)
+      flags += fmt::format(", {}{}", alias.size() == 1 ? "-" : "--", alias);
+    if (!entry.is_bool) flags += " " + entry.spec.value_name;
+    out += fmt::format("  {}\n      {}", flags, entry.spec.help);
+    if (!entry.default_text.empty() && entry.in_file) out += fmt::format(" (default {})", entry.default_text);
+    if (entry.in_file) {
+      out += fmt::format("\n      environment {}", EnvironmentName(entry.spec.name));
+      for (const std::string& alias : entry.spec.env_aliases) out += ", " + alias;
+    }
+    out += '\n';
+  }
+  out += "\nA flag outranks the environment, which outranks the --config file (keys are option names with '_').\n";
+  return out;
+}
+
+std::string Options::PrintConfig() const {
+  std::string out;
+  for (const Entry& entry : entries_) {
+    if (!entry.in_file) continue;
+    std::string value;
+    if (entry.is_list) {
+      std::string_view rest = entry.text;
+      value = "[";
+      while (!rest.empty()) {
+        size_t comma = std::min(rest.find(','), rest.size());
+        value += fmt::format("{}{}", value.size() > 1 ? ", " : "", YamlQuoted(rest.substr(0, comma)));
+        rest.remove_prefix(std::min(comma + 1, rest.size()));
+      }
+      value += "]";
+    } else if (entry.spec.secret && !entry.text.empty()) {
+      value = "\"***\"";
+    } else {
+      bool plain = !entry.text.empty() && std::all_of(entry.text.begin(), entry.text.end(), [](unsigned char c) {
+        return std::isalnum(c) || c == '.' || c == '-' || c == '/' || c == '_';
+      });
+      value = plain ? entry.text : YamlQuoted(entry.text);
+    }
+    out += fmt::format("{}: {}  # {}\n", Replaced(entry.spec.name, '-', '_'), value, entry.source);
+  }
+  return out;
+}
+
+LogOptions Options::log_options() const {
+  LogOptions log;
+  log.console = log_console_;
+  log.file_path = log_file_path_;
+  constexpr std::string_view kNames[] = {"trace", "debug", "info", "warning", "error", "critical"};
+  for (size_t i = 0; i < std::size(kNames); ++i) {
+    if (log_level_ == kNames[i]) log.level = static_cast<LogLevel>(i);
+  }
+  return log;
+}
+
+Options::Environment Options::ProcessEnvironment() {
+  Environment out;
+  for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
+    std::string_view text(*entry);
+    if (size_t equals = text.find('='); equals != text.npos) {
+      out.emplace(text.substr(0, equals), text.substr(equals + 1));
+    }
+  }
+  return out;
+}
+
+}  // namespace tributary

@@ -1,0 +1,139 @@
+#include "base/options.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdio>
+#include <fstream>
+
+namespace tributary {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+struct Parsed {
+  Options options{"reducer", "Test."};
+  std::string listen;
+  int64_t rate = 0;
+  bool live = false;
+  std::vector<std::string> exports;
+  std::string token;
+  absl::StatusOr<Options::Outcome> outcome = Options::Outcome::kRun;
+
+  Parsed(std::vector<const char*> args, const Options::Environment& environment = {}) {
+    options.Add({.name = "intake-listen", .help = "address", .flag_aliases = {"p"}, .env_aliases = {"OLD_LISTEN"}},
+                &listen, "127.0.0.1:8000");
+    options.Add({.name = "sample-rate", .help = "rate"}, &rate, 19, 1, 10000);
+    options.Add({.name = "live", .help = "live"}, &live, true);
+    options.Add({.name = "export", .help = "where to"}, &exports);
+    options.Add({.name = "token", .help = "token", .secret = true}, &token, "");
+    args.insert(args.begin(), "reducer");
+    outcome = options.Parse(static_cast<int>(args.size()), args.data(), environment);
+  }
+  std::string error() const { return std::string(outcome.status().message()); }
+};
+
+std::string WriteFile(const std::string& text) {
+  std::string path =
+      testing::TempDir() + "/options_test_" + testing::UnitTest::GetInstance()->current_test_info()->name() + ".yaml";
+  std::ofstream(path) << text;
+  return path;
+}
+
+TEST(Options, DefaultsHoldWhenNothingIsGiven) {
+  Parsed p({});
+  ASSERT_TRUE(p.outcome.ok());
+  EXPECT_EQ(p.listen, "127.0.0.1:8000");
+  EXPECT_EQ(p.rate, 19);
+  EXPECT_TRUE(p.live);
+}
+
+TEST(Options, FlagOutranksEnvironmentOutranksFile) {
+  std::string file = WriteFile("sample_rate: 1\nintake_listen: file:1\nlive: false\n");
+  std::string flag = "--config=" + file;
+  Parsed p({flag.c_str(), "--sample-rate", "3"}, {{"EBPF_NET_SAMPLE_RATE", "2"}, {"EBPF_NET_INTAKE_LISTEN", "env:1"}});
+  ASSERT_TRUE(p.outcome.ok()) << p.error();
+  EXPECT_EQ(p.rate, 3);
+  EXPECT_EQ(p.listen, "env:1");
+  EXPECT_FALSE(p.live);
+}
+
+TEST(Options, AStrongerListReplacesAWeakerOne) {
+  std::string file = WriteFile("export: [a, b]\n");
+  std::string flag = "--config=" + file;
+  EXPECT_THAT(Parsed({flag.c_str()}).exports, ElementsAre("a", "b"));
+  EXPECT_THAT(Parsed({flag.c_str()}, {{"EBPF_NET_EXPORT", "c,d"}}).exports, ElementsAre("c", "d"));
+  EXPECT_THAT(Parsed({flag.c_str(), "--export", "e", "--export=f"}, {{"EBPF_NET_EXPORT", "c"}}).exports,
+              ElementsAre("e", "f"));
+}
+
+TEST(Options, AliasesAreTheSameOption) {
+  EXPECT_EQ(Parsed({"-p", "x:1"}).listen, "x:1");
+  EXPECT_EQ(Parsed({}, {{"OLD_LISTEN", "y:1"}}).listen, "y:1");
+  EXPECT_EQ(Parsed({}, {{"OLD_LISTEN", "y:1"}, {"EBPF_NET_INTAKE_LISTEN", "z:1"}}).listen, "z:1");
+}
+
+TEST(Options, BooleansTakeNoValueAndCanBeNegated) {
+  EXPECT_FALSE(Parsed({"--no-live"}).live);
+  EXPECT_FALSE(Parsed({"--live=no"}).live);
+  EXPECT_TRUE(Parsed({"--live"}).live);
+}
+
+TEST(Options, UnknownKeysNameTheNearest) {
+  EXPECT_THAT(Parsed({"--sample-rat", "3"}).error(), HasSubstr("did you mean --sample-rate?"));
+  std::string flag = "--config=" + WriteFile("sample_rates: 1\n");
+  EXPECT_THAT(Parsed({flag.c_str()}).error(), HasSubstr("did you mean 'sample_rate'?"));
+}
+
+TEST(Options, BadValuesSayWhereTheyComeFromAndWhatIsAllowed) {
+  EXPECT_THAT(Parsed({"--sample-rate", "0"}).error(), HasSubstr("--sample-rate = 0: must be a number from 1 to 10000"));
+  EXPECT_THAT(Parsed({}, {{"EBPF_NET_SAMPLE_RATE", "x\x1b"}}).error(),
+              HasSubstr("environment variable EBPF_NET_SAMPLE_RATE = x\\x1b: must be a number"));
+  EXPECT_THAT(Parsed({"--sample-rate"}).error(), HasSubstr("needs a value"));
+  EXPECT_THAT(Parsed({"stray"}).error(), HasSubstr("unexpected argument 'stray'"));
+  EXPECT_THAT(Parsed({"--config=/nonexistent/x.yaml"}).error(), HasSubstr("cannot be read"));
+  EXPECT_THAT(Parsed({"--log-level=loud"}).error(), HasSubstr("must be one of trace"));
+}
+
+TEST(Options, PrintConfigIsYamlThatReadsBackTheSame) {
+  Parsed p({"--export=a", "--export=b", "--token=geheim", "--intake-listen", "we\"ird: x"});
+  std::string yaml = p.options.PrintConfig();
+  EXPECT_THAT(yaml, HasSubstr("token: \"***\""));
+  EXPECT_EQ(yaml.find("geheim"), std::string::npos);
+  std::string flag = "--config=" + WriteFile(yaml);
+  Parsed again({flag.c_str()});
+  ASSERT_TRUE(again.outcome.ok()) << again.error();
+  EXPECT_EQ(again.listen, p.listen);
+  EXPECT_EQ(again.exports, p.exports);
+}
+
+TEST(Options, HelpListsFlagEnvironmentAndDefault) {
+  Parsed p({});
+  EXPECT_THAT(p.options.Help(),
+              HasSubstr("--sample-rate VALUE\n      rate (default 19)\n      environment EBPF_NET_SAMPLE_RATE"));
+}
+
+TEST(ParseHostPort, AcceptsNamesAndBracketedAddresses) {
+  EXPECT_EQ(ParseHostPort("localhost:80")->host, "localhost");
+  EXPECT_EQ(ParseHostPort("[::1]:80")->host, "::1");
+  EXPECT_EQ(ParseHostPort(":80")->host, "0.0.0.0");
+  EXPECT_EQ(ParseHostPort("a:65535")->port, 65535);
+  for (const char* bad : {"a", "a:", "a:x", "a:65536", "::1:80", "[::1:80", "a:80x", ""}) {
+    EXPECT_FALSE(ParseHostPort(bad).ok()) << bad;
+  }
+}
+
+TEST(ParseUnits, AreExactAndRefuseOverflow) {
+  EXPECT_EQ(*ParseDurationNs("90s"), 90 * kNsPerSecond);
+  EXPECT_EQ(*ParseDurationNs("7d"), 7 * kNsPerDay);
+  EXPECT_EQ(*ParseBytes("64MiB"), 64 << 20);
+  EXPECT_EQ(*ParseBytes("12"), 12);
+  EXPECT_FALSE(ParseDurationNs("5").ok());
+  EXPECT_FALSE(ParseDurationNs("-5s").ok());
+  EXPECT_FALSE(ParseDurationNs("999999999999d").ok());
+  EXPECT_FALSE(ParseBytes("1 MiB").ok());
+}
+
+}  // namespace
+}  // namespace tributary

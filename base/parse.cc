@@ -1,0 +1,83 @@
+#include <fmt/format.h>
+
+#include <charconv>
+
+#include "base/options.h"
+#include "base/status.h"
+
+namespace tributary {
+namespace {
+
+absl::Status Invalid(std::string_view text, std::string_view expected) {
+  return Error(absl::StatusCode::kInvalidArgument, fmt::format("'{}' is not {}", EscapeForDisplay(text), expected));
+}
+
+struct Unit {
+  std::string_view suffix;
+  int64_t factor;
+};
+
+// A decimal number and one of the units; exact in int64.
+absl::StatusOr<int64_t> ParseWithUnit(std::string_view text, std::initializer_list<Unit> units,
+                                      std::string_view expected) {
+  int64_t number = 0;
+  auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc() || number < 0) return Invalid(text, expected);
+  std::string_view suffix(end, static_cast<size_t>(text.data() + text.size() - end));
+  for (const Unit& unit : units) {
+    int64_t result = 0;
+    if (suffix != unit.suffix) continue;
+    if (__builtin_mul_overflow(number, unit.factor, &result)) return Invalid(text, "in range");
+    return result;
+  }
+  return Invalid(text, expected);
+}
+
+}  // namespace
+
+absl::StatusOr<HostPort> ParseHostPort(std::string_view text) {
+  constexpr std::string_view kExpected = "HOST:PORT (127.0.0.1:8000, [::1]:8000, :8000)";
+  size_t colon = text.rfind(':');
+  if (colon == text.npos) return Invalid(text, kExpected);
+  std::string_view host = text.substr(0, colon), port = text.substr(colon + 1);
+  HostPort out;
+  auto [end, error] = std::from_chars(port.data(), port.data() + port.size(), out.port);
+  if (error != std::errc() || end != port.data() + port.size()) return Invalid(text, kExpected);
+  if (host.starts_with('[') != host.ends_with(']')) return Invalid(text, kExpected);
+  if (host.starts_with('[')) {
+    host = host.substr(1, host.size() - 2);
+  } else if (host.find(':') != host.npos) {
+    return Invalid(text, kExpected);
+  }
+  out.host = host.empty() ? "0.0.0.0" : std::string(host);
+  return out;
+}
+
+absl::StatusOr<int64_t> ParseDurationNs(std::string_view text) {
+  return ParseWithUnit(text,
+                       {{"ns", 1},
+                        {"us", kNsPerUs},
+                        {"ms", kNsPerMs},
+                        {"s", kNsPerSecond},
+                        {"m", kNsPerMinute},
+                        {"h", 60 * kNsPerMinute},
+                        {"d", kNsPerDay}},
+                       "a duration (250ms, 90s, 5m, 24h, 7d)");
+}
+
+absl::StatusOr<int64_t> ParseBytes(std::string_view text) {
+  return ParseWithUnit(text,
+                       {{"", 1},
+                        {"B", 1},
+                        {"KB", 1000},
+                        {"MB", 1'000'000},
+                        {"GB", 1'000'000'000},
+                        {"TB", 1'000'000'000'000},
+                        {"KiB", int64_t{1} << 10},
+                        {"MiB", int64_t{1} << 20},
+                        {"GiB", int64_t{1} << 30},
+                        {"TiB", int64_t{1} << 40}},
+                       "a size (1048576, 64MiB, 10GB)");
+}
+
+}  // namespace tributary
