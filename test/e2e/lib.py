@@ -1,0 +1,237 @@
+"""Starts the real programs for end-to-end tests: reducer, kernel-collector, the truth workload; asks the API; checks the law.
+
+Every process gets free ports and its own directory, is stopped at the end, and leaves its log in the failure message.
+"""
+
+import contextlib
+import json
+import math
+import os
+import pathlib
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.error
+import urllib.parse
+import urllib.request
+
+BIN = pathlib.Path(os.environ["TRIBUTARY_BIN"])
+SOURCE = pathlib.Path(__file__).resolve().parent.parent.parent
+ROOT = [] if os.geteuid() == 0 else ["sudo", "-n", "-E"]
+
+
+class Failure(Exception):
+    pass
+
+
+def check(condition, message):
+    if not condition:
+        raise Failure(message)
+
+
+def wait_for(what, condition, timeout_s=30.0, step_s=0.1):
+    """Polls until condition() is true; its last value is returned."""
+    deadline = time.monotonic() + timeout_s
+    while True:
+        value = condition()
+        if value:
+            return value
+        if time.monotonic() > deadline:
+            raise Failure(f"waited {timeout_s} s in vain for {what}")
+        time.sleep(step_s)
+
+
+class Program:
+    """One process of ours; its output goes to a log file."""
+
+    def __init__(self, name, args, directory, as_root=False, env=None):
+        self.name = name
+        self.log_path = pathlib.Path(directory) / f"{name}.log"
+        self.log = open(self.log_path, "ab")
+        self.process = subprocess.Popen((ROOT if as_root else []) + [str(a) for a in args], stdout=self.log,
+                                        stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, env=env)
+
+    @property
+    def pid(self):
+        return self.process.pid
+
+    def running(self):
+        return self.process.poll() is None
+
+    def text(self):
+        return self.log_path.read_text(errors="replace")
+
+    def signal(self, number):
+        if self.running():
+            subprocess.run(ROOT + ["kill", f"-{number}", str(self.pid)], check=False)
+
+    def stop(self, timeout_s=10):
+        """SIGTERM, then the exit code; a program that does not end in time is killed and that is a failure."""
+        self.signal(signal.SIGTERM.value)
+        try:
+            return self.process.wait(timeout_s)
+        except subprocess.TimeoutExpired as e:
+            self.signal(signal.SIGKILL.value)
+            self.process.wait()
+            raise Failure(f"{self.name} did not end within {timeout_s} s of SIGTERM:\n{self.text()}") from e
+
+    def kill(self):
+        self.signal(signal.SIGKILL.value)
+        self.process.wait()
+
+
+class Reducer(Program):
+    def __init__(self, directory, args=(), data=None, intake_port=0, http_port=0, name="reducer"):
+        self.directory = pathlib.Path(directory)
+        self.data = pathlib.Path(data or self.directory / "data")
+        self.data.mkdir(exist_ok=True)
+        ports_file = self.directory / f"{name}.ports"
+        ports_file.unlink(missing_ok=True)
+        super().__init__(name, [BIN / "reducer", "--data-dir", self.data, "--intake-listen", f"127.0.0.1:{intake_port}",
+                                "--http-listen", f"127.0.0.1:{http_port}", "--ports-file", ports_file, *args], directory)
+
+        def ready():
+            if not self.running():
+                raise Failure(f"the reducer ended:\n{self.text()}")
+            return ports_file.exists()
+
+        wait_for("the reducer's ports", ready)
+        ports = json.loads(ports_file.read_text())
+        self.intake_port, self.http_port = ports["intake"], ports["http"]
+        self.url = f"http://127.0.0.1:{self.http_port}"
+
+    def get(self, path, **parameters):
+        query = urllib.parse.urlencode(parameters)
+        try:
+            with urllib.request.urlopen(f"{self.url}{path}{'?' + query if query else ''}", timeout=30) as answer:
+                return answer.read()
+        except urllib.error.HTTPError as e:
+            raise Failure(f"GET {path} {parameters}: {e.code} {e.read().decode(errors='replace')}") from e
+
+    def json(self, path, **parameters):
+        return json.loads(self.get(path, **parameters))
+
+    def status(self):
+        return self.json("/api/v1/status")
+
+    def flamegraph(self, selector, start_ms, end_ms, **more):
+        return FlameGraph(self.json("/api/v1/flamegraph", query=selector, **{"from": start_ms, "to": end_ms}, **more))
+
+
+class Collector(Program):
+    def __init__(self, directory, intake_port, rate=999, args=(), name="collector"):
+        super().__init__(name, [BIN / "kernel-collector", "--intake-port", intake_port, "--sample-rate", rate, *args],
+                         directory, as_root=True)
+
+
+class FlameGraph:
+    """The API's columns, with a few questions asked of them."""
+
+    def __init__(self, answer):
+        self.answer = answer
+        self.names = answer["names"]
+        nodes = answer["nodes"]
+        self.parent, self.name, self.kind = nodes["parent"], nodes["name"], nodes["kind"]
+        self.total_ns, self.self_ns = nodes["total_ns"], nodes["self_ns"]
+        self.total_count, self.self_count = nodes["total_count"], nodes["self_count"]
+        self.executable = nodes["executable"]
+
+    def __len__(self):
+        return len(self.parent)
+
+    def name_of(self, node):
+        return self.names[self.name[node]]
+
+    def path(self, node):
+        out = []
+        while node > 0:
+            out.append(self.name_of(node))
+            node = self.parent[node]
+        return out[::-1]
+
+    def count_of(self, function):
+        """Samples whose leaf user function is `function`, kernel frames on top of it included."""
+        return sum(self.total_count[i] for i in range(len(self)) if self.kind[i] == 1 and self.name_of(i) == function)
+
+    def executable_of(self, node):
+        index = self.executable[node]
+        return self.answer["executables"][index] if index >= 0 else None
+
+
+def now_ms():
+    return int(time.time() * 1000)
+
+
+def run_truth(seconds, threads=1):
+    """Runs the workload to its end; what it measured of itself."""
+    result = subprocess.run([BIN / "truth", str(seconds), str(threads)], check=True, capture_output=True, text=True)
+    return json.loads(result.stdout)
+
+
+def four_sigma(share, count):
+    """Bound on |observed − true| share of a binomial draw of `count`."""
+    return 4 * math.sqrt(share * (1 - share) / count)
+
+
+def mount_bpffs():
+    """Makes /sys/fs/bpf a bpffs, which a bare machine may lack."""
+    mounts = pathlib.Path("/proc/mounts").read_text()
+    if " /sys/fs/bpf bpf" not in mounts:
+        subprocess.run(ROOT + ["mount", "-t", "bpf", "bpf", "/sys/fs/bpf"], check=True)
+
+
+def check_law(status, lost=None):
+    """captured = stored + lost, exactly."""
+    total = status["total"]
+    sum_lost = sum(total["lost"].values())
+    check(total["captured"] == total["stored"] + sum_lost,
+          f"the law is broken: captured {total['captured']} != stored {total['stored']} + lost {total['lost']}")
+    if lost is not None:
+        check(sum_lost == lost, f"lost {total['lost']}, expected {lost} in all")
+
+
+@contextlib.contextmanager
+def directory():
+    path = tempfile.mkdtemp(prefix="tributary-e2e-")
+    try:
+        yield pathlib.Path(path)
+    finally:
+        shutil.rmtree(path, ignore_errors=True)
+
+
+@contextlib.contextmanager
+def programs():
+    """Collects programs; kills what still runs at the end and shows logs when something failed."""
+    started = []
+    try:
+        yield started
+    except BaseException:
+        for program in started:
+            print(f"--- {program.name} (last lines)\n" + "\n".join(program.text().splitlines()[-40:]), file=sys.stderr)
+        raise
+    finally:
+        for program in reversed(started):
+            if program.running():
+                program.kill()
+
+
+def main(*tests):
+    """Runs the functions given, or those named on the command line; any failure fails the whole."""
+    wanted = sys.argv[1:]
+    failed = 0
+    for test in tests:
+        if wanted and test.__name__ not in wanted:
+            continue
+        started = time.monotonic()
+        try:
+            test()
+            print(f"ok     {test.__name__} ({time.monotonic() - started:.1f} s)", flush=True)
+        except (Failure, subprocess.CalledProcessError) as e:
+            failed += 1
+            print(f"FAILED {test.__name__}: {e}", flush=True)
+            if isinstance(e, subprocess.CalledProcessError):
+                print(e.stderr if isinstance(e.stderr, str) else (e.stderr or b"").decode(errors="replace"))
+    sys.exit(1 if failed else 0)
