@@ -1,0 +1,163 @@
+"""What a node and a reducer cost, on this machine: see dev/bench.
+
+Every figure goes to history.jsonl as one line {commit, figure, value, unit, reference}. `reference` is the time in ns that one round of
+a fixed loop took in the same run: machines differ and are noisy, so compare value / reference where the unit is a time.
+"""
+
+import argparse
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import time
+
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent / "e2e"))
+import lib  # noqa: E402  (beside the end-to-end tests)
+
+
+def cpu_ns(pid):
+    """schedstat of all threads: finer than the clock ticks of stat."""
+    total = 0
+    for task in pathlib.Path(f"/proc/{pid}/task").iterdir():
+        total += int((task / "schedstat").read_text().split()[0])
+    return total
+
+
+def memory_kib(pid):
+    out = {}
+    for line in pathlib.Path(f"/proc/{pid}/status").read_text().splitlines():
+        if line.startswith(("VmRSS", "RssAnon", "VmHWM")):
+            out[line.split(":")[0]] = int(line.split()[1])
+    return out
+
+
+def bpf_run_time_ns():
+    """Run time of our sampling program, from the kernel's own statistics."""
+    programs = json.loads(subprocess.run(lib.ROOT + ["bpftool", "-j", "prog", "show"], check=True, capture_output=True, text=True).stdout)
+    mine = [p for p in programs if p.get("type") == "perf_event"]
+    return sum(p.get("run_time_ns", 0) for p in mine), sum(p.get("run_cnt", 0) for p in mine)
+
+
+def reference_ns():
+    """One round of a fixed interpreter loop, best of three: how fast this machine is today."""
+    best = None
+    for _ in range(3):
+        started = time.perf_counter_ns()
+        x = 1
+        for i in range(2_000_000):
+            x = (x * 6364136223846793005 + i) & 0xFFFFFFFFFFFFFFFF
+        elapsed = (time.perf_counter_ns() - started) / 2_000_000
+        best = elapsed if best is None else min(best, elapsed)
+    return best
+
+
+class Steady:
+    """Two busy native threads and a busy interpreter: the same stacks over and over."""
+
+    name = "steady"
+
+    def __init__(self, directory):
+        self.processes = [
+            subprocess.Popen([lib.BIN / "truth", "100000"], stdout=subprocess.DEVNULL),
+            subprocess.Popen([sys.executable, "-c", "while True:\n sorted(range(1000), key=lambda x: -x)"]),
+        ]
+
+    def stop(self):
+        for p in self.processes:
+            p.kill()
+            p.wait()
+
+
+class Churn(Steady):
+    """A compiler and shells starting all the time: new processes, new stacks."""
+
+    name = "churn"
+
+    def __init__(self, directory):
+        source = pathlib.Path(directory) / "churn.cc"
+        source.write_text("#include <map>\n#include <string>\n#include <vector>\nstd::map<std::string, std::vector<int>> m;\n"
+                          "int main() { m[\"a\"].push_back(1); return m.size(); }\n")
+        loop = f"while :; do g++ -O2 -c -o /dev/null {source}; ls /usr/bin | sort -r | head -n 1 >/dev/null; done"
+        self.processes = [subprocess.Popen(["sh", "-c", loop], start_new_session=True)]
+
+    def stop(self):
+        for p in self.processes:
+            os.killpg(p.pid, 9)
+            p.wait()
+
+
+def measure_node(load_class, rate, seconds):
+    """One collector and one reducer under one load; figures over a window that begins once things have settled."""
+    with lib.directory() as d, lib.programs() as programs:
+        load = load_class(d)
+        try:
+            reducer = lib.Reducer(d)
+            programs.append(reducer)
+            collector = lib.Collector(d, reducer.intake_port, rate=rate)
+            programs.append(collector)
+            lib.wait_for("stored samples", lambda: reducer.status()["total"]["stored"] > 0, 30)
+            time.sleep(6)
+            pid = collector.pid if not lib.ROOT else int(subprocess.run(["pgrep", "-P", str(collector.pid)], check=True,
+                                                                        capture_output=True, text=True).stdout)
+
+            def snapshot():
+                status = reducer.status()["total"], reducer.status()["nodes"][0]["wire_bytes"]
+                return cpu_ns(pid), cpu_ns(reducer.pid), bpf_run_time_ns(), status[0]["captured"], status[1]
+
+            first = snapshot()
+            time.sleep(seconds)
+            second = snapshot()
+            samples = second[3] - first[3]
+            prefix = f"{load_class.name}_{rate}hz"
+            yield f"{prefix}_wire_bytes_per_sample", (second[4] - first[4]) / samples, "B"
+            yield f"{prefix}_collector_cpu_per_1000_samples", (second[0] - first[0]) / samples * 1000 / 1e6, "ms"
+            yield f"{prefix}_bpf_ns_per_sample", (second[2][0] - first[2][0]) / max(1, second[2][1] - first[2][1]), "ns"
+            yield f"{prefix}_reducer_cpu_per_1000_samples", (second[1] - first[1]) / samples * 1000 / 1e6, "ms"
+            for name, process in (("collector", pid), ("reducer", reducer.pid)):
+                memory = memory_kib(process)
+                yield f"{prefix}_{name}_rss", memory["VmRSS"] / 1024, "MiB"
+                yield f"{prefix}_{name}_rss_anon", memory["RssAnon"] / 1024, "MiB"
+            yield f"{prefix}_samples_per_second", samples / seconds, "1/s"
+            lib.check(collector.stop() == 0, "the collector's exit code")
+            lib.check_law(reducer.status(), lost=0)
+        finally:
+            load.stop()
+
+
+def measure_ingest():
+    """Batches decoded and committed by one shard, by Google Benchmark."""
+    out = subprocess.run([lib.BIN / "ingest_bench", "--benchmark_format=json"], check=True, capture_output=True, text=True).stdout
+    for benchmark in json.loads(out)["benchmarks"]:
+        yield f"ingest_{benchmark['name'].split('/')[0].lower()}", benchmark["items_per_second"], "samples/s"
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--seconds", type=float, default=30)
+    parser.add_argument("--no-history", action="store_true")
+    options = parser.parse_args()
+
+    commit = subprocess.run(["git", "-C", lib.SOURCE, "describe", "--always", "--dirty"], check=True, capture_output=True,
+                            text=True).stdout.strip()
+    subprocess.run(lib.ROOT + ["sh", "-c", "echo 1 > /proc/sys/kernel/bpf_stats_enabled"], check=True)
+    reference = reference_ns()
+    figures = []
+    try:
+        for load in (Steady, Churn):
+            for rate in (20, 97):
+                figures += list(measure_node(load, rate, options.seconds))
+        figures += list(measure_ingest())
+    finally:
+        subprocess.run(lib.ROOT + ["sh", "-c", "echo 0 > /proc/sys/kernel/bpf_stats_enabled"], check=True)
+    print(f"{'figure':50} {'value':>14}  unit        (reference loop {reference:.1f} ns)")
+    with open(os.devnull if options.no_history else HERE / "history.jsonl", "a", encoding="utf-8") as history:
+        for figure, value, unit in figures:
+            print(f"{figure:50} {value:14.3f}  {unit}")
+            history.write(json.dumps({"commit": commit, "figure": figure, "value": round(value, 4), "unit": unit,
+                                      "reference": round(reference, 2)}) + "\n")
+
+
+if __name__ == "__main__":
+    main()

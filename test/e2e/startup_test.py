@@ -1,0 +1,136 @@
+"""What can be wrong at start: each time one clear line that says what to do, the right exit code, never a stack trace; and what
+can go wrong later without ending anything: an unreachable reducer, a full disk."""
+
+import os
+import socket
+import subprocess
+import time
+
+import lib
+
+UNPRIVILEGED = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--bounding-set=-all", "--inh-caps=-all"]
+
+
+def run(args, timeout_s=20, prefix=()):
+    return subprocess.run([*prefix, *[str(a) for a in args]], capture_output=True, text=True, timeout=timeout_s, stdin=subprocess.DEVNULL,
+                          check=False)
+
+
+def expect_one_line(result, code, *words):
+    output = (result.stdout + result.stderr).strip()
+    lines = output.splitlines()
+    lib.check(result.returncode == code, f"exit code {result.returncode}, expected {code}: {output}")
+    lib.check(len(lines) == 1, f"{len(lines)} lines instead of one:\n{output}")
+    for word in words:
+        lib.check(word.lower() in output.lower(), f"the message does not mention '{word}': {output}")
+    print(f"  {lines[0]}")
+
+
+def options():
+    for binary in ("kernel-collector", "reducer"):
+        expect_one_line(run([lib.BIN / binary, "--log-levle=debug"]), 2, "log-level")
+    expect_one_line(run([lib.BIN / "kernel-collector", "--sample-rate=fast"]), 2, "sample-rate", "number")
+    expect_one_line(run([lib.BIN / "reducer", "--intake-listen=nowhere"]), 2, "HOST:PORT")
+    expect_one_line(run([lib.BIN / "reducer", "--config=/nonexistent.yaml"]), 2, "/nonexistent.yaml")
+    with lib.directory() as d:
+        config = d / "reducer.yaml"
+        config.write_text("http_lisen: 127.0.0.1:1\n")
+        expect_one_line(run([lib.BIN / "reducer", f"--config={config}"]), 2, "http_lisen", "http_listen")
+        for binary in ("kernel-collector", "reducer", "tributary"):
+            lib.check(run([lib.BIN / binary, "--help"]).returncode == 0, f"{binary} --help")
+            lib.check("0." in run([lib.BIN / binary, "--version"]).stdout, f"{binary} --version")
+        # --print-config reads back as it is.
+        printed = run([lib.BIN / "kernel-collector", "--sample-rate=7", "--print-config"])
+        config.write_text(printed.stdout)
+        again = run([lib.BIN / "kernel-collector", f"--config={config}", "--print-config"])
+        lib.check(again.returncode == 0 and "sample_rate: 7" in again.stdout, f"--print-config does not read back: {again}")
+
+
+def collector_without_privilege():
+    if os.geteuid() != 0:
+        prefix = []
+    else:
+        prefix = UNPRIVILEGED
+    expect_one_line(run([lib.BIN / "kernel-collector"], prefix=prefix), 1, "root", "CAP_BPF")
+
+
+def collector_without_btf():
+    with lib.directory() as d:
+        script = f'mount --bind {d} /sys/kernel/btf && exec "{lib.BIN}/kernel-collector"'
+        expect_one_line(run(["unshare", "-m", "sh", "-c", script], prefix=lib.ROOT), 1, "BTF", "CONFIG_DEBUG_INFO_BTF")
+
+
+def collector_on_an_old_kernel():
+    expect_one_line(run(["setarch", "--uname-2.6", lib.BIN / "kernel-collector"], prefix=lib.ROOT), 1, "5.10")
+
+
+def reducer_port_in_use():
+    with lib.directory() as d, socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        address = f"127.0.0.1:{taken.getsockname()[1]}"
+        expect_one_line(run([lib.BIN / "reducer", "--data-dir", d / "a", "--intake-listen", address, "--http-listen", "127.0.0.1:0"]),
+                        1, address, "in use", "--intake-listen")
+        expect_one_line(run([lib.BIN / "reducer", "--data-dir", d / "b", "--http-listen", address, "--intake-listen", "127.0.0.1:0"]),
+                        1, address, "in use", "--http-listen")
+
+
+def reducer_data_directory():
+    with lib.directory() as d, lib.programs() as programs:
+        programs.append(lib.Reducer(d))
+        expect_one_line(run([lib.BIN / "reducer", "--data-dir", d / "data", "--intake-listen", "127.0.0.1:0", "--http-listen",
+                             "127.0.0.1:0"]), 1, "another reducer", str(d / "data"))
+        (d / "file").write_text("")
+        expect_one_line(run([lib.BIN / "reducer", "--data-dir", d / "file" / "x", "--intake-listen", "127.0.0.1:0", "--http-listen",
+                             "127.0.0.1:0"]), 1, "--data-dir")
+
+
+def intake_unreachable():
+    with lib.directory() as d, lib.programs() as programs:
+        collector = lib.Collector(d, 1, rate=19)
+        programs.append(collector)
+        time.sleep(3)
+        lib.check(collector.running(), "the collector gave up")
+        lines = [line for line in collector.text().splitlines() if "127.0.0.1:1" in line]
+        lib.check(1 <= len(lines) <= 3, f"{len(lines)} lines about the unreachable reducer")
+        print(f"  {lines[0]}")
+        started = time.monotonic()
+        lib.check(collector.stop(8) == 0, "the collector's exit code")
+        lib.check(time.monotonic() - started < 6.5, "SIGTERM took longer than 5 s")
+
+
+def disk_full():
+    """A data directory that fills up: nothing is acknowledged, nothing is lost, and it goes on when there is room again."""
+    with lib.directory() as d, lib.programs() as programs:
+        data = d / "small"
+        data.mkdir()
+        subprocess.run(lib.ROOT + ["mount", "-t", "tmpfs", "-o", f"size=4m,uid={os.geteuid()}", "tmpfs", data], check=True)
+        try:
+            reducer = lib.Reducer(d, data=data)
+            programs.append(reducer)
+            filler = data / "filler"
+            free = os.statvfs(data)
+            filler.write_bytes(b"x" * (free.f_bavail * free.f_bsize))
+            collector = lib.Collector(d, reducer.intake_port, rate=997, args=["--batch-interval", "1s"])
+            programs.append(collector)
+            lib.wait_for("the reducer to say that the disk is full",
+                         lambda: "full" in reducer.text() or not reducer.running(), 30)
+            lib.check(reducer.running(), "the reducer ended on a full disk")
+            lines = [line for line in reducer.text().splitlines() if "full" in line]
+            print(f"  {lines[0]}")
+            lib.check(len(lines) < 10, "a full disk floods the log")
+            filler.unlink()
+            lib.wait_for("samples once there is room", lambda: reducer.status()["total"]["stored"] > 0, 30)
+            lib.check(collector.stop() == 0, "the collector's exit code")
+            lib.check_law(reducer.status(), lost=0)
+            lib.check(reducer.stop() == 0, "the reducer's exit code")
+        finally:
+            for program in programs:
+                if program.running():
+                    program.kill()
+            subprocess.run(lib.ROOT + ["umount", "-l", data], check=True)
+
+
+if __name__ == "__main__":
+    lib.main(options, collector_without_privilege, collector_without_btf, collector_on_an_old_kernel, reducer_port_in_use,
+             reducer_data_directory, intake_unreachable, disk_full)
