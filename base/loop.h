@@ -112,6 +112,7 @@ class TcpStream {
   std::string peer() const;  // "127.0.0.1:54321"
 
  private:
+  friend class TcpListener;
   struct State;
   explicit TcpStream(State* state) : state_(state) {}
   State* state_;

@@ -1,0 +1,334 @@
+#include "base/loop.h"
+
+#include <gtest/gtest.h>
+#include <sys/socket.h>
+
+#include <csignal>
+#include <thread>
+
+#include "base/status.h"
+
+namespace tributary {
+namespace {
+
+TEST(Loop, RunsPostedTasksInOrderFromAnotherThread) {
+  Loop loop;
+  std::vector<int> seen;
+  std::thread other([&] {
+    for (int i = 0; i < 1000; ++i) loop.Post([&seen, i] { seen.push_back(i); });
+    loop.Post([&] { loop.Stop(); });
+  });
+  loop.Run();
+  other.join();
+  ASSERT_EQ(seen.size(), 1000u);
+  for (int i = 0; i < 1000; ++i) EXPECT_EQ(seen[static_cast<size_t>(i)], i);
+}
+
+TEST(Loop, StopsBeforeItRunsWhenToldEarlier) {
+  Loop loop;
+  loop.Stop();
+  loop.Run();
+  bool ran = false;
+  loop.Post([&] {
+    ran = true;
+    loop.Stop();
+  });
+  loop.Run();
+  EXPECT_TRUE(ran);
+}
+
+TEST(Loop, DropsTasksBehindTheOneThatStops) {
+  auto kept = std::make_shared<int>(0);
+  {
+    Loop loop;
+    loop.Post([&] { loop.Stop(); });
+    loop.Post([kept] { ++*kept; });
+    loop.Run();
+    EXPECT_EQ(*kept, 0);
+  }
+  EXPECT_EQ(kept.use_count(), 1);
+}
+
+TEST(Loop, DestroysHandlesOwnedByTasksThatNeverRan) {
+  Loop loop;
+  auto timer = std::make_shared<Timer>(loop, [] {});
+  loop.Post([timer] {});
+}
+
+TEST(Timer, FiresOnceAndRepeatedly) {
+  Loop loop;
+  int once = 0, ticks = 0;
+  Timer single(loop, [&] { ++once; });
+  single.StartOnce(1);
+  Timer repeated(loop, [&] {
+    if (++ticks == 5) loop.Stop();
+  });
+  repeated.StartEvery(2);
+  loop.Run();
+  EXPECT_EQ(once, 1);
+  EXPECT_EQ(ticks, 5);
+}
+
+TEST(Timer, MayBeDestroyedInsideItsOwnCallback) {
+  Loop loop;
+  std::unique_ptr<Timer> timer;
+  int calls = 0;
+  std::string captured = "a string long enough to live on the heap";
+  timer = std::make_unique<Timer>(loop, [&, captured] {
+    timer.reset();
+    calls += captured.empty() ? 0 : 1;  // the closure is still alive
+    loop.Stop();
+  });
+  timer->StartEvery(1);
+  loop.Run();
+  EXPECT_EQ(calls, 1);
+}
+
+TEST(Timer, StopKeepsItFromFiring) {
+  Loop loop;
+  int calls = 0;
+  Timer stopped(loop, [&] { ++calls; });
+  stopped.StartOnce(1);
+  stopped.Stop();
+  Timer end(loop, [&] { loop.Stop(); });
+  end.StartOnce(10);
+  loop.Run();
+  EXPECT_EQ(calls, 0);
+}
+
+TEST(SignalWatcher, CallsBackOnTheLoop) {
+  Loop loop;
+  int calls = 0;
+  SignalWatcher watcher(loop, SIGUSR2, [&] {
+    ++calls;
+    loop.Stop();
+  });
+  loop.Post([] { raise(SIGUSR2); });
+  loop.Run();
+  EXPECT_EQ(calls, 1);
+}
+
+// A listener and one connection to it, both ends at hand.
+class TcpTest : public testing::Test {
+ protected:
+  void Open() {
+    auto listener = TcpListener::Listen(loop_, "127.0.0.1", 0, [this](std::unique_ptr<TcpStream> stream) {
+      server_ = std::move(stream);
+      StopWhenBoth();
+    });
+    ASSERT_TRUE(listener.ok()) << listener.status();
+    listener_ = *std::move(listener);
+    client_ = TcpStream::Connect(loop_, "127.0.0.1", listener_->port(), [this](absl::Status status) {
+      EXPECT_TRUE(status.ok()) << status;
+      connected_ = true;
+      StopWhenBoth();
+    });
+    loop_.Run();
+    ASSERT_TRUE(server_ && connected_);
+  }
+  void StopWhenBoth() {
+    if (server_ && connected_) loop_.Stop();
+  }
+
+  Loop loop_;
+  std::unique_ptr<TcpListener> listener_;
+  std::unique_ptr<TcpStream> server_, client_;
+  bool connected_ = false;
+};
+
+TEST_F(TcpTest, CarriesBytesAndCountsThem) {
+  Open();
+  std::string received;
+  const std::string sent(3'000'000, 'x');
+  bool drained = false;
+  server_->Start({.on_data =
+                      [&](std::string_view bytes) {
+                        received.append(bytes);
+                        if (received.size() == sent.size()) loop_.Stop();
+                      },
+                  .on_close = {},
+                  .on_drained = {}});
+  client_->Start({.on_data = [](std::string_view) {}, .on_close = {}, .on_drained = [&] { drained = true; }});
+  client_->Write(sent);
+  EXPECT_LE(client_->pending_bytes(), sent.size());
+  loop_.Run();
+  EXPECT_EQ(received, sent);
+  EXPECT_EQ(server_->bytes_read(), sent.size());
+  EXPECT_EQ(client_->bytes_written(), sent.size());
+  EXPECT_EQ(client_->pending_bytes(), 0u);
+  if (!drained) {
+    loop_.Post([&] { loop_.Stop(); });
+    loop_.Run();
+  }
+  EXPECT_TRUE(drained);
+  EXPECT_EQ(server_->peer().substr(0, 10), "127.0.0.1:");
+  EXPECT_EQ(client_->peer(), "127.0.0.1:" + std::to_string(listener_->port()));
+}
+
+TEST_F(TcpTest, TellsAnOrderlyEndOnce) {
+  Open();
+  int closes = 0;
+  server_->Start({.on_data = [](std::string_view) {},
+                  .on_close =
+                      [&](absl::Status status) {
+                        EXPECT_TRUE(status.ok()) << status;
+                        ++closes;
+                        loop_.Stop();
+                      },
+                  .on_drained = {}});
+  client_.reset();
+  loop_.Run();
+  EXPECT_EQ(closes, 1);
+}
+
+TEST_F(TcpTest, MayBeDestroyedInsideItsOwnCallbacks) {
+  Open();
+  int data = 0;
+  server_->Start({.on_data =
+                      [&](std::string_view) {
+                        ++data;
+                        server_.reset();
+                      },
+                  .on_close = [&](absl::Status) { ADD_FAILURE() << "callback after the destructor"; },
+                  .on_drained = {}});
+  client_->Start({.on_data = [](std::string_view) {},
+                  .on_close =
+                      [&](absl::Status) {
+                        client_.reset();
+                        loop_.Stop();
+                      },
+                  .on_drained = {}});
+  client_->Write("hello");
+  loop_.Run();
+  EXPECT_EQ(data, 1);
+  EXPECT_FALSE(client_);
+}
+
+TEST_F(TcpTest, DestroyedWithUnwrittenBytesLeaksNothing) {
+  Open();
+  client_->Start({.on_data = [](std::string_view) {}, .on_close = {}, .on_drained = {}});
+  client_->Write(std::string(64u << 20, 'x'));
+  EXPECT_GT(client_->pending_bytes(), 0u);
+}
+
+TEST_F(TcpTest, PausedReadingDeliversNothingUntilResumed) {
+  Open();
+  std::string received;
+  server_->Start({.on_data =
+                      [&](std::string_view bytes) {
+                        received.append(bytes);
+                        loop_.Stop();
+                      },
+                  .on_close = {},
+                  .on_drained = {}});
+  server_->PauseReading();
+  client_->Start({.on_data = [](std::string_view) {}, .on_close = {}, .on_drained = [&] { loop_.Stop(); }});
+  client_->Write("held");
+  loop_.Run();
+  EXPECT_EQ(received, "");
+  server_->ResumeReading();
+  loop_.Run();
+  EXPECT_EQ(received, "held");
+}
+
+TEST_F(TcpTest, DetachedSocketGoesOnOnAnotherLoop) {
+  Open();
+  client_->Start({.on_data = [](std::string_view) {}, .on_close = {}, .on_drained = {}});
+  std::string first, second;
+  Fd socket;
+  server_->Start({.on_data =
+                      [&](std::string_view bytes) {
+                        first.append(bytes);
+                        socket = server_->Detach();
+                        server_.reset();
+                        client_->Write("second");
+                        loop_.Stop();
+                      },
+                  .on_close = {},
+                  .on_drained = {}});
+  client_->Write("first");
+  loop_.Run();
+  EXPECT_EQ(first, "first");
+  ASSERT_TRUE(socket.valid());
+
+  Loop other;
+  auto adopted = TcpStream::Adopt(other, std::move(socket));
+  ASSERT_TRUE(adopted.ok()) << adopted.status();
+  (*adopted)->Start({.on_data =
+                         [&](std::string_view bytes) {
+                           second.append(bytes);
+                           other.Stop();
+                         },
+                     .on_close = {},
+                     .on_drained = {}});
+  other.Run();
+  EXPECT_EQ(second, "second");
+}
+
+TEST(TcpStream, ConnectToClosedPortIsUnavailable) {
+  Loop loop;
+  uint16_t port = 0;
+  {
+    auto listener = TcpListener::Listen(loop, "127.0.0.1", 0, [](std::unique_ptr<TcpStream>) {});
+    ASSERT_TRUE(listener.ok());
+    port = (*listener)->port();
+  }
+  absl::Status result;
+  loop.Post([] {});
+  auto stream = TcpStream::Connect(loop, "127.0.0.1", port, [&](absl::Status status) {
+    result = std::move(status);
+    loop.Stop();
+  });
+  loop.Run();
+  EXPECT_EQ(result.code(), absl::StatusCode::kUnavailable) << result;
+  EXPECT_NE(Message(result).find("127.0.0.1:" + std::to_string(port)), std::string::npos) << result;
+}
+
+TEST(TcpStream, ConnectToAnImpossibleNameFailsLater) {
+  Loop loop;
+  absl::Status result;
+  auto stream = TcpStream::Connect(loop, std::string(3000, 'a'), 1, [&](absl::Status status) {
+    result = std::move(status);
+    loop.Stop();
+  });
+  EXPECT_TRUE(result.ok());
+  loop.Run();
+  EXPECT_FALSE(result.ok());
+}
+
+TEST(TcpStream, DestroyedBeforeItIsConnectedStaysSilent) {
+  Loop loop;
+  auto stream = TcpStream::Connect(loop, "localhost", 1, [](absl::Status) { ADD_FAILURE() << "called"; });
+  stream.reset();
+}
+
+TEST(TcpStream, AdoptRefusesWhatIsNotConnected) {
+  Loop loop;
+  auto adopted = TcpStream::Adopt(loop, Fd(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)));
+  EXPECT_FALSE(adopted.ok());
+}
+
+TEST(TcpListener, AddressInUseIsAlreadyExists) {
+  Loop loop;
+  auto first = TcpListener::Listen(loop, "127.0.0.1", 0, [](std::unique_ptr<TcpStream>) {});
+  ASSERT_TRUE(first.ok());
+  auto second = TcpListener::Listen(loop, "127.0.0.1", (*first)->port(), [](std::unique_ptr<TcpStream>) {});
+  EXPECT_EQ(second.status().code(), absl::StatusCode::kAlreadyExists) << second.status();
+}
+
+TEST(TcpListener, RefusesWhatIsNotAnAddress) {
+  Loop loop;
+  auto listener = TcpListener::Listen(loop, "reducer.example", 0, [](std::unique_ptr<TcpStream>) {});
+  EXPECT_EQ(listener.status().code(), absl::StatusCode::kInvalidArgument) << listener.status();
+}
+
+TEST(TcpListener, EmptyHostIsAllAddresses) {
+  Loop loop;
+  auto listener = TcpListener::Listen(loop, "", 0, [&](std::unique_ptr<TcpStream>) { loop.Stop(); });
+  ASSERT_TRUE(listener.ok()) << listener.status();
+  auto stream = TcpStream::Connect(loop, "127.0.0.1", (*listener)->port(), [](absl::Status) {});
+  loop.Run();
+}
+
+}  // namespace
+}  // namespace tributary
