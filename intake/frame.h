@@ -56,6 +56,9 @@ struct Frame {
 // One frame, ready for the wire. `payload` ≤ kPayloadBytesMax (CHECKed: senders split).
 std::string EncodeFrame(MessageType type, uint8_t channel, uint64_t sequence, std::string_view payload);
 
+// Why a FrameDecoder gave up; the Status says it in words.
+enum class FrameFault : uint8_t { kNone, kBadMagic, kBadVersion, kBadFlags, kOversized, kBadChecksum, kBadPayload };
+
 // Cuts a byte stream into frames. Everything is checked before memory is taken for it; after an error the stream cannot
 // be resynchronised and the connection must close. Not thread-safe.
 class FrameDecoder {
@@ -71,12 +74,20 @@ class FrameDecoder {
   // known is returned as it is: the caller counts and skips it.
   absl::StatusOr<bool> Next(Frame* frame);
 
+  FrameFault fault() const { return fault_; }
+
   // Bytes read and not yet returned: to hand a stream over to another decoder.
   std::string TakeRest();
   size_t buffered_bytes() const { return buffer_.size() - consumed_; }
 
  private:
+  struct Header;
+  absl::StatusOr<Header> CheckHeader(std::string_view bytes);
+  absl::Status Fail(FrameFault fault, std::string_view message);
+  void Consume(size_t bytes);
+
   uint32_t payload_bytes_max_;
+  FrameFault fault_ = FrameFault::kNone;
   std::string buffer_;
   size_t consumed_ = 0;
 };

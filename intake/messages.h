@@ -65,6 +65,8 @@ struct IncomingBatch {
   Definitions definitions;
   ClockPair clock;
   Accounting accounting;
+  uint64_t nodes_hash = 0;      // Dictionary::rolling_hash of the sender after the definitions above
+  uint32_t unknown_values = 0;  // enum values of a later release, read as unknown
   std::vector<Sample> samples;
 };
 
@@ -80,8 +82,15 @@ constexpr size_t kSymbolChunkBytes = 64u << 10;
 
 struct Goodbye {
   std::string reason;
-  bool retry = true;  // false: coming back as you are is useless (version, credential)
+  bool retry = true;               // false: coming back as you are is useless (version, credential)
+  uint64_t rejected_sequence = 0;  // not 0: this batch is malformed; sending it again is useless
 };
+
+// Texts longer than their limit are cut by the encoders.
+constexpr size_t kTextBytesMax = 256;
+constexpr size_t kTokenBytesMax = 4096;
+constexpr size_t kReasonBytesMax = 512;
+constexpr size_t kNeedSymbolsMax = 256;
 
 std::string EncodeHello(const Hello& hello);
 absl::StatusOr<Hello> DecodeHello(std::string_view payload);
