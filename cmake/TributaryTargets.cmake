@@ -78,6 +78,9 @@ function(tributary_fuzz name)
 endfunction()
 
 # tributary_capnp(NAME file.capnp…): generates into the build folder, includes as "schemas/intake/file.capnp.h".
+# The tools are found by name: Debian's package configuration looks for them in /usr/lib/bin.
+find_program(CAPNP_TOOL capnp REQUIRED)
+find_program(CAPNP_CPP capnpc-c++ REQUIRED)
 function(tributary_capnp name)
   set(generated "")
   foreach(schema ${ARGN})
@@ -86,7 +89,7 @@ function(tributary_capnp name)
     file(MAKE_DIRECTORY ${out_dir})
     add_custom_command(
       OUTPUT ${out} ${CMAKE_CURRENT_BINARY_DIR}/${schema}.h
-      COMMAND CapnProto::capnp_tool compile -o$<TARGET_FILE:CapnProto::capnpc_cpp>:${CMAKE_CURRENT_BINARY_DIR}
+      COMMAND ${CAPNP_TOOL} compile -o${CAPNP_CPP}:${CMAKE_CURRENT_BINARY_DIR}
               --src-prefix=${CMAKE_CURRENT_SOURCE_DIR} ${CMAKE_CURRENT_SOURCE_DIR}/${schema}
       DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/${schema}
       VERBATIM)
