@@ -1,0 +1,173 @@
+#include "kernel-collector/collector.h"
+
+#include <algorithm>
+#include <csignal>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/status.h"
+#include "kernel-collector/processes/code_file_reader.h"
+#include "kernel-collector/uplink/session_info.h"
+#include "symbols/kallsyms.h"
+
+namespace tributary {
+namespace {
+
+// The ring holds two seconds of samples at full size; a poll must come far sooner than that.
+uint64_t PollMs(int64_t sample_rate_hz) { return std::clamp<uint64_t>(100'000 / sample_rate_hz, 10, 100); }
+
+constexpr uint64_t kHotplugMs = 2000;
+constexpr uint64_t kSummaryMs = 60'000;
+constexpr uint64_t kStopPollMs = 20;
+// How long a stop waits for files that held samples need. The rest of its time is for the reducer.
+constexpr int64_t kStopHoldNs = 500 * kNsPerMs;
+
+}  // namespace
+
+Collector::~Collector() = default;
+
+absl::Status Collector::Run() {
+  RETURN_IF_ERROR(Build());
+  core_->ScanAll();
+  client_->Start();
+  RETURN_IF_ERROR(probes_->StartSampling());
+  StartTimers();
+  LogInfo("sampling rate_hz={} processes={} intake={}:{} build_ids={}", options_.sample_rate_hz,
+          core_->processes().size(), options_.intake_host, options_.intake_port,
+          probes_->has_build_ids() ? "event" : "file");
+  loop_.Run();
+  return absl::OkStatus();
+}
+
+absl::Status Collector::Build() {
+  const Clock& clock = Clock::Real();
+  ProbeOptions probe_options;
+  probe_options.sample_rate_hz = static_cast<uint32_t>(options_.sample_rate_hz);
+  ASSIGN_OR_RETURN(probes_, Probes::Open(probe_options, metrics_));
+  worker_ = std::make_unique<Worker>(loop_);
+
+  CoreOptions core_options;
+  core_options.proc_root = options_.proc_root;
+  core_options.cgroup_root = options_.cgroup_root;
+  auto kernel = ReadKernelLayout(options_.proc_root, options_.sys_root);
+  if (kernel.ok()) {
+    core_options.kernel = *kernel;
+  } else {
+    LogWarning("kernel frames stay unnamed cause=\"{}\"", Message(kernel.status()));
+  }
+
+  intake::ClientOptions client_options;
+  client_options.host = options_.intake_host;
+  client_options.port = static_cast<uint16_t>(options_.intake_port);
+  ASSIGN_OR_RETURN(client_options.session,
+                   MakeSessionInfo({.node_id = options_.node_id,
+                                    .proc_root = options_.proc_root,
+                                    .sample_rate_hz = static_cast<uint32_t>(options_.sample_rate_hz)}));
+  client_ = std::make_unique<intake::Client>(
+      loop_, client_options, clock, metrics_,
+      intake::Client::Callbacks{
+          .need_symbols = [this](const ExecutableId& id) { symbols_->Request(id); },
+          .lost = [this](LossReason reason, uint64_t samples) { core_->AddLost(reason, samples); }});
+  core_ = std::make_unique<CollectorCore>(*probes_, *client_, *worker_, clock, metrics_, std::move(core_options));
+  symbols_ = std::make_unique<SymbolServer>(
+      options_.proc_root, core_->executables(), *worker_, clock, metrics_,
+      SymbolServer::Callbacks{
+          .send = [this](const ExecutableId& id, std::string t) { client_->SendSymbols(id, std::move(t)); },
+          .send_none = [this](const ExecutableId& id,
+                              std::string why) { client_->SendNoSymbols(id, std::move(why)); }});
+  symbols_->SetKernel(core_->resolver().kernel());
+  ReadVdso();
+  return absl::OkStatus();
+}
+
+void Collector::ReadVdso() {
+  auto own = ReadOwnVdso();
+  if (!own.ok()) {
+    LogInfo("vdso frames stay unnamed cause=\"{}\"", Message(own.status()));
+    return;
+  }
+  auto vdso = std::make_shared<CodeFile>();
+  vdso->id = own->id;
+  vdso->path = "[vdso]";
+  vdso->segments = own->segments;
+  vdso->state = CodeFile::State::kReady;
+  core_->executables().SetVdso(std::move(vdso));
+  symbols_->SetVdso(own->id, own->bytes);
+}
+
+void Collector::StartTimers() {
+  sigterm_ = std::make_unique<SignalWatcher>(loop_, SIGTERM, [this] { Stop(); });
+  sigint_ = std::make_unique<SignalWatcher>(loop_, SIGINT, [this] { Stop(); });
+  poll_timer_ = std::make_unique<Timer>(loop_, [this] { Poll(); });
+  batch_timer_ = std::make_unique<Timer>(loop_, [this] { core_->FlushBatch(); });
+  hotplug_timer_ = std::make_unique<Timer>(loop_, [this] { probes_->FollowHotplug(); });
+  summary_timer_ = std::make_unique<Timer>(loop_, [this] {
+    LogTotals("totals", client_->unacked_samples());
+    RefreshKernel();
+  });
+  poll_timer_->StartEvery(PollMs(options_.sample_rate_hz));
+  batch_timer_->StartEvery(static_cast<uint64_t>(options_.batch_interval_ns / kNsPerMs));
+  hotplug_timer_->StartEvery(kHotplugMs);
+  summary_timer_->StartEvery(kSummaryMs);
+}
+
+void Collector::Poll() {
+  core_->Poll();
+  symbols_->Tick();
+  if (!stopping_) return;
+  bool waited_enough = Clock::Real().Monotonic().value - stop_began_.value >= kStopHoldNs;
+  if (core_->held() == 0 || waited_enough) FinishStop();
+}
+
+void Collector::Stop() {
+  if (stopping_) {
+    LogInfo("second signal: stopping at once");
+    loop_.Stop();
+    return;
+  }
+  stopping_ = true;
+  stop_began_ = Clock::Real().Monotonic();
+  batch_timer_->Stop();
+  hotplug_timer_->Stop();
+  summary_timer_->Stop();
+  core_->StopSampling();
+  poll_timer_->StartEvery(kStopPollMs);
+}
+
+void Collector::FinishStop() {
+  poll_timer_->Stop();
+  core_->FinalBatch();
+  client_->Flush(options_.shutdown_timeout_ns / kNsPerMs, [this](uint64_t unacked) {
+    LogTotals("stopped", unacked);
+    loop_.Stop();
+  });
+}
+
+void Collector::LogTotals(std::string_view what, uint64_t unacked_samples) {
+  Accounting totals = core_->ReadAccounting();
+  std::string lost;
+  for (uint8_t i = 0; i < kLossReasonCount; ++i) {
+    if (totals.lost[i] == 0) continue;
+    lost += fmt::format(" lost_{}={}", LossReasonName(static_cast<LossReason>(i)), totals.lost[i]);
+  }
+  LogInfo("{} captured={} sent={} unacked={} held={} lost={}{} batches={} bytes_sent={} processes={} executables={}",
+          what, totals.captured, core_->batcher().samples_sent(), unacked_samples, core_->held(), totals.TotalLost(),
+          lost, core_->batcher().batches(), client_->bytes_sent(), core_->processes().size(),
+          core_->executables().size());
+}
+
+void Collector::RefreshKernel() {
+  // BPF programs' and trampolines' addresses stay unknown for good: look for new modules once for each growth only.
+  uint64_t unknown = core_->resolver().unknown_kernel_frames();
+  if (std::exchange(unknown_kernel_frames_, unknown) == unknown) return;
+  auto layout = std::make_shared<absl::StatusOr<KernelLayout>>(KernelLayout());
+  worker_->Submit([layout, proc_root = options_.proc_root,
+                   sys_root = options_.sys_root] { *layout = ReadKernelLayout(proc_root, sys_root); },
+                  [this, layout] {
+                    if (!layout->ok() || (*layout)->modules.size() == core_->resolver().kernel().modules.size()) return;
+                    core_->resolver().SetKernel(**layout);
+                    symbols_->SetKernel(**layout);
+                  });
+}
+
+}  // namespace tributary

@@ -1,0 +1,54 @@
+#pragma once
+
+#include <memory>
+
+#include "absl/status/status.h"
+#include "base/loop.h"
+#include "base/metrics.h"
+#include "intake/client.h"
+#include "kernel-collector/collector_core.h"
+#include "kernel-collector/options.h"
+#include "kernel-collector/probes/probes.h"
+#include "kernel-collector/processes/worker.h"
+#include "kernel-collector/uplink/symbol_server.h"
+
+namespace tributary {
+
+// Joins probes, core, symbol server and intake client on one loop. Everything happens on the thread that calls Run but
+// the worker's reads.
+class Collector {
+ public:
+  Collector(const CollectorOptions& options, Metrics& metrics) : options_(options), metrics_(metrics) {}
+  ~Collector();
+
+  // Until SIGTERM or SIGINT: then sampling ends, what was captured is sent, within --shutdown-timeout. An error says in
+  // one sentence why sampling could not begin; an intake that cannot be reached is none.
+  absl::Status Run();
+
+ private:
+  absl::Status Build();
+  void StartTimers();
+  void Poll();
+  void Stop();
+  void FinishStop();
+  void LogTotals(std::string_view what, uint64_t unacked_samples);
+  void RefreshKernel();
+  void ReadVdso();
+
+  const CollectorOptions options_;
+  Metrics& metrics_;
+  // In order of construction: each uses what stands above it.
+  Loop loop_;
+  std::unique_ptr<Worker> worker_;
+  std::unique_ptr<Probes> probes_;
+  std::unique_ptr<intake::Client> client_;
+  std::unique_ptr<CollectorCore> core_;
+  std::unique_ptr<SymbolServer> symbols_;
+  std::unique_ptr<Timer> poll_timer_, batch_timer_, hotplug_timer_, summary_timer_;
+  std::unique_ptr<SignalWatcher> sigterm_, sigint_;
+  bool stopping_ = false;
+  MonotonicNs stop_began_;
+  uint64_t unknown_kernel_frames_ = 0;  // when the modules were last read
+};
+
+}  // namespace tributary

@@ -1,0 +1,29 @@
+#include <csignal>
+
+#include "base/log.h"
+#include "base/metrics.h"
+#include "base/options.h"
+#include "base/status.h"
+#include "kernel-collector/collector.h"
+#include "kernel-collector/options.h"
+
+// 0: stopped as asked. 1: sampling could not begin. 2: an option is wrong.
+int main(int argc, char** argv) {
+  using namespace tributary;
+  signal(SIGPIPE, SIG_IGN);
+  CollectorOptions options;
+  auto outcome = ParseCollectorOptions(argc, argv, Options::ProcessEnvironment(), &options);
+  if (!outcome.ok()) {
+    LogError("kernel-collector: {}", Message(outcome.status()));
+    return 2;
+  }
+  if (*outcome == Options::Outcome::kExit) return 0;
+
+  Metrics metrics;
+  Collector collector(options, metrics);
+  if (absl::Status status = collector.Run(); !status.ok()) {
+    LogError("kernel-collector: {}", Message(status));
+    return 1;
+  }
+  return 0;
+}

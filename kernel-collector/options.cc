@@ -1,0 +1,68 @@
+#include "kernel-collector/options.h"
+
+#include <fmt/format.h>
+
+#include "base/status.h"
+#include "base/types.h"
+
+namespace tributary {
+namespace {
+
+absl::Status CheckEncoder(std::string_view value) {
+  if (value == "binary") return absl::OkStatus();
+  return Error(absl::StatusCode::kInvalidArgument, "must be binary: the only encoder of this version");
+}
+
+absl::Status CheckHost(std::string_view value) {
+  if (!value.empty()) return absl::OkStatus();
+  return Error(absl::StatusCode::kInvalidArgument, "must be a host name or an address");
+}
+
+absl::Status CheckDuration(std::string_view value, int64_t min_ns, int64_t max_ns, std::string_view range) {
+  auto ns = ParseDurationNs(value);
+  if (ns.ok() && *ns >= min_ns && *ns <= max_ns) return absl::OkStatus();
+  return Error(absl::StatusCode::kInvalidArgument, fmt::format("must be a duration of {}", range));
+}
+
+}  // namespace
+
+absl::StatusOr<Options::Outcome> ParseCollectorOptions(int argc, const char* const* argv,
+                                                       const Options::Environment& environment,
+                                                       CollectorOptions* options) {
+  std::string batch_interval, shutdown_timeout;
+  Options table("kernel-collector", "Samples every process of this machine and sends the stacks to a reducer.");
+  table.Add({.name = "intake-host", .help = "host of the reducer", .value_name = "HOST", .check = CheckHost},
+            &options->intake_host, "127.0.0.1");
+  table.Add({.name = "intake-port", .help = "port of the reducer", .value_name = "PORT"}, &options->intake_port, 8000,
+            1, 65'535);
+  table.Add(
+      {.name = "intake-encoder", .help = "how samples are sent: binary", .value_name = "NAME", .check = CheckEncoder},
+      &options->intake_encoder, "binary");
+  table.Add({.name = "sample-rate", .help = "samples per second and CPU", .value_name = "HZ"}, &options->sample_rate_hz,
+            19, 1, 10'000);
+  table.Add({.name = "batch-interval",
+             .help = "how often samples are sent, 100ms to 1m",
+             .value_name = "DURATION",
+             .check = [](std::string_view v) { return CheckDuration(v, 100 * kNsPerMs, kNsPerMinute, "100ms to 1m"); }},
+            &batch_interval, "5s");
+  table.Add({.name = "shutdown-timeout",
+             .help = "how long a stop may wait for the reducer, 0s to 1m",
+             .value_name = "DURATION",
+             .check = [](std::string_view v) { return CheckDuration(v, 0, kNsPerMinute, "0s to 1m"); }},
+            &shutdown_timeout, "4s");
+  table.Add({.name = "node-id", .help = "stable name of this node; machine-id when empty", .value_name = "ID"},
+            &options->node_id, "");
+  table.Add({.name = "proc-root", .help = "where the host's /proc is mounted", .value_name = "DIR"},
+            &options->proc_root, "/proc");
+  table.Add({.name = "sys-root", .help = "where the host's /sys is mounted", .value_name = "DIR"}, &options->sys_root,
+            "/sys");
+  table.Add({.name = "cgroup-root", .help = "where the host's cgroups are mounted", .value_name = "DIR"},
+            &options->cgroup_root, "/sys/fs/cgroup");
+  ASSIGN_OR_RETURN(Options::Outcome outcome, table.Parse(argc, argv, environment));
+  if (outcome == Options::Outcome::kExit) return outcome;
+  ASSIGN_OR_RETURN(options->batch_interval_ns, ParseDurationNs(batch_interval));
+  ASSIGN_OR_RETURN(options->shutdown_timeout_ns, ParseDurationNs(shutdown_timeout));
+  return outcome;
+}
+
+}  // namespace tributary

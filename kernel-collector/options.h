@@ -1,0 +1,29 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "base/options.h"
+
+namespace tributary {
+
+// What an operator can say to a kernel-collector. One table: options.cc.
+struct CollectorOptions {
+  std::string intake_host;
+  int64_t intake_port = 0;
+  std::string intake_encoder;
+  int64_t sample_rate_hz = 0;
+  int64_t batch_interval_ns = 0;
+  int64_t shutdown_timeout_ns = 0;
+  std::string node_id;  // "" = /etc/machine-id, else the host name
+  std::string proc_root;
+  std::string sys_root;
+  std::string cgroup_root;
+};
+
+absl::StatusOr<Options::Outcome> ParseCollectorOptions(int argc, const char* const* argv,
+                                                       const Options::Environment& environment,
+                                                       CollectorOptions* options);
+
+}  // namespace tributary

@@ -1,0 +1,45 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "base/types.h"
+#include "kernel-collector/processes/code_file.h"
+
+namespace tributary {
+
+// A range of a process's addresses that holds code.
+struct Mapping {
+  uint64_t start = 0, end = 0;
+  uint64_t file_offset = 0;
+  MonotonicNs learned;     // when it was made (event) or seen (scan)
+  CodeFilePtr executable;  // null: no file behind it (a JIT's code), or none that can be named
+};
+
+// A process's code mappings: sorted by start, never overlapping, at most kMappingsMax (what comes over that is not
+// taken). A copy costs nothing until one of the two changes: fork shares. Loop thread only.
+class MappingTable {
+ public:
+  using List = std::vector<Mapping>;
+  static constexpr size_t kMappingsMax = 16'384;
+
+  // Puts a mapping in; those it overlaps are cut or go, as mmap(2) does with MAP_FIXED. False: the table is full.
+  bool Insert(Mapping mapping);
+  void Clear() { list_ = std::make_shared<List>(); }
+
+  // Takes over a list read from /proc at `read_at`; mappings learned later than that stay on top of it.
+  void Replace(const List& scanned, MonotonicNs read_at);
+
+  static const Mapping* Find(const List& list, uint64_t address);
+  const Mapping* Find(uint64_t address) const { return Find(*list_, address); }
+
+  // The table as it is now: does not change any more.
+  std::shared_ptr<const List> snapshot() const { return list_; }
+  size_t size() const { return list_->size(); }
+
+ private:
+  std::shared_ptr<List> list_ = std::make_shared<List>();
+};
+
+}  // namespace tributary

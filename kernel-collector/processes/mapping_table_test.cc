@@ -1,0 +1,97 @@
+#include "kernel-collector/processes/mapping_table.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+namespace tributary {
+namespace {
+
+Mapping At(uint64_t start, uint64_t end, uint64_t offset, CodeFilePtr executable, int64_t learned = 0) {
+  return Mapping{start, end, offset, MonotonicNs{learned}, std::move(executable)};
+}
+
+std::string Show(const MappingTable& table) {
+  std::string out;
+  for (const Mapping& m : *table.snapshot()) {
+    out += (m.executable ? m.executable->path : "anon") + ":" + std::to_string(m.start) + "-" + std::to_string(m.end) +
+           "+" + std::to_string(m.file_offset) + " ";
+  }
+  return out;
+}
+
+class MappingTableTest : public testing::Test {
+ protected:
+  MappingTableTest() {
+    a->path = "a";
+    b->path = "b";
+  }
+  CodeFilePtr a = std::make_shared<CodeFile>(), b = std::make_shared<CodeFile>();
+  MappingTable table;
+};
+
+TEST_F(MappingTableTest, FindsWhatCoversAnAddress) {
+  table.Insert(At(300, 400, 0, b));
+  table.Insert(At(100, 200, 0, a));
+  EXPECT_EQ(table.Find(99), nullptr);
+  EXPECT_EQ(table.Find(100)->executable, a);
+  EXPECT_EQ(table.Find(199)->executable, a);
+  EXPECT_EQ(table.Find(200), nullptr);
+  EXPECT_EQ(table.Find(300)->executable, b);
+  EXPECT_EQ(table.Find(400), nullptr);
+}
+
+TEST_F(MappingTableTest, CutsWhatIsOverlapped) {
+  table.Insert(At(100, 400, 1000, a));
+  table.Insert(At(200, 300, 0, b));
+  EXPECT_EQ(Show(table), "a:100-200+1000 b:200-300+0 a:300-400+1200 ");
+  table.Insert(At(150, 350, 0, nullptr));
+  EXPECT_EQ(Show(table), "a:100-150+1000 anon:150-350+0 a:350-400+1250 ");
+  table.Insert(At(0, 1000, 0, b));
+  EXPECT_EQ(Show(table), "b:0-1000+0 ");
+  table.Insert(At(0, 1000, 64, a));
+  EXPECT_EQ(Show(table), "a:0-1000+64 ");
+}
+
+TEST_F(MappingTableTest, JoinsWhatContinues) {
+  table.Insert(At(100, 200, 0, nullptr));
+  table.Insert(At(200, 300, 7, nullptr));
+  table.Insert(At(300, 400, 100, a));
+  table.Insert(At(400, 500, 200, a));
+  table.Insert(At(500, 600, 999, a));
+  EXPECT_EQ(Show(table), "anon:100-300+0 a:300-500+100 a:500-600+999 ");
+}
+
+TEST_F(MappingTableTest, ACopyDoesNotSeeChanges) {
+  table.Insert(At(100, 200, 0, a));
+  MappingTable child = table;
+  auto snapshot = table.snapshot();
+  child.Insert(At(100, 200, 0, b));
+  table.Insert(At(300, 400, 0, b));
+  EXPECT_EQ(Show(table), "a:100-200+0 b:300-400+0 ");
+  EXPECT_EQ(Show(child), "b:100-200+0 ");
+  EXPECT_EQ(snapshot->size(), 1u);
+}
+
+TEST_F(MappingTableTest, AScanKeepsWhatIsNewer) {
+  table.Insert(At(100, 200, 0, a, 10));
+  table.Insert(At(300, 400, 0, a, 30));
+  table.Replace({At(100, 200, 0, b, 20), At(500, 600, 0, b, 20), At(350, 360, 0, b, 20)}, MonotonicNs{20});
+  EXPECT_EQ(Show(table), "b:100-200+0 a:300-400+0 b:500-600+0 ");
+}
+
+TEST_F(MappingTableTest, IsCapped) {
+  for (uint64_t i = 0; i < MappingTable::kMappingsMax; ++i) ASSERT_TRUE(table.Insert(At(i * 10, i * 10 + 5, 0, a)));
+  EXPECT_FALSE(table.Insert(At(1'000'000, 1'000'001, 0, a)));
+  EXPECT_TRUE(table.Insert(At(0, 5, 0, b)));  // replaces
+  EXPECT_EQ(table.size(), MappingTable::kMappingsMax);
+}
+
+TEST_F(MappingTableTest, IgnoresEmptyRanges) {
+  EXPECT_TRUE(table.Insert(At(5, 5, 0, a)));
+  EXPECT_TRUE(table.Insert(At(6, 5, 0, a)));
+  EXPECT_EQ(table.size(), 0u);
+}
+
+}  // namespace
+}  // namespace tributary

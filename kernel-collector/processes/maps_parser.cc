@@ -1,0 +1,75 @@
+#include "kernel-collector/processes/maps_parser.h"
+
+#include <charconv>
+
+namespace tributary {
+namespace {
+
+// Takes a number off the front of `text`, and the separator behind it.
+template <typename T>
+bool TakeNumber(std::string_view* text, int base, char separator, T* value) {
+  auto [end, error] = std::from_chars(text->data(), text->data() + text->size(), *value, base);
+  if (error != std::errc() || end == text->data() + text->size() || *end != separator) return false;
+  text->remove_prefix(static_cast<size_t>(end - text->data()) + 1);
+  return true;
+}
+
+std::string UnescapeNewlines(std::string_view path) {
+  std::string out;
+  out.reserve(path.size());
+  for (size_t i = 0; i < path.size();) {
+    if (path.substr(i, 4) == "\\012") {
+      out.push_back('\n');
+      i += 4;
+    } else {
+      out.push_back(path[i++]);
+    }
+  }
+  return out;
+}
+
+}  // namespace
+
+std::string_view WithoutDeleted(std::string_view path) {
+  constexpr std::string_view kSuffix = " (deleted)";
+  if (path.ends_with(kSuffix)) path.remove_suffix(kSuffix.size());
+  return path;
+}
+
+std::optional<MapsEntry> ParseMapsLine(std::string_view line) {
+  MapsEntry entry;
+  if (!TakeNumber(&line, 16, '-', &entry.start) || !TakeNumber(&line, 16, ' ', &entry.end)) return std::nullopt;
+  if (entry.start >= entry.end) return std::nullopt;
+  if (line.size() < 5 || line[4] != ' ') return std::nullopt;
+  entry.executable = line[2] == 'x';
+  line.remove_prefix(5);
+  if (!TakeNumber(&line, 16, ' ', &entry.file_offset)) return std::nullopt;
+  if (!TakeNumber(&line, 16, ':', &entry.device_major) || !TakeNumber(&line, 16, ' ', &entry.device_minor)) {
+    return std::nullopt;
+  }
+  // An anonymous mapping's line ends with the inode, with or without blanks behind it.
+  auto [end, error] = std::from_chars(line.data(), line.data() + line.size(), entry.inode, 10);
+  if (error != std::errc()) return std::nullopt;
+  line.remove_prefix(static_cast<size_t>(end - line.data()));
+  if (!line.empty() && line.front() != ' ') return std::nullopt;
+  size_t path_at = line.find_first_not_of(' ');
+  if (path_at != std::string_view::npos) entry.path = UnescapeNewlines(WithoutDeleted(line.substr(path_at)));
+  return entry;
+}
+
+size_t ParseMaps(std::string_view text, const std::function<void(MapsEntry)>& visit) {
+  size_t malformed = 0;
+  while (!text.empty()) {
+    size_t newline = text.find('\n');
+    std::string_view line = text.substr(0, newline);
+    text.remove_prefix(newline == std::string_view::npos ? text.size() : newline + 1);
+    if (auto entry = ParseMapsLine(line)) {
+      visit(*std::move(entry));
+    } else {
+      ++malformed;
+    }
+  }
+  return malformed;
+}
+
+}  // namespace tributary

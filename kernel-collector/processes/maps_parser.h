@@ -1,0 +1,30 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace tributary {
+
+// One line of /proc/PID/maps: "7f…-7f… r-xp 00002000 fe:00 247026   /usr/bin/cat". Source: proc_pid_maps(5) and
+// fs/proc/task_mmu.c, which writes a newline in a path as \012.
+struct MapsEntry {
+  uint64_t start = 0, end = 0, file_offset = 0;
+  uint32_t device_major = 0, device_minor = 0;
+  uint64_t inode = 0;
+  bool executable = false;
+  std::string path;  // as the process sees it, without the " (deleted)" that the kernel adds; "" for none
+};
+
+// Paths are hostile: bytes of any kind. nullopt for a line that has not every field, or an empty range.
+std::optional<MapsEntry> ParseMapsLine(std::string_view line);
+
+// Calls `visit` for every well-formed line; returns how many were not.
+size_t ParseMaps(std::string_view text, const std::function<void(MapsEntry)>& visit);
+
+// `path` without the kernel's " (deleted)".
+std::string_view WithoutDeleted(std::string_view path);
+
+}  // namespace tributary

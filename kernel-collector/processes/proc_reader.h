@@ -1,0 +1,53 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "base/clock.h"
+#include "base/types.h"
+#include "kernel-collector/processes/maps_parser.h"
+
+namespace tributary {
+
+// What /proc/PID/stat tells, as far as we need it (proc_pid_stat(5)).
+struct ProcStat {
+  std::string comm;  // bytes as the process chose them
+  Pid parent;
+  uint64_t start_ticks = 0;  // since boot, 1/100 s
+  bool kernel_thread = false;
+};
+// The command name may hold blanks, parentheses and newlines. InvalidArgument: not a stat line.
+absl::StatusOr<ProcStat> ParseProcStat(std::string_view text);
+
+constexpr int64_t kNsPerTick = 10'000'000;  // USER_HZ is 100 on every architecture we run on
+
+// One process as /proc shows it.
+struct ProcSnapshot {
+  Pid pid;
+  MonotonicNs read_at;  // taken before anything was read
+  ProcStat stat;
+  std::string executable_path;  // as the process sees it; "" for kernel threads
+  std::vector<MapsEntry> code;  // executable mappings only
+};
+
+// Reads a proc file system. Any thread; blocks while a process's memory map is locked.
+class ProcReader {
+ public:
+  static constexpr size_t kMapsBytesMax = 32u << 20;
+
+  ProcReader(std::string proc_root, const Clock& clock) : root_(std::move(proc_root)), clock_(clock) {}
+
+  std::vector<Pid> ListProcesses() const;
+  // NotFound: it is gone.
+  absl::StatusOr<ProcSnapshot> Read(Pid pid) const;
+
+  const std::string& root() const { return root_; }
+
+ private:
+  std::string root_;
+  const Clock& clock_;
+};
+
+}  // namespace tributary

@@ -1,0 +1,186 @@
+#include "kernel-collector/processes/process_table.h"
+
+namespace tributary {
+
+ProcessTable::ProcessTable(CodeFileTable& executables, const Clock& clock, Metrics& metrics)
+    : executables_(executables),
+      clock_(clock),
+      refused_(metrics.AddCounter("tributary_collector_processes_refused_total",
+                                  "processes not followed because the table was full")),
+      mappings_refused_(
+          metrics.AddCounter("tributary_collector_mappings_refused_total", "mappings over the cap of one process")),
+      sideband_lost_(metrics.AddCounter("tributary_collector_sideband_lost_events_total",
+                                        "process events that the kernel had no room for")) {}
+
+ProcessRunPtr ProcessTable::Find(Pid pid) const {
+  auto it = runs_.find(pid);
+  return it == runs_.end() ? nullptr : it->second;
+}
+
+ProcessRunPtr ProcessTable::Add(Pid pid) {
+  auto run = std::make_shared<ProcessRun>();
+  run->pid = pid;
+  if (runs_.size() >= kRunsMax && !runs_.contains(pid)) {
+    refused_.Add();
+    return run;
+  }
+  runs_.insert_or_assign(pid, run);
+  return run;
+}
+
+Mapping ProcessTable::MakeMapping(const FileKey& key, Pid pid, uint64_t start, uint64_t end, uint64_t offset,
+                                  MonotonicNs learned, std::string_view path) {
+  Mapping mapping{start, end, offset, learned, nullptr};
+  if (path == "[vdso]") {
+    // A 32-bit process has another vdso than ours.
+    if (start >> 32 != 0) {
+      mapping.executable = executables_.vdso();
+      mapping.file_offset = 0;
+    }
+  } else {
+    mapping.executable = executables_.Intern(key, FileLocation{pid, start, end, std::string(WithoutDeleted(path))});
+  }
+  return mapping;
+}
+
+void ProcessTable::OnMmap(const MmapEvent& event) {
+  if (!event.executable || event.length == 0 || event.start + event.length < event.start) return;
+  ProcessRunPtr run = Find(event.pid);
+  if (run == nullptr) run = Add(event.pid);
+  // A scan that began later has seen it, or has seen it go.
+  if (run->scanned && event.time < run->last_scan) return;
+  FileKey key{event.build_id, event.device_major, event.device_minor, event.inode};
+  // The two forms exclude each other in the kernel's record; a key must not differ by what comes beside a build-id.
+  if (key.build_id.known()) key.device_major = key.device_minor = 0, key.inode = 0;
+  Mapping mapping =
+      MakeMapping(key, event.pid, event.start, event.start + event.length, event.file_offset, event.time, event.path);
+  // The first file that an exec maps as code is the program itself; its interpreter comes after it.
+  if (run->executable == nullptr && run->began.value != 0 && run->executable_path.empty() &&
+      mapping.executable != nullptr && mapping.executable != executables_.vdso()) {
+    run->executable = mapping.executable;
+    run->executable_path = WithoutDeleted(event.path);
+  }
+  run->uncovered_pages.clear();
+  if (run->last_seen < event.time) run->last_seen = event.time;
+  if (!run->mappings.Insert(std::move(mapping))) mappings_refused_.Add();
+}
+
+void ProcessTable::OnFork(const ForkEvent& event) {
+  if (event.pid == event.parent) return;  // a thread: shares everything
+  ProcessRunPtr parent = Find(event.parent);
+  ProcessRunPtr child = Add(event.pid);
+  child->parent = event.parent;
+  child->began = event.time;
+  child->last_seen = event.time;
+  if (parent == nullptr) return;
+  child->comm = parent->comm;
+  child->executable = parent->executable;
+  child->executable_path = parent->executable_path;
+  child->mappings = parent->mappings;
+  child->complete = parent->complete;
+  child->stale = parent->stale;
+}
+
+void ProcessTable::OnComm(const CommEvent& event) {
+  ProcessRunPtr run = Find(event.pid);
+  if (!event.exec) {
+    if (run != nullptr && event.tid.value == event.pid.value && !run->sampled) run->comm = event.comm;
+    return;
+  }
+  if (run != nullptr && run->scanned && event.time < run->last_scan) return;
+  ProcessRunPtr next = Add(event.pid);
+  next->comm = event.comm;
+  next->began = event.time;
+  next->last_seen = event.time;
+  next->complete = true;  // an exec starts from nothing, and every mapping is announced from here on
+  if (run == nullptr) return;
+  next->parent = run->parent;
+  next->start_time_ns = run->start_time_ns;
+  next->start_ticks = run->start_ticks;
+  next->exec_sequence = run->exec_sequence + 1;
+  next->cgroup_known = run->cgroup_known;
+  next->cgroup_v2_id = run->cgroup_v2_id;
+  next->cgroup_v1_id = run->cgroup_v1_id;
+  next->cgroup_path = run->cgroup_path;
+  next->container_id = run->container_id;
+}
+
+void ProcessTable::OnExit(const ExitEvent& event) {
+  // Other threads may outlive the leader: their samples keep the run alive.
+  if (event.tid.value != event.pid.value) return;
+  ProcessRunPtr run = Find(event.pid);
+  if (run == nullptr) return;
+  run->exited = true;
+  run->last_seen = event.time;
+}
+
+void ProcessTable::OnLost(const LostEvent& event) {
+  sideband_lost_.Add(event.events);
+  lost_ = true;
+  for (auto& [pid, run] : runs_) run->stale = true;
+}
+
+ProcessRunPtr ProcessTable::ForSample(Pid pid, int64_t start_time_ns, MonotonicNs time) {
+  ProcessRunPtr run = Find(pid);
+  if (run != nullptr) {
+    if (run->start_time_ns == 0 &&
+        (run->start_ticks == 0 || run->start_ticks == static_cast<uint64_t>(start_time_ns / kNsPerTick))) {
+      run->start_time_ns = start_time_ns;
+    }
+    if (run->start_time_ns == start_time_ns) {
+      if (run->last_seen < time) run->last_seen = time;
+      return run;
+    }
+  }
+  // The pid has had another owner. A sample of the one before it must not bring that one back.
+  bool older = run != nullptr && run->start_time_ns > start_time_ns;
+  ProcessRunPtr found = older ? std::make_shared<ProcessRun>() : Add(pid);
+  found->pid = pid;
+  found->start_time_ns = start_time_ns;
+  found->last_seen = time;
+  found->exited = older;
+  return found;
+}
+
+void ProcessTable::Merge(const ProcSnapshot& snapshot) {
+  ProcessRunPtr run = Find(snapshot.pid);
+  if (run == nullptr) run = Add(snapshot.pid);
+  uint64_t ticks = run->start_time_ns != 0 ? static_cast<uint64_t>(run->start_time_ns / kNsPerTick) : run->start_ticks;
+  if (ticks != 0 && ticks != snapshot.stat.start_ticks) return;
+  if (run->began > snapshot.read_at) return;
+  run->start_ticks = snapshot.stat.start_ticks;
+  run->parent = snapshot.stat.parent;
+  if (!run->sampled) run->comm = snapshot.stat.comm;
+  run->executable_path = snapshot.executable_path;
+  MappingTable::List list;
+  run->executable = nullptr;
+  for (const MapsEntry& entry : snapshot.code) {
+    FileKey key{ExecutableId(), entry.device_major, entry.device_minor, entry.inode};
+    list.push_back(
+        MakeMapping(key, snapshot.pid, entry.start, entry.end, entry.file_offset, snapshot.read_at, entry.path));
+    if (run->executable == nullptr && entry.path == snapshot.executable_path) run->executable = list.back().executable;
+  }
+  run->mappings.Replace(list, snapshot.read_at);
+  run->scanned = true;
+  run->last_scan = snapshot.read_at;
+  run->complete = true;
+  run->stale = false;
+  run->interned_generation = 0;
+  run->uncovered_pages.clear();
+  if (run->last_seen < snapshot.read_at) run->last_seen = snapshot.read_at;
+}
+
+void ProcessTable::MergeList(const std::vector<Pid>& pids, MonotonicNs read_at) {
+  absl::flat_hash_set<Pid> listed(pids.begin(), pids.end());
+  for (auto& [pid, run] : runs_) {
+    if (!listed.contains(pid) && run->last_seen < read_at) run->exited = true;
+  }
+}
+
+void ProcessTable::DropExited(MonotonicNs now) {
+  absl::erase_if(runs_, [&](const auto& entry) {
+    return entry.second->exited && entry.second->last_seen.value + kGraceNs < now.value;
+  });
+}
+
+}  // namespace tributary

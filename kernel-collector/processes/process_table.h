@@ -1,0 +1,104 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
+#include "base/clock.h"
+#include "base/metrics.h"
+#include "kernel-collector/probes/probes.h"
+#include "kernel-collector/processes/code_file.h"
+#include "kernel-collector/processes/mapping_table.h"
+#include "kernel-collector/processes/proc_reader.h"
+#include "profile/model.h"
+
+namespace tributary {
+
+// One program run: what a pid was from its fork or exec to its exit or next exec. Samples hold on to the run that they
+// are of. Loop thread only.
+struct ProcessRun {
+  static constexpr size_t kUncoveredPagesMax = 256;
+
+  Pid pid, parent;
+  int64_t start_time_ns = 0;   // exact, from a sample; 0 = not known yet
+  uint64_t start_ticks = 0;    // from /proc; 0 = not known
+  uint32_t exec_sequence = 0;  // execs seen since the process is known
+  std::string comm;            // of the group leader, as it was when the run was first sampled
+  std::string executable_path;
+  CodeFilePtr executable;
+  MappingTable mappings;
+
+  MonotonicNs began;      // the fork or exec that made it; 0 when it was found
+  bool complete = false;  // every mapping is known: followed since its exec, or scanned
+  bool stale = false;     // events were lost since
+  bool scan_running = false;
+  bool scanned = false;
+  MonotonicNs last_scan;
+  bool sampled = false;  // named to the reducer: comm stays as it is
+  bool exited = false;
+  MonotonicNs last_seen;  // exit, or a later sample
+
+  // Pages that no mapping covers although one was waited for: frame-pointer chains of code without frame pointers lead
+  // there again and again, and must not make every sample wait.
+  absl::flat_hash_set<uint64_t> uncovered_pages;
+
+  bool NeedsScan() const { return !complete || stale || (parent.value == 0 && !scanned); }
+
+  bool cgroup_known = false;
+  uint64_t cgroup_v2_id = 0, cgroup_v1_id = 0;
+  std::string cgroup_path, container_id;
+
+  // Its number in the dictionary of that generation; 0 when something above has changed since.
+  uint64_t interned_generation = 0;
+  bool interned_executable = false;  // the definition names the executable: its id was known by then
+  ProcessRef interned;
+};
+using ProcessRunPtr = std::shared_ptr<ProcessRun>;
+
+// Follows every process from the sideband; /proc is read for what was there before and for what got lost. Feed events
+// in order of time. A run stays kGraceNs after its exit, as samples of it may still be in hand. Capped at kRunsMax; a
+// process over it is known only while a sample of it is in hand, and counted.
+class ProcessTable : public SidebandVisitor {
+ public:
+  static constexpr size_t kRunsMax = 131'072;
+  static constexpr int64_t kGraceNs = 5 * kNsPerSecond;
+
+  ProcessTable(CodeFileTable& executables, const Clock& clock, Metrics& metrics);
+
+  void OnMmap(const MmapEvent& event) override;
+  void OnFork(const ForkEvent& event) override;
+  void OnComm(const CommEvent& event) override;
+  void OnExit(const ExitEvent& event) override;
+  void OnLost(const LostEvent& event) override;
+
+  // The run that a sample is of; one that is not complete when nothing is known of it. Never null.
+  ProcessRunPtr ForSample(Pid pid, int64_t start_time_ns, MonotonicNs time);
+  ProcessRunPtr Find(Pid pid) const;
+
+  // What /proc said. Left aside where events have overtaken it: another process, or another program by now.
+  void Merge(const ProcSnapshot& snapshot);
+  // Processes that /proc did not list at `read_at` and that no event has told of since are gone.
+  void MergeList(const std::vector<Pid>& pids, MonotonicNs read_at);
+  // A LOST event came since the last call: exits may be among the lost.
+  bool TakeLost() { return std::exchange(lost_, false); }
+
+  void DropExited(MonotonicNs now);
+  size_t size() const { return runs_.size(); }
+
+ private:
+  ProcessRunPtr Add(Pid pid);
+  Mapping MakeMapping(const FileKey& key, Pid pid, uint64_t start, uint64_t end, uint64_t offset, MonotonicNs learned,
+                      std::string_view path);
+
+  CodeFileTable& executables_;
+  const Clock& clock_;
+  absl::flat_hash_map<Pid, ProcessRunPtr> runs_;
+  bool lost_ = false;
+  Counter& refused_;
+  Counter& mappings_refused_;
+  Counter& sideband_lost_;
+};
+
+}  // namespace tributary

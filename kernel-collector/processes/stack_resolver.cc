@@ -1,0 +1,107 @@
+#include "kernel-collector/processes/stack_resolver.h"
+
+#include <algorithm>
+
+#include "bpf/include/records.h"
+
+namespace tributary {
+namespace {
+
+constexpr uint64_t kPageBytes = 4096;
+// Nothing is mapped below vm.mmap_min_addr, and user addresses have no top bit: a chain that leads there is broken, and
+// waiting does not mend it.
+constexpr uint64_t kLowestUserAddress = 65'536;
+
+bool MayBeMapped(uint64_t address) { return address >= kLowestUserAddress && address >> 63 == 0; }
+
+CodeFilePtr MakeKernelFile(const ExecutableId& id, std::string path) {
+  auto executable = std::make_shared<CodeFile>();
+  executable->id = id;
+  executable->path = std::move(path);
+  executable->state = CodeFile::State::kReady;
+  return executable;
+}
+
+Ending EndingOf(const RawStack& stack, bool unmapped) {
+  if ((stack.flags & TRIB_FLAG_KERNEL_THREAD) != 0) return Ending::kKernelOnly;
+  if ((stack.flags & TRIB_FLAG_USER_STACK_FAILED) != 0) return Ending::kUnreadableMemory;
+  if (stack.user.empty()) {
+    // No user memory to walk: inside execve or exit.
+    return (stack.flags & TRIB_FLAG_IN_KERNEL) != 0 ? Ending::kKernelOnly : Ending::kUnreadableMemory;
+  }
+  if ((stack.flags & TRIB_FLAG_USER_TRUNCATED) != 0) return Ending::kTruncatedDepth;
+  // A frame-pointer chain that simply stops may have reached the start or lost its way: no symbols here to tell.
+  return unmapped ? Ending::kNoMapping : Ending::kUnknown;
+}
+
+}  // namespace
+
+StackResolver::StackResolver(KernelLayout kernel) { SetKernel(std::move(kernel)); }
+
+void StackResolver::SetKernel(KernelLayout kernel) {
+  kernel_ = std::move(kernel);
+  kernel_executable_ = MakeKernelFile(kernel_.id, "[kernel]");
+  module_executables_.clear();
+  for (const KernelModule& module : kernel_.modules) {
+    module_executables_.push_back(MakeKernelFile(module.id, "[" + module.name + "]"));
+  }
+}
+
+ResolvedFrame StackResolver::KernelFrame(uint64_t address, bool is_caller) {
+  // A call may be a function's last instruction: the address it returns to is then past the function, or past the text.
+  uint64_t probe = is_caller ? address - 1 : address;
+  if (probe >= kernel_.text_begin && probe < kernel_.text_end && kernel_.id.known()) {
+    return {FrameKind::kKernel, is_caller, kernel_executable_.get(), address - kernel_.text_begin};
+  }
+  auto it = std::upper_bound(kernel_.modules.begin(), kernel_.modules.end(), probe,
+                             [](uint64_t a, const KernelModule& m) { return a < m.base; });
+  if (it != kernel_.modules.begin()) {
+    const KernelModule& module = *--it;
+    if (probe - module.base < module.size && module.id.known()) {
+      size_t index = static_cast<size_t>(it - kernel_.modules.begin());
+      return {FrameKind::kKernel, is_caller, module_executables_[index].get(), address - module.base};
+    }
+  }
+  ++unknown_kernel_frames_;
+  return {FrameKind::kUnknown, is_caller, nullptr, address};
+}
+
+void StackResolver::Resolve(const RawStack& stack, const ProcessRun& run, const MappingTable::List* snapshot,
+                            const std::function<void(const CodeFilePtr&)>& unread, ResolvedStack* out) {
+  out->frames.clear();
+  out->uncovered_pages.clear();
+  out->wants_executable = false;
+  bool in_kernel = (stack.flags & TRIB_FLAG_IN_KERNEL) != 0;
+  bool unmapped = false;
+  for (size_t i = stack.user.size(); i-- > 0;) {
+    // Interrupted in the kernel, the first user address is where the system call returns to.
+    bool is_caller = i != 0 || in_kernel;
+    uint64_t address = stack.user[i];
+    uint64_t probe = is_caller && address != 0 ? address - 1 : address;
+    ResolvedFrame frame{FrameKind::kUnknown, is_caller, nullptr, address};
+    const Mapping* mapping = snapshot != nullptr ? MappingTable::Find(*snapshot, probe) : nullptr;
+    if (mapping == nullptr) mapping = run.mappings.Find(probe);
+    if (mapping == nullptr) {
+      unmapped = true;
+      if (MayBeMapped(probe) && run.uncovered_pages.size() < ProcessRun::kUncoveredPagesMax &&
+          !run.uncovered_pages.contains(probe / kPageBytes)) {
+        out->uncovered_pages.push_back(probe / kPageBytes);
+      }
+    } else if (mapping->executable != nullptr) {
+      CodeFile& executable = *mapping->executable;
+      if (executable.state == CodeFile::State::kUnread) unread(mapping->executable);
+      if (executable.state != CodeFile::State::kReady && executable.state != CodeFile::State::kFailed) {
+        out->wants_executable = true;
+      }
+      auto elf = FileOffsetToAddress(executable.segments, probe - mapping->start + mapping->file_offset);
+      if (elf && executable.id.known()) {
+        frame = {FrameKind::kNative, is_caller, &executable, *elf + (address - probe)};
+      }
+    }
+    out->frames.push_back(frame);
+  }
+  for (size_t i = stack.kernel.size(); i-- > 0;) out->frames.push_back(KernelFrame(stack.kernel[i], i != 0));
+  out->ending = EndingOf(stack, unmapped);
+}
+
+}  // namespace tributary

@@ -1,0 +1,63 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "kernel-collector/processes/mapping_table.h"
+#include "kernel-collector/processes/process_table.h"
+#include "profile/model.h"
+#include "symbols/kallsyms.h"
+
+namespace tributary {
+
+// A frame before it has a number: what profile/Frame says, with the executable itself.
+struct ResolvedFrame {
+  FrameKind kind = FrameKind::kUnknown;
+  bool is_caller = false;
+  CodeFile* executable = nullptr;  // of the resolver's or the mapping's; null when unknown
+  uint64_t address = 0;
+};
+
+// A stack as it was captured: both halves leaf first.
+struct RawStack {
+  std::span<const uint64_t> kernel, user;
+  uint32_t flags = 0;  // trib_flags
+};
+
+struct ResolvedStack {
+  std::vector<ResolvedFrame> frames;  // root first: the kernel's half sits on top of the user's
+  Ending ending = Ending::kUnknown;
+  bool wants_executable = false;          // a file must be read first: `unread` has been called for it
+  std::vector<uint64_t> uncovered_pages;  // of addresses that no mapping covers, and that may only be late
+};
+
+// Turns addresses into (executable, ELF address) and says how the walk ended. Loop thread only; reads nothing.
+class StackResolver {
+ public:
+  explicit StackResolver(KernelLayout kernel);
+
+  // `snapshot` is the run's table when the sample came (null: only its present one counts). Calls `unread` for each
+  // executable that was touched and has not been read. `out` is reused: a sample allocates nothing.
+  void Resolve(const RawStack& stack, const ProcessRun& run, const MappingTable::List* snapshot,
+               const std::function<void(const CodeFilePtr&)>& unread, ResolvedStack* out);
+
+  // Modules may have come since the layout was read.
+  void SetKernel(KernelLayout kernel);
+  const KernelLayout& kernel() const { return kernel_; }
+  // Kernel addresses met in neither the kernel's text nor a module's.
+  uint64_t unknown_kernel_frames() const { return unknown_kernel_frames_; }
+
+ private:
+  ResolvedFrame KernelFrame(uint64_t address, bool is_caller);
+
+  KernelLayout kernel_;
+  CodeFilePtr kernel_executable_;
+  std::vector<CodeFilePtr> module_executables_;  // parallel to kernel_.modules
+  uint64_t unknown_kernel_frames_ = 0;
+};
+
+}  // namespace tributary

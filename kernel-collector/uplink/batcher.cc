@@ -1,0 +1,91 @@
+#include "kernel-collector/uplink/batcher.h"
+
+#include <algorithm>
+
+#include "base/status.h"
+
+namespace tributary {
+
+Batcher::Batcher(BatchSink& sink, const Clock& clock, DictionaryLimits limits)
+    : sink_(sink), clock_(clock), limits_(limits) {
+  StartDictionary();
+}
+
+void Batcher::StartDictionary() {
+  dictionary_ = std::make_shared<Dictionary>(limits_);
+  ++generation_;
+}
+
+bool Batcher::HasRoom(size_t frames) const {
+  const Dictionary& d = *dictionary_;
+  const DictionaryLimits& limits = d.limits();
+  // The most that one sample can define: a frame, a node and an executable with its path per frame; its process with
+  // four strings and an executable; its thread with a name.
+  return d.node_count() + frames < limits.nodes_max && d.frame_count() + frames < limits.frames_max &&
+         d.executable_count() + frames + 1 < limits.executables_max &&
+         d.string_count() + frames + 6 < limits.strings_max && d.process_count() + 1 < limits.processes_max &&
+         d.thread_count() + 1 < limits.threads_max;
+}
+
+ExecutableRef Batcher::Intern(CodeFile& executable) {
+  if (executable.interned_generation != generation_) {
+    executable.interned = dictionary_->InternExecutable(executable.id, executable.path);
+    executable.interned_generation = generation_;
+  }
+  return executable.interned;
+}
+
+ProcessRef Batcher::Intern(ProcessRun& run) {
+  bool has_executable = run.executable != nullptr && run.executable->id.known();
+  if (run.interned_generation == generation_ && run.interned_executable == has_executable) return run.interned;
+  Process process;
+  process.key = ProcessKey{run.pid, run.start_time_ns, run.exec_sequence};
+  process.parent = run.parent;
+  process.comm = dictionary_->InternString(run.comm);
+  if (has_executable) process.executable = Intern(*run.executable);
+  process.executable_path = dictionary_->InternString(run.executable_path);
+  process.container_id = dictionary_->InternString(run.container_id);
+  process.cgroup_path = dictionary_->InternString(run.cgroup_path);
+  run.interned = dictionary_->InternProcess(process);
+  run.interned_generation = generation_;
+  run.interned_executable = has_executable;
+  run.sampled = true;
+  return run.interned;
+}
+
+void Batcher::Append(const NamedSample& sample, ProcessRun& run, const ResolvedStack& stack) {
+  NodeRef node;
+  for (const ResolvedFrame& resolved : stack.frames) {
+    Frame frame{resolved.kind, resolved.is_caller, ExecutableRef{}, resolved.address};
+    if (resolved.executable != nullptr) frame.executable = Intern(*resolved.executable);
+    node = dictionary_->InternNode(Node{node, dictionary_->InternFrame(frame)});
+  }
+  Sample out;
+  out.time = sample.time;
+  out.thread =
+      dictionary_->InternThread(Thread{Intern(run), sample.tid, dictionary_->InternString(sample.thread_name)});
+  out.node = node;
+  out.ending = stack.ending;
+  out.cpu = sample.cpu;
+  out.value = sample.period_ns;
+  samples_.push_back(out);
+}
+
+void Batcher::Flush(const Accounting& accounting) {
+  // Samples that waited for their mapping come behind younger ones.
+  std::stable_sort(samples_.begin(), samples_.end(), [](const Sample& a, const Sample& b) { return a.time < b.time; });
+  Batch batch;
+  batch.sequence = ++sequence_;
+  batch.clock = clock_.Pair();
+  batch.samples = std::exchange(samples_, {});
+  batch.accounting = accounting;
+  batch.dictionary = dictionary_;
+  samples_sent_ += batch.samples.size();
+  if (absl::Status status = sink_.Take(std::move(batch)); !status.ok()) {
+    if (uint64_t held; refused_log_.Allow(clock_.Monotonic(), &held)) {
+      LogWarning("batch not taken cause={} suppressed={}", Message(status), held);
+    }
+  }
+}
+
+}  // namespace tributary

@@ -1,0 +1,69 @@
+#pragma once
+
+#include <memory>
+#include <string_view>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "kernel-collector/processes/process_table.h"
+#include "kernel-collector/processes/stack_resolver.h"
+#include "profile/batch.h"
+#include "profile/dictionary.h"
+
+namespace tributary {
+
+// A sample with everything it needs, not yet numbered.
+struct NamedSample {
+  MonotonicNs time;
+  Tid tid;
+  std::string_view thread_name;
+  uint16_t cpu = 0;
+  uint64_t period_ns = 0;
+};
+
+// Walks stacks into the dictionary's trie and fills batches. A dictionary is given up for a new one before a sample
+// could find it full: no stack is ever cut by a table's cap. Loop thread only.
+class Batcher {
+ public:
+  static constexpr size_t kSamplesMax = 50'000;
+
+  Batcher(BatchSink& sink, const Clock& clock, DictionaryLimits limits = {});
+
+  // Adds one sample; hands the batch on first when it, or the dictionary, has no room left. `accounting` is only read
+  // in that case.
+  template <typename ReadAccounting>
+  void Add(const NamedSample& sample, ProcessRun& run, const ResolvedStack& stack, ReadAccounting&& accounting) {
+    if (samples_.size() >= kSamplesMax || !HasRoom(stack.frames.size())) {
+      Flush(accounting());
+      if (!HasRoom(stack.frames.size())) StartDictionary();
+    }
+    Append(sample, run, stack);
+  }
+
+  // Hands on what there is, be it nothing: accounting goes with it. Samples are put in order of time.
+  void Flush(const Accounting& accounting);
+
+  uint64_t samples_sent() const { return samples_sent_; }  // in batches handed on
+  size_t samples_waiting() const { return samples_.size(); }
+  uint64_t batches() const { return sequence_; }
+  const Dictionary& dictionary() const { return *dictionary_; }
+
+ private:
+  bool HasRoom(size_t frames) const;
+  void StartDictionary();
+  void Append(const NamedSample& sample, ProcessRun& run, const ResolvedStack& stack);
+  ExecutableRef Intern(CodeFile& executable);
+  ProcessRef Intern(ProcessRun& run);
+
+  BatchSink& sink_;
+  const Clock& clock_;
+  DictionaryLimits limits_;
+  std::shared_ptr<Dictionary> dictionary_;
+  uint64_t generation_ = 0;
+  uint64_t sequence_ = 0;
+  uint64_t samples_sent_ = 0;
+  std::vector<Sample> samples_;
+  LogLimit refused_log_{kNsPerMinute};
+};
+
+}  // namespace tributary
