@@ -1,6 +1,8 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -22,6 +24,15 @@ struct QueryRequest {
   store::TimeRange range;
   SampleType type = SampleType::kCpu;
   FrameNames frames = FrameNames::kFunction;
+  // Asked now and then on the querying thread; true ends the query with DeadlineExceeded. Empty: never.
+  std::function<bool()> is_cancelled;
+};
+
+// What one query may hold at once. Beyond: ResourceExhausted, and the message says what to narrow.
+struct QueryLimits {
+  size_t processes_max = 2'000'000;       // rows of one shard
+  size_t address_nodes_max = 32'000'000;  // 16 bytes each, over the days of one shard
+  size_t function_nodes_max = 4'000'000;  // about 60 bytes each, of the answer before it is cut
 };
 
 // Columns; node 0 is the root; parents before children, children in descending total value.
@@ -69,20 +80,34 @@ struct SeriesList {
   bool truncated = false;
 };
 
+class DemangleCache;
+class FunctionTrie;
+
+// Errors of every query: InvalidArgument (the request), ResourceExhausted (QueryLimits), DeadlineExceeded
+// (is_cancelled), else the store's.
 class QueryEngine {
  public:
-  QueryEngine(store::Store& store, SymbolStore& symbols) : store_(store), symbols_(symbols) {}
+  QueryEngine(store::Store& store, SymbolStore& symbols, QueryLimits limits = {});
+  ~QueryEngine();
 
+  // Cut to its `nodes_max` largest subtrees.
   absl::StatusOr<FlameGraph> QueryFlameGraph(const QueryRequest& request, size_t nodes_max);
   absl::StatusOr<std::vector<TopFunction>> QueryTop(const QueryRequest& request, size_t limit, uint64_t* total_value,
                                                     uint64_t* total_count);
+  // The range in at most `buckets` steps of a whole number of ms. Where only minute sums are left, a minute is spread
+  // evenly over its buckets.
   absl::StatusOr<Timeline> QueryTimeline(const QueryRequest& request, size_t buckets);
   absl::StatusOr<SeriesList> QuerySeries(const QueryRequest& request, size_t limit);
+  // One a node, over all shards; by host name.
   absl::StatusOr<std::vector<store::NodeStatus>> QueryNodes();
 
  private:
+  absl::Status Fold(const QueryRequest& request, FunctionTrie* trie);
+
   store::Store& store_;
   SymbolStore& symbols_;
+  const QueryLimits limits_;
+  std::unique_ptr<DemangleCache> demangled_;
 };
 
 }  // namespace tributary

@@ -1,0 +1,120 @@
+#include "reducer/metadata/labels.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "base/utf8.h"
+
+namespace tributary {
+namespace {
+
+struct Entry {
+  Label label;
+  std::string_view name;
+};
+constexpr std::array<Entry, 9> kLabels = {{
+    {Label::kProcessPid, "process.pid"},
+    {Label::kProcessExecutableName, "process.executable.name"},
+    {Label::kProcessExecutablePath, "process.executable.path"},
+    {Label::kProcessCommand, "process.command"},
+    {Label::kThreadId, "thread.id"},
+    {Label::kThreadName, "thread.name"},
+    {Label::kContainerId, "container.id"},
+    {Label::kHostName, "host.name"},
+    {Label::kHostId, "host.id"},
+}};
+
+// Levenshtein distance. `a` is a known label and `b` is cut by the caller: at most some thousand steps.
+size_t EditDistance(std::string_view a, std::string_view b) {
+  std::vector<size_t> row(b.size() + 1);
+  for (size_t j = 0; j <= b.size(); ++j) row[j] = j;
+  for (size_t i = 1; i <= a.size(); ++i) {
+    size_t diagonal = row[0];
+    row[0] = i;
+    for (size_t j = 1; j <= b.size(); ++j) {
+      size_t above = row[j];
+      row[j] = std::min({above + 1, row[j - 1] + 1, diagonal + (a[i - 1] == b[j - 1] ? 0 : 1)});
+      diagonal = above;
+    }
+  }
+  return row[b.size()];
+}
+
+}  // namespace
+
+std::string_view LabelName(Label label) { return kLabels[static_cast<size_t>(label)].name; }
+
+std::string NormalizeLabel(std::string_view name) {
+  std::string out(name);
+  std::replace(out.begin(), out.end(), '.', '_');
+  return out;
+}
+
+std::optional<Label> FindLabel(std::string_view name) {
+  std::string normalized = NormalizeLabel(name);
+  for (const Entry& entry : kLabels) {
+    if (NormalizeLabel(entry.name) == normalized) return entry.label;
+  }
+  return std::nullopt;
+}
+
+Label NearestLabel(std::string_view name) {
+  std::string normalized = NormalizeLabel(name.substr(0, 64));
+  Label nearest = kLabels[0].label;
+  size_t fewest = SIZE_MAX;
+  for (const Entry& entry : kLabels) {
+    size_t edits = EditDistance(NormalizeLabel(entry.name), normalized);
+    if (edits < fewest) {
+      fewest = edits;
+      nearest = entry.label;
+    }
+  }
+  return nearest;
+}
+
+std::string LabelNames() {
+  std::string out;
+  for (const Entry& entry : kLabels) {
+    if (!out.empty()) out += ", ";
+    out += entry.name;
+  }
+  return out;
+}
+
+std::string_view BaseName(std::string_view path) {
+  size_t slash = path.rfind('/');
+  return slash == std::string_view::npos ? path : path.substr(slash + 1);
+}
+
+std::string LabelValue(Label label, const store::ProcessRow& process) {
+  switch (label) {
+    case Label::kProcessPid:
+      return process.pid.value != 0 ? fmt::format("{}", process.pid.value) : std::string();
+    case Label::kProcessExecutableName:
+      return ToUtf8(BaseName(process.executable_path));
+    case Label::kProcessExecutablePath:
+      return ToUtf8(process.executable_path);
+    case Label::kProcessCommand:
+      return ToUtf8(process.comm);
+    case Label::kContainerId:
+      return ToUtf8(process.container_id);
+    case Label::kHostName:
+      return ToUtf8(process.host_name);
+    case Label::kHostId:
+      return ToUtf8(process.node_id);
+    case Label::kThreadId:
+    case Label::kThreadName:
+      break;
+  }
+  return std::string();
+}
+
+std::string LabelValue(Label label, const store::ThreadRow& thread) {
+  if (label == Label::kThreadId) return thread.tid.value != 0 ? fmt::format("{}", thread.tid.value) : std::string();
+  if (label == Label::kThreadName) return ToUtf8(thread.name);
+  return std::string();
+}
+
+}  // namespace tributary

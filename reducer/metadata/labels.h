@@ -1,0 +1,43 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "reducer/store/store.h"
+
+namespace tributary {
+
+// What a series can be selected by: OpenTelemetry attribute names (docs/api.md), and where each value comes from.
+enum class Label {
+  kProcessPid,
+  kProcessExecutableName,
+  kProcessExecutablePath,
+  kProcessCommand,
+  kThreadId,
+  kThreadName,
+  kContainerId,
+  kHostName,
+  kHostId,
+};
+
+std::string_view LabelName(Label label);                // "process.pid"
+std::string NormalizeLabel(std::string_view name);      // `.` as `_`
+std::optional<Label> FindLabel(std::string_view name);  // dotted or normalized
+// The known label that takes the fewest edits to reach; for error messages.
+Label NearestLabel(std::string_view name);
+std::string LabelNames();  // "process.pid, …"
+
+// Labels of a thread cannot be answered from sums, which are kept per process.
+inline bool IsThreadLabel(Label label) { return label == Label::kThreadId || label == Label::kThreadName; }
+
+// Behind the last '/'; the whole when there is none.
+std::string_view BaseName(std::string_view path);
+
+// Values as people see them: ill-formed UTF-8 replaced, as in every JSON answer, so that what a page shows can be asked
+// for. "" where the process or thread has no such label.
+std::string LabelValue(Label label, const store::ProcessRow& process);
+std::string LabelValue(Label label, const store::ThreadRow& thread);
+
+}  // namespace tributary

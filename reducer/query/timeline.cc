@@ -1,0 +1,142 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "base/status.h"
+#include "reducer/query/address_fold.h"
+#include "reducer/query/query.h"
+#include "reducer/query/selection.h"
+
+namespace tributary {
+namespace {
+
+constexpr size_t kBucketsMax = 100'000;
+
+// Values per step of time. What is known only to the minute is spread over the steps it covers, to the last ns: the sum
+// of all buckets is the sum of what was added.
+class Buckets {
+ public:
+  Buckets(store::TimeRange range, size_t buckets) : range_(range) {
+    int64_t length = range.to.value - range.from.value;
+    auto wanted = static_cast<int64_t>(std::clamp<size_t>(buckets, 1, kBucketsMax));
+    int64_t step_ms = (length / kNsPerMs + wanted - 1) / wanted;
+    while (step_ms * kNsPerMs * wanted < length) ++step_ms;  // a range that is no whole number of ms
+    timeline_.step_ns = std::max<int64_t>(step_ms, 1) * kNsPerMs;
+    auto count = static_cast<size_t>((length - 1) / timeline_.step_ns + 1);
+    timeline_.values.resize(count);
+    timeline_.counts.resize(count);
+  }
+
+  int64_t step_ns() const { return timeline_.step_ns; }
+
+  void Add(UnixNs time, uint64_t value, uint64_t count) {
+    if (time < range_.from || time >= range_.to) return;
+    size_t i = IndexOf(time.value);
+    timeline_.values[i] += value;
+    timeline_.counts[i] += count;
+  }
+
+  // [from, from + length), cut to the range.
+  void AddSpread(UnixNs from, int64_t length, uint64_t value, uint64_t count) {
+    int64_t begin = std::max(from.value, range_.from.value);
+    int64_t end = std::min(from.value + length, range_.to.value);
+    if (begin >= end) return;
+    uint64_t value_given = 0, count_given = 0;
+    for (size_t i = IndexOf(begin);; ++i) {
+      int64_t bucket_end = range_.from.value + static_cast<int64_t>(i + 1) * timeline_.step_ns;
+      double share =
+          bucket_end >= end ? 1.0 : static_cast<double>(bucket_end - begin) / static_cast<double>(end - begin);
+      uint64_t value_until =
+          share >= 1.0 ? value : std::min(value, static_cast<uint64_t>(static_cast<double>(value) * share));
+      uint64_t count_until =
+          share >= 1.0 ? count : std::min(count, static_cast<uint64_t>(static_cast<double>(count) * share));
+      timeline_.values[i] += value_until - value_given;
+      timeline_.counts[i] += count_until - count_given;
+      value_given = value_until;
+      count_given = count_until;
+      if (bucket_end >= end) return;
+    }
+  }
+
+  Timeline Take() && { return std::move(timeline_); }
+
+ private:
+  size_t IndexOf(int64_t time) const { return static_cast<size_t>((time - range_.from.value) / timeline_.step_ns); }
+
+  store::TimeRange range_;
+  Timeline timeline_;
+};
+
+int64_t MinuteOf(UnixNs time) { return time.value / kNsPerMinute; }
+
+// Raw samples where they are kept; returns for each minute of the range whether it had any (of whatever series).
+absl::Status AddSamples(store::StoreReader& reader, const QueryRequest& request, const Selection& selection,
+                        std::vector<bool>* minutes_seen, Buckets* buckets) {
+  int64_t first_minute = MinuteOf(request.range.from);
+  return reader.ScanSamples(request.range, [&](const store::SampleColumns& columns) -> absl::Status {
+    RETURN_IF_ERROR(CheckCancelled(request));
+    for (size_t i = 0; i < columns.times.size(); ++i) {
+      auto minute = static_cast<size_t>(MinuteOf(columns.times[i]) - first_minute);
+      if (minute < minutes_seen->size()) (*minutes_seen)[minute] = true;
+      if (columns.type != request.type || !selection.Has(columns.processes[i], columns.threads[i])) continue;
+      buckets->Add(columns.times[i], columns.values[i], columns.counts[i]);
+    }
+    return absl::OkStatus();
+  });
+}
+
+absl::Status AddSums(store::StoreReader& reader, const QueryRequest& request, store::TimeRange range,
+                     const Selection& selection, const std::vector<bool>& minutes_seen, Buckets* buckets) {
+  int64_t first_minute = MinuteOf(request.range.from);
+  return reader.ScanSums(range, [&](const store::SumColumns& columns) -> absl::Status {
+    RETURN_IF_ERROR(CheckCancelled(request));
+    auto minute = static_cast<size_t>(MinuteOf(columns.minute) - first_minute);
+    if (columns.type != request.type || (minute < minutes_seen.size() && minutes_seen[minute])) return absl::OkStatus();
+    uint64_t value = 0, count = 0;
+    for (size_t i = 0; i < columns.nodes.size(); ++i) {
+      if (!selection.Has(columns.processes[i])) continue;
+      value += columns.values[i];
+      count += columns.counts[i];
+    }
+    buckets->AddSpread(columns.minute, kNsPerMinute, value, count);
+    return absl::OkStatus();
+  });
+}
+
+// Steps finer than a minute: raw samples, and sums for the minutes that have none left.
+absl::Status AddFine(store::StoreReader& reader, const QueryRequest& request, const Selection& selection,
+                     Buckets* buckets) {
+  store::TimeRange range = request.range;
+  int64_t first_minute = MinuteOf(range.from);
+  std::vector<bool> seen(static_cast<size_t>(MinuteOf(UnixNs{range.to.value - 1}) - first_minute + 1), false);
+  RETURN_IF_ERROR(AddSamples(reader, request, selection, &seen, buckets));
+  if (selection.uses_threads()) return absl::OkStatus();
+  auto first_without = std::find(seen.begin(), seen.end(), false);
+  if (first_without == seen.end()) return absl::OkStatus();
+  auto last_without = std::find(seen.rbegin(), seen.rend(), false).base();  // one past it
+  int64_t begin = (first_minute + (first_without - seen.begin())) * kNsPerMinute;
+  int64_t end = (first_minute + (last_without - seen.begin())) * kNsPerMinute;
+  range.from = std::max(range.from, UnixNs{begin});
+  range.to = std::min(range.to, UnixNs{end});
+  return AddSums(reader, request, range, selection, seen, buckets);
+}
+
+}  // namespace
+
+absl::StatusOr<Timeline> QueryEngine::QueryTimeline(const QueryRequest& request, size_t buckets_max) {
+  RETURN_IF_ERROR(CheckRequest(request));
+  Buckets buckets(request.range, buckets_max);
+  for (uint32_t shard = 0; shard < store_.shard_count(); ++shard) {
+    ASSIGN_OR_RETURN(std::unique_ptr<store::StoreReader> reader, store_.OpenReader(shard));
+    ASSIGN_OR_RETURN(Selection selection, Selection::Make(*reader, request.selector, request.range, limits_));
+    if (selection.uses_threads() || buckets.step_ns() < kNsPerMinute) {
+      RETURN_IF_ERROR(AddFine(*reader, request, selection, &buckets));
+    } else {
+      RETURN_IF_ERROR(AddSums(*reader, request, request.range, selection, {}, &buckets));
+    }
+  }
+  return std::move(buckets).Take();
+}
+
+}  // namespace tributary
