@@ -130,7 +130,8 @@ inline std::string_view ${symbol}() {
 }  // namespace tributary::embedded
 ")
   file(COPY_FILE ${out}.h.in ${out}.h ONLY_IF_DIFFERENT)
-  set_source_files_properties(${out}.S PROPERTIES LANGUAGE C OBJECT_DEPENDS ${file})
+  # Through the C compiler (the last -x wins), so that no assembler language must be enabled.
+  set_source_files_properties(${out}.S PROPERTIES LANGUAGE C COMPILE_OPTIONS "-x;assembler" OBJECT_DEPENDS ${file})
   add_library(${name} STATIC ${out}.S)
   target_include_directories(${name} PUBLIC ${CMAKE_CURRENT_BINARY_DIR})
   set_target_properties(${name} PROPERTIES LINKER_LANGUAGE C)

@@ -66,7 +66,7 @@ struct ProbeOptions {
   // Seconds of samples that the ring can hold if user space does not come: size = next power of two of rate × CPUs × 1
   // KiB × this.
   uint32_t ring_seconds = 2;
-  bool idle = false;  // for tests
+  bool idle = false;  // for tests: ticks in the idle task are samples too
 };
 
 // BPF programs, the perf events they hang on, the ring buffer and the sideband. Owned by the collector's loop thread;

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0 */
+#ifndef TRIBUTARY_BPF_COMPAT_H
+#define TRIBUTARY_BPF_COMPAT_H
+
+/*
+ * Where kernels differ, and from which version on. The oldest supported is 5.10, hence without a branch here:
+ *   5.5   task_struct.start_boottime (was real_start_time); kernfs_node.id is a plain u64
+ *   5.5   bpf_probe_read_kernel, bpf_probe_read_user
+ *   5.8   BPF_MAP_TYPE_RINGBUF; CAP_BPF and CAP_PERFMON
+ * Not used, because they came later:
+ *   5.11  bpf_get_current_task_btf (bpf_get_current_task and a read instead)
+ *   5.11  the verifier keeps the bounds of a value spilled to the stack (CLAMP below)
+ *   5.15  bpf_task_pt_regs; bpf links of perf events (PERF_EVENT_IOC_SET_BPF instead)
+ *   5.17  bpf_loop
+ */
+
+#include <bpf/bpf_core_read.h>
+#include <bpf/bpf_helpers.h>
+
+#include "bpf/include/config.h"
+#include "bpf/include/kernel_types.h"
+
+/*
+ * Bounds that the compiler knows and would not check again. Verifiers before 5.11 forget a bound when the value passes
+ * through the stack.
+ */
+#define CLAMP(value, max) \
+	do { \
+		barrier_var(value); \
+		if ((value) > (max)) \
+			(value) = (max); \
+	} while (0)
+
+/*
+ * The kernel's number of a controller, -1 when this kernel was built without it. Numbers depend on which controllers
+ * were compiled in, so they are looked up by name; the configuration is constant by then, and one branch survives.
+ */
+#define TRIB_SUBSYS(name) \
+	(bpf_core_enum_value_exists(enum cgroup_subsys_id, name) ? \
+	 (int)bpf_core_enum_value(enum cgroup_subsys_id, name) : -1)
+
+static __always_inline int trib_cgroup_v1_index(__u32 controller)
+{
+	switch (controller) {
+	case TRIB_CGROUP_V1_MEMORY:
+		return TRIB_SUBSYS(memory_cgrp_id);
+	case TRIB_CGROUP_V1_PIDS:
+		return TRIB_SUBSYS(pids_cgrp_id);
+	case TRIB_CGROUP_V1_CPU:
+		return TRIB_SUBSYS(cpu_cgrp_id);
+	case TRIB_CGROUP_V1_CPUACCT:
+		return TRIB_SUBSYS(cpuacct_cgrp_id);
+	case TRIB_CGROUP_V1_CPUSET:
+		return TRIB_SUBSYS(cpuset_cgrp_id);
+	default:
+		return -1;
+	}
+}
+
+#endif

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0 */
+#ifndef TRIBUTARY_BPF_CONFIG_H
+#define TRIBUTARY_BPF_CONFIG_H
+
+/*
+ * What the collector fixes before the programs are loaded. The only read-only variable of the object, so that the
+ * section is this struct and user space can fill it by one copy. BPF sources define the __uN types first.
+ */
+
+#ifdef __cplusplus
+#include <linux/types.h>
+#endif
+
+/* The cgroup v1 hierarchy that trib_sample.cgroup_v1_id is of, by controller: their kernel numbers vary by build. */
+enum trib_cgroup_v1 {
+	TRIB_CGROUP_V1_NONE = 0,
+	TRIB_CGROUP_V1_MEMORY,
+	TRIB_CGROUP_V1_PIDS,
+	TRIB_CGROUP_V1_CPU,
+	TRIB_CGROUP_V1_CPUACCT,
+	TRIB_CGROUP_V1_CPUSET,
+	TRIB_CGROUP_V1_COUNT,
+};
+
+struct trib_config {
+	__u64 period_ns;
+	__u32 cgroup_v1;	/* enum trib_cgroup_v1 */
+	__u32 frames_max;	/* kernel.perf_event_max_stack, at most TRIB_USER_FRAMES_MAX: fuller is truncated */
+	__u32 sample_idle;	/* 1: ticks in the idle task are samples too */
+	__u32 padding;
+};
+
+#define TRIB_CONFIG_BYTES 24
+#ifdef __cplusplus
+static_assert(sizeof(struct trib_config) == TRIB_CONFIG_BYTES);
+#else
+_Static_assert(sizeof(struct trib_config) == TRIB_CONFIG_BYTES, "trib_config");
+#endif
+
+#endif

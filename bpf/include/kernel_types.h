@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0 */
+#ifndef TRIBUTARY_BPF_KERNEL_TYPES_H
+#define TRIBUTARY_BPF_KERNEL_TYPES_H
+
+/*
+ * The kernel's types, as far as our programs read them. Fields are found by name in the running kernel's BTF when the
+ * object is loaded (CO-RE), so neither order nor gaps matter here; only names and types do.
+ */
+
+#pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
+
+struct kernfs_node {
+	__u64 id;	/* the inode number of the cgroup's folder */
+};
+
+struct cgroup {
+	struct kernfs_node *kn;
+};
+
+struct cgroup_subsys_state {
+	struct cgroup *cgroup;
+};
+
+struct css_set {
+	struct cgroup_subsys_state *subsys[1];	/* as long as the kernel's CGROUP_SUBSYS_COUNT */
+	struct cgroup *dfl_cgrp;
+};
+
+struct mm_struct;
+
+struct task_struct {
+	unsigned int flags;
+	struct mm_struct *mm;
+	struct task_struct *group_leader;
+	__u64 start_boottime;
+	struct css_set *cgroups;
+};
+
+#pragma clang attribute pop
+
+/* Values are the kernel's, found by name at load; the ones here are only placeholders. */
+enum cgroup_subsys_id {
+	cpuset_cgrp_id = 1,
+	cpu_cgrp_id,
+	cpuacct_cgrp_id,
+	memory_cgrp_id,
+	pids_cgrp_id,
+};
+
+#define PF_KTHREAD 0x00200000	/* include/linux/sched.h, unchanged since 2.6.32 */
+
+/*
+ * struct bpf_perf_event_data begins with the architecture's user-visible registers (user ABI, never relocated). Spelt
+ * out here so that building for another architecture needs none of its headers.
+ */
+#if defined(__TARGET_ARCH_x86)
+struct trib_perf_event_context {
+	__u64 r15, r14, r13, r12, bp, bx, r11, r10, r9, r8, ax, cx, dx, si, di, orig_ax;
+	__u64 ip, cs, flags, sp, ss;
+};
+/* The low two bits are the privilege level; with FRED, bits above 16 hold other things. */
+#define TRIB_IN_USER(context) (((context)->cs & 3) == 3)
+#elif defined(__TARGET_ARCH_arm64)
+struct trib_perf_event_context {
+	__u64 regs[31];
+	__u64 sp, pc, pstate;
+};
+/* The low four bits are the exception level and stack choice: 0 is EL0. */
+#define TRIB_IN_USER(context) (((context)->pstate & 0xf) == 0)
+#else
+#error "no register layout for this architecture"
+#endif
+
+#endif

@@ -1,0 +1,49 @@
+#include "kernel-collector/probes/cpu_list.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+
+#include "base/log.h"
+#include "base/status.h"
+
+namespace tributary {
+namespace {
+
+constexpr int kCpuMax = 8191;
+
+bool ParseCpu(std::string_view text, int* cpu) {
+  auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), *cpu);
+  return error == std::errc() && end == text.data() + text.size() && *cpu >= 0 && *cpu <= kCpuMax;
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<int>> ParseCpuList(std::string_view text) {
+  while (!text.empty() && (text.back() == '\n' || text.back() == '\0')) text.remove_suffix(1);
+  std::vector<int> cpus;
+  std::string_view rest = text;
+  while (!rest.empty()) {
+    std::string_view range = rest.substr(0, rest.find(','));
+    rest.remove_prefix(std::min(rest.size(), range.size() + 1));
+    size_t dash = range.find('-');
+    int first = 0, last = 0;
+    bool good = dash == std::string_view::npos
+                    ? ParseCpu(range, &first) && (last = first, true)
+                    : ParseCpu(range.substr(0, dash), &first) && ParseCpu(range.substr(dash + 1), &last);
+    if (!good || last < first) {
+      return Error(absl::StatusCode::kInvalidArgument,
+                   fmt::format("not a list of CPUs: {}", EscapeForDisplay(text.substr(0, 64))));
+    }
+    for (int cpu = first; cpu <= last; ++cpu) cpus.push_back(cpu);
+    // Ranges that overlap could make a short text long.
+    if (cpus.size() > 2 * kCpuMax) break;
+  }
+  std::sort(cpus.begin(), cpus.end());
+  cpus.erase(std::unique(cpus.begin(), cpus.end()), cpus.end());
+  if (cpus.empty()) return Error(absl::StatusCode::kInvalidArgument, "an empty list of CPUs");
+  return cpus;
+}
+
+}  // namespace tributary

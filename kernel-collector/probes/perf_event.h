@@ -1,0 +1,30 @@
+#pragma once
+
+#include <cstdint>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "base/fd.h"
+
+namespace tributary {
+
+// perf_event_open(2) for the two events that every CPU gets. NotFound: the CPU is not online. PermissionDenied,
+// Unimplemented: see ExplainPerfEventError.
+
+// cpu-clock for all tasks on `cpu`, once every `period_ns`, with `program_fd` attached; created disabled.
+absl::StatusOr<Fd> OpenSamplingEvent(int cpu, uint64_t period_ns, int program_fd);
+
+// The dummy event whose ring tells of mmap, comm, fork, exit of all tasks on `cpu`; created enabled. Its records end in
+// the sample_id fields that kSampleIdBytes of sideband_record.h describes. InvalidArgument: `build_id` is true and the
+// kernel is older than 5.12.
+absl::StatusOr<Fd> OpenSidebandEvent(int cpu, bool build_id);
+
+// From here on the event counts, from the start of a period.
+absl::Status EnableEvent(const Fd& event);
+// `event` is one of OpenSidebandEvent. True: its CPU went offline, even if it came back since: the kernel stops the
+// clock of such an event and never starts it again. Two system calls and as many interrupts of that CPU.
+bool EventIsDead(const Fd& event);
+// When it returns, the event's program neither runs nor will.
+void DisableEvent(const Fd& event);
+
+}  // namespace tributary

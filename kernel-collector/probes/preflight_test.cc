@@ -1,0 +1,123 @@
+#include "kernel-collector/probes/preflight.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <linux/capability.h>
+
+#include <cerrno>
+
+#include "base/status.h"
+#include "kernel-collector/probes/cgroup_v1.h"
+#include "kernel-collector/probes/cpu_list.h"
+
+namespace tributary {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+constexpr uint64_t Bit(int capability) { return uint64_t{1} << capability; }
+
+Machine GoodMachine() {
+  return {
+      .kernel_release = "6.1.0-18-amd64", .effective_capabilities = Bit(CAP_BPF) | Bit(CAP_PERFMON), .has_btf = true};
+}
+
+TEST(Preflight, AcceptsMachinesThatWillDo) {
+  EXPECT_TRUE(CheckMachine(GoodMachine()).ok());
+  for (const char* release : {"5.10.0", "5.10.223-foo", "6.18.44", "7.2.13+deb14-cloud-amd64", "unreadable"}) {
+    Machine machine = GoodMachine();
+    machine.kernel_release = release;
+    EXPECT_TRUE(CheckMachine(machine).ok()) << release;
+  }
+  Machine root = GoodMachine();
+  root.effective_capabilities = Bit(CAP_SYS_ADMIN);
+  EXPECT_TRUE(CheckMachine(root).ok());
+}
+
+TEST(Preflight, RefusesOldKernels) {
+  for (const char* release : {"5.9.16", "4.19.0-27-amd64", "3.10.0-1160.el7"}) {
+    Machine machine = GoodMachine();
+    machine.kernel_release = release;
+    absl::Status status = CheckMachine(machine);
+    EXPECT_TRUE(absl::IsUnimplemented(status)) << release;
+    EXPECT_THAT(Message(status), HasSubstr("5.10 or later"));
+  }
+}
+
+TEST(Preflight, NamesMissingCapabilities) {
+  Machine machine = GoodMachine();
+  machine.effective_capabilities = Bit(CAP_BPF);
+  EXPECT_TRUE(absl::IsPermissionDenied(CheckMachine(machine)));
+  EXPECT_THAT(Message(CheckMachine(machine)), testing::StartsWith("CAP_PERFMON missing"));
+  machine.effective_capabilities = Bit(CAP_PERFMON);
+  EXPECT_THAT(Message(CheckMachine(machine)), testing::StartsWith("CAP_BPF missing"));
+  machine.effective_capabilities = 0;
+  EXPECT_THAT(Message(CheckMachine(machine)), testing::StartsWith("CAP_BPF and CAP_PERFMON missing"));
+}
+
+TEST(Preflight, NamesMissingBtfAndPrivatePidNamespace) {
+  Machine machine = GoodMachine();
+  machine.has_btf = false;
+  EXPECT_TRUE(absl::IsFailedPrecondition(CheckMachine(machine)));
+  EXPECT_THAT(Message(CheckMachine(machine)), HasSubstr("CONFIG_DEBUG_INFO_BTF"));
+  machine = GoodMachine();
+  machine.initial_pid_namespace = false;
+  EXPECT_TRUE(absl::IsFailedPrecondition(CheckMachine(machine)));
+  EXPECT_THAT(Message(CheckMachine(machine)), HasSubstr("hostPID"));
+}
+
+TEST(Preflight, ExplainsRefusedSystemCalls) {
+  EXPECT_TRUE(absl::IsPermissionDenied(ExplainPerfEventError(EACCES, 3)));
+  EXPECT_THAT(Message(ExplainPerfEventError(EACCES, 3)), HasSubstr("perf_event_paranoid=3"));
+  EXPECT_TRUE(absl::IsUnimplemented(ExplainPerfEventError(ENOSYS, 0)));
+  EXPECT_THAT(Message(ExplainPerfEventError(ENOSYS, 0)), HasSubstr("seccomp"));
+  EXPECT_TRUE(absl::IsInvalidArgument(ExplainPerfEventError(EINVAL, 0)));
+  EXPECT_TRUE(absl::IsPermissionDenied(ExplainBpfLoadError(EPERM, "")));
+  EXPECT_TRUE(absl::IsUnimplemented(ExplainBpfLoadError(ENOSYS, "")));
+}
+
+TEST(Preflight, QuotesTheEndOfTheVerifiersLog) {
+  EXPECT_EQ(LastComplaint(""), "no reason given");
+  std::string log =
+      "libbpf: prog 'p': BPF program load failed: Permission denied\n"
+      "libbpf: prog 'p': -- BEGIN PROG LOAD LOG --\n"
+      "0: R1=ctx(off=0,imm=0) R10=fp0\n"
+      "12: (79) r1 = *(u64 *)(r0 +0)\n"
+      "R0 invalid mem access 'map_value_or_null'\n"
+      "verification time 60 usec\n"
+      "stack depth 8\n"
+      "processed 13 insns (limit 1000000)\n"
+      "-- END PROG LOAD LOG --\n"
+      "libbpf: failed to load program 'p'\n";
+  EXPECT_EQ(LastComplaint(log),
+            "0: R1=ctx(off=0,imm=0) R10=fp0 | 12: (79) r1 = *(u64 *)(r0 +0) | "
+            "R0 invalid mem access 'map_value_or_null'");
+  absl::Status status = ExplainBpfLoadError(EACCES, log);
+  EXPECT_THAT(Message(status), HasSubstr("EACCES"));
+  EXPECT_EQ(Message(status).find('\n'), std::string::npos);
+  EXPECT_LT(LastComplaint(std::string(100'000, 'x')).size(), 300u);
+}
+
+TEST(CpuList, ReadsRanges) {
+  EXPECT_THAT(*ParseCpuList("0\n"), ElementsAre(0));
+  EXPECT_THAT(*ParseCpuList("0-3,8,10-11\n"), ElementsAre(0, 1, 2, 3, 8, 10, 11));
+  EXPECT_THAT(*ParseCpuList("5,1-2,2"), ElementsAre(1, 2, 5));
+}
+
+TEST(CpuList, RefusesWhatIsNone) {
+  for (const char* text : {"", "\n", "a", "1-", "-1", "3-1", "1,,2", "1-2-3", "99999", "0-99999", "4294967296", " 1"}) {
+    EXPECT_TRUE(absl::IsInvalidArgument(ParseCpuList(text).status())) << text;
+  }
+}
+
+TEST(CgroupV1, ChoosesAHierarchyThatRuntimesUse) {
+  EXPECT_EQ(ChooseCgroupV1("0::/user.slice\n"), TRIB_CGROUP_V1_NONE);
+  EXPECT_EQ(ChooseCgroupV1(""), TRIB_CGROUP_V1_NONE);
+  EXPECT_EQ(ChooseCgroupV1("9:name=systemd:/\n8:pids:/\n4:memory:/a\n3:cpuset:/\n0::/\n"), TRIB_CGROUP_V1_MEMORY);
+  EXPECT_EQ(ChooseCgroupV1("5:cpu,cpuacct:/a:memory:/b\n0::/\n"), TRIB_CGROUP_V1_CPU);
+  EXPECT_EQ(ChooseCgroupV1("nonsense\n:::\n"), TRIB_CGROUP_V1_NONE);
+}
+
+}  // namespace
+}  // namespace tributary

@@ -1,0 +1,218 @@
+#include "kernel-collector/probes/probes.h"
+
+#include <fmt/format.h>
+#include <time.h>
+
+#include <algorithm>
+#include <bit>
+#include <fstream>
+#include <map>
+#include <sstream>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/fd.h"
+#include "base/log.h"
+#include "base/status.h"
+#include "embedded/sampler_bpf_object.h"
+#include "kernel-collector/probes/cgroup_v1.h"
+#include "kernel-collector/probes/cpu_list.h"
+#include "kernel-collector/probes/perf_event.h"
+#include "kernel-collector/probes/preflight.h"
+#include "kernel-collector/probes/sampler.h"
+#include "kernel-collector/probes/sideband.h"
+
+namespace tributary {
+namespace {
+
+constexpr uint32_t kSampleRateMaxHz = 50'000;  // exact up to there, measured
+constexpr uint64_t kRingBytesMin = 64 << 10, kRingBytesMax = 128 << 20;
+constexpr char kPinPath[] = "/sys/fs/bpf/tributary/counters";
+
+std::string ReadSmallFile(const char* path) {
+  std::ifstream file(path);
+  std::ostringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+absl::StatusOr<std::vector<int>> OnlineCpus() { return ParseCpuList(ReadSmallFile("/sys/devices/system/cpu/online")); }
+
+uint32_t StackFramesMax() {
+  int frames = atoi(ReadSmallFile("/proc/sys/kernel/perf_event_max_stack").c_str());
+  return frames <= 0 ? TRIB_USER_FRAMES_MAX : std::min(frames, TRIB_USER_FRAMES_MAX);
+}
+
+uint32_t RingBytes(const ProbeOptions& options, size_t cpus) {
+  uint64_t wanted = uint64_t{options.sample_rate_hz} * cpus * 1024 * options.ring_seconds;
+  return static_cast<uint32_t>(std::bit_ceil(std::clamp(wanted, kRingBytesMin, kRingBytesMax)));
+}
+
+void SleepUntil(MonotonicNs time) {
+  timespec when = {.tv_sec = time.value / kNsPerSecond, .tv_nsec = time.value % kNsPerSecond};
+  while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &when, nullptr) == EINTR) {
+  }
+}
+
+class KernelProbes : public Probes {
+ public:
+  KernelProbes(uint64_t period_ns, std::unique_ptr<Sampler> sampler, Metrics& metrics)
+      : period_ns_(period_ns), sampler_(std::move(sampler)), sideband_(metrics) {
+    AddMetrics(metrics);
+  }
+
+  absl::Status OpenSideband(const std::vector<int>& cpus) {
+    for (int cpu : cpus) {
+      absl::Status status = sideband_.AddCpu(cpu);
+      if (!status.ok() && !absl::IsNotFound(status)) return status;  // NotFound: went away meanwhile
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status StartSampling() override;
+  void StopSampling() override;
+  size_t DrainSamples(const std::function<void(const trib_sample& record)>& visit) override {
+    return sampler_->Drain(visit);
+  }
+  void DrainSideband(SidebandVisitor& visitor) override { sideband_.Drain(visitor, Clock::Real().Monotonic()); }
+  void FollowHotplug() override;
+  Accounting ReadAccounting() override;
+  bool has_build_ids() const override { return sideband_.has_build_ids(); }
+
+ private:
+  void AddMetrics(Metrics& metrics);
+  absl::Status SampleCpu(int cpu);
+  void DropCpu(int cpu);
+
+  uint64_t period_ns_;
+  std::unique_ptr<Sampler> sampler_;
+  Sideband sideband_;
+  bool sampling_ = false;
+  std::map<int, Fd> sampling_events_;  // by CPU
+};
+
+void KernelProbes::AddMetrics(Metrics& metrics) {
+  auto counters = sampler_->counters();
+  auto add = [&](std::string_view name, std::string_view help, trib_counter counter, Metrics::Labels labels = {}) {
+    metrics.AddCallback(name, help, /*is_counter=*/true, std::move(labels),
+                        [counters, counter] { return static_cast<double>(counters->Read(counter)); });
+  };
+  add("tributary_collector_captured_samples_total", "Sampling ticks on busy CPUs, as the kernel side counts them",
+      TRIB_CAPTURED);
+  add("tributary_collector_idle_ticks_total", "Sampling ticks on idle CPUs: not samples", TRIB_IDLE);
+  constexpr std::string_view kLost = "tributary_collector_lost_samples_total";
+  constexpr std::string_view kLostHelp = "Samples captured and lost, by reason";
+  add(kLost, kLostHelp, TRIB_LOST_RING_FULL, {{"reason", std::string(LossReasonName(LossReason::kRingFull))}});
+  add(kLost, kLostHelp, TRIB_LOST_STACK_ERROR, {{"reason", std::string(LossReasonName(LossReason::kStackError))}});
+  metrics.AddCallback(kLost, kLostHelp, /*is_counter=*/true,
+                      {{"reason", std::string(LossReasonName(LossReason::kBadRecord))}},
+                      [bad = sampler_->bad_records()] { return static_cast<double>(bad->value()); });
+  add("tributary_collector_kernel_stack_failed_samples_total", "Samples kept without their kernel stack",
+      TRIB_KERNEL_STACK_FAILED);
+  add("tributary_collector_user_stack_failed_samples_total", "Samples kept without their user stack",
+      TRIB_USER_STACK_FAILED);
+}
+
+absl::Status KernelProbes::SampleCpu(int cpu) {
+  ASSIGN_OR_RETURN(Fd event, OpenSamplingEvent(cpu, period_ns_, sampler_->program_fd()));
+  sampling_events_[cpu] = std::move(event);
+  return absl::OkStatus();
+}
+
+absl::Status KernelProbes::StartSampling() {
+  TRIBUTARY_CHECK(!sampling_);
+  ASSIGN_OR_RETURN(std::vector<int> cpus, OnlineCpus());
+  for (int cpu : cpus) {
+    absl::Status status = SampleCpu(cpu);
+    if (!status.ok() && !absl::IsNotFound(status)) {
+      sampling_events_.clear();
+      return status;
+    }
+  }
+  MonotonicNs start = Clock::Real().Monotonic();
+  uint64_t i = 0, n = sampling_events_.size();
+  for (auto& [cpu, event] : sampling_events_) {
+    // CPUs that tick together would see their locks contended by nothing but each other's interrupts.
+    SleepUntil(MonotonicNs{start.value + static_cast<int64_t>(period_ns_ * i++ / n)});
+    if (absl::Status status = EnableEvent(event); !status.ok()) {
+      sampling_events_.clear();
+      return status;
+    }
+  }
+  sampling_ = true;
+  return absl::OkStatus();
+}
+
+void KernelProbes::StopSampling() {
+  for (auto& [cpu, event] : sampling_events_) DisableEvent(event);
+  sampling_events_.clear();
+  sampling_ = false;
+}
+
+void KernelProbes::DropCpu(int cpu) {
+  sampling_events_.erase(cpu);
+  sideband_.RemoveCpu(cpu);
+}
+
+void KernelProbes::FollowHotplug() {
+  absl::StatusOr<std::vector<int>> online = OnlineCpus();
+  if (!online.ok()) return LogDebug("online CPUs not read cause={}", Message(online.status()));
+  std::vector<int> gone;
+  for (int cpu : sideband_.cpus()) {
+    if (!std::binary_search(online->begin(), online->end(), cpu) || sideband_.IsDead(cpu)) gone.push_back(cpu);
+  }
+  for (int cpu : gone) {
+    LogInfo("CPU went away cpu={}", cpu);
+    DropCpu(cpu);
+  }
+  for (int cpu : *online) {
+    bool missing = !sideband_.has_cpu(cpu) || (sampling_ && !sampling_events_.contains(cpu));
+    if (!missing) continue;
+    absl::Status status = sideband_.AddCpu(cpu);
+    if (status.ok() && sampling_ && !sampling_events_.contains(cpu)) {
+      status = SampleCpu(cpu);
+      if (status.ok()) status = EnableEvent(sampling_events_[cpu]);
+      if (!status.ok()) sampling_events_.erase(cpu);
+    }
+    if (status.ok()) {
+      LogInfo("CPU came cpu={}", cpu);
+    } else {
+      LogWarning("CPU not sampled cpu={} cause={}", cpu, Message(status));
+    }
+  }
+}
+
+Accounting KernelProbes::ReadAccounting() {
+  KernelCounters::Values values = sampler_->counters()->ReadAll();
+  Accounting accounting{.captured = values[TRIB_CAPTURED], .idle = values[TRIB_IDLE]};
+  accounting.lost[static_cast<size_t>(LossReason::kRingFull)] = values[TRIB_LOST_RING_FULL];
+  accounting.lost[static_cast<size_t>(LossReason::kStackError)] = values[TRIB_LOST_STACK_ERROR];
+  accounting.lost[static_cast<size_t>(LossReason::kBadRecord)] = sampler_->bad_records()->value();
+  return accounting;
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Probes>> Probes::Open(const ProbeOptions& options, Metrics& metrics) {
+  if (options.sample_rate_hz == 0 || options.sample_rate_hz > kSampleRateMaxHz) {
+    return Error(absl::StatusCode::kInvalidArgument,
+                 fmt::format("a sample rate of {} Hz: must be 1 to {}", options.sample_rate_hz, kSampleRateMaxHz));
+  }
+  RETURN_IF_ERROR(CheckMachine(ReadMachine()));
+  ASSIGN_OR_RETURN(std::vector<int> cpus, OnlineCpus());
+
+  auto period_ns = static_cast<uint64_t>(kNsPerSecond / options.sample_rate_hz);
+  Sampler::Options sampler_options{
+      .ring_bytes = RingBytes(options, cpus.size()), .pin_path = kPinPath, .object = embedded::sampler_bpf_object()};
+  sampler_options.config.period_ns = period_ns;
+  sampler_options.config.cgroup_v1 = ChooseCgroupV1(ReadSmallFile("/proc/self/cgroup"));
+  sampler_options.config.frames_max = StackFramesMax();
+  sampler_options.config.sample_idle = options.idle;
+  ASSIGN_OR_RETURN(std::unique_ptr<Sampler> sampler, Sampler::Load(sampler_options));
+
+  auto probes = std::make_unique<KernelProbes>(period_ns, std::move(sampler), metrics);
+  RETURN_IF_ERROR(probes->OpenSideband(cpus));
+  return probes;
+}
+
+}  // namespace tributary

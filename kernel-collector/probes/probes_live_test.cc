@@ -1,0 +1,304 @@
+// On the running kernel, as root: what cannot be shown with crafted bytes.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sched.h>
+#include <sys/mount.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <functional>
+#include <map>
+#include <regex>
+#include <set>
+#include <sstream>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/status.h"
+#include "embedded/sampler_bpf_object.h"
+#include "kernel-collector/probes/cgroup_v1.h"
+#include "kernel-collector/probes/live_test_util.h"
+#include "kernel-collector/probes/probes.h"
+#include "kernel-collector/probes/sampler.h"
+
+// All the spinning is done in this section, whose bounds the linker gives.
+#define SPIN_TEXT __attribute__((noinline, section("spin_text")))
+// Asking for the frame's address makes a compiler keep a frame pointer, in a leaf function too.
+#define KEEP_FRAME_POINTER() asm volatile("" ::"r"(__builtin_frame_address(0)))
+extern "C" const char __start_spin_text[], __stop_spin_text[];
+
+namespace tributary {
+namespace {
+
+constexpr int64_t kPatienceNs = 60 * kNsPerSecond;  // only a failing test waits that long
+
+SPIN_TEXT void SpinLeaf(volatile uint64_t* n) {
+  KEEP_FRAME_POINTER();
+  for (int i = 0; i < 1'000'000; ++i) *n = *n + 1;
+}
+SPIN_TEXT void SpinForEver() {
+  KEEP_FRAME_POINTER();
+  volatile uint64_t n = 0;
+  for (;;) SpinLeaf(&n);
+}
+
+bool InSpinText(uint64_t address) {
+  return address >= reinterpret_cast<uint64_t>(__start_spin_text) &&
+         address <= reinterpret_cast<uint64_t>(__stop_spin_text);
+}
+
+void Until(const std::function<bool()>& done) {
+  MonotonicNs start = Clock::Real().Monotonic();
+  while (!done()) {
+    ASSERT_LT(Clock::Real().Monotonic().value - start.value, kPatienceNs) << "gave up waiting";
+    usleep(5'000);
+  }
+}
+
+uint64_t Lost(const Accounting& accounting, LossReason reason) { return accounting.lost[static_cast<size_t>(reason)]; }
+
+// A bpffs of our own where the collector pins, whatever this machine has there.
+void MountPrivateBpffs() {
+  static bool mounted = [] {
+    if (unshare(CLONE_NEWNS) != 0 || mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0) return false;
+    return mount("bpf", "/sys/fs/bpf", "bpf", 0, nullptr) == 0;
+  }();
+  ASSERT_TRUE(mounted) << strerror(errno);
+}
+
+void CheckSpinningSample(const trib_sample& sample, Pid pid) {
+  EXPECT_EQ(sample.tid, static_cast<uint32_t>(pid.value));
+  EXPECT_EQ(sample.period_ns, static_cast<uint64_t>(kNsPerSecond / 199));
+  EXPECT_EQ(sample.flags & (TRIB_FLAG_KERNEL_THREAD | TRIB_FLAG_USER_STACK_FAILED | TRIB_FLAG_KERNEL_STACK_FAILED), 0u);
+  EXPECT_STREQ(sample.comm, "spin \"<\x1b");
+  EXPECT_NE(sample.cgroup_v2_id, 0u);
+  ASSERT_GE(sample.user_frames, 1);
+  const __u64* user = sample.frames + sample.kernel_frames;
+  // Interrupted in the kernel or not, it is the spinning function that the kernel was entered from.
+  EXPECT_TRUE(InSpinText(user[0]));
+  EXPECT_EQ((sample.flags & TRIB_FLAG_IN_KERNEL) != 0, sample.kernel_frames > 0);
+  for (int i = 0; i < sample.kernel_frames; ++i) EXPECT_LT(static_cast<int64_t>(sample.frames[i]), 0);
+}
+
+TEST(ProbesLive, SamplesASpinningProcessAndLosesNothing) {
+  MountPrivateBpffs();
+  Child child([] {
+    prctl(PR_SET_NAME, "spin \"<\x1b");
+    SpinForEver();
+  });
+  Metrics metrics;
+  MonotonicNs begin = Clock::Real().Monotonic();
+  auto probes = OpenProbes({.sample_rate_hz = 199}, metrics);
+  ASSERT_NE(probes, nullptr);
+  ASSERT_TRUE(probes->StartSampling().ok());
+
+  uint64_t drained = 0, of_child = 0, with_caller = 0;
+  std::map<uint32_t, uint64_t> last_time;
+  std::set<uint64_t> starts;
+  auto visit = [&](const trib_sample& sample) {
+    ++drained;
+    EXPECT_NE(sample.tid, 0u) << "an idle CPU is no sample";
+    EXPECT_GE(sample.time_ns, static_cast<uint64_t>(begin.value));
+    EXPECT_LE(sample.time_ns, static_cast<uint64_t>(Clock::Real().Monotonic().value));
+    EXPECT_GE(sample.time_ns, last_time[sample.cpu]) << "oldest first per CPU";
+    last_time[sample.cpu] = sample.time_ns;
+    if (sample.pid != static_cast<uint32_t>(child.pid().value) || sample.comm[0] != 's') return;
+    ++of_child;
+    starts.insert(sample.start_time_ns);
+    CheckSpinningSample(sample, child.pid());
+    const __u64* user = sample.frames + sample.kernel_frames;
+    if (sample.user_frames > 1 && InSpinText(user[1])) ++with_caller;
+  };
+  Until([&] {
+    probes->DrainSamples(visit);
+    return of_child >= 100;
+  });
+  probes->StopSampling();
+  probes->DrainSamples(visit);
+  EXPECT_EQ(probes->DrainSamples(visit), 0u);
+
+  EXPECT_GE(with_caller, of_child * 9 / 10) << "frame pointers lead to the caller";
+  // Field 22 of /proc/pid/stat is the same start time in clock ticks.
+  ASSERT_EQ(starts.size(), 1u);
+  std::string stat = ReadFile("/proc/" + std::to_string(child.pid().value) + "/stat");
+  std::istringstream fields(stat.substr(stat.rfind(')') + 2));
+  std::string field;
+  for (int i = 3; i <= 22; ++i) fields >> field;
+  EXPECT_EQ(*starts.begin() / (kNsPerSecond / sysconf(_SC_CLK_TCK)), std::stoull(field));
+
+  Accounting accounting = probes->ReadAccounting();
+  EXPECT_EQ(accounting.captured, drained + accounting.TotalLost());
+  EXPECT_EQ(accounting.TotalLost(), 0u);
+  EXPECT_EQ(probes->ReadAccounting(), accounting) << "nothing is captured after StopSampling";
+  EXPECT_THAT(metrics.PrometheusText(), testing::HasSubstr("tributary_collector_captured_samples_total " +
+                                                           std::to_string(accounting.captured) + "\n"));
+
+  // bpftool reads the same from outside.
+  std::string dump = OutputOf("bpftool --json map dump pinned /sys/fs/bpf/tributary/counters");
+  std::smatch match;
+  ASSERT_TRUE(std::regex_search(dump, match, std::regex(R"("formatted":\{"key":0,"values":\[(.*?)\]\})"))) << dump;
+  uint64_t captured = 0;
+  std::string values = match[1];
+  std::regex value(R"("value":(\d+))");
+  for (std::sregex_iterator it(values.begin(), values.end(), value), end; it != end; ++it) {
+    captured += std::stoull((*it)[1]);
+  }
+  EXPECT_EQ(captured, accounting.captured);
+  EXPECT_THAT(OutputOf("bpftool map show pinned /sys/fs/bpf/tributary/counters"),
+              testing::HasSubstr("name trib_counters"));
+  probes.reset();
+  EXPECT_NE(access("/sys/fs/bpf/tributary/counters", F_OK), 0) << "the pin goes with the collector";
+}
+
+TEST(ProbesLive, CgroupIdsAreFolderNumbers) {
+  // The number of a cgroup is its folder's inode; hierarchies are found as mounted.
+  std::map<std::string, std::string> path_of;  // "" = unified
+  std::istringstream groups(ReadFile("/proc/self/cgroup"));
+  for (std::string line; std::getline(groups, line);) {
+    size_t first = line.find(':'), second = line.find(':', first + 1);
+    path_of[line.substr(first + 1, second - first - 1)] = line.substr(second + 1);
+  }
+  trib_cgroup_v1 v1 = ChooseCgroupV1(ReadFile("/proc/self/cgroup"));
+  std::string v1_name(CgroupV1Name(v1));
+  uint64_t expected_v1 = 0, expected_v2 = 0;
+  std::istringstream mounts(ReadFile("/proc/self/mounts"));
+  for (std::string device, where, type, options, rest; mounts >> device >> where >> type >> options;) {
+    std::getline(mounts, rest);
+    struct stat status = {};
+    bool has_v1 = ("," + options + ",").find("," + v1_name + ",") != std::string::npos;
+    if (type == "cgroup2" && stat((where + path_of[""]).c_str(), &status) == 0) expected_v2 = status.st_ino;
+    if (type == "cgroup" && v1 != TRIB_CGROUP_V1_NONE && has_v1) {
+      for (auto& [controllers, path] : path_of) {
+        bool here = ("," + controllers + ",").find("," + v1_name + ",") != std::string::npos;
+        if (here && stat((where + path).c_str(), &status) == 0) expected_v1 = status.st_ino;
+      }
+    }
+  }
+  ASSERT_TRUE(expected_v1 != 0 || expected_v2 != 0) << "no cgroup hierarchy is mounted";
+
+  Child child([] { SpinForEver(); });
+  Metrics metrics;
+  auto probes = OpenProbes({.sample_rate_hz = 199}, metrics);
+  ASSERT_NE(probes, nullptr);
+  ASSERT_TRUE(probes->StartSampling().ok());
+  bool seen = false;
+  Until([&] {
+    probes->DrainSamples([&](const trib_sample& sample) {
+      if (sample.pid != static_cast<uint32_t>(child.pid().value)) return;
+      seen = true;
+      if (expected_v2 != 0) {
+        EXPECT_EQ(sample.cgroup_v2_id, expected_v2);
+      }
+      EXPECT_EQ(sample.cgroup_v1_id, expected_v1);
+    });
+    return seen;
+  });
+}
+
+TEST(ProbesLive, CountsWhatAFullRingLoses) {
+  Child child([] { SpinForEver(); });
+  Metrics metrics;
+  auto probes = OpenProbes({.sample_rate_hz = 5'000, .ring_seconds = 0}, metrics);
+  ASSERT_NE(probes, nullptr);
+  ASSERT_TRUE(probes->StartSampling().ok());
+  Until([&] { return Lost(probes->ReadAccounting(), LossReason::kRingFull) >= 500; });
+  probes->StopSampling();
+  uint64_t drained = probes->DrainSamples([](const trib_sample&) {});
+  Accounting accounting = probes->ReadAccounting();
+  EXPECT_GT(drained, 0u);
+  EXPECT_EQ(accounting.captured, drained + Lost(accounting, LossReason::kRingFull));
+  EXPECT_EQ(accounting.TotalLost(), Lost(accounting, LossReason::kRingFull));
+}
+
+TEST(ProbesLive, SpreadsPhasesOverThePeriod) {
+  Metrics metrics;
+  // An idle CPU need not tick: a hypervisor may park it.
+  std::vector<std::unique_ptr<Child>> busy;
+  for (int cpu : OnlineCpus()) {
+    busy.push_back(std::make_unique<Child>([cpu] {
+      PinTo(cpu);
+      SpinForEver();
+    }));
+  }
+  auto probes = OpenProbes({.sample_rate_hz = 20, .idle = true}, metrics);
+  ASSERT_NE(probes, nullptr);
+  ASSERT_TRUE(probes->StartSampling().ok());
+  size_t cpus = busy.size();
+  constexpr int64_t kPeriodNs = kNsPerSecond / 20;
+  std::map<uint32_t, std::vector<int64_t>> times;
+  Until([&] {
+    probes->DrainSamples([&](const trib_sample& sample) { times[sample.cpu].push_back(sample.time_ns); });
+    return times.size() == cpus && std::ranges::all_of(times, [](auto& t) { return t.second.size() >= 5; });
+  });
+  EXPECT_EQ(probes->ReadAccounting().idle, 0u) << "idle ticks were to be samples";
+  std::vector<int64_t> phases;
+  int64_t origin = times.begin()->second.front();
+  for (auto& [cpu, t] : times) {
+    // An interrupt can only be late: the least delayed tick is the nearest to the grid.
+    int64_t least = kPeriodNs;
+    for (size_t i = 0; i < t.size(); ++i) {
+      int64_t from_first = t[i] - t.front() + kPeriodNs / 2;
+      least = std::min(least, from_first % kPeriodNs - kPeriodNs / 2);
+    }
+    phases.push_back(((t.front() + least - origin) % kPeriodNs + kPeriodNs) % kPeriodNs);
+  }
+  std::ranges::sort(phases);
+  for (size_t i = 0; i < phases.size(); ++i) {
+    int64_t next = i + 1 < phases.size() ? phases[i + 1] : phases[0] + kPeriodNs;
+    EXPECT_GT(next - phases[i], kPeriodNs / static_cast<int64_t>(cpus) / 4) << "two CPUs tick together";
+  }
+}
+
+TEST(ProbesLive, FollowingHotplugLeavesLiveCpusAlone) {
+  Child child([] { SpinForEver(); });
+  Metrics metrics;
+  auto probes = OpenProbes({.sample_rate_hz = 997}, metrics);
+  ASSERT_NE(probes, nullptr);
+  probes->FollowHotplug();
+  ASSERT_TRUE(probes->StartSampling().ok());
+  uint64_t drained = 0;
+  auto visit = [&](const trib_sample&) { ++drained; };
+  for (uint64_t target = 50; target <= 500; target += 50) {
+    probes->FollowHotplug();
+    Until([&] {
+      probes->DrainSamples(visit);
+      return drained >= target;
+    });
+  }
+  probes->StopSampling();
+  probes->FollowHotplug();
+  probes->DrainSamples(visit);
+  EXPECT_EQ(probes->ReadAccounting().captured, drained);
+}
+
+TEST(SamplerLive, DamagedObjectIsOneClearLine) {
+  std::string object(embedded::sampler_bpf_object());
+  absl::Status status = Sampler::Load({.object = std::string_view(object).substr(0, 100)}).status();
+  EXPECT_FALSE(status.ok());
+  EXPECT_THAT(Message(status), testing::StartsWith("load the sampling program: "));
+  EXPECT_EQ(Message(status).find('\n'), std::string::npos);
+}
+
+TEST(ProbesLive, RefusesImpossibleRates) {
+  Metrics metrics;
+  EXPECT_TRUE(absl::IsInvalidArgument(Probes::Open({.sample_rate_hz = 0}, metrics).status()));
+  EXPECT_TRUE(absl::IsInvalidArgument(Probes::Open({.sample_rate_hz = 1'000'000}, metrics).status()));
+}
+
+TEST(ProbesLive, YoungerPinSurvivesTheOlderCollector) {
+  MountPrivateBpffs();
+  Metrics metrics;
+  auto older = OpenProbes({}, metrics);
+  auto younger = OpenProbes({}, metrics);
+  ASSERT_NE(younger, nullptr);
+  older.reset();
+  EXPECT_EQ(access("/sys/fs/bpf/tributary/counters", F_OK), 0);
+  younger.reset();
+  EXPECT_NE(access("/sys/fs/bpf/tributary/counters", F_OK), 0);
+}
+
+}  // namespace
+}  // namespace tributary

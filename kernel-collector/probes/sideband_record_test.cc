@@ -1,0 +1,129 @@
+#include "kernel-collector/probes/sideband_record.h"
+
+#include <gtest/gtest.h>
+
+#include "kernel-collector/probes/sample_record.h"
+#include "kernel-collector/probes/test_records.h"
+
+namespace tributary {
+namespace {
+
+template <typename T>
+T Parse(const std::vector<uint8_t>& record) {
+  SidebandRecord parsed = ParseSidebandRecord(record);
+  EXPECT_TRUE(std::holds_alternative<T>(parsed)) << "alternative " << parsed.index();
+  return std::holds_alternative<T>(parsed) ? std::get<T>(parsed) : T{};
+}
+
+TEST(SidebandRecord, ReadsMappingWithBuildId) {
+  std::vector<uint8_t> record = MmapRecordWithBuildId({}, 20, 99);
+  auto event = Parse<MmapEvent>(record);
+  EXPECT_EQ(event.time, MonotonicNs{99});
+  EXPECT_EQ(event.pid, Pid{42});
+  EXPECT_EQ(event.tid, Tid{43});
+  EXPECT_EQ(event.start, 0x1000u);
+  EXPECT_EQ(event.length, 0x2000u);
+  EXPECT_EQ(event.file_offset, 0x3000u);
+  EXPECT_EQ(event.build_id.ToString(), "0102030405060708090a0b0c0d0e0f1011121314");
+  EXPECT_EQ(event.inode, 0u);
+  EXPECT_TRUE(event.executable);
+  EXPECT_EQ(event.path, "/usr/lib/libx.so");
+}
+
+TEST(SidebandRecord, ReadsShortBuildId) {
+  EXPECT_EQ(Parse<MmapEvent>(MmapRecordWithBuildId({}, 8, 1)).build_id.ToString(), "0102030405060708");
+  EXPECT_FALSE(Parse<MmapEvent>(MmapRecordWithBuildId({}, 0, 1)).build_id.known());
+}
+
+TEST(SidebandRecord, ReadsMappingWithInode) {
+  std::vector<uint8_t> record = MmapRecordWithInode({.path = "/memfd:x (deleted)"}, 7);
+  auto event = Parse<MmapEvent>(record);
+  EXPECT_FALSE(event.build_id.known());
+  EXPECT_EQ(event.device_major, 8u);
+  EXPECT_EQ(event.device_minor, 1u);
+  EXPECT_EQ(event.inode, 1234u);
+  EXPECT_EQ(event.path, "/memfd:x (deleted)");
+}
+
+TEST(SidebandRecord, IgnoresMappingsThatCannotRun) { Parse<IgnoredRecord>(MmapRecordWithInode({.protection = 3}, 1)); }
+
+TEST(SidebandRecord, RefusesMappingsThatMakeNoSense) {
+  Parse<BadRecord>(MmapRecordWithBuildId({}, 21, 1));
+  Parse<BadRecord>(MmapRecordWithInode({.length = 0}, 1));
+  Parse<BadRecord>(MmapRecordWithInode({.start = ~uint64_t{0} - 10}, 1));
+}
+
+TEST(SidebandRecord, ReadsForkExitCommLost) {
+  auto task = [](uint32_t type) {
+    RecordBuilder builder(type);
+    builder.Add<int32_t>(10).Add<int32_t>(11).Add<int32_t>(12).Add<int32_t>(13).Add<int64_t>(5);
+    return builder.Build(6);
+  };
+  auto fork = Parse<ForkEvent>(task(PERF_RECORD_FORK));
+  EXPECT_EQ(fork.time, MonotonicNs{6});
+  EXPECT_EQ(fork.pid, Pid{10});
+  EXPECT_EQ(fork.parent, Pid{11});
+  EXPECT_EQ(fork.tid, Tid{12});
+  EXPECT_EQ(fork.parent_tid, Tid{13});
+  auto exit = Parse<ExitEvent>(task(PERF_RECORD_EXIT));
+  EXPECT_EQ(exit.pid, Pid{10});
+  EXPECT_EQ(exit.tid, Tid{12});
+
+  std::vector<uint8_t> plain = CommRecord("a name", 8, 5);
+  EXPECT_EQ(Parse<CommEvent>(plain).comm, "a name");
+  EXPECT_FALSE(Parse<CommEvent>(plain).exec);
+  std::vector<uint8_t> after_exec =
+      RecordBuilder(PERF_RECORD_COMM, PERF_RECORD_MISC_COMM_EXEC).Add(5).Add(6).AddString("x").Build(9);
+  auto comm = Parse<CommEvent>(after_exec);
+  EXPECT_TRUE(comm.exec);
+  EXPECT_EQ(comm.pid, Pid{5});
+  EXPECT_EQ(comm.tid, Tid{6});
+
+  std::vector<uint8_t> lost = RecordBuilder(PERF_RECORD_LOST).Add<uint64_t>(1).Add<uint64_t>(17).Build(3);
+  EXPECT_EQ(Parse<LostEvent>(lost).events, 17u);
+}
+
+TEST(SidebandRecord, IgnoresKindsItDoesNotKnow) { Parse<IgnoredRecord>(RecordBuilder(PERF_RECORD_THROTTLE).Build(1)); }
+
+TEST(SidebandRecord, RefusesEveryTruncation) {
+  std::vector<std::vector<uint8_t>> records = {
+      MmapRecordWithBuildId({.path = "/x"}, 20, 1), CommRecord("x", 1),
+      RecordBuilder(PERF_RECORD_FORK).Add<uint64_t>(1).Add<uint64_t>(2).Build(1),
+      RecordBuilder(PERF_RECORD_LOST).Add<uint64_t>(1).Add<uint64_t>(2).Build(1)};
+  for (const std::vector<uint8_t>& record : records) {
+    for (size_t cut = 1; cut <= record.size(); ++cut) {
+      std::vector<uint8_t> shorter(record.begin(), record.end() - static_cast<long>(cut));
+      // First with the old size in the header, then with one that fits.
+      Parse<BadRecord>(shorter);
+      if (shorter.size() < sizeof(perf_event_header)) continue;
+      reinterpret_cast<perf_event_header*>(shorter.data())->size = static_cast<uint16_t>(shorter.size());
+      SidebandRecord parsed = ParseSidebandRecord(shorter);
+      bool whole_but_path = std::holds_alternative<CommEvent>(parsed) || std::holds_alternative<MmapEvent>(parsed);
+      EXPECT_TRUE(std::holds_alternative<BadRecord>(parsed) || (whole_but_path && cut < 8)) << cut;
+    }
+  }
+}
+
+TEST(SidebandRecord, RefusesStringWithoutEnd) {
+  std::vector<uint8_t> record = CommRecord("seven77", 1);
+  record[sizeof(perf_event_header) + 8 + 7] = 'x';
+  Parse<BadRecord>(record);
+}
+
+TEST(SampleRecord, ChecksFrameCountsAgainstSize) {
+  alignas(8) uint8_t bytes[TRIB_SAMPLE_BYTES_MAX + 8] = {};
+  auto* sample = reinterpret_cast<trib_sample*>(bytes);
+  sample->kernel_frames = 2;
+  sample->user_frames = 3;
+  EXPECT_EQ(CheckSampleRecord({bytes, TRIB_SAMPLE_HEADER_BYTES + 40}), sample);
+  EXPECT_EQ(CheckSampleRecord({bytes, TRIB_SAMPLE_HEADER_BYTES + 39}), nullptr);
+  EXPECT_EQ(CheckSampleRecord({bytes, TRIB_SAMPLE_HEADER_BYTES + 48}), nullptr);
+  EXPECT_EQ(CheckSampleRecord({bytes, TRIB_SAMPLE_HEADER_BYTES - 1}), nullptr);
+  EXPECT_EQ(CheckSampleRecord({}), nullptr);
+  sample->kernel_frames = TRIB_KERNEL_FRAMES_MAX + 1;
+  sample->user_frames = TRIB_USER_FRAMES_MAX;
+  EXPECT_EQ(CheckSampleRecord({bytes, sizeof(bytes)}), nullptr);
+}
+
+}  // namespace
+}  // namespace tributary
