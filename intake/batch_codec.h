@@ -16,7 +16,8 @@ namespace tributary::intake {
 // the dictionary's own, and each batch is preceded by the definitions that `sent` does not cover yet. Definitions and
 // samples are LEB128 columns (docs/intake-protocol.md): nodes as chains (distance back to the node a chain grows from,
 // length, frame references with 0 = the next new frame), samples sorted by time: time deltas in units of 100 µs,
-// thread, distance back to the node from the newest, ending, cpu, value and count as run lengths.
+// thread, node (0 = the next new stack, else distance back from the newest), cpu; type, ending, value and count as run
+// lengths. Times are rounded to 100 µs; everything else is exact.
 class BatchEncoder {
  public:
   explicit BatchEncoder(uint32_t generation) : generation_(generation) {}
@@ -34,6 +35,12 @@ class BatchEncoder {
   uint32_t generation_;
   DictionaryCounts sent_;
 };
+
+// Which generation a kDefinitions or kBatch payload belongs to, without decoding the rest.
+absl::StatusOr<uint32_t> GenerationOf(MessageType type, std::string_view payload);
+
+// What a time becomes on the wire.
+MonotonicNs RoundToWire(MonotonicNs time);
 
 // The reading end of one generation. Holds counts only, not the dictionary: whoever stores the batches maps ids on.
 // After an error nothing has changed, and the session must send NeedDictionary or close.

@@ -1,0 +1,424 @@
+#include "intake/batch_codec.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <functional>
+
+#include "base/status.h"
+#include "base/varint.h"
+#include "intake/batch_generator.h"
+#include "intake/wire.h"
+
+namespace tributary::intake {
+namespace {
+
+using testing::HasSubstr;
+
+Frame Unframe(std::string_view bytes) {
+  FrameDecoder decoder;
+  decoder.Append(bytes);
+  Frame frame;
+  auto got = decoder.Next(&frame);
+  EXPECT_TRUE(got.ok() && *got) << got.status();
+  return frame;
+}
+
+void ExpectEqualDictionaries(const Dictionary& a, const Dictionary& b) {
+  ASSERT_EQ(DictionaryCounts::Of(a), DictionaryCounts::Of(b));
+  EXPECT_EQ(a.rolling_hash(), b.rolling_hash());
+  for (uint32_t i = 0; i < a.string_count(); ++i) ASSERT_EQ(a.string(StringRef{i}), b.string(StringRef{i}));
+  for (uint32_t i = 0; i < a.executable_count(); ++i) {
+    ASSERT_EQ(a.executable(ExecutableRef{i}), b.executable(ExecutableRef{i}));
+  }
+  for (uint32_t i = 0; i < a.frame_count(); ++i) ASSERT_EQ(a.frame(FrameRef{i}), b.frame(FrameRef{i}));
+  for (uint32_t i = 0; i < a.node_count(); ++i) ASSERT_EQ(a.node(NodeRef{i}), b.node(NodeRef{i}));
+  for (uint32_t i = 0; i < a.process_count(); ++i) ASSERT_EQ(a.process(ProcessRef{i}), b.process(ProcessRef{i}));
+  for (uint32_t i = 0; i < a.thread_count(); ++i) ASSERT_EQ(a.thread(ThreadRef{i}), b.thread(ThreadRef{i}));
+}
+
+std::vector<Sample> Rounded(std::vector<Sample> samples) {
+  std::stable_sort(samples.begin(), samples.end(), [](const Sample& a, const Sample& b) { return a.time < b.time; });
+  for (Sample& sample : samples) sample.time = RoundToWire(sample.time);
+  return samples;
+}
+
+// Decodes a batch's frames into `dictionary`; the batch itself.
+IncomingBatch DecodeAll(const std::vector<std::string>& frames, BatchDecoder& decoder, Dictionary& dictionary) {
+  IncomingBatch batch;
+  for (size_t i = 0; i < frames.size(); ++i) {
+    const Frame frame = Unframe(frames[i]);
+    EXPECT_EQ(frame.type, i + 1 < frames.size() ? MessageType::kDefinitions : MessageType::kBatch);
+    auto decoded = decoder.Decode(frame.type, frame.sequence, frame.payload);
+    EXPECT_TRUE(decoded.ok()) << decoded.status();
+    if (!decoded.ok()) return batch;
+    EXPECT_TRUE(AppendTo(dictionary, decoded->definitions));
+    EXPECT_EQ(decoder.have(), DictionaryCounts::Of(dictionary));
+    batch = *std::move(decoded);
+  }
+  return batch;
+}
+
+TEST(BatchCodec, DecodeOfEncodeGivesTheSameOverManyBatchesAndGenerations) {
+  for (uint64_t seed = 1; seed <= 20; ++seed) {
+    SCOPED_TRACE(seed);
+    BatchGenerator generator(seed);
+    std::mt19937_64 random(seed);
+    for (uint32_t generation = 1; generation <= 3; ++generation) {
+      generator.NewDictionary();
+      BatchEncoder encoder(generation);
+      BatchDecoder decoder(generation);
+      Dictionary other;
+      for (int i = 0; i < 6; ++i) {
+        const Batch batch = generator.Next(random() % 3 == 0 ? random() % 3 : random() % 400);
+        const IncomingBatch in = DecodeAll(encoder.Encode(batch), decoder, other);
+        EXPECT_EQ(in.sequence, batch.sequence);
+        EXPECT_EQ(in.generation, generation);
+        EXPECT_EQ(in.clock.monotonic, batch.clock.monotonic);
+        EXPECT_EQ(in.clock.unix, batch.clock.unix);
+        EXPECT_EQ(in.accounting, batch.accounting);
+        EXPECT_EQ(in.nodes_hash, other.rolling_hash());
+        EXPECT_EQ(in.unknown_values, 0u);
+        EXPECT_EQ(in.samples, Rounded(batch.samples));
+        ExpectEqualDictionaries(*batch.dictionary, other);
+      }
+    }
+  }
+}
+
+TEST(BatchCodec, CarriesExtremes) {
+  auto dictionary = std::make_shared<Dictionary>();
+  const std::string odd("nul\0 newline\n \xff", 15);
+  const StringRef name = dictionary->InternString(odd);
+  const auto executable =
+      dictionary->InternExecutable(*ExecutableId::Make(ExecutableIdKind::kContentHash, "0123456789abcdef"), odd);
+  for (uint64_t address : {uint64_t{0}, UINT64_MAX, uint64_t{1}, uint64_t{1} << 63}) {
+    const FrameRef frame = dictionary->InternFrame({FrameKind::kNative, true, executable, address});
+    dictionary->InternNode(Node{NodeRef{}, frame});
+  }
+  dictionary->InternNode(Node{NodeRef{2}, FrameRef{}});
+  const auto process = dictionary->InternProcess(Process{.key = {Pid{-1}, INT64_MIN, UINT32_MAX},
+                                                         .parent = Pid{INT32_MAX},
+                                                         .comm = name,
+                                                         .executable = executable,
+                                                         .executable_path = name,
+                                                         .container_id = name,
+                                                         .cgroup_path = name});
+  const auto thread = dictionary->InternThread(Thread{process, Tid{INT32_MIN}, name});
+  Batch batch{.sequence = UINT64_MAX, .clock = {MonotonicNs{INT64_MIN}, UnixNs{INT64_MAX}}, .dictionary = dictionary};
+  batch.accounting.captured = UINT64_MAX;
+  for (uint64_t& n : batch.accounting.lost) n = UINT64_MAX;
+  batch.samples = {
+      Sample{.time = MonotonicNs{INT64_MIN},
+             .node = NodeRef{},
+             .cpu = UINT16_MAX,
+             .count = UINT32_MAX,
+             .value = UINT64_MAX},
+      Sample{.time = MonotonicNs{0}, .thread = thread, .node = NodeRef{5}, .type = SampleType::kOffCpu, .count = 0},
+      Sample{.time = MonotonicNs{49'999}, .node = NodeRef{4}}, Sample{.time = MonotonicNs{50'000}, .node = NodeRef{1}},
+      Sample{.time = MonotonicNs{INT64_MAX}, .thread = thread, .ending = Ending::kNoMapping}};
+  BatchEncoder encoder(9);
+  BatchDecoder decoder(9);
+  Dictionary other;
+  const IncomingBatch in = DecodeAll(encoder.Encode(batch), decoder, other);
+  EXPECT_EQ(in.samples, Rounded(batch.samples));
+  EXPECT_EQ(in.accounting, batch.accounting);
+  EXPECT_EQ(in.sequence, UINT64_MAX);
+  ExpectEqualDictionaries(*dictionary, other);
+  EXPECT_EQ(in.samples[2].time, MonotonicNs{0});
+  EXPECT_EQ(in.samples[3].time, MonotonicNs{100'000});
+}
+
+TEST(BatchCodec, SortsSamplesByTime) {
+  BatchGenerator generator(3);
+  Batch batch = generator.Next(50);
+  std::reverse(batch.samples.begin(), batch.samples.end());
+  BatchEncoder encoder(1);
+  BatchDecoder decoder(1);
+  Dictionary other;
+  EXPECT_EQ(DecodeAll(encoder.Encode(batch), decoder, other).samples, Rounded(batch.samples));
+}
+
+TEST(BatchCodec, SplitsDefinitionsOverFramesThatEachFit) {
+  DictionaryLimits limits{.nodes_max = 2'000'000, .frames_max = 2'000'000};
+  auto dictionary = std::make_shared<Dictionary>(limits);
+  for (int i = 0; i < 2000; ++i) dictionary->InternString(std::to_string(i) + std::string(4000, 's'));
+  std::mt19937_64 random(1);
+  for (uint32_t i = 0; i < 600'000; ++i) {
+    const FrameRef frame = dictionary->InternFrame({FrameKind::kNative, false, ExecutableRef{}, random()});
+    dictionary->InternNode(Node{NodeRef{static_cast<uint32_t>(random() % dictionary->node_count())}, frame});
+  }
+  Batch batch{.sequence = 1, .dictionary = dictionary};
+  batch.samples.resize(BatchEncoder::kSamplesPerBatchMax);
+  for (Sample& sample : batch.samples) {
+    sample.node = NodeRef{static_cast<uint32_t>(random() % dictionary->node_count())};
+    sample.value = random();  // the widest value column there is
+  }
+  BatchEncoder encoder(1);
+  const auto frames = encoder.Encode(batch);
+  EXPECT_GE(frames.size(), 4u);
+  EXPECT_EQ(encoder.sent(), DictionaryCounts::Of(*dictionary));
+  BatchDecoder decoder(1, {}, limits);
+  Dictionary other(limits);
+  const IncomingBatch in = DecodeAll(frames, decoder, other);
+  EXPECT_EQ(in.samples, batch.samples);
+  ExpectEqualDictionaries(*dictionary, other);
+}
+
+TEST(BatchCodec, ResendsFromWhatThePeerHas) {
+  BatchGenerator generator(5);
+  const Batch first = generator.Next(100);
+  BatchEncoder encoder(1);
+  BatchDecoder decoder(1);
+  Dictionary other;
+  DecodeAll(encoder.Encode(first), decoder, other);
+  const Batch second = generator.Next(100);
+  const DictionaryCounts have = decoder.have();
+  encoder.Encode(second);  // lost on the way
+  encoder.set_sent(have);
+  EXPECT_EQ(DecodeAll(encoder.Encode(second), decoder, other).samples, Rounded(second.samples));
+  ExpectEqualDictionaries(*second.dictionary, other);
+}
+
+TEST(BatchCodec, TellsTheGenerationOfAPayload) {
+  BatchGenerator generator(5);
+  BatchEncoder encoder(77);
+  const Frame frame = Unframe(encoder.Encode(generator.Next(10)).back());
+  EXPECT_EQ(*GenerationOf(frame.type, frame.payload), 77u);
+}
+
+TEST(BatchDecoder, AsksForTheDictionaryOnAnotherGenerationOrAGap) {
+  BatchGenerator generator(5);
+  BatchEncoder encoder(2);
+  const Frame first = Unframe(encoder.Encode(generator.Next(100)).back());
+  const Frame second = Unframe(encoder.Encode(generator.Next(100)).back());
+  BatchDecoder older(1);
+  EXPECT_EQ(older.Decode(first.type, 1, first.payload).status().code(), absl::StatusCode::kFailedPrecondition);
+  BatchDecoder decoder(2);
+  EXPECT_EQ(decoder.Decode(second.type, 2, second.payload).status().code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_EQ(decoder.have(), DictionaryCounts{});
+  EXPECT_TRUE(decoder.Decode(first.type, 1, first.payload).ok());
+  EXPECT_TRUE(decoder.Decode(second.type, 2, second.payload).ok());
+}
+
+TEST(BatchDecoder, HoldsTheDictionaryToItsLimits) {
+  BatchGenerator generator(5);
+  const Batch batch = generator.Next(100);
+  const DictionaryCounts counts = DictionaryCounts::Of(*batch.dictionary);
+  BatchEncoder encoder(1);
+  const Frame frame = Unframe(encoder.Encode(batch).back());
+  const DictionaryLimits exact{.nodes_max = counts.nodes,
+                               .frames_max = counts.frames,
+                               .strings_max = counts.strings,
+                               .executables_max = counts.executables,
+                               .processes_max = counts.processes,
+                               .threads_max = counts.threads};
+  EXPECT_TRUE(BatchDecoder(1, {}, exact).Decode(frame.type, 1, frame.payload).ok());
+  for (uint32_t DictionaryLimits::* limit :
+       {&DictionaryLimits::nodes_max, &DictionaryLimits::frames_max, &DictionaryLimits::strings_max,
+        &DictionaryLimits::executables_max, &DictionaryLimits::processes_max, &DictionaryLimits::threads_max}) {
+    DictionaryLimits less = exact;
+    --(less.*limit);
+    BatchDecoder decoder(1, {}, less);
+    EXPECT_EQ(decoder.Decode(frame.type, 1, frame.payload).status().code(), absl::StatusCode::kOutOfRange);
+    EXPECT_EQ(decoder.have(), DictionaryCounts{});
+  }
+}
+
+// A batch of one process, thread, frame, node and sample, spelt out: each case spoils one thing.
+struct Pieces {
+  std::string string_lengths = "\x01", string_bytes = "x", executables = std::string("\x01\x01z\x01", 4);
+  std::string frame_kinds = "\x02", frame_executables = "\x01", frame_addresses = "\x10";
+  std::string chain_attach = "\x01", chain_lengths = "\x01", node_frames = std::string(1, '\0');
+  std::string processes = std::string("\x02\x02\x01\x02\x01\x01\x01\x00\x00", 9), threads = std::string("\x01\x02\x01");
+  uint32_t strings = 1, executable_count = 1, frames = 1, nodes = 1, process_count = 1, thread_count = 1;
+  uint32_t samples = 1;
+  int64_t time_base = 5;
+  std::string times = std::string(1, '\0'), sample_threads = "\x01", sample_nodes = std::string(1, '\0'), cpus = "\x01";
+  std::string types = "\x01\x01", endings = "\x01\x01", values = "\x07\x01", counts = "\x01\x01";
+  uint32_t lost = kLossReasonCount;
+
+  std::string Encode() const {
+    capnp::MallocMessageBuilder message;
+    auto root = message.initRoot<wire::Batch>();
+    auto d = root.initDefinitions();
+    d.setGeneration(1);
+    WriteCounts(d.initBefore(), {});
+    d.setStringCount(strings), d.setStringLengths(DataOf(string_lengths)), d.setStringBytes(DataOf(string_bytes));
+    d.setExecutableCount(executable_count), d.setExecutables(DataOf(executables));
+    d.setFrameCount(frames), d.setFrameKinds(DataOf(frame_kinds));
+    d.setFrameExecutables(DataOf(frame_executables)), d.setFrameAddresses(DataOf(frame_addresses));
+    d.setNodeCount(nodes), d.setChainAttach(DataOf(chain_attach)), d.setChainLengths(DataOf(chain_lengths));
+    d.setNodeFrames(DataOf(node_frames));
+    d.setProcessCount(process_count), d.setProcesses(DataOf(processes));
+    d.setThreadCount(thread_count), d.setThreads(DataOf(threads));
+    auto losses = root.initLost(lost);
+    for (unsigned i = 0; i < lost; ++i) losses.set(i, 1);
+    root.setSampleCount(samples), root.setTimeBase(time_base), root.setTimes(DataOf(times));
+    root.setThreads(DataOf(sample_threads)), root.setNodes(DataOf(sample_nodes)), root.setCpus(DataOf(cpus));
+    root.setTypes(DataOf(types)), root.setEndings(DataOf(endings));
+    root.setValues(DataOf(values)), root.setCounts(DataOf(counts));
+    return ToPayload(message);
+  }
+};
+
+TEST(BatchDecoder, ReadsTheSpeltOutBatch) {
+  auto in = BatchDecoder(1).Decode(MessageType::kBatch, 3, Pieces().Encode());
+  ASSERT_TRUE(in.ok()) << in.status();
+  ASSERT_EQ(in->samples.size(), 1u);
+  EXPECT_EQ(in->samples[0], (Sample{.time = MonotonicNs{500'000},
+                                    .thread = ThreadRef{1},
+                                    .node = NodeRef{1},
+                                    .type = SampleType::kCpu,
+                                    .ending = Ending::kComplete,
+                                    .cpu = 1,
+                                    .count = 1,
+                                    .value = 7}));
+  ASSERT_EQ(in->definitions.frames.size(), 1u);
+  EXPECT_EQ(in->definitions.frames[0], (tributary::Frame{FrameKind::kNative, false, ExecutableRef{1}, 8}));
+  EXPECT_EQ(in->definitions.nodes[0], (Node{NodeRef{0}, FrameRef{1}}));
+}
+
+TEST(BatchDecoder, RefusesWhatDoesNotAddUp) {
+  const std::string five_bytes = "\xff\xff\xff\xff\x0f";
+  struct Case {
+    const char* message;
+    std::function<void(Pieces&)> spoil;
+  };
+  const Case cases[] = {
+      {"stringLengths", [](Pieces& p) { p.strings = 2; }},
+      {"strings", [](Pieces& p) { p.strings = 0; }},
+      {"stringBytes", [](Pieces& p) { p.string_lengths = "\x02"; }},
+      {"strings", [](Pieces& p) { p.string_bytes = "xy"; }},
+      {"string of 4097 bytes",
+       [](Pieces& p) {
+         p.string_lengths = "\x81\x20";
+         p.string_bytes = std::string(4097, 's');
+       }},
+      {"executables", [](Pieces& p) { p.executables = "\x01\x01z"; }},
+      {"executables", [](Pieces& p) { p.executables = "\x01\x15" + std::string(22, '\x01'); }},
+      {"string 2 is not defined", [](Pieces& p) { p.executables = "\x01\x01z\x02"; }},
+      {"not an executable id", [](Pieces& p) { p.executables = std::string("\x01\x00\x01", 3); }},
+      {"executables", [](Pieces& p) { p.executables += "\x01"; }},
+      {"frameKinds", [](Pieces& p) { p.frame_kinds = "\x02\x02"; }},
+      {"executable 2 is not defined", [](Pieces& p) { p.frame_executables = "\x02"; }},
+      {"frames", [](Pieces& p) { p.frame_addresses += "\x01"; }},
+      {"frameAddresses", [](Pieces& p) { p.frame_addresses = "\x80"; }},
+      {"chainAttach", [](Pieces& p) { p.chain_attach = ""; }},
+      {"parent at distance 0", [](Pieces& p) { p.chain_attach = std::string(1, '\0'); }},
+      {"parent at distance 2", [](Pieces& p) { p.chain_attach = "\x02"; }},
+      {"chainLengths", [](Pieces& p) { p.chain_lengths = std::string(1, '\0'); }},
+      {"chainLengths", [](Pieces& p) { p.chain_lengths = "\x02"; }},
+      {"nodes", [](Pieces& p) { p.chain_lengths += "\x01"; }},
+      {"nodes", [](Pieces& p) { p.node_frames += "\x01"; }},
+      {"frame 2 is not defined", [](Pieces& p) { p.node_frames = "\x03"; }},
+      {"nodeFrames", [](Pieces& p) { p.nodes = 2; }},
+      {"processes", [](Pieces& p) { p.processes.pop_back(); }},
+      {"processes", [](Pieces& p) { p.processes += "\x01"; }},
+      {"string 9 is not defined", [](Pieces& p) { p.processes[4] = 9; }},
+      {"executable 9 is not defined", [](Pieces& p) { p.processes[5] = 9; }},
+      {"process id out of range", [&](Pieces& p) { p.processes.replace(0, 1, "\xff\xff\xff\xff\x7f"); }},
+      {"process 2 is not defined", [](Pieces& p) { p.threads = "\x02\x02\x01"; }},
+      {"string 5 is not defined", [](Pieces& p) { p.threads = "\x01\x02\x05"; }},
+      {"threads", [](Pieces& p) { p.threads += "\x01"; }},
+      {"loss reasons", [](Pieces& p) { p.lost = 65; }},
+      {"100001 samples", [](Pieces& p) { p.samples = 100'001; }},
+      {"times", [](Pieces& p) { p.samples = 2; }},
+      {"times", [](Pieces& p) { p.times = ""; }},
+      {"one length", [](Pieces& p) { p.samples = 0; }},
+      {"one length", [](Pieces& p) { p.times += "\x01"; }},
+      {"one length", [](Pieces& p) { p.sample_threads += "\x01"; }},
+      {"one length", [](Pieces& p) { p.sample_nodes += "\x01"; }},
+      {"one length", [](Pieces& p) { p.cpus += "\x01"; }},
+      {"one length", [](Pieces& p) { p.types = "\x01\x02"; }},
+      {"one length", [](Pieces& p) { p.endings += "\x01\x01"; }},
+      {"one length", [](Pieces& p) { p.values = "\x07\x02"; }},
+      {"one length", [](Pieces& p) { p.counts = "\x01\x02"; }},
+      {"types", [](Pieces& p) { p.types = std::string("\x01\x00", 2); }},
+      {"threads", [](Pieces& p) { p.sample_threads = ""; }},
+      {"thread 2 is not defined", [](Pieces& p) { p.sample_threads = "\x02"; }},
+      {"node 3 is not defined", [](Pieces& p) { p.sample_nodes = "\x03"; }},
+      {"node 0 is not defined",
+       [](Pieces& p) {
+         p.nodes = 0;
+         p.chain_attach = p.chain_lengths = p.node_frames = "";
+       }},
+      {"out of range", [&](Pieces& p) { p.cpus = five_bytes; }},
+      {"out of range", [&](Pieces& p) { p.types = five_bytes + "\x01"; }},
+      {"out of range", [&](Pieces& p) { p.counts = "\xff\xff\xff\xff\x1f\x01"; }},
+      {"time out of range", [](Pieces& p) { p.time_base = INT64_MAX; }},
+      {"time out of range", [](Pieces& p) { p.time_base = INT64_MIN; }},
+      {"time out of range", [](Pieces& p) { p.times = "\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01"; }},
+  };
+  for (size_t i = 0; i < std::size(cases); ++i) {
+    SCOPED_TRACE(i);
+    Pieces pieces;
+    cases[i].spoil(pieces);
+    BatchDecoder decoder(1);
+    auto in = decoder.Decode(MessageType::kBatch, 1, pieces.Encode());
+    ASSERT_FALSE(in.ok()) << cases[i].message;
+    EXPECT_EQ(in.status().code(), absl::StatusCode::kInvalidArgument);
+    EXPECT_THAT(Message(in.status()), HasSubstr(cases[i].message));
+    EXPECT_EQ(decoder.have(), DictionaryCounts{}) << "an error changes nothing";
+  }
+}
+
+TEST(BatchDecoder, ReadsValuesOfALaterReleaseAsUnknown) {
+  Pieces pieces;
+  pieces.executables[0] = 9;
+  pieces.frame_kinds = "\x41";
+  pieces.endings = "\x63\x01";
+  pieces.types = "\x09\x01";
+  pieces.lost = kLossReasonCount + 2;
+  auto in = BatchDecoder(1).Decode(MessageType::kBatch, 1, pieces.Encode());
+  ASSERT_TRUE(in.ok()) << in.status();
+  EXPECT_FALSE(in->definitions.executables[0].id.known());
+  EXPECT_EQ(in->definitions.frames[0].kind, FrameKind::kUnknown);
+  EXPECT_TRUE(in->definitions.frames[0].is_caller);
+  EXPECT_EQ(in->samples[0].ending, Ending::kUnknown);
+  EXPECT_EQ(static_cast<int>(in->samples[0].type), 9);
+  EXPECT_EQ(in->accounting.TotalLost(), kLossReasonCount + 2u);
+  EXPECT_EQ(in->unknown_values, 6u);
+}
+
+TEST(BatchDecoder, NeverAcceptsAReferenceThatIsNotDefined) {
+  BatchGenerator generator(11);
+  BatchEncoder encoder(1);
+  const std::string payload = Unframe(encoder.Encode(generator.Next(30)).back()).payload;
+  std::mt19937_64 random(4);
+  int accepted = 0;
+  for (int i = 0; i < 20'000; ++i) {
+    std::string changed = payload;
+    for (uint64_t n = random() % 3 + 1; n > 0; --n) changed[random() % changed.size()] = static_cast<char>(random());
+    BatchDecoder decoder(1);
+    auto in = decoder.Decode(MessageType::kBatch, 1, changed);
+    if (!in.ok()) continue;
+    ++accepted;
+    Dictionary dictionary;
+    ASSERT_TRUE(AppendTo(dictionary, in->definitions));
+    for (const Sample& sample : in->samples) {
+      ASSERT_LT(sample.node.value, dictionary.node_count());
+      ASSERT_LT(sample.thread.value, dictionary.thread_count());
+      ASSERT_LT(static_cast<int>(sample.ending), kEndingCount);
+    }
+  }
+  EXPECT_GT(accepted, 100) << "the changes must reach past the first checks";
+}
+
+TEST(BatchCodec, StaysSmallPerSample) {
+  BatchGenerator generator(1);
+  BatchEncoder encoder(1);
+  size_t bytes = 0, samples = 0;
+  for (int i = 0; i < 100; ++i) {
+    const Batch batch = generator.Next(190);  // 5 s of 2 CPUs at 19 Hz
+    samples += batch.samples.size();
+    for (const std::string& frame : encoder.Encode(batch)) bytes += frame.size();
+  }
+  const double per_sample = static_cast<double>(bytes) / static_cast<double>(samples);
+  RecordProperty("bytes_per_sample", std::to_string(per_sample));
+  printf("wire: %.2f bytes a sample\n", per_sample);
+  EXPECT_LT(per_sample, 30);
+}
+
+}  // namespace
+}  // namespace tributary::intake
