@@ -1,0 +1,170 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "base/types.h"
+#include "profile/executable_id.h"
+#include "profile/model.h"
+
+namespace opentelemetry::proto::collector::profiles::v1development {
+class ExportProfilesServiceRequest;
+}
+namespace opentelemetry::proto::profiles::v1development {
+class Profile;
+class ProfilesDictionary;
+}  // namespace opentelemetry::proto::profiles::v1development
+
+namespace tributary::otlp {
+
+using ProfilesRequest = ::opentelemetry::proto::collector::profiles::v1development::ExportProfilesServiceRequest;
+// Owns a request where protobuf's headers are not included.
+struct DeleteRequest {
+  void operator()(ProfilesRequest* request) const;
+};
+using ProfilesRequestPtr = std::unique_ptr<ProfilesRequest, DeleteRequest>;
+
+// Places in one request's tables. Value 0 = not set, in each.
+using MappingIndex = Strong<struct OtlpMappingTag, int32_t>;
+using FunctionIndex = Strong<struct OtlpFunctionTag, int32_t>;
+using LocationIndex = Strong<struct OtlpLocationTag, int32_t>;
+using StackIndex = Strong<struct OtlpStackTag, int32_t>;
+using ResourceIndex = Strong<struct OtlpResourceTag, int32_t>;      // from 0
+using AttributesIndex = Strong<struct OtlpAttributesTag, int32_t>;  // a sample's set of attributes; 0 = none
+
+// What a ResourceProfiles is of: one container, or what runs in none on one host. Empty strings are left out.
+struct ResourceInfo {
+  std::string host_name;
+  std::string host_id;
+  std::string container_id;
+
+  friend auto operator<=>(const ResourceInfo&, const ResourceInfo&) = default;
+};
+
+// Who a sample is of. What is empty or not set is left out.
+struct ThreadInfo {
+  std::string thread_name;
+  std::string executable_name;
+  std::string executable_path;
+  std::optional<Pid> pid;
+  std::optional<Tid> tid;
+};
+
+// Builds one OTLP profiles request (protocol 1.10 and 1.11) that keeps every MUST and SHOULD of the protocol: tables
+// without doubles, element 0 the zero value, equal samples merged. A caller interns what a sample needs, then adds the
+// sample; what is interned and then not used would be an orphan, which the protocol discourages.
+//
+// Samples on the CPU become Profiles of `samples/count` with the period they were taken at, one Profile per period,
+// with time stamps only: the count is the number of time stamps (or the value, where one row counts many), the CPU time
+// is count × period, both exact. Samples off the CPU become `off_cpu/nanoseconds` with a value for each time stamp.
+//
+// Frames carry the address that names are looked up at: one less than where a call returns to. Addresses are the ELF
+// file's own, so a mapping starts at 0 and reaches to the highest address met in it.
+//
+// Strings are made UTF-8 and cut at kStringBytesMax. `full()` turns true at bytes_soft: finish before the next sample.
+// Past bytes_hard long new strings are left empty and counted, so that no input makes a request larger than a gRPC
+// server takes (4 MiB by default). Not thread-safe.
+class ProfilesBuilder {
+ public:
+  static constexpr size_t kStringBytesMax = 16'384;
+  static constexpr size_t kStackFramesMax = 1024;  // of a deeper stack the leaf's end stays
+  struct Options {
+    size_t bytes_soft = 2'500'000;
+    size_t bytes_hard = 3'700'000;
+    std::string scope_name = "tributary";
+    std::string scope_version;
+  };
+  explicit ProfilesBuilder(Options options);
+  ~ProfilesBuilder();
+  ProfilesBuilder(const ProfilesBuilder&) = delete;
+  ProfilesBuilder& operator=(const ProfilesBuilder&) = delete;
+
+  ResourceIndex AddResource(const ResourceInfo& info);
+  AttributesIndex AddThread(const ThreadInfo& info);
+  // Not set for an id that is not known: memory without a file.
+  MappingIndex AddMapping(const ExecutableId& id, std::string_view path);
+  // Not set when the name is empty. `system_name`: as the linker has it, "" = the same.
+  FunctionIndex AddFunction(std::string_view name, std::string_view system_name);
+  LocationIndex AddLocation(FrameKind kind, MappingIndex mapping, uint64_t address, FunctionIndex function);
+  StackIndex AddStack(std::span<const LocationIndex> leaf_first);
+
+  struct SampleInfo {
+    ResourceIndex resource;
+    AttributesIndex thread;
+    StackIndex stack;
+    SampleType type = SampleType::kCpu;
+    UnixNs time;
+    uint64_t value = 0;
+    uint32_t count = 1;
+  };
+  void AddSample(const SampleInfo& sample);
+
+  bool full() const { return bytes_ >= options_.bytes_soft; }
+  uint64_t sample_count() const { return sample_count_; }        // Σ count of the samples added
+  uint64_t dropped_strings() const { return dropped_strings_; }  // left empty: the request was full
+  size_t bytes() const { return bytes_; }                        // an upper bound of the serialized size
+
+  // Hands over the request, this object being spent.
+  ProfilesRequestPtr Finish();
+
+ private:
+  using Profile = ::opentelemetry::proto::profiles::v1development::Profile;
+  using Dictionary = ::opentelemetry::proto::profiles::v1development::ProfilesDictionary;
+  enum class Shape { kTimestamps, kAggregate, kValues };
+  struct ProfileKey {
+    SampleType type;
+    Shape shape;
+    int64_t period;
+    friend auto operator<=>(const ProfileKey&, const ProfileKey&) = default;
+  };
+  struct OpenProfile;
+  struct OpenResource;
+
+  bool NoRoomFor(std::string_view text);
+  int32_t String(std::string_view text);
+  int32_t StringAttribute(std::string_view key, std::string_view value);
+  int32_t IntAttribute(std::string_view key, int64_t value);
+  OpenProfile& FindProfile(ResourceIndex resource, const ProfileKey& key);
+  void Append(const SampleInfo& sample, const ProfileKey& key, int64_t value, uint32_t times);
+
+  const Options options_;
+  ProfilesRequestPtr request_;
+  Dictionary* dictionary_;  // of *request_
+  size_t bytes_;
+  uint64_t sample_count_ = 0;
+  uint64_t dropped_strings_ = 0;
+
+  absl::flat_hash_map<std::string, int32_t> strings_;
+  // Keys are literals.
+  std::map<std::pair<std::string_view, std::string>, int32_t> string_attributes_;
+  std::map<std::pair<std::string_view, int64_t>, int32_t> int_attributes_;
+  absl::flat_hash_map<std::pair<std::string, int32_t>, int32_t> mappings_;  // by id and file name
+  absl::flat_hash_map<std::pair<int32_t, int32_t>, int32_t> functions_;     // by name and system name
+  struct LocationKey {
+    FrameKind kind;
+    int32_t mapping;
+    uint64_t address;
+    int32_t function;
+    friend bool operator==(const LocationKey&, const LocationKey&) = default;
+    template <typename H>
+    friend H AbslHashValue(H h, const LocationKey& k) {
+      return H::combine(std::move(h), k.kind, k.mapping, k.address, k.function);
+    }
+  };
+  absl::flat_hash_map<LocationKey, int32_t> locations_;
+  absl::flat_hash_map<std::vector<int32_t>, int32_t> stacks_;
+  std::vector<std::vector<int32_t>> attribute_sets_;  // [0] = none
+  std::map<std::vector<int32_t>, int32_t> attribute_set_ids_;
+  std::vector<std::unique_ptr<OpenResource>> resources_;
+  std::map<ResourceInfo, int32_t> resource_ids_;
+};
+
+}  // namespace tributary::otlp

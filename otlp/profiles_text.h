@@ -1,0 +1,20 @@
+#pragma once
+
+#include <string>
+
+#include "otlp/profiles_builder.h"
+
+namespace tributary::otlp {
+
+// The two layouts in which people already read profiles on a console.
+enum class TextLayout {
+  kLazyBackend,  // opentelemetry-lazybackend's stdout: times, time stamps, file and line of every frame
+  kCollector,    // the Collector's customprofilesexporter: attributes with their value type, functions only
+};
+
+// A request as text, ending in a newline. Frames without a name show their address as the function, and (lazybackend)
+// their executable as the file. Control bytes and ill-formed UTF-8 are escaped as \xNN, so that no name can forge a
+// line. Time stamps are also shown in the local time zone. Indices out of range read as "not set". Any thread.
+std::string FormatProfiles(const ProfilesRequest& request, TextLayout layout);
+
+}  // namespace tributary::otlp

@@ -1,0 +1,54 @@
+#include "reducer/export/console_sender.h"
+
+#include <poll.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <string_view>
+
+#include "base/clock.h"
+#include "base/status.h"
+
+namespace tributary {
+namespace {
+
+// A pipe that poll calls writable takes at least PIPE_BUF bytes without blocking.
+constexpr size_t kWriteBytes = 4096;
+constexpr int kPollMs = 100;
+
+// Writes what fits of `*rest` and takes it off.
+absl::Status WriteSome(int fd, std::string_view* rest) {
+  pollfd ready{.fd = fd, .events = POLLOUT, .revents = 0};
+  int polled = poll(&ready, 1, kPollMs);
+  if (polled < 0 && errno != EINTR) return ErrnoStatus("poll", "console", errno);
+  if (polled <= 0) return absl::OkStatus();
+  ssize_t written = write(fd, rest->data(), std::min(rest->size(), kWriteBytes));
+  if (written < 0) return errno == EINTR || errno == EAGAIN ? absl::OkStatus() : ErrnoStatus("write", "console", errno);
+  rest->remove_prefix(static_cast<size_t>(written));
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+otlp::SendResult ConsoleSender::Send(const otlp::ProfilesRequest& request, int64_t timeout_ns) {
+  const int64_t deadline = Clock::Real().Monotonic().value + timeout_ns;
+  // A text that was cut short is of the request that is now tried again.
+  if (rest_.empty()) rest_ = otlp::FormatProfiles(request, layout_);
+  std::string_view rest = rest_;
+  otlp::SendResult result;
+  while (!rest.empty() && result.status.ok()) {
+    if (cancelled_) {
+      result.status = absl::CancelledError("export is stopping");
+    } else if (Clock::Real().Monotonic().value >= deadline) {
+      result.status = absl::DeadlineExceededError("nobody reads the console");
+    } else {
+      result.status = WriteSome(fd_, &rest);
+    }
+  }
+  rest_ = std::string(rest);
+  result.may_retry = !result.status.ok();
+  return result;
+}
+
+}  // namespace tributary

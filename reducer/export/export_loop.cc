@@ -1,0 +1,163 @@
+#include "reducer/export/export_loop.h"
+
+#include <algorithm>
+
+#include "base/status.h"
+
+namespace tributary {
+
+ExportLoop::ExportLoop(Options options, store::Store& store, SymbolLookup symbols,
+                       std::unique_ptr<otlp::ProfilesSender> sender, const Clock& clock, Metrics& metrics)
+    : options_(std::move(options)),
+      store_(store),
+      symbols_(std::move(symbols)),
+      sender_(std::move(sender)),
+      clock_(clock),
+      backoff_(static_cast<uint64_t>(clock.Unix().value)),
+      samples_(metrics.AddCounter("tributary_export_samples_total", "Samples that the receiver accepted.",
+                                  {{"exporter", options_.metric_label}})),
+      requests_(metrics.AddCounter("tributary_export_requests_total", "Requests that the receiver accepted.",
+                                   {{"exporter", options_.metric_label}})),
+      failures_(metrics.AddCounter("tributary_export_failures_total",
+                                   "Attempts that failed, to be repeated; if it grows, look at the receiver.",
+                                   {{"exporter", options_.metric_label}})),
+      refused_samples_(metrics.AddCounter("tributary_export_refused_samples_total",
+                                          "Samples in requests that the receiver refused for good; its log says why.",
+                                          {{"exporter", options_.metric_label}})),
+      rejected_profiles_(metrics.AddCounter("tributary_export_rejected_profiles_total",
+                                            "Profiles that the receiver rejected out of requests it accepted.",
+                                            {{"exporter", options_.metric_label}})),
+      dropped_strings_(metrics.AddCounter("tributary_export_dropped_strings_total",
+                                          "Names left out because a request was full.",
+                                          {{"exporter", options_.metric_label}})) {}
+
+void ExportLoop::AddFeeds() {
+  for (auto shard = static_cast<uint32_t>(feeds_.size()); shard < store_.shard_count(); ++shard) {
+    feeds_.emplace_back().shard = shard;
+  }
+}
+
+int64_t ExportLoop::RunOnce() {
+  int64_t wait = not_before_.value - clock_.Monotonic().value;
+  if (wait > 0) return wait;
+  AddFeeds();
+  bool more = false;
+  for (Feed& feed : feeds_) {
+    Progress progress = Advance(feed, false, MonotonicNs{INT64_MAX});
+    // One receiver: what it does not take from one shard it does not take from another.
+    if (progress == Progress::kUnsent) return std::max<int64_t>(not_before_.value - clock_.Monotonic().value, 0);
+    more |= progress == Progress::kMore;
+  }
+  return more ? 0 : kPollNs;
+}
+
+bool ExportLoop::Flush(MonotonicNs deadline) {
+  AddFeeds();
+  bool all = true;
+  for (Feed& feed : feeds_) {
+    Progress progress = Progress::kMore;
+    while (progress == Progress::kMore) progress = Advance(feed, true, deadline);
+    if (progress == Progress::kUnsent) return false;
+    all &= progress == Progress::kIdle;
+  }
+  return all;
+}
+
+// One scan of one shard, from reading to the saved cursor, as far as it goes.
+ExportLoop::Progress ExportLoop::Advance(Feed& feed, bool flush, MonotonicNs deadline) {
+  if (feed.scan == nullptr) {
+    if (absl::Status status = ReadNext(feed); !status.ok()) {
+      LogFailure("read", status);
+      return Progress::kUnreadable;
+    }
+    if (feed.scan == nullptr) return Progress::kIdle;
+  }
+  bool full = feed.scan->row_count() >= options_.scan_rows_max;
+  if (feed.maker == nullptr) {
+    if (!flush && !full && AwaitsNames(feed)) return Progress::kWaiting;
+    feed.maker = std::make_unique<RequestMaker>(*feed.scan, symbols_, options_.builder);
+    feed.made = feed.maker->Next();
+  }
+  while (feed.made.request != nullptr) {
+    int64_t left = deadline.value - clock_.Monotonic().value;
+    if (left <= 0 || !Send(feed, std::min(left, kSendTimeoutNs))) return Progress::kUnsent;
+    feed.made = feed.maker->Next();
+  }
+  if (absl::Status status = Finish(feed); !status.ok()) {
+    LogFailure("save the cursor", status);
+    return Progress::kUnreadable;
+  }
+  return full || flush ? Progress::kMore : Progress::kIdle;
+}
+
+absl::Status ExportLoop::ReadNext(Feed& feed) {
+  if (!feed.has_cursor) {
+    ASSIGN_OR_RETURN(feed.cursor, store_.cursors().LoadCursor(options_.cursor_name, feed.shard));
+    feed.has_cursor = true;
+  }
+  ASSIGN_OR_RETURN(std::unique_ptr<store::StoreReader> reader, store_.OpenReader(feed.shard));
+  ASSIGN_OR_RETURN(std::unique_ptr<ShardScan> scan, ShardScan::Read(*reader, feed.cursor, options_.scan_rows_max));
+  if (scan->row_count() == 0 && scan->next_cursor() == feed.cursor) return absl::OkStatus();
+  feed.scan = std::move(scan);
+  feed.held_since = clock_.Monotonic();
+  return absl::OkStatus();
+}
+
+bool ExportLoop::AwaitsNames(const Feed& feed) {
+  MonotonicNs now = clock_.Monotonic();
+  // Every executable's clock starts at once, also of those behind the first that is awaited.
+  bool wait = false;
+  for (const ExecutableId& id : feed.scan->executables()) {
+    if (symbols_(id) == nullptr) wait |= names_.ShouldWait(id, now);
+  }
+  return wait && now.value - feed.held_since.value < NameWait::kWaitNs;
+}
+
+// True: this request needs no other attempt.
+bool ExportLoop::Send(Feed& feed, int64_t timeout_ns) {
+  otlp::SendResult result = sender_->Send(*feed.made.request, timeout_ns);
+  if (!result.status.ok() && result.may_retry) {
+    failures_.Add();
+    LogFailure("send", result.status);
+    MonotonicNs now = clock_.Monotonic();
+    not_before_ = MonotonicNs{now.value + std::max(backoff_.NextNs(), result.retry_after_ns.value_or(0))};
+    return false;
+  }
+  backoff_.Reset();
+  dropped_strings_.Add(feed.made.dropped_strings);
+  uint64_t held = 0;
+  if (!result.status.ok()) {
+    refused_samples_.Add(feed.made.samples);
+    if (rejection_log_.Allow(clock_.Monotonic(), &held)) {
+      LogError("export refused for good exporter={} samples={} error=\"{}\" suppressed={}", options_.cursor_name,
+               feed.made.samples, result.status.ToString(), held);
+    }
+    return true;
+  }
+  samples_.Add(feed.made.samples);
+  requests_.Add();
+  rejected_profiles_.Add(static_cast<uint64_t>(std::max<int64_t>(result.rejected_profiles, 0)));
+  if ((result.rejected_profiles > 0 || !result.message.empty()) && rejection_log_.Allow(clock_.Monotonic(), &held)) {
+    LogWarning("export accepted in part exporter={} rejected_profiles={} message=\"{}\" suppressed={}",
+               options_.cursor_name, result.rejected_profiles, result.message, held);
+  }
+  return true;
+}
+
+absl::Status ExportLoop::Finish(Feed& feed) {
+  RETURN_IF_ERROR(store_.cursors().SaveCursor(options_.cursor_name, feed.shard, feed.scan->next_cursor()));
+  feed.cursor = feed.scan->next_cursor();
+  feed.maker.reset();
+  feed.scan.reset();
+  return absl::OkStatus();
+}
+
+void ExportLoop::LogFailure(std::string_view what, const absl::Status& status) {
+  uint64_t held = 0;
+  if (failure_log_.Allow(clock_.Monotonic(), &held)) {
+    LogWarning("export cannot {}, will try again exporter={} error=\"{}\" suppressed={}", what, options_.cursor_name,
+               status.ToString(), held);
+  }
+}
+
+}  // namespace tributary

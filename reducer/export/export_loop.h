@@ -1,0 +1,85 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/metrics.h"
+#include "otlp/retry.h"
+#include "otlp/sender.h"
+#include "reducer/export/name_wait.h"
+#include "reducer/export/shard_scan.h"
+#include "reducer/store/store.h"
+
+namespace tributary {
+
+// What an exporter does at each of its turns: for every shard read what is new, hold it back while names are on their
+// way, make requests and send them, save the cursor. Knows no threads and never sleeps: ExportThread gives it its
+// turns. Everything is borrowed and outlives it, but for the sender.
+class ExportLoop {
+ public:
+  // Of one scan. A full one is not held back for names: there is more behind it.
+  static constexpr size_t kScanRowsMax = 100'000;
+  static constexpr int64_t kSendTimeoutNs = 10 * kNsPerSecond;
+  static constexpr int64_t kPollNs = kNsPerSecond;
+
+  struct Options {
+    std::string cursor_name;
+    std::string metric_label;  // "otlp", "console"
+    otlp::ProfilesBuilder::Options builder;
+    size_t scan_rows_max = kScanRowsMax;
+  };
+  ExportLoop(Options options, store::Store& store, SymbolLookup symbols, std::unique_ptr<otlp::ProfilesSender> sender,
+             const Clock& clock, Metrics& metrics);
+
+  // One pass over all shards. Returns how long to wait before the next one: 0 when there is more to send.
+  int64_t RunOnce();
+  // Sends what is committed by now, without waiting for names or after a failure. False: something is left. Stops early
+  // at `deadline` and after Cancel.
+  bool Flush(MonotonicNs deadline);
+  // Ends the call that is under way. Any thread.
+  void Cancel() { sender_->Cancel(); }
+
+ private:
+  struct Feed {
+    uint32_t shard = 0;
+    bool has_cursor = false;
+    int64_t cursor = 0;
+    MonotonicNs held_since;
+    std::unique_ptr<ShardScan> scan;  // what is being told
+    std::unique_ptr<RequestMaker> maker;
+    RequestMaker::Made made;  // what is being sent
+  };
+  enum class Progress { kIdle, kWaiting, kMore, kUnreadable, kUnsent };
+
+  Progress Advance(Feed& feed, bool flush, MonotonicNs deadline);
+  absl::Status ReadNext(Feed& feed);
+  bool AwaitsNames(const Feed& feed);
+  bool Send(Feed& feed, int64_t timeout_ns);
+  absl::Status Finish(Feed& feed);
+  void AddFeeds();
+  void LogFailure(std::string_view what, const absl::Status& status);
+
+  const Options options_;
+  store::Store& store_;
+  const SymbolLookup symbols_;
+  const std::unique_ptr<otlp::ProfilesSender> sender_;
+  const Clock& clock_;
+  std::vector<Feed> feeds_;
+  NameWait names_;
+  otlp::Backoff backoff_;
+  MonotonicNs not_before_{0};  // after a failure: no attempt sooner
+  LogLimit failure_log_{30 * kNsPerSecond};
+  LogLimit rejection_log_{30 * kNsPerSecond};
+
+  Counter& samples_;
+  Counter& requests_;
+  Counter& failures_;
+  Counter& refused_samples_;
+  Counter& rejected_profiles_;
+  Counter& dropped_strings_;
+};
+
+}  // namespace tributary

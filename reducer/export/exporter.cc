@@ -1,0 +1,102 @@
+#include "reducer/export/exporter.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <condition_variable>
+#include <mutex>
+#include <thread>
+
+#include "base/status.h"
+#include "base/version.h"
+#include "reducer/export/console_sender.h"
+#include "reducer/export/export_loop.h"
+#include "reducer/export/export_url.h"
+#if TRIBUTARY_HAS_GRPC
+#include "otlp/grpc_sender.h"
+#endif
+
+namespace tributary {
+namespace {
+
+// Of the 5 s that a stop may take, what is left to the last pass before its call is cancelled.
+constexpr int64_t kFlushNs = 4'500'000'000;
+
+// Gives an ExportLoop its turns on a thread of its own.
+class ExportThread : public Exporter {
+ public:
+  ExportThread(std::unique_ptr<ExportLoop> loop, const Clock& clock)
+      : loop_(std::move(loop)), clock_(clock), thread_([this] { Run(); }) {}
+
+  ~ExportThread() override {
+    {
+      std::unique_lock lock(mutex_);
+      stop_at_ = MonotonicNs{clock_.Monotonic().value + kFlushNs};
+      stopping_ = true;
+      changed_.notify_all();
+      changed_.wait_for(lock, std::chrono::nanoseconds(kFlushNs), [this] { return done_; });
+    }
+    loop_->Cancel();
+    thread_.join();
+  }
+
+ private:
+  void Run() {
+    // A console whose reader is gone is an error of write, not the end of the process.
+    sigset_t pipe;
+    sigemptyset(&pipe);
+    sigaddset(&pipe, SIGPIPE);
+    pthread_sigmask(SIG_BLOCK, &pipe, nullptr);
+
+    std::unique_lock lock(mutex_);
+    while (!stopping_) {
+      lock.unlock();
+      int64_t wait_ns = loop_->RunOnce();
+      lock.lock();
+      changed_.wait_for(lock, std::chrono::nanoseconds(wait_ns), [this] { return stopping_; });
+    }
+    lock.unlock();
+    loop_->Flush(stop_at_);
+    lock.lock();
+    done_ = true;
+    changed_.notify_all();
+  }
+
+  const std::unique_ptr<ExportLoop> loop_;
+  const Clock& clock_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool stopping_ = false, done_ = false;  // guarded by mutex_
+  MonotonicNs stop_at_;                   // written before stopping_, read after
+  std::thread thread_;                    // last: it uses the rest
+};
+
+absl::StatusOr<std::unique_ptr<otlp::ProfilesSender>> MakeSender(const ExportUrl& url) {
+  if (url.kind == ExportUrl::Kind::kConsole) return std::make_unique<ConsoleSender>(STDOUT_FILENO, url.layout);
+#if TRIBUTARY_HAS_GRPC
+  return std::make_unique<otlp::GrpcSender>(
+      otlp::GrpcSender::Options{.target = url.target, .tls = url.tls, .version = std::string(kVersion)});
+#else
+  return absl::UnimplementedError("this build has no gRPC: configure with TRIBUTARY_GRPC=ON to export OTLP");
+#endif
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Exporter>> MakeExporter(std::string_view text, store::Store& store, SymbolStore& symbols,
+                                                       const Clock& clock, Metrics& metrics) {
+  ASSIGN_OR_RETURN(ExportUrl url, ParseExportUrl(text));
+  ASSIGN_OR_RETURN(std::unique_ptr<otlp::ProfilesSender> sender, MakeSender(url));
+  ExportLoop::Options options;
+  options.cursor_name = url.cursor_name;
+  options.metric_label = url.kind == ExportUrl::Kind::kOtlp ? "otlp" : "console";
+  options.builder.scope_version = std::string(kVersion);
+  auto loop = std::make_unique<ExportLoop>(
+      std::move(options), store, [&symbols](const ExecutableId& id) { return symbols.Get(id); }, std::move(sender),
+      clock, metrics);
+  return std::make_unique<ExportThread>(std::move(loop), clock);
+}
+
+}  // namespace tributary

@@ -1,0 +1,214 @@
+#include "reducer/export/shard_scan.h"
+
+#include <algorithm>
+#include <set>
+
+#include "base/status.h"
+#include "reducer/metadata/labels.h"
+#include "symbols/demangle.h"
+
+namespace tributary {
+namespace {
+
+// False for a node the trie does not hold: a store that was damaged must not bring the exporter down.
+bool IsNode(const store::Trie& trie, store::NodeNo node) {
+  return node.value != 0 && node.value < trie.parents.size() && node.value < trie.frames.size();
+}
+
+// Calls visit(node) from the leaf up. Parents are older than their children: the walk ends.
+template <typename Visit>
+void WalkUp(const store::Trie& trie, store::NodeNo node, const Visit& visit) {
+  while (IsNode(trie, node)) {
+    if (!visit(node)) return;
+    store::NodeNo parent = trie.parents[node.value];
+    if (parent >= node) return;
+    node = parent;
+  }
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<ShardScan>> ShardScan::Read(store::StoreReader& reader, int64_t cursor,
+                                                           size_t samples_max) {
+  auto scan = std::make_unique<ShardScan>();
+  RETURN_IF_ERROR(scan->Collect(reader, cursor, samples_max));
+  if (scan->row_count_ > 0) {
+    RETURN_IF_ERROR(scan->LoadDefinitions(reader));
+    scan->FindExecutables();
+  }
+  return scan;
+}
+
+absl::Status ShardScan::Collect(store::StoreReader& reader, int64_t cursor, size_t samples_max) {
+  ASSIGN_OR_RETURN(next_cursor_, reader.ScanCommitted(cursor, samples_max, [this](const store::SampleColumns& columns) {
+    if (columns.times.empty()) return absl::OkStatus();
+    chunks_.push_back(Chunk{std::string(columns.node_id), columns});
+    row_count_ += columns.times.size();
+    return absl::OkStatus();
+  }));
+  return absl::OkStatus();
+}
+
+absl::Status ShardScan::LoadDefinitions(store::StoreReader& reader) {
+  store::TimeRange range{chunks_[0].columns.times[0], chunks_[0].columns.times[0]};
+  std::set<store::ProcessNo> met;
+  for (const Chunk& chunk : chunks_) {
+    for (UnixNs time : chunk.columns.times) {
+      range.from = std::min(range.from, time);
+      range.to = std::max(range.to, UnixNs{time.value + 1});
+    }
+    met.insert(chunk.columns.processes.begin(), chunk.columns.processes.end());
+    if (tries_.contains(chunk.columns.day)) continue;
+    absl::StatusOr<std::shared_ptr<const store::Trie>> trie = reader.LoadTrie(chunk.columns.day);
+    if (!trie.ok() && trie.status().code() != absl::StatusCode::kNotFound) return trie.status();
+    tries_[chunk.columns.day] = trie.ok() ? *trie : std::make_shared<const store::Trie>();
+  }
+  ASSIGN_OR_RETURN(std::vector<store::ProcessRow> processes, reader.Processes(range));
+  for (store::ProcessRow& row : processes) {
+    if (met.contains(row.no)) processes_.emplace(row.no, std::move(row));
+  }
+  std::vector<store::ProcessNo> numbers(met.begin(), met.end());
+  ASSIGN_OR_RETURN(std::vector<store::ThreadRow> threads, reader.Threads(numbers));
+  for (store::ThreadRow& row : threads) threads_.emplace(row.no, std::move(row));
+  ASSIGN_OR_RETURN(executable_rows_, reader.Executables());
+  return absl::OkStatus();
+}
+
+void ShardScan::FindExecutables() {
+  std::set<ExecutableId> found;
+  std::map<store::Day, std::vector<bool>> visited;
+  for (const Chunk& chunk : chunks_) {
+    const store::Trie& trie = *tries_[chunk.columns.day];
+    std::vector<bool>& seen = visited[chunk.columns.day];
+    seen.resize(trie.parents.size());
+    for (store::NodeNo leaf : chunk.columns.nodes) {
+      WalkUp(trie, leaf, [&](store::NodeNo node) {
+        if (seen[node.value]) return false;
+        seen[node.value] = true;
+        if (uint32_t frame = trie.frames[node.value]; frame < trie.frame_rows.size()) {
+          uint32_t executable = trie.frame_rows[frame].executable.value;
+          if (executable < executable_rows_.size() && executable_rows_[executable].id.known()) {
+            found.insert(executable_rows_[executable].id);
+          }
+        }
+        return true;
+      });
+    }
+  }
+  executables_.assign(found.begin(), found.end());
+}
+
+RequestMaker::RequestMaker(const ShardScan& scan, SymbolLookup symbols, otlp::ProfilesBuilder::Options options)
+    : scan_(scan), symbols_(std::move(symbols)), options_(std::move(options)) {}
+
+RequestMaker::Made RequestMaker::Next() {
+  if (chunk_ == scan_.chunks_.size()) return {};
+  builder_ = std::make_unique<otlp::ProfilesBuilder>(options_);
+  resource_cache_.clear();
+  thread_cache_.clear();
+  stack_cache_.clear();
+  location_cache_.clear();
+  function_cache_.clear();
+  while (chunk_ < scan_.chunks_.size() && !builder_->full()) {
+    const ShardScan::Chunk& chunk = scan_.chunks_[chunk_];
+    AddRow(chunk, row_);
+    if (++row_ == chunk.columns.times.size()) {
+      row_ = 0;
+      ++chunk_;
+    }
+  }
+  Made made;
+  made.samples = builder_->sample_count();
+  made.dropped_strings = builder_->dropped_strings();
+  made.request = builder_->Finish();
+  return made;
+}
+
+void RequestMaker::AddRow(const ShardScan::Chunk& chunk, size_t row) {
+  const store::SampleColumns& columns = chunk.columns;
+  otlp::ProfilesBuilder::SampleInfo sample;
+  sample.resource = Resource(chunk, columns.processes[row]);
+  sample.thread = Thread(columns.processes[row], columns.threads[row]);
+  sample.stack = Stack(columns.day, columns.nodes[row]);
+  sample.type = columns.type;
+  sample.time = columns.times[row];
+  sample.value = columns.values[row];
+  sample.count = columns.counts[row];
+  builder_->AddSample(sample);
+}
+
+otlp::ResourceIndex RequestMaker::Resource(const ShardScan::Chunk& chunk, store::ProcessNo no) {
+  auto process = scan_.processes_.find(no);
+  if (process == scan_.processes_.end())
+    return builder_->AddResource({.host_name = "", .host_id = chunk.node_id, .container_id = ""});
+  auto cached = resource_cache_.find(no);
+  if (cached != resource_cache_.end()) return cached->second;
+  otlp::ResourceIndex index = builder_->AddResource({.host_name = LabelValue(Label::kHostName, process->second),
+                                                     .host_id = LabelValue(Label::kHostId, process->second),
+                                                     .container_id = LabelValue(Label::kContainerId, process->second)});
+  resource_cache_.emplace(no, index);
+  return index;
+}
+
+otlp::AttributesIndex RequestMaker::Thread(store::ProcessNo process_no, store::ThreadNo thread_no) {
+  auto [cached, added] = thread_cache_.try_emplace({process_no, thread_no});
+  if (!added) return cached->second;
+  otlp::ThreadInfo info;
+  if (auto it = scan_.processes_.find(process_no); it != scan_.processes_.end()) {
+    info.executable_name = LabelValue(Label::kProcessExecutableName, it->second);
+    info.executable_path = LabelValue(Label::kProcessExecutablePath, it->second);
+    info.pid = it->second.pid;
+  }
+  if (auto it = scan_.threads_.find(thread_no); it != scan_.threads_.end()) {
+    info.thread_name = LabelValue(Label::kThreadName, it->second);
+    info.tid = it->second.tid;
+  }
+  return cached->second = builder_->AddThread(info);
+}
+
+otlp::StackIndex RequestMaker::Stack(store::Day day, store::NodeNo leaf) {
+  auto [cached, added] = stack_cache_.try_emplace({day, leaf});
+  if (!added) return cached->second;
+  const store::Trie& trie = *scan_.tries_.at(day);
+  std::vector<otlp::LocationIndex> locations;
+  WalkUp(trie, leaf, [&](store::NodeNo node) {
+    locations.push_back(Location(trie, trie.frames[node.value]));
+    return locations.size() < otlp::ProfilesBuilder::kStackFramesMax;
+  });
+  return cached->second = builder_->AddStack(locations);
+}
+
+otlp::LocationIndex RequestMaker::Location(const store::Trie& trie, uint32_t frame) {
+  auto [cached, added] = location_cache_.try_emplace({&trie, frame});
+  if (!added) return cached->second;
+  const store::FrameRow row = frame < trie.frame_rows.size() ? trie.frame_rows[frame] : store::FrameRow{};
+  uint64_t address = row.address - (row.is_caller && row.address > 0 ? 1 : 0);
+  otlp::MappingIndex mapping;
+  otlp::FunctionIndex function;
+  if (row.executable.value < scan_.executable_rows_.size()) {
+    const store::ExecutableRow& executable = scan_.executable_rows_[row.executable.value];
+    mapping = builder_->AddMapping(executable.id, executable.path);
+    function = Function(row.executable, address);
+  }
+  return cached->second = builder_->AddLocation(row.kind, mapping, address, function);
+}
+
+otlp::FunctionIndex RequestMaker::Function(store::ExecutableNo executable, uint64_t address) {
+  const SymbolTable* table = Table(executable);
+  if (table == nullptr) return {};
+  std::optional<SymbolTable::Match> match = table->Find(address);
+  if (!match) return {};
+  auto [cached, added] = function_cache_.try_emplace(uint64_t{executable.value} << 32 | match->index);
+  if (added) cached->second = builder_->AddFunction(Demangle(match->name), match->name);
+  return cached->second;
+}
+
+const SymbolTable* RequestMaker::Table(store::ExecutableNo executable) {
+  const ExecutableId& id = scan_.executable_rows_[executable.value].id;
+  if (!id.known()) return nullptr;
+  auto [held, added] = tables_.try_emplace(executable);
+  if (added) held->second = symbols_(id);
+  return held->second.get();
+}
+
+}  // namespace tributary

@@ -1,0 +1,97 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/status/statusor.h"
+#include "otlp/profiles_builder.h"
+#include "reducer/store/store.h"
+#include "symbols/symbol_table.h"
+
+namespace tributary {
+
+// A symbol table by executable; nullptr = none (yet).
+using SymbolLookup = std::function<std::shared_ptr<const SymbolTable>(const ExecutableId&)>;
+
+// What one shard committed after a cursor, with all that it takes to tell of it: a copy, so that the store is not held
+// up while names are awaited and requests are sent. ~50 bytes a sample. One thread.
+class ShardScan {
+ public:
+  ShardScan() = default;
+  ShardScan(const ShardScan&) = delete;
+  ShardScan& operator=(const ShardScan&) = delete;
+
+  // Reads up to about `samples_max` samples. Samples whose day's dictionary has expired meanwhile come without stacks.
+  static absl::StatusOr<std::unique_ptr<ShardScan>> Read(store::StoreReader& reader, int64_t cursor,
+                                                         size_t samples_max);
+
+  int64_t next_cursor() const { return next_cursor_; }
+  size_t row_count() const { return row_count_; }
+  // The executables that the samples' stacks run through, each once.
+  const std::vector<ExecutableId>& executables() const { return executables_; }
+
+ private:
+  friend class RequestMaker;
+  struct Chunk {
+    std::string node_id;
+    store::SampleColumns columns;
+  };
+
+  absl::Status Collect(store::StoreReader& reader, int64_t cursor, size_t samples_max);
+  absl::Status LoadDefinitions(store::StoreReader& reader);
+  void FindExecutables();
+
+  std::vector<Chunk> chunks_;
+  size_t row_count_ = 0;
+  int64_t next_cursor_ = 0;
+  absl::flat_hash_map<store::ProcessNo, store::ProcessRow> processes_;
+  absl::flat_hash_map<store::ThreadNo, store::ThreadRow> threads_;
+  std::vector<store::ExecutableRow> executable_rows_;
+  std::map<store::Day, std::shared_ptr<const store::Trie>> tries_;
+  std::vector<ExecutableId> executables_;
+};
+
+// Turns a scan into requests, one at a time and each within a gRPC server's limit. Names are looked up as it goes.
+// `scan` outlives it.
+class RequestMaker {
+ public:
+  RequestMaker(const ShardScan& scan, SymbolLookup symbols, otlp::ProfilesBuilder::Options options);
+
+  struct Made {
+    otlp::ProfilesRequestPtr request;
+    uint64_t samples = 0;
+    uint64_t dropped_strings = 0;
+  };
+  // The next request; its `request` is nullptr once all samples were told.
+  Made Next();
+
+ private:
+  void AddRow(const ShardScan::Chunk& chunk, size_t row);
+  otlp::ResourceIndex Resource(const ShardScan::Chunk& chunk, store::ProcessNo no);
+  otlp::AttributesIndex Thread(store::ProcessNo process, store::ThreadNo no);
+  otlp::StackIndex Stack(store::Day day, store::NodeNo node);
+  otlp::LocationIndex Location(const store::Trie& trie, uint32_t frame);
+  otlp::FunctionIndex Function(store::ExecutableNo executable, uint64_t address);
+  const SymbolTable* Table(store::ExecutableNo executable);
+
+  const ShardScan& scan_;
+  const SymbolLookup symbols_;
+  const otlp::ProfilesBuilder::Options options_;
+  size_t chunk_ = 0, row_ = 0;  // the next sample
+  absl::flat_hash_map<store::ExecutableNo, std::shared_ptr<const SymbolTable>> tables_;
+
+  // Of the request being made.
+  std::unique_ptr<otlp::ProfilesBuilder> builder_;
+  absl::flat_hash_map<store::ProcessNo, otlp::ResourceIndex> resource_cache_;
+  absl::flat_hash_map<std::pair<store::ProcessNo, store::ThreadNo>, otlp::AttributesIndex> thread_cache_;
+  absl::flat_hash_map<std::pair<store::Day, store::NodeNo>, otlp::StackIndex> stack_cache_;
+  absl::flat_hash_map<std::pair<const store::Trie*, uint32_t>, otlp::LocationIndex> location_cache_;
+  absl::flat_hash_map<uint64_t, otlp::FunctionIndex> function_cache_;  // by executable << 32 | range
+};
+
+}  // namespace tributary
