@@ -31,6 +31,8 @@ using Day = Strong<struct StoreDayTag, int32_t>;       // days since 1970-01-01 
 struct PendingBatch {
   std::shared_ptr<const SessionInfo> session;
   intake::IncomingBatch batch;
+  uint64_t wire_bytes =
+      0;  // received from this session since the batch before: added even where the batch is a duplicate
 };
 
 class ShardWriter {
@@ -134,6 +136,9 @@ struct SumColumns {
   std::vector<uint64_t> counts;
 };
 
+using SampleVisitor = std::function<absl::Status(const SampleColumns&)>;
+using SumVisitor = std::function<absl::Status(const SumColumns&)>;
+
 // A consistent view of one shard, of the moment it was opened. One thread.
 class StoreReader {
  public:
@@ -148,14 +153,13 @@ class StoreReader {
 
   // Every sample with time in the range, chunk by chunk, already cut to the range. Where raw columns have expired:
   // nothing (sums tell). A callback's error stops the scan and is returned.
-  virtual absl::Status ScanSamples(TimeRange range, const std::function<absl::Status(const SampleColumns&)>& visit) = 0;
+  virtual absl::Status ScanSamples(TimeRange range, const SampleVisitor& visit) = 0;
   // The same from minute sums where a whole minute lies in the range and is closed, from raw columns (summed)
   // elsewhere: every sample once. Resolution: a minute where raw columns have expired.
-  virtual absl::Status ScanSums(TimeRange range, const std::function<absl::Status(const SumColumns&)>& visit) = 0;
+  virtual absl::Status ScanSums(TimeRange range, const SumVisitor& visit) = 0;
 
   // Chunks committed after `cursor`, in commit order, whatever their time: for exporters. Returns the new cursor.
-  virtual absl::StatusOr<int64_t> ScanCommitted(int64_t cursor, size_t samples_max,
-                                                const std::function<absl::Status(const SampleColumns&)>& visit) = 0;
+  virtual absl::StatusOr<int64_t> ScanCommitted(int64_t cursor, size_t samples_max, const SampleVisitor& visit) = 0;
 };
 
 // An exporter's place, kept with the data: at least once, and exactly once unless the process dies between send and

@@ -1,0 +1,320 @@
+#include "reducer/store/column_codec.h"
+
+#include <algorithm>
+#include <limits>
+#include <numeric>
+
+#include "absl/container/flat_hash_map.h"
+#include "base/status.h"
+#include "base/varint.h"
+#include "base/zstd.h"
+
+namespace tributary::store {
+namespace {
+
+constexpr char kVersion = 1;
+constexpr size_t kZstdBytesMin = 1024;
+constexpr int64_t kRawBytesMax = int64_t{1} << 31;
+
+absl::Status Corrupt(std::string_view what) {
+  return Error(absl::StatusCode::kDataLoss, std::string("stored ") + std::string(what) + " are corrupt");
+}
+
+// A column where neighbours are mostly equal: (zigzag difference to the run before, run length).
+template <typename Rows, typename Get>
+void AppendRuns(std::string& out, const Rows& rows, Get get) {
+  uint64_t previous = 0;
+  for (size_t i = 0; i < rows.size();) {
+    const uint64_t value = get(rows[i]);
+    size_t end = i + 1;
+    while (end < rows.size() && get(rows[end]) == value) ++end;
+    AppendSignedVarint(out, static_cast<int64_t>(value - previous));
+    AppendVarint(out, end - i);
+    previous = value;
+    i = end;
+  }
+}
+
+template <typename Put>
+bool ReadRuns(VarintReader& reader, uint64_t rows, Put put) {
+  uint64_t value = 0;
+  for (uint64_t done = 0; done < rows;) {
+    int64_t difference = 0;
+    uint64_t run = 0;
+    if (!reader.ReadSigned(&difference) || !reader.Read(&run) || run == 0 || run > rows - done) return false;
+    value += static_cast<uint64_t>(difference);
+    for (uint64_t i = 0; i < run; ++i) put(value);
+    done += run;
+  }
+  return true;
+}
+
+// Adds a zigzag difference to a 32-bit id.
+bool ReadDelta(VarintReader& reader, uint32_t* id) {
+  int64_t delta = 0;
+  if (!reader.ReadSigned(&delta)) return false;
+  *id = static_cast<uint32_t>(static_cast<int64_t>(*id) + delta);
+  return true;
+}
+
+void AppendDelta(std::string& out, uint32_t id, uint32_t* previous) {
+  AppendSignedVarint(out, int64_t{id} - int64_t{*previous});
+  *previous = id;
+}
+
+bool ReadHeader(VarintReader& reader, uint64_t* rows) {
+  std::string_view version;
+  // Every row takes part in a column of at least one byte a row: more rows than bytes is a lie.
+  return reader.ReadBytes(1, &version) && version[0] == kVersion && reader.Read(rows) && *rows <= reader.remaining();
+}
+
+// Times: the first, then differences in units of their greatest common divisor (100 µs as they come from the wire).
+void AppendTimes(std::string& out, std::span<const StoredSample> samples) {
+  uint64_t unit = 0;
+  for (size_t i = 1; i < samples.size(); ++i) {
+    unit = std::gcd(unit, static_cast<uint64_t>(samples[i].time_ns - samples[i - 1].time_ns));
+  }
+  unit = std::max<uint64_t>(unit, 1);
+  AppendSignedVarint(out, samples.empty() ? 0 : samples.front().time_ns);
+  AppendVarint(out, unit);
+  for (size_t i = 1; i < samples.size(); ++i) {
+    AppendVarint(out, static_cast<uint64_t>(samples[i].time_ns - samples[i - 1].time_ns) / unit);
+  }
+}
+
+bool ReadTimes(VarintReader& reader, uint64_t rows, std::vector<UnixNs>* out) {
+  int64_t time = 0;
+  uint64_t unit = 0;
+  if (!reader.ReadSigned(&time) || !reader.Read(&unit)) return false;
+  for (uint64_t i = 0; i < rows; ++i) {
+    uint64_t delta = 0;
+    if (i > 0 && !reader.Read(&delta)) return false;
+    time = static_cast<int64_t>(static_cast<uint64_t>(time) + delta * unit);
+    out->push_back(UnixNs{time});
+  }
+  return true;
+}
+
+// Threads: the chunk's distinct (thread, process) pairs, then one small number a sample.
+void AppendThreads(std::string& out, std::span<const StoredSample> samples) {
+  absl::flat_hash_map<uint64_t, uint32_t> index_of;
+  std::vector<uint64_t> pairs;
+  std::string indices;
+  for (const StoredSample& sample : samples) {
+    const uint64_t pair = uint64_t{sample.thread} << 32 | sample.process;
+    auto [it, added] = index_of.try_emplace(pair, static_cast<uint32_t>(pairs.size()));
+    if (added) pairs.push_back(pair);
+    AppendVarint(indices, it->second);
+  }
+  AppendVarint(out, pairs.size());
+  uint32_t thread = 0, process = 0;
+  for (uint64_t pair : pairs) {
+    AppendDelta(out, static_cast<uint32_t>(pair >> 32), &thread);
+    AppendDelta(out, static_cast<uint32_t>(pair), &process);
+  }
+  out += indices;
+}
+
+bool ReadThreads(VarintReader& reader, uint64_t rows, SampleColumns* out) {
+  uint64_t pair_count = 0;
+  if (!reader.Read(&pair_count) || pair_count > rows) return false;
+  std::vector<std::pair<uint32_t, uint32_t>> pairs;
+  uint32_t thread = 0, process = 0;
+  for (uint64_t i = 0; i < pair_count; ++i) {
+    if (!ReadDelta(reader, &thread) || !ReadDelta(reader, &process)) return false;
+    pairs.emplace_back(thread, process);
+  }
+  for (uint64_t i = 0; i < rows; ++i) {
+    uint64_t index = 0;
+    if (!reader.Read(&index) || index >= pairs.size()) return false;
+    out->threads.push_back(ThreadNo{pairs[index].first});
+    out->processes.push_back(ProcessNo{pairs[index].second});
+  }
+  return true;
+}
+
+}  // namespace
+
+std::string EncodeSamples(std::span<const StoredSample> samples) {
+  std::string out(1, kVersion);
+  AppendVarint(out, samples.size());
+  AppendTimes(out, samples);
+  AppendThreads(out, samples);
+  uint32_t node = 0;
+  for (const StoredSample& sample : samples) AppendDelta(out, sample.node, &node);
+  AppendRuns(out, samples, [](const StoredSample& s) { return s.value; });
+  AppendRuns(out, samples, [](const StoredSample& s) { return uint64_t{s.count}; });
+  AppendRuns(out, samples, [](const StoredSample& s) { return static_cast<uint64_t>(s.ending); });
+  for (const StoredSample& sample : samples) AppendVarint(out, sample.cpu);
+  return out;
+}
+
+absl::Status DecodeSamples(std::string_view bytes, SampleColumns* out) {
+  out->times.clear();
+  out->processes.clear();
+  out->threads.clear();
+  out->nodes.clear();
+  out->values.clear();
+  out->counts.clear();
+  out->endings.clear();
+  out->cpus.clear();
+  VarintReader reader(bytes);
+  uint64_t rows = 0;
+  if (!ReadHeader(reader, &rows) || rows > kChunkRowsMax) return Corrupt("samples");
+  bool ok = ReadTimes(reader, rows, &out->times) && ReadThreads(reader, rows, out);
+  uint32_t node = 0;
+  for (uint64_t i = 0; ok && i < rows; ++i) {
+    ok = ReadDelta(reader, &node);
+    out->nodes.push_back(NodeNo{node});
+  }
+  ok = ok && ReadRuns(reader, rows, [&](uint64_t v) { out->values.push_back(v); });
+  ok = ok && ReadRuns(reader, rows, [&](uint64_t v) { out->counts.push_back(static_cast<uint32_t>(v)); });
+  ok = ok && ReadRuns(reader, rows, [&](uint64_t v) { out->endings.push_back(static_cast<Ending>(v)); });
+  for (uint64_t i = 0; ok && i < rows; ++i) {
+    uint64_t cpu = 0;
+    ok = reader.Read(&cpu);
+    out->cpus.push_back(static_cast<uint16_t>(cpu));
+  }
+  if (!ok || !reader.AtEnd()) return Corrupt("samples");
+  return absl::OkStatus();
+}
+
+// Values of one minute are mostly multiples of one sampling period, and as many of them as the count says: what is
+// stored is the multiple's difference to the count.
+std::string EncodeSums(std::span<const StoredSum> sums) {
+  std::string out(1, kVersion);
+  AppendVarint(out, sums.size());
+  uint32_t node = 0, process = 0;
+  for (const StoredSum& sum : sums) AppendDelta(out, sum.node, &node);
+  for (const StoredSum& sum : sums) AppendDelta(out, sum.process, &process);
+  uint64_t unit = 0;
+  for (const StoredSum& sum : sums) unit = std::gcd(unit, sum.value);
+  unit = std::max<uint64_t>(unit, 1);
+  AppendVarint(out, unit);
+  AppendRuns(out, sums, [](const StoredSum& s) { return s.count; });
+  AppendRuns(out, sums, [unit](const StoredSum& s) { return s.value / unit - s.count; });
+  return out;
+}
+
+absl::Status DecodeSums(std::string_view bytes, SumColumns* out) {
+  out->processes.clear();
+  out->nodes.clear();
+  out->values.clear();
+  out->counts.clear();
+  VarintReader reader(bytes);
+  uint64_t rows = 0;
+  if (!ReadHeader(reader, &rows) || rows > kChunkRowsMax) return Corrupt("minute sums");
+  bool ok = true;
+  uint32_t node = 0, process = 0;
+  for (uint64_t i = 0; ok && i < rows; ++i) {
+    ok = ReadDelta(reader, &node);
+    out->nodes.push_back(NodeNo{node});
+  }
+  for (uint64_t i = 0; ok && i < rows; ++i) {
+    ok = ReadDelta(reader, &process);
+    out->processes.push_back(ProcessNo{process});
+  }
+  uint64_t unit = 0;
+  ok = ok && reader.Read(&unit);
+  ok = ok && ReadRuns(reader, rows, [&](uint64_t v) { out->counts.push_back(v); });
+  ok = ok &&
+       ReadRuns(reader, rows, [&](uint64_t v) { out->values.push_back((v + out->counts[out->values.size()]) * unit); });
+  if (!ok || !reader.AtEnd()) return Corrupt("minute sums");
+  return absl::OkStatus();
+}
+
+Trie EmptyTrie() {
+  Trie trie;
+  trie.parents.push_back(NodeNo{0});
+  trie.frames.push_back(0);
+  trie.frame_rows.emplace_back();
+  return trie;
+}
+
+std::string EncodeTriePiece(const Trie& trie, size_t first_node, size_t first_frame) {
+  std::string out(1, kVersion);
+  AppendVarint(out, trie.frame_rows.size() - first_frame);
+  AppendVarint(out, trie.parents.size() - first_node);
+  uint64_t address = 0;
+  uint32_t executable = 0;
+  for (size_t i = first_frame; i < trie.frame_rows.size(); ++i) {
+    const FrameRow& row = trie.frame_rows[i];
+    AppendVarint(out, static_cast<uint64_t>(row.kind) << 1 | (row.is_caller ? 1 : 0));
+    AppendDelta(out, row.executable.value, &executable);
+    AppendSignedVarint(out, static_cast<int64_t>(row.address - address));
+    address = row.address;
+  }
+  uint32_t frame = 0;
+  for (size_t i = first_node; i < trie.parents.size(); ++i) {
+    AppendVarint(out, i - trie.parents[i].value);
+    AppendDelta(out, trie.frames[i], &frame);
+  }
+  return out;
+}
+
+absl::Status AppendTriePiece(std::string_view bytes, Trie* trie) {
+  VarintReader reader(bytes);
+  std::string_view version;
+  uint64_t frames = 0, nodes = 0;
+  if (!reader.ReadBytes(1, &version) || version[0] != kVersion || !reader.Read(&frames) || !reader.Read(&nodes) ||
+      frames > reader.remaining() || nodes > reader.remaining()) {
+    return Corrupt("trie nodes");
+  }
+  uint64_t address = 0;
+  uint32_t executable = 0;
+  for (uint64_t i = 0; i < frames; ++i) {
+    uint64_t kind = 0;
+    int64_t delta = 0;
+    if (!reader.Read(&kind) || !ReadDelta(reader, &executable) || !reader.ReadSigned(&delta)) {
+      return Corrupt("trie frames");
+    }
+    address += static_cast<uint64_t>(delta);
+    trie->frame_rows.push_back(
+        FrameRow{static_cast<FrameKind>(kind >> 1), (kind & 1) != 0, ExecutableNo{executable}, address});
+  }
+  uint32_t frame = 0;
+  for (uint64_t i = 0; i < nodes; ++i) {
+    const uint64_t self = trie->parents.size();
+    uint64_t distance = 0;
+    if (!reader.Read(&distance) || distance == 0 || distance > self || !ReadDelta(reader, &frame) ||
+        frame >= trie->frame_rows.size() || self >= std::numeric_limits<uint32_t>::max()) {
+      return Corrupt("trie nodes");
+    }
+    trie->parents.push_back(NodeNo{static_cast<uint32_t>(self - distance)});
+    trie->frames.push_back(frame);
+  }
+  if (!reader.AtEnd()) return Corrupt("trie nodes");
+  return absl::OkStatus();
+}
+
+PackedColumns PackColumns(std::string raw) {
+  if (raw.size() >= kZstdBytesMin) {
+    std::string packed = ZstdCompress(raw);
+    if (packed.size() < raw.size() - raw.size() / 10) return {std::move(packed), raw.size()};
+  }
+  return {std::move(raw), 0};
+}
+
+absl::StatusOr<std::string> UnpackColumns(std::string_view bytes, int64_t raw_bytes) {
+  if (raw_bytes == 0) return std::string(bytes);
+  if (raw_bytes < 0 || raw_bytes > kRawBytesMax) return Corrupt("columns");
+  absl::StatusOr<std::string> raw = ZstdDecompress(bytes, static_cast<size_t>(raw_bytes));
+  if (!raw.ok()) return Corrupt("columns");
+  return raw;
+}
+
+std::string EncodeCounters(std::span<const uint64_t> counters) {
+  std::string out;
+  for (uint64_t n : counters) AppendVarint(out, n);
+  return out;
+}
+
+void DecodeCounters(std::string_view bytes, std::span<uint64_t> out) {
+  VarintReader reader(bytes);
+  for (uint64_t& n : out) {
+    n = 0;
+    reader.Read(&n);  // past the end it leaves 0
+  }
+}
+
+}  // namespace tributary::store

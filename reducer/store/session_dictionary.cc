@@ -1,0 +1,140 @@
+#include "reducer/store/session_dictionary.h"
+
+#include <algorithm>
+
+namespace tributary::store {
+namespace {
+
+constexpr size_t kDaysKept = 2;
+
+}  // namespace
+
+SessionDictionary::SessionDictionary(uint32_t generation) : generation_(generation) {
+  strings_.emplace_back();
+  executables_.emplace_back();
+  frames_.emplace_back();
+  nodes_.emplace_back();
+  processes_.emplace_back();
+  threads_.emplace_back();
+  executable_ids.resize(1);
+  process_ids.resize(1);
+  thread_ids.resize(1);
+}
+
+intake::DictionaryCounts SessionDictionary::counts() const {
+  intake::DictionaryCounts counts;
+  counts.strings = static_cast<uint32_t>(strings_.size());
+  counts.executables = static_cast<uint32_t>(executables_.size());
+  counts.frames = static_cast<uint32_t>(frames_.size());
+  counts.nodes = static_cast<uint32_t>(nodes_.size());
+  counts.processes = static_cast<uint32_t>(processes_.size());
+  counts.threads = static_cast<uint32_t>(threads_.size());
+  return counts;
+}
+
+bool SessionDictionary::Append(const intake::Definitions& definitions) {
+  if (strings_.size() + definitions.strings.size() > limits_.strings_max ||
+      executables_.size() + definitions.executables.size() > limits_.executables_max ||
+      frames_.size() + definitions.frames.size() > limits_.frames_max ||
+      nodes_.size() + definitions.nodes.size() > limits_.nodes_max ||
+      processes_.size() + definitions.processes.size() > limits_.processes_max ||
+      threads_.size() + definitions.threads.size() > limits_.threads_max) {
+    return false;
+  }
+  for (const std::string& text : definitions.strings) {
+    if (text.size() > limits_.string_bytes_max) return false;
+    string_bytes_ += text.size();
+    strings_.push_back(text);
+  }
+  for (const Executable& executable : definitions.executables) {
+    if (executable.path.value >= strings_.size()) return false;
+    executables_.push_back(executable);
+  }
+  for (const Frame& frame : definitions.frames) {
+    if (frame.executable.value >= executables_.size()) return false;
+    frames_.push_back(frame);
+  }
+  for (const Node& node : definitions.nodes) {
+    if (node.parent.value >= nodes_.size() || node.frame.value >= frames_.size()) return false;
+    nodes_.push_back(node);
+  }
+  for (const Process& process : definitions.processes) {
+    if (!AppendProcess(process)) return false;
+  }
+  for (const Thread& thread : definitions.threads) {
+    if (thread.process.value >= processes_.size() || thread.name.value >= strings_.size()) return false;
+    threads_.push_back(thread);
+  }
+  executable_ids.resize(executables_.size());
+  process_ids.resize(processes_.size());
+  thread_ids.resize(threads_.size());
+  return true;
+}
+
+bool SessionDictionary::AppendProcess(const Process& process) {
+  for (StringRef ref : {process.comm, process.executable_path, process.container_id, process.cgroup_path}) {
+    if (ref.value >= strings_.size()) return false;
+  }
+  if (process.executable.value >= executables_.size()) return false;
+  newest_process_.insert_or_assign(process.key, static_cast<uint32_t>(processes_.size()));
+  processes_.push_back(process);
+  return true;
+}
+
+void SessionDictionary::Truncate(const intake::DictionaryCounts& counts) {
+  auto cut = [](auto& table, uint32_t size) { table.resize(std::min<size_t>(table.size(), size)); };
+  cut(strings_, counts.strings);
+  cut(executables_, counts.executables);
+  cut(frames_, counts.frames);
+  cut(nodes_, counts.nodes);
+  cut(processes_, counts.processes);
+  cut(threads_, counts.threads);
+  string_bytes_ = 0;
+  for (const std::string& text : strings_) string_bytes_ += text.size();
+  newest_process_.clear();
+  for (uint32_t i = 1; i < processes_.size(); ++i) newest_process_.insert_or_assign(processes_[i].key, i);
+  ForgetStoreIds();
+}
+
+void SessionDictionary::ForgetStoreIds() {
+  executable_ids.assign(executables_.size(), StoreId{});
+  process_ids.assign(processes_.size(), StoreId{});
+  thread_ids.assign(threads_.size(), StoreThread{});
+  days_.clear();
+}
+
+const Process& SessionDictionary::NewestProcess(ProcessRef ref) const {
+  const Process& process = processes_[ref.value];
+  auto it = newest_process_.find(process.key);
+  return it != newest_process_.end() ? processes_[it->second] : process;
+}
+
+bool SessionDictionary::Defines(const Sample& sample) const {
+  return sample.thread.value < threads_.size() && sample.node.value < nodes_.size();
+}
+
+SessionDictionary::DayIds& SessionDictionary::IdsOfDay(Day day) {
+  auto it = std::find_if(days_.begin(), days_.end(), [&](const DayIds& ids) { return ids.day == day; });
+  if (it != days_.end()) {
+    days_.splice(days_.begin(), days_, it);
+  } else {
+    days_.push_front(DayIds{day, {}, {}});
+    if (days_.size() > kDaysKept) days_.pop_back();
+  }
+  DayIds& ids = days_.front();
+  ids.nodes.resize(nodes_.size());
+  ids.frames.resize(frames_.size());
+  return ids;
+}
+
+size_t SessionDictionary::memory_bytes() const {
+  size_t bytes = string_bytes_ + strings_.size() * sizeof(std::string) + executables_.size() * sizeof(Executable) +
+                 frames_.size() * sizeof(Frame) + nodes_.size() * sizeof(Node) + processes_.size() * sizeof(Process) +
+                 threads_.size() * sizeof(Thread);
+  bytes += executable_ids.size() * sizeof(StoreId) + process_ids.size() * sizeof(StoreId) +
+           thread_ids.size() * sizeof(StoreThread) + newest_process_.capacity() * (sizeof(ProcessKey) + 8);
+  for (const DayIds& ids : days_) bytes += (ids.nodes.size() + ids.frames.size()) * sizeof(uint32_t);
+  return bytes;
+}
+
+}  // namespace tributary::store

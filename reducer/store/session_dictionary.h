@@ -1,0 +1,79 @@
+#pragma once
+
+#include <cstdint>
+#include <list>
+#include <string>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "intake/messages.h"
+#include "reducer/store/store.h"
+
+namespace tributary::store {
+
+// What one session has defined in its current generation, and what of it has ids in the store already. Definitions are
+// kept raw: an id is made when a sample first needs it (most definitions of a day are used again the next day, in
+// another trie), and made again after retention has removed rows. Bounded by DictionaryLimits; memory: about 24 bytes a
+// node and day in use. On the writer's thread.
+class SessionDictionary {
+ public:
+  explicit SessionDictionary(uint32_t generation);
+
+  uint32_t generation() const { return generation_; }
+  intake::DictionaryCounts counts() const;
+
+  // False: a table over its limit, or a reference to what is not defined; call Truncate then.
+  bool Append(const intake::Definitions& definitions);
+  // Forgets what was defined beyond `counts`, and every store id: for a transaction that was rolled back.
+  void Truncate(const intake::DictionaryCounts& counts);
+  void ForgetStoreIds();
+
+  std::string_view string(StringRef ref) const { return strings_[ref.value]; }
+  const Executable& executable(ExecutableRef ref) const { return executables_[ref.value]; }
+  const Frame& frame(FrameRef ref) const { return frames_[ref.value]; }
+  Node node(NodeRef ref) const { return nodes_[ref.value]; }
+  // The newest definition of that process: attributes may be learned late.
+  const Process& NewestProcess(ProcessRef ref) const;
+  const Thread& thread(ThreadRef ref) const { return threads_[ref.value]; }
+  // Whether a sample's references are defined.
+  bool Defines(const Sample& sample) const;
+
+  // A row's id in the store and the latest day it was marked as used on; no == 0: none yet.
+  struct StoreId {
+    uint32_t no = 0;
+    int32_t day = 0;
+  };
+  struct StoreThread {
+    StoreId id;
+    uint32_t process = 0;
+  };
+  std::vector<StoreId> executable_ids, process_ids;  // index: the session's id
+  std::vector<StoreThread> thread_ids;
+
+  // Ids in one day's trie, 0 = none yet (the root maps to itself).
+  struct DayIds {
+    Day day;
+    std::vector<uint32_t> nodes, frames;
+  };
+  // The two days used last are kept: around midnight samples come for both.
+  DayIds& IdsOfDay(Day day);
+
+  size_t memory_bytes() const;
+
+ private:
+  bool AppendProcess(const Process& process);
+
+  uint32_t generation_;
+  DictionaryLimits limits_;
+  size_t string_bytes_ = 0;
+  std::vector<std::string> strings_;
+  std::vector<Executable> executables_;
+  std::vector<Frame> frames_;
+  std::vector<Node> nodes_;
+  std::vector<Process> processes_;
+  std::vector<Thread> threads_;
+  absl::flat_hash_map<ProcessKey, uint32_t> newest_process_;
+  std::list<DayIds> days_;  // most recently used first
+};
+
+}  // namespace tributary::store

@@ -1,0 +1,91 @@
+#pragma once
+
+#include <cstdint>
+#include <list>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/status/statusor.h"
+#include "reducer/store/session_dictionary.h"
+#include "reducer/store/sqlite.h"
+#include "reducer/store/store.h"
+
+namespace tributary::store {
+
+// What the store knows of a session beside its dictionary; one row.
+struct SessionTotals {
+  uint64_t durable_sequence = 0;
+  Accounting accounting;  // as told with batch durable_sequence
+  uint64_t stored = 0;
+  uint64_t wire_bytes = 0;
+  uint64_t endings[kEndingCount] = {};
+};
+
+struct Session {
+  std::string id;  // 16 bytes
+  int64_t machine = 0;
+  std::string boot_id;
+  int64_t last_seen_ns = 0;
+  SessionTotals totals;
+  std::unique_ptr<SessionDictionary> dictionary;  // null: the next batch must start a generation
+};
+
+// The sessions a shard writer has in memory, and how to undo what one transaction did to them. Bounded by number and by
+// dictionary memory; the least recently used leave, and must send their dictionary again when they come back. On the
+// writer's thread.
+class SessionTable {
+ public:
+  struct Limits {
+    size_t sessions_max = 16'384;
+    size_t dictionary_bytes_max = 1u << 30;
+  };
+  // `database` outlives this.
+  static absl::StatusOr<SessionTable> Prepare(Database& database, Limits limits);
+
+  // NotFound: neither in memory nor in the file.
+  absl::StatusOr<uint64_t> FindDurable(std::string_view id);
+
+  // In a transaction: the session, from memory or the file or new (machine 0 then, for the caller to fill), with what
+  // it was like before remembered. Pointers stay valid until Settle or Undo.
+  absl::StatusOr<Session*> Touch(std::string_view id);
+  // Puts an empty dictionary of that generation in the place of the one there is.
+  void StartGeneration(Session& session, uint32_t generation);
+  absl::Status WriteTouched(int64_t now_ns);
+  void Settle();  // committed
+  void Undo();    // rolled back
+
+  // After retention removed rows: ids are looked up again, and sessions not seen since are forgotten.
+  void ForgetStoreIds();
+  void ForgetBefore(int64_t last_seen_ns);
+
+  size_t size() const { return sessions_.size(); }
+
+ private:
+  struct Before {
+    Session* session;
+    bool is_new;
+    SessionTotals totals;
+    int64_t last_seen_ns;
+    intake::DictionaryCounts counts;
+    bool replaced = false;
+    std::unique_ptr<SessionDictionary> dictionary;  // what `replaced` took away
+  };
+  using List = std::list<Session>;
+
+  SessionTable() = default;
+  absl::StatusOr<bool> Load(std::string_view id, Session* session);
+  void Erase(List::iterator it);
+  Before& BeforeOf(const Session& session);
+
+  Limits limits_;
+  Statement find_, put_;
+  List sessions_;  // most recently used first
+  absl::flat_hash_map<std::string, List::iterator> by_id_;
+  std::list<Before> touched_;
+};
+
+}  // namespace tributary::store

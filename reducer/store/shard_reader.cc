@@ -1,0 +1,314 @@
+#include "reducer/store/shard_reader.h"
+
+#include <algorithm>
+
+#include "base/status.h"
+#include "reducer/store/column_codec.h"
+#include "reducer/store/minute_sums.h"
+#include "reducer/store/schema.h"
+
+namespace tributary::store {
+namespace {
+
+// Keeps rows [from, to) of the chunk.
+void Cut(SampleColumns& columns, size_t from, size_t to) {
+  auto cut = [&](auto& column) {
+    column.erase(column.begin() + static_cast<ptrdiff_t>(to), column.end());
+    column.erase(column.begin(), column.begin() + static_cast<ptrdiff_t>(from));
+  };
+  if (from == 0 && to == columns.times.size()) return;
+  cut(columns.times);
+  cut(columns.processes);
+  cut(columns.threads);
+  cut(columns.nodes);
+  cut(columns.values);
+  cut(columns.counts);
+  cut(columns.endings);
+  cut(columns.cpus);
+}
+
+void CutToRange(SampleColumns& columns, TimeRange range) {
+  const auto begin = columns.times.begin(), end = columns.times.end();
+  const auto from = std::lower_bound(begin, end, range.from), to = std::lower_bound(from, end, range.to);
+  Cut(columns, static_cast<size_t>(from - begin), static_cast<size_t>(to - begin));
+}
+
+absl::Status DecodeRow(const Statement& row, int raw_bytes_column, SampleColumns* columns) {
+  ASSIGN_OR_RETURN(std::string raw, UnpackColumns(row.Bytes(raw_bytes_column + 1), row.Int(raw_bytes_column)));
+  return DecodeSamples(raw, columns);
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<StoreReader>> SqliteShardReader::Open(const std::string& path, uint32_t shard,
+                                                                     TrieCache& cache) {
+  std::unique_ptr<SqliteShardReader> reader(new SqliteShardReader(shard, cache));
+  RETURN_IF_ERROR(reader->Start(path));
+  return reader;
+}
+
+absl::Status SqliteShardReader::Start(const std::string& path) {
+  absl::StatusOr<Database> database = OpenShardForReading(path);
+  if (absl::IsNotFound(database.status())) return absl::OkStatus();
+  RETURN_IF_ERROR(database.status());
+  database_ = std::make_unique<Database>(*std::move(database));
+  // The snapshot is taken by the first SELECT.
+  RETURN_IF_ERROR(database_->Execute("BEGIN"));
+  ASSIGN_OR_RETURN(int64_t version, database_->QueryInt("PRAGMA user_version"));
+  if (version == 0) {  // the writer is about to create the tables
+    database_ = nullptr;
+    return absl::OkStatus();
+  }
+  ASSIGN_OR_RETURN(closed_before_, database_->QueryInt("SELECT value FROM watermark WHERE name = 'closed_before'"));
+  ASSIGN_OR_RETURN(raw_from_, database_->QueryInt("SELECT value FROM watermark WHERE name = 'raw_from'"));
+  ASSIGN_OR_RETURN(Statement machines, database_->Prepare("SELECT id, node_id FROM machine"));
+  for (;;) {
+    ASSIGN_OR_RETURN(bool row, machines.Step());
+    if (!row) return absl::OkStatus();
+    node_ids_.emplace(machines.Int(0), std::string(machines.Bytes(1)));
+  }
+}
+
+absl::StatusOr<std::string_view> SqliteShardReader::NodeIdOf(int64_t machine) {
+  auto it = node_ids_.find(machine);
+  return it != node_ids_.end() ? std::string_view(it->second) : std::string_view();
+}
+
+absl::StatusOr<std::vector<NodeStatus>> SqliteShardReader::Nodes() {
+  std::vector<NodeStatus> nodes;
+  if (database_ == nullptr) return nodes;
+  ASSIGN_OR_RETURN(
+      Statement statement,
+      database_->Prepare("SELECT m.node_id, m.host_name, m.agent_version, m.kernel_release, m.architecture, "
+                         "m.cpu_count, m.sample_rate_hz, s.last_seen, s.captured, s.idle, s.lost, s.stored, "
+                         "s.wire_bytes, s.endings FROM session s JOIN machine m ON m.id = s.machine ORDER BY m.id"));
+  for (;;) {
+    ASSIGN_OR_RETURN(bool row, statement.Step());
+    if (!row) return nodes;
+    if (nodes.empty() || nodes.back().node_id != statement.Bytes(0)) {
+      NodeStatus& added = nodes.emplace_back();
+      added.node_id = statement.Bytes(0);
+      added.host_name = statement.Bytes(1);
+      added.agent_version = statement.Bytes(2);
+      added.kernel_release = statement.Bytes(3);
+      added.architecture = statement.Bytes(4);
+      added.cpu_count = static_cast<uint32_t>(statement.Int(5));
+      added.sample_rate_hz = static_cast<uint32_t>(statement.Int(6));
+    }
+    NodeStatus& node = nodes.back();
+    node.last_seen = std::max(node.last_seen, UnixNs{statement.Int(7)});
+    node.accounting.captured += static_cast<uint64_t>(statement.Int(8));
+    node.accounting.idle += static_cast<uint64_t>(statement.Int(9));
+    uint64_t lost[kLossReasonCount], endings[kEndingCount];
+    DecodeCounters(statement.Bytes(10), lost);
+    DecodeCounters(statement.Bytes(13), endings);
+    for (size_t i = 0; i < std::size(lost); ++i) node.accounting.lost[i] += lost[i];
+    for (size_t i = 0; i < std::size(endings); ++i) node.endings[i] += endings[i];
+    node.stored += static_cast<uint64_t>(statement.Int(11));
+    node.wire_bytes += static_cast<uint64_t>(statement.Int(12));
+  }
+}
+
+absl::StatusOr<std::vector<ProcessRow>> SqliteShardReader::Processes(TimeRange range) {
+  std::vector<ProcessRow> processes;
+  if (database_ == nullptr) return processes;
+  ASSIGN_OR_RETURN(
+      Statement statement,
+      database_->Prepare("SELECT p.id, m.node_id, m.host_name, p.pid, p.parent, p.start_time_ns, p.exec_sequence, "
+                         "comm.text, path.text, container.text, cgroup.text, p.executable, p.first_seen, p.last_seen "
+                         "FROM process p JOIN machine m ON m.id = p.machine JOIN string comm ON comm.id = p.comm "
+                         "JOIN string path ON path.id = p.executable_path "
+                         "JOIN string container ON container.id = p.container_id "
+                         "JOIN string cgroup ON cgroup.id = p.cgroup_path "
+                         "WHERE p.last_seen >= ? AND p.first_seen < ? ORDER BY p.id"));
+  statement.Bind(range.from.value, range.to.value);
+  for (;;) {
+    ASSIGN_OR_RETURN(bool row, statement.Step());
+    if (!row) return processes;
+    ProcessRow& process = processes.emplace_back();
+    process.no = ProcessNo{static_cast<uint32_t>(statement.Int(0))};
+    process.node_id = statement.Bytes(1);
+    process.host_name = statement.Bytes(2);
+    process.pid = Pid{static_cast<int32_t>(statement.Int(3))};
+    process.parent = Pid{static_cast<int32_t>(statement.Int(4))};
+    process.start_time_ns = statement.Int(5);
+    process.exec_sequence = static_cast<uint32_t>(statement.Int(6));
+    process.comm = statement.Bytes(7);
+    process.executable_path = statement.Bytes(8);
+    process.container_id = statement.Bytes(9);
+    process.cgroup_path = statement.Bytes(10);
+    process.executable = ExecutableNo{static_cast<uint32_t>(statement.Int(11))};
+    process.first_seen = UnixNs{statement.Int(12)};
+    process.last_seen = UnixNs{statement.Int(13)};
+  }
+}
+
+absl::StatusOr<std::vector<ThreadRow>> SqliteShardReader::Threads(std::span<const ProcessNo> processes) {
+  std::vector<ThreadRow> threads;
+  if (database_ == nullptr) return threads;
+  ASSIGN_OR_RETURN(Statement statement,
+                   database_->Prepare("SELECT t.id, t.tid, name.text FROM thread t JOIN string name ON "
+                                      "name.id = t.name WHERE t.process = ?"));
+  for (ProcessNo process : processes) {
+    statement.Bind(process.value);
+    for (;;) {
+      ASSIGN_OR_RETURN(bool row, statement.Step());
+      if (!row) break;
+      threads.push_back(ThreadRow{ThreadNo{static_cast<uint32_t>(statement.Int(0))}, process,
+                                  Tid{static_cast<int32_t>(statement.Int(1))}, std::string(statement.Bytes(2))});
+    }
+  }
+  return threads;
+}
+
+absl::StatusOr<std::vector<ExecutableRow>> SqliteShardReader::Executables() {
+  std::vector<ExecutableRow> executables(1);
+  if (database_ == nullptr) return executables;
+  ASSIGN_OR_RETURN(Statement statement, database_->Prepare("SELECT e.id, e.kind, e.bytes, path.text FROM executable e "
+                                                           "JOIN string path ON path.id = e.path ORDER BY e.id"));
+  for (;;) {
+    ASSIGN_OR_RETURN(bool row, statement.Step());
+    if (!row) return executables;
+    executables.resize(static_cast<size_t>(statement.Int(0)) + 1);
+    ExecutableRow& executable = executables.back();
+    auto kind = static_cast<ExecutableIdKind>(statement.Int(1));
+    executable.id = ExecutableId::Make(kind, statement.Bytes(2)).value_or(ExecutableId());
+    executable.path = statement.Bytes(3);
+  }
+}
+
+absl::StatusOr<std::shared_ptr<const Trie>> SqliteShardReader::LoadTrie(Day day) {
+  auto empty = [] { return std::make_shared<const Trie>(EmptyTrie()); };
+  if (database_ == nullptr) return empty();
+  ASSIGN_OR_RETURN(Statement bounds, database_->Prepare("SELECT min(id), max(id) FROM trie_chunk WHERE day = ?"));
+  ASSIGN_OR_RETURN([[maybe_unused]] bool row, bounds.Bind(day.value).Step());
+  if (bounds.IsNull(0)) return empty();
+  const TrieCache::Key key{shard_, day, bounds.Int(0)};
+  const int64_t last_piece = bounds.Int(1);
+  TrieCache::Snapshot known = cache_.Find(key);
+  // A longer one, that a later reader loaded, serves as well: ids never change their meaning.
+  if (known.trie != nullptr && known.last_piece >= last_piece) return known.trie;
+
+  auto trie = std::make_shared<Trie>(known.trie != nullptr ? *known.trie : EmptyTrie());
+  ASSIGN_OR_RETURN(Statement pieces, database_->Prepare("SELECT raw_bytes, columns FROM trie_chunk WHERE day = ? AND "
+                                                        "id > ? ORDER BY id"));
+  pieces.Bind(day.value, known.last_piece);
+  for (;;) {
+    ASSIGN_OR_RETURN(bool more, pieces.Step());
+    if (!more) break;
+    ASSIGN_OR_RETURN(std::string piece, UnpackColumns(pieces.Bytes(1), pieces.Int(0)));
+    RETURN_IF_ERROR(AppendTriePiece(piece, trie.get()));
+  }
+  cache_.Put(key, {trie, last_piece});
+  return trie;
+}
+
+absl::Status SqliteShardReader::ScanRaw(TimeRange range, int64_t first_minute, int64_t last_minute,
+                                        const SampleVisitor& visit) {
+  first_minute = std::max(first_minute, raw_from_);
+  if (first_minute > last_minute) return absl::OkStatus();
+  ASSIGN_OR_RETURN(Statement statement,
+                   database_->Prepare("SELECT minute, machine, type, raw_bytes, columns FROM sample_chunk "
+                                      "WHERE minute BETWEEN ? AND ? ORDER BY minute, machine, type, id"));
+  statement.Bind(first_minute, last_minute);
+  SampleColumns columns;
+  for (;;) {
+    ASSIGN_OR_RETURN(bool row, statement.Step());
+    if (!row) return absl::OkStatus();
+    RETURN_IF_ERROR(DecodeRow(statement, 3, &columns));
+    CutToRange(columns, range);
+    if (columns.times.empty()) continue;
+    ASSIGN_OR_RETURN(columns.node_id, NodeIdOf(statement.Int(1)));
+    columns.type = static_cast<SampleType>(statement.Int(2));
+    columns.day = DayOfMinute(statement.Int(0));
+    RETURN_IF_ERROR(visit(columns));
+  }
+}
+
+absl::Status SqliteShardReader::ScanSamples(TimeRange range, const SampleVisitor& visit) {
+  if (database_ == nullptr || range.from >= range.to) return absl::OkStatus();
+  return ScanRaw(range, MinuteOf(range.from), MinuteOf(UnixNs{range.to.value - 1}), visit);
+}
+
+absl::Status SqliteShardReader::SumRaw(TimeRange range, int64_t first_minute, int64_t last_minute,
+                                       const SumVisitor& visit) {
+  SumTable table;
+  SumColumns sums;
+  return ScanRaw(range, first_minute, last_minute, [&](const SampleColumns& samples) {
+    table.Clear();
+    table.Add(samples, 0, samples.times.size());
+    sums = {};
+    sums.node_id = samples.node_id;
+    sums.type = samples.type;
+    sums.day = samples.day;
+    sums.minute = UnixNs{MinuteOf(samples.times.front()) * kNsPerMinute};
+    for (const StoredSum& sum : table.Sorted()) {
+      sums.processes.push_back(ProcessNo{sum.process});
+      sums.nodes.push_back(NodeNo{sum.node});
+      sums.values.push_back(sum.value);
+      sums.counts.push_back(sum.count);
+    }
+    return visit(sums);
+  });
+}
+
+absl::Status SqliteShardReader::ScanSumRows(int64_t first_minute, int64_t last_minute, const SumVisitor& visit) {
+  if (first_minute > last_minute) return absl::OkStatus();
+  ASSIGN_OR_RETURN(Statement statement,
+                   database_->Prepare("SELECT minute, machine, type, raw_bytes, columns FROM minute_sum "
+                                      "WHERE minute BETWEEN ? AND ? ORDER BY minute, machine, type, id"));
+  statement.Bind(first_minute, last_minute);
+  SumColumns columns;
+  for (;;) {
+    ASSIGN_OR_RETURN(bool row, statement.Step());
+    if (!row) return absl::OkStatus();
+    ASSIGN_OR_RETURN(std::string raw, UnpackColumns(statement.Bytes(4), statement.Int(3)));
+    RETURN_IF_ERROR(DecodeSums(raw, &columns));
+    ASSIGN_OR_RETURN(columns.node_id, NodeIdOf(statement.Int(1)));
+    columns.type = static_cast<SampleType>(statement.Int(2));
+    columns.minute = UnixNs{statement.Int(0) * kNsPerMinute};
+    columns.day = DayOfMinute(statement.Int(0));
+    RETURN_IF_ERROR(visit(columns));
+  }
+}
+
+// Minutes before `raw_from_` exist as sums alone and belong to the range that their first nanosecond is in: so adjacent
+// ranges still share every sample between them once.
+absl::Status SqliteShardReader::ScanSums(TimeRange range, const SumVisitor& visit) {
+  if (database_ == nullptr || range.from >= range.to) return absl::OkStatus();
+  const int64_t first = MinuteOf(range.from), last = MinuteOf(UnixNs{range.to.value - 1});
+  const bool starts_on_minute = range.from.value % kNsPerMinute == 0,
+             ends_on_minute = range.to.value % kNsPerMinute == 0;
+  const int64_t first_sum = starts_on_minute ? first : first + 1;
+  const int64_t last_sum = std::min(ends_on_minute || last < raw_from_ ? last : last - 1, closed_before_ - 1);
+  RETURN_IF_ERROR(SumRaw(range, first, std::min(first_sum - 1, last), visit));
+  RETURN_IF_ERROR(ScanSumRows(first_sum, last_sum, visit));
+  return SumRaw(range, std::max(first_sum, last_sum + 1), last, visit);
+}
+
+absl::StatusOr<int64_t> SqliteShardReader::ScanCommitted(int64_t cursor, size_t samples_max,
+                                                         const SampleVisitor& visit) {
+  if (database_ == nullptr) return cursor;
+  absl::StatusOr<int64_t> newest = database_->QueryInt("SELECT seq FROM sqlite_sequence WHERE name = 'sample_chunk'");
+  // A cursor from before the file was replaced by an empty one: start over.
+  if (cursor > newest.value_or(0)) cursor = 0;
+  ASSIGN_OR_RETURN(Statement statement,
+                   database_->Prepare("SELECT id, minute, machine, type, raw_bytes, columns FROM sample_chunk "
+                                      "WHERE id > ? ORDER BY id"));
+  statement.Bind(cursor);
+  SampleColumns columns;
+  for (size_t samples = 0; samples < samples_max;) {
+    ASSIGN_OR_RETURN(bool row, statement.Step());
+    if (!row) break;
+    RETURN_IF_ERROR(DecodeRow(statement, 4, &columns));
+    ASSIGN_OR_RETURN(columns.node_id, NodeIdOf(statement.Int(2)));
+    columns.type = static_cast<SampleType>(statement.Int(3));
+    columns.day = DayOfMinute(statement.Int(1));
+    RETURN_IF_ERROR(visit(columns));
+    samples += columns.times.size();
+    cursor = statement.Int(0);
+  }
+  return cursor;
+}
+
+}  // namespace tributary::store

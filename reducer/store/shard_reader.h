@@ -1,0 +1,47 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "reducer/store/sqlite.h"
+#include "reducer/store/store.h"
+#include "reducer/store/trie_cache.h"
+
+namespace tributary::store {
+
+// Reads one shard's file through a connection of its own, in one read transaction: what a writer commits meanwhile is
+// not seen. Readers should be short-lived: while one is open, the write-ahead log behind its snapshot cannot shrink.
+class SqliteShardReader : public StoreReader {
+ public:
+  // A shard without a file yet is empty. `cache` outlives the reader.
+  static absl::StatusOr<std::unique_ptr<StoreReader>> Open(const std::string& path, uint32_t shard, TrieCache& cache);
+
+  absl::StatusOr<std::vector<NodeStatus>> Nodes() override;
+  absl::StatusOr<std::vector<ProcessRow>> Processes(TimeRange range) override;
+  absl::StatusOr<std::vector<ThreadRow>> Threads(std::span<const ProcessNo> processes) override;
+  absl::StatusOr<std::vector<ExecutableRow>> Executables() override;
+  absl::StatusOr<std::shared_ptr<const Trie>> LoadTrie(Day day) override;
+  absl::Status ScanSamples(TimeRange range, const SampleVisitor& visit) override;
+  absl::Status ScanSums(TimeRange range, const SumVisitor& visit) override;
+  absl::StatusOr<int64_t> ScanCommitted(int64_t cursor, size_t samples_max, const SampleVisitor& visit) override;
+
+ private:
+  SqliteShardReader(uint32_t shard, TrieCache& cache) : shard_(shard), cache_(cache) {}
+  absl::Status Start(const std::string& path);
+  // The machine's node id, "" for a row that names none.
+  absl::StatusOr<std::string_view> NodeIdOf(int64_t machine);
+  absl::Status ScanSumRows(int64_t first_minute, int64_t last_minute, const SumVisitor& visit);
+  absl::Status SumRaw(TimeRange range, int64_t first_minute, int64_t last_minute, const SumVisitor& visit);
+  // Raw chunks of these minutes that have not expired, cut to the range.
+  absl::Status ScanRaw(TimeRange range, int64_t first_minute, int64_t last_minute, const SampleVisitor& visit);
+
+  const uint32_t shard_;
+  TrieCache& cache_;
+  std::unique_ptr<Database> database_;  // null: the shard has no file
+  int64_t closed_before_ = 0, raw_from_ = 0;
+  absl::flat_hash_map<int64_t, std::string> node_ids_;
+};
+
+}  // namespace tributary::store

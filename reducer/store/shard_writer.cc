@@ -1,0 +1,300 @@
+#include "reducer/store/shard_writer.h"
+
+#include <algorithm>
+
+#include "absl/cleanup/cleanup.h"
+#include "base/status.h"
+#include "reducer/store/minute_sums.h"
+#include "reducer/store/schema.h"
+
+namespace tributary::store {
+namespace {
+
+constexpr int64_t kEarliestNs = 1'577'836'800 * kNsPerSecond;  // 2020-01-01
+constexpr int64_t kFutureMaxNs = 60 * kNsPerMinute;
+constexpr size_t kTriesKept = 3;  // yesterday's, today's, and one that late samples need
+
+}  // namespace
+
+SampleTimes::SampleTimes(const ClockPair& clock, int64_t now_ns) : monotonic_(clock.monotonic) {
+  const bool sane = clock.unix.value >= kEarliestNs && clock.unix.value <= now_ns + kFutureMaxNs;
+  batch_ns_ = sane ? clock.unix.value : now_ns;
+  min_ns_ = std::max(kEarliestNs, batch_ns_ - kNsPerDay);
+  max_ns_ = now_ns + kFutureMaxNs;
+}
+
+int64_t SampleTimes::ToUnixNs(MonotonicNs time, bool* clamped) const {
+  // In 128 bits: both readings come from outside.
+  const __int128 unix_ns = static_cast<__int128>(batch_ns_) + time.value - monotonic_.value;
+  *clamped = unix_ns < min_ns_ || unix_ns > max_ns_;
+  return *clamped ? batch_ns_ : static_cast<int64_t>(unix_ns);
+}
+
+SqliteShardWriter::Counters::Counters(Metrics& metrics)
+    : samples(metrics.AddCounter("tributary_reducer_committed_samples_total", "samples made durable")),
+      batches(metrics.AddCounter("tributary_reducer_committed_batches_total", "batches made durable")),
+      duplicates(metrics.AddCounter("tributary_reducer_duplicate_batches_total",
+                                    "batches that were durable already: sent again after a reconnect")),
+      need_dictionary(metrics.AddCounter("tributary_reducer_need_dictionary_total",
+                                         "batches refused because their definitions are not known here (any more)")),
+      clamped_times(metrics.AddCounter("tributary_reducer_clamped_times_total",
+                                       "samples with an absurd time, stored at their batch's time")),
+      cut_stacks(metrics.AddCounter("tributary_reducer_cut_stacks_total",
+                                    "samples whose stack was cut because the day's trie is full")),
+      commit_ns(metrics.AddCounter("tributary_reducer_commit_nanoseconds_total", "time spent in commits")) {}
+
+SqliteShardWriter::SqliteShardWriter(ShardWriterOptions options, const Clock& clock, Metrics& metrics)
+    : options_(std::move(options)), clock_(clock), counters_(metrics) {}
+
+absl::StatusOr<std::unique_ptr<SqliteShardWriter>> SqliteShardWriter::Open(ShardWriterOptions options,
+                                                                           const Clock& clock, Metrics& metrics) {
+  std::unique_ptr<SqliteShardWriter> writer(new SqliteShardWriter(std::move(options), clock, metrics));
+  RETURN_IF_ERROR(writer->Prepare());
+  return writer;
+}
+
+absl::Status SqliteShardWriter::Prepare() {
+  ASSIGN_OR_RETURN(Database database, OpenShardForWriting(options_.path));
+  database_ = std::make_unique<Database>(std::move(database));
+  ASSIGN_OR_RETURN(DefinitionTables definitions, DefinitionTables::Prepare(*database_));
+  definitions_ = std::make_unique<DefinitionTables>(std::move(definitions));
+  ASSIGN_OR_RETURN(SessionTable sessions, SessionTable::Prepare(*database_, options_.sessions));
+  sessions_ = std::make_unique<SessionTable>(std::move(sessions));
+  ASSIGN_OR_RETURN(maintenance_, Maintenance::Prepare(*database_, options_.maintenance));
+  ASSIGN_OR_RETURN(put_samples_, database_->Prepare("INSERT INTO sample_chunk (minute, machine, type, samples, "
+                                                    "raw_bytes, columns) VALUES (?, ?, ?, ?, ?, ?)"));
+  ASSIGN_OR_RETURN(put_sums_, database_->Prepare(kInsertMinuteSum));
+  ASSIGN_OR_RETURN(put_trie_, database_->Prepare("INSERT INTO trie_chunk (day, raw_bytes, columns) VALUES (?, ?, ?)"));
+  ASSIGN_OR_RETURN(find_trie_,
+                   database_->Prepare("SELECT raw_bytes, columns FROM trie_chunk WHERE day = ? ORDER BY id"));
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::vector<ShardWriter::Outcome>> SqliteShardWriter::Commit(std::span<const PendingBatch> group) {
+  if (group.empty()) return std::vector<Outcome>();
+  const MonotonicNs start = clock_.Monotonic();
+  tally_ = {};
+  absl::StatusOr<std::vector<Outcome>> outcomes = TryCommit(group);
+  if (outcomes.ok()) {
+    sessions_->Settle();
+    for (DayTrie& trie : tries_) trie.MarkCommitted();
+    while (tries_.size() > kTriesKept) tries_.pop_back();
+    CountCommitted();
+  } else {
+    sessions_->Undo();
+    definitions_->ForgetSeen();
+    for (DayTrie& trie : tries_) trie.Rollback();
+    // Other sessions' ids may point at rows and nodes that were rolled back only if this group mapped them: Undo
+    // forgot those.
+  }
+  counters_.commit_ns.Add(static_cast<uint64_t>(clock_.Monotonic().value - start.value));
+  return outcomes;
+}
+
+void SqliteShardWriter::CountCommitted() {
+  counters_.samples.Add(tally_.samples);
+  counters_.batches.Add(tally_.batches);
+  counters_.duplicates.Add(tally_.duplicates);
+  counters_.need_dictionary.Add(tally_.need_dictionary);
+  counters_.clamped_times.Add(tally_.clamped_times);
+  counters_.cut_stacks.Add(tally_.cut_stacks);
+}
+
+absl::StatusOr<std::vector<ShardWriter::Outcome>> SqliteShardWriter::TryCommit(std::span<const PendingBatch> group) {
+  ASSIGN_OR_RETURN(Transaction transaction, Transaction::Begin(*database_));
+  std::vector<Outcome> outcomes;
+  outcomes.reserve(group.size());
+  for (const PendingBatch& pending : group) {
+    ASSIGN_OR_RETURN(Outcome outcome, Apply(pending));
+    outcomes.push_back(outcome);
+  }
+  RETURN_IF_ERROR(WriteTries());
+  RETURN_IF_ERROR(definitions_->WriteSeen());
+  RETURN_IF_ERROR(sessions_->WriteTouched(clock_.Unix().value));
+  RETURN_IF_ERROR(transaction.Commit());
+  return outcomes;
+}
+
+absl::StatusOr<ShardWriter::Outcome> SqliteShardWriter::Apply(const PendingBatch& pending) {
+  const SessionInfo& info = *pending.session;
+  const intake::IncomingBatch& batch = pending.batch;
+  std::string_view id(reinterpret_cast<const char*>(info.session_id.data()), info.session_id.size());
+  ASSIGN_OR_RETURN(Session * session, sessions_->Touch(id));
+  if (!TakeDefinitions(*session, batch)) {
+    ++tally_.need_dictionary;
+    return Outcome{session->totals.durable_sequence, true};
+  }
+  if (session->machine == 0) {
+    ASSIGN_OR_RETURN(session->machine, definitions_->Machine(info));
+    session->boot_id = info.boot_id;
+  }
+  SessionTotals& totals = session->totals;
+  totals.wire_bytes += pending.wire_bytes;
+  if (batch.sequence == 0) return Outcome{totals.durable_sequence, false};  // definitions alone
+  if (batch.sequence <= totals.durable_sequence) {
+    ++tally_.duplicates;
+    return Outcome{totals.durable_sequence, false};
+  }
+  RETURN_IF_ERROR(StoreSamples(*session, batch));
+  totals.durable_sequence = batch.sequence;
+  totals.accounting = batch.accounting;
+  ++tally_.batches;
+  return Outcome{totals.durable_sequence, false};
+}
+
+// False: the definitions do not continue what is held, or the samples refer to what is not defined. The dictionary is
+// then as good as none: the session starts a new generation.
+bool SqliteShardWriter::TakeDefinitions(Session& session, const intake::IncomingBatch& batch) {
+  const bool starts = batch.before == intake::DictionaryCounts();
+  if (session.dictionary == nullptr || session.dictionary->generation() != batch.generation) {
+    if (!starts) return false;
+    sessions_->StartGeneration(session, batch.generation);
+  } else if (batch.before != session.dictionary->counts()) {
+    return false;
+  }
+  const intake::DictionaryCounts before = session.dictionary->counts();
+  bool ok = session.dictionary->Append(batch.definitions);
+  for (const Sample& sample : batch.samples) ok = ok && session.dictionary->Defines(sample);
+  if (!ok) session.dictionary->Truncate(before);
+  return ok;
+}
+
+absl::Status SqliteShardWriter::StoreSamples(Session& session, const intake::IncomingBatch& batch) {
+  const SampleTimes times(batch.clock, clock_.Unix().value);
+  std::vector<Typed> rows;
+  rows.reserve(batch.samples.size());
+  for (const Sample& sample : batch.samples) {
+    bool clamped = false;
+    const int64_t time_ns = times.ToUnixNs(sample.time, &clamped);
+    if (clamped) ++tally_.clamped_times;
+    ASSIGN_OR_RETURN(Typed row, Map(session, sample, time_ns));
+    definitions_->Saw(row.sample.process, time_ns);
+    session.totals.stored += row.sample.count;
+    const auto ending = static_cast<size_t>(row.sample.ending);
+    session.totals.endings[ending] += row.sample.count;
+    tally_.samples += row.sample.count;
+    rows.push_back(row);
+  }
+  // By type, then time: each minute of each type is then one run.
+  std::stable_sort(rows.begin(), rows.end(), [](const Typed& a, const Typed& b) {
+    return std::pair(a.type, a.sample.time_ns) < std::pair(b.type, b.sample.time_ns);
+  });
+  return WriteChunks(session, rows);
+}
+
+absl::StatusOr<SqliteShardWriter::Typed> SqliteShardWriter::Map(Session& session, const Sample& sample,
+                                                                int64_t time_ns) {
+  const Day day = DayOf(UnixNs{time_ns});
+  Typed row;
+  row.type = sample.type;
+  row.sample.time_ns = time_ns;
+  ASSIGN_OR_RETURN(SessionDictionary::StoreThread thread,
+                   definitions_->Thread(*session.dictionary, sample.thread, {session.machine, session.boot_id}, day));
+  row.sample.thread = thread.id.no;
+  row.sample.process = thread.process;
+  ASSIGN_OR_RETURN(row.sample.node, MapNode(session, sample.node, day));
+  row.sample.count = sample.count;
+  row.sample.value = sample.value;
+  row.sample.cpu = sample.cpu;
+  // A newer collector's ending is one this release cannot name.
+  row.sample.ending = static_cast<uint8_t>(sample.ending) < kEndingCount ? sample.ending : Ending::kUnknown;
+  return row;
+}
+
+absl::StatusOr<uint32_t> SqliteShardWriter::MapNode(Session& session, NodeRef ref, Day day) {
+  SessionDictionary& dictionary = *session.dictionary;
+  SessionDictionary::DayIds& ids = dictionary.IdsOfDay(day);
+  if (ref.value == 0 || ids.nodes[ref.value] != 0) return ids.nodes[ref.value];
+  ASSIGN_OR_RETURN(DayTrie * trie, TrieOf(day));
+  std::vector<NodeRef> unmapped;
+  for (NodeRef at = ref; at.value != 0 && ids.nodes[at.value] == 0; at = dictionary.node(at).parent) {
+    unmapped.push_back(at);
+  }
+  uint32_t parent = ids.nodes[dictionary.node(unmapped.back()).parent.value];
+  for (auto it = unmapped.rbegin(); it != unmapped.rend(); ++it) {
+    const FrameRef frame_ref = dictionary.node(*it).frame;
+    uint32_t& frame = ids.frames[frame_ref.value];
+    if (frame == 0 && frame_ref.value != 0) {
+      const Frame& raw = dictionary.frame(frame_ref);
+      ASSIGN_OR_RETURN(uint32_t executable, definitions_->Executable(dictionary, raw.executable, day));
+      frame = trie->InternFrame(FrameRow{raw.kind, raw.is_caller, ExecutableNo{executable}, raw.address});
+    }
+    const uint32_t node = trie->InternNode(parent, frame);
+    if (node == 0) {
+      ++tally_.cut_stacks;
+      return parent;
+    }
+    ids.nodes[it->value] = parent = node;
+  }
+  return parent;
+}
+
+absl::Status SqliteShardWriter::WriteChunks(const Session& session, std::span<const Typed> samples) {
+  std::vector<StoredSample> chunk;
+  for (size_t i = 0; i < samples.size();) {
+    const SampleType type = samples[i].type;
+    const int64_t minute = MinuteOf(UnixNs{samples[i].sample.time_ns});
+    chunk.clear();
+    for (; i < samples.size() && samples[i].type == type && MinuteOf(UnixNs{samples[i].sample.time_ns}) == minute;
+         ++i) {
+      chunk.push_back(samples[i].sample);
+    }
+    const PackedColumns packed = PackColumns(EncodeSamples(chunk));
+    put_samples_.Bind(minute, session.machine, static_cast<int>(type), chunk.size(), packed.raw_bytes, packed.bytes);
+    RETURN_IF_ERROR(put_samples_.Run());
+    if (minute < maintenance_->closed_before()) {
+      SumTable sums;
+      for (const StoredSample& sample : chunk) sums.Add(sample);
+      RETURN_IF_ERROR(InsertMinuteSum(put_sums_, {minute, session.machine, static_cast<int>(type)}, sums.Sorted()));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<DayTrie*> SqliteShardWriter::TrieOf(Day day) {
+  auto it = std::find_if(tries_.begin(), tries_.end(), [&](const DayTrie& trie) { return trie.day() == day; });
+  if (it == tries_.end()) {
+    tries_.emplace_front(day, options_.nodes_per_day_max);
+    absl::Cleanup drop = [&] { tries_.pop_front(); };
+    find_trie_.Bind(day.value);
+    absl::Cleanup reset = [&] { find_trie_.Reset(); };
+    for (;;) {
+      ASSIGN_OR_RETURN(bool row, find_trie_.Step());
+      if (!row) break;
+      ASSIGN_OR_RETURN(std::string piece, UnpackColumns(find_trie_.Bytes(1), find_trie_.Int(0)));
+      RETURN_IF_ERROR(tries_.front().AppendCommitted(piece));
+    }
+    std::move(drop).Cancel();
+    return &tries_.front();
+  }
+  tries_.splice(tries_.begin(), tries_, it);
+  return &tries_.front();
+}
+
+absl::Status SqliteShardWriter::WriteTries() {
+  for (DayTrie& trie : tries_) {
+    if (!trie.has_new()) continue;
+    const PackedColumns packed = PackColumns(trie.EncodeNew());
+    RETURN_IF_ERROR(put_trie_.Bind(trie.day().value, packed.raw_bytes, packed.bytes).Run());
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<ShardWriter::SessionState> SqliteShardWriter::FindSession(std::span<const uint8_t> session_id) {
+  std::string_view id(reinterpret_cast<const char*>(session_id.data()), session_id.size());
+  ASSIGN_OR_RETURN(uint64_t durable, sessions_->FindDurable(id));
+  return SessionState{durable};
+}
+
+absl::Status SqliteShardWriter::Maintain(UnixNs now) {
+  Maintenance::Removed removed;
+  absl::Status status = maintenance_->Run(now, &removed);
+  if (removed.definitions) sessions_->ForgetStoreIds();
+  if (removed.sessions) sessions_->ForgetBefore(removed.sessions_before_ns);
+  for (Day day : removed.days) {
+    tries_.remove_if([&](const DayTrie& trie) { return trie.day() == day; });
+  }
+  return status;
+}
+
+}  // namespace tributary::store

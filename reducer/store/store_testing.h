@@ -1,0 +1,72 @@
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/clock.h"
+#include "profile/dictionary.h"
+#include "reducer/store/store.h"
+
+namespace tributary::store {
+
+// A directory that is removed with everything in it.
+class TemporaryDirectory {
+ public:
+  TemporaryDirectory();
+  ~TemporaryDirectory();
+  TemporaryDirectory(const TemporaryDirectory&) = delete;
+  TemporaryDirectory& operator=(const TemporaryDirectory&) = delete;
+  const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+};
+
+// A collector as tests play it: interns stacks and makes batches as they come out of the wire. Its monotonic clock is
+// its unix clock less a constant.
+class TestCollector {
+ public:
+  explicit TestCollector(std::string node_id, uint8_t session = 1);
+
+  // A thread of a process `pid` with that name.
+  ThreadRef Thread(int pid, std::string_view name);
+  // A stack of native frames in one executable, outermost first.
+  NodeRef Stack(const std::vector<uint64_t>& addresses);
+  // For the next batch.
+  void Add(UnixNs time, ThreadRef thread, NodeRef node, uint64_t value = 52'631'579, Ending ending = Ending::kComplete);
+  void Lose(LossReason reason, uint64_t samples);
+
+  // What was added since, with the definitions that no batch of this generation has carried.
+  PendingBatch Take(UnixNs closed);
+  // Forgets what was sent: the next batch starts a new generation.
+  void StartGeneration();
+  // `pending`'s samples again, as a new generation would carry them.
+  PendingBatch Resend(const PendingBatch& pending);
+
+  static MonotonicNs Monotonic(UnixNs time) { return MonotonicNs{time.value - kBootNs}; }
+  const SessionInfo& info() const { return *info_; }
+  const Accounting& accounting() const { return accounting_; }
+  Dictionary& dictionary() { return dictionary_; }
+
+ private:
+  static constexpr int64_t kBootNs = 1'600'000'000 * kNsPerSecond;
+  intake::DictionaryCounts Counts() const;
+  intake::Definitions Since(const intake::DictionaryCounts& before) const;
+
+  std::shared_ptr<SessionInfo> info_;
+  Dictionary dictionary_;
+  intake::DictionaryCounts sent_;
+  uint32_t generation_ = 1;
+  uint64_t sequence_ = 0;
+  Accounting accounting_;
+  std::vector<Sample> samples_;
+};
+
+// Σ over a shard's nodes.
+struct Totals {
+  uint64_t captured = 0, stored = 0, lost = 0, endings = 0;
+};
+Totals TotalsOf(StoreReader& reader);
+
+}  // namespace tributary::store
