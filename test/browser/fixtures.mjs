@@ -1,0 +1,217 @@
+// What the mock reducer answers: a small fleet's worth of stacks, always the same, with the names an attacker would choose
+// among them. The answers have the shape of docs/api.md.
+
+export const from = 1763710000000;
+export const to = from + 900_000;
+const sampleNs = 1e9 / 19;
+
+export const hostile = {
+  image: '<img src=x onerror="alert(1)">',
+  script: '</script><script>alert(2)</script>',
+  quotes: `it's "quoted" \\ back\\"slash`,
+  control: 'bell\u0007escape\u001b[31mred\u202etxt',
+  command: '"><svg onload=alert(3)>',
+};
+// As the page shows `hostile.control`.
+export const controlShown = 'bell\\u0007escape\\u001b[31mred\\u202etxt';
+
+const N = 1, K = 2, I = 3, U = 4;
+const start = [['_start', 'truth', N], ['__libc_start_main', 'libc.so.6', N], ['main', 'truth', N]];
+const work = [...start, ['run', 'truth', N], ['step', 'truth', N]];
+const python = [['_start', 'python3.11', N], ['Py_BytesMain', 'python3.11', N], ['Py_RunMain', 'python3.11', N],
+                ['_PyEval_EvalFrameDefault', 'python3.11', N]];
+const syscall = [['entry_SYSCALL_64_after_hwframe', '', K], ['do_syscall_64', '', K]];
+const server = [['_start', 'nginx', N], ['main', 'nginx', N], ['ngx_master_process_cycle', 'nginx', N],
+                ['ngx_worker_process_cycle', 'nginx', N], ['ngx_process_events_and_timers', 'nginx', N],
+                ['ngx_epoll_process_events', 'nginx', N]];
+const http = [...server, ['ngx_http_wait_request_handler', 'nginx', N], ['ngx_http_process_request_line', 'nginx', N]];
+const tls = [['SSL_read', 'libssl.so.3', N], ['ssl3_read_bytes', 'libssl.so.3', N]];
+
+// [process, samples, frames from the root]
+const stacks = [
+  ['truth', 1800, [...work, ['spin_sixty', 'truth', N]]],
+  ['truth', 900, [...work, ['spin_thirty', 'truth', N]]],
+  ['truth', 280, [...work, ['spin_ten', 'truth', N]]],
+  ['truth', 20, [...work, ['spin_ten', 'truth', N], ...syscall, ['__x64_sys_getpid', '', K]]],
+  ['python3.11', 420, [...python, ['_PyFunction_Vectorcall', 'python3.11', N], ['_PyEval_EvalFrameDefault', 'python3.11', N]]],
+  ['python3.11', 210, [...python, ['_PyFunction_Vectorcall', 'python3.11', N], ['_PyEval_EvalFrameDefault', 'python3.11', N], ['dict_lookup', 'python3.11', I]]],
+  ['python3.11', 160, [...python, ['PyNumber_Add', 'python3.11', N], ['long_add', 'python3.11', N], ['_PyLong_Add', 'python3.11', I]]],
+  ['python3.11', 90, [...python, ['gc_collect_main', 'python3.11', N], ['subtract_refs', 'python3.11', I]]],
+  ['python3.11', 60, [...python, ['_io__Buffered_read', 'python3.11', N], ['read', 'libc.so.6', N], ...syscall, ['ksys_read', '', K], ['vfs_read', '', K], ['ext4_file_read_iter', '', K], ['copy_page_to_iter', '', K]]],
+  ['nginx', 240, [...http, ['ngx_http_core_run_phases', 'nginx', N], ['ngx_http_static_handler', 'nginx', N], ['sendfile64', 'libc.so.6', N], ...syscall, ['do_sendfile', '', K], ['tcp_sendmsg_locked', '', K], ['tcp_write_xmit', '', K], ['__tcp_transmit_skb', '', K]]],
+  ['nginx', 150, [...http, ['ngx_http_core_run_phases', 'nginx', N], ['ngx_http_gzip_body_filter', 'nginx', N], ['deflate', 'libz.so.1', N], ['longest_match', 'libz.so.1', I]]],
+  ['nginx', 130, [...http, ...tls, ['EVP_DecryptUpdate', 'libcrypto.so.3', N], ['aesni_gcm_decrypt', 'libcrypto.so.3', N]]],
+  ['nginx', 70, [...http, ...tls, ['libcrypto.so.3+0x1f84a0', 'libcrypto.so.3', U]]],
+  ['nginx', 60, [...server, ['epoll_wait', 'libc.so.6', N], ...syscall, ['do_epoll_wait', '', K], ['schedule_hrtimeout_range', '', K]]],
+  ['evil', 40, [['_start', 'evil', N], [hostile.image, 'evil', N], [hostile.script, hostile.command, N]]],
+  ['evil', 25, [['_start', 'evil', N], [hostile.image, 'evil', N], [hostile.quotes, 'evil', N]]],
+  ['evil', 15, [['_start', 'evil', N], [hostile.control, 'evil', N], ['[unknown]', '', U]]],
+  ['', 35, [['ret_from_fork_asm', '', K], ['kthread', '', K], ['worker_thread', '', K], ['process_one_work', '', K]]],
+];
+
+const process = (pid, command, executable, container_id = '') => ({
+  pid, parent_pid: 1, start_time_ns: 1, command, executable, executable_path: executable && `/usr/bin/${executable}`,
+  container_id, host: 'node-1', host_id: 'b6f7c1d2e3a4', ns: 0, count: 0,
+});
+const processes = [
+  process(4242, 'truth', 'truth'),
+  process(977, 'python3', 'python3.11', '3f9a2c41d07be6a8855c7f09'),
+  process(1203, 'nginx', 'nginx', '81b7d0e4a9c2f3365e0d91aa'),
+  process(6660, hostile.command, 'evil'),
+  process(35, 'kworker/0:1', ''),
+];
+
+class Graph {
+  constructor() {
+    this.names = ['all'];
+    this.executables = [];
+    this.root = {name: 0, kind: 0, executable: -1, count: 0, self: 0, children: new Map()};
+  }
+  index(list, text) {
+    const at = list.indexOf(text);
+    return at >= 0 ? at : list.push(text) - 1;
+  }
+  add(count, frames) {
+    let node = this.root;
+    node.count += count;
+    for (const [name, executable, kind] of frames) {
+      const key = `${kind} ${executable} ${name}`;
+      if (!node.children.has(key)) {
+        node.children.set(key, {name: this.index(this.names, name), kind,
+                                executable: executable ? this.index(this.executables, executable) : -1,
+                                count: 0, self: 0, children: new Map()});
+      }
+      node = node.children.get(key);
+      node.count += count;
+    }
+    node.self += count;
+  }
+  answer(range, truncated_nodes = 0) {
+    const nodes = {parent: [], name: [], kind: [], total_ns: [], self_ns: [], total_count: [], self_count: [], executable: []};
+    const visit = (node, parent) => {
+      const at = nodes.parent.push(parent) - 1;
+      nodes.name.push(node.name);
+      nodes.kind.push(node.kind);
+      nodes.executable.push(node.executable);
+      nodes.total_count.push(node.count);
+      nodes.self_count.push(node.self);
+      nodes.total_ns.push(Math.round(node.count * sampleNs));
+      nodes.self_ns.push(Math.round(node.self * sampleNs));
+      [...node.children.values()].sort((a, b) => b.count - a.count).forEach((child) => visit(child, at));
+    };
+    visit(this.root, -1);
+    return {...range, type: 'cpu', unit: 'nanoseconds', truncated_nodes, names: this.names, nodes,
+            executables: this.executables, total: {ns: nodes.total_ns[0], count: nodes.total_count[0]}};
+  }
+}
+
+export function flamegraph(range, keep = () => true, truncated = 0) {
+  const graph = new Graph();
+  for (const [owner, count, frames] of stacks) {
+    if (keep(processes.find((p) => p.executable === owner))) graph.add(count, frames);
+  }
+  return graph.answer(range, truncated);
+}
+
+// The same, with one sample in a thousand moved from the first function to the second.
+export function shiftedFlamegraph(range, keep) {
+  const graph = new Graph();
+  for (const [owner, count, frames] of stacks) {
+    const moved = {spin_sixty: -3, spin_thirty: 3}[frames.at(-1)[0]] ?? 0;
+    if (keep(processes.find((p) => p.executable === owner))) graph.add(count + moved, frames);
+  }
+  return graph.answer(range);
+}
+
+// 50,000 nodes, `depth` deep, from a small generator with a fixed seed.
+export function largeFlamegraph(range, nodeCount = 50_000) {
+  let seed = 12345;
+  const random = () => (seed = (Math.imul(seed, 1103515245) + 12345) >>> 0) / 2 ** 32;
+  const parents = [-1];
+  const depths = [0];
+  const self = [0];
+  while (parents.length < nodeCount) {
+    const parent = Math.floor(random() * parents.length * (random() < 0.3 ? 1 : 0.2));
+    if (depths[parent] > 60) continue;
+    depths.push(depths[parent] + 1);
+    parents.push(parent);
+    self.push(1 + Math.floor(random() ** 6 * 500));
+  }
+  const total = [...self];
+  for (let i = nodeCount - 1; i > 0; --i) total[parents[i]] += total[i];
+  const children = parents.map(() => []);
+  for (let i = 1; i < nodeCount; ++i) children[parents[i]].push(i);
+  const nodes = {parent: [], name: [], kind: [], total_ns: [], self_ns: [], total_count: [], self_count: [], executable: []};
+  const visit = (i, parent) => {
+    const at = nodes.parent.push(parent) - 1;
+    nodes.name.push(i === 0 ? 0 : 1 + (i % 4000));
+    nodes.kind.push(i === 0 ? 0 : 1 + (i % 7 === 0 ? 1 : 0));
+    nodes.executable.push(i === 0 ? -1 : i % 12);
+    nodes.total_count.push(total[i]);
+    nodes.self_count.push(self[i]);
+    nodes.total_ns.push(total[i] * 1e7);
+    nodes.self_ns.push(self[i] * 1e7);
+    children[i].sort((a, b) => total[b] - total[a]).forEach((child) => visit(child, at));
+  };
+  visit(0, -1);
+  return {...range, type: 'cpu', unit: 'nanoseconds', truncated_nodes: 0, nodes,
+          names: ['all', ...Array.from({length: 4000}, (_, i) => `namespace_${i % 40}::function_${i}(int, char const*)`)],
+          executables: Array.from({length: 12}, (_, i) => `lib${i}.so`), total: {ns: total[0] * 1e7, count: total[0]}};
+}
+
+export function emptyFlamegraph(range) {
+  return new Graph().answer(range);
+}
+
+export function top(range) {
+  const rows = new Map();
+  for (const [, count, frames] of stacks) {
+    const seen = new Set();
+    frames.forEach(([name, executable, kind], depth) => {
+      const key = `${kind} ${executable} ${name}`;
+      const row = rows.get(key) ?? {name, executable, kind, self_ns: 0, self_count: 0, total_ns: 0, total_count: 0};
+      rows.set(key, row);
+      if (!seen.has(key)) row.total_count += count;
+      seen.add(key);
+      if (depth === frames.length - 1) row.self_count += count;
+      row.self_ns = Math.round(row.self_count * sampleNs);
+      row.total_ns = Math.round(row.total_count * sampleNs);
+    });
+  }
+  return {total: flamegraph(range).total, functions: [...rows.values()].sort((a, b) => b.self_ns - a.self_ns)};
+}
+
+export function timeline(range, buckets, share = 1) {
+  const step_ms = Math.ceil((range.to - range.from) / buckets);
+  const wave = (i) => 1.2 + 0.5 * Math.sin(i / 9) + 0.35 * Math.sin(i / 2.3) + (i % 37 === 0 ? 0.9 : 0);
+  const cpu_ns = Array.from({length: buckets}, (_, i) => Math.round(share * wave(i) * step_ms * 1e6));
+  return {...range, step_ms, cpu_ns, count: cpu_ns.map((ns) => Math.round(ns / sampleNs))};
+}
+
+export function series() {
+  for (const entry of processes) {
+    entry.count = stacks.filter(([owner]) => owner === entry.executable).reduce((sum, [, count]) => sum + count, 0);
+    entry.ns = Math.round(entry.count * sampleNs);
+  }
+  const sorted = [...processes].sort((a, b) => b.ns - a.ns);
+  const part = ({ns, count}, share) => ({ns: Math.round(ns * share), count: Math.round(count * share)});
+  return {
+    processes: sorted,
+    threads: sorted.flatMap((p) => [{pid: p.pid, tid: p.pid, name: p.command, host: p.host, ...part(p, 0.75)},
+                                    {pid: p.pid, tid: p.pid + 1, name: `${p.command.slice(0, 8)}-worker`, host: p.host, ...part(p, 0.25)}]),
+    containers: sorted.filter((p) => p.container_id).map((p) => ({id: p.container_id, ...part(p, 1)})),
+    hosts: [{id: 'b6f7c1d2e3a4', name: 'node-1', ...part(sorted.reduce((a, b) => ({ns: a.ns + b.ns, count: a.count + b.count})), 1)}],
+    truncated: false,
+  };
+}
+
+export function status() {
+  const counters = {captured: 5230, idle: 61, stored: 5222, lost: {ring_full: 3, mapping_late: 1}, in_flight: 4};
+  const stack_health = {complete: 5010, truncated: 120, unknown: 92};
+  return {
+    version: '0.1.0', uptime_s: 7325, total: counters, stack_health,
+    nodes: [{id: 'b6f7c1d2e3a4', host: 'node-1', kernel: '6.1.0-25-amd64', architecture: 'x86_64', version: '0.1.0', cpus: 8,
+             sample_rate_hz: 19, connected: true, last_seen: to, ...counters, wire_bytes: 48213, stack_health}],
+    reducer: {cpu_seconds: 4.21, rss_bytes: 46_137_344, disk_bytes: 3_407_872, shards: 1, symbol_tables: 12},
+  };
+}

@@ -1,0 +1,140 @@
+// The page against a running reducer: do the pixels, tooltips, search and filters say what the API says?
+//
+//   node live.mjs --url http://127.0.0.1:4040 --executable truth --functions spin_a,spin_b,spin_c
+//                 [--from -5m] [--to now] [--screenshot out.png] [--screenshot-all all.png]
+//
+// --functions: functions that must be on the stacks of that executable, each as the widest frame of its name.
+// --screenshot: the executable's graph; --screenshot-all: everything that ran in the range.
+// Exit code 0: all agrees; 1: a mismatch, named on standard error; 2: usage.
+import {parseArgs} from 'node:util';
+import {click, hover, layOut, openBrowser, settled} from './browser.mjs';
+
+class Mismatch extends Error {}
+
+function expect(actual, wanted, what) {
+  if (actual !== wanted) throw new Mismatch(`${what}: the page says ${JSON.stringify(actual)}, the API ${JSON.stringify(wanted)}`);
+}
+
+// The page rounds to two digits; half of the last digit is what rounding may differ by.
+function expectPercent(text, part, whole, what) {
+  const wanted = (100 * part) / whole;
+  const shown = Number(/^[<>]?([\d.]+)%$/.exec(text ?? '')?.[1]);
+  if (!(Math.abs(shown - wanted) <= 0.0051)) throw new Mismatch(`${what}: the page says ${text}, the API ${wanted.toFixed(4)}%`);
+}
+
+const count = (value) => value.toString().replace(/\B(?=(\d{3})+$)/g, ',');
+
+async function ask(url, path, parameters) {
+  const response = await fetch(`${url}/api/v1/${path}?${new URLSearchParams(parameters)}`);
+  if (!response.ok) throw new Mismatch(`GET ${path}: ${response.status} ${await response.text()}`);
+  return response.json();
+}
+
+function widest(frames, name) {
+  const found = frames.filter((frame) => frame.name === name).sort((a, b) => b.totalNs - a.totalNs)[0];
+  if (!found) throw new Mismatch(`the API's flame graph has no frame ${name}`);
+  return found;
+}
+
+// The time of the topmost frames of that name: what a search for it must say.
+function matched(frames, name) {
+  const inside = [];
+  let ns = 0;
+  let hits = 0;
+  for (const frame of frames) {
+    const above = frame.parent >= 0 && inside[frame.parent];
+    const match = frame.parent >= 0 && frame.name === name;
+    inside[frame.index] = above || match;
+    if (match) ++hits;
+    if (match && !above) ns += frame.totalNs;
+  }
+  return {ns, hits};
+}
+
+async function checkFunction(page, frames, name) {
+  const root = frames[0];
+  const frame = widest(frames, name);
+  const compare = async (zoomed, what) => {
+    const tooltip = await hover(page, frame, zoomed);
+    expect(tooltip.name, name, `${what}: name`);
+    expectPercent(tooltip.totalPercent, frame.totalNs, root.totalNs, `${what}: total`);
+    expectPercent(tooltip.selfPercent, frame.selfNs, root.totalNs, `${what}: self`);
+    expect(tooltip.totalSamples, count(frame.totalCount), `${what}: samples`);
+    expect(tooltip.selfSamples, count(frame.selfCount), `${what}: own samples`);
+    if (zoomed !== root) expectPercent(tooltip.totalZoomed, frame.totalNs, zoomed.totalNs, `${what}: share of the zoomed frame`);
+    return tooltip;
+  };
+  const tooltip = await compare(root, `pixels of ${name}`);
+  console.log(`${name}: ${tooltip.totalPercent} of ${count(root.totalCount)} samples, as the API says`);
+
+  await click(page, frame, root);
+  expect(await page.getByTestId('flame').getAttribute('data-zoom'), String(frame.index), `a click on ${name} zooms`);
+  await compare(frame, `zoomed ${name}`);
+  await page.getByTestId('reset-zoom').click();
+  await settled(page);
+
+  await page.getByTestId('search').fill(`"${name}"`);
+  await settled(page);
+  const {ns, hits} = matched(frames, name);
+  const result = await page.getByTestId('search-result').textContent();
+  const [, shownHits, shownPercent] = /^([\d,]+) frames?, (.*)$/.exec(result) ?? [];
+  expect(shownHits, count(hits), `search for ${name}`);
+  expectPercent(shownPercent, ns, root.totalNs, `search for ${name}`);
+  await page.getByTestId('search').fill('');
+  await settled(page);
+}
+
+async function main() {
+  const {values} = parseArgs({options: {
+    url: {type: 'string'}, executable: {type: 'string'}, functions: {type: 'string'}, from: {type: 'string', default: '-5m'},
+    to: {type: 'string', default: 'now'}, screenshot: {type: 'string'}, 'screenshot-all': {type: 'string'},
+  }});
+  if (!values.url || !values.executable || !values.functions) {
+    console.error('usage: node live.mjs --url URL --executable NAME --functions a,b,c [--from -5m] [--to now] ' +
+                  '[--screenshot FILE] [--screenshot-all FILE]');
+    process.exit(2);
+  }
+  const url = values.url.replace(/\/$/, '');
+  const query = `{process_executable_name=${JSON.stringify(values.executable)}}`;
+  // The first answer turns a relative range into an absolute one; from then on nothing can move.
+  const {from, to} = await ask(url, 'flamegraph', {from: values.from, to: values.to, query});
+  const fixed = {from: String(from), to: String(to)};
+  const frames = layOut(await ask(url, 'flamegraph', {...fixed, query}));
+  const all = layOut(await ask(url, 'flamegraph', fixed));
+  if (frames[0].totalNs === 0) throw new Mismatch(`no samples of ${values.executable} from ${from} to ${to}`);
+
+  const {page, complaints, close} = await openBrowser({width: 1440, height: 900});
+  try {
+    // Everything first, then the filter as a user sets it.
+    await page.goto(`${url}/#${new URLSearchParams(fixed)}`);
+    await settled(page);
+    const rootTooltip = await hover(page, all[0], all[0]);
+    expect(rootTooltip.totalSamples, count(all[0].totalCount), 'samples of everything');
+    await page.mouse.move(2, 2);
+    if (values['screenshot-all']) await page.screenshot({path: values['screenshot-all']});
+
+    await page.getByTestId('open-process-filter').click();
+    await page.keyboard.type(values.executable);
+    await page.getByRole('dialog').locator('button').filter({has: page.getByText(values.executable, {exact: true})}).first().click();
+    await settled(page);
+    expect(await page.getByTestId('selector').inputValue(), query, 'selector made by the process filter');
+    expect((await hover(page, frames[0], frames[0])).totalSamples, count(frames[0].totalCount), `samples of ${values.executable}`);
+
+    for (const name of values.functions.split(',')) await checkFunction(page, frames, name);
+
+    await page.mouse.move(2, 2);
+    await settled(page);
+    if (values.screenshot) await page.screenshot({path: values.screenshot});
+    if (complaints.length) throw new Mismatch(`the browser complained: ${complaints.join('; ')}`);
+  } finally {
+    await close();
+  }
+}
+
+try {
+  await main();
+  console.log('page and API agree');
+} catch (error) {
+  console.error(error instanceof Mismatch ? `mismatch: ${error.message}` : error);
+  process.exit(1);
+}

@@ -1,0 +1,97 @@
+// A reducer's HTTP side with fixed answers: serves the built page and /api/v1. `scenario` picks what goes wrong.
+import {createServer} from 'node:http';
+import {readFile} from 'node:fs/promises';
+import {join} from 'node:path';
+import * as fixtures from './fixtures.mjs';
+
+const types = {'.html': 'text/html; charset=utf-8', '.js': 'text/javascript; charset=utf-8',
+               '.css': 'text/css; charset=utf-8', '.svg': 'image/svg+xml'};
+
+export class MockServer {
+  // scenario: normal | empty | error | truncated | large | slow | lying | two_faced
+  scenario = 'normal';
+  requests = []; // URLs asked below /api/v1/
+
+  constructor(dist) {
+    this.dist = dist;
+    this.server = createServer((request, response) => void this.handle(request, response));
+  }
+
+  async listen(port = 0) {
+    await new Promise((resolve) => this.server.listen(port, '127.0.0.1', resolve));
+    this.url = `http://127.0.0.1:${this.server.address().port}`;
+    return this;
+  }
+
+  close() {
+    this.server.closeAllConnections();
+    return new Promise((resolve) => this.server.close(resolve));
+  }
+
+  async handle(request, response) {
+    const url = new URL(request.url, this.url);
+    const headers = {'Content-Security-Policy': "default-src 'self'", 'X-Content-Type-Options': 'nosniff'};
+    if (url.pathname.startsWith('/api/v1/')) {
+      this.requests.push(url);
+      if (this.scenario === 'slow') await new Promise((resolve) => (this.release = resolve));
+      const [code, answer] = this.answer(url, request.headers['user-agent'] ?? '');
+      response.writeHead(code, {...headers, 'Content-Type': 'application/json; charset=utf-8'});
+      response.end(JSON.stringify(answer));
+      return;
+    }
+    const name = url.pathname === '/' ? 'index.html' : url.pathname.slice(1);
+    if (!/^[a-z]+\.(html|js|css|svg)$/.test(name)) {
+      response.writeHead(404, headers).end();
+      return;
+    }
+    response.writeHead(200, {...headers, 'Content-Type': types[name.slice(name.lastIndexOf('.'))]});
+    response.end(await readFile(join(this.dist, name)));
+  }
+
+  answer(url, userAgent) {
+    const verb = url.pathname.slice('/api/v1/'.length);
+    if (verb === 'status') return [200, fixtures.status()];
+    const range = this.range(url);
+    const keep = this.selected(url.searchParams.get('query') ?? '');
+    if (typeof keep === 'string') return [400, {error: keep}];
+    if (this.scenario === 'error') return [500, {error: 'The store is locked: another reducer uses <b>this</b> data folder.'}];
+    switch (verb) {
+      case 'flamegraph':
+        if (this.scenario === 'empty') return [200, fixtures.emptyFlamegraph(range)];
+        if (this.scenario === 'large') return [200, fixtures.largeFlamegraph(range)];
+        if (this.scenario === 'lying') return [200, {...fixtures.flamegraph(range), names: ['all']}];
+        // To the browser something else than to a script: what live.mjs must notice.
+        if (this.scenario === 'two_faced' && userAgent.includes('Mozilla')) return [200, fixtures.shiftedFlamegraph(range, keep)];
+        return [200, fixtures.flamegraph(range, keep, this.scenario === 'truncated' ? 12345 : 0)];
+      case 'timeline': {
+        const buckets = Number(url.searchParams.get('buckets') ?? 120);
+        return [200, fixtures.timeline(range, buckets, this.scenario === 'empty' ? 0 : 1)];
+      }
+      case 'series':
+        return [200, fixtures.series()];
+      case 'top':
+        return [200, fixtures.top(range)];
+      default:
+        return [404, {error: `no such endpoint: ${verb}`}];
+    }
+  }
+
+  // Absolute ranges are answered as asked, relative ones with the fixed range.
+  range(url) {
+    const [from, to] = ['from', 'to'].map((name) => url.searchParams.get(name) ?? '');
+    const absolute = /^\d+$/.test(from) && /^\d+$/.test(to);
+    return absolute ? {from: Number(from), to: Number(to)} : {from: fixtures.from, to: fixtures.to};
+  }
+
+  // Just enough of the selector language for the tests: equality on three labels; a message for anything else.
+  selected(query) {
+    const wanted = {};
+    for (const [, label, operator, value] of query.matchAll(/([a-z_.]+)\s*(=~|!~|!=|=)\s*"((?:[^"\\]|\\.)*)"/g)) {
+      const field = {process_executable_name: 'executable', process_pid: 'pid', process_command: 'command'}[label];
+      if (!field && label !== 'thread_name' && label !== 'thread_id') return `unknown label ${label}; did you mean process_pid?`;
+      if (operator !== '=') return `operator ${operator} is not one of this mock's`;
+      if (field) wanted[field] = value.replace(/\\(.)/g, '$1');
+    }
+    return (process) => Object.entries(wanted).every(([field, value]) => String(process[field]) === value);
+  }
+}

@@ -1,0 +1,40 @@
+// Asks the reducer. Every failure becomes an ApiError whose message can be shown as it is.
+
+export class ApiError extends Error {
+  // 0: no answer at all.
+  readonly status: number;
+  constructor(status: number, message: string) {
+    super(message);
+    this.status = status;
+  }
+}
+
+async function errorMessage(response: Response): Promise<string> {
+  try {
+    const body: unknown = await response.json();
+    if (typeof body === 'object' && body !== null && 'error' in body && typeof body.error === 'string') {
+      return body.error;
+    }
+  } catch {
+    // Not JSON: something between the page and the reducer answered. The status line is all there is to say.
+  }
+  return `The server answered ${response.status} ${response.statusText}`.trim();
+}
+
+export async function getJson<T>(path: string, parameters: Record<string, string>, signal: AbortSignal): Promise<T> {
+  const search = new URLSearchParams(parameters).toString();
+  let response: Response;
+  try {
+    response = await fetch(`api/v1/${path}${search ? `?${search}` : ''}`, {signal, cache: 'no-store'});
+  } catch (error) {
+    if (signal.aborted) throw error;
+    throw new ApiError(0, 'The reducer does not answer. Is it running, and is this page still allowed to reach it?');
+  }
+  if (!response.ok) throw new ApiError(response.status, await errorMessage(response));
+  try {
+    return (await response.json()) as T;
+  } catch (error) {
+    if (signal.aborted) throw error;
+    throw new ApiError(response.status, `The answer to ${path} is not complete JSON.`);
+  }
+}

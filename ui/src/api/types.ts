@@ -1,0 +1,106 @@
+// The answers of /api/v1, as docs/api.md describes them.
+
+export interface Weight {
+  ns: number;
+  count: number;
+}
+
+export interface FlameGraphAnswer {
+  from: number;
+  to: number;
+  type: string;
+  unit: string;
+  total: Weight;
+  truncated_nodes: number;
+  names: string[];
+  nodes: {
+    parent: number[];
+    name: number[];
+    kind: number[];
+    total_ns: number[];
+    self_ns: number[];
+    total_count: number[];
+    self_count: number[];
+    executable: number[];
+  };
+  executables: string[];
+}
+
+export interface TopAnswer {
+  total: Weight;
+  functions: {
+    name: string;
+    executable: string;
+    kind: number;
+    self_ns: number;
+    self_count: number;
+    total_ns: number;
+    total_count: number;
+  }[];
+}
+
+export interface TimelineAnswer {
+  from: number;
+  to: number;
+  step_ms: number;
+  cpu_ns: number[];
+  count: number[];
+}
+
+export interface SeriesProcess extends Weight {
+  pid: number;
+  parent_pid: number;
+  start_time_ns: number;
+  command: string;
+  executable: string;
+  executable_path: string;
+  container_id: string;
+  host: string;
+  host_id: string;
+}
+
+export interface SeriesThread extends Weight {
+  pid: number;
+  tid: number;
+  name: string;
+  host: string;
+}
+
+export interface SeriesAnswer {
+  processes: SeriesProcess[];
+  threads: SeriesThread[];
+  containers: ({id: string} & Weight)[];
+  hosts: ({id: string; name: string} & Weight)[];
+  truncated: boolean;
+}
+
+export interface Counters {
+  captured: number;
+  idle: number;
+  stored: number;
+  lost: Record<string, number>;
+  in_flight: number;
+}
+
+export interface StatusNode extends Counters {
+  id: string;
+  host: string;
+  kernel: string;
+  architecture: string;
+  version: string;
+  cpus: number;
+  sample_rate_hz: number;
+  connected: boolean;
+  last_seen: number;
+  wire_bytes: number;
+  stack_health: Record<string, number>;
+}
+
+export interface StatusAnswer {
+  version: string;
+  uptime_s: number;
+  total: Counters;
+  stack_health: Record<string, number>;
+  nodes: StatusNode[];
+  reducer: {cpu_seconds: number; rss_bytes: number; disk_bytes: number; shards: number; symbol_tables: number};
+}

@@ -1,0 +1,44 @@
+import {formatClock} from '../model/format.ts';
+import {graphData, loadedAt, loading, setView, view} from '../state.ts';
+import {Filters} from './filters.tsx';
+import {Flame, Segmented} from './flame.tsx';
+import {Header} from './header.tsx';
+import {Icon} from './icons.tsx';
+import {Timeline} from './timeline.tsx';
+import {TopTable} from './top_table.tsx';
+
+// Data is on screen, but what was asked since then failed.
+function StaleBanner() {
+  const {value, error} = graphData.value;
+  if (!value || !error) return null;
+  return (
+    <p class="banner" role="alert" data-testid="stale">
+      <Icon name="warning" />
+      {`${error.message} What is shown was loaded at ${formatClock(loadedAt.value)}.`}
+      {view.value.live && ' The page keeps trying.'}
+    </p>
+  );
+}
+
+export function App() {
+  const {panes} = view.value;
+  return (
+    <>
+      <Header />
+      <div class={`progress${loading.value ? ' on' : ''}`} aria-hidden="true" />
+      <main class="main" data-testid="main" data-loading={loading.value} data-loaded-at={loadedAt.value}>
+        <div class="toolbar">
+          <Filters />
+          <Segmented name="Panes" value={panes} choose={(value) => setView({panes: value})}
+                     choices={[['both', 'Both'], ['flame', 'Graph'], ['table', 'Table']]} />
+        </div>
+        <StaleBanner />
+        <Timeline />
+        <div class={`panes panes-${panes}`}>
+          {panes !== 'table' && <Flame />}
+          {panes !== 'flame' && <TopTable />}
+        </div>
+      </main>
+    </>
+  );
+}

@@ -1,0 +1,162 @@
+import type {Counters, StatusAnswer, StatusNode} from '../api/types.ts';
+import {formatBytes, formatCount, formatDuration, formatPercent} from '../model/format.ts';
+import {health, lostTotal, sum} from '../model/health.ts';
+import {graphData, status, themeChoice, view, type ThemeChoice} from '../state.ts';
+import {Icon, Logo} from './icons.tsx';
+import {Popover} from './popover.tsx';
+import {TimePicker} from './time_picker.tsx';
+
+function Row({name, value}: {name: string; value: string}) {
+  return (
+    <>
+      <dt>{name}</dt>
+      <dd>{value}</dd>
+    </>
+  );
+}
+
+function CounterRows({counters, testPrefix}: {counters: Counters; testPrefix?: string}) {
+  const reasons = Object.entries(counters.lost).filter(([, count]) => count > 0);
+  const cell = (name: string, value: number) => (
+    <div class="counter" data-testid={testPrefix && `${testPrefix}-${name.replaceAll(' ', '-')}`}>
+      <span class="counter-value">{formatCount(value)}</span>
+      <span class="counter-name">{name}</span>
+    </div>
+  );
+  return (
+    <>
+      <div class="counters">
+        {cell('captured', counters.captured)}
+        {cell('stored', counters.stored)}
+        {cell('lost', lostTotal(counters))}
+        {cell('on the way', counters.in_flight)}
+      </div>
+      {reasons.length > 0 && (
+        <dl class="facts warn">
+          {reasons.map(([reason, count]) => <Row key={reason} name={`lost: ${reason.replaceAll('_', ' ')}`}
+                                                 value={`${formatCount(count)} samples`} />)}
+        </dl>
+      )}
+    </>
+  );
+}
+
+const stackColors: Record<string, string> = {complete: 'good', truncated: 'fair', unknown: 'poor', none: 'poor'};
+
+function StackHealth({stacks}: {stacks: Record<string, number>}) {
+  const whole = sum(stacks);
+  if (whole === 0) return null;
+  const kinds = Object.entries(stacks).filter(([, count]) => count > 0).sort((a, b) => b[1] - a[1]);
+  return (
+    <div class="stacks">
+      <div class="stack-bar" aria-hidden="true">
+        {kinds.map(([kind, count]) => (
+          <span key={kind} class={stackColors[kind] ?? 'fair'} style={{width: `${(100 * count) / whole}%`}} />
+        ))}
+      </div>
+      <dl class="facts">
+        {kinds.map(([kind, count]) => <Row key={kind} name={`${kind.replaceAll('_', ' ')} stacks`}
+                                           value={formatPercent(count, whole, 1)} />)}
+      </dl>
+    </div>
+  );
+}
+
+function NodeCard({node}: {node: StatusNode}) {
+  return (
+    <li class="node">
+      <p class="node-title">
+        <span class={`dot ${node.connected ? 'good' : 'poor'}`} />
+        <strong>{node.host || node.id}</strong>
+        <span class="muted">{node.connected ? 'connected' : 'not connected'}</span>
+      </p>
+      <p class="muted small">
+        {`Linux ${node.kernel} · ${node.architecture} · ${node.cpus} CPUs · ${node.sample_rate_hz} Hz · ` +
+          `${formatCount(node.captured)} captured · ${formatCount(node.stored)} stored · ` +
+          `${formatCount(lostTotal(node))} lost · ${formatBytes(node.wire_bytes)} received`}
+      </p>
+    </li>
+  );
+}
+
+const nodesShown = 50;
+
+function StatusPanel({answer}: {answer: StatusAnswer}) {
+  const {reducer} = answer;
+  return (
+    <div class="status-panel">
+      <h2>Samples since start</h2>
+      <CounterRows counters={answer.total} testPrefix="status" />
+      <StackHealth stacks={answer.stack_health} />
+      <h2>{`Collectors (${formatCount(answer.nodes.length)})`}</h2>
+      {answer.nodes.length === 0 && <p class="note">No collector has reported yet. Start kernel-collector on a machine.</p>}
+      <ul class="nodes">
+        {answer.nodes.slice(0, nodesShown).map((node) => <NodeCard key={node.id} node={node} />)}
+      </ul>
+      {answer.nodes.length > nodesShown &&
+        <p class="note">{`${formatCount(answer.nodes.length - nodesShown)} more; “tributary status” lists all.`}</p>}
+      <h2>Reducer</h2>
+      <dl class="facts">
+        <Row name="version" value={answer.version} />
+        <Row name="up for" value={formatDuration(answer.uptime_s * 1e9)} />
+        <Row name="CPU used" value={formatDuration(reducer.cpu_seconds * 1e9)} />
+        <Row name="memory" value={formatBytes(reducer.rss_bytes)} />
+        <Row name="disk" value={formatBytes(reducer.disk_bytes)} />
+        <Row name="symbol tables" value={formatCount(reducer.symbol_tables)} />
+      </dl>
+    </div>
+  );
+}
+
+function StatusButton() {
+  const {value, error} = status.value;
+  const unreachable = error ?? (graphData.value.error?.status === 0 ? graphData.value.error : null);
+  const state = health(value, unreachable !== null);
+  const label = (
+    <>
+      <span class={`dot ${state.level}`} />
+      <span class="status-title">{state.title}</span>
+      {value && !unreachable && (
+        <span class="status-numbers">
+          {`${formatCount(value.total.captured)} captured · ${formatCount(value.total.stored)} stored · ` +
+            `${formatCount(lostTotal(value.total))} lost`}
+        </span>
+      )}
+      <Icon name="chevron" />
+    </>
+  );
+  return (
+    <Popover name="Status" kind="button status" label={label}>
+      {() => (value ? <StatusPanel answer={value} /> : <p class="note">{error?.message ?? 'Loading…'}</p>)}
+    </Popover>
+  );
+}
+
+const nextTheme: Record<ThemeChoice, ThemeChoice> = {system: 'light', light: 'dark', dark: 'system'};
+const themeIcon = {system: 'system', light: 'sun', dark: 'moon'} as const;
+
+function ThemeButton() {
+  const choice = themeChoice.value;
+  const words = `Theme: ${choice}`;
+  return (
+    <button type="button" class="button icon-only" aria-label={words} title={words} data-testid="theme"
+            onClick={() => (themeChoice.value = nextTheme[choice])}>
+      <Icon name={themeIcon[choice]} />
+    </button>
+  );
+}
+
+export function Header() {
+  return (
+    <header class="header" data-live={view.value.live}>
+      <a class="brand" href="#" aria-label="Tributary, start view">
+        <Logo />
+        <span>Tributary</span>
+      </a>
+      <StatusButton />
+      <span class="spring" />
+      <TimePicker />
+      <ThemeButton />
+    </header>
+  );
+}

@@ -1,0 +1,42 @@
+// What stands where a graph would: it loads, it failed, or there is nothing to show, and what to do about it.
+import type {ApiError} from '../api/client.ts';
+import {refresh, setView, status, view} from '../state.ts';
+import {Icon} from './icons.tsx';
+
+function Empty() {
+  const nodes = status.value.value?.nodes;
+  const filtered = view.value.query.trim() !== '';
+  const advice = nodes && nodes.length === 0
+      ? 'No collector has reported yet: start kernel-collector on a machine and point it at this reducer.'
+      : filtered ? 'Nothing that ran in this range passes the filters.'
+                 : 'Nothing was recorded in this range. A longer range may reach back to when something was.';
+  return (
+    <div class="state" data-testid="empty">
+      <h2>No samples here</h2>
+      <p>{advice}</p>
+      <p class="state-actions">
+        {filtered && <button type="button" class="button" onClick={() => setView({query: '', zoom: ''})}>Clear the filters</button>}
+        <button type="button" class="button" onClick={() => setView({from: '-1h', to: 'now', live: true})}>Show the last hour</button>
+      </p>
+    </div>
+  );
+}
+
+export function StateView({error, empty}: {error: ApiError | null; empty: boolean}) {
+  if (error) {
+    return (
+      <div class="state" role="alert" data-testid="error">
+        <Icon name="warning" />
+        <h2>{error.status === 0 ? 'No answer from the reducer' : 'The reducer could not answer this'}</h2>
+        <p>{error.message}</p>
+        <p class="state-actions"><button type="button" class="button" onClick={() => void refresh()}>Try again</button></p>
+      </div>
+    );
+  }
+  if (empty) return <Empty />;
+  return (
+    <div class="state loading" role="status" data-testid="loading" aria-label="Loading">
+      {[100, 82, 64, 40, 22].map((width) => <span key={width} class="skeleton" style={{width: `${width}%`}} />)}
+    </div>
+  );
+}

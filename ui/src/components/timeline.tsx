@@ -1,0 +1,137 @@
+// CPU use over time. Dragging across it sets the range; a double click doubles it.
+import {useEffect, useRef, useState} from 'preact/hooks';
+import uPlot from 'uplot';
+import type {TimelineAnswer} from '../api/types.ts';
+import {palettes} from '../flame/colors.ts';
+import {formatClock, formatCores, formatDate, formatDuration, formatSamples} from '../model/format.ts';
+import {absoluteRange, zoomedOut} from '../model/time_range.ts';
+import {graphData, setView, theme, timeline, view} from '../state.ts';
+
+const chartHeight = 124;
+const dragMin = 4; // pixels; less is a click
+
+export function coresOf(answer: TimelineAnswer, bucket: number): number {
+  return (answer.cpu_ns[bucket] ?? 0) / (answer.step_ms * 1e6);
+}
+
+// Bucket starts, and the end of the last one so that its step is drawn.
+function toColumns(answer: TimelineAnswer): uPlot.AlignedData {
+  const times = answer.cpu_ns.map((_, i) => answer.from + i * answer.step_ms);
+  const cores = answer.cpu_ns.map((_, i) => coresOf(answer, i));
+  return [[...times, answer.from + times.length * answer.step_ms], [...cores, cores.at(-1) ?? 0]];
+}
+
+function tickLabel(ms: number, stepMs: number): string {
+  const clock = formatClock(ms);
+  if (stepMs >= 86400e3) return formatDate(ms).slice(5);
+  if (clock === '00:00:00') return formatDate(ms).slice(5);
+  return stepMs >= 60e3 ? clock.slice(0, 5) : clock;
+}
+
+function chartOptions(width: number, onHover: (bucket: number | null) => void): uPlot.Options {
+  const palette = palettes[theme.value];
+  const font = '11px system-ui, sans-serif';
+  const axis = {stroke: palette.axis, font, grid: {stroke: palette.grid, width: 1}, ticks: {show: false}};
+  return {
+    width,
+    height: chartHeight,
+    ms: 1,
+    legend: {show: false},
+    padding: [8, 8, 0, 0],
+    cursor: {
+      y: false,
+      points: {show: false},
+      drag: {x: true, y: false, setScale: false},
+      bind: {dblclick: () => () => {
+        setView({...zoomedOut({from: view.value.from, to: view.value.to}, Date.now()), live: false});
+        return null;
+      }},
+    },
+    scales: {x: {time: true}, y: {range: (_, __, max) => [0, Math.max(max * 1.1, 0.01)]}},
+    axes: [
+      {...axis, size: 26, space: 80, values: (_, splits, __, ___, increment) => splits.map((ms) => tickLabel(ms, increment))},
+      {...axis, size: 46, space: 26},
+    ],
+    series: [
+      {},
+      {stroke: palette.accent, width: 1.5, fill: palette.area, points: {show: false},
+       paths: uPlot.paths.stepped!({align: 1})},
+    ],
+    hooks: {
+      setCursor: [(chart) => {
+        const {left} = chart.cursor;
+        if (left === undefined || left < 0) return onHover(null);
+        const ms = chart.posToVal(left, 'x');
+        const times = chart.data[0];
+        let bucket = times.length - 2;
+        while (bucket > 0 && times[bucket]! > ms) --bucket;
+        onHover(bucket);
+      }],
+      setSelect: [(chart) => {
+        const {left, width: across} = chart.select;
+        if (across < dragMin) return;
+        const range = absoluteRange(chart.posToVal(left, 'x'), chart.posToVal(left + across, 'x'));
+        chart.setSelect({left: 0, top: 0, width: 0, height: 0}, false);
+        setView({...range, live: false});
+      }],
+    },
+  };
+}
+
+function Chart({answer, onHover}: {answer: TimelineAnswer; onHover: (bucket: number | null) => void}) {
+  const host = useRef<HTMLDivElement>(null);
+  const chart = useRef<uPlot | null>(null);
+  const currentTheme = theme.value;
+  useEffect(() => {
+    const element = host.current!;
+    const made = new uPlot(chartOptions(element.clientWidth, onHover), toColumns(answer), element);
+    chart.current = made;
+    const resizes = new ResizeObserver(() => made.setSize({width: element.clientWidth, height: chartHeight}));
+    resizes.observe(element);
+    return () => {
+      resizes.disconnect();
+      made.destroy();
+    };
+  }, [currentTheme]);
+  useEffect(() => chart.current?.setData(toColumns(answer)), [answer]);
+  const most = Math.max(...answer.cpu_ns.map((_, i) => coresOf(answer, i)), 0);
+  return <div ref={host} class="chart" data-testid="timeline" role="img"
+              aria-label={`CPU use from ${formatClock(answer.from)} to ${formatClock(answer.to)}, at most ${formatCores(most)}`} />;
+}
+
+function Readout({answer, bucket}: {answer: TimelineAnswer; bucket: number | null}) {
+  const data = graphData.value.value;
+  if (bucket !== null) {
+    const from = answer.from + bucket * answer.step_ms;
+    return (
+      <span data-testid="timeline-readout">
+        {`${formatClock(from)} – ${formatClock(from + answer.step_ms)}: ${formatCores(coresOf(answer, bucket))}, ` +
+          formatSamples(answer.count[bucket] ?? 0)}
+      </span>
+    );
+  }
+  if (!data) return null;
+  const average = data.total.ns / ((data.to - data.from) * 1e6);
+  return (
+    <span data-testid="totals">
+      {`${formatCores(average)} on average, ${formatDuration(data.total.ns)} of CPU time, ${formatSamples(data.total.count)}`}
+    </span>
+  );
+}
+
+export function Timeline() {
+  const [bucket, setBucket] = useState<number | null>(null);
+  const {value: answer, error} = timeline.value;
+  return (
+    <section class="card timeline" aria-label="CPU use over time">
+      <div class="card-head">
+        <h1>CPU use <span class="unit">in cores</span></h1>
+        <p class="readout">{answer && <Readout answer={answer} bucket={bucket} />}</p>
+        <p class="hint wide-only">Drag to select a range</p>
+      </div>
+      {answer && answer.cpu_ns.length > 0 && answer.step_ms > 0
+        ? <Chart answer={answer} onHover={setBucket} />
+        : <p class="chart-empty note">{answer ? 'No samples in this range.' : (error?.message ?? 'Loading…')}</p>}
+    </section>
+  );
+}

@@ -1,0 +1,116 @@
+// Colours of frames. All have one lightness per theme (OKLCH), so that no frame shouts and text on every one of them has
+// a contrast of at least 4.5 to 1 (colors_test.ts).
+import {Kind} from './kind.ts';
+
+export type Theme = 'light' | 'dark';
+export type ColorMode = 'executable' | 'kind';
+
+export interface Rgb {
+  r: number; // 0 to 255
+  g: number;
+  b: number;
+}
+
+// OKLab to sRGB (Björn Ottosson's published matrices), clipped to the gamut.
+export function oklch(lightness: number, chroma: number, hueDegrees: number): Rgb {
+  const hue = (hueDegrees * Math.PI) / 180;
+  const a = chroma * Math.cos(hue);
+  const b = chroma * Math.sin(hue);
+  const l = (lightness + 0.3963377774 * a + 0.2158037573 * b) ** 3;
+  const m = (lightness - 0.1055613458 * a - 0.0638541728 * b) ** 3;
+  const s = (lightness - 0.0894841775 * a - 1.291485548 * b) ** 3;
+  const channel = (linear: number) => {
+    const clipped = Math.min(1, Math.max(0, linear));
+    return Math.round(255 * (clipped <= 0.0031308 ? 12.92 * clipped : 1.055 * clipped ** (1 / 2.4) - 0.055));
+  };
+  return {
+    r: channel(4.0767416621 * l - 3.3077115913 * m + 0.2309699292 * s),
+    g: channel(-1.2684380046 * l + 2.6097574011 * m - 0.3413193965 * s),
+    b: channel(-0.0041960863 * l - 0.7034186147 * m + 1.707614701 * s),
+  };
+}
+
+export function css({r, g, b}: Rgb): string {
+  return `rgb(${r} ${g} ${b})`;
+}
+
+// Kernel frames keep the warm hue for themselves; executables share the rest of the circle, in two lightnesses.
+const kernelHue = 45;
+const hueFrom = 95;
+const hueTo = 345;
+const hueCount = 12;
+const slotCount = 2 * hueCount;
+
+// Executable → slot (hue, plus hueCount when darker), for those whose colours must not coincide.
+export type Hues = ReadonlyMap<string, number>;
+
+function preferredSlot(executable: string): number {
+  let hash = 0x811c9dc5;
+  for (let i = 0; i < executable.length; ++i) hash = Math.imul(hash ^ executable.charCodeAt(i), 0x01000193);
+  hash ^= hash >>> 15;
+  return (hash >>> 0) % hueCount;
+}
+
+// A name alone decides its colour, so that it stays the same from graph to graph; only where two names of this graph
+// want the same one, the later in the alphabet moves on, to another hue while there are any.
+export function assignHues(executables: readonly string[]): Hues {
+  const slots = new Map<string, number>();
+  const taken = new Set<number>();
+  for (const executable of [...executables].sort()) {
+    let slot = preferredSlot(executable);
+    // Steps of 5 reach every hue, one far away first.
+    for (let tries = 1; taken.has(slot) && tries < slotCount; ++tries) {
+      slot = ((slot + 5) % hueCount) + (tries >= hueCount ? hueCount : 0);
+    }
+    taken.add(slot);
+    slots.set(executable, slot);
+  }
+  return slots;
+}
+
+export interface FrameStyle {
+  executable: string;
+  kind: number;
+  mode: ColorMode;
+  hues: Hues;
+  theme: Theme;
+  faded: boolean; // a search runs and this frame does not match, or it lies above the zoomed frame
+}
+
+export function frameColor({executable, kind, mode, hues, theme, faded}: FrameStyle): Rgb {
+  const dark = theme === 'dark';
+  const lightness = dark ? 0.46 : 0.84;
+  const fade = faded ? 0.25 : 1;
+  if (kind === Kind.root) return oklch(dark ? 0.34 : 0.9, 0.01, 220);
+  if (kind === Kind.unknown) return oklch(dark ? 0.4 : 0.86, 0, 0);
+  if (kind === Kind.kernel) return oklch(lightness, (dark ? 0.09 : 0.1) * fade, kernelHue);
+  const inlinedStep = dark ? -0.06 : 0.06;
+  if (mode === 'kind') return oklch(lightness, 0.085 * fade, kind === Kind.inlined ? 300 : 215);
+  const slot = hues.get(executable) ?? preferredSlot(executable);
+  const hue = hueFrom + (slot % hueCount) * ((hueTo - hueFrom) / (hueCount - 1));
+  const own = lightness - (slot >= hueCount ? 0.05 : 0);
+  return kind === Kind.inlined ? oklch(own + inlinedStep, 0.05 * fade, hue) : oklch(own, 0.09 * fade, hue);
+}
+
+export function matchColor(theme: Theme): Rgb {
+  return theme === 'dark' ? oklch(0.5, 0.2, 350) : oklch(0.78, 0.16, 350);
+}
+
+export interface Palette {
+  background: string;
+  text: string;
+  fadedText: string;
+  outline: string;
+  accent: string;
+  grid: string;
+  axis: string;
+  area: string;
+}
+
+// For what is drawn on a canvas; app.css holds the same values for the rest of the page.
+export const palettes: Record<Theme, Palette> = {
+  light: {background: '#ffffff', text: '#14202b', fadedText: '#56626e', outline: '#0b1620', accent: '#0f6e84',
+          grid: '#e8ecef', axis: '#5b6873', area: 'rgb(15 110 132 / 18%)'},
+  dark: {background: '#161c22', text: '#eef3f6', fadedText: '#a7b3bd', outline: '#ffffff', accent: '#4fb8cf',
+         grid: '#28313a', axis: '#93a1ad', area: 'rgb(79 184 207 / 20%)'},
+};

@@ -1,0 +1,196 @@
+// A flame graph as typed arrays, laid out once when it arrives: afterwards drawing, hit tests and zoom are arithmetic on
+// these columns. The horizontal axis is in ns of the root: node i covers [start[i], start[i] + totalNs[i]).
+import type {FlameGraphAnswer} from '../api/types.ts';
+import {printable} from '../model/format.ts';
+import {assignHues, type Hues} from './colors.ts';
+import {Kind} from './kind.ts';
+
+export interface FlameGraph {
+  size: number;
+  names: string[];
+  executables: string[];
+  truncatedNodes: number;
+  parent: Int32Array;
+  name: Uint32Array;
+  kind: Uint8Array;
+  executable: Int32Array; // −1: none
+  totalNs: Float64Array;
+  selfNs: Float64Array;
+  totalCount: Float64Array;
+  selfCount: Float64Array;
+  depth: Uint16Array;
+  start: Float64Array;
+  levels: Uint32Array[]; // by depth: node indices, ascending start
+  deepest: Uint16Array; // depth of the deepest node below each, itself included
+  // A hash of the names from the root to the node, as two 32-bit halves: finds the same frame in the next answer.
+  keyHigh: Uint32Array;
+  keyLow: Uint32Array;
+  hues: Hues;
+}
+
+const depthMax = 65535;
+const huesShared = 16; // executables whose colours are kept apart
+
+function check(condition: boolean, what: string): void {
+  if (!condition) throw new Error(`The flame graph that the server sent does not hold together: ${what}.`);
+}
+
+export function buildGraph(answer: FlameGraphAnswer): FlameGraph {
+  const {nodes, names, executables} = answer;
+  const size = nodes.parent.length;
+  check(size > 0 && nodes.parent[0] === -1, 'it has no root');
+  for (const [column, values] of Object.entries(nodes)) {
+    check(Array.isArray(values) && values.length === size, `column ${column} has not ${size} rows`);
+  }
+  const graph: FlameGraph = {
+    size,
+    names: names.map(printable),
+    executables: executables.map(printable),
+    truncatedNodes: answer.truncated_nodes,
+    parent: Int32Array.from(nodes.parent),
+    name: Uint32Array.from(nodes.name),
+    kind: Uint8Array.from(nodes.kind),
+    executable: Int32Array.from(nodes.executable),
+    totalNs: Float64Array.from(nodes.total_ns),
+    selfNs: Float64Array.from(nodes.self_ns),
+    totalCount: Float64Array.from(nodes.total_count),
+    selfCount: Float64Array.from(nodes.self_count),
+    depth: new Uint16Array(size),
+    start: new Float64Array(size),
+    levels: [],
+    deepest: new Uint16Array(size),
+    keyHigh: new Uint32Array(size),
+    keyLow: new Uint32Array(size),
+    hues: new Map(),
+  };
+  for (let i = 0; i < size; ++i) {
+    const parent = graph.parent[i]!;
+    check(i === 0 || (parent >= 0 && parent < i), `node ${i} stands before its parent`);
+    check(graph.name[i]! < names.length, `node ${i} has a name that is not listed`);
+    check(graph.executable[i]! < executables.length, `node ${i} has an executable that is not listed`);
+    check(graph.totalNs[i]! >= 0 && Number.isFinite(graph.totalNs[i]!), `node ${i} has no total`);
+    check(i === 0 || graph.depth[parent]! < depthMax, 'it is too deep');
+    if (i > 0) graph.depth[i] = graph.depth[parent]! + 1;
+  }
+  layOut(graph);
+  computeKeys(graph);
+  graph.hues = assignHues(largestExecutables(graph, huesShared));
+  return graph;
+}
+
+function layOut(graph: FlameGraph): void {
+  const {size, parent, depth, start, totalNs, deepest} = graph;
+  const next = new Float64Array(size); // where the next child of each node begins
+  const levelSizes: number[] = [];
+  for (let i = 0; i < size; ++i) {
+    if (i > 0) {
+      const p = parent[i]!;
+      start[i] = next[p]!;
+      next[p]! += totalNs[i]!;
+    }
+    next[i] = start[i]!;
+    levelSizes[depth[i]!] = (levelSizes[depth[i]!] ?? 0) + 1;
+    deepest[i] = depth[i]!;
+  }
+  for (let i = size - 1; i > 0; --i) {
+    const p = parent[i]!;
+    if (deepest[i]! > deepest[p]!) deepest[p] = deepest[i]!;
+  }
+  const filled = levelSizes.map(() => 0);
+  graph.levels = levelSizes.map((count) => new Uint32Array(count));
+  for (let i = 0; i < size; ++i) graph.levels[depth[i]!]![filled[depth[i]!]!++] = i;
+  for (const level of graph.levels) {
+    for (let k = 1; k < level.length; ++k) {
+      if (start[level[k - 1]!]! > start[level[k]!]!) {
+        level.sort((a, b) => start[a]! - start[b]!);
+        break;
+      }
+    }
+  }
+}
+
+// By the area they cover, largest first; kernel frames have a colour of their own.
+export function largestExecutables(graph: FlameGraph, limit: number): string[] {
+  const area = new Float64Array(graph.executables.length);
+  for (let i = 0; i < graph.size; ++i) {
+    if (graph.executable[i]! >= 0 && graph.kind[i] !== Kind.kernel) area[graph.executable[i]!]! += graph.totalNs[i]!;
+  }
+  const used = [...area.keys()].filter((e) => area[e]! > 0).sort((a, b) => area[b]! - area[a]!);
+  return used.slice(0, limit).map((e) => graph.executables[e]!);
+}
+
+// FNV-1a over UTF-16 units; two different bases give the two halves of a key.
+function hashText(text: string, base: number): number {
+  let hash = base;
+  for (let i = 0; i < text.length; ++i) hash = Math.imul(hash ^ text.charCodeAt(i), 0x01000193);
+  return hash >>> 0;
+}
+
+function computeKeys(graph: FlameGraph): void {
+  const high = graph.names.map((text) => hashText(text, 0x811c9dc5));
+  const low = graph.names.map((text) => hashText(text, 0x3c6ef372));
+  const executables = graph.executables.map((text) => hashText(text, 0x811c9dc5));
+  const mix = (hash: number, value: number) => {
+    let mixed = Math.imul(hash ^ value, 0x9e3779b1);
+    mixed ^= mixed >>> 15;
+    return Math.imul(mixed, 0x85ebca6b) >>> 0;
+  };
+  for (let i = 0; i < graph.size; ++i) {
+    const p = graph.parent[i]!;
+    const own = mix(executables[graph.executable[i]!] ?? 0, graph.kind[i]!);
+    graph.keyHigh[i] = mix(mix(p < 0 ? 1 : graph.keyHigh[p]!, high[graph.name[i]!]!), own);
+    graph.keyLow[i] = mix(mix(p < 0 ? 2 : graph.keyLow[p]!, low[graph.name[i]!]!), own);
+  }
+}
+
+export function keyOf(graph: FlameGraph, node: number): string {
+  if (node <= 0) return '';
+  const hex = (value: number) => value.toString(16).padStart(8, '0');
+  return hex(graph.keyHigh[node]!) + hex(graph.keyLow[node]!);
+}
+
+// 0, the root, when no node has that key.
+export function findByKey(graph: FlameGraph, key: string): number {
+  if (key === '') return 0;
+  const high = parseInt(key.slice(0, 8), 16);
+  const low = parseInt(key.slice(8), 16);
+  for (let i = 1; i < graph.size; ++i) {
+    if (graph.keyLow[i] === low && graph.keyHigh[i] === high) return i;
+  }
+  return 0;
+}
+
+export function executableOf(graph: FlameGraph, node: number): string {
+  return graph.executables[graph.executable[node]!] ?? '';
+}
+
+// From the root to `node`, both included.
+export function pathTo(graph: FlameGraph, node: number): number[] {
+  const path: number[] = [];
+  for (let at = node; at >= 0; at = graph.parent[at]!) path.push(at);
+  return path.reverse();
+}
+
+// The node of that depth whose range holds `x` (ns), or −1.
+export function nodeAt(graph: FlameGraph, depth: number, x: number): number {
+  const level = graph.levels[depth];
+  if (!level) return -1;
+  const node = level[firstEndingAfter(graph, level, x)];
+  return node !== undefined && graph.start[node]! <= x ? node : -1;
+}
+
+// Index in `level` of the first node that ends after `x`. Nodes of zero width never hold an x and are skipped by `>`.
+export function firstEndingAfter(graph: FlameGraph, level: Uint32Array, x: number): number {
+  let low = 0;
+  let high = level.length;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    const node = level[middle]!;
+    if (graph.start[node]! + graph.totalNs[node]! > x) {
+      high = middle;
+    } else {
+      low = middle + 1;
+    }
+  }
+  return low;
+}

@@ -1,0 +1,79 @@
+// What the page shows, as the part of its address after `#`: a link reproduces the view. Only what differs from the
+// default is written.
+import {canFollow, defaultRange, isValidRange} from './time_range.ts';
+
+export interface ViewState {
+  from: string;
+  to: string;
+  live: boolean; // refresh by itself; only for ranges that end now
+  query: string; // selector
+  panes: 'both' | 'flame' | 'table';
+  orientation: 'icicle' | 'flame'; // root on top, root at the bottom
+  colors: 'executable' | 'kind';
+  search: string;
+  zoom: string; // path key of the zoomed frame (flame/graph.ts), '' for the root
+  sort: 'self' | 'total' | 'name';
+  ascending: boolean;
+  filter: string; // of the table
+}
+
+export const defaultView: ViewState = {
+  ...defaultRange,
+  live: true,
+  query: '',
+  panes: 'both',
+  orientation: 'icicle',
+  colors: 'executable',
+  search: '',
+  zoom: '',
+  sort: 'self',
+  ascending: false,
+  filter: '',
+};
+
+const textMax = 4096;
+
+function oneOf<T extends string>(value: string | null, allowed: readonly T[], otherwise: T): T {
+  return allowed.includes(value as T) ? (value as T) : otherwise;
+}
+
+export function parseHash(hash: string): ViewState {
+  const parameters = new URLSearchParams(hash.replace(/^#/, ''));
+  const text = (name: string) => (parameters.get(name) ?? '').slice(0, textMax);
+  let range = {from: text('from') || defaultView.from, to: text('to') || defaultView.to};
+  if (!isValidRange(range)) range = defaultRange;
+  return {
+    ...range,
+    live: canFollow(range) && parameters.get('live') !== '0',
+    query: text('query'),
+    panes: oneOf(parameters.get('panes'), ['both', 'flame', 'table'], defaultView.panes),
+    orientation: oneOf(parameters.get('orientation'), ['icicle', 'flame'], defaultView.orientation),
+    colors: oneOf(parameters.get('colors'), ['executable', 'kind'], defaultView.colors),
+    search: text('search'),
+    zoom: /^[0-9a-f]{16}$/.test(text('zoom')) ? text('zoom') : '',
+    sort: oneOf(parameters.get('sort'), ['self', 'total', 'name'], defaultView.sort),
+    ascending: parameters.get('order') === 'asc',
+    filter: text('filter'),
+  };
+}
+
+export function formatHash(view: ViewState): string {
+  const parameters = new URLSearchParams();
+  const put = (name: string, value: string, otherwise: string) => {
+    if (value !== otherwise) parameters.set(name, value);
+  };
+  put('from', view.from, defaultView.from);
+  put('to', view.to, defaultView.to);
+  if (canFollow(view) && !view.live) parameters.set('live', '0');
+  put('query', view.query, '');
+  put('panes', view.panes, defaultView.panes);
+  put('orientation', view.orientation, defaultView.orientation);
+  put('colors', view.colors, defaultView.colors);
+  put('search', view.search, '');
+  put('zoom', view.zoom, '');
+  put('sort', view.sort, defaultView.sort);
+  if (view.ascending) parameters.set('order', 'asc');
+  put('filter', view.filter, '');
+  const text = parameters.toString();
+  return text ? `#${text}` : '';
+}

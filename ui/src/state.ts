@@ -1,0 +1,180 @@
+// The page's state. `view` is what the user asked for and lives in the address; the rest is what the server answered.
+import {computed, effect, signal, untracked, type Signal} from '@preact/signals';
+import {ApiError, getJson} from './api/client.ts';
+import type {FlameGraphAnswer, SeriesAnswer, StatusAnswer, TimelineAnswer, TopAnswer, Weight} from './api/types.ts';
+import type {Theme} from './flame/colors.ts';
+import {foldFunctions, type FunctionRow} from './flame/fold.ts';
+import {buildGraph, findByKey, type FlameGraph} from './flame/graph.ts';
+import {compileSearch, findMatches} from './flame/search.ts';
+import {parseSelector} from './model/selector.ts';
+import {formatHash, parseHash, type ViewState} from './model/view_state.ts';
+
+export const view = signal<ViewState>(parseHash(location.hash));
+
+// What a user would want the browser's Back for gets its own history entry.
+const remembered: (keyof ViewState)[] = ['from', 'to', 'query', 'zoom', 'panes'];
+
+export function setView(patch: Partial<ViewState>): void {
+  const before = view.value;
+  const after = {...before, ...patch};
+  view.value = after;
+  const address = `${location.pathname}${location.search}${formatHash(after)}`;
+  if (formatHash(before) === formatHash(after)) return;
+  if (remembered.some((name) => before[name] !== after[name])) history.pushState(null, '', address);
+  else history.replaceState(null, '', address);
+}
+
+export interface Loadable<T> {
+  value: T | null; // the last good answer, kept while a newer one fails
+  error: ApiError | null;
+}
+
+export interface GraphData {
+  graph: FlameGraph;
+  total: Weight;
+  from: number;
+  to: number;
+}
+
+const empty = {value: null, error: null};
+export const graphData = signal<Loadable<GraphData>>(empty);
+export const timeline = signal<Loadable<TimelineAnswer>>(empty);
+export const series = signal<Loadable<SeriesAnswer>>(empty);
+export const status = signal<Loadable<StatusAnswer>>(empty);
+export const serverTop = signal<FunctionRow[] | null>(null); // only when the graph was truncated
+export const loading = signal(false);
+export const loadedAt = signal(0);
+
+export const selector = computed(() => parseSelector(view.value.query));
+export const queryError = computed(() => {
+  const parsed = selector.value;
+  if ('error' in parsed) return parsed.error;
+  const error = graphData.value.error;
+  return view.value.query !== '' && error?.status === 400 ? error.message : null;
+});
+
+export const zoomNode = computed(() => {
+  const data = graphData.value.value;
+  return data ? findByKey(data.graph, view.value.zoom) : 0;
+});
+const searchTerm = computed(() => view.value.search);
+export const search = computed(() => compileSearch(searchTerm.value));
+export const matches = computed(() => {
+  const data = graphData.value.value;
+  return data && search.value.test ? findMatches(data.graph, search.value.test, zoomNode.value) : null;
+});
+export const functions = computed((): FunctionRow[] => {
+  const data = graphData.value.value;
+  if (!data) return [];
+  return zoomNode.value === 0 && serverTop.value ? serverTop.value : foldFunctions(data.graph, zoomNode.value);
+});
+
+// Theme: the system's unless chosen here.
+export type ThemeChoice = 'system' | Theme;
+const darkSystem = matchMedia('(prefers-color-scheme: dark)');
+const systemDark = signal(darkSystem.matches);
+const stored = localStorage.getItem('theme');
+export const themeChoice = signal<ThemeChoice>(stored === 'light' || stored === 'dark' ? stored : 'system');
+export const theme = computed((): Theme =>
+    themeChoice.value === 'system' ? (systemDark.value ? 'dark' : 'light') : themeChoice.value);
+
+export const refreshMs = 5000;
+let running: AbortController | null = null;
+let timer = 0;
+let answered = ''; // the question that the values on screen answer
+
+function asApiError(error: unknown): ApiError {
+  return error instanceof ApiError ? error : new ApiError(0, error instanceof Error ? error.message : String(error));
+}
+
+async function load<Answer, Value>(target: Signal<Loadable<Value>>, path: string, parameters: Record<string, string>,
+                                   abort: AbortSignal, convert: (answer: Answer) => Value,
+                                   keepOld = true): Promise<void> {
+  try {
+    const value = convert(await getJson<Answer>(path, parameters, abort));
+    if (!abort.aborted) target.value = {value, error: null};
+  } catch (error) {
+    if (!abort.aborted) target.value = {value: keepOld ? target.value.value : null, error: asApiError(error)};
+  }
+}
+
+function toGraphData(answer: FlameGraphAnswer): GraphData {
+  return {graph: buildGraph(answer), total: answer.total, from: answer.from, to: answer.to};
+}
+
+function toRows(answer: TopAnswer): FunctionRow[] {
+  return answer.functions.map((f) => ({name: f.name, executable: f.executable, kind: f.kind, selfNs: f.self_ns,
+                                       selfCount: f.self_count, totalNs: f.total_ns, totalCount: f.total_count}));
+}
+
+const topLimit = '500';
+
+async function loadTop(parameters: Record<string, string>, abort: AbortSignal): Promise<void> {
+  const top: Signal<Loadable<FunctionRow[]>> = signal(empty);
+  if ((graphData.value.value?.graph.truncatedNodes ?? 0) > 0) {
+    await load<TopAnswer, FunctionRow[]>(top, 'top', {...parameters, limit: topLimit}, abort, toRows);
+  }
+  if (!abort.aborted) serverTop.value = top.value.value;
+}
+
+export async function refresh(): Promise<void> {
+  running?.abort();
+  clearTimeout(timer);
+  const {from, to, query} = view.value;
+  const abort = new AbortController();
+  running = abort;
+  loading.value = true;
+  const range = {from, to};
+  const selected = query.trim() === '' ? range : {...range, query};
+  const same = <T>(answer: T) => answer;
+  // An old answer may stand in for a failed new one only if the question was the same.
+  const question = JSON.stringify([from, to, query]);
+  const keepOld = question === answered;
+  await Promise.all([
+    load(graphData, 'flamegraph', selected, abort.signal, toGraphData, keepOld)
+        .then(() => loadTop(selected, abort.signal)),
+    load<TimelineAnswer, TimelineAnswer>(timeline, 'timeline', {...selected, buckets: '180'}, abort.signal, same, keepOld),
+    load<SeriesAnswer, SeriesAnswer>(series, 'series', range, abort.signal, same),
+    load<StatusAnswer, StatusAnswer>(status, 'status', {}, abort.signal, same),
+  ]);
+  if (abort.signal.aborted) return;
+  loading.value = false;
+  answered = question;
+  if (!graphData.value.error) loadedAt.value = Date.now();
+  scheduleRefresh();
+}
+
+function scheduleRefresh(): void {
+  clearTimeout(timer);
+  if (!view.value.live || document.hidden) return;
+  timer = window.setTimeout(() => void refresh(), refreshMs);
+}
+
+export function start(): void {
+  darkSystem.addEventListener('change', () => (systemDark.value = darkSystem.matches));
+  effect(() => {
+    document.documentElement.dataset.theme = theme.value;
+  });
+  effect(() => {
+    if (themeChoice.value === 'system') localStorage.removeItem('theme');
+    else localStorage.setItem('theme', themeChoice.value);
+  });
+  const takeAddress = () => (view.value = parseHash(location.hash));
+  window.addEventListener('hashchange', takeAddress);
+  window.addEventListener('popstate', takeAddress);
+  // A hidden page asks nothing; it catches up when it is looked at again.
+  document.addEventListener('visibilitychange', () => {
+    if (document.hidden) clearTimeout(timer);
+    else if (view.value.live) void refresh();
+  });
+  const asked = computed(() => JSON.stringify([view.value.from, view.value.to, view.value.query]));
+  const live = computed(() => view.value.live);
+  effect(() => {
+    void asked.value;
+    untracked(() => void refresh());
+  });
+  effect(() => {
+    if (live.value && !untracked(() => loading.value)) untracked(() => void refresh());
+    else if (!live.value) clearTimeout(timer);
+  });
+}
