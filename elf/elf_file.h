@@ -36,8 +36,8 @@ struct ElfSection {
 
 // Reads one ELF64 little-endian file (x86-64, arm64) that may be hostile: every offset and size is checked before use,
 // nothing is trusted, work is bounded by the limits below. Own reader on purpose: libelf maps what headers claim and
-// was not written for hostile input. Errors: InvalidArgument: not such an ELF file, or it lies about its sizes. Thread:
-// any, one at a time.
+// was not written for hostile input. Errors: InvalidArgument: not such an ELF file, or it lies about its sizes;
+// ResourceExhausted: more bytes than the caller allows. Thread: any, one at a time.
 class ElfFile {
  public:
   static constexpr uint32_t kSegmentsMax = 512;
@@ -65,15 +65,22 @@ class ElfFile {
 
  private:
   class Source;
-  ElfFile() = default;
+  struct NoteSegment {
+    uint64_t offset, size, alignment;
+  };
+  ElfFile();
   absl::Status ReadHeaders();
+  absl::Status ReadSegments(uint64_t offset, uint16_t count, uint16_t entry_size);
+  absl::Status ReadSections();
 
   std::unique_ptr<Source> source_;
   uint64_t file_size_ = 0;
   uint16_t machine_ = 0;
   uint16_t type_ = 0;
   std::vector<ElfSegment> segments_;
+  std::vector<NoteSegment> note_segments_;
   std::vector<ElfSection> sections_;
+  absl::Status sections_status_;
   std::string section_names_;
   bool sections_read_ = false;
   uint64_t section_header_offset_ = 0;

@@ -12,6 +12,8 @@
 
 namespace tributary {
 
+class VarintReader;
+
 // One function's code: [address, address + size). Addresses are ELF virtual addresses, or offsets from the kernel's
 // base.
 struct SymbolRange {
@@ -37,9 +39,10 @@ class SymbolTable {
   static constexpr size_t kSymbolsMax = 4'000'000;
   static constexpr size_t kNameBytesMax = 16'384;
   static constexpr size_t kEncodedBytesMax = 512u << 20;
+  static constexpr size_t kPoolBytesMax = 384u << 20;  // of all names together
 
   // Sorts; of ranges that overlap the later start wins from its start on; of equal ones the first in `ranges` stays, so
-  // callers order by preference. Ranges of size 0 are dropped.
+  // callers order by preference. Ranges of size 0 and ones without a name are dropped, and what lies past a cap above.
   static std::shared_ptr<const SymbolTable> Build(const ExecutableId& id, SymbolSource source,
                                                   std::vector<SymbolRange> ranges);
   // InvalidArgument: not a table, or one that lies; input is hostile. Newer versions: Unimplemented.
@@ -62,6 +65,9 @@ class SymbolTable {
 
  private:
   SymbolTable() = default;
+  void Reserve(size_t count);
+  absl::Status DecodeRanges(VarintReader& reader, size_t count);
+
   ExecutableId id_;
   SymbolSource source_ = SymbolSource::kNone;
   std::vector<uint64_t> addresses_;

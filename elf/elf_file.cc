@@ -1,0 +1,203 @@
+#include "elf/elf_file.h"
+
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+
+#include "base/status.h"
+#include "elf/elf_format.h"
+#include "elf/elf_source.h"
+
+namespace tributary {
+namespace {
+
+// A name longer than this is cut; without a cap, sections that share one endless name would each search it.
+constexpr size_t kSectionNameBytesMax = 4096;
+constexpr uint64_t kSectionNamesBytesMax = 16u << 20;
+
+absl::Status Lies(std::string_view what) {
+  return Error(absl::StatusCode::kInvalidArgument, fmt::format("ELF file: {}", what));
+}
+
+// Whether [offset, offset + size) lies within `end` bytes.
+bool Fits(uint64_t offset, uint64_t size, uint64_t end) { return offset <= end && size <= end - offset; }
+
+}  // namespace
+
+absl::Status ElfFile::Source::Read(uint64_t offset, size_t size, char* out) const {
+  if (!fd_.valid()) {
+    if (!Fits(offset, size, memory_.size())) return Lies("read past the end");
+    std::copy_n(memory_.data() + offset, size, out);
+    return absl::OkStatus();
+  }
+  while (size > 0) {
+    ssize_t n = pread(fd_.get(), out, size, static_cast<off_t>(offset));
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return ErrnoStatus("read", "ELF file", errno);
+    if (n == 0) return Lies("became shorter while it was read");
+    out += n;
+    offset += static_cast<uint64_t>(n);
+    size -= static_cast<size_t>(n);
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::string> ElfFile::Source::Read(uint64_t offset, size_t size) const {
+  std::string bytes(size, '\0');
+  RETURN_IF_ERROR(Read(offset, size, bytes.data()));
+  return bytes;
+}
+
+ElfFile::ElfFile() = default;
+ElfFile::~ElfFile() = default;
+
+absl::StatusOr<std::unique_ptr<ElfFile>> ElfFile::Open(Fd fd) {
+  struct stat info;
+  if (fstat(fd.get(), &info) != 0) return ErrnoStatus("fstat", "ELF file", errno);
+  if (!S_ISREG(info.st_mode)) return Lies("not a regular file");
+  std::unique_ptr<ElfFile> file(new ElfFile);
+  file->file_size_ = static_cast<uint64_t>(info.st_size);
+  file->source_ = std::make_unique<Source>(std::move(fd));
+  RETURN_IF_ERROR(file->ReadHeaders());
+  return file;
+}
+
+absl::StatusOr<std::unique_ptr<ElfFile>> ElfFile::FromMemory(std::string_view bytes) {
+  std::unique_ptr<ElfFile> file(new ElfFile);
+  file->file_size_ = bytes.size();
+  file->source_ = std::make_unique<Source>(bytes);
+  RETURN_IF_ERROR(file->ReadHeaders());
+  return file;
+}
+
+absl::Status ElfFile::ReadHeaders() {
+  ElfHeader header;
+  if (file_size_ < sizeof(header)) return Lies("shorter than its header");
+  RETURN_IF_ERROR(source_->Read(0, sizeof(header), reinterpret_cast<char*>(&header)));
+  // Magic, 64 bits, little-endian, version 1.
+  constexpr std::string_view kIdent(
+      "\x7f"
+      "ELF\x02\x01\x01",
+      7);
+  if (std::string_view(reinterpret_cast<const char*>(header.ident), kIdent.size()) != kIdent) {
+    return Lies("not 64-bit little-endian ELF");
+  }
+  if (header.type != kElfTypeExecutable && header.type != kElfTypeShared) return Lies("neither program nor library");
+  if (header.machine != kElfMachineX86_64 && header.machine != kElfMachineArm64) return Lies("another machine's");
+  machine_ = header.machine;
+  type_ = header.type;
+  RETURN_IF_ERROR(ReadSegments(header.program_header_offset, header.program_header_count, header.program_header_size));
+
+  if (header.section_header_offset != 0 && header.section_header_size != sizeof(ElfSectionHeader)) {
+    return Lies("section headers of another size");
+  }
+  section_header_offset_ = header.section_header_offset;
+  section_count_ = header.section_header_count;
+  section_names_index_ = header.section_names_index;
+  return absl::OkStatus();
+}
+
+absl::Status ElfFile::ReadSegments(uint64_t offset, uint16_t count, uint16_t entry_size) {
+  if (count == 0) return absl::OkStatus();
+  if (entry_size != sizeof(ElfProgramHeader)) return Lies("program headers of another size");
+  if (count > kSegmentsMax) return Lies("too many program headers");
+  if (!Fits(offset, count * sizeof(ElfProgramHeader), file_size_)) return Lies("program headers past its end");
+  ASSIGN_OR_RETURN(std::string bytes, source_->Read(offset, count * sizeof(ElfProgramHeader)));
+  for (uint16_t i = 0; i < count; ++i) {
+    auto header = ReadElfStruct<ElfProgramHeader>(bytes, i * sizeof(ElfProgramHeader));
+    if (header.type != kElfSegmentLoad && header.type != kElfSegmentNote) continue;
+    if (!Fits(header.offset, header.file_size, file_size_)) return Lies("segment past its end");
+    if (header.type == kElfSegmentNote) {
+      note_segments_.push_back({header.offset, header.file_size, header.alignment});
+      continue;
+    }
+    if (header.file_size > header.memory_size) return Lies("segment larger in the file than in memory");
+    if (!Fits(header.address, header.memory_size, UINT64_MAX)) return Lies("segment past the end of memory");
+    segments_.push_back({.file_offset = header.offset,
+                         .file_size = header.file_size,
+                         .address = header.address,
+                         .memory_size = header.memory_size,
+                         .executable = (header.flags & kElfSegmentExecutable) != 0});
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<const std::vector<ElfSection>*> ElfFile::Sections() {
+  if (!sections_read_) {
+    sections_status_ = ReadSections();
+    if (!sections_status_.ok()) sections_.clear();
+    sections_read_ = true;
+  }
+  if (!sections_status_.ok()) return sections_status_;
+  return &sections_;
+}
+
+absl::Status ElfFile::ReadSections() {
+  if (section_header_offset_ == 0) return absl::OkStatus();
+  uint64_t count = section_count_;
+  uint64_t names_index = section_names_index_;
+  if (count == 0 || names_index == kElfIndexExtended) {
+    // Numbers too large for the file header stand in section 0.
+    if (!Fits(section_header_offset_, sizeof(ElfSectionHeader), file_size_))
+      return Lies("section headers past its end");
+    ElfSectionHeader first;
+    RETURN_IF_ERROR(source_->Read(section_header_offset_, sizeof(first), reinterpret_cast<char*>(&first)));
+    if (count == 0) count = first.size;
+    if (names_index == kElfIndexExtended) names_index = first.link;
+  }
+  if (count > kSectionsMax) return Lies("too many sections");
+  if (!Fits(section_header_offset_, count * sizeof(ElfSectionHeader), file_size_)) {
+    return Lies("section headers past its end");
+  }
+  ASSIGN_OR_RETURN(std::string bytes, source_->Read(section_header_offset_, count * sizeof(ElfSectionHeader)));
+  if (names_index != 0 && names_index < count) {
+    auto names = ReadElfStruct<ElfSectionHeader>(bytes, names_index * sizeof(ElfSectionHeader));
+    if (names.type == kElfSectionNobits || !Fits(names.offset, names.size, file_size_)) {
+      return Lies("section names past its end");
+    }
+    if (names.size > kSectionNamesBytesMax) return Lies("section names too large");
+    ASSIGN_OR_RETURN(section_names_, source_->Read(names.offset, names.size));
+  }
+  sections_.reserve(count);
+  for (size_t i = 0; i < count; ++i) {
+    auto header = ReadElfStruct<ElfSectionHeader>(bytes, i * sizeof(ElfSectionHeader));
+    std::string_view name;
+    if (header.name < section_names_.size()) {
+      name = std::string_view(section_names_).substr(header.name, kSectionNameBytesMax);
+      name = name.substr(0, name.find('\0'));
+    }
+    sections_.push_back({.name = name,
+                         .type = header.type,
+                         .flags = header.flags,
+                         .address = header.address,
+                         .offset = header.offset,
+                         .size = header.size,
+                         .link = header.link,
+                         .entry_size = header.entry_size});
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::string> ElfFile::SectionBytes(const ElfSection& section, uint64_t bytes_max) {
+  if (section.type == kElfSectionNobits) return Lies("section without bytes");
+  if (!Fits(section.offset, section.size, file_size_)) return Lies("section past its end");
+  if (section.size > bytes_max) {
+    return Error(absl::StatusCode::kResourceExhausted,
+                 fmt::format("ELF file: section of {} bytes, over the {} allowed", section.size, bytes_max));
+  }
+  return source_->Read(section.offset, section.size);
+}
+
+std::optional<uint64_t> FileOffsetToAddress(std::span<const ElfSegment> segments, uint64_t file_offset) {
+  for (const ElfSegment& segment : segments) {
+    if (file_offset >= segment.file_offset && file_offset - segment.file_offset < segment.file_size) {
+      return segment.address + (file_offset - segment.file_offset);
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace tributary

@@ -1,0 +1,86 @@
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+#include <string_view>
+
+namespace tributary {
+
+// The few structures of the ELF specification (System V gABI, chapters 4 and 5) that are read here, as they lie in an
+// ELF64 little-endian file. Own names, so that <elf.h> need not be included where only a constant is wanted.
+
+static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "structures are read as they lie in the file");
+
+struct ElfHeader {
+  uint8_t ident[16];
+  uint16_t type;
+  uint16_t machine;
+  uint32_t version;
+  uint64_t entry;
+  uint64_t program_header_offset;
+  uint64_t section_header_offset;
+  uint32_t flags;
+  uint16_t header_size;
+  uint16_t program_header_size;
+  uint16_t program_header_count;
+  uint16_t section_header_size;
+  uint16_t section_header_count;
+  uint16_t section_names_index;
+};
+static_assert(sizeof(ElfHeader) == 64);
+
+struct ElfProgramHeader {
+  uint32_t type;
+  uint32_t flags;
+  uint64_t offset;
+  uint64_t address;
+  uint64_t physical_address;
+  uint64_t file_size;
+  uint64_t memory_size;
+  uint64_t alignment;
+};
+static_assert(sizeof(ElfProgramHeader) == 56);
+
+struct ElfSectionHeader {
+  uint32_t name;
+  uint32_t type;
+  uint64_t flags;
+  uint64_t address;
+  uint64_t offset;
+  uint64_t size;
+  uint32_t link;
+  uint32_t info;
+  uint64_t alignment;
+  uint64_t entry_size;
+};
+static_assert(sizeof(ElfSectionHeader) == 64);
+
+struct ElfSymbol {
+  uint32_t name;
+  uint8_t info;  // binding << 4 | type
+  uint8_t other;
+  uint16_t section;
+  uint64_t value;
+  uint64_t size;
+};
+static_assert(sizeof(ElfSymbol) == 24);
+
+constexpr uint16_t kElfTypeExecutable = 2, kElfTypeShared = 3;
+constexpr uint16_t kElfMachineX86_64 = 62, kElfMachineArm64 = 183;
+constexpr uint32_t kElfSegmentLoad = 1, kElfSegmentNote = 4;
+constexpr uint32_t kElfSegmentExecutable = 1;  // flags
+constexpr uint32_t kElfSectionSymtab = 2, kElfSectionNote = 7, kElfSectionNobits = 8, kElfSectionDynsym = 11;
+constexpr uint64_t kElfSectionExecutable = 4;  // flags
+constexpr uint16_t kElfIndexUndefined = 0, kElfIndexReserved = 0xff00, kElfIndexExtended = 0xffff;
+constexpr uint8_t kElfSymbolNoType = 0, kElfSymbolFunction = 2, kElfSymbolIfunc = 10;
+constexpr uint8_t kElfBindLocal = 0, kElfBindWeak = 2;
+
+// `bytes` hold at least offset + sizeof(T): the caller has checked.
+template <typename T>
+T ReadElfStruct(std::string_view bytes, size_t offset) {
+  T value;
+  std::memcpy(&value, bytes.data() + offset, sizeof(T));
+  return value;
+}
+
+}  // namespace tributary

@@ -1,0 +1,20 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+namespace tributary {
+
+constexpr std::string_view kGnuNoteName = "GNU";
+constexpr std::string_view kGoNoteName = "Go";
+constexpr uint32_t kGnuBuildIdNoteType = 3;
+constexpr uint32_t kGoBuildIdNoteType = 4;
+
+// The descriptor of the first note of that owner and type, within `notes`: the bytes of a note segment or section
+// (gABI, "Note Section"). `alignment` is the segment's: 8, or 4 for anything else. nullopt: none, or the notes before
+// it do not parse. Hostile input.
+std::optional<std::string_view> FindNote(std::string_view notes, uint64_t alignment, std::string_view owner,
+                                         uint32_t type);
+
+}  // namespace tributary

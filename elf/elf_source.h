@@ -1,0 +1,25 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "elf/elf_file.h"
+
+namespace tributary {
+
+// Where an ElfFile's bytes come from: a file, by pread, or memory that outlives it.
+class ElfFile::Source {
+ public:
+  explicit Source(Fd fd) : fd_(std::move(fd)) {}
+  explicit Source(std::string_view memory) : memory_(memory) {}
+
+  // All of [offset, offset + size), or an error: a file can shrink after its size was read.
+  absl::Status Read(uint64_t offset, size_t size, char* out) const;
+  absl::StatusOr<std::string> Read(uint64_t offset, size_t size) const;
+
+ private:
+  Fd fd_;
+  std::string_view memory_;  // used when fd_ is not valid
+};
+
+}  // namespace tributary

@@ -1,0 +1,142 @@
+#include "symbols/kallsyms.h"
+
+#include <algorithm>
+#include <charconv>
+
+#include "base/status.h"
+#include "elf/elf_notes.h"
+#include "symbols/kallsyms_lines.h"
+
+namespace tributary {
+namespace {
+
+struct Symbol {
+  uint64_t address = 0;
+  uint32_t rank = 0;
+  std::string_view name;
+};
+
+bool IsCode(char type) { return type == 'T' || type == 't' || type == 'W' || type == 'w'; }
+
+// Linker scripts put such labels where a section begins or ends: at the address of a real function, or of none.
+bool IsMarker(std::string_view name) {
+  return name == "_text" || name == "_stext" || name == "_etext" ||
+         (name.starts_with("__") && (name.ends_with("_start") || name.ends_with("_end") || name.ends_with("_begin")));
+}
+
+uint32_t Rank(char type, std::string_view name) {
+  uint32_t by_binding = type == 'T' ? 0 : type == 'W' || type == 'w' ? 1 : 2;
+  return (IsMarker(name) ? 4 : 0) + by_binding;
+}
+
+// Offsets from `base`; the last symbol reaches to `end`.
+std::shared_ptr<const SymbolTable> BuildRebased(std::vector<Symbol> symbols, uint64_t base, uint64_t end,
+                                                const ExecutableId& id) {
+  std::erase_if(symbols, [&](const Symbol& s) { return s.address < base || s.address >= end; });
+  std::stable_sort(symbols.begin(), symbols.end(), [](const Symbol& a, const Symbol& b) {
+    return a.address != b.address ? a.address < b.address : a.rank < b.rank;
+  });
+  std::vector<SymbolRange> ranges;
+  ranges.reserve(symbols.size());
+  for (size_t i = 0; i < symbols.size();) {
+    size_t next = i + 1;
+    while (next < symbols.size() && symbols[next].address == symbols[i].address) ++next;
+    uint64_t range_end = next < symbols.size() ? symbols[next].address : end;
+    ranges.push_back({.address = symbols[i].address - base,
+                      .size = range_end - symbols[i].address,
+                      .name = std::string(symbols[i].name)});
+    i = next;
+  }
+  return SymbolTable::Build(id, SymbolSource::kKallsyms, std::move(ranges));
+}
+
+absl::Status Hidden() {
+  return Error(absl::StatusCode::kPermissionDenied,
+               "/proc/kallsyms shows no addresses: run as root with CAP_SYSLOG, or set kernel.kptr_restrict to 0 or 1");
+}
+
+}  // namespace
+
+bool TakeLine(std::string_view& text, std::string_view* line) {
+  if (text.empty()) return false;
+  size_t end = text.find('\n');
+  *line = text.substr(0, end);
+  text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
+  return true;
+}
+
+std::optional<KallsymsLine> ParseKallsymsLine(std::string_view line) {
+  KallsymsLine parsed;
+  auto [end, error] = std::from_chars(line.data(), line.data() + line.size(), parsed.address, 16);
+  if (error != std::errc()) return std::nullopt;
+  line.remove_prefix(static_cast<size_t>(end - line.data()));
+  if (line.size() < 4 || line[0] != ' ' || line[2] != ' ') return std::nullopt;
+  parsed.type = line[1];
+  line.remove_prefix(3);
+  size_t tab = line.find('\t');
+  parsed.name = line.substr(0, tab);
+  if (parsed.name.empty()) return std::nullopt;
+  if (tab != std::string_view::npos) {
+    std::string_view module = line.substr(tab + 1);
+    if (module.size() < 3 || !module.starts_with('[') || !module.ends_with(']')) return std::nullopt;
+    parsed.module = module.substr(1, module.size() - 2);
+  }
+  return parsed;
+}
+
+absl::StatusOr<ParsedKallsyms> ParseKallsyms(std::string_view text, const ExecutableId& kernel_id) {
+  ParsedKallsyms result;
+  std::vector<Symbol> symbols;
+  bool any_line = false, any_address = false;
+  std::string_view line;
+  while (TakeLine(text, &line) && symbols.size() < SymbolTable::kSymbolsMax) {
+    auto parsed = ParseKallsymsLine(line);
+    if (!parsed || !parsed->module.empty()) continue;
+    any_line = true;
+    any_address |= parsed->address != 0;
+    if (!IsCode(parsed->type) || parsed->address == 0) continue;
+    if (parsed->name == "_stext") result.text_begin = parsed->address;
+    if (parsed->name == "_etext") result.text_end = parsed->address;
+    symbols.push_back({parsed->address, Rank(parsed->type, parsed->name), parsed->name});
+  }
+  if (any_line && !any_address) return Hidden();
+  if (result.text_begin == 0 || result.text_end <= result.text_begin) {
+    return Error(absl::StatusCode::kInvalidArgument, "kallsyms: no _stext and _etext");
+  }
+  result.table = BuildRebased(std::move(symbols), result.text_begin, result.text_end, kernel_id);
+  return result;
+}
+
+absl::StatusOr<std::shared_ptr<const SymbolTable>> ParseModuleSymbols(std::string_view kallsyms_text,
+                                                                      std::string_view module_name, uint64_t base,
+                                                                      uint64_t size, const ExecutableId& id) {
+  std::vector<Symbol> symbols;
+  bool hidden = false;
+  std::string_view line;
+  while (TakeLine(kallsyms_text, &line) && symbols.size() < SymbolTable::kSymbolsMax) {
+    auto parsed = ParseKallsymsLine(line);
+    if (!parsed || parsed->module != module_name || module_name.empty() || !IsCode(parsed->type)) continue;
+    if (parsed->address == 0) {
+      hidden = true;
+      continue;
+    }
+    symbols.push_back({parsed->address, Rank(parsed->type, parsed->name), parsed->name});
+  }
+  if (symbols.empty() && hidden) return Hidden();
+  uint64_t end = size > UINT64_MAX - base ? UINT64_MAX : base + size;
+  auto table = BuildRebased(std::move(symbols), base, end, id);
+  if (table->size() == 0) {
+    return Error(absl::StatusCode::kNotFound, std::string("kallsyms: no symbol of module ").append(module_name));
+  }
+  return table;
+}
+
+absl::StatusOr<ExecutableId> BuildIdFromNotes(std::string_view notes) {
+  auto note = FindNote(notes, 4, kGnuNoteName, kGnuBuildIdNoteType);
+  if (!note) return Error(absl::StatusCode::kNotFound, "notes: no GNU build-id");
+  auto id = ExecutableId::Make(ExecutableIdKind::kGnuBuildId, *note);
+  if (!id) return Error(absl::StatusCode::kInvalidArgument, "notes: GNU build-id of a bad length");
+  return *id;
+}
+
+}  // namespace tributary

@@ -1,0 +1,24 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+namespace tributary {
+
+// One line of /proc/kallsyms: "ffffffff81000000 T _stext" or "ffffffffc0001000 t init\t[module]" (kernel/kallsyms.c,
+// s_show).
+struct KallsymsLine {
+  uint64_t address = 0;
+  char type = 0;
+  std::string_view name;
+  std::string_view module;  // "" for the kernel itself
+};
+
+// nullopt: not such a line.
+std::optional<KallsymsLine> ParseKallsymsLine(std::string_view line);
+
+// Takes the first line off `text`, without its newline; false at the end.
+bool TakeLine(std::string_view& text, std::string_view* line);
+
+}  // namespace tributary
