@@ -14,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "base/clock.h"
 #include "base/status.h"
 #include "base/types.h"
 #include "gtest/gtest.h"
@@ -67,6 +68,15 @@ inline std::vector<int> OnlineCpus() {
   absl::StatusOr<std::vector<int>> cpus = ParseCpuList(ReadFile("/sys/devices/system/cpu/online"));
   EXPECT_TRUE(cpus.ok()) << cpus.status();
   return cpus.ok() ? *cpus : std::vector<int>{};
+}
+
+inline constexpr int64_t kPatienceNs = 60 * kNsPerSecond;  // only a failing test waits that long
+inline void Until(const std::function<bool()>& done) {
+  MonotonicNs start = Clock::Real().Monotonic();
+  while (!done()) {
+    ASSERT_LT(Clock::Real().Monotonic().value - start.value, kPatienceNs) << "gave up waiting";
+    usleep(5'000);
+  }
 }
 
 // The calling thread runs there and nowhere else.

@@ -64,7 +64,7 @@ absl::StatusOr<Fd> OpenSidebandEvent(int cpu, bool build_id) {
   attr.clockid = CLOCK_MONOTONIC;
   // Read on a timer: nobody is to be woken.
   attr.watermark = 1;
-  // For EventIsDead.
+  // For ReadEnabledNs.
   attr.read_format = PERF_FORMAT_TOTAL_TIME_ENABLED;
   attr.wakeup_watermark = UINT32_MAX;
   return Open(attr, cpu);
@@ -75,14 +75,13 @@ absl::Status EnableEvent(const Fd& event) {
   return ErrnoStatus("enable", "perf event", errno);
 }
 
-bool EventIsDead(const Fd& event) {
-  struct Reading {
+absl::StatusOr<int64_t> ReadEnabledNs(const Fd& event) {
+  struct {
     uint64_t value, time_enabled_ns;
-  };
-  Reading first = {}, second = {};
-  if (read(event.get(), &first, sizeof(first)) != sizeof(first)) return true;
-  if (read(event.get(), &second, sizeof(second)) != sizeof(second)) return true;
-  return first.time_enabled_ns == second.time_enabled_ns;
+  } reading = {};
+  ssize_t n = read(event.get(), &reading, sizeof(reading));
+  if (n != sizeof(reading)) return ErrnoStatus("read", "perf event", n < 0 ? errno : EIO);
+  return static_cast<int64_t>(reading.time_enabled_ns);
 }
 
 void DisableEvent(const Fd& event) {

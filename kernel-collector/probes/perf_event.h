@@ -21,9 +21,9 @@ absl::StatusOr<Fd> OpenSidebandEvent(int cpu, bool build_id);
 
 // From here on the event counts, from the start of a period.
 absl::Status EnableEvent(const Fd& event);
-// `event` is one of OpenSidebandEvent. True: its CPU went offline, even if it came back since: the kernel stops the
-// clock of such an event and never starts it again. Two system calls and as many interrupts of that CPU.
-bool EventIsDead(const Fd& event);
+// How long `event`, one of OpenSidebandEvent, has been enabled, by the kernel's scheduler clock. The kernel stops it
+// when the event's CPU goes offline, and never starts it again. A system call and an interrupt of that CPU.
+absl::StatusOr<int64_t> ReadEnabledNs(const Fd& event);
 // When it returns, the event's program neither runs nor will.
 void DisableEvent(const Fd& event);
 

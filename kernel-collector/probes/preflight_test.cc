@@ -9,6 +9,7 @@
 #include "base/status.h"
 #include "kernel-collector/probes/cgroup_v1.h"
 #include "kernel-collector/probes/cpu_list.h"
+#include "kernel-collector/probes/standstill.h"
 
 namespace tributary {
 namespace {
@@ -109,6 +110,17 @@ TEST(CpuList, RefusesWhatIsNone) {
   for (const char* text : {"", "\n", "a", "1-", "-1", "3-1", "1,,2", "1-2-3", "99999", "0-99999", "4294967296", " 1"}) {
     EXPECT_TRUE(absl::IsInvalidArgument(ParseCpuList(text).status())) << text;
   }
+}
+
+TEST(Standstill, TellsStoppedClocksFromLateOnes) {
+  constexpr int64_t kSecond = kNsPerSecond;
+  Standstill event(MonotonicNs{10 * kSecond}, 0);
+  EXPECT_FALSE(event.Observe(MonotonicNs{10 * kSecond}, 0)) << "no time passed";
+  EXPECT_FALSE(event.Observe(MonotonicNs{10 * kSecond + 5 * kNsPerMs}, 0)) << "an idle CPU's clock may be late";
+  EXPECT_FALSE(event.Observe(MonotonicNs{15 * kSecond}, 5 * kSecond));
+  EXPECT_FALSE(event.Observe(MonotonicNs{1015 * kSecond}, 1004 * kSecond)) << "clocks drift";
+  EXPECT_TRUE(event.Observe(MonotonicNs{1020 * kSecond}, 1008 * kSecond)) << "stopped a second ago";
+  EXPECT_TRUE(event.Observe(MonotonicNs{1025 * kSecond}, 1008 * kSecond));
 }
 
 TEST(CgroupV1, ChoosesAHierarchyThatRuntimesUse) {

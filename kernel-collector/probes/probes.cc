@@ -159,7 +159,8 @@ void KernelProbes::FollowHotplug() {
   if (!online.ok()) return LogDebug("online CPUs not read cause={}", Message(online.status()));
   std::vector<int> gone;
   for (int cpu : sideband_.cpus()) {
-    if (!std::binary_search(online->begin(), online->end(), cpu) || sideband_.IsDead(cpu)) gone.push_back(cpu);
+    if (!std::binary_search(online->begin(), online->end(), cpu) || sideband_.IsDead(cpu, Clock::Real().Monotonic()))
+      gone.push_back(cpu);
   }
   for (int cpu : gone) {
     LogInfo("CPU went away cpu={}", cpu);

@@ -33,8 +33,6 @@ extern "C" const char __start_spin_text[], __stop_spin_text[];
 namespace tributary {
 namespace {
 
-constexpr int64_t kPatienceNs = 60 * kNsPerSecond;  // only a failing test waits that long
-
 SPIN_TEXT void SpinLeaf(volatile uint64_t* n) {
   KEEP_FRAME_POINTER();
   for (int i = 0; i < 1'000'000; ++i) *n = *n + 1;
@@ -48,14 +46,6 @@ SPIN_TEXT void SpinForEver() {
 bool InSpinText(uint64_t address) {
   return address >= reinterpret_cast<uint64_t>(__start_spin_text) &&
          address <= reinterpret_cast<uint64_t>(__stop_spin_text);
-}
-
-void Until(const std::function<bool()>& done) {
-  MonotonicNs start = Clock::Real().Monotonic();
-  while (!done()) {
-    ASSERT_LT(Clock::Real().Monotonic().value - start.value, kPatienceNs) << "gave up waiting";
-    usleep(5'000);
-  }
 }
 
 uint64_t Lost(const Accounting& accounting, LossReason reason) { return accounting.lost[static_cast<size_t>(reason)]; }

@@ -7,10 +7,12 @@
 #include <queue>
 #include <tuple>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/status.h"
 #include "kernel-collector/probes/perf_event.h"
 #include "kernel-collector/probes/sideband_record.h"
+#include "kernel-collector/probes/standstill.h"
 
 namespace tributary {
 namespace {
@@ -36,6 +38,7 @@ struct Sideband::Ring {
   size_t memory_bytes;
   PerfRing records;
   uint64_t corruptions_seen = 0;
+  Standstill standstill{Clock::Real().Monotonic(), 0};
 };
 
 Sideband::Sideband(Metrics& metrics)
@@ -89,9 +92,11 @@ std::vector<int> Sideband::cpus() const {
   return cpus;
 }
 
-bool Sideband::IsDead(int cpu) const {
+bool Sideband::IsDead(int cpu, MonotonicNs now) {
   auto it = rings_.find(cpu);
-  return it != rings_.end() && EventIsDead(it->second->event);
+  if (it == rings_.end()) return false;
+  absl::StatusOr<int64_t> enabled_ns = ReadEnabledNs(it->second->event);
+  return !enabled_ns.ok() || it->second->standstill.Observe(now, *enabled_ns);
 }
 
 void Sideband::Deliver(std::span<const uint8_t> record, SidebandVisitor& visitor) {

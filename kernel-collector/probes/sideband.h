@@ -30,8 +30,9 @@ class Sideband {
   void RemoveCpu(int cpu);
   bool has_cpu(int cpu) const { return rings_.contains(cpu); }
   std::vector<int> cpus() const;  // ascending
-  // The CPU has a ring and went offline since, even if it is back: add it again.
-  bool IsDead(int cpu) const;
+  // The CPU has a ring whose event died, for the CPU went offline since the last call, even if it is back: remove it
+  // and add it again.
+  bool IsDead(int cpu, MonotonicNs now);
 
   // Delivers records written up to `now`, a reading of CLOCK_MONOTONIC taken by the caller just before. Younger ones
   // wait for the next call: a record X that caused a record Y on another CPU is in its ring before Y's time is taken,
