@@ -31,11 +31,14 @@ struct ClientOptions {
   // Of samples held unacknowledged (sizeof(Sample) each); the oldest batches beyond are dropped as
   // lost{batch_overflow}.
   size_t unacked_bytes_max = 32u << 20;
-  uint64_t seed = 0;  // of the jitter; 0 = random
+  uint64_t seed = 0;                    // of the jitter; 0 = random
+  int64_t connect_timeout_ms = 10'000;  // until Welcome
+  int64_t symbol_chunk_period_ms = 62;  // a chunk of 64 KiB each: 1 MiB/s
 };
 
 class Client : public BatchSink {
  public:
+  // Must not destroy the client.
   struct Callbacks {
     std::function<void(const ExecutableId&)> need_symbols;
     // Samples that this client had to drop: the owner counts them in its next batch's accounting.
@@ -46,6 +49,7 @@ class Client : public BatchSink {
   ~Client() override;
 
   void Start();
+  // Sequences go up by one from batch to batch. InvalidArgument: more samples than a batch may have; they are lost.
   absl::Status Take(Batch batch) override;
 
   // Queues a table for upload (chunks of 64 KiB between batches, 1 MiB/s at most), or says there is none. Tables not

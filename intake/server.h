@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -46,10 +47,14 @@ struct ServerOptions {
   int64_t hello_timeout_ms = 10'000;
   int64_t idle_timeout_ms = 15'000;  // three missed heartbeats
   size_t connections_max = 20'000;
-  size_t symbol_upload_bytes_max = 128u << 20;
+  size_t symbol_upload_bytes_max = 128u << 20;  // of one table, compressed
+  size_t symbol_raw_bytes_max = 512u << 20;     // of one table, raw
+  int64_t linger_ms = 1'000;                    // for the peer to read a Goodbye
 };
 
-// Lives on the shard's loop from Hello to close; the shard owns it.
+// Lives on the shard's loop from Hello to close; the shard owns it. It may be destroyed inside OnClosed, which comes
+// once and last, not inside the owner's other calls. Definitions that travel ahead of their batch are handed over with
+// it; a batch's definitions always continue those of the batch before, or start a new generation.
 class ServerSession {
  public:
   ServerSession(Loop& loop, std::unique_ptr<TcpStream> stream, Hello hello, std::string rest,

@@ -1,0 +1,417 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "base/log.h"
+#include "base/status.h"
+#include "intake/server.h"
+#include "intake/server_metrics.h"
+#include "intake/symbol_upload.h"
+
+namespace tributary::intake {
+namespace {
+
+constexpr int kIdleTicks = 3;
+// A peer that asks for more answers than it reads.
+constexpr size_t kUnreadBytesMax = 8u << 20;
+// Definitions that wait for their batch.
+constexpr size_t kHeldBytesMax = 64u << 20;
+
+size_t BytesOf(const Definitions& d) {
+  size_t bytes = d.strings.size() * sizeof(std::string) + d.executables.size() * sizeof(Executable) +
+                 d.frames.size() * sizeof(tributary::Frame) + d.nodes.size() * sizeof(Node) +
+                 d.processes.size() * sizeof(Process) + d.threads.size() * sizeof(Thread);
+  for (const std::string& text : d.strings) bytes += text.size();
+  return bytes;
+}
+
+template <typename T>
+void MoveBehind(std::vector<T>& to, std::vector<T>&& from) {
+  to.insert(to.end(), std::make_move_iterator(from.begin()), std::make_move_iterator(from.end()));
+}
+
+void Append(Definitions& to, Definitions&& from) {
+  MoveBehind(to.strings, std::move(from.strings));
+  MoveBehind(to.executables, std::move(from.executables));
+  MoveBehind(to.frames, std::move(from.frames));
+  MoveBehind(to.nodes, std::move(from.nodes));
+  MoveBehind(to.processes, std::move(from.processes));
+  MoveBehind(to.threads, std::move(from.threads));
+}
+
+}  // namespace
+
+// Open → lingering (Goodbye was sent, what still comes is discarded) → closed.
+struct ServerSession::Impl {
+  enum class State { kOpen, kLingering, kClosed };
+  struct Held {
+    DictionaryCounts before;
+    Definitions definitions;
+    size_t bytes = 0;
+  };
+
+  Impl(Loop& loop, std::unique_ptr<TcpStream> with, Hello said, std::string with_rest, const ServerOptions& opts,
+       const Clock& by, Metrics& all, SessionOwner& of);
+  ~Impl() { metrics.sessions.Add(-1); }
+
+  void Start();
+  void OnData(std::string_view bytes);
+  void Pump();
+  void Handle(Frame frame);
+  void HandleBatch(Frame frame);
+  bool SelectDecoder(const Frame& frame);
+  bool InOrder(const Frame& frame);
+  void Deliver(Frame frame, IncomingBatch batch, const BatchDecoder& after, bool duplicate);
+  void Hold(IncomingBatch batch);
+  void HandleSymbolChunk(const Frame& frame);
+  void GiveUpGeneration();
+  void Unstall();
+  void OnTick();
+  void Write(MessageType type, std::string_view payload);
+  void Refuse(Refusal refusal, const Goodbye& goodbye);
+  void Close(const Goodbye& goodbye);
+  void Finish(const absl::Status& why);
+
+  const ServerOptions options;
+  const Clock& clock;
+  SessionOwner& owner;
+  ServerMetrics metrics;
+  Hello hello;
+  std::string rest;
+  State state = State::kOpen;
+  absl::Status why_closed;
+  std::string peer;
+
+  FrameDecoder frames;
+  std::optional<BatchDecoder> decoder;
+  uint32_t given_up = 0;  // generations up to here are not taken any more
+  uint64_t seen = 0;      // the last batch handed to the owner, or covered by one that was
+  uint64_t durable = 0;
+  std::optional<Held> held;
+  std::optional<Frame> stalled;  // the owner had no room for it
+  SymbolReceiver symbols;
+
+  bool heard = false;
+  int silent_ticks = 0;
+  uint64_t received_bytes = 0;
+  std::unique_ptr<TcpStream> stream;
+  Timer tick_timer, pump_timer, linger_timer, closed_timer;
+};
+
+ServerSession::Impl::Impl(Loop& loop, std::unique_ptr<TcpStream> with, Hello said, std::string with_rest,
+                          const ServerOptions& opts, const Clock& by, Metrics& all, SessionOwner& of)
+    : options(opts),
+      clock(by),
+      owner(of),
+      metrics(all),
+      hello(std::move(said)),
+      rest(std::move(with_rest)),
+      peer(with->peer()),
+      symbols(opts.symbol_upload_bytes_max, opts.symbol_raw_bytes_max),
+      stream(std::move(with)),
+      tick_timer(loop, [this] { OnTick(); }),
+      pump_timer(loop,
+                 [this] {
+                   Unstall();
+                   Pump();
+                 }),
+      linger_timer(loop, [this] { Finish(why_closed); }),
+      closed_timer(loop, [this] { owner.OnClosed(hello.session, why_closed); }) {
+  metrics.sessions.Add(1);
+}
+
+void ServerSession::Impl::Start() {
+  stream->Start({.on_data = [this](std::string_view bytes) { OnData(bytes); },
+                 .on_close = [this](const absl::Status& why) { Finish(state == State::kLingering ? why_closed : why); },
+                 .on_drained = {}});
+  absl::StatusOr<SessionOwner::Known> known = owner.OnHello(hello);
+  if (!known.ok()) {
+    const bool retry = known.status().code() != absl::StatusCode::kInvalidArgument &&
+                       known.status().code() != absl::StatusCode::kPermissionDenied;
+    return Refuse(Refusal::kRefusedByOwner, {.reason = Message(known.status()), .retry = retry});
+  }
+  if (known->dictionary_kept) {
+    decoder.emplace(hello.dictionary_generation, known->have);
+  } else {
+    given_up = hello.dictionary_generation;
+  }
+  durable = known->durable_sequence;
+  // What the collector no longer has will not come.
+  seen = std::max(durable, hello.next_sequence - 1);
+  Welcome welcome;
+  welcome.durable_sequence = durable;
+  welcome.dictionary_kept = known->dictionary_kept;
+  welcome.have = known->have;
+  welcome.heartbeat_ms = static_cast<uint32_t>(std::max<int64_t>(options.idle_timeout_ms / kIdleTicks, 1));
+  Write(MessageType::kWelcome, EncodeWelcome(welcome));
+  tick_timer.StartEvery(welcome.heartbeat_ms);
+  received_bytes += rest.size();
+  frames.Append(std::exchange(rest, {}));
+  Pump();
+}
+
+void ServerSession::Impl::OnData(std::string_view bytes) {
+  metrics.received_bytes.Add(bytes.size());
+  received_bytes += bytes.size();
+  heard = true;
+  if (state != State::kOpen) return;
+  frames.Append(bytes);
+  Pump();
+}
+
+void ServerSession::Impl::Pump() {
+  while (state == State::kOpen && !stalled) {
+    Frame frame;
+    absl::StatusOr<bool> got = frames.Next(&frame);
+    if (!got.ok()) return Refuse(RefusalOf(frames.fault()), {.reason = Message(got.status())});
+    if (!*got) return;
+    Handle(std::move(frame));
+  }
+}
+
+void ServerSession::Impl::Handle(Frame frame) {
+  switch (frame.type) {
+    case MessageType::kDefinitions:
+    case MessageType::kBatch:
+      return HandleBatch(std::move(frame));
+    case MessageType::kSymbolChunk:
+      return HandleSymbolChunk(frame);
+    case MessageType::kHeartbeat:
+      if (!DecodeHeartbeat(frame.payload).ok()) break;
+      return Write(MessageType::kHeartbeat, frame.payload);
+    case MessageType::kGoodbye: {
+      absl::StatusOr<Goodbye> goodbye = DecodeGoodbye(frame.payload);
+      if (!goodbye.ok()) break;
+      return Finish(Error(absl::StatusCode::kCancelled, "the collector said: " + EscapeForDisplay(goodbye->reason)));
+    }
+    case MessageType::kHello:
+    case MessageType::kWelcome:
+    case MessageType::kAck:
+    case MessageType::kNeedDictionary:
+    case MessageType::kNeedSymbols:
+      break;
+    default:
+      return metrics.unknown_frames.Add();
+  }
+  Refuse(Refusal::kBadMessage,
+         {.reason = fmt::format("message of type {} is malformed or out of place", static_cast<int>(frame.type))});
+}
+
+// False when the frame belongs to a generation that was given up, or was refused.
+bool ServerSession::Impl::SelectDecoder(const Frame& frame) {
+  absl::StatusOr<uint32_t> generation = GenerationOf(frame.type, frame.payload);
+  if (!generation.ok()) {
+    Refuse(Refusal::kBadMessage, {.reason = Message(generation.status()), .rejected_sequence = frame.sequence});
+    return false;
+  }
+  if (*generation <= given_up) {
+    metrics.stale_batches.Add();
+    return false;
+  }
+  if (!decoder || *generation > decoder->generation()) {
+    decoder.emplace(*generation);
+    held.reset();
+  }
+  return true;
+}
+
+bool ServerSession::Impl::InOrder(const Frame& frame) {
+  if (frame.type == MessageType::kDefinitions) return true;
+  if (frame.sequence != 0 && frame.sequence <= seen + 1) return true;
+  Refuse(Refusal::kOutOfOrder, {.reason = fmt::format("batch {} after batch {}", frame.sequence, seen)});
+  return false;
+}
+
+void ServerSession::Impl::HandleBatch(Frame frame) {
+  if (!SelectDecoder(frame) || !InOrder(frame)) return;
+  BatchDecoder after = *decoder;
+  absl::StatusOr<IncomingBatch> batch = after.Decode(frame.type, frame.sequence, frame.payload);
+  if (!batch.ok()) {
+    if (batch.status().code() == absl::StatusCode::kFailedPrecondition) return GiveUpGeneration();
+    return Refuse(Refusal::kBadMessage, {.reason = fmt::format("batch {}: {}", frame.sequence, Message(batch.status())),
+                                         .rejected_sequence = frame.sequence});
+  }
+  const bool is_batch = frame.type == MessageType::kBatch;
+  const bool duplicate = is_batch && (frame.sequence <= seen || frame.sequence <= durable);
+  Deliver(std::move(frame), *std::move(batch), after, !is_batch || duplicate);
+  if (!duplicate || state != State::kOpen) return;
+  metrics.duplicates.Add();
+  Write(MessageType::kAck, EncodeAck(durable));
+}
+
+void ServerSession::Impl::Deliver(Frame frame, IncomingBatch batch, const BatchDecoder& after, bool definitions_only) {
+  const uint64_t sequence = batch.sequence;
+  metrics.unknown_values.Add(batch.unknown_values);
+  if (definitions_only) {
+    decoder = after;
+    seen = std::max(seen, sequence);
+    return Hold(std::move(batch));
+  }
+  if (held) {
+    Definitions definitions = held->definitions;  // copied: the owner may refuse, and be asked again
+    Append(definitions, std::move(batch.definitions));
+    batch.definitions = std::move(definitions);
+    batch.before = held->before;
+  }
+  const size_t samples = batch.samples.size();
+  const uint32_t generation = batch.generation;
+  absl::Status status = owner.OnBatch(hello.session, std::move(batch));
+  if (state != State::kOpen) return;
+  if (status.code() == absl::StatusCode::kResourceExhausted) {
+    metrics.stalls.Add();
+    stalled = std::move(frame);
+    stream->PauseReading();
+    return;
+  }
+  if (status.code() == absl::StatusCode::kFailedPrecondition) return GiveUpGeneration();
+  if (!status.ok()) {
+    const bool malformed = status.code() == absl::StatusCode::kInvalidArgument;
+    return Refuse(Refusal::kRefusedByOwner, {.reason = Message(status), .rejected_sequence = malformed ? sequence : 0});
+  }
+  if (generation <= given_up) return;  // the owner asked for the dictionary meanwhile
+  metrics.batches.Add();
+  metrics.samples.Add(samples);
+  decoder = after;
+  held.reset();
+  seen = std::max(seen, sequence);
+}
+
+void ServerSession::Impl::Hold(IncomingBatch batch) {
+  const size_t bytes = BytesOf(batch.definitions);
+  if (!held) held = Held{batch.before, {}, 0};
+  held->bytes += bytes;
+  if (held->bytes > kHeldBytesMax) {
+    return Refuse(Refusal::kOversized,
+                  {.reason = fmt::format("more than {} bytes of definitions before their batch", kHeldBytesMax)});
+  }
+  Append(held->definitions, std::move(batch.definitions));
+}
+
+void ServerSession::Impl::HandleSymbolChunk(const Frame& frame) {
+  absl::StatusOr<SymbolChunk> chunk = DecodeSymbolChunk(frame.payload);
+  if (!chunk.ok()) return Refuse(Refusal::kBadMessage, {.reason = Message(chunk.status())});
+  absl::StatusOr<std::optional<SymbolReceiver::Table>> table = symbols.Take(*std::move(chunk));
+  if (table.status().code() == absl::StatusCode::kNotFound) return metrics.Refuse(Refusal::kUnaskedSymbols);
+  if (!table.ok()) return Refuse(Refusal::kBadMessage, {.reason = Message(table.status())});
+  if (!*table) return;
+  if ((*table)->encoded.status().code() == absl::StatusCode::kResourceExhausted) metrics.Refuse(Refusal::kOversized);
+  owner.OnSymbols(hello.session, (*table)->id, std::move((*table)->encoded));
+}
+
+void ServerSession::Impl::GiveUpGeneration() {
+  if (state != State::kOpen || !decoder || decoder->generation() <= given_up) return;
+  given_up = decoder->generation();
+  decoder.reset();
+  held.reset();
+  // All that is not durable comes again; what the owner still holds and makes durable meanwhile comes as a duplicate.
+  seen = std::max(durable, hello.next_sequence - 1);
+  metrics.need_dictionary.Add();
+  Write(MessageType::kNeedDictionary, EncodeNeedDictionary(given_up));
+  if (stalled) pump_timer.StartOnce(0);
+}
+
+void ServerSession::Impl::Unstall() {
+  if (!stalled || state != State::kOpen) return;
+  Frame frame = *std::exchange(stalled, std::nullopt);
+  Handle(std::move(frame));
+  if (!stalled && state == State::kOpen) stream->ResumeReading();
+}
+
+void ServerSession::Impl::OnTick() {
+  if (stalled) {
+    // We do not read, so we cannot answer: the collector must not take us for dead.
+    silent_ticks = 0;
+    return Write(MessageType::kHeartbeat, EncodeHeartbeat(clock.Monotonic()));
+  }
+  silent_ticks = std::exchange(heard, false) ? 0 : silent_ticks + 1;
+  if (silent_ticks >= kIdleTicks) {
+    Refuse(Refusal::kTimeout, {.reason = fmt::format("silent for {} ms", options.idle_timeout_ms)});
+  }
+}
+
+void ServerSession::Impl::Write(MessageType type, std::string_view payload) {
+  if (state != State::kOpen) return;
+  if (stream->pending_bytes() > kUnreadBytesMax) {
+    metrics.Refuse(Refusal::kUnread);
+    return Finish(Error(absl::StatusCode::kResourceExhausted, "the collector does not read"));
+  }
+  stream->Write(EncodeFrame(type, kChannelSamples, 0, payload));
+}
+
+void ServerSession::Impl::Refuse(Refusal refusal, const Goodbye& goodbye) {
+  metrics.Refuse(refusal);
+  LogWarning("intake session refused peer={} node={} reason={} cause=\"{}\"", peer,
+             EscapeForDisplay(hello.session.node_id), RefusalName(refusal), goodbye.reason);
+  Close(goodbye);
+}
+
+void ServerSession::Impl::Close(const Goodbye& goodbye) {
+  if (state != State::kOpen) return;
+  Write(MessageType::kGoodbye, EncodeGoodbye(goodbye));
+  if (state != State::kOpen) return;
+  state = State::kLingering;
+  why_closed = Error(absl::StatusCode::kUnavailable, goodbye.reason);
+  tick_timer.Stop();
+  stalled.reset();
+  held.reset();
+  frames = FrameDecoder();
+  // Closing at once with bytes unread would reset the connection, and the Goodbye with it.
+  stream->ResumeReading();
+  linger_timer.StartOnce(static_cast<uint64_t>(options.linger_ms));
+}
+
+void ServerSession::Impl::Finish(const absl::Status& why) {
+  if (state == State::kClosed) return;
+  state = State::kClosed;
+  why_closed = why;
+  tick_timer.Stop();
+  linger_timer.Stop();
+  pump_timer.Stop();
+  stream.reset();
+  // Later and last: the owner may destroy the session then.
+  closed_timer.StartOnce(0);
+}
+
+ServerSession::ServerSession(Loop& loop, std::unique_ptr<TcpStream> stream, Hello hello, std::string rest,
+                             const ServerOptions& options, const Clock& clock, Metrics& metrics, SessionOwner& owner)
+    : impl_(std::make_unique<Impl>(loop, std::move(stream), std::move(hello), std::move(rest), options, clock, metrics,
+                                   owner)) {}
+ServerSession::~ServerSession() = default;
+
+void ServerSession::Start() { impl_->Start(); }
+
+void ServerSession::Ack(uint64_t durable_sequence) {
+  if (durable_sequence <= impl_->durable) return;
+  impl_->durable = durable_sequence;
+  impl_->Write(MessageType::kAck, EncodeAck(durable_sequence));
+}
+
+void ServerSession::NeedSymbols(const std::vector<ExecutableId>& ids) {
+  std::vector<ExecutableId> asked;
+  auto send = [&] {
+    if (!asked.empty()) impl_->Write(MessageType::kNeedSymbols, EncodeNeedSymbols(asked));
+    asked.clear();
+  };
+  for (const ExecutableId& id : ids) {
+    if (!id.known()) continue;
+    if (!impl_->symbols.Expect(id)) {
+      impl_->metrics.Refuse(Refusal::kTooManySymbols);
+      continue;
+    }
+    asked.push_back(id);
+    if (asked.size() == kNeedSymbolsMax) send();
+  }
+  send();
+}
+
+void ServerSession::NeedDictionary() { impl_->GiveUpGeneration(); }
+void ServerSession::Resume() {
+  if (impl_->stalled) impl_->pump_timer.StartOnce(0);
+}
+void ServerSession::Close(const Goodbye& goodbye) { impl_->Close(goodbye); }
+const Hello& ServerSession::hello() const { return impl_->hello; }
+uint64_t ServerSession::bytes_received() const { return impl_->received_bytes; }
+bool ServerSession::closed() const { return impl_->state != Impl::State::kOpen; }
+
+}  // namespace tributary::intake

@@ -1,0 +1,65 @@
+#pragma once
+
+#include <deque>
+#include <optional>
+#include <string>
+
+#include "absl/container/flat_hash_set.h"
+#include "absl/status/statusor.h"
+#include "intake/messages.h"
+
+namespace tributary::intake {
+
+// The sending end of symbol tables: compressed when queued, cut into chunks on demand, one table after the other.
+class SymbolSender {
+ public:
+  // Compressed bytes that may wait.
+  static constexpr size_t kQueuedBytesMax = 128u << 20;
+
+  // False when too much is waiting already: the table is dropped, the reducer asks again on its next connection.
+  bool Add(const ExecutableId& id, std::string_view encoded_table);
+  void AddUnavailable(const ExecutableId& id, std::string why);
+  std::optional<SymbolChunk> Next();
+  bool empty() const { return uploads_.empty(); }
+  void Clear();
+
+ private:
+  struct Upload {
+    ExecutableId id;
+    std::string stored;
+    uint64_t raw_bytes = 0;
+    std::string unavailable;
+    size_t offset = 0;
+  };
+  std::deque<Upload> uploads_;
+  size_t queued_bytes_ = 0;
+};
+
+// The receiving end: takes only what was asked for, one table at a time, in order, within its limits.
+class SymbolReceiver {
+ public:
+  SymbolReceiver(size_t stored_bytes_max, size_t raw_bytes_max)
+      : stored_bytes_max_(stored_bytes_max), raw_bytes_max_(raw_bytes_max) {}
+  // Tables that may be asked for and not yet answered.
+  static constexpr size_t kExpectedMax = 65'536;
+
+  // False when too many are awaited already.
+  bool Expect(const ExecutableId& id);
+
+  struct Table {
+    ExecutableId id;
+    absl::StatusOr<std::string> encoded;  // NotFound: the node has none; ResourceExhausted: over a limit
+  };
+  // A table once it is whole or refused. NotFound: it was not asked for (skip it). InvalidArgument: a hole, or bytes
+  // that are not the table announced.
+  absl::StatusOr<std::optional<Table>> Take(SymbolChunk chunk);
+
+ private:
+  const size_t stored_bytes_max_, raw_bytes_max_;
+  absl::flat_hash_set<ExecutableId> expected_;
+  ExecutableId current_;
+  uint64_t total_bytes_ = 0, raw_bytes_ = 0;
+  std::string stored_;
+};
+
+}  // namespace tributary::intake
