@@ -1,0 +1,150 @@
+// What one shard does with batches: decode, and decode + commit to SQLite on disk. Samples are synthetic with the shape
+// of a real mix: Zipf-distributed stacks of about 20 frames, new ones coming all the time.
+
+#include <benchmark/benchmark.h>
+
+#include <cmath>
+#include <cstdlib>
+#include <filesystem>
+#include <memory>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/metrics.h"
+#include "base/status.h"
+#include "intake/batch_codec.h"
+#include "intake/frame.h"
+#include "profile/batch.h"
+#include "reducer/store/sqlite_store.h"
+
+namespace tributary {
+namespace {
+
+constexpr size_t kSamplesPerBatch = 1000;
+constexpr size_t kBatches = 300;
+
+// One node's session: batches as frames, ready to be decoded again and again.
+struct Recording {
+  std::shared_ptr<SessionInfo> session = std::make_shared<SessionInfo>();
+  std::vector<intake::Frame> frames;
+  size_t wire_bytes = 0;
+};
+
+Recording Record() {
+  Recording out;
+  out.session->node_id = "bench";
+  out.session->host_name = "bench";
+  std::mt19937_64 random(7);
+  auto dictionary = std::make_shared<Dictionary>(DictionaryLimits{.nodes_max = 4u << 20, .frames_max = 4u << 20});
+  std::vector<ExecutableRef> executables;
+  for (int i = 0; i < 50; ++i) {
+    std::string id(20, static_cast<char>(i + 1));
+    executables.push_back(
+        dictionary->InternExecutable(*ExecutableId::Make(ExecutableIdKind::kGnuBuildId, id), "/usr/lib/x"));
+  }
+  std::vector<ThreadRef> threads;
+  for (int i = 0; i < 200; ++i) {
+    ProcessRef process =
+        dictionary->InternProcess({.key = {Pid{i + 1}, i, 0}, .comm = dictionary->InternString("worker")});
+    threads.push_back(dictionary->InternThread({process, Tid{i + 1}, dictionary->InternString("worker")}));
+  }
+  intake::BatchEncoder encoder(1);
+  intake::FrameDecoder decoder;
+  int64_t now = kNsPerSecond;
+  for (size_t b = 0; b < kBatches; ++b) {
+    Batch batch{.sequence = b + 1, .dictionary = dictionary};
+    for (size_t i = 0; i < kSamplesPerBatch; ++i) {
+      // u^4 over a growing universe: most samples are of few stacks, 0.6 new ones a sample at first, fewer later.
+      double u = std::uniform_real_distribution<double>(0, 1)(random);
+      auto stack = static_cast<uint64_t>(std::pow(u, 4) * static_cast<double>(1000 + 60 * b));
+      std::mt19937_64 shape(stack);
+      NodeRef node;
+      for (int depth = 0; depth < 20; ++depth) {
+        uint64_t spread = depth < 8 ? 3 : 400;
+        node = dictionary->InternNode(
+            {node, dictionary->InternFrame({FrameKind::kNative, depth < 19, executables[shape() % executables.size()],
+                                            0x1000 * static_cast<uint64_t>(depth) + shape() % spread})});
+      }
+      now += 1'000'000;
+      batch.samples.push_back(
+          {.time = MonotonicNs{now}, .thread = threads[random() % threads.size()], .node = node, .value = 10'309'278});
+    }
+    batch.clock = ClockPair{MonotonicNs{now}, UnixNs{1'760'000'000 * kNsPerSecond + now}};
+    batch.accounting.captured = (b + 1) * kSamplesPerBatch;
+    for (std::string& frame : encoder.Encode(batch)) {
+      out.wire_bytes += frame.size();
+      decoder.Append(frame);
+      intake::Frame decoded;
+      TRIBUTARY_CHECK(*decoder.Next(&decoded));
+      out.frames.push_back(std::move(decoded));
+    }
+  }
+  return out;
+}
+
+const Recording& TheRecording() {
+  static const Recording recording = Record();
+  return recording;
+}
+
+std::vector<intake::IncomingBatch> DecodeAll(const Recording& recording) {
+  intake::BatchDecoder decoder(1, {}, DictionaryLimits{.nodes_max = 4u << 20, .frames_max = 4u << 20});
+  std::vector<intake::IncomingBatch> out;
+  for (const intake::Frame& frame : recording.frames) {
+    auto batch = decoder.Decode(frame.type, frame.sequence, frame.payload);
+    TRIBUTARY_CHECK(batch.ok());
+    out.push_back(*std::move(batch));
+  }
+  return out;
+}
+
+void Decode(benchmark::State& state) {
+  const Recording& recording = TheRecording();
+  for (auto _ : state) benchmark::DoNotOptimize(DecodeAll(recording));
+  state.SetItemsProcessed(state.iterations() * static_cast<int64_t>(kBatches * kSamplesPerBatch));
+  state.counters["wire_bytes_per_sample"] = static_cast<double>(recording.wire_bytes) / (kBatches * kSamplesPerBatch);
+}
+BENCHMARK(Decode)->Unit(benchmark::kMillisecond);
+
+// Groups of ten batches a commit, as a busy shard makes them.
+void DecodeAndCommit(benchmark::State& state) {
+  const Recording& recording = TheRecording();
+  std::filesystem::path directory = std::filesystem::temp_directory_path() / "tributary-ingest-bench";
+  int round = 0;
+  for (auto _ : state) {
+    state.PauseTiming();
+    std::filesystem::remove_all(directory);
+    Metrics metrics;
+    auto store = store::SqliteStore::Open({.data_dir = directory.string()}, Clock::Real(), metrics);
+    TRIBUTARY_CHECK(store.ok());
+    auto writer = (*store)->OpenWriter(0);
+    TRIBUTARY_CHECK(writer.ok());
+    auto session = std::make_shared<SessionInfo>(*recording.session);
+    session->session_id[0] = static_cast<uint8_t>(++round);
+    state.ResumeTiming();
+    std::vector<store::PendingBatch> group;
+    for (intake::IncomingBatch& batch : DecodeAll(recording)) {
+      group.push_back({session, std::move(batch)});
+      if (group.size() == 10) {
+        auto outcomes = (*writer)->Commit(group);
+        TRIBUTARY_CHECK(outcomes.ok() && !outcomes->back().need_dictionary);
+        group.clear();
+      }
+    }
+    TRIBUTARY_CHECK(group.empty() || (*writer)->Commit(group).ok());
+    state.PauseTiming();
+    writer->reset();
+    store->reset();
+    state.ResumeTiming();
+  }
+  std::filesystem::remove_all(directory);
+  state.SetItemsProcessed(state.iterations() * static_cast<int64_t>(kBatches * kSamplesPerBatch));
+}
+BENCHMARK(DecodeAndCommit)->Unit(benchmark::kMillisecond)->UseRealTime();
+
+}  // namespace
+}  // namespace tributary
+
+BENCHMARK_MAIN();
