@@ -45,6 +45,8 @@ int64_t ClampToInt64(uint64_t value) {
   return static_cast<int64_t>(std::min<uint64_t>(value, std::numeric_limits<int64_t>::max()));
 }
 
+// The conventions allow other values than theirs. An unknown frame has one too: without any, one at address 0 would be
+// the same as the table's zero element.
 std::string_view FrameTypeName(FrameKind kind) {
   switch (kind) {
     case FrameKind::kNative:
@@ -54,7 +56,7 @@ std::string_view FrameTypeName(FrameKind kind) {
     case FrameKind::kUnknown:
       break;
   }
-  return "";
+  return "unknown";
 }
 
 // The conventions' `build_id.go` is Go's own string of some 80 characters, of which the model keeps a digest: that is

@@ -1,0 +1,223 @@
+#include "otlp/profiles_builder.h"
+
+#include <gtest/gtest.h>
+
+#include "schemas/otlp/profiles_service.pb.h"
+
+namespace tributary::otlp {
+namespace {
+
+namespace proto = ::opentelemetry::proto::profiles::v1development;
+
+ExecutableId Id(ExecutableIdKind kind, std::string_view bytes) { return *ExecutableId::Make(kind, bytes); }
+
+class ProfilesBuilderTest : public ::testing::Test {
+ protected:
+  // A sample of one thread of one process, at a stack of one frame.
+  ProfilesBuilder::SampleInfo Sample(int64_t time, uint64_t value, uint32_t count = 1) {
+    ProfilesBuilder::SampleInfo sample;
+    sample.resource = builder_.AddResource({.host_name = "h", .host_id = "m1", .container_id = "c1"});
+    sample.thread = builder_.AddThread({.thread_name = "worker",
+                                        .executable_name = "etcd",
+                                        .executable_path = "/usr/local/bin/etcd",
+                                        .pid = Pid{3086},
+                                        .tid = Tid{11322}});
+    MappingIndex mapping = builder_.AddMapping(Id(ExecutableIdKind::kGnuBuildId, "\x01\x02"), "/usr/local/bin/etcd");
+    LocationIndex location =
+        builder_.AddLocation(FrameKind::kNative, mapping, 0x1000, builder_.AddFunction("main()", "_Z4mainv"));
+    sample.stack = builder_.AddStack(std::vector<LocationIndex>{location});
+    sample.time = UnixNs{time};
+    sample.value = value;
+    sample.count = count;
+    return sample;
+  }
+  const proto::Profile& Profile(const ProfilesRequest& request, int index) {
+    return request.resource_profiles(0).scope_profiles(0).profiles(index);
+  }
+  const std::string& String(const ProfilesRequest& request, int index) {
+    return request.dictionary().string_table(index);
+  }
+
+  ProfilesBuilder builder_{{.scope_version = "1.2.3"}};
+};
+
+TEST_F(ProfilesBuilderTest, TellsCpuSamplesByTimeStampsAndPeriod) {
+  builder_.AddSample(Sample(1000, 52'631'578));
+  builder_.AddSample(Sample(900, 52'631'578));
+  ProfilesRequestPtr request = builder_.Finish();
+  ASSERT_EQ(request->resource_profiles_size(), 1);
+  EXPECT_EQ(request->resource_profiles(0).scope_profiles(0).scope().name(), "tributary");
+  EXPECT_EQ(request->resource_profiles(0).scope_profiles(0).scope().version(), "1.2.3");
+  const proto::Profile& profile = Profile(*request, 0);
+  EXPECT_EQ(String(*request, profile.sample_type().type_strindex()), "samples");
+  EXPECT_EQ(String(*request, profile.sample_type().unit_strindex()), "count");
+  EXPECT_EQ(String(*request, profile.period_type().type_strindex()), "cpu");
+  EXPECT_EQ(String(*request, profile.period_type().unit_strindex()), "nanoseconds");
+  EXPECT_EQ(profile.period(), 52'631'578);
+  EXPECT_EQ(profile.time_unix_nano(), 900u);
+  EXPECT_EQ(profile.duration_nano(), 101u);
+  ASSERT_EQ(profile.samples_size(), 1);
+  EXPECT_EQ(profile.samples(0).timestamps_unix_nano_size(), 2);
+  EXPECT_EQ(profile.samples(0).values_size(), 0);
+}
+
+TEST_F(ProfilesBuilderTest, KeepsPeriodsApart) {
+  builder_.AddSample(Sample(1000, 10));
+  builder_.AddSample(Sample(1001, 20));
+  ProfilesRequestPtr request = builder_.Finish();
+  ASSERT_EQ(request->resource_profiles(0).scope_profiles(0).profiles_size(), 2);
+  EXPECT_EQ(Profile(*request, 0).period(), 10);
+  EXPECT_EQ(Profile(*request, 1).period(), 20);
+}
+
+TEST_F(ProfilesBuilderTest, LosesNoNanosecondOfRowsThatCountMany) {
+  builder_.AddSample(Sample(1000, 1003, 4));         // few: 3 × 251 + 1 × 250
+  builder_.AddSample(Sample(1000, 2'000'001, 100));  // many: as values
+  builder_.AddSample(Sample(1001, 500, 0));          // a count of none is one
+  EXPECT_EQ(builder_.sample_count(), 105u);
+  ProfilesRequestPtr request = builder_.Finish();
+  uint64_t count = 0, ns = 0;
+  for (const proto::Profile& profile : request->resource_profiles(0).scope_profiles(0).profiles()) {
+    for (const proto::Sample& sample : profile.samples()) {
+      uint64_t n = static_cast<uint64_t>(sample.timestamps_unix_nano_size());
+      if (sample.values_size() > 0) {
+        EXPECT_EQ(n, 0u);
+        n = static_cast<uint64_t>(sample.values(0));
+      }
+      count += n;
+      ns += n * static_cast<uint64_t>(profile.period());
+    }
+  }
+  EXPECT_EQ(count, 105u);
+  EXPECT_EQ(ns, 1003u + 2'000'001u + 500u);
+}
+
+TEST_F(ProfilesBuilderTest, TellsOffCpuSamplesByValues) {
+  for (uint64_t value : {7, 9}) {
+    ProfilesBuilder::SampleInfo sample = Sample(1000, value);
+    sample.type = SampleType::kOffCpu;
+    builder_.AddSample(sample);
+  }
+  ProfilesRequestPtr request = builder_.Finish();
+  const proto::Profile& profile = Profile(*request, 0);
+  EXPECT_EQ(String(*request, profile.sample_type().type_strindex()), "off_cpu");
+  EXPECT_EQ(String(*request, profile.sample_type().unit_strindex()), "nanoseconds");
+  EXPECT_EQ(profile.period(), 0);
+  EXPECT_FALSE(profile.has_period_type());
+  ASSERT_EQ(profile.samples_size(), 1);
+  EXPECT_EQ(profile.samples(0).values(0), 7);
+  EXPECT_EQ(profile.samples(0).values(1), 9);
+  EXPECT_EQ(profile.samples(0).timestamps_unix_nano_size(), 2);
+}
+
+TEST_F(ProfilesBuilderTest, AttributesSayWhoAndWhat) {
+  builder_.AddSample(Sample(1000, 10));
+  ProfilesRequestPtr request = builder_.Finish();
+  std::vector<std::string> resource;
+  for (const auto& attribute : request->resource_profiles(0).resource().attributes()) {
+    resource.push_back(attribute.key() + "=" + attribute.value().string_value());
+  }
+  EXPECT_EQ(resource, (std::vector<std::string>{"container.id=c1", "host.name=h", "host.id=m1"}));
+
+  auto attributes = [&](const auto& indices) {
+    std::vector<std::string> out;
+    for (int index : indices) {
+      const auto& attribute = request->dictionary().attribute_table(index);
+      const auto& value = attribute.value();
+      out.push_back(String(*request, attribute.key_strindex()) + "=" +
+                    (value.has_int_value() ? std::to_string(value.int_value()) : value.string_value()));
+    }
+    return out;
+  };
+  EXPECT_EQ(
+      attributes(Profile(*request, 0).samples(0).attribute_indices()),
+      (std::vector<std::string>{"thread.name=worker", "process.executable.name=etcd",
+                                "process.executable.path=/usr/local/bin/etcd", "process.pid=3086", "thread.id=11322"}));
+  EXPECT_EQ(attributes(request->dictionary().mapping_table(1).attribute_indices()),
+            (std::vector<std::string>{"process.executable.build_id.gnu=0102"}));
+  EXPECT_EQ(attributes(request->dictionary().location_table(1).attribute_indices()),
+            (std::vector<std::string>{"profile.frame.type=native"}));
+  const auto& function = request->dictionary().function_table(1);
+  EXPECT_EQ(String(*request, function.name_strindex()), "main()");
+  EXPECT_EQ(String(*request, function.system_name_strindex()), "_Z4mainv");
+}
+
+TEST_F(ProfilesBuilderTest, ElementZeroOfEveryTableIsZero) {
+  ProfilesRequestPtr request = builder_.Finish();
+  const proto::ProfilesDictionary& d = request->dictionary();
+  EXPECT_EQ(d.mapping_table_size() + d.location_table_size() + d.function_table_size() + d.link_table_size() +
+                d.string_table_size() + d.attribute_table_size() + d.stack_table_size(),
+            7);
+  EXPECT_EQ(d.ByteSizeLong(), 7u * 2);  // seven empty elements
+}
+
+TEST_F(ProfilesBuilderTest, MappingReachesItsHighestAddress) {
+  MappingIndex mapping = builder_.AddMapping(Id(ExecutableIdKind::kContentHash, "0123456789abcdef"), "/x");
+  builder_.AddLocation(FrameKind::kNative, mapping, 0x5000, {});
+  builder_.AddLocation(FrameKind::kNative, mapping, 0x4000, {});
+  ProfilesRequestPtr request = builder_.Finish();
+  EXPECT_EQ(request->dictionary().mapping_table(mapping.value).memory_start(), 0u);
+  EXPECT_EQ(request->dictionary().mapping_table(mapping.value).memory_limit(), 0x5001u);
+}
+
+TEST_F(ProfilesBuilderTest, MemoryWithoutAFileHasNoMapping) {
+  EXPECT_EQ(builder_.AddMapping(ExecutableId(), "/memfd:x").value, 0);
+  EXPECT_EQ(builder_.AddFunction("", "").value, 0);
+  EXPECT_EQ(builder_.AddStack({}).value, 0);
+}
+
+TEST_F(ProfilesBuilderTest, InterningGivesEqualThingsOneIndex) {
+  FunctionIndex f = builder_.AddFunction("f", "f");
+  EXPECT_EQ(builder_.AddFunction("f", ""), f);
+  EXPECT_NE(builder_.AddFunction("f", "_Zf"), f);
+  LocationIndex a = builder_.AddLocation(FrameKind::kKernel, {}, 1, f);
+  EXPECT_EQ(builder_.AddLocation(FrameKind::kKernel, {}, 1, f), a);
+  EXPECT_NE(builder_.AddLocation(FrameKind::kNative, {}, 1, f), a);
+  StackIndex s = builder_.AddStack(std::vector<LocationIndex>{a, a});
+  EXPECT_EQ(builder_.AddStack(std::vector<LocationIndex>{a, a}), s);
+  EXPECT_NE(builder_.AddStack(std::vector<LocationIndex>{a}), s);
+  EXPECT_EQ(builder_.AddResource({.host_name = "x"}), builder_.AddResource({.host_name = "x"}));
+}
+
+TEST_F(ProfilesBuilderTest, MakesTextUtf8AndCutsItBetweenCharacters) {
+  builder_.AddFunction("a\xff", "");
+  std::string longer(ProfilesBuilder::kStringBytesMax - 1, 'x');
+  builder_.AddFunction(longer + "\xc3\xa4\xc3\xa4", "");
+  ProfilesRequestPtr request = builder_.Finish();
+  EXPECT_EQ(String(*request, 1), "a\xef\xbf\xbd");
+  EXPECT_EQ(String(*request, 2), longer);
+}
+
+TEST_F(ProfilesBuilderTest, KeepsTheLeafsEndOfATooDeepStack) {
+  std::vector<LocationIndex> deep;
+  for (uint64_t i = 0; i < ProfilesBuilder::kStackFramesMax + 10; ++i) {
+    deep.push_back(builder_.AddLocation(FrameKind::kNative, {}, i + 1, {}));
+  }
+  builder_.AddStack(deep);
+  ProfilesRequestPtr request = builder_.Finish();
+  const auto& stack = request->dictionary().stack_table(1);
+  EXPECT_EQ(static_cast<size_t>(stack.location_indices_size()), ProfilesBuilder::kStackFramesMax);
+  EXPECT_EQ(stack.location_indices(0), deep[0].value);
+}
+
+// A stack of a thousand functions with the longest names there are still makes a request that servers take.
+TEST_F(ProfilesBuilderTest, LeavesNamesOutBeforeARequestGrowsTooLarge) {
+  std::vector<LocationIndex> stack;
+  for (uint64_t i = 0; i < ProfilesBuilder::kStackFramesMax; ++i) {
+    std::string name = std::to_string(i) + std::string(ProfilesBuilder::kStringBytesMax, 'n');
+    stack.push_back(builder_.AddLocation(FrameKind::kNative, {}, i + 1, builder_.AddFunction(name, "_" + name)));
+  }
+  ProfilesBuilder::SampleInfo sample = Sample(1000, 10);
+  sample.stack = builder_.AddStack(stack);
+  builder_.AddSample(sample);
+  EXPECT_TRUE(builder_.full());
+  EXPECT_GT(builder_.dropped_strings(), 0u);
+  size_t bound = builder_.bytes();
+  ProfilesRequestPtr request = builder_.Finish();
+  EXPECT_LE(request->ByteSizeLong(), bound);
+  EXPECT_LT(request->ByteSizeLong(), 4u << 20);
+  EXPECT_EQ(Profile(*request, 0).samples_size(), 1);
+}
+
+}  // namespace
+}  // namespace tributary::otlp

@@ -1,0 +1,124 @@
+#include <gtest/gtest.h>
+
+#include <map>
+#include <random>
+#include <tuple>
+
+#include "otlp/profiles_builder.h"
+#include "schemas/otlp/profiles_service.pb.h"
+#include "test/otlp/validator.h"
+
+namespace tributary::otlp {
+namespace {
+
+// Counts and nanoseconds by sample type, as a receiver reads them.
+using Totals = std::map<SampleType, std::pair<uint64_t, uint64_t>>;
+
+Totals Read(const ProfilesRequest& request) {
+  Totals totals;
+  const auto& strings = request.dictionary().string_table();
+  for (const auto& resource : request.resource_profiles()) {
+    for (const auto& profile : resource.scope_profiles(0).profiles()) {
+      bool cpu = strings[profile.sample_type().type_strindex()] == "samples";
+      auto& [count, ns] = totals[cpu ? SampleType::kCpu : SampleType::kOffCpu];
+      for (const auto& sample : profile.samples()) {
+        uint64_t times = static_cast<uint64_t>(sample.timestamps_unix_nano_size());
+        uint64_t values = 0;
+        for (int64_t value : sample.values()) values += static_cast<uint64_t>(value);
+        uint64_t n = cpu && times == 0 ? values : times;
+        count += n;
+        ns += cpu ? n * static_cast<uint64_t>(profile.period()) : values;
+      }
+    }
+  }
+  return totals;
+}
+
+// Random samples of a random little world, hostile bytes included.
+class World {
+ public:
+  explicit World(uint64_t seed) : random_(seed) {}
+
+  uint64_t Draw(uint64_t below) { return random_() % below; }
+  std::string Text() {
+    std::string text;
+    for (uint64_t n = Draw(12); n > 0; --n)
+      text.push_back(static_cast<char>(Draw(20) == 0 ? Draw(256) : 'a' + Draw(4)));
+    return text;
+  }
+
+  ProfilesBuilder::SampleInfo Sample(ProfilesBuilder& builder) {
+    ProfilesBuilder::SampleInfo sample;
+    sample.resource = builder.AddResource(
+        {.host_name = "h", .host_id = "m", .container_id = Draw(2) == 0 ? "" : "c" + std::to_string(Draw(3))});
+    ThreadInfo thread{.thread_name = Text(), .executable_name = Text(), .executable_path = Text()};
+    if (Draw(4) != 0) thread.pid = Pid{static_cast<int32_t>(Draw(5))};
+    if (Draw(4) != 0) thread.tid = Tid{static_cast<int32_t>(Draw(5))};
+    sample.thread = builder.AddThread(thread);
+    std::vector<LocationIndex> frames;
+    for (uint64_t n = Draw(10); n > 0; --n) frames.push_back(Frame(builder));
+    sample.stack = builder.AddStack(frames);
+    sample.type = Draw(3) == 0 ? SampleType::kOffCpu : SampleType::kCpu;
+    sample.time = UnixNs{static_cast<int64_t>(1'700'000'000'000'000'000 + Draw(1'000'000))};
+    sample.value = Draw(8) == 0 ? Draw(1'000'000) : 10'000'000;
+    sample.count = sample.type == SampleType::kCpu && Draw(8) == 0 ? static_cast<uint32_t>(1 + Draw(50)) : 1;
+    return sample;
+  }
+
+ private:
+  LocationIndex Frame(ProfilesBuilder& builder) {
+    auto kind = static_cast<ExecutableIdKind>(Draw(4));
+    std::string bytes = kind == ExecutableIdKind::kNone ? "" : std::string(1 + Draw(20), static_cast<char>(Draw(3)));
+    MappingIndex mapping = builder.AddMapping(*ExecutableId::Make(kind, bytes), Text());
+    uint64_t address = Draw(10) == 0 ? UINT64_MAX - Draw(2) : Draw(50);
+    return builder.AddLocation(static_cast<FrameKind>(Draw(kFrameKindCount)), mapping, address,
+                               builder.AddFunction(Text(), Text()));
+  }
+
+  std::mt19937_64 random_;
+};
+
+TEST(ProfilesProperty, EveryRequestIsValidAndAddsUp) {
+  for (uint64_t seed = 1; seed <= 200; ++seed) {
+    World world(seed);
+    ProfilesBuilder builder({.scope_version = "0"});
+    Totals expected;
+    for (uint64_t n = 1 + world.Draw(200); n > 0; --n) {
+      ProfilesBuilder::SampleInfo sample = world.Sample(builder);
+      auto& [count, ns] = expected[sample.type];
+      count += sample.count;
+      ns += sample.value;
+      builder.AddSample(sample);
+    }
+    size_t bound = builder.bytes();
+    ProfilesRequestPtr request = builder.Finish();
+    std::vector<Finding> findings = ValidateProfilesBytes(request->SerializeAsString());
+    ASSERT_TRUE(findings.empty()) << "seed " << seed << ": " << DescribeFindings(findings);
+    EXPECT_EQ(Read(*request), expected) << "seed " << seed;
+    EXPECT_LE(request->ByteSizeLong(), bound) << "seed " << seed;
+  }
+}
+
+// Small limits: names are left out, nothing else may break.
+TEST(ProfilesProperty, AFullRequestStaysValid) {
+  for (uint64_t seed = 1; seed <= 50; ++seed) {
+    World world(seed);
+    ProfilesBuilder builder({.bytes_soft = 4000, .bytes_hard = 6000});
+    std::string name(60, 'x');
+    while (!builder.full()) {
+      ProfilesBuilder::SampleInfo sample = world.Sample(builder);
+      name.back() = static_cast<char>('a' + world.Draw(26));
+      LocationIndex named = builder.AddLocation(FrameKind::kNative, {}, world.Draw(9), builder.AddFunction(name, ""));
+      sample.stack = builder.AddStack(std::vector<LocationIndex>{named});
+      builder.AddSample(sample);
+    }
+    ProfilesRequestPtr request = builder.Finish();
+    std::vector<Finding> findings = ValidateProfiles(*request);
+    // Stacks that the world drew and that were then replaced are orphans, of this test's own making.
+    std::erase_if(findings, [](const Finding& finding) { return finding.rule.ends_with(".orphan"); });
+    ASSERT_TRUE(findings.empty()) << "seed " << seed << ": " << DescribeFindings(findings);
+  }
+}
+
+}  // namespace
+}  // namespace tributary::otlp

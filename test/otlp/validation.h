@@ -1,0 +1,62 @@
+#pragma once
+
+#include <fmt/format.h>
+
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "schemas/otlp/profiles_service.pb.h"
+#include "test/otlp/validator.h"
+
+// The validator's parts.
+
+namespace tributary::otlp {
+
+namespace proto = ::opentelemetry::proto::profiles::v1development;
+namespace common = ::opentelemetry::proto::common::v1;
+
+enum class Table { kMapping, kLocation, kFunction, kLink, kString, kAttribute, kStack };
+constexpr size_t kTableCount = 7;
+std::string_view TableName(Table table);  // "mapping_table"
+
+// What is known while one request is checked: findings so far, and which table elements something refers to.
+class Validation {
+ public:
+  explicit Validation(const ProfilesRequest& request);
+
+  const ProfilesRequest& request() const { return request_; }
+  const proto::ProfilesDictionary& dictionary() const { return request_.dictionary(); }
+  int SizeOf(Table table) const;
+
+  void Add(std::string rule, std::string where, std::string detail);
+  // A reference: in range (rule "<field>.range"), and the element is used from now on. False when out of range.
+  bool Refer(Table table, int64_t index, std::string_view field, const std::string& where);
+  bool IsUsed(Table table, int index) const { return used_[static_cast<size_t>(table)][static_cast<size_t>(index)]; }
+  // The string, "" when out of range.
+  const std::string& String(int64_t index) const;
+
+  std::vector<Finding> Take() && { return std::move(findings_); }
+
+ private:
+  const ProfilesRequest& request_;
+  std::vector<bool> used_[kTableCount];
+  std::vector<Finding> findings_;
+};
+
+// Each adds its findings. Tables come last: they tell what nobody referred to.
+void CheckMessage(const google::protobuf::Message& message, const std::string& where, Validation& v);
+void CheckResources(Validation& v);
+void CheckTables(Validation& v);
+
+// A value's string indices, and keys inside it.
+void CheckValue(const common::AnyValue& value, const std::string& where, Validation& v);
+// A list of attributes held by value: keys set once, unique.
+void CheckAttributes(const google::protobuf::RepeatedPtrField<common::KeyValue>& attributes, const std::string& rule,
+                     const std::string& where, Validation& v);
+// A list of references into the attribute table: in range, set, unique keys.
+void CheckAttributeIndices(const google::protobuf::RepeatedField<int32_t>& indices, const std::string& rule,
+                           const std::string& where, Validation& v);
+
+}  // namespace tributary::otlp
