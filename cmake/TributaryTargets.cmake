@@ -7,8 +7,10 @@ endif()
 set(TRIBUTARY_INSTRUMENT "")
 if(TRIBUTARY_SANITIZE)
   set(TRIBUTARY_INSTRUMENT -fsanitize=${TRIBUTARY_SANITIZE} -fno-omit-frame-pointer)
-  # gcc's maybe-uninitialized is noise under sanitizers.
-  list(APPEND TRIBUTARY_WARNINGS -Wno-maybe-uninitialized)
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+    # gcc's maybe-uninitialized is noise under sanitizers; clang has no such warning.
+    list(APPEND TRIBUTARY_WARNINGS -Wno-maybe-uninitialized)
+  endif()
 endif()
 
 function(tributary_compile_options target)
