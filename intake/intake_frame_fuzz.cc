@@ -1,0 +1,121 @@
+#include <xxhash.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+
+#include "intake/batch_codec.h"
+#include "intake/frame.h"
+#include "intake/messages.h"
+
+// What a connection goes through: bytes in pieces, frames, messages, batches. Checksums are put right first, or no
+// changed input would ever get past them; the first byte says in which pieces the stream arrives and whether its
+// checksums are left as they are.
+
+namespace {
+
+using namespace tributary;
+using namespace tributary::intake;
+
+uint32_t Length(const std::string& bytes, size_t at) {
+  uint32_t value = 0;
+  std::memcpy(&value, &bytes[at], sizeof(value));
+  return value;
+}
+
+void MendChecksums(std::string& stream) {
+  for (size_t at = 0; stream.size() - at >= kHeaderBytes;) {
+    const uint32_t stored = Length(stream, at + 20);
+    if (stored > stream.size() - at - kHeaderBytes) return;
+    std::string covered = stream.substr(at, 24) + stream.substr(at + kHeaderBytes, stored);
+    const uint64_t checksum = XXH3_64bits(covered.data(), covered.size());
+    std::memcpy(&stream[at + 24], &checksum, sizeof(checksum));
+    at += kHeaderBytes + stored;
+  }
+}
+
+// What a decoder lets through refers to nothing that is not defined.
+void CheckBatch(const IncomingBatch& batch, const DictionaryCounts& after) {
+  uint32_t next = batch.before.nodes;
+  for (const Node& node : batch.definitions.nodes) {
+    if (node.parent.value >= next || node.frame.value >= after.frames) abort();
+    ++next;
+  }
+  if (next != after.nodes) abort();
+  for (const Sample& sample : batch.samples) {
+    if (sample.node.value >= after.nodes || sample.thread.value >= after.threads) abort();
+    if (static_cast<uint8_t>(sample.ending) >= kEndingCount) abort();
+  }
+}
+
+void DecodeBatch(const tributary::intake::Frame& frame, BatchDecoder& decoder) {
+  auto generation = GenerationOf(frame.type, frame.payload);
+  if (!generation.ok()) return;
+  if (*generation != decoder.generation()) decoder = BatchDecoder(*generation);
+  auto batch = decoder.Decode(frame.type, frame.sequence, frame.payload);
+  if (!batch.ok()) return;
+  CheckBatch(*batch, decoder.have());
+}
+
+void DecodeMessage(const tributary::intake::Frame& frame, BatchDecoder& decoder) {
+  switch (frame.type) {
+    case MessageType::kHello:
+      (void)DecodeHello(frame.payload);
+      break;
+    case MessageType::kWelcome:
+      (void)DecodeWelcome(frame.payload);
+      break;
+    case MessageType::kDefinitions:
+    case MessageType::kBatch:
+      DecodeBatch(frame, decoder);
+      break;
+    case MessageType::kAck:
+      (void)DecodeAck(frame.payload);
+      break;
+    case MessageType::kNeedDictionary:
+      (void)DecodeNeedDictionary(frame.payload);
+      break;
+    case MessageType::kNeedSymbols:
+      (void)DecodeNeedSymbols(frame.payload);
+      break;
+    case MessageType::kSymbolChunk:
+      (void)DecodeSymbolChunk(frame.payload);
+      break;
+    case MessageType::kHeartbeat:
+      (void)DecodeHeartbeat(frame.payload);
+      break;
+    case MessageType::kGoodbye: {
+      auto goodbye = DecodeGoodbye(frame.payload);
+#ifdef TRIBUTARY_PLANT_CRASH
+      // Within reach only of a whole frame with its checksum and a message that decodes.
+      if (goodbye.ok() && !goodbye->retry && goodbye->rejected_sequence == 7) abort();
+#endif
+      break;
+    }
+  }
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  if (size == 0) return 0;
+  const uint8_t mode = data[0];
+  std::string stream(reinterpret_cast<const char*>(data) + 1, size - 1);
+  if ((mode & 0x80) == 0) MendChecksums(stream);
+  const size_t piece = (mode & 0x7f) == 0 ? stream.size() : (mode & 0x7f);
+  FrameDecoder frames;
+  BatchDecoder decoder(1);
+  for (size_t at = 0; at < stream.size(); at += piece) {
+    frames.Append(std::string_view(stream).substr(at, piece));
+    while (true) {
+      tributary::intake::Frame frame;
+      auto got = frames.Next(&frame);
+      if (!got.ok()) return 0;
+      if (!*got) break;
+      DecodeMessage(frame, decoder);
+    }
+  }
+  return 0;
+}

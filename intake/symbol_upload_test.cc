@@ -1,0 +1,99 @@
+#include "intake/symbol_upload.h"
+
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include "base/zstd.h"
+
+namespace tributary::intake {
+namespace {
+
+ExecutableId Id(std::string_view bytes) { return *ExecutableId::Make(ExecutableIdKind::kGnuBuildId, bytes); }
+
+std::string Noise(size_t size) {
+  std::string out(size, '\0');
+  std::mt19937_64 random(size);
+  for (char& c : out) c = static_cast<char>(random());
+  return out;
+}
+
+TEST(SymbolUpload, TablesOfEverySizeArriveWhole) {
+  for (size_t size : {size_t{0}, size_t{1}, kSymbolChunkBytes - 20, kSymbolChunkBytes, size_t{1'000'000}}) {
+    SymbolSender sender;
+    SymbolReceiver receiver(2 << 20, 2 << 20);
+    ASSERT_TRUE(sender.Add(Id("a"), Noise(size)));
+    ASSERT_TRUE(receiver.Expect(Id("a")));
+    std::optional<SymbolReceiver::Table> table;
+    while (auto chunk = sender.Next()) {
+      EXPECT_FALSE(table);
+      auto taken = receiver.Take(*std::move(chunk));
+      ASSERT_TRUE(taken.ok()) << taken.status();
+      table = *std::move(taken);
+    }
+    ASSERT_TRUE(table && table->encoded.ok()) << size;
+    EXPECT_TRUE(*table->encoded == Noise(size));
+    EXPECT_TRUE(sender.empty());
+  }
+}
+
+TEST(SymbolSender, RefusesWhatWouldPassItsCap) {
+  SymbolSender sender;
+  const std::string table = Noise(50u << 20);
+  EXPECT_TRUE(sender.Add(Id("a"), table));
+  EXPECT_TRUE(sender.Add(Id("b"), table));
+  EXPECT_FALSE(sender.Add(Id("c"), table));
+  sender.Clear();
+  EXPECT_FALSE(sender.Next());
+  EXPECT_TRUE(sender.Add(Id("c"), table));
+}
+
+class SymbolReceiverTest : public testing::Test {
+ protected:
+  SymbolReceiverTest() { receiver_.Expect(Id("a")); }
+  absl::StatusCode Take(SymbolChunk chunk) { return receiver_.Take(std::move(chunk)).status().code(); }
+  SymbolReceiver receiver_{1000, 1000};
+};
+
+TEST_F(SymbolReceiverTest, SkipsWhatWasNotAskedFor) {
+  EXPECT_EQ(Take({.id = Id("b"), .total_bytes = 1, .raw_bytes = 1, .bytes = "x"}), absl::StatusCode::kNotFound);
+  auto none = receiver_.Take({.id = Id("a"), .unavailable = "gone"});
+  ASSERT_TRUE(none.ok() && *none);
+  EXPECT_EQ((*none)->encoded.status().code(), absl::StatusCode::kNotFound);
+  EXPECT_EQ(Take({.id = Id("a"), .unavailable = "gone"}), absl::StatusCode::kNotFound) << "asked for once";
+}
+
+TEST_F(SymbolReceiverTest, RefusesHolesAndChanges) {
+  EXPECT_EQ(Take({.id = Id("a"), .offset = 5, .total_bytes = 10, .raw_bytes = 1, .bytes = "x"}),
+            absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(Take({.id = Id("a"), .total_bytes = 10, .raw_bytes = 1, .bytes = "xx"}), absl::StatusCode::kOk);
+  EXPECT_EQ(Take({.id = Id("a"), .offset = 1, .total_bytes = 10, .raw_bytes = 1, .bytes = "xx"}),
+            absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(Take({.id = Id("a"), .offset = 2, .total_bytes = 11, .raw_bytes = 1, .bytes = "xx"}),
+            absl::StatusCode::kInvalidArgument);
+}
+
+TEST_F(SymbolReceiverTest, ChecksLengthsBeforeItTakesMemory) {
+  for (auto [total, raw] : {std::pair<uint64_t, uint64_t>{1001, 1}, {1, 1001}, {UINT64_MAX, UINT64_MAX}}) {
+    receiver_.Expect(Id("a"));
+    auto taken = receiver_.Take({.id = Id("a"), .total_bytes = total, .raw_bytes = raw, .bytes = "x"});
+    ASSERT_TRUE(taken.ok() && *taken);
+    EXPECT_EQ((*taken)->encoded.status().code(), absl::StatusCode::kResourceExhausted);
+  }
+}
+
+TEST_F(SymbolReceiverTest, RefusesATableThatIsNotWhatItSays) {
+  const std::string stored = ZstdCompress("table");
+  EXPECT_EQ(Take({.id = Id("a"), .total_bytes = stored.size(), .raw_bytes = 6, .bytes = stored}),
+            absl::StatusCode::kInvalidArgument);
+}
+
+TEST(SymbolReceiver, AwaitsABoundedNumberOfTables) {
+  SymbolReceiver receiver(1, 1);
+  for (size_t i = 0; i < SymbolReceiver::kExpectedMax; ++i) ASSERT_TRUE(receiver.Expect(Id(std::to_string(i))));
+  EXPECT_FALSE(receiver.Expect(Id("one more")));
+  EXPECT_TRUE(receiver.Expect(Id("0")));
+}
+
+}  // namespace
+}  // namespace tributary::intake
