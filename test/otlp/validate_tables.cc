@@ -25,6 +25,11 @@ bool IsZero(const proto::Link& link) {
   auto zeros = [](const std::string& id, size_t size) { return id.empty() || id == std::string(size, '\0'); };
   return zeros(link.trace_id(), 16) && zeros(link.span_id(), 8);
 }
+// The Collector writes the zero attribute with an empty value in it, which says the same.
+bool IsZero(const proto::KeyValueAndUnit& attribute) {
+  return attribute.key_strindex() == 0 && attribute.unit_strindex() == 0 &&
+         attribute.value().value_case() == common::AnyValue::VALUE_NOT_SET;
+}
 template <typename T>
 bool IsZero(const T& element) {
   return Identity(element).empty();

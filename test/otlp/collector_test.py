@@ -1,0 +1,66 @@
+"""Requests as the reducer builds them, sent as it sends them, through a real OpenTelemetry Collector and out of its file
+exporter: nothing is lost or changed, and the validator finds nothing in what comes out."""
+
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+import otelcol  # noqa: E402
+
+TESTS = pathlib.Path(os.environ["TRIBUTARY_BUILD"]) / "tests"
+REQUESTS = 3
+
+
+def run(*command):
+    done = subprocess.run([str(part) for part in command], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                          timeout=120)
+    return done.returncode, done.stdout
+
+
+class CollectorTest(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.TemporaryDirectory(prefix="tributary-otelcol-")
+        cls.addClassCleanup(cls.folder.cleanup)
+        cls.collector = otelcol.Collector(cls.folder.name)
+        with cls.collector:
+            status, cls.output = run(TESTS / "otlp_send", cls.collector.address, 7, REQUESTS)
+        if status != 0:
+            raise AssertionError(f"{cls.output}\n{cls.collector.log()}")
+        cls.requests = cls.collector.requests()
+
+    def test_every_request_is_in_the_file(self):
+        self.assertEqual(len(self.requests), REQUESTS)
+
+    def test_count_and_sum_are_those_that_were_sent(self):
+        count, ns = (int(number) for number in self.output.split())
+        totals = otelcol.Totals(self.requests)
+        self.assertEqual((totals.count, totals.ns), (count, ns))
+        self.assertEqual(sum(entry[0] for entry in totals.by_process.values()), count)
+        self.assertEqual({pid for _, pid in totals.by_process}, set(range(100, 108)))
+
+    def test_attributes_and_names_arrive(self):
+        containers, names = set(), set()
+        for sample in otelcol.samples(self.requests):
+            self.assertEqual(sample.resource["host.name"], "host")
+            self.assertEqual(sample.resource["host.id"], "m-1")
+            self.assertEqual(sample.attributes["thread.name"], "thr\u00e4d\x01")
+            self.assertEqual(sample.attributes["process.executable.path"], "/usr/bin/server")
+            self.assertEqual(sample.attributes["process.pid"], sample.attributes["thread.id"])
+            containers.add(sample.resource.get("container.id"))
+            names.update(sample.frames())
+        self.assertEqual(containers, {None, "c4", "c5", "c6", "c7"})
+        self.assertEqual(names, {None} | {f"f{i}" for i in range(20)})
+
+    def test_the_validator_finds_nothing(self):
+        status, output = run(TESTS / "otlp_validate", self.collector.proto_path)
+        self.assertEqual(status, 0, output)
+        self.assertIn(f"{REQUESTS} requests", output)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,198 @@
+"""Runs a real OpenTelemetry Collector that writes the profiles it receives to files, and reads those files.
+
+    with Collector(folder) as collector:
+        …send to collector.address…
+    totals = Totals(collector.requests())
+    totals.count, totals.ns
+
+Import it with sys.path set to this folder. Building the Collector takes minutes the first time (collector/build.sh).
+"""
+
+import collections
+import ctypes
+import json
+import os
+import pathlib
+import signal
+import socket
+import subprocess
+import time
+
+HERE = pathlib.Path(__file__).resolve().parent
+
+
+def binary():
+    """Path of the Collector, built if it is not in the cache."""
+    done = subprocess.run([HERE / "collector" / "build.sh"], check=True, stdout=subprocess.PIPE, text=True)
+    return done.stdout.strip().splitlines()[-1]
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def _die_with_parent():
+    """A test that is killed must not leave its Collector behind."""
+    pr_set_pdeathsig = 1
+    ctypes.CDLL(None).prctl(pr_set_pdeathsig, signal.SIGKILL)
+
+
+class Collector:
+    """One Collector process. Its files and its log are in `folder`, which is made."""
+
+    def __init__(self, folder, start_timeout_s=30):
+        self.folder = pathlib.Path(folder)
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self.json_path = self.folder / "profiles.jsonl"
+        self.proto_path = self.folder / "profiles.binpb"
+        self.log_path = self.folder / "otelcol.log"
+        self.start_timeout_s = start_timeout_s
+        self.process = None
+        self.address = None  # "127.0.0.1:port" once it listens
+
+    def start(self):
+        program = binary()
+        # A port that was free a moment ago may be taken by now: then another one.
+        for _ in range(5):
+            self.address = f"127.0.0.1:{free_port()}"
+            with open(self.log_path, "ab") as log:
+                self.process = subprocess.Popen(
+                    [program, "--config", HERE / "collector" / "config.yaml",
+                     "--feature-gates=service.profilesSupport"],
+                    env={**os.environ, "GRPC": self.address, "OUT": str(self.folder)},
+                    stdin=subprocess.DEVNULL, stdout=log, stderr=log, preexec_fn=_die_with_parent)
+            if self._wait_until_it_listens():
+                return self
+        raise RuntimeError(f"the Collector does not start:\n{self.log()}")
+
+    def _wait_until_it_listens(self):
+        host, port = self.address.split(":")
+        deadline = time.monotonic() + self.start_timeout_s
+        while time.monotonic() < deadline:
+            if self.process.poll() is not None:
+                return False
+            # Its own word first: whoever else has the port would accept a connection too.
+            if "Everything is ready" in self.log():
+                with socket.create_connection((host, int(port)), timeout=5):
+                    return True
+            time.sleep(0.05)
+        self.stop()
+        return False
+
+    def stop(self, timeout_s=20):
+        """Ends it in order: what it has received is in the files afterwards."""
+        if self.process is None or self.process.poll() is not None:
+            return
+        self.process.terminate()
+        try:
+            self.process.wait(timeout_s)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+            raise
+
+    def log(self):
+        return self.log_path.read_text(errors="replace") if self.log_path.exists() else ""
+
+    def requests(self):
+        """Every request that came, as the JSON the Collector wrote. A last line still being written is left out."""
+        if not self.json_path.exists():
+            return []
+        lines = self.json_path.read_bytes().split(b"\n")
+        return [json.loads(line) for line in lines[:-1] if line.strip()]
+
+    def __enter__(self):
+        return self.start()
+
+    def __exit__(self, *_):
+        self.stop()
+
+
+def attribute_value(value, strings):
+    """An AnyValue in JSON as a Python value."""
+    if "stringValueStrindex" in value:
+        return strings[value["stringValueStrindex"]]
+    if "intValue" in value:
+        return int(value["intValue"])
+    if "arrayValue" in value:
+        return [attribute_value(item, strings) for item in value["arrayValue"].get("values", [])]
+    for key in ("stringValue", "boolValue", "doubleValue", "bytesValue"):
+        if key in value:
+            return value[key]
+    return None
+
+
+def attributes(key_values, strings):
+    """A list of KeyValue in JSON as a dict. The Collector writes keys and strings by their place in the table."""
+    out = {}
+    for attribute in key_values or []:
+        key = strings[attribute["keyStrindex"]] if "keyStrindex" in attribute else attribute.get("key", "")
+        out[key] = attribute_value(attribute.get("value", {}), strings)
+    return out
+
+
+class Sample:
+    """One sample with everything it refers to: resource and sample attributes, frames leaf first, count and ns."""
+
+    def __init__(self, dictionary, resource, profile, sample):
+        strings = dictionary["stringTable"]
+        sample_type = profile.get("sampleType", {})
+        self.type = strings[sample_type.get("typeStrindex", 0)]
+        self.resource = resource
+        self.attributes = {}
+        for index in sample.get("attributeIndices", []):
+            entry = dictionary["attributeTable"][index]
+            key = strings[entry.get("keyStrindex", 0)]
+            self.attributes[key] = attribute_value(entry.get("value", {}), strings)
+        self.timestamps = [int(time) for time in sample.get("timestampsUnixNano", [])]
+        values = [int(value) for value in sample.get("values", [])]
+        if strings[sample_type.get("unitStrindex", 0)] == "nanoseconds":
+            self.count, self.ns = len(self.timestamps), sum(values)
+        else:
+            self.count = len(self.timestamps) if self.timestamps else sum(values)
+            self.ns = self.count * int(profile.get("period", 0))
+        self._dictionary = dictionary
+        self._stack = sample.get("stackIndex", 0)
+
+    def frames(self):
+        """Function names, leaf first; None for a frame without a name."""
+        tables = self._dictionary
+        strings = tables["stringTable"]
+        out = []
+        for index in tables["stackTable"][self._stack].get("locationIndices", []):
+            lines = tables["locationTable"][index].get("lines", [])
+            if not lines:
+                out.append(None)
+            for line in lines:
+                function = tables["functionTable"][line.get("functionIndex", 0)]
+                out.append(strings[function.get("nameStrindex", 0)])
+        return out
+
+
+def samples(requests):
+    """Every sample of every request."""
+    for request in requests:
+        dictionary = request.get("dictionary", {})
+        strings = dictionary.get("stringTable", [""])
+        for resource_profiles in request.get("resourceProfiles", []):
+            resource = attributes(resource_profiles.get("resource", {}).get("attributes"), strings)
+            for scope in resource_profiles.get("scopeProfiles", []):
+                for profile in scope.get("profiles", []):
+                    for sample in profile.get("samples", []):
+                        yield Sample(dictionary, resource, profile, sample)
+
+
+class Totals:
+    """Count and ns of all samples, together and by (sample type, process.pid)."""
+
+    def __init__(self, requests):
+        self.count = self.ns = 0
+        self.by_process = collections.defaultdict(lambda: [0, 0])
+        for sample in samples(requests):
+            self.count += sample.count
+            self.ns += sample.ns
+            entry = self.by_process[sample.type, sample.attributes.get("process.pid")]
+            entry[0] += sample.count
+            entry[1] += sample.ns

@@ -1,0 +1,86 @@
+// otlp_send ADDRESS SEED REQUESTS: sends that many requests of random samples, as the reducer builds and sends them,
+// and prints their count and nanoseconds. Exit code 0: the receiver took them all.
+
+#include <cstdio>
+#include <cstdlib>
+#include <random>
+
+#include "otlp/grpc_sender.h"
+#include "schemas/otlp/profiles_service.pb.h"
+#include "test/otlp/validator.h"
+
+namespace tributary::otlp {
+namespace {
+
+struct Sent {
+  uint64_t count = 0, ns = 0;
+};
+
+ProfilesRequestPtr MakeRequest(std::mt19937_64& random, Sent* sent) {
+  ProfilesBuilder builder({.scope_version = "test"});
+  auto draw = [&](uint64_t below) { return random() % below; };
+  for (int i = 0; i < 2000; ++i) {
+    ProfilesBuilder::SampleInfo sample;
+    uint64_t process = draw(8);
+    sample.resource = builder.AddResource(
+        {.host_name = "host", .host_id = "m-1", .container_id = process < 4 ? "" : "c" + std::to_string(process)});
+    sample.thread = builder.AddThread({.thread_name = "thr\xc3\xa4"
+                                                      "d\x01",
+                                       .executable_name = "server",
+                                       .executable_path = "/usr/bin/server",
+                                       .pid = Pid{static_cast<int32_t>(100 + process)},
+                                       .tid = Tid{static_cast<int32_t>(100 + process)}});
+    std::vector<LocationIndex> stack;
+    for (uint64_t depth = 1 + draw(30); depth > 0; --depth) {
+      uint64_t file = draw(5);
+      MappingIndex mapping = builder.AddMapping(
+          *ExecutableId::Make(ExecutableIdKind::kGnuBuildId, std::string(20, static_cast<char>(file))),
+          "/usr/lib/lib" + std::to_string(file) + ".so");
+      uint64_t address = draw(200);
+      FunctionIndex function =
+          address % 4 == 0 ? FunctionIndex() : builder.AddFunction("f" + std::to_string(address / 10), "");
+      stack.push_back(builder.AddLocation(FrameKind::kNative, mapping, address, function));
+    }
+    sample.stack = builder.AddStack(stack);
+    sample.type = draw(10) == 0 ? SampleType::kOffCpu : SampleType::kCpu;
+    sample.time = UnixNs{static_cast<int64_t>(1'700'000'000'000'000'000 + draw(5'000'000'000))};
+    sample.value = sample.type == SampleType::kOffCpu ? draw(1'000'000) : (draw(3) == 0 ? 1'001'001 : 52'631'578);
+    sent->count += 1;
+    sent->ns += sample.value;
+    builder.AddSample(sample);
+  }
+  return builder.Finish();
+}
+
+int Main(const char* address, uint64_t seed, int requests) {
+  std::mt19937_64 random(seed);
+  GrpcSender sender({.target = address, .version = "test"});
+  Sent sent;
+  for (int i = 0; i < requests; ++i) {
+    ProfilesRequestPtr request = MakeRequest(random, &sent);
+    std::vector<Finding> findings = ValidateProfiles(*request);
+    if (!findings.empty()) {
+      fprintf(stderr, "invalid before it was sent: %s", DescribeFindings(findings).c_str());
+      return 1;
+    }
+    SendResult result = sender.Send(*request, 10 * kNsPerSecond);
+    if (!result.status.ok() || result.rejected_profiles != 0) {
+      fprintf(stderr, "not taken: %s, rejected %ld, %s\n", result.status.ToString().c_str(),
+              static_cast<long>(result.rejected_profiles), result.message.c_str());
+      return 1;
+    }
+  }
+  printf("%lu %lu\n", static_cast<unsigned long>(sent.count), static_cast<unsigned long>(sent.ns));
+  return 0;
+}
+
+}  // namespace
+}  // namespace tributary::otlp
+
+int main(int argc, char** argv) {
+  if (argc != 4) {
+    fprintf(stderr, "usage: otlp_send ADDRESS SEED REQUESTS\n");
+    return 2;
+  }
+  return tributary::otlp::Main(argv[1], strtoull(argv[2], nullptr, 10), atoi(argv[3]));
+}
