@@ -70,7 +70,7 @@ absl::Status Collector::Build() {
           .lost = [this](LossReason reason, uint64_t samples) { core_->AddLost(reason, samples); }});
   core_ = std::make_unique<CollectorCore>(*probes_, *client_, *worker_, clock, metrics_, std::move(core_options));
   symbols_ = std::make_unique<SymbolServer>(
-      options_.proc_root, core_->executables(), *worker_, clock, metrics_,
+      options_.proc_root, core_->code_files(), *worker_, clock, metrics_,
       SymbolServer::Callbacks{
           .send = [this](const ExecutableId& id, std::string t) { client_->SendSymbols(id, std::move(t)); },
           .send_none = [this](const ExecutableId& id,
@@ -91,7 +91,7 @@ void Collector::ReadVdso() {
   vdso->path = "[vdso]";
   vdso->segments = own->segments;
   vdso->state = CodeFile::State::kReady;
-  core_->executables().SetVdso(std::move(vdso));
+  core_->code_files().SetVdso(std::move(vdso));
   symbols_->SetVdso(own->id, own->bytes);
 }
 
@@ -153,7 +153,7 @@ void Collector::LogTotals(std::string_view what, uint64_t unacked_samples) {
   LogInfo("{} captured={} sent={} unacked={} held={} lost={}{} batches={} bytes_sent={} processes={} executables={}",
           what, totals.captured, core_->batcher().samples_sent(), unacked_samples, core_->held(), totals.TotalLost(),
           lost, core_->batcher().batches(), client_->bytes_sent(), core_->processes().size(),
-          core_->executables().size());
+          core_->code_files().size());
 }
 
 void Collector::RefreshKernel() {

@@ -58,8 +58,8 @@ CollectorCore::CollectorCore(Probes& probes, BatchSink& sink, Executor& executor
       clock_(clock),
       options_(std::move(options)),
       reader_(options_.proc_root, clock),
-      executables_(metrics),
-      processes_(executables_, clock, metrics),
+      code_files_(metrics),
+      processes_(code_files_, clock, metrics),
       cgroups_(options_.proc_root, options_.cgroup_root, executor, clock, metrics),
       resolver_(options_.kernel),
       batcher_(sink, clock, options_.dictionary),
@@ -253,7 +253,7 @@ void CollectorCore::ReadExecutable(const CodeFilePtr& executable) {
         if (!reading->ok) return;
         executable->id = reading->id;
         executable->segments = std::move(reading->segments);
-        executables_.Identified(*executable);
+        code_files_.Identified(*executable);
       });
   if (taken) executable->state = CodeFile::State::kReading;
 }

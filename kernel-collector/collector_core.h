@@ -68,8 +68,8 @@ class CollectorCore {
   void AddLost(LossReason reason, uint64_t samples) { lost_[static_cast<size_t>(reason)] += samples; }
   Accounting ReadAccounting();
 
-  const CodeFileTable& executables() const { return executables_; }
-  CodeFileTable& executables() { return executables_; }
+  const CodeFileTable& code_files() const { return code_files_; }
+  CodeFileTable& code_files() { return code_files_; }
   const ProcessTable& processes() const { return processes_; }
   const Batcher& batcher() const { return batcher_; }
   StackResolver& resolver() { return resolver_; }
@@ -107,7 +107,7 @@ class CollectorCore {
   const Clock& clock_;
   const CoreOptions options_;
   ProcReader reader_;
-  CodeFileTable executables_;
+  CodeFileTable code_files_;
   ProcessTable processes_;
   CgroupNames cgroups_;
   StackResolver resolver_;

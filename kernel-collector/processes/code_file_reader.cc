@@ -43,7 +43,8 @@ absl::StatusOr<OpenedFile> Check(absl::StatusOr<Fd> fd, const std::string& path,
   return opened;
 }
 
-// Every place in turn, the newest first; `check` decides about what was opened there.
+// Every place in turn, the newest first: the mapping, the path in its process's root, in the host's, in our own;
+// `check` decides about what was opened there.
 template <typename CheckOpened>
 absl::StatusOr<OpenedFile> Try(const std::string& proc_root, const std::vector<FileLocation>& locations,
                                CheckOpened&& check) {
@@ -55,7 +56,7 @@ absl::StatusOr<OpenedFile> Try(const std::string& proc_root, const std::vector<F
     if (opened.ok()) return opened;
     last = opened.status();
     if (!location->path.starts_with('/')) continue;
-    for (const std::string& root : {process + "/root", proc_root + "/1/root"}) {
+    for (const std::string& root : {process + "/root", proc_root + "/1/root", std::string("/")}) {
       opened = check(OpenRegularFileIn(root, location->path), location->path, /*by_path=*/true);
       if (opened.ok()) return opened;
       last = opened.status();

@@ -8,11 +8,11 @@ namespace tributary {
 namespace {
 
 constexpr uint64_t kPageBytes = 4096;
-// Nothing is mapped below vm.mmap_min_addr, and user addresses have no top bit: a chain that leads there is broken, and
+// Nothing is mapped below vm.mmap_min_addr, nor above 2^56 on any architecture: a chain that leads there is broken, and
 // waiting does not mend it.
 constexpr uint64_t kLowestUserAddress = 65'536;
 
-bool MayBeMapped(uint64_t address) { return address >= kLowestUserAddress && address >> 63 == 0; }
+bool MayBeMapped(uint64_t address) { return address >= kLowestUserAddress && address >> 56 == 0; }
 
 CodeFilePtr MakeKernelFile(const ExecutableId& id, std::string path) {
   auto executable = std::make_shared<CodeFile>();

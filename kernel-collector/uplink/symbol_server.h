@@ -26,7 +26,7 @@ class SymbolServer {
   static constexpr size_t kAnsweredMax = 65'536;
   static constexpr uint32_t kAnswersMax = 8;
   static constexpr int64_t kAgainNs = 10 * kNsPerSecond;
-  static constexpr int64_t kBytesPerSecond = 1 << 20;
+  static constexpr int64_t kBytesPerSecond = 8 << 20;
 
   struct Callbacks {
     std::function<void(const ExecutableId&, std::string encoded_table)> send;

@@ -1,0 +1,202 @@
+#include "kernel-collector/processes/process_table.h"
+
+#include <gtest/gtest.h>
+
+#include "kernel-collector/processes/fakes_for_test.h"
+
+namespace tributary {
+namespace {
+
+class ProcessTableTest : public testing::Test {
+ protected:
+  void Exec(int64_t time, int pid, std::string_view comm) {
+    table.OnComm({.time = MonotonicNs{time}, .pid = Pid{pid}, .tid = Tid{pid}, .exec = true, .comm = comm});
+  }
+  void Rename(int pid, int tid, std::string_view comm) {
+    table.OnComm({.time = MonotonicNs{1}, .pid = Pid{pid}, .tid = Tid{tid}, .comm = comm});
+  }
+  MmapEvent Map(int64_t time, int pid, uint64_t start, std::string_view path) {
+    MmapEvent event{.time = MonotonicNs{time}, .pid = Pid{pid}, .start = start, .length = 0x1000};
+    event.inode = std::hash<std::string_view>()(path) | 1;
+    event.executable = true;
+    event.path = path;
+    return event;
+  }
+  std::string PathAt(int pid, uint64_t address) {
+    auto run = table.Find(Pid{pid});
+    const Mapping* mapping = run == nullptr ? nullptr : run->mappings.Find(address);
+    if (mapping == nullptr) return "none";
+    return mapping->executable == nullptr ? "anonymous" : mapping->executable->path;
+  }
+
+  FakeClock clock;
+  Metrics metrics;
+  CodeFileTable files{metrics};
+  ProcessTable table{files, clock, metrics};
+};
+
+TEST_F(ProcessTableTest, TheFirstFileAfterExecIsTheProgram) {
+  Exec(10, 5, "prog");
+  table.OnMmap(Map(11, 5, 0x1000, "/bin/prog"));
+  table.OnMmap(Map(12, 5, 0x5000, "/lib/ld.so"));
+  auto run = table.Find(Pid{5});
+  EXPECT_EQ(run->executable_path, "/bin/prog");
+  EXPECT_EQ(run->executable->path, "/bin/prog");
+  EXPECT_TRUE(run->complete);
+  Exec(20, 5, "next");
+  EXPECT_EQ(table.Find(Pid{5})->executable_path, "");
+  EXPECT_EQ(PathAt(5, 0x1000), "none");
+  EXPECT_EQ(run->executable_path, "/bin/prog");  // whoever holds the run still sees it
+}
+
+TEST_F(ProcessTableTest, DeletedFilesKeepTheirName) {
+  Exec(10, 5, "prog");
+  table.OnMmap(Map(11, 5, 0x1000, "/bin/prog (deleted)"));
+  EXPECT_EQ(PathAt(5, 0x1000), "/bin/prog");
+}
+
+TEST_F(ProcessTableTest, IgnoresMappingsThatMakeNoSense) {
+  MmapEvent data = Map(1, 5, 0x1000, "/data");
+  data.executable = false;
+  table.OnMmap(data);
+  MmapEvent wraps = Map(1, 5, ~uint64_t{0} - 10, "/wraps");
+  table.OnMmap(wraps);
+  MmapEvent empty = Map(1, 5, 0x1000, "/empty");
+  empty.length = 0;
+  table.OnMmap(empty);
+  EXPECT_EQ(table.size(), 0u);
+}
+
+TEST_F(ProcessTableTest, AnonymousAndVdsoMappings) {
+  auto vdso = std::make_shared<CodeFile>();
+  vdso->path = "[vdso]";
+  files.SetVdso(vdso);
+  Exec(1, 5, "prog");
+  MmapEvent jit = Map(2, 5, 0x1000, "//anon");
+  jit.inode = 0;
+  table.OnMmap(jit);
+  EXPECT_EQ(PathAt(5, 0x1000), "anonymous");
+  MmapEvent event = Map(3, 5, 0x7fff00000000, "[vdso]");
+  event.inode = 0;
+  table.OnMmap(event);
+  EXPECT_EQ(PathAt(5, 0x7fff00000000), "[vdso]");
+  event.start = 0xf7000000;  // a 32-bit process's is another
+  table.OnMmap(event);
+  EXPECT_EQ(PathAt(5, 0xf7000000), "anonymous");
+  EXPECT_EQ(table.Find(Pid{5})->executable, nullptr);
+}
+
+TEST_F(ProcessTableTest, NamesFollowTheLeaderUntilSampled) {
+  Exec(1, 5, "one");
+  Rename(5, 6, "thread");
+  EXPECT_EQ(table.Find(Pid{5})->comm, "one");
+  Rename(5, 5, "two");
+  EXPECT_EQ(table.Find(Pid{5})->comm, "two");
+  table.Find(Pid{5})->sampled = true;
+  Rename(5, 5, "three");
+  EXPECT_EQ(table.Find(Pid{5})->comm, "two");
+}
+
+TEST_F(ProcessTableTest, ASampleTellsTheStartTime) {
+  Exec(1, 5, "prog");
+  auto run = table.ForSample(Pid{5}, 12'345'678'901, MonotonicNs{2});
+  EXPECT_EQ(run, table.Find(Pid{5}));
+  EXPECT_EQ(run->start_time_ns, 12'345'678'901);
+  EXPECT_EQ(table.ForSample(Pid{5}, 12'345'678'901, MonotonicNs{3}), run);
+  auto next = table.ForSample(Pid{5}, 13'000'000'000, MonotonicNs{4});
+  EXPECT_NE(next, run);
+  EXPECT_FALSE(next->complete);
+  EXPECT_EQ(table.Find(Pid{5}), next);
+  // A late sample of the first must not bring it back.
+  EXPECT_NE(table.ForSample(Pid{5}, 12'345'678'901, MonotonicNs{5}), next);
+  EXPECT_EQ(table.Find(Pid{5}), next);
+}
+
+ProcSnapshot Snapshot(int pid, int64_t read_at, uint64_t ticks) {
+  ProcSnapshot snapshot;
+  snapshot.pid = Pid{pid};
+  snapshot.read_at = MonotonicNs{read_at};
+  snapshot.stat = {"scanned", Pid{3}, ticks, false};
+  snapshot.executable_path = "/bin/s";
+  snapshot.code = {{.start = 0x1000, .end = 0x2000, .inode = 77, .executable = true, .path = "/bin/s"}};
+  return snapshot;
+}
+
+TEST_F(ProcessTableTest, AScanFillsWhatIsUnknown) {
+  table.ForSample(Pid{5}, 1'234'567'890, MonotonicNs{2});
+  EXPECT_TRUE(table.Find(Pid{5})->NeedsScan());
+  table.Merge(Snapshot(5, 10, 123));
+  EXPECT_FALSE(table.Find(Pid{5})->NeedsScan());
+  EXPECT_EQ(PathAt(5, 0x1000), "/bin/s");
+  EXPECT_EQ(table.Find(Pid{5})->executable->path, "/bin/s");
+  EXPECT_EQ(table.Find(Pid{5})->parent, Pid{3});
+}
+
+TEST_F(ProcessTableTest, AScanOfAnotherProcessIsLeftAside) {
+  table.ForSample(Pid{5}, 1'234'567'890, MonotonicNs{2});
+  table.Merge(Snapshot(5, 10, 124));
+  EXPECT_TRUE(table.Find(Pid{5})->NeedsScan());
+  Exec(20, 6, "prog");
+  table.Merge(Snapshot(6, 10, 1));  // read before the exec
+  EXPECT_EQ(PathAt(6, 0x1000), "none");
+}
+
+TEST_F(ProcessTableTest, EventsThatAScanHasSeenAreNotAppliedAgain) {
+  table.Merge(Snapshot(5, 10, 1));
+  table.OnMmap(Map(9, 5, 0x1000, "/old"));
+  Exec(9, 5, "old");
+  EXPECT_EQ(PathAt(5, 0x1000), "/bin/s");
+  EXPECT_EQ(table.Find(Pid{5})->exec_sequence, 0u);
+  table.OnMmap(Map(11, 5, 0x1000, "/new"));
+  EXPECT_EQ(PathAt(5, 0x1000), "/new");
+}
+
+TEST_F(ProcessTableTest, LostEventsMakeEveryTableStale) {
+  Exec(1, 5, "prog");
+  table.OnLost({3});
+  EXPECT_TRUE(table.Find(Pid{5})->NeedsScan());
+  EXPECT_TRUE(table.TakeLost());
+  EXPECT_FALSE(table.TakeLost());
+  table.OnFork({MonotonicNs{2}, Pid{6}, Pid{5}, Tid{6}, Tid{5}});
+  EXPECT_TRUE(table.Find(Pid{6})->NeedsScan());
+}
+
+TEST_F(ProcessTableTest, AnExitedProcessStaysForAWhile) {
+  Exec(1, 5, "prog");
+  table.OnExit({MonotonicNs{100}, Pid{5}, Tid{7}});  // a thread
+  table.DropExited(MonotonicNs{100 + 2 * ProcessTable::kGraceNs});
+  EXPECT_NE(table.Find(Pid{5}), nullptr);
+  table.OnExit({MonotonicNs{200}, Pid{5}, Tid{5}});
+  table.DropExited(MonotonicNs{200 + ProcessTable::kGraceNs});
+  EXPECT_NE(table.Find(Pid{5}), nullptr);
+  table.DropExited(MonotonicNs{201 + ProcessTable::kGraceNs});
+  EXPECT_EQ(table.Find(Pid{5}), nullptr);
+}
+
+TEST_F(ProcessTableTest, AnInodeWithoutABuildIdIsReadAgainOnceNothingMapsIt) {
+  FileKey key{.device_major = 1, .inode = 9};
+  CodeFilePtr first = files.Intern(key, {Pid{1}, 0, 1, "/x"});
+  EXPECT_EQ(files.Intern(key, {Pid{2}, 0, 1, "/x"}), first);
+  first->state = CodeFile::State::kReady;
+  first.reset();
+  EXPECT_EQ(files.Intern(key, {Pid{3}, 0, 1, "/x"})->state, CodeFile::State::kUnread);
+  // A build-id says what the file is, whoever maps it.
+  FileKey named{.build_id = BuildId("b")};
+  files.Intern(named, {Pid{1}, 0, 1, "/y"})->state = CodeFile::State::kReady;
+  EXPECT_EQ(files.Intern(named, {Pid{2}, 0, 1, "/y"})->state, CodeFile::State::kReady);
+  EXPECT_EQ(files.LocationsOf(BuildId("b")).size(), 2u);
+}
+
+TEST_F(ProcessTableTest, FilesAreCapped) {
+  std::vector<CodeFilePtr> held;
+  for (uint64_t i = 1; i <= CodeFileTable::kFilesMax; ++i) {
+    held.push_back(files.Intern(FileKey{.inode = i}, {Pid{1}, 0, 1, "/x"}));
+    ASSERT_NE(held.back(), nullptr);
+  }
+  EXPECT_EQ(files.Intern(FileKey{.inode = 1'000'000}, {Pid{1}, 0, 1, "/x"}), nullptr);
+  held.pop_back();  // not used any more: makes room
+  EXPECT_NE(files.Intern(FileKey{.inode = 1'000'000}, {Pid{1}, 0, 1, "/x"}), nullptr);
+}
+
+}  // namespace
+}  // namespace tributary

@@ -1,0 +1,126 @@
+#include "kernel-collector/processes/stack_resolver.h"
+
+#include <gtest/gtest.h>
+
+#include "bpf/include/records.h"
+#include "kernel-collector/processes/fakes_for_test.h"
+
+namespace tributary {
+namespace {
+
+constexpr uint64_t kText = 0xffffffff81000000, kModule = 0xffffffffc0000000;
+
+class StackResolverTest : public testing::Test {
+ protected:
+  StackResolverTest() {
+    file->id = BuildId("file");
+    file->state = CodeFile::State::kReady;
+    file->segments = {{.file_offset = 0x1000, .file_size = 0x1000, .address = 0x401000, .memory_size = 0x1000}};
+    run.mappings.Insert(Mapping{0x100000, 0x101000, 0x1000, MonotonicNs{}, file});
+    run.mappings.Insert(Mapping{0x200000, 0x201000, 0, MonotonicNs{}, nullptr});
+  }
+  const ResolvedStack& Resolve(std::vector<uint64_t> user, std::vector<uint64_t> kernel, uint32_t flags) {
+    resolver.Resolve(RawStack{kernel, user, flags}, run, nullptr, [&](const CodeFilePtr&) { ++unread; }, &out);
+    return out;
+  }
+
+  StackResolver resolver{KernelLayout{.id = BuildId("kernel"),
+                                      .text_begin = kText,
+                                      .text_end = kText + 0x1000,
+                                      .modules = {{"m", kModule, 0x100, BuildId("m")}}}};
+  CodeFilePtr file = std::make_shared<CodeFile>();
+  ProcessRun run;
+  ResolvedStack out;
+  int unread = 0;
+};
+
+TEST_F(StackResolverTest, MarksReturnAddresses) {
+  Resolve({0x100010, 0x100020}, {}, 0);
+  ASSERT_EQ(out.frames.size(), 2u);
+  EXPECT_TRUE(out.frames[0].is_caller);  // root first
+  EXPECT_EQ(out.frames[0].address, 0x401020u);
+  EXPECT_FALSE(out.frames[1].is_caller);
+  // In the kernel, the user's first address is where the system call returns to.
+  Resolve({0x100010}, {kText + 8, kText + 16}, TRIB_FLAG_IN_KERNEL);
+  ASSERT_EQ(out.frames.size(), 3u);
+  EXPECT_TRUE(out.frames[0].is_caller);
+  EXPECT_TRUE(out.frames[1].is_caller);
+  EXPECT_FALSE(out.frames[2].is_caller);
+  EXPECT_EQ(out.frames[2].address, 8u);
+}
+
+TEST_F(StackResolverTest, AReturnAddressBelongsToTheCallBeforeIt) {
+  // The call was the last instruction of the mapping, of the kernel's text, of the module.
+  Resolve({0x100000, 0x101000}, {kText, kText + 0x1000, kModule + 0x100}, TRIB_FLAG_IN_KERNEL);
+  EXPECT_EQ(out.frames[0].kind, FrameKind::kNative);
+  EXPECT_EQ(out.frames[0].address, 0x402000u);
+  EXPECT_EQ(out.frames[2].kind, FrameKind::kKernel);
+  EXPECT_EQ(out.frames[2].address, 0x100u);
+  EXPECT_EQ(out.frames[3].kind, FrameKind::kKernel);
+  EXPECT_EQ(out.frames[3].address, 0x1000u);
+  // And an address that begins one does not belong there as a return address.
+  EXPECT_EQ(out.frames[1].kind, FrameKind::kUnknown);
+}
+
+TEST_F(StackResolverTest, KernelAddressesOutsideAllTextAreUnknown) {
+  Resolve({}, {kText - 1, kText + 0x1001, kModule + 0x101, 0}, TRIB_FLAG_IN_KERNEL | TRIB_FLAG_KERNEL_THREAD);
+  for (const ResolvedFrame& frame : out.frames) EXPECT_EQ(frame.kind, FrameKind::kUnknown);
+  EXPECT_EQ(resolver.unknown_kernel_frames(), 4u);
+}
+
+TEST_F(StackResolverTest, SaysHowTheWalkEnded) {
+  struct Case {
+    std::vector<uint64_t> user;
+    uint32_t flags;
+    Ending ending;
+  };
+  for (const Case& c : std::vector<Case>{
+           {{}, TRIB_FLAG_KERNEL_THREAD | TRIB_FLAG_IN_KERNEL, Ending::kKernelOnly},
+           {{}, TRIB_FLAG_IN_KERNEL, Ending::kKernelOnly},  // inside execve or exit
+           {{}, TRIB_FLAG_IN_KERNEL | TRIB_FLAG_USER_STACK_FAILED, Ending::kUnreadableMemory},
+           {{}, 0, Ending::kUnreadableMemory},
+           {{0x100010}, TRIB_FLAG_USER_TRUNCATED, Ending::kTruncatedDepth},
+           {{0x100010}, 0, Ending::kUnknown},
+           {{0x200010}, 0, Ending::kUnknown},  // a JIT's code: covered
+           {{0x100010, 0x300000}, 0, Ending::kNoMapping},
+       }) {
+    EXPECT_EQ(Resolve(c.user, {}, c.flags).ending, c.ending) << EndingName(c.ending);
+  }
+}
+
+TEST_F(StackResolverTest, WaitsOnlyForWhatMayCome) {
+  EXPECT_TRUE(Resolve({0x100010, 0x200010}, {}, 0).uncovered_pages.empty());
+  EXPECT_EQ(Resolve({0x300010}, {}, 0).uncovered_pages, (std::vector<uint64_t>{0x300}));
+  // Broken chains: nothing is ever mapped there.
+  EXPECT_TRUE(Resolve({0x100010, 0, 1, 0xfff, ~uint64_t{0}, uint64_t{1} << 63}, {}, 0).uncovered_pages.empty());
+  run.uncovered_pages.insert(0x300);
+  EXPECT_TRUE(Resolve({0x300010}, {}, 0).uncovered_pages.empty());
+}
+
+TEST_F(StackResolverTest, AsksForFilesThatNobodyHasRead) {
+  file->state = CodeFile::State::kUnread;
+  EXPECT_TRUE(Resolve({0x100010}, {}, 0).wants_executable);
+  EXPECT_EQ(unread, 1);
+  file->state = CodeFile::State::kReading;
+  EXPECT_TRUE(Resolve({0x100010}, {}, 0).wants_executable);
+  EXPECT_EQ(unread, 1);
+  file->state = CodeFile::State::kFailed;
+  file->segments.clear();
+  EXPECT_FALSE(Resolve({0x100010}, {}, 0).wants_executable);
+  EXPECT_EQ(out.frames[0].kind, FrameKind::kUnknown);
+  EXPECT_EQ(out.frames[0].address, 0x100010u);
+}
+
+TEST_F(StackResolverTest, TheTableOfTheSampleCountsBeforeThePresentOne) {
+  auto other = std::make_shared<CodeFile>(*file);
+  other->id = BuildId("other");
+  MappingTable before;
+  before.Insert(Mapping{0x100000, 0x101000, 0x1000, MonotonicNs{}, other});
+  auto snapshot = before.snapshot();
+  std::vector<uint64_t> user = {0x100010};
+  resolver.Resolve(RawStack{{}, user, 0}, run, snapshot.get(), [](const CodeFilePtr&) {}, &out);
+  EXPECT_EQ(out.frames[0].executable, other.get());
+}
+
+}  // namespace
+}  // namespace tributary

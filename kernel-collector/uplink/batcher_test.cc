@@ -1,0 +1,140 @@
+#include "kernel-collector/uplink/batcher.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "kernel-collector/processes/fakes_for_test.h"
+
+namespace tributary {
+namespace {
+
+class FakeSink : public BatchSink {
+ public:
+  absl::Status Take(Batch batch) override {
+    batches.push_back(std::move(batch));
+    return answer;
+  }
+  std::vector<Batch> batches;
+  absl::Status answer;
+};
+
+class BatcherTest : public testing::Test {
+ protected:
+  BatcherTest() {
+    file.id = BuildId("file");
+    file.path = "/bin/f";
+    run.pid = Pid{5};
+    run.start_time_ns = 7;
+    run.comm = "prog";
+  }
+  void Add(Batcher& batcher, int64_t time, std::vector<uint64_t> root_first) {
+    ResolvedStack stack;
+    for (uint64_t address : root_first) stack.frames.push_back({FrameKind::kNative, false, &file, address});
+    batcher.Add({.time = MonotonicNs{time}, .tid = Tid{5}, .thread_name = "t", .period_ns = 9}, run, stack,
+                [&] { return accounting; });
+  }
+
+  FakeClock clock;
+  FakeSink sink;
+  CodeFile file;
+  ProcessRun run;
+  Accounting accounting{.captured = 3};
+};
+
+TEST_F(BatcherTest, StacksShareTheirRoots) {
+  Batcher batcher(sink, clock);
+  Add(batcher, 2, {1, 2, 3});
+  Add(batcher, 1, {1, 2, 4});
+  Add(batcher, 3, {1, 2});
+  batcher.Flush(accounting);
+  const Batch& batch = sink.batches.at(0);
+  EXPECT_EQ(batch.dictionary->node_count(), 5u);  // the root and four
+  ASSERT_EQ(batch.samples.size(), 3u);
+  EXPECT_EQ(batch.samples[0].time, MonotonicNs{1});  // in order of time
+  EXPECT_EQ(batch.dictionary->node(batch.samples[0].node).parent, batch.samples[2].node);
+  EXPECT_EQ(batch.dictionary->node(batch.samples[1].node).parent, batch.samples[2].node);
+  EXPECT_EQ(batch.samples[0].value, 9u);
+  EXPECT_EQ(batch.accounting.captured, 3u);
+  EXPECT_EQ(batch.clock.unix, clock.Unix());
+}
+
+TEST_F(BatcherTest, NumbersBatchesAndGoesOnWithTheDictionary) {
+  Batcher batcher(sink, clock);
+  Add(batcher, 1, {1});
+  batcher.Flush(accounting);
+  Add(batcher, 2, {1});
+  batcher.Flush(accounting);
+  batcher.Flush(accounting);
+  ASSERT_EQ(sink.batches.size(), 3u);
+  EXPECT_EQ(sink.batches[2].sequence, 3u);
+  EXPECT_TRUE(sink.batches[2].samples.empty());
+  EXPECT_EQ(sink.batches[0].dictionary, sink.batches[1].dictionary);
+  EXPECT_EQ(sink.batches[0].samples[0].node, sink.batches[1].samples[0].node);
+  EXPECT_EQ(batcher.samples_sent(), 2u);
+}
+
+TEST_F(BatcherTest, StartsANewDictionaryBeforeAStackWouldBeCut) {
+  Batcher batcher(sink, clock, {.nodes_max = 100});
+  for (uint64_t i = 0; i < 50; ++i) Add(batcher, static_cast<int64_t>(i), {i * 10 + 1, i * 10 + 2, i * 10 + 3});
+  batcher.Flush(accounting);
+  EXPECT_GT(sink.batches.size(), 1u);
+  size_t samples = 0;
+  for (const Batch& batch : sink.batches) {
+    EXPECT_LE(batch.dictionary->node_count(), 100u);
+    for (const Sample& sample : batch.samples) {
+      ++samples;
+      size_t depth = 0;
+      for (NodeRef n = sample.node; n.value != 0; n = batch.dictionary->node(n).parent) ++depth;
+      EXPECT_EQ(depth, 3u);
+      const Thread& thread = batch.dictionary->thread(sample.thread);
+      EXPECT_EQ(batch.dictionary->process(thread.process).key.pid, Pid{5});
+    }
+  }
+  EXPECT_EQ(samples, 50u);
+  EXPECT_NE(sink.batches.front().dictionary, sink.batches.back().dictionary);
+}
+
+TEST_F(BatcherTest, AFullBatchGoesBeforeItsTime) {
+  Batcher batcher(sink, clock);
+  for (size_t i = 0; i <= Batcher::kSamplesMax; ++i) Add(batcher, 1, {1});
+  ASSERT_EQ(sink.batches.size(), 1u);
+  EXPECT_EQ(sink.batches[0].samples.size(), Batcher::kSamplesMax);
+  EXPECT_EQ(batcher.samples_waiting(), 1u);
+}
+
+TEST_F(BatcherTest, AProcessThatChangesIsDefinedAgain) {
+  Batcher batcher(sink, clock);
+  Add(batcher, 1, {1});
+  Add(batcher, 2, {1});
+  run.container_id = "c";
+  run.interned_generation = 0;
+  Add(batcher, 3, {1});
+  auto program = std::make_shared<CodeFile>();
+  run.executable = program;  // not read yet: its id is not known
+  Add(batcher, 4, {1});
+  program->id = BuildId("program");
+  Add(batcher, 5, {1});
+  batcher.Flush(accounting);
+  const Batch& batch = sink.batches.at(0);
+  const Dictionary& d = *batch.dictionary;
+  EXPECT_EQ(d.process_count(), 4u);  // none, and three
+  EXPECT_EQ(batch.samples[0].thread, batch.samples[1].thread);
+  EXPECT_EQ(batch.samples[2].thread, batch.samples[3].thread);
+  const Process& last = d.process(d.thread(batch.samples[4].thread).process);
+  EXPECT_EQ(d.executable(last.executable).id, BuildId("program"));
+  EXPECT_EQ(d.string(last.container_id), "c");
+}
+
+TEST_F(BatcherTest, ASinkThatRefusesStopsNothing) {
+  sink.answer = absl::ResourceExhaustedError("full");
+  Batcher batcher(sink, clock);
+  Add(batcher, 1, {1});
+  batcher.Flush(accounting);
+  Add(batcher, 2, {1});
+  batcher.Flush(accounting);
+  EXPECT_EQ(sink.batches.back().sequence, 2u);
+}
+
+}  // namespace
+}  // namespace tributary

@@ -1,0 +1,156 @@
+#include "kernel-collector/uplink/symbol_server.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+
+#include "kernel-collector/processes/code_file_reader.h"
+#include "kernel-collector/processes/fakes_for_test.h"
+#include "symbols/symbol_table.h"
+
+namespace tributary {
+namespace {
+
+class SymbolServerTest : public testing::Test {
+ protected:
+  SymbolServerTest() {
+    KernelLayout kernel{.id = BuildId("kernel"), .text_begin = 0x1000, .text_end = 0x3000};
+    kernel.modules = {{"mod", 0x9000, 0x1000, BuildId("mod")}};
+    server.SetKernel(kernel);
+    FakeProc::Write(proc.proc() + "/kallsyms",
+                    "0000000000001000 T _stext\n0000000000001100 t work\n0000000000003000 T _etext\n"
+                    "0000000000009010 t mod_work\t[mod]\n");
+    proc.AddProcess(42, {});
+  }
+  // The answer to one request: a decoded table, or null and `why`.
+  std::shared_ptr<const SymbolTable> Ask(const ExecutableId& id) {
+    server.Request(id);
+    executor.RunAll();
+    auto table = tables.find(id);
+    if (table == tables.end()) return nullptr;
+    auto decoded = SymbolTable::Decode(table->second);
+    EXPECT_TRUE(decoded.ok()) << decoded.status();
+    return decoded.ok() ? *decoded : nullptr;
+  }
+
+  FakeProc proc;
+  FakeClock clock;
+  Metrics metrics;
+  FakeExecutor executor;
+  CodeFileTable files{metrics};
+  std::map<ExecutableId, std::string> tables, reasons;
+  int sent = 0;
+  SymbolServer server{
+      proc.proc(),
+      files,
+      executor,
+      clock,
+      metrics,
+      SymbolServer::Callbacks{[this](const ExecutableId& id, std::string table) {
+                                ++sent;
+                                tables[id] = std::move(table);
+                              },
+                              [this](const ExecutableId& id, std::string why) { reasons[id] = std::move(why); }}};
+};
+
+TEST_F(SymbolServerTest, TheKernelsNamesAreOffsetsFromItsText) {
+  auto table = Ask(BuildId("kernel"));
+  ASSERT_NE(table, nullptr);
+  EXPECT_EQ(table->id(), BuildId("kernel"));
+  ASSERT_TRUE(table->Find(0x100).has_value());
+  EXPECT_EQ(table->Find(0x100)->name, "work");
+}
+
+TEST_F(SymbolServerTest, AModulesNamesAreOffsetsFromItsBase) {
+  auto table = Ask(BuildId("mod"));
+  ASSERT_NE(table, nullptr);
+  ASSERT_TRUE(table->Find(0x10).has_value());
+  EXPECT_EQ(table->Find(0x10)->name, "mod_work");
+}
+
+TEST_F(SymbolServerTest, AFilesNamesAreReadWhereItIsMapped) {
+  // This test's own executable has symbols; its build-id is what the file says.
+  std::string bytes = *[] {
+    auto self = std::make_shared<std::string>();
+    std::ifstream file("/proc/self/exe", std::ios::binary);
+    self->assign(std::istreambuf_iterator<char>(file), {});
+    return self;
+  }();
+  proc.AddFile("/bin/self", bytes);
+  auto identity = (*ElfFile::FromMemory(bytes))->Identity();
+  ASSERT_TRUE(identity.ok());
+  files.Intern(FileKey{.build_id = *identity}, {Pid{42}, 0x1000, 0x2000, "/bin/self"});
+  auto table = Ask(*identity);
+  ASSERT_NE(table, nullptr);
+  EXPECT_EQ(table->id(), *identity);
+  EXPECT_GT(table->size(), 100u);
+}
+
+TEST_F(SymbolServerTest, TheVdsoIsReadFromMemory) {
+  auto vdso = ReadOwnVdso();
+  ASSERT_TRUE(vdso.ok()) << vdso.status();
+  server.SetVdso(vdso->id, vdso->bytes);
+  auto table = Ask(vdso->id);
+  ASSERT_NE(table, nullptr);
+  EXPECT_GT(table->size(), 0u);
+}
+
+TEST_F(SymbolServerTest, SaysWhyThereIsNoTable) {
+  EXPECT_EQ(Ask(BuildId("never seen")), nullptr);
+  EXPECT_NE(reasons[BuildId("never seen")], "");
+  // A file by that name with another identity is not sent.
+  proc.AddFile("/bin/other", TinyElf("other"));
+  files.Intern(FileKey{.build_id = BuildId("wanted")}, {Pid{42}, 0x1000, 0x2000, "/bin/other"});
+  EXPECT_EQ(Ask(BuildId("wanted")), nullptr);
+  EXPECT_NE(reasons[BuildId("wanted")], "");
+  // The right file, and no symbol in it.
+  files.Intern(FileKey{.build_id = BuildId("other")}, {Pid{42}, 0x1000, 0x2000, "/bin/other"});
+  EXPECT_EQ(Ask(BuildId("other")), nullptr);
+  EXPECT_NE(reasons[BuildId("other")], "");
+}
+
+TEST_F(SymbolServerTest, TheSameIsNotAnsweredOverAndOver) {
+  Ask(BuildId("kernel"));
+  Ask(BuildId("kernel"));
+  EXPECT_EQ(sent, 1);
+  for (uint32_t i = 0; i < 2 * SymbolServer::kAnswersMax; ++i) {
+    clock.Advance(SymbolServer::kAgainNs);
+    Ask(BuildId("kernel"));
+  }
+  EXPECT_EQ(sent, static_cast<int>(SymbolServer::kAnswersMax));
+}
+
+TEST_F(SymbolServerTest, ReadsOneAtATimeAndNoFasterThanTheUplink) {
+  server.Request(BuildId("kernel"));
+  server.Request(BuildId("mod"));
+  server.Request(BuildId("mod"));  // waits already
+  EXPECT_EQ(executor.waiting(), 1u);
+  executor.RunAll();
+  EXPECT_EQ(sent, 1);
+  server.Tick();
+  EXPECT_EQ(executor.waiting(), 0u);
+  clock.Advance(kNsPerMs);
+  server.Tick();
+  EXPECT_EQ(executor.waiting(), 1u);
+  executor.RunAll();
+  EXPECT_EQ(sent, 2);
+}
+
+TEST_F(SymbolServerTest, RequestsAreCapped) {
+  executor.capacity = 0;
+  for (size_t i = 0; i < SymbolServer::kPendingMax + 10; ++i) server.Request(BuildId("id " + std::to_string(i)));
+  executor.capacity = 1;
+  size_t answered = 0;
+  for (size_t i = 0; i < SymbolServer::kPendingMax + 10; ++i) {
+    clock.Advance(kNsPerSecond);
+    server.Tick();
+    answered += executor.RunAll();
+  }
+  EXPECT_EQ(answered, SymbolServer::kPendingMax);
+  EXPECT_EQ(reasons.size(), SymbolServer::kPendingMax);
+  server.Request(ExecutableId());  // "unknown" has no table
+  EXPECT_EQ(executor.waiting(), 0u);
+}
+
+}  // namespace
+}  // namespace tributary
