@@ -104,18 +104,20 @@ static __always_inline __u32 read_kernel_stack(void *context, struct trib_sample
 
 /*
  * Addresses into `frames`, leaf first, by frame pointers; returns bytes written, at most STACK_BYTES_MAX. Interrupted in
- * the kernel, it starts at the registers saved on entry. A task that gave its memory back already (inside exit) has no
- * user stack and that is no failure.
+ * the kernel, it starts at the registers saved on entry. A task that runs in the kernel only, or gave its memory back
+ * already (inside exit), has no user stack and that is no failure.
  */
 static __always_inline __u32 read_user_stack(void *context, struct trib_sample *sample, struct task_struct *task,
 					     __u64 *frames)
 {
 	long bytes;
 
-	if (sample->flags & TRIB_FLAG_KERNEL_THREAD || !BPF_CORE_READ(task, mm))
+	if (BPF_CORE_READ(task, flags) & (PF_KTHREAD | PF_IO_WORKER) || !BPF_CORE_READ(task, mm))
 		return 0;
 	bytes = bpf_get_stack(context, frames, STACK_BYTES_MAX, BPF_F_USER_STACK);
-	if (bytes <= 0 || bytes > STACK_BYTES_MAX) {
+	if (bytes == 0)	/* the kernel itself knows that there is none: it always gives at least the instruction pointer */
+		return 0;
+	if (bytes < 0 || bytes > STACK_BYTES_MAX) {
 		sample->flags |= TRIB_FLAG_USER_STACK_FAILED;
 		count(TRIB_USER_STACK_FAILED);
 		return 0;

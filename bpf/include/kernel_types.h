@@ -47,7 +47,9 @@ enum cgroup_subsys_id {
 	pids_cgrp_id,
 };
 
-#define PF_KTHREAD 0x00200000	/* include/linux/sched.h, unchanged since 2.6.32 */
+/* include/linux/sched.h */
+#define PF_KTHREAD 0x00200000	/* unchanged since 2.6.32 */
+#define PF_IO_WORKER 0x00000010	/* since 5.7; from 5.12 on a thread of a user process that never leaves the kernel */
 
 /*
  * struct bpf_perf_event_data begins with the architecture's user-visible registers (user ABI, never relocated). Spelt

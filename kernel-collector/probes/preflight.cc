@@ -88,9 +88,9 @@ absl::Status ExplainPerfEventError(int error, int paranoid) {
     case EACCES:
     case EPERM:
       return Error(absl::StatusCode::kPermissionDenied,
-                   fmt::format("perf_event_open: {}: refused with kernel.perf_event_paranoid={}: grant CAP_PERFMON in "
-                               "the initial user namespace, and allow perf_event_open in the container's seccomp "
-                               "profile",
+                   fmt::format("perf_event_open: {}: refused with kernel.perf_event_paranoid={}: grant CAP_PERFMON "
+                               "(CAP_SYS_ADMIN where it is above 2) in the initial user namespace, and allow "
+                               "perf_event_open in the container's seccomp profile",
                                error == EPERM ? "EPERM" : "EACCES", paranoid));
     default:
       return ErrnoStatus("perf_event_open", "cpu-clock", error);

@@ -27,6 +27,7 @@ namespace {
 
 constexpr uint32_t kSampleRateMaxHz = 50'000;  // exact up to there, measured
 constexpr uint64_t kRingBytesMin = 64 << 10, kRingBytesMax = 128 << 20;
+constexpr int kLateStartsMax = 4;  // periods that StartSampling may take longer than one
 constexpr char kPinPath[] = "/sys/fs/bpf/tributary/counters";
 
 std::string ReadSmallFile(const char* path) {
@@ -129,11 +130,19 @@ absl::Status KernelProbes::StartSampling() {
       return status;
     }
   }
-  MonotonicNs start = Clock::Real().Monotonic();
-  uint64_t i = 0, n = sampling_events_.size();
+  // CPUs that tick together would see their locks contended by nothing but each other's interrupts.
+  auto period_ns = static_cast<int64_t>(period_ns_), n = static_cast<int64_t>(sampling_events_.size());
+  MonotonicNs slot = Clock::Real().Monotonic();
+  int64_t late_ns_max = std::max(period_ns / n / 8, kNsPerMs);
+  int retries = kLateStartsMax;
   for (auto& [cpu, event] : sampling_events_) {
-    // CPUs that tick together would see their locks contended by nothing but each other's interrupts.
-    SleepUntil(MonotonicNs{start.value + static_cast<int64_t>(period_ns_ * i++ / n)});
+    SleepUntil(slot);
+    // Waking late on a busy machine, the same place in the next period is as good.
+    for (; Clock::Real().Monotonic().value - slot.value > late_ns_max && retries > 0; --retries) {
+      slot.value += period_ns;
+      SleepUntil(slot);
+    }
+    slot.value += period_ns / n;
     if (absl::Status status = EnableEvent(event); !status.ok()) {
       sampling_events_.clear();
       return status;
@@ -176,6 +185,7 @@ void KernelProbes::FollowHotplug() {
       if (!status.ok()) sampling_events_.erase(cpu);
     }
     if (status.ok()) {
+      sideband_.NoteGap();
       LogInfo("CPU came cpu={}", cpu);
     } else {
       LogWarning("CPU not sampled cpu={} cause={}", cpu, Message(status));

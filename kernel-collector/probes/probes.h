@@ -79,8 +79,8 @@ class Probes {
   static absl::StatusOr<std::unique_ptr<Probes>> Open(const ProbeOptions& options, Metrics& metrics);
   virtual ~Probes() = default;
 
-  // The sideband is on from Open. Starts sampling on every online CPU, phases spread over one period (takes one period;
-  // called once).
+  // The sideband is on from Open. Starts sampling on every online CPU, phases spread over one period (takes one period,
+  // a few on a busy machine; called once).
   virtual absl::Status StartSampling() = 0;
   // No program entry happens after it returns; what the ring holds stays readable. Sideband goes on.
   virtual void StopSampling() = 0;

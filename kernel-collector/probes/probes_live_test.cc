@@ -5,6 +5,7 @@
 #include <sched.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -213,6 +214,8 @@ TEST(ProbesLive, SpreadsPhasesOverThePeriod) {
       SpinForEver();
     }));
   }
+  // Starting in time is what is tested, not what it takes on a machine that has no time for us.
+  ASSERT_EQ(setpriority(PRIO_PROCESS, 0, -15), 0) << strerror(errno);
   auto probes = OpenProbes({.sample_rate_hz = 20, .idle = true}, metrics);
   ASSERT_NE(probes, nullptr);
   ASSERT_TRUE(probes->StartSampling().ok());
@@ -223,6 +226,7 @@ TEST(ProbesLive, SpreadsPhasesOverThePeriod) {
     probes->DrainSamples([&](const trib_sample& sample) { times[sample.cpu].push_back(sample.time_ns); });
     return times.size() == cpus && std::ranges::all_of(times, [](auto& t) { return t.second.size() >= 5; });
   });
+  ASSERT_EQ(setpriority(PRIO_PROCESS, 0, 0), 0);
   EXPECT_EQ(probes->ReadAccounting().idle, 0u) << "idle ticks were to be samples";
   std::vector<int64_t> phases;
   int64_t origin = times.begin()->second.front();

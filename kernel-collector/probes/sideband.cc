@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <queue>
 #include <tuple>
+#include <utility>
 
 #include "base/clock.h"
 #include "base/log.h"
@@ -113,6 +114,7 @@ void Sideband::Deliver(std::span<const uint8_t> record, SidebandVisitor& visitor
 }
 
 void Sideband::Drain(SidebandVisitor& visitor, MonotonicNs now) {
+  if (std::exchange(gap_, false)) visitor.OnLost(LostEvent{.events = 1});
   std::vector<Ring*> rings;
   for (auto& [cpu, ring] : rings_) rings.push_back(ring.get());
   for (auto& ring : retired_) rings.push_back(ring.get());

@@ -34,6 +34,9 @@ class Sideband {
   // and add it again.
   bool IsDead(int cpu, MonotonicNs now);
 
+  // Events went by unheard (a CPU ran before it had a ring): the next Drain begins with a LostEvent.
+  void NoteGap() { gap_ = true; }
+
   // Delivers records written up to `now`, a reading of CLOCK_MONOTONIC taken by the caller just before. Younger ones
   // wait for the next call: a record X that caused a record Y on another CPU is in its ring before Y's time is taken,
   // so whenever Y is old enough, X is readable, and causes always come first.
@@ -48,6 +51,7 @@ class Sideband {
 
   Counter& lost_;
   Counter& bad_;
+  bool gap_ = false;
   bool build_ids_ = true;  // until the kernel refuses
   std::map<int, std::unique_ptr<Ring>> rings_;
   std::vector<std::unique_ptr<Ring>> retired_;

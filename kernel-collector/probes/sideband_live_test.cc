@@ -131,12 +131,14 @@ TEST(SidebandLive, RemovedCpuStillDeliversWhatItHeld) {
   EXPECT_TRUE(recorder.entries.empty()) << "the rings are gone";
   // And it can come back.
   for (int cpu : cpus) ASSERT_TRUE(sideband.AddCpu(cpu).ok());
+  sideband.NoteGap();
   Child again([] {});
   Pid again_pid = again.pid();
   again.Wait();
   sideband.Drain(recorder, Clock::Real().Monotonic());
   EXPECT_TRUE(recorder.Has('x', again_pid));
   EXPECT_FALSE(recorder.Has('f', unseen_pid)) << "nobody listened then";
+  EXPECT_EQ(recorder.entries.front().kind, 'l') << "and that is told";
 }
 
 TEST(SidebandLive, ClockOfAnEventStopsWithIt) {
