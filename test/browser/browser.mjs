@@ -1,12 +1,19 @@
-// What both browser tests share: a private chromium, a page that collects everything that goes wrong on it, and a reader
-// of the flame graph that knows the page's layout from its documented attributes only.
+// What both browser tests share: a private chromium, a page that collects everything that goes wrong on it, and a
+// reader of the flame graph that knows the page's layout from its documented attributes only.
 import {mkdtempSync, rmSync} from 'node:fs';
 import {tmpdir} from 'node:os';
 import {join} from 'node:path';
 import {chromium} from 'playwright-core';
 
-const flags = ['--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking',
-               '--disable-component-update', '--disable-sync'];
+const flags = [
+  '--no-sandbox',
+  '--disable-gpu',
+  '--disable-quic',
+  '--no-first-run',
+  '--disable-background-networking',
+  '--disable-component-update',
+  '--disable-sync',
+];
 
 export async function openBrowser({width = 1440, height = 900, colorScheme = 'light', ...options} = {}) {
   const profile = mkdtempSync(join(tmpdir(), 'tributary-browser-'));
@@ -48,15 +55,25 @@ export async function settled(page) {
   await page.evaluate(() => new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve))));
 }
 
-// Every frame of an API answer with its depth and its left edge in ns: children stand side by side from the left edge of
-// their parent, in the order of the answer.
+// Every frame of an API answer with its depth and its left edge in ns: children stand side by side from the left edge
+// of their parent, in the order of the answer.
 export function layOut(answer) {
   const {parent, name, total_ns, total_count, self_ns, self_count, kind, executable} = answer.nodes;
   const next = [];
   return parent.map((p, i) => {
-    const frame = {index: i, parent: p, name: answer.names[name[i]], kind: kind[i],
-                   executable: answer.executables[executable[i]] ?? '', depth: 0, start: 0,
-                   totalNs: total_ns[i], totalCount: total_count[i], selfNs: self_ns[i], selfCount: self_count[i]};
+    const frame = {
+      index: i,
+      parent: p,
+      name: answer.names[name[i]],
+      kind: kind[i],
+      executable: answer.executables[executable[i]] ?? '',
+      depth: 0,
+      start: 0,
+      totalNs: total_ns[i],
+      totalCount: total_count[i],
+      selfNs: self_ns[i],
+      selfCount: self_count[i],
+    };
     if (p >= 0) {
       frame.depth = next[p].depth + 1;
       frame.start = next[p].at;
@@ -67,20 +84,28 @@ export function layOut(answer) {
   });
 }
 
-// The point in the window where the middle of `frame` is drawn while `zoomed` (a frame of the same layout) fills the width.
+// The point in the window where the middle of `frame` is drawn while `zoomed`, a frame of the same layout, fills the
+// width.
 export async function pointOf(page, frame, zoomed) {
   const canvas = page.getByTestId('flame');
   const {rowHeight, rows, orientation} = await canvas.evaluate((element) => ({...element.dataset}));
   const row = orientation === 'icicle' ? frame.depth : Number(rows) - 1 - frame.depth;
   const scroller = page.getByTestId('flame-scroll');
-  await scroller.evaluate((element, y) => {
-    if (y < element.scrollTop || y > element.scrollTop + element.clientHeight) element.scrollTop = y - element.clientHeight / 2;
-  }, (row + 0.5) * Number(rowHeight));
+  await scroller.evaluate(
+    (element, y) => {
+      if (y < element.scrollTop || y > element.scrollTop + element.clientHeight)
+        element.scrollTop = y - element.clientHeight / 2;
+    },
+    (row + 0.5) * Number(rowHeight),
+  );
   await canvas.scrollIntoViewIfNeeded();
   const scrolled = await scroller.evaluate((element) => element.scrollTop);
   const box = await canvas.boundingBox();
   const share = (frame.start + frame.totalNs / 2 - zoomed.start) / zoomed.totalNs;
-  return {x: box.x + Math.min(0.9999, Math.max(0.0001, share)) * box.width, y: box.y + (row + 0.5) * Number(rowHeight) - scrolled};
+  return {
+    x: box.x + Math.min(0.9999, Math.max(0.0001, share)) * box.width,
+    y: box.y + (row + 0.5) * Number(rowHeight) - scrolled,
+  };
 }
 
 export async function readTooltip(page) {
@@ -89,9 +114,15 @@ export async function readTooltip(page) {
     return (await element.count()) ? element.textContent() : null;
   };
   return {
-    name: await text('name'), executable: await text('executable'), kind: await text('kind'),
-    totalPercent: await text('total-percent'), totalTime: await text('total-time'), totalSamples: await text('total-samples'),
-    selfPercent: await text('self-percent'), selfTime: await text('self-time'), selfSamples: await text('self-samples'),
+    name: await text('name'),
+    executable: await text('executable'),
+    kind: await text('kind'),
+    totalPercent: await text('total-percent'),
+    totalTime: await text('total-time'),
+    totalSamples: await text('total-samples'),
+    selfPercent: await text('self-percent'),
+    selfTime: await text('self-time'),
+    selfSamples: await text('self-samples'),
     totalZoomed: await text('total-zoomed'),
   };
 }
@@ -99,8 +130,10 @@ export async function readTooltip(page) {
 export async function hover(page, frame, zoomed) {
   const {x, y} = await pointOf(page, frame, zoomed);
   await page.mouse.move(x, y);
-  await page.waitForFunction((node) => document.querySelector('[data-testid="tooltip"]')?.getAttribute('data-node') === node,
-                             String(frame.index));
+  await page.waitForFunction(
+    (node) => document.querySelector('[data-testid="tooltip"]')?.getAttribute('data-node') === node,
+    String(frame.index),
+  );
   return readTooltip(page);
 }
 

@@ -1,5 +1,5 @@
-// What the mock reducer answers: a small fleet's worth of stacks, always the same, with the names an attacker would choose
-// among them. The answers have the shape of docs/api.md.
+// What the mock reducer answers: a small fleet's worth of stacks, always the same, with the names an attacker would
+// choose among them. The answers have the shape of docs/api.md.
 
 export const from = 1763710000000;
 export const to = from + 900_000;
@@ -15,17 +15,39 @@ export const hostile = {
 // As the page shows `hostile.control`.
 export const controlShown = 'bell\\u0007escape\\u001b[31mred\\u202etxt';
 
-const N = 1, K = 2, I = 3, U = 4;
-const start = [['_start', 'truth', N], ['__libc_start_main', 'libc.so.6', N], ['main', 'truth', N]];
+const N = 1,
+  K = 2,
+  I = 3,
+  U = 4;
+const start = [
+  ['_start', 'truth', N],
+  ['__libc_start_main', 'libc.so.6', N],
+  ['main', 'truth', N],
+];
 const work = [...start, ['run', 'truth', N], ['step', 'truth', N]];
-const python = [['_start', 'python3.11', N], ['Py_BytesMain', 'python3.11', N], ['Py_RunMain', 'python3.11', N],
-                ['_PyEval_EvalFrameDefault', 'python3.11', N]];
-const syscall = [['entry_SYSCALL_64_after_hwframe', '', K], ['do_syscall_64', '', K]];
-const server = [['_start', 'nginx', N], ['main', 'nginx', N], ['ngx_master_process_cycle', 'nginx', N],
-                ['ngx_worker_process_cycle', 'nginx', N], ['ngx_process_events_and_timers', 'nginx', N],
-                ['ngx_epoll_process_events', 'nginx', N]];
+const python = [
+  ['_start', 'python3.11', N],
+  ['Py_BytesMain', 'python3.11', N],
+  ['Py_RunMain', 'python3.11', N],
+  ['_PyEval_EvalFrameDefault', 'python3.11', N],
+];
+const syscall = [
+  ['entry_SYSCALL_64_after_hwframe', '', K],
+  ['do_syscall_64', '', K],
+];
+const server = [
+  ['_start', 'nginx', N],
+  ['main', 'nginx', N],
+  ['ngx_master_process_cycle', 'nginx', N],
+  ['ngx_worker_process_cycle', 'nginx', N],
+  ['ngx_process_events_and_timers', 'nginx', N],
+  ['ngx_epoll_process_events', 'nginx', N],
+];
 const http = [...server, ['ngx_http_wait_request_handler', 'nginx', N], ['ngx_http_process_request_line', 'nginx', N]];
-const tls = [['SSL_read', 'libssl.so.3', N], ['ssl3_read_bytes', 'libssl.so.3', N]];
+const tls = [
+  ['SSL_read', 'libssl.so.3', N],
+  ['ssl3_read_bytes', 'libssl.so.3', N],
+];
 
 // [process, samples, frames from the root]
 const stacks = [
@@ -33,25 +55,135 @@ const stacks = [
   ['truth', 900, [...work, ['spin_thirty', 'truth', N]]],
   ['truth', 280, [...work, ['spin_ten', 'truth', N]]],
   ['truth', 20, [...work, ['spin_ten', 'truth', N], ...syscall, ['__x64_sys_getpid', '', K]]],
-  ['python3.11', 420, [...python, ['_PyFunction_Vectorcall', 'python3.11', N], ['_PyEval_EvalFrameDefault', 'python3.11', N]]],
-  ['python3.11', 210, [...python, ['_PyFunction_Vectorcall', 'python3.11', N], ['_PyEval_EvalFrameDefault', 'python3.11', N], ['dict_lookup', 'python3.11', I]]],
-  ['python3.11', 160, [...python, ['PyNumber_Add', 'python3.11', N], ['long_add', 'python3.11', N], ['_PyLong_Add', 'python3.11', I]]],
+  [
+    'python3.11',
+    420,
+    [...python, ['_PyFunction_Vectorcall', 'python3.11', N], ['_PyEval_EvalFrameDefault', 'python3.11', N]],
+  ],
+  [
+    'python3.11',
+    210,
+    [
+      ...python,
+      ['_PyFunction_Vectorcall', 'python3.11', N],
+      ['_PyEval_EvalFrameDefault', 'python3.11', N],
+      ['dict_lookup', 'python3.11', I],
+    ],
+  ],
+  [
+    'python3.11',
+    160,
+    [...python, ['PyNumber_Add', 'python3.11', N], ['long_add', 'python3.11', N], ['_PyLong_Add', 'python3.11', I]],
+  ],
   ['python3.11', 90, [...python, ['gc_collect_main', 'python3.11', N], ['subtract_refs', 'python3.11', I]]],
-  ['python3.11', 60, [...python, ['_io__Buffered_read', 'python3.11', N], ['read', 'libc.so.6', N], ...syscall, ['ksys_read', '', K], ['vfs_read', '', K], ['ext4_file_read_iter', '', K], ['copy_page_to_iter', '', K]]],
-  ['nginx', 240, [...http, ['ngx_http_core_run_phases', 'nginx', N], ['ngx_http_static_handler', 'nginx', N], ['sendfile64', 'libc.so.6', N], ...syscall, ['do_sendfile', '', K], ['tcp_sendmsg_locked', '', K], ['tcp_write_xmit', '', K], ['__tcp_transmit_skb', '', K]]],
-  ['nginx', 150, [...http, ['ngx_http_core_run_phases', 'nginx', N], ['ngx_http_gzip_body_filter', 'nginx', N], ['deflate', 'libz.so.1', N], ['longest_match', 'libz.so.1', I]]],
-  ['nginx', 130, [...http, ...tls, ['EVP_DecryptUpdate', 'libcrypto.so.3', N], ['aesni_gcm_decrypt', 'libcrypto.so.3', N]]],
+  [
+    'python3.11',
+    60,
+    [
+      ...python,
+      ['_io__Buffered_read', 'python3.11', N],
+      ['read', 'libc.so.6', N],
+      ...syscall,
+      ['ksys_read', '', K],
+      ['vfs_read', '', K],
+      ['ext4_file_read_iter', '', K],
+      ['copy_page_to_iter', '', K],
+    ],
+  ],
+  [
+    'nginx',
+    240,
+    [
+      ...http,
+      ['ngx_http_core_run_phases', 'nginx', N],
+      ['ngx_http_static_handler', 'nginx', N],
+      ['sendfile64', 'libc.so.6', N],
+      ...syscall,
+      ['do_sendfile', '', K],
+      ['tcp_sendmsg_locked', '', K],
+      ['tcp_write_xmit', '', K],
+      ['__tcp_transmit_skb', '', K],
+    ],
+  ],
+  [
+    'nginx',
+    150,
+    [
+      ...http,
+      ['ngx_http_core_run_phases', 'nginx', N],
+      ['ngx_http_gzip_body_filter', 'nginx', N],
+      ['deflate', 'libz.so.1', N],
+      ['longest_match', 'libz.so.1', I],
+    ],
+  ],
+  [
+    'nginx',
+    130,
+    [...http, ...tls, ['EVP_DecryptUpdate', 'libcrypto.so.3', N], ['aesni_gcm_decrypt', 'libcrypto.so.3', N]],
+  ],
   ['nginx', 70, [...http, ...tls, ['libcrypto.so.3+0x1f84a0', 'libcrypto.so.3', U]]],
-  ['nginx', 60, [...server, ['epoll_wait', 'libc.so.6', N], ...syscall, ['do_epoll_wait', '', K], ['schedule_hrtimeout_range', '', K]]],
-  ['evil', 40, [['_start', 'evil', N], [hostile.image, 'evil', N], [hostile.script, hostile.command, N]]],
-  ['evil', 25, [['_start', 'evil', N], [hostile.image, 'evil', N], [hostile.quotes, 'evil', N]]],
-  ['evil', 15, [['_start', 'evil', N], [hostile.control, 'evil', N], ['[unknown]', '', U]]],
-  ['', 35, [['ret_from_fork_asm', '', K], ['kthread', '', K], ['worker_thread', '', K], ['process_one_work', '', K]]],
+  [
+    'nginx',
+    60,
+    [
+      ...server,
+      ['epoll_wait', 'libc.so.6', N],
+      ...syscall,
+      ['do_epoll_wait', '', K],
+      ['schedule_hrtimeout_range', '', K],
+    ],
+  ],
+  [
+    'evil',
+    40,
+    [
+      ['_start', 'evil', N],
+      [hostile.image, 'evil', N],
+      [hostile.script, hostile.command, N],
+    ],
+  ],
+  [
+    'evil',
+    25,
+    [
+      ['_start', 'evil', N],
+      [hostile.image, 'evil', N],
+      [hostile.quotes, 'evil', N],
+    ],
+  ],
+  [
+    'evil',
+    15,
+    [
+      ['_start', 'evil', N],
+      [hostile.control, 'evil', N],
+      ['[unknown]', '', U],
+    ],
+  ],
+  [
+    '',
+    35,
+    [
+      ['ret_from_fork_asm', '', K],
+      ['kthread', '', K],
+      ['worker_thread', '', K],
+      ['process_one_work', '', K],
+    ],
+  ],
 ];
 
 const process = (pid, command, executable, container_id = '') => ({
-  pid, parent_pid: 1, start_time_ns: 1, command, executable, executable_path: executable && `/usr/bin/${executable}`,
-  container_id, host: 'node-1', host_id: 'b6f7c1d2e3a4', ns: 0, count: 0,
+  pid,
+  parent_pid: 1,
+  start_time_ns: 1,
+  command,
+  executable,
+  executable_path: executable && `/usr/bin/${executable}`,
+  container_id,
+  host: 'node-1',
+  host_id: 'b6f7c1d2e3a4',
+  ns: 0,
+  count: 0,
 });
 const processes = [
   process(4242, 'truth', 'truth'),
@@ -77,9 +209,14 @@ class Graph {
     for (const [name, executable, kind] of frames) {
       const key = `${kind} ${executable} ${name}`;
       if (!node.children.has(key)) {
-        node.children.set(key, {name: this.index(this.names, name), kind,
-                                executable: executable ? this.index(this.executables, executable) : -1,
-                                count: 0, self: 0, children: new Map()});
+        node.children.set(key, {
+          name: this.index(this.names, name),
+          kind,
+          executable: executable ? this.index(this.executables, executable) : -1,
+          count: 0,
+          self: 0,
+          children: new Map(),
+        });
       }
       node = node.children.get(key);
       node.count += count;
@@ -87,7 +224,16 @@ class Graph {
     node.self += count;
   }
   answer(range, truncated_nodes = 0) {
-    const nodes = {parent: [], name: [], kind: [], total_ns: [], self_ns: [], total_count: [], self_count: [], executable: []};
+    const nodes = {
+      parent: [],
+      name: [],
+      kind: [],
+      total_ns: [],
+      self_ns: [],
+      total_count: [],
+      self_count: [],
+      executable: [],
+    };
     const visit = (node, parent) => {
       const at = nodes.parent.push(parent) - 1;
       nodes.name.push(node.name);
@@ -100,8 +246,16 @@ class Graph {
       [...node.children.values()].sort((a, b) => b.count - a.count).forEach((child) => visit(child, at));
     };
     visit(this.root, -1);
-    return {...range, type: 'cpu', unit: 'nanoseconds', truncated_nodes, names: this.names, nodes,
-            executables: this.executables, total: {ns: nodes.total_ns[0], count: nodes.total_count[0]}};
+    return {
+      ...range,
+      type: 'cpu',
+      unit: 'nanoseconds',
+      truncated_nodes,
+      names: this.names,
+      nodes,
+      executables: this.executables,
+      total: {ns: nodes.total_ns[0], count: nodes.total_count[0]},
+    };
   }
 }
 
@@ -123,40 +277,43 @@ export function shiftedFlamegraph(range, keep) {
   return graph.answer(range);
 }
 
-// 50,000 nodes, `depth` deep, from a small generator with a fixed seed.
-export function largeFlamegraph(range, nodeCount = 50_000) {
-  let seed = 12345;
-  const random = () => (seed = (Math.imul(seed, 1103515245) + 12345) >>> 0) / 2 ** 32;
-  const parents = [-1];
-  const depths = [0];
-  const self = [0];
-  while (parents.length < nodeCount) {
-    const parent = Math.floor(random() * parents.length * (random() < 0.3 ? 1 : 0.2));
-    if (depths[parent] > 60) continue;
-    depths.push(depths[parent] + 1);
-    parents.push(parent);
-    self.push(1 + Math.floor(random() ** 6 * 500));
-  }
-  const total = [...self];
-  for (let i = nodeCount - 1; i > 0; --i) total[parents[i]] += total[i];
-  const children = parents.map(() => []);
-  for (let i = 1; i < nodeCount; ++i) children[parents[i]].push(i);
-  const nodes = {parent: [], name: [], kind: [], total_ns: [], self_ns: [], total_count: [], self_count: [], executable: []};
-  const visit = (i, parent) => {
-    const at = nodes.parent.push(parent) - 1;
-    nodes.name.push(i === 0 ? 0 : 1 + (i % 4000));
-    nodes.kind.push(i === 0 ? 0 : 1 + (i % 7 === 0 ? 1 : 0));
-    nodes.executable.push(i === 0 ? -1 : i % 12);
-    nodes.total_count.push(total[i]);
-    nodes.self_count.push(self[i]);
-    nodes.total_ns.push(total[i] * 1e7);
-    nodes.self_ns.push(self[i] * 1e7);
-    children[i].sort((a, b) => total[b] - total[a]).forEach((child) => visit(child, at));
+// 50,001 nodes that are all wide enough to be drawn: 1,000 stacks of 50 different frames side by side.
+export function largeFlamegraph(range) {
+  const [stackCount, depth] = [1000, 50];
+  const nodes = {
+    parent: [-1],
+    name: [0],
+    kind: [0],
+    total_ns: [stackCount * 1e9],
+    self_ns: [0],
+    total_count: [stackCount * 19],
+    self_count: [0],
+    executable: [-1],
   };
-  visit(0, -1);
-  return {...range, type: 'cpu', unit: 'nanoseconds', truncated_nodes: 0, nodes,
-          names: ['all', ...Array.from({length: 4000}, (_, i) => `namespace_${i % 40}::function_${i}(int, char const*)`)],
-          executables: Array.from({length: 12}, (_, i) => `lib${i}.so`), total: {ns: total[0] * 1e7, count: total[0]}};
+  for (let stack = 0; stack < stackCount; ++stack) {
+    for (let level = 0; level < depth; ++level) {
+      const leaf = level === depth - 1;
+      const at = nodes.parent.push(level === 0 ? 0 : nodes.parent.length - 1) - 1;
+      nodes.name.push(1 + ((stack * 7 + level * 13) % 4000));
+      nodes.kind.push(1 + (at % 3));
+      nodes.total_ns.push(1e9);
+      nodes.self_ns.push(leaf ? 1e9 : 0);
+      nodes.total_count.push(19);
+      nodes.self_count.push(leaf ? 19 : 0);
+      nodes.executable.push(at % 12);
+    }
+  }
+  const names = Array.from({length: 4000}, (_, i) => `namespace_${i % 40}::function_${i}(int, char const*)`);
+  return {
+    ...range,
+    type: 'cpu',
+    unit: 'nanoseconds',
+    truncated_nodes: 0,
+    names: ['all', ...names],
+    nodes,
+    executables: Array.from({length: 12}, (_, i) => `lib${i}.so`),
+    total: {ns: nodes.total_ns[0], count: nodes.total_count[0]},
+  };
 }
 
 export function emptyFlamegraph(range) {
@@ -197,10 +354,21 @@ export function series() {
   const part = ({ns, count}, share) => ({ns: Math.round(ns * share), count: Math.round(count * share)});
   return {
     processes: sorted,
-    threads: sorted.flatMap((p) => [{pid: p.pid, tid: p.pid, name: p.command, host: p.host, ...part(p, 0.75)},
-                                    {pid: p.pid, tid: p.pid + 1, name: `${p.command.slice(0, 8)}-worker`, host: p.host, ...part(p, 0.25)}]),
+    threads: sorted.flatMap((p) => [
+      {pid: p.pid, tid: p.pid, name: p.command, host: p.host, ...part(p, 0.75)},
+      {pid: p.pid, tid: p.pid + 1, name: `${p.command.slice(0, 8)}-worker`, host: p.host, ...part(p, 0.25)},
+    ]),
     containers: sorted.filter((p) => p.container_id).map((p) => ({id: p.container_id, ...part(p, 1)})),
-    hosts: [{id: 'b6f7c1d2e3a4', name: 'node-1', ...part(sorted.reduce((a, b) => ({ns: a.ns + b.ns, count: a.count + b.count})), 1)}],
+    hosts: [
+      {
+        id: 'b6f7c1d2e3a4',
+        name: 'node-1',
+        ...part(
+          sorted.reduce((a, b) => ({ns: a.ns + b.ns, count: a.count + b.count})),
+          1,
+        ),
+      },
+    ],
     truncated: false,
   };
 }
@@ -209,9 +377,26 @@ export function status() {
   const counters = {captured: 5230, idle: 61, stored: 5222, lost: {ring_full: 3, mapping_late: 1}, in_flight: 4};
   const stack_health = {complete: 5010, truncated: 120, unknown: 92};
   return {
-    version: '0.1.0', uptime_s: 7325, total: counters, stack_health,
-    nodes: [{id: 'b6f7c1d2e3a4', host: 'node-1', kernel: '6.1.0-25-amd64', architecture: 'x86_64', version: '0.1.0', cpus: 8,
-             sample_rate_hz: 19, connected: true, last_seen: to, ...counters, wire_bytes: 48213, stack_health}],
+    version: '0.1.0',
+    uptime_s: 7325,
+    total: counters,
+    stack_health,
+    nodes: [
+      {
+        id: 'b6f7c1d2e3a4',
+        host: 'node-1',
+        kernel: '6.1.0-25-amd64',
+        architecture: 'x86_64',
+        version: '0.1.0',
+        cpus: 8,
+        sample_rate_hz: 19,
+        connected: true,
+        last_seen: to,
+        ...counters,
+        wire_bytes: 48213,
+        stack_health,
+      },
+    ],
     reducer: {cpu_seconds: 4.21, rss_bytes: 46_137_344, disk_bytes: 3_407_872, shards: 1, symbol_tables: 12},
   };
 }

@@ -12,14 +12,16 @@ import {click, hover, layOut, openBrowser, settled} from './browser.mjs';
 class Mismatch extends Error {}
 
 function expect(actual, wanted, what) {
-  if (actual !== wanted) throw new Mismatch(`${what}: the page says ${JSON.stringify(actual)}, the API ${JSON.stringify(wanted)}`);
+  if (actual !== wanted)
+    throw new Mismatch(`${what}: the page says ${JSON.stringify(actual)}, the API ${JSON.stringify(wanted)}`);
 }
 
 // The page rounds to two digits; half of the last digit is what rounding may differ by.
 function expectPercent(text, part, whole, what) {
   const wanted = (100 * part) / whole;
   const shown = Number(/^[<>]?([\d.]+)%$/.exec(text ?? '')?.[1]);
-  if (!(Math.abs(shown - wanted) <= 0.0051)) throw new Mismatch(`${what}: the page says ${text}, the API ${wanted.toFixed(4)}%`);
+  if (!(Math.abs(shown - wanted) <= 0.0051))
+    throw new Mismatch(`${what}: the page says ${text}, the API ${wanted.toFixed(4)}%`);
 }
 
 const count = (value) => value.toString().replace(/\B(?=(\d{3})+$)/g, ',');
@@ -61,7 +63,8 @@ async function checkFunction(page, frames, name) {
     expectPercent(tooltip.selfPercent, frame.selfNs, root.totalNs, `${what}: self`);
     expect(tooltip.totalSamples, count(frame.totalCount), `${what}: samples`);
     expect(tooltip.selfSamples, count(frame.selfCount), `${what}: own samples`);
-    if (zoomed !== root) expectPercent(tooltip.totalZoomed, frame.totalNs, zoomed.totalNs, `${what}: share of the zoomed frame`);
+    if (zoomed !== root)
+      expectPercent(tooltip.totalZoomed, frame.totalNs, zoomed.totalNs, `${what}: share of the zoomed frame`);
     return tooltip;
   };
   const tooltip = await compare(root, `pixels of ${name}`);
@@ -85,13 +88,22 @@ async function checkFunction(page, frames, name) {
 }
 
 async function main() {
-  const {values} = parseArgs({options: {
-    url: {type: 'string'}, executable: {type: 'string'}, functions: {type: 'string'}, from: {type: 'string', default: '-5m'},
-    to: {type: 'string', default: 'now'}, screenshot: {type: 'string'}, 'screenshot-all': {type: 'string'},
-  }});
+  const {values} = parseArgs({
+    options: {
+      url: {type: 'string'},
+      executable: {type: 'string'},
+      functions: {type: 'string'},
+      from: {type: 'string', default: '-5m'},
+      to: {type: 'string', default: 'now'},
+      screenshot: {type: 'string'},
+      'screenshot-all': {type: 'string'},
+    },
+  });
   if (!values.url || !values.executable || !values.functions) {
-    console.error('usage: node live.mjs --url URL --executable NAME --functions a,b,c [--from -5m] [--to now] ' +
-                  '[--screenshot FILE] [--screenshot-all FILE]');
+    console.error(
+      'usage: node live.mjs --url URL --executable NAME --functions a,b,c [--from -5m] [--to now] ' +
+        '[--screenshot FILE] [--screenshot-all FILE]',
+    );
     process.exit(2);
   }
   const url = values.url.replace(/\/$/, '');
@@ -115,10 +127,19 @@ async function main() {
 
     await page.getByTestId('open-process-filter').click();
     await page.keyboard.type(values.executable);
-    await page.getByRole('dialog').locator('button').filter({has: page.getByText(values.executable, {exact: true})}).first().click();
+    await page
+      .getByRole('dialog')
+      .locator('button')
+      .filter({has: page.getByText(values.executable, {exact: true})})
+      .first()
+      .click();
     await settled(page);
     expect(await page.getByTestId('selector').inputValue(), query, 'selector made by the process filter');
-    expect((await hover(page, frames[0], frames[0])).totalSamples, count(frames[0].totalCount), `samples of ${values.executable}`);
+    expect(
+      (await hover(page, frames[0], frames[0])).totalSamples,
+      count(frames[0].totalCount),
+      `samples of ${values.executable}`,
+    );
 
     for (const name of values.functions.split(',')) await checkFunction(page, frames, name);
 

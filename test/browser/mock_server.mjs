@@ -4,8 +4,12 @@ import {readFile} from 'node:fs/promises';
 import {join} from 'node:path';
 import * as fixtures from './fixtures.mjs';
 
-const types = {'.html': 'text/html; charset=utf-8', '.js': 'text/javascript; charset=utf-8',
-               '.css': 'text/css; charset=utf-8', '.svg': 'image/svg+xml'};
+const types = {
+  '.html': 'text/html; charset=utf-8',
+  '.js': 'text/javascript; charset=utf-8',
+  '.css': 'text/css; charset=utf-8',
+  '.svg': 'image/svg+xml',
+};
 
 export class MockServer {
   // scenario: normal | empty | error | truncated | large | slow | lying | two_faced
@@ -54,14 +58,16 @@ export class MockServer {
     const range = this.range(url);
     const keep = this.selected(url.searchParams.get('query') ?? '');
     if (typeof keep === 'string') return [400, {error: keep}];
-    if (this.scenario === 'error') return [500, {error: 'The store is locked: another reducer uses <b>this</b> data folder.'}];
+    if (this.scenario === 'error')
+      return [500, {error: 'The store is locked: another reducer uses <b>this</b> data folder.'}];
     switch (verb) {
       case 'flamegraph':
         if (this.scenario === 'empty') return [200, fixtures.emptyFlamegraph(range)];
         if (this.scenario === 'large') return [200, fixtures.largeFlamegraph(range)];
         if (this.scenario === 'lying') return [200, {...fixtures.flamegraph(range), names: ['all']}];
         // To the browser something else than to a script: what live.mjs must notice.
-        if (this.scenario === 'two_faced' && userAgent.includes('Mozilla')) return [200, fixtures.shiftedFlamegraph(range, keep)];
+        if (this.scenario === 'two_faced' && userAgent.includes('Mozilla'))
+          return [200, fixtures.shiftedFlamegraph(range, keep)];
         return [200, fixtures.flamegraph(range, keep, this.scenario === 'truncated' ? 12345 : 0)];
       case 'timeline': {
         const buckets = Number(url.searchParams.get('buckets') ?? 120);
@@ -88,7 +94,8 @@ export class MockServer {
     const wanted = {};
     for (const [, label, operator, value] of query.matchAll(/([a-z_.]+)\s*(=~|!~|!=|=)\s*"((?:[^"\\]|\\.)*)"/g)) {
       const field = {process_executable_name: 'executable', process_pid: 'pid', process_command: 'command'}[label];
-      if (!field && label !== 'thread_name' && label !== 'thread_id') return `unknown label ${label}; did you mean process_pid?`;
+      if (!field && label !== 'thread_name' && label !== 'thread_id')
+        return `unknown label ${label}; did you mean process_pid?`;
       if (operator !== '=') return `operator ${operator} is not one of this mock's`;
       if (field) wanted[field] = value.replace(/\\(.)/g, '$1');
     }

@@ -76,7 +76,8 @@ const systemDark = signal(darkSystem.matches);
 const stored = localStorage.getItem('theme');
 export const themeChoice = signal<ThemeChoice>(stored === 'light' || stored === 'dark' ? stored : 'system');
 export const theme = computed((): Theme =>
-    themeChoice.value === 'system' ? (systemDark.value ? 'dark' : 'light') : themeChoice.value);
+  themeChoice.value === 'system' ? (systemDark.value ? 'dark' : 'light') : themeChoice.value,
+);
 
 export const refreshMs = 5000;
 let running: AbortController | null = null;
@@ -87,9 +88,14 @@ function asApiError(error: unknown): ApiError {
   return error instanceof ApiError ? error : new ApiError(0, error instanceof Error ? error.message : String(error));
 }
 
-async function load<Answer, Value>(target: Signal<Loadable<Value>>, path: string, parameters: Record<string, string>,
-                                   abort: AbortSignal, convert: (answer: Answer) => Value,
-                                   keepOld = true): Promise<void> {
+async function load<Answer, Value>(
+  target: Signal<Loadable<Value>>,
+  path: string,
+  parameters: Record<string, string>,
+  abort: AbortSignal,
+  convert: (answer: Answer) => Value,
+  keepOld = true,
+): Promise<void> {
   try {
     const value = convert(await getJson<Answer>(path, parameters, abort));
     if (!abort.aborted) target.value = {value, error: null};
@@ -103,8 +109,15 @@ function toGraphData(answer: FlameGraphAnswer): GraphData {
 }
 
 function toRows(answer: TopAnswer): FunctionRow[] {
-  return answer.functions.map((f) => ({name: f.name, executable: f.executable, kind: f.kind, selfNs: f.self_ns,
-                                       selfCount: f.self_count, totalNs: f.total_ns, totalCount: f.total_count}));
+  return answer.functions.map((f) => ({
+    name: f.name,
+    executable: f.executable,
+    kind: f.kind,
+    selfNs: f.self_ns,
+    selfCount: f.self_count,
+    totalNs: f.total_ns,
+    totalCount: f.total_count,
+  }));
 }
 
 const topLimit = '500';
@@ -131,9 +144,17 @@ export async function refresh(): Promise<void> {
   const question = JSON.stringify([from, to, query]);
   const keepOld = question === answered;
   await Promise.all([
-    load(graphData, 'flamegraph', selected, abort.signal, toGraphData, keepOld)
-        .then(() => loadTop(selected, abort.signal)),
-    load<TimelineAnswer, TimelineAnswer>(timeline, 'timeline', {...selected, buckets: '180'}, abort.signal, same, keepOld),
+    load(graphData, 'flamegraph', selected, abort.signal, toGraphData, keepOld).then(() =>
+      loadTop(selected, abort.signal),
+    ),
+    load<TimelineAnswer, TimelineAnswer>(
+      timeline,
+      'timeline',
+      {...selected, buckets: '180'},
+      abort.signal,
+      same,
+      keepOld,
+    ),
     load<SeriesAnswer, SeriesAnswer>(series, 'series', range, abort.signal, same),
     load<StatusAnswer, StatusAnswer>(status, 'status', {}, abort.signal, same),
   ]);

@@ -1,7 +1,7 @@
 // Builds the page into dist/: index.html, app.js, app.css, favicon.svg. With --tests: bundles each *_test.ts into
 // tests/ for node's own test runner instead.
 import {build} from 'esbuild';
-import {copyFileSync, mkdirSync, readdirSync, rmSync} from 'node:fs';
+import {copyFileSync, mkdirSync, readdirSync, readFileSync, rmSync} from 'node:fs';
 import {join} from 'node:path';
 
 function testFiles(directory) {
@@ -10,6 +10,15 @@ function testFiles(directory) {
     if (entry.isDirectory()) return testFiles(path);
     return entry.name.endsWith('_test.ts') ? [path] : [];
   });
+}
+
+// Of the packages that end up in app.js: their licenses ask to go where the code goes.
+function licenses() {
+  const packages = ['preact', '@preact/signals', '@preact/signals-core', 'uplot'];
+  const texts = packages.map(
+    (name) => `${name}\n\n${readFileSync(join('node_modules', name, 'LICENSE'), 'utf8').trim()}`,
+  );
+  return `/*!\n${texts.join('\n\n\n')}\n*/`;
 }
 
 const common = {bundle: true, charset: 'utf8', logLevel: 'warning', jsx: 'automatic', jsxImportSource: 'preact'};
@@ -33,9 +42,9 @@ if (process.argv.includes('--tests')) {
     entryPoints: {app: 'src/main.tsx'},
     outdir: 'dist',
     format: 'esm',
-    target: ['chrome123', 'firefox120', 'safari17.5'], // the first with light-dark(),
+    target: ['chrome123', 'firefox120', 'safari17.5'], // the first with light-dark()
     minify: true,
-    legalComments: 'inline',
+    banner: {js: licenses()},
   });
   for (const name of ['index.html', 'favicon.svg']) copyFileSync(join('static', name), join('dist', name));
 }

@@ -4,6 +4,8 @@ foreach(file ${FILES})
   get_filename_component(folder ${TO}/${file} DIRECTORY)
   file(MAKE_DIRECTORY ${folder})
   file(COPY_FILE ${FROM}/${file} ${TO}/${file} ONLY_IF_DIFFERENT)
+  # A read-only source must not make copies that cannot be replaced.
+  file(CHMOD ${TO}/${file} PERMISSIONS OWNER_READ OWNER_WRITE GROUP_READ WORLD_READ)
 endforeach()
 if(SWEEP)
   file(GLOB_RECURSE present RELATIVE ${TO} ${TO}/${SWEEP}/*)

@@ -1,9 +1,10 @@
 import {formatClock} from '../model/format.ts';
 import {graphData, loadedAt, loading, setView, view} from '../state.ts';
 import {Filters} from './filters.tsx';
-import {Flame, Segmented} from './flame.tsx';
+import {Flame} from './flame.tsx';
 import {Header} from './header.tsx';
 import {Icon} from './icons.tsx';
+import {Segmented} from './segmented.tsx';
 import {Timeline} from './timeline.tsx';
 import {TopTable} from './top_table.tsx';
 
@@ -21,7 +22,9 @@ function StaleBanner() {
 }
 
 export function App() {
-  const {panes} = view.value;
+  // Without data one card says so; a second one beside it would only repeat that.
+  const usable = (graphData.value.value?.total.ns ?? 0) > 0;
+  const panes = usable || view.value.panes === 'table' ? view.value.panes : 'flame';
   return (
     <>
       <Header />
@@ -29,8 +32,16 @@ export function App() {
       <main class="main" data-testid="main" data-loading={loading.value} data-loaded-at={loadedAt.value}>
         <div class="toolbar">
           <Filters />
-          <Segmented name="Panes" value={panes} choose={(value) => setView({panes: value})}
-                     choices={[['both', 'Both'], ['flame', 'Graph'], ['table', 'Table']]} />
+          <Segmented
+            name="Panes"
+            value={view.value.panes}
+            choose={(value) => setView({panes: value})}
+            choices={[
+              ['both', 'Both'],
+              ['flame', 'Graph'],
+              ['table', 'Table'],
+            ]}
+          />
         </div>
         <StaleBanner />
         <Timeline />

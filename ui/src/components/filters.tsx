@@ -1,6 +1,12 @@
 import {useEffect, useLayoutEffect, useRef, useState} from 'preact/hooks';
-import {describeChoice, dimensionLabels, filterOptions, sameMatchers, type Dimension,
-        type FilterOption} from '../model/filter_options.ts';
+import {
+  describeChoice,
+  dimensionLabels,
+  filterOptions,
+  sameMatchers,
+  type Dimension,
+  type FilterOption,
+} from '../model/filter_options.ts';
 import {formatCount, formatDuration} from '../model/format.ts';
 import {formatSelector, parseSelector, replaceMatchers, type Matcher} from '../model/selector.ts';
 import {queryError, selector, series, setView, view} from '../state.ts';
@@ -29,8 +35,9 @@ function OptionList({dimension, matchers, choose}: OptionListProps) {
   const answer = series.value.value;
   if (!answer) return <p class="note">{series.value.error?.message ?? 'Loading…'}</p>;
   const lower = needle.trim().toLowerCase();
-  const found = filterOptions(dimension, answer, matchers)
-      .filter((option) => `${option.label} ${option.detail}`.toLowerCase().includes(lower));
+  const found = filterOptions(dimension, answer, matchers).filter((option) =>
+    `${option.label} ${option.detail}`.toLowerCase().includes(lower),
+  );
   const shown = found.slice(0, shownMax);
   const heaviest = Math.max(1, ...shown.map((option) => option.ns));
   const own = matchers.filter((m) => dimensionLabels[dimension].includes(m.label));
@@ -50,10 +57,17 @@ function OptionList({dimension, matchers, choose}: OptionListProps) {
     const chosen = sameMatchers(own, option.matchers);
     return (
       <li key={`${option.section} ${option.label} ${option.detail}`}>
-        {option.section !== '' && option.section !== shown[index - 1]?.section &&
-          <p class="section">{option.section}</p>}
-        <button type="button" tabIndex={-1} aria-pressed={chosen} aria-current={index === active ? 'true' : undefined}
-                onClick={() => choose(option.matchers)} onPointerMove={() => setActive(index)}>
+        {option.section !== '' && option.section !== shown[index - 1]?.section && (
+          <p class="section">{option.section}</p>
+        )}
+        <button
+          type="button"
+          tabIndex={-1}
+          aria-pressed={chosen}
+          aria-current={index === active ? 'true' : undefined}
+          onClick={() => choose(option.matchers)}
+          onPointerMove={() => setActive(index)}
+        >
           <span class="option-label">{option.label}</span>
           <span class="option-detail">{option.detail}</span>
           <span class="option-weight">{formatDuration(option.ns)}</span>
@@ -64,14 +78,25 @@ function OptionList({dimension, matchers, choose}: OptionListProps) {
   };
   return (
     <div class="options" onKeyDown={onKeyDown}>
-      <input ref={input} type="search" placeholder={`Find a ${dimension}`} aria-label={`Find a ${dimension}`} value={needle}
-             spellcheck={false} autocomplete="off"
-             onInput={(event) => {
-               setNeedle(event.currentTarget.value);
-               setActive(0);
-             }} />
-      {shown.length === 0 && <p class="note">{lower ? 'Nothing here has that name.' : `No ${dimension} had samples in this range.`}</p>}
-      <ul class="choices" ref={list}>{shown.map(row)}</ul>
+      <input
+        ref={input}
+        type="search"
+        placeholder={`Find a ${dimension}`}
+        aria-label={`Find a ${dimension}`}
+        value={needle}
+        spellcheck={false}
+        autocomplete="off"
+        onInput={(event) => {
+          setNeedle(event.currentTarget.value);
+          setActive(0);
+        }}
+      />
+      {shown.length === 0 && (
+        <p class="note">{lower ? 'Nothing here has that name.' : `No ${dimension} had samples in this range.`}</p>
+      )}
+      <ul class="choices" ref={list}>
+        {shown.map(row)}
+      </ul>
       {(found.length > shown.length || answer.truncated) && (
         <p class="note">
           {found.length > shown.length && `${formatCount(found.length - shown.length)} more: type to narrow the list. `}
@@ -87,7 +112,7 @@ function Filter({dimension}: {dimension: Dimension}) {
   const matchers = 'matchers' in parsed ? parsed.matchers : [];
   const choice = describeChoice(dimension, matchers);
   const set = (replacement: Matcher[]) =>
-      setView({query: formatSelector(replaceMatchers(matchers, dimensionLabels[dimension], replacement)), zoom: ''});
+    setView({query: formatSelector(replaceMatchers(matchers, dimensionLabels[dimension], replacement)), zoom: ''});
   const title = dimension[0]!.toUpperCase() + dimension.slice(1);
   const label = (
     <>
@@ -100,15 +125,23 @@ function Filter({dimension}: {dimension: Dimension}) {
     <div class={`filter${choice ? ' chosen' : ''}`} data-testid={`filter-${dimension}`}>
       <Popover name={`${title} filter`} label={label}>
         {(close) => (
-          <OptionList dimension={dimension} matchers={matchers}
-                      choose={(replacement) => {
-                        set(replacement);
-                        close();
-                      }} />
+          <OptionList
+            dimension={dimension}
+            matchers={matchers}
+            choose={(replacement) => {
+              set(replacement);
+              close();
+            }}
+          />
         )}
       </Popover>
       {choice && (
-        <button type="button" class="button icon-only clear" aria-label={`Clear the ${dimension} filter`} onClick={() => set([])}>
+        <button
+          type="button"
+          class="button icon-only clear"
+          aria-label={`Clear the ${dimension} filter`}
+          onClick={() => set([])}
+        >
           <Icon name="close" />
         </button>
       )}
@@ -134,21 +167,36 @@ function SelectorField() {
   };
   return (
     <form class="selector" onSubmit={commit}>
-      <label class="visually-hidden" for="selector">Selector</label>
-      <input id="selector" type="text" class="code" data-testid="selector" placeholder='{process_executable_name="…"}'
-             value={text} spellcheck={false} autocomplete="off" autocapitalize="off" aria-invalid={shownError !== null}
-             aria-describedby="selector-error" maxLength={4096}
-             onInput={(event) => {
-               setText(event.currentTarget.value);
-               setError(null);
-             }}
-             onKeyDown={(event) => {
-               if (event.key === 'Escape') {
-                 setText(committed);
-                 setError(null);
-               }
-             }} />
-      <p id="selector-error" class="field-error" role="alert" data-testid="selector-error">{shownError}</p>
+      <label class="visually-hidden" for="selector">
+        Selector
+      </label>
+      <input
+        id="selector"
+        type="text"
+        class="code"
+        data-testid="selector"
+        placeholder='{process_executable_name="…"}'
+        value={text}
+        spellcheck={false}
+        autocomplete="off"
+        autocapitalize="off"
+        aria-invalid={shownError !== null}
+        aria-describedby="selector-error"
+        maxLength={4096}
+        onInput={(event) => {
+          setText(event.currentTarget.value);
+          setError(null);
+        }}
+        onKeyDown={(event) => {
+          if (event.key === 'Escape') {
+            setText(committed);
+            setError(null);
+          }
+        }}
+      />
+      <p id="selector-error" class="field-error" role="alert" data-testid="selector-error">
+        {shownError}
+      </p>
     </form>
   );
 }

@@ -1,7 +1,7 @@
 import type {Counters, StatusAnswer, StatusNode} from '../api/types.ts';
 import {formatBytes, formatCount, formatDuration, formatPercent} from '../model/format.ts';
-import {health, lostTotal, sum} from '../model/health.ts';
-import {graphData, status, themeChoice, view, type ThemeChoice} from '../state.ts';
+import {completeStacks, health, lostTotal, sum} from '../model/health.ts';
+import {graphData, status, themeChoice, type ThemeChoice} from '../state.ts';
 import {Icon, Logo} from './icons.tsx';
 import {Popover} from './popover.tsx';
 import {TimePicker} from './time_picker.tsx';
@@ -33,8 +33,9 @@ function CounterRows({counters, testPrefix}: {counters: Counters; testPrefix?: s
       </div>
       {reasons.length > 0 && (
         <dl class="facts warn">
-          {reasons.map(([reason, count]) => <Row key={reason} name={`lost: ${reason.replaceAll('_', ' ')}`}
-                                                 value={`${formatCount(count)} samples`} />)}
+          {reasons.map(([reason, count]) => (
+            <Row key={reason} name={`lost: ${reason.replaceAll('_', ' ')}`} value={`${formatCount(count)} samples`} />
+          ))}
         </dl>
       )}
     </>
@@ -46,7 +47,9 @@ const stackColors: Record<string, string> = {complete: 'good', truncated: 'fair'
 function StackHealth({stacks}: {stacks: Record<string, number>}) {
   const whole = sum(stacks);
   if (whole === 0) return null;
-  const kinds = Object.entries(stacks).filter(([, count]) => count > 0).sort((a, b) => b[1] - a[1]);
+  const kinds = Object.entries(stacks)
+    .filter(([, count]) => count > 0)
+    .sort((a, b) => b[1] - a[1]);
   return (
     <div class="stacks">
       <div class="stack-bar" aria-hidden="true">
@@ -55,8 +58,9 @@ function StackHealth({stacks}: {stacks: Record<string, number>}) {
         ))}
       </div>
       <dl class="facts">
-        {kinds.map(([kind, count]) => <Row key={kind} name={`${kind.replaceAll('_', ' ')} stacks`}
-                                           value={formatPercent(count, whole, 1)} />)}
+        {kinds.map(([kind, count]) => (
+          <Row key={kind} name={`${kind.replaceAll('_', ' ')} stacks`} value={formatPercent(count, whole, 1)} />
+        ))}
       </dl>
     </div>
   );
@@ -89,12 +93,17 @@ function StatusPanel({answer}: {answer: StatusAnswer}) {
       <CounterRows counters={answer.total} testPrefix="status" />
       <StackHealth stacks={answer.stack_health} />
       <h2>{`Collectors (${formatCount(answer.nodes.length)})`}</h2>
-      {answer.nodes.length === 0 && <p class="note">No collector has reported yet. Start kernel-collector on a machine.</p>}
+      {answer.nodes.length === 0 && (
+        <p class="note">No collector has reported yet. Start kernel-collector on a machine.</p>
+      )}
       <ul class="nodes">
-        {answer.nodes.slice(0, nodesShown).map((node) => <NodeCard key={node.id} node={node} />)}
+        {answer.nodes.slice(0, nodesShown).map((node) => (
+          <NodeCard key={node.id} node={node} />
+        ))}
       </ul>
-      {answer.nodes.length > nodesShown &&
-        <p class="note">{`${formatCount(answer.nodes.length - nodesShown)} more; “tributary status” lists all.`}</p>}
+      {answer.nodes.length > nodesShown && (
+        <p class="note">{`${formatCount(answer.nodes.length - nodesShown)} more; “tributary status” lists all.`}</p>
+      )}
       <h2>Reducer</h2>
       <dl class="facts">
         <Row name="version" value={answer.version} />
@@ -112,6 +121,7 @@ function StatusButton() {
   const {value, error} = status.value;
   const unreachable = error ?? (graphData.value.error?.status === 0 ? graphData.value.error : null);
   const state = health(value, unreachable !== null);
+  const complete = value && completeStacks(value.stack_health);
   const label = (
     <>
       <span class={`dot ${state.level}`} />
@@ -120,6 +130,7 @@ function StatusButton() {
         <span class="status-numbers">
           {`${formatCount(value.total.captured)} captured · ${formatCount(value.total.stored)} stored · ` +
             `${formatCount(lostTotal(value.total))} lost`}
+          {complete && <span class="wide-only">{` · ${complete}`}</span>}
         </span>
       )}
       <Icon name="chevron" />
@@ -139,8 +150,14 @@ function ThemeButton() {
   const choice = themeChoice.value;
   const words = `Theme: ${choice}`;
   return (
-    <button type="button" class="button icon-only" aria-label={words} title={words} data-testid="theme"
-            onClick={() => (themeChoice.value = nextTheme[choice])}>
+    <button
+      type="button"
+      class="button icon-only"
+      aria-label={words}
+      title={words}
+      data-testid="theme"
+      onClick={() => (themeChoice.value = nextTheme[choice])}
+    >
       <Icon name={themeIcon[choice]} />
     </button>
   );
@@ -148,7 +165,7 @@ function ThemeButton() {
 
 export function Header() {
   return (
-    <header class="header" data-live={view.value.live}>
+    <header class="header">
       <a class="brand" href="#" aria-label="Tributary, start view">
         <Logo />
         <span>Tributary</span>

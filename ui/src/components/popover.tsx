@@ -35,8 +35,16 @@ export function Popover({label, name, kind = 'button', align = 'left', children}
   };
   return (
     <div class="popover" ref={root} onKeyDown={onKeyDown}>
-      <button type="button" ref={button} class={kind} aria-haspopup="dialog" aria-expanded={open} aria-label={name}
-              data-testid={`open-${name.toLowerCase().replaceAll(' ', '-')}`} onClick={() => setOpen(!open)}>
+      <button
+        type="button"
+        ref={button}
+        class={kind}
+        aria-haspopup="dialog"
+        aria-expanded={open}
+        aria-label={name}
+        data-testid={`open-${name.toLowerCase().replaceAll(' ', '-')}`}
+        onClick={() => setOpen(!open)}
+      >
         {label}
       </button>
       {open && (

@@ -6,17 +6,25 @@ import {Icon} from './icons.tsx';
 function Empty() {
   const nodes = status.value.value?.nodes;
   const filtered = view.value.query.trim() !== '';
-  const advice = nodes && nodes.length === 0
+  const advice =
+    nodes && nodes.length === 0
       ? 'No collector has reported yet: start kernel-collector on a machine and point it at this reducer.'
-      : filtered ? 'Nothing that ran in this range passes the filters.'
-                 : 'Nothing was recorded in this range. A longer range may reach back to when something was.';
+      : filtered
+        ? 'Nothing that ran in this range passes the filters.'
+        : 'Nothing was recorded in this range. A longer range may reach back to when something was.';
   return (
     <div class="state" data-testid="empty">
       <h2>No samples here</h2>
       <p>{advice}</p>
       <p class="state-actions">
-        {filtered && <button type="button" class="button" onClick={() => setView({query: '', zoom: ''})}>Clear the filters</button>}
-        <button type="button" class="button" onClick={() => setView({from: '-1h', to: 'now', live: true})}>Show the last hour</button>
+        {filtered && (
+          <button type="button" class="button" onClick={() => setView({query: '', zoom: ''})}>
+            Clear the filters
+          </button>
+        )}
+        <button type="button" class="button" onClick={() => setView({from: '-1h', to: 'now', live: true})}>
+          Show the last hour
+        </button>
       </p>
     </div>
   );
@@ -29,14 +37,20 @@ export function StateView({error, empty}: {error: ApiError | null; empty: boolea
         <Icon name="warning" />
         <h2>{error.status === 0 ? 'No answer from the reducer' : 'The reducer could not answer this'}</h2>
         <p>{error.message}</p>
-        <p class="state-actions"><button type="button" class="button" onClick={() => void refresh()}>Try again</button></p>
+        <p class="state-actions">
+          <button type="button" class="button" onClick={() => void refresh()}>
+            Try again
+          </button>
+        </p>
       </div>
     );
   }
   if (empty) return <Empty />;
   return (
     <div class="state loading" role="status" data-testid="loading" aria-label="Loading">
-      {[100, 82, 64, 40, 22].map((width) => <span key={width} class="skeleton" style={{width: `${width}%`}} />)}
+      {[100, 82, 64, 40, 22].map((width) => (
+        <span key={width} class="skeleton" style={{width: `${width}%`}} />
+      ))}
     </div>
   );
 }

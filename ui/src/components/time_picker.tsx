@@ -1,6 +1,14 @@
 import {useState} from 'preact/hooks';
-import {absoluteRange, canFollow, describeRange, fromLocalInput, presets, resolveTime, toLocalInput,
-        zoomedOut} from '../model/time_range.ts';
+import {
+  absoluteRange,
+  canFollow,
+  describeRange,
+  fromLocalInput,
+  presets,
+  resolveTime,
+  toLocalInput,
+  zoomedOut,
+} from '../model/time_range.ts';
 import {loading, refresh, setView, view} from '../state.ts';
 import {Icon} from './icons.tsx';
 import {Popover} from './popover.tsx';
@@ -23,16 +31,32 @@ function AbsoluteForm({close}: {close: () => void}) {
     <form class="absolute" onSubmit={apply}>
       <label>
         From
-        <input type="datetime-local" step="1" value={from} data-testid="range-from"
-               onInput={(event) => setFrom(event.currentTarget.value)} />
+        <input
+          type="datetime-local"
+          step="1"
+          value={from}
+          data-testid="range-from"
+          onInput={(event) => setFrom(event.currentTarget.value)}
+        />
       </label>
       <label>
         To
-        <input type="datetime-local" step="1" value={to} data-testid="range-to"
-               onInput={(event) => setTo(event.currentTarget.value)} />
+        <input
+          type="datetime-local"
+          step="1"
+          value={to}
+          data-testid="range-to"
+          onInput={(event) => setTo(event.currentTarget.value)}
+        />
       </label>
-      {error && <p class="field-error" role="alert">{error}</p>}
-      <button type="submit" class="button primary" data-testid="range-apply">Show this range</button>
+      {error && (
+        <p class="field-error" role="alert">
+          {error}
+        </p>
+      )}
+      <button type="submit" class="button primary" data-testid="range-apply">
+        Show this range
+      </button>
     </form>
   );
 }
@@ -44,7 +68,9 @@ export function TimePicker() {
   const label = (
     <>
       <Icon name="clock" />
-      <span class="grow" data-testid="range-label">{describeRange(range)}</span>
+      <span class="grow" data-testid="range-label">
+        {describeRange(range)}
+      </span>
       <Icon name="chevron" />
     </>
   );
@@ -56,11 +82,14 @@ export function TimePicker() {
             <ul class="choices">
               {presets.map((preset) => (
                 <li key={preset.from}>
-                  <button type="button" aria-pressed={from === preset.from && to === 'now'}
-                          onClick={() => {
-                            setView({from: preset.from, to: 'now', live: true});
-                            close();
-                          }}>
+                  <button
+                    type="button"
+                    aria-pressed={from === preset.from && to === 'now'}
+                    onClick={() => {
+                      setView({from: preset.from, to: 'now', live: true});
+                      close();
+                    }}
+                  >
                     {preset.label}
                   </button>
                 </li>
@@ -70,18 +99,35 @@ export function TimePicker() {
           </div>
         )}
       </Popover>
-      <button type="button" class="button icon-only" aria-label="Twice the range" title="Twice the range"
-              onClick={() => setView({...zoomedOut(range, Date.now()), live: false})}>
+      <button
+        type="button"
+        class="button icon-only"
+        aria-label="Twice the range"
+        title="Twice the range"
+        onClick={() => setView({...zoomedOut(range, Date.now()), live: false})}
+      >
         <Icon name="zoomOut" />
       </button>
-      <button type="button" class={`button live${live ? ' on' : ''}`} aria-pressed={live} data-testid="live"
-              title={live ? 'Refreshes every 5 seconds' : followable ? 'Follow' : 'Go to the last 15 minutes and follow'}
-              onClick={() => setView(followable ? {live: !live} : {from: '-15m', to: 'now', live: true})}>
+      <button
+        type="button"
+        class={`button live${live ? ' on' : ''}`}
+        aria-pressed={live}
+        data-testid="live"
+        title={live ? 'Refreshes every 5 seconds' : followable ? 'Follow' : 'Go to the last 15 minutes and follow'}
+        onClick={() => setView(followable ? {live: !live} : {from: '-15m', to: 'now', live: true})}
+      >
         <span class="dot" />
         Live
       </button>
-      <button type="button" class="button icon-only" aria-label="Refresh" title="Refresh" data-testid="refresh"
-              aria-busy={loading.value} onClick={() => void refresh()}>
+      <button
+        type="button"
+        class="button icon-only"
+        aria-label="Refresh"
+        title="Refresh"
+        data-testid="refresh"
+        aria-busy={loading.value}
+        onClick={() => void refresh()}
+      >
         <Icon name="refresh" />
       </button>
     </div>

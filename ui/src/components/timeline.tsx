@@ -18,7 +18,10 @@ export function coresOf(answer: TimelineAnswer, bucket: number): number {
 function toColumns(answer: TimelineAnswer): uPlot.AlignedData {
   const times = answer.cpu_ns.map((_, i) => answer.from + i * answer.step_ms);
   const cores = answer.cpu_ns.map((_, i) => coresOf(answer, i));
-  return [[...times, answer.from + times.length * answer.step_ms], [...cores, cores.at(-1) ?? 0]];
+  return [
+    [...times, answer.from + times.length * answer.step_ms],
+    [...cores, cores.at(-1) ?? 0],
+  ];
 }
 
 function tickLabel(ms: number, stepMs: number): string {
@@ -42,38 +45,54 @@ function chartOptions(width: number, onHover: (bucket: number | null) => void): 
       y: false,
       points: {show: false},
       drag: {x: true, y: false, setScale: false},
-      bind: {dblclick: () => () => {
-        setView({...zoomedOut({from: view.value.from, to: view.value.to}, Date.now()), live: false});
-        return null;
-      }},
+      bind: {
+        dblclick: () => () => {
+          setView({...zoomedOut({from: view.value.from, to: view.value.to}, Date.now()), live: false});
+          return null;
+        },
+      },
     },
-    scales: {x: {time: true}, y: {range: (_, __, max) => [0, Math.max(max * 1.1, 0.01)]}},
+    scales: {x: {time: true}, y: {range: (_, __, max) => [0, max > 0 ? max * 1.1 : 1]}},
     axes: [
-      {...axis, size: 26, space: 80, values: (_, splits, __, ___, increment) => splits.map((ms) => tickLabel(ms, increment))},
+      {
+        ...axis,
+        size: 26,
+        space: 80,
+        values: (_, splits, __, ___, increment) => splits.map((ms) => tickLabel(ms, increment)),
+      },
       {...axis, size: 46, space: 26},
     ],
     series: [
       {},
-      {stroke: palette.accent, width: 1.5, fill: palette.area, points: {show: false},
-       paths: uPlot.paths.stepped!({align: 1})},
+      {
+        stroke: palette.accent,
+        width: 1.5,
+        fill: palette.area,
+        points: {show: false},
+        paths: uPlot.paths.stepped!({align: 1}),
+      },
     ],
     hooks: {
-      setCursor: [(chart) => {
-        const {left} = chart.cursor;
-        if (left === undefined || left < 0) return onHover(null);
-        const ms = chart.posToVal(left, 'x');
-        const times = chart.data[0];
-        let bucket = times.length - 2;
-        while (bucket > 0 && times[bucket]! > ms) --bucket;
-        onHover(bucket);
-      }],
-      setSelect: [(chart) => {
-        const {left, width: across} = chart.select;
-        if (across < dragMin) return;
-        const range = absoluteRange(chart.posToVal(left, 'x'), chart.posToVal(left + across, 'x'));
-        chart.setSelect({left: 0, top: 0, width: 0, height: 0}, false);
-        setView({...range, live: false});
-      }],
+      setCursor: [
+        (chart) => {
+          const {left} = chart.cursor;
+          if (left === undefined || left < 0) return onHover(null);
+          const ms = chart.posToVal(left, 'x');
+          const times = chart.data[0];
+          let bucket = times.length - 2;
+          while (bucket > 0 && times[bucket]! > ms) --bucket;
+          onHover(bucket);
+        },
+      ],
+      setSelect: [
+        (chart) => {
+          const {left, width: across} = chart.select;
+          if (across < dragMin) return;
+          const range = absoluteRange(chart.posToVal(left, 'x'), chart.posToVal(left + across, 'x'));
+          chart.setSelect({left: 0, top: 0, width: 0, height: 0}, false);
+          setView({...range, live: false});
+        },
+      ],
     },
   };
 }
@@ -95,8 +114,8 @@ function Chart({answer, onHover}: {answer: TimelineAnswer; onHover: (bucket: num
   }, [currentTheme]);
   useEffect(() => chart.current?.setData(toColumns(answer)), [answer]);
   const most = Math.max(...answer.cpu_ns.map((_, i) => coresOf(answer, i)), 0);
-  return <div ref={host} class="chart" data-testid="timeline" role="img"
-              aria-label={`CPU use from ${formatClock(answer.from)} to ${formatClock(answer.to)}, at most ${formatCores(most)}`} />;
+  const label = `CPU use from ${formatClock(answer.from)} to ${formatClock(answer.to)}, at most ${formatCores(most)}`;
+  return <div ref={host} class="chart" data-testid="timeline" role="img" aria-label={label} />;
 }
 
 function Readout({answer, bucket}: {answer: TimelineAnswer; bucket: number | null}) {
@@ -112,11 +131,8 @@ function Readout({answer, bucket}: {answer: TimelineAnswer; bucket: number | nul
   }
   if (!data) return null;
   const average = data.total.ns / ((data.to - data.from) * 1e6);
-  return (
-    <span data-testid="totals">
-      {`${formatCores(average)} on average, ${formatDuration(data.total.ns)} of CPU time, ${formatSamples(data.total.count)}`}
-    </span>
-  );
+  const totals = `${formatDuration(data.total.ns)} of CPU time, ${formatSamples(data.total.count)}`;
+  return <span data-testid="totals">{`${formatCores(average)} on average, ${totals}`}</span>;
 }
 
 export function Timeline() {
@@ -125,13 +141,17 @@ export function Timeline() {
   return (
     <section class="card timeline" aria-label="CPU use over time">
       <div class="card-head">
-        <h1>CPU use <span class="unit">in cores</span></h1>
+        <h1>
+          CPU use <span class="unit">in cores</span>
+        </h1>
         <p class="readout">{answer && <Readout answer={answer} bucket={bucket} />}</p>
         <p class="hint wide-only">Drag to select a range</p>
       </div>
-      {answer && answer.cpu_ns.length > 0 && answer.step_ms > 0
-        ? <Chart answer={answer} onHover={setBucket} />
-        : <p class="chart-empty note">{answer ? 'No samples in this range.' : (error?.message ?? 'Loading…')}</p>}
+      {answer && answer.cpu_ns.length > 0 && answer.step_ms > 0 ? (
+        <Chart answer={answer} onHover={setBucket} />
+      ) : (
+        <p class="chart-empty note">{answer ? 'No samples in this range.' : error ? 'No data' : 'Loading…'}</p>
+      )}
     </section>
   );
 }

@@ -38,16 +38,23 @@ function TopRow({row, whole, hues}: {row: FunctionRow; whole: number; hues: Hues
   const executable = printable(row.executable);
   const term = exactTerm(name);
   const searched = view.value.search === term;
-  const color = css(frameColor({executable, kind: row.kind, mode: view.value.colors, hues, theme: theme.value, faded: false}));
+  const color = css(
+    frameColor({executable, kind: row.kind, mode: view.value.colors, hues, theme: theme.value, faded: false}),
+  );
   return (
     <tr class={searched ? 'searched' : undefined}>
       <td class="name">
-        <button type="button" title={name} aria-pressed={searched} data-testid="top-function"
-                onClick={() => setView({search: searched ? '' : term})}>
+        <button
+          type="button"
+          title={name}
+          aria-pressed={searched}
+          data-testid="top-function"
+          onClick={() => setView({search: searched ? '' : term})}
+        >
           <span class="function-name">{name}</span>
           <span class="function-origin">
             <span class="swatch" style={{background: color}} />
-            {executable ? `${executable} · ${kindNames[row.kind] ?? 'unknown'}` : kindNames[row.kind] ?? 'unknown'}
+            {executable ? `${executable} · ${kindNames[row.kind] ?? 'unknown'}` : (kindNames[row.kind] ?? 'unknown')}
           </span>
         </button>
         <span class="self-bar" style={{width: `${whole > 0 ? (100 * row.selfNs) / whole : 0}%`}} />
@@ -79,15 +86,21 @@ function Rows({graph, zoom}: {graph: NonNullable<typeof graphData.value.value>['
           </thead>
           <tbody>
             {rows.slice(0, shownMax).map((row) => (
-              <TopRow key={`${row.kind} ${row.executable} ${row.name}`} row={row} whole={graph.totalNs[zoom]!} hues={graph.hues} />
+              <TopRow
+                key={`${row.kind} ${row.executable} ${row.name}`}
+                row={row}
+                whole={graph.totalNs[zoom]!}
+                hues={graph.hues}
+              />
             ))}
           </tbody>
         </table>
         {rows.length === 0 && <p class="note">No function has that name.</p>}
       </div>
       <p class="table-foot" data-testid="top-count">
-        {rows.length > shownMax ? `The first ${formatCount(shownMax)} of ${formatCount(rows.length)} functions`
-                                : `${formatCount(rows.length)} ${rows.length === 1 ? 'function' : 'functions'}`}
+        {rows.length > shownMax
+          ? `The first ${formatCount(shownMax)} of ${formatCount(rows.length)} functions`
+          : `${formatCount(rows.length)} ${rows.length === 1 ? 'function' : 'functions'}`}
         {zoom > 0 && ' in the zoomed frame; percent of its time'}
       </p>
     </>
@@ -104,13 +117,23 @@ export function TopTable() {
         <span class="spring" />
         <div class="search">
           <Icon name="search" />
-          <input type="search" placeholder="Filter" aria-label="Filter functions" data-testid="top-filter"
-                 value={view.value.filter} spellcheck={false} autocomplete="off"
-                 onInput={(event) => setView({filter: event.currentTarget.value})} />
+          <input
+            type="search"
+            placeholder="Filter"
+            aria-label="Filter functions"
+            data-testid="top-filter"
+            value={view.value.filter}
+            spellcheck={false}
+            autocomplete="off"
+            onInput={(event) => setView({filter: event.currentTarget.value})}
+          />
         </div>
       </div>
-      {data && data.total.ns > 0 ? <Rows graph={data.graph} zoom={zoom} />
-                                 : <StateView error={data ? null : error} empty={data !== null} />}
+      {data && data.total.ns > 0 ? (
+        <Rows graph={data.graph} zoom={zoom} />
+      ) : (
+        <StateView error={data ? null : error} empty={data !== null} />
+      )}
     </section>
   );
 }

@@ -1,5 +1,5 @@
-// Colours of frames. All have one lightness per theme (OKLCH), so that no frame shouts and text on every one of them has
-// a contrast of at least 4.5 to 1 (colors_test.ts).
+// Colours of frames. All have one lightness per theme (OKLCH), so that no frame shouts and text on every one of them
+// has a contrast of at least 4.5 to 1 (colors_test.ts).
 import {Kind} from './kind.ts';
 
 export type Theme = 'light' | 'dark';
@@ -37,7 +37,7 @@ export function css({r, g, b}: Rgb): string {
 // Kernel frames keep the warm hue for themselves; executables share the rest of the circle, in two lightnesses.
 const kernelHue = 45;
 const hueFrom = 95;
-const hueTo = 345;
+const hueTo = 325; // short of the hue of search matches
 const hueCount = 12;
 const slotCount = 2 * hueCount;
 
@@ -109,8 +109,24 @@ export interface Palette {
 
 // For what is drawn on a canvas; app.css holds the same values for the rest of the page.
 export const palettes: Record<Theme, Palette> = {
-  light: {background: '#ffffff', text: '#14202b', fadedText: '#56626e', outline: '#0b1620', accent: '#0f6e84',
-          grid: '#e8ecef', axis: '#5b6873', area: 'rgb(15 110 132 / 18%)'},
-  dark: {background: '#161c22', text: '#eef3f6', fadedText: '#a7b3bd', outline: '#ffffff', accent: '#4fb8cf',
-         grid: '#28313a', axis: '#93a1ad', area: 'rgb(79 184 207 / 20%)'},
+  light: {
+    background: '#ffffff',
+    text: '#14202b',
+    fadedText: '#56626e',
+    outline: '#0b1620',
+    accent: '#0f6e84',
+    grid: '#e8ecef',
+    axis: '#5b6873',
+    area: 'rgb(15 110 132 / 18%)',
+  },
+  dark: {
+    background: '#161c22',
+    text: '#eef3f6',
+    fadedText: '#a7b3bd',
+    outline: '#ffffff',
+    accent: '#4fb8cf',
+    grid: '#28313a',
+    axis: '#93a1ad',
+    area: 'rgb(79 184 207 / 20%)',
+  },
 };

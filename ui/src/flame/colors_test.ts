@@ -21,8 +21,24 @@ function parseHex(text: string): Rgb {
   return {r: r!, g: g!, b: b!};
 }
 
-const executables = ['truth', 'nginx', 'python3.11', 'libc.so.6', 'java', 'node', 'postgres', 'bash', 'sshd', 'redis',
-                     'libz.so.1', 'libcrypto.so.3', 'a', 'b', 'c', 'd'];
+const executables = [
+  'truth',
+  'nginx',
+  'python3.11',
+  'libc.so.6',
+  'java',
+  'node',
+  'postgres',
+  'bash',
+  'sshd',
+  'redis',
+  'libz.so.1',
+  'libcrypto.so.3',
+  'a',
+  'b',
+  'c',
+  'd',
+];
 
 test('OKLCH conversion agrees with known colours', () => {
   assert.deepEqual(oklch(1, 0, 0), {r: 255, g: 255, b: 255});
@@ -52,7 +68,7 @@ test('text on every frame has a contrast of at least 4.5', () => {
 test('executables of one graph get different colours, the same ones in whatever order they come', () => {
   const hues = assignHues(executables);
   const color = (executable: string) =>
-      css(frameColor({executable, kind: 1, mode: 'executable', hues, theme: 'light', faded: false}));
+    css(frameColor({executable, kind: 1, mode: 'executable', hues, theme: 'light', faded: false}));
   assert.equal(new Set(executables.map(color)).size, executables.length);
   assert.deepEqual(assignHues([...executables].reverse()), hues);
   assert.equal(assignHues(Array.from({length: 100}, (_, i) => `lib${i}`)).size, 100);

@@ -1,5 +1,5 @@
-// Owns the canvas: size, scrolling, zoom animation, pointer and keyboard. Draws at most once per animation frame, and only
-// when something changed. Knows nothing of Preact; the view (view.tsx) feeds it and listens.
+// Owns the canvas: size, scrolling, zoom animation, pointer and keyboard. Draws at most once per animation frame, and
+// only when something changed. Knows nothing of Preact; the view (view.tsx) feeds it and listens.
 import type {ColorMode, Theme} from './colors.ts';
 import {nodeAt, type FlameGraph} from './graph.ts';
 import {Renderer, rowHeight, rowOfDepth, type Scene, type Viewport} from './renderer.ts';
@@ -38,8 +38,12 @@ export class FlameController {
   private touched = -1; // a first touch shows the frame, a second one zooms
   private scheduled = 0;
 
-  constructor(private readonly scroller: HTMLElement, private readonly spacer: HTMLElement,
-              private readonly canvas: HTMLCanvasElement, private readonly events: ControllerEvents) {
+  constructor(
+    private readonly scroller: HTMLElement,
+    private readonly spacer: HTMLElement,
+    private readonly canvas: HTMLCanvasElement,
+    private readonly events: ControllerEvents,
+  ) {
     this.renderer = new Renderer(canvas.getContext('2d', {alpha: false})!);
     canvas.dataset.rowHeight = String(rowHeight);
     this.resizes = new ResizeObserver(() => this.resize());

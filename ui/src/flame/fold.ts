@@ -25,8 +25,15 @@ export function foldFunctions(graph: FlameGraph, zoom: number): FunctionRow[] {
     if (row === undefined) {
       row = rows.length;
       rowOf.set(key, row);
-      rows.push({name: graph.names[graph.name[i]!]!, executable, kind: graph.kind[i]!, selfNs: 0, selfCount: 0,
-                 totalNs: 0, totalCount: 0});
+      rows.push({
+        name: graph.names[graph.name[i]!]!,
+        executable,
+        kind: graph.kind[i]!,
+        selfNs: 0,
+        selfCount: 0,
+        totalNs: 0,
+        totalCount: 0,
+      });
     }
     rowOfNode[i] = row;
     const entry = rows[row]!;
@@ -48,7 +55,7 @@ export type SortColumn = 'self' | 'total' | 'name';
 
 export function sortRows(rows: readonly FunctionRow[], column: SortColumn, ascending: boolean): FunctionRow[] {
   const byName = (a: FunctionRow, b: FunctionRow) =>
-      a.name < b.name ? -1 : a.name > b.name ? 1 : a.executable < b.executable ? -1 : 1;
+    a.name < b.name ? -1 : a.name > b.name ? 1 : a.executable < b.executable ? -1 : 1;
   const order = {
     self: (a: FunctionRow, b: FunctionRow) => a.selfNs - b.selfNs || a.totalNs - b.totalNs,
     total: (a: FunctionRow, b: FunctionRow) => a.totalNs - b.totalNs || a.selfNs - b.selfNs,

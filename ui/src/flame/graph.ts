@@ -1,5 +1,5 @@
-// A flame graph as typed arrays, laid out once when it arrives: afterwards drawing, hit tests and zoom are arithmetic on
-// these columns. The horizontal axis is in ns of the root: node i covers [start[i], start[i] + totalNs[i]).
+// A flame graph as typed arrays, laid out once when it arrives: afterwards drawing, hit tests and zoom are arithmetic
+// on these columns. The horizontal axis is in ns of the root: node i covers [start[i], start[i] + totalNs[i]).
 import type {FlameGraphAnswer} from '../api/types.ts';
 import {printable} from '../model/format.ts';
 import {assignHues, type Hues} from './colors.ts';

@@ -12,14 +12,21 @@ function answer(): FlameGraphAnswer {
   const total = [100, 100, 70, 20, 10, 30, 10];
   const self = [0, 0, 40, 20, 10, 20, 10];
   return {
-    from: 0, to: 1000, type: 'cpu', unit: 'nanoseconds', total: {ns: 100, count: 10}, truncated_nodes: 0,
+    from: 0,
+    to: 1000,
+    type: 'cpu',
+    unit: 'nanoseconds',
+    total: {ns: 100, count: 10},
+    truncated_nodes: 0,
     names: ['all', 'main', 'work', 'leaf', 'idle'],
     nodes: {
       parent: [-1, 0, 1, 1, 1, 2, 5],
       name: [0, 1, 2, 3, 4, 2, 3],
       kind: [0, 1, 1, 1, 2, 1, 1],
-      total_ns: total, self_ns: self,
-      total_count: total.map((ns) => ns / 10), self_count: self.map((ns) => ns / 10),
+      total_ns: total,
+      self_ns: self,
+      total_count: total.map((ns) => ns / 10),
+      self_count: self.map((ns) => ns / 10),
       executable: [-1, 0, 0, 1, -1, 0, 1],
     },
     executables: ['truth', 'libx.so'],
@@ -30,16 +37,26 @@ test('layout puts children side by side from the left edge of their parent', () 
   const graph = buildGraph(answer());
   assert.deepEqual([...graph.start], [0, 0, 0, 70, 90, 0, 0]);
   assert.deepEqual([...graph.depth], [0, 1, 2, 2, 2, 3, 4]);
-  assert.deepEqual(graph.levels.map((level) => [...level]), [[0], [1], [2, 3, 4], [5], [6]]);
+  assert.deepEqual(
+    graph.levels.map((level) => [...level]),
+    [[0], [1], [2, 3, 4], [5], [6]],
+  );
   assert.deepEqual([...graph.deepest], [4, 4, 4, 2, 2, 4, 4]);
 });
 
 test('layout sorts a level whose nodes arrive in another order than they stand', () => {
   const mixed = answer();
   // Two subtrees interleaved: the second's child arrives before the first's.
-  mixed.nodes = {parent: [-1, 0, 0, 2, 1], name: [0, 1, 2, 3, 3], kind: [0, 1, 1, 1, 1], total_ns: [10, 6, 4, 4, 6],
-                 self_ns: [0, 0, 0, 4, 6], total_count: [10, 6, 4, 4, 6], self_count: [0, 0, 0, 4, 6],
-                 executable: [-1, 0, 0, 0, 0]};
+  mixed.nodes = {
+    parent: [-1, 0, 0, 2, 1],
+    name: [0, 1, 2, 3, 3],
+    kind: [0, 1, 1, 1, 1],
+    total_ns: [10, 6, 4, 4, 6],
+    self_ns: [0, 0, 0, 4, 6],
+    total_count: [10, 6, 4, 4, 6],
+    self_count: [0, 0, 0, 4, 6],
+    executable: [-1, 0, 0, 0, 0],
+  };
   const graph = buildGraph(mixed);
   assert.deepEqual([...graph.levels[2]!], [4, 3]);
   assert.equal(nodeAt(graph, 2, 5.9), 4);
@@ -90,9 +107,16 @@ test('keys find the same frame again and tell recursion levels apart', () => {
   // The next answer orders and numbers everything differently.
   const next = answer();
   next.names = ['all', 'leaf', 'main', 'work'];
-  next.nodes = {parent: [-1, 0, 1, 2, 1, 3], name: [0, 2, 3, 3, 1, 1], kind: [0, 1, 1, 1, 1, 1], total_ns: [9, 9, 5, 3, 4, 1],
-                self_ns: [0, 0, 2, 2, 4, 1], total_count: [9, 9, 5, 3, 4, 1], self_count: [0, 0, 2, 2, 4, 1],
-                executable: [-1, 0, 0, 0, 1, 1]};
+  next.nodes = {
+    parent: [-1, 0, 1, 2, 1, 3],
+    name: [0, 2, 3, 3, 1, 1],
+    kind: [0, 1, 1, 1, 1, 1],
+    total_ns: [9, 9, 5, 3, 4, 1],
+    self_ns: [0, 0, 2, 2, 4, 1],
+    total_count: [9, 9, 5, 3, 4, 1],
+    self_count: [0, 0, 2, 2, 4, 1],
+    executable: [-1, 0, 0, 0, 1, 1],
+  };
   const after = buildGraph(next);
   assert.equal(findByKey(after, keys[5]!), 3);
   assert.equal(findByKey(after, keys[3]!), 4);
@@ -110,23 +134,34 @@ test('names are made printable before anything shows them', () => {
 
 test('folding counts a function that calls itself once', () => {
   const rows = sortRows(foldFunctions(buildGraph(answer()), 0), 'total', false);
-  assert.deepEqual(rows.map((r) => [r.name, r.executable, r.selfNs, r.totalNs, r.selfCount, r.totalCount]), [
-    ['main', 'truth', 0, 100, 0, 10],
-    ['work', 'truth', 60, 70, 6, 7],
-    ['leaf', 'libx.so', 30, 30, 3, 3],
-    ['idle', '', 10, 10, 1, 1],
-  ]);
+  assert.deepEqual(
+    rows.map((r) => [r.name, r.executable, r.selfNs, r.totalNs, r.selfCount, r.totalCount]),
+    [
+      ['main', 'truth', 0, 100, 0, 10],
+      ['work', 'truth', 60, 70, 6, 7],
+      ['leaf', 'libx.so', 30, 30, 3, 3],
+      ['idle', '', 10, 10, 1, 1],
+    ],
+  );
 });
 
 test('folding below a frame sees only that frame', () => {
   const rows = foldFunctions(buildGraph(answer()), 5);
-  assert.deepEqual(rows.map((r) => [r.name, r.selfNs, r.totalNs]), [['work', 20, 30], ['leaf', 10, 10]]);
+  assert.deepEqual(
+    rows.map((r) => [r.name, r.selfNs, r.totalNs]),
+    [
+      ['work', 20, 30],
+      ['leaf', 10, 10],
+    ],
+  );
 });
 
 test('rows sort by each column both ways, ties by name', () => {
   const rows = foldFunctions(buildGraph(answer()), 0);
   const names = (column: 'self' | 'total' | 'name', ascending: boolean) =>
-      sortRows(rows, column, ascending).map((r) => r.name).join(' ');
+    sortRows(rows, column, ascending)
+      .map((r) => r.name)
+      .join(' ');
   assert.equal(names('self', false), 'work leaf idle main');
   assert.equal(names('self', true), 'main idle leaf work');
   assert.equal(names('name', true), 'idle leaf main work');

@@ -1,11 +1,14 @@
 // Draws the rows of a flame graph that are in sight. Cost grows with what is wider than half a pixel, not with the size
 // of the graph: each level is entered by binary search and left at the right edge.
-import {css, frameColor, matchColor, palettes, type ColorMode, type Theme} from './colors.ts';
-import {executableOf, firstEndingAfter, type FlameGraph} from './graph.ts';
+import {palettes, type ColorMode, type Theme} from './colors.ts';
+import {firstEndingAfter, type FlameGraph} from './graph.ts';
+import {Paint} from './paint.ts';
 
 export const rowHeight = 20; // CSS pixels; also the canvas's data-row-height
-export const labelFont = '12px ui-monospace, "SF Mono", "Cascadia Mono", Menlo, Consolas, "DejaVu Sans Mono", monospace';
+export const labelFont =
+  '12px ui-monospace, "SF Mono", "Cascadia Mono", Menlo, Consolas, "DejaVu Sans Mono", monospace';
 const widthMin = 0.5; // device pixels; narrower frames are not drawn
+const sliverMax = 3; // device pixels; wider frames are rectangles
 const labelPadding = 5;
 
 export interface Viewport {
@@ -36,7 +39,12 @@ export function rowOfDepth(scene: Pick<Scene, 'orientation' | 'rows'>, depth: nu
 }
 
 // Shortens from the end. `characterWidth` holds for the fixed-width characters of ASCII; others are measured.
-export function fitLabel(text: string, width: number, characterWidth: number, measure: (text: string) => number): string {
+export function fitLabel(
+  text: string,
+  width: number,
+  characterWidth: number,
+  measure: (text: string) => number,
+): string {
   const plain = /^[\x20-\x7e]*$/.test(text);
   if ((plain ? text.length * characterWidth : measure(text)) <= width) return text;
   if (plain) {
@@ -52,9 +60,53 @@ export function fitLabel(text: string, width: number, characterWidth: number, me
   return '';
 }
 
+// Frames of a few pixels, which come by the ten thousand: written as pixels of one picture, a pixel high per row, that is
+// then stretched to the height of the rows. A rectangle each would take ten times as long.
+class Slivers {
+  private readonly canvas = document.createElement('canvas');
+  private readonly context = this.canvas.getContext('2d')!;
+  private image: ImageData | null = null;
+  private pixels = new Uint32Array(0);
+  private any = false;
+
+  begin(width: number, rows: number): void {
+    if (this.image?.width !== width || this.image.height !== rows) {
+      this.canvas.width = Math.max(1, width);
+      this.canvas.height = Math.max(1, rows);
+      this.image = this.context.createImageData(this.canvas.width, this.canvas.height);
+      this.pixels = new Uint32Array(this.image.data.buffer);
+    } else if (this.any) {
+      this.pixels.fill(0);
+    }
+    this.any = false;
+  }
+
+  add(row: number, from: number, to: number, pixel: number): void {
+    this.any = true;
+    const {width} = this.canvas;
+    this.pixels.fill(pixel, row * width + from, row * width + Math.min(to, width));
+  }
+
+  end(target: CanvasRenderingContext2D, width: number, top: number): void {
+    if (!this.any) return;
+    this.context.putImageData(this.image!, 0, 0);
+    target.imageSmoothingEnabled = false;
+    for (let row = 0; row < this.canvas.height; ++row) {
+      target.drawImage(this.canvas, 0, row, this.canvas.width, 1, 0, top + row * rowHeight, width, rowHeight - 1);
+    }
+  }
+}
+
+interface Label {
+  text: string;
+  x: number;
+  y: number;
+  faded: boolean;
+}
+
 export class Renderer {
-  private readonly styles = new Map<string, string>();
-  private styled: FlameGraph | null = null; // whose colours `styles` holds
+  private paint: Paint | null = null;
+  private readonly slivers = new Slivers();
   private characterWidth = 0;
   private readonly context: CanvasRenderingContext2D;
 
@@ -64,8 +116,8 @@ export class Renderer {
 
   draw(scene: Scene): void {
     const {context} = this;
-    if (this.styled !== scene.graph) this.styles.clear();
-    this.styled = scene.graph;
+    if (this.paint?.graph !== scene.graph) this.paint = new Paint(scene.graph);
+    this.paint.setLook(scene.theme, scene.colors);
     const palette = palettes[scene.theme];
     context.setTransform(scene.pixelRatio, 0, 0, scene.pixelRatio, 0, 0);
     context.fillStyle = palette.background;
@@ -73,23 +125,39 @@ export class Renderer {
     context.font = labelFont;
     context.textBaseline = 'middle';
     this.characterWidth ||= context.measureText('0'.repeat(100)).width / 100;
-    const labels: {text: string; x: number; y: number; faded: boolean}[] = [];
+    // Setting a fill costs more than using it: rectangles are collected by fill, as triples of x, y and width.
+    const boxes: number[][] = this.paint.fills.map(() => []);
+    const labels: Label[] = [];
     const first = Math.max(0, Math.floor(scene.scrollTop / rowHeight));
     const last = Math.min(scene.rows - 1, Math.floor((scene.scrollTop + scene.height) / rowHeight));
-    for (let row = first; row <= last; ++row) this.drawRow(scene, row, labels);
-    let fill = '';
-    for (const label of labels) {
-      const wanted = label.faded ? palette.fadedText : palette.text;
-      if (wanted !== fill) context.fillStyle = fill = wanted;
-      context.fillText(label.text, label.x, label.y);
+    this.slivers.begin(Math.round(scene.width * scene.pixelRatio), last - first + 1);
+    for (let row = first; row <= last; ++row) this.collectRow(scene, this.paint, row, row - first, boxes, labels);
+    this.slivers.end(context, scene.width, first * rowHeight - scene.scrollTop);
+    boxes.forEach((triples, fill) => {
+      if (triples.length > 0) context.fillStyle = this.paint!.fills[fill]!;
+      for (let i = 0; i < triples.length; i += 3) {
+        context.fillRect(triples[i]!, triples[i + 1]!, triples[i + 2]!, rowHeight - 1);
+      }
+    });
+    for (const faded of [false, true]) {
+      context.fillStyle = faded ? palette.fadedText : palette.text;
+      for (const label of labels) {
+        if (label.faded === faded) context.fillText(label.text, label.x, label.y);
+      }
     }
     this.outline(scene, scene.hovered, 1);
     this.outline(scene, scene.focused, 2);
   }
 
-  private drawRow(scene: Scene, row: number, labels: {text: string; x: number; y: number; faded: boolean}[]): void {
-    const {context} = this;
-    const {graph, viewport, pixelRatio, width} = scene;
+  private collectRow(
+    scene: Scene,
+    paint: Paint,
+    row: number,
+    shownRow: number,
+    boxes: number[][],
+    labels: Label[],
+  ): void {
+    const {graph, viewport, pixelRatio, width, matches} = scene;
     const depth = rowOfDepth(scene, row);
     const level = graph.levels[depth];
     if (!level) return;
@@ -98,42 +166,31 @@ export class Renderer {
     const aboveZoom = depth < graph.depth[scene.zoom]!;
     const narrow = widthMin / pixelRatio;
     const end = viewport.x + viewport.width;
-    let fill = '';
     for (let k = firstEndingAfter(graph, level, viewport.x); k < level.length; ++k) {
       const node = level[k]!;
       if (graph.start[node]! >= end) break;
       const frameWidth = graph.totalNs[node]! * scale;
       if (frameWidth < narrow) continue;
-      const faded = aboveZoom || (scene.matches !== null && scene.matches[node] === 0);
-      const wanted = this.fillOf(scene, node, faded);
-      if (wanted !== fill) context.fillStyle = fill = wanted;
       // Edges on whole device pixels, and one of them left free between neighbours: crisp at every ratio.
-      const left = Math.max(0, (graph.start[node]! - viewport.x) * scale);
-      const right = Math.min(width, (graph.start[node]! - viewport.x) * scale + frameWidth);
-      const x0 = Math.round(left * pixelRatio) / pixelRatio;
-      const x1 = Math.round(right * pixelRatio) / pixelRatio;
-      const gap = x1 - x0 > 3 ? 1 : 0;
-      context.fillRect(x0, y, Math.max(1 / pixelRatio, x1 - x0 - gap), rowHeight - 1);
-      const room = x1 - x0 - gap - 2 * labelPadding;
+      const left = (graph.start[node]! - viewport.x) * scale;
+      const pixel0 = Math.round(Math.max(0, left) * pixelRatio);
+      const pixel1 = Math.round(Math.min(width, left + frameWidth) * pixelRatio);
+      const matching = matches !== null && matches[node] === 1;
+      const faded = aboveZoom || (matches !== null && !matching);
+      const fill = matching ? paint.matchFill : paint.fillOf(node, faded);
+      if (pixel1 - pixel0 <= sliverMax) {
+        this.slivers.add(shownRow, pixel0, Math.max(pixel0 + 1, pixel1), paint.pixels[fill]!);
+        continue;
+      }
+      const x0 = pixel0 / pixelRatio;
+      const right = pixel1 / pixelRatio - 1;
+      boxes[fill]!.push(x0, y, right - x0);
+      const room = right - x0 - 2 * labelPadding;
       if (room < 3 * this.characterWidth) continue;
-      const text = fitLabel(graph.names[graph.name[node]!]!, room, this.characterWidth,
-                            (candidate) => context.measureText(candidate).width);
-      if (text !== '') labels.push({text, x: x0 + labelPadding, y: y + rowHeight / 2, faded});
+      const name = graph.names[graph.name[node]!]!;
+      const text = fitLabel(name, room, this.characterWidth, (part) => this.context.measureText(part).width);
+      if (text !== '') labels.push({text, x: x0 + labelPadding, y: y + rowHeight / 2, faded: faded && !matching});
     }
-  }
-
-  private fillOf(scene: Scene, node: number, faded: boolean): string {
-    const {graph, theme, colors} = scene;
-    if (scene.matches?.[node] === 1) return css(matchColor(theme));
-    const executable = executableOf(graph, node);
-    const kind = graph.kind[node]!;
-    const key = `${theme} ${colors} ${faded} ${kind} ${executable}`;
-    let style = this.styles.get(key);
-    if (style === undefined) {
-      style = css(frameColor({executable, kind, mode: colors, hues: graph.hues, theme, faded}));
-      this.styles.set(key, style);
-    }
-    return style;
   }
 
   private outline(scene: Scene, node: number, thickness: number): void {

@@ -35,14 +35,16 @@ function grouped<T extends Weight>(entries: readonly T[], keyOf: (entry: T) => s
 
 const sum = (entries: readonly Weight[]) => entries.reduce((ns, entry) => ns + entry.ns, 0);
 const byWeight = (a: FilterOption, b: FilterOption) => b.ns - a.ns;
-const plural = (count: number, one: string) => `${formatCount(count)} ${one}${count === 1 ? '' : one.endsWith('s') ? 'es' : 's'}`;
+const plural = (count: number, one: string) =>
+  `${formatCount(count)} ${one}${count === 1 ? '' : one.endsWith('s') ? 'es' : 's'}`;
 
 type Process = SeriesAnswer['processes'][number];
 
 // A kernel thread has no executable; its command names it.
 function processMatcher(process: Process): Matcher {
-  return process.executable !== '' ? is('process_executable_name', process.executable)
-                                   : is('process_command', process.command);
+  return process.executable !== ''
+    ? is('process_executable_name', process.executable)
+    : is('process_command', process.command);
 }
 
 function processOptions(series: SeriesAnswer): FilterOption[] {
@@ -57,8 +59,9 @@ function processOptions(series: SeriesAnswer): FilterOption[] {
   const processes = series.processes.map((process): FilterOption => ({
     section: 'By process',
     label: printable(process.executable || process.command),
-    detail: `pid ${process.pid}${process.executable && process.command !== process.executable
-                                     ? ` · ${printable(process.command)}` : ''}`,
+    detail: `pid ${process.pid}${
+      process.executable && process.command !== process.executable ? ` · ${printable(process.command)}` : ''
+    }`,
     ns: process.ns,
     matchers: [processMatcher(process), is('process_pid', process.pid)],
   }));
@@ -98,46 +101,71 @@ function threadOptions(series: SeriesAnswer, matchers: readonly Matcher[]): Filt
   return [...names.sort(byWeight), ...single.sort(byWeight)];
 }
 
-export function filterOptions(dimension: Dimension, series: SeriesAnswer, matchers: readonly Matcher[]): FilterOption[] {
+export function filterOptions(
+  dimension: Dimension,
+  series: SeriesAnswer,
+  matchers: readonly Matcher[],
+): FilterOption[] {
   switch (dimension) {
     case 'process':
       return processOptions(series);
     case 'thread':
       return threadOptions(series, matchers);
     case 'container':
-      return series.containers.filter((container) => container.id !== '').map((container): FilterOption => ({
-        section: '',
-        label: printable(container.id.slice(0, 12)),
-        detail: plural(series.processes.filter((process) => process.container_id === container.id).length, 'process'),
-        ns: container.ns,
-        matchers: [is('container_id', container.id)],
-      })).sort(byWeight);
+      return series.containers
+        .filter((container) => container.id !== '')
+        .map((container): FilterOption => ({
+          section: '',
+          label: printable(container.id.slice(0, 12)),
+          detail: plural(series.processes.filter((process) => process.container_id === container.id).length, 'process'),
+          ns: container.ns,
+          matchers: [is('container_id', container.id)],
+        }))
+        .sort(byWeight);
     case 'host': {
       const names = grouped(series.hosts, (host) => host.name);
-      return series.hosts.map((host): FilterOption => ({
-        section: '',
-        label: printable(host.name || host.id),
-        detail: host.name ? printable(host.id.slice(0, 12)) : '',
-        ns: host.ns,
-        // Two machines may share a name.
-        matchers: [host.name && names.get(host.name)!.length === 1 ? is('host_name', host.name) : is('host_id', host.id)],
-      })).sort(byWeight);
+      return series.hosts
+        .map((host): FilterOption => ({
+          section: '',
+          label: printable(host.name || host.id),
+          detail: host.name ? printable(host.id.slice(0, 12)) : '',
+          ns: host.ns,
+          // Two machines may share a name.
+          matchers: [
+            host.name && names.get(host.name)!.length === 1 ? is('host_name', host.name) : is('host_id', host.id),
+          ],
+        }))
+        .sort(byWeight);
     }
   }
 }
 
 export function sameMatchers(a: readonly Matcher[], b: readonly Matcher[]): boolean {
-  return a.length === b.length && a.every((matcher) => b.some((other) =>
-    other.label === matcher.label && other.operator === matcher.operator && other.value === matcher.value));
+  return (
+    a.length === b.length &&
+    a.every((matcher) =>
+      b.some(
+        (other) =>
+          other.label === matcher.label && other.operator === matcher.operator && other.value === matcher.value,
+      ),
+    )
+  );
 }
 
 const shortNames: Record<string, string> = {process_pid: 'pid', thread_id: 'tid'};
 
 // What a filter's button says about the matchers it owns; '' when it lets everything through.
 export function describeChoice(dimension: Dimension, matchers: readonly Matcher[]): string {
-  return matchers.filter((m) => dimensionLabels[dimension].includes(m.label)).map((m) => {
-    const value = printable(m.label === 'container_id' && m.operator === '=' ? m.value.slice(0, 12) : m.value);
-    const short = shortNames[m.label];
-    return m.operator === '=' ? (short ? `${short} ${value}` : value) : `${short ?? ''} ${m.operator} ${value}`.trim();
-  }).join(' · ');
+  return matchers
+    .filter((m) => dimensionLabels[dimension].includes(m.label))
+    .map((m) => {
+      const value = printable(m.label === 'container_id' && m.operator === '=' ? m.value.slice(0, 12) : m.value);
+      const short = shortNames[m.label];
+      return m.operator === '='
+        ? short
+          ? `${short} ${value}`
+          : value
+        : `${short ?? ''} ${m.operator} ${value}`.trim();
+    })
+    .join(' · ');
 }

@@ -15,6 +15,12 @@ export function lostTotal(counters: Counters): number {
   return sum(counters.lost);
 }
 
+// '' when no stack was seen yet.
+export function completeStacks(stacks: Record<string, number>): string {
+  const whole = sum(stacks);
+  return whole > 0 ? `${formatPercent(stacks['complete'] ?? 0, whole, 1)} of stacks complete` : '';
+}
+
 // One sample in a thousand lost still gives the right picture; more is worth a look.
 const lostShareFair = 0.001;
 
@@ -29,7 +35,10 @@ export function health(status: StatusAnswer | null, unreachable: boolean): Healt
     return {level: 'fair', title: `${formatPercent(lost, status.total.captured, 1)} of samples lost`};
   }
   if (connected < status.nodes.length) {
-    return {level: 'fair', title: `${formatCount(connected)} of ${formatCount(status.nodes.length)} collectors connected`};
+    return {
+      level: 'fair',
+      title: `${formatCount(connected)} of ${formatCount(status.nodes.length)} collectors connected`,
+    };
   }
   return {level: 'good', title: connected === 1 ? '1 collector' : `${formatCount(connected)} collectors`};
 }

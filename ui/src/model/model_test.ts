@@ -2,25 +2,57 @@ import assert from 'node:assert/strict';
 import {test} from 'node:test';
 import type {SeriesAnswer, StatusAnswer} from '../api/types.ts';
 import {describeChoice, filterOptions, sameMatchers} from './filter_options.ts';
-import {formatBytes, formatCores, formatCount, formatDuration, formatPercent, formatSamples, printable} from './format.ts';
-import {health} from './health.ts';
+import {
+  formatBytes,
+  formatCores,
+  formatCount,
+  formatDuration,
+  formatPercent,
+  formatSamples,
+  printable,
+} from './format.ts';
+import {completeStacks, health} from './health.ts';
 import {formatSelector, parseSelector, replaceMatchers, type Matcher} from './selector.ts';
-import {absoluteRange, canFollow, describeRange, fromLocalInput, isValidRange, resolveTime, toLocalInput,
-        zoomedOut} from './time_range.ts';
+import {
+  absoluteRange,
+  canFollow,
+  describeRange,
+  fromLocalInput,
+  isValidRange,
+  resolveTime,
+  toLocalInput,
+  zoomedOut,
+} from './time_range.ts';
 import {defaultView, formatHash, parseHash, type ViewState} from './view_state.ts';
 
 test('durations carry three digits and a unit', () => {
   const cases: [number, string][] = [
-    [0, '0 s'], [1, '1 ns'], [999, '999 ns'], [1500, '1.50 µs'], [999_600, '1.00 ms'], [12_340_000, '12.3 ms'],
-    [345e6, '345 ms'], [1e9, '1.00 s'], [94.74e9, '94.7 s'], [120e9, '2 min'], [158e9, '2 min 38 s'],
-    [7325e9, '2 h 2 min'], [3 * 86400e9, '3 d'], [100 * 3600e9, '4 d 4 h'],
+    [0, '0 s'],
+    [1, '1 ns'],
+    [999, '999 ns'],
+    [1500, '1.50 µs'],
+    [999_600, '1.00 ms'],
+    [12_340_000, '12.3 ms'],
+    [345e6, '345 ms'],
+    [1e9, '1.00 s'],
+    [94.74e9, '94.7 s'],
+    [120e9, '2 min'],
+    [158e9, '2 min 38 s'],
+    [7325e9, '2 h 2 min'],
+    [3 * 86400e9, '3 d'],
+    [100 * 3600e9, '4 d 4 h'],
   ];
   for (const [ns, text] of cases) assert.equal(formatDuration(ns), text);
 });
 
 test('percentages never round something to nothing or a part to the whole', () => {
   const cases: [number, number, string][] = [
-    [0, 10, '0%'], [10, 10, '100%'], [6012, 10000, '60.12%'], [1, 1e6, '<0.01%'], [999_999, 1e6, '>99.99%'], [1, 0, '0%'],
+    [0, 10, '0%'],
+    [10, 10, '100%'],
+    [6012, 10000, '60.12%'],
+    [1, 1e6, '<0.01%'],
+    [999_999, 1e6, '>99.99%'],
+    [1, 0, '0%'],
     [5, 100_000, '0.01%'],
   ];
   for (const [part, whole, text] of cases) assert.equal(formatPercent(part, whole), text);
@@ -50,8 +82,10 @@ test('control and direction characters are shown, markup is left as text', () =>
 
 test('selectors survive a round trip, whatever the value', () => {
   for (const value of ['truth', '', 'a"b', 'back\\slash', 'new\nline\ttab', '{x="y"}', '<b>', '\\', '\\"', 'ünï']) {
-    const matchers: Matcher[] = [{label: 'process_executable_name', operator: '=', value},
-                                 {label: 'process_pid', operator: '!~', value: '1|2'}];
+    const matchers: Matcher[] = [
+      {label: 'process_executable_name', operator: '=', value},
+      {label: 'process_pid', operator: '!~', value: '1|2'},
+    ];
     assert.deepEqual(parseSelector(formatSelector(matchers)), {matchers});
   }
   assert.equal(formatSelector([{label: 'a', operator: '=', value: 'x"\\'}]), '{a="x\\"\\\\"}');
@@ -62,17 +96,26 @@ test('selectors as people write them', () => {
   assert.deepEqual(parseSelector(''), {matchers: []});
   assert.deepEqual(parseSelector(' { } '), {matchers: []});
   assert.deepEqual(parseSelector('{ process.executable.name = "x" ,host_name=~"a.*", }'), {
-    matchers: [{label: 'process_executable_name', operator: '=', value: 'x'}, {label: 'host_name', operator: '=~', value: 'a.*'}],
+    matchers: [
+      {label: 'process_executable_name', operator: '=', value: 'x'},
+      {label: 'host_name', operator: '=~', value: 'a.*'},
+    ],
   });
   assert.deepEqual(parseSelector('{a=~"\\d+"}'), {matchers: [{label: 'a', operator: '=~', value: '\\d+'}]});
 });
 
 test('selector mistakes are named with their place', () => {
   const cases: [string, RegExp][] = [
-    ['x', /character 1: “\{”/], ['{', /ends where a label name/], ['{a', /ends where one of = != =~ !~/],
-    ['{a=b}', /character 4: a value in double quotes/], ['{a="b', /ends where the closing quote/],
-    ['{a="b" c="d"}', /character 8: “,” or “\}”/], ['{a="b"} x', /character 9: the end/], ['{1="b"}', /character 2: a label/],
-    ['{a>"b"}', /character 3: one of/], ['{a="\\', /ends where an escaped character/],
+    ['x', /character 1: “\{”/],
+    ['{', /ends where a label name/],
+    ['{a', /ends where one of = != =~ !~/],
+    ['{a=b}', /character 4: a value in double quotes/],
+    ['{a="b', /ends where the closing quote/],
+    ['{a="b" c="d"}', /character 8: “,” or “\}”/],
+    ['{a="b"} x', /character 9: the end/],
+    ['{1="b"}', /character 2: a label/],
+    ['{a>"b"}', /character 3: one of/],
+    ['{a="\\', /ends where an escaped character/],
   ];
   for (const [text, message] of cases) {
     const parsed = parseSelector(text);
@@ -85,34 +128,71 @@ test('a filter replaces its own matchers in place and leaves the others', () => 
   const m = (label: string, value: string): Matcher => ({label, operator: '=', value});
   const before = [m('x', '1'), m('process_pid', '2'), m('y', '3'), m('process_command', '4')];
   const labels = ['process_pid', 'process_command'];
-  assert.deepEqual(replaceMatchers(before, labels, [m('process_pid', '9')]), [m('x', '1'), m('process_pid', '9'), m('y', '3')]);
+  assert.deepEqual(replaceMatchers(before, labels, [m('process_pid', '9')]), [
+    m('x', '1'),
+    m('process_pid', '9'),
+    m('y', '3'),
+  ]);
   assert.deepEqual(replaceMatchers(before, labels, []), [m('x', '1'), m('y', '3')]);
-  assert.deepEqual(replaceMatchers([m('x', '1')], labels, [m('process_pid', '9')]), [m('x', '1'), m('process_pid', '9')]);
+  assert.deepEqual(replaceMatchers([m('x', '1')], labels, [m('process_pid', '9')]), [
+    m('x', '1'),
+    m('process_pid', '9'),
+  ]);
 });
 
 function seriesAnswer(): SeriesAnswer {
   const process = (pid: number, command: string, executable: string, ns: number, container_id = '') => ({
-    pid, parent_pid: 1, start_time_ns: 0, command, executable, executable_path: '', container_id, host: 'h', host_id: 'id-h', ns,
+    pid,
+    parent_pid: 1,
+    start_time_ns: 0,
+    command,
+    executable,
+    executable_path: '',
+    container_id,
+    host: 'h',
+    host_id: 'id-h',
+    ns,
     count: ns,
   });
   return {
-    processes: [process(10, 'truth', 'truth', 50), process(11, 'truth', 'truth', 30), process(2, 'kworker\u0007', '', 5),
-                process(12, 'py', 'python3', 60, 'c0ffee'.repeat(8))],
-    threads: [{pid: 10, tid: 10, name: 'main', host: 'h', ns: 40, count: 4}, {pid: 10, tid: 15, name: 'main', host: 'h', ns: 10, count: 1},
-              {pid: 12, tid: 12, name: 'py', host: 'h', ns: 60, count: 6}],
-    containers: [{id: 'c0ffee'.repeat(8), ns: 60, count: 6}, {id: '', ns: 85, count: 8}],
-    hosts: [{id: 'id-h', name: 'h', ns: 1, count: 1}, {id: 'id-a', name: 'twin', ns: 9, count: 1}, {id: 'id-b', name: 'twin', ns: 5, count: 1}],
+    processes: [
+      process(10, 'truth', 'truth', 50),
+      process(11, 'truth', 'truth', 30),
+      process(2, 'kworker\u0007', '', 5),
+      process(12, 'py', 'python3', 60, 'c0ffee'.repeat(8)),
+    ],
+    threads: [
+      {pid: 10, tid: 10, name: 'main', host: 'h', ns: 40, count: 4},
+      {pid: 10, tid: 15, name: 'main', host: 'h', ns: 10, count: 1},
+      {pid: 12, tid: 12, name: 'py', host: 'h', ns: 60, count: 6},
+    ],
+    containers: [
+      {id: 'c0ffee'.repeat(8), ns: 60, count: 6},
+      {id: '', ns: 85, count: 8},
+    ],
+    hosts: [
+      {id: 'id-h', name: 'h', ns: 1, count: 1},
+      {id: 'id-a', name: 'twin', ns: 9, count: 1},
+      {id: 'id-b', name: 'twin', ns: 5, count: 1},
+    ],
     truncated: false,
   };
 }
 
 test('process options: executables first, heaviest first, kernel threads by command', () => {
   const options = filterOptions('process', seriesAnswer(), []);
-  assert.deepEqual(options.map((o) => [o.section, o.label, o.detail, o.ns]), [
-    ['By executable', 'truth', '2 processes', 80], ['By executable', 'python3', '1 process', 60],
-    ['By executable', 'kworker\\u0007', '1 process', 5], ['By process', 'python3', 'pid 12 · py', 60],
-    ['By process', 'truth', 'pid 10', 50], ['By process', 'truth', 'pid 11', 30], ['By process', 'kworker\\u0007', 'pid 2', 5],
-  ]);
+  assert.deepEqual(
+    options.map((o) => [o.section, o.label, o.detail, o.ns]),
+    [
+      ['By executable', 'truth', '2 processes', 80],
+      ['By executable', 'python3', '1 process', 60],
+      ['By executable', 'kworker\\u0007', '1 process', 5],
+      ['By process', 'python3', 'pid 12 · py', 60],
+      ['By process', 'truth', 'pid 10', 50],
+      ['By process', 'truth', 'pid 11', 30],
+      ['By process', 'kworker\\u0007', 'pid 2', 5],
+    ],
+  );
   assert.equal(formatSelector(options[0]!.matchers), '{process_executable_name="truth"}');
   assert.equal(formatSelector(options[4]!.matchers), '{process_executable_name="truth", process_pid="10"}');
   // The selector holds the name itself, not what is shown for it.
@@ -122,15 +202,22 @@ test('process options: executables first, heaviest first, kernel threads by comm
 
 test('thread options follow the chosen process', () => {
   const chosen: Matcher[] = [{label: 'process_executable_name', operator: '=', value: 'truth'}];
-  assert.deepEqual(filterOptions('thread', seriesAnswer(), chosen).map((o) => `${o.label} ${o.detail}`),
-                   ['main 2 threads', 'main tid 10 · pid 10', 'main tid 15 · pid 10']);
+  assert.deepEqual(
+    filterOptions('thread', seriesAnswer(), chosen).map((o) => `${o.label} ${o.detail}`),
+    ['main 2 threads', 'main tid 10 · pid 10', 'main tid 15 · pid 10'],
+  );
   assert.equal(filterOptions('thread', seriesAnswer(), []).length, 5);
 });
 
 test('containers without id are none; hosts that share a name are told apart by id', () => {
-  assert.deepEqual(filterOptions('container', seriesAnswer(), []).map((o) => [o.label, o.detail]), [['c0ffeec0ffee', '1 process']]);
-  assert.deepEqual(filterOptions('host', seriesAnswer(), []).map((o) => formatSelector(o.matchers)),
-                   ['{host_id="id-a"}', '{host_id="id-b"}', '{host_name="h"}']);
+  assert.deepEqual(
+    filterOptions('container', seriesAnswer(), []).map((o) => [o.label, o.detail]),
+    [['c0ffeec0ffee', '1 process']],
+  );
+  assert.deepEqual(
+    filterOptions('host', seriesAnswer(), []).map((o) => formatSelector(o.matchers)),
+    ['{host_id="id-a"}', '{host_id="id-b"}', '{host_name="h"}'],
+  );
 });
 
 test('a filter says what the selector chose', () => {
@@ -146,8 +233,17 @@ test('a filter says what the selector chose', () => {
 test('points in time: absolute, relative, and neither', () => {
   const now = 1_000_000_000;
   const cases: [string, number | null][] = [
-    ['now', now], ['-60s', now - 60e3], ['now-5m', now - 300e3], ['-1h', now - 3600e3], ['-2d', now - 172800e3],
-    ['1763710000000', 1763710000000], ['', null], ['5m', null], ['-5', null], ['yesterday', null], ['+5m', null],
+    ['now', now],
+    ['-60s', now - 60e3],
+    ['now-5m', now - 300e3],
+    ['-1h', now - 3600e3],
+    ['-2d', now - 172800e3],
+    ['1763710000000', 1763710000000],
+    ['', null],
+    ['5m', null],
+    ['-5', null],
+    ['yesterday', null],
+    ['+5m', null],
   ];
   for (const [text, ms] of cases) assert.equal(resolveTime(text, now), ms, text);
 });
@@ -173,8 +269,18 @@ test('the address reproduces the view, and holds only what differs from the defa
   assert.equal(formatHash(defaultView), '');
   assert.deepEqual(parseHash(''), defaultView);
   const view: ViewState = {
-    from: '1763710000000', to: '1763710060000', live: false, query: '{process_executable_name="a&b#c\\"d"}', panes: 'flame',
-    orientation: 'flame', colors: 'kind', search: '/x+y/ %', zoom: '00ff00ff12345678', sort: 'total', ascending: true, filter: 'é',
+    from: '1763710000000',
+    to: '1763710060000',
+    live: false,
+    query: '{process_executable_name="a&b#c\\"d"}',
+    panes: 'flame',
+    orientation: 'flame',
+    colors: 'kind',
+    search: '/x+y/ %',
+    zoom: '00ff00ff12345678',
+    sort: 'total',
+    ascending: true,
+    filter: 'é',
   };
   assert.deepEqual(parseHash(formatHash(view)), view);
   assert.equal(formatHash({...defaultView, live: false}), '#live=0');
@@ -187,19 +293,48 @@ test('an address with nonsense in it gives the default', () => {
   assert.equal(parseHash('#from=1&to=2&live=1').live, false);
 });
 
+test('the share of complete stacks', () => {
+  assert.equal(completeStacks({complete: 959, truncated: 41}), '95.9% of stacks complete');
+  assert.equal(completeStacks({unknown: 3}), '0% of stacks complete');
+  assert.equal(completeStacks({}), '');
+});
+
 test('health in one word', () => {
   const counters = {captured: 10_000, idle: 0, stored: 10_000, lost: {} as Record<string, number>, in_flight: 0};
-  const node = {...counters, id: 'n', host: 'n', kernel: '', architecture: '', version: '', cpus: 1, sample_rate_hz: 19,
-                connected: true, last_seen: 0, wire_bytes: 0, stack_health: {}};
-  const status: StatusAnswer = {version: '', uptime_s: 0, total: counters, stack_health: {}, nodes: [node],
-                                reducer: {cpu_seconds: 0, rss_bytes: 0, disk_bytes: 0, shards: 1, symbol_tables: 0}};
+  const node = {
+    ...counters,
+    id: 'n',
+    host: 'n',
+    kernel: '',
+    architecture: '',
+    version: '',
+    cpus: 1,
+    sample_rate_hz: 19,
+    connected: true,
+    last_seen: 0,
+    wire_bytes: 0,
+    stack_health: {},
+  };
+  const status: StatusAnswer = {
+    version: '',
+    uptime_s: 0,
+    total: counters,
+    stack_health: {},
+    nodes: [node],
+    reducer: {cpu_seconds: 0, rss_bytes: 0, disk_bytes: 0, shards: 1, symbol_tables: 0},
+  };
   assert.deepEqual(health(status, false), {level: 'good', title: '1 collector'});
   assert.equal(health(null, false).level, 'unknown');
   assert.deepEqual(health(status, true), {level: 'poor', title: 'Reducer not reachable'});
   assert.equal(health({...status, nodes: []}, false).title, 'No collector yet');
   assert.equal(health({...status, nodes: [{...node, connected: false}]}, false).title, 'No collector connected');
-  assert.equal(health({...status, nodes: [node, {...node, connected: false}]}, false).title, '1 of 2 collectors connected');
-  assert.deepEqual(health({...status, total: {...counters, lost: {ring_full: 100}}}, false),
-                   {level: 'fair', title: '1.0% of samples lost'});
+  assert.equal(
+    health({...status, nodes: [node, {...node, connected: false}]}, false).title,
+    '1 of 2 collectors connected',
+  );
+  assert.deepEqual(health({...status, total: {...counters, lost: {ring_full: 100}}}, false), {
+    level: 'fair',
+    title: '1.0% of samples lost',
+  });
   assert.equal(health({...status, total: {...counters, lost: {ring_full: 10}}}, false).level, 'good');
 });

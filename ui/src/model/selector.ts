@@ -20,8 +20,10 @@ export function parseSelector(text: string): ParsedSelector {
     while (/\s/.test(text[position] ?? '')) ++position;
   };
   const fail = (expected: string): ParsedSelector => ({
-    error: position >= text.length ? `The selector ends where ${expected} should be`
-                                   : `At character ${position + 1}: ${expected} should be here`,
+    error:
+      position >= text.length
+        ? `The selector ends where ${expected} should be`
+        : `At character ${position + 1}: ${expected} should be here`,
   });
 
   skipSpace();
@@ -71,11 +73,12 @@ export function parseSelector(text: string): ParsedSelector {
 }
 
 export function quote(value: string): string {
-  const escaped = value.replaceAll('\\', '\\\\')
-                      .replaceAll('"', '\\"')
-                      .replaceAll('\n', '\\n')
-                      .replaceAll('\r', '\\r')
-                      .replaceAll('\t', '\\t');
+  const escaped = value
+    .replaceAll('\\', '\\\\')
+    .replaceAll('"', '\\"')
+    .replaceAll('\n', '\\n')
+    .replaceAll('\r', '\\r')
+    .replaceAll('\t', '\\t');
   return `"${escaped}"`;
 }
 
@@ -86,7 +89,10 @@ export function formatSelector(matchers: readonly Matcher[]): string {
 
 // `matchers` without those on any of `labels`, and with `replacement` in their place.
 export function replaceMatchers(
-    matchers: readonly Matcher[], labels: readonly string[], replacement: readonly Matcher[]): Matcher[] {
+  matchers: readonly Matcher[],
+  labels: readonly string[],
+  replacement: readonly Matcher[],
+): Matcher[] {
   const first = matchers.findIndex((m) => labels.includes(m.label));
   const kept = matchers.filter((m) => !labels.includes(m.label));
   const at = first < 0 ? kept.length : matchers.slice(0, first).filter((m) => !labels.includes(m.label)).length;

@@ -1,0 +1,25 @@
+// One of a few choices, all in sight.
+interface ChoiceProps<T extends string> {
+  name: string;
+  value: T;
+  choices: readonly (readonly [T, string])[];
+  choose: (value: T) => void;
+}
+
+export function Segmented<T extends string>({name, value, choices, choose}: ChoiceProps<T>) {
+  return (
+    <div class="segmented" role="group" aria-label={name}>
+      {choices.map(([key, label]) => (
+        <button
+          key={key}
+          type="button"
+          aria-pressed={value === key}
+          data-testid={`${name.toLowerCase()}-${key}`}
+          onClick={() => choose(key)}
+        >
+          {label}
+        </button>
+      ))}
+    </div>
+  );
+}
