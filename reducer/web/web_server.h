@@ -39,6 +39,7 @@ class WebServer {
     size_t request_bytes_max = 32u << 10;
     int64_t request_timeout_ms = 10'000;
     int64_t queue_timeout_ms = 10'000;
+    int64_t query_timeout_ms = 30'000;  // then 504
   };
   // AlreadyExists: the port is in use; other codes: the address cannot be bound. Everything lent must outlive the
   // server.

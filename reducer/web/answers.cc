@@ -1,0 +1,249 @@
+#include "reducer/web/answers.h"
+
+#include "base/json.h"
+#include "base/version.h"
+#include "reducer/metadata/labels.h"
+
+namespace tributary {
+namespace {
+
+template <typename T>
+void NumberColumn(JsonWriter& json, std::string_view key, const std::vector<T>& values) {
+  json.Key(key);
+  json.BeginArray();
+  for (const T& value : values) json.Number(value);
+  json.EndArray();
+}
+
+void StringColumn(JsonWriter& json, std::string_view key, const std::vector<std::string>& values) {
+  json.Key(key);
+  json.BeginArray();
+  for (const std::string& value : values) json.String(value);
+  json.EndArray();
+}
+
+void Weight(JsonWriter& json, uint64_t value, uint64_t count) {
+  json.Field("ns", value);
+  json.Field("count", count);
+}
+
+void Total(JsonWriter& json, uint64_t value, uint64_t count) {
+  json.Key("total");
+  json.BeginObject();
+  Weight(json, value, count);
+  json.EndObject();
+}
+
+void Range(JsonWriter& json, const QueryRequest& request) {
+  json.Field("from", request.range.from.value / kNsPerMs);
+  json.Field("to", request.range.to.value / kNsPerMs);
+}
+
+// captured, idle, stored, lost, in_flight. Signed: more stored than captured would be a bug, and must show.
+void Counts(JsonWriter& json, const Accounting& accounting, uint64_t stored) {
+  json.Field("captured", accounting.captured);
+  json.Field("idle", accounting.idle);
+  json.Field("stored", stored);
+  json.Key("lost");
+  json.BeginObject();
+  for (uint8_t i = 0; i < kLossReasonCount; ++i) {
+    if (accounting.lost[i] != 0) json.Field(LossReasonName(static_cast<LossReason>(i)), accounting.lost[i]);
+  }
+  json.EndObject();
+  json.Field("in_flight", static_cast<int64_t>(accounting.captured - stored - accounting.TotalLost()));
+}
+
+void StackHealth(JsonWriter& json, const uint64_t (&endings)[kEndingCount]) {
+  json.Key("stack_health");
+  json.BeginObject();
+  for (uint8_t i = 0; i < kEndingCount; ++i) {
+    if (endings[i] != 0) json.Field(EndingName(static_cast<Ending>(i)), endings[i]);
+  }
+  json.EndObject();
+}
+
+void ProcessEntry(JsonWriter& json, const SeriesList::Process& process) {
+  const store::ProcessRow& row = process.row;
+  json.BeginObject();
+  json.Field("pid", row.pid.value);
+  json.Field("parent_pid", row.parent.value);
+  json.Field("start_time_ns", row.start_time_ns);
+  json.Field("command", row.comm);
+  json.Field("executable", BaseName(row.executable_path));
+  json.Field("executable_path", row.executable_path);
+  json.Field("container_id", row.container_id);
+  json.Field("host", row.host_name);
+  json.Field("host_id", row.node_id);
+  Weight(json, process.value, process.count);
+  json.EndObject();
+}
+
+void NodeEntry(JsonWriter& json, const store::NodeStatus& node, bool connected) {
+  json.BeginObject();
+  json.Field("id", node.node_id);
+  json.Field("host", node.host_name);
+  json.Field("kernel", node.kernel_release);
+  json.Field("architecture", node.architecture);
+  json.Field("version", node.agent_version);
+  json.Field("cpus", node.cpu_count);
+  json.Field("sample_rate_hz", node.sample_rate_hz);
+  json.Field("connected", connected);
+  json.Field("last_seen", node.last_seen.value / kNsPerMs);
+  Counts(json, node.accounting, node.stored);
+  json.Field("wire_bytes", node.wire_bytes);
+  StackHealth(json, node.endings);
+  json.EndObject();
+}
+
+}  // namespace
+
+std::string ErrorJson(std::string_view what) {
+  JsonWriter json;
+  json.BeginObject();
+  json.Field("error", what);
+  json.EndObject();
+  return std::move(json).Take();
+}
+
+std::string FlameGraphJson(const QueryRequest& request, const FlameGraph& graph) {
+  JsonWriter json;
+  json.BeginObject();
+  Range(json, request);
+  json.Field("type", SampleTypeName(request.type));
+  json.Field("unit", "nanoseconds");
+  Total(json, graph.total_values[0], graph.total_counts[0]);
+  json.Field("truncated_nodes", graph.truncated_nodes);
+  StringColumn(json, "names", graph.names);
+  json.Key("nodes");
+  json.BeginObject();
+  NumberColumn(json, "parent", graph.parents);
+  NumberColumn(json, "name", graph.node_names);
+  json.Key("kind");
+  json.BeginArray();
+  for (FlameGraph::Kind kind : graph.kinds) json.Number(static_cast<uint32_t>(kind));
+  json.EndArray();
+  NumberColumn(json, "total_ns", graph.total_values);
+  NumberColumn(json, "self_ns", graph.self_values);
+  NumberColumn(json, "total_count", graph.total_counts);
+  NumberColumn(json, "self_count", graph.self_counts);
+  NumberColumn(json, "executable", graph.node_executables);
+  json.EndObject();
+  StringColumn(json, "executables", graph.executables);
+  json.EndObject();
+  return std::move(json).Take();
+}
+
+std::string TopJson(const std::vector<TopFunction>& functions, uint64_t total_value, uint64_t total_count) {
+  JsonWriter json;
+  json.BeginObject();
+  Total(json, total_value, total_count);
+  json.Key("functions");
+  json.BeginArray();
+  for (const TopFunction& function : functions) {
+    json.BeginObject();
+    json.Field("name", function.name);
+    json.Field("executable", function.executable);
+    json.Field("kind", static_cast<uint32_t>(function.kind));
+    json.Field("self_ns", function.self_value);
+    json.Field("self_count", function.self_count);
+    json.Field("total_ns", function.total_value);
+    json.Field("total_count", function.total_count);
+    json.EndObject();
+  }
+  json.EndArray();
+  json.EndObject();
+  return std::move(json).Take();
+}
+
+std::string TimelineJson(const QueryRequest& request, const Timeline& timeline) {
+  JsonWriter json;
+  json.BeginObject();
+  Range(json, request);
+  json.Field("step_ms", timeline.step_ns / kNsPerMs);
+  NumberColumn(json, "cpu_ns", timeline.values);
+  NumberColumn(json, "count", timeline.counts);
+  json.EndObject();
+  return std::move(json).Take();
+}
+
+std::string SeriesJson(const SeriesList& series) {
+  JsonWriter json;
+  json.BeginObject();
+  json.Key("processes");
+  json.BeginArray();
+  for (const SeriesList::Process& process : series.processes) ProcessEntry(json, process);
+  json.EndArray();
+  json.Key("threads");
+  json.BeginArray();
+  for (const SeriesList::Thread& thread : series.threads) {
+    json.BeginObject();
+    json.Field("pid", thread.pid.value);
+    json.Field("tid", thread.row.tid.value);
+    json.Field("name", thread.row.name);
+    json.Field("host", thread.host_name);
+    Weight(json, thread.value, thread.count);
+    json.EndObject();
+  }
+  json.EndArray();
+  json.Key("containers");
+  json.BeginArray();
+  for (const SeriesList::Named& container : series.containers) {
+    json.BeginObject();
+    json.Field("id", container.id);
+    Weight(json, container.value, container.count);
+    json.EndObject();
+  }
+  json.EndArray();
+  json.Key("hosts");
+  json.BeginArray();
+  for (const SeriesList::Named& host : series.hosts) {
+    json.BeginObject();
+    json.Field("id", host.id);
+    json.Field("name", host.name);
+    Weight(json, host.value, host.count);
+    json.EndObject();
+  }
+  json.EndArray();
+  json.Field("truncated", series.truncated);
+  json.EndObject();
+  return std::move(json).Take();
+}
+
+std::string StatusJson(const std::vector<store::NodeStatus>& nodes, const std::vector<bool>& connected,
+                       const ReducerStatus& reducer) {
+  Accounting accounting;
+  uint64_t stored = 0;
+  uint64_t endings[kEndingCount] = {};
+  for (const store::NodeStatus& node : nodes) {
+    accounting.captured += node.accounting.captured;
+    accounting.idle += node.accounting.idle;
+    for (size_t i = 0; i < kLossReasonCount; ++i) accounting.lost[i] += node.accounting.lost[i];
+    stored += node.stored;
+    for (size_t i = 0; i < kEndingCount; ++i) endings[i] += node.endings[i];
+  }
+  JsonWriter json;
+  json.BeginObject();
+  json.Field("version", kVersion);
+  json.Field("uptime_s", reducer.uptime_s);
+  json.Key("total");
+  json.BeginObject();
+  Counts(json, accounting, stored);
+  json.EndObject();
+  StackHealth(json, endings);
+  json.Key("nodes");
+  json.BeginArray();
+  for (size_t i = 0; i < nodes.size(); ++i) NodeEntry(json, nodes[i], connected[i]);
+  json.EndArray();
+  json.Key("reducer");
+  json.BeginObject();
+  json.Field("cpu_seconds", reducer.cpu_seconds);
+  json.Field("rss_bytes", reducer.rss_bytes);
+  json.Field("disk_bytes", reducer.disk_bytes);
+  json.Field("shards", reducer.shards);
+  json.Field("symbol_tables", reducer.symbol_tables);
+  json.EndObject();
+  json.EndObject();
+  return std::move(json).Take();
+}
+
+}  // namespace tributary

@@ -1,0 +1,32 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "reducer/query/query.h"
+#include "reducer/store/store.h"
+
+namespace tributary {
+
+// The bodies of docs/api.md. Pure: the same arguments give the same bytes.
+
+std::string ErrorJson(std::string_view what);
+std::string FlameGraphJson(const QueryRequest& request, const FlameGraph& graph);
+std::string TopJson(const std::vector<TopFunction>& functions, uint64_t total_value, uint64_t total_count);
+std::string TimelineJson(const QueryRequest& request, const Timeline& timeline);
+std::string SeriesJson(const SeriesList& series);
+
+struct ReducerStatus {
+  int64_t uptime_s = 0;
+  double cpu_seconds = 0;
+  uint64_t rss_bytes = 0, disk_bytes = 0;
+  uint32_t shards = 0;
+  uint64_t symbol_tables = 0;
+};
+// `connected`: of the node of the same index.
+std::string StatusJson(const std::vector<store::NodeStatus>& nodes, const std::vector<bool>& connected,
+                       const ReducerStatus& reducer);
+
+}  // namespace tributary

@@ -1,0 +1,259 @@
+#include "reducer/web/api.h"
+
+#include <fmt/format.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdio>
+
+#include "base/log.h"
+#include "base/status.h"
+#include "reducer/web/answers.h"
+#include "reducer/web/host_check.h"
+
+namespace tributary {
+namespace {
+
+constexpr uint64_t kFlameGraphNodesDefault = 50'000;
+constexpr uint64_t kFlameGraphNodesMax = 1'000'000;
+constexpr uint64_t kTopDefault = 100;
+constexpr uint64_t kTopMax = 100'000;
+constexpr uint64_t kBucketsDefault = 120;
+constexpr uint64_t kBucketsMax = 2'000;
+constexpr uint64_t kSeriesMax = 1'000;
+
+constexpr std::string_view kJson = "application/json; charset=utf-8";
+constexpr std::string_view kText = "text/plain; charset=utf-8";
+
+int HttpStatus(absl::StatusCode code) {
+  switch (code) {
+    case absl::StatusCode::kInvalidArgument:
+      return 400;
+    case absl::StatusCode::kNotFound:
+      return 404;
+    case absl::StatusCode::kResourceExhausted:
+      return 422;  // the request is well-formed, and too much: it says what to narrow
+    case absl::StatusCode::kUnavailable:
+      return 503;
+    case absl::StatusCode::kDeadlineExceeded:
+      return 504;
+    default:
+      return 500;
+  }
+}
+
+HttpResponse Text(int status, std::string body) {
+  return HttpResponse{.status = status, .content_type = std::string(kText), .body = std::move(body)};
+}
+
+HttpResponse Json(absl::StatusOr<std::string> answer) {
+  HttpResponse response{.content_type = std::string(kJson)};
+  if (answer.ok()) {
+    response.body = *std::move(answer);
+    return response;
+  }
+  response.status = HttpStatus(answer.status().code());
+  response.body = ErrorJson(Message(answer.status()));
+  return response;
+}
+
+uint64_t ResidentBytes() {
+  std::unique_ptr<FILE, int (*)(FILE*)> file(fopen("/proc/self/statm", "re"), fclose);
+  unsigned long long size = 0, resident = 0;
+  if (file == nullptr || fscanf(file.get(), "%llu %llu", &size, &resident) != 2) return 0;
+  return resident * static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
+}
+
+double CpuSeconds() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  auto seconds = [](const timeval& t) { return static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_usec) / 1e6; };
+  return seconds(usage.ru_utime) + seconds(usage.ru_stime);
+}
+
+}  // namespace
+
+// One of the places in the query engine, for as long as it lives.
+class Api::Slot {
+ public:
+  Slot(Api& api, int64_t wait_ms) : api_(api), held_(api.slots_.try_acquire_for(std::chrono::milliseconds(wait_ms))) {
+    if (held_) api_.running_.Add(1);
+  }
+  ~Slot() {
+    if (!held_) return;
+    api_.running_.Add(-1);
+    api_.slots_.release();
+  }
+  Slot(const Slot&) = delete;
+  bool held() const { return held_; }
+
+ private:
+  Api& api_;
+  const bool held_;
+};
+
+Api::Api(const WebServer::Options& options, const Context& context)
+    : options_(options),
+      context_(context),
+      started_(context.clock.Monotonic()),
+      slots_(static_cast<ptrdiff_t>(std::max<size_t>(options.queries_max, 1))),
+      running_(context.metrics.AddGauge("tributary_query_running", "Queries in the engine.")),
+      refused_host_(Refusals("host")),
+      refused_method_(Refusals("method")),
+      refused_busy_(Refusals("busy")) {
+  auto add = [&](std::string_view name, Answer (Api::*run)(const Params&, QueryRequest)) {
+    Metrics::Labels labels = {{"api", std::string(name)}};
+    Query query{.name = name, .run = run};
+    query.requests = &context.metrics.AddCounter("tributary_query_requests_total", "Queries that were run.", labels);
+    query.errors = &context.metrics.AddCounter("tributary_query_errors_total",
+                                               "Queries that were answered with an error.", labels);
+    query.duration_us = &context.metrics.AddCounter("tributary_query_duration_microseconds_total",
+                                                    "Time that queries took, without waiting for their turn.", labels);
+    queries_.emplace(fmt::format("/api/v1/{}", name), query);
+  };
+  add("flamegraph", &Api::FlameGraphAnswer);
+  add("top", &Api::TopAnswer);
+  add("timeline", &Api::TimelineAnswer);
+  add("series", &Api::SeriesAnswer);
+}
+
+Counter& Api::Refusals(std::string_view reason) {
+  return context_.metrics.AddCounter("tributary_query_refusals_total",
+                                     "Requests that were turned away before any work was done.",
+                                     {{"reason", std::string(reason)}});
+}
+
+HttpResponse Api::Handle(const HttpRequest& request) {
+  HttpResponse response = Route(request);
+  auto add = [&response](const char* name, const char* value) { response.headers.emplace_back(name, value); };
+  add("Content-Security-Policy",
+      "default-src 'self'; style-src 'self'; img-src 'self' data:; base-uri 'none'; form-action 'none'; "
+      "frame-ancestors 'none'");
+  add("X-Content-Type-Options", "nosniff");
+  add("Referrer-Policy", "no-referrer");
+  add("Cross-Origin-Resource-Policy", "same-origin");
+  add("Cache-Control", "no-store");
+  return response;
+}
+
+HttpResponse Api::Route(const HttpRequest& request) {
+  if (require_local_host_ && !IsLocalHost(request.host, options_.host)) {
+    refused_host_.Add();
+    HttpResponse response = Json(ErrorJson(
+        fmt::format("this server answers to localhost, 127.0.0.1 and [::1], not to '{}'; listen on another address "
+                    "than loopback (--http-listen) to serve other names",
+                    EscapeForDisplay(std::string_view(request.host).substr(0, 64)))));
+    response.status = 403;
+    return response;
+  }
+  if (request.method != "GET" && request.method != "HEAD") {
+    refused_method_.Add();
+    HttpResponse response = Json(ErrorJson("only GET and HEAD are answered"));
+    response.status = 405;
+    response.headers.emplace_back("Allow", "GET, HEAD");
+    return response;
+  }
+  if (auto it = queries_.find(request.path); it != queries_.end()) return RunQuery(it->second, request.params);
+  if (request.path == "/api/v1/status") return Json(StatusAnswer());
+  if (request.path == "/healthz") return Text(200, "ok\n");
+  if (request.path == "/readyz") {
+    std::string not_ready = context_.status.NotReady();
+    return not_ready.empty() ? Text(200, "ok\n") : Text(503, not_ready + "\n");
+  }
+  if (request.path == "/metrics") {
+    HttpResponse response = Text(200, context_.metrics.PrometheusText());
+    response.content_type = "text/plain; version=0.0.4; charset=utf-8";
+    return response;
+  }
+  if (request.path.starts_with("/api/")) {
+    return Json(Error(absl::StatusCode::kNotFound,
+                      fmt::format("there is no {}; docs/api.md lists what there is, all under /api/v1/",
+                                  EscapeForDisplay(std::string_view(request.path).substr(0, 64)))));
+  }
+  return Page(request.path);
+}
+
+HttpResponse Api::RunQuery(Query& query, const Params& params) {
+  absl::StatusOr<QueryRequest> request = ParseQuery(params, context_.clock.Unix());
+  if (!request.ok()) {
+    query.errors->Add();
+    return Json(request.status());
+  }
+  Slot slot(*this, options_.queue_timeout_ms);
+  if (!slot.held() || stopping_) {
+    refused_busy_.Add();
+    HttpResponse response = Json(Error(absl::StatusCode::kUnavailable, "too many queries are running: ask again soon"));
+    response.headers.emplace_back("Retry-After", "1");
+    return response;
+  }
+  MonotonicNs begin = context_.clock.Monotonic();
+  request->is_cancelled = [this, deadline = begin.value + options_.query_timeout_ms * kNsPerMs] {
+    return stopping_.load() || context_.clock.Monotonic().value >= deadline;
+  };
+  Answer answer = (this->*query.run)(params, *std::move(request));
+  query.requests->Add();
+  query.duration_us->Add(static_cast<uint64_t>((context_.clock.Monotonic().value - begin.value) / kNsPerUs));
+  if (!answer.ok()) {
+    query.errors->Add();
+    LogDebug("query failed api={} error=\"{}\"", query.name, Message(answer.status()));
+  }
+  return Json(std::move(answer));
+}
+
+Api::Answer Api::FlameGraphAnswer(const Params& params, QueryRequest request) {
+  ASSIGN_OR_RETURN(uint64_t nodes_max,
+                   ParseNumber(params, "max_nodes", kFlameGraphNodesDefault, 1, kFlameGraphNodesMax));
+  ASSIGN_OR_RETURN(FlameGraph graph, context_.engine.QueryFlameGraph(request, nodes_max));
+  return FlameGraphJson(request, graph);
+}
+
+Api::Answer Api::TopAnswer(const Params& params, QueryRequest request) {
+  ASSIGN_OR_RETURN(uint64_t limit, ParseNumber(params, "limit", kTopDefault, 1, kTopMax));
+  uint64_t value = 0, count = 0;
+  ASSIGN_OR_RETURN(std::vector<TopFunction> top, context_.engine.QueryTop(request, limit, &value, &count));
+  return TopJson(top, value, count);
+}
+
+Api::Answer Api::TimelineAnswer(const Params& params, QueryRequest request) {
+  ASSIGN_OR_RETURN(uint64_t buckets, ParseNumber(params, "buckets", kBucketsDefault, 1, kBucketsMax));
+  ASSIGN_OR_RETURN(Timeline timeline, context_.engine.QueryTimeline(request, buckets));
+  return TimelineJson(request, timeline);
+}
+
+Api::Answer Api::SeriesAnswer(const Params& params, QueryRequest request) {
+  ASSIGN_OR_RETURN(uint64_t limit, ParseNumber(params, "limit", kSeriesMax, 1, kSeriesMax));
+  ASSIGN_OR_RETURN(SeriesList series, context_.engine.QuerySeries(request, limit));
+  return SeriesJson(series);
+}
+
+Api::Answer Api::StatusAnswer() {
+  ASSIGN_OR_RETURN(std::vector<store::NodeStatus> nodes, context_.engine.QueryNodes());
+  std::vector<bool> connected;
+  for (const store::NodeStatus& node : nodes) connected.push_back(context_.status.IsConnected(node.node_id));
+  ASSIGN_OR_RETURN(std::vector<SymbolStore::Listed> tables, context_.symbols.List());
+  ReducerStatus reducer{.uptime_s = (context_.clock.Monotonic().value - started_.value) / kNsPerSecond,
+                        .cpu_seconds = CpuSeconds(),
+                        .rss_bytes = ResidentBytes(),
+                        .disk_bytes = context_.store.disk_bytes(),
+                        .shards = context_.status.shards(),
+                        .symbol_tables = tables.size()};
+  for (const SymbolStore::Listed& table : tables) reducer.disk_bytes += table.stored_bytes;
+  return StatusJson(nodes, connected, reducer);
+}
+
+HttpResponse Api::Page(std::string_view path) const {
+  std::string_view name = path == "/" ? "index.html" : path.substr(1);
+  for (const PageFile& file : context_.page) {
+    if (file.path != name) continue;
+    return HttpResponse{.content_type = std::string(file.content_type), .body = std::string(file.bytes)};
+  }
+  if (path == "/" && context_.page.empty()) {
+    return Text(200,
+                "This reducer was built without its page. The API is under /api/v1/ (docs/api.md), for example\n"
+                "/api/v1/status, /api/v1/top?from=-5m; the metrics are at /metrics.\n");
+  }
+  return Text(404, "not found\n");
+}
+
+}  // namespace tributary

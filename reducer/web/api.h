@@ -1,0 +1,82 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <map>
+#include <semaphore>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "absl/status/statusor.h"
+#include "base/clock.h"
+#include "base/metrics.h"
+#include "reducer/query/query.h"
+#include "reducer/web/http_server.h"
+#include "reducer/web/params.h"
+#include "reducer/web/web_server.h"
+
+namespace tributary {
+
+// A file of the page; views live as long as the binary.
+struct PageFile {
+  std::string_view path;  // "index.html" is also "/"
+  std::string_view content_type;
+  std::string_view bytes;
+};
+
+// Every path of docs/api.md and the page, without sockets. Handle may be called from any number of threads; at most
+// `queries_max` of them are in the query engine at once.
+class Api {
+ public:
+  struct Context {
+    QueryEngine& engine;
+    StatusSource& status;
+    SymbolStore& symbols;
+    store::Store& store;
+    Metrics& metrics;
+    const Clock& clock;
+    std::span<const PageFile> page;  // empty: built without one
+  };
+  Api(const WebServer::Options& options, const Context& context);
+
+  HttpResponse Handle(const HttpRequest& request);
+
+  // Until this is called only requests whose Host names this machine are answered.
+  void ServeAnyHost() { require_local_host_ = false; }
+  // Ends running queries soon, refuses new ones.
+  void Stop() { stopping_ = true; }
+
+ private:
+  using Answer = absl::StatusOr<std::string>;
+  struct Query {
+    std::string_view name;
+    Answer (Api::*run)(const Params& params, QueryRequest request);
+    Counter* requests = nullptr;
+    Counter* errors = nullptr;
+    Counter* duration_us = nullptr;
+  };
+  class Slot;
+
+  HttpResponse Route(const HttpRequest& request);
+  HttpResponse RunQuery(Query& query, const Params& params);
+  Answer FlameGraphAnswer(const Params& params, QueryRequest request);
+  Answer TopAnswer(const Params& params, QueryRequest request);
+  Answer TimelineAnswer(const Params& params, QueryRequest request);
+  Answer SeriesAnswer(const Params& params, QueryRequest request);
+  Answer StatusAnswer();
+  HttpResponse Page(std::string_view path) const;
+  Counter& Refusals(std::string_view reason);
+
+  const WebServer::Options options_;
+  const Context context_;
+  const MonotonicNs started_;
+  std::atomic<bool> require_local_host_{true};
+  std::atomic<bool> stopping_{false};
+  std::counting_semaphore<> slots_;
+  Gauge& running_;
+  Counter &refused_host_, &refused_method_, &refused_busy_;
+  std::map<std::string, Query, std::less<>> queries_;  // by path; not changed after construction
+};
+
+}  // namespace tributary

@@ -1,0 +1,63 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "base/metrics.h"
+
+namespace tributary {
+
+struct HttpRequest {
+  std::string method;                         // as sent: "GET", "HEAD", "POST"…
+  std::string path;                           // decoded, without the query
+  std::string host;                           // the Host header; "" when there is none, or more than one
+  std::map<std::string, std::string> params;  // of the query, decoded; of equal names the first
+};
+
+struct HttpResponse {
+  int status = 200;
+  std::string content_type;
+  std::string body;
+  std::vector<std::pair<std::string, std::string>> headers;
+};
+
+// HTTP/1.1 for answers that are made from the request line alone: bodies are not read, a request that has one is
+// answered and its connection closed. Sockets, deadlines and threads are ours; parsing and writing of messages is
+// cpp-httplib's, which only http_server.cc sees. A connection takes a thread while it is open; more of them wait, up to
+// a bound, and beyond that are answered 503. A request that is too long or too slow ends its connection.
+class HttpServer {
+ public:
+  struct Options {
+    std::string host;
+    uint16_t port = 0;
+    size_t connections_max = 32;
+    size_t connections_waiting_max = 128;
+    size_t request_bytes_max = 32u << 10;  // line and headers; a request line is at most 8 KiB all the same
+    int64_t request_timeout_ms = 10'000;   // from its first byte to its last
+    int64_t idle_timeout_ms = 5'000;       // between requests of a connection
+    int64_t write_timeout_ms = 10'000;     // without any progress
+  };
+  // Called on connection threads, several at once. What it throws becomes a 500.
+  using Handler = std::function<HttpResponse(const HttpRequest&)>;
+
+  // AlreadyExists: the port is in use. PermissionDenied, InvalidArgument (no such address), else as errno says.
+  static absl::StatusOr<std::unique_ptr<HttpServer>> Start(Options options, Handler handler, Metrics& metrics);
+  ~HttpServer();  // stops accepting, lets the answers under way end, joins
+
+  uint16_t port() const;
+  bool is_loopback() const;  // only this machine can reach it
+
+ private:
+  struct Impl;
+  explicit HttpServer(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace tributary

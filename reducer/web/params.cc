@@ -1,0 +1,94 @@
+#include "reducer/web/params.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+
+#include "base/log.h"
+#include "base/options.h"
+#include "base/status.h"
+
+namespace tributary {
+namespace {
+
+constexpr int64_t kUnixMsMax = INT64_MAX / kNsPerMs;
+
+// As much of a bad value as an error shows.
+std::string Shown(std::string_view text) { return EscapeForDisplay(text.substr(0, 64)); }
+
+absl::Status Invalid(std::string_view message) { return Error(absl::StatusCode::kInvalidArgument, message); }
+
+absl::Status InvalidTime(std::string_view text) {
+  return Invalid(
+      fmt::format("'{}' is not a time: unix milliseconds (1763710000000), now, -60s, now-5m or -1h", Shown(text)));
+}
+
+UnixNs WholeMs(int64_t ns) { return UnixNs{ns / kNsPerMs * kNsPerMs}; }
+
+std::string_view Find(const Params& params, const std::string& name, std::string_view otherwise) {
+  auto it = params.find(name);
+  return it == params.end() || it->second.empty() ? otherwise : std::string_view(it->second);
+}
+
+absl::Status ParseNames(const Params& params, QueryRequest* request) {
+  std::string_view type = Find(params, "type", "cpu");
+  if (type == SampleTypeName(SampleType::kCpu)) {
+    request->type = SampleType::kCpu;
+  } else if (type == SampleTypeName(SampleType::kOffCpu)) {
+    request->type = SampleType::kOffCpu;
+  } else {
+    return Invalid(fmt::format("type: '{}' is not cpu or off_cpu", Shown(type)));
+  }
+  std::string_view frames = Find(params, "frames", "function");
+  if (frames == "function") {
+    request->frames = FrameNames::kFunction;
+  } else if (frames == "address") {
+    request->frames = FrameNames::kAddress;
+  } else {
+    return Invalid(fmt::format("frames: '{}' is not function or address", Shown(frames)));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<UnixNs> ParseTime(std::string_view text, UnixNs now) {
+  if (text == "now") return WholeMs(now.value);
+  std::string_view offset = text.starts_with("now") ? text.substr(3) : text;
+  if (offset.starts_with('-')) {
+    absl::StatusOr<int64_t> before = ParseDurationNs(offset.substr(1));
+    if (!before.ok()) return InvalidTime(text);
+    return WholeMs(std::max<int64_t>(0, now.value - *before));  // both are ≥ 0: no overflow
+  }
+  int64_t ms = 0;
+  auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), ms);
+  if (error != std::errc() || end != text.data() + text.size() || ms < 0 || ms > kUnixMsMax) return InvalidTime(text);
+  return UnixNs{ms * kNsPerMs};
+}
+
+absl::StatusOr<QueryRequest> ParseQuery(const Params& params, UnixNs now) {
+  QueryRequest request;
+  ASSIGN_OR_RETURN(request.selector, Selector::Parse(Find(params, "query", "")));
+  absl::StatusOr<UnixNs> from = ParseTime(Find(params, "from", "-15m"), now);
+  if (!from.ok()) return WithContext(from.status(), "from");
+  absl::StatusOr<UnixNs> to = ParseTime(Find(params, "to", "now"), now);
+  if (!to.ok()) return WithContext(to.status(), "to");
+  request.range = {*from, *to};
+  RETURN_IF_ERROR(ParseNames(params, &request));
+  return request;
+}
+
+absl::StatusOr<uint64_t> ParseNumber(const Params& params, const std::string& name, uint64_t value_if_none,
+                                     uint64_t min, uint64_t max) {
+  std::string_view text = Find(params, name, "");
+  if (text.empty()) return value_if_none;
+  uint64_t value = 0;
+  auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size() || value < min || value > max) {
+    return Invalid(fmt::format("{}: '{}' is not a number from {} to {}", name, Shown(text), min, max));
+  }
+  return value;
+}
+
+}  // namespace tributary

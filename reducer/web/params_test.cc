@@ -1,0 +1,104 @@
+#include "reducer/web/params.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/status.h"
+#include "reducer/web/host_check.h"
+
+namespace tributary {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr UnixNs kNow{1'763'710'000'123 * kNsPerMs + 456};
+
+TEST(ParseTime, ReadsAbsoluteAndRelativeTimes) {
+  struct Case {
+    std::string_view text;
+    int64_t ms;
+  };
+  const Case cases[] = {{"1763710000000", 1763710000000},
+                        {"0", 0},
+                        {"now", 1763710000123},
+                        {"-60s", 1763709940123},
+                        {"now-5m", 1763709700123},
+                        {"-1h", 1763706400123},
+                        {"now-2d", 1763537200123},
+                        {"-250ms", 1763709999873},
+                        {"-99999d", 0},
+                        {"9223372036854", 9223372036854}};
+  for (const Case& c : cases) {
+    absl::StatusOr<UnixNs> time = ParseTime(c.text, kNow);
+    ASSERT_TRUE(time.ok()) << c.text << ": " << time.status();
+    EXPECT_EQ(time->value, c.ms * kNsPerMs) << c.text;
+  }
+}
+
+TEST(ParseTime, RefusesEverythingElse) {
+  const std::string_view cases[] = {"",
+                                    "-60",
+                                    "yesterday",
+                                    "now+5m",
+                                    "now5m",
+                                    "-5x",
+                                    "1.5",
+                                    "--5m",
+                                    "9223372036855",
+                                    "99999999999999999999999",
+                                    "-1",
+                                    "1763710000000ms",
+                                    "-99999999999d",
+                                    " now",
+                                    "now-"};
+  for (std::string_view text : cases) {
+    absl::StatusOr<UnixNs> time = ParseTime(text, kNow);
+    ASSERT_FALSE(time.ok()) << text;
+    EXPECT_EQ(time.status().code(), absl::StatusCode::kInvalidArgument);
+    EXPECT_THAT(Message(time.status()), HasSubstr("is not a time"));
+  }
+}
+
+TEST(ParseQuery, DefaultsToTheLastQuarterOfAnHourOfCpu) {
+  absl::StatusOr<QueryRequest> request = ParseQuery({}, kNow);
+  ASSERT_TRUE(request.ok());
+  EXPECT_EQ(request->range.to.value - request->range.from.value, 15 * kNsPerMinute);
+  EXPECT_EQ(request->type, SampleType::kCpu);
+  EXPECT_EQ(request->frames, FrameNames::kFunction);
+  EXPECT_TRUE(request->selector.matchers().empty());
+}
+
+TEST(ParseQuery, ErrorsNameTheParameter) {
+  auto error = [](Params params) { return Message(ParseQuery(params, kNow).status()); };
+  EXPECT_THAT(error({{"from", "x"}}), HasSubstr("from: 'x' is not a time"));
+  EXPECT_THAT(error({{"to", "-5"}}), HasSubstr("to: '-5' is not a time"));
+  EXPECT_THAT(error({{"type", "gpu"}}), HasSubstr("type: 'gpu' is not cpu or off_cpu"));
+  EXPECT_THAT(error({{"frames", "lines"}}), HasSubstr("frames: 'lines' is not function or address"));
+  EXPECT_THAT(error({{"query", "{"}}), HasSubstr("selector"));
+  EXPECT_THAT(error({{"from", std::string(100'000, '\x1b')}}), ::testing::SizeIs(::testing::Lt(1000u)));
+}
+
+TEST(ParseNumber, KeepsToItsRange) {
+  EXPECT_EQ(*ParseNumber({}, "limit", 7, 1, 10), 7u);
+  EXPECT_EQ(*ParseNumber({{"limit", "10"}}, "limit", 7, 1, 10), 10u);
+  for (std::string_view text : {"0", "11", "-1", "x", "1x", "99999999999999999999", "+1", " 1"}) {
+    absl::StatusOr<uint64_t> number = ParseNumber({{"limit", std::string(text)}}, "limit", 7, 1, 10);
+    ASSERT_FALSE(number.ok()) << text;
+    EXPECT_THAT(Message(number.status()), HasSubstr("from 1 to 10"));
+  }
+}
+
+TEST(IsLocalHost, TellsThisMachineFromNames) {
+  for (std::string_view host : {"localhost", "localhost:4040", "LocalHost:1", "127.0.0.1", "127.0.0.1:4040", "[::1]",
+                                "[::1]:4040", "127.0.0.9"}) {
+    EXPECT_TRUE(IsLocalHost(host, "127.0.0.9")) << host;
+  }
+  for (std::string_view host : {"", "evil.example", "evil.example:4040", "localhost.evil.example", "127.0.0.1.nip.io",
+                                "127.0.0.1:", "127.0.0.1:99999999", "127.0.0.1:4040x", "localhost:4040:4040", "::1",
+                                "[::1", "127.0.0.2", "127.0.0.1@evil", "localhost.", "0.0.0.0"}) {
+    EXPECT_FALSE(IsLocalHost(host, "127.0.0.9")) << host;
+  }
+}
+
+}  // namespace
+}  // namespace tributary

@@ -1,0 +1,64 @@
+#include "reducer/web/web_server.h"
+
+#include <vector>
+
+#include "base/log.h"
+#include "base/status.h"
+#include "reducer/web/api.h"
+#include "reducer/web/http_server.h"
+
+#if TRIBUTARY_HAS_PAGE
+#include "embedded/ui_assets.h"
+#endif
+
+namespace tributary {
+namespace {
+
+std::vector<PageFile> PageFiles() {
+  std::vector<PageFile> files;
+#if TRIBUTARY_HAS_PAGE
+  for (const embedded::Asset& asset : embedded::UiAssets()) {
+    files.push_back(PageFile{asset.path, asset.content_type, asset.bytes});
+  }
+#endif
+  return files;
+}
+
+}  // namespace
+
+struct WebServer::Impl {
+  Impl(const Options& options, QueryEngine& engine, StatusSource& status, SymbolStore& symbols, store::Store& store,
+       Metrics& metrics, const Clock& clock)
+      : page(PageFiles()), api(options, Api::Context{engine, status, symbols, store, metrics, clock, page}) {}
+  ~Impl() {
+    api.Stop();
+    http.reset();
+  }
+
+  const std::vector<PageFile> page;
+  Api api;
+  std::unique_ptr<HttpServer> http;
+};
+
+WebServer::WebServer(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+WebServer::~WebServer() = default;
+
+absl::StatusOr<std::unique_ptr<WebServer>> WebServer::Start(Options options, QueryEngine& engine, StatusSource& status,
+                                                            SymbolStore& symbols, store::Store& store, Metrics& metrics,
+                                                            const Clock& clock) {
+  auto impl = std::make_unique<Impl>(options, engine, status, symbols, store, metrics, clock);
+  Api& api = impl->api;
+  HttpServer::Options http{.host = options.host,
+                           .port = options.port,
+                           .connections_max = options.connections_max,
+                           .request_bytes_max = options.request_bytes_max,
+                           .request_timeout_ms = options.request_timeout_ms};
+  ASSIGN_OR_RETURN(
+      impl->http, HttpServer::Start(http, [&api](const HttpRequest& request) { return api.Handle(request); }, metrics));
+  if (!impl->http->is_loopback()) api.ServeAnyHost();
+  return std::unique_ptr<WebServer>(new WebServer(std::move(impl)));
+}
+
+uint16_t WebServer::port() const { return impl_->http->port(); }
+
+}  // namespace tributary

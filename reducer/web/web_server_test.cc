@@ -1,0 +1,428 @@
+#include "reducer/web/web_server.h"
+
+#include <arpa/inet.h>
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <httplib.h>
+#include <poll.h>
+#include <sys/socket.h>
+
+#include <thread>
+
+#include "base/fd.h"
+#include "base/json.h"
+#include "base/status.h"
+#include "reducer/query/fake_store.h"
+#include "reducer/web/answers.h"
+#include "reducer/web/api.h"
+
+namespace tributary {
+namespace {
+
+using store::FakeShard;
+using store::FakeStore;
+using store::FrameRow;
+using store::NodeNo;
+using store::ProcessNo;
+using store::ThreadNo;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::StartsWith;
+
+class FakeStatus : public StatusSource {
+ public:
+  bool IsConnected(std::string_view node_id) const override { return node_id == "node-1"; }
+  std::string NotReady() const override { return not_ready; }
+  uint32_t shards() const override { return 3; }
+  std::string not_ready;
+};
+
+class WebServerTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    absl::StatusOr<std::unique_ptr<SymbolStore>> symbols =
+        SymbolStore::Open(SymbolStore::Options{.path = ":memory:"}, clock_, metrics_);
+    ASSERT_TRUE(symbols.ok()) << symbols.status();
+    symbols_ = *std::move(symbols);
+    engine_ = std::make_unique<QueryEngine>(store_, *symbols_);
+    FillStore();
+  }
+
+  void Start(WebServer::Options options = {}) {
+    options.port = 0;
+    absl::StatusOr<std::unique_ptr<WebServer>> server =
+        WebServer::Start(options, *engine_, status_, *symbols_, store_, metrics_, clock_);
+    ASSERT_TRUE(server.ok()) << server.status();
+    server_ = *std::move(server);
+  }
+
+  void FillStore() {
+    FakeShard& shard = store_.shards[0];
+    now_ = clock_.Unix();
+    store::Day day = FakeShard::DayOf(now_);
+    const uint8_t id[] = {0xab, 0xcd};
+    store::ExecutableNo truth = shard.AddExecutable(
+        *ExecutableId::Make(ExecutableIdKind::kGnuBuildId, std::span<const uint8_t>(id)), "/opt/<b>truth&");
+    NodeNo outer = shard.AddNode(day, NodeNo{0}, FrameRow{FrameKind::kNative, true, truth, 0x10});
+    NodeNo inner = shard.AddNode(day, outer, FrameRow{FrameKind::kNative, false, truth, 0x20});
+    store::ProcessRow process;
+    process.no = ProcessNo{1};
+    process.node_id = "node-1";
+    process.host_name = "host-1";
+    process.pid = Pid{42};
+    process.parent = Pid{1};
+    process.start_time_ns = 77;
+    process.comm = "\"<b>\x1b[2J\xff&";
+    process.executable_path = "/opt/bin/truth";
+    process.container_id = "c0ffee";
+    shard.processes = {process};
+    shard.threads = {{ThreadNo{1}, ProcessNo{1}, Tid{43}, "worker\n"}};
+    shard.samples = {{UnixNs{now_.value - 5 * kNsPerSecond}, ProcessNo{1}, ThreadNo{1}, inner, 1'000'000},
+                     {UnixNs{now_.value - 2 * kNsPerSecond}, ProcessNo{1}, ThreadNo{1}, outer, 500'000}};
+    store::NodeStatus node;
+    node.node_id = "node-1";
+    node.host_name = "host-1";
+    node.kernel_release = "6.1.0";
+    node.architecture = "amd64";
+    node.agent_version = "0.1.0";
+    node.cpu_count = 2;
+    node.sample_rate_hz = 19;
+    node.last_seen = now_;
+    node.accounting.captured = 10;
+    node.accounting.idle = 4;
+    node.accounting.lost[static_cast<int>(LossReason::kBadRecord)] = 3;
+    node.stored = 6;
+    node.wire_bytes = 60;
+    node.endings[static_cast<int>(Ending::kComplete)] = 6;
+    shard.nodes = {node};
+  }
+
+  httplib::Client Client() { return httplib::Client("127.0.0.1", server_->port()); }
+  httplib::Response Get(const std::string& path, const httplib::Headers& headers = {}) {
+    httplib::Result result = Client().Get(path, headers);
+    EXPECT_TRUE(result) << path << ": " << to_string(result.error());
+    return result ? *result : httplib::Response();
+  }
+  static std::string Encode(std::string_view text) {
+    std::string out;
+    for (unsigned char c : text) out += fmt::format("%{:02X}", c);
+    return out;
+  }
+
+  // Sends bytes as they are; the answer until the server closes.
+  std::string Raw(std::string_view request) {
+    Fd fd(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_port = htons(server_->port());
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    EXPECT_EQ(connect(fd.get(), reinterpret_cast<sockaddr*>(&address), sizeof(address)), 0);
+    EXPECT_EQ(send(fd.get(), request.data(), request.size(), MSG_NOSIGNAL), static_cast<ssize_t>(request.size()));
+    std::string answer;
+    char buffer[4096];
+    for (ssize_t n; (n = recv(fd.get(), buffer, sizeof(buffer), 0)) > 0;) answer.append(buffer, static_cast<size_t>(n));
+    return answer;
+  }
+
+  FakeClock clock_;
+  UnixNs now_;
+  Metrics metrics_;
+  FakeStore store_{1};
+  FakeStatus status_;
+  std::unique_ptr<SymbolStore> symbols_;
+  std::unique_ptr<QueryEngine> engine_;
+  std::unique_ptr<WebServer> server_;
+};
+
+TEST_F(WebServerTest, FlameGraphIsTheDocumentedShape) {
+  Start();
+  httplib::Response response = Get("/api/v1/flamegraph?from=-10s");
+  EXPECT_EQ(response.status, 200);
+  EXPECT_EQ(response.get_header_value("Content-Type"), "application/json; charset=utf-8");
+  int64_t to_ms = now_.value / kNsPerMs;
+  EXPECT_EQ(response.body,
+            fmt::format(R"({{"from":{},"to":{},"type":"cpu","unit":"nanoseconds",)"
+                        R"("total":{{"ns":1500000,"count":2}},"truncated_nodes":0,)"
+                        R"("names":["all","\u003cb\u003etruth\u0026+0x10","\u003cb\u003etruth\u0026+0x20"],)"
+                        R"("nodes":{{"parent":[-1,0,1],"name":[0,1,2],"kind":[0,1,1],)"
+                        R"("total_ns":[1500000,1500000,1000000],"self_ns":[0,500000,1000000],)"
+                        R"("total_count":[2,2,1],"self_count":[0,1,1],"executable":[-1,0,0]}},)"
+                        R"("executables":["\u003cb\u003etruth\u0026"]}})",
+                        to_ms - 10'000, to_ms));
+  EXPECT_THAT(Get("/api/v1/flamegraph?frames=address").body, HasSubstr(R"("abcd+0x10","abcd+0x20")"));
+  EXPECT_THAT(Get("/api/v1/flamegraph?max_nodes=2").body,
+              AllOf(HasSubstr(R"("truncated_nodes":1)"), HasSubstr(R"("parent":[-1,0])")));
+}
+
+TEST_F(WebServerTest, TopTimelineAndSeriesAreTheDocumentedShapes) {
+  Start();
+  EXPECT_EQ(Get("/api/v1/top?limit=1").body,
+            R"({"total":{"ns":1500000,"count":2},"functions":[{"name":"\u003cb\u003etruth\u0026+0x20",)"
+            R"("executable":"\u003cb\u003etruth\u0026","kind":1,"self_ns":1000000,"self_count":1,"total_ns":1000000,)"
+            R"("total_count":1}]})");
+  int64_t to_ms = now_.value / kNsPerMs;
+  EXPECT_EQ(Get("/api/v1/timeline?from=now-6s&buckets=3").body,
+            fmt::format(R"({{"from":{},"to":{},"step_ms":2000,"cpu_ns":[1000000,0,500000],"count":[1,0,1]}})",
+                        to_ms - 6000, to_ms));
+  EXPECT_EQ(Get("/api/v1/series").body,
+            R"({"processes":[{"pid":42,"parent_pid":1,"start_time_ns":77,)"
+            R"("command":"\"\u003cb\u003e\u001b[2J\ufffd\u0026","executable":"truth",)"
+            R"("executable_path":"/opt/bin/truth","container_id":"c0ffee","host":"host-1","host_id":"node-1",)"
+            R"("ns":1500000,"count":2}],)"
+            R"("threads":[{"pid":42,"tid":43,"name":"worker\u000a","host":"host-1","ns":1500000,"count":2}],)"
+            R"("containers":[{"id":"c0ffee","ns":1500000,"count":2}],)"
+            R"("hosts":[{"id":"node-1","name":"host-1","ns":1500000,"count":2}],"truncated":false})");
+}
+
+TEST_F(WebServerTest, StatusCountsTheLaw) {
+  Start();
+  clock_.Advance(12 * kNsPerSecond);
+  std::string body = Get("/api/v1/status").body;
+  EXPECT_THAT(body, StartsWith(R"({"version":"0.1.0","uptime_s":12,"total":{"captured":10,"idle":4,"stored":6,)"
+                               R"("lost":{"bad_record":3},"in_flight":1},"stack_health":{"complete":6},"nodes":[)"));
+  EXPECT_THAT(body, HasSubstr(fmt::format(
+                        R"({{"id":"node-1","host":"host-1","kernel":"6.1.0","architecture":"amd64","version":"0.1.0",)"
+                        R"("cpus":2,"sample_rate_hz":19,"connected":true,"last_seen":{},"captured":10,"idle":4,)"
+                        R"("stored":6,"lost":{{"bad_record":3}},"in_flight":1,"wire_bytes":60,)"
+                        R"("stack_health":{{"complete":6}}}})",
+                        now_.value / kNsPerMs)));
+  EXPECT_THAT(body, HasSubstr(R"("disk_bytes":4096,"shards":3,"symbol_tables":0}})"));
+}
+
+TEST_F(WebServerTest, SelectorsArriveDecoded) {
+  Start();
+  EXPECT_THAT(Get("/api/v1/top?query=" + Encode(R"({process.executable.name="truth"})")).body,
+              HasSubstr(R"("ns":1500000,"count":2)"));
+  EXPECT_THAT(Get("/api/v1/top?query=" + Encode(R"({process_pid!="42"})")).body, HasSubstr(R"("ns":0,"count":0)"));
+  // What a page shows of a strange name can be asked for.
+  EXPECT_THAT(Get("/api/v1/top?query=" + Encode("{process_command=\"\\\"<b>\x1b[2J\xef\xbf\xbd&\"}")).body,
+              HasSubstr(R"("ns":1500000,"count":2)"));
+}
+
+TEST_F(WebServerTest, BadRequestsSayWhatWouldBeRight) {
+  Start();
+  struct Case {
+    std::string path;
+    std::string_view message;
+  };
+  const Case cases[] = {
+      {"/api/v1/flamegraph?from=-5", "from: '-5' is not a time"},
+      {"/api/v1/flamegraph?from=99999999999999999999", "is not a time"},
+      {"/api/v1/flamegraph?from=now&to=-1h", "the time range is empty"},
+      {"/api/v1/flamegraph?query=" + Encode("{process_pid=~\"(\"}"), "regular expression"},
+      {"/api/v1/flamegraph?query=" + Encode("{pid=\"1\"}"), "the nearest is"},
+      {"/api/v1/flamegraph?query=%00%ff", "expected '{'"},
+      {"/api/v1/flamegraph?max_nodes=0", "max_nodes"},
+      {"/api/v1/timeline?buckets=2001", "from 1 to 2000"},
+      {"/api/v1/series?limit=1001", "from 1 to 1000"},
+      {"/api/v1/top?limit=-1", "limit"},
+      {"/api/v1/top?type=gpu", "cpu or off_cpu"},
+      {"/api/v1/top?query=" + std::string(7000, '{'), "expected a label name"},
+  };
+  for (const Case& c : cases) {
+    httplib::Response response = Get(c.path);
+    EXPECT_EQ(response.status, 400) << c.path;
+    EXPECT_EQ(response.get_header_value("Content-Type"), "application/json; charset=utf-8");
+    EXPECT_THAT(response.body, AllOf(StartsWith(R"({"error":")"), HasSubstr(c.message))) << c.path;
+  }
+  EXPECT_EQ(Get("/api/v1/nothing").status, 404);
+  EXPECT_THAT(Get("/api/v1/nothing").body, StartsWith(R"({"error":")"));
+  EXPECT_EQ(Get("/../../etc/passwd").status, 404);
+}
+
+TEST_F(WebServerTest, StoreErrorsBecomeStatuses) {
+  Start();
+  store_.shards[0].error = Error(absl::StatusCode::kUnavailable, "locked");
+  EXPECT_EQ(Get("/api/v1/top").status, 503);
+  EXPECT_EQ(Get("/api/v1/status").status, 503);
+  store_.shards[0].error = Error(absl::StatusCode::kDataLoss, "corrupt");
+  EXPECT_EQ(Get("/api/v1/top").status, 500);
+  EXPECT_EQ(metrics_.AddCounter("tributary_query_errors_total", "", {{"api", "top"}}).value(), 2u);
+}
+
+TEST_F(WebServerTest, LinesAndHeadersThatAreTooLongAreRefused) {
+  Start();
+  httplib::Response response = Get("/api/v1/top?query=" + std::string(10'240, 'x'));
+  EXPECT_EQ(response.status, 414);
+  EXPECT_THAT(response.body, HasSubstr("longer than 8192"));
+  std::string headers;
+  for (int i = 0; i < 100; ++i) headers += fmt::format("X-{}: {}\r\n", i, std::string(1000, 'a'));
+  std::string answer = Raw("GET /healthz HTTP/1.1\r\nHost: localhost\r\n" + headers + "\r\n");
+  EXPECT_THAT(answer, StartsWith("HTTP/1.1 400"));
+  // One line that never ends.
+  EXPECT_EQ(Raw(std::string(200'000, 'a')), "");
+  EXPECT_EQ(Get("/healthz").status, 200);
+}
+
+TEST_F(WebServerTest, OtherProtocolsAndMethodsAreRefused) {
+  Start();
+  EXPECT_THAT(Raw("\x16\x03\x01 hello\r\n\r\n"), StartsWith("HTTP/1.1 400"));
+  EXPECT_THAT(Raw("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"), HasSubstr(" 40"));
+  EXPECT_THAT(Raw("GET /healthz HTTP/1.1\r\nHost: localhost\r\nHost: evil\r\nConnection: close\r\n\r\n"),
+              StartsWith("HTTP/1.1 403"));
+  EXPECT_THAT(Raw("GET /healthz HTTP/1.0\r\n\r\n"), StartsWith("HTTP/1.1 403"));
+  // The body of a refused request is not taken for another one.
+  std::string answer =
+      Raw("POST /api/v1/top HTTP/1.1\r\nHost: localhost\r\nContent-Length: 41\r\n\r\n"
+          "GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n");
+  EXPECT_THAT(answer, StartsWith("HTTP/1.1 405"));
+  EXPECT_EQ(answer.find("HTTP/1.1", 1), std::string::npos);
+  answer = Raw("GET /healthz HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n");
+  EXPECT_THAT(answer, AllOf(StartsWith("HTTP/1.1 200"), Not(HasSubstr("400"))));
+}
+
+TEST_F(WebServerTest, HeadHasNoBodyAndRangesAreIgnored) {
+  Start();
+  httplib::Result head = Client().Head("/healthz");
+  ASSERT_TRUE(head);
+  EXPECT_EQ(head->status, 200);
+  EXPECT_EQ(head->body, "");
+  httplib::Response response = Get("/healthz", {{"Range", "bytes=0-0,0-0,0-0"}});
+  EXPECT_EQ(response.status, 200);
+  EXPECT_EQ(response.body, "ok\n");
+}
+
+TEST_F(WebServerTest, LoopbackAnswersOnlyToItsOwnNames) {
+  Start();
+  EXPECT_EQ(Get("/healthz", {{"Host", "localhost:4040"}}).status, 200);
+  EXPECT_EQ(Get("/healthz", {{"Host", "[::1]:4040"}}).status, 200);
+  for (const char* path : {"/", "/healthz", "/metrics", "/api/v1/status", "/api/v1/series"}) {
+    httplib::Response response = Get(path, {{"Host", "evil.example:4040"}});
+    EXPECT_EQ(response.status, 403) << path;
+    EXPECT_THAT(response.body, HasSubstr("evil.example"));
+  }
+  EXPECT_EQ(metrics_.AddCounter("tributary_query_refusals_total", "", {{"reason", "host"}}).value(), 5u);
+}
+
+TEST_F(WebServerTest, OtherAddressesAnswerToAnyName) {
+  WebServer::Options options;
+  options.host = "0.0.0.0";
+  Start(options);
+  EXPECT_EQ(Get("/healthz", {{"Host", "profiles.example"}}).status, 200);
+}
+
+TEST_F(WebServerTest, EveryAnswerIsHardened) {
+  Start();
+  for (const char* path : {"/", "/healthz", "/metrics", "/api/v1/status", "/api/v1/top?from=x", "/nothing"}) {
+    httplib::Response response = Get(path);
+    EXPECT_THAT(response.get_header_value("Content-Security-Policy"),
+                AllOf(StartsWith("default-src 'self';"), HasSubstr("img-src 'self' data:"), Not(HasSubstr("unsafe"))));
+    EXPECT_EQ(response.get_header_value("X-Content-Type-Options"), "nosniff");
+    EXPECT_FALSE(response.has_header("Access-Control-Allow-Origin"));
+  }
+}
+
+TEST_F(WebServerTest, HealthReadinessAndMetrics) {
+  Start();
+  EXPECT_EQ(Get("/healthz").body, "ok\n");
+  EXPECT_EQ(Get("/readyz").status, 200);
+  status_.not_ready = "the store is not open yet";
+  EXPECT_EQ(Get("/readyz").status, 503);
+  EXPECT_EQ(Get("/readyz").body, "the store is not open yet\n");
+  Get("/api/v1/top");
+  httplib::Response response = Get("/metrics");
+  EXPECT_EQ(response.get_header_value("Content-Type"), "text/plain; version=0.0.4; charset=utf-8");
+  EXPECT_THAT(response.body, HasSubstr("tributary_query_requests_total{api=\"top\"} 1\n"));
+}
+
+TEST_F(WebServerTest, KeepsConnectionsAlive) {
+  Start();
+  std::string two =
+      Raw("GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"
+          "GET /readyz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
+  size_t second = two.find("HTTP/1.1 200", 1);
+  EXPECT_NE(second, std::string::npos) << two;
+}
+
+TEST_F(WebServerTest, PortInUseIsSaidClearly) {
+  Start();
+  WebServer::Options options;
+  options.port = server_->port();
+  absl::StatusOr<std::unique_ptr<WebServer>> second =
+      WebServer::Start(options, *engine_, status_, *symbols_, store_, metrics_, clock_);
+  ASSERT_FALSE(second.ok());
+  EXPECT_EQ(second.status().code(), absl::StatusCode::kAlreadyExists);
+  EXPECT_THAT(Message(second.status()),
+              HasSubstr(fmt::format("listen on 127.0.0.1:{}: the port is in use", options.port)));
+  options.host = "not an address";
+  EXPECT_EQ(WebServer::Start(options, *engine_, status_, *symbols_, store_, metrics_, clock_).status().code(),
+            absl::StatusCode::kInvalidArgument);
+}
+
+TEST_F(WebServerTest, SlowAndSilentClientsAreLetGo) {
+  WebServer::Options options;
+  options.request_timeout_ms = 50;
+  options.connections_max = 1;
+  Start(options);
+  EXPECT_EQ(Raw("GET /healthz HT"), "");  // ends when the server's patience does
+  EXPECT_EQ(Get("/healthz").status, 200);
+}
+
+TEST_F(WebServerTest, StopsWhileClientsAreConnected) {
+  Start();
+  httplib::Client client = Client();
+  client.set_keep_alive(true);
+  ASSERT_TRUE(client.Get("/healthz"));
+  server_.reset();  // joins although the connection is open
+  EXPECT_FALSE(client.Get("/healthz"));
+}
+
+// Two queries meet in the store, a third gets no place while they are there.
+class BlockingStore : public FakeStore {
+ public:
+  absl::StatusOr<std::unique_ptr<store::StoreReader>> OpenReader(uint32_t shard) override {
+    inside.release();
+    go_on.acquire();
+    return FakeStore::OpenReader(shard);
+  }
+  std::counting_semaphore<> inside{0}, go_on{0};
+};
+
+TEST_F(WebServerTest, QueriesBeyondTheBoundAreToldToComeBack) {
+  BlockingStore blocking;
+  QueryEngine engine(blocking, *symbols_);
+  WebServer::Options options;
+  options.queries_max = 2;
+  options.queue_timeout_ms = 1;
+  Api api(options, Api::Context{engine, status_, *symbols_, blocking, metrics_, clock_, {}});
+  api.ServeAnyHost();
+  HttpRequest request{.method = "GET", .path = "/api/v1/top"};
+  HttpResponse first, second;
+  std::thread one([&] { first = api.Handle(request); });
+  std::thread two([&] { second = api.Handle(request); });
+  blocking.inside.acquire();
+  blocking.inside.acquire();
+  HttpResponse third = api.Handle(request);
+  EXPECT_EQ(third.status, 503);
+  EXPECT_THAT(third.body, HasSubstr("too many queries"));
+  blocking.go_on.release(2);
+  one.join();
+  two.join();
+  EXPECT_EQ(first.status, 200);
+  EXPECT_EQ(second.status, 200);
+  blocking.go_on.release();
+  EXPECT_EQ(api.Handle(request).status, 200);
+  api.Stop();
+  EXPECT_EQ(api.Handle(request).status, 503);
+}
+
+TEST_F(WebServerTest, PageFilesAreServedByName) {
+  const PageFile page[] = {{"index.html", "text/html; charset=utf-8", "<html>"},
+                           {"app.js", "text/javascript; charset=utf-8", "1;"}};
+  Api api({}, Api::Context{*engine_, status_, *symbols_, store_, metrics_, clock_, page});
+  api.ServeAnyHost();
+  auto get = [&](std::string path) { return api.Handle(HttpRequest{.method = "GET", .path = std::move(path)}); };
+  EXPECT_EQ(get("/").body, "<html>");
+  EXPECT_EQ(get("/").content_type, "text/html; charset=utf-8");
+  EXPECT_EQ(get("/app.js").content_type, "text/javascript; charset=utf-8");
+  EXPECT_EQ(get("/app").status, 404);
+  EXPECT_EQ(get("/index.html/").status, 404);
+  Api without({}, Api::Context{*engine_, status_, *symbols_, store_, metrics_, clock_, {}});
+  without.ServeAnyHost();
+  EXPECT_THAT(without.Handle(HttpRequest{.method = "GET", .path = "/"}).body, HasSubstr("/api/v1/"));
+}
+
+}  // namespace
+}  // namespace tributary
