@@ -375,7 +375,7 @@ export function series() {
 
 export function status() {
   const counters = {captured: 5230, idle: 61, stored: 5222, lost: {ring_full: 3, mapping_late: 1}, in_flight: 4};
-  const stack_health = {complete: 5010, truncated: 120, unknown: 92};
+  const stack_health = {complete: 4810, kernel_only: 200, unknown: 92, truncated_depth: 120};
   return {
     version: '0.1.0',
     uptime_s: 7325,

@@ -59,7 +59,10 @@ describe('states', () => {
 
   test('status: the law, losses by reason, stack health', async () => {
     await open();
-    assert.match(await byId('open-status').textContent(), /1 collector.*5,230 captured · 5,222 stored · 4 lost/);
+    assert.match(
+      await byId('open-status').textContent(),
+      /1 collector.*5,230 captured · 5,222 stored · 4 lost · 2\.3% of stacks cut short/,
+    );
     await byId('open-status').click();
     for (const [name, value] of [
       ['captured', '5,230'],
@@ -71,7 +74,7 @@ describe('states', () => {
     }
     const panel = await page.getByRole('dialog', {name: 'Status'}).textContent();
     assert.match(panel, /lost: ring full3 samples/);
-    assert.match(panel, /complete stacks95\.9%/);
+    assert.match(panel, /complete stacks92\.1%.*deeper than the limit2\.3%/);
     await page.keyboard.press('Escape');
     assert.equal(await page.getByRole('dialog').count(), 0);
   });

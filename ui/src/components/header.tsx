@@ -1,6 +1,6 @@
 import type {Counters, StatusAnswer, StatusNode} from '../api/types.ts';
 import {formatBytes, formatCount, formatDuration, formatPercent} from '../model/format.ts';
-import {completeStacks, health, lostTotal, sum} from '../model/health.ts';
+import {cutShort, health, lostTotal, stackEndings, sum} from '../model/health.ts';
 import {graphData, status, themeChoice, type ThemeChoice} from '../state.ts';
 import {Icon, Logo} from './icons.tsx';
 import {Popover} from './popover.tsx';
@@ -42,8 +42,6 @@ function CounterRows({counters, testPrefix}: {counters: Counters; testPrefix?: s
   );
 }
 
-const stackColors: Record<string, string> = {complete: 'good', truncated: 'fair', unknown: 'poor', none: 'poor'};
-
 function StackHealth({stacks}: {stacks: Record<string, number>}) {
   const whole = sum(stacks);
   if (whole === 0) return null;
@@ -54,12 +52,16 @@ function StackHealth({stacks}: {stacks: Record<string, number>}) {
     <div class="stacks">
       <div class="stack-bar" aria-hidden="true">
         {kinds.map(([kind, count]) => (
-          <span key={kind} class={stackColors[kind] ?? 'fair'} style={{width: `${(100 * count) / whole}%`}} />
+          <span key={kind} class={stackEndings[kind]?.level ?? 'poor'} style={{width: `${(100 * count) / whole}%`}} />
         ))}
       </div>
       <dl class="facts">
         {kinds.map(([kind, count]) => (
-          <Row key={kind} name={`${kind.replaceAll('_', ' ')} stacks`} value={formatPercent(count, whole, 1)} />
+          <Row
+            key={kind}
+            name={stackEndings[kind]?.words ?? kind.replaceAll('_', ' ')}
+            value={formatPercent(count, whole, 1)}
+          />
         ))}
       </dl>
     </div>
@@ -121,7 +123,7 @@ function StatusButton() {
   const {value, error} = status.value;
   const unreachable = error ?? (graphData.value.error?.status === 0 ? graphData.value.error : null);
   const state = health(value, unreachable !== null);
-  const complete = value && completeStacks(value.stack_health);
+  const short = value && cutShort(value.stack_health);
   const label = (
     <>
       <span class={`dot ${state.level}`} />
@@ -130,7 +132,7 @@ function StatusButton() {
         <span class="status-numbers">
           {`${formatCount(value.total.captured)} captured · ${formatCount(value.total.stored)} stored · ` +
             `${formatCount(lostTotal(value.total))} lost`}
-          {complete && <span class="wide-only">{` · ${complete}`}</span>}
+          {short && <span class="wide-only">{` · ${short}`}</span>}
         </span>
       )}
       <Icon name="chevron" />

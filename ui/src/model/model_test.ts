@@ -11,7 +11,7 @@ import {
   formatSamples,
   printable,
 } from './format.ts';
-import {completeStacks, health} from './health.ts';
+import {cutShort, health} from './health.ts';
 import {formatSelector, parseSelector, replaceMatchers, type Matcher} from './selector.ts';
 import {
   absoluteRange,
@@ -293,10 +293,14 @@ test('an address with nonsense in it gives the default', () => {
   assert.equal(parseHash('#from=1&to=2&live=1').live, false);
 });
 
-test('the share of complete stacks', () => {
-  assert.equal(completeStacks({complete: 959, truncated: 41}), '95.9% of stacks complete');
-  assert.equal(completeStacks({unknown: 3}), '0% of stacks complete');
-  assert.equal(completeStacks({}), '');
+test('the share of stacks cut short; an end that is not certain is not held against them', () => {
+  assert.equal(
+    cutShort({complete: 900, kernel_only: 59, truncated_depth: 30, no_mapping: 11}),
+    '4.1% of stacks cut short',
+  );
+  assert.equal(cutShort({complete: 1, kernel_only: 1, unknown: 5}), '');
+  assert.equal(cutShort({some_new_reason: 1, complete: 1}), '50.0% of stacks cut short');
+  assert.equal(cutShort({}), '');
 });
 
 test('health in one word', () => {
