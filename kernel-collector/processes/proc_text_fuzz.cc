@@ -1,0 +1,37 @@
+#include <cstdint>
+#include <cstdlib>
+#include <string_view>
+
+#include "kernel-collector/processes/container_id.h"
+#include "kernel-collector/processes/maps_parser.h"
+#include "kernel-collector/processes/proc_reader.h"
+
+// What /proc says of a process, of which names and paths are the process's own choice: maps, stat and cgroup, all three
+// from the same bytes.
+
+namespace {
+
+void Require(bool holds) {
+  if (!holds) abort();
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  std::string_view text(reinterpret_cast<const char*>(data), size);
+  tributary::ParseMaps(text, [&](const tributary::MapsEntry& entry) {
+    Require(entry.start < entry.end);
+    Require(entry.path.size() <= size);
+  });
+  auto stat = tributary::ParseProcStat(text);
+  if (stat.ok()) Require(stat->comm.size() + 2 <= size);
+  tributary::CgroupPaths paths = tributary::ParseProcCgroup(text);
+  paths.legacy.push_back(paths.unified);
+  paths.legacy.emplace_back(text);
+  for (const std::string& path : paths.legacy) {
+    std::string id = tributary::ContainerIdFromCgroupPath(path);
+    Require(id.empty() || path.find(id) != std::string::npos);
+    Require(id.size() <= 64);
+  }
+  return 0;
+}
