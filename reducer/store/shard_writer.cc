@@ -120,7 +120,8 @@ absl::StatusOr<ShardWriter::Outcome> SqliteShardWriter::Apply(const PendingBatch
   const intake::IncomingBatch& batch = pending.batch;
   std::string_view id(reinterpret_cast<const char*>(info.session_id.data()), info.session_id.size());
   ASSIGN_OR_RETURN(Session * session, sessions_->Touch(id));
-  if (!TakeDefinitions(*session, batch)) {
+  const uint64_t expected_max = std::max(session->totals.durable_sequence + 1, pending.oldest_held);
+  if (batch.sequence > expected_max || !TakeDefinitions(*session, batch)) {
     ++tally_.need_dictionary;
     return Outcome{session->totals.durable_sequence, true};
   }

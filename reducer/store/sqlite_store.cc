@@ -119,9 +119,10 @@ absl::StatusOr<std::unique_ptr<StoreReader>> SqliteStore::OpenReader(uint32_t sh
 
 uint64_t SqliteStore::disk_bytes() const {
   uint64_t bytes = 0;
-  auto add = [&](const std::string& path) { bytes += FileBytes(path) + FileBytes(path + "-wal"); };
-  for (uint32_t shard = 0; shard < shard_count_; ++shard) add(ShardPath(shard));
-  add(options_.data_dir + "/store.db");
+  std::error_code ignored;  // a file that vanishes while we look counts 0
+  for (const auto& entry : std::filesystem::directory_iterator(options_.data_dir, ignored)) {
+    if (entry.is_regular_file(ignored)) bytes += FileBytes(entry.path().string());
+  }
   return bytes;
 }
 

@@ -151,7 +151,7 @@ TEST_F(SqliteStoreTest, AsksForTheDictionaryWhenDefinitionsDoNotContinue) {
   collector.Add(At(-2), thread, collector.Stack({1, 2}));
   CommitOne(collector.Take(At(-2)));
   collector.Add(At(-1), thread, collector.Stack({1, 3}));
-  collector.Take(At(-1));  // never arrives
+  PendingBatch second = collector.Take(At(-1));  // lost on the way
   collector.Add(At(0), thread, collector.Stack({1, 4}));
   PendingBatch third = collector.Take(At(0));
   ShardWriter::Outcome outcome = CommitOne(third);
@@ -160,8 +160,9 @@ TEST_F(SqliteStoreTest, AsksForTheDictionaryWhenDefinitionsDoNotContinue) {
   EXPECT_EQ(TotalsOf(*Reader()).stored, 1u);
 
   collector.StartGeneration();
+  EXPECT_FALSE(CommitOne(collector.Resend(second)).need_dictionary);
   EXPECT_FALSE(CommitOne(collector.Resend(third)).need_dictionary);
-  EXPECT_EQ(TotalsOf(*Reader()).stored, 2u);
+  EXPECT_EQ(TotalsOf(*Reader()).stored, 3u);
   EXPECT_EQ(Reader()->Processes(kAlways)->size(), 1u) << "the same process, defined twice";
 }
 
@@ -205,8 +206,29 @@ TEST_F(SqliteStoreTest, DefinitionsMayComeBeforeTheirBatch) {
   definitions.batch.sequence = 0;
   EXPECT_FALSE(CommitOne(definitions).need_dictionary);
   collector.Add(At(0), thread, leaf);
-  EXPECT_EQ(CommitOne(collector.Take(At(0))).sequence, 2u);
+  PendingBatch batch = collector.Take(At(0));
+  batch.batch.sequence = 1;
+  EXPECT_EQ(CommitOne(batch).sequence, 1u);
   EXPECT_EQ(CountSamples(*Reader()), 1u);
+}
+
+// A batch that was refused must not be overtaken: acknowledgements are cumulative, and would cover it.
+TEST_F(SqliteStoreTest, RefusesABatchThatSkipsOneItsSenderStillHolds) {
+  TestCollector collector("node-a");
+  ThreadRef thread = collector.Thread(1, "a");
+  collector.Add(At(-2), thread, collector.Stack({1}));
+  CommitOne(collector.Take(At(-2)));
+  collector.Add(At(-1), thread, collector.Stack({1}));
+  collector.Take(At(-1));
+  collector.StartGeneration();
+  collector.Add(At(0), thread, collector.Stack({1}));
+  PendingBatch third = collector.Take(At(0));
+  ShardWriter::Outcome outcome = CommitOne(third);
+  EXPECT_TRUE(outcome.need_dictionary);
+  EXPECT_EQ(outcome.sequence, 1u);
+  // Unless the sender had dropped the second, and counted it, when it connected.
+  third.oldest_held = 3;
+  EXPECT_EQ(CommitOne(third).sequence, 3u);
 }
 
 TEST_F(SqliteStoreTest, AbsurdTimesAreClampedToTheBatch) {

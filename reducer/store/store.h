@@ -31,8 +31,11 @@ using Day = Strong<struct StoreDayTag, int32_t>;       // days since 1970-01-01 
 struct PendingBatch {
   std::shared_ptr<const SessionInfo> session;
   intake::IncomingBatch batch;
-  uint64_t wire_bytes =
-      0;  // received from this session since the batch before: added even where the batch is a duplicate
+  // Received from this session since the batch before: added even where the batch is a duplicate.
+  uint64_t wire_bytes = 0;
+  // The oldest batch that the sender still held when it connected. A batch that skips one at or above this is refused
+  // like one whose definitions are unknown, so that the sender starts again at the first that is not durable.
+  uint64_t oldest_held = 1;
 };
 
 class ShardWriter {
@@ -40,9 +43,8 @@ class ShardWriter {
   virtual ~ShardWriter() = default;
 
   struct Outcome {
-    uint64_t sequence = 0;  // durable up to here, for that session
-    bool need_dictionary =
-        false;  // its definitions do not continue what the store holds: nothing of the batch was kept
+    uint64_t sequence = 0;         // durable up to here, for that session
+    bool need_dictionary = false;  // it does not continue what the store holds: nothing of the batch was kept
   };
   // One transaction: samples, definitions, accounting and each session's high-water mark. Batches at or below the mark
   // change nothing. One outcome a batch, in order. An error (disk full: ResourceExhausted) keeps nothing of the group;

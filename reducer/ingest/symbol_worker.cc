@@ -1,0 +1,69 @@
+#include "reducer/ingest/symbol_worker.h"
+
+#include <memory>
+
+#include "base/log.h"
+#include "base/status.h"
+
+namespace tributary::ingest {
+
+SymbolWorker::SymbolWorker(SymbolStore& symbols, Options options, Metrics& metrics)
+    : symbols_(symbols),
+      options_(options),
+      dropped_(metrics.AddCounter("tributary_reducer_symbol_uploads_dropped_total",
+                                  "uploaded symbol tables dropped because too many wait; they are asked for again")),
+      queue_(options.queue_max),
+      thread_([this] { Run(); }) {}
+
+SymbolWorker::~SymbolWorker() { Stop(); }
+
+void SymbolWorker::Stop() {
+  queue_.Close();
+  if (thread_.joinable()) thread_.join();
+}
+
+void SymbolWorker::Run() {
+  while (std::optional<std::function<void()>> job = queue_.Pop()) (*job)();
+}
+
+bool SymbolWorker::TryChoose(std::vector<ExecutableId> candidates, size_t ask_max, Reply reply) {
+  return queue_.TryPush([this, candidates = std::move(candidates), ask_max, reply = std::move(reply)] {
+    std::vector<ExecutableId> ask;
+    size_t considered = 0;
+    while (considered < candidates.size() && ask.size() < ask_max) {
+      const ExecutableId& id = candidates[considered++];
+      if (symbols_.ShouldRequest(id)) ask.push_back(id);
+    }
+    reply(std::move(ask), considered);
+  });
+}
+
+void SymbolWorker::Take(const ExecutableId& id, absl::StatusOr<std::string> encoded_table) {
+  const size_t bytes = encoded_table.ok() ? encoded_table->size() : 0;
+  // One table is always let in, however large.
+  if (queued_bytes_.load() > 0 && queued_bytes_.load() + bytes > options_.queue_bytes_max) {
+    dropped_.Add();
+    return;
+  }
+  queued_bytes_.fetch_add(bytes);
+  // std::function copies what it holds.
+  auto table = std::make_shared<absl::StatusOr<std::string>>(std::move(encoded_table));
+  if (!queue_.TryPush([this, id, table, bytes] {
+        Put(id, *table);
+        queued_bytes_.fetch_sub(bytes);
+      })) {
+    queued_bytes_.fetch_sub(bytes);
+    dropped_.Add();
+  }
+}
+
+void SymbolWorker::Put(const ExecutableId& id, const absl::StatusOr<std::string>& encoded_table) {
+  if (!encoded_table.ok()) {
+    symbols_.PutUnavailable(id, Message(encoded_table.status()));
+    return;
+  }
+  absl::Status put = symbols_.Put(id, *encoded_table);
+  if (!put.ok()) LogDebug("symbol table refused executable={}: {}", id.ToString(), Message(put));
+}
+
+}  // namespace tributary::ingest

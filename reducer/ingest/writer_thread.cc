@@ -1,0 +1,157 @@
+#include "reducer/ingest/writer_thread.h"
+
+#include <algorithm>
+#include <chrono>
+#include <optional>
+
+#include "base/log.h"
+#include "base/status.h"
+
+namespace tributary::ingest {
+namespace {
+
+// Memory that a decoded batch takes, near enough for a cap.
+size_t BytesOf(const store::PendingBatch& pending) {
+  const intake::Definitions& made = pending.batch.definitions;
+  size_t bytes = sizeof(pending) + pending.batch.samples.size() * sizeof(Sample) +
+                 made.executables.size() * sizeof(Executable) + made.frames.size() * sizeof(Frame) +
+                 made.nodes.size() * sizeof(Node) + made.processes.size() * sizeof(Process) +
+                 made.threads.size() * sizeof(Thread);
+  for (const std::string& text : made.strings) bytes += sizeof(text) + text.size();
+  return bytes;
+}
+
+}  // namespace
+
+WriterThread::WriterThread(std::string name, std::unique_ptr<store::ShardWriter> writer, Options options,
+                           Callbacks callbacks, const Clock& clock, Metrics& metrics)
+    : name_(std::move(name)),
+      writer_(std::move(writer)),
+      options_(options),
+      callbacks_(std::move(callbacks)),
+      clock_(clock),
+      depth_(metrics.AddGauge("tributary_reducer_queue_batches", "batches that wait for a store writer, all shards")),
+      failures_(metrics.AddCounter("tributary_reducer_commit_failures_total",
+                                   "commits that failed and were tried again: look for a full disk")),
+      // Look-ups and maintenance must find room when batches have taken all theirs.
+      queue_(options.queue_batches_max + 64),
+      thread_([this] { Run(); }) {}
+
+WriterThread::~WriterThread() { Stop(); }
+
+bool WriterThread::HasRoom() const {
+  return queue_.size() < options_.queue_batches_max && queued_bytes_.load() < options_.queue_bytes_max;
+}
+
+bool WriterThread::TrySubmit(store::PendingBatch batch) {
+  if (!HasRoom()) return false;
+  const size_t bytes = BytesOf(batch);
+  queued_bytes_.fetch_add(bytes);
+  depth_.Add(1);
+  if (queue_.TryPush(Job(std::move(batch)))) return true;
+  queued_bytes_.fetch_sub(bytes);
+  depth_.Add(-1);
+  return false;
+}
+
+bool WriterThread::TryFind(const SessionId& id) { return queue_.TryPush(Job(id)); }
+
+void WriterThread::Maintain() {
+  if (maintenance_queued_.exchange(true)) return;
+  if (!queue_.TryPush(Job(MaintainJob{}))) maintenance_queued_.store(false);
+}
+
+void WriterThread::Stop() {
+  {
+    std::lock_guard lock(stop_mutex_);
+    stopping_ = true;
+  }
+  stop_changed_.notify_all();
+  queue_.Close();
+  if (thread_.joinable()) thread_.join();
+}
+
+bool WriterThread::Pause(int64_t ms) {
+  std::unique_lock lock(stop_mutex_);
+  return !stop_changed_.wait_for(lock, std::chrono::milliseconds(ms), [&] { return stopping_; });
+}
+
+void WriterThread::Run() {
+  std::optional<Job> job = queue_.Pop();
+  while (job.has_value()) {
+    if (auto* id = std::get_if<SessionId>(&*job)) {
+      Find(*id);
+      job = queue_.Pop();
+    } else if (std::holds_alternative<MaintainJob>(*job)) {
+      RunMaintenance();
+      job = queue_.Pop();
+    } else {
+      std::vector<store::PendingBatch> group;
+      size_t bytes = 0;
+      while (job.has_value() && std::holds_alternative<store::PendingBatch>(*job)) {
+        group.push_back(std::get<store::PendingBatch>(std::move(*job)));
+        bytes += BytesOf(group.back());
+        job = std::nullopt;
+        if (group.size() >= options_.group_batches_max || bytes >= options_.group_bytes_max) break;
+        job = queue_.TryPop();
+      }
+      CommitGroup(std::move(group), bytes);
+      if (!job.has_value()) job = queue_.Pop();
+    }
+  }
+}
+
+void WriterThread::CommitGroup(std::vector<store::PendingBatch> group, size_t bytes) {
+  absl::StatusOr<std::vector<store::ShardWriter::Outcome>> outcomes = CommitUntilDurable(group);
+  // Before the callback: it tells the sessions that were held back that there is room.
+  queued_bytes_.fetch_sub(bytes);
+  depth_.Add(-static_cast<int64_t>(group.size()));
+  if (!outcomes.ok()) return;
+  std::vector<Done> done;
+  done.reserve(group.size());
+  for (size_t i = 0; i < group.size(); ++i) {
+    done.push_back(Done{group[i].session, group[i].batch.generation, (*outcomes)[i]});
+  }
+  callbacks_.committed(std::move(done));
+}
+
+absl::StatusOr<std::vector<store::ShardWriter::Outcome>> WriterThread::CommitUntilDurable(
+    const std::vector<store::PendingBatch>& group) {
+  int64_t pause_ms = options_.retry_min_ms;
+  for (bool failed = false;; failed = true) {
+    absl::StatusOr<std::vector<store::ShardWriter::Outcome>> outcomes = writer_->Commit(group);
+    if (outcomes.ok()) {
+      if (failed) LogInfo("{}: writes again, nothing was lost", name_);
+      return outcomes;
+    }
+    failures_.Add();
+    if (!failed) {
+      LogError("{}: cannot write: {}. Collectors keep their samples until it works; {}", name_,
+               Message(outcomes.status()),
+               absl::IsResourceExhausted(outcomes.status()) ? "free disk space or lower --store-bytes-max"
+                                                            : "check the data directory");
+    }
+    if (!Pause(pause_ms)) return outcomes;
+    pause_ms = std::min(pause_ms * 2, options_.retry_max_ms);
+  }
+}
+
+void WriterThread::Find(const SessionId& id) {
+  absl::StatusOr<store::ShardWriter::SessionState> state = writer_->FindSession(id);
+  if (state.ok()) {
+    callbacks_.found(id, state->durable_sequence);
+  } else if (absl::IsNotFound(state.status())) {
+    callbacks_.found(id, uint64_t{0});
+  } else {
+    callbacks_.found(id, state.status());
+  }
+}
+
+void WriterThread::RunMaintenance() {
+  maintenance_queued_.store(false);
+  absl::Status status = writer_->Maintain(clock_.Unix());
+  if (!status.ok() && !maintenance_failed_) LogWarning("{}: maintenance failed: {}", name_, Message(status));
+  maintenance_failed_ = !status.ok();
+}
+
+}  // namespace tributary::ingest

@@ -1,0 +1,91 @@
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <condition_variable>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <variant>
+#include <vector>
+
+#include "base/bounded_queue.h"
+#include "base/clock.h"
+#include "base/metrics.h"
+#include "reducer/store/store.h"
+
+namespace tributary::ingest {
+
+using SessionId = std::array<uint8_t, 16>;
+
+// A shard's one store-writer thread: gathers the batches that wait, commits them as a group, and tells how that ended.
+// When a commit fails (a full disk, above all) it is tried again with growing pauses until it succeeds or the thread is
+// stopped; meanwhile the queue fills and the sessions are held back, and nothing is acknowledged.
+class WriterThread {
+ public:
+  struct Options {
+    size_t queue_batches_max = 1024;
+    size_t queue_bytes_max = 64u << 20;  // as decoded
+    size_t group_batches_max = 256;
+    size_t group_bytes_max = 16u << 20;
+    int64_t retry_min_ms = 100, retry_max_ms = 5'000;
+  };
+  struct Done {
+    std::shared_ptr<const SessionInfo> session;
+    uint32_t generation = 0;
+    store::ShardWriter::Outcome outcome;
+  };
+  // Called on the writer's thread; must not block.
+  struct Callbacks {
+    std::function<void(std::vector<Done>)> committed;
+    // Durable up to there; 0 for a session never seen.
+    std::function<void(const SessionId&, absl::StatusOr<uint64_t> durable_sequence)> found;
+  };
+
+  // `name` is for log lines. `clock` and `metrics` outlive this.
+  WriterThread(std::string name, std::unique_ptr<store::ShardWriter> writer, Options options, Callbacks callbacks,
+               const Clock& clock, Metrics& metrics);
+  ~WriterThread();  // Stop
+
+  // From any one thread. Submit while there is room; TrySubmit is false when there is none, or after Stop.
+  bool HasRoom() const;
+  bool TrySubmit(store::PendingBatch batch);
+  bool TryFind(const SessionId& id);  // answered by `found`, after what was submitted before
+  void Maintain();                    // soon; calls add up to one
+
+  // Commits what is queued, then ends the thread. A commit that fails now is given up: its batches were never
+  // acknowledged, so their senders still hold them.
+  void Stop();
+
+ private:
+  struct MaintainJob {};
+  using Job = std::variant<store::PendingBatch, SessionId, MaintainJob>;
+
+  void Run();
+  void CommitGroup(std::vector<store::PendingBatch> group, size_t bytes);
+  absl::StatusOr<std::vector<store::ShardWriter::Outcome>> CommitUntilDurable(
+      const std::vector<store::PendingBatch>& group);
+  void Find(const SessionId& id);
+  void RunMaintenance();
+  bool Pause(int64_t ms);  // false: stopping
+
+  const std::string name_;
+  const std::unique_ptr<store::ShardWriter> writer_;
+  const Options options_;
+  const Callbacks callbacks_;
+  const Clock& clock_;
+  Gauge& depth_;
+  Counter& failures_;
+  BoundedQueue<Job> queue_;
+  std::atomic<size_t> queued_bytes_{0};
+  std::atomic<bool> maintenance_queued_{false};
+  bool maintenance_failed_ = false;  // logged once until it works again
+  std::mutex stop_mutex_;
+  std::condition_variable stop_changed_;
+  bool stopping_ = false;  // guarded by stop_mutex_
+  std::thread thread_;
+};
+
+}  // namespace tributary::ingest

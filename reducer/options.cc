@@ -1,0 +1,114 @@
+#include "reducer/options.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cctype>
+
+#include "base/status.h"
+#include "base/types.h"
+
+namespace tributary {
+namespace {
+
+constexpr int64_t kBytesMin = 16 << 20;
+
+// "HOST:PORT", or a port alone, which then is one of this machine only.
+absl::StatusOr<HostPort> ParseListen(std::string_view text) {
+  const bool port_only =
+      !text.empty() && std::all_of(text.begin(), text.end(), [](unsigned char c) { return std::isdigit(c) != 0; });
+  return ParseHostPort(port_only ? fmt::format("127.0.0.1:{}", text) : std::string(text));
+}
+
+absl::Status CheckListen(std::string_view text) { return ParseListen(text).status(); }
+
+absl::Status CheckAge(std::string_view text) {
+  absl::StatusOr<int64_t> ns = ParseDurationNs(text);
+  if (ns.ok() && *ns >= 10 * kNsPerMinute && *ns <= 3650 * kNsPerDay) return absl::OkStatus();
+  return Error(absl::StatusCode::kInvalidArgument, "must be a duration of 10m to 3650d");
+}
+
+absl::Status CheckBytes(std::string_view text) {
+  absl::StatusOr<int64_t> bytes = ParseBytes(text);
+  if (bytes.ok() && *bytes >= kBytesMin) return absl::OkStatus();
+  return Error(absl::StatusCode::kInvalidArgument, "must be a size of at least 16MiB");
+}
+
+}  // namespace
+
+std::string DefaultDataDirectory(bool is_root, const Options::Environment& environment) {
+  if (is_root) return "/var/lib/tributary";
+  auto value = [&](const char* name) {
+    auto it = environment.find(name);
+    return it != environment.end() ? it->second : std::string();
+  };
+  if (std::string state = value("XDG_STATE_HOME"); state.starts_with('/')) return state + "/tributary";
+  if (std::string home = value("HOME"); home.starts_with('/')) return home + "/.local/state/tributary";
+  return "tributary-data";
+}
+
+absl::StatusOr<ReducerOptions> ParseReducerOptions(int argc, const char* const* argv,
+                                                   const Options::Environment& environment) {
+  ReducerOptions out;
+  std::string intake, http, raw_age, sum_age, bytes_max;
+  int64_t shards = 1;
+  Options table("reducer", "Names, stores and shows what kernel-collectors send.");
+  table.Add({.name = "intake-listen",
+             .help = "address that collectors connect to; a port alone means 127.0.0.1",
+             .value_name = "HOST:PORT",
+             .flag_aliases = {"port", "p"},
+             .check = CheckListen},
+            &intake, "127.0.0.1:8000");
+  table.Add({.name = "http-listen",
+             .help = "address of the page, the API and /metrics; a port alone means 127.0.0.1",
+             .value_name = "HOST:PORT",
+             .check = CheckListen},
+            &http, "127.0.0.1:4040");
+  table.Add({.name = "data-dir",
+             .help = "where data are kept: /var/lib/tributary for root, $XDG_STATE_HOME/tributary or "
+                     "~/.local/state/tributary else",
+             .value_name = "DIR"},
+            &out.data_dir, DefaultDataDirectory(geteuid() == 0, environment));
+  table.Add({.name = "shards",
+             .help = "event loops, each with a store file of its own; nodes are spread over them",
+             .value_name = "N",
+             .flag_aliases = {"num-ingest-shards"}},
+            &shards, 1, 1, 256);
+  table.Add({.name = "export",
+             .help = "send what is stored on: otlp://host:4317?signal=profiles, or console; may be repeated",
+             .value_name = "URL"},
+            &out.exports);
+  table.Add({.name = "retention-raw",
+             .help = "how long samples keep every time stamp; minute sums stay",
+             .value_name = "DURATION",
+             .check = CheckAge},
+            &raw_age, "24h");
+  table.Add({.name = "retention", .help = "how long anything is kept", .value_name = "DURATION", .check = CheckAge},
+            &sum_age, "7d");
+  table.Add({.name = "store-bytes-max",
+             .help = "size of the data beyond which the oldest are removed",
+             .value_name = "BYTES",
+             .check = CheckBytes},
+            &bytes_max, "10GiB");
+  table.Add({.name = "ports-file",
+             .help = "file that gets {\"intake\":N,\"http\":N} once both ports are open; for port 0",
+             .value_name = "PATH"},
+            &out.ports_file, "");
+  ASSIGN_OR_RETURN(Options::Outcome outcome, table.Parse(argc, argv, environment));
+  out.exit = outcome == Options::Outcome::kExit;
+  if (out.exit) return out;
+  ASSIGN_OR_RETURN(out.intake_listen, ParseListen(intake));
+  ASSIGN_OR_RETURN(out.http_listen, ParseListen(http));
+  ASSIGN_OR_RETURN(out.raw_age_ns, ParseDurationNs(raw_age));
+  ASSIGN_OR_RETURN(out.sum_age_ns, ParseDurationNs(sum_age));
+  ASSIGN_OR_RETURN(int64_t bytes, ParseBytes(bytes_max));
+  // Sums outlive the samples that they are made of.
+  out.raw_age_ns = std::min(out.raw_age_ns, out.sum_age_ns);
+  out.store_bytes_max = static_cast<uint64_t>(bytes);
+  out.shards = static_cast<uint32_t>(shards);
+  out.log = table.log_options();
+  return out;
+}
+
+}  // namespace tributary

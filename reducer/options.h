@@ -1,0 +1,32 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "base/log.h"
+#include "base/options.h"
+
+namespace tributary {
+
+// What the reducer is told by flags, environment and file; `reducer --help` prints the table.
+struct ReducerOptions {
+  HostPort intake_listen, http_listen;
+  std::string data_dir;
+  uint32_t shards = 1;
+  std::vector<std::string> exports;
+  int64_t raw_age_ns = 0, sum_age_ns = 0;
+  uint64_t store_bytes_max = 0;
+  std::string ports_file;
+  LogOptions log;
+  bool exit = false;  // --help and the like were answered: there is nothing to run
+};
+
+absl::StatusOr<ReducerOptions> ParseReducerOptions(int argc, const char* const* argv,
+                                                   const Options::Environment& environment);
+
+// /var/lib/tributary for root, else $XDG_STATE_HOME/tributary, else ~/.local/state/tributary, else ./tributary-data.
+std::string DefaultDataDirectory(bool is_root, const Options::Environment& environment);
+
+}  // namespace tributary

@@ -1,0 +1,184 @@
+#include "reducer/pipeline.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <future>
+#include <thread>
+
+#include "base/fd.h"
+#include "base/log.h"
+#include "base/status.h"
+
+namespace tributary {
+namespace {
+
+uint64_t ResidentBytes() {
+  unsigned long long total = 0, resident = 0;
+  std::unique_ptr<FILE, int (*)(FILE*)> file(fopen("/proc/self/statm", "re"), fclose);
+  if (file == nullptr || fscanf(file.get(), "%llu %llu", &total, &resident) != 2) return 0;
+  return resident * static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
+}
+
+// A port that is taken is the one error whose cause is another program.
+absl::Status ListenStatus(const absl::Status& status, std::string_view flag) {
+  if (!absl::IsAlreadyExists(status)) return WithContext(status, flag);
+  return Error(status.code(), fmt::format("{}: {}. Another reducer may be running: stop it or choose another port",
+                                          flag, Message(status)));
+}
+
+}  // namespace
+
+Pipeline::Pipeline(const ReducerOptions& options, const Clock& clock, Metrics& metrics)
+    : options_(options), clock_(clock), metrics_(metrics) {}
+
+absl::StatusOr<std::unique_ptr<Pipeline>> Pipeline::Start(const ReducerOptions& options, const Clock& clock,
+                                                          Metrics& metrics) {
+  std::unique_ptr<Pipeline> pipeline(new Pipeline(options, clock, metrics));
+  RETURN_IF_ERROR(pipeline->Build());
+  return pipeline;
+}
+
+absl::Status Pipeline::Build() {
+  RETURN_IF_ERROR(OpenStores());
+  RETURN_IF_ERROR(OpenShards());
+  RETURN_IF_ERROR(Listen());
+  RETURN_IF_ERROR(OpenExporters());
+  AddMetrics();
+  for (const auto& shard : shards_) shard->Start();
+  ready_ = true;
+  RETURN_IF_ERROR(WritePortsFile());
+  LogInfo("reducer ready page={} intake={}:{} data={} shards={}", PageUrl(), options_.intake_listen.host,
+          acceptor_port_, options_.data_dir, options_.shards);
+  return absl::OkStatus();
+}
+
+absl::Status Pipeline::OpenStores() {
+  store::SqliteStoreOptions options;
+  options.data_dir = options_.data_dir;
+  options.shards = options_.shards;
+  options.raw_age_ns = options_.raw_age_ns;
+  options.sum_age_ns = options_.sum_age_ns;
+  options.bytes_max = options_.store_bytes_max;
+  absl::StatusOr<std::unique_ptr<store::SqliteStore>> store =
+      store::SqliteStore::Open(std::move(options), clock_, metrics_);
+  if (absl::IsPermissionDenied(store.status())) {
+    return Error(store.status().code(), fmt::format("{}: choose a --data-dir that user id {} may write to",
+                                                    Message(store.status()), geteuid()));
+  }
+  if (absl::IsResourceExhausted(store.status())) return WithContext(store.status(), "no space for --data-dir");
+  RETURN_IF_ERROR(store.status());
+  store_ = *std::move(store);
+  SymbolStore::Options symbols;
+  symbols.path = options_.data_dir + "/symbols.db";
+  ASSIGN_OR_RETURN(symbols_, SymbolStore::Open(std::move(symbols), clock_, metrics_));
+  engine_ = std::make_unique<QueryEngine>(*store_, *symbols_);
+  return absl::OkStatus();
+}
+
+// Shards beyond --shards hold data from before: no node is sent to them, but their retention goes on.
+absl::Status Pipeline::OpenShards() {
+  for (uint32_t number = 0; number < store_->shard_count(); ++number) {
+    ASSIGN_OR_RETURN(std::unique_ptr<store::ShardWriter> writer, store_->OpenWriter(number));
+    ingest::Shard::Options options;
+    options.number = number;
+    shards_.push_back(
+        std::make_unique<ingest::Shard>(std::move(options), std::move(writer), *symbols_, clock_, metrics_));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Pipeline::Listen() {
+  intake::ServerOptions options;
+  options.host = options_.intake_listen.host;
+  options.port = options_.intake_listen.port;
+  absl::StatusOr<std::unique_ptr<intake::Acceptor>> acceptor = intake::Acceptor::Listen(
+      shards_.front()->loop(), options, clock_, metrics_, [this](intake::PendingSession session) {
+        const uint32_t shard = store::ShardOf(session.hello.session.node_id, options_.shards);
+        shards_[shard]->Accept(std::move(session));
+      });
+  if (!acceptor.ok()) return ListenStatus(acceptor.status(), "--intake-listen");
+  acceptor_ = *std::move(acceptor);
+  acceptor_port_ = acceptor_->port();
+  WebServer::Options web;
+  web.host = options_.http_listen.host;
+  web.port = options_.http_listen.port;
+  absl::StatusOr<std::unique_ptr<WebServer>> server =
+      WebServer::Start(std::move(web), *engine_, *this, *symbols_, *store_, metrics_, clock_);
+  if (!server.ok()) return ListenStatus(server.status(), "--http-listen");
+  web_ = *std::move(server);
+  return absl::OkStatus();
+}
+
+absl::Status Pipeline::OpenExporters() {
+  for (const std::string& url : options_.exports) {
+    absl::StatusOr<std::unique_ptr<Exporter>> exporter = MakeExporter(url, *store_, *symbols_, clock_, metrics_);
+    if (!exporter.ok()) return WithContext(exporter.status(), fmt::format("--export {}", url));
+    exporters_.push_back(*std::move(exporter));
+  }
+  return absl::OkStatus();
+}
+
+void Pipeline::AddMetrics() {
+  metrics_.AddCallback("tributary_reducer_disk_bytes", "size of the data directory's files", false, {},
+                       [store = store_.get()] { return static_cast<double>(store->disk_bytes()); });
+  metrics_.AddCallback("tributary_reducer_resident_bytes", "memory that the process has in RAM", false, {},
+                       [] { return static_cast<double>(ResidentBytes()); });
+}
+
+// Written aside and renamed: whoever waits for the file finds it whole.
+absl::Status Pipeline::WritePortsFile() const {
+  if (options_.ports_file.empty()) return absl::OkStatus();
+  const std::string text = fmt::format("{{\"intake\":{},\"http\":{}}}\n", acceptor_port_, http_port());
+  const std::string aside = options_.ports_file + ".new";
+  Fd file(open(aside.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644));
+  if (!file.valid() || write(file.get(), text.data(), text.size()) != static_cast<ssize_t>(text.size()) ||
+      rename(aside.c_str(), options_.ports_file.c_str()) != 0) {
+    return WithContext(ErrnoStatus("write", options_.ports_file, errno), "--ports-file");
+  }
+  return absl::OkStatus();
+}
+
+std::string Pipeline::PageUrl() const {
+  const std::string& host = options_.http_listen.host;
+  const bool any = host == "0.0.0.0" || host == "::";
+  const bool v6 = host.find(':') != std::string::npos;
+  return fmt::format("http://{}:{}/", any ? "127.0.0.1" : v6 ? "[" + host + "]" : host, http_port());
+}
+
+bool Pipeline::IsConnected(std::string_view node_id) const {
+  return shards_[store::ShardOf(node_id, options_.shards)]->IsConnected(node_id);
+}
+
+std::string Pipeline::NotReady() const { return ready_ ? "" : "the reducer is starting or stopping"; }
+
+Pipeline::~Pipeline() {
+  const bool started = ready_.exchange(false);
+  if (acceptor_ != nullptr && started) {
+    std::promise<void> closed;
+    shards_.front()->loop().Post([&] {
+      acceptor_.reset();
+      closed.set_value();
+    });
+    closed.get_future().wait();
+  }
+  acceptor_.reset();
+  // First everything is stored; then exporters make their last pass while collectors read their acknowledgements.
+  auto on_all_shards = [this](void (ingest::Shard::*call)()) {
+    std::vector<std::thread> threads;
+    for (const auto& shard : shards_) threads.emplace_back([&shard, call] { ((*shard).*call)(); });
+    return threads;
+  };
+  for (std::thread& thread : on_all_shards(&ingest::Shard::Drain)) thread.join();
+  std::vector<std::thread> closing = on_all_shards(&ingest::Shard::Stop);
+  std::vector<std::thread> flushing;
+  for (auto& exporter : exporters_) flushing.emplace_back([&exporter] { exporter.reset(); });
+  for (std::thread& thread : closing) thread.join();
+  for (std::thread& thread : flushing) thread.join();
+  web_.reset();
+}
+
+}  // namespace tributary

@@ -1,0 +1,67 @@
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "base/clock.h"
+#include "base/metrics.h"
+#include "intake/server.h"
+#include "reducer/export/exporter.h"
+#include "reducer/ingest/shard.h"
+#include "reducer/options.h"
+#include "reducer/query/query.h"
+#include "reducer/store/sqlite_store.h"
+#include "reducer/symbolizer/symbol_store.h"
+#include "reducer/web/web_server.h"
+
+namespace tributary {
+
+// The reducer, put together: collectors → acceptor → shards → store → query engine → web server and exporters. Builds
+// its parts in that order, starts them, and takes them down so that everything received is stored and acknowledged, and
+// everything stored is exported, within 5 s. On main's thread; every part has threads of its own.
+class Pipeline : private StatusSource {
+ public:
+  // `clock` and `metrics` outlive the pipeline. The message of an error is one line for a person: what cannot be done
+  // and what to do about it.
+  static absl::StatusOr<std::unique_ptr<Pipeline>> Start(const ReducerOptions& options, const Clock& clock,
+                                                         Metrics& metrics);
+  ~Pipeline() override;
+
+  uint16_t intake_port() const { return acceptor_port_; }
+  uint16_t http_port() const { return web_->port(); }
+
+ private:
+  Pipeline(const ReducerOptions& options, const Clock& clock, Metrics& metrics);
+  absl::Status Build();
+  absl::Status OpenStores();
+  absl::Status OpenShards();
+  absl::Status Listen();
+  absl::Status OpenExporters();
+  absl::Status WritePortsFile() const;
+  void AddMetrics();
+  std::string PageUrl() const;
+
+  // StatusSource, any thread
+  bool IsConnected(std::string_view node_id) const override;
+  std::string NotReady() const override;
+  uint32_t shards() const override { return options_.shards; }
+
+  const ReducerOptions options_;
+  const Clock& clock_;
+  Metrics& metrics_;
+  std::unique_ptr<store::SqliteStore> store_;
+  std::unique_ptr<SymbolStore> symbols_;
+  std::unique_ptr<QueryEngine> engine_;
+  std::vector<std::unique_ptr<ingest::Shard>> shards_;
+  std::unique_ptr<intake::Acceptor> acceptor_;  // on the first shard's loop
+  uint16_t acceptor_port_ = 0;
+  std::vector<std::unique_ptr<Exporter>> exporters_;
+  std::atomic<bool> ready_{false};
+  std::unique_ptr<WebServer> web_;
+};
+
+}  // namespace tributary
