@@ -21,10 +21,10 @@ absl::Status Invalid(std::string_view url, std::string_view why) {
                            EscapeForDisplay(url), why));
 }
 
-// A name, an IPv4 address, or an IPv6 address in brackets.
+// A name, an IPv4 address, or an IPv6 address in brackets, perhaps with its interface.
 bool IsHost(std::string_view host) {
   auto name = [](char c) { return isalnum(static_cast<unsigned char>(c)) || c == '-' || c == '.' || c == '_'; };
-  auto address = [](char c) { return isxdigit(static_cast<unsigned char>(c)) || c == ':' || c == '.' || c == '%'; };
+  auto address = [](char c) { return isalnum(static_cast<unsigned char>(c)) || c == ':' || c == '.' || c == '%'; };
   if (host.size() > 253 || host.empty()) return false;
   if (host.front() != '[') return std::all_of(host.begin(), host.end(), name);
   return host.size() > 2 && host.back() == ']' && std::all_of(host.begin() + 1, host.end() - 1, address);

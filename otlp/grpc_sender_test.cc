@@ -1,0 +1,158 @@
+#include "otlp/grpc_sender.h"
+
+#include <grpcpp/grpcpp.h>
+#include <gtest/gtest.h>
+
+#include <condition_variable>
+#include <map>
+#include <mutex>
+#include <thread>
+
+#include "base/types.h"
+#include "schemas/otlp/profiles_service.grpc.pb.h"
+#include "schemas/otlp/rpc_status.pb.h"
+
+namespace tributary::otlp {
+namespace {
+
+using ::opentelemetry::proto::collector::profiles::v1development::ExportProfilesServiceResponse;
+using ::opentelemetry::proto::collector::profiles::v1development::ProfilesService;
+
+constexpr int64_t kTimeoutNs = 10 * kNsPerSecond;
+
+// A receiver on a port of its own that answers as it is told.
+class Receiver : public ProfilesService::Service {
+ public:
+  Receiver() {
+    grpc::ServerBuilder builder;
+    builder.AddListeningPort("127.0.0.1:0", grpc::InsecureServerCredentials(), &port_);
+    builder.RegisterService(this);
+    server_ = builder.BuildAndStart();
+  }
+  ~Receiver() override { server_->Shutdown(std::chrono::system_clock::now()); }
+
+  grpc::Status Export(grpc::ServerContext* context, const ProfilesRequest* request,
+                      ExportProfilesServiceResponse* response) override {
+    for (const auto& [key, value] : context->client_metadata()) {
+      metadata[std::string(key.data(), key.size())] = std::string(value.data(), value.size());
+    }
+    received = *request;
+    {
+      std::lock_guard lock(mutex_);
+      called_ = true;
+    }
+    changed_.notify_all();
+    while (hang && !context->IsCancelled()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    *response = answer;
+    return status;
+  }
+  void AwaitCall() {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [this] { return called_; });
+  }
+  std::string target() const { return "127.0.0.1:" + std::to_string(port_); }
+
+  std::map<std::string, std::string> metadata;
+  ProfilesRequest received;
+  ExportProfilesServiceResponse answer;
+  grpc::Status status;
+  bool hang = false;
+
+ private:
+  int port_ = 0;
+  std::unique_ptr<grpc::Server> server_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool called_ = false;  // guarded by mutex_
+};
+
+ProfilesRequest Request() {
+  ProfilesRequest request;
+  request.mutable_dictionary()->add_string_table("");
+  return request;
+}
+
+TEST(GrpcSender, HandsARequestOver) {
+  Receiver receiver;
+  GrpcSender sender({.target = receiver.target(), .version = "1.2.3"});
+  SendResult result = sender.Send(Request(), kTimeoutNs);
+  EXPECT_TRUE(result.status.ok()) << result.status;
+  EXPECT_EQ(receiver.received.SerializeAsString(), Request().SerializeAsString());
+  EXPECT_TRUE(receiver.metadata["user-agent"].starts_with("OTel-OTLP-Exporter-cpp/1.2.3 "))
+      << receiver.metadata["user-agent"];
+}
+
+TEST(GrpcSender, TellsOfPartialSuccess) {
+  Receiver receiver;
+  receiver.answer.mutable_partial_success()->set_rejected_profiles(3);
+  receiver.answer.mutable_partial_success()->set_error_message("too old");
+  GrpcSender sender({.target = receiver.target()});
+  SendResult result = sender.Send(Request(), kTimeoutNs);
+  EXPECT_TRUE(result.status.ok());
+  EXPECT_EQ(result.rejected_profiles, 3);
+  EXPECT_EQ(result.message, "too old");
+}
+
+TEST(GrpcSender, SaysWhichFailuresMayBeRepeatedAndWhen) {
+  Receiver receiver;
+  GrpcSender sender({.target = receiver.target()});
+  receiver.status = grpc::Status(grpc::StatusCode::INVALID_ARGUMENT, "no");
+  SendResult refused = sender.Send(Request(), kTimeoutNs);
+  EXPECT_EQ(refused.status, absl::InvalidArgumentError("no"));
+  EXPECT_FALSE(refused.may_retry);
+
+  receiver.status = grpc::Status(grpc::StatusCode::UNAVAILABLE, "later");
+  EXPECT_TRUE(sender.Send(Request(), kTimeoutNs).may_retry);
+
+  receiver.status = grpc::Status(grpc::StatusCode::RESOURCE_EXHAUSTED, "too large");
+  EXPECT_FALSE(sender.Send(Request(), kTimeoutNs).may_retry);
+
+  rpc::RetryInfo info;
+  info.mutable_retry_delay()->set_seconds(2);
+  rpc::Status details;
+  details.add_details()->set_type_url("type.googleapis.com/google.rpc.RetryInfo");
+  details.mutable_details(0)->set_value(info.SerializeAsString());
+  receiver.status = grpc::Status(grpc::StatusCode::RESOURCE_EXHAUSTED, "busy", details.SerializeAsString());
+  SendResult throttled = sender.Send(Request(), kTimeoutNs);
+  EXPECT_TRUE(throttled.may_retry);
+  EXPECT_EQ(throttled.retry_after_ns, 2 * kNsPerSecond);
+}
+
+TEST(GrpcSender, NobodyListeningMayBeRepeated) {
+  std::string target;
+  {
+    Receiver gone;
+    target = gone.target();
+  }
+  GrpcSender sender({.target = target});
+  SendResult result = sender.Send(Request(), kTimeoutNs);
+  EXPECT_EQ(result.status.code(), absl::StatusCode::kUnavailable) << result.status;
+  EXPECT_TRUE(result.may_retry);
+}
+
+TEST(GrpcSender, GivesUpAtItsDeadline) {
+  Receiver receiver;
+  receiver.hang = true;
+  GrpcSender sender({.target = receiver.target()});
+  SendResult result = sender.Send(Request(), 50 * kNsPerMs);
+  EXPECT_EQ(result.status.code(), absl::StatusCode::kDeadlineExceeded);
+  EXPECT_TRUE(result.may_retry);
+}
+
+TEST(GrpcSender, CancelEndsTheCallUnderWayAndLaterOnes) {
+  Receiver receiver;
+  receiver.hang = true;
+  GrpcSender sender({.target = receiver.target()});
+  std::thread stopper([&] {
+    receiver.AwaitCall();
+    sender.Cancel();
+  });
+  EXPECT_EQ(sender.Send(Request(), 600 * kNsPerSecond).status.code(), absl::StatusCode::kCancelled);
+  stopper.join();
+  SendResult later = sender.Send(Request(), kTimeoutNs);
+  EXPECT_EQ(later.status.code(), absl::StatusCode::kCancelled);
+  EXPECT_TRUE(later.may_retry);
+}
+
+}  // namespace
+}  // namespace tributary::otlp

@@ -1,0 +1,82 @@
+#include "reducer/export/console_sender.h"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <array>
+#include <thread>
+
+#include "base/fd.h"
+#include "schemas/otlp/profiles_service.pb.h"
+
+namespace tributary {
+namespace {
+
+otlp::ProfilesRequest Request(size_t name_bytes) {
+  otlp::ProfilesRequest request;
+  auto* attribute = request.add_resource_profiles()->mutable_resource()->add_attributes();
+  attribute->set_key("container.id");
+  attribute->mutable_value()->set_string_value(std::string(name_bytes, 'x'));
+  return request;
+}
+
+class ConsoleSenderTest : public ::testing::Test {
+ protected:
+  ConsoleSenderTest() {
+    std::array<int, 2> ends;
+    EXPECT_EQ(pipe2(ends.data(), O_CLOEXEC), 0);
+    reader_ = Fd(ends[0]);
+    writer_ = Fd(ends[1]);
+  }
+  std::string ReadAvailable() {
+    std::string out(1 << 20, '\0');
+    ssize_t n = read(reader_.get(), out.data(), out.size());
+    out.resize(n > 0 ? static_cast<size_t>(n) : 0);
+    return out;
+  }
+
+  Fd reader_, writer_;
+};
+
+TEST_F(ConsoleSenderTest, PrintsARequestInItsLayout) {
+  ConsoleSender sender(writer_.get(), otlp::TextLayout::kCollector);
+  EXPECT_TRUE(sender.Send(Request(3), kNsPerSecond).status.ok());
+  EXPECT_EQ(ReadAvailable(),
+            "--------------- New Resource Profile --------------\n  container.id: xxx (Str)\n"
+            "-------------- End Resource Profile ---------------\n");
+}
+
+TEST_F(ConsoleSenderTest, GoesOnWhereAStalledReaderStoppedIt) {
+  ConsoleSender sender(writer_.get(), otlp::TextLayout::kCollector);
+  otlp::ProfilesRequest request = Request(100'000);  // more than a pipe holds
+  otlp::SendResult result = sender.Send(request, kNsPerMs);
+  EXPECT_EQ(result.status.code(), absl::StatusCode::kDeadlineExceeded);
+  EXPECT_TRUE(result.may_retry);
+  std::string text = ReadAvailable();
+  EXPECT_TRUE(sender.Send(request, 10 * kNsPerSecond).status.ok());
+  text += ReadAvailable();
+  EXPECT_EQ(text, otlp::FormatProfiles(request, otlp::TextLayout::kCollector));
+}
+
+TEST_F(ConsoleSenderTest, ACancelEndsTheWaitForAReader) {
+  ConsoleSender sender(writer_.get(), otlp::TextLayout::kCollector);
+  std::thread stopper([&] { sender.Cancel(); });
+  otlp::SendResult result = sender.Send(Request(100'000), 60 * kNsPerSecond);
+  stopper.join();
+  EXPECT_EQ(result.status.code(), absl::StatusCode::kCancelled);
+  EXPECT_TRUE(result.may_retry);
+}
+
+TEST_F(ConsoleSenderTest, AReaderThatIsGoneIsAnErrorToRepeat) {
+  signal(SIGPIPE, SIG_IGN);
+  reader_.Reset();
+  ConsoleSender sender(writer_.get(), otlp::TextLayout::kCollector);
+  otlp::SendResult result = sender.Send(Request(3), kNsPerSecond);
+  EXPECT_FALSE(result.status.ok());
+  EXPECT_TRUE(result.may_retry);
+}
+
+}  // namespace
+}  // namespace tributary

@@ -1,0 +1,345 @@
+#include "reducer/export/export_loop.h"
+
+#include <gtest/gtest.h>
+
+#include <deque>
+
+#include "reducer/export/committed_store.h"
+#include "schemas/otlp/profiles_service.pb.h"
+
+namespace tributary {
+namespace {
+
+using store::CommittedStore;
+using store::FakeShard;
+using store::NodeNo;
+using store::ProcessNo;
+using store::ThreadNo;
+
+constexpr UnixNs kStart{1'700'000'000 * kNsPerSecond};
+constexpr uint64_t kPeriod = 52'631'578;
+
+// Keeps what it is given; answers from a script, OK once that is used up.
+class FakeSender : public otlp::ProfilesSender {
+ public:
+  otlp::SendResult Send(const otlp::ProfilesRequest& request, int64_t timeout_ns) override {
+    timeouts.push_back(timeout_ns);
+    otlp::SendResult result;
+    if (!script.empty()) {
+      result = script.front();
+      script.pop_front();
+    }
+    if (result.status.ok()) taken.push_back(request);
+    return result;
+  }
+  void Cancel() override {}
+
+  std::deque<otlp::SendResult> script;
+  std::vector<otlp::ProfilesRequest> taken;
+  std::vector<int64_t> timeouts;
+};
+
+class ExportLoopTest : public ::testing::Test {
+ protected:
+  ExportLoopTest() { Restart({.cursor_name = "test", .metric_label = "otlp"}); }
+
+  void Restart(ExportLoop::Options options) {
+    auto sender = std::make_unique<FakeSender>();
+    sender_ = sender.get();
+    loop_ = std::make_unique<ExportLoop>(
+        std::move(options), store_,
+        [this](const ExecutableId& id) {
+          auto it = symbols_.find(id);
+          return it == symbols_.end() ? nullptr : it->second;
+        },
+        std::move(sender), clock_, metrics_);
+  }
+
+  // A process of one thread, whose stacks are main → work in one executable.
+  void AddProcess(size_t shard_index = 0, const std::string& container = "c1") {
+    FakeShard& shard = store_.shards[shard_index];
+    auto no = static_cast<uint32_t>(shard.processes.size() + 1);
+    shard.processes.push_back({.no = ProcessNo{no},
+                               .node_id = "node-1",
+                               .host_name = "host",
+                               .pid = Pid{static_cast<int32_t>(1000 + no)},
+                               .comm = "work",
+                               .executable_path = "/usr/bin/work",
+                               .container_id = container});
+    shard.threads.push_back({.no = ThreadNo{no}, .process = ProcessNo{no}, .tid = Tid{77}, .name = "worker"});
+    store::ExecutableNo executable = shard.AddExecutable(id_, "/usr/bin/work");
+    NodeNo main =
+        shard.AddNode(FakeShard::DayOf(kStart), NodeNo{0},
+                      {.kind = FrameKind::kNative, .is_caller = true, .executable = executable, .address = 0x1100});
+    leaf_ =
+        shard.AddNode(FakeShard::DayOf(kStart), main,
+                      {.kind = FrameKind::kNative, .is_caller = false, .executable = executable, .address = 0x1100});
+  }
+  void AddSamples(int count, size_t shard = 0, uint64_t value = kPeriod) {
+    for (int i = 0; i < count; ++i) {
+      store_.shards[shard].samples.push_back({.time = UnixNs{kStart.value + samples_added_++ * kNsPerMs},
+                                              .process = ProcessNo{1},
+                                              .thread = ThreadNo{1},
+                                              .node = leaf_,
+                                              .value = value});
+    }
+  }
+  // [0x1000, 0x1100) main, [0x1100, 0x1200) a C++ name: one address is in both, as caller and as leaf.
+  void AddSymbols() {
+    symbols_[id_] = SymbolTable::Build(
+        id_, SymbolSource::kSymtab,
+        {{.address = 0x1000, .size = 0x100, .name = "main"}, {.address = 0x1100, .size = 0x100, .name = "_Z4workv"}});
+  }
+
+  uint64_t SamplesTaken() const {
+    uint64_t count = 0;
+    for (const auto& request : sender_->taken) {
+      for (const auto& resource : request.resource_profiles()) {
+        for (const auto& profile : resource.scope_profiles(0).profiles()) {
+          for (const auto& sample : profile.samples())
+            count += static_cast<uint64_t>(sample.timestamps_unix_nano_size());
+        }
+      }
+    }
+    return count;
+  }
+  std::vector<std::string> FramesTaken() const {
+    const auto& request = sender_->taken.at(0);
+    const auto& d = request.dictionary();
+    std::vector<std::string> names;
+    const auto& sample = request.resource_profiles(0).scope_profiles(0).profiles(0).samples(0);
+    for (int location : d.stack_table(sample.stack_index()).location_indices()) {
+      const auto& lines = d.location_table(location).lines();
+      names.push_back(lines.empty() ? "-"
+                                    : d.string_table(d.function_table(lines[0].function_index()).name_strindex()));
+    }
+    return names;
+  }
+  uint64_t Counted(const std::string& name) { return metrics_.AddCounter(name, "", {{"exporter", "otlp"}}).value(); }
+  static otlp::SendResult Fails(absl::StatusCode code, bool may_retry, std::optional<int64_t> after = {}) {
+    return {.status = Error(code, "x"), .may_retry = may_retry, .retry_after_ns = after};
+  }
+  int64_t Cursor(uint32_t shard = 0) { return store_.kept().positions[{"test", shard}]; }
+
+  CommittedStore store_{2};
+  std::map<ExecutableId, std::shared_ptr<const SymbolTable>> symbols_;
+  FakeClock clock_;
+  Metrics metrics_;
+  const ExecutableId id_ = *ExecutableId::Make(ExecutableIdKind::kGnuBuildId, "\x01\x02\x03");
+  NodeNo leaf_;
+  int64_t samples_added_ = 0;
+  FakeSender* sender_ = nullptr;
+  std::unique_ptr<ExportLoop> loop_;
+};
+
+TEST_F(ExportLoopTest, SendsWhatIsCommittedOnceAndSavesItsPlace) {
+  AddProcess();
+  AddSymbols();
+  AddSamples(5);
+  EXPECT_EQ(loop_->RunOnce(), ExportLoop::kPollNs);
+  EXPECT_EQ(SamplesTaken(), 5u);
+  EXPECT_EQ(Cursor(), 5);
+  EXPECT_EQ(Counted("tributary_export_samples_total"), 5u);
+  EXPECT_EQ(loop_->RunOnce(), ExportLoop::kPollNs);
+  EXPECT_EQ(sender_->taken.size(), 1u);
+  AddSamples(2);
+  loop_->RunOnce();
+  EXPECT_EQ(SamplesTaken(), 7u);
+
+  // Another run goes on where this one was.
+  Restart({.cursor_name = "test", .metric_label = "otlp"});
+  AddSamples(1);
+  loop_->RunOnce();
+  EXPECT_EQ(SamplesTaken(), 1u);
+}
+
+TEST_F(ExportLoopTest, NamesCallersByTheCallAndLeavesByTheAddress) {
+  AddProcess();
+  AddSymbols();
+  AddSamples(1);
+  loop_->RunOnce();
+  EXPECT_EQ(FramesTaken(), (std::vector<std::string>{"work()", "main"}));
+  const auto& d = sender_->taken[0].dictionary();
+  EXPECT_EQ(d.location_table(1).address(), 0x1100u);
+  EXPECT_EQ(d.location_table(2).address(), 0x10ffu);
+  EXPECT_EQ(d.string_table(d.function_table(1).system_name_strindex()), "_Z4workv");
+}
+
+TEST_F(ExportLoopTest, TellsWhoASampleIsOf) {
+  AddProcess();
+  AddSymbols();
+  AddSamples(1);
+  loop_->RunOnce();
+  const auto& resource = sender_->taken[0].resource_profiles(0).resource();
+  ASSERT_EQ(resource.attributes_size(), 3);
+  EXPECT_EQ(resource.attributes(0).value().string_value(), "c1");
+  EXPECT_EQ(resource.attributes(1).value().string_value(), "host");
+  EXPECT_EQ(resource.attributes(2).value().string_value(), "node-1");
+  EXPECT_EQ(sender_->taken[0].resource_profiles(0).scope_profiles(0).profiles(0).samples(0).attribute_indices_size(),
+            5);
+}
+
+TEST_F(ExportLoopTest, SendsEveryShard) {
+  AddProcess(0);
+  AddProcess(1);
+  AddSymbols();
+  AddSamples(3, 0);
+  AddSamples(4, 1);
+  loop_->RunOnce();
+  EXPECT_EQ(SamplesTaken(), 7u);
+  EXPECT_EQ(Cursor(0), 3);
+  EXPECT_EQ(Cursor(1), 4);
+}
+
+TEST_F(ExportLoopTest, HoldsSamplesBackUntilTheirNamesCome) {
+  AddProcess();
+  AddSamples(1);
+  loop_->RunOnce();
+  EXPECT_TRUE(sender_->taken.empty());
+  clock_.Advance(2 * kNsPerSecond);
+  AddSymbols();
+  loop_->RunOnce();
+  EXPECT_EQ(FramesTaken(), (std::vector<std::string>{"work()", "main"}));
+}
+
+TEST_F(ExportLoopTest, SendsWithoutNamesAfterTenSecondsAndThenAtOnce) {
+  AddProcess();
+  AddSamples(1);
+  loop_->RunOnce();
+  clock_.Advance(NameWait::kWaitNs - 1);
+  loop_->RunOnce();
+  EXPECT_TRUE(sender_->taken.empty());
+  clock_.Advance(1);
+  loop_->RunOnce();
+  EXPECT_EQ(FramesTaken(), (std::vector<std::string>{"-", "-"}));
+  // The executable had its chance.
+  AddSamples(1);
+  loop_->RunOnce();
+  EXPECT_EQ(SamplesTaken(), 2u);
+}
+
+TEST_F(ExportLoopTest, DoesNotHoldAFullScanBack) {
+  Restart({.cursor_name = "test", .metric_label = "otlp", .scan_rows_max = 4});
+  AddProcess();
+  AddSamples(10);
+  EXPECT_EQ(loop_->RunOnce(), 0);
+  EXPECT_EQ(loop_->RunOnce(), 0);
+  EXPECT_EQ(SamplesTaken(), 8u);
+  EXPECT_EQ(loop_->RunOnce(), ExportLoop::kPollNs);  // the last two are held back
+  EXPECT_EQ(SamplesTaken(), 8u);
+}
+
+TEST_F(ExportLoopTest, SendsTheSameAgainAfterAFailureNoSoonerThanAllowed) {
+  AddProcess();
+  AddSymbols();
+  AddSamples(3);
+  sender_->script = {Fails(absl::StatusCode::kUnavailable, true),
+                     Fails(absl::StatusCode::kResourceExhausted, true, 7 * kNsPerSecond)};
+  int64_t wait = loop_->RunOnce();
+  EXPECT_GE(wait, otlp::Backoff::kFirstNs / 2);
+  EXPECT_LE(wait, otlp::Backoff::kFirstNs);
+  EXPECT_EQ(loop_->RunOnce(), wait);  // too soon: no attempt
+  EXPECT_EQ(sender_->timeouts.size(), 1u);
+  EXPECT_EQ(Cursor(), 0);
+  clock_.Advance(wait);
+  EXPECT_EQ(loop_->RunOnce(), 7 * kNsPerSecond);
+  clock_.Advance(7 * kNsPerSecond);
+  AddSamples(2);  // not mixed into what is on its way
+  loop_->RunOnce();
+  EXPECT_EQ(SamplesTaken(), 3u);
+  EXPECT_EQ(Cursor(), 3);
+  EXPECT_EQ(Counted("tributary_export_failures_total"), 2u);
+  loop_->RunOnce();
+  EXPECT_EQ(SamplesTaken(), 5u);
+}
+
+TEST_F(ExportLoopTest, NeverRepeatsWhatWasRefusedForGood) {
+  AddProcess();
+  AddSymbols();
+  AddSamples(3);
+  sender_->script = {Fails(absl::StatusCode::kInvalidArgument, false)};
+  loop_->RunOnce();
+  EXPECT_EQ(Cursor(), 3);
+  EXPECT_EQ(Counted("tributary_export_refused_samples_total"), 3u);
+  EXPECT_EQ(Counted("tributary_export_samples_total"), 0u);
+  loop_->RunOnce();
+  EXPECT_EQ(sender_->timeouts.size(), 1u);
+}
+
+TEST_F(ExportLoopTest, NeverRepeatsWhatWasAcceptedInPart) {
+  AddProcess();
+  AddSymbols();
+  AddSamples(3);
+  sender_->script = {{.rejected_profiles = 2, .message = "too old"}};
+  loop_->RunOnce();
+  EXPECT_EQ(Cursor(), 3);
+  EXPECT_EQ(Counted("tributary_export_rejected_profiles_total"), 2u);
+  loop_->RunOnce();
+  EXPECT_EQ(sender_->timeouts.size(), 1u);
+}
+
+TEST_F(ExportLoopTest, SplitsWhatDoesNotFitIntoOneRequest) {
+  Restart({.cursor_name = "test", .metric_label = "otlp", .builder = {.bytes_soft = 4000}});
+  AddProcess();
+  AddSymbols();
+  AddSamples(1000);
+  sender_->script = {{}, Fails(absl::StatusCode::kUnavailable, true)};
+  int64_t wait = loop_->RunOnce();
+  EXPECT_EQ(Cursor(), 0);  // the first request went, the scan is not done
+  clock_.Advance(wait);
+  loop_->RunOnce();
+  EXPECT_GT(sender_->taken.size(), 2u);
+  EXPECT_EQ(SamplesTaken(), 1000u);
+  EXPECT_EQ(Cursor(), 1000);
+}
+
+TEST_F(ExportLoopTest, AShardThatCannotBeReadDoesNotHoldTheOthersUp) {
+  AddProcess(1);
+  AddSymbols();
+  AddSamples(2, 1);
+  store_.shards[0].error = absl::InternalError("disk");
+  EXPECT_EQ(loop_->RunOnce(), ExportLoop::kPollNs);
+  EXPECT_EQ(SamplesTaken(), 2u);
+  EXPECT_FALSE(loop_->Flush(MonotonicNs{INT64_MAX}));
+}
+
+TEST_F(ExportLoopTest, FlushSendsAllAtOnceWithoutNames) {
+  Restart({.cursor_name = "test", .metric_label = "otlp", .scan_rows_max = 4});
+  AddProcess();
+  AddSamples(10);
+  EXPECT_TRUE(loop_->Flush(MonotonicNs{clock_.Monotonic().value + 5 * kNsPerSecond}));
+  EXPECT_EQ(SamplesTaken(), 10u);
+  EXPECT_EQ(Cursor(), 10);
+  EXPECT_EQ(sender_->timeouts.at(0), 5 * kNsPerSecond);
+}
+
+TEST_F(ExportLoopTest, FlushGivesUpAtItsDeadlineAndAtAFailure) {
+  AddProcess();
+  AddSamples(1);
+  EXPECT_FALSE(loop_->Flush(clock_.Monotonic()));
+  EXPECT_TRUE(sender_->timeouts.empty());
+  sender_->script = {Fails(absl::StatusCode::kUnavailable, true)};
+  EXPECT_FALSE(loop_->Flush(MonotonicNs{INT64_MAX}));
+  EXPECT_EQ(sender_->timeouts.size(), 1u);
+  EXPECT_EQ(Cursor(), 0);
+}
+
+// A store that was damaged, or is being cleaned up, costs detail and not the exporter.
+TEST_F(ExportLoopTest, SurvivesReferencesToNowhere) {
+  AddProcess();
+  AddSymbols();
+  FakeShard& shard = store_.shards[0];
+  shard.samples.push_back(
+      {.time = kStart, .process = ProcessNo{99}, .thread = ThreadNo{99}, .node = NodeNo{99}, .value = 5});
+  shard.samples.push_back(
+      {.time = UnixNs{-5}, .process = ProcessNo{1}, .thread = ThreadNo{1}, .node = leaf_, .value = 0});
+  store::Trie& trie = shard.TrieOf(FakeShard::DayOf(kStart));
+  trie.frames[leaf_.value] = 12345;
+  trie.parents[leaf_.value - 1] = leaf_;  // a parent younger than its child
+  AddSamples(1);
+  loop_->RunOnce();
+  EXPECT_EQ(SamplesTaken(), 3u);
+}
+
+}  // namespace
+}  // namespace tributary

@@ -1,0 +1,87 @@
+#include "reducer/export/exporter.h"
+
+#include <gtest/gtest.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <fstream>
+#include <iterator>
+
+#include "base/fd.h"
+#include "reducer/export/committed_store.h"
+
+namespace tributary {
+namespace {
+
+// Stdout goes to a file while it lives.
+class CapturedStdout {
+ public:
+  CapturedStdout() : path_("/tmp/tributary-exporter-XXXXXX"), file_(mkstemp(path_.data())), saved_(dup(STDOUT_FILENO)) {
+    fflush(stdout);
+    dup2(file_.get(), STDOUT_FILENO);
+  }
+  ~CapturedStdout() {
+    dup2(saved_.get(), STDOUT_FILENO);
+    unlink(path_.c_str());
+  }
+  std::string text() const {
+    std::ifstream file(path_);
+    return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+  }
+
+ private:
+  std::string path_;
+  Fd file_, saved_;
+};
+
+class ExporterTest : public ::testing::Test {
+ protected:
+  ExporterTest() {
+    symbols_ = *SymbolStore::Open({.path = ":memory:"}, Clock::Real(), metrics_);
+    store::FakeShard& shard = store_.shards[0];
+    store::ExecutableNo executable =
+        shard.AddExecutable(*ExecutableId::Make(ExecutableIdKind::kGnuBuildId, "\x01"), "/usr/bin/work");
+    UnixNs time{1'700'000'000 * kNsPerSecond};
+    store::NodeNo leaf =
+        shard.AddNode(store::FakeShard::DayOf(time), store::NodeNo{0},
+                      {.kind = FrameKind::kNative, .is_caller = false, .executable = executable, .address = 0x10});
+    shard.samples.push_back({.time = time, .node = leaf, .value = 1'000'000});
+  }
+
+  store::CommittedStore store_{1};
+  Metrics metrics_;
+  std::unique_ptr<SymbolStore> symbols_;
+};
+
+// Nobody will ever name the frame, and the exporter is stopped long before it would stop waiting for that.
+TEST_F(ExporterTest, SendsWhatIsLeftWhenItEnds) {
+  std::string text;
+  {
+    CapturedStdout captured;
+    MakeExporter("console?layout=collector", store_, *symbols_, Clock::Real(), metrics_)->reset();
+    text = captured.text();
+  }
+  EXPECT_NE(text.find("\nInstrumentation: native, Function: 0x10\n"), text.npos) << text;
+  EXPECT_EQ(store_.kept().positions.at({"console", 0}), 1);
+}
+
+TEST_F(ExporterTest, RefusesWhatIsNoPlaceToExportTo) {
+  EXPECT_EQ(MakeExporter("stdout", store_, *symbols_, Clock::Real(), metrics_).status().code(),
+            absl::StatusCode::kInvalidArgument);
+}
+
+// Nobody listens: an end comes soon all the same, and the next run has everything still to send.
+TEST_F(ExporterTest, EndsWhenNobodyTakesWhatItSends) {
+  absl::StatusOr<std::unique_ptr<Exporter>> exporter =
+      MakeExporter("otlp://127.0.0.1:1", store_, *symbols_, Clock::Real(), metrics_);
+#if TRIBUTARY_HAS_GRPC
+  ASSERT_TRUE(exporter.ok()) << exporter.status();
+  exporter->reset();
+  EXPECT_EQ(store_.kept().positions.at({"otlp://127.0.0.1:1", 0}), 0);
+#else
+  EXPECT_EQ(exporter.status().code(), absl::StatusCode::kUnimplemented);
+#endif
+}
+
+}  // namespace
+}  // namespace tributary
