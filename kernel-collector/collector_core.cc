@@ -130,10 +130,14 @@ void CollectorCore::Take(const trib_sample& record) {
   const auto* begin = reinterpret_cast<const uint64_t*>(&record);
   // A table that is not to be trusted is about to be replaced: it would only mislead.
   auto mappings = run->NeedsScan() ? nullptr : run->mappings.snapshot();
-  held_.push_back(Held{{begin, begin + words},
-                       std::move(run),
-                       std::move(mappings),
-                       MonotonicNs{clock_.Monotonic().value + options_.hold_ns}});
+  Held held;
+  held.words.assign(begin, begin + words);
+  held.mappings = std::move(mappings);
+  held.until = MonotonicNs{clock_.Monotonic().value + options_.hold_ns};
+  held.for_mapping_only = waits_for_mapping_only_;
+  held.mapping_changes = run->mapping_changes;
+  held.run = std::move(run);
+  held_.push_back(std::move(held));
 }
 
 void CollectorCore::RetryHeld(bool force) {
@@ -142,7 +146,13 @@ void CollectorCore::RetryHeld(bool force) {
   for (Held& held : held_) {
     const trib_sample& record = Record(held.words, 0);
     bool expired = force || now >= held.until;
+    if (!expired && held.for_mapping_only && held.mapping_changes == held.run->mapping_changes) {
+      still.push_back(std::move(held));
+      continue;
+    }
     if (!TryAdd(record, *held.run, held.mappings.get(), expired)) {
+      held.for_mapping_only = waits_for_mapping_only_;
+      held.mapping_changes = held.run->mapping_changes;
       still.push_back(std::move(held));
       continue;
     }
@@ -159,7 +169,9 @@ bool CollectorCore::TryAdd(const trib_sample& record, ProcessRun& run, const Map
       &resolved_);
   wait |= resolved_.wants_executable;
   bool uncovered = !resolved_.uncovered_pages.empty();
-  wait |= AwaitScan(run, uncovered) || uncovered;
+  wait |= AwaitScan(run, uncovered);
+  waits_for_mapping_only_ = !wait;
+  wait |= uncovered;
   if (wait && !force) return false;
   if (wait) hold_expired_.Add();
   for (uint64_t page : resolved_.uncovered_pages) {

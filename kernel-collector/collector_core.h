@@ -43,7 +43,7 @@ struct CoreOptions {
 // or in a counter of losses. Accounting is read after the samples of its batch were drained, so that at any moment
 // captured ≥ sent + lost, the difference being on its way; after Stop and FinalBatch the two are equal.
 //
-// Loop thread only. Cost: about 2 µs a sample once a process is known.
+// Loop thread only. Cost: 5 µs a sample, ring and reading of files included (10,000 samples/s of compilers, -O1 build).
 class CollectorCore {
  public:
   CollectorCore(Probes& probes, BatchSink& sink, Executor& executor, const Clock& clock, Metrics& metrics,
@@ -81,6 +81,9 @@ class CollectorCore {
     ProcessRunPtr run;
     std::shared_ptr<const MappingTable::List> mappings;  // null: the run's own table counts
     MonotonicNs until;
+    // It waits for nothing but a mapping that may be late: no use in trying before the table has changed.
+    bool for_mapping_only = false;
+    uint64_t mapping_changes = 0;
   };
   class Merger;
 
@@ -91,7 +94,7 @@ class CollectorCore {
   void TakeSamplesBefore(int64_t time_ns);
   void Take(const trib_sample& record);
   void RetryHeld(bool force);
-  // False: it must wait, unless `force`.
+  // False: it must wait (waits_for_mapping_only_ says what for), unless `force`.
   bool TryAdd(const trib_sample& record, ProcessRun& run, const MappingTable::List* mappings, bool force);
 
   // Each returns true when what it looks after is on its way and worth waiting for.
@@ -119,6 +122,7 @@ class CollectorCore {
   std::deque<Held> held_;
   size_t held_bytes_ = 0;
   ResolvedStack resolved_;
+  bool waits_for_mapping_only_ = false;
   uint64_t lost_[kLossReasonCount] = {};
   int64_t scan_tokens_ = 0;
   MonotonicNs scan_tokens_at_;

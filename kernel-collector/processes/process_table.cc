@@ -62,6 +62,7 @@ void ProcessTable::OnMmap(const MmapEvent& event) {
   }
   run->uncovered_pages.clear();
   if (run->last_seen < event.time) run->last_seen = event.time;
+  ++run->mapping_changes;
   if (!run->mappings.Insert(std::move(mapping))) mappings_refused_.Add();
 }
 
@@ -161,6 +162,7 @@ void ProcessTable::Merge(const ProcSnapshot& snapshot) {
     if (run->executable == nullptr && entry.path == snapshot.executable_path) run->executable = list.back().executable;
   }
   run->mappings.Replace(list, snapshot.read_at);
+  ++run->mapping_changes;
   run->scanned = true;
   run->last_scan = snapshot.read_at;
   run->complete = true;

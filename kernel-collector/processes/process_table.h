@@ -29,6 +29,7 @@ struct ProcessRun {
   std::string executable_path;
   CodeFilePtr executable;
   MappingTable mappings;
+  uint64_t mapping_changes = 0;  // grows with every mapping learned: whether waiting for one may be over
 
   MonotonicNs began;      // the fork or exec that made it; 0 when it was found
   bool complete = false;  // every mapping is known: followed since its exec, or scanned
