@@ -1,0 +1,73 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace tributary::cli {
+
+// The reducer's answers (docs/api.md) as structs. Numbers that an answer lacks are 0, strings "".
+
+using Counts = std::vector<std::pair<std::string, uint64_t>>;  // by reason or ending, as the answer orders them
+
+struct Totals {
+  uint64_t captured = 0, idle = 0, stored = 0, in_flight = 0;
+  Counts lost;
+  uint64_t TotalLost() const;
+};
+
+struct StatusAnswer {
+  struct Node {
+    std::string id, host, kernel, architecture, version;
+    uint64_t cpus = 0, sample_rate_hz = 0, last_seen_ms = 0, wire_bytes = 0;
+    bool connected = false;
+    Totals totals;
+    Counts stack_health;
+  };
+  std::string version;
+  uint64_t uptime_s = 0;
+  Totals total;
+  Counts stack_health;
+  std::vector<Node> nodes;
+  double reducer_cpu_seconds = 0;
+  uint64_t reducer_rss_bytes = 0, reducer_disk_bytes = 0, shards = 0, symbol_tables = 0;
+};
+
+enum class FrameKind : uint8_t { kRoot = 0, kNative = 1, kKernel = 2, kInlined = 3, kUnknown = 4 };
+
+enum class Unit { kNs, kCount };
+
+struct Values {
+  uint64_t ns = 0, count = 0;
+  uint64_t Of(Unit unit) const { return unit == Unit::kNs ? ns : count; }
+  Values& operator+=(const Values& other) {
+    ns += other.ns;
+    count += other.count;
+    return *this;
+  }
+  friend bool operator==(const Values&, const Values&) = default;
+};
+
+struct TopAnswer {
+  struct Function {
+    std::string name, executable;
+    FrameKind kind = FrameKind::kUnknown;
+    Values self, total;
+  };
+  Values total;
+  std::vector<Function> functions;
+};
+
+struct SeriesAnswer {
+  struct Process {
+    int64_t pid = 0, parent_pid = 0;
+    std::string command;
+    Values values;
+  };
+  std::vector<Process> processes;
+  bool truncated = false;
+};
+
+}  // namespace tributary::cli

@@ -1,0 +1,42 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "cli/api.h"
+
+namespace tributary::cli {
+
+// A tree of frames with values. Node 0 is the root; a parent stands before its children.
+struct FlameGraph {
+  struct Node {
+    int32_t parent = -1;
+    int32_t name = 0;         // index into names
+    int32_t executable = -1;  // index into executables, -1: none
+    FrameKind kind = FrameKind::kRoot;
+    Values self, total;
+  };
+  int64_t from_ms = 0, to_ms = 0;
+  Values total;
+  uint64_t truncated_nodes = 0;
+  std::vector<std::string> names, executables;
+  std::vector<Node> nodes;
+
+  const std::string& NameOf(const Node& node) const { return names[static_cast<size_t>(node.name)]; }
+  std::string ExecutableOf(const Node& node) const {
+    return node.executable < 0 ? "" : executables[static_cast<size_t>(node.executable)];
+  }
+};
+
+// Adds trees: nodes with the same path of (name, executable, kind) become one. The answers to several queries whose
+// series do not overlap, as one.
+FlameGraph Merge(const std::vector<FlameGraph>& graphs);
+
+// Children of each node, largest first by `unit`, ties by name: one order for every picture of the same data.
+std::vector<std::vector<int32_t>> SortedChildren(const FlameGraph& graph, Unit unit);
+
+// Functions by self value, largest first, at most `limit`. A function is counted once a path in `total`.
+std::vector<TopAnswer::Function> TopFunctions(const FlameGraph& graph, size_t limit);
+
+}  // namespace tributary::cli

@@ -1,0 +1,65 @@
+#include <fmt/format.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <memory>
+
+#include "base/status.h"
+#include "cli/commands.h"
+#include "cli/folded.h"
+#include "cli/json_reader.h"
+#include "cli/picture.h"
+
+namespace tributary::cli {
+namespace {
+
+std::string Draw(const FlameGraph& graph, const FlameGraphOptions& options) {
+  Unit unit = options.unit == "count" ? Unit::kCount : Unit::kNs;
+  if (options.format == "folded") return WriteFolded(graph, unit, true);
+  if (options.format == "folded-address") return WriteFolded(graph, unit, false);
+  PictureOptions picture{.title = options.query.query.empty() ? "all processes" : options.query.query, .unit = unit};
+  return options.format == "html" ? WriteHtml(graph, picture) : WriteSvg(graph, picture);
+}
+
+}  // namespace
+
+absl::Status WriteOutput(const std::string& path, std::string_view content) {
+  struct Close {
+    void operator()(FILE* file) const { fclose(file); }
+  };
+  std::unique_ptr<FILE, Close> owned;
+  FILE* file = stdout;
+  if (path != "-") {
+    owned.reset(fopen(path.c_str(), "we"));
+    if (!owned) return ErrnoStatus("write", path, errno);
+    file = owned.get();
+  }
+  if (fwrite(content.data(), 1, content.size(), file) != content.size() || fflush(file) != 0) {
+    return ErrnoStatus("write", path == "-" ? "standard output" : path, errno);
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<int> RunFlameGraph(const FlameGraphOptions& options) {
+  HttpClient::Parameters parameters = QueryParameters(options.query);
+  parameters.emplace_back("frames", options.format == "folded-address" ? "address" : "function");
+  parameters.emplace_back("max_nodes", std::to_string(options.max_nodes));
+  ASSIGN_OR_RETURN(std::string json, HttpClient(options.query.server).Get("/api/v1/flamegraph", parameters));
+  ASSIGN_OR_RETURN(FlameGraph graph, ParseFlameGraph(json));
+  bool picture = options.format == "svg" || options.format == "html";
+  std::string out = !options.out.empty() ? options.out : picture ? "flamegraph." + options.format : "-";
+  if (options.format == "json") {
+    if (!json.ends_with('\n')) json += '\n';
+    RETURN_IF_ERROR(WriteOutput(out, json));
+  } else {
+    RETURN_IF_ERROR(WriteOutput(out, Draw(graph, options)));
+  }
+  if (graph.truncated_nodes > 0) {
+    fprintf(stderr, "tributary: %s\n",
+            fmt::format("{} small subtrees are left out; --max-nodes takes more", graph.truncated_nodes).c_str());
+  }
+  if (out != "-") fprintf(stderr, "wrote %s\n", out.c_str());
+  return kExitOk;
+}
+
+}  // namespace tributary::cli

@@ -1,0 +1,256 @@
+#include "cli/json_reader.h"
+
+#include <simdjson.h>
+
+#include "base/status.h"
+
+namespace tributary::cli {
+namespace {
+
+using simdjson::dom::array;
+using simdjson::dom::element;
+using simdjson::dom::object;
+
+absl::Status Bad(std::string_view what) {
+  return Error(absl::StatusCode::kInvalidArgument,
+               std::string("answer is not what a reducer of this version gives: ").append(what));
+}
+
+uint64_t GetNumber(const object& from, std::string_view key) {
+  uint64_t value = 0;
+  if (from.at_key(key).get(value) == simdjson::SUCCESS) return value;
+  double real = 0;
+  return from.at_key(key).get(real) == simdjson::SUCCESS && real > 0 && real < 1e18 ? static_cast<uint64_t>(real) : 0;
+}
+
+double GetReal(const object& from, std::string_view key) {
+  double value = 0;
+  return from.at_key(key).get(value) == simdjson::SUCCESS ? value : 0;
+}
+
+int64_t GetSigned(const object& from, std::string_view key) {
+  int64_t value = 0;
+  return from.at_key(key).get(value) == simdjson::SUCCESS ? value : 0;
+}
+
+std::string GetString(const object& from, std::string_view key) {
+  std::string_view value;
+  return from.at_key(key).get(value) == simdjson::SUCCESS ? std::string(value) : "";
+}
+
+bool GetBool(const object& from, std::string_view key) {
+  bool value = false;
+  return from.at_key(key).get(value) == simdjson::SUCCESS && value;
+}
+
+Counts GetCounts(const object& from, std::string_view key) {
+  Counts counts;
+  object entries;
+  if (from.at_key(key).get(entries) != simdjson::SUCCESS) return counts;
+  for (auto [name, value] : entries) {
+    uint64_t number = 0;
+    if (value.get(number) == simdjson::SUCCESS) counts.emplace_back(name, number);
+  }
+  return counts;
+}
+
+Totals GetTotals(const object& from) {
+  return {.captured = GetNumber(from, "captured"),
+          .idle = GetNumber(from, "idle"),
+          .stored = GetNumber(from, "stored"),
+          .in_flight = GetNumber(from, "in_flight"),
+          .lost = GetCounts(from, "lost")};
+}
+
+FrameKind ToKind(uint64_t number) {
+  return number <= static_cast<uint64_t>(FrameKind::kUnknown) ? static_cast<FrameKind>(number) : FrameKind::kUnknown;
+}
+
+// Parsed text and the parser that owns what its elements point to.
+struct Document {
+  simdjson::dom::parser parser;
+  object root;
+
+  absl::Status Parse(std::string_view json) {
+    if (parser.parse(json.data(), json.size()).get(root) != simdjson::SUCCESS) return Bad("no JSON object");
+    return absl::OkStatus();
+  }
+};
+
+template <typename Take>
+absl::Status ForEachObject(const object& from, std::string_view key, Take take) {
+  array items;
+  if (from.at_key(key).get(items) != simdjson::SUCCESS) return Bad(std::string("no list ").append(key));
+  for (element item : items) {
+    object fields;
+    if (item.get(fields) != simdjson::SUCCESS) return Bad(std::string("bad entry in ").append(key));
+    take(fields);
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::vector<std::string>> GetStrings(const object& from, std::string_view key) {
+  array items;
+  if (from.at_key(key).get(items) != simdjson::SUCCESS) return Bad(std::string("no list ").append(key));
+  std::vector<std::string> strings;
+  for (element item : items) {
+    std::string_view text;
+    if (item.get(text) != simdjson::SUCCESS) return Bad(std::string("bad entry in ").append(key));
+    strings.emplace_back(text);
+  }
+  return strings;
+}
+
+// Calls take(i, value) over a column that must have as many entries as there are nodes.
+template <typename T, typename Take>
+absl::Status ReadColumn(const object& columns, std::string_view key, size_t count, Take take) {
+  array items;
+  if (columns.at_key(key).get(items) != simdjson::SUCCESS) return Bad(std::string("no column ").append(key));
+  size_t i = 0;
+  for (element item : items) {
+    T value{};
+    if (i >= count || item.get(value) != simdjson::SUCCESS) return Bad(std::string("bad column ").append(key));
+    take(i++, value);
+  }
+  return i == count ? absl::OkStatus() : Bad(std::string("short column ").append(key));
+}
+
+absl::Status CheckTree(const FlameGraph& graph) {
+  if (graph.nodes.empty() || graph.nodes[0].parent != -1) return Bad("no root");
+  for (size_t i = 0; i < graph.nodes.size(); ++i) {
+    const FlameGraph::Node& node = graph.nodes[i];
+    if (i > 0 && (node.parent < 0 || static_cast<size_t>(node.parent) >= i)) return Bad("a child before its parent");
+    if (node.name < 0 || static_cast<size_t>(node.name) >= graph.names.size()) return Bad("a name out of range");
+    if (node.executable < -1 || node.executable >= static_cast<int64_t>(graph.executables.size())) {
+      return Bad("an executable out of range");
+    }
+  }
+  return absl::OkStatus();
+}
+
+int32_t Index(int64_t value) { return value < -1 || value > INT32_MAX ? INT32_MAX : static_cast<int32_t>(value); }
+
+}  // namespace
+
+uint64_t Totals::TotalLost() const {
+  uint64_t sum = 0;
+  for (const auto& [reason, count] : lost) sum += count;
+  return sum;
+}
+
+absl::StatusOr<StatusAnswer> ParseStatus(std::string_view json) {
+  Document document;
+  RETURN_IF_ERROR(document.Parse(json));
+  const object& root = document.root;
+  object total;
+  if (root.at_key("total").get(total) != simdjson::SUCCESS) return Bad("no total");
+  StatusAnswer status{.version = GetString(root, "version"),
+                      .uptime_s = GetNumber(root, "uptime_s"),
+                      .total = GetTotals(total),
+                      .stack_health = GetCounts(root, "stack_health")};
+  RETURN_IF_ERROR(ForEachObject(root, "nodes", [&](const object& node) {
+    status.nodes.push_back({.id = GetString(node, "id"),
+                            .host = GetString(node, "host"),
+                            .kernel = GetString(node, "kernel"),
+                            .architecture = GetString(node, "architecture"),
+                            .version = GetString(node, "version"),
+                            .cpus = GetNumber(node, "cpus"),
+                            .sample_rate_hz = GetNumber(node, "sample_rate_hz"),
+                            .last_seen_ms = GetNumber(node, "last_seen"),
+                            .wire_bytes = GetNumber(node, "wire_bytes"),
+                            .connected = GetBool(node, "connected"),
+                            .totals = GetTotals(node),
+                            .stack_health = GetCounts(node, "stack_health")});
+  }));
+  object reducer;
+  if (root.at_key("reducer").get(reducer) == simdjson::SUCCESS) {
+    status.reducer_cpu_seconds = GetReal(reducer, "cpu_seconds");
+    status.reducer_rss_bytes = GetNumber(reducer, "rss_bytes");
+    status.reducer_disk_bytes = GetNumber(reducer, "disk_bytes");
+    status.shards = GetNumber(reducer, "shards");
+    status.symbol_tables = GetNumber(reducer, "symbol_tables");
+  }
+  return status;
+}
+
+absl::StatusOr<FlameGraph> ParseFlameGraph(std::string_view json) {
+  Document document;
+  RETURN_IF_ERROR(document.Parse(json));
+  const object& root = document.root;
+  FlameGraph graph{.from_ms = GetSigned(root, "from"),
+                   .to_ms = GetSigned(root, "to"),
+                   .truncated_nodes = GetNumber(root, "truncated_nodes")};
+  object total, columns;
+  array parents;
+  if (root.at_key("total").get(total) != simdjson::SUCCESS) return Bad("no total");
+  graph.total = {GetNumber(total, "ns"), GetNumber(total, "count")};
+  ASSIGN_OR_RETURN(graph.names, GetStrings(root, "names"));
+  ASSIGN_OR_RETURN(graph.executables, GetStrings(root, "executables"));
+  if (root.at_key("nodes").get(columns) != simdjson::SUCCESS) return Bad("no nodes");
+  if (columns.at_key("parent").get(parents) != simdjson::SUCCESS) return Bad("no column parent");
+  // array::size() stops counting at 2^24.
+  size_t count = 0;
+  for ([[maybe_unused]] element item : parents) ++count;
+  graph.nodes.resize(count);
+  auto& nodes = graph.nodes;
+  RETURN_IF_ERROR(
+      ReadColumn<int64_t>(columns, "parent", count, [&](size_t i, int64_t v) { nodes[i].parent = Index(v); }));
+  RETURN_IF_ERROR(ReadColumn<int64_t>(columns, "name", count, [&](size_t i, int64_t v) { nodes[i].name = Index(v); }));
+  RETURN_IF_ERROR(
+      ReadColumn<int64_t>(columns, "executable", count, [&](size_t i, int64_t v) { nodes[i].executable = Index(v); }));
+  RETURN_IF_ERROR(
+      ReadColumn<uint64_t>(columns, "kind", count, [&](size_t i, uint64_t v) { nodes[i].kind = ToKind(v); }));
+  RETURN_IF_ERROR(ReadColumn<uint64_t>(columns, "self_ns", count, [&](size_t i, uint64_t v) { nodes[i].self.ns = v; }));
+  RETURN_IF_ERROR(
+      ReadColumn<uint64_t>(columns, "total_ns", count, [&](size_t i, uint64_t v) { nodes[i].total.ns = v; }));
+  RETURN_IF_ERROR(
+      ReadColumn<uint64_t>(columns, "self_count", count, [&](size_t i, uint64_t v) { nodes[i].self.count = v; }));
+  RETURN_IF_ERROR(
+      ReadColumn<uint64_t>(columns, "total_count", count, [&](size_t i, uint64_t v) { nodes[i].total.count = v; }));
+  RETURN_IF_ERROR(CheckTree(graph));
+  return graph;
+}
+
+absl::StatusOr<TopAnswer> ParseTop(std::string_view json) {
+  Document document;
+  RETURN_IF_ERROR(document.Parse(json));
+  object total;
+  if (document.root.at_key("total").get(total) != simdjson::SUCCESS) return Bad("no total");
+  TopAnswer top{.total = {GetNumber(total, "ns"), GetNumber(total, "count")}};
+  RETURN_IF_ERROR(ForEachObject(document.root, "functions", [&](const object& function) {
+    top.functions.push_back({.name = GetString(function, "name"),
+                             .executable = GetString(function, "executable"),
+                             .kind = ToKind(GetNumber(function, "kind")),
+                             .self = {GetNumber(function, "self_ns"), GetNumber(function, "self_count")},
+                             .total = {GetNumber(function, "total_ns"), GetNumber(function, "total_count")}});
+  }));
+  return top;
+}
+
+absl::StatusOr<SeriesAnswer> ParseSeries(std::string_view json) {
+  Document document;
+  RETURN_IF_ERROR(document.Parse(json));
+  SeriesAnswer series{.truncated = GetBool(document.root, "truncated")};
+  RETURN_IF_ERROR(ForEachObject(document.root, "processes", [&](const object& process) {
+    series.processes.push_back({.pid = GetSigned(process, "pid"),
+                                .parent_pid = GetSigned(process, "parent_pid"),
+                                .command = GetString(process, "command"),
+                                .values = {GetNumber(process, "ns"), GetNumber(process, "count")}});
+  }));
+  return series;
+}
+
+std::string ParseErrorBody(std::string_view json) {
+  Document document;
+  return document.Parse(json).ok() ? GetString(document.root, "error") : "";
+}
+
+absl::StatusOr<Ports> ParsePorts(std::string_view json) {
+  Document document;
+  RETURN_IF_ERROR(document.Parse(json));
+  uint64_t intake = GetNumber(document.root, "intake"), http = GetNumber(document.root, "http");
+  if (intake == 0 || intake > 65'535 || http == 0 || http > 65'535) return Bad("no ports");
+  return Ports{static_cast<uint16_t>(intake), static_cast<uint16_t>(http)};
+}
+
+}  // namespace tributary::cli

@@ -1,0 +1,28 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "absl/status/statusor.h"
+#include "cli/api.h"
+#include "cli/flame_graph.h"
+
+namespace tributary::cli {
+
+// JSON of the reducer to structs. InvalidArgument: not such an answer; a flame graph's indices are checked, so that a
+// tree that was read can be walked. Unknown keys are ignored.
+absl::StatusOr<StatusAnswer> ParseStatus(std::string_view json);
+absl::StatusOr<FlameGraph> ParseFlameGraph(std::string_view json);
+absl::StatusOr<TopAnswer> ParseTop(std::string_view json);
+absl::StatusOr<SeriesAnswer> ParseSeries(std::string_view json);
+
+// The text of {"error": …}, "" when it is no such body.
+std::string ParseErrorBody(std::string_view json);
+
+// {"intake": N, "http": N}: what the reducer writes to its --ports-file.
+struct Ports {
+  uint16_t intake = 0, http = 0;
+};
+absl::StatusOr<Ports> ParsePorts(std::string_view json);
+
+}  // namespace tributary::cli

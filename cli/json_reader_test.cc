@@ -1,0 +1,87 @@
+#include "cli/json_reader.h"
+
+#include <gtest/gtest.h>
+
+#include "cli/cli_test_data.h"
+
+namespace tributary::cli {
+namespace {
+
+std::string Replaced(std::string_view text, std::string_view from, std::string_view to) {
+  std::string out(text);
+  size_t at = out.find(from);
+  EXPECT_NE(at, std::string::npos) << from;
+  return out.replace(at, from.size(), to);
+}
+
+TEST(JsonReader, ReadsAFlameGraph) {
+  auto graph = ParseFlameGraph(testing::kFlameGraphJson);
+  ASSERT_TRUE(graph.ok()) << graph.status();
+  ASSERT_EQ(graph->nodes.size(), 5u);
+  EXPECT_EQ(graph->from_ms, 1763710000000);
+  EXPECT_EQ(graph->total, (Values{1'000'000'000, 100}));
+  EXPECT_EQ(graph->truncated_nodes, 3u);
+  EXPECT_EQ(graph->NameOf(graph->nodes[2]), "spin<int>(int&)");
+  EXPECT_EQ(graph->ExecutableOf(graph->nodes[2]), "truth&<script>");
+  EXPECT_EQ(graph->ExecutableOf(graph->nodes[3]), "");
+  EXPECT_EQ(graph->nodes[3].kind, FrameKind::kKernel);
+  EXPECT_EQ(graph->nodes[4].self, (Values{100'000'000, 10}));
+}
+
+TEST(JsonReader, RefusesTreesThatCannotBeWalked) {
+  std::string_view good = testing::kFlameGraphJson;
+  for (const std::string& bad : {
+           Replaced(good, "\"parent\": [-1, 0, 1, 1, 1]", "\"parent\": [-1, 0, 2, 1, 1]"),
+           Replaced(good, "\"parent\": [-1, 0, 1, 1, 1]", "\"parent\": [-1, -1, 1, 1, 1]"),
+           Replaced(good, "\"parent\": [-1, 0, 1, 1, 1]", "\"parent\": [0, 0, 1, 1, 1]"),
+           Replaced(good, "\"parent\": [-1, 0, 1, 1, 1]", "\"parent\": []"),
+           Replaced(good, "\"name\": [0, 1, 2, 3, 4]", "\"name\": [0, 1, 2, 3, 5]"),
+           Replaced(good, "\"name\": [0, 1, 2, 3, 4]", "\"name\": [0, 1, 2, 3]"),
+           Replaced(good, "\"name\": [0, 1, 2, 3, 4]", "\"name\": [0, 1, 2, 3, -1]"),
+           Replaced(good, "\"name\": [0, 1, 2, 3, 4]", "\"name\": [0, 1, 2, 3, 9999999999]"),
+           Replaced(good, "\"executable\": [-1, 0, 0, -1, 0]", "\"executable\": [-1, 0, 1, -1, 0]"),
+           Replaced(good, "\"self_ns\": [0", "\"self_ns\": [\"0\""),
+           Replaced(good, "\"kind\"", "\"kinds\""),
+           std::string("[]"),
+           std::string("<html>"),
+           std::string(""),
+       }) {
+    EXPECT_EQ(ParseFlameGraph(bad).status().code(), absl::StatusCode::kInvalidArgument) << bad;
+  }
+}
+
+TEST(JsonReader, ReadsStatus) {
+  auto status = ParseStatus(testing::kStatusJson);
+  ASSERT_TRUE(status.ok()) << status.status();
+  EXPECT_EQ(status->total.captured, 1140u);
+  EXPECT_EQ(status->total.TotalLost(), 35u);
+  EXPECT_EQ(status->total.in_flight, 5u);
+  ASSERT_EQ(status->nodes.size(), 1u);
+  EXPECT_TRUE(status->nodes[0].connected);
+  EXPECT_EQ(status->nodes[0].totals.lost, (Counts{{"ring_full", 30}, {"stack_error", 5}}));
+  EXPECT_EQ(status->symbol_tables, 12u);
+  EXPECT_FALSE(ParseStatus("{}").ok());
+}
+
+TEST(JsonReader, ReadsTopSeriesErrorsAndPorts) {
+  auto top = ParseTop(testing::kTopJson);
+  ASSERT_TRUE(top.ok());
+  ASSERT_EQ(top->functions.size(), 2u);
+  EXPECT_EQ(top->functions[1].kind, FrameKind::kKernel);
+  EXPECT_EQ(top->functions[1].total.count, 90u);
+  auto series = ParseSeries(testing::kSeriesJson);
+  ASSERT_TRUE(series.ok());
+  EXPECT_TRUE(series->truncated);
+  ASSERT_EQ(series->processes.size(), 2u);
+  EXPECT_EQ(series->processes[1].parent_pid, 100);
+  EXPECT_EQ(ParseErrorBody("{\"error\": \"no such label\"}"), "no such label");
+  EXPECT_EQ(ParseErrorBody("<html>"), "");
+  auto ports = ParsePorts("{\"intake\":8001,\"http\":4041}");
+  ASSERT_TRUE(ports.ok());
+  EXPECT_EQ(ports->http, 4041);
+  EXPECT_FALSE(ParsePorts("{\"intake\":8001}").ok());
+  EXPECT_FALSE(ParsePorts("{\"intake\":8001,\"http\":70000}").ok());
+}
+
+}  // namespace
+}  // namespace tributary::cli

@@ -1,0 +1,31 @@
+#include <cstdio>
+
+#include "base/status.h"
+#include "cli/commands.h"
+#include "cli/options.h"
+
+int main(int argc, char** argv) {
+  using namespace tributary;
+  cli::CommandLine line = cli::ParseCommandLine(argc, argv);
+  using Command = cli::CommandLine::Command;
+  absl::StatusOr<int> exit_code = line.exit_code;
+  switch (line.command) {
+    case Command::kNone:
+      break;
+    case Command::kStatus:
+      exit_code = cli::RunStatus(line.status);
+      break;
+    case Command::kTop:
+      exit_code = cli::RunTop(line.top);
+      break;
+    case Command::kFlameGraph:
+      exit_code = cli::RunFlameGraph(line.flame_graph);
+      break;
+    case Command::kRecord:
+      exit_code = cli::RunRecord(line.record);
+      break;
+  }
+  if (exit_code.ok()) return *exit_code;
+  fprintf(stderr, "tributary: %s\n", Message(exit_code.status()).c_str());
+  return exit_code.status().code() == absl::StatusCode::kInvalidArgument ? cli::kExitUsage : cli::kExitFailure;
+}

@@ -1,0 +1,122 @@
+#include "cli/options.h"
+
+#include <CLI/CLI.hpp>
+#include <string_view>
+
+#include "base/version.h"
+
+namespace tributary::cli {
+namespace {
+
+void AddServer(CLI::App* app, std::string* server) {
+  app->add_option("--server", *server, "reducer to ask")
+      ->type_name("URL")
+      ->envname("TRIBUTARY_SERVER")
+      ->capture_default_str();
+}
+
+void AddQuery(CLI::App* app, QueryOptions* query) {
+  AddServer(app, &query->server);
+  app->add_option("--query", query->query, "what to select: '{process_executable_name=\"x\",container_id=~\"a.*\"}'")
+      ->type_name("SELECTOR");
+  app->add_option("--from", query->from, "begin: -60s, now-5m, or unix milliseconds")
+      ->type_name("TIME")
+      ->capture_default_str();
+  app->add_option("--to", query->to, "end, not included")->type_name("TIME")->capture_default_str();
+  app->add_option("--type", query->type, "what was measured")
+      ->check(CLI::IsMember({"cpu", "off_cpu"}))
+      ->capture_default_str();
+}
+
+CLI::App* AddStatus(CLI::App& app, StatusOptions* options) {
+  CLI::App* status = app.add_subcommand("status", "Nodes, samples captured, stored and lost, stack health");
+  AddServer(status, &options->server);
+  status->add_flag("--json", options->json, "the reducer's answer as it is");
+  return status;
+}
+
+CLI::App* AddTop(CLI::App& app, TopOptions* options) {
+  CLI::App* top = app.add_subcommand("top", "Functions by CPU time of their own");
+  AddQuery(top, &options->query);
+  top->add_option("--limit", options->limit, "functions at most")
+      ->type_name("N")
+      ->check(CLI::Range(1, 10'000))
+      ->capture_default_str();
+  top->add_flag("--json", options->json, "the reducer's answer as it is");
+  return top;
+}
+
+CLI::App* AddFlameGraph(CLI::App& app, FlameGraphOptions* options) {
+  CLI::App* flame_graph = app.add_subcommand("flamegraph", "A flame graph as a file");
+  AddQuery(flame_graph, &options->query);
+  flame_graph->add_option("--format", options->format, "svg, html, folded, folded-address or json")
+      ->check(CLI::IsMember({"svg", "html", "folded", "folded-address", "json"}))
+      ->capture_default_str();
+  flame_graph->add_option("--unit", options->unit, "nanoseconds or numbers of samples")
+      ->check(CLI::IsMember({"ns", "count"}))
+      ->capture_default_str();
+  flame_graph
+      ->add_option("--out", options->out,
+                   "file to write, - for standard output; by default flamegraph.svg or .html, else -")
+      ->type_name("FILE");
+  flame_graph->add_option("--max-nodes", options->max_nodes, "frames at most; the smallest subtrees are cut")
+      ->type_name("N")
+      ->check(CLI::Range(1, 10'000'000))
+      ->capture_default_str();
+  return flame_graph;
+}
+
+CLI::App* AddRecord(CLI::App& app, RecordOptions* options) {
+  CLI::App* record = app.add_subcommand(
+      "record", "Profile one command: starts a private reducer and kernel-collector, runs it, leaves a flame graph");
+  record->footer("Usage: tributary record [OPTIONS] -- COMMAND [ARGUMENTS...]");
+  record->add_option("--rate", options->rate_hz, "samples per second and CPU")
+      ->type_name("HZ")
+      ->check(CLI::Range(1, 10'000))
+      ->capture_default_str();
+  record->add_option("--format", options->format, "svg, html or folded")
+      ->check(CLI::IsMember({"svg", "html", "folded"}))
+      ->capture_default_str();
+  record->add_option("--out", options->out, "file to write, - for standard output; by default flamegraph.FORMAT")
+      ->type_name("FILE");
+  record->add_option("--duration", options->duration, "end the command after that long: 250ms, 30s, 5m")
+      ->type_name("TIME");
+  return record;
+}
+
+}  // namespace
+
+CommandLine ParseCommandLine(int argc, const char* const* argv) {
+  CommandLine line;
+  CLI::App app("Asks a Tributary reducer, or profiles one command.", "tributary");
+  app.set_version_flag("--version", "tributary " + std::string(kVersion));
+  app.require_subcommand(1);
+  app.footer("Every command has --help of its own.");
+  CLI::App* status = AddStatus(app, &line.status);
+  CLI::App* top = AddTop(app, &line.top);
+  CLI::App* flame_graph = AddFlameGraph(app, &line.flame_graph);
+  CLI::App* record = AddRecord(app, &line.record);
+
+  // What stands behind "--" is record's command, whatever it looks like.
+  int own = 1;
+  while (own < argc && std::string_view(argv[own]) != "--") ++own;
+  for (int i = own + 1; i < argc; ++i) line.record.command.emplace_back(argv[i]);
+  try {
+    app.parse(own, argv);
+    if (record->parsed() == (line.record.command.empty())) {
+      throw CLI::ValidationError(record->parsed() ? "record needs a command: tributary record -- COMMAND"
+                                                  : "only record takes a command behind --");
+    }
+  } catch (const CLI::ParseError& error) {
+    line.exit_code = app.exit(error) == 0 ? kExitOk : kExitUsage;
+    return line;
+  }
+  using Command = CommandLine::Command;
+  line.command = status->parsed()        ? Command::kStatus
+                 : top->parsed()         ? Command::kTop
+                 : flame_graph->parsed() ? Command::kFlameGraph
+                                         : Command::kRecord;
+  return line;
+}
+
+}  // namespace tributary::cli

@@ -1,0 +1,57 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace tributary::cli {
+
+constexpr int kExitOk = 0, kExitFailure = 1, kExitUsage = 2;
+
+struct StatusOptions {
+  std::string server = "http://127.0.0.1:4040";
+  bool json = false;
+};
+
+// What the queries share; passed on to the reducer as they are.
+struct QueryOptions {
+  std::string server = "http://127.0.0.1:4040";
+  std::string query, from = "-15m", to = "now", type = "cpu";
+};
+
+struct TopOptions {
+  QueryOptions query;
+  uint32_t limit = 30;
+  bool json = false;
+};
+
+struct FlameGraphOptions {
+  QueryOptions query;
+  std::string format = "svg";  // svg, html, folded, folded-address, json
+  std::string unit = "ns";     // ns, count
+  std::string out;             // "" : by format; "-": standard output
+  uint32_t max_nodes = 50'000;
+};
+
+struct RecordOptions {
+  uint32_t rate_hz = 99;
+  std::string format = "svg";  // svg, html, folded
+  std::string out;
+  std::string duration;  // "30s"; "": until the command ends
+  std::vector<std::string> command;
+};
+
+struct CommandLine {
+  enum class Command { kNone, kStatus, kTop, kFlameGraph, kRecord };
+  Command command = Command::kNone;
+  int exit_code = kExitOk;  // of kNone: help was printed, or a usage error
+  StatusOptions status;
+  TopOptions top;
+  FlameGraphOptions flame_graph;
+  RecordOptions record;
+};
+
+// Prints help, version and usage errors itself.
+CommandLine ParseCommandLine(int argc, const char* const* argv);
+
+}  // namespace tributary::cli

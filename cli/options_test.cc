@@ -1,0 +1,61 @@
+#include "cli/options.h"
+
+#include <gtest/gtest.h>
+
+namespace tributary::cli {
+namespace {
+
+using Command = CommandLine::Command;
+
+CommandLine Parse(std::vector<const char*> arguments) {
+  arguments.insert(arguments.begin(), "tributary");
+  return ParseCommandLine(static_cast<int>(arguments.size()), arguments.data());
+}
+
+TEST(CommandLine, TakesRelativeTimesAsValues) {
+  CommandLine line = Parse({"flamegraph", "--server", "http://h:1", "--query", "{a=\"b\"}", "--from", "-60s", "--to",
+                            "now", "--format", "folded", "--unit", "count", "--out", "-"});
+  ASSERT_EQ(line.command, Command::kFlameGraph);
+  EXPECT_EQ(line.flame_graph.query.from, "-60s");
+  EXPECT_EQ(line.flame_graph.query.query, "{a=\"b\"}");
+  EXPECT_EQ(line.flame_graph.query.server, "http://h:1");
+  EXPECT_EQ(line.flame_graph.out, "-");
+  EXPECT_EQ(Parse({"top", "--from=-5m"}).top.query.from, "-5m");
+}
+
+TEST(CommandLine, GivesRecordWhatStandsBehindTheDashes) {
+  CommandLine line = Parse({"record", "--rate", "999", "--", "ls", "--rate", "--", "-l"});
+  ASSERT_EQ(line.command, Command::kRecord);
+  EXPECT_EQ(line.record.rate_hz, 999u);
+  EXPECT_EQ(line.record.command, (std::vector<std::string>{"ls", "--rate", "--", "-l"}));
+}
+
+TEST(CommandLine, TellsUsageErrorsFromHelp) {
+  ::testing::internal::CaptureStdout();
+  ::testing::internal::CaptureStderr();
+  for (std::vector<const char*> bad : {std::vector<const char*>{},
+                                       {"nonsense"},
+                                       {"record"},
+                                       {"record", "--"},
+                                       {"status", "--", "ls"},
+                                       {"top", "--limit", "0"},
+                                       {"flamegraph", "--format", "png"},
+                                       {"status", "--wrong"},
+                                       {"record", "--rate", "0", "--", "ls"}}) {
+    CommandLine line = Parse(bad);
+    EXPECT_EQ(line.command, Command::kNone);
+    EXPECT_EQ(line.exit_code, kExitUsage);
+  }
+  for (std::vector<const char*> fine : {std::vector<const char*>{"--help"}, {"--version"}, {"record", "--help"}}) {
+    CommandLine line = Parse(fine);
+    EXPECT_EQ(line.command, Command::kNone);
+    EXPECT_EQ(line.exit_code, kExitOk);
+  }
+  std::string out = ::testing::internal::GetCapturedStdout();
+  EXPECT_NE(::testing::internal::GetCapturedStderr(), "");
+  EXPECT_NE(out.find("tributary 0."), std::string::npos);
+  EXPECT_NE(out.find("-- COMMAND"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace tributary::cli

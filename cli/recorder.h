@@ -1,0 +1,49 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "cli/api.h"
+#include "cli/child_process.h"
+#include "cli/http_client.h"
+#include "cli/signal_inbox.h"
+
+namespace tributary::cli {
+
+// A private reducer and kernel-collector on loopback ports of the system's choice, with a data directory that is
+// removed afterwards. Errors are one line, with the last line that the failing half wrote. Cancelled: a signal came
+// meanwhile.
+class Recorder {
+ public:
+  explicit Recorder(SignalInbox& signals) : signals_(signals) {}
+  ~Recorder();
+  Recorder(const Recorder&) = delete;
+  Recorder& operator=(const Recorder&) = delete;
+
+  // Returns once the collector samples. NotFound: a binary is missing.
+  absl::Status Start(uint32_t rate_hz);
+  // Waits until no symbol table has come for a while: a short command's names arrive after its end.
+  absl::Status WaitForSymbols();
+  // Lets the collector send what it has, and end.
+  absl::Status StopCollector();
+
+  const HttpClient& client() const { return *client_; }
+  absl::StatusOr<StatusAnswer> Status() const;
+
+ private:
+  absl::Status StartReducer(const std::string& program);
+  absl::Status StartCollector(const std::string& program, uint32_t rate_hz);
+  // Error when a signal to end came within that time.
+  absl::Status Pause(int ms);
+  absl::Status Ended(const std::string& what, const std::string& log_path) const;
+
+  SignalInbox& signals_;
+  std::string directory_;
+  ChildProcess reducer_, collector_;
+  uint16_t intake_port_ = 0;
+  std::optional<HttpClient> client_;
+};
+
+}  // namespace tributary::cli

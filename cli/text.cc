@@ -1,0 +1,83 @@
+#include "cli/text.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/utf8.h"
+
+namespace tributary::cli {
+namespace {
+
+size_t CodePoints(std::string_view text) {
+  return static_cast<size_t>(std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xc0) != 0x80; }));
+}
+
+}  // namespace
+
+std::string FormatNs(uint64_t ns) {
+  double seconds = static_cast<double>(ns) / 1e9;
+  if (seconds >= 3600) return fmt::format("{} h {:02} min", ns / 3'600'000'000'000, ns / 60'000'000'000 % 60);
+  if (seconds >= 60) return fmt::format("{} min {:02} s", ns / 60'000'000'000, ns / 1'000'000'000 % 60);
+  if (seconds >= 1 || ns == 0) return fmt::format("{:.2f} s", seconds);
+  if (seconds >= 1e-3) return fmt::format("{:.1f} ms", seconds * 1e3);
+  return fmt::format("{:.1f} us", seconds * 1e6);
+}
+
+std::string FormatCount(uint64_t count) {
+  std::string digits = std::to_string(count);
+  for (size_t i = digits.size(); i > 3; i -= 3) digits.insert(i - 3, ",");
+  return digits;
+}
+
+std::string FormatBytes(uint64_t bytes) {
+  constexpr const char* kUnits[] = {"B", "KiB", "MiB", "GiB", "TiB"};
+  double value = static_cast<double>(bytes);
+  size_t unit = 0;
+  while (value >= 1024 && unit + 1 < std::size(kUnits)) {
+    value /= 1024;
+    ++unit;
+  }
+  return unit == 0 ? fmt::format("{} B", bytes) : fmt::format("{:.1f} {}", value, kUnits[unit]);
+}
+
+std::string FormatPercent(uint64_t part, uint64_t whole) {
+  if (whole == 0) return "-";
+  return fmt::format("{:.2f}%", 100.0 * static_cast<double>(part) / static_cast<double>(whole));
+}
+
+std::string CutToWidth(std::string_view text, size_t letters) {
+  if (CodePoints(text) <= letters) return std::string(text);
+  std::string out;
+  for (size_t taken = 0; taken + 1 < letters; ++taken) {
+    size_t length = std::max<size_t>(1, Utf8SequenceLength(text));
+    out += text.substr(0, length);
+    text.remove_prefix(length);
+  }
+  return letters == 0 ? "" : out + "…";
+}
+
+std::string WriteTable(const std::vector<std::string>& headings, const std::vector<bool>& right,
+                       const std::vector<std::vector<std::string>>& rows) {
+  std::vector<size_t> widths;
+  for (const std::string& heading : headings) widths.push_back(CodePoints(heading));
+  for (const auto& row : rows) {
+    for (size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], CodePoints(row[i]));
+  }
+  std::string out;
+  auto add = [&](const std::vector<std::string>& row) {
+    std::string line;
+    for (size_t i = 0; i < row.size(); ++i) {
+      std::string pad(widths[i] - CodePoints(row[i]), ' ');
+      line += right[i] ? pad + row[i] : row[i] + pad;
+      line += "  ";
+    }
+    line.erase(line.find_last_not_of(' ') + 1);
+    out += line + "\n";
+  };
+  add(headings);
+  for (const auto& row : rows) add(row);
+  return out;
+}
+
+}  // namespace tributary::cli

@@ -1,0 +1,23 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace tributary::cli {
+
+// Numbers as people read them.
+std::string FormatNs(uint64_t ns);                         // "12.3 s", "1 h 02 min", "45.0 ms"
+std::string FormatCount(uint64_t count);                   // "1,234,567"
+std::string FormatBytes(uint64_t bytes);                   // "1.2 MiB"
+std::string FormatPercent(uint64_t part, uint64_t whole);  // "12.34%"; "-" of nothing
+
+// At most `letters` code points, the last of them "…" when something was cut. `text` is UTF-8.
+std::string CutToWidth(std::string_view text, size_t letters);
+
+// Columns under their headings, two spaces apart, no trailing blanks. `right` says which columns are numbers.
+std::string WriteTable(const std::vector<std::string>& headings, const std::vector<bool>& right,
+                       const std::vector<std::vector<std::string>>& rows);
+
+}  // namespace tributary::cli

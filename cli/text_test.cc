@@ -1,0 +1,63 @@
+#include "cli/text.h"
+
+#include <gtest/gtest.h>
+
+#include "cli/cli_test_data.h"
+#include "cli/commands.h"
+#include "cli/json_reader.h"
+
+namespace tributary::cli {
+namespace {
+
+TEST(Text, FormatsNumbers) {
+  EXPECT_EQ(FormatCount(0), "0");
+  EXPECT_EQ(FormatCount(999), "999");
+  EXPECT_EQ(FormatCount(1'234'567), "1,234,567");
+  EXPECT_EQ(FormatNs(1'500), "1.5 us");
+  EXPECT_EQ(FormatNs(45'000'000), "45.0 ms");
+  EXPECT_EQ(FormatNs(12'340'000'000), "12.34 s");
+  EXPECT_EQ(FormatNs(125'000'000'000), "2 min 05 s");
+  EXPECT_EQ(FormatNs(3'720'000'000'000), "1 h 02 min");
+  EXPECT_EQ(FormatBytes(1023), "1023 B");
+  EXPECT_EQ(FormatBytes(1536), "1.5 KiB");
+  EXPECT_EQ(FormatPercent(1, 3), "33.33%");
+  EXPECT_EQ(FormatPercent(1, 0), "-");
+}
+
+TEST(Text, CutsByLetters) {
+  EXPECT_EQ(CutToWidth("short", 5), "short");
+  EXPECT_EQ(CutToWidth("longer", 5), "long…");
+  EXPECT_EQ(CutToWidth("gr\xc3\xbc\xc3\x9f"
+                       "en",
+                       4),
+            "gr\xc3\xbc…");
+  EXPECT_EQ(CutToWidth("x", 0), "");
+}
+
+TEST(Table, AlignsByLetters) {
+  EXPECT_EQ(WriteTable({"A", "NUMBER"}, {false, true}, {{"\xc3\xbc", "1"}, {"long", "1,000"}}),
+            "A     NUMBER\n\xc3\xbc          1\nlong   1,000\n");
+}
+
+TEST(StatusCommand, ShowsTheLawPerNode) {
+  EXPECT_EQ(
+      WriteStatus(*ParseStatus(testing::kStatusJson)),
+      "NODE   STATE           RATE  CAPTURED  STORED  IN FLIGHT  LOST                              WIRE\n"
+      "web-1  connected  19 Hz x 2     1,140   1,100          5  35 (ring_full 30, stack_error 5)  5.4 KiB (5.0 B "
+      "a sample)\n"
+      "total                           1,140   1,100          5  35 (ring_full 30, stack_error 5)  5.4 KiB\n"
+      "\nstacks: complete 90.91%, unknown 9.09%\n"
+      "reducer 0.1.0: up 12.00 s, CPU 0.5 s, memory 50.0 MiB, disk 1.0 MiB, 1 shards, 12 symbol tables\n");
+}
+
+TEST(TopCommand, ShowsSharesAndEscapesNames) {
+  EXPECT_EQ(WriteTop(*ParseTop(testing::kTopJson)),
+            "1.00 s CPU time in 100 samples\n\n"
+            "  SELF   TOTAL  SELF TIME  FUNCTION        EXECUTABLE\n"
+            "60.00%  60.00%   600.0 ms  spin            truth\n"
+            "30.00%  90.00%   300.0 ms  do_\\x07syscall  [kernel]\n");
+  EXPECT_EQ(WriteTop(TopAnswer()), "no samples match\n");
+}
+
+}  // namespace
+}  // namespace tributary::cli

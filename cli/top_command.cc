@@ -1,0 +1,46 @@
+#include <fmt/format.h>
+
+#include "base/log.h"
+#include "base/status.h"
+#include "cli/commands.h"
+#include "cli/json_reader.h"
+#include "cli/text.h"
+
+namespace tributary::cli {
+namespace {
+
+constexpr size_t kNameLettersMax = 100;
+
+}  // namespace
+
+std::string WriteTop(const TopAnswer& top) {
+  if (top.functions.empty()) return "no samples match\n";
+  std::vector<std::vector<std::string>> rows;
+  for (const TopAnswer::Function& function : top.functions) {
+    std::string executable = EscapeForDisplay(function.executable);
+    if (function.kind == FrameKind::kKernel && executable.empty()) executable = "[kernel]";
+    rows.push_back({FormatPercent(function.self.ns, top.total.ns), FormatPercent(function.total.ns, top.total.ns),
+                    FormatNs(function.self.ns), CutToWidth(EscapeForDisplay(function.name), kNameLettersMax),
+                    executable});
+  }
+  return fmt::format("{} CPU time in {} samples\n\n", FormatNs(top.total.ns), FormatCount(top.total.count)) +
+         WriteTable({"SELF", "TOTAL", "SELF TIME", "FUNCTION", "EXECUTABLE"}, {true, true, true, false, false}, rows);
+}
+
+HttpClient::Parameters QueryParameters(const QueryOptions& query) {
+  HttpClient::Parameters parameters = {{"from", query.from}, {"to", query.to}, {"type", query.type}};
+  if (!query.query.empty()) parameters.emplace_back("query", query.query);
+  return parameters;
+}
+
+absl::StatusOr<int> RunTop(const TopOptions& options) {
+  HttpClient::Parameters parameters = QueryParameters(options.query);
+  parameters.emplace_back("limit", std::to_string(options.limit));
+  ASSIGN_OR_RETURN(std::string json, HttpClient(options.query.server).Get("/api/v1/top", parameters));
+  ASSIGN_OR_RETURN(TopAnswer top, ParseTop(json));
+  if (options.json && !json.ends_with('\n')) json += '\n';
+  RETURN_IF_ERROR(WriteOutput("-", options.json ? json : WriteTop(top)));
+  return kExitOk;
+}
+
+}  // namespace tributary::cli
