@@ -91,12 +91,10 @@ void FunctionTrie::AppendNode(uint32_t node, const Weight& total, int32_t parent
   graph->self_counts.push_back(nodes_[node].self_count);
 }
 
-FlameGraph FunctionTrie::ToFlameGraph(size_t nodes_max) const {
-  std::vector<Weight> totals = Totals();
-  std::vector<uint32_t> chosen = ChooseLargest(totals, nodes_max);
-
-  // Siblings together, in the order they will be shown in; names break ties so that equal data give equal answers.
-  std::sort(chosen.begin(), chosen.end(), [&](uint32_t a, uint32_t b) {
+// Siblings together, in the order they will be shown in; names break ties so that equal data give equal answers. The
+// root comes first.
+void FunctionTrie::SortSiblings(const std::vector<Weight>& totals, std::vector<uint32_t>* nodes) const {
+  std::sort(nodes->begin(), nodes->end(), [&](uint32_t a, uint32_t b) {
     if (a == 0 || b == 0) return a == 0 && b != 0;
     if (nodes_[a].parent != nodes_[b].parent) return nodes_[a].parent < nodes_[b].parent;
     if (totals[a].value != totals[b].value) return totals[a].value > totals[b].value;
@@ -106,6 +104,35 @@ FlameGraph FunctionTrie::ToFlameGraph(size_t nodes_max) const {
     if (fa.name != fb.name) return names_.at(fa.name) < names_.at(fb.name);
     return std::tie(fa.kind, fa.executable, a) < std::tie(fb.kind, fb.executable, b);
   });
+}
+
+// Names and executables that are in use, numbered in the order of nodes.
+void FunctionTrie::Renumber(FlameGraph* graph) const {
+  std::vector<int32_t> name_numbers(names_.size(), -1);
+  for (uint32_t& name : graph->node_names) {
+    int32_t& number = name_numbers[name];
+    if (number < 0) {
+      number = static_cast<int32_t>(graph->names.size());
+      graph->names.push_back(names_.at(name));
+    }
+    name = static_cast<uint32_t>(number);
+  }
+  std::vector<int32_t> executable_numbers(executables_.size(), -1);
+  for (int32_t& executable : graph->node_executables) {
+    if (executable < 0) continue;
+    int32_t& number = executable_numbers[static_cast<size_t>(executable)];
+    if (number < 0) {
+      number = static_cast<int32_t>(graph->executables.size());
+      graph->executables.push_back(executables_.at(static_cast<uint32_t>(executable)));
+    }
+    executable = number;
+  }
+}
+
+FlameGraph FunctionTrie::ToFlameGraph(size_t nodes_max) const {
+  std::vector<Weight> totals = Totals();
+  std::vector<uint32_t> chosen = ChooseLargest(totals, nodes_max);
+  SortSiblings(totals, &chosen);
   std::vector<uint32_t> first_child(nodes_.size(), 0);  // index into `chosen`; 0 = none, where the root is
   for (size_t i = chosen.size() - 1; i > 0; --i) first_child[nodes_[chosen[i]].parent] = static_cast<uint32_t>(i);
 
@@ -142,27 +169,7 @@ FlameGraph FunctionTrie::ToFlameGraph(size_t nodes_max) const {
     AppendNode(node, totals[node], parent, &graph);
     if (first_child[node] != 0) stack.push_back({first_child[node], index});
   }
-
-  // Names and executables that are in use, numbered in the order of nodes.
-  std::vector<int32_t> name_numbers(names_.size(), -1);
-  for (uint32_t& name : graph.node_names) {
-    int32_t& number = name_numbers[name];
-    if (number < 0) {
-      number = static_cast<int32_t>(graph.names.size());
-      graph.names.push_back(names_.at(name));
-    }
-    name = static_cast<uint32_t>(number);
-  }
-  std::vector<int32_t> executable_numbers(executables_.size(), -1);
-  for (int32_t& executable : graph.node_executables) {
-    if (executable < 0) continue;
-    int32_t& number = executable_numbers[static_cast<size_t>(executable)];
-    if (number < 0) {
-      number = static_cast<int32_t>(graph.executables.size());
-      graph.executables.push_back(executables_.at(static_cast<uint32_t>(executable)));
-    }
-    executable = number;
-  }
+  Renumber(&graph);
   return graph;
 }
 

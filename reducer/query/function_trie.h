@@ -71,6 +71,8 @@ class FunctionTrie {
 
   std::vector<Weight> Totals() const;
   std::vector<uint32_t> ChooseLargest(const std::vector<Weight>& totals, size_t nodes_max) const;
+  void SortSiblings(const std::vector<Weight>& totals, std::vector<uint32_t>* nodes) const;
+  void Renumber(FlameGraph* graph) const;
   void AppendNode(uint32_t node, const Weight& total, int32_t parent, FlameGraph* graph) const;
 
   size_t nodes_max_;
