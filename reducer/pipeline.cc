@@ -70,7 +70,7 @@ absl::Status Pipeline::OpenStores() {
                                                     Message(store.status()), geteuid()));
   }
   if (absl::IsResourceExhausted(store.status())) return WithContext(store.status(), "no space for --data-dir");
-  RETURN_IF_ERROR(store.status());
+  RETURN_IF_ERROR(WithContext(store.status(), "--data-dir"));
   store_ = *std::move(store);
   SymbolStore::Options symbols;
   symbols.path = options_.data_dir + "/symbols.db";

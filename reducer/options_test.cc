@@ -1,0 +1,68 @@
+#include "reducer/options.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/types.h"
+
+namespace tributary {
+namespace {
+
+using ::testing::HasSubstr;
+
+absl::StatusOr<ReducerOptions> Parse(std::vector<const char*> flags, const Options::Environment& environment = {}) {
+  flags.insert(flags.begin(), "reducer");
+  return ParseReducerOptions(static_cast<int>(flags.size()), flags.data(), environment);
+}
+
+TEST(ReducerOptions, DefaultsAreLoopback) {
+  auto options = Parse({});
+  ASSERT_TRUE(options.ok()) << options.status();
+  EXPECT_EQ(options->intake_listen.host, "127.0.0.1");
+  EXPECT_EQ(options->intake_listen.port, 8000);
+  EXPECT_EQ(options->http_listen.host, "127.0.0.1");
+  EXPECT_EQ(options->http_listen.port, 4040);
+  EXPECT_EQ(options->shards, 1u);
+  EXPECT_EQ(options->raw_age_ns, kNsPerDay);
+  EXPECT_EQ(options->sum_age_ns, 7 * kNsPerDay);
+  EXPECT_EQ(options->store_bytes_max, 10ull << 30);
+}
+
+TEST(ReducerOptions, TakesWhatIsAsked) {
+  auto options = Parse({"-p", "9000", "--http-listen", ":80", "--export", "console", "--export", "otlp://h:1",
+                        "--retention", "1h", "--num-ingest-shards", "4", "--data-dir", "/x"},
+                       {{"EBPF_NET_STORE_BYTES_MAX", "1GiB"}});
+  ASSERT_TRUE(options.ok()) << options.status();
+  EXPECT_EQ(options->intake_listen.host, "127.0.0.1");
+  EXPECT_EQ(options->intake_listen.port, 9000);
+  EXPECT_EQ(options->http_listen.host, "0.0.0.0");
+  EXPECT_EQ(options->exports, (std::vector<std::string>{"console", "otlp://h:1"}));
+  EXPECT_EQ(options->sum_age_ns, 60 * kNsPerMinute);
+  EXPECT_EQ(options->raw_age_ns, 60 * kNsPerMinute) << "raw samples never outlive their sums";
+  EXPECT_EQ(options->shards, 4u);
+  EXPECT_EQ(options->store_bytes_max, 1ull << 30);
+  EXPECT_EQ(options->data_dir, "/x");
+}
+
+TEST(ReducerOptions, AWrongValueNamesItsOption) {
+  for (auto [flag, value] : std::initializer_list<std::pair<const char*, const char*>>{{"--retention", "1s"},
+                                                                                       {"--retention-raw", "x"},
+                                                                                       {"--store-bytes-max", "1KiB"},
+                                                                                       {"--intake-listen", "nowhere"},
+                                                                                       {"--http-listen", "::1:80"},
+                                                                                       {"--shards", "0"}}) {
+    absl::Status status = Parse({flag, value}).status();
+    EXPECT_TRUE(absl::IsInvalidArgument(status)) << flag;
+    EXPECT_THAT(std::string(status.message()), HasSubstr(std::string(flag).substr(2)));
+  }
+}
+
+TEST(ReducerOptions, DataLieWhereTheUserMayWrite) {
+  EXPECT_EQ(DefaultDataDirectory(true, {{"HOME", "/root"}}), "/var/lib/tributary");
+  EXPECT_EQ(DefaultDataDirectory(false, {{"HOME", "/home/u"}}), "/home/u/.local/state/tributary");
+  EXPECT_EQ(DefaultDataDirectory(false, {{"HOME", "/home/u"}, {"XDG_STATE_HOME", "/s"}}), "/s/tributary");
+  EXPECT_EQ(DefaultDataDirectory(false, {}), "tributary-data");
+}
+
+}  // namespace
+}  // namespace tributary

@@ -1,0 +1,105 @@
+#include "reducer/pipeline.h"
+
+#include <arpa/inet.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <fstream>
+#include <sstream>
+
+#include "base/fd.h"
+#include "reducer/store/store_testing.h"
+
+namespace tributary {
+namespace {
+
+using ::testing::HasSubstr;
+
+ReducerOptions LocalOptions(const std::string& directory) {
+  ReducerOptions options;
+  options.intake_listen = {"127.0.0.1", 0};
+  options.http_listen = {"127.0.0.1", 0};
+  options.data_dir = directory + "/data";
+  options.ports_file = directory + "/ports";
+  options.raw_age_ns = kNsPerDay;
+  options.sum_age_ns = 7 * kNsPerDay;
+  options.store_bytes_max = 1u << 30;
+  return options;
+}
+
+std::string HttpGet(uint16_t port, const std::string& path) {
+  Fd socket_fd(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_port = htons(port);
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  if (connect(socket_fd.get(), reinterpret_cast<sockaddr*>(&address), sizeof(address)) != 0) return "";
+  const std::string request = "GET " + path + " HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
+  if (write(socket_fd.get(), request.data(), request.size()) < 0) return "";
+  std::string answer;
+  char buffer[4096];
+  for (ssize_t size; (size = read(socket_fd.get(), buffer, sizeof(buffer))) > 0;)
+    answer.append(buffer, static_cast<size_t>(size));
+  return answer;
+}
+
+TEST(Pipeline, TellsItsPortsAndAnswers) {
+  store::TemporaryDirectory directory;
+  Metrics metrics;
+  auto pipeline = Pipeline::Start(LocalOptions(directory.path()), Clock::Real(), metrics);
+  ASSERT_TRUE(pipeline.ok()) << pipeline.status();
+  std::stringstream ports;
+  ports << std::ifstream(directory.path() + "/ports").rdbuf();
+  EXPECT_EQ(ports.str(), "{\"intake\":" + std::to_string((*pipeline)->intake_port()) +
+                             ",\"http\":" + std::to_string((*pipeline)->http_port()) + "}\n");
+  EXPECT_THAT(HttpGet((*pipeline)->http_port(), "/readyz"), HasSubstr("200"));
+  const std::string text = HttpGet((*pipeline)->http_port(), "/metrics");
+  EXPECT_THAT(text, HasSubstr("tributary_reducer_disk_bytes"));
+  EXPECT_THAT(text, HasSubstr("tributary_reducer_resident_bytes"));
+}
+
+TEST(Pipeline, StartsAgainWhereItWasAndWithMoreShards) {
+  store::TemporaryDirectory directory;
+  for (uint32_t shards : {1u, 3u, 2u}) {
+    Metrics metrics;
+    ReducerOptions options = LocalOptions(directory.path());
+    options.shards = shards;
+    auto pipeline = Pipeline::Start(options, Clock::Real(), metrics);
+    ASSERT_TRUE(pipeline.ok()) << pipeline.status();
+  }
+}
+
+TEST(Pipeline, SaysInOneLineWhyItCannotStart) {
+  store::TemporaryDirectory directory, other;
+  Metrics metrics;
+  auto running = Pipeline::Start(LocalOptions(directory.path()), Clock::Real(), metrics);
+  ASSERT_TRUE(running.ok()) << running.status();
+  auto refusal = [&](const ReducerOptions& options) {
+    Metrics of_second;
+    absl::Status status = Pipeline::Start(options, Clock::Real(), of_second).status();
+    EXPECT_FALSE(status.ok());
+    EXPECT_EQ(status.message().find('\n'), absl::string_view::npos);
+    return std::string(status.message());
+  };
+  EXPECT_THAT(refusal(LocalOptions(directory.path())), HasSubstr("in use by another reducer"));
+  ReducerOptions options = LocalOptions(other.path());
+  options.intake_listen.port = (*running)->intake_port();
+  EXPECT_THAT(refusal(options), HasSubstr("--intake-listen"));
+  options = LocalOptions(other.path());
+  options.http_listen.port = (*running)->http_port();
+  EXPECT_THAT(refusal(options), HasSubstr("--http-listen"));
+  options = LocalOptions(other.path());
+  options.exports = {"carrier-pigeon://loft"};
+  EXPECT_THAT(refusal(options), HasSubstr("--export carrier-pigeon://loft"));
+  options = LocalOptions(other.path());
+  options.data_dir = "/proc/no-such-place";
+  EXPECT_THAT(refusal(options), HasSubstr("--data-dir"));
+  options = LocalOptions(other.path());
+  options.ports_file = "/proc/no-such-place";
+  EXPECT_THAT(refusal(options), HasSubstr("--ports-file"));
+}
+
+}  // namespace
+}  // namespace tributary
