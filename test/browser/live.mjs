@@ -53,6 +53,23 @@ function matched(frames, name) {
   return {ns, hits};
 }
 
+// While collectors are connected, samples of the range may still be on their way, for as long as the interval of batches
+// (5 s): waits until nothing more arrives.
+async function waitUntilComplete(url, range) {
+  const pauseMs = 6000;
+  const triesMax = 10;
+  const connected = (await ask(url, 'status', {})).nodes.some((node) => node.connected);
+  let before = -1;
+  for (let tries = 0; connected && tries < triesMax; ++tries) {
+    const {count: now} = (await ask(url, 'flamegraph', range)).total;
+    if (now === before) return;
+    before = now;
+    await new Promise((resolve) => setTimeout(resolve, pauseMs));
+  }
+  if (connected)
+    throw new Mismatch(`samples of a range that is over kept arriving for ${(triesMax * pauseMs) / 1000} s`);
+}
+
 async function checkFunction(page, frames, name) {
   const root = frames[0];
   const frame = widest(frames, name);
@@ -111,6 +128,7 @@ async function main() {
   // The first answer turns a relative range into an absolute one; from then on nothing can move.
   const {from, to} = await ask(url, 'flamegraph', {from: values.from, to: values.to, query});
   const fixed = {from: String(from), to: String(to)};
+  await waitUntilComplete(url, fixed);
   const frames = layOut(await ask(url, 'flamegraph', {...fixed, query}));
   const all = layOut(await ask(url, 'flamegraph', fixed));
   if (frames[0].totalNs === 0) throw new Mismatch(`no samples of ${values.executable} from ${from} to ${to}`);
