@@ -149,7 +149,10 @@ HttpRequest Convert(const httplib::Request& request) {
 // httplib's server without its sockets: parses one request, calls the handler, writes the answer.
 class Protocol : private httplib::Server {
  public:
-  explicit Protocol(HttpServer::Handler handler) : handler_(std::move(handler)) {
+  Protocol(HttpServer::Handler handler, int64_t idle_timeout_ms) : handler_(std::move(handler)) {
+    // Said to clients in a header; Serve is what holds to it.
+    set_keep_alive_max_count(kRequestsPerConnectionMax);
+    set_keep_alive_timeout(idle_timeout_ms / 1000);
     set_pre_routing_handler([this](const httplib::Request& request, httplib::Response& response) {
       HttpResponse answer = handler_(Convert(request));
       response.status = answer.status;
@@ -200,7 +203,7 @@ struct HttpServer::Impl {
       : options(std::move(o)),
         listening(std::move(l)),
         stop_fd(std::move(stop)),
-        protocol(std::move(handler)),
+        protocol(std::move(handler), options.idle_timeout_ms),
         waiting(options.connections_waiting_max),
         connections(metrics.AddGauge("tributary_web_connections", "HTTP connections that are open.")),
         refused(metrics.AddCounter("tributary_web_connections_refused_total",

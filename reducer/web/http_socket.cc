@@ -30,9 +30,9 @@ bool IsLoopback(const sockaddr_storage& address) {
 
 absl::Status ListenError(const std::string& object, int error) {
   absl::Status status = ErrnoStatus("listen on", object, error);
+  // The code says it all the same; "Address already in use" does not say that it is the port.
   if (error != EADDRINUSE) return status;
-  return Error(status.code(),
-               fmt::format("listen on {}: the port is in use; stop what uses it or choose another one", object));
+  return Error(status.code(), fmt::format("listen on {}: the port is in use", object));
 }
 
 }  // namespace
