@@ -36,6 +36,13 @@ struct Run {
   Parents parents;
 };
 
+// The command and what lives below it right now: a shell that ends alone would leave its children behind.
+void SignalTree(int64_t pid, int number) {
+  Parents living;
+  AddLivingChildren("/proc", pid, living);
+  for (int64_t each : Descendants(pid, living)) kill(static_cast<pid_t>(each), number);
+}
+
 // Runs the command to its end: hands signals on, ends it after `duration_ns` (0: never), and remembers who descends
 // from it.
 absl::StatusOr<Run> RunCommand(const std::vector<std::string>& command, int64_t duration_ns, SignalInbox& signals) {
@@ -50,9 +57,9 @@ absl::StatusOr<Run> RunCommand(const std::vector<std::string>& command, int64_t 
     if (signal && signal->number != SIGCHLD && !signal->from_terminal) child.Signal(signal->number);
     int64_t elapsed_ns = clock.Monotonic().value - begin.monotonic.value;
     if (duration_ns > 0 && elapsed_ns > duration_ns) {
-      if (!run.ended_by_duration) child.Signal(SIGTERM);
+      if (!run.ended_by_duration) SignalTree(run.pid, SIGTERM);
       run.ended_by_duration = true;
-      if (elapsed_ns > duration_ns + kKillAfterNs) child.Signal(SIGKILL);
+      if (elapsed_ns > duration_ns + kKillAfterNs) SignalTree(run.pid, SIGKILL);
     }
   }
   ClockPair end = clock.Pair();
