@@ -18,7 +18,7 @@ def refused(reducer):
     """Σ of the intake's refusal counters."""
     total = 0
     for line in reducer.get("/metrics").decode().splitlines():
-        if line.startswith("tributary_intake_refused_total"):
+        if line.startswith("tributary_intake_refusals_total"):
             total += float(line.rsplit(" ", 1)[1])
     return total
 

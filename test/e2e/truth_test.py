@@ -14,6 +14,13 @@ SELECTOR = '{process_executable_name="truth"}'
 PIN = "/sys/fs/bpf/tributary_truth_test"
 
 
+def pin_counters():
+    """Keeps the newest collector's counters readable after it has ended."""
+    maps = json.loads(subprocess.run(lib.ROOT + ["bpftool", "-j", "map", "show"], check=True, capture_output=True, text=True).stdout)
+    newest = max(m["id"] for m in maps if m.get("name") == "trib_counters")
+    subprocess.run(lib.ROOT + ["bpftool", "map", "pin", "id", str(newest), PIN], check=True, capture_output=True)
+
+
 def bpftool_captured():
     """Σ over CPUs of the counter that the BPF program bumps at its entry, read by somebody else's tool."""
     dump = subprocess.run(lib.ROOT + ["bpftool", "-j", "map", "dump", "pinned", PIN], check=True, capture_output=True, text=True)
@@ -73,7 +80,7 @@ def truth_and_law():
         programs.append(collector)
         lib.wait_for("the node to appear", lambda: reducer.status()["nodes"] or not collector.running(), 20)
         lib.check(collector.running(), "the collector ended")
-        subprocess.run(lib.ROOT + ["bpftool", "map", "pin", "name", "trib_counters", PIN], check=True, capture_output=True)
+        pin_counters()
         try:
             truth = lib.run_truth(20)
             time.sleep(0.5)
