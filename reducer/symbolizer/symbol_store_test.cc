@@ -4,8 +4,10 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cstdlib>
 #include <filesystem>
+#include <thread>
 
 #include "reducer/store/sqlite.h"
 
@@ -182,6 +184,35 @@ TEST_F(SymbolStoreTest, TableOverTheWholeCapIsTurnedAway) {
             absl::StatusCode::kResourceExhausted);
   EXPECT_EQ(Uploads("no_room"), 1u);
   EXPECT_TRUE(List().empty());
+}
+
+TEST_F(SymbolStoreTest, AnyThreadMayCall) {
+  SymbolStore::Options options;
+  options.memory_bytes_max = 3 * Table(1)->memory_bytes();
+  options.disk_bytes_max = 3 * 1024;  // both caps are in the way all the time
+  Open(options);
+  std::atomic<int> found = 0;
+  auto work = [&](uint8_t first) {
+    for (uint8_t i = 0; i < 40; ++i) {
+      auto n = static_cast<uint8_t>(1 + (first + i) % 10);
+      store_->ShouldRequest(Id(n));
+      EXPECT_TRUE(store_->Put(Id(n), Table(n)->Encode()).ok());
+      if (std::shared_ptr<const SymbolTable> table = store_->Get(Id(n))) {
+        EXPECT_EQ(table->id(), Id(n));
+        ++found;
+      }
+      store_->PutUnavailable(Id(n), "gone");
+      EXPECT_TRUE(store_->List().ok());
+    }
+  };
+  std::vector<std::thread> threads;
+  for (uint8_t t = 0; t < 4; ++t) threads.emplace_back(work, static_cast<uint8_t>(3 * t));
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_GT(found, 0);
+  uint64_t bytes = 0;
+  for (const SymbolStore::Listed& table : List()) bytes += table.stored_bytes + 512;
+  EXPECT_LE(bytes, options.disk_bytes_max);
+  EXPECT_GT(Evictions("disk"), 0u);
 }
 
 class SymbolStoreFileTest : public SymbolStoreTest {
