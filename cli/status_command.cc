@@ -30,12 +30,6 @@ std::string HealthText(const Counts& health) {
   return text.empty() ? "no stacks yet" : text;
 }
 
-std::string WireText(const StatusAnswer::Node& node) {
-  if (node.totals.stored == 0) return FormatBytes(node.wire_bytes);
-  double each = static_cast<double>(node.wire_bytes) / static_cast<double>(node.totals.stored);
-  return fmt::format("{} ({:.1f} B a sample)", FormatBytes(node.wire_bytes), each);
-}
-
 }  // namespace
 
 std::string WriteStatus(const StatusAnswer& status) {
@@ -46,7 +40,7 @@ std::string WriteStatus(const StatusAnswer& status) {
     rows.push_back({EscapeForDisplay(node.host.empty() ? node.id : node.host), node.connected ? "connected" : "gone",
                     fmt::format("{} Hz x {}", node.sample_rate_hz, node.cpus), FormatCount(node.totals.captured),
                     FormatCount(node.totals.stored), FormatCount(node.totals.in_flight), LostText(node.totals),
-                    WireText(node)});
+                    FormatBytes(node.wire_bytes)});
   }
   rows.push_back({"total", "", "", FormatCount(status.total.captured), FormatCount(status.total.stored),
                   FormatCount(status.total.in_flight), LostText(status.total), FormatBytes(wire_bytes)});

@@ -40,14 +40,12 @@ TEST(Table, AlignsByLetters) {
 }
 
 TEST(StatusCommand, ShowsTheLawPerNode) {
-  EXPECT_EQ(
-      WriteStatus(*ParseStatus(testing::kStatusJson)),
-      "NODE   STATE           RATE  CAPTURED  STORED  IN FLIGHT  LOST                              WIRE\n"
-      "web-1  connected  19 Hz x 2     1,140   1,100          5  35 (ring_full 30, stack_error 5)  5.4 KiB (5.0 B "
-      "a sample)\n"
-      "total                           1,140   1,100          5  35 (ring_full 30, stack_error 5)  5.4 KiB\n"
-      "\nstacks: complete 90.91%, unknown 9.09%\n"
-      "reducer 0.1.0: up 12.00 s, CPU 0.5 s, memory 50.0 MiB, disk 1.0 MiB, 1 shards, 12 symbol tables\n");
+  EXPECT_EQ(WriteStatus(*ParseStatus(testing::kStatusJson)),
+            "NODE   STATE           RATE  CAPTURED  STORED  IN FLIGHT  LOST                              WIRE\n"
+            "web-1  connected  19 Hz x 2     1,140   1,100          5  35 (ring_full 30, stack_error 5)  5.4 KiB\n"
+            "total                           1,140   1,100          5  35 (ring_full 30, stack_error 5)  5.4 KiB\n"
+            "\nstacks: complete 90.91%, unknown 9.09%\n"
+            "reducer 0.1.0: up 12.00 s, CPU 0.5 s, memory 50.0 MiB, disk 1.0 MiB, 1 shards, 12 symbol tables\n");
 }
 
 TEST(TopCommand, ShowsSharesAndEscapesNames) {
