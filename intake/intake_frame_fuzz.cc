@@ -64,9 +64,14 @@ void DecodeMessage(const tributary::intake::Frame& frame, BatchDecoder& decoder)
     case MessageType::kHello:
       (void)DecodeHello(frame.payload);
       break;
-    case MessageType::kWelcome:
-      (void)DecodeWelcome(frame.payload);
+    case MessageType::kWelcome: {
+      auto welcome = DecodeWelcome(frame.payload);
+#ifdef TRIBUTARY_PLANT_CRASH
+      // Within reach only of a whole frame with its checksum and a message that decodes.
+      if (welcome.ok() && welcome->heartbeat_ms > 1'000'000) abort();
+#endif
       break;
+    }
     case MessageType::kDefinitions:
     case MessageType::kBatch:
       DecodeBatch(frame, decoder);
@@ -86,14 +91,9 @@ void DecodeMessage(const tributary::intake::Frame& frame, BatchDecoder& decoder)
     case MessageType::kHeartbeat:
       (void)DecodeHeartbeat(frame.payload);
       break;
-    case MessageType::kGoodbye: {
-      auto goodbye = DecodeGoodbye(frame.payload);
-#ifdef TRIBUTARY_PLANT_CRASH
-      // Within reach only of a whole frame with its checksum and a message that decodes.
-      if (goodbye.ok() && !goodbye->retry && goodbye->rejected_sequence == 7) abort();
-#endif
+    case MessageType::kGoodbye:
+      (void)DecodeGoodbye(frame.payload);
       break;
-    }
   }
 }
 

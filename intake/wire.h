@@ -1,5 +1,15 @@
 #pragma once
 
+#include <kj/string.h>
+
+#ifdef __clang__
+// In C++20 kj 0.9 trusts the compiler to turn `const char* == StringPtr` around. clang does not where a type has an
+// operator!= too (P2468R2), and Cap'n Proto's own headers need it.
+namespace kj {
+inline bool operator==(const char* a, const StringPtr& b) { return b.operator==(a); }
+}  // namespace kj
+#endif
+
 #include <capnp/message.h>
 #include <capnp/serialize.h>
 #include <kj/exception.h>
