@@ -19,8 +19,9 @@ done
 shift $((OPTIND - 1))
 [ $# -gt 0 ] || { echo "usage: $0 [-b BUILD_DIR] [-t SECONDS] TARGET…" >&2; exit 2; }
 
-cmake -S "$source_dir" -B "$build_dir" --preset fuzz -DCMAKE_CXX_FLAGS=-DTRIBUTARY_PLANT_CRASH >"$build_dir.log" ||
-  { cat "$build_dir.log" >&2; exit 1; }
+mkdir -p "$build_dir"
+cmake -S "$source_dir" -B "$build_dir" --preset fuzz -DCMAKE_CXX_FLAGS=-DTRIBUTARY_PLANT_CRASH >"$build_dir/configure.log" ||
+  { cat "$build_dir/configure.log" >&2; exit 1; }
 cmake --build "$build_dir" --target "$@"
 
 work=$(mktemp -d)

@@ -86,7 +86,7 @@ def between(text, name):
 
 
 def check(text, version):
-    release = re.search(rf"^{re.escape(version)}\.\S+", text, re.M)
+    release = re.search(rf"(?<![\d.]){re.escape(version)}\.\d\S*-cloud\S*", text)  # the firmware leaves escapes before it
     assert release, f"the guest is not {version}"
     status = json.loads(between(text, "STATUS"))
     total = status["total"]

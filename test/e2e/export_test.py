@@ -1,0 +1,76 @@
+"""Samples of this machine through the whole path and out as OTLP into a real OpenTelemetry Collector: count and ns are the store's, and
+the protocol's validator finds nothing in what arrived."""
+
+import os
+import pathlib
+import subprocess
+import sys
+
+import lib
+
+sys.path.insert(0, str(lib.SOURCE / "test" / "otlp"))
+import otelcol  # noqa: E402
+
+VALIDATE = pathlib.Path(os.environ["TRIBUTARY_BUILD"]) / "tests" / "otlp_validate"
+
+
+def otlp_to_a_collector():
+    with lib.directory() as d, lib.programs() as programs, otelcol.Collector(d / "otelcol") as otel:
+        reducer = lib.Reducer(d, args=["--export", f"otlp://{otel.address}"])
+        programs.append(reducer)
+        start = lib.now_ms()
+        collector = lib.Collector(d, reducer.intake_port, rate=299, args=["--batch-interval", "1s"])
+        programs.append(collector)
+        lib.wait_for("the node", lambda: reducer.status()["nodes"], 20)
+        truth = lib.run_truth(8)
+        lib.check(collector.stop() == 0, "the collector's exit code")
+        status = reducer.status()
+        lib.check_law(status)
+        stored = status["total"]["stored"]
+        graph = reducer.flamegraph("{}", start - 60_000, lib.now_ms() + 60_000)
+
+        def arrived():
+            return sum(s.count for s in otelcol.samples(otel.requests())) >= stored
+
+        lib.wait_for("every sample to arrive", arrived, 60, 0.5)
+        lib.check(reducer.stop() == 0, "the reducer's exit code")
+        otel.stop()
+        totals = otelcol.Totals(otel.requests())
+        print(f"  stored {stored} samples, {graph.total_ns[0]} ns; the Collector wrote {totals.count} samples, {totals.ns} ns")
+        lib.check(totals.count == stored, f"{totals.count} samples arrived, {stored} are stored")
+        lib.check(totals.ns == graph.total_ns[0], f"{totals.ns} ns arrived, {graph.total_ns[0]} are stored")
+
+        of_truth = [s for s in otelcol.samples(otel.requests()) if s.attributes.get("process.pid") == truth["pid"]]
+        leaves = sum(s.count for s in of_truth if "hash_blocks" in s.frames())
+        count = sum(s.count for s in of_truth)
+        lib.check(count > 1000, f"{count} samples of the truth program arrived")
+        lib.check(abs(leaves / count - 0.6) <= lib.four_sigma(0.6, count), f"{leaves} of {count} samples in hash_blocks")
+
+        validated = subprocess.run([VALIDATE, otel.proto_path], capture_output=True, text=True, check=False)
+        print("  validator: " + validated.stdout.strip())
+        lib.check(validated.returncode == 0, "the validator has findings")
+
+
+def console():
+    """The two layouts that people know, on standard output."""
+    for layout, marks in (("lazybackend", ["  PeriodType: [cpu, nanoseconds", "  Timestamp[0]: ", ", File: , Line: 0, Column: 0"]),
+                          ("collector", ["  thread.name: truth (Str)", "  thread.id: "])):
+        with lib.directory() as d, lib.programs() as programs:
+            reducer = lib.Reducer(d, args=["--export", f"console?layout={layout}"])
+            programs.append(reducer)
+            collector = lib.Collector(d, reducer.intake_port, rate=199, args=["--batch-interval", "1s"])
+            programs.append(collector)
+            lib.wait_for("the node", lambda: reducer.status()["nodes"], 20)
+            lib.run_truth(3)
+            lib.check(collector.stop() == 0, "the collector's exit code")
+            lib.check(reducer.stop(15) == 0, "the reducer's exit code")
+            text = reducer.text()
+            for mark in ["--------------- New Resource Profile --------------", "------------------- New Profile -------------------",
+                         "------------------- New Sample --------------------", "Instrumentation: native, Function: hash_blocks",
+                         "------------------- End Sample --------------------", "------------------- End Profile -------------------",
+                         "-------------- End Resource Profile ---------------", *marks]:
+                lib.check(mark in text, f"{layout}: '{mark}' is missing")
+
+
+if __name__ == "__main__":
+    lib.main(otlp_to_a_collector, console)
