@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdio>
+#include <filesystem>
 #include <map>
 #include <random>
 #include <set>
@@ -65,7 +66,7 @@ TEST(ElfSymbols, AgreeWithReadelf) {
   for (const std::string path :
        {"/lib/x86_64-linux-gnu/libc.so.6", "/lib/x86_64-linux-gnu/libstdc++.so.6", "/lib64/ld-linux-x86-64.so.2",
         "/lib/x86_64-linux-gnu/libcrypto.so.3", "/usr/bin/python3", "/bin/bash", "/proc/self/exe"}) {
-    std::string readable = path == "/proc/self/exe" ? std::string(realpath(path.c_str(), nullptr)) : path;
+    std::string readable = std::filesystem::canonical(path);
     auto functions = ReadelfFunctions(readable);
     auto file = ElfFile::Open(Fd(open(path.c_str(), O_RDONLY | O_CLOEXEC)));
     ASSERT_TRUE(file.ok()) << path;
