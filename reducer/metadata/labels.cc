@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 
+#include "base/edit_distance.h"
 #include "base/utf8.h"
 
 namespace tributary {
@@ -25,22 +26,6 @@ constexpr std::array<Entry, 9> kLabels = {{
     {Label::kHostName, "host.name"},
     {Label::kHostId, "host.id"},
 }};
-
-// Levenshtein distance. `a` is a known label and `b` is cut by the caller: at most some thousand steps.
-size_t EditDistance(std::string_view a, std::string_view b) {
-  std::vector<size_t> row(b.size() + 1);
-  for (size_t j = 0; j <= b.size(); ++j) row[j] = j;
-  for (size_t i = 1; i <= a.size(); ++i) {
-    size_t diagonal = row[0];
-    row[0] = i;
-    for (size_t j = 1; j <= b.size(); ++j) {
-      size_t above = row[j];
-      row[j] = std::min({above + 1, row[j - 1] + 1, diagonal + (a[i - 1] == b[j - 1] ? 0 : 1)});
-      diagonal = above;
-    }
-  }
-  return row[b.size()];
-}
 
 }  // namespace
 
