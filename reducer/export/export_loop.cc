@@ -116,6 +116,7 @@ bool ExportLoop::AwaitsNames(const Feed& feed) {
 // True: this request needs no other attempt.
 bool ExportLoop::Send(Feed& feed, int64_t timeout_ns) {
   otlp::SendResult result = sender_->Send(*feed.made.request, timeout_ns);
+  if (!result.status.ok() && cancelled_) return false;  // what is left goes out in the next run
   if (!result.status.ok() && result.may_retry) {
     failures_.Add();
     LogFailure("send", result.status);

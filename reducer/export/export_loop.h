@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <string>
 #include <vector>
@@ -40,7 +41,10 @@ class ExportLoop {
   // at `deadline` and after Cancel.
   bool Flush(MonotonicNs deadline);
   // Ends the call that is under way. Any thread.
-  void Cancel() { sender_->Cancel(); }
+  void Cancel() {
+    cancelled_ = true;
+    sender_->Cancel();
+  }
 
  private:
   struct Feed {
@@ -71,6 +75,7 @@ class ExportLoop {
   NameWait names_;
   otlp::Backoff backoff_;
   MonotonicNs not_before_{0};  // after a failure: no attempt sooner
+  std::atomic<bool> cancelled_{false};
   LogLimit failure_log_{30 * kNsPerSecond};
   LogLimit rejection_log_{30 * kNsPerSecond};
 

@@ -324,6 +324,20 @@ TEST_F(ExportLoopTest, FlushGivesUpAtItsDeadlineAndAtAFailure) {
   EXPECT_EQ(Cursor(), 0);
 }
 
+TEST_F(ExportLoopTest, AReceiverThatCancelsIsWaitedForAndAnEndOfOurOwnIsNoFailure) {
+  AddProcess();
+  AddSymbols();
+  AddSamples(1);
+  sender_->script = {Fails(absl::StatusCode::kCancelled, true)};
+  EXPECT_GT(loop_->RunOnce(), 0);
+  EXPECT_EQ(Counted("tributary_export_failures_total"), 1u);
+  loop_->Cancel();
+  sender_->script = {Fails(absl::StatusCode::kCancelled, true)};
+  EXPECT_FALSE(loop_->Flush(MonotonicNs{INT64_MAX}));
+  EXPECT_EQ(Counted("tributary_export_failures_total"), 1u);
+  EXPECT_EQ(Cursor(), 0);
+}
+
 // A store that was damaged, or is being cleaned up, costs detail and not the exporter.
 TEST_F(ExportLoopTest, SurvivesReferencesToNowhere) {
   AddProcess();

@@ -21,8 +21,8 @@
 namespace tributary {
 namespace {
 
-// Of the 5 s that a stop may take, what is left to the last pass before its call is cancelled.
-constexpr int64_t kFlushNs = 4'500'000'000;
+// Of the 5 s that a stop may take, what the last pass has before its call is cancelled; the store was first.
+constexpr int64_t kFlushNs = 3'500'000'000;
 
 // Gives an ExportLoop its turns on a thread of its own.
 class ExportThread : public Exporter {
