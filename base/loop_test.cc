@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "base/status.h"
+#include "base/tcp.h"
 
 namespace tributary {
 namespace {

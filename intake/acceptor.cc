@@ -5,6 +5,7 @@
 
 #include "base/log.h"
 #include "base/status.h"
+#include "base/tcp.h"
 #include "intake/server.h"
 #include "intake/server_metrics.h"
 

@@ -7,6 +7,7 @@
 
 #include "base/log.h"
 #include "base/status.h"
+#include "base/tcp.h"
 #include "intake/symbol_upload.h"
 #include "intake/unacked.h"
 

@@ -1,6 +1,7 @@
 #include <gmock/gmock.h>
 
 #include "base/status.h"
+#include "base/tcp.h"
 #include "intake/frame.h"
 #include "intake/test_reducer.h"
 

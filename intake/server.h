@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/loop.h"
 #include "base/metrics.h"
+#include "base/tcp.h"
 #include "intake/batch_codec.h"
 #include "intake/messages.h"
 

@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "base/loop.h"
 #include "base/metrics.h"
+#include "base/tcp.h"
 #include "intake/batch_generator.h"
 #include "intake/client.h"
 #include "intake/server.h"

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/status.h"
+#include "base/tcp.h"
 
 namespace tributary::ingest {
 namespace {

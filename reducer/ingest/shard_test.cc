@@ -7,6 +7,7 @@
 #include <list>
 #include <random>
 
+#include "base/tcp.h"
 #include "intake/client.h"
 #include "reducer/store/sqlite_store.h"
 #include "reducer/store/store_testing.h"
