@@ -45,9 +45,16 @@ function(tributary_binary name)
   target_link_libraries(${name} PRIVATE ${ARG_DEPS})
 endfunction()
 
-# tributary_test(NAME SOURCES a_test.cc… DEPS lib… [MAIN]): one executable, its cases found by ctest.
+# What needs root asks for it: nothing when the tests run as root already.
+execute_process(COMMAND id -u OUTPUT_VARIABLE uid OUTPUT_STRIP_TRAILING_WHITESPACE)
+set(TRIBUTARY_AS_ROOT "")
+if(NOT uid STREQUAL "0")
+  set(TRIBUTARY_AS_ROOT sudo -n -E)
+endif()
+
+# tributary_test(NAME SOURCES a_test.cc… DEPS lib… [LABELS label…] [AS_ROOT]): one executable, one ctest entry.
 function(tributary_test name)
-  cmake_parse_arguments(ARG "" "" "SOURCES;DEPS;LABELS" ${ARGN})
+  cmake_parse_arguments(ARG "AS_ROOT" "" "SOURCES;DEPS;LABELS" ${ARGN})
   if(NOT TRIBUTARY_TESTS)
     return()
   endif()
@@ -57,8 +64,14 @@ function(tributary_test name)
   target_compile_definitions(${name} PRIVATE TRIBUTARY_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
   # One ctest entry a binary: hundreds of process starts would cost more than the cases themselves.
-  add_test(NAME ${name} COMMAND ${name} --gtest_brief=1)
-  set_tests_properties(${name} PROPERTIES LABELS "unit;${ARG_LABELS}" TIMEOUT 300)
+  set(prefix "")
+  if(ARG_AS_ROOT)
+    set(prefix ${TRIBUTARY_AS_ROOT})
+  endif()
+  add_test(NAME ${name} COMMAND ${prefix} $<TARGET_FILE:${name}> --gtest_brief=1)
+  # A case that skips itself tests nothing: it fails.
+  set_tests_properties(${name} PROPERTIES LABELS "unit;${ARG_LABELS}" TIMEOUT 300
+                       FAIL_REGULAR_EXPRESSION "\\[  SKIPPED \\]")
 endfunction()
 
 # tributary_fuzz(NAME SOURCES a_fuzz.cc DEPS lib… CORPUS dir): libFuzzer under the fuzz preset; elsewhere a runner that
