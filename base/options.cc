@@ -9,6 +9,7 @@
 #include <charconv>
 #include <cmath>
 #include <cstdio>
+#include <iterator>
 #include <utility>
 
 #include "base/edit_distance.h"
@@ -38,6 +39,13 @@ absl::StatusOr<bool> ParseBool(std::string_view text) {
   if (text == "true" || text == "1" || text == "yes" || text == "on") return true;
   if (text == "false" || text == "0" || text == "no" || text == "off") return false;
   return Error(absl::StatusCode::kInvalidArgument, "must be true or false");
+}
+
+constexpr std::string_view kLogLevels[] = {"trace",   "debug", "info",
+                                           "warning", "error", "critical"};  // as enum LogLevel
+
+bool IsLogLevel(std::string_view text) {
+  return std::find(std::begin(kLogLevels), std::end(kLogLevels), text) != std::end(kLogLevels);
 }
 
 template <typename T>
@@ -117,15 +125,13 @@ void Options::Add(Spec spec, std::vector<std::string>* target) {
 }
 
 void Options::AddCommon() {
-  Add({.name = "log-console", .help = "log to standard error"}, &log_console_, true);
+  Add({.name = "log-console", .help = "log to standard error", .flag_aliases = {"console-log"}}, &log_console_, true);
   Add({.name = "log-level",
-       .help = "trace, debug, info, warning, error or critical",
+       .help = "trace, debug, info, warning, error or critical; --debug is short for --log-level=debug, and so on",
        .value_name = "LEVEL",
        .check =
            [](std::string_view text) {
-             for (std::string_view level : {"trace", "debug", "info", "warning", "error", "critical"}) {
-               if (text == level) return absl::OkStatus();
-             }
+             if (IsLogLevel(text)) return absl::OkStatus();
              return Error(absl::StatusCode::kInvalidArgument,
                           "must be one of trace, debug, info, warning, error, critical");
            }},
@@ -267,6 +273,11 @@ absl::Status Options::ParseFlags(const std::vector<std::string>& args) {
     bool has_value = equals != name.npos;
     std::string_view value = has_value ? name.substr(equals + 1) : std::string_view();
     name = name.substr(0, equals);
+    if (!has_value && IsLogLevel(name) && Find(name) == nullptr) {
+      value = name;
+      name = "log-level";
+      has_value = true;
+    }
     Entry* entry = Find(name);
     bool negated = false;
     if (entry == nullptr && name.starts_with("no-")) {
@@ -374,9 +385,8 @@ LogOptions Options::log_options() const {
   LogOptions log;
   log.console = log_console_;
   log.file_path = log_file_path_;
-  constexpr std::string_view kNames[] = {"trace", "debug", "info", "warning", "error", "critical"};
-  for (size_t i = 0; i < std::size(kNames); ++i) {
-    if (log_level_ == kNames[i]) log.level = static_cast<LogLevel>(i);
+  for (size_t i = 0; i < std::size(kLogLevels); ++i) {
+    if (log_level_ == kLogLevels[i]) log.level = static_cast<LogLevel>(i);
   }
   return log;
 }

@@ -80,6 +80,13 @@ TEST(Options, BooleansTakeNoValueAndCanBeNegated) {
   EXPECT_TRUE(Parsed({"--live"}).live);
 }
 
+TEST(Options, LogLevelsAreFlagsOfTheirOwn) {
+  EXPECT_EQ(Parsed({"--debug"}).options.log_options().level, LogLevel::kDebug);
+  EXPECT_EQ(Parsed({"--log-level=error"}).options.log_options().level, LogLevel::kError);
+  EXPECT_EQ(Parsed({}).options.log_options().level, LogLevel::kInfo);
+  EXPECT_FALSE(Parsed({"--no-console-log"}).options.log_options().console);
+}
+
 TEST(Options, UnknownKeysNameTheNearest) {
   EXPECT_THAT(Parsed({"--sample-rat", "3"}).error(), HasSubstr("did you mean --sample-rate?"));
   std::string flag = "--config=" + WriteFile("sample_rates: 1\n");
