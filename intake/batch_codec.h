@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -47,10 +48,13 @@ MonotonicNs RoundToWire(MonotonicNs time);
 class BatchDecoder {
  public:
   explicit BatchDecoder(uint32_t generation, DictionaryCounts have = {}, DictionaryLimits limits = {})
-      : generation_(generation), have_(have), limits_(limits) {}
+      : generation_(generation), have_(have), limits_(limits) {
+    if (have_.nodes == DictionaryCounts().nodes) nodes_hash_ = 0;
+  }
 
   // A kDefinitions or a kBatch payload; a kDefinitions gives an IncomingBatch with sequence 0 and no samples.
-  // InvalidArgument: malformed. FailedPrecondition: another generation, or definitions that do not continue at `have`.
+  // InvalidArgument: malformed. FailedPrecondition: another generation, definitions that do not continue at `have`, or
+  // nodes that are not the sender's (its hash over all of them is another).
   // OutOfRange: over a limit of the dictionary.
   absl::StatusOr<IncomingBatch> Decode(MessageType type, uint64_t sequence, std::string_view payload);
 
@@ -60,6 +64,8 @@ class BatchDecoder {
  private:
   uint32_t generation_;
   DictionaryCounts have_;
+  // Over the nodes so far. Not known when a generation is taken up in the middle: the first batch then tells it.
+  std::optional<uint64_t> nodes_hash_;
   DictionaryLimits limits_;
 };
 

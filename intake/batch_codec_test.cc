@@ -59,6 +59,40 @@ IncomingBatch DecodeAll(const std::vector<std::string>& frames, BatchDecoder& de
   return batch;
 }
 
+// A batch that defines `nodes`, each a frame of its own under the node before it or, if not `chained`, under the root.
+Batch BatchOfNodes(const std::shared_ptr<Dictionary>& dictionary, uint64_t nodes, bool chained) {
+  NodeRef last;
+  for (uint64_t i = 1; i <= nodes; ++i) {
+    last = dictionary->InternNode(
+        {chained ? last : NodeRef{0}, dictionary->InternFrame({FrameKind::kUnknown, false, {}, i})});
+  }
+  return {.sequence = 1, .dictionary = dictionary};
+}
+
+TEST(BatchDecoder, NoticesThatTheTwoEndsHaveDifferentNodes) {
+  auto mine = std::make_shared<Dictionary>(), theirs = std::make_shared<Dictionary>();
+  BatchDecoder decoder(1);
+  Dictionary held;
+  DecodeAll(BatchEncoder(1).Encode(BatchOfNodes(mine, 3, true)), decoder, held);
+  const DictionaryCounts before = decoder.have();
+
+  // As many definitions, but other ones: what a bug or a damaged memory would leave.
+  BatchOfNodes(theirs, 3, false);
+  ASSERT_EQ(DictionaryCounts::Of(*theirs), before);
+  BatchEncoder encoder(1);
+  encoder.set_sent(before);
+  const Frame frame = Unframe(encoder.Encode({.sequence = 2, .dictionary = theirs}).back());
+  EXPECT_EQ(decoder.Decode(frame.type, 2, frame.payload).status().code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_EQ(decoder.have(), before);
+
+  // Taken up in the middle, the first batch tells the hash, and it holds from there on.
+  BatchDecoder later(1, before);
+  EXPECT_TRUE(later.Decode(frame.type, 2, frame.payload).ok());
+  encoder.set_sent(before);
+  const Frame again = Unframe(encoder.Encode({.sequence = 3, .dictionary = mine}).back());
+  EXPECT_EQ(later.Decode(again.type, 3, again.payload).status().code(), absl::StatusCode::kFailedPrecondition);
+}
+
 TEST(BatchCodec, DecodeOfEncodeGivesTheSameOverManyBatchesAndGenerations) {
   for (uint64_t seed = 1; seed <= 20; ++seed) {
     SCOPED_TRACE(seed);
@@ -237,6 +271,7 @@ struct Pieces {
   std::string times = std::string(1, '\0'), sample_threads = "\x01", sample_nodes = std::string(1, '\0'), cpus = "\x01";
   std::string types = "\x01\x01", endings = "\x01\x01", values = "\x07\x01", counts = "\x01\x01";
   uint32_t lost = kLossReasonCount;
+  uint64_t nodes_hash = Dictionary::RollHash(0, {NodeRef{0}, FrameRef{1}});
 
   std::string Encode() const {
     capnp::MallocMessageBuilder message;
@@ -254,6 +289,7 @@ struct Pieces {
     d.setThreadCount(thread_count), d.setThreads(DataOf(threads));
     auto losses = root.initLost(lost);
     for (unsigned i = 0; i < lost; ++i) losses.set(i, 1);
+    root.setNodesHash(nodes_hash);
     root.setSampleCount(samples), root.setTimeBase(time_base), root.setTimes(DataOf(times));
     root.setThreads(DataOf(sample_threads)), root.setNodes(DataOf(sample_nodes)), root.setCpus(DataOf(cpus));
     root.setTypes(DataOf(types)), root.setEndings(DataOf(endings));

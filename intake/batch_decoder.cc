@@ -338,7 +338,19 @@ absl::StatusOr<IncomingBatch> BatchDecoder::Decode(MessageType type, uint64_t se
           return ReadSamples(root, after, LeafCursor(std::move(leaves)), out);
         });
   }
-  if (batch.ok()) have_ = after;
+  if (!batch.ok()) return batch;
+  std::optional<uint64_t> hash = nodes_hash_;
+  if (hash.has_value()) {
+    for (const Node& node : batch->definitions.nodes) hash = Dictionary::RollHash(*hash, node);
+  }
+  if (type == MessageType::kBatch) {
+    if (hash.has_value() && *hash != batch->nodes_hash) {
+      return Error(absl::StatusCode::kFailedPrecondition, "the two ends' nodes differ");
+    }
+    hash = batch->nodes_hash;
+  }
+  nodes_hash_ = hash;
+  have_ = after;
   return batch;
 }
 

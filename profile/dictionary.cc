@@ -84,8 +84,12 @@ bool Dictionary::AppendNode(Node node) {
   if (!HasRoom(nodes_.size(), limits_.nodes_max)) return false;
   node_ids_.emplace(node, node_count());
   nodes_.push_back(node);
-  rolling_hash_ = Mix(rolling_hash_ ^ (uint64_t{node.parent.value} << 32 | node.frame.value));
+  rolling_hash_ = RollHash(rolling_hash_, node);
   return true;
+}
+
+uint64_t Dictionary::RollHash(uint64_t hash, Node node) {
+  return Mix(hash ^ (uint64_t{node.parent.value} << 32 | node.frame.value));
 }
 
 ProcessRef Dictionary::InternProcess(const Process& process) {

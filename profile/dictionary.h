@@ -74,6 +74,8 @@ class Dictionary {
 
   // Order-dependent hash over the nodes defined so far, sent with every batch so that both ends notice a divergence.
   uint64_t rolling_hash() const { return rolling_hash_; }
+  // The hash after one more node; it starts at 0. For an end that holds no dictionary.
+  static uint64_t RollHash(uint64_t hash, Node node);
 
  private:
   bool HasRoom(size_t used, uint32_t max);
