@@ -15,12 +15,7 @@ HOSTILE_COMM = b'<b>"\x1b[2J\'\n;&'
 
 
 def refused(reducer):
-    """Σ of the intake's refusal counters."""
-    total = 0
-    for line in reducer.get("/metrics").decode().splitlines():
-        if line.startswith("tributary_intake_refusals_total"):
-            total += float(line.rsplit(" ", 1)[1])
-    return total
+    return reducer.metric("tributary_intake_refusals_total")
 
 
 def garbage_clients(port):

@@ -117,6 +117,11 @@ class Reducer(Program):
     def status(self):
         return self.json("/api/v1/status")
 
+    def metric(self, name):
+        """A metric of /metrics, summed over its labels."""
+        lines = self.get("/metrics").decode().splitlines()
+        return sum(float(line.rsplit(" ", 1)[1]) for line in lines if line.split("{")[0].split(" ")[0] == name)
+
     def flamegraph(self, selector, start_ms, end_ms, **more):
         return FlameGraph(self.json("/api/v1/flamegraph", query=selector, **{"from": start_ms, "to": end_ms}, **more))
 

@@ -113,9 +113,10 @@ def disk_full():
             filler.write_bytes(b"x" * (free.f_bavail * free.f_bsize))
             collector = lib.Collector(d, reducer.intake_port, rate=997, args=["--batch-interval", "1s"])
             programs.append(collector)
-            lib.wait_for("the reducer to say that the disk is full",
-                         lambda: "full" in reducer.text() or not reducer.running(), 30)
+            lib.wait_for("a commit to fail on the full disk",
+                         lambda: not reducer.running() or reducer.metric("tributary_reducer_commit_failures_total") >= 2, 60)
             lib.check(reducer.running(), "the reducer ended on a full disk")
+            lib.check(reducer.status()["total"]["stored"] == 0, "something was stored on a full disk")
             lines = [line for line in reducer.text().splitlines() if "full" in line]
             print(f"  {lines[0]}")
             lib.check(len(lines) < 10, "a full disk floods the log")
