@@ -20,7 +20,7 @@ def page():
         lib.run_truth(10)
         lib.check(collector.stop() == 0, "the collector's exit code")
         result = subprocess.run(
-            ["node", os.environ["BROWSER_TOOLS"] + "/live.mjs", "--url", reducer.url, "--from", "-45s", "--executable", "truth", "--functions",
+            ["node", os.environ["BROWSER_TOOLS"] + "/live.mjs", "--url", reducer.url, "--from=-45s", "--executable", "truth", "--functions",
              "hash_blocks,sort_rows,parse_text", "--screenshot", SCREENSHOTS / "filtered.png", "--screenshot-all",
              SCREENSHOTS / "page.png"], capture_output=True, text=True, timeout=240, check=False)
         print("  " + "\n  ".join((result.stdout + result.stderr).strip().splitlines()))
