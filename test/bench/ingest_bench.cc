@@ -37,7 +37,7 @@ Recording Record() {
   out.session->node_id = "bench";
   out.session->host_name = "bench";
   std::mt19937_64 random(7);
-  auto dictionary = std::make_shared<Dictionary>(DictionaryLimits{.nodes_max = 4u << 20, .frames_max = 4u << 20});
+  auto dictionary = std::make_shared<Dictionary>();
   std::vector<ExecutableRef> executables;
   for (int i = 0; i < 50; ++i) {
     std::string id(20, static_cast<char>(i + 1));
@@ -58,7 +58,7 @@ Recording Record() {
     for (size_t i = 0; i < kSamplesPerBatch; ++i) {
       // u^4 over a growing universe: most samples are of few stacks, 0.6 new ones a sample at first, fewer later.
       double u = std::uniform_real_distribution<double>(0, 1)(random);
-      auto stack = static_cast<uint64_t>(std::pow(u, 4) * static_cast<double>(1000 + 60 * b));
+      auto stack = static_cast<uint64_t>(std::pow(u, 4) * static_cast<double>(1000 + 20 * b));
       std::mt19937_64 shape(stack);
       NodeRef node;
       for (int depth = 0; depth < 20; ++depth) {
@@ -90,7 +90,7 @@ const Recording& TheRecording() {
 }
 
 std::vector<intake::IncomingBatch> DecodeAll(const Recording& recording) {
-  intake::BatchDecoder decoder(1, {}, DictionaryLimits{.nodes_max = 4u << 20, .frames_max = 4u << 20});
+  intake::BatchDecoder decoder(1);
   std::vector<intake::IncomingBatch> out;
   for (const intake::Frame& frame : recording.frames) {
     auto batch = decoder.Decode(frame.type, frame.sequence, frame.payload);
