@@ -25,8 +25,10 @@
 #include "kernel-collector/probes/probes.h"
 #include "kernel-collector/probes/sampler.h"
 
-// All the spinning is done in this section, whose bounds the linker gives.
-#define SPIN_TEXT __attribute__((noinline, section("spin_text")))
+// All the spinning is done in this section, whose bounds the linker gives; sanitizers would call out of it.
+#define SPIN_TEXT                                                                               \
+  __attribute__((noinline, section("spin_text"), no_sanitize("thread"), no_sanitize("address"), \
+                 no_sanitize("undefined")))
 // Asking for the frame's address makes a compiler keep a frame pointer, in a leaf function too.
 #define KEEP_FRAME_POINTER() asm volatile("" ::"r"(__builtin_frame_address(0)))
 extern "C" const char __start_spin_text[], __stop_spin_text[];
@@ -54,7 +56,7 @@ uint64_t Lost(const Accounting& accounting, LossReason reason) { return accounti
 // A bpffs of our own where the collector pins, whatever this machine has there.
 void MountPrivateBpffs() {
   static bool mounted = [] {
-    if (unshare(CLONE_NEWNS) != 0 || mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0) return false;
+    if (unshare(CLONE_NEWNS) != 0 || mount(nullptr, "/sys", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0) return false;
     return mount("bpf", "/sys/fs/bpf", "bpf", 0, nullptr) == 0;
   }();
   ASSERT_TRUE(mounted) << strerror(errno);

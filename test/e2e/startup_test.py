@@ -56,8 +56,8 @@ def collector_without_privilege():
 
 def collector_without_btf():
     with lib.directory() as d:
-        script = f'mount --bind {d} /sys/kernel/btf && exec "{lib.BIN}/kernel-collector"'
-        expect_one_line(run(["unshare", "-m", "sh", "-c", script], prefix=lib.ROOT), 1, "BTF", "CONFIG_DEBUG_INFO_BTF")
+        script = f'mount --make-rprivate /sys && mount --bind {d} /sys/kernel/btf && exec "{lib.BIN}/kernel-collector"'
+        expect_one_line(run(["unshare", "-m", "--propagation", "unchanged", "sh", "-c", script], prefix=lib.ROOT), 1, "BTF", "CONFIG_DEBUG_INFO_BTF")
 
 
 def collector_on_an_old_kernel():
