@@ -104,14 +104,17 @@ def measure_node(load_class, rate, seconds):
 
             def snapshot():
                 status = reducer.status()["total"], reducer.status()["nodes"][0]["wire_bytes"]
-                return cpu_ns(pid), cpu_ns(reducer.pid), bpf_run_time_ns(), status[0]["captured"], status[1]
+                symbols = reducer.metric("tributary_symbolizer_stored_bytes")  # they rest as they travel
+                return cpu_ns(pid), cpu_ns(reducer.pid), bpf_run_time_ns(), status[0]["captured"], status[1], symbols
 
             first = snapshot()
             time.sleep(seconds)
             second = snapshot()
             samples = second[3] - first[3]
             prefix = f"{load_class.name}_{rate}hz"
-            yield f"{prefix}_wire_bytes_per_sample", (second[4] - first[4]) / samples, "B"
+            symbols = second[5] - first[5]
+            yield f"{prefix}_wire_bytes_per_sample", (second[4] - first[4] - symbols) / samples, "B"
+            yield f"{prefix}_wire_symbol_table_bytes", symbols, "B"
             yield f"{prefix}_collector_cpu_per_1000_samples", (second[0] - first[0]) / samples * 1000 / 1e6, "ms"
             yield f"{prefix}_bpf_ns_per_sample", (second[2][0] - first[2][0]) / max(1, second[2][1] - first[2][1]), "ns"
             yield f"{prefix}_reducer_cpu_per_1000_samples", (second[1] - first[1]) / samples * 1000 / 1e6, "ms"
