@@ -59,7 +59,7 @@ CollectorCore::CollectorCore(Probes& probes, BatchSink& sink, Executor& executor
       options_(std::move(options)),
       reader_(options_.proc_root, clock),
       code_files_(metrics),
-      processes_(code_files_, clock, metrics),
+      processes_(code_files_, metrics),
       cgroups_(options_.proc_root, options_.cgroup_root, executor, clock, metrics),
       resolver_(options_.kernel),
       batcher_(sink, clock, options_.dictionary),

@@ -2,9 +2,8 @@
 
 namespace tributary {
 
-ProcessTable::ProcessTable(CodeFileTable& executables, const Clock& clock, Metrics& metrics)
+ProcessTable::ProcessTable(CodeFileTable& executables, Metrics& metrics)
     : executables_(executables),
-      clock_(clock),
       refused_(metrics.AddCounter("tributary_collector_processes_refused_total",
                                   "processes not followed because the table was full")),
       mappings_refused_(

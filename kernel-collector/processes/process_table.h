@@ -6,7 +6,6 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
-#include "base/clock.h"
 #include "base/metrics.h"
 #include "kernel-collector/probes/probes.h"
 #include "kernel-collector/processes/code_file.h"
@@ -66,7 +65,7 @@ class ProcessTable : public SidebandVisitor {
   static constexpr size_t kRunsMax = 131'072;
   static constexpr int64_t kGraceNs = 5 * kNsPerSecond;
 
-  ProcessTable(CodeFileTable& executables, const Clock& clock, Metrics& metrics);
+  ProcessTable(CodeFileTable& executables, Metrics& metrics);
 
   void OnMmap(const MmapEvent& event) override;
   void OnFork(const ForkEvent& event) override;
@@ -94,7 +93,6 @@ class ProcessTable : public SidebandVisitor {
                       std::string_view path);
 
   CodeFileTable& executables_;
-  const Clock& clock_;
   absl::flat_hash_map<Pid, ProcessRunPtr> runs_;
   bool lost_ = false;
   Counter& refused_;

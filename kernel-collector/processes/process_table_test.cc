@@ -32,7 +32,7 @@ class ProcessTableTest : public testing::Test {
   FakeClock clock;
   Metrics metrics;
   CodeFileTable files{metrics};
-  ProcessTable table{files, clock, metrics};
+  ProcessTable table{files, metrics};
 };
 
 TEST_F(ProcessTableTest, TheFirstFileAfterExecIsTheProgram) {
