@@ -164,6 +164,7 @@ Options::Entry* Options::Find(std::string_view name) {
 }
 
 std::string Options::Nearest(std::string_view name) const {
+  name = name.substr(0, 64);  // a key of megabytes in a file is like none of ours, and would cost as many steps
   std::string best;
   size_t best_distance = SIZE_MAX;
   for (const Entry& entry : entries_) {

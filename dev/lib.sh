@@ -9,8 +9,6 @@ else
 fi
 JOBS=${TRIBUTARY_JOBS:-$(nproc)}
 
-as_root() { if [ "$(id -u)" = 0 ]; then "$@"; else sudo "$@"; fi; }
-
 # configure PRESET [cmake options…]
 configure() {
   local preset=$1
