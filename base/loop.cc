@@ -116,6 +116,31 @@ void Timer::StartEvery(uint64_t period_ms) {
 
 void Timer::Stop() { uv_timer_stop(&state_->handle); }
 
+// ---- ReadWatcher
+
+struct ReadWatcher::State {
+  uv_poll_t handle;
+  std::function<void()> callback;
+};
+
+ReadWatcher::ReadWatcher(Loop& loop, int fd, std::function<void()> callback)
+    : state_(new State{{}, std::move(callback)}) {
+  TRIBUTARY_CHECK(uv_poll_init(loop.raw(), &state_->handle, fd) == 0);
+  state_->handle.data = state_;
+}
+
+ReadWatcher::~ReadWatcher() {
+  uv_close(AsHandle(&state_->handle),
+           [](uv_handle_t* handle) { std::unique_ptr<State> state(static_cast<State*>(handle->data)); });
+}
+
+void ReadWatcher::Start() {
+  uv_poll_start(&state_->handle, UV_READABLE,
+                [](uv_poll_t* handle, int, int) { static_cast<State*>(handle->data)->callback(); });
+}
+
+void ReadWatcher::Stop() { uv_poll_stop(&state_->handle); }
+
 // ---- SignalWatcher
 
 struct SignalWatcher::State {

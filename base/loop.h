@@ -55,6 +55,22 @@ class Timer {
   State* state_;  // freed by libuv's close callback
 };
 
+// Calls back whenever a file descriptor, borrowed, is readable; off until Start.
+class ReadWatcher {
+ public:
+  ReadWatcher(Loop& loop, int fd, std::function<void()> callback);
+  ~ReadWatcher();
+  ReadWatcher(const ReadWatcher&) = delete;
+  ReadWatcher& operator=(const ReadWatcher&) = delete;
+
+  void Start();
+  void Stop();
+
+ private:
+  struct State;
+  State* state_;
+};
+
 // Calls back on SIGINT/SIGTERM and the like.
 class SignalWatcher {
  public:

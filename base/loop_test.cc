@@ -2,10 +2,12 @@
 
 #include <gtest/gtest.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include <csignal>
 #include <thread>
 
+#include "base/fd.h"
 #include "base/status.h"
 #include "base/tcp.h"
 
@@ -54,6 +56,25 @@ TEST(Loop, DestroysHandlesOwnedByTasksThatNeverRan) {
   Loop loop;
   auto timer = std::make_shared<Timer>(loop, [] {});
   loop.Post([timer] {});
+}
+
+TEST(ReadWatcher, CallsBackWhileThereIsSomethingToReadAndItIsOn) {
+  Loop loop;
+  int pair[2];
+  ASSERT_EQ(socketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);
+  Fd ours(pair[0]), theirs(pair[1]);
+  int calls = 0;
+  std::unique_ptr<ReadWatcher> watcher;
+  Timer end(loop, [&] { loop.Stop(); });
+  watcher = std::make_unique<ReadWatcher>(loop, ours.get(), [&] {
+    if (++calls < 3) return;
+    watcher->Stop();
+    end.StartOnce(1);
+  });
+  ASSERT_EQ(write(theirs.get(), "x", 1), 1);
+  watcher->Start();
+  loop.Run();
+  EXPECT_EQ(calls, 3);
 }
 
 TEST(Timer, FiresOnceAndRepeatedly) {

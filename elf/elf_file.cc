@@ -54,6 +54,8 @@ absl::StatusOr<std::string> ElfFile::Source::Read(uint64_t offset, size_t size) 
 ElfFile::ElfFile() = default;
 ElfFile::~ElfFile() = default;
 
+int ElfFile::descriptor() const { return source_->descriptor(); }
+
 absl::StatusOr<std::unique_ptr<ElfFile>> ElfFile::Open(Fd fd) {
   struct stat info;
   if (fstat(fd.get(), &info) != 0) return ErrnoStatus("fstat", "ELF file", errno);
@@ -89,6 +91,7 @@ absl::Status ElfFile::ReadHeaders() {
   if (header.machine != kElfMachineX86_64 && header.machine != kElfMachineArm64) return Lies("another machine's");
   machine_ = header.machine;
   type_ = header.type;
+  entry_ = header.entry;
   RETURN_IF_ERROR(ReadSegments(header.program_header_offset, header.program_header_count, header.program_header_size));
 
   if (header.section_header_offset != 0 && header.section_header_size != sizeof(ElfSectionHeader)) {
@@ -108,6 +111,10 @@ absl::Status ElfFile::ReadSegments(uint64_t offset, uint16_t count, uint16_t ent
   ASSIGN_OR_RETURN(std::string bytes, source_->Read(offset, count * sizeof(ElfProgramHeader)));
   for (uint16_t i = 0; i < count; ++i) {
     auto header = ReadElfStruct<ElfProgramHeader>(bytes, i * sizeof(ElfProgramHeader));
+    if (header.type == kElfSegmentUnwindTable && Fits(header.offset, header.file_size, file_size_)) {
+      unwind_table_ =
+          ElfSegment{.file_offset = header.offset, .file_size = header.file_size, .address = header.address};
+    }
     if (header.type != kElfSegmentLoad && header.type != kElfSegmentNote) continue;
     if (!Fits(header.offset, header.file_size, file_size_)) return Lies("segment past its end");
     if (header.type == kElfSegmentNote) {
@@ -190,6 +197,8 @@ absl::StatusOr<std::string> ElfFile::SectionBytes(const ElfSection& section, uin
   }
   return source_->Read(section.offset, section.size);
 }
+
+absl::Status ElfFile::ReadAt(uint64_t offset, size_t size, char* out) const { return source_->Read(offset, size, out); }
 
 std::optional<uint64_t> FileOffsetToAddress(std::span<const ElfSegment> segments, uint64_t file_offset) {
   for (const ElfSegment& segment : segments) {

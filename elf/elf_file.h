@@ -55,10 +55,16 @@ class ElfFile {
   // Read on first use; empty for a file without section headers.
   absl::StatusOr<const std::vector<ElfSection>*> Sections();
   absl::StatusOr<std::string> SectionBytes(const ElfSection& section, uint64_t bytes_max);
+  // All of [offset, offset + size) of the file, or an error.
+  absl::Status ReadAt(uint64_t offset, size_t size, char* out) const;
 
   uint16_t machine() const { return machine_; }  // EM_X86_64, EM_AARCH64
   uint16_t type() const { return type_; }        // ET_EXEC, ET_DYN
   uint64_t file_size() const { return file_size_; }
+  int descriptor() const;                    // borrowed; -1 for bytes in memory
+  uint64_t entry() const { return entry_; }  // address where a process starts; 0 for none
+  // Where the table that finds unwind entries lies (PT_GNU_EH_FRAME); within the file.
+  const std::optional<ElfSegment>& unwind_table() const { return unwind_table_; }
 
   // GNU build-id, else Go build id, else content hash (see ExecutableIdKind). Never kNone.
   absl::StatusOr<ExecutableId> Identity();
@@ -75,10 +81,12 @@ class ElfFile {
 
   std::unique_ptr<Source> source_;
   uint64_t file_size_ = 0;
+  uint64_t entry_ = 0;
   uint16_t machine_ = 0;
   uint16_t type_ = 0;
   std::vector<ElfSegment> segments_;
   std::vector<NoteSegment> note_segments_;
+  std::optional<ElfSegment> unwind_table_;
   std::vector<ElfSection> sections_;
   absl::Status sections_status_;
   std::string section_names_;

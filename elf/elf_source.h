@@ -16,6 +16,7 @@ class ElfFile::Source {
   // All of [offset, offset + size), or an error: a file can shrink after its size was read.
   absl::Status Read(uint64_t offset, size_t size, char* out) const;
   absl::StatusOr<std::string> Read(uint64_t offset, size_t size) const;
+  int descriptor() const { return fd_.get(); }
 
  private:
   Fd fd_;

@@ -27,6 +27,9 @@ class ElfImage {
   }
   void AddNoteSegment(std::string_view bytes, uint64_t alignment = 4) { notes_.emplace_back(bytes, alignment); }
   void set_machine(uint16_t machine) { machine_ = machine; }
+  // The section that the segment of .eh_frame_hdr covers.
+  void set_unwind_table(uint16_t section) { unwind_table_ = section; }
+  void set_entry(uint64_t address) { entry_ = address; }
 
   // The whole file. Section i lies at address kBase + its offset.
   std::string Write() const {
@@ -42,7 +45,7 @@ class ElfImage {
     names_header.size = section_names.size();
     sections.push_back({names_header, section_names});
 
-    size_t segment_count = 1 + notes_.size();
+    size_t segment_count = 1 + notes_.size() + (unwind_table_ != 0 ? 1 : 0);
     std::string out(sizeof(ElfHeader) + segment_count * sizeof(ElfProgramHeader), '\0');
     std::vector<ElfProgramHeader> segments(1);
     for (const auto& [bytes, alignment] : notes_) {
@@ -58,10 +61,19 @@ class ElfImage {
       out += sections[i].bytes;
     }
     Pad(out);
+    if (unwind_table_ != 0) {
+      const ElfSectionHeader& table = sections[unwind_table_].header;
+      segments.push_back({.type = kElfSegmentUnwindTable,
+                          .offset = table.offset,
+                          .address = table.address,
+                          .file_size = table.size,
+                          .memory_size = table.size});
+    }
     ElfHeader header{.ident = {0x7f, 'E', 'L', 'F', 2, 1, 1},
                      .type = kElfTypeShared,
                      .machine = machine_,
                      .version = 1,
+                     .entry = entry_,
                      .program_header_offset = sizeof(ElfHeader),
                      .section_header_offset = out.size(),
                      .header_size = sizeof(ElfHeader),
@@ -110,6 +122,8 @@ class ElfImage {
   std::vector<std::string> names_;
   std::vector<std::pair<std::string, uint64_t>> notes_;
   uint16_t machine_ = kElfMachineX86_64;
+  uint16_t unwind_table_ = 0;
+  uint64_t entry_ = 0;
 };
 
 }  // namespace tributary::testing

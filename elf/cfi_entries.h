@@ -1,0 +1,79 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <unordered_map>
+
+#include "absl/status/status.h"
+#include "elf/cfi_program.h"
+#include "elf/file_window.h"
+
+namespace tributary {
+
+// Where a section with call frame information lies.
+struct CfiSection {
+  uint64_t file_offset = 0;
+  uint64_t size = 0;
+  uint64_t address = 0;  // of no use in .debug_frame
+  bool eh_frame = true;  // or .debug_frame: the two write lengths and references differently
+};
+
+// A function's unwind information, an FDE. Valid until the next one is read.
+struct CfiEntry {
+  const CfiCommon* common = nullptr;
+  AddressRange function;
+  std::string_view instructions;
+  uint64_t instructions_address = 0;
+};
+
+// Reads common entries (CIE) and functions' entries (FDE) of a section by their offsets. CIEs are kept: files have
+// thousands of FDEs for one CIE. No allocation per FDE. Work between two calls of Refill() is bounded by the section's
+// size. Borrows `window`.
+class CfiEntries {
+ public:
+  CfiEntries(const CfiSection& section, const CfiMachine& machine, FileWindow* window)
+      : section_(section), machine_(machine), window_(window) {
+    Refill();
+  }
+
+  const CfiSection& section() const { return section_; }
+  void Refill() { bytes_left_ = 2 * section_.size + (64u << 10); }
+  // More was asked for than honest tables ask.
+  bool exhausted() const { return exhausted_; }
+
+  // False: no function's entry, or one that cannot be parsed.
+  bool Read(uint64_t offset, CfiEntry* entry);
+
+  // For a walk through the section: what stands at `offset`. False at its end.
+  enum class Kind { kFunction, kCommon, kEndMark };
+  bool Peek(uint64_t offset, Kind* kind, uint64_t* next);
+
+ private:
+  static constexpr size_t kCommonsMax = 4096;
+  static constexpr uint64_t kEntryBytesMax = FileWindow::kViewBytesMax / 2;
+
+  struct Header {
+    uint64_t body = 0, end = 0;  // offsets: behind the reference, behind the entry
+    uint64_t reference = 0;
+    uint64_t reference_offset = 0;
+    bool wide = false;  // 64-bit DWARF
+    bool common = false;
+  };
+  std::optional<Header> ReadHeader(uint64_t offset);
+  const CfiCommon* FindCommon(uint64_t offset);
+  void ReadCommon(uint64_t offset, CfiCommon* common);
+  bool ReadAugmentation(std::string_view letters, ByteReader& reader, uint64_t end_address, CfiCommon* common);
+  std::optional<std::string_view> Bytes(uint64_t offset, uint64_t size);
+
+  const CfiSection section_;
+  const CfiMachine& machine_;
+  FileWindow* window_;
+  std::unordered_map<uint64_t, CfiCommon> commons_;
+  uint64_t last_common_offset_ = UINT64_MAX;
+  const CfiCommon* last_common_ = nullptr;
+  uint64_t bytes_left_ = 0;
+  bool exhausted_ = false;
+};
+
+}  // namespace tributary

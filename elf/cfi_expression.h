@@ -1,0 +1,26 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+namespace tributary {
+
+// The few forms of DWARF expressions that compilers and linkers write into unwind information.
+struct CfiExpression {
+  enum class Kind : uint8_t {
+    kRegister,  // register + offset
+    kDeref,     // *(register + offset) + add
+    kPlt,       // sp + 8 + ((pc & 15) >= threshold) × 8: lazy binding's stubs on x86-64
+  };
+  Kind kind = Kind::kRegister;
+  uint8_t plt_threshold = 0;
+  uint32_t base = 0;  // DWARF register number
+  int64_t offset = 0;
+  int64_t add = 0;
+};
+
+// nullopt: another form, or malformed.
+std::optional<CfiExpression> ParseCfiExpression(std::string_view bytes);
+
+}  // namespace tributary

@@ -1,0 +1,63 @@
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "elf/cfi_state.h"
+#include "elf/pointer_encoding.h"
+#include "elf/row_builder.h"
+
+namespace tributary {
+
+// What the entries of one common information entry (CIE) share.
+struct CfiCommon {
+  uint64_t code_alignment = 1;
+  int64_t data_alignment = 1;
+  uint8_t pointer_encoding = kPointerAbsolute;
+  bool augmentation_size = false;  // entries have augmentation data, too
+  bool signal_frame = false;
+  bool usable = false;
+  CfiState initial;  // after the CIE's own instructions
+};
+
+// Interprets call frame instructions (DWARF 5 §6.4.2, LSB's and the vendors' additions). Time: the bytes of the
+// program, plus rows. Thread: any.
+class CfiProgram {
+ public:
+  CfiProgram(const CfiMachine& machine, const CfiCommon& common) : machine_(machine), common_(common) {}
+
+  // A CIE's instructions into common->initial; false: malformed.
+  static bool RunInitial(const CfiMachine& machine, std::string_view instructions, CfiCommon* common);
+
+  // An FDE's instructions: its rows to `rows`, as far as they lie within both ranges. `instructions_address` is the
+  // ELF address of the first byte. Returns how many rows rules could not say; what is malformed is such a row up to
+  // the end of the function.
+  uint64_t Run(std::string_view instructions, uint64_t instructions_address, AddressRange function, RowBuilder* rows);
+
+ private:
+  // Deeper than compilers nest them.
+  static constexpr int kRememberedMax = 16;
+
+  struct Cursor;
+  bool Step(Cursor& cursor);
+  bool StepExtended(Cursor& cursor, uint8_t opcode);
+  bool DefineCfa(ByteReader& reader, uint8_t opcode);
+  void DefineCfaExpression(std::string_view bytes);
+  void SetSaved(uint64_t number, CfiSaved saved);
+  void SetExpression(uint64_t number, std::string_view bytes);
+  void Restore(uint64_t number);
+  void Advance(Cursor& cursor, uint64_t location);
+  void Emit(Cursor& cursor, uint64_t end);
+  void EmitPlt(uint64_t begin, uint64_t end, RowBuilder* rows);
+  CfiSaved CfiState::* Find(uint64_t number) const;
+
+  const CfiMachine& machine_;
+  const CfiCommon& common_;
+  CfiState state_;
+  CfiState remembered_[kRememberedMax];
+  int remembered_count_ = 0;
+  bool changed_ = true;
+  uint64_t unsupported_ = 0;
+};
+
+}  // namespace tributary

@@ -1,0 +1,61 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "elf/elf_file.h"
+
+namespace tributary {
+
+// A file's bytes through a few blocks of 16 KiB read by pread: unwind entries lie nearly in the order in which they are
+// asked for, so that a run of thousands costs some dozen reads, and memory stays the same whatever the file says.
+// Thread: any, one at a time. Borrows the file.
+class FileWindow {
+ public:
+  static constexpr size_t kBlockBytes = 16u << 10;
+  static constexpr size_t kViewBytesMax = 1u << 20;
+  // What may be read between two calls of Release(): some tenths of a second of a hostile file's time.
+  static constexpr uint64_t kReadBytesMax = uint64_t{2} << 30;
+
+  FileWindow(ElfFile* file, size_t blocks) : file_(file), blocks_(blocks) {}
+
+  // Instead of the file: bytes decompressed from it.
+  void UseMemory(std::string bytes) {
+    memory_ = std::move(bytes);
+    in_memory_ = true;
+  }
+
+  // [offset, offset + size) until the next call, or nullptr: status() says why.
+  const char* View(uint64_t offset, size_t size) {
+    uint64_t number = offset / kBlockBytes;
+    size_t within = offset % kBlockBytes;
+    Block& block = blocks_[number % blocks_.size()];
+    if (block.number == number && within + size <= block.size && !in_memory_) return block.bytes.get() + within;
+    return SlowView(offset, size);
+  }
+  const absl::Status& status() const { return status_; }
+
+  // Gives back memory and forgets an error; what was viewed is gone.
+  void Release();
+
+ private:
+  struct Block {
+    uint64_t number = UINT64_MAX;
+    size_t size = 0;
+    std::unique_ptr<char[]> bytes;
+  };
+  const char* SlowView(uint64_t offset, size_t size);
+  Block* Load(uint64_t number);
+
+  ElfFile* file_;
+  std::vector<Block> blocks_;
+  std::string scratch_, memory_;
+  bool in_memory_ = false;
+  uint64_t bytes_read_ = 0;
+  absl::Status status_;
+};
+
+}  // namespace tributary
