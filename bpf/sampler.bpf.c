@@ -1,49 +1,33 @@
 // SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0
 /*
  * Samples what runs: one perf event (cpu-clock) per CPU calls trib_sample_cpu once a period. It runs in the timer's
- * interrupt, never nests on a CPU, and costs about 2.5 µs with a 28-frame stack.
+ * interrupt and never nests on a CPU.
  */
 #include <linux/bpf.h>
 
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_core_read.h>
 
-#include "bpf/include/compat.h"
-#include "bpf/include/config.h"
-#include "bpf/include/kernel_types.h"
-#include "bpf/include/records.h"
+#include "bpf/stack_copy.bpf.h"
+#include "bpf/state.bpf.h"
+#include "bpf/unwind.bpf.h"
+#ifdef TRIB_TEST_STOP
+#include "bpf/test_stop.bpf.h"
+#endif
 
-#define STACK_BYTES_MAX (8 * TRIB_USER_FRAMES_MAX)
-_Static_assert(TRIB_USER_FRAMES_MAX == TRIB_KERNEL_FRAMES_MAX, "one bound serves both stacks");
-
-const volatile struct trib_config config = {};
-
-/*
- * Every way a sample can go (enum trib_counter).
- * Writer: trib_sample_cpu, its own CPU's slot. Reader: the collector, bpftool.
- * Bytes: 8 × TRIB_COUNTER_COUNT per possible CPU. Never full: an array.
- */
-struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__type(key, __u32);
-	__type(value, __u64);
-	__uint(max_entries, TRIB_COUNTER_COUNT);
-} trib_counters SEC(".maps");
+#define KERNEL_BYTES_MAX (8 * TRIB_KERNEL_FRAMES_MAX)
 
 /*
- * Where a record is put together: too big for the 512-byte BPF stack.
- * Writer and reader: trib_sample_cpu. Bytes: TRIB_SAMPLE_BYTES_MAX per possible CPU. Never full: one element.
+ * What may change while the program runs.
+ * Writer: the collector. Reader: trib_sample_cpu. Bytes: a page. Never full: one element.
  */
-struct trib_scratch {
-	__u8 bytes[TRIB_SAMPLE_BYTES_MAX];
-} __attribute__((aligned(8)));
-
 struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
 	__type(key, __u32);
-	__type(value, struct trib_scratch);
+	__type(value, struct trib_control);
 	__uint(max_entries, 1);
-} trib_scratch SEC(".maps");
+} trib_control SEC(".maps");
 
 /*
  * Records, struct trib_sample each.
@@ -55,15 +39,6 @@ struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
 	__uint(max_entries, 128 * 1024);
 } trib_samples SEC(".maps");
-
-/* A per-CPU slot with one writer that does not nest: no atomic needed. */
-static __always_inline void count(__u32 which)
-{
-	__u64 *slot = bpf_map_lookup_elem(&trib_counters, &which);
-
-	if (slot)
-		*slot += 1;
-}
 
 static __always_inline __u64 cgroup_v1_id(struct css_set *cgroups)
 {
@@ -79,103 +54,155 @@ static __always_inline __u64 cgroup_v1_id(struct css_set *cgroups)
 	return BPF_CORE_READ(state, cgroup, kn, id);
 }
 
-static __always_inline void describe_task(struct trib_sample *sample, struct task_struct *task)
+/* All of the header but what the stacks say. */
+static __always_inline void describe(struct trib_sample *sample, struct task_struct *task, __u64 time_ns)
 {
 	struct css_set *cgroups = BPF_CORE_READ(task, cgroups);
+	__u64 pid_tgid = bpf_get_current_pid_tgid();
+	struct trib_control *control;
+	__u32 key = 0;
 
+	control = bpf_map_lookup_elem(&trib_control, &key);
+	__builtin_memset(sample, 0, sizeof(*sample));
+	sample->time_ns = time_ns;
+	sample->period_ns = control ? *(volatile __u64 *)&control->period_ns : 0;
 	sample->start_time_ns = BPF_CORE_READ(task, group_leader, start_boottime);
 	sample->cgroup_v2_id = BPF_CORE_READ(cgroups, dfl_cgrp, kn, id);
 	sample->cgroup_v1_id = cgroup_v1_id(cgroups);
+	sample->exec_id = BPF_CORE_READ(task, self_exec_id);
+	sample->pid = pid_tgid >> 32;
+	sample->tid = (__u32)pid_tgid;
+	sample->cpu = bpf_get_smp_processor_id();
+	if (BPF_CORE_READ(task, flags) & PF_KTHREAD)
+		sample->flags |= TRIB_FLAG_KERNEL_THREAD;
 	bpf_get_current_comm(sample->comm, sizeof(sample->comm));
 }
 
-/* Addresses into `frames`, leaf first; returns bytes written, at most STACK_BYTES_MAX, 0 on failure. */
-static __always_inline __u32 read_kernel_stack(void *context, struct trib_sample *sample, __u64 *frames)
+static __always_inline void read_kernel_stack(void *context, struct trib_state *state)
 {
-	long bytes = bpf_get_stack(context, frames, STACK_BYTES_MAX, 0);
+	long bytes = bpf_get_stack(context, state->frames, KERNEL_BYTES_MAX, 0);
 
-	if (bytes <= 0 || bytes > STACK_BYTES_MAX) {
-		sample->flags |= TRIB_FLAG_KERNEL_STACK_FAILED;
+	if (bytes <= 0 || bytes > KERNEL_BYTES_MAX) {
+		state->sample.flags |= TRIB_FLAG_KERNEL_STACK_FAILED;
 		count(TRIB_KERNEL_STACK_FAILED);
-		return 0;
+		return;
 	}
-	return bytes;
+	state->sample.kernel_frames = (__u64)bytes / 8;
+}
+
+/* Whether the collector's table of the process is of this very program; if so, the walk has it. */
+static __always_inline int find_process(struct trib_state *state)
+{
+	__u32 pid = state->sample.pid;
+	struct trib_process *process = bpf_map_lookup_elem(&trib_processes, &pid);
+
+	if (!process || process->start_time_ns != state->sample.start_time_ns ||
+	    process->exec_id != state->sample.exec_id)
+		return 0;
+	state->walk.first_mapping = process->first_mapping;
+	state->walk.mapping_count = process->mapping_count;
+	state->walk.mapping = process->first_mapping;
+	state->sample.table = process->table;
+	return 1;
+}
+
+static __always_inline __u32 first_frame_only(struct trib_state *state, __u32 stop)
+{
+	__u32 at = state->sample.kernel_frames;
+
+	state->frames[at & (TRIB_STATE_FRAMES - 1)] = state->walk.pc | state->walk.fault;
+	state->sample.user_frames = 1;
+	return stop;
+}
+
+/* By rows, from the registers of the user side. */
+static __always_inline __u32 walk_user_stack(struct trib_perf_event_context *context, struct trib_state *state,
+					     struct task_struct *task)
+{
+	__u32 stop = 0, i;
+
+	if (read_registers(context, state, task))
+		return TRIB_STOP_NONE;
+	start_walk(&state->walk, &state->registers);
+	state->walk.start_stack = BPF_CORE_READ(task, mm, start_stack);
+	state->walk.thread_pointer = thread_pointer(task);
+	state->walk.fault = TRIB_IN_USER(context) || is_system_call(&state->registers, task) ? 0 : TRIB_FRAME_INTERRUPTED;
+	if (is_32_bit(&state->registers))
+		return first_frame_only(state, TRIB_STOP_BAD_RULE);
+	if (!find_process(state))
+		return first_frame_only(state, TRIB_STOP_NO_PROCESS);
+	for (i = 0; i < TRIB_USER_FRAMES_MAX; i++) {
+		stop = trib_step();
+		if (stop)
+			return stop;
+	}
+	return TRIB_STOP_DEPTH;
 }
 
 /*
- * Addresses into `frames`, leaf first, by frame pointers; returns bytes written, at most STACK_BYTES_MAX. Interrupted in
- * the kernel, it starts at the registers saved on entry. A task that runs in the kernel only, or gave its memory back
- * already (inside exit), has no user stack and that is no failure.
+ * A task that runs in the kernel only has no user stack and that is no failure; nor is it when one inside execve or exit
+ * has given its memory back already.
  */
-static __always_inline __u32 read_user_stack(void *context, struct trib_sample *sample, struct task_struct *task,
-					     __u64 *frames)
+static __always_inline int has_user_stack(struct task_struct *task)
 {
-	long bytes;
+	return !(BPF_CORE_READ(task, flags) & (PF_KTHREAD | PF_IO_WORKER)) && BPF_CORE_READ(task, mm);
+}
 
-	if (BPF_CORE_READ(task, flags) & (PF_KTHREAD | PF_IO_WORKER) || !BPF_CORE_READ(task, mm))
+static __always_inline int lost_its_stack(const struct trib_state *state)
+{
+	if (!(state->sample.flags & TRIB_FLAG_IN_KERNEL) || state->sample.user_frames != 1)
 		return 0;
-	bytes = bpf_get_stack(context, frames, STACK_BYTES_MAX, BPF_F_USER_STACK);
-	if (bytes == 0)	/* the kernel itself knows that there is none: it always gives at least the instruction pointer */
-		return 0;
-	if (bytes < 0 || bytes > STACK_BYTES_MAX) {
-		sample->flags |= TRIB_FLAG_USER_STACK_FAILED;
-		count(TRIB_USER_STACK_FAILED);
-		return 0;
-	}
-	if (bytes >= 8 * (long)config.frames_max)
-		sample->flags |= TRIB_FLAG_USER_TRUNCATED;
-	return bytes;
+	if (state->sample.stop == TRIB_STOP_UNREADABLE)
+		return 1;
+	return wants_copy(state) && !is_readable(state->walk.sp);
+}
+
+static __always_inline void emit(struct trib_state *state)
+{
+	__u64 bytes = TRIB_SAMPLE_HEADER_BYTES + 8 * (state->sample.kernel_frames + state->sample.user_frames);
+
+	CLAMP(bytes, TRIB_SAMPLE_BYTES_MAX);
+	if (bpf_ringbuf_output(&trib_samples, &state->sample, bytes, BPF_RB_NO_WAKEUP))
+		count(TRIB_LOST_RING_FULL);
 }
 
 SEC("perf_event")
 int trib_sample_cpu(struct trib_perf_event_context *context)
 {
-	__u64 pid_tgid = bpf_get_current_pid_tgid();
-	__u32 key = 0, kernel_bytes = 0, user_bytes, bytes;
+	__u64 time_ns = bpf_ktime_get_ns();
+	struct trib_state *state;
 	struct task_struct *task;
-	struct trib_scratch *scratch;
-	struct trib_sample *sample;
 
 	/* Every CPU's idle task, and no other, has thread id 0. */
-	if ((__u32)pid_tgid == 0 && !config.sample_idle) {
+	if ((__u32)bpf_get_current_pid_tgid() == 0 && !config.sample_idle) {
 		count(TRIB_IDLE);
 		return 0;
 	}
 	count(TRIB_CAPTURED);
 
-	scratch = bpf_map_lookup_elem(&trib_scratch, &key);
-	if (!scratch) {
+	state = this_state();
+	if (!state) {
 		count(TRIB_LOST_STACK_ERROR);
 		return 0;
 	}
-	sample = (struct trib_sample *)scratch->bytes;
-	sample->time_ns = bpf_ktime_get_ns();
-	sample->period_ns = config.period_ns;
-	sample->pid = pid_tgid >> 32;
-	sample->tid = (__u32)pid_tgid;
-	sample->cpu = bpf_get_smp_processor_id();
-	sample->flags = 0;
-	sample->padding = 0;
-
 	task = (struct task_struct *)bpf_get_current_task();
-	if (BPF_CORE_READ(task, flags) & PF_KTHREAD)
-		sample->flags |= TRIB_FLAG_KERNEL_THREAD;
-	describe_task(sample, task);
-
+	describe(&state->sample, task, time_ns);
 	if (!TRIB_IN_USER(context)) {
-		sample->flags |= TRIB_FLAG_IN_KERNEL;
-		kernel_bytes = read_kernel_stack(context, sample, (void *)(scratch->bytes + TRIB_SAMPLE_HEADER_BYTES));
+		state->sample.flags |= TRIB_FLAG_IN_KERNEL;
+		read_kernel_stack(context, state);
 	}
-	CLAMP(kernel_bytes, STACK_BYTES_MAX);
-	user_bytes = read_user_stack(context, sample, task,
-				     (void *)(scratch->bytes + TRIB_SAMPLE_HEADER_BYTES + kernel_bytes));
-	sample->kernel_frames = kernel_bytes / 8;
-	sample->user_frames = user_bytes / 8;
-
-	bytes = TRIB_SAMPLE_HEADER_BYTES + kernel_bytes + user_bytes;
-	CLAMP(bytes, TRIB_SAMPLE_BYTES_MAX);
-	if (bpf_ringbuf_output(&trib_samples, sample, bytes, BPF_RB_NO_WAKEUP))
-		count(TRIB_LOST_RING_FULL);
+	if (has_user_stack(task))
+		state->sample.stop = walk_user_stack(context, state, task);
+	if (lost_its_stack(state)) {
+		state->sample.stop = TRIB_STOP_NONE;
+		state->sample.user_frames = 0;
+	}
+	if (!wants_copy(state) || !trib_emit_copy())
+		emit(state);
+#ifdef TRIB_TEST_STOP
+	stop_if_asked(&state->sample);
+#endif
+	count_by(TRIB_RUN_NS, bpf_ktime_get_ns() - time_ns);
 	return 0;
 }
 

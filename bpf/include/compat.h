@@ -4,13 +4,14 @@
 
 /*
  * Where kernels differ, and from which version on. The oldest supported is 5.10, hence without a branch here:
- *   5.5   task_struct.start_boottime (was real_start_time); kernfs_node.id is a plain u64
+ *   5.5   BPF_F_MMAPABLE; task_struct.start_boottime (was real_start_time); kernfs_node.id is a plain u64
  *   5.5   bpf_probe_read_kernel, bpf_probe_read_user
  *   5.8   BPF_MAP_TYPE_RINGBUF; CAP_BPF and CAP_PERFMON
+ *   5.7   task_struct.self_exec_id is a u64
  * Not used, because they came later:
  *   5.11  bpf_get_current_task_btf (bpf_get_current_task and a read instead)
  *   5.11  the verifier keeps the bounds of a value spilled to the stack (CLAMP below)
- *   5.15  bpf_task_pt_regs; bpf links of perf events (PERF_EVENT_IOC_SET_BPF instead)
+ *   5.15  bpf_task_pt_regs (guarded: registers.bpf.h); bpf links of perf events (PERF_EVENT_IOC_SET_BPF instead)
  *   5.17  bpf_loop
  */
 

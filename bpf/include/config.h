@@ -23,11 +23,16 @@ enum trib_cgroup_v1 {
 };
 
 struct trib_config {
-	__u64 period_ns;
+	__u64 address_mask;	/* bits of a user address; those above may sign it (arm64 pointer authentication) */
 	__u32 cgroup_v1;	/* enum trib_cgroup_v1 */
-	__u32 frames_max;	/* kernel.perf_event_max_stack, at most TRIB_USER_FRAMES_MAX: fuller is truncated */
 	__u32 sample_idle;	/* 1: ticks in the idle task are samples too */
+	__u32 kernel_stack_bytes;	/* THREAD_SIZE, for kernels before 5.15 */
 	__u32 padding;
+};
+
+/* What the collector may change while the programs run: the one element of the map trib_control. */
+struct trib_control {
+	__u64 period_ns;	/* the sampling period in force */
 };
 
 #define TRIB_CONFIG_BYTES 24

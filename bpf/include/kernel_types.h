@@ -26,14 +26,36 @@ struct css_set {
 	struct cgroup *dfl_cgrp;
 };
 
-struct mm_struct;
+struct mm_struct {
+	unsigned long start_stack;
+};
+
+#if defined(__TARGET_ARCH_x86)
+struct pt_regs {
+};
+struct thread_struct {
+	unsigned long fsbase;
+};
+#else
+struct pt_regs {
+	int syscallno;
+};
+struct thread_struct {
+	struct {
+		unsigned long tp_value;
+	} uw;
+};
+#endif
 
 struct task_struct {
 	unsigned int flags;
+	void *stack;
 	struct mm_struct *mm;
 	struct task_struct *group_leader;
 	__u64 start_boottime;
+	__u64 self_exec_id;	/* u64 since 5.7 */
 	struct css_set *cgroups;
+	struct thread_struct thread;
 };
 
 #pragma clang attribute pop
