@@ -378,8 +378,8 @@ Client::~Client() = default;
 void Client::Start() { impl_->Connect(); }
 absl::Status Client::Take(Batch batch) { return impl_->Take(std::move(batch)); }
 
-void Client::SendSymbols(const ExecutableId& id, std::string encoded_table) {
-  if (!impl_->ready || !impl_->symbols.Add(id, encoded_table)) return impl_->dropped_tables.Add();
+void Client::SendSymbols(const ExecutableId& id, PackedTable table) {
+  if (!impl_->ready || !impl_->symbols.Add(id, std::move(table))) return impl_->dropped_tables.Add();
   impl_->WakeSymbols();
 }
 

@@ -15,6 +15,7 @@
 #include "intake/frame.h"
 #include "intake/messages.h"
 #include "profile/batch.h"
+#include "symbols/packed_table.h"
 
 namespace tributary::intake {
 
@@ -54,7 +55,7 @@ class Client : public BatchSink {
 
   // Queues a table for upload (chunks of 64 KiB between batches, 1 MiB/s at most), or says there is none. Tables not
   // yet sent when a connection breaks are dropped: the reducer asks again.
-  void SendSymbols(const ExecutableId& id, std::string encoded_table);
+  void SendSymbols(const ExecutableId& id, PackedTable table);
   void SendNoSymbols(const ExecutableId& id, std::string why);
 
   // Calls `done` when every batch taken so far is acknowledged, or at the deadline: with the samples that are still

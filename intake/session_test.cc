@@ -379,10 +379,10 @@ TEST_F(IntakeTest, SymbolsAreAskedForAndUploadedBetweenBatches) {
   std::string table(1'000'000, '\0');
   std::mt19937_64 random(1);
   for (char& c : table) c = static_cast<char>(random());
-  client_->SendSymbols(first, table);
+  client_->SendSymbols(first, PackedTable::Of(table));
   client_->SendNoSymbols(second, "stripped");
   const auto unasked = *ExecutableId::Make(ExecutableIdKind::kGnuBuildId, "unasked");
-  client_->SendSymbols(unasked, "x");
+  client_->SendSymbols(unasked, PackedTable::Of("x"));
   for (int i = 0; i < 10; ++i) Send(100);
   RunUntil([&] { return store_.symbols.size() == 2 && Refused("unasked_symbols") == 1; }, "uploaded");
   RunUntilStored(10);
@@ -402,7 +402,7 @@ TEST_F(IntakeTest, SymbolTableOverItsLimitIsRefusedAndTheSessionGoesOn) {
   const auto id = *ExecutableId::Make(ExecutableIdKind::kGnuBuildId, "big");
   server_->live()->NeedSymbols({id});
   RunUntil([&] { return asked_.size() == 1; }, "asked");
-  client_->SendSymbols(id, std::string(1001, 'x'));
+  client_->SendSymbols(id, PackedTable::Of(std::string(1001, 'x')));
   RunUntil([&] { return store_.symbols.size() == 1; }, "answered");
   EXPECT_EQ(store_.symbols[0].second.status().code(), absl::StatusCode::kResourceExhausted);
   EXPECT_EQ(Refused("oversized"), 1u);

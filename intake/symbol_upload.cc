@@ -10,8 +10,8 @@
 
 namespace tributary::intake {
 
-bool SymbolSender::Add(const ExecutableId& id, std::string_view encoded_table) {
-  Upload upload{.id = id, .stored = ZstdCompress(encoded_table), .raw_bytes = encoded_table.size()};
+bool SymbolSender::Add(const ExecutableId& id, PackedTable table) {
+  Upload upload{.id = id, .stored = std::move(table.zstd), .raw_bytes = table.raw_bytes};
   if (queued_bytes_ + upload.stored.size() > kQueuedBytesMax) return false;
   queued_bytes_ += upload.stored.size();
   uploads_.push_back(std::move(upload));

@@ -8,17 +8,18 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/status/statusor.h"
 #include "intake/messages.h"
+#include "symbols/packed_table.h"
 
 namespace tributary::intake {
 
-// The sending end of symbol tables: compressed when queued, cut into chunks on demand, one table after the other.
+// The sending end of symbol tables: cut into chunks on demand, one table after the other.
 class SymbolSender {
  public:
   // Compressed bytes that may wait.
   static constexpr size_t kQueuedBytesMax = 128u << 20;
 
   // False when too much is waiting already: the table is dropped, the reducer asks again on its next connection.
-  bool Add(const ExecutableId& id, std::string_view encoded_table);
+  bool Add(const ExecutableId& id, PackedTable table);
   void AddUnavailable(const ExecutableId& id, std::string why);
   std::optional<SymbolChunk> Next();
   bool empty() const { return uploads_.empty(); }

@@ -22,7 +22,7 @@ TEST(SymbolUpload, TablesOfEverySizeArriveWhole) {
   for (size_t size : {size_t{0}, size_t{1}, kSymbolChunkBytes - 20, kSymbolChunkBytes, size_t{1'000'000}}) {
     SymbolSender sender;
     SymbolReceiver receiver(2 << 20, 2 << 20);
-    ASSERT_TRUE(sender.Add(Id("a"), Noise(size)));
+    ASSERT_TRUE(sender.Add(Id("a"), PackedTable::Of(Noise(size))));
     ASSERT_TRUE(receiver.Expect(Id("a")));
     std::optional<SymbolReceiver::Table> table;
     while (auto chunk = sender.Next()) {
@@ -39,7 +39,7 @@ TEST(SymbolUpload, TablesOfEverySizeArriveWhole) {
 
 TEST(SymbolSender, RefusesWhatWouldPassItsCap) {
   SymbolSender sender;
-  const std::string table = Noise(50u << 20);
+  const PackedTable table = PackedTable::Of(Noise(50u << 20));
   EXPECT_TRUE(sender.Add(Id("a"), table));
   EXPECT_TRUE(sender.Add(Id("b"), table));
   EXPECT_FALSE(sender.Add(Id("c"), table));

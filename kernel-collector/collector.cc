@@ -4,9 +4,11 @@
 #include <csignal>
 
 #include "base/clock.h"
+#include "base/heap.h"
 #include "base/log.h"
 #include "base/status.h"
 #include "kernel-collector/processes/code_file_reader.h"
+#include "kernel-collector/unwind/sandboxed_compiler.h"
 #include "kernel-collector/uplink/session_info.h"
 #include "symbols/kallsyms.h"
 
@@ -14,9 +16,12 @@ namespace tributary {
 namespace {
 
 // The ring holds two seconds of samples at full size; a poll must come far sooner than that.
-uint64_t PollMs(int64_t sample_rate_hz) { return std::clamp<uint64_t>(100'000 / sample_rate_hz, 10, 100); }
+uint64_t PollMs(int64_t period_ns) { return std::clamp<uint64_t>(100 * period_ns / kNsPerMs, 10, 100); }
 
+// A copied stack wants to be looked at soon, so that the kernel can walk the next one; but not more often than this.
+constexpr uint64_t kCopyPollMs = 10;
 constexpr uint64_t kHotplugMs = 2000;
+constexpr uint64_t kBudgetMs = 1000;
 constexpr uint64_t kSummaryMs = 60'000;
 constexpr uint64_t kStopPollMs = 20;
 // How long a stop waits for files that held samples need. The rest of its time is for the reducer.
@@ -29,6 +34,7 @@ Collector::~Collector() = default;
 absl::Status Collector::Run() {
   RETURN_IF_ERROR(Build());
   core_->ScanAll();
+  TrimHeap();  // BTF and /proc, as text, are done with
   client_->Start();
   RETURN_IF_ERROR(probes_->StartSampling());
   StartTimers();
@@ -44,11 +50,20 @@ absl::Status Collector::Build() {
   ProbeOptions probe_options;
   probe_options.sample_rate_hz = static_cast<uint32_t>(options_.sample_rate_hz);
   ASSIGN_OR_RETURN(probes_, Probes::Open(probe_options, metrics_));
+  budget_ = std::make_unique<CpuBudget>(
+      CpuBudget::Options{.budget = options_.cpu_budget, .period_ns = kNsPerSecond / options_.sample_rate_hz}, clock,
+      metrics_,
+      CpuBudget::Callbacks{.bpf_run_ns = [this] { return probes_->ReadRunNs(); },
+                           .set_period = [this](int64_t period_ns) { return SetPeriod(period_ns); }});
   worker_ = std::make_unique<Worker>(loop_);
+  symbol_worker_ = std::make_unique<Worker>(loop_);
 
   CoreOptions core_options;
   core_options.proc_root = options_.proc_root;
   core_options.cgroup_root = options_.cgroup_root;
+  core_options.unwind.memory_bytes_max = static_cast<uint64_t>(options_.unwind_memory_bytes);
+  core_options.unwind_compiler =
+      std::make_shared<SandboxedCompiler>(options_.proc_root, SandboxedCompiler::SpawnSelf, metrics_);
   auto kernel = ReadKernelLayout(options_.proc_root, options_.sys_root);
   if (kernel.ok()) {
     core_options.kernel = *kernel;
@@ -70,9 +85,9 @@ absl::Status Collector::Build() {
           .lost = [this](LossReason reason, uint64_t samples) { core_->AddLost(reason, samples); }});
   core_ = std::make_unique<CollectorCore>(*probes_, *client_, *worker_, clock, metrics_, std::move(core_options));
   symbols_ = std::make_unique<SymbolServer>(
-      options_.proc_root, core_->code_files(), *worker_, clock, metrics_,
+      options_.proc_root, core_->code_files(), *symbol_worker_, clock, metrics_,
       SymbolServer::Callbacks{
-          .send = [this](const ExecutableId& id, std::string t) { client_->SendSymbols(id, std::move(t)); },
+          .send = [this](const ExecutableId& id, PackedTable t) { client_->SendSymbols(id, std::move(t)); },
           .send_none = [this](const ExecutableId& id,
                               std::string why) { client_->SendNoSymbols(id, std::move(why)); }});
   symbols_->SetKernel(core_->resolver().kernel());
@@ -90,6 +105,7 @@ void Collector::ReadVdso() {
   vdso->id = own->id;
   vdso->path = "[vdso]";
   vdso->segments = own->segments;
+  vdso->memory = own->bytes;
   vdso->state = CodeFile::State::kReady;
   core_->code_files().SetVdso(std::move(vdso));
   symbols_->SetVdso(own->id, own->bytes);
@@ -98,6 +114,7 @@ void Collector::ReadVdso() {
 void Collector::StartTimers() {
   sigterm_ = std::make_unique<SignalWatcher>(loop_, SIGTERM, [this] { Stop(); });
   sigint_ = std::make_unique<SignalWatcher>(loop_, SIGINT, [this] { Stop(); });
+  sigusr1_ = std::make_unique<SignalWatcher>(loop_, SIGUSR1, [this] { LogMetrics(); });
   poll_timer_ = std::make_unique<Timer>(loop_, [this] { Poll(); });
   batch_timer_ = std::make_unique<Timer>(loop_, [this] { core_->FlushBatch(); });
   hotplug_timer_ = std::make_unique<Timer>(loop_, [this] { probes_->FollowHotplug(); });
@@ -105,10 +122,25 @@ void Collector::StartTimers() {
     LogTotals("totals", client_->unacked_samples());
     RefreshKernel();
   });
-  poll_timer_->StartEvery(PollMs(options_.sample_rate_hz));
+  copies_ = std::make_unique<ReadWatcher>(loop_, probes_->copies_fd(), [this] {
+    copies_->Stop();
+    copies_timer_->StartOnce(kCopyPollMs);
+    Poll();
+  });
+  copies_timer_ = std::make_unique<Timer>(loop_, [this] { copies_->Start(); });
+  copies_->Start();
+  budget_timer_ = std::make_unique<Timer>(loop_, [this] { budget_->Tick(); });
+  poll_timer_->StartEvery(PollMs(budget_->period_ns()));
+  budget_timer_->StartEvery(kBudgetMs);
   batch_timer_->StartEvery(static_cast<uint64_t>(options_.batch_interval_ns / kNsPerMs));
   hotplug_timer_->StartEvery(kHotplugMs);
   summary_timer_->StartEvery(kSummaryMs);
+}
+
+absl::Status Collector::SetPeriod(int64_t period_ns) {
+  RETURN_IF_ERROR(probes_->SetPeriod(static_cast<uint64_t>(period_ns)));
+  poll_timer_->StartEvery(PollMs(period_ns));
+  return absl::OkStatus();
 }
 
 void Collector::Poll() {
@@ -129,7 +161,10 @@ void Collector::Stop() {
   stop_began_ = Clock::Real().Monotonic();
   batch_timer_->Stop();
   hotplug_timer_->Stop();
+  budget_timer_->Stop();
   summary_timer_->Stop();
+  copies_timer_->Stop();
+  copies_->Stop();
   core_->StopSampling();
   poll_timer_->StartEvery(kStopPollMs);
 }
@@ -156,18 +191,26 @@ void Collector::LogTotals(std::string_view what, uint64_t unacked_samples) {
           core_->code_files().size());
 }
 
+void Collector::LogMetrics() const {
+  std::string text = metrics_.PrometheusText();
+  for (size_t begin = 0, end; (end = text.find('\n', begin)) != std::string::npos; begin = end + 1) {
+    if (text[begin] != '#') LogInfo("metric {}", std::string_view(text).substr(begin, end - begin));
+  }
+}
+
 void Collector::RefreshKernel() {
   // BPF programs' and trampolines' addresses stay unknown for good: look for new modules once for each growth only.
   uint64_t unknown = core_->resolver().unknown_kernel_frames();
   if (std::exchange(unknown_kernel_frames_, unknown) == unknown) return;
   auto layout = std::make_shared<absl::StatusOr<KernelLayout>>(KernelLayout());
-  worker_->Submit([layout, proc_root = options_.proc_root,
-                   sys_root = options_.sys_root] { *layout = ReadKernelLayout(proc_root, sys_root); },
-                  [this, layout] {
-                    if (!layout->ok() || (*layout)->modules.size() == core_->resolver().kernel().modules.size()) return;
-                    core_->resolver().SetKernel(**layout);
-                    symbols_->SetKernel(**layout);
-                  });
+  symbol_worker_->Submit([layout, proc_root = options_.proc_root,
+                          sys_root = options_.sys_root] { *layout = ReadKernelLayout(proc_root, sys_root); },
+                         [this, layout] {
+                           if (!layout->ok() || (*layout)->modules.size() == core_->resolver().kernel().modules.size())
+                             return;
+                           core_->resolver().SetKernel(**layout);
+                           symbols_->SetKernel(**layout);
+                         });
 }
 
 }  // namespace tributary

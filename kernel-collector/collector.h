@@ -6,6 +6,7 @@
 #include "base/loop.h"
 #include "base/metrics.h"
 #include "intake/client.h"
+#include "kernel-collector/budget/cpu_budget.h"
 #include "kernel-collector/collector_core.h"
 #include "kernel-collector/options.h"
 #include "kernel-collector/probes/probes.h"
@@ -15,7 +16,7 @@
 namespace tributary {
 
 // Joins probes, core, symbol server and intake client on one loop. Everything happens on the thread that calls Run but
-// the worker's reads.
+// the worker's reads. SIGUSR1 logs every metric.
 class Collector {
  public:
   Collector(const CollectorOptions& options, Metrics& metrics) : options_(options), metrics_(metrics) {}
@@ -28,10 +29,12 @@ class Collector {
  private:
   absl::Status Build();
   void StartTimers();
+  absl::Status SetPeriod(int64_t period_ns);
   void Poll();
   void Stop();
   void FinishStop();
   void LogTotals(std::string_view what, uint64_t unacked_samples);
+  void LogMetrics() const;
   void RefreshKernel();
   void ReadVdso();
 
@@ -39,13 +42,16 @@ class Collector {
   Metrics& metrics_;
   // In order of construction: each uses what stands above it.
   Loop loop_;
-  std::unique_ptr<Worker> worker_;
+  std::unique_ptr<Worker> worker_;         // what samples wait for: files, /proc, unwind rows
+  std::unique_ptr<Worker> symbol_worker_;  // what may take seconds
   std::unique_ptr<Probes> probes_;
+  std::unique_ptr<CpuBudget> budget_;
   std::unique_ptr<intake::Client> client_;
   std::unique_ptr<CollectorCore> core_;
   std::unique_ptr<SymbolServer> symbols_;
-  std::unique_ptr<Timer> poll_timer_, batch_timer_, hotplug_timer_, summary_timer_;
-  std::unique_ptr<SignalWatcher> sigterm_, sigint_;
+  std::unique_ptr<ReadWatcher> copies_;
+  std::unique_ptr<Timer> poll_timer_, copies_timer_, batch_timer_, hotplug_timer_, budget_timer_, summary_timer_;
+  std::unique_ptr<SignalWatcher> sigterm_, sigint_, sigusr1_;
   bool stopping_ = false;
   MonotonicNs stop_began_;
   uint64_t unknown_kernel_frames_ = 0;  // when the modules were last read

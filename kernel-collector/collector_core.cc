@@ -4,23 +4,23 @@
 #include <cstring>
 
 #include "kernel-collector/processes/code_file_reader.h"
+#include "kernel-collector/stored_record.h"
+#include "kernel-collector/unwind/stack_ending.h"
 
 namespace tributary {
 namespace {
 
-size_t WordsOf(const trib_sample& record) {
-  return TRIB_SAMPLE_HEADER_BYTES / sizeof(uint64_t) + record.kernel_frames + record.user_frames;
+std::string_view CommOf(const trib_sample& sample) { return {sample.comm, strnlen(sample.comm, sizeof sample.comm)}; }
+
+bool IsKernelThread(const trib_sample& sample) { return (sample.flags & TRIB_FLAG_KERNEL_THREAD) != 0; }
+
+MonotonicNs TimeOf(const trib_sample& sample) { return MonotonicNs{static_cast<int64_t>(sample.time_ns)}; }
+
+UnwindTables::Options UnwindOptions(const CoreOptions& options) {
+  UnwindTables::Options unwind = options.unwind;
+  unwind.proc_root = options.proc_root;
+  return unwind;
 }
-
-RawStack StackOf(const trib_sample& record) {
-  // Not `record.frames`: the array has no bound that the compiler knows.
-  const auto* frames = reinterpret_cast<const uint64_t*>(&record) + TRIB_SAMPLE_HEADER_BYTES / sizeof(uint64_t);
-  return {{frames, record.kernel_frames}, {frames + record.kernel_frames, record.user_frames}, record.flags};
-}
-
-std::string_view CommOf(const trib_sample& record) { return {record.comm, strnlen(record.comm, sizeof record.comm)}; }
-
-bool IsKernelThread(const trib_sample& record) { return (record.flags & TRIB_FLAG_KERNEL_THREAD) != 0; }
 
 }  // namespace
 
@@ -61,6 +61,7 @@ CollectorCore::CollectorCore(Probes& probes, BatchSink& sink, Executor& executor
       code_files_(metrics),
       processes_(code_files_, metrics),
       cgroups_(options_.proc_root, options_.cgroup_root, executor, clock, metrics),
+      unwinder_(probes.unwind_maps(), executor, clock, metrics, UnwindOptions(options_), options_.unwind_compiler),
       resolver_(options_.kernel),
       batcher_(sink, clock, options_.dictionary),
       scan_tokens_(options_.scans_per_second_max),
@@ -68,7 +69,14 @@ CollectorCore::CollectorCore(Probes& probes, BatchSink& sink, Executor& executor
       held_total_(metrics.AddCounter("tributary_collector_samples_held_total",
                                      "samples that waited for a mapping, a file or a process to be read")),
       hold_expired_(metrics.AddCounter("tributary_collector_samples_hold_expired_total",
-                                       "samples sent although what they waited for had not come")) {}
+                                       "samples sent although what they waited for had not come")) {
+  for (uint8_t i = 0; i < kEndingCount; ++i) {
+    endings_[i] = &metrics.AddCounter("tributary_collector_samples_by_ending_total",
+                                      "samples, by how the walk of their stack ended",
+                                      {{"ending", std::string(EndingName(static_cast<Ending>(i)))}});
+  }
+  processes_.SetDropped([this](Pid pid) { unwinder_.Forget(pid); });
+}
 
 void CollectorCore::ScanAll() {
   size_t read = 0;
@@ -82,56 +90,56 @@ void CollectorCore::ScanAll() {
 
 void CollectorCore::Poll() {
   DrainProbes();
+  for (const ProcessRunPtr& run : processes_.TakeChanged()) unwinder_.Forget(run->pid);
+  unwinder_.Tick();
   RetryHeld(/*force=*/false);
   if (processes_.TakeLost()) SweepAfterLoss();
-  processes_.DropExited(clock_.Monotonic());
+  if (MonotonicNs now = clock_.Monotonic(); now.value - dropped_at_.value >= kNsPerSecond) {
+    dropped_at_ = now;
+    processes_.DropExited(now);
+  }
 }
 
 void CollectorCore::DrainProbes() {
   drained_.clear();
   order_.clear();
   next_ = 0;
-  probes_.DrainSamples([this](const trib_sample& record) {
-    size_t offset = drained_.size(), words = WordsOf(record);
-    drained_.resize(offset + words);
-    std::memcpy(drained_.data() + offset, &record, words * sizeof(uint64_t));
-    order_.push_back(offset);
+  probes_.DrainSamples([this](const SampleRecord& record) {
+    size_t begin = drained_.size();
+    StoreRecord(record, &drained_);
+    order_.push_back({TimeOf(*record.sample).value, begin, drained_.size()});
   });
   std::stable_sort(order_.begin(), order_.end(),
-                   [this](size_t a, size_t b) { return Record(drained_, a).time_ns < Record(drained_, b).time_ns; });
+                   [](const Drained& a, const Drained& b) { return a.time_ns < b.time_ns; });
   Merger merger(*this);
   probes_.DrainSideband(merger);
   TakeSamplesBefore(INT64_MAX);
 }
 
 void CollectorCore::TakeSamplesBefore(int64_t time_ns) {
-  while (next_ < order_.size()) {
-    const trib_sample& record = Record(drained_, order_[next_]);
-    if (static_cast<int64_t>(record.time_ns) >= time_ns) return;
-    Take(record);
-    ++next_;
+  while (next_ < order_.size() && order_[next_].time_ns < time_ns) {
+    auto [time, begin, end] = order_[next_++];
+    Take(ViewRecord(drained_.data() + begin), std::span(drained_).subspan(begin, end - begin));
   }
 }
 
-void CollectorCore::Take(const trib_sample& record) {
-  MonotonicNs time{static_cast<int64_t>(record.time_ns)};
-  ProcessRunPtr run =
-      processes_.ForSample(Pid{static_cast<int32_t>(record.pid)}, static_cast<int64_t>(record.start_time_ns), time);
-  if (IsKernelThread(record)) run->complete = run->scanned = true, run->stale = false;
-  if (run->comm.empty() && record.pid == record.tid) run->comm = CommOf(record);
+void CollectorCore::Take(const SampleRecord& record, std::span<const uint64_t> words) {
+  const trib_sample& sample = *record.sample;
+  ProcessRunPtr run = processes_.ForSample(Pid{static_cast<int32_t>(sample.pid)},
+                                           static_cast<int64_t>(sample.start_time_ns), TimeOf(sample));
+  if (IsKernelThread(sample)) run->complete = run->scanned = true, run->stale = false;
+  if (run->comm.empty() && sample.pid == sample.tid) run->comm = CommOf(sample);
   if (TryAdd(record, *run, nullptr, /*force=*/false)) return;
-  size_t words = WordsOf(record);
-  if (held_.size() >= options_.held_samples_max || held_bytes_ + words * sizeof(uint64_t) > options_.held_bytes_max) {
+  if (held_.size() >= options_.held_samples_max || held_bytes_ + words.size_bytes() > options_.held_bytes_max) {
     AddLost(LossReason::kHoldOverflow, 1);
     return;
   }
   held_total_.Add();
-  held_bytes_ += words * sizeof(uint64_t);
-  const auto* begin = reinterpret_cast<const uint64_t*>(&record);
+  held_bytes_ += words.size_bytes();
   // A table that is not to be trusted is about to be replaced: it would only mislead.
   auto mappings = run->NeedsScan() ? nullptr : run->mappings.snapshot();
   Held held;
-  held.words.assign(begin, begin + words);
+  held.words.assign(words.begin(), words.end());
   held.mappings = std::move(mappings);
   held.until = MonotonicNs{clock_.Monotonic().value + options_.hold_ns};
   held.for_mapping_only = waits_for_mapping_only_;
@@ -144,13 +152,12 @@ void CollectorCore::RetryHeld(bool force) {
   MonotonicNs now = clock_.Monotonic();
   std::deque<Held> still;
   for (Held& held : held_) {
-    const trib_sample& record = Record(held.words, 0);
     bool expired = force || now >= held.until;
     if (!expired && held.for_mapping_only && held.mapping_changes == held.run->mapping_changes) {
       still.push_back(std::move(held));
       continue;
     }
-    if (!TryAdd(record, *held.run, held.mappings.get(), expired)) {
+    if (!TryAdd(ViewRecord(held.words.data()), *held.run, held.mappings.get(), expired)) {
       held.for_mapping_only = waits_for_mapping_only_;
       held.mapping_changes = held.run->mapping_changes;
       still.push_back(std::move(held));
@@ -161,13 +168,12 @@ void CollectorCore::RetryHeld(bool force) {
   held_ = std::move(still);
 }
 
-bool CollectorCore::TryAdd(const trib_sample& record, ProcessRun& run, const MappingTable::List* mappings, bool force) {
-  bool wait = AwaitCgroup(record, run);
+bool CollectorCore::TryAdd(const SampleRecord& record, ProcessRun& run, const MappingTable::List* mappings,
+                           bool force) {
+  const trib_sample& sample = *record.sample;
+  bool wait = AwaitCgroup(sample, run);
   if (run.executable != nullptr && !run.executable->id.known()) wait |= AwaitExecutable(run.executable);
-  resolver_.Resolve(
-      StackOf(record), run, mappings, [this](const CodeFilePtr& executable) { ReadExecutable(executable); },
-      &resolved_);
-  wait |= resolved_.wants_executable;
+  wait |= !ResolveStack(record, run, mappings);
   bool uncovered = !resolved_.uncovered_pages.empty();
   wait |= AwaitScan(run, uncovered);
   waits_for_mapping_only_ = !wait;
@@ -177,10 +183,47 @@ bool CollectorCore::TryAdd(const trib_sample& record, ProcessRun& run, const Map
   for (uint64_t page : resolved_.uncovered_pages) {
     if (run.uncovered_pages.size() < ProcessRun::kUncoveredPagesMax) run.uncovered_pages.insert(page);
   }
-  NamedSample sample{MonotonicNs{static_cast<int64_t>(record.time_ns)}, Tid{static_cast<int32_t>(record.tid)},
-                     CommOf(record), static_cast<uint16_t>(record.cpu), record.period_ns};
-  batcher_.Add(sample, run, resolved_, [this] { return ReadAccounting(); });
+  endings_[static_cast<size_t>(resolved_.ending)]->Add();
+  NamedSample named{TimeOf(sample), Tid{static_cast<int32_t>(sample.tid)}, CommOf(sample),
+                    static_cast<uint16_t>(sample.cpu), sample.period_ns};
+  batcher_.Add(named, run, resolved_, [this] { return ReadAccounting(); });
   return true;
+}
+
+bool CollectorCore::ResolveStack(const SampleRecord& record, ProcessRun& run, const MappingTable::List* mappings) {
+  const trib_sample& sample = *record.sample;
+  auto unread = [this](const CodeFilePtr& executable) { ReadExecutable(executable); };
+  unwinder_.Walk(record, run, mappings, unread, &walked_);
+  resolver_.Resolve(RawStack{record.kernel(), walked_.user, sample.flags, TimeOf(sample)}, run, mappings, unread,
+                    &resolved_);
+  // What the kernel is told of is the pid as it is now: never a program that exec has replaced.
+  bool is_current = processes_.Find(run.pid).get() == &run && !run.exited;
+  if (is_current && run.complete && !run.stale) unwinder_.Learn(sample, run);
+
+  bool at_start = false;
+  if (!walked_.user.empty()) {
+    const ResolvedFrame& outermost = resolved_.frames.front();
+    at_start = outermost.kind == FrameKind::kNative &&
+               unwinder_.IsStart(*outermost.executable, outermost.address - (outermost.is_caller ? 1 : 0));
+  }
+  resolved_.ending = StackEnding(sample, walked_, at_start);
+  // Near the begin of its stack and without rows, but neither known as a start nor the caller of the program's own
+  // code.
+  if (resolved_.ending == Ending::kComplete && walked_.stop != TRIB_STOP_END && !at_start && !CallsTheProgram(run)) {
+    resolved_.ending = Ending::kFramePointerLost;
+  }
+  // Where the chain left all code the address is no caller, only what a broken chain pointed to.
+  if (resolved_.ending == Ending::kNoMapping && walked_.user.size() > 1 &&
+      resolved_.frames.front().kind == FrameKind::kUnknown) {
+    resolved_.frames.erase(resolved_.frames.begin());
+  }
+  return !walked_.wants_more && !resolved_.wants_executable;
+}
+
+// Start-up code, in the program or in a library, calls main or a thread's function, which are the program's own.
+bool CollectorCore::CallsTheProgram(const ProcessRun& run) const {
+  if (run.executable == nullptr) return true;
+  return walked_.user.size() > 1 && resolved_.frames[1].executable == run.executable.get();
 }
 
 bool CollectorCore::AwaitScan(ProcessRun& run, bool uncovered) {
@@ -219,15 +262,15 @@ bool CollectorCore::TakeScanToken() {
   return true;
 }
 
-bool CollectorCore::AwaitCgroup(const trib_sample& record, ProcessRun& run) {
-  if (run.cgroup_known && run.cgroup_v2_id == record.cgroup_v2_id && run.cgroup_v1_id == record.cgroup_v1_id) {
+bool CollectorCore::AwaitCgroup(const trib_sample& sample, ProcessRun& run) {
+  if (run.cgroup_known && run.cgroup_v2_id == sample.cgroup_v2_id && run.cgroup_v1_id == sample.cgroup_v1_id) {
     return false;
   }
-  const CgroupName* name = cgroups_.Find({record.cgroup_v2_id, record.cgroup_v1_id}, run.pid);
+  const CgroupName* name = cgroups_.Find({sample.cgroup_v2_id, sample.cgroup_v1_id}, run.pid);
   if (name == nullptr) return true;
   run.cgroup_known = true;
-  run.cgroup_v2_id = record.cgroup_v2_id;
-  run.cgroup_v1_id = record.cgroup_v1_id;
+  run.cgroup_v2_id = sample.cgroup_v2_id;
+  run.cgroup_v1_id = sample.cgroup_v1_id;
   run.cgroup_path = name->path;
   run.container_id = name->container_id;
   run.interned_generation = 0;

@@ -1,22 +1,24 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <deque>
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/metrics.h"
-#include "bpf/include/records.h"
 #include "kernel-collector/probes/probes.h"
 #include "kernel-collector/processes/cgroup_names.h"
 #include "kernel-collector/processes/code_file.h"
 #include "kernel-collector/processes/process_table.h"
 #include "kernel-collector/processes/stack_resolver.h"
 #include "kernel-collector/processes/worker.h"
+#include "kernel-collector/unwind/unwinder.h"
 #include "kernel-collector/uplink/batcher.h"
 #include "profile/batch.h"
 
@@ -26,18 +28,20 @@ struct CoreOptions {
   std::string proc_root = "/proc";
   std::string cgroup_root = "/sys/fs/cgroup";
   KernelLayout kernel;
-  int64_t hold_ns = kNsPerSecond;            // how long a sample waits for what it needs
-  size_t held_samples_max = 16'384;          // more of them are lost{hold_overflow}
-  size_t held_bytes_max = 16u << 20;         // same, by size
-  uint32_t scans_per_second_max = 100;       // of single processes, after the first scan
-  int64_t scan_again_ns = 5 * kNsPerSecond;  // of one process
+  UnwindTables::Options unwind;
+  std::shared_ptr<UnwindCompiler> unwind_compiler;  // null: in this process
+  int64_t hold_ns = kNsPerSecond;                   // how long a sample waits for what it needs
+  size_t held_samples_max = 16'384;                 // more of them are lost{hold_overflow}
+  size_t held_bytes_max = 8u << 20;                 // same, by size
+  uint32_t scans_per_second_max = 100;              // of single processes, after the first scan
+  int64_t scan_again_ns = 5 * kNsPerSecond;         // of one process
   DictionaryLimits dictionary;
 };
 
 // From probes to batches: everything of the collector but its loop, its socket and its symbols, so that a test can run
 // it whole. Each Poll reads samples first, then the sideband, and merges the two by time: a sample meets the mappings
-// that were in force when it was taken. What is still missing then (a file to be read, a process never seen before) is
-// asked of the worker, and the sample waits, `hold_ns` at most.
+// that were in force when it was taken. What is still missing then (a file to be read, unwind rows, a process never
+// seen before) is asked of the worker, and the sample waits, `hold_ns` at most.
 //
 // The law: captured is counted in the kernel, before anything can get lost. Here every sample drained ends in a batch
 // or in a counter of losses. Accounting is read after the samples of its batch were drained, so that at any moment
@@ -87,19 +91,22 @@ class CollectorCore {
   };
   class Merger;
 
-  static const trib_sample& Record(const std::vector<uint64_t>& words, size_t offset) {
-    return *reinterpret_cast<const trib_sample*>(words.data() + offset);
-  }
   void DrainProbes();
   void TakeSamplesBefore(int64_t time_ns);
-  void Take(const trib_sample& record);
+  void Take(const SampleRecord& record, std::span<const uint64_t> words);
   void RetryHeld(bool force);
   // False: it must wait (waits_for_mapping_only_ says what for), unless `force`.
-  bool TryAdd(const trib_sample& record, ProcessRun& run, const MappingTable::List* mappings, bool force);
+  bool TryAdd(const SampleRecord& record, ProcessRun& run, const MappingTable::List* mappings, bool force);
+  // Walks the user stack, resolves all of it, and tells the kernel side what it lacked. False: rows or files are on
+  // their way.
+  bool ResolveStack(const SampleRecord& record, ProcessRun& run, const MappingTable::List* mappings);
+
+  // Of the stack just resolved.
+  bool CallsTheProgram(const ProcessRun& run) const;
 
   // Each returns true when what it looks after is on its way and worth waiting for.
   bool AwaitScan(ProcessRun& run, bool uncovered);
-  bool AwaitCgroup(const trib_sample& record, ProcessRun& run);
+  bool AwaitCgroup(const trib_sample& sample, ProcessRun& run);
   bool AwaitExecutable(const CodeFilePtr& executable);
   void ReadExecutable(const CodeFilePtr& executable);
   bool TakeScanToken();
@@ -113,14 +120,21 @@ class CollectorCore {
   CodeFileTable code_files_;
   ProcessTable processes_;
   CgroupNames cgroups_;
+  Unwinder unwinder_;
   StackResolver resolver_;
   Batcher batcher_;
 
-  std::vector<uint64_t> drained_;  // records of one poll, one behind the other
-  std::vector<size_t> order_;      // offsets into drained_, by time
-  size_t next_ = 0;                // of order_: not yet taken
+  std::vector<uint64_t> drained_;  // records of one poll, one behind the other (stored_record.h)
+  struct Drained {
+    int64_t time_ns;
+    size_t begin, end;  // in drained_
+  };
+  std::vector<Drained> order_;  // by time
+  size_t next_ = 0;             // of order_: not yet taken
+  MonotonicNs dropped_at_;      // exited processes, the last time
   std::deque<Held> held_;
   size_t held_bytes_ = 0;
+  WalkedStack walked_;
   ResolvedStack resolved_;
   bool waits_for_mapping_only_ = false;
   uint64_t lost_[kLossReasonCount] = {};
@@ -128,6 +142,7 @@ class CollectorCore {
   MonotonicNs scan_tokens_at_;
   Counter& held_total_;
   Counter& hold_expired_;
+  std::array<Counter*, kEndingCount> endings_;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };
 

@@ -8,6 +8,7 @@
 #include <cstring>
 #include <map>
 
+#include "kernel-collector/probes/fake_unwind_maps.h"
 #include "kernel-collector/processes/fakes_for_test.h"
 
 namespace tributary {
@@ -20,9 +21,18 @@ class FakeProbes : public Probes {
  public:
   absl::Status StartSampling() override { return absl::OkStatus(); }
   void StopSampling() override { stopped = true; }
-  size_t DrainSamples(const std::function<void(const trib_sample&)>& visit) override {
-    size_t count = ring.size();
-    for (const auto& words : std::exchange(ring, {})) visit(*reinterpret_cast<const trib_sample*>(words.data()));
+  size_t DrainSamples(const std::function<void(const SampleRecord&)>& visit) override {
+    size_t count = ring.size() + copies.size();
+    for (const auto& words : std::exchange(ring, {})) {
+      auto record = SampleRecord::FromSample({reinterpret_cast<const uint8_t*>(words.data()), words.size() * 8});
+      EXPECT_TRUE(record);
+      if (record) visit(*record);
+    }
+    for (const auto& words : std::exchange(copies, {})) {
+      auto record = SampleRecord::FromCopy({reinterpret_cast<const uint8_t*>(words.data()), words.size() * 8});
+      EXPECT_TRUE(record);
+      if (record) visit(*record);
+    }
     return count;
   }
   void DrainSideband(SidebandVisitor& visitor) override {
@@ -31,8 +41,13 @@ class FakeProbes : public Probes {
   void FollowHotplug() override {}
   Accounting ReadAccounting() override { return accounting; }
   bool has_build_ids() const override { return true; }
+  UnwindMaps& unwind_maps() override { return maps; }
+  int copies_fd() const override { return -1; }
+  absl::Status SetPeriod(uint64_t) override { return absl::OkStatus(); }
+  uint64_t ReadRunNs() override { return 0; }
 
-  std::vector<std::vector<uint64_t>> ring;
+  FakeUnwindMaps maps;
+  std::vector<std::vector<uint64_t>> ring, copies;
   std::vector<std::function<void(SidebandVisitor&)>> events;
   Accounting accounting;
   bool stopped = false;
@@ -56,6 +71,8 @@ struct SampleSpec {
   uint32_t tid = 0;  // 0 = pid
   std::string comm = "prog";
   uint64_t cgroup = 0;
+  trib_stop stop = TRIB_STOP_FRAME_POINTER_END;
+  uint64_t exec_id = 1;
 };
 
 class CollectorCoreTest : public testing::Test {
@@ -88,6 +105,8 @@ class CollectorCoreTest : public testing::Test {
     record->tid = s.tid == 0 ? s.pid : s.tid;
     record->cpu = 3;
     record->flags = s.flags;
+    record->stop = s.user.empty() ? TRIB_STOP_NONE : s.stop;
+    record->exec_id = s.exec_id;
     record->kernel_frames = static_cast<uint16_t>(s.kernel.size());
     record->user_frames = static_cast<uint16_t>(s.user.size());
     std::memcpy(record->comm, s.comm.data(), std::min<size_t>(s.comm.size(), TRIB_COMM_BYTES));
@@ -95,6 +114,18 @@ class CollectorCoreTest : public testing::Test {
     words.insert(words.end(), s.user.begin(), s.user.end());
     probes.ring.push_back(std::move(words));
     ++probes.accounting.captured;
+  }
+  // The same, with what it takes to go on: the registers of the last frame and the words above its stack pointer.
+  void Copy(const SampleSpec& s, uint64_t sp, uint64_t fp, uint64_t start_stack, const std::vector<uint64_t>& stack) {
+    Sample(s);
+    std::vector<uint64_t> words = std::move(probes.ring.back());
+    probes.ring.pop_back();
+    words.resize((TRIB_COPY_HEADER_BYTES + TRIB_COPY_BYTES_SMALL) / 8);
+    auto* copy = reinterpret_cast<trib_copy*>(words.data());
+    copy->sample.stack_bytes = static_cast<uint32_t>(stack.size() * 8);
+    copy->resume = {.pc = s.user.back(), .sp = sp, .fp = fp, .second = 0, .start_stack = start_stack};
+    std::memcpy(words.data() + TRIB_COPY_HEADER_BYTES / 8, stack.data(), stack.size() * 8);
+    probes.copies.push_back(std::move(words));
   }
   void Mmap(int64_t time, int pid, uint64_t start, std::string path, std::string build_id) {
     probes.events.push_back([=](SidebandVisitor& v) {
@@ -183,7 +214,7 @@ TEST_F(CollectorCoreTest, NamesUserAndKernelFramesRootFirst) {
   Settle();
   EXPECT_THAT(Flushed(), ElementsAre("10/0 a: </bin/a+401201;</bin/a+401101;</bin/a+401020;<[ext4]+11;[kernel]+40",
                                      "10/0 a: </bin/a+401101;/bin/a+401020"));
-  EXPECT_EQ(sink.batches.back().samples[0].ending, Ending::kUnknown);
+  EXPECT_EQ(sink.batches.back().samples[0].ending, Ending::kFramePointerLost);
   EXPECT_EQ(sink.batches.back().samples[0].value, 1000u);
   EXPECT_EQ(sink.batches.back().samples[0].cpu, 3);
 }
@@ -202,7 +233,7 @@ TEST_F(CollectorCoreTest, ASampleThatComesBeforeItsMappingIsHeldAndThenRight) {
 
 TEST_F(CollectorCoreTest, WhatNeverComesIsSentAsUnknownAfterASecond) {
   Exec(kT, 10, "a");
-  Sample({.time = kT + 10, .pid = 10, .user = {0x7a020}});
+  Sample({.time = kT + 10, .pid = 10, .user = {0x7a020}, .stop = TRIB_STOP_NO_MAPPING});
   Settle();
   EXPECT_EQ(core().held(), 1u);
   clock.Advance(kNsPerSecond);
@@ -213,6 +244,68 @@ TEST_F(CollectorCoreTest, WhatNeverComesIsSentAsUnknownAfterASecond) {
   Sample({.time = kT + 20, .pid = 10, .user = {0x7a030}});
   core().Poll();
   EXPECT_EQ(core().held(), 0u);
+}
+
+TEST_F(CollectorCoreTest, ALeafNearTheBeginOfTheStackDidNotStartTheProcess) {
+  Exec(kT, 10, "a");
+  Mmap(kT + 1, 10, 0x17000, "/bin/a", "build-a");
+  SampleSpec leaf{.time = kT + 10, .pid = 10, .user = {0x17020}, .stop = TRIB_STOP_NO_PROCESS, .exec_id = 4};
+  Copy(leaf, 0x7ff0'0000, 0, 0x7ff0'0020, {0, 0, 0x17101, 0});
+  Settle();
+  Settle();
+  EXPECT_THAT(Flushed(), ElementsAre("10/0 a: /bin/a+401020"));
+  EXPECT_EQ(sink.batches.back().samples[0].ending, Ending::kFramePointerLost);
+}
+
+TEST_F(CollectorCoreTest, AStackThatTheKernelCouldNotFinishIsContinuedAndTheNextIsItsOwn) {
+  Exec(kT, 10, "a");
+  Mmap(kT + 1, 10, 0x17000, "/bin/a", "build-a");
+  // No unwind information in that file: by frame pointers, to the stack pointer that the process began with.
+  SampleSpec first{.time = kT + 10, .pid = 10, .user = {0x17020}, .stop = TRIB_STOP_NO_PROCESS, .exec_id = 4};
+  Copy(first, 0x7ff0'0000, 0x7ff0'0008, 0x7ff0'0020, {0, 0, 0x17101, 0});
+  Settle();  // the file's identity
+  Settle();  // its unwind information
+  EXPECT_EQ(core().held(), 0u);
+  EXPECT_THAT(Flushed(), ElementsAre("10/0 a: </bin/a+401101;/bin/a+401020"));
+  EXPECT_EQ(sink.batches.back().samples[0].ending, Ending::kComplete);
+
+  ASSERT_TRUE(probes.maps.processes.contains(10));
+  const trib_process& told = probes.maps.processes[10];
+  EXPECT_EQ(told.start_time_ns, 1'000'000'000u);
+  EXPECT_EQ(told.exec_id, 4u);
+  ASSERT_EQ(told.mapping_count, 1u);
+  EXPECT_EQ(probes.maps.mappings()[told.first_mapping].start, 0x17000u);
+}
+
+TEST_F(CollectorCoreTest, WhatTheKernelIsToldIsOfOneProgramOnly) {
+  Exec(kT, 10, "a");
+  Mmap(kT + 1, 10, 0x17000, "/bin/a", "build-a");
+  SampleSpec spec{.time = kT + 10, .pid = 10, .user = {0x17020}, .stop = TRIB_STOP_NO_PROCESS, .exec_id = 1};
+  Copy(spec, 0x7000, 0, 0x7010, {0, 0});
+  Exec(kT + 11, 10, "b");
+  Mmap(kT + 12, 10, 0x18000, "/bin/b", "build-b");
+  Settle();
+  EXPECT_EQ(probes.maps.processes[10].exec_id, 1u);  // of no use to the walk: the task's is 2 by now
+  spec.time = kT + 20;
+  spec.user = {0x18020};
+  spec.exec_id = 2;
+  Copy(spec, 0x7000, 0, 0x7010, {0, 0});
+  Settle();
+  Settle();
+  EXPECT_EQ(probes.maps.processes[10].exec_id, 2u);
+  EXPECT_EQ(probes.maps.mappings()[probes.maps.processes[10].first_mapping].start, 0x18000u);
+  EXPECT_THAT(Flushed(), ElementsAre("10/0 a: /bin/a+401020", "10/1 b: /bin/b+401020"));
+}
+
+TEST_F(CollectorCoreTest, ABrokenChainsLastAddressIsNoCaller) {
+  Exec(kT, 10, "a");
+  Mmap(kT + 1, 10, 0x17000, "/bin/a", "build-a");
+  Sample({.time = kT + 10, .pid = 10, .user = {0x17020, 0x17101, 0x5e5e5e}, .stop = TRIB_STOP_NO_MAPPING});
+  Settle();
+  clock.Advance(kNsPerSecond);
+  core().Poll();
+  EXPECT_THAT(Flushed(), ElementsAre("10/0 a: </bin/a+401101;/bin/a+401020"));
+  EXPECT_EQ(sink.batches.back().samples[0].ending, Ending::kNoMapping);
 }
 
 TEST_F(CollectorCoreTest, EventsAndSamplesOfOnePollMeetInOrderOfTime) {
@@ -305,6 +398,10 @@ TEST_F(CollectorCoreTest, AfterLostEventsMappingsAreReadAgain) {
                                            minor(st.st_dev), st.st_ino)});
   Lost();
   Sample({.time = kT + 10, .pid = 10, .user = {0x17020}});
+  Settle();
+  // Which of the two was there when the first was taken nobody knows.
+  EXPECT_THAT(Flushed(), ElementsAre("10/0 a: ?+17020"));
+  Sample({.time = clock.Monotonic().value + 1, .pid = 10, .user = {0x17020}});
   Settle();
   EXPECT_THAT(Flushed(), ElementsAre("10/0 a: /bin/c+401020"));
 }

@@ -1,16 +1,21 @@
 #include <csignal>
+#include <string_view>
 
+#include "base/heap.h"
 #include "base/log.h"
 #include "base/metrics.h"
 #include "base/options.h"
 #include "base/status.h"
 #include "kernel-collector/collector.h"
 #include "kernel-collector/options.h"
+#include "kernel-collector/unwind/parser_process.h"
 
 // 0: stopped as asked. 1: sampling could not begin. 2: an option is wrong.
 int main(int argc, char** argv) {
   using namespace tributary;
+  LimitHeap();
   signal(SIGPIPE, SIG_IGN);
+  if (argc == 2 && std::string_view(argv[1]) == kParserArgument) return RunUnwindParser(kParserSocket);
   CollectorOptions options;
   auto outcome = ParseCollectorOptions(argc, argv, Options::ProcessEnvironment(), &options);
   if (!outcome.ok()) {

@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <charconv>
+#include <limits>
+
 #include "base/status.h"
 #include "base/types.h"
 
@@ -24,12 +27,28 @@ absl::Status CheckDuration(std::string_view value, int64_t min_ns, int64_t max_n
   return Error(absl::StatusCode::kInvalidArgument, fmt::format("must be a duration of {}", range));
 }
 
+// "0.05%" or "off", which is infinity.
+absl::StatusOr<double> ParseCpuBudget(std::string_view value) {
+  if (value == "off") return std::numeric_limits<double>::infinity();
+  double percent = 0;
+  auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), percent);
+  std::string_view unit(end, static_cast<size_t>(value.data() + value.size() - end));
+  if (error == std::errc() && unit == "%" && percent >= 0.001 && percent <= 100) return percent / 100;
+  return Error(absl::StatusCode::kInvalidArgument, "must be 0.001% to 100%, or off");
+}
+
+absl::Status CheckUnwindMemory(std::string_view value) {
+  auto bytes = ParseBytes(value);
+  if (bytes.ok() && *bytes >= int64_t{8} << 20 && *bytes <= int64_t{1} << 30) return absl::OkStatus();
+  return Error(absl::StatusCode::kInvalidArgument, "must be a size of 8MiB to 1GiB");
+}
+
 }  // namespace
 
 absl::StatusOr<Options::Outcome> ParseCollectorOptions(int argc, const char* const* argv,
                                                        const Options::Environment& environment,
                                                        CollectorOptions* options) {
-  std::string batch_interval, shutdown_timeout;
+  std::string cpu_budget, unwind_memory, batch_interval, shutdown_timeout;
   Options table("kernel-collector", "Samples every process of this machine and sends the stacks to a reducer.");
   table.Add({.name = "intake-host", .help = "host of the reducer", .value_name = "HOST", .check = CheckHost},
             &options->intake_host, "127.0.0.1");
@@ -40,6 +59,17 @@ absl::StatusOr<Options::Outcome> ParseCollectorOptions(int argc, const char* con
       &options->intake_encoder, "binary");
   table.Add({.name = "sample-rate", .help = "samples per second and CPU", .value_name = "HZ"}, &options->sample_rate_hz,
             19, 1, 10'000);
+  table.Add(
+      {.name = "cpu-budget",
+       .help = "share of this machine's CPU time to keep within, by a lower sample rate if need be; off: no bound",
+       .value_name = "PERCENT",
+       .check = [](std::string_view v) { return ParseCpuBudget(v).status(); }},
+      &cpu_budget, "1%");
+  table.Add({.name = "unwind-memory",
+             .help = "kernel memory for unwind tables at most, 8MiB to 1GiB",
+             .value_name = "SIZE",
+             .check = CheckUnwindMemory},
+            &unwind_memory, "64MiB");
   table.Add({.name = "batch-interval",
              .help = "how often samples are sent, 100ms to 1m",
              .value_name = "DURATION",
@@ -60,6 +90,8 @@ absl::StatusOr<Options::Outcome> ParseCollectorOptions(int argc, const char* con
             &options->cgroup_root, "/sys/fs/cgroup");
   ASSIGN_OR_RETURN(Options::Outcome outcome, table.Parse(argc, argv, environment));
   if (outcome == Options::Outcome::kExit) return outcome;
+  ASSIGN_OR_RETURN(options->cpu_budget, ParseCpuBudget(cpu_budget));
+  ASSIGN_OR_RETURN(options->unwind_memory_bytes, ParseBytes(unwind_memory));
   ASSIGN_OR_RETURN(options->batch_interval_ns, ParseDurationNs(batch_interval));
   ASSIGN_OR_RETURN(options->shutdown_timeout_ns, ParseDurationNs(shutdown_timeout));
   return outcome;

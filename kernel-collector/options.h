@@ -14,6 +14,8 @@ struct CollectorOptions {
   int64_t intake_port = 0;
   std::string intake_encoder;
   int64_t sample_rate_hz = 0;
+  double cpu_budget = 0;  // share of the node's CPU time: 0.01 = 1%; infinity = off
+  int64_t unwind_memory_bytes = 0;
   int64_t batch_interval_ns = 0;
   int64_t shutdown_timeout_ns = 0;
   std::string node_id;  // "" = /etc/machine-id, else the host name

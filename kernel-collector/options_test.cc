@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <vector>
 
 #include "base/types.h"
@@ -25,6 +26,8 @@ TEST(CollectorOptions, Defaults) {
   EXPECT_EQ(options->intake_encoder, "binary");
   EXPECT_EQ(options->sample_rate_hz, 19);
   EXPECT_EQ(options->batch_interval_ns, 5 * kNsPerSecond);
+  EXPECT_DOUBLE_EQ(options->cpu_budget, 0.01);
+  EXPECT_EQ(options->unwind_memory_bytes, 64 << 20);
 }
 
 TEST(CollectorOptions, EnvironmentAndFlags) {
@@ -40,11 +43,26 @@ TEST(CollectorOptions, EnvironmentAndFlags) {
   EXPECT_EQ(options->batch_interval_ns, kNsPerSecond);
 }
 
+TEST(CollectorOptions, CpuBudgetAndUnwindMemory) {
+  auto options = Parse({"--cpu-budget=0.05%", "--unwind-memory", "8MiB"});
+  ASSERT_TRUE(options.ok()) << options.status();
+  EXPECT_DOUBLE_EQ(options->cpu_budget, 0.0005);
+  EXPECT_EQ(options->unwind_memory_bytes, 8 << 20);
+  options = Parse({"--unwind-memory=1073741824"}, {{"EBPF_NET_CPU_BUDGET", "off"}});
+  ASSERT_TRUE(options.ok()) << options.status();
+  EXPECT_TRUE(std::isinf(options->cpu_budget));
+  EXPECT_EQ(options->unwind_memory_bytes, 1 << 30);
+}
+
 TEST(CollectorOptions, RefusesWhatMakesNoSense) {
-  for (const char* flag :
-       {"--sample-rate=0", "--sample-rate=10001", "--sample-rate=x", "--intake-port=0", "--intake-port=65536",
-        "--intake-encoder=otlp_profiles", "--intake-encoder=", "--intake-host=", "--batch-interval=0s",
-        "--batch-interval=2m", "--batch-interval=5", "--shutdown-timeout=1h", "--sampel-rate=19"}) {
+  for (const char* flag : {"--sample-rate=0",      "--sample-rate=10001", "--sample-rate=x",
+                           "--intake-port=0",      "--intake-port=65536", "--intake-encoder=otlp_profiles",
+                           "--intake-encoder=",    "--intake-host=",      "--batch-interval=0s",
+                           "--batch-interval=2m",  "--batch-interval=5",  "--shutdown-timeout=1h",
+                           "--sampel-rate=19",     "--cpu-budget=1",      "--cpu-budget=0%",
+                           "--cpu-budget=101%",    "--cpu-budget=nan%",   "--cpu-budget=-1%",
+                           "--cpu-budget=",        "--cpu-budget=1%%",    "--unwind-memory=7MiB",
+                           "--unwind-memory=2GiB", "--unwind-memory=x"}) {
     EXPECT_FALSE(Parse({flag}).ok()) << flag;
   }
   EXPECT_NE(Parse({"--intake-encoder=otlp_log"}).status().message().find("binary"), absl::string_view::npos);

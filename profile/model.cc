@@ -26,6 +26,16 @@ std::string_view EndingName(Ending ending) {
       return "unreadable_memory";
     case Ending::kNoMapping:
       return "no_mapping";
+    case Ending::kNoTable:
+      return "no_table";
+    case Ending::kBadRow:
+      return "bad_row";
+    case Ending::kFramePointerLost:
+      return "frame_pointer_lost";
+    case Ending::kNoProgress:
+      return "no_progress";
+    case Ending::kStaleMapping:
+      return "stale_mapping";
   }
   return "unknown";
 }

@@ -109,14 +109,19 @@ std::string_view SampleTypeName(SampleType type);  // "cpu", "off_cpu", "unknown
 
 // How the walk of a stack ended. Stack health is data.
 enum class Ending : uint8_t {
-  kUnknown = 0,           // ended where the walker could not tell why (a frame-pointer chain that stops)
+  kUnknown = 0,           // nobody said
   kComplete = 1,          // the outermost frame is a thread's or process's start
   kKernelOnly = 2,        // a kernel thread, or no user stack exists (inside execve or exit)
   kTruncatedDepth = 3,    // deeper than the walker's limit
   kUnreadableMemory = 4,  // user memory paged out or invalid
   kNoMapping = 5,         // an address that no mapping covers
+  kNoTable = 6,           // code whose unwind rows were not loaded in time
+  kBadRow = 7,            // unwind information that cannot be followed
+  kFramePointerLost = 8,  // code without unwind information, and its chain of frame pointers stops short of a start
+  kNoProgress = 9,        // the caller's frame would not lie above its callee's
+  kStaleMapping = 10,     // the walk used a mapping that had been replaced by then: cut before it
 };
-constexpr uint8_t kEndingCount = 6;
+constexpr uint8_t kEndingCount = 11;
 std::string_view EndingName(Ending ending);
 
 struct Sample {

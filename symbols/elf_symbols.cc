@@ -71,7 +71,7 @@ class Reader {
     return absl::OkStatus();
   }
 
-  // Ranges in order of preference at each address, each with a size.
+  // Ranges in order of preference at each address, each with a size. Their names live as long as this object.
   std::vector<SymbolRange> TakeRanges() {
     std::stable_sort(candidates_.begin(), candidates_.end(), [](const Candidate& a, const Candidate& b) {
       return a.address != b.address ? a.address < b.address : a.rank < b.rank;
@@ -88,10 +88,11 @@ class Reader {
         end = std::min(end, candidates_[next].address);
       }
       if (end > best.address) {
-        ranges.push_back({.address = best.address, .size = end - best.address, .name = std::string(best.name)});
+        ranges.push_back({.address = best.address, .size = end - best.address, .name = best.name});
       }
       i = next;
     }
+    candidates_ = {};
     return ranges;
   }
 

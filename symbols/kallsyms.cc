@@ -42,11 +42,11 @@ std::shared_ptr<const SymbolTable> BuildRebased(std::vector<Symbol> symbols, uin
     size_t next = i + 1;
     while (next < symbols.size() && symbols[next].address == symbols[i].address) ++next;
     uint64_t range_end = next < symbols.size() ? symbols[next].address : end;
-    ranges.push_back({.address = symbols[i].address - base,
-                      .size = range_end - symbols[i].address,
-                      .name = std::string(symbols[i].name)});
+    ranges.push_back(
+        {.address = symbols[i].address - base, .size = range_end - symbols[i].address, .name = symbols[i].name});
     i = next;
   }
+  symbols = {};
   return SymbolTable::Build(id, SymbolSource::kKallsyms, std::move(ranges));
 }
 
@@ -94,9 +94,10 @@ absl::StatusOr<ParsedKallsyms> ParseKallsyms(std::string_view text, const Execut
     if (!parsed || !parsed->module.empty()) continue;
     any_line = true;
     any_address |= parsed->address != 0;
-    if (!IsCode(parsed->type) || parsed->address == 0) continue;
+    // arm64's linker script puts _etext outside .text, where it has the type of data.
     if (parsed->name == "_stext") result.text_begin = parsed->address;
     if (parsed->name == "_etext") result.text_end = parsed->address;
+    if (!IsCode(parsed->type) || parsed->address == 0) continue;
     symbols.push_back({parsed->address, Rank(parsed->type, parsed->name), parsed->name});
   }
   if (any_line && !any_address) return Hidden();

@@ -49,6 +49,18 @@ TEST(Kallsyms, RebasesTheKernelsFunctions) {
   EXPECT_EQ(parsed->table->size(), 4u);
 }
 
+TEST(Kallsyms, TakesAnEndOfTextThatIsData) {  // as on arm64
+  auto parsed = ParseKallsyms(
+      "ffffae31b4610000 T _stext\n"
+      "ffffae31b4610000 t bcm2835_handle_irq\n"
+      "ffffae31b5400000 D _etext\n",
+      SomeId());
+  ASSERT_TRUE(parsed.ok()) << parsed.status();
+  EXPECT_EQ(parsed->text_end, 0xffffae31b5400000u);
+  EXPECT_EQ(NameAt(*parsed->table, 0xdeffff), "bcm2835_handle_irq");
+  EXPECT_EQ(parsed->table->size(), 1u);
+}
+
 TEST(Kallsyms, SaysWhenAddressesAreHidden) {
   auto parsed = ParseKallsyms("0000000000000000 T _stext\n0000000000000000 T _etext\n", SomeId());
   EXPECT_EQ(parsed.status().code(), absl::StatusCode::kPermissionDenied);

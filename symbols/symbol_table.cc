@@ -20,8 +20,11 @@ absl::Status NotATable(std::string_view why) {
 // Cuts and drops until ranges are sorted, do not overlap and respect every cap.
 void Normalize(std::vector<SymbolRange>& ranges) {
   std::erase_if(ranges, [](const SymbolRange& range) { return range.size == 0 || range.name.empty(); });
-  std::stable_sort(ranges.begin(), ranges.end(),
-                   [](const SymbolRange& a, const SymbolRange& b) { return a.address < b.address; });
+  auto by_address = [](const SymbolRange& a, const SymbolRange& b) { return a.address < b.address; };
+  // Readers sort, to choose among several names of one address.
+  if (!std::is_sorted(ranges.begin(), ranges.end(), by_address)) {
+    std::stable_sort(ranges.begin(), ranges.end(), by_address);
+  }
   ranges.erase(std::unique(ranges.begin(), ranges.end(),
                            [](const SymbolRange& a, const SymbolRange& b) { return a.address == b.address; }),
                ranges.end());
@@ -31,7 +34,7 @@ void Normalize(std::vector<SymbolRange>& ranges) {
     SymbolRange& range = ranges[i];
     range.size = std::min(range.size, UINT64_MAX - range.address);
     if (i + 1 < ranges.size()) range.size = std::min(range.size, ranges[i + 1].address - range.address);
-    if (range.name.size() > SymbolTable::kNameBytesMax) range.name.resize(SymbolTable::kNameBytesMax);
+    range.name = range.name.substr(0, SymbolTable::kNameBytesMax);
     pool_bytes += range.name.size();
     if (pool_bytes > SymbolTable::kPoolBytesMax) {
       ranges.resize(i);

@@ -19,7 +19,7 @@ class VarintReader;
 struct SymbolRange {
   uint64_t address = 0;
   uint64_t size = 0;
-  std::string name;  // linkage name, not demangled
+  std::string_view name;  // linkage name, not demangled; Build copies it
 };
 
 // Where a table's names come from; a better source replaces a worse one. On the wire and in the store: append only.

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <deque>
 #include <random>
 
 #include "base/varint.h"
@@ -49,15 +50,18 @@ TEST(SymbolTable, DropsWhatHasNoSizeOrName) {
 }
 
 TEST(SymbolTable, CutsLongNames) {
-  auto table = Build({{1, 1, std::string(100'000, 'n')}});
+  std::string name(100'000, 'n');
+  auto table = Build({{1, 1, name}});
   EXPECT_EQ(table->at(0).name.size(), SymbolTable::kNameBytesMax);
 }
 
 TEST(SymbolTable, ComesBackFromItsEncodedForm) {
   std::mt19937_64 random(3);
+  std::deque<std::string> names;
   std::vector<SymbolRange> ranges;
   for (int i = 0; i < 5000; ++i) {
-    ranges.push_back({random() >> (random() % 60), 1 + (random() >> (34 + random() % 30)), "f" + std::to_string(i)});
+    names.push_back("f" + std::to_string(i));
+    ranges.push_back({random() >> (random() % 60), 1 + (random() >> (34 + random() % 30)), names.back()});
   }
   auto table = Build(ranges);
   auto back = SymbolTable::Decode(table->Encode());

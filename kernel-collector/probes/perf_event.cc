@@ -75,6 +75,11 @@ absl::Status EnableEvent(const Fd& event) {
   return ErrnoStatus("enable", "perf event", errno);
 }
 
+absl::Status SetEventPeriod(const Fd& event, uint64_t period_ns) {
+  if (ioctl(event.get(), PERF_EVENT_IOC_PERIOD, &period_ns) == 0) return absl::OkStatus();
+  return ErrnoStatus("set the period of", "perf event", errno);
+}
+
 absl::StatusOr<int64_t> ReadEnabledNs(const Fd& event) {
   struct {
     uint64_t value, time_enabled_ns;

@@ -21,6 +21,8 @@ absl::StatusOr<Fd> OpenSidebandEvent(int cpu, bool build_id);
 
 // From here on the event counts, from the start of a period.
 absl::Status EnableEvent(const Fd& event);
+// A new period begins now, and is as long as all that follow. Running or not.
+absl::Status SetEventPeriod(const Fd& event, uint64_t period_ns);
 // How long `event`, one of OpenSidebandEvent, has been enabled, by the kernel's scheduler clock. The kernel stops it
 // when the event's CPU goes offline, and never starts it again. A system call and an interrupt of that CPU.
 absl::StatusOr<int64_t> ReadEnabledNs(const Fd& event);

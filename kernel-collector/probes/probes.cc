@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <time.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <bit>
@@ -27,7 +28,8 @@ namespace {
 
 constexpr uint32_t kSampleRateMaxHz = 50'000;  // exact up to there, measured
 constexpr uint64_t kRingBytesMin = 64 << 10, kRingBytesMax = 128 << 20;
-constexpr int kLateStartsMax = 4;  // periods that StartSampling may take longer than one
+constexpr int64_t kRestartNsMax = 2 * kNsPerMs;  // that SetPeriod may take to keep CPUs apart
+constexpr int kLateStartsMax = 4;                // periods that StartSampling may take longer than one
 constexpr char kPinPath[] = "/sys/fs/bpf/tributary/counters";
 
 std::string ReadSmallFile(const char* path) {
@@ -39,15 +41,18 @@ std::string ReadSmallFile(const char* path) {
 
 absl::StatusOr<std::vector<int>> OnlineCpus() { return ParseCpuList(ReadSmallFile("/sys/devices/system/cpu/online")); }
 
-uint32_t StackFramesMax() {
-  int frames = atoi(ReadSmallFile("/proc/sys/kernel/perf_event_max_stack").c_str());
-  return frames <= 0 ? TRIB_USER_FRAMES_MAX : std::min(frames, TRIB_USER_FRAMES_MAX);
-}
-
 uint32_t RingBytes(const ProbeOptions& options, size_t cpus) {
   uint64_t wanted = uint64_t{options.sample_rate_hz} * cpus * 1024 * options.ring_seconds;
   return static_cast<uint32_t>(std::bit_ceil(std::clamp(wanted, kRingBytesMin, kRingBytesMax)));
 }
+
+uint32_t CopiesBytes(const ProbeOptions& options, size_t cpus) {
+  if (options.copies_bytes != 0) return options.copies_bytes;
+  return static_cast<uint32_t>(std::bit_ceil(std::clamp<uint64_t>(cpus * (64 << 10), 256 << 10, kRingBytesMax)));
+}
+
+// Addresses have as many bits as the kernel was built for; stacks lie in the upper half of what there is.
+uint64_t UserAddressMask() { return std::bit_ceil(reinterpret_cast<uint64_t>(__builtin_frame_address(0))) - 1; }
 
 void SleepUntil(MonotonicNs time) {
   timespec when = {.tv_sec = time.value / kNsPerSecond, .tv_nsec = time.value % kNsPerSecond};
@@ -72,13 +77,17 @@ class KernelProbes : public Probes {
 
   absl::Status StartSampling() override;
   void StopSampling() override;
-  size_t DrainSamples(const std::function<void(const trib_sample& record)>& visit) override {
+  size_t DrainSamples(const std::function<void(const SampleRecord& record)>& visit) override {
     return sampler_->Drain(visit);
   }
   void DrainSideband(SidebandVisitor& visitor) override { sideband_.Drain(visitor, Clock::Real().Monotonic()); }
   void FollowHotplug() override;
   Accounting ReadAccounting() override;
   bool has_build_ids() const override { return sideband_.has_build_ids(); }
+  UnwindMaps& unwind_maps() override { return sampler_->unwind_maps(); }
+  int copies_fd() const override { return sampler_->copies_fd(); }
+  absl::Status SetPeriod(uint64_t period_ns) override;
+  uint64_t ReadRunNs() override { return sampler_->counters()->Read(TRIB_RUN_NS); }
 
  private:
   void AddMetrics(Metrics& metrics);
@@ -108,10 +117,12 @@ void KernelProbes::AddMetrics(Metrics& metrics) {
   metrics.AddCallback(kLost, kLostHelp, /*is_counter=*/true,
                       {{"reason", std::string(LossReasonName(LossReason::kBadRecord))}},
                       [bad = sampler_->bad_records()] { return static_cast<double>(bad->value()); });
+  add("tributary_collector_stack_copies_total", "Samples that came with a copy of their stack", TRIB_COPIES);
+  add("tributary_collector_stack_copies_refused_total", "Samples kept without a copy of their stack: no room for it",
+      TRIB_COPY_RING_FULL);
+  add("tributary_collector_sampling_ns_total", "Time spent in the sampling program, on all CPUs", TRIB_RUN_NS);
   add("tributary_collector_kernel_stack_failed_samples_total", "Samples kept without their kernel stack",
       TRIB_KERNEL_STACK_FAILED);
-  add("tributary_collector_user_stack_failed_samples_total", "Samples kept without their user stack",
-      TRIB_USER_STACK_FAILED);
 }
 
 absl::Status KernelProbes::SampleCpu(int cpu) {
@@ -156,6 +167,22 @@ void KernelProbes::StopSampling() {
   for (auto& [cpu, event] : sampling_events_) DisableEvent(event);
   sampling_events_.clear();
   sampling_ = false;
+}
+
+// A CPU's next tick is a whole new period away, so what is still to come of the old one is none. CPUs are kept apart as
+// far as that takes no time worth mentioning: a whole period, as StartSampling has, would keep the loop from its work.
+absl::Status KernelProbes::SetPeriod(uint64_t period_ns) {
+  absl::Status result = absl::OkStatus();
+  MonotonicNs slot = Clock::Real().Monotonic();
+  for (auto& [cpu, event] : sampling_events_) {
+    SleepUntil(slot);
+    slot.value +=
+        std::min(static_cast<int64_t>(period_ns), kRestartNsMax) / static_cast<int64_t>(sampling_events_.size());
+    if (absl::Status status = SetEventPeriod(event, period_ns); !status.ok()) result = status;
+  }
+  period_ns_ = period_ns;
+  sampler_->SetPeriod(period_ns);
+  return result;
 }
 
 void KernelProbes::DropCpu(int cpu) {
@@ -213,11 +240,14 @@ absl::StatusOr<std::unique_ptr<Probes>> Probes::Open(const ProbeOptions& options
   ASSIGN_OR_RETURN(std::vector<int> cpus, OnlineCpus());
 
   auto period_ns = static_cast<uint64_t>(kNsPerSecond / options.sample_rate_hz);
-  Sampler::Options sampler_options{
-      .ring_bytes = RingBytes(options, cpus.size()), .pin_path = kPinPath, .object = embedded::sampler_bpf_object()};
-  sampler_options.config.period_ns = period_ns;
+  Sampler::Options sampler_options{.period_ns = period_ns,
+                                   .ring_bytes = RingBytes(options, cpus.size()),
+                                   .copies_bytes = CopiesBytes(options, cpus.size()),
+                                   .pin_path = kPinPath,
+                                   .object = options.object.empty() ? embedded::sampler_bpf_object() : options.object};
+  sampler_options.config.address_mask = UserAddressMask();
+  sampler_options.config.kernel_stack_bytes = std::max<uint32_t>(16 << 10, static_cast<uint32_t>(getpagesize()));
   sampler_options.config.cgroup_v1 = ChooseCgroupV1(ReadSmallFile("/proc/self/cgroup"));
-  sampler_options.config.frames_max = StackFramesMax();
   sampler_options.config.sample_idle = options.idle;
   ASSIGN_OR_RETURN(std::unique_ptr<Sampler> sampler, Sampler::Load(sampler_options));
 

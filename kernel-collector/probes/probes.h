@@ -10,7 +10,8 @@
 #include "absl/status/statusor.h"
 #include "base/metrics.h"
 #include "base/types.h"
-#include "bpf/include/records.h"
+#include "kernel-collector/probes/sample_record.h"
+#include "kernel-collector/probes/unwind_maps.h"
 #include "profile/executable_id.h"
 #include "profile/model.h"
 
@@ -66,7 +67,10 @@ struct ProbeOptions {
   // Seconds of samples that the ring can hold if user space does not come: size = next power of two of rate × CPUs × 1
   // KiB × this.
   uint32_t ring_seconds = 2;
-  bool idle = false;  // for tests: ticks in the idle task are samples too
+  // Of the ring of stack copies; 0 = 64 KiB a CPU, at least 256 KiB: three copies of the largest kind.
+  uint32_t copies_bytes = 0;
+  bool idle = false;             // for tests: ticks in the idle task are samples too
+  std::string_view object = {};  // another sampling program, for tests; empty = the one built in. Borrowed during Open
 };
 
 // BPF programs, the perf events they hang on, the ring buffer and the sideband. Owned by the collector's loop thread;
@@ -85,9 +89,10 @@ class Probes {
   // No program entry happens after it returns; what the ring holds stays readable. Sideband goes on.
   virtual void StopSampling() = 0;
 
-  // Hands over every record now in the ring, oldest first per CPU. `record` is whole and its frame counts are checked
-  // against its size; others are counted as lost{bad_record}. Returns the number of records.
-  virtual size_t DrainSamples(const std::function<void(const trib_sample& record)>& visit) = 0;
+  // Hands over every record now in the rings: samples, then those with a copy of the stack, each oldest first per CPU.
+  // `record` is whole and checked against its size; others are counted as lost{bad_record}. Returns the number of
+  // records.
+  virtual size_t DrainSamples(const std::function<void(const SampleRecord& record)>& visit) = 0;
   // Hands over every sideband record now readable, of all CPUs, in order of time.
   virtual void DrainSideband(SidebandVisitor& visitor) = 0;
   // Online CPUs that came or went since the last call get, or lose, their events. Called every few seconds.
@@ -97,6 +102,16 @@ class Probes {
   // bad_record).
   virtual Accounting ReadAccounting() = 0;
   virtual bool has_build_ids() const = 0;
+
+  // What the walk in the kernel knows of processes and their code.
+  virtual UnwindMaps& unwind_maps() = 0;
+  // Readable when a sample has come with a copy of its stack; DrainSamples clears it. For epoll.
+  virtual int copies_fd() const = 0;
+  // Another sampling period from now on, on every CPU: each begins a new one. Samples say which one they were taken
+  // with. A few system calls a CPU, 2 ms at most.
+  virtual absl::Status SetPeriod(uint64_t period_ns) = 0;
+  // Time spent in the sampling program since Open, on all CPUs.
+  virtual uint64_t ReadRunNs() = 0;
 };
 
 }  // namespace tributary

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sched.h>
+#include <sys/mman.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -40,9 +41,11 @@ SPIN_TEXT void SpinLeaf(volatile uint64_t* n) {
   KEEP_FRAME_POINTER();
   for (int i = 0; i < 1'000'000; ++i) *n = *n + 1;
 }
-SPIN_TEXT void SpinForEver() {
+// Says in `spinning` that the caller is here to stay, if it wants to know.
+SPIN_TEXT void SpinForEver(volatile bool* spinning = nullptr) {
   KEEP_FRAME_POINTER();
   volatile uint64_t n = 0;
+  if (spinning != nullptr) *spinning = true;
   for (;;) SpinLeaf(&n);
 }
 
@@ -62,48 +65,55 @@ void MountPrivateBpffs() {
   ASSERT_TRUE(mounted) << strerror(errno);
 }
 
-void CheckSpinningSample(const trib_sample& sample, Pid pid) {
+void CheckSpinningSample(const SampleRecord& record, Pid pid) {
+  const trib_sample& sample = *record.sample;
   EXPECT_EQ(sample.tid, static_cast<uint32_t>(pid.value));
   EXPECT_EQ(sample.period_ns, static_cast<uint64_t>(kNsPerSecond / 199));
-  EXPECT_EQ(sample.flags & (TRIB_FLAG_KERNEL_THREAD | TRIB_FLAG_USER_STACK_FAILED | TRIB_FLAG_KERNEL_STACK_FAILED), 0u);
+  EXPECT_EQ(sample.flags & (TRIB_FLAG_KERNEL_THREAD | TRIB_FLAG_KERNEL_STACK_FAILED), 0u);
   EXPECT_STREQ(sample.comm, "spin \"<\x1b");
   EXPECT_NE(sample.cgroup_v2_id, 0u);
   ASSERT_GE(sample.user_frames, 1);
-  const __u64* user = sample.frames + sample.kernel_frames;
   // Interrupted in the kernel or not, it is the spinning function that the kernel was entered from.
-  EXPECT_TRUE(InSpinText(user[0]));
+  EXPECT_TRUE(InSpinText(record.user()[0]));
   EXPECT_EQ((sample.flags & TRIB_FLAG_IN_KERNEL) != 0, sample.kernel_frames > 0);
-  for (int i = 0; i < sample.kernel_frames; ++i) EXPECT_LT(static_cast<int64_t>(sample.frames[i]), 0);
+  for (uint64_t frame : record.kernel()) EXPECT_LT(static_cast<int64_t>(frame), 0);
 }
 
 TEST(ProbesLive, SamplesASpinningProcessAndLosesNothing) {
   MountPrivateBpffs();
-  Child child([] {
+  // A sample on the way to the loop would be one of libc's.
+  void* shared = mmap(nullptr, sizeof(bool), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  ASSERT_NE(shared, MAP_FAILED);
+  volatile bool* spinning = static_cast<bool*>(shared);
+  Child child([spinning] {
     prctl(PR_SET_NAME, "spin \"<\x1b");
-    SpinForEver();
+    SpinForEver(spinning);
   });
+  Until([&] { return *spinning; });
   Metrics metrics;
   MonotonicNs begin = Clock::Real().Monotonic();
   auto probes = OpenProbes({.sample_rate_hz = 199}, metrics);
   ASSERT_NE(probes, nullptr);
   ASSERT_TRUE(probes->StartSampling().ok());
 
-  uint64_t drained = 0, of_child = 0, with_caller = 0;
-  std::map<uint32_t, uint64_t> last_time;
+  uint64_t drained = 0, of_child = 0;
+  std::map<std::pair<uint32_t, bool>, uint64_t> last_times;  // by CPU and ring
   std::set<uint64_t> starts;
-  auto visit = [&](const trib_sample& sample) {
+  auto visit = [&](const SampleRecord& record) {
+    const trib_sample& sample = *record.sample;
     ++drained;
     EXPECT_NE(sample.tid, 0u) << "an idle CPU is no sample";
     EXPECT_GE(sample.time_ns, static_cast<uint64_t>(begin.value));
     EXPECT_LE(sample.time_ns, static_cast<uint64_t>(Clock::Real().Monotonic().value));
-    EXPECT_GE(sample.time_ns, last_time[sample.cpu]) << "oldest first per CPU";
-    last_time[sample.cpu] = sample.time_ns;
+    uint64_t& last_time = last_times[{sample.cpu, record.resume != nullptr}];
+    EXPECT_GE(sample.time_ns, last_time) << "oldest first per CPU";
+    last_time = sample.time_ns;
     if (sample.pid != static_cast<uint32_t>(child.pid().value) || sample.comm[0] != 's') return;
     ++of_child;
     starts.insert(sample.start_time_ns);
-    CheckSpinningSample(sample, child.pid());
-    const __u64* user = sample.frames + sample.kernel_frames;
-    if (sample.user_frames > 1 && InSpinText(user[1])) ++with_caller;
+    CheckSpinningSample(record, child.pid());
+    EXPECT_EQ(sample.stop, TRIB_STOP_NO_PROCESS) << "nobody has told the walk of the process";
+    EXPECT_EQ(sample.user_frames, 1u);
   };
   Until([&] {
     probes->DrainSamples(visit);
@@ -113,7 +123,6 @@ TEST(ProbesLive, SamplesASpinningProcessAndLosesNothing) {
   probes->DrainSamples(visit);
   EXPECT_EQ(probes->DrainSamples(visit), 0u);
 
-  EXPECT_GE(with_caller, of_child * 9 / 10) << "frame pointers lead to the caller";
   // Field 22 of /proc/pid/stat is the same start time in clock ticks.
   ASSERT_EQ(starts.size(), 1u);
   std::string stat = ReadFile("/proc/" + std::to_string(child.pid().value) + "/stat");
@@ -179,7 +188,8 @@ TEST(ProbesLive, CgroupIdsAreFolderNumbers) {
   ASSERT_TRUE(probes->StartSampling().ok());
   bool seen = false;
   Until([&] {
-    probes->DrainSamples([&](const trib_sample& sample) {
+    probes->DrainSamples([&](const SampleRecord& record) {
+      const trib_sample& sample = *record.sample;
       if (sample.pid != static_cast<uint32_t>(child.pid().value)) return;
       seen = true;
       if (expected_v2 != 0) {
@@ -199,7 +209,7 @@ TEST(ProbesLive, CountsWhatAFullRingLoses) {
   ASSERT_TRUE(probes->StartSampling().ok());
   Until([&] { return Lost(probes->ReadAccounting(), LossReason::kRingFull) >= 500; });
   probes->StopSampling();
-  uint64_t drained = probes->DrainSamples([](const trib_sample&) {});
+  uint64_t drained = probes->DrainSamples([](const SampleRecord&) {});
   Accounting accounting = probes->ReadAccounting();
   EXPECT_GT(drained, 0u);
   EXPECT_EQ(accounting.captured, drained + Lost(accounting, LossReason::kRingFull));
@@ -225,7 +235,8 @@ TEST(ProbesLive, SpreadsPhasesOverThePeriod) {
   constexpr int64_t kPeriodNs = kNsPerSecond / 20;
   std::map<uint32_t, std::vector<int64_t>> times;
   Until([&] {
-    probes->DrainSamples([&](const trib_sample& sample) { times[sample.cpu].push_back(sample.time_ns); });
+    probes->DrainSamples(
+        [&](const SampleRecord& record) { times[record.sample->cpu].push_back(record.sample->time_ns); });
     return times.size() == cpus && std::ranges::all_of(times, [](auto& t) { return t.second.size() >= 5; });
   });
   ASSERT_EQ(setpriority(PRIO_PROCESS, 0, 0), 0);
@@ -248,6 +259,39 @@ TEST(ProbesLive, SpreadsPhasesOverThePeriod) {
   }
 }
 
+TEST(ProbesLive, ANewPeriodIsKeptByEveryCpuAndToldBySamples) {
+  Metrics metrics;
+  std::vector<std::unique_ptr<Child>> busy;
+  for (int cpu : OnlineCpus()) {
+    busy.push_back(std::make_unique<Child>([cpu] {
+      PinTo(cpu);
+      SpinForEver();
+    }));
+  }
+  auto probes = OpenProbes({.sample_rate_hz = 999, .idle = true}, metrics);
+  ASSERT_NE(probes, nullptr);
+  ASSERT_TRUE(probes->StartSampling().ok());
+  for (int64_t period_ns : {int64_t{10'300'000}, kNsPerSecond / 999, int64_t{61'800'000}}) {
+    ASSERT_TRUE(probes->SetPeriod(static_cast<uint64_t>(period_ns)).ok());
+    probes->DrainSamples([](const SampleRecord&) {});  // may be of the old period
+    std::map<uint32_t, std::vector<int64_t>> times;
+    Until([&] {
+      probes->DrainSamples([&](const SampleRecord& record) {
+        EXPECT_EQ(record.sample->period_ns, static_cast<uint64_t>(period_ns));
+        times[record.sample->cpu].push_back(record.sample->time_ns);
+      });
+      return times.size() == busy.size() && std::ranges::all_of(times, [](auto& t) { return t.second.size() > 20; });
+    });
+    for (auto& [cpu, t] : times) {
+      // Ticks may be late or, on a machine without time for us, left out: the usual gap tells the period.
+      std::vector<int64_t> gaps;
+      for (size_t i = 1; i < t.size(); ++i) gaps.push_back(t[i] - t[i - 1]);
+      std::ranges::sort(gaps);
+      EXPECT_NEAR(static_cast<double>(gaps[gaps.size() / 2]), static_cast<double>(period_ns), 0.05 * period_ns) << cpu;
+    }
+  }
+}
+
 TEST(ProbesLive, FollowingHotplugLeavesLiveCpusAlone) {
   Child child([] { SpinForEver(); });
   Metrics metrics;
@@ -256,7 +300,7 @@ TEST(ProbesLive, FollowingHotplugLeavesLiveCpusAlone) {
   probes->FollowHotplug();
   ASSERT_TRUE(probes->StartSampling().ok());
   uint64_t drained = 0;
-  auto visit = [&](const trib_sample&) { ++drained; };
+  auto visit = [&](const SampleRecord&) { ++drained; };
   for (uint64_t target = 50; target <= 500; target += 50) {
     probes->FollowHotplug();
     Until([&] {

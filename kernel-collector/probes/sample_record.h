@@ -1,20 +1,57 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 
 #include "bpf/include/records.h"
 
 namespace tributary {
 
-// The sample that `bytes` hold, or null when its frame counts do not fill them exactly. `bytes` are aligned to 8 and
-// outlive what is returned.
-inline const trib_sample* CheckSampleRecord(std::span<const uint8_t> bytes) {
-  if (bytes.size() < TRIB_SAMPLE_HEADER_BYTES) return nullptr;
-  auto* sample = reinterpret_cast<const trib_sample*>(bytes.data());
-  if (sample->kernel_frames > TRIB_KERNEL_FRAMES_MAX || sample->user_frames > TRIB_USER_FRAMES_MAX) return nullptr;
-  size_t frames = size_t{sample->kernel_frames} + sample->user_frames;
-  return bytes.size() == TRIB_SAMPLE_HEADER_BYTES + 8 * frames ? sample : nullptr;
-}
+// A sample as either ring holds it (bpf/include/records.h), checked: what its header says lies within the record.
+// Everything borrows the record's bytes, which are aligned to 8.
+struct SampleRecord {
+  const trib_sample* sample = nullptr;
+  std::span<const uint64_t> frames;     // kernel_frames, then user_frames
+  const trib_resume* resume = nullptr;  // null: no copy of the stack
+  std::span<const uint8_t> stack;       // from resume->sp upwards
+
+  std::span<const uint64_t> kernel() const { return frames.first(sample->kernel_frames); }
+  std::span<const uint64_t> user() const { return frames.subspan(sample->kernel_frames); }
+
+  // Of the ring trib_samples; nullopt when frame counts do not fill `bytes` exactly.
+  static std::optional<SampleRecord> FromSample(std::span<const uint8_t> bytes) {
+    std::optional<SampleRecord> record = Header(bytes);
+    if (!record || bytes.size() != TRIB_SAMPLE_HEADER_BYTES + record->frames.size_bytes()) return std::nullopt;
+    return record->sample->stack_bytes == 0 ? record : std::nullopt;
+  }
+  // Of the ring trib_copies; nullopt when it is of no tier's size, or its stack is longer than the tier.
+  static std::optional<SampleRecord> FromCopy(std::span<const uint8_t> bytes) {
+    if (bytes.size() < TRIB_COPY_HEADER_BYTES) return std::nullopt;
+    size_t room = bytes.size() - TRIB_COPY_HEADER_BYTES;
+    if (room != TRIB_COPY_BYTES_SMALL && room != TRIB_COPY_BYTES_MEDIUM && room != TRIB_COPY_BYTES_LARGE) {
+      return std::nullopt;
+    }
+    std::optional<SampleRecord> record = Header(bytes);
+    if (!record || record->sample->stack_bytes > room) return std::nullopt;
+    record->resume = reinterpret_cast<const trib_resume*>(bytes.data() + TRIB_SAMPLE_BYTES_MAX);
+    record->stack = bytes.subspan(TRIB_COPY_HEADER_BYTES, record->sample->stack_bytes);
+    return record;
+  }
+
+ private:
+  static std::optional<SampleRecord> Header(std::span<const uint8_t> bytes) {
+    if (bytes.size() < TRIB_SAMPLE_HEADER_BYTES) return std::nullopt;
+    SampleRecord record;
+    record.sample = reinterpret_cast<const trib_sample*>(bytes.data());
+    size_t kernel = record.sample->kernel_frames, user = record.sample->user_frames;
+    if (kernel > TRIB_KERNEL_FRAMES_MAX || user > TRIB_USER_FRAMES_MAX || record.sample->stop >= TRIB_STOP_COUNT ||
+        bytes.size() < TRIB_SAMPLE_HEADER_BYTES + 8 * (kernel + user)) {
+      return std::nullopt;
+    }
+    record.frames = {reinterpret_cast<const uint64_t*>(bytes.data() + TRIB_SAMPLE_HEADER_BYTES), kernel + user};
+    return record;
+  }
+};
 
 }  // namespace tributary

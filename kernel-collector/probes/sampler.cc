@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <sys/resource.h>
 
+#include <atomic>
 #include <cerrno>
 #include <cstring>
 
@@ -12,7 +13,6 @@
 #include "base/status.h"
 #include "kernel-collector/probes/libbpf_log.h"
 #include "kernel-collector/probes/preflight.h"
-#include "kernel-collector/probes/sample_record.h"
 
 namespace tributary {
 namespace {
@@ -31,7 +31,8 @@ void RaiseLockedMemoryLimit() {
 }  // namespace
 
 struct Sampler::Drained {
-  const std::function<void(const trib_sample&)>& visit;
+  const std::function<void(const SampleRecord&)>& visit;
+  size_t bytes_max = 0;  // past one lap, what is read was written since the call began
   size_t good = 0;
   size_t bytes = 0;
 };
@@ -44,13 +45,19 @@ absl::Status Sampler::Configure(const Options& options) {
     if (bpf_map__set_initial_value(map, &options.config, sizeof(options.config)) == 0) break;
     return Error(absl::StatusCode::kInternal, "the sampling program's configuration has another size than ours");
   }
-  bpf_map* ring = bpf_object__find_map_by_name(object_, "trib_samples");
-  if (map == nullptr || ring == nullptr) {
-    return Error(absl::StatusCode::kInternal, "the sampling program lacks its configuration or its ring");
+  bpf_map* samples = bpf_object__find_map_by_name(object_, "trib_samples");
+  bpf_map* copies = bpf_object__find_map_by_name(object_, "trib_copies");
+  if (map == nullptr || samples == nullptr || copies == nullptr) {
+    return Error(absl::StatusCode::kInternal, "the sampling program lacks its configuration or a ring");
   }
-  if (int error = bpf_map__set_max_entries(ring, options.ring_bytes); error != 0) {
+  if (int error = bpf_map__set_max_entries(samples, options.ring_bytes); error != 0) {
     return ErrnoStatus("size", "the sample ring", -error);
   }
+  if (int error = bpf_map__set_max_entries(copies, options.copies_bytes); error != 0) {
+    return ErrnoStatus("size", "the ring of stack copies", -error);
+  }
+  samples_.bytes = options.ring_bytes;
+  copies_.bytes = options.copies_bytes;
   return absl::OkStatus();
 }
 
@@ -58,7 +65,6 @@ absl::StatusOr<std::unique_ptr<Sampler>> Sampler::Load(const Options& options) {
   LibbpfLog log;
   RaiseLockedMemoryLimit();
   std::unique_ptr<Sampler> sampler(new Sampler);
-  sampler->ring_bytes_ = options.ring_bytes;
 
   LIBBPF_OPTS(bpf_object_open_opts, open_options, .object_name = "tributary");
   sampler->object_ = bpf_object__open_mem(options.object.data(), options.object.size(), &open_options);
@@ -74,7 +80,8 @@ absl::StatusOr<std::unique_ptr<Sampler>> Sampler::Load(const Options& options) {
   Fd copy(fcntl(sampler->counters_fd_, F_DUPFD_CLOEXEC, 0));
   if (!copy.valid()) return ErrnoStatus("dup", "map trib_counters", errno);
   sampler->counters_ = std::make_shared<const KernelCounters>(std::move(copy));
-  RETURN_IF_ERROR(sampler->OpenRing());
+  RETURN_IF_ERROR(sampler->OpenMaps());
+  sampler->SetPeriod(options.period_ns);
 
   if (!options.pin_path.empty()) {
     if (absl::Status status = PinnedMap::Pin(sampler->counters_fd_, options.pin_path); status.ok()) {
@@ -86,45 +93,73 @@ absl::StatusOr<std::unique_ptr<Sampler>> Sampler::Load(const Options& options) {
   return sampler;
 }
 
-absl::Status Sampler::OpenRing() {
-  int fd = bpf_map__fd(bpf_object__find_map_by_name(object_, "trib_samples"));
-  ring_ = ring_buffer__new(fd, OnRecord, this, nullptr);
-  if (ring_ == nullptr) return ErrnoStatus("map", "the sample ring", errno);
+absl::Status Sampler::OpenMaps() {
+  RETURN_IF_ERROR(OpenRing("trib_samples", OnSample, &samples_));
+  RETURN_IF_ERROR(OpenRing("trib_copies", OnCopy, &copies_));
+  ASSIGN_OR_RETURN(unwind_maps_, KernelUnwindMaps::Open(object_));
+  bpf_map* control = bpf_object__find_map_by_name(object_, "trib_control");
+  if (control == nullptr) return Error(absl::StatusCode::kInternal, "the sampling program lacks its control");
+  ASSIGN_OR_RETURN(SharedArray shared, SharedArray::Map(bpf_map__fd(control), sizeof(trib_control), "trib_control"));
+  control_.emplace(std::move(shared));
+  return absl::OkStatus();
+}
+
+absl::Status Sampler::OpenRing(const char* name, int (*on_record)(void*, void*, size_t), Ring* ring) {
+  int fd = bpf_map__fd(bpf_object__find_map_by_name(object_, name));
+  ring->buffer = ring_buffer__new(fd, on_record, this, nullptr);
+  if (ring->buffer == nullptr) return ErrnoStatus("map", name, errno);
   return absl::OkStatus();
 }
 
 Sampler::~Sampler() {
   if (!pin_path_.empty()) PinnedMap::Unpin(counters_fd_, pin_path_);
-  ring_buffer__free(ring_);
+  ring_buffer__free(samples_.buffer);
+  ring_buffer__free(copies_.buffer);
   bpf_object__close(object_);
 }
+
+void Sampler::SetPeriod(uint64_t period_ns) {
+  std::atomic_ref(control_->As<trib_control>()[0].period_ns).store(period_ns, std::memory_order_relaxed);
+}
+
+int Sampler::copies_fd() const { return ring_buffer__epoll_fd(copies_.buffer); }
 
 int Sampler::program_fd() const {
   bpf_program* program = bpf_object__find_program_by_name(object_, "trib_sample_cpu");
   return program == nullptr ? -1 : bpf_program__fd(program);
 }
 
-int Sampler::OnRecord(void* context, void* data, size_t size) {
-  auto* self = static_cast<Sampler*>(context);
-  Drained& drained = *self->drained_;
-  if (const trib_sample* sample = CheckSampleRecord({static_cast<const uint8_t*>(data), size})) {
-    ++drained.good;
-    drained.visit(*sample);
-  } else {
-    self->bad_records_->Add();
-  }
-  drained.bytes += size + kRingRecordHeaderBytes;
-  // Past one lap, what is read was written since the call began: a busy kernel must not keep the loop.
-  return drained.bytes >= self->ring_bytes_ ? -ECANCELED : 0;
+int Sampler::OnSample(void* context, void* data, size_t size) {
+  return static_cast<Sampler*>(context)->OnRecord(SampleRecord::FromSample({static_cast<uint8_t*>(data), size}), size);
 }
 
-size_t Sampler::Drain(const std::function<void(const trib_sample&)>& visit) {
-  Drained drained{.visit = visit};
-  drained_ = &drained;
-  int result = ring_buffer__consume(ring_);
-  drained_ = nullptr;
-  if (result < 0 && result != -ECANCELED) LogDebug("sample ring not read result={}", result);
-  return drained.good;
+int Sampler::OnCopy(void* context, void* data, size_t size) {
+  return static_cast<Sampler*>(context)->OnRecord(SampleRecord::FromCopy({static_cast<uint8_t*>(data), size}), size);
+}
+
+int Sampler::OnRecord(const std::optional<SampleRecord>& record, size_t size) {
+  if (record) {
+    ++drained_->good;
+    drained_->visit(*record);
+  } else {
+    bad_records_->Add();
+  }
+  drained_->bytes += size + kRingRecordHeaderBytes;
+  // A busy kernel must not keep the loop.
+  return drained_->bytes >= drained_->bytes_max ? -ECANCELED : 0;
+}
+
+size_t Sampler::Drain(const std::function<void(const SampleRecord&)>& visit) {
+  size_t good = 0;
+  for (const Ring& ring : {samples_, copies_}) {
+    Drained drained{.visit = visit, .bytes_max = ring.bytes};
+    drained_ = &drained;
+    int result = ring_buffer__consume(ring.buffer);
+    drained_ = nullptr;
+    if (result < 0 && result != -ECANCELED) LogDebug("ring not read result={}", result);
+    good += drained.good;
+  }
+  return good;
 }
 
 }  // namespace tributary

@@ -3,29 +3,33 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
 #include "absl/status/statusor.h"
 #include "base/metrics.h"
 #include "bpf/include/config.h"
-#include "bpf/include/records.h"
 #include "kernel-collector/probes/kernel_counters.h"
+#include "kernel-collector/probes/kernel_unwind_maps.h"
+#include "kernel-collector/probes/sample_record.h"
 
 struct bpf_object;
 struct ring_buffer;
 
 namespace tributary {
 
-// The sampling program in the kernel, its ring buffer and its counters; what the program hangs on is the caller's. One
-// thread.
+// The sampling program in the kernel, its rings, its counters and the maps of its walk; what the program hangs on is
+// the caller's. One thread, but where UnwindMaps says otherwise.
 class Sampler {
  public:
   struct Options {
     trib_config config = {};
-    uint32_t ring_bytes = 128 << 10;  // a power of two, of pages
-    std::string pin_path;             // of the counters; "" pins nothing. A pin that fails is only logged
-    std::string_view object;          // ELF; borrowed during Load
+    uint64_t period_ns = 0;
+    uint32_t ring_bytes = 128 << 10;    // both a power of two, of pages
+    uint32_t copies_bytes = 256 << 10;  // at least one trib_copy of the largest tier
+    std::string pin_path;               // of the counters; "" pins nothing. A pin that fails is only logged
+    std::string_view object;            // ELF; borrowed during Load
   };
 
   // Internal, PermissionDenied, Unimplemented: one sentence with the end of the verifier's log.
@@ -35,8 +39,15 @@ class Sampler {
   Sampler& operator=(const Sampler&) = delete;
 
   int program_fd() const;
-  // Every record that the ring held when the call began, and no more than one ring's worth. Returns how many were good.
-  size_t Drain(const std::function<void(const trib_sample&)>& visit);
+  // Every record that the rings held when the call began, samples before copies, and no more than one ring's worth of
+  // each. Returns how many were good.
+  size_t Drain(const std::function<void(const SampleRecord&)>& visit);
+
+  // What samples say from now on.
+  void SetPeriod(uint64_t period_ns);
+  // Readable when copies have come.
+  int copies_fd() const;
+  UnwindMaps& unwind_maps() { return *unwind_maps_; }
 
   // Both outlive the sampler if need be: metrics are read at any time, from any thread.
   std::shared_ptr<const KernelCounters> counters() const { return counters_; }
@@ -45,16 +56,24 @@ class Sampler {
 
  private:
   struct Drained;
+  struct Ring {
+    ring_buffer* buffer = nullptr;  // owned; freed in the destructor
+    uint32_t bytes = 0;
+  };
 
   Sampler() = default;
   absl::Status Configure(const Options& options);
-  absl::Status OpenRing();
-  static int OnRecord(void* context, void* data, size_t size);
+  absl::Status OpenMaps();
+  absl::Status OpenRing(const char* name, int (*on_record)(void*, void*, size_t), Ring* ring);
+  static int OnSample(void* context, void* data, size_t size);
+  static int OnCopy(void* context, void* data, size_t size);
+  int OnRecord(const std::optional<SampleRecord>& record, size_t size);
 
   bpf_object* object_ = nullptr;  // owned; closed in the destructor
-  ring_buffer* ring_ = nullptr;   // owned; freed in the destructor
-  uint32_t ring_bytes_ = 0;
+  Ring samples_, copies_;
   int counters_fd_ = -1;  // borrowed from object_
+  std::unique_ptr<UnwindMaps> unwind_maps_;
+  std::optional<SharedArray> control_;  // trib_control
   std::string pin_path_;
   std::shared_ptr<const KernelCounters> counters_;
   std::shared_ptr<Counter> bad_records_ = std::make_shared<Counter>();

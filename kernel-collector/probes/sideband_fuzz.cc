@@ -42,11 +42,15 @@ void CheckSample(std::span<const uint8_t> bytes) {
   std::vector<uint64_t> aligned((bytes.size() + 7) / 8);
   auto* begin = reinterpret_cast<uint8_t*>(aligned.data());
   std::ranges::copy(bytes, begin);
-  const trib_sample* sample = tributary::CheckSampleRecord({begin, bytes.size()});
-  if (sample == nullptr) return;
-  // Reads every frame: a sanitizer sees one that lies outside.
-  [[maybe_unused]] volatile uint64_t frame = 0;
-  for (int i = 0; i < sample->kernel_frames + sample->user_frames; ++i) frame = sample->frames[i];
+  // Reads all that a record points at: a sanitizer sees what lies outside.
+  [[maybe_unused]] volatile uint64_t seen = 0;
+  for (auto record : {tributary::SampleRecord::FromSample({begin, bytes.size()}),
+                      tributary::SampleRecord::FromCopy({begin, bytes.size()})}) {
+    if (!record) continue;
+    for (uint64_t frame : record->frames) seen = frame;
+    for (uint8_t byte : record->stack) seen = byte;
+    if (record->resume != nullptr) seen = record->resume->start_stack;
+  }
 }
 
 }  // namespace

@@ -115,14 +115,53 @@ TEST(SampleRecord, ChecksFrameCountsAgainstSize) {
   auto* sample = reinterpret_cast<trib_sample*>(bytes);
   sample->kernel_frames = 2;
   sample->user_frames = 3;
-  EXPECT_EQ(CheckSampleRecord({bytes, TRIB_SAMPLE_HEADER_BYTES + 40}), sample);
-  EXPECT_EQ(CheckSampleRecord({bytes, TRIB_SAMPLE_HEADER_BYTES + 39}), nullptr);
-  EXPECT_EQ(CheckSampleRecord({bytes, TRIB_SAMPLE_HEADER_BYTES + 48}), nullptr);
-  EXPECT_EQ(CheckSampleRecord({bytes, TRIB_SAMPLE_HEADER_BYTES - 1}), nullptr);
-  EXPECT_EQ(CheckSampleRecord({}), nullptr);
+  auto record = SampleRecord::FromSample({bytes, TRIB_SAMPLE_HEADER_BYTES + 40});
+  ASSERT_TRUE(record);
+  EXPECT_EQ(record->sample, sample);
+  EXPECT_EQ(record->kernel().size(), 2u);
+  EXPECT_EQ(record->user().size(), 3u);
+  EXPECT_EQ(record->resume, nullptr);
+  EXPECT_FALSE(SampleRecord::FromSample({bytes, TRIB_SAMPLE_HEADER_BYTES + 39}));
+  EXPECT_FALSE(SampleRecord::FromSample({bytes, TRIB_SAMPLE_HEADER_BYTES + 48}));
+  EXPECT_FALSE(SampleRecord::FromSample({bytes, TRIB_SAMPLE_HEADER_BYTES - 1}));
+  EXPECT_FALSE(SampleRecord::FromSample({}));
+  sample->stop = TRIB_STOP_COUNT;
+  EXPECT_FALSE(SampleRecord::FromSample({bytes, TRIB_SAMPLE_HEADER_BYTES + 40}));
+  sample->stop = TRIB_STOP_NONE;
+  sample->stack_bytes = 8;
+  EXPECT_FALSE(SampleRecord::FromSample({bytes, TRIB_SAMPLE_HEADER_BYTES + 40})) << "this ring has no copies";
+  sample->stack_bytes = 0;
   sample->kernel_frames = TRIB_KERNEL_FRAMES_MAX + 1;
   sample->user_frames = TRIB_USER_FRAMES_MAX;
-  EXPECT_EQ(CheckSampleRecord({bytes, sizeof(bytes)}), nullptr);
+  EXPECT_FALSE(SampleRecord::FromSample({bytes, sizeof(bytes)}));
+}
+
+TEST(SampleRecord, ACopyHasOneOfThreeSizesAndItsStackWithinIt) {
+  std::vector<uint64_t> words((TRIB_COPY_HEADER_BYTES + TRIB_COPY_BYTES_LARGE) / 8 + 1);
+  auto* bytes = reinterpret_cast<uint8_t*>(words.data());
+  auto* copy = reinterpret_cast<trib_copy*>(bytes);
+  copy->sample.kernel_frames = 1;
+  copy->sample.user_frames = 2;
+  copy->sample.stack_bytes = 4096;
+  copy->resume.sp = 77;
+  bytes[TRIB_COPY_HEADER_BYTES] = 5;
+  for (size_t tier : {TRIB_COPY_BYTES_SMALL, TRIB_COPY_BYTES_MEDIUM, TRIB_COPY_BYTES_LARGE}) {
+    auto record = SampleRecord::FromCopy({bytes, TRIB_COPY_HEADER_BYTES + tier});
+    ASSERT_TRUE(record) << tier;
+    EXPECT_EQ(record->frames.size(), 3u);
+    EXPECT_EQ(record->resume->sp, 77u);
+    EXPECT_EQ(record->stack.size(), 4096u);
+    EXPECT_EQ(record->stack[0], 5);
+    EXPECT_FALSE(SampleRecord::FromCopy({bytes, TRIB_COPY_HEADER_BYTES + tier + 8}));
+    EXPECT_FALSE(SampleRecord::FromCopy({bytes, TRIB_COPY_HEADER_BYTES + tier - 8}));
+  }
+  EXPECT_FALSE(SampleRecord::FromCopy({bytes, TRIB_COPY_HEADER_BYTES - 1}));
+  EXPECT_FALSE(SampleRecord::FromCopy({}));
+  copy->sample.stack_bytes = 4097;
+  EXPECT_FALSE(SampleRecord::FromCopy({bytes, TRIB_COPY_HEADER_BYTES + TRIB_COPY_BYTES_SMALL}));
+  EXPECT_TRUE(SampleRecord::FromCopy({bytes, TRIB_COPY_HEADER_BYTES + TRIB_COPY_BYTES_MEDIUM}));
+  copy->sample.user_frames = TRIB_USER_FRAMES_MAX + 1;
+  EXPECT_FALSE(SampleRecord::FromCopy({bytes, TRIB_COPY_HEADER_BYTES + TRIB_COPY_BYTES_LARGE}));
 }
 
 }  // namespace

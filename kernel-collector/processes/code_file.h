@@ -58,6 +58,9 @@ struct CodeFile {
   std::string path;
   std::vector<ElfSegment> segments;
   std::vector<FileLocation> locations;  // the newest last
+  std::string_view memory;              // its bytes, when no file has them: the vdso's
+
+  uint32_t unwind_table = 0;  // its number in UnwindTables; 0 = none yet
 
   // Its number in the dictionary of that generation; saves a hash of the id per frame.
   uint64_t interned_generation = 0;

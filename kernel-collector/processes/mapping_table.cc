@@ -11,16 +11,30 @@ bool Continues(const Mapping& a, const Mapping& b) {
          (a.executable == nullptr || a.file_offset + (a.end - a.start) == b.file_offset);
 }
 
+// The same file may be known twice, by its build-id from an event and by its inode from /proc.
+bool SameFile(const CodeFilePtr& a, const CodeFilePtr& b) {
+  if (a == b) return true;
+  if (a == nullptr || b == nullptr) return false;
+  return a->id.known() && b->id.known() ? a->id == b->id : a->path == b->path;
+}
+
+// Where a and b overlap, an address means the same byte of the same file.
+bool SameCode(const Mapping& a, const Mapping& b) {
+  return SameFile(a.executable, b.executable) &&
+         (a.executable == nullptr || a.file_offset - a.start == b.file_offset - b.start);
+}
+
 }  // namespace
 
-bool MappingTable::Insert(Mapping mapping) {
-  if (mapping.start >= mapping.end) return true;
+MappingTable::Inserted MappingTable::Insert(Mapping mapping) {
+  if (mapping.start >= mapping.end) return Inserted::kAdded;
   if (list_.use_count() > 1) list_ = std::make_shared<List>(*list_);
   List& list = *list_;
   auto first = std::upper_bound(list.begin(), list.end(), mapping.start,
                                 [](uint64_t start, const Mapping& m) { return start < m.end; });
   auto last =
       std::lower_bound(first, list.end(), mapping.end, [](const Mapping& m, uint64_t end) { return m.start < end; });
+  bool replaces = std::any_of(first, last, [&](const Mapping& old) { return !SameCode(old, mapping); });
   List pieces;
   if (first != last && first->start < mapping.start) {
     Mapping left = *first;
@@ -38,21 +52,32 @@ bool MappingTable::Insert(Mapping mapping) {
   if (pieces.size() == 1 && first == last && first != list.begin() && Continues(*std::prev(first), mapping)) {
     std::prev(first)->end = mapping.end;
     std::prev(first)->learned = std::max(std::prev(first)->learned, mapping.learned);
-    return true;
+    return Inserted::kAdded;
   }
   size_t removed = static_cast<size_t>(last - first);
-  if (list.size() - removed + pieces.size() > kMappingsMax) return false;
+  if (list.size() - removed + pieces.size() > kMappingsMax) return Inserted::kRefused;
   auto at = list.erase(first, last);
   list.insert(at, std::make_move_iterator(pieces.begin()), std::make_move_iterator(pieces.end()));
-  return true;
+  return replaces ? Inserted::kReplaced : Inserted::kAdded;
 }
 
-void MappingTable::Replace(const List& scanned, MonotonicNs read_at) {
+MappingTable::List MappingTable::Replace(const List& scanned, MonotonicNs read_at) {
   std::shared_ptr<List> before = std::exchange(list_, std::make_shared<List>());
+  List changed;
+  for (const Mapping& mapping : scanned) {
+    auto old = std::upper_bound(before->begin(), before->end(), mapping.start,
+                                [](uint64_t start, const Mapping& m) { return start < m.end; });
+    for (; old != before->end() && old->start < mapping.end; ++old) {
+      if (SameCode(*old, mapping)) continue;
+      changed.push_back(mapping);
+      break;
+    }
+  }
   for (const Mapping& mapping : scanned) Insert(mapping);
   for (const Mapping& mapping : *before) {
     if (mapping.learned > read_at) Insert(mapping);
   }
+  return changed;
 }
 
 const Mapping* MappingTable::Find(const List& list, uint64_t address) {

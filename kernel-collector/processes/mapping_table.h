@@ -24,12 +24,18 @@ class MappingTable {
   using List = std::vector<Mapping>;
   static constexpr size_t kMappingsMax = 16'384;
 
-  // Puts a mapping in; those it overlaps are cut or go, as mmap(2) does with MAP_FIXED. False: the table is full.
-  bool Insert(Mapping mapping);
+  enum class Inserted {
+    kAdded,
+    kReplaced,  // other code was mapped at some of its addresses until then
+    kRefused,   // the table is full
+  };
+  // Puts a mapping in; those it overlaps are cut or go, as mmap(2) does with MAP_FIXED.
+  Inserted Insert(Mapping mapping);
   void Clear() { list_ = std::make_shared<List>(); }
 
-  // Takes over a list read from /proc at `read_at`; mappings learned later than that stay on top of it.
-  void Replace(const List& scanned, MonotonicNs read_at);
+  // Takes over a list read from /proc at `read_at`; mappings learned later than that stay on top of it. Returns those
+  // of the list where other code was known to be mapped.
+  List Replace(const List& scanned, MonotonicNs read_at);
 
   static const Mapping* Find(const List& list, uint64_t address);
   const Mapping* Find(uint64_t address) const { return Find(*list_, address); }

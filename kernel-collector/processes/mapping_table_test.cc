@@ -4,6 +4,8 @@
 
 #include <string>
 
+#include "kernel-collector/processes/fakes_for_test.h"
+
 namespace tributary {
 namespace {
 
@@ -39,6 +41,37 @@ TEST_F(MappingTableTest, FindsWhatCoversAnAddress) {
   EXPECT_EQ(table.Find(200), nullptr);
   EXPECT_EQ(table.Find(300)->executable, b);
   EXPECT_EQ(table.Find(400), nullptr);
+}
+
+TEST_F(MappingTableTest, SaysWhenOtherCodeWasThereBefore) {
+  using Inserted = MappingTable::Inserted;
+  EXPECT_EQ(table.Insert(At(100, 200, 1000, a)), Inserted::kAdded);
+  EXPECT_EQ(table.Insert(At(120, 180, 1020, a)), Inserted::kAdded);  // mprotect tells of a part again
+  EXPECT_EQ(table.Insert(At(120, 180, 2000, a)), Inserted::kReplaced);
+  EXPECT_EQ(table.Insert(At(150, 160, 2030, b)), Inserted::kReplaced);
+  EXPECT_EQ(table.Insert(At(200, 300, 0, b)), Inserted::kAdded);
+  EXPECT_EQ(table.Insert(At(300, 400, 0, nullptr)), Inserted::kAdded);
+  EXPECT_EQ(table.Insert(At(350, 380, 77, nullptr)), Inserted::kAdded);  // a JIT's code has no file to differ by
+}
+
+TEST_F(MappingTableTest, AFileKnownTwiceIsOneFile) {
+  auto again = std::make_shared<CodeFile>();
+  again->path = "a";
+  table.Insert(At(100, 200, 0, a));
+  EXPECT_EQ(table.Insert(At(100, 200, 0, again)), MappingTable::Inserted::kAdded);
+  EXPECT_TRUE(table.Replace({At(100, 200, 0, a)}, MonotonicNs{9}).empty());
+  a->id = BuildId("one");
+  again->id = BuildId("another");  // a new version at the old place
+  EXPECT_EQ(table.Insert(At(100, 200, 0, again)), MappingTable::Inserted::kReplaced);
+}
+
+TEST_F(MappingTableTest, AScanTellsWhatIsOtherThanKnown) {
+  table.Insert(At(100, 200, 0, a));
+  table.Insert(At(300, 400, 0, a));
+  MappingTable::List changed =
+      table.Replace({At(100, 200, 0, a), At(350, 450, 0, b), At(500, 600, 0, b)}, MonotonicNs{9});
+  ASSERT_EQ(changed.size(), 1u);
+  EXPECT_EQ(changed[0].start, 350u);
 }
 
 TEST_F(MappingTableTest, CutsWhatIsOverlapped) {
@@ -81,15 +114,17 @@ TEST_F(MappingTableTest, AScanKeepsWhatIsNewer) {
 }
 
 TEST_F(MappingTableTest, IsCapped) {
-  for (uint64_t i = 0; i < MappingTable::kMappingsMax; ++i) ASSERT_TRUE(table.Insert(At(i * 10, i * 10 + 5, 0, a)));
-  EXPECT_FALSE(table.Insert(At(1'000'000, 1'000'001, 0, a)));
-  EXPECT_TRUE(table.Insert(At(0, 5, 0, b)));  // replaces
+  for (uint64_t i = 0; i < MappingTable::kMappingsMax; ++i) {
+    ASSERT_EQ(table.Insert(At(i * 10, i * 10 + 5, 0, a)), MappingTable::Inserted::kAdded);
+  }
+  EXPECT_EQ(table.Insert(At(1'000'000, 1'000'001, 0, a)), MappingTable::Inserted::kRefused);
+  EXPECT_EQ(table.Insert(At(0, 5, 0, b)), MappingTable::Inserted::kReplaced);
   EXPECT_EQ(table.size(), MappingTable::kMappingsMax);
 }
 
 TEST_F(MappingTableTest, IgnoresEmptyRanges) {
-  EXPECT_TRUE(table.Insert(At(5, 5, 0, a)));
-  EXPECT_TRUE(table.Insert(At(6, 5, 0, a)));
+  EXPECT_EQ(table.Insert(At(5, 5, 0, a)), MappingTable::Inserted::kAdded);
+  EXPECT_EQ(table.Insert(At(6, 5, 0, a)), MappingTable::Inserted::kAdded);
   EXPECT_EQ(table.size(), 0u);
 }
 

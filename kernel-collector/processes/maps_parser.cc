@@ -15,6 +15,7 @@ bool TakeNumber(std::string_view* text, int base, char separator, T* value) {
 }
 
 std::string UnescapeNewlines(std::string_view path) {
+  if (path.find('\\') == std::string_view::npos) return std::string(path);
   std::string out;
   out.reserve(path.size());
   for (size_t i = 0; i < path.size();) {
@@ -26,6 +27,15 @@ std::string UnescapeNewlines(std::string_view path) {
     }
   }
   return out;
+}
+
+// Takes the first line off `text`, without its newline; false at the end.
+bool TakeLine(std::string_view* text, std::string_view* line) {
+  if (text->empty()) return false;
+  size_t newline = text->find('\n');
+  *line = text->substr(0, newline);
+  text->remove_prefix(newline == std::string_view::npos ? text->size() : newline + 1);
+  return true;
 }
 
 }  // namespace
@@ -59,10 +69,8 @@ std::optional<MapsEntry> ParseMapsLine(std::string_view line) {
 
 size_t ParseMaps(std::string_view text, const std::function<void(MapsEntry)>& visit) {
   size_t malformed = 0;
-  while (!text.empty()) {
-    size_t newline = text.find('\n');
-    std::string_view line = text.substr(0, newline);
-    text.remove_prefix(newline == std::string_view::npos ? text.size() : newline + 1);
+  std::string_view line;
+  while (TakeLine(&text, &line)) {
     if (auto entry = ParseMapsLine(line)) {
       visit(*std::move(entry));
     } else {
@@ -70,6 +78,15 @@ size_t ParseMaps(std::string_view text, const std::function<void(MapsEntry)>& vi
     }
   }
   return malformed;
+}
+
+void ParseCodeMaps(std::string_view text, const std::function<void(MapsEntry)>& visit) {
+  std::string_view line;
+  while (TakeLine(&text, &line)) {
+    size_t blank = line.find(' ');
+    if (blank == std::string_view::npos || line.size() < blank + 4 || line[blank + 3] != 'x') continue;
+    if (auto entry = ParseMapsLine(line)) visit(*std::move(entry));
+  }
 }
 
 }  // namespace tributary

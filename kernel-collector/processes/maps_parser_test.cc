@@ -71,5 +71,17 @@ TEST(MapsParser, CountsBadLinesAndGoesOn) {
   EXPECT_EQ(paths, (std::vector<std::string>{"/a", "/b"}));
 }
 
+TEST(MapsParser, VisitsCodeAlone) {
+  std::vector<std::string> paths;
+  ParseCodeMaps(
+      "1000-2000 r--p 0 8:1 7 /a\n2000-3000 r-xp 0 8:1 7 /b\n3000-4000 rwxs 0 8:1 7 /c\nrubbish\n"
+      "\n1000-2000 r-\n1000-2000 r-x\n4000-5000 rw-p 0 0:0 0 x\n5000-6000 --xp 0 8:1 7 /d",
+      [&](MapsEntry entry) {
+        EXPECT_TRUE(entry.executable);
+        paths.push_back(entry.path);
+      });
+  EXPECT_EQ(paths, (std::vector<std::string>{"/b", "/c", "/d"}));
+}
+
 }  // namespace
 }  // namespace tributary

@@ -72,9 +72,7 @@ absl::StatusOr<ProcSnapshot> ProcReader::Read(Pid pid) const {
   ASSIGN_OR_RETURN(snapshot.stat, ParseProcStat(stat));
   if (snapshot.stat.kernel_thread) return snapshot;
   ASSIGN_OR_RETURN(std::string maps, ReadSmallFile(process + "/maps", kMapsBytesMax));
-  ParseMaps(maps, [&](MapsEntry entry) {
-    if (entry.executable) snapshot.code.push_back(std::move(entry));
-  });
+  ParseCodeMaps(maps, [&](MapsEntry entry) { snapshot.code.push_back(std::move(entry)); });
   char target[4096];
   ssize_t n = readlink((process + "/exe").c_str(), target, sizeof target);
   if (n > 0) snapshot.executable_path = WithoutDeleted({target, static_cast<size_t>(n)});

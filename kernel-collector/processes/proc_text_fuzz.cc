@@ -19,7 +19,9 @@ void Require(bool holds) {
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   std::string_view text(reinterpret_cast<const char*>(data), size);
+  size_t code = 0;
   tributary::ParseMaps(text, [&](const tributary::MapsEntry& entry) {
+    code += entry.executable;
     Require(entry.start < entry.end);
     Require(entry.path.size() <= size);
 #ifdef TRIBUTARY_PLANT_CRASH
@@ -27,6 +29,11 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     Require(entry.file_offset != 0x7000);
 #endif
   });
+  tributary::ParseCodeMaps(text, [&](const tributary::MapsEntry& entry) {
+    Require(entry.executable);
+    --code;
+  });
+  Require(code == 0);
   auto stat = tributary::ParseProcStat(text);
   if (stat.ok()) Require(stat->comm.size() + 2 <= size);
   tributary::CgroupPaths paths = tributary::ParseProcCgroup(text);

@@ -62,7 +62,18 @@ void ProcessTable::OnMmap(const MmapEvent& event) {
   run->uncovered_pages.clear();
   if (run->last_seen < event.time) run->last_seen = event.time;
   ++run->mapping_changes;
-  if (!run->mappings.Insert(std::move(mapping))) mappings_refused_.Add();
+  uint64_t start = mapping.start, end = mapping.end;
+  switch (run->mappings.Insert(std::move(mapping))) {
+    case MappingTable::Inserted::kAdded:
+      break;
+    case MappingTable::Inserted::kReplaced:
+      run->NoteReplaced(start, end, event.time);
+      changed_.push_back(run);
+      break;
+    case MappingTable::Inserted::kRefused:
+      mappings_refused_.Add();
+      break;
+  }
 }
 
 void ProcessTable::OnFork(const ForkEvent& event) {
@@ -160,7 +171,11 @@ void ProcessTable::Merge(const ProcSnapshot& snapshot) {
         MakeMapping(key, snapshot.pid, entry.start, entry.end, entry.file_offset, snapshot.read_at, entry.path));
     if (run->executable == nullptr && entry.path == snapshot.executable_path) run->executable = list.back().executable;
   }
-  run->mappings.Replace(list, snapshot.read_at);
+  if (run->complete) changed_.push_back(run);
+  if (run->stale) run->unsure_until = snapshot.read_at;
+  for (const Mapping& mapping : run->mappings.Replace(list, snapshot.read_at)) {
+    run->NoteReplaced(mapping.start, mapping.end, snapshot.read_at);
+  }
   ++run->mapping_changes;
   run->scanned = true;
   run->last_scan = snapshot.read_at;
@@ -180,7 +195,9 @@ void ProcessTable::MergeList(const std::vector<Pid>& pids, MonotonicNs read_at) 
 
 void ProcessTable::DropExited(MonotonicNs now) {
   absl::erase_if(runs_, [&](const auto& entry) {
-    return entry.second->exited && entry.second->last_seen.value + kGraceNs < now.value;
+    bool drop = entry.second->exited && entry.second->last_seen.value + kGraceNs < now.value;
+    if (drop && dropped_) dropped_(entry.first);
+    return drop;
   });
 }
 

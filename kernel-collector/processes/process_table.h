@@ -1,8 +1,12 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
@@ -24,6 +28,7 @@ struct ProcessRun {
   int64_t start_time_ns = 0;   // exact, from a sample; 0 = not known yet
   uint64_t start_ticks = 0;    // from /proc; 0 = not known
   uint32_t exec_sequence = 0;  // execs seen since the process is known
+  uint64_t exec_id = 0;        // the kernel's own count of them, from a sample
   std::string comm;            // of the group leader, as it was when the run was first sampled
   std::string executable_path;
   CodeFilePtr executable;
@@ -43,6 +48,25 @@ struct ProcessRun {
   // Pages that no mapping covers although one was waited for: frame-pointer chains of code without frame pointers lead
   // there again and again, and must not make every sample wait.
   absl::flat_hash_set<uint64_t> uncovered_pages;
+
+  // Where one mapping took another's place, and when: a walk may not have known yet. The newest last.
+  struct Replaced {
+    uint64_t start = 0, end = 0;
+    MonotonicNs time;
+  };
+  static constexpr size_t kReplacedMax = 16;
+  std::vector<Replaced> replaced;
+  void NoteReplaced(uint64_t start, uint64_t end, MonotonicNs time) {
+    if (replaced.size() >= kReplacedMax) replaced.erase(replaced.begin());
+    replaced.push_back({start, end, time});
+  }
+  // Events had been lost until then: where code changes places, nobody knows what was mapped before.
+  MonotonicNs unsure_until;
+  bool IsUnsure(uint64_t address, MonotonicNs time) const {
+    return time < unsure_until && std::any_of(
+                                      replaced.begin(), replaced.end(),
+                                      [address](const Replaced& r) { return r.start <= address && address < r.end; });
+  }
 
   bool NeedsScan() const { return !complete || stale || (parent.value == 0 && !scanned); }
 
@@ -85,6 +109,11 @@ class ProcessTable : public SidebandVisitor {
   bool TakeLost() { return std::exchange(lost_, false); }
 
   void DropExited(MonotonicNs now);
+  // Runs whose mappings are no longer what they were, other than by growing, since the last call: what was told of them
+  // elsewhere is wrong by now.
+  std::vector<ProcessRunPtr> TakeChanged() { return std::exchange(changed_, {}); }
+  // Called with the pid of each run that DropExited forgets.
+  void SetDropped(std::function<void(Pid)> dropped) { dropped_ = std::move(dropped); }
   size_t size() const { return runs_.size(); }
 
  private:
@@ -95,6 +124,8 @@ class ProcessTable : public SidebandVisitor {
   CodeFileTable& executables_;
   absl::flat_hash_map<Pid, ProcessRunPtr> runs_;
   bool lost_ = false;
+  std::vector<ProcessRunPtr> changed_;
+  std::function<void(Pid)> dropped_;
   Counter& refused_;
   Counter& mappings_refused_;
   Counter& sideband_lost_;

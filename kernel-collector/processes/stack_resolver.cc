@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "bpf/include/records.h"
-
 namespace tributary {
 namespace {
 
@@ -20,18 +18,6 @@ CodeFilePtr MakeKernelFile(const ExecutableId& id, std::string path) {
   executable->path = std::move(path);
   executable->state = CodeFile::State::kReady;
   return executable;
-}
-
-Ending EndingOf(const RawStack& stack, bool unmapped) {
-  if ((stack.flags & TRIB_FLAG_KERNEL_THREAD) != 0) return Ending::kKernelOnly;
-  if ((stack.flags & TRIB_FLAG_USER_STACK_FAILED) != 0) return Ending::kUnreadableMemory;
-  if (stack.user.empty()) {
-    // No user memory to walk: inside execve or exit.
-    return (stack.flags & TRIB_FLAG_IN_KERNEL) != 0 ? Ending::kKernelOnly : Ending::kUnreadableMemory;
-  }
-  if ((stack.flags & TRIB_FLAG_USER_TRUNCATED) != 0) return Ending::kTruncatedDepth;
-  // A frame-pointer chain that simply stops may have reached the start or lost its way: no symbols here to tell.
-  return unmapped ? Ending::kNoMapping : Ending::kUnknown;
 }
 
 }  // namespace
@@ -72,17 +58,20 @@ void StackResolver::Resolve(const RawStack& stack, const ProcessRun& run, const 
   out->uncovered_pages.clear();
   out->wants_executable = false;
   bool in_kernel = (stack.flags & TRIB_FLAG_IN_KERNEL) != 0;
-  bool unmapped = false;
   for (size_t i = stack.user.size(); i-- > 0;) {
     // Interrupted in the kernel, the first user address is where the system call returns to.
-    bool is_caller = i != 0 || in_kernel;
-    uint64_t address = stack.user[i];
+    bool is_caller = (i != 0 || in_kernel) && (stack.user[i] & TRIB_FRAME_INTERRUPTED) == 0;
+    uint64_t address = stack.user[i] & ~TRIB_FRAME_INTERRUPTED;
     uint64_t probe = is_caller && address != 0 ? address - 1 : address;
     ResolvedFrame frame{FrameKind::kUnknown, is_caller, nullptr, address};
     const Mapping* mapping = snapshot != nullptr ? MappingTable::Find(*snapshot, probe) : nullptr;
     if (mapping == nullptr) mapping = run.mappings.Find(probe);
+    // Better no file than a wrong one.
+    if (run.IsUnsure(probe, stack.time)) {
+      out->frames.push_back(frame);
+      continue;
+    }
     if (mapping == nullptr) {
-      unmapped = true;
       if (MayBeMapped(probe) && run.uncovered_pages.size() < ProcessRun::kUncoveredPagesMax &&
           !run.uncovered_pages.contains(probe / kPageBytes)) {
         out->uncovered_pages.push_back(probe / kPageBytes);
@@ -101,7 +90,6 @@ void StackResolver::Resolve(const RawStack& stack, const ProcessRun& run, const 
     out->frames.push_back(frame);
   }
   for (size_t i = stack.kernel.size(); i-- > 0;) out->frames.push_back(KernelFrame(stack.kernel[i], i != 0));
-  out->ending = EndingOf(stack, unmapped);
 }
 
 }  // namespace tributary

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "bpf/include/records.h"
 #include "kernel-collector/processes/mapping_table.h"
 #include "kernel-collector/processes/process_table.h"
 #include "profile/model.h"
@@ -22,20 +23,21 @@ struct ResolvedFrame {
   uint64_t address = 0;
 };
 
-// A stack as it was captured: both halves leaf first.
+// A stack as it was walked: both halves leaf first, addresses as in a record (TRIB_FRAME_INTERRUPTED).
 struct RawStack {
   std::span<const uint64_t> kernel, user;
   uint32_t flags = 0;  // trib_flags
+  MonotonicNs time;
 };
 
 struct ResolvedStack {
-  std::vector<ResolvedFrame> frames;  // root first: the kernel's half sits on top of the user's
-  Ending ending = Ending::kUnknown;
+  std::vector<ResolvedFrame> frames;      // root first: the kernel's half sits on top of the user's
+  Ending ending = Ending::kUnknown;       // set by who walked it
   bool wants_executable = false;          // a file must be read first: `unread` has been called for it
   std::vector<uint64_t> uncovered_pages;  // of addresses that no mapping covers, and that may only be late
 };
 
-// Turns addresses into (executable, ELF address) and says how the walk ended. Loop thread only; reads nothing.
+// Turns addresses into (executable, ELF address). Loop thread only; reads nothing.
 class StackResolver {
  public:
   explicit StackResolver(KernelLayout kernel);

@@ -20,7 +20,7 @@ class StackResolverTest : public testing::Test {
     run.mappings.Insert(Mapping{0x200000, 0x201000, 0, MonotonicNs{}, nullptr});
   }
   const ResolvedStack& Resolve(std::vector<uint64_t> user, std::vector<uint64_t> kernel, uint32_t flags) {
-    resolver.Resolve(RawStack{kernel, user, flags}, run, nullptr, [&](const CodeFilePtr&) { ++unread; }, &out);
+    resolver.Resolve(RawStack{kernel, user, flags, time}, run, nullptr, [&](const CodeFilePtr&) { ++unread; }, &out);
     return out;
   }
 
@@ -30,6 +30,7 @@ class StackResolverTest : public testing::Test {
                                       .modules = {{"m", kModule, 0x100, BuildId("m")}}}};
   CodeFilePtr file = std::make_shared<CodeFile>();
   ProcessRun run;
+  MonotonicNs time{50};
   ResolvedStack out;
   int unread = 0;
 };
@@ -68,24 +69,16 @@ TEST_F(StackResolverTest, KernelAddressesOutsideAllTextAreUnknown) {
   EXPECT_EQ(resolver.unknown_kernel_frames(), 4u);
 }
 
-TEST_F(StackResolverTest, SaysHowTheWalkEnded) {
-  struct Case {
-    std::vector<uint64_t> user;
-    uint32_t flags;
-    Ending ending;
-  };
-  for (const Case& c : std::vector<Case>{
-           {{}, TRIB_FLAG_KERNEL_THREAD | TRIB_FLAG_IN_KERNEL, Ending::kKernelOnly},
-           {{}, TRIB_FLAG_IN_KERNEL, Ending::kKernelOnly},  // inside execve or exit
-           {{}, TRIB_FLAG_IN_KERNEL | TRIB_FLAG_USER_STACK_FAILED, Ending::kUnreadableMemory},
-           {{}, 0, Ending::kUnreadableMemory},
-           {{0x100010}, TRIB_FLAG_USER_TRUNCATED, Ending::kTruncatedDepth},
-           {{0x100010}, 0, Ending::kUnknown},
-           {{0x200010}, 0, Ending::kUnknown},  // a JIT's code: covered
-           {{0x100010, 0x300000}, 0, Ending::kNoMapping},
-       }) {
-    EXPECT_EQ(Resolve(c.user, {}, c.flags).ending, c.ending) << EndingName(c.ending);
-  }
+TEST_F(StackResolverTest, InterruptedCodeIsNoCaller) {
+  // A signal came while the second function ran its first instruction.
+  Resolve({0x100020, 0x100010 | TRIB_FRAME_INTERRUPTED, 0x100030}, {}, 0);
+  ASSERT_EQ(out.frames.size(), 3u);
+  EXPECT_TRUE(out.frames[0].is_caller);
+  EXPECT_FALSE(out.frames[1].is_caller);
+  EXPECT_EQ(out.frames[1].address, 0x401010u);
+  // A page fault is no call either.
+  Resolve({0x100010 | TRIB_FRAME_INTERRUPTED}, {kText + 8}, TRIB_FLAG_IN_KERNEL);
+  EXPECT_FALSE(out.frames[0].is_caller);
 }
 
 TEST_F(StackResolverTest, WaitsOnlyForWhatMayCome) {
@@ -95,6 +88,16 @@ TEST_F(StackResolverTest, WaitsOnlyForWhatMayCome) {
   EXPECT_TRUE(Resolve({0x100010, 0, 1, 0xfff, ~uint64_t{0}, uint64_t{1} << 63}, {}, 0).uncovered_pages.empty());
   run.uncovered_pages.insert(0x300);
   EXPECT_TRUE(Resolve({0x300010}, {}, 0).uncovered_pages.empty());
+}
+
+TEST_F(StackResolverTest, AfterALossNoFileIsBetterThanAWrongOne) {
+  run.NoteReplaced(0x100000, 0x101000, MonotonicNs{90});
+  EXPECT_EQ(Resolve({0x100010}, {}, 0).frames[0].kind, FrameKind::kNative);
+  run.unsure_until = MonotonicNs{51};
+  EXPECT_EQ(Resolve({0x100010}, {}, 0).frames[0].kind, FrameKind::kUnknown);
+  EXPECT_TRUE(out.uncovered_pages.empty());
+  time = MonotonicNs{51};
+  EXPECT_EQ(Resolve({0x100010}, {}, 0).frames[0].kind, FrameKind::kNative);
 }
 
 TEST_F(StackResolverTest, AsksForFilesThatNobodyHasRead) {
@@ -118,7 +121,7 @@ TEST_F(StackResolverTest, TheTableOfTheSampleCountsBeforeThePresentOne) {
   before.Insert(Mapping{0x100000, 0x101000, 0x1000, MonotonicNs{}, other});
   auto snapshot = before.snapshot();
   std::vector<uint64_t> user = {0x100010};
-  resolver.Resolve(RawStack{{}, user, 0}, run, snapshot.get(), [](const CodeFilePtr&) {}, &out);
+  resolver.Resolve(RawStack{{}, user, 0, time}, run, snapshot.get(), [](const CodeFilePtr&) {}, &out);
   EXPECT_EQ(out.frames[0].executable, other.get());
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "base/heap.h"
 #include "base/status.h"
 #include "kernel-collector/processes/code_file_reader.h"
 #include "kernel-collector/processes/proc_files.h"
@@ -41,7 +42,7 @@ struct SymbolServer::Reading {
   std::string_view vdso_bytes;  // not "": it is the vdso that is asked for
   std::vector<FileLocation> locations;
 
-  absl::StatusOr<std::string> encoded = std::string();
+  absl::StatusOr<PackedTable> packed = PackedTable();
 };
 
 SymbolServer::SymbolServer(std::string proc_root, const CodeFileTable& executables, Executor& executor,
@@ -94,6 +95,12 @@ void SymbolServer::Tick() {
 }
 
 void SymbolServer::Read(Reading& reading) {
+  ReadTable(reading);
+  // A table of the kernel or of a browser takes tens of MB while it is made.
+  TrimHeap();
+}
+
+void SymbolServer::ReadTable(Reading& reading) {
   absl::StatusOr<std::shared_ptr<const SymbolTable>> table = nullptr;
   if (IsKernel(*reading.kernel, reading.id)) {
     table = ReadKernel(reading.proc_root, *reading.kernel, reading.id);
@@ -107,26 +114,26 @@ void SymbolServer::Read(Reading& reading) {
                         : absl::StatusOr<std::shared_ptr<const SymbolTable>>(opened.status());
   }
   if (!table.ok()) {
-    reading.encoded = table.status();
+    reading.packed = table.status();
   } else {
-    reading.encoded = (*table)->Encode();
+    reading.packed = PackedTable::Of((*table)->Encode());
   }
 }
 
-void SymbolServer::Finish(const Reading& reading) {
+void SymbolServer::Finish(Reading& reading) {
   reading_ = false;
   MonotonicNs now = clock_.Monotonic();
   Answered& answered = answered_[reading.id];
   answered.at = now;
   ++answered.times;
-  if (reading.encoded.ok()) {
+  if (reading.packed.ok()) {
     sent_.Add();
-    sent_bytes_.Add(reading.encoded->size());
-    not_before_.value = now.value + static_cast<int64_t>(reading.encoded->size()) * kNsPerSecond / kBytesPerSecond;
-    callbacks_.send(reading.id, *reading.encoded);
+    sent_bytes_.Add(reading.packed->raw_bytes);
+    not_before_.value = now.value + static_cast<int64_t>(reading.packed->raw_bytes) * kNsPerSecond / kBytesPerSecond;
+    callbacks_.send(reading.id, *std::move(reading.packed));
   } else {
     unavailable_.Add();
-    callbacks_.send_none(reading.id, Message(reading.encoded.status()));
+    callbacks_.send_none(reading.id, Message(reading.packed.status()));
   }
   Tick();
 }

@@ -13,11 +13,12 @@
 #include "kernel-collector/processes/worker.h"
 #include "profile/executable_id.h"
 #include "symbols/kallsyms.h"
+#include "symbols/packed_table.h"
 
 namespace tributary {
 
 // Answers NeedSymbols: reads an executable's function names from the file that was sampled, the kernel's from kallsyms,
-// and hands over the encoded table, or says why there is none. One table at a time, at no more than kBytesPerSecond on
+// and hands over the packed table, or says why there is none. One table at a time, at no more than kBytesPerSecond on
 // average (what the uplink carries beside samples). An id is answered again only kAgainNs later (an upload may be cut
 // off by a lost connection) and kAnswersMax times in all. Loop thread; reads on `executor`.
 class SymbolServer {
@@ -29,7 +30,7 @@ class SymbolServer {
   static constexpr int64_t kBytesPerSecond = 8 << 20;
 
   struct Callbacks {
-    std::function<void(const ExecutableId&, std::string encoded_table)> send;
+    std::function<void(const ExecutableId&, PackedTable table)> send;
     std::function<void(const ExecutableId&, std::string why)> send_none;
   };
 
@@ -50,7 +51,8 @@ class SymbolServer {
   };
   struct Reading;
   static void Read(Reading& reading);
-  void Finish(const Reading& reading);
+  static void ReadTable(Reading& reading);
+  void Finish(Reading& reading);
 
   std::string proc_root_;
   const CodeFileTable& executables_;

@@ -46,9 +46,9 @@ class SymbolServerTest : public testing::Test {
       executor,
       clock,
       metrics,
-      SymbolServer::Callbacks{[this](const ExecutableId& id, std::string table) {
+      SymbolServer::Callbacks{[this](const ExecutableId& id, PackedTable table) {
                                 ++sent;
-                                tables[id] = std::move(table);
+                                tables[id] = ZstdDecompress(table.zstd, table.raw_bytes).value();
                               },
                               [this](const ExecutableId& id, std::string why) { reasons[id] = std::move(why); }}};
 };

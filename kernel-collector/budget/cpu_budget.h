@@ -1,0 +1,58 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+
+#include "absl/status/status.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/metrics.h"
+#include "kernel-collector/budget/cpu_governor.h"
+#include "kernel-collector/budget/process_cpu.h"
+
+namespace tributary {
+
+int OnlineCpuCount();
+
+// Measures what the collector costs, tells it as metrics, and has the sampling period changed when the governor says
+// so. On the thread that ticks it; costs a few system calls a second.
+class CpuBudget {
+ public:
+  struct Options {
+    double budget = 0.01;   // as CpuGovernor's
+    int64_t period_ns = 0;  // the configured one
+    std::function<int64_t()> process_cpu_ns = ProcessCpuNs;
+    std::function<int()> online_cpus = OnlineCpuCount;
+  };
+  struct Callbacks {
+    std::function<uint64_t()> bpf_run_ns;                       // total so far
+    std::function<absl::Status(int64_t period_ns)> set_period;  // after an error it is tried again
+  };
+
+  CpuBudget(const Options& options, const Clock& clock, Metrics& metrics, Callbacks callbacks);
+
+  // Every second.
+  void Tick();
+
+  int64_t period_ns() const { return period_ns_; }  // in force
+
+ private:
+  // What metrics show: they may be read after this object is gone.
+  struct Shown;
+
+  void Change();
+
+  const Options options_;
+  const Clock& clock_;
+  const Callbacks callbacks_;
+  std::shared_ptr<Shown> shown_;
+  Counter& lowered_;
+  Counter& raised_;
+  CpuGovernor governor_;
+  int64_t period_ns_;
+  int64_t process_ns_ = 0;  // never shrinks
+  LogLimit failure_log_{kNsPerMinute};
+};
+
+}  // namespace tributary

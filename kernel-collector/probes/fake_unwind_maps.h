@@ -1,0 +1,67 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "base/status.h"
+#include "kernel-collector/probes/unwind_maps.h"
+
+namespace tributary {
+
+// What the kernel's walk would see, in plain memory, for tests. 4 MiB, and 8 a chunk.
+class FakeUnwindMaps : public UnwindMaps {
+ public:
+  std::span<uint64_t> rules() override { return rules_; }
+  std::span<uint64_t> pages() override { return pages_; }
+  std::span<uint64_t> touches() override { return touches_; }
+  std::span<trib_mapping> mappings() override { return mappings_; }
+
+  absl::StatusOr<std::span<uint64_t>> AddChunk() override {
+    if (chunks.size() >= chunks_max) return Error(absl::StatusCode::kResourceExhausted, "add a chunk of unwind rows");
+    chunks.push_back(std::make_unique<std::vector<uint64_t>>(TRIB_CHUNK_ELEMENTS));
+    return std::span<uint64_t>(*chunks.back());
+  }
+  absl::Status SetProcess(Pid pid, const trib_process& process) override {
+    if (processes.size() >= processes_max && !processes.contains(pid.value)) {
+      return Error(absl::StatusCode::kResourceExhausted, "add a process to the walk");
+    }
+    processes[pid.value] = process;
+    return absl::OkStatus();
+  }
+  void DropProcess(Pid pid) override { processes.erase(pid.value); }
+  absl::Status WaitGrace() override {
+    ++graces;
+    return absl::OkStatus();
+  }
+
+  // Row number `row`, as the walk reads it.
+  uint32_t Row(uint32_t row) const {
+    uint64_t pair = (*chunks.at(row / TRIB_CHUNK_ROWS))[row % TRIB_CHUNK_ROWS / 2];
+    return static_cast<uint32_t>(row % 2 == 0 ? pair : pair >> 32);
+  }
+  // The rule that the walk would apply at `offset` of a page with that entry; the entry is loaded.
+  uint64_t Rule(uint64_t page, uint32_t offset) const {
+    uint32_t first = static_cast<uint32_t>(page);
+    auto count = static_cast<uint32_t>(page >> TRIB_PAGE_ROWS_SHIFT & TRIB_PAGE_ROWS_MASK);
+    if (count == 0) return rules_.at(first);
+    uint32_t row = first;
+    while (row + 1 < first + count && Row(row + 1) >> 16 <= offset) ++row;
+    return rules_.at(Row(row) & 0xffff);
+  }
+
+  size_t chunks_max = TRIB_CHUNKS_MAX, processes_max = TRIB_PROCESSES_MAX;
+  std::vector<std::unique_ptr<std::vector<uint64_t>>> chunks;
+  std::map<int32_t, trib_process> processes;
+  int graces = 0;
+
+ private:
+  std::vector<uint64_t> rules_ = std::vector<uint64_t>(TRIB_RULES_MAX);
+  std::vector<uint64_t> pages_ = std::vector<uint64_t>(TRIB_PAGES_MAX);
+  std::vector<uint64_t> touches_ = std::vector<uint64_t>(TRIB_TOUCHES_MAX);
+  std::vector<trib_mapping> mappings_ = std::vector<trib_mapping>(TRIB_MAPPINGS_MAX);
+};
+
+}  // namespace tributary

@@ -1,0 +1,98 @@
+#include "kernel-collector/probes/kernel_unwind_maps.h"
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <fmt/format.h>
+
+#include <cerrno>
+
+#include "base/status.h"
+
+namespace tributary {
+namespace {
+
+absl::StatusOr<int> MapFd(bpf_object* object, const char* name) {
+  bpf_map* map = bpf_object__find_map_by_name(object, name);
+  if (map == nullptr) return Error(absl::StatusCode::kInternal, fmt::format("the sampling program lacks map {}", name));
+  return bpf_map__fd(map);
+}
+
+absl::StatusOr<SharedArray> MapByName(bpf_object* object, const char* name, size_t bytes) {
+  ASSIGN_OR_RETURN(int fd, MapFd(object, name));
+  return SharedArray::Map(fd, bytes, name);
+}
+
+// Before 5.11 maps count as locked memory, and too much of it is EPERM.
+absl::Status NoRoom(const char* what, int error) {
+  if (error == ENOMEM || error == EPERM || error == E2BIG) {
+    return Error(absl::StatusCode::kResourceExhausted, fmt::format("{}: errno {}", what, error));
+  }
+  return ErrnoStatus("create", what, error);
+}
+
+}  // namespace
+
+absl::StatusOr<SharedArray> SharedArray::Map(int map_fd, size_t bytes, const char* name) {
+  void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, map_fd, 0);
+  if (memory == MAP_FAILED) return ErrnoStatus("mmap", name, errno);
+  return SharedArray(memory, bytes);
+}
+
+absl::StatusOr<std::unique_ptr<KernelUnwindMaps>> KernelUnwindMaps::Open(bpf_object* object) {
+  ASSIGN_OR_RETURN(SharedArray rules, MapByName(object, "trib_rules", TRIB_RULES_MAX * sizeof(uint64_t)));
+  ASSIGN_OR_RETURN(SharedArray pages, MapByName(object, "trib_pages", TRIB_PAGES_MAX * sizeof(uint64_t)));
+  ASSIGN_OR_RETURN(SharedArray touches, MapByName(object, "trib_touches", TRIB_TOUCHES_MAX * sizeof(uint64_t)));
+  ASSIGN_OR_RETURN(SharedArray mappings, MapByName(object, "trib_mappings", TRIB_MAPPINGS_MAX * sizeof(trib_mapping)));
+  std::unique_ptr<KernelUnwindMaps> maps(
+      new KernelUnwindMaps(std::move(rules), std::move(pages), std::move(touches), std::move(mappings)));
+  ASSIGN_OR_RETURN(maps->row_chunks_fd_, MapFd(object, "trib_row_chunks"));
+  ASSIGN_OR_RETURN(maps->processes_fd_, MapFd(object, "trib_processes"));
+
+  maps->grace_inner_ = Fd(bpf_map_create(BPF_MAP_TYPE_ARRAY, "trib_grace", sizeof(uint32_t), 8, 1, nullptr));
+  if (!maps->grace_inner_.valid()) return NoRoom("map trib_grace", errno);
+  LIBBPF_OPTS(bpf_map_create_opts, options, .inner_map_fd = static_cast<uint32_t>(maps->grace_inner_.get()));
+  maps->grace_outer_ =
+      Fd(bpf_map_create(BPF_MAP_TYPE_ARRAY_OF_MAPS, "trib_graces", sizeof(uint32_t), sizeof(uint32_t), 1, &options));
+  if (!maps->grace_outer_.valid()) return NoRoom("map trib_graces", errno);
+  return maps;
+}
+
+absl::StatusOr<std::span<uint64_t>> KernelUnwindMaps::AddChunk() {
+  auto slot = static_cast<uint32_t>(chunks_.size());
+  if (slot >= TRIB_CHUNKS_MAX) {
+    return Error(absl::StatusCode::kResourceExhausted, fmt::format("{} chunks of unwind rows", TRIB_CHUNKS_MAX));
+  }
+  LIBBPF_OPTS(bpf_map_create_opts, options, .map_flags = BPF_F_MMAPABLE);
+  Fd chunk(bpf_map_create(BPF_MAP_TYPE_ARRAY, "trib_rows", sizeof(uint32_t), sizeof(uint64_t), TRIB_CHUNK_ELEMENTS,
+                          &options));
+  if (!chunk.valid()) return NoRoom("a chunk of unwind rows", errno);
+  ASSIGN_OR_RETURN(SharedArray rows, SharedArray::Map(chunk.get(), TRIB_CHUNK_BYTES, "a chunk of unwind rows"));
+  int fd = chunk.get();
+  if (bpf_map_update_elem(row_chunks_fd_, &slot, &fd, BPF_ANY) != 0) {
+    return ErrnoStatus("update", "map trib_row_chunks", errno);
+  }
+  chunks_.push_back(std::move(rows));
+  return chunks_.back().As<uint64_t>();
+}
+
+absl::Status KernelUnwindMaps::SetProcess(Pid pid, const trib_process& process) {
+  if (bpf_map_update_elem(processes_fd_, &pid.value, &process, BPF_ANY) == 0) return absl::OkStatus();
+  if (errno == E2BIG) {
+    return Error(absl::StatusCode::kResourceExhausted, fmt::format("{} processes walked", TRIB_PROCESSES_MAX));
+  }
+  return ErrnoStatus("update", "map trib_processes", errno);
+}
+
+// ENOENT is what it should become.
+void KernelUnwindMaps::DropProcess(Pid pid) { bpf_map_delete_elem(processes_fd_, &pid.value); }
+
+// The program runs in an RCU read section, and updating a map of maps ends with synchronize_rcu()
+// (kernel/bpf/syscall.c, maybe_wait_bpf_programs).
+absl::Status KernelUnwindMaps::WaitGrace() {
+  uint32_t slot = 0;
+  int fd = grace_inner_.get();
+  if (bpf_map_update_elem(grace_outer_.get(), &slot, &fd, BPF_ANY) == 0) return absl::OkStatus();
+  return ErrnoStatus("update", "map trib_graces", errno);
+}
+
+}  // namespace tributary

@@ -1,0 +1,67 @@
+#pragma once
+
+#include <sys/mman.h>
+
+#include <memory>
+#include <vector>
+
+#include "base/fd.h"
+#include "kernel-collector/probes/unwind_maps.h"
+
+struct bpf_object;
+
+namespace tributary {
+
+// A BPF array's elements, shared with the kernel. Keeps the map alive.
+class SharedArray {
+ public:
+  // `map_fd` is a BPF_F_MMAPABLE array of that many bytes.
+  static absl::StatusOr<SharedArray> Map(int map_fd, size_t bytes, const char* name);
+  SharedArray(SharedArray&& other) noexcept : memory_(other.memory_), bytes_(other.bytes_) { other.memory_ = nullptr; }
+  SharedArray& operator=(SharedArray&&) = delete;
+  ~SharedArray() {
+    if (memory_ != nullptr) munmap(memory_, bytes_);
+  }
+
+  template <typename T>
+  std::span<T> As() const {
+    return {static_cast<T*>(memory_), bytes_ / sizeof(T)};
+  }
+
+ private:
+  SharedArray(void* memory, size_t bytes) : memory_(memory), bytes_(bytes) {}
+
+  void* memory_;
+  size_t bytes_;
+};
+
+// The maps of the loaded sampling program. Costs 6.6 MiB of kernel memory from the start and shows as shared memory of
+// this process; 8 MiB more for each chunk.
+class KernelUnwindMaps : public UnwindMaps {
+ public:
+  // Borrows `object`'s maps for its life.
+  static absl::StatusOr<std::unique_ptr<KernelUnwindMaps>> Open(bpf_object* object);
+
+  std::span<uint64_t> rules() override { return rules_.As<uint64_t>(); }
+  std::span<uint64_t> pages() override { return pages_.As<uint64_t>(); }
+  std::span<uint64_t> touches() override { return touches_.As<uint64_t>(); }
+  std::span<trib_mapping> mappings() override { return mappings_.As<trib_mapping>(); }
+  absl::StatusOr<std::span<uint64_t>> AddChunk() override;
+  absl::Status SetProcess(Pid pid, const trib_process& process) override;
+  void DropProcess(Pid pid) override;
+  absl::Status WaitGrace() override;
+
+ private:
+  KernelUnwindMaps(SharedArray rules, SharedArray pages, SharedArray touches, SharedArray mappings)
+      : rules_(std::move(rules)),
+        pages_(std::move(pages)),
+        touches_(std::move(touches)),
+        mappings_(std::move(mappings)) {}
+
+  SharedArray rules_, pages_, touches_, mappings_;
+  std::vector<SharedArray> chunks_;
+  int row_chunks_fd_ = -1, processes_fd_ = -1;  // borrowed
+  Fd grace_inner_, grace_outer_;                // storing the one in the other waits for a grace period
+};
+
+}  // namespace tributary

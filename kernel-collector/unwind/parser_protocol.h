@@ -1,0 +1,44 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "base/fd.h"
+
+namespace tributary {
+
+// What the collector and its parser process say to each other over a stream socket: both are one binary of one build,
+// so structures travel as they lie in memory. The parser's answers are checked all the same: it may have been taken
+// over.
+
+struct ParserRequest {
+  uint64_t file = 0;  // the collector's number for it; the parser keeps the last few open under it
+  uint64_t begin = 0, end = 0;
+  uint32_t has_descriptor = 0;  // the file itself comes along with this message (SCM_RIGHTS)
+  uint32_t padding = 0;
+};
+
+struct ParserAnswer {
+  enum Code : uint32_t { kOk = 0, kNeedsFile = 1, kFailed = 2 };
+  uint32_t code = kFailed;
+  uint32_t kind = 0;  // UnwindSource::Kind
+  uint32_t row_count = 0, start_count = 0, message_bytes = 0;
+  uint32_t padding = 0;
+  uint64_t unsupported_rows = 0;
+  int64_t cpu_ns = 0;
+  // Behind it: rows (UnwindRow), starts (AddressRange), message.
+};
+
+constexpr uint32_t kParserRowsMax = 4u << 20;
+constexpr uint32_t kParserStartsMax = 1024;
+constexpr uint32_t kParserMessageMax = 1024;
+
+// Whole messages or nothing; false at the end of the stream, on an error, or when `timeout_ms` (−1: none) has passed
+// without a byte.
+bool ReadAll(int fd, void* to, size_t bytes, int timeout_ms);
+bool WriteAll(int fd, const void* from, size_t bytes, int timeout_ms);
+// A request with its file, if any. `file` is closed on the receiving side by Fd.
+bool SendRequest(int socket, const ParserRequest& request, int file, int timeout_ms);
+bool ReceiveRequest(int socket, ParserRequest* request, Fd* file, int timeout_ms);
+
+}  // namespace tributary

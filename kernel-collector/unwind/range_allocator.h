@@ -1,0 +1,28 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+
+namespace tributary {
+
+// Hands out ranges of whole numbers from [0, size): the first free one that is long enough; what comes back is joined
+// with its free neighbours. Logarithmic in the number of free ranges, but for the search.
+class RangeAllocator {
+ public:
+  explicit RangeAllocator(uint32_t size);
+
+  // First number of a range of `count` > 0; nullopt: no free range is that long.
+  std::optional<uint32_t> Allocate(uint32_t count);
+  // A range that Allocate gave, whole.
+  void Free(uint32_t first, uint32_t count);
+
+  uint32_t free() const { return free_; }
+
+ private:
+  std::map<uint32_t, uint32_t> ranges_;  // free: first → count; no two touch
+  uint32_t size_ = 0;
+  uint32_t free_ = 0;
+};
+
+}  // namespace tributary

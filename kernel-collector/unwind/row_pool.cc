@@ -1,0 +1,47 @@
+#include "kernel-collector/unwind/row_pool.h"
+
+#include "base/status.h"
+#include "bpf/include/unwind.h"
+
+namespace tributary {
+namespace {
+
+uint32_t Elements(uint32_t rows) { return rows / 2 + rows % 2; }
+
+}  // namespace
+
+void RowPool::AddChunk(std::span<uint64_t> elements) {
+  TRIBUTARY_CHECK(elements.size() == TRIB_CHUNK_ELEMENTS && chunks_.size() < TRIB_CHUNKS_MAX);
+  chunks_.push_back(Chunk{elements, RangeAllocator(TRIB_CHUNK_ELEMENTS)});
+}
+
+std::optional<uint32_t> RowPool::Allocate(uint32_t rows) {
+  for (size_t i = 0; i < chunks_.size(); ++i) {
+    auto element = chunks_[i].free.Allocate(Elements(rows));
+    if (!element) continue;
+    rows_in_use_ += 2 * Elements(rows);
+    return static_cast<uint32_t>(i) * TRIB_CHUNK_ROWS + 2 * *element;
+  }
+  return std::nullopt;
+}
+
+void RowPool::Free(uint32_t first, uint32_t rows) {
+  chunks_[first / TRIB_CHUNK_ROWS].free.Free(first % TRIB_CHUNK_ROWS / 2, Elements(rows));
+  rows_in_use_ -= 2 * Elements(rows);
+}
+
+void RowPool::Write(uint32_t first, std::span<const uint32_t> rows) {
+  std::span<uint64_t> elements =
+      chunks_[first / TRIB_CHUNK_ROWS].elements.subspan(first % TRIB_CHUNK_ROWS / 2, Elements(rows.size()));
+  for (size_t i = 0; i < elements.size(); ++i) {
+    uint64_t odd = 2 * i + 1 < rows.size() ? rows[2 * i + 1] : 0;
+    elements[i] = odd << 32 | rows[2 * i];
+  }
+}
+
+uint32_t RowPool::Read(uint32_t row) const {
+  uint64_t element = chunks_[row / TRIB_CHUNK_ROWS].elements[row % TRIB_CHUNK_ROWS / 2];
+  return static_cast<uint32_t>(row % 2 == 0 ? element : element >> 32);
+}
+
+}  // namespace tributary

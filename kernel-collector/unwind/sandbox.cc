@@ -1,0 +1,106 @@
+#include "kernel-collector/unwind/sandbox.h"
+
+#include <grp.h>
+#include <linux/audit.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstddef>
+#include <vector>
+
+#include "base/status.h"
+
+namespace tributary {
+namespace {
+
+constexpr uint32_t kNobody = 65534;
+
+#if defined(__x86_64__)
+constexpr uint32_t kArchitecture = AUDIT_ARCH_X86_64;
+#elif defined(__aarch64__)
+constexpr uint32_t kArchitecture = AUDIT_ARCH_AARCH64;
+#else
+#error "no seccomp architecture"
+#endif
+
+// Reading, memory, the socket, an end. What malloc, pread and clock_gettime come down to, and nothing that names a
+// file.
+constexpr int kAllowed[] = {
+    SYS_read,        SYS_pread64,     SYS_readv,   SYS_write,        SYS_recvmsg,       SYS_recvfrom, SYS_sendto,
+    SYS_sendmsg,     SYS_ppoll,       SYS_close,   SYS_lseek,        SYS_fstat,         SYS_mmap,     SYS_munmap,
+    SYS_mremap,      SYS_mprotect,    SYS_madvise, SYS_brk,          SYS_clock_gettime, SYS_futex,    SYS_getrandom,
+    SYS_exit,        SYS_exit_group,  SYS_getpid,  SYS_rt_sigreturn, SYS_newfstatat,
+#ifdef SYS_poll
+    SYS_poll,
+#endif
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+    SYS_pipe2,  // how sanitizers find out whether memory can be read
+    SYS_sched_yield, SYS_sigaltstack,
+#endif
+};
+
+std::vector<sock_filter> Filter() {
+  std::vector<sock_filter> filter = {
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, arch)),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, kArchitecture, 1, 0),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
+  };
+  for (int call : kAllowed) {
+    filter.push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, static_cast<uint32_t>(call), 0, 1));
+    filter.push_back(BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW));
+  }
+  filter.push_back(BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS));
+  return filter;
+}
+
+absl::Status LimitResources(uint64_t memory_bytes_max) {
+  const struct {
+    int resource;
+    rlim_t limit;
+  } limits[] = {{RLIMIT_AS, memory_bytes_max}, {RLIMIT_CORE, 0}, {RLIMIT_FSIZE, 0}, {RLIMIT_NOFILE, 64}};
+  for (const auto& [resource, limit] : limits) {
+    rlimit value = {limit, limit};
+    if (setrlimit(static_cast<__rlimit_resource_t>(resource), &value) != 0) {
+      return ErrnoStatus("limit", "the parser process", errno);
+    }
+  }
+  return absl::OkStatus();
+}
+
+// Root without CAP_SETUID, as in a hardened container, stays what it is: the filter confines it all the same.
+absl::Status BecomeNobody() {
+  if (geteuid() != 0) return absl::OkStatus();
+  if ((setgroups(0, nullptr) != 0 || setresgid(kNobody, kNobody, kNobody) != 0 ||
+       setresuid(kNobody, kNobody, kNobody) != 0) &&
+      errno != EPERM) {
+    return ErrnoStatus("give up root in", "the parser process", errno);
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status EnterSandbox([[maybe_unused]] uint64_t memory_bytes_max) {
+  // Sanitizers reserve terabytes of addresses at start.
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+  RETURN_IF_ERROR(LimitResources(memory_bytes_max));
+#else
+  RETURN_IF_ERROR(LimitResources(RLIM_INFINITY));
+#endif
+  RETURN_IF_ERROR(BecomeNobody());
+  std::vector<sock_filter> filter = Filter();
+  sock_fprog program = {.len = static_cast<unsigned short>(filter.size()), .filter = filter.data()};
+  if (prctl(PR_SET_DUMPABLE, 0) != 0 || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 ||
+      prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) != 0) {
+    return ErrnoStatus("seccomp in", "the parser process", errno);
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace tributary

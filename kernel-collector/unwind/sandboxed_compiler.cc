@@ -1,0 +1,190 @@
+#include "kernel-collector/unwind/sandboxed_compiler.h"
+
+#include <fcntl.h>
+#include <spawn.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <csignal>
+
+#include "base/log.h"
+#include "base/status.h"
+#include "bpf/include/unwind.h"
+#include "kernel-collector/processes/code_file_reader.h"
+#include "kernel-collector/unwind/parser_process.h"
+#include "kernel-collector/unwind/parser_protocol.h"
+
+namespace tributary {
+namespace {
+
+constexpr size_t kNumbersMax = 4096;
+
+absl::StatusOr<Fd> InMemory(std::string_view bytes) {
+  Fd fd(memfd_create("executable", MFD_CLOEXEC));
+  if (!fd.valid()) return ErrnoStatus("memfd_create", "for the parser process", errno);
+  while (!bytes.empty()) {
+    ssize_t n = write(fd.get(), bytes.data(), bytes.size());
+    if (n <= 0) return ErrnoStatus("write", "memory for the parser process", errno);
+    bytes.remove_prefix(static_cast<size_t>(n));
+  }
+  return fd;
+}
+
+// A parser that was taken over must not be able to make the walk read outside its tables.
+bool AreRows(const std::vector<UnwindRow>& rows, const AddressRange& range) {
+  if (rows.empty()) return true;
+  if (rows.front().offset != 0 || rows.back().offset >= range.end - range.begin) return false;
+  for (size_t i = 0; i < rows.size(); ++i) {
+    if (i > 0 && rows[i].offset <= rows[i - 1].offset) return false;
+    if ((rows[i].rule & 0xf) >= TRIB_RULE_KIND_COUNT) return false;
+  }
+  return true;
+}
+
+bool AreRanges(const std::vector<AddressRange>& ranges) {
+  for (size_t i = 0; i < ranges.size(); ++i) {
+    if (ranges[i].begin >= ranges[i].end || (i > 0 && ranges[i].begin < ranges[i - 1].begin)) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+absl::StatusOr<SandboxedCompiler::Child> SandboxedCompiler::SpawnSelf() {
+  int pair[2];
+  if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) != 0) {
+    return ErrnoStatus("socketpair", "for the parser process", errno);
+  }
+  Child child;
+  child.socket.Reset(pair[0]);
+  Fd theirs(pair[1]);
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  // dup2 onto itself clears close-on-exec as well.
+  posix_spawn_file_actions_adddup2(&actions, theirs.get(), kParserSocket);
+  char name[] = "kernel-collector", argument[sizeof kParserArgument];
+  std::copy_n(kParserArgument, sizeof kParserArgument, argument);
+  char* const arguments[] = {name, argument, nullptr};
+  char* const environment[] = {nullptr};
+  int error = posix_spawn(&child.pid, "/proc/self/exe", &actions, nullptr, arguments, environment);
+  posix_spawn_file_actions_destroy(&actions);
+  if (error != 0) return ErrnoStatus("start", "the parser process", error);
+  return child;
+}
+
+SandboxedCompiler::SandboxedCompiler(std::string proc_root, Spawn spawn, Metrics& metrics, int timeout_ms)
+    : proc_root_(std::move(proc_root)),
+      spawn_(std::move(spawn)),
+      timeout_ms_(timeout_ms),
+      deaths_(metrics.AddCounter("tributary_collector_unwind_parser_deaths_total",
+                                 "parser processes that died or were killed")) {}
+
+// True: it did not end by itself as an idle one does. A signal does not change how a process that is ending has ended.
+bool SandboxedCompiler::Stop() {
+  if (child_.pid <= 0) return false;
+  child_.socket.Reset();
+  kill(child_.pid, SIGKILL);
+  int status = 0;
+  while (waitpid(child_.pid, &status, 0) < 0 && errno == EINTR) {
+  }
+  child_.pid = -1;
+  return !WIFEXITED(status) || WEXITSTATUS(status) != 0;
+}
+
+void SandboxedCompiler::Tidy() {
+  int status = 0;
+  if (child_.pid <= 0 || waitpid(child_.pid, &status, WNOHANG) != child_.pid) return;
+  child_.pid = -1;
+  child_.socket.Reset();
+  if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) deaths_.Add();
+}
+
+uint64_t SandboxedCompiler::NumberOf(const ExecutableId& id) {
+  if (numbers_.size() >= kNumbersMax && !numbers_.contains(id)) numbers_.clear();  // new numbers: no old one is reused
+  auto [it, added] = numbers_.try_emplace(id, next_number_);
+  if (added) ++next_number_;
+  return it->second;
+}
+
+absl::StatusOr<Fd> SandboxedCompiler::OpenFile(const Request& request) {
+  if (!request.memory.empty()) return InMemory(request.memory);
+  ASSIGN_OR_RETURN(OpenedFile opened, OpenCodeFile(proc_root_, request.key, request.locations));
+  if (opened.id != request.id) return Error(absl::StatusCode::kNotFound, "open: it is another file by now");
+  Fd fd(fcntl(opened.file->descriptor(), F_DUPFD_CLOEXEC, 0));
+  if (!fd.valid()) return ErrnoStatus("dup", "executable", errno);
+  return fd;
+}
+
+UnwindCompiler::Result SandboxedCompiler::Compile(const Request& request) {
+  Result result;
+  auto fail = [&](absl::Status status) {
+    result = Result{};
+    result.status = std::move(status);
+    return result;
+  };
+  bool fresh = child_.pid <= 0;
+  Exchange exchange = fresh ? Exchange::kNeedsFile : Ask(request, -1, &result);
+  // A parser that was there before may have ended because it had nothing to do: that is no death. Whatever it died of
+  // may have been another file, or somebody's signal: the request has a second chance.
+  if (exchange == Exchange::kBroken) {
+    if (Stop()) deaths_.Add();
+    fresh = true;
+    exchange = Exchange::kNeedsFile;
+  }
+  if (exchange == Exchange::kNeedsFile) {
+    auto file = OpenFile(request);
+    if (!file.ok()) return fail(file.status());
+    if (fresh) {
+      auto child = spawn_();
+      if (!child.ok()) return fail(child.status());
+      child_ = *std::move(child);
+    }
+    exchange = Ask(request, file->get(), &result);
+  }
+  if (exchange == Exchange::kAnswered) return result;
+  Stop();
+  deaths_.Add();
+  return fail(Error(absl::StatusCode::kInternal, "the parser process died over this file"));
+}
+
+SandboxedCompiler::Exchange SandboxedCompiler::Ask(const Request& request, int file, Result* result) {
+  ParserRequest message{.file = NumberOf(request.id), .begin = request.range.begin, .end = request.range.end};
+  message.has_descriptor = file >= 0;
+  uint32_t code = ParserAnswer::kFailed;
+  if (!SendRequest(child_.socket.get(), message, file, timeout_ms_) || !Receive(request, &code, result)) {
+    return Exchange::kBroken;
+  }
+  return code == ParserAnswer::kNeedsFile ? Exchange::kNeedsFile : Exchange::kAnswered;
+}
+
+bool SandboxedCompiler::Receive(const Request& request, uint32_t* code, Result* result) {
+  int socket = child_.socket.get();
+  ParserAnswer answer;
+  if (!ReadAll(socket, &answer, sizeof(answer), timeout_ms_)) return false;
+  if (answer.row_count > kParserRowsMax || answer.start_count > kParserStartsMax ||
+      answer.message_bytes > kParserMessageMax ||
+      answer.kind > static_cast<uint32_t>(UnwindSource::Kind::kDebugFrame)) {
+    return false;
+  }
+  std::string message(answer.message_bytes, '\0');
+  result->rows.resize(answer.row_count);
+  result->starts.resize(answer.start_count);
+  if (!ReadAll(socket, result->rows.data(), answer.row_count * sizeof(UnwindRow), timeout_ms_) ||
+      !ReadAll(socket, result->starts.data(), answer.start_count * sizeof(AddressRange), timeout_ms_) ||
+      !ReadAll(socket, message.data(), message.size(), timeout_ms_) || !AreRows(result->rows, request.range) ||
+      !AreRanges(result->starts)) {
+    return false;
+  }
+  *code = answer.code;
+  result->kind = static_cast<UnwindSource::Kind>(answer.kind);
+  result->unsupported_rows = answer.unsupported_rows;
+  result->cpu_ns = answer.cpu_ns;
+  result->status =
+      answer.code == ParserAnswer::kFailed ? Error(absl::StatusCode::kInvalidArgument, message) : absl::OkStatus();
+  return true;
+}
+
+}  // namespace tributary

@@ -1,0 +1,43 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "elf/unwind_source.h"
+#include "kernel-collector/processes/code_file.h"
+
+namespace tributary {
+
+// Compiles units of executables that it finds and opens itself; keeps the last few open. An interface, so that parsing
+// can happen in a process of its own. Worker thread only; blocks on disk.
+class UnwindCompiler {
+ public:
+  virtual ~UnwindCompiler() = default;
+
+  struct Request {
+    ExecutableId id;
+    FileKey key;
+    std::vector<FileLocation> locations;
+    std::string_view memory;  // the file's bytes instead (the vdso): outlive the compiler
+    AddressRange range;
+  };
+  struct Result {
+    absl::Status status;  // NotFound: nowhere to be read any more
+    UnwindSource::Kind kind = UnwindSource::Kind::kNone;
+    std::vector<UnwindRow> rows;  // of the range; empty with kNone
+    std::vector<AddressRange> starts;
+    uint64_t unsupported_rows = 0;
+    int64_t cpu_ns = 0;
+  };
+  virtual Result Compile(const Request& request) = 0;
+  // Called now and then after the last request: what is kept for the next may go.
+  virtual void Tidy() {}
+
+  static std::unique_ptr<UnwindCompiler> InProcess(std::string proc_root);
+};
+
+}  // namespace tributary

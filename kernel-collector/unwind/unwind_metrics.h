@@ -1,0 +1,43 @@
+#pragma once
+
+#include "base/metrics.h"
+
+namespace tributary {
+
+// What UnwindTables tells of itself (docs/metrics.md).
+struct UnwindMetrics {
+  explicit UnwindMetrics(Metrics& metrics)
+      : units_loaded(metrics.AddCounter("tributary_collector_unwind_units_loaded_total",
+                                        "4 MiB units of code whose unwind rows were given to the kernel")),
+        units_evicted(metrics.AddCounter("tributary_collector_unwind_units_evicted_total",
+                                         "units taken back to make room for others")),
+        units_failed(metrics.AddCounter("tributary_collector_unwind_units_failed_total",
+                                        "units that could not be compiled: walked by frame pointers for a while")),
+        compile_ns(metrics.AddCounter("tributary_collector_unwind_compile_nanoseconds_total",
+                                      "CPU time spent on compiling unwind information")),
+        bad_rows(metrics.AddCounter("tributary_collector_unwind_unsupported_rows_total",
+                                    "compiled rows that say what cannot be followed")),
+        requests_refused(metrics.AddCounter("tributary_collector_unwind_requests_refused_total",
+                                            "units wanted while too many were waiting")),
+        executables_refused(metrics.AddCounter("tributary_collector_unwind_executables_refused_total",
+                                               "times that an executable found no page entries free")),
+        chunks_refused(metrics.AddCounter("tributary_collector_unwind_chunks_refused_total",
+                                          "chunks of rows that the kernel would not give")),
+        rows(metrics.AddGauge("tributary_collector_unwind_rows", "unwind rows that the kernel has")),
+        rules(metrics.AddGauge("tributary_collector_unwind_rules", "different unwind rules, of 65,536")),
+        chunk_bytes(metrics.AddGauge("tributary_collector_unwind_chunk_bytes", "kernel memory of chunks of rows")) {}
+
+  Counter& units_loaded;
+  Counter& units_evicted;
+  Counter& units_failed;
+  Counter& compile_ns;
+  Counter& bad_rows;
+  Counter& requests_refused;
+  Counter& executables_refused;
+  Counter& chunks_refused;
+  Gauge& rows;
+  Gauge& rules;
+  Gauge& chunk_bytes;
+};
+
+}  // namespace tributary

@@ -1,0 +1,41 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "bpf/include/records.h"
+#include "bpf/include/unwind.h"
+
+namespace tributary {
+
+// One step of a walk over a copy of the stack, as the walk in the kernel makes it.
+struct StackCopy {
+  uint64_t begin = 0;  // the stack pointer when it was made
+  std::span<const uint8_t> bytes;
+  uint64_t start_stack = 0;  // the stack pointer that the process began with
+  uint64_t thread_pointer = 0;
+};
+
+struct FrameRegisters {
+  uint64_t pc = 0, sp = 0, fp = 0;
+  uint64_t second = 0;     // rbx on x86-64, the link register on arm64
+  bool is_caller = false;  // pc is a return address
+};
+
+enum class Machine { kX86, kArm64 };
+#if defined(__aarch64__)
+constexpr Machine kThisMachine = Machine::kArm64;
+#else
+constexpr Machine kThisMachine = Machine::kX86;
+#endif
+
+struct StepResult {
+  bool stopped = false;
+  trib_stop stop = TRIB_STOP_NONE;
+};
+
+// From a frame's registers to its caller's, by `rule`. Stopped: registers are as they were. TRIB_STOP_NO_PAGE: the copy
+// ends before what is needed.
+StepResult StepByRule(uint64_t rule, const StackCopy& copy, Machine machine, FrameRegisters* registers);
+
+}  // namespace tributary

@@ -1,0 +1,73 @@
+#include "kernel-collector/unwind/unwinder.h"
+
+namespace tributary {
+
+Unwinder::Unwinder(UnwindMaps& maps, Executor& executor, const Clock& clock, Metrics& metrics,
+                   UnwindTables::Options options, std::shared_ptr<UnwindCompiler> compiler)
+    : tables_(maps, executor, clock, metrics, std::move(options), std::move(compiler)),
+      publisher_(maps, tables_, executor, clock, metrics),
+      walker_(tables_),
+      continued_(metrics.AddCounter("tributary_collector_stacks_continued_total",
+                                    "stacks that user space went on with where the kernel's walk stopped")),
+      continued_short_(metrics.AddCounter("tributary_collector_stacks_copied_short_total",
+                                          "stacks longer than the copy that user space got of them")),
+      stale_(metrics.AddCounter("tributary_collector_stacks_stale_total",
+                                "stacks cut where a mapping had been replaced before the walk knew")) {}
+
+void Unwinder::Walk(const SampleRecord& record, const ProcessRun& run, const MappingTable::List* snapshot,
+                    const std::function<void(const CodeFilePtr&)>& unread, WalkedStack* out) {
+  const trib_sample& sample = *record.sample;
+  auto user = record.frames.subspan(sample.kernel_frames);
+  out->user.assign(user.begin(), user.end());
+  out->stop = static_cast<trib_stop>(sample.stop);
+  out->wants_more = out->stale = false;
+  if (sample.table != 0) {
+    if (auto known_at = publisher_.MadeAt(sample.table)) CutStale(*known_at, sample, run, out);
+    if (out->stale) return stale_.Add();
+  }
+  if (record.resume == nullptr) return;
+  auto find = [&](uint64_t address) {
+    const Mapping* mapping = snapshot != nullptr ? MappingTable::Find(*snapshot, address) : nullptr;
+    return mapping != nullptr ? mapping : run.mappings.Find(address);
+  };
+  walker_.Continue(record, find, unread, &result_);
+  out->user.insert(out->user.end(), result_.frames.begin(), result_.frames.end());
+  switch (result_.outcome) {
+    case StackWalker::Outcome::kDone:
+      out->stop = result_.stop;
+      break;
+    case StackWalker::Outcome::kWantsRows:
+    case StackWalker::Outcome::kWantsFile:
+      out->stop = TRIB_STOP_NO_PAGE;
+      out->wants_more = true;
+      return;
+    case StackWalker::Outcome::kWantsMapping:
+      out->stop = TRIB_STOP_NO_MAPPING;
+      return;
+  }
+  continued_.Add();
+  if (out->stop == TRIB_STOP_NO_PAGE) continued_short_.Add();
+}
+
+// The rows that led from a frame to its caller were those of a file that was no longer mapped there: what lies beyond
+// is not to be believed.
+void Unwinder::CutStale(MonotonicNs known_at, const trib_sample& sample, const ProcessRun& run, WalkedStack* out) {
+  for (const ProcessRun::Replaced& replaced : run.replaced) {
+    if (replaced.time <= known_at || replaced.time.value > static_cast<int64_t>(sample.time_ns)) continue;
+    for (size_t i = 0; i < out->user.size(); ++i) {
+      uint64_t address = out->user[i] & ~TRIB_FRAME_INTERRUPTED;
+      if (address < replaced.start || address > replaced.end) continue;
+      out->user.resize(i + 1);
+      out->stale = true;
+      break;
+    }
+  }
+}
+
+void Unwinder::Learn(const trib_sample& sample, ProcessRun& run) {
+  if (sample.table != 0) publisher_.Touch(run.pid, MonotonicNs{static_cast<int64_t>(sample.time_ns)});
+  if (sample.stop != TRIB_STOP_NO_PROCESS && sample.stop != TRIB_STOP_NO_MAPPING) return;
+  publisher_.Publish(run, sample.start_time_ns, sample.exec_id);
+}
+
+}  // namespace tributary

@@ -1,0 +1,164 @@
+#include "kernel-collector/unwind/walk_ranges.h"
+
+#include <algorithm>
+
+#include "absl/container/flat_hash_map.h"
+#include "kernel-collector/unwind/code_pieces.h"
+
+namespace tributary {
+
+struct WalkRanges::State {
+  State(UnwindMaps& m, UnwindTables& t, Executor& executor, Metrics& metrics)
+      : maps(m),
+        tables(t),
+        entries(TRIB_MAPPINGS_MAX),
+        retired(m, executor, /*batch=*/TRIB_MAPPINGS_MAX / 16),
+        mappings(metrics.AddGauge("tributary_collector_walk_mappings", "mappings that the kernel's walk knows")),
+        mappings_refused(metrics.AddCounter("tributary_collector_walk_mappings_refused_total",
+                                            "mappings over the limit that the walk has for one process")) {}
+
+  UnwindMaps& maps;
+  UnwindTables& tables;
+  RangeAllocator entries;
+  uint32_t retiring = 0;
+  RetireQueue retired;
+  Gauge& mappings;
+  Counter& mappings_refused;
+};
+
+// One pass over a mapping list.
+class WalkRanges::Builder {
+ public:
+  Builder(UnwindTables& tables, MonotonicNs now) : tables_(tables), now_(now) {}
+
+  void Add(const Mapping& mapping) {
+    const CodeFilePtr& file = mapping.executable;
+    range->known_at = std::max(range->known_at, mapping.learned);
+    if (file == nullptr) return Push(ByFramePointers(mapping.start, mapping.end));
+    switch (file->state) {
+      case CodeFile::State::kUnread:
+      case CodeFile::State::kReading:
+        return range->unread.push_back(file);
+      case CodeFile::State::kFailed:
+        range->failed.push_back(file);
+        return Push(ByFramePointers(mapping.start, mapping.end));
+      case CodeFile::State::kReady:
+        break;
+    }
+    const UnwindTables::Reserved* reserved = Reserve(file);
+    ForEachPiece(mapping, *file, [&](const CodePiece& piece) {
+      Push(ForPiece(piece, reserved));
+      return out.size() < TRIB_PROCESS_MAPPINGS_MAX;
+    });
+  }
+
+  std::vector<trib_mapping> out;
+  std::unique_ptr<WalkRange> range = std::make_unique<WalkRange>();
+
+ private:
+  static trib_mapping ByFramePointers(uint64_t start, uint64_t end) {
+    return {start, end, 0, 0, TRIB_MAPPING_FRAME_POINTERS};
+  }
+
+  // Null: it has no page entries.
+  const UnwindTables::Reserved* Reserve(const CodeFilePtr& file) {
+    auto [it, is_new] = reserved_.try_emplace(file.get());
+    if (is_new) {
+      it->second = tables_.Reserve(file);
+      if (it->second) {
+        range->tables.push_back(it->second->number);
+      } else if (TextPagesOf(file->segments)) {
+        range->refused_at = now_;
+      }
+    }
+    return it->second ? &*it->second : nullptr;
+  }
+
+  // Entries outside the executable's own are others': such a piece, which only odd files have, goes without.
+  static trib_mapping ForPiece(const CodePiece& piece, const UnwindTables::Reserved* reserved) {
+    if (piece.in_segment && reserved != nullptr) {
+      uint64_t first = (piece.start - piece.bias) >> TRIB_PAGE_SHIFT;
+      uint64_t last = (piece.end - 1 - piece.bias) >> TRIB_PAGE_SHIFT;
+      const TextPages& text = reserved->text;
+      if (first >= text.first && first <= last && last - text.first < text.count) {
+        return {piece.start, piece.end, piece.bias, reserved->first_page, 0};
+      }
+    }
+    return ByFramePointers(piece.start, piece.end);
+  }
+
+  void Push(const trib_mapping& mapping) {
+    if (!out.empty()) {
+      trib_mapping& last = out.back();
+      if (last.end == mapping.start && last.bias == mapping.bias && last.first_page == mapping.first_page &&
+          last.flags == mapping.flags) {
+        last.end = mapping.end;
+        return;
+      }
+    }
+    out.push_back(mapping);
+  }
+
+  UnwindTables& tables_;
+  const MonotonicNs now_;
+  absl::flat_hash_map<const CodeFile*, std::optional<UnwindTables::Reserved>> reserved_;
+};
+
+WalkRanges::WalkRanges(UnwindMaps& maps, UnwindTables& tables, Executor& executor, Metrics& metrics)
+    : state_(std::make_shared<State>(maps, tables, executor, metrics)) {}
+WalkRanges::~WalkRanges() = default;
+
+std::unique_ptr<WalkRange> WalkRanges::Build(std::shared_ptr<const MappingTable::List> list, MonotonicNs now) {
+  Builder builder(state_->tables, now);
+  for (size_t i = 0; i < list->size(); ++i) {
+    if (builder.out.size() >= TRIB_PROCESS_MAPPINGS_MAX) {
+      state_->mappings_refused.Add(list->size() - i);
+      break;
+    }
+    builder.Add((*list)[i]);
+  }
+  std::unique_ptr<WalkRange> range = std::move(builder.range);
+  range->list = std::move(list);
+  range->count = static_cast<uint32_t>(builder.out.size());
+  if (range->count > 0) {
+    std::optional<uint32_t> first = state_->entries.Allocate(range->count);
+    if (!first) {
+      for (uint32_t table : range->tables) state_->tables.Release(table);
+      return nullptr;
+    }
+    range->first = *first;
+    std::copy(builder.out.begin(), builder.out.end(), state_->maps.mappings().begin() + range->first);
+    state_->mappings.Add(range->count);
+  }
+  if (++last_number_ == 0) ++last_number_;
+  range->number = last_number_;
+  return range;
+}
+
+void WalkRanges::Retire(std::unique_ptr<WalkRange> range) {
+  if (range->count == 0) return;
+  State* state = state_.get();
+  state->mappings.Add(-int64_t{range->count});
+  state->retiring += range->count;
+  state->retired.Retire(range->count,
+                        [state, first = range->first, count = range->count, tables = std::move(range->tables)] {
+                          state->entries.Free(first, count);
+                          state->retiring -= count;
+                          for (uint32_t table : tables) state->tables.Release(table);
+                        });
+}
+
+bool WalkRanges::Current(const WalkRange& range, MonotonicNs now) {
+  if (range.refused_at && now.value - range.refused_at->value >= kRefusedRetryNs) return false;
+  auto known_by_now = [](const CodeFilePtr& file) {
+    return file->state == CodeFile::State::kReady || file->state == CodeFile::State::kFailed;
+  };
+  auto ready = [](const CodeFilePtr& file) { return file->state == CodeFile::State::kReady; };
+  return std::none_of(range.unread.begin(), range.unread.end(), known_by_now) &&
+         std::none_of(range.failed.begin(), range.failed.end(), ready);
+}
+
+uint32_t WalkRanges::retiring() const { return state_->retiring; }
+void WalkRanges::Flush() { state_->retired.Flush(); }
+
+}  // namespace tributary
