@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -33,6 +34,20 @@ struct StatusAnswer {
   std::vector<Node> nodes;
   double reducer_cpu_seconds = 0;
   uint64_t reducer_rss_bytes = 0, reducer_disk_bytes = 0, shards = 0, symbol_tables = 0;
+};
+
+struct StackHealthAnswer {
+  struct Executable {
+    std::string name, build_id;
+    uint64_t samples = 0;
+    Counts endings;
+    std::vector<std::string> programs;
+  };
+  uint64_t samples = 0, ns = 0;
+  Counts endings;
+  std::optional<double> complete_share;  // of stacks with a user part; none: there were no such stacks
+  std::vector<Executable> executables;   // that cut stacks short, worst first
+  uint64_t truncated_executables = 0;
 };
 
 enum class FrameKind : uint8_t { kRoot = 0, kNative = 1, kKernel = 2, kInlined = 3, kUnknown = 4 };

@@ -28,6 +28,14 @@ constexpr std::string_view kStatusJson = R"json({
              "stack_health": {"complete": 1000, "unknown": 100}}],
   "reducer": {"cpu_seconds": 0.5, "rss_bytes": 52428800, "disk_bytes": 1048576, "shards": 1, "symbol_tables": 12}})json";
 
+constexpr std::string_view kStackHealthJson = R"json({"samples": 1000, "ns": 52000000000,
+  "endings": {"complete": 900, "kernel_only": 50, "no_table": 40, "frame_pointer_lost": 10}, "endings_ns": {},
+  "complete_share": 0.947368, "executables": [
+  {"name": "libold.so", "build_id": "ab01", "samples": 45, "ns": 1, "endings": {"no_table": 40, "frame_pointer_lost": 5},
+   "programs": ["server", "ba\u0007tch"]},
+  {"name": "[unmapped]", "build_id": "", "samples": 5, "ns": 1, "endings": {"frame_pointer_lost": 5}, "programs": []}],
+  "truncated_executables": 3})json";
+
 constexpr std::string_view kTopJson = R"json({"total": {"ns": 1000000000, "count": 100}, "functions": [
   {"name": "spin", "executable": "truth", "kind": 1, "self_ns": 600000000, "self_count": 60, "total_ns": 600000000,
    "total_count": 60},

@@ -17,7 +17,8 @@ absl::StatusOr<int> RunFlameGraph(const FlameGraphOptions& options);
 absl::StatusOr<int> RunRecord(const RecordOptions& options);
 
 // What they print, for tests.
-std::string WriteStatus(const StatusAnswer& status);
+// `recent`: of the last five minutes, or why there is no answer.
+std::string WriteStatus(const StatusAnswer& status, const absl::StatusOr<StackHealthAnswer>& recent);
 std::string WriteTop(const TopAnswer& top);
 
 HttpClient::Parameters QueryParameters(const QueryOptions& query);

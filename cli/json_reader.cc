@@ -173,6 +173,32 @@ absl::StatusOr<StatusAnswer> ParseStatus(std::string_view json) {
   return status;
 }
 
+absl::StatusOr<StackHealthAnswer> ParseStackHealth(std::string_view json) {
+  Document document;
+  RETURN_IF_ERROR(document.Parse(json));
+  const object& root = document.root;
+  object endings;
+  if (root.at_key("endings").get(endings) != simdjson::SUCCESS) return Bad("no endings");
+  StackHealthAnswer health{.samples = GetNumber(root, "samples"),
+                           .ns = GetNumber(root, "ns"),
+                           .endings = GetCounts(root, "endings"),
+                           .truncated_executables = GetNumber(root, "truncated_executables")};
+  double share = 0;
+  if (root.at_key("complete_share").get(share) == simdjson::SUCCESS) health.complete_share = share;
+  absl::Status bad;
+  RETURN_IF_ERROR(ForEachObject(root, "executables", [&](const object& executable) {
+    absl::StatusOr<std::vector<std::string>> programs = GetStrings(executable, "programs");
+    bad.Update(programs.status());
+    health.executables.push_back({.name = GetString(executable, "name"),
+                                  .build_id = GetString(executable, "build_id"),
+                                  .samples = GetNumber(executable, "samples"),
+                                  .endings = GetCounts(executable, "endings"),
+                                  .programs = std::move(programs).value_or(std::vector<std::string>())});
+  }));
+  RETURN_IF_ERROR(bad);
+  return health;
+}
+
 absl::StatusOr<FlameGraph> ParseFlameGraph(std::string_view json) {
   Document document;
   RETURN_IF_ERROR(document.Parse(json));

@@ -63,6 +63,25 @@ TEST(JsonReader, ReadsStatus) {
   EXPECT_FALSE(ParseStatus("{}").ok());
 }
 
+TEST(JsonReader, ReadsStackHealth) {
+  auto health = ParseStackHealth(testing::kStackHealthJson);
+  ASSERT_TRUE(health.ok()) << health.status();
+  EXPECT_EQ(health->samples, 1000u);
+  EXPECT_EQ(health->endings.size(), 4u);
+  EXPECT_EQ(health->endings[2], (std::pair<std::string, uint64_t>("no_table", 40)));
+  EXPECT_DOUBLE_EQ(health->complete_share.value(), 0.947368);
+  ASSERT_EQ(health->executables.size(), 2u);
+  EXPECT_EQ(health->executables[0].build_id, "ab01");
+  EXPECT_EQ(health->executables[0].programs.size(), 2u);
+  EXPECT_EQ(health->truncated_executables, 3u);
+  auto nothing = ParseStackHealth(R"({"samples":0,"endings":{},"complete_share":null,"executables":[]})");
+  ASSERT_TRUE(nothing.ok()) << nothing.status();
+  EXPECT_FALSE(nothing->complete_share.has_value());
+  EXPECT_FALSE(ParseStackHealth(R"({"samples":0})").ok());
+  EXPECT_FALSE(ParseStackHealth(R"({"endings":{},"executables":[1]})").ok());
+  EXPECT_FALSE(ParseStackHealth(R"({"endings":{},"executables":[{"name":"a"}]})").ok());
+}
+
 TEST(JsonReader, ReadsTopSeriesErrorsAndPorts) {
   auto top = ParseTop(testing::kTopJson);
   ASSERT_TRUE(top.ok());

@@ -31,7 +31,7 @@ void AddQuery(CLI::App* app, QueryOptions* query) {
 CLI::App* AddStatus(CLI::App& app, StatusOptions* options) {
   CLI::App* status = app.add_subcommand("status", "Nodes, samples captured, stored and lost, stack health");
   AddServer(status, &options->server);
-  status->add_flag("--json", options->json, "the reducer's answer as it is");
+  status->add_flag("--json", options->json, "the reducer's answers as they are");
   return status;
 }
 

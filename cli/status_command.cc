@@ -1,5 +1,8 @@
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cmath>
+
 #include "base/log.h"
 #include "base/status.h"
 #include "cli/commands.h"
@@ -19,6 +22,9 @@ std::string LostText(const Totals& totals) {
   return fmt::format("{} ({})", FormatCount(totals.TotalLost()), reasons);
 }
 
+constexpr size_t kExecutablesShown = 5;
+constexpr size_t kNameLettersMax = 60;
+
 std::string HealthText(const Counts& health) {
   uint64_t all = 0;
   for (const auto& [ending, count] : health) all += count;
@@ -30,9 +36,56 @@ std::string HealthText(const Counts& health) {
   return text.empty() ? "no stacks yet" : text;
 }
 
+std::string Joined(const std::vector<std::string>& texts) {
+  std::string all;
+  for (const std::string& text : texts) all += (all.empty() ? "" : ", ") + EscapeForDisplay(text);
+  return CutToWidth(all, kNameLettersMax);
+}
+
+std::string CountsText(const Counts& counts) {
+  std::string text;
+  for (const auto& [name, count] : counts) {
+    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", EscapeForDisplay(name), FormatCount(count));
+  }
+  return text;
+}
+
+std::string RecentHealthText(const absl::StatusOr<StackHealthAnswer>& recent) {
+  if (!recent.ok()) return fmt::format("last 5 minutes: {}\n", Message(recent.status()));
+  std::string out = "last 5 minutes: ";
+  if (recent->complete_share) {
+    // Rounded down: 100.00% means all of them.
+    out += fmt::format("{:.2f}% complete (kernel_only left out); ", std::floor(*recent->complete_share * 1e4) / 1e2);
+  }
+  if (recent->samples > 0) out += fmt::format("{} samples: ", FormatCount(recent->samples));
+  out += HealthText(recent->endings) + '\n';
+  if (recent->executables.empty()) return out;
+  std::vector<std::vector<std::string>> rows;
+  const size_t shown = std::min(recent->executables.size(), kExecutablesShown);
+  for (size_t i = 0; i < shown; ++i) {
+    const StackHealthAnswer::Executable& executable = recent->executables[i];
+    rows.push_back({FormatCount(executable.samples), FormatPercent(executable.samples, recent->samples),
+                    CutToWidth(EscapeForDisplay(executable.name), kNameLettersMax), CountsText(executable.endings),
+                    Joined(executable.programs)});
+  }
+  out += "\nincomplete stacks, by the executable where the walk stopped\n";
+  out += WriteTable({"SAMPLES", "SHARE", "EXECUTABLE", "WHY", "IN"}, {true, true, false, false, false}, rows);
+  const uint64_t more = recent->executables.size() - shown + recent->truncated_executables;
+  if (more > 0) out += fmt::format("and {} more: see the page's stack health\n", FormatCount(more));
+  return out;
+}
+
+// One object of two: the second is told under `key`.
+std::string WithMember(std::string json, std::string_view key, std::string_view member) {
+  const size_t end = json.find_last_of('}');
+  if (end == std::string::npos) return json;
+  json.insert(end, fmt::format(",\"{}\":{}", key, member));
+  return json;
+}
+
 }  // namespace
 
-std::string WriteStatus(const StatusAnswer& status) {
+std::string WriteStatus(const StatusAnswer& status, const absl::StatusOr<StackHealthAnswer>& recent) {
   std::vector<std::vector<std::string>> rows;
   uint64_t wire_bytes = 0;
   for (const StatusAnswer::Node& node : status.nodes) {
@@ -52,6 +105,7 @@ std::string WriteStatus(const StatusAnswer& status) {
       out += fmt::format("  {}: {}\n", EscapeForDisplay(node.host), HealthText(node.stack_health));
     }
   }
+  out += RecentHealthText(recent) + '\n';
   out += fmt::format("reducer {}: up {}, CPU {:.1f} s, memory {}, disk {}, {} shards, {} symbol tables\n",
                      EscapeForDisplay(status.version), FormatNs(status.uptime_s * 1'000'000'000),
                      status.reducer_cpu_seconds, FormatBytes(status.reducer_rss_bytes),
@@ -60,11 +114,19 @@ std::string WriteStatus(const StatusAnswer& status) {
 }
 
 absl::StatusOr<int> RunStatus(const StatusOptions& options) {
-  ASSIGN_OR_RETURN(std::string json, HttpClient(options.server).Get("/api/v1/status"));
+  const HttpClient client(options.server);
+  ASSIGN_OR_RETURN(std::string json, client.Get("/api/v1/status"));
   // Read in either case: an answer of another kind is an error, not output.
   ASSIGN_OR_RETURN(StatusAnswer status, ParseStatus(json));
-  if (options.json && !json.ends_with('\n')) json += '\n';
-  RETURN_IF_ERROR(WriteOutput("-", options.json ? json : WriteStatus(status)));
+  // A reducer that is too busy for this query, or older than it, still has a status.
+  absl::StatusOr<std::string> health_json = client.Get("/api/v1/stack-health", {{"from", "-5m"}, {"to", "now"}});
+  absl::StatusOr<StackHealthAnswer> recent =
+      health_json.ok() ? ParseStackHealth(*health_json) : absl::StatusOr<StackHealthAnswer>(health_json.status());
+  if (options.json) {
+    if (recent.ok()) json = WithMember(std::move(json), "recent_stack_health", *health_json);
+    if (!json.ends_with('\n')) json += '\n';
+  }
+  RETURN_IF_ERROR(WriteOutput("-", options.json ? json : WriteStatus(status, recent)));
   return kExitOk;
 }
 

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "base/status.h"
 #include "cli/cli_test_data.h"
 #include "cli/commands.h"
 #include "cli/json_reader.h"
@@ -39,13 +40,30 @@ TEST(Table, AlignsByLetters) {
             "A     NUMBER\n\xc3\xbc          1\nlong   1,000\n");
 }
 
-TEST(StatusCommand, ShowsTheLawPerNode) {
-  EXPECT_EQ(WriteStatus(*ParseStatus(testing::kStatusJson)),
-            "NODE   STATE           RATE  CAPTURED  STORED  IN FLIGHT  LOST                              WIRE\n"
-            "web-1  connected  19 Hz x 2     1,140   1,100          5  35 (ring_full 30, stack_error 5)  5.4 KiB\n"
-            "total                           1,140   1,100          5  35 (ring_full 30, stack_error 5)  5.4 KiB\n"
-            "\nstacks: complete 90.91%, unknown 9.09%\n"
-            "reducer 0.1.0: up 12.00 s, CPU 0.5 s, memory 50.0 MiB, disk 1.0 MiB, 1 shards, 12 symbol tables\n");
+TEST(StatusCommand, ShowsTheLawPerNodeAndTheHealthOfStacks) {
+  EXPECT_EQ(
+      WriteStatus(*ParseStatus(testing::kStatusJson), ParseStackHealth(testing::kStackHealthJson)),
+      "NODE   STATE           RATE  CAPTURED  STORED  IN FLIGHT  LOST                              WIRE\n"
+      "web-1  connected  19 Hz x 2     1,140   1,100          5  35 (ring_full 30, stack_error 5)  5.4 KiB\n"
+      "total                           1,140   1,100          5  35 (ring_full 30, stack_error 5)  5.4 KiB\n"
+      "\nstacks: complete 90.91%, unknown 9.09%\n"
+      "last 5 minutes: 94.73% complete (kernel_only left out); 1,000 samples: complete 90.00%, kernel_only 5.00%, "
+      "no_table 4.00%, frame_pointer_lost 1.00%\n"
+      "\nincomplete stacks, by the executable where the walk stopped\n"
+      "SAMPLES  SHARE  EXECUTABLE  WHY                                IN\n"
+      "     45  4.50%  libold.so   no_table 40, frame_pointer_lost 5  server, ba\\x07tch\n"
+      "      5  0.50%  [unmapped]  frame_pointer_lost 5\n"
+      "and 3 more: see the page's stack health\n"
+      "\n"
+      "reducer 0.1.0: up 12.00 s, CPU 0.5 s, memory 50.0 MiB, disk 1.0 MiB, 1 shards, 12 symbol tables\n");
+}
+
+TEST(StatusCommand, SaysWhyRecentHealthIsNotKnown) {
+  StatusAnswer status = *ParseStatus(testing::kStatusJson);
+  EXPECT_NE(WriteStatus(status, Error(absl::StatusCode::kNotFound, "there is no such path"))
+                .find("last 5 minutes: there is no such path\n"),
+            std::string::npos);
+  EXPECT_NE(WriteStatus(status, StackHealthAnswer()).find("last 5 minutes: no stacks yet\n"), std::string::npos);
 }
 
 TEST(TopCommand, ShowsSharesAndEscapesNames) {

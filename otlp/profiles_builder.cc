@@ -188,6 +188,22 @@ AttributesIndex ProfilesBuilder::AddThread(const ThreadInfo& info) {
   keep(StringAttribute("process.executable.path", info.executable_path));
   if (info.pid) keep(IntAttribute("process.pid", info.pid->value));
   if (info.tid) keep(IntAttribute("thread.id", info.tid->value));
+  return AttributeSet(std::move(set));
+}
+
+// The conventions have no name for it: one of our own name space.
+AttributesIndex ProfilesBuilder::AddEnding(AttributesIndex thread, Ending ending) {
+  if (ending == Ending::kComplete || ending == Ending::kKernelOnly) return thread;
+  auto [it, added] = ending_sets_.try_emplace({thread, ending});
+  if (added) {
+    std::vector<int32_t> set = attribute_sets_[thread.value];
+    set.push_back(StringAttribute("tributary.stack.ending", EndingName(ending)));
+    it->second = AttributeSet(std::move(set));
+  }
+  return it->second;
+}
+
+AttributesIndex ProfilesBuilder::AttributeSet(std::vector<int32_t> set) {
   auto [it, added] = attribute_set_ids_.try_emplace(set, static_cast<int32_t>(attribute_sets_.size()));
   if (added) attribute_sets_.push_back(std::move(set));
   return AttributesIndex(it->second);
@@ -298,11 +314,12 @@ void ProfilesBuilder::Append(const SampleInfo& sample, const ProfileKey& key, in
   open.first_ns = std::min(open.first_ns, time);
   open.last_ns = std::max(open.last_ns, time);
 
-  auto [it, added] = open.samples.try_emplace({sample.stack.value, sample.thread.value}, open.profile.samples_size());
+  auto [it, added] =
+      open.samples.try_emplace({sample.stack.value, sample.attributes.value}, open.profile.samples_size());
   if (added) {
     auto* fresh = open.profile.add_samples();
     fresh->set_stack_index(sample.stack.value);
-    const std::vector<int32_t>& set = attribute_sets_[sample.thread.value];
+    const std::vector<int32_t>& set = attribute_sets_[sample.attributes.value];
     fresh->mutable_attribute_indices()->Add(set.begin(), set.end());
     bytes_ += kSampleBytes;
   }

@@ -89,6 +89,9 @@ class ProfilesBuilder {
 
   ResourceIndex AddResource(const ResourceInfo& info);
   AttributesIndex AddThread(const ThreadInfo& info);
+  // The thread's attributes, and how the walk of a stack ended where it did not end well: stacks that are complete, or
+  // have no user part, get no attribute more.
+  AttributesIndex AddEnding(AttributesIndex thread, Ending ending);
   // Not set for an id that is not known: memory without a file.
   MappingIndex AddMapping(const ExecutableId& id, std::string_view path);
   // Not set when the name is empty. `system_name`: as the linker has it, "" = the same.
@@ -98,7 +101,7 @@ class ProfilesBuilder {
 
   struct SampleInfo {
     ResourceIndex resource;
-    AttributesIndex thread;
+    AttributesIndex attributes;
     StackIndex stack;
     SampleType type = SampleType::kCpu;
     UnixNs time;
@@ -132,6 +135,7 @@ class ProfilesBuilder {
   int32_t String(std::string_view text);
   int32_t StringAttribute(std::string_view key, std::string_view value);
   int32_t IntAttribute(std::string_view key, int64_t value);
+  AttributesIndex AttributeSet(std::vector<int32_t> set);
   OpenProfile& FindProfile(ResourceIndex resource, const ProfileKey& key);
   void Append(const SampleInfo& sample, const ProfileKey& key, int64_t value, uint32_t times);
 
@@ -163,6 +167,7 @@ class ProfilesBuilder {
   absl::flat_hash_map<std::vector<int32_t>, int32_t> stacks_;
   std::vector<std::vector<int32_t>> attribute_sets_;  // [0] = none
   std::map<std::vector<int32_t>, int32_t> attribute_set_ids_;
+  std::map<std::pair<AttributesIndex, Ending>, AttributesIndex> ending_sets_;
   std::vector<std::unique_ptr<OpenResource>> resources_;
   std::map<ResourceInfo, int32_t> resource_ids_;
 };

@@ -17,11 +17,11 @@ class ProfilesBuilderTest : public ::testing::Test {
   ProfilesBuilder::SampleInfo Sample(int64_t time, uint64_t value, uint32_t count = 1) {
     ProfilesBuilder::SampleInfo sample;
     sample.resource = builder_.AddResource({.host_name = "h", .host_id = "m1", .container_id = "c1"});
-    sample.thread = builder_.AddThread({.thread_name = "worker",
-                                        .executable_name = "etcd",
-                                        .executable_path = "/usr/local/bin/etcd",
-                                        .pid = Pid{3086},
-                                        .tid = Tid{11322}});
+    sample.attributes = builder_.AddThread({.thread_name = "worker",
+                                            .executable_name = "etcd",
+                                            .executable_path = "/usr/local/bin/etcd",
+                                            .pid = Pid{3086},
+                                            .tid = Tid{11322}});
     MappingIndex mapping = builder_.AddMapping(Id(ExecutableIdKind::kGnuBuildId, "\x01\x02"), "/usr/local/bin/etcd");
     LocationIndex location =
         builder_.AddLocation(FrameKind::kNative, mapping, 0x1000, builder_.AddFunction("main()", "_Z4mainv"));
@@ -40,6 +40,33 @@ class ProfilesBuilderTest : public ::testing::Test {
 
   ProfilesBuilder builder_{{.scope_version = "1.2.3"}};
 };
+
+TEST_F(ProfilesBuilderTest, TellsHowAStackEndedWhereItIsIncomplete) {
+  auto add = [&](Ending ending) {
+    ProfilesBuilder::SampleInfo sample = Sample(1000, 7);
+    sample.attributes = builder_.AddEnding(sample.attributes, ending);
+    builder_.AddSample(sample);
+  };
+  add(Ending::kComplete);
+  add(Ending::kKernelOnly);
+  add(Ending::kNoTable);
+  add(Ending::kNoTable);
+  add(Ending::kUnknown);
+  ProfilesRequestPtr request = builder_.Finish();
+  // No attribute more for the first two, one sample for each of the other endings.
+  const proto::Profile& profile = Profile(*request, 0);
+  ASSERT_EQ(profile.samples_size(), 3);
+  EXPECT_EQ(profile.samples(0).timestamps_unix_nano_size(), 2);
+  EXPECT_EQ(profile.samples(0).attribute_indices_size(), 5);
+  EXPECT_EQ(profile.samples(1).timestamps_unix_nano_size(), 2);
+  const std::string_view wanted[] = {"no_table", "unknown"};
+  for (int i : {1, 2}) {
+    ASSERT_EQ(profile.samples(i).attribute_indices_size(), 6);
+    const auto& attribute = request->dictionary().attribute_table(profile.samples(i).attribute_indices(5));
+    EXPECT_EQ(String(*request, attribute.key_strindex()), "tributary.stack.ending");
+    EXPECT_EQ(attribute.value().string_value(), wanted[i - 1]);
+  }
+}
 
 TEST_F(ProfilesBuilderTest, TellsCpuSamplesByTimeStampsAndPeriod) {
   builder_.AddSample(Sample(1000, 52'631'578));

@@ -56,7 +56,7 @@ class CommittedStore : public FakeStore {
         columns.nodes.push_back(sample.node);
         columns.values.push_back(sample.value);
         columns.counts.push_back(sample.count);
-        columns.endings.push_back(Ending::kComplete);
+        columns.endings.push_back(sample.ending);
         columns.cpus.push_back(0);
         RETURN_IF_ERROR(visit(columns));
       }

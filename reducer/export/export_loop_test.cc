@@ -179,6 +179,22 @@ TEST_F(ExportLoopTest, TellsWhoASampleIsOf) {
             5);
 }
 
+TEST_F(ExportLoopTest, TellsWhyAStackIsIncomplete) {
+  AddProcess();
+  AddSymbols();
+  AddSamples(2);
+  store_.shards[0].samples.back().ending = Ending::kNoTable;
+  loop_->RunOnce();
+  const auto& request = sender_->taken[0];
+  const auto& profile = request.resource_profiles(0).scope_profiles(0).profiles(0);
+  ASSERT_EQ(profile.samples_size(), 2);
+  EXPECT_EQ(profile.samples(0).attribute_indices_size(), 5);
+  ASSERT_EQ(profile.samples(1).attribute_indices_size(), 6);
+  const auto& attribute = request.dictionary().attribute_table(profile.samples(1).attribute_indices(5));
+  EXPECT_EQ(request.dictionary().string_table(attribute.key_strindex()), "tributary.stack.ending");
+  EXPECT_EQ(attribute.value().string_value(), "no_table");
+}
+
 TEST_F(ExportLoopTest, SendsEveryShard) {
   AddProcess(0);
   AddProcess(1);

@@ -128,7 +128,7 @@ void RequestMaker::AddRow(const ShardScan::Chunk& chunk, size_t row) {
   const store::SampleColumns& columns = chunk.columns;
   otlp::ProfilesBuilder::SampleInfo sample;
   sample.resource = Resource(chunk, columns.processes[row]);
-  sample.thread = Thread(columns.processes[row], columns.threads[row]);
+  sample.attributes = builder_->AddEnding(Thread(columns.processes[row], columns.threads[row]), columns.endings[row]);
   sample.stack = Stack(columns.day, columns.nodes[row]);
   sample.type = columns.type;
   sample.time = columns.times[row];

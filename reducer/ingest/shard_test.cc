@@ -340,7 +340,7 @@ TEST(Shard, SymbolsAreAskedForOnceAndStored) {
   ASSERT_TRUE(test.RunUntil([&] { return second.acked(); }));
   auto table =
       SymbolTable::Build(Node::Id(), SymbolSource::kSymtab, {{0x1000, 0x100, "main"}, {0x2000, 0x800, "spin"}});
-  first.client().SendSymbols(Node::Id(), table->Encode());
+  first.client().SendSymbols(Node::Id(), PackedTable::Of(table->Encode()));
   ASSERT_TRUE(test.RunUntil([&] { return reducer.symbols().Get(Node::Id()) != nullptr; }));
   EXPECT_EQ(reducer.symbols().Get(Node::Id())->Find(0x2010)->name, "spin");
   EXPECT_TRUE(second.needed().empty());

@@ -25,6 +25,7 @@ struct FakeShard {
     uint32_t count = 1;
     SampleType type = SampleType::kCpu;
     std::string node_id = "node-1";
+    Ending ending = Ending::kComplete;
   };
 
   std::vector<NodeStatus> nodes;
@@ -109,7 +110,7 @@ class FakeReader : public StoreReader {
           columns.nodes.push_back(group[i].node);
           columns.values.push_back(group[i].value);
           columns.counts.push_back(group[i].count);
-          columns.endings.push_back(Ending::kComplete);
+          columns.endings.push_back(group[i].ending);
           columns.cpus.push_back(0);
         }
         RETURN_IF_ERROR(visit(columns));

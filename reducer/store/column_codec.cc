@@ -169,7 +169,10 @@ absl::Status DecodeSamples(std::string_view bytes, SampleColumns* out) {
   }
   ok = ok && ReadRuns(reader, rows, [&](uint64_t v) { out->values.push_back(v); });
   ok = ok && ReadRuns(reader, rows, [&](uint64_t v) { out->counts.push_back(static_cast<uint32_t>(v)); });
-  ok = ok && ReadRuns(reader, rows, [&](uint64_t v) { out->endings.push_back(static_cast<Ending>(v)); });
+  // A later release's ending is one that this one cannot name.
+  ok = ok && ReadRuns(reader, rows, [&](uint64_t v) {
+         out->endings.push_back(v < kEndingCount ? static_cast<Ending>(v) : Ending::kUnknown);
+       });
   for (uint64_t i = 0; ok && i < rows; ++i) {
     uint64_t cpu = 0;
     ok = reader.Read(&cpu);

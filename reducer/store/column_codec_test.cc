@@ -46,6 +46,41 @@ TEST(ColumnCodec, SamplesComeBackAsTheyWere) {
   }
 }
 
+// Two samples as the release before the endings from no_table on stored them, byte for byte.
+TEST(ColumnCodec, ChunksOfEarlierReleasesStayReadable) {
+  std::vector<StoredSample> samples(2);
+  samples[0] = {.time_ns = 100, .process = 1, .thread = 2, .node = 3, .count = 1, .value = 7, .cpu = 4};
+  samples[0].ending = Ending::kNoMapping;
+  samples[1] = samples[0];
+  samples[1].ending = Ending::kComplete;
+  const std::string stored(
+      "\x01\x02\xc8\x01\x01\x00\x01\x04\x02\x00\x00\x06\x00\x0e\x02\x02\x02\x0a\x01\x07\x01\x04\x04", 23);
+  EXPECT_EQ(EncodeSamples(samples), stored);
+  SampleColumns columns;
+  ASSERT_TRUE(DecodeSamples(stored, &columns).ok());
+  EXPECT_EQ(columns.endings, (std::vector<Ending>{Ending::kNoMapping, Ending::kComplete}));
+}
+
+TEST(ColumnCodec, EndingsOfLaterReleasesAreUnknown) {
+  std::vector<StoredSample> samples(3);
+  for (StoredSample& sample : samples) sample.count = 1;
+  samples[0].ending = static_cast<Ending>(kEndingCount);
+  samples[1].ending = static_cast<Ending>(255);
+  samples[2].ending = Ending::kStaleMapping;
+  SampleColumns columns;
+  ASSERT_TRUE(DecodeSamples(EncodeSamples(samples), &columns).ok());
+  EXPECT_EQ(columns.endings, (std::vector<Ending>{Ending::kUnknown, Ending::kUnknown, Ending::kStaleMapping}));
+}
+
+// The session table's counters of a release with six endings.
+TEST(ColumnCodec, CountersMayGrow) {
+  const uint64_t six[6] = {1, 200, 3, 4, 5, 6};
+  uint64_t endings[kEndingCount];
+  std::fill(std::begin(endings), std::end(endings), 99);
+  DecodeCounters(EncodeCounters(six), endings);
+  for (size_t i = 0; i < kEndingCount; ++i) EXPECT_EQ(endings[i], i < 6 ? six[i] : 0u);
+}
+
 TEST(ColumnCodec, SumsComeBackAsTheyWere) {
   std::mt19937_64 random(7);
   std::vector<StoredSum> sums;

@@ -41,7 +41,13 @@ SqliteShardWriter::Counters::Counters(Metrics& metrics)
                                        "samples with an absurd time, stored at their batch's time")),
       cut_stacks(metrics.AddCounter("tributary_reducer_cut_stacks_total",
                                     "samples whose stack was cut because the day's trie is full")),
-      commit_ns(metrics.AddCounter("tributary_reducer_commit_nanoseconds_total", "time spent in commits")) {}
+      commit_ns(metrics.AddCounter("tributary_reducer_commit_nanoseconds_total", "time spent in commits")) {
+  for (uint8_t i = 0; i < kEndingCount; ++i) {
+    endings[i] = &metrics.AddCounter("tributary_reducer_samples_by_ending_total",
+                                     "samples made durable, by how the walk of their stack ended",
+                                     {{"ending", std::string(EndingName(static_cast<Ending>(i)))}});
+  }
+}
 
 SqliteShardWriter::SqliteShardWriter(ShardWriterOptions options, const Clock& clock, Metrics& metrics)
     : options_(std::move(options)), clock_(clock), counters_(metrics) {}
@@ -98,6 +104,7 @@ void SqliteShardWriter::CountCommitted() {
   counters_.need_dictionary.Add(tally_.need_dictionary);
   counters_.clamped_times.Add(tally_.clamped_times);
   counters_.cut_stacks.Add(tally_.cut_stacks);
+  for (size_t i = 0; i < kEndingCount; ++i) counters_.endings[i]->Add(tally_.endings[i]);
 }
 
 absl::StatusOr<std::vector<ShardWriter::Outcome>> SqliteShardWriter::TryCommit(std::span<const PendingBatch> group) {
@@ -173,6 +180,7 @@ absl::Status SqliteShardWriter::StoreSamples(Session& session, const intake::Inc
     session.totals.stored += row.sample.count;
     const auto ending = static_cast<size_t>(row.sample.ending);
     session.totals.endings[ending] += row.sample.count;
+    tally_.endings[ending] += row.sample.count;
     tally_.samples += row.sample.count;
     rows.push_back(row);
   }

@@ -44,10 +44,12 @@ class SqliteShardWriter : public ShardWriter {
   struct Counters {
     explicit Counters(Metrics& metrics);
     Counter &samples, &batches, &duplicates, &need_dictionary, &clamped_times, &cut_stacks, &commit_ns;
+    Counter* endings[kEndingCount];
   };
   // What one transaction adds to the counters, once it is durable.
   struct Tally {
     uint64_t samples = 0, batches = 0, duplicates = 0, need_dictionary = 0, clamped_times = 0, cut_stacks = 0;
+    uint64_t endings[kEndingCount] = {};
   };
   // A batch's samples in store ids, by type.
   struct Typed {

@@ -114,6 +114,29 @@ TEST_F(SqliteStoreTest, SamplesComeBackInStoreIds) {
   EXPECT_EQ(nodes[0].last_seen, kNow);
 }
 
+TEST_F(SqliteStoreTest, EndingsAreKeptAndCounted) {
+  TestCollector collector("node-a");
+  ThreadRef thread = collector.Thread(1, "a");
+  NodeRef leaf = collector.Stack({1, 2});
+  for (uint8_t i = 0; i < kEndingCount; ++i) collector.Add(At(-1), thread, leaf, 7, static_cast<Ending>(i));
+  collector.Add(At(-1), thread, leaf, 7, Ending::kBadRow);
+  PendingBatch batch = collector.Take(At(0));
+  PendingBatch again = collector.Resend(batch);
+  EXPECT_EQ(CommitOne(batch).sequence, 1u);
+  EXPECT_EQ(CommitOne(again).sequence, 1u);
+
+  auto nodes = Reader()->Nodes().value();
+  ASSERT_EQ(nodes.size(), 1u);
+  for (uint8_t i = 0; i < kEndingCount; ++i) {
+    const auto ending = static_cast<Ending>(i);
+    const uint64_t wanted = ending == Ending::kBadRow ? 2 : 1;
+    EXPECT_EQ(nodes[0].endings[i], wanted) << EndingName(ending);
+    Counter& counter = metrics_.AddCounter("tributary_reducer_samples_by_ending_total", "",
+                                           {{"ending", std::string(EndingName(ending))}});
+    EXPECT_EQ(counter.value(), wanted) << EndingName(ending);
+  }
+}
+
 TEST_F(SqliteStoreTest, DuplicateBatchesChangeNothing) {
   TestCollector collector("node-a");
   ThreadRef thread = collector.Thread(1, "a");

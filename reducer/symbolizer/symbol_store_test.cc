@@ -6,6 +6,7 @@
 
 #include <atomic>
 #include <cstdlib>
+#include <deque>
 #include <filesystem>
 #include <thread>
 
@@ -22,9 +23,11 @@ ExecutableId Id(uint8_t n) {
 }
 
 std::shared_ptr<const SymbolTable> Table(uint8_t n, SymbolSource source = SymbolSource::kSymtab, int symbols = 3) {
+  std::deque<std::string> names;
   std::vector<SymbolRange> ranges;
   for (int i = 0; i < symbols; ++i) {
-    ranges.push_back(SymbolRange{0x1000u + 0x100u * static_cast<uint64_t>(i), 0x80, "function_" + std::to_string(i)});
+    names.push_back("function_" + std::to_string(i));
+    ranges.push_back(SymbolRange{0x1000u + 0x100u * static_cast<uint64_t>(i), 0x80, names.back()});
   }
   return SymbolTable::Build(Id(n), source, std::move(ranges));
 }

@@ -53,8 +53,9 @@ void Counts(JsonWriter& json, const Accounting& accounting, uint64_t stored) {
   json.Field("in_flight", static_cast<int64_t>(accounting.captured - stored - accounting.TotalLost()));
 }
 
-void StackHealth(JsonWriter& json, const uint64_t (&endings)[kEndingCount]) {
-  json.Key("stack_health");
+// The endings that are not 0.
+void Endings(JsonWriter& json, std::string_view key, const uint64_t (&endings)[kEndingCount]) {
+  json.Key(key);
   json.BeginObject();
   for (uint8_t i = 0; i < kEndingCount; ++i) {
     if (endings[i] != 0) json.Field(EndingName(static_cast<Ending>(i)), endings[i]);
@@ -91,7 +92,7 @@ void NodeEntry(JsonWriter& json, const store::NodeStatus& node, bool connected) 
   json.Field("last_seen", node.last_seen.value / kNsPerMs);
   Counts(json, node.accounting, node.stored);
   json.Field("wire_bytes", node.wire_bytes);
-  StackHealth(json, node.endings);
+  Endings(json, "stack_health", node.endings);
   json.EndObject();
 }
 
@@ -209,6 +210,39 @@ std::string SeriesJson(const SeriesList& series) {
   return std::move(json).Take();
 }
 
+std::string StackHealthJson(const StackHealth& health) {
+  const uint64_t(&counts)[kEndingCount] = health.total.ending_counts;
+  const uint64_t walked = health.total.count - counts[static_cast<size_t>(Ending::kKernelOnly)];
+  JsonWriter json;
+  json.BeginObject();
+  json.Field("samples", health.total.count);
+  json.Field("ns", health.total.value);
+  Endings(json, "endings", counts);
+  Endings(json, "endings_ns", health.total.ending_values);
+  json.Key("complete_share");
+  if (walked == 0) {
+    json.Null();
+  } else {
+    json.Number(static_cast<double>(counts[static_cast<size_t>(Ending::kComplete)]) / static_cast<double>(walked));
+  }
+  json.Key("executables");
+  json.BeginArray();
+  for (const StackHealth::Executable& executable : health.executables) {
+    json.BeginObject();
+    json.Field("name", executable.name);
+    json.Field("build_id", executable.build_id);
+    json.Field("samples", executable.weights.count);
+    json.Field("ns", executable.weights.value);
+    Endings(json, "endings", executable.weights.ending_counts);
+    StringColumn(json, "programs", executable.programs);
+    json.EndObject();
+  }
+  json.EndArray();
+  json.Field("truncated_executables", health.truncated_executables);
+  json.EndObject();
+  return std::move(json).Take();
+}
+
 std::string StatusJson(const std::vector<store::NodeStatus>& nodes, const std::vector<bool>& connected,
                        const ReducerStatus& reducer) {
   Accounting accounting;
@@ -229,7 +263,7 @@ std::string StatusJson(const std::vector<store::NodeStatus>& nodes, const std::v
   json.BeginObject();
   Counts(json, accounting, stored);
   json.EndObject();
-  StackHealth(json, endings);
+  Endings(json, "stack_health", endings);
   json.Key("nodes");
   json.BeginArray();
   for (size_t i = 0; i < nodes.size(); ++i) NodeEntry(json, nodes[i], connected[i]);

@@ -17,6 +17,7 @@ std::string FlameGraphJson(const QueryRequest& request, const FlameGraph& graph)
 std::string TopJson(const std::vector<TopFunction>& functions, uint64_t total_value, uint64_t total_count);
 std::string TimelineJson(const QueryRequest& request, const Timeline& timeline);
 std::string SeriesJson(const SeriesList& series);
+std::string StackHealthJson(const StackHealth& health);
 
 struct ReducerStatus {
   int64_t uptime_s = 0;

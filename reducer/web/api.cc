@@ -22,6 +22,7 @@ constexpr uint64_t kTopMax = 100'000;
 constexpr uint64_t kBucketsDefault = 120;
 constexpr uint64_t kBucketsMax = 2'000;
 constexpr uint64_t kSeriesMax = 1'000;
+constexpr size_t kHealthExecutablesMax = 50;
 
 constexpr std::string_view kJson = "application/json; charset=utf-8";
 constexpr std::string_view kText = "text/plain; charset=utf-8";
@@ -116,6 +117,7 @@ Api::Api(const WebServer::Options& options, const Context& context)
   add("top", &Api::TopAnswer);
   add("timeline", &Api::TimelineAnswer);
   add("series", &Api::SeriesAnswer);
+  add("stack-health", &Api::StackHealthAnswer);
 }
 
 Counter& Api::Refusals(std::string_view reason) {
@@ -225,6 +227,11 @@ Api::Answer Api::SeriesAnswer(const Params& params, QueryRequest request) {
   ASSIGN_OR_RETURN(uint64_t limit, ParseNumber(params, "limit", kSeriesMax, 1, kSeriesMax));
   ASSIGN_OR_RETURN(SeriesList series, context_.engine.QuerySeries(request, limit));
   return SeriesJson(series);
+}
+
+Api::Answer Api::StackHealthAnswer(const Params&, QueryRequest request) {
+  ASSIGN_OR_RETURN(StackHealth health, context_.engine.QueryStackHealth(request, kHealthExecutablesMax));
+  return StackHealthJson(health);
 }
 
 Api::Answer Api::StatusAnswer() {

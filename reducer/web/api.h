@@ -64,6 +64,7 @@ class Api {
   Answer TopAnswer(const Params& params, QueryRequest request);
   Answer TimelineAnswer(const Params& params, QueryRequest request);
   Answer SeriesAnswer(const Params& params, QueryRequest request);
+  Answer StackHealthAnswer(const Params& params, QueryRequest request);
   Answer StatusAnswer();
   HttpResponse Page(std::string_view path) const;
   Counter& Refusals(std::string_view reason);

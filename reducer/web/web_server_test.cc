@@ -176,6 +176,27 @@ TEST_F(WebServerTest, TopTimelineAndSeriesAreTheDocumentedShapes) {
             R"("hosts":[{"id":"node-1","name":"host-1","ns":1500000,"count":2}],"truncated":false})");
 }
 
+TEST_F(WebServerTest, StackHealthIsTheDocumentedShape) {
+  Start();
+  EXPECT_EQ(Get("/api/v1/stack-health?from=-10s").body,
+            R"({"samples":2,"ns":1500000,"endings":{"complete":2},"endings_ns":{"complete":1500000},)"
+            R"("complete_share":1,"executables":[],"truncated_executables":0})");
+  std::vector<FakeShard::Sample>& samples = store_.shards[0].samples;
+  for (Ending ending : {Ending::kKernelOnly, Ending::kNoTable, Ending::kComplete}) {
+    samples.push_back(samples[0]);
+    samples.back().ending = ending;
+  }
+  EXPECT_EQ(Get("/api/v1/stack-health?from=-10s").body,
+            R"({"samples":5,"ns":4500000,"endings":{"complete":3,"kernel_only":1,"no_table":1},)"
+            R"("endings_ns":{"complete":2500000,"kernel_only":1000000,"no_table":1000000},"complete_share":0.75,)"
+            R"("executables":[{"name":"\u003cb\u003etruth\u0026","build_id":"abcd","samples":1,"ns":1000000,)"
+            R"("endings":{"no_table":1},"programs":["truth"]}],"truncated_executables":0})");
+  // Nothing to judge by: no share.
+  EXPECT_THAT(Get("/api/v1/stack-health?from=-10s&query=" + Encode(R"({process_pid="1"})")).body,
+              AllOf(HasSubstr(R"("samples":0,)"), HasSubstr(R"("complete_share":null)")));
+  EXPECT_EQ(Get("/api/v1/stack-health?query=" + Encode("{nonsense=\"1\"}")).status, 400);
+}
+
 TEST_F(WebServerTest, StatusCountsTheLaw) {
   Start();
   clock_.Advance(12 * kNsPerSecond);

@@ -1,7 +1,15 @@
 // The page's state. `view` is what the user asked for and lives in the address; the rest is what the server answered.
 import {computed, effect, signal, untracked, type Signal} from '@preact/signals';
 import {ApiError, getJson} from './api/client.ts';
-import type {FlameGraphAnswer, SeriesAnswer, StatusAnswer, TimelineAnswer, TopAnswer, Weight} from './api/types.ts';
+import type {
+  FlameGraphAnswer,
+  SeriesAnswer,
+  StackHealthAnswer,
+  StatusAnswer,
+  TimelineAnswer,
+  TopAnswer,
+  Weight,
+} from './api/types.ts';
 import type {Theme} from './flame/colors.ts';
 import {foldFunctions, type FunctionRow} from './flame/fold.ts';
 import {buildGraph, findByKey, type FlameGraph} from './flame/graph.ts';
@@ -39,6 +47,7 @@ export interface GraphData {
 const empty = {value: null, error: null};
 export const graphData = signal<Loadable<GraphData>>(empty);
 export const timeline = signal<Loadable<TimelineAnswer>>(empty);
+export const stackHealth = signal<Loadable<StackHealthAnswer>>(empty);
 export const series = signal<Loadable<SeriesAnswer>>(empty);
 export const status = signal<Loadable<StatusAnswer>>(empty);
 export const serverTop = signal<FunctionRow[] | null>(null); // only when the graph was truncated
@@ -155,6 +164,7 @@ export async function refresh(): Promise<void> {
       same,
       keepOld,
     ),
+    load<StackHealthAnswer, StackHealthAnswer>(stackHealth, 'stack-health', selected, abort.signal, same, keepOld),
     load<SeriesAnswer, SeriesAnswer>(series, 'series', range, abort.signal, same),
     load<StatusAnswer, StatusAnswer>(status, 'status', {}, abort.signal, same),
   ]);

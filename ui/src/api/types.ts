@@ -96,6 +96,25 @@ export interface StatusNode extends Counters {
   stack_health: Record<string, number>;
 }
 
+export interface StackHealthExecutable {
+  name: string;
+  build_id: string;
+  samples: number;
+  ns: number;
+  endings: Record<string, number>;
+  programs: string[];
+}
+
+export interface StackHealthAnswer {
+  samples: number;
+  ns: number;
+  endings: Record<string, number>;
+  endings_ns: Record<string, number>;
+  complete_share: number | null;
+  executables: StackHealthExecutable[];
+  truncated_executables: number;
+}
+
 export interface StatusAnswer {
   version: string;
   uptime_s: number;

@@ -5,6 +5,7 @@ import {Flame} from './flame.tsx';
 import {Header} from './header.tsx';
 import {Icon} from './icons.tsx';
 import {Segmented} from './segmented.tsx';
+import {StackHealth} from './stack_health.tsx';
 import {Timeline} from './timeline.tsx';
 import {TopTable} from './top_table.tsx';
 
@@ -45,6 +46,7 @@ export function App() {
         </div>
         <StaleBanner />
         <Timeline />
+        <StackHealth />
         <div class={`panes panes-${panes}`}>
           {panes !== 'table' && <Flame />}
           {panes !== 'flame' && <TopTable />}

@@ -1,9 +1,11 @@
 import type {Counters, StatusAnswer, StatusNode} from '../api/types.ts';
 import {formatBytes, formatCount, formatDuration, formatPercent} from '../model/format.ts';
-import {cutShort, health, lostTotal, stackEndings, sum} from '../model/health.ts';
+import {health, lostTotal} from '../model/health.ts';
+import {cutShort, endingOf, inOrder, sum} from '../model/stack_endings.ts';
 import {graphData, status, themeChoice, type ThemeChoice} from '../state.ts';
 import {Icon, Logo} from './icons.tsx';
 import {Popover} from './popover.tsx';
+import {StackBar} from './stack_health.tsx';
 import {TimePicker} from './time_picker.tsx';
 
 function Row({name, value}: {name: string; value: string}) {
@@ -42,26 +44,16 @@ function CounterRows({counters, testPrefix}: {counters: Counters; testPrefix?: s
   );
 }
 
-function StackHealth({stacks}: {stacks: Record<string, number>}) {
+function StacksSinceStart({stacks}: {stacks: Record<string, number>}) {
   const whole = sum(stacks);
   if (whole === 0) return null;
-  const kinds = Object.entries(stacks)
-    .filter(([, count]) => count > 0)
-    .sort((a, b) => b[1] - a[1]);
+  const kinds = inOrder(stacks);
   return (
     <div class="stacks">
-      <div class="stack-bar" aria-hidden="true">
-        {kinds.map(([kind, count]) => (
-          <span key={kind} class={stackEndings[kind]?.level ?? 'poor'} style={{width: `${(100 * count) / whole}%`}} />
-        ))}
-      </div>
+      <StackBar endings={stacks} />
       <dl class="facts">
         {kinds.map(([kind, count]) => (
-          <Row
-            key={kind}
-            name={stackEndings[kind]?.words ?? kind.replaceAll('_', ' ')}
-            value={formatPercent(count, whole, 1)}
-          />
+          <Row key={kind} name={`stacks: ${endingOf(kind).words}`} value={formatPercent(count, whole, 1)} />
         ))}
       </dl>
     </div>
@@ -93,7 +85,7 @@ function StatusPanel({answer}: {answer: StatusAnswer}) {
     <div class="status-panel">
       <h2>Samples since start</h2>
       <CounterRows counters={answer.total} testPrefix="status" />
-      <StackHealth stacks={answer.stack_health} />
+      <StacksSinceStart stacks={answer.stack_health} />
       <h2>{`Collectors (${formatCount(answer.nodes.length)})`}</h2>
       {answer.nodes.length === 0 && (
         <p class="note">No collector has reported yet. Start kernel-collector on a machine.</p>

@@ -11,7 +11,7 @@ import {
   formatSamples,
   printable,
 } from './format.ts';
-import {cutShort, health} from './health.ts';
+import {health} from './health.ts';
 import {formatSelector, parseSelector, replaceMatchers, type Matcher} from './selector.ts';
 import {
   absoluteRange,
@@ -281,26 +281,17 @@ test('the address reproduces the view, and holds only what differs from the defa
     sort: 'total',
     ascending: true,
     filter: 'é',
+    stacks: 'open',
   };
   assert.deepEqual(parseHash(formatHash(view)), view);
   assert.equal(formatHash({...defaultView, live: false}), '#live=0');
 });
 
 test('an address with nonsense in it gives the default', () => {
-  assert.deepEqual(parseHash('#from=x&to=y&live=maybe&panes=9&zoom=<script>&sort=size'), defaultView);
+  assert.deepEqual(parseHash('#from=x&to=y&live=maybe&panes=9&zoom=<script>&sort=size&stacks=9'), defaultView);
   assert.equal(parseHash('#from=-5m&to=-10m').from, defaultView.from);
   assert.equal(parseHash(`#query=${'x'.repeat(10_000)}`).query.length, 4096);
   assert.equal(parseHash('#from=1&to=2&live=1').live, false);
-});
-
-test('the share of stacks cut short; an end that is not certain is not held against them', () => {
-  assert.equal(
-    cutShort({complete: 900, kernel_only: 59, truncated_depth: 30, no_mapping: 11}),
-    '4.1% of stacks cut short',
-  );
-  assert.equal(cutShort({complete: 1, kernel_only: 1, unknown: 5}), '');
-  assert.equal(cutShort({some_new_reason: 1, complete: 1}), '50.0% of stacks cut short');
-  assert.equal(cutShort({}), '');
 });
 
 test('health in one word', () => {

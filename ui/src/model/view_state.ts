@@ -15,6 +15,7 @@ export interface ViewState {
   sort: 'self' | 'total' | 'name';
   ascending: boolean;
   filter: string; // of the table
+  stacks: 'closed' | 'open'; // the reasons below stack health
 }
 
 export const defaultView: ViewState = {
@@ -29,6 +30,7 @@ export const defaultView: ViewState = {
   sort: 'self',
   ascending: false,
   filter: '',
+  stacks: 'closed',
 };
 
 const textMax = 4096;
@@ -54,6 +56,7 @@ export function parseHash(hash: string): ViewState {
     sort: oneOf(parameters.get('sort'), ['self', 'total', 'name'], defaultView.sort),
     ascending: parameters.get('order') === 'asc',
     filter: text('filter'),
+    stacks: oneOf(parameters.get('stacks'), ['closed', 'open'], defaultView.stacks),
   };
 }
 
@@ -74,6 +77,7 @@ export function formatHash(view: ViewState): string {
   put('sort', view.sort, defaultView.sort);
   if (view.ascending) parameters.set('order', 'asc');
   put('filter', view.filter, '');
+  put('stacks', view.stacks, defaultView.stacks);
   const text = parameters.toString();
   return text ? `#${text}` : '';
 }

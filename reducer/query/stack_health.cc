@@ -1,0 +1,200 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "base/status.h"
+#include "reducer/metadata/labels.h"
+#include "reducer/query/address_fold.h"
+#include "reducer/query/query.h"
+#include "reducer/query/selection.h"
+
+namespace tributary {
+namespace {
+
+// Nodes whose culprit is remembered; past it a path is walked again, which costs time and nothing else.
+constexpr size_t kRememberedNodesMax = 1'000'000;
+// Executables times processes of one shard that cut stacks short.
+constexpr size_t kCulpritsMax = 1'000'000;
+
+// In the place of an ExecutableNo.
+constexpr uint32_t kNoUserFrameNo = UINT32_MAX;
+
+bool IsCutShort(Ending ending) { return ending != Ending::kComplete && ending != Ending::kKernelOnly; }
+
+// The executable of each path's outermost frame, which is of user code where there is any: the kernel's part of a stack
+// stands on top. Holds one day's trie at a time, for samples come in order of time.
+class OutermostFrames {
+ public:
+  explicit OutermostFrames(store::StoreReader& reader) : reader_(reader) {}
+
+  // An ExecutableNo (0: none is known), or kNoUserFrameNo.
+  absl::StatusOr<uint32_t> ExecutableOf(store::Day day, store::NodeNo leaf) {
+    if (trie_ == nullptr || day != day_) {
+      ASSIGN_OR_RETURN(trie_, reader_.LoadTrie(day));
+      day_ = day;
+      remembered_.clear();
+    }
+    if (leaf.value == 0) return kNoUserFrameNo;
+    if (auto it = remembered_.find(leaf); it != remembered_.end()) return it->second;
+    const store::Trie& trie = *trie_;
+    store::NodeNo node = leaf;
+    for (;;) {
+      if (node.value >= trie.parents.size() || trie.parents[node.value] >= node) return Corrupt(node);
+      if (trie.parents[node.value].value == 0) break;
+      node = trie.parents[node.value];
+    }
+    if (node.value >= trie.frames.size() || trie.frames[node.value] >= trie.frame_rows.size()) return Corrupt(node);
+    const store::FrameRow& row = trie.frame_rows[trie.frames[node.value]];
+    uint32_t executable = row.kind == FrameKind::kKernel    ? kNoUserFrameNo
+                          : row.kind == FrameKind::kUnknown ? 0
+                                                            : row.executable.value;
+    if (remembered_.size() < kRememberedNodesMax) remembered_.emplace(leaf, executable);
+    return executable;
+  }
+
+ private:
+  static absl::Status Corrupt(store::NodeNo node) {
+    return Error(absl::StatusCode::kDataLoss,
+                 fmt::format("the store is corrupt: node {} does not lead to the root of its day's trie", node.value));
+  }
+
+  store::StoreReader& reader_;
+  store::Day day_;
+  std::shared_ptr<const store::Trie> trie_;
+  absl::flat_hash_map<store::NodeNo, uint32_t> remembered_;
+};
+
+// Merges shards. Ordered maps: of equal weights the order is the same at every asking.
+class HealthBuilder {
+ public:
+  absl::Status AddShard(store::StoreReader& reader, const QueryRequest& request, const QueryLimits& limits) {
+    ASSIGN_OR_RETURN(Selection selection, Selection::Make(reader, request.selector, request.range, limits));
+    OutermostFrames outermost(reader);
+    Culprits culprits;
+    absl::Status scanned = reader.ScanSamples(request.range, [&](const store::SampleColumns& columns) -> absl::Status {
+      RETURN_IF_ERROR(CheckCancelled(request));
+      if (columns.type != request.type) return absl::OkStatus();
+      for (size_t i = 0; i < columns.times.size(); ++i) {
+        if (!selection.Has(columns.processes[i], columns.threads[i])) continue;
+        const Ending ending = columns.endings[i];
+        total_.Add(ending, columns.values[i], columns.counts[i]);
+        if (!IsCutShort(ending)) continue;
+        ASSIGN_OR_RETURN(uint32_t executable, outermost.ExecutableOf(columns.day, columns.nodes[i]));
+        culprits[{executable, columns.processes[i]}].Add(ending, columns.values[i], columns.counts[i]);
+      }
+      if (culprits.size() > kCulpritsMax) {
+        return Error(absl::StatusCode::kResourceExhausted,
+                     fmt::format("stacks were cut short in more than {} processes: ask for a shorter time or less",
+                                 kCulpritsMax));
+      }
+      return absl::OkStatus();
+    });
+    RETURN_IF_ERROR(scanned);
+    return culprits.empty() ? absl::OkStatus() : Name(reader, request, culprits);
+  }
+
+  StackHealth Take(size_t executables_max) && {
+    StackHealth health{.total = total_};
+    for (auto& [key, found] : found_) {
+      std::vector<std::pair<std::string, uint64_t>> programs(found.programs.begin(), found.programs.end());
+      std::stable_sort(programs.begin(), programs.end(),
+                       [](const auto& a, const auto& b) { return a.second > b.second; });
+      programs.resize(std::min(programs.size(), StackHealth::kProgramsMax));
+      for (auto& [program, count] : programs) found.executable.programs.push_back(std::move(program));
+      health.executables.push_back(std::move(found.executable));
+    }
+    std::stable_sort(health.executables.begin(), health.executables.end(),
+                     [](const StackHealth::Executable& a, const StackHealth::Executable& b) {
+                       return std::tie(a.weights.count, a.weights.value) > std::tie(b.weights.count, b.weights.value);
+                     });
+    if (health.executables.size() > executables_max) {
+      health.truncated_executables = health.executables.size() - executables_max;
+      health.executables.resize(executables_max);
+    }
+    return health;
+  }
+
+ private:
+  using Culprits = absl::flat_hash_map<std::pair<uint32_t, store::ProcessNo>, StackHealth::Weights>;
+  struct Found {
+    StackHealth::Executable executable;
+    std::map<std::string, uint64_t> programs;  // samples by base name
+  };
+
+  absl::Status Name(store::StoreReader& reader, const QueryRequest& request, const Culprits& culprits) {
+    ASSIGN_OR_RETURN(std::vector<store::ExecutableRow> executables, reader.Executables());
+    ASSIGN_OR_RETURN(std::vector<store::ProcessRow> processes, reader.Processes(request.range));
+    absl::flat_hash_map<store::ProcessNo, std::string> programs;
+    for (const store::ProcessRow& row : processes) {
+      programs.emplace(row.no, LabelValue(Label::kProcessExecutableName, row));
+    }
+    for (const auto& [who, weights] : culprits) {
+      Found& found = FindOrAdd(who.first, executables);
+      found.executable.weights.Add(weights);
+      auto program = programs.find(who.second);
+      if (program != programs.end() && !program->second.empty()) found.programs[program->second] += weights.count;
+    }
+    return absl::OkStatus();
+  }
+
+  // Executables of equal id (or, without one, of equal path) are the same; the smallest base name names them, so that
+  // the answer does not depend on the order of a hash table.
+  Found& FindOrAdd(uint32_t number, const std::vector<store::ExecutableRow>& executables) {
+    if (number == kNoUserFrameNo) return Named({1, ""}, std::string(StackHealth::kNoUserFrame), "");
+    static const store::ExecutableRow kNone;
+    const store::ExecutableRow& row = number < executables.size() ? executables[number] : kNone;
+    if (!row.id.known() && row.path.empty()) return Named({0, ""}, std::string(StackHealth::kUnmapped), "");
+    std::string name(BaseName(row.path));
+    if (!row.id.known()) return Named({3, row.path}, std::move(name), "");
+    std::string id = row.id.ToString();
+    return Named({2, id}, name.empty() ? id : std::move(name), id);
+  }
+  Found& Named(const std::pair<int, std::string>& key, std::string name, std::string build_id) {
+    auto [it, added] = found_.try_emplace(key);
+    StackHealth::Executable& executable = it->second.executable;
+    if (added || name < executable.name) executable.name = std::move(name);
+    if (added) executable.build_id = std::move(build_id);
+    return it->second;
+  }
+
+  StackHealth::Weights total_;
+  std::map<std::pair<int, std::string>, Found> found_;  // by what the text is, and id or path
+};
+
+}  // namespace
+
+void StackHealth::Weights::Add(Ending ending, uint64_t v, uint64_t c) {
+  const auto i = static_cast<size_t>(ending) < kEndingCount ? static_cast<size_t>(ending) : size_t{0};
+  value += v;
+  count += c;
+  ending_values[i] += v;
+  ending_counts[i] += c;
+}
+
+void StackHealth::Weights::Add(const Weights& other) {
+  value += other.value;
+  count += other.count;
+  for (size_t i = 0; i < kEndingCount; ++i) {
+    ending_values[i] += other.ending_values[i];
+    ending_counts[i] += other.ending_counts[i];
+  }
+}
+
+absl::StatusOr<StackHealth> QueryEngine::QueryStackHealth(const QueryRequest& request, size_t executables_max) {
+  RETURN_IF_ERROR(CheckRequest(request));
+  HealthBuilder builder;
+  for (uint32_t shard = 0; shard < store_.shard_count(); ++shard) {
+    ASSIGN_OR_RETURN(std::unique_ptr<store::StoreReader> reader, store_.OpenReader(shard));
+    RETURN_IF_ERROR(builder.AddShard(*reader, request, limits_));
+  }
+  return std::move(builder).Take(executables_max);
+}
+
+}  // namespace tributary
