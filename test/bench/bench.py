@@ -9,83 +9,14 @@ import json
 import os
 import pathlib
 import subprocess
-import sys
 import time
 
+import loads
+import measure
+import lib
+from measure import cpu_ns, memory_kib, program_run_time
+
 HERE = pathlib.Path(__file__).resolve().parent
-sys.path.insert(0, str(HERE.parent / "e2e"))
-import lib  # noqa: E402  (beside the end-to-end tests)
-
-
-def cpu_ns(pid):
-    """schedstat of all threads: finer than the clock ticks of stat."""
-    total = 0
-    for task in pathlib.Path(f"/proc/{pid}/task").iterdir():
-        total += int((task / "schedstat").read_text().split()[0])
-    return total
-
-
-def memory_kib(pid):
-    out = {}
-    for line in pathlib.Path(f"/proc/{pid}/status").read_text().splitlines():
-        if line.startswith(("VmRSS", "RssAnon", "VmHWM")):
-            out[line.split(":")[0]] = int(line.split()[1])
-    return out
-
-
-def bpf_run_time_ns():
-    """Run time of our sampling program, from the kernel's own statistics."""
-    programs = json.loads(subprocess.run(lib.ROOT + ["bpftool", "-j", "prog", "show"], check=True, capture_output=True, text=True).stdout)
-    mine = [p for p in programs if p.get("type") == "perf_event"]
-    return sum(p.get("run_time_ns", 0) for p in mine), sum(p.get("run_cnt", 0) for p in mine)
-
-
-def reference_ns():
-    """One round of a fixed interpreter loop, best of three: how fast this machine is today."""
-    best = None
-    for _ in range(3):
-        started = time.perf_counter_ns()
-        x = 1
-        for i in range(2_000_000):
-            x = (x * 6364136223846793005 + i) & 0xFFFFFFFFFFFFFFFF
-        elapsed = (time.perf_counter_ns() - started) / 2_000_000
-        best = elapsed if best is None else min(best, elapsed)
-    return best
-
-
-class Steady:
-    """Two busy native threads and a busy interpreter: the same stacks over and over."""
-
-    name = "steady"
-
-    def __init__(self, directory):
-        self.processes = [
-            subprocess.Popen([lib.BIN / "truth", "100000"], stdout=subprocess.DEVNULL),
-            subprocess.Popen([sys.executable, "-c", "while True:\n sorted(range(1000), key=lambda x: -x)"]),
-        ]
-
-    def stop(self):
-        for p in self.processes:
-            p.kill()
-            p.wait()
-
-
-class Churn(Steady):
-    """A compiler and shells starting all the time: new processes, new stacks."""
-
-    name = "churn"
-
-    def __init__(self, directory):
-        source = pathlib.Path(directory) / "churn.cc"
-        source.write_text("#include <map>\n#include <string>\n#include <vector>\nstd::map<std::string, std::vector<int>> m;\n"
-                          "int main() { m[\"a\"].push_back(1); return m.size(); }\n")
-        loop = f"while :; do g++ -O2 -c -o /dev/null {source}; ls /usr/bin | sort -r | head -n 1 >/dev/null; done"
-        self.processes = [subprocess.Popen(["sh", "-c", loop], start_new_session=True)]
-
-    def stop(self):
-        for p in self.processes:
-            os.killpg(p.pid, 9)
-            p.wait()
 
 
 def measure_node(load_class, rate, seconds):
@@ -99,13 +30,12 @@ def measure_node(load_class, rate, seconds):
             programs.append(collector)
             lib.wait_for("stored samples", lambda: reducer.status()["total"]["stored"] > 0, 30)
             time.sleep(6)
-            pid = collector.pid if not lib.ROOT else int(subprocess.run(["pgrep", "-P", str(collector.pid)], check=True,
-                                                                        capture_output=True, text=True).stdout)
+            pid = collector.pid
 
             def snapshot():
                 status = reducer.status()["total"], reducer.status()["nodes"][0]["wire_bytes"]
                 symbols = reducer.metric("tributary_symbolizer_stored_bytes")  # they rest as they travel
-                return cpu_ns(pid), cpu_ns(reducer.pid), bpf_run_time_ns(), status[0]["captured"], status[1], symbols
+                return cpu_ns(pid), cpu_ns(reducer.pid), program_run_time(pid), status[0]["captured"], status[1], symbols
 
             first = snapshot()
             time.sleep(seconds)
@@ -142,18 +72,15 @@ def main():
     parser.add_argument("--no-history", action="store_true")
     options = parser.parse_args()
 
-    commit = subprocess.run(["git", "-C", lib.SOURCE, "describe", "--always", "--dirty"], check=True, capture_output=True,
+    commit = subprocess.run(["git", "-c", "safe.directory=*", "-C", lib.SOURCE, "describe", "--always", "--dirty"], check=True, capture_output=True,
                             text=True).stdout.strip()
-    subprocess.run(lib.ROOT + ["sh", "-c", "echo 1 > /proc/sys/kernel/bpf_stats_enabled"], check=True)
-    reference = reference_ns()
+    reference = measure.reference_ns()
     figures = []
-    try:
-        for load in (Steady, Churn):
+    with measure.BpfStats():
+        for load in (loads.Truth, loads.Compiler):
             for rate in (20, 97):
                 figures += list(measure_node(load, rate, options.seconds))
         figures += list(measure_ingest())
-    finally:
-        subprocess.run(lib.ROOT + ["sh", "-c", "echo 0 > /proc/sys/kernel/bpf_stats_enabled"], check=True)
     print(f"{'figure':50} {'value':>14}  unit        (reference loop {reference:.1f} ns)")
     with open(os.devnull if options.no_history else HERE / "history.jsonl", "a", encoding="utf-8") as history:
         for figure, value, unit in figures:

@@ -373,6 +373,58 @@ export function series() {
   };
 }
 
+// How the stacks of `stacks` ended: all complete but what nginx, evil and a library of theirs cut short.
+const cutShort = [
+  // [executable, build-id, process, ending, samples]
+  ['libcrypto.so.3', '5c1d', 'nginx', 'no_table', 90],
+  ['libcrypto.so.3', '5c1d', 'evil', 'frame_pointer_lost', 30],
+  ['evil', 'e811', 'evil', 'bad_row', 20],
+  ['[unmapped]', '', 'nginx', 'no_mapping', 9],
+  [hostile.image, '0bad', 'evil', 'stale_mapping', 4],
+];
+
+export function stackHealth(keep = () => true) {
+  const kept = (owner) => keep(processes.find((p) => p.executable === owner));
+  const total = stacks.filter(([owner]) => kept(owner)).reduce((sum, [, count]) => sum + count, 0);
+  const kernel = kept('') ? 35 : 0;
+  const endings = {complete: total - kernel, kernel_only: kernel};
+  const executables = new Map();
+  for (const [name, build_id, owner, ending, samples] of cutShort) {
+    if (!kept(owner)) continue;
+    endings.complete -= samples;
+    endings[ending] = (endings[ending] ?? 0) + samples;
+    const entry = executables.get(name) ?? {name, build_id, samples: 0, ns: 0, endings: {}, programs: []};
+    executables.set(name, entry);
+    entry.samples += samples;
+    entry.ns = Math.round(entry.samples * sampleNs);
+    entry.endings[ending] = samples;
+    entry.programs.push(owner);
+  }
+  for (const [ending, count] of Object.entries(endings)) if (count === 0) delete endings[ending];
+  const in_ns = (counts) => Object.fromEntries(Object.entries(counts).map(([k, n]) => [k, Math.round(n * sampleNs)]));
+  return {
+    samples: total,
+    ns: Math.round(total * sampleNs),
+    endings,
+    endings_ns: in_ns(endings),
+    complete_share: total === kernel ? null : (endings.complete ?? 0) / (total - kernel),
+    executables: [...executables.values()].sort((a, b) => b.samples - a.samples),
+    truncated_executables: 0,
+  };
+}
+
+// The same, with three complete stacks told as cut short.
+export function shiftedStackHealth(keep) {
+  const answer = stackHealth(keep);
+  answer.endings.complete -= 3;
+  answer.endings.no_progress = 3;
+  return answer;
+}
+
+export function emptyStackHealth() {
+  return stackHealth(() => false);
+}
+
 export function status() {
   const counters = {captured: 5230, idle: 61, stored: 5222, lost: {ring_full: 3, mapping_late: 1}, in_flight: 4};
   const stack_health = {complete: 4810, kernel_only: 200, unknown: 92, truncated_depth: 120};

@@ -104,6 +104,37 @@ async function checkFunction(page, frames, name) {
   await settled(page);
 }
 
+// The share, each ending and each executable to blame.
+async function checkHealth(page, answer, what) {
+  const {samples, endings, executables} = answer;
+  const walked = samples - (endings.kernel_only ?? 0);
+  const text = await page.getByTestId('health-share').textContent();
+  if (walked > 0) {
+    const wanted = (100 * (endings.complete ?? 0)) / walked;
+    // Beside the bounds 0 and 100 the page says no number: "<0.1%", ">99.9%".
+    const [, bound, number] = /^([<>]?)([\d.]+)% of stacks complete$/.exec(text) ?? [];
+    const agrees = {'': Math.abs(number - wanted) <= 0.051, '<': wanted > 0 && wanted <= number, '>': wanted < 100 && wanted >= number};
+    if (!agrees[bound])
+      throw new Mismatch(`stack health of ${what}: the page says ${text}, the API ${wanted.toFixed(4)}%`);
+  }
+  await page.getByTestId('health-details').click();
+  for (const [ending, number] of Object.entries(endings)) {
+    const row = page.getByTestId(`health-${ending}`);
+    const shown = await row.locator('.ending-count').textContent();
+    expect(shown, `${count(number)} ${number === 1 ? 'sample' : 'samples'}`, `stack health of ${what}: ${ending}`);
+    expectPercent(await row.locator('.ending-share').textContent(), number, samples, `stack health of ${what}: ${ending}`);
+  }
+  const counts = await page.getByTestId('health-executable').locator('.ending-count').allTextContents();
+  expect(
+    counts.map((shown) => shown.split(' ')[0]).join(' '),
+    executables.map((executable) => count(executable.samples)).join(' '),
+    `stack health of ${what}: samples by executable`,
+  );
+  await page.getByTestId('health-details').click();
+  await settled(page);
+  console.log(`stack health of ${what}: ${text}, ${executables.length} executables to blame, as the API says`);
+}
+
 async function main() {
   const {values} = parseArgs({
     options: {
@@ -131,6 +162,8 @@ async function main() {
   await waitUntilComplete(url, fixed);
   const frames = layOut(await ask(url, 'flamegraph', {...fixed, query}));
   const all = layOut(await ask(url, 'flamegraph', fixed));
+  const health = await ask(url, 'stack-health', {...fixed, query});
+  const healthOfAll = await ask(url, 'stack-health', fixed);
   if (frames[0].totalNs === 0) throw new Mismatch(`no samples of ${values.executable} from ${from} to ${to}`);
 
   const {page, complaints, close} = await openBrowser({width: 1440, height: 900});
@@ -140,6 +173,7 @@ async function main() {
     await settled(page);
     const rootTooltip = await hover(page, all[0], all[0]);
     expect(rootTooltip.totalSamples, count(all[0].totalCount), 'samples of everything');
+    await checkHealth(page, healthOfAll, 'everything');
     await page.mouse.move(2, 2);
     if (values['screenshot-all']) await page.screenshot({path: values['screenshot-all']});
 
@@ -159,6 +193,7 @@ async function main() {
       `samples of ${values.executable}`,
     );
 
+    await checkHealth(page, health, values.executable);
     for (const name of values.functions.split(',')) await checkFunction(page, frames, name);
 
     await page.mouse.move(2, 2);

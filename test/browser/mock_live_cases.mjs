@@ -30,6 +30,8 @@ describe('live.mjs', () => {
     const {code, stdout, stderr} = await run('--functions', 'spin_sixty,spin_thirty,spin_ten');
     assert.equal(stderr, '');
     assert.match(stdout, /spin_sixty: 60\.00% of 3,000 samples/);
+    assert.match(stdout, /stack health of everything: 96\.7% of stacks complete, 4 executables to blame/);
+    assert.match(stdout, /stack health of truth: 100% of stacks complete, 0 executables to blame/);
     assert.match(stdout, /page and API agree/);
     assert.equal(code, 0);
   });
@@ -38,6 +40,13 @@ describe('live.mjs', () => {
     server.scenario = 'two_faced';
     const {code, stderr} = await run('--functions', 'spin_sixty');
     assert.match(stderr, /mismatch: pixels of spin_sixty: total: the page says 59\.90%, the API 60\.0000%/);
+    assert.equal(code, 1);
+  });
+
+  test('notices three stacks that ended otherwise', async () => {
+    server.scenario = 'two_faced_health';
+    const {code, stderr} = await run('--functions', 'spin_sixty');
+    assert.match(stderr, /mismatch: stack health of everything: complete: the page says "4,514 samples"/);
     assert.equal(code, 1);
   });
 

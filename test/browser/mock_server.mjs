@@ -12,7 +12,7 @@ const types = {
 };
 
 export class MockServer {
-  // scenario: normal | empty | error | truncated | large | slow | lying | two_faced
+  // scenario: normal | empty | error | truncated | large | slow | lying | two_faced | two_faced_health | expired
   scenario = 'normal';
   requests = []; // URLs asked below /api/v1/
 
@@ -73,6 +73,12 @@ export class MockServer {
         const buckets = Number(url.searchParams.get('buckets') ?? 120);
         return [200, fixtures.timeline(range, buckets, this.scenario === 'empty' ? 0 : 1)];
       }
+      case 'stack-health':
+        if (this.scenario === 'empty') return [200, fixtures.emptyStackHealth()];
+        if (this.scenario === 'expired') return [200, {...fixtures.stackHealth(keep), samples: 1234}];
+        if (this.scenario === 'two_faced_health' && userAgent.includes('Mozilla'))
+          return [200, fixtures.shiftedStackHealth(keep)];
+        return [200, fixtures.stackHealth(keep)];
       case 'series':
         return [200, fixtures.series()];
       case 'top':
@@ -89,16 +95,24 @@ export class MockServer {
     return absolute ? {from: Number(from), to: Number(to)} : {from: fixtures.from, to: fixtures.to};
   }
 
-  // Just enough of the selector language for the tests: equality on three labels; a message for anything else.
+  // Just enough of the selector language for the tests: equality and patterns on three labels; a message for anything
+  // else.
   selected(query) {
     const wanted = {};
+    const patterns = [];
     for (const [, label, operator, value] of query.matchAll(/([a-z_.]+)\s*(=~|!~|!=|=)\s*"((?:[^"\\]|\\.)*)"/g)) {
       const field = {process_executable_name: 'executable', process_pid: 'pid', process_command: 'command'}[label];
       if (!field && label !== 'thread_name' && label !== 'thread_id')
         return `unknown label ${label}; did you mean process_pid?`;
+      if (operator === '=~' && field) {
+        patterns.push([field, new RegExp(`^(?:${value.replace(/\\(.)/g, '$1')})$`)]);
+        continue;
+      }
       if (operator !== '=') return `operator ${operator} is not one of this mock's`;
       if (field) wanted[field] = value.replace(/\\(.)/g, '$1');
     }
-    return (process) => Object.entries(wanted).every(([field, value]) => String(process[field]) === value);
+    return (process) =>
+      Object.entries(wanted).every(([field, value]) => String(process[field]) === value) &&
+      patterns.every(([field, pattern]) => pattern.test(String(process[field])));
   }
 }

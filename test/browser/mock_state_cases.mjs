@@ -74,7 +74,7 @@ describe('states', () => {
     }
     const panel = await page.getByRole('dialog', {name: 'Status'}).textContent();
     assert.match(panel, /lost: ring full3 samples/);
-    assert.match(panel, /complete stacks92\.1%.*deeper than the limit2\.3%/);
+    assert.match(panel, /stacks: complete92\.1%.*stacks: deeper than the limit2\.3%/);
     await page.keyboard.press('Escape');
     assert.equal(await page.getByRole('dialog').count(), 0);
   });

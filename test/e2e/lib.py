@@ -127,8 +127,11 @@ class Reducer(Program):
 
 
 class Collector(Program):
-    def __init__(self, directory, intake_port, rate=999, args=(), name="collector"):
-        super().__init__(name, [BIN / "kernel-collector", "--intake-port", intake_port, "--sample-rate", rate, *args],
+    """Without a CPU budget unless told: instrumented builds and 999 Hz cost more than the default allows."""
+
+    def __init__(self, directory, intake_port, rate=999, args=(), name="collector", cpu_budget="off"):
+        super().__init__(name, [BIN / "kernel-collector", "--intake-port", intake_port, "--sample-rate", rate, "--cpu-budget", cpu_budget,
+                                *args],
                          directory, as_root=True)
 
 
@@ -160,6 +163,10 @@ class FlameGraph:
     def count_of(self, function):
         """Samples whose leaf user function is `function`, kernel frames on top of it included."""
         return sum(self.total_count[i] for i in range(len(self)) if self.kind[i] == 1 and self.name_of(i) == function)
+
+    def ns_of(self, function):
+        """As count_of, in ns."""
+        return sum(self.total_ns[i] for i in range(len(self)) if self.kind[i] == 1 and self.name_of(i) == function)
 
     def executable_of(self, node):
         index = self.executable[node]

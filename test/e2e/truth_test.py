@@ -65,8 +65,8 @@ def check_names(graph):
                 chained += graph.total_count[node]
     share = chained / graph.total_count[0]
     print(f"  {share:.4f} of the samples stand under {' → '.join(CHAIN)}")
-    # By frame pointers a sample in a prologue or epilogue misses one caller: a few in ten thousand.
-    lib.check(share > 0.98, f"only {share:.4f} of the samples show the whole chain")
+    # The first samples of new code may be too early for their rows.
+    lib.check(share > 0.995, f"only {share:.4f} of the samples show the whole chain")
 
 
 def truth_and_law():
@@ -131,5 +131,32 @@ def check_command_line(reducer, graph, start, end):
     lib.check(f"{build_id}+0x" in addresses, "folded-address names frames by build-id")
 
 
+def without_frame_pointers():
+    """The same program as production builds it: only its unwind information tells who called whom."""
+    with lib.directory() as d, lib.programs() as programs:
+        reducer = lib.Reducer(d)
+        programs.append(reducer)
+        start = lib.now_ms()
+        collector = lib.Collector(d, reducer.intake_port, rate=999)
+        programs.append(collector)
+        lib.wait_for("stored samples", lambda: reducer.status()["total"]["stored"] > 0, 30)
+        subprocess.run([lib.BIN / "truth_nofp", "8"], check=True, capture_output=True)
+        lib.check(collector.stop() == 0, "the collector's exit code")
+        selector, end = '{process_executable_name="truth_nofp"}', lib.now_ms() + 1000
+        lib.check_law(reducer.status())
+        graph = lib.wait_for("names", lambda: named(reducer.flamegraph(selector, start, end)), 30)
+        chained = lost = 0
+        for node in range(1, len(graph)):
+            path = graph.path(node)
+            if graph.name_of(node) in SHARES and graph.kind[node] == 1:
+                chained += graph.total_count[node] if path[0] == "_start" and path[-6:-1] == CHAIN else 0
+                lost += graph.total_count[node] if path[0] != "_start" or path[-6:-1] != CHAIN else 0
+        health = reducer.json("/api/v1/stack-health", query=selector, **{"from": start, "to": end})
+        print(f"  {chained} samples under _start → … → {' → '.join(CHAIN)}, {lost} not; {health['endings']}")
+        lib.check(chained > 7000, f"only {chained} samples with the whole chain")
+        lib.check(lost <= chained * 0.005, f"{lost} samples without it")
+        lib.check(health["complete_share"] > 0.99, f"only {health['complete_share']:.4f} of the stacks are complete")
+
+
 if __name__ == "__main__":
-    lib.main(truth_and_law)
+    lib.main(truth_and_law, without_frame_pointers)

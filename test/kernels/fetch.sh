@@ -1,36 +1,77 @@
 #!/bin/bash
-# Fetches a Debian cloud kernel for the guests into a cache and prints its path: fetch.sh VERSION, VERSION one of the table below.
+# Fetches a Debian cloud kernel for the guests into a cache and prints the folder: fetch.sh VERSION [amd64|arm64], VERSION one of
+# the table below. The folder holds vmlinuz, release (what uname -r will say), the modules of a virtio network card, unpacked, and
+# their names in modules, in the order in which they load.
 # Uses a private apt list and folder: the system's own package sources stay as they are.
 set -euo pipefail
 
-version=${1:?usage: fetch.sh 5.10|6.1|6.12}
+version=${1:?usage: fetch.sh 5.10|6.1|6.12|newest [amd64|arm64]}
+arch=${2:-amd64}
 case $version in
-  5.10) suite=bullseye pattern='^linux-image-5\.10\.0-[0-9]+-cloud-amd64$' ;;
-  6.1) suite=bookworm pattern='^linux-image-6\.1\.0-[0-9]+-cloud-amd64$' ;;
-  6.12) suite=trixie pattern='^linux-image-6\.12\.[0-9+a-z]+-cloud-amd64$' ;;
+  5.10) suite=bullseye pattern='5\.10\.0-[0-9]+' ;;
+  6.1) suite=bookworm pattern='6\.1\.0-[0-9]+' ;;
+  6.12) suite=trixie pattern='6\.12\.[0-9+a-z]+' ;;
+  newest) suite=sid pattern='[0-9][0-9+.a-z]+' ;;
   *) echo "fetch.sh: no kernel '$version' in the table" >&2; exit 2 ;;
 esac
-cache=${TRIBUTARY_CACHE:-$HOME/.cache/tributary}/kernels/$version
-if [ -s "$cache/vmlinuz" ]; then
-  echo "$cache/vmlinuz"
+case $arch in
+  amd64) folder=$version ;;
+  arm64) folder=$version-arm64 ;;
+  *) echo "fetch.sh: no architecture '$arch'" >&2; exit 2 ;;
+esac
+
+cache=${TRIBUTARY_CACHE:-$HOME/.cache/tributary}/kernels/$folder
+# The newest is looked for again after a week.
+if [ -s "$cache/release" ] && { [ "$version" != newest ] || [ -z "$(find "$cache/release" -mtime +7)" ]; }; then
+  echo "$cache"
   exit 0
 fi
-mkdir -p "$cache/apt/lists/partial" "$cache/apt/archives/partial" "$cache/download"
+mkdir -p "$(dirname "$cache")"
+work=$(mktemp -d "$cache.XXXXXX")
+trap 'rm -rf "$work"' EXIT
+mkdir -p "$work/apt/lists/partial" "$work/apt/archives/partial" "$work/download" "$work/ready"
 
 # The mirror that this machine already uses, for another suite.
 mirror=$(apt-get indextargets --format '$(REPO_URI)' 'Created-By: Packages' | grep -v security | head -n 1)
 [ -n "$mirror" ] || { echo "fetch.sh: this machine's apt has no package source; run apt-get update" >&2; exit 1; }
 keyring=/usr/share/keyrings/debian-archive-keyring.gpg
-echo "deb [arch=amd64 signed-by=$keyring] $mirror $suite main" > "$cache/apt/sources.list"
-options=(-o Dir::Etc::SourceList="$cache/apt/sources.list" -o Dir::Etc::SourceParts=/dev/null
-         -o Dir::State::Lists="$cache/apt/lists" -o Dir::Cache="$cache/apt" -o APT::Get::List-Cleanup=0
+echo "deb [arch=$arch signed-by=$keyring] $mirror $suite main" > "$work/apt/sources.list"
+options=(-o Dir::Etc::SourceList="$work/apt/sources.list" -o Dir::Etc::SourceParts=/dev/null
+         -o Dir::State::Lists="$work/apt/lists" -o Dir::State::status=/dev/null -o Dir::Cache="$work/apt"
+         -o APT::Architecture="$arch" -o APT::Architectures="$arch"
          -o Acquire::Check-Valid-Until=false -o APT::Sandbox::User=root -o Acquire::Languages=none)
 apt-get "${options[@]}" update -q >&2
-package=$(apt-cache "${options[@]}" pkgnames linux-image- | grep -E "$pattern" | sort -V | tail -n 1)
-[ -n "$package" ] || { echo "fetch.sh: $suite has no package like $pattern" >&2; exit 1; }
-(cd "$cache/download" && apt-get "${options[@]}" download -q "$package" >&2)
-dpkg-deb -x "$cache"/download/"$package"_*.deb "$cache/root"
-cp "$cache"/root/boot/vmlinuz-* "$cache/vmlinuz.new"
-mv "$cache/vmlinuz.new" "$cache/vmlinuz"
-rm -rf "$cache/root" "$cache/download" "$cache/apt"
-echo "$cache/vmlinuz"
+package=$(apt-cache "${options[@]}" search --names-only "^linux-image-$pattern-cloud-$arch\$" | cut -d ' ' -f 1 | sort -V | tail -n 1)
+[ -n "$package" ] || { echo "fetch.sh: $suite has no package like linux-image-$pattern-cloud-$arch" >&2; exit 1; }
+# Newer suites keep the image and its modules in packages of their own, which the first one depends on.
+parts=$(apt-cache "${options[@]}" show "$package" | sed -n 's/^Depends: //p' | grep -oE 'linux-(binary|modules)-[^ ,]+' || true)
+# shellcheck disable=SC2086  # one word a package
+(cd "$work/download" && apt-get "${options[@]}" download -q "$package" $parts >&2)
+for deb in "$work"/download/*.deb; do dpkg-deb -x "$deb" "$work/root"; done
+
+only() { find "$work/root" -path "$1" -type f -print -quit; }
+image=$(only "*/boot/vmlinuz-*")
+[ -n "$image" ] || image=$(only "*/lib/modules/*/vmlinuz")
+[ -n "$image" ] || { echo "fetch.sh: $package has no vmlinuz" >&2; exit 1; }
+cp "$image" "$work/ready/vmlinuz"
+
+# add_module NAME: itself after the modules it depends on. What the kernel has built in has no file.
+add_module() {
+  local file dependency
+  [ ! -e "$work/ready/$1.ko" ] || return 0
+  file=$(only "*/lib/modules/*/kernel/*/$1.ko*")
+  case $file in
+    '') return 0 ;;
+    *.ko) cp "$file" "$work/ready/$1.ko" ;;
+    *.xz) xz -dc "$file" > "$work/ready/$1.ko" ;;
+    *) echo "fetch.sh: $file is compressed in an unknown way" >&2; exit 1 ;;
+  esac
+  for dependency in $(tr '\0' '\n' < "$work/ready/$1.ko" | sed -n 's/^depends=//p' | tr , ' '); do add_module "$dependency"; done
+  echo "$1" >> "$work/ready/modules"
+}
+add_module virtio_pci
+add_module virtio_net
+echo "${package#linux-image-}" > "$work/ready/release"
+rm -rf "$cache"
+mv "$work/ready" "$cache"
+echo "$cache"

@@ -54,7 +54,7 @@ class World {
     ThreadInfo thread{.thread_name = Text(), .executable_name = Text(), .executable_path = Text()};
     if (Draw(4) != 0) thread.pid = Pid{static_cast<int32_t>(Draw(5))};
     if (Draw(4) != 0) thread.tid = Tid{static_cast<int32_t>(Draw(5))};
-    sample.thread = builder.AddThread(thread);
+    sample.attributes = builder.AddEnding(builder.AddThread(thread), static_cast<Ending>(Draw(kEndingCount)));
     std::vector<LocationIndex> frames;
     for (uint64_t n = Draw(10); n > 0; --n) frames.push_back(Frame(builder));
     sample.stack = builder.AddStack(frames);

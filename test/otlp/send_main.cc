@@ -24,7 +24,7 @@ ProfilesRequestPtr MakeRequest(std::mt19937_64& random, Sent* sent) {
     uint64_t process = draw(8);
     sample.resource = builder.AddResource(
         {.host_name = "host", .host_id = "m-1", .container_id = process < 4 ? "" : "c" + std::to_string(process)});
-    sample.thread = builder.AddThread({.thread_name = "thr\xc3\xa4"
+    sample.attributes = builder.AddThread({.thread_name = "thr\xc3\xa4"
                                                       "d\x01",
                                        .executable_name = "server",
                                        .executable_path = "/usr/bin/server",

@@ -5,7 +5,8 @@
  *   truth SECONDS [THREADS]     CPU seconds per thread; prints one JSON line of what it really used
  *
  * Shares are kept by measuring: each turn gives the function that is furthest behind its share a slice of CPU time of about 1 ms,
- * read from CLOCK_THREAD_CPUTIME_ID. Built with frame pointers and without sibling calls.
+ * read from CLOCK_THREAD_CPUTIME_ID. Built twice, both times without sibling calls: truth with frame pointers, truth_nofp (with
+ * TRUTH_OMIT_FRAMES) without, so that only .eh_frame tells who called whom.
  */
 #define _GNU_SOURCE
 #include <pthread.h>
@@ -34,7 +35,11 @@ static NOINLINE double cpu_now(void)
 }
 
 /* gcc leaves leaf functions without a frame, whatever it is told, unless somebody asks for the frame's address. */
+#ifdef TRUTH_OMIT_FRAMES
+#define KEEP_FRAME()
+#else
 #define KEEP_FRAME() __asm__ volatile("" : : "r"(__builtin_frame_address(0)))
+#endif
 
 /* The three do arithmetic on registers only: no calls, no page faults, so every sample lands in the function itself. */
 NOINLINE void hash_blocks(struct state *s, uint64_t rounds)

@@ -1,0 +1,97 @@
+"""What the machine does while a profiler is measured. Each load is a class: made in a directory, stopped at the end."""
+
+import os
+import pathlib
+import subprocess
+import sys
+
+import measure  # first: it finds lib
+import lib
+
+HERE = pathlib.Path(__file__).resolve().parent
+PYTHON_RECURSION = """
+def work(n):
+    x = 1
+    for i in range(n):
+        x = (x * 69069 + i) & 0xffffffff
+    return x
+def descend(depth):
+    return (descend(depth - 1) if depth > 1 else work(2000)) + 1
+while True:
+    for depth in range(1, 25):
+        descend(depth)
+"""
+NODE_RECURSION = """
+function work(n) { let x = 1; for (let i = 0; i < n; i++) x = (Math.imul(x, 69069) + i) | 0; return x; }
+function descend(depth) { return (depth > 1 ? descend(depth - 1) : work(100000)) + 1; }
+for (;;) for (let depth = 1; depth <= 24; depth++) descend(depth);
+"""
+
+
+def compile_c(name, directory):
+    """A program of this folder, built as most programs are: optimized, without frame pointers."""
+    program = pathlib.Path(directory) / name
+    subprocess.run(["cc", "-O2", "-fomit-frame-pointer", "-fno-optimize-sibling-calls", "-o", program, HERE / f"{name}.c"], check=True)
+    return program
+
+
+class Load:
+    """Processes, each with those it starts in a session of its own; stop() ends them all."""
+
+    def __init__(self, *commands):
+        self._processes = [subprocess.Popen([str(part) for part in command], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                                            stderr=subprocess.DEVNULL, start_new_session=True) for command in commands]
+
+    def stop(self):
+        for process in self._processes:
+            os.killpg(process.pid, 9)
+            process.wait()
+
+
+class Truth(Load):
+    """Two busy native threads and a busy interpreter: the same stacks over and over."""
+
+    name = "steady"
+
+    def __init__(self, directory):
+        super().__init__([lib.BIN / "truth", "100000"], [sys.executable, "-c", "while True:\n sorted(range(1000), key=lambda x: -x)"])
+
+
+class Compiler(Load):
+    """A compiler and shells starting all the time: new processes, new stacks."""
+
+    name = "churn"
+
+    def __init__(self, directory):
+        super().__init__(["sh", "-c", f"while :; do {compile_command(directory)}; ls /usr/bin | sort -r | head -n 1; done"])
+
+
+def compile_command(directory):
+    source = pathlib.Path(directory) / "churn.cc"
+    source.write_text("#include <map>\n#include <string>\n#include <vector>\nstd::map<std::string, std::vector<int>> m;\n"
+                      "int main() { m[\"a\"].push_back(1); return m.size(); }\n")
+    return f"g++ -O2 -c -o {directory}/churn.o {source}"
+
+
+class Recursion(Load):
+    """Steady: three programs that recurse: C without frame pointers, CPython and node."""
+
+    name = "steady"
+
+    def __init__(self, directory):
+        super().__init__([compile_c("recursion", directory)], [sys.executable, "-c", PYTHON_RECURSION], ["node", "-e", NODE_RECURSION])
+
+
+class Tools(Load):
+    """Churning: a compiler and a linker, shells with pipelines, package tools, interpreters that start and end."""
+
+    name = "churn"
+
+    def __init__(self, directory):
+        small = pathlib.Path(directory) / "small.c"
+        small.write_text("int main(void) { return 0; }\n")
+        super().__init__(
+            ["sh", "-c", f"while :; do {compile_command(directory)}; cc -o {directory}/small {small} && {directory}/small; done"],
+            ["sh", "-c", "while :; do dpkg -l | awk '{print $2}' | sort -r | head -n 1; apt-cache show bash | grep -c .; "
+                         "dpkg-query -L coreutils | xargs ls -d | wc -l; python3 -c 'import json, re'; perl -e 'print 1'; "
+                         "find /usr/share/doc -maxdepth 1 | sed s/a/b/ | cksum; git --version; openssl version; done"])

@@ -1,0 +1,282 @@
+"""Tributary's kernel-collector beside the OpenTelemetry eBPF profiler, in turn on the same loads: see dev/bench and docs/benchmarks.md.
+
+The other program is a binary that the caller has built; it sends to an endpoint of this script that counts what comes.
+"""
+
+import argparse
+import dataclasses
+import hashlib
+import json
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import time
+
+import loads
+import measure
+import lib
+import otlp_sink
+
+REPORT_S = 7  # both report every 5 s, the peer give or take a fifth
+
+
+@dataclasses.dataclass
+class Reading:
+    """Taken at the begin and the end of a window."""
+
+    time_ns: int  # since 1970
+    cpu_ns: int
+    bpf_ns: int
+    bytes_sent: int
+    symbol_bytes: int
+    samples_sent: int  # those that bytes_sent carried
+
+
+class Ours:
+    name = "tributary"
+
+    def __init__(self, directory, rate, _options):
+        self.reducer = lib.Reducer(directory)
+        self.started_ns = time.time_ns()
+        self.program = lib.Collector(directory, self.reducer.intake_port, rate=rate)
+
+    def sent(self):
+        """(bytes, symbol tables' part of them, samples), read just after a batch came: the three belong together."""
+        stored = self.reducer.status()["total"]["stored"]
+        lib.wait_for("a batch", lambda: self.reducer.status()["total"]["stored"] != stored, REPORT_S)
+        status = self.reducer.status()
+        return status["nodes"][0]["wire_bytes"], int(self.reducer.metric("tributary_symbolizer_stored_bytes")), status["total"]["stored"]
+
+    def _health(self, begin_ns, end_ns):
+        return self.reducer.json("/api/v1/stack-health", **{"from": begin_ns // 10**6, "to": end_ns // 10**6})
+
+    def count(self, begin_ns, end_ns):
+        return self._health(begin_ns, end_ns)["samples"]
+
+    def complete_share(self, begin_ns, end_ns):
+        return self._health(begin_ns, end_ns)["complete_share"]
+
+    def first(self, complete):
+        """ns from the start to the first sample (that is complete): the shortest range from the start that holds one."""
+        low, high = 0, 60_000
+        while high - low > 1:
+            middle = (low + high) // 2
+            health = self._health(self.started_ns, self.started_ns + middle * 10**6)
+            found = health["endings"].get("complete", 0) if complete else health["samples"]
+            low, high = (low, middle) if found else (middle, high)
+        return high * 10**6 if high < 60_000 else None
+
+    def stop(self):
+        lib.check(self.program.stop() == 0, "the collector's exit code")
+        lib.check_law(self.reducer.status())
+        self.law = self.reducer.status()["total"]
+        lost = sum(self.law["lost"].values())
+        print(f"  captured {self.law['captured']} = stored {self.law['stored']} + lost {lost}", flush=True)
+
+    def end(self):
+        self.reducer.stop()
+
+
+class Peer:
+    name = "peer"
+
+    def __init__(self, directory, rate, options, error_frames=False):
+        self.sink = otlp_sink.OtlpSink().__enter__()
+        self.started_ns = time.time_ns()
+        arguments = ["-collection-agent", self.sink.address, "-disable-tls", "-samples-per-second", rate]
+        self.program = lib.Program("peer", [options.ebpf_profiler, *arguments] + ["-send-error-frames"] * error_frames, directory)
+
+    def sent(self):
+        with self.sink.lock:
+            _, received, samples = self.sink.arrivals[-1] if self.sink.arrivals else (0, 0, 0)
+        return received, 0, samples
+
+    def count(self, begin_ns, end_ns):
+        return self.sink.count_between(begin_ns, end_ns)
+
+    def complete_share(self, _begin_ns, _end_ns):
+        samples = self.sink.samples
+        walked = len(samples.times) - samples.kernel_only
+        return (walked - samples.cut) / walked if walked else None
+
+    def first(self, complete):
+        samples = self.sink.samples
+        first = samples.first_complete if complete else min(samples.times, default=0)
+        return first - self.started_ns if first else None
+
+    def stop(self):
+        self.program.stop()
+        lib.check(self.sink.unreadable == 0, f"{self.sink.unreadable} requests of the peer could not be read")
+
+    def end(self):
+        self.sink.__exit__()
+
+
+def read(subject):
+    costs = time.time_ns(), measure.cpu_ns(subject.program.pid), measure.program_run_time(subject.program.pid)[0]
+    return Reading(*costs, *subject.sent())
+
+
+def run(make, load_class, rate, options):
+    """One program under one load: its figures, by name."""
+    with lib.directory() as d, lib.programs() as programs:
+        load = load_class(d)
+        try:
+            time.sleep(2)
+            maps_before = measure.map_ids()
+            subject = make(d, rate, options)
+            programs.append(subject.program)
+            if isinstance(subject, Ours):
+                programs.append(subject.reducer)
+            time.sleep(options.settle)
+            lib.check(subject.program.running(), "the program ended")
+            pid = subject.program.pid
+            first = read(subject)
+            time.sleep(max(0, first.time_ns / 1e9 + options.seconds - time.time()))
+            second = read(subject)
+            memory, mapped = measure.memory_kib(pid), measure.mapped_maps_kib(pid)
+            maps = measure.map_bytes(pid, maps_before)
+            time.sleep(REPORT_S)
+            samples = subject.count(first.time_ns, second.time_ns)
+            out = {"samples": samples}
+            cpu, bpf = second.cpu_ns - first.cpu_ns, second.bpf_ns - first.bpf_ns
+            out["cpu"] = cpu / samples * 1000 / 1e6
+            out["bpf"] = bpf / samples * 1000 / 1e6
+            out["cpu_all"] = out["cpu"] + out["bpf"]
+            out["core_percent"] = (cpu + bpf) / (second.time_ns - first.time_ns) * 100
+            out["rss_anon"], out["rss_peak"] = memory["RssAnon"] / 1024, memory["VmHWM"] / 1024
+            out["rss"], out["maps"] = (memory["VmRSS"] - mapped) / 1024, maps / 2**20
+            out["rss_and_maps"] = out["rss"] + out["maps"]
+            sent = second.samples_sent - first.samples_sent
+            symbols = second.symbol_bytes - first.symbol_bytes
+            out["bytes"] = (second.bytes_sent - first.bytes_sent - symbols) / max(1, sent)
+            out["symbol_bytes"] = second.symbol_bytes
+            out["first_sample"], out["first_complete"] = seconds(subject.first(False)), seconds(subject.first(True))
+            out["complete"] = subject.complete_share(first.time_ns, second.time_ns)
+            subject.stop()
+            subject.end()
+            return out
+        finally:
+            load.stop()
+
+
+def seconds(ns):
+    return None if ns is None else ns / 1e9
+
+
+def peers_complete_share(load_class, rate, options):
+    """The peer leaves cut stacks' ends out of its reports unless it is told otherwise, which costs: a run of its own, a third as long."""
+    with lib.directory() as d, lib.programs() as programs:
+        load = load_class(d)
+        try:
+            time.sleep(2)
+            peer = Peer(d, rate, options, error_frames=True)
+            programs.append(peer.program)
+            time.sleep(options.settle + options.seconds / 3 + REPORT_S)
+            share = peer.complete_share(0, 0)
+            peer.stop()
+            peer.end()
+            return share
+        finally:
+            load.stop()
+
+
+ROWS = [
+    ("samples", "samples in the window", "", "{:.0f}"),
+    ("cpu_all", "CPU per 1,000 samples: user, system, BPF", "ms", "{:.2f}"),
+    ("cpu", "  of it user and system", "ms", "{:.2f}"),
+    ("bpf", "  of it BPF programs", "ms", "{:.2f}"),
+    ("core_percent", "CPU, share of one core", "%", "{:.3f}"),
+    ("rss_anon", "RssAnon", "MiB", "{:.1f}"),
+    ("rss_peak", "RSS, peak since the start", "MiB", "{:.1f}"),
+    ("rss", "RSS without mapped BPF maps", "MiB", "{:.1f}"),
+    ("maps", "kernel memory of BPF maps", "MiB", "{:.2f}"),
+    ("rss_and_maps", "RSS plus maps", "MiB", "{:.1f}"),
+    ("bytes", "bytes sent per sample, symbol tables left out", "B", "{:.1f}"),
+    ("symbol_bytes", "symbol tables sent, since the start", "B", "{:.0f}"),
+    ("first_sample", "start to the first sample taken", "s", "{:.2f}"),
+    ("first_complete", "start to the first complete stack", "s", "{:.2f}"),
+    ("complete", "share of complete stacks", "", "{:.4f}"),
+]
+
+
+def print_table(title, ours, peer):
+    print(f"\n{title}\n{'':48} {'tributary':>12} {'peer':>12} {'ratio':>8}")
+    for key, text, unit, form in ROWS:
+        a, b = ours[key], peer[key]
+        ratio = f"{a / b:8.3f}" if a is not None and b else f"{'':>8}"
+        print(f"{text:48} {'-' if a is None else form.format(a):>12} {'-' if b is None else form.format(b):>12} {ratio}  {unit}")
+
+
+def judge(load, rate, ours, peer):
+    """(statement, true or false) for each promise."""
+    where = f"{load} {rate} Hz:"
+    share = 0.2 if load == "churn" else 0.5
+    ratio = ours["cpu_all"] / peer["cpu_all"]
+    yield f"{where} CPU per 1,000 samples at most {share:.0%} of the peer's: {ratio:.1%}", ratio <= share
+    yield f"{where} RssAnon at most 20 MiB: {ours['rss_anon']:.1f}", ours["rss_anon"] <= 20
+    ratio = ours["rss_and_maps"] / peer["rss_and_maps"]
+    yield f"{where} RSS plus maps at most 50% of the peer's: {ratio:.1%}", ratio <= 0.5
+    yield f"{where} bytes per sample no more than the peer's: {ours['bytes']:.1f}, {peer['bytes']:.1f}", ours["bytes"] <= peer["bytes"]
+    first = ours["first_complete"]
+    yield f"{where} first complete stack within 1 s: {'never' if first is None else f'{first:.2f}'}", first is not None and first <= 1
+    if peer["complete"] is not None:
+        yield (f"{where} share of complete stacks no lower than the peer's: {ours['complete'] or 0:.4f}, {peer['complete']:.4f}",
+               (ours["complete"] or 0) >= peer["complete"])
+
+
+def mount_tracefs():
+    """The peer attaches to tracepoints and will not start without."""
+    if not pathlib.Path("/sys/kernel/tracing/events").is_dir():
+        subprocess.run(lib.ROOT + ["mount", "-t", "tracefs", "tracefs", "/sys/kernel/tracing"], check=True)
+
+
+def describe(options):
+    commit = subprocess.run(["git", "-c", "safe.directory=*", "-C", lib.SOURCE, "describe", "--always", "--dirty"], check=True,
+                            capture_output=True, text=True)
+    binary = pathlib.Path(options.ebpf_profiler).read_bytes()
+    built = {key.decode(): value.decode() for key, value in re.findall(rb"build\tvcs\.(revision|modified)=(\w+)", binary)}
+    print(f"tributary {commit.stdout.strip()}; peer {built.get('revision', 'of unknown commit')}"
+          f"{', modified' if built.get('modified') == 'true' else ''}, sha256 {hashlib.sha256(binary).hexdigest()[:16]}; "
+          f"Linux {os.uname().release}, {os.cpu_count()} CPUs; windows of {options.seconds:g} s, {options.settle:g} s after the start; "
+          f"load average before {os.getloadavg()[0]:.2f}", flush=True)
+
+
+def main():
+    parser = argparse.ArgumentParser(prog="dev/bench peers")
+    parser.add_argument("--ebpf-profiler", required=True, metavar="PATH", help="the peer's binary")
+    parser.add_argument("--seconds", type=float, default=60, help="length of each window")
+    parser.add_argument("--settle", type=float, default=15, help="from a program's start to its window")
+    parser.add_argument("--load", choices=["steady", "churn"], help="this load only")
+    parser.add_argument("--rate", type=int, choices=[20, 97], help="this rate in Hz only")
+    parser.add_argument("--json", metavar="PATH", help="write all figures there as well")
+    options = parser.parse_args()
+
+    mount_tracefs()
+    describe(options)
+    results, verdicts = [], []
+    with measure.BpfStats():
+        for load_class in (loads.Recursion, loads.Tools):
+            if options.load not in (None, load_class.name):
+                continue
+            for rate in (20, 97):
+                if options.rate not in (None, rate):
+                    continue
+                ours = run(Ours, load_class, rate, options)
+                peer = run(Peer, load_class, rate, options)
+                peer["complete"] = peers_complete_share(load_class, rate, options)
+                print_table(f"{load_class.name}, {rate} Hz: {load_class.__doc__.split(': ', 1)[1]}", ours, peer)
+                verdicts += judge(load_class.name, rate, ours, peer)
+                results.append({"load": load_class.name, "rate": rate, "tributary": ours, "peer": peer})
+    print()
+    for statement, holds in verdicts:
+        print(f"{'holds' if holds else 'FAILS'}  {statement}")
+    if options.json:
+        pathlib.Path(options.json).write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
+    sys.exit(0 if all(holds for _, holds in verdicts) else 1)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,126 @@
+"""A guest: what is in its memory (kernel, initramfs) and how qemu runs it, by software emulation alone, on either architecture."""
+
+import contextlib
+import dataclasses
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import time
+
+HERE = pathlib.Path(__file__).resolve().parent
+PROGRAMS = ["kernel-collector", "truth", "truth_nofp"]
+APPLETS = ["cat", "date", "echo", "grep", "ifconfig", "insmod", "kill", "mount", "poweroff", "sh", "sort", "uname", "wc"]
+CACHE = pathlib.Path(os.environ.get("TRIBUTARY_CACHE") or pathlib.Path.home() / ".cache/tributary")
+
+
+@dataclasses.dataclass(frozen=True)
+class Machine:
+    """What differs between architectures."""
+
+    arch: str  # as Debian names it
+    build: str  # environment variable that says where our programs were built
+    triple: str
+    libraries: tuple  # folders, searched in this order
+    busybox: pathlib.Path
+    qemu: tuple
+    kernel_options: str
+
+
+# Emulated, cmpxchg16b now and then leaves garbage in the flags (qemu 7.2), and kernels that use it to allocate memory die of that.
+AMD64 = Machine("amd64", "TRIBUTARY_BUILD", "x86_64-linux-gnu", ("/lib/x86_64-linux-gnu", "/usr/lib/x86_64-linux-gnu"),
+                pathlib.Path("/bin/busybox"), ("qemu-system-x86_64", "-machine", "q35,accel=tcg", "-cpu", "max,-cx16"),
+                # A busy host delays the timer's interrupts enough for the kernel to give up on them.
+                "console=ttyS0 no_timer_check")
+# pauth-impdef: return addresses are signed, by a cipher that is quick to emulate.
+ARM64 = Machine("arm64", "TRIBUTARY_ARM64_BUILD", "aarch64-linux-gnu",
+                ("/lib/aarch64-linux-gnu", "/usr/lib/aarch64-linux-gnu", str(CACHE / "arm64/usr/lib/aarch64-linux-gnu")),
+                CACHE / "arm64/bin/busybox",
+                ("qemu-system-aarch64", "-machine", "virt,accel=tcg", "-cpu", "max,pauth-impdef=on"), "console=ttyAMA0")
+MACHINES = {machine.arch: machine for machine in (AMD64, ARM64)}
+
+
+def build_folder(machine):
+    return pathlib.Path(os.environ[machine.build])
+
+
+def tool(machine, name):
+    """The binutils of the machine's architecture, which are the plain ones on a host of the same."""
+    return shutil.which(f"{machine.triple}-{name}") or name
+
+
+def needed(machine, binary):
+    """Names of the libraries a binary asks for, its dynamic linker among them."""
+    out = subprocess.run([tool(machine, "readelf"), "-dlW", binary], check=True, capture_output=True, text=True).stdout
+    return re.findall(r"\(NEEDED\).*\[([^\]]+)\]", out) + re.findall(r"program interpreter: \S*/([^/\]]+)\]", out)
+
+
+def copy_libraries(machine, binary, root):
+    """Copies what the binary needs, and what that needs, into root/lib."""
+    for name in needed(machine, binary):
+        target = root / "lib" / name
+        if target.exists():
+            continue
+        source = next((pathlib.Path(d) / name for d in machine.libraries if (pathlib.Path(d) / name).exists()), None)
+        if not source:
+            raise FileNotFoundError(f"{name}, which {binary} needs, is in none of {machine.libraries}")
+        shutil.copy(source.resolve(), target)
+        copy_libraries(machine, source, root)
+
+
+def build_initramfs(machine, kernel, directory):
+    """Our programs with their libraries, busybox, the kernel's network modules and guest_init.sh, as one cpio file."""
+    root = directory / "root"
+    for name in ("bin", "lib", "modules", "proc", "sys", "dev", "tmp"):
+        (root / name).mkdir(parents=True)
+    (root / "lib64").symlink_to("lib")  # where amd64 has its dynamic linker
+    shutil.copy(machine.busybox, root / "bin/busybox")
+    for applet in APPLETS:
+        (root / "bin" / applet).symlink_to("busybox")
+    for module in kernel.glob("*.ko"):
+        shutil.copy(module, root / "modules")
+    shutil.copy(kernel / "modules", root / "modules/order")
+    for program in PROGRAMS:
+        built = build_folder(machine) / "bin" / program
+        # Line tables are of no use in the guest and would only be unpacked; .symtab and .eh_frame stay.
+        subprocess.run([tool(machine, "strip"), "--strip-debug", "-o", root / "bin" / program, built], check=True)
+        copy_libraries(machine, built, root)
+    shutil.copy(HERE / "guest_init.sh", root / "init")
+    (root / "init").chmod(0o755)
+    image = directory / "initramfs.cpio"
+    with open(image, "wb") as out:
+        files = subprocess.run(["find", "."], cwd=root, check=True, capture_output=True).stdout
+        subprocess.run(["cpio", "-o", "-H", "newc", "--quiet", "-R", "0:0"], cwd=root, input=files, stdout=out, check=True)
+    return image
+
+
+class Guest:
+    """A running guest. Its console goes to a file; words written to it are read by guest_init.sh."""
+
+    name = "guest"
+
+    def __init__(self, machine, kernel, image, directory, variables):
+        arguments = " ".join(f"{name}={value}" for name, value in variables.items())
+        self.console_path = directory / "console.log"
+        self.console = open(self.console_path, "wb")
+        self.process = subprocess.Popen(
+            [*machine.qemu, "-smp", "2", "-m", "1024", "-display", "none", "-monitor", "none", "-serial", "stdio", "-no-reboot",
+             "-kernel", kernel / "vmlinuz", "-initrd", image, "-nic", "user,model=virtio-net-pci",
+             "-append", f"{machine.kernel_options} quiet panic=-1 mitigations=off epoch={int(time.time())} {arguments}"],
+            stdin=subprocess.PIPE, stdout=self.console, stderr=subprocess.STDOUT)
+
+    def text(self):
+        return self.console_path.read_text(errors="replace").replace("\r", "")
+
+    def running(self):
+        return self.process.poll() is None
+
+    def tell(self, word):
+        with contextlib.suppress(BrokenPipeError):
+            self.process.stdin.write(f"{word}\n".encode())
+            self.process.stdin.flush()
+
+    def kill(self):
+        self.process.kill()
+        self.process.wait()
