@@ -86,6 +86,10 @@ void Loop::Drain() {
 
 // ---- Timer
 
+std::unique_ptr<Alarm> Loop::NewAlarm(std::function<void()> callback) {
+  return std::make_unique<Timer>(*this, std::move(callback));
+}
+
 struct Timer::State {
   uv_timer_t handle;
   std::function<void()> callback;

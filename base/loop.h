@@ -8,13 +8,15 @@
 #include <mutex>
 #include <vector>
 
+#include "base/alarm.h"
+
 // libuv, owned. Everything here is used on its loop's thread, except where it says otherwise.
 
 namespace tributary {
 
 // One event loop, run by one thread. Handles made on it must be destroyed (on its thread, or after Run returned) before
 // it.
-class Loop {
+class Loop final : public AlarmSource {
  public:
   Loop();
   ~Loop();  // runs closing callbacks to their end
@@ -26,6 +28,8 @@ class Loop {
   // Runs `task` on the loop soon. From any thread; tasks of one thread keep their order. Tasks posted after the loop
   // was destroyed are a bug; tasks not yet run when it stops are dropped.
   void Post(std::function<void()> task);
+
+  std::unique_ptr<Alarm> NewAlarm(std::function<void()> callback) override;
 
   uv_loop_t* raw() { return &loop_; }
 
@@ -39,16 +43,16 @@ class Loop {
   bool stop_ = false;                         // guarded by mutex_
 };
 
-class Timer {
+class Timer : public Alarm {
  public:
   Timer(Loop& loop, std::function<void()> callback);
-  ~Timer();
+  ~Timer() override;
   Timer(const Timer&) = delete;
   Timer& operator=(const Timer&) = delete;
 
-  void StartOnce(uint64_t delay_ms);
-  void StartEvery(uint64_t period_ms);
-  void Stop();
+  void StartOnce(uint64_t delay_ms) override;
+  void StartEvery(uint64_t period_ms) override;
+  void Stop() override;
 
  private:
   struct State;

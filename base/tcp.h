@@ -10,26 +10,16 @@
 #include "absl/status/statusor.h"
 #include "base/fd.h"
 #include "base/loop.h"
+#include "base/stream.h"
 
 // Stream sockets on a Loop. Everything here is used on its loop's thread.
 
 namespace tributary {
 
-// A connected stream socket. Callbacks never run after the destructor; destroying it inside its own callback is
-// allowed.
-class TcpStream {
+// A stream socket on a Loop.
+class TcpStream : public Stream {
  public:
-  struct Callbacks {
-    std::function<void(std::string_view)> on_data;
-    // Once, with OK for an orderly end by the peer. No callback follows it.
-    std::function<void(absl::Status)> on_close;
-    // All that was handed to Write has left for the kernel.
-    std::function<void()> on_drained;
-  };
-
-  ~TcpStream();
-  TcpStream(const TcpStream&) = delete;
-  TcpStream& operator=(const TcpStream&) = delete;
+  ~TcpStream() override;
 
   // Resolves and connects; `done` is called once, later. Destroying the returned object before that cancels it
   // silently.
@@ -38,25 +28,35 @@ class TcpStream {
   // Takes over a connected socket.
   static absl::StatusOr<std::unique_ptr<TcpStream>> Adopt(Loop& loop, Fd socket);
 
-  // Starts reading. Call once connected.
-  void Start(Callbacks callbacks);
-  void PauseReading();
-  void ResumeReading();
-  // Copies nothing: `bytes` is kept until written.
-  void Write(std::string bytes);
-  size_t pending_bytes() const;  // handed to Write and not yet taken by the kernel
+  void Start(Callbacks callbacks) override;
+  void PauseReading() override;
+  void ResumeReading() override;
+  void Write(std::string bytes) override;
+  size_t pending_bytes() const override;
+  std::string peer() const override;
   uint64_t bytes_written() const;
   uint64_t bytes_read() const;
   // The socket itself, this object being spent: to hand it to another loop. Reading must not have buffered anything
   // that was not delivered (nothing is: on_data hands over all that was read).
   Fd Detach();
-  std::string peer() const;  // "127.0.0.1:54321"
 
  private:
   friend class TcpListener;
   struct State;
   explicit TcpStream(State* state) : state_(state) {}
   State* state_;
+};
+
+class TcpConnector : public Connector {
+ public:
+  explicit TcpConnector(Loop& loop) : loop_(loop) {}
+  std::unique_ptr<Stream> Connect(const std::string& host, uint16_t port,
+                                  std::function<void(absl::Status)> done) override {
+    return TcpStream::Connect(loop_, host, port, std::move(done));
+  }
+
+ private:
+  Loop& loop_;
 };
 
 class TcpListener {

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "base/alarm.h"
 #include "base/clock.h"
 #include "base/loop.h"
 #include "base/metrics.h"
@@ -58,7 +59,7 @@ struct ServerOptions {
 // it; a batch's definitions always continue those of the batch before, or start a new generation.
 class ServerSession {
  public:
-  ServerSession(Loop& loop, std::unique_ptr<TcpStream> stream, Hello hello, std::string rest,
+  ServerSession(AlarmSource& alarms, std::unique_ptr<Stream> stream, Hello hello, std::string rest,
                 const ServerOptions& options, const Clock& clock, Metrics& metrics, SessionOwner& owner);
   ~ServerSession();
 

@@ -5,7 +5,6 @@
 
 #include "base/log.h"
 #include "base/status.h"
-#include "base/tcp.h"
 #include "intake/server.h"
 #include "intake/server_metrics.h"
 #include "intake/symbol_upload.h"
@@ -52,7 +51,7 @@ struct ServerSession::Impl {
     size_t bytes = 0;
   };
 
-  Impl(Loop& loop, std::unique_ptr<TcpStream> with, Hello said, std::string with_rest, const ServerOptions& opts,
+  Impl(AlarmSource& alarms, std::unique_ptr<Stream> with, Hello said, std::string with_rest, const ServerOptions& opts,
        const Clock& by, Metrics& all, SessionOwner& of);
   ~Impl() { metrics.sessions.Add(-1); }
 
@@ -96,11 +95,11 @@ struct ServerSession::Impl {
   bool heard = false;
   int silent_ticks = 0;
   uint64_t received_bytes = 0;
-  std::unique_ptr<TcpStream> stream;
-  Timer tick_timer, pump_timer, linger_timer, closed_timer;
+  std::unique_ptr<Stream> stream;
+  std::unique_ptr<Alarm> tick_timer, pump_timer, linger_timer, closed_timer;
 };
 
-ServerSession::Impl::Impl(Loop& loop, std::unique_ptr<TcpStream> with, Hello said, std::string with_rest,
+ServerSession::Impl::Impl(AlarmSource& alarms, std::unique_ptr<Stream> with, Hello said, std::string with_rest,
                           const ServerOptions& opts, const Clock& by, Metrics& all, SessionOwner& of)
     : options(opts),
       clock(by),
@@ -111,14 +110,13 @@ ServerSession::Impl::Impl(Loop& loop, std::unique_ptr<TcpStream> with, Hello sai
       peer(with->peer()),
       symbols(opts.symbol_upload_bytes_max, opts.symbol_raw_bytes_max),
       stream(std::move(with)),
-      tick_timer(loop, [this] { OnTick(); }),
-      pump_timer(loop,
-                 [this] {
-                   Unstall();
-                   Pump();
-                 }),
-      linger_timer(loop, [this] { Finish(why_closed); }),
-      closed_timer(loop, [this] { owner.OnClosed(hello.session, why_closed); }) {
+      tick_timer(alarms.NewAlarm([this] { OnTick(); })),
+      pump_timer(alarms.NewAlarm([this] {
+        Unstall();
+        Pump();
+      })),
+      linger_timer(alarms.NewAlarm([this] { Finish(why_closed); })),
+      closed_timer(alarms.NewAlarm([this] { owner.OnClosed(hello.session, why_closed); })) {
   metrics.sessions.Add(1);
 }
 
@@ -146,7 +144,7 @@ void ServerSession::Impl::Start() {
   welcome.have = known->have;
   welcome.heartbeat_ms = static_cast<uint32_t>(std::max<int64_t>(options.idle_timeout_ms / kIdleTicks, 1));
   Write(MessageType::kWelcome, EncodeWelcome(welcome));
-  tick_timer.StartEvery(welcome.heartbeat_ms);
+  tick_timer->StartEvery(welcome.heartbeat_ms);
   received_bytes += rest.size();
   frames.Append(std::exchange(rest, {}));
   Pump();
@@ -309,7 +307,7 @@ void ServerSession::Impl::GiveUpGeneration() {
   seen = std::max(durable, hello.next_sequence - 1);
   metrics.need_dictionary.Add();
   Write(MessageType::kNeedDictionary, EncodeNeedDictionary(given_up));
-  if (stalled) pump_timer.StartOnce(0);
+  if (stalled) pump_timer->StartOnce(0);
 }
 
 void ServerSession::Impl::Unstall() {
@@ -353,31 +351,31 @@ void ServerSession::Impl::Close(const Goodbye& goodbye) {
   if (state != State::kOpen) return;
   state = State::kLingering;
   why_closed = Error(absl::StatusCode::kUnavailable, goodbye.reason);
-  tick_timer.Stop();
+  tick_timer->Stop();
   stalled.reset();
   held.reset();
   frames = FrameDecoder();
   // Closing at once with bytes unread would reset the connection, and the Goodbye with it.
   stream->ResumeReading();
-  linger_timer.StartOnce(static_cast<uint64_t>(options.linger_ms));
+  linger_timer->StartOnce(static_cast<uint64_t>(options.linger_ms));
 }
 
 void ServerSession::Impl::Finish(const absl::Status& why) {
   if (state == State::kClosed) return;
   state = State::kClosed;
   why_closed = why;
-  tick_timer.Stop();
-  linger_timer.Stop();
-  pump_timer.Stop();
+  tick_timer->Stop();
+  linger_timer->Stop();
+  pump_timer->Stop();
   stream.reset();
   // Later and last: the owner may destroy the session then.
-  closed_timer.StartOnce(0);
+  closed_timer->StartOnce(0);
 }
 
-ServerSession::ServerSession(Loop& loop, std::unique_ptr<TcpStream> stream, Hello hello, std::string rest,
+ServerSession::ServerSession(AlarmSource& alarms, std::unique_ptr<Stream> stream, Hello hello, std::string rest,
                              const ServerOptions& options, const Clock& clock, Metrics& metrics, SessionOwner& owner)
-    : impl_(std::make_unique<Impl>(loop, std::move(stream), std::move(hello), std::move(rest), options, clock, metrics,
-                                   owner)) {}
+    : impl_(std::make_unique<Impl>(alarms, std::move(stream), std::move(hello), std::move(rest), options, clock,
+                                   metrics, owner)) {}
 ServerSession::~ServerSession() = default;
 
 void ServerSession::Start() { impl_->Start(); }
@@ -408,7 +406,7 @@ void ServerSession::NeedSymbols(const std::vector<ExecutableId>& ids) {
 
 void ServerSession::NeedDictionary() { impl_->GiveUpGeneration(); }
 void ServerSession::Resume() {
-  if (impl_->stalled) impl_->pump_timer.StartOnce(0);
+  if (impl_->stalled) impl_->pump_timer->StartOnce(0);
 }
 void ServerSession::Close(const Goodbye& goodbye) { impl_->Close(goodbye); }
 const Hello& ServerSession::hello() const { return impl_->hello; }

@@ -60,6 +60,10 @@ std::string_view LossReasonName(LossReason reason) {
       return "in_doubt";
     case LossReason::kCollectorKilled:
       return "collector_killed";
+    case LossReason::kSpoolOverflow:
+      return "spool_overflow";
+    case LossReason::kSpoolDamaged:
+      return "spool_damaged";
   }
   return "unknown";
 }

@@ -148,8 +148,10 @@ enum class LossReason : uint8_t {
   kShutdown = 6,         // not delivered within the time that a stop allows
   kInDoubt = 7,          // sent to a reducer that never answered again
   kCollectorKilled = 8,  // captured by a collector that was killed before sending
+  kSpoolOverflow = 9,    // over the spool's cap, or its disk is full: the oldest are dropped
+  kSpoolDamaged = 10,    // a spooled segment that cannot be read any more
 };
-constexpr uint8_t kLossReasonCount = 9;
+constexpr uint8_t kLossReasonCount = 11;
 std::string_view LossReasonName(LossReason reason);  // "ring_full", …
 
 // A session's running totals, from its start. Captured counts program entries on busy CPUs: the law is

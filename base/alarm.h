@@ -1,0 +1,27 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+
+namespace tributary {
+
+// A timer whose time may be a test's own: state machines that take an AlarmSource run on a Loop and in a simulation
+// alike. On the owner's thread; the callback never runs after Stop or the destructor, and may destroy its alarm.
+class Alarm {
+ public:
+  virtual ~Alarm() = default;
+  virtual void StartOnce(uint64_t delay_ms) = 0;
+  virtual void StartEvery(uint64_t period_ms) = 0;
+  virtual void Stop() = 0;
+};
+
+class AlarmSource {
+ public:
+  virtual std::unique_ptr<Alarm> NewAlarm(std::function<void()> callback) = 0;
+
+ protected:
+  ~AlarmSource() = default;
+};
+
+}  // namespace tributary

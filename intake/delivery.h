@@ -1,0 +1,69 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/alarm.h"
+#include "base/clock.h"
+#include "base/metrics.h"
+#include "base/options.h"
+#include "base/stream.h"
+#include "intake/client.h"
+#include "intake/spool.h"
+#include "profile/batch.h"
+
+namespace tributary::intake {
+
+struct DeliveryOptions {
+  std::vector<HostPort> reducers;         // ≥ 1; each node prefers them in an order of its own (rendezvous hash)
+  ClientOptions client;                   // of every session; host, port and session id are set here
+  size_t memory_bytes_max = 8u << 20;     // of samples that wait to be sent; beyond, the oldest go to the spool
+  int64_t failover_ms = 5'000;            // without an answer, before the next reducer is tried
+  int64_t in_doubt_timeout_ms = 300'000;  // how long a batch sent to a silent reducer waits for its answer
+};
+
+// Gets every batch to one reducer, once, or says why not: the node's whole sending side. Batches wait in memory, then
+// in the spool; the session with the preferred reducer takes them when it has credit. When that reducer is silent the
+// next one takes over, with a session of its own; what was sent and not acknowledged stays the first one's until it
+// answers or is given up as lost{in_doubt}. When the preferred reducer is back it is used again.
+//
+// The law per session: what a batch tells as captured is all samples and losses of the session's batches so far, plus
+// what the node has captured and not yet put into a batch. On the loop's thread.
+class Delivery : public BatchSink {
+ public:
+  // Must not destroy this object.
+  struct Callbacks {
+    std::function<void(const ExecutableId&)> need_symbols;
+    // For the log and the process's own totals: the loss is already in the accounting of the batches to come.
+    std::function<void(LossReason, uint64_t samples)> lost;
+  };
+
+  // `spool` may be null: then memory is all there is. Everything lent outlives this.
+  Delivery(AlarmSource& alarms, Connector& connector, DeliveryOptions options, Spool* spool, const Clock& clock,
+           Metrics& metrics, Callbacks callbacks);
+  ~Delivery() override;
+
+  void Start();
+  // The batch's accounting holds the process's totals; sequence numbers are given by the session that sends it.
+  absl::Status Take(Batch batch) override;
+
+  void SendSymbols(const ExecutableId& id, PackedTable table);
+  void SendNoSymbols(const ExecutableId& id, std::string why);
+
+  // Calls `done` when everything taken so far is durable at a reducer, or at the deadline: what is left then is written
+  // to the spool, where there is one. `undelivered` is what is in neither.
+  void Flush(int64_t timeout_ms, std::function<void(uint64_t undelivered_samples)> done);
+
+  bool connected() const;
+  uint64_t waiting_samples() const;  // not yet durable anywhere: in memory, spooled or in doubt
+  uint64_t bytes_sent() const;
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace tributary::intake

@@ -1,0 +1,31 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+
+namespace tributary::intake {
+
+// The files of one directory, as a spool needs them; a simulation has its own, which tears, fills up and crashes.
+class SpoolStorage {
+ public:
+  virtual ~SpoolStorage() = default;
+  virtual absl::StatusOr<std::vector<std::string>> List() = 0;
+  virtual absl::StatusOr<std::string> Read(const std::string& name) = 0;
+  // Adds to the end of the file, which it makes if need be: all or an error, after which any part may have been
+  // written.
+  virtual absl::Status Append(const std::string& name, std::string_view bytes) = 0;
+  virtual absl::Status Sync(const std::string& name) = 0;  // the file's bytes and its name survive power loss
+  virtual absl::Status Truncate(const std::string& name, uint64_t bytes) = 0;
+  virtual absl::Status Remove(const std::string& name) = 0;
+};
+
+// Makes the directory if need be, for its owner alone. FailedPrecondition: another process holds its lock;
+// PermissionDenied, InvalidArgument: one sentence that says what to do. `DIR/segment-…` files are the spool's.
+absl::StatusOr<std::unique_ptr<SpoolStorage>> OpenSpoolDirectory(const std::string& path);
+
+}  // namespace tributary::intake
