@@ -166,6 +166,12 @@ struct Accounting {
     for (uint64_t n : lost) sum += n;
     return sum;
   }
+  Accounting& operator+=(const Accounting& other) {
+    captured += other.captured;
+    idle += other.idle;
+    for (size_t i = 0; i < kLossReasonCount; ++i) lost[i] += other.lost[i];
+    return *this;
+  }
   friend bool operator==(const Accounting&, const Accounting&) = default;
 };
 
