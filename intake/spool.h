@@ -22,14 +22,15 @@ struct SpoolOptions {
   int64_t segment_age_ns = 60 * kNsPerSecond;  // or this age, and is then durable
 };
 
-// To whom a segment's batches belong once the first of them may have been sent: session and the sequence number of its
-// first batch. Whoever reads the segment after a crash must deliver it there and nowhere else, or samples could count
-// twice.
+// To whom a segment's batches belong once the first of them may have been sent: the session, and the sequence number of
+// the first batch that is claimed. Whoever reads the segment after a crash must deliver them there and nowhere else, or
+// samples could count twice.
 struct SpoolClaim {
   std::string host;  // of the reducer
   uint16_t port = 0;
   std::array<uint8_t, 16> session_id{};
   uint64_t first_sequence = 0;
+  Accounting base;  // the session's totals before that batch: what follows adds to them
   friend bool operator==(const SpoolClaim&, const SpoolClaim&) = default;
 };
 
@@ -39,8 +40,10 @@ struct SpooledBatch {
   Batch batch;          // sequence 0; accounting: what the batch adds to the totals, not the totals
   SessionInfo session;  // of the process that wrote the segment
   SegmentId segment = 0;
+  uint32_t index = 0;  // in the segment, from 0
   bool last_of_segment = false;
-  std::optional<SpoolClaim> claim;  // made by an earlier process, or by this one before it asked for this batch
+  // Made by an earlier process: the claim that covers this batch, with first_sequence and base moved on to this batch.
+  std::optional<SpoolClaim> claim;
 };
 
 // Batches that memory has no room for, on disk, oldest first (docs/spool.md). A segment stands for itself: it begins
@@ -70,12 +73,12 @@ class Spool {
   // The oldest batch that Next has not returned yet, the open segment's included (it is closed then); claimed ones of
   // an earlier process first. nullopt: there is none. Damaged segments are dropped, and the next one is read.
   std::optional<SpooledBatch> Next();
-  // Before the first batch of a segment is sent: durable when it returns OK; nothing of the segment may be sent else.
-  absl::Status Claim(SegmentId segment, const SpoolClaim& claim);
-  // All its batches are durable at the reducer, or given up: the file goes.
+  // Batch `index` of the segment and all behind it, before any of them is sent: durable when it returns OK; nothing of
+  // it may be sent else. A later claim with a higher index (another session takes over what was not sent yet) leaves
+  // the earlier one in force for the batches before it.
+  absl::Status Claim(SegmentId segment, uint32_t index, const SpoolClaim& claim);
+  // All its batches were returned by Next and are durable at a reducer, or given up: the file goes.
   void Release(SegmentId segment);
-  // Batches that Next has returned, and those behind them in their segments, are returned again: they were not sent.
-  void Rewind(SegmentId segment);
 
   void Tick();  // every second or so: closes a segment by age
 
