@@ -335,6 +335,7 @@ absl::StatusOr<IncomingBatch> BatchDecoder::Decode(MessageType type, uint64_t se
           out->clock = ReadClock(root.getClock());
           out->nodes_hash = root.getNodesHash();
           RETURN_IF_ERROR(ReadAccounting(root, out));
+          RETURN_IF_ERROR(ReadCloses(root, out));
           return ReadSamples(root, after, LeafCursor(std::move(leaves)), out);
         });
   }

@@ -197,6 +197,7 @@ std::string EncodeSamples(uint32_t generation, const DefinitionColumns& columns,
   auto lost = root.initLost(kLossReasonCount);
   for (unsigned i = 0; i < kLossReasonCount; ++i) lost.set(i, batch.accounting.lost[i]);
   root.setNodesHash(batch.dictionary->rolling_hash());
+  WriteCloses(batch.closes, root);
   const uint32_t newest_node = columns.after().nodes - 1;
   auto by_time = [](const Sample& a, const Sample& b) { return a.time < b.time; };
   if (std::is_sorted(batch.samples.begin(), batch.samples.end(), by_time)) {
@@ -214,7 +215,7 @@ std::string EncodeSamples(uint32_t generation, const DefinitionColumns& columns,
 MonotonicNs RoundToWire(MonotonicNs time) { return MonotonicNs{ToWireTime(time) * kWireTimeUnitNs}; }
 
 std::vector<std::string> BatchEncoder::Encode(const Batch& batch) {
-  TRIBUTARY_CHECK(batch.samples.size() <= kSamplesPerBatchMax);
+  TRIBUTARY_CHECK(batch.samples.size() <= kSamplesPerBatchMax && batch.closes.size() <= kClosedSessionsMax);
   std::vector<std::string> frames;
   while (true) {
     DefinitionColumns columns(*batch.dictionary, sent_);

@@ -49,9 +49,7 @@ void WriteSession(wire::Hello::Builder to, const SessionInfo& session) {
 }
 
 absl::Status ReadSession(wire::Hello::Reader from, SessionInfo* session) {
-  const auto id = from.getSessionId();
-  if (id.size() != session->session_id.size()) return Malformed("session id is not 16 bytes");
-  std::copy(id.begin(), id.end(), session->session_id.begin());
+  RETURN_IF_ERROR(ReadSessionId(from.getSessionId(), &session->session_id));
   RETURN_IF_ERROR(ReadText(from.getNodeId(), "node id", kTextBytesMax, &session->node_id));
   RETURN_IF_ERROR(ReadText(from.getBootId(), "boot id", kTextBytesMax, &session->boot_id));
   RETURN_IF_ERROR(ReadText(from.getHostName(), "host name", kTextBytesMax, &session->host_name));
@@ -89,6 +87,7 @@ std::string EncodeHello(const Hello& hello) {
   WriteClock(root.initClock(), hello.clock);
   std::string cut;
   root.setToken(TextOf(hello.token, cut, kTokenBytesMax));
+  if (hello.predecessor) root.setPredecessorId({hello.predecessor->data(), hello.predecessor->size()});
   return ToPayload(message);
 }
 
@@ -105,6 +104,9 @@ absl::StatusOr<Hello> DecodeHello(std::string_view payload) {
     hello->next_sequence = root.getNextSequence();
     if (hello->next_sequence == 0) return Malformed("Hello: sequences start at 1");
     hello->clock = ReadClock(root.getClock());
+    if (root.getPredecessorId().size() != 0) {
+      RETURN_IF_ERROR(ReadSessionId(root.getPredecessorId(), &hello->predecessor.emplace()));
+    }
     return ReadText(root.getToken(), "token", kTokenBytesMax, &hello->token);
   });
 }

@@ -1,6 +1,8 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -35,6 +37,8 @@ struct Hello {
   uint64_t next_sequence = 1;          // of the oldest batch it still holds, or will make next
   ClockPair clock;
   std::string token;  // bearer token; unused until the reducer asks for one
+  // A session of this node's earlier collector, whose shard this one should go to.
+  std::optional<std::array<uint8_t, 16>> predecessor;
 };
 
 struct Welcome {
@@ -68,6 +72,7 @@ struct IncomingBatch {
   uint64_t nodes_hash = 0;      // Dictionary::rolling_hash of the sender after the definitions above
   uint32_t unknown_values = 0;  // enum values of a later release, read as unknown
   std::vector<Sample> samples;
+  std::vector<ClosedSession> closes;
 };
 
 struct SymbolChunk {

@@ -14,6 +14,7 @@ inline bool operator==(const char* a, const StringPtr& b) { return b.operator==(
 #include <capnp/serialize.h>
 #include <kj/exception.h>
 
+#include <array>
 #include <cstdint>
 #include <cstring>
 #include <string>
@@ -76,6 +77,11 @@ inline capnp::Data::Reader DataOf(std::string_view bytes) {
 
 inline absl::Status Malformed(std::string_view what) { return Error(absl::StatusCode::kInvalidArgument, what); }
 
+inline absl::Status ReadSessionId(capnp::Data::Reader from, std::array<uint8_t, 16>* id) {
+  if (from.size() != id->size()) return Malformed("session id is not 16 bytes");
+  std::memcpy(id->data(), from.begin(), id->size());
+  return absl::OkStatus();
+}
 inline void WriteCounts(wire::Counts::Builder to, const DictionaryCounts& counts) {
   to.setStrings(counts.strings);
   to.setExecutables(counts.executables);
@@ -98,6 +104,33 @@ inline void WriteClock(wire::ClockPair::Builder to, const ClockPair& clock) {
 }
 inline ClockPair ReadClock(wire::ClockPair::Reader from) {
   return {MonotonicNs{from.getMonotonicNs()}, UnixNs{from.getUnixNs()}};
+}
+
+// A batch's closed sessions. InvalidArgument: more than kClosedSessionsMax, or an id that is none.
+inline void WriteCloses(const std::vector<ClosedSession>& closes, wire::Batch::Builder to) {
+  if (closes.empty()) return;
+  auto list = to.initCloses(static_cast<unsigned>(closes.size()));
+  for (unsigned i = 0; i < closes.size(); ++i) {
+    list[i].setSessionId({closes[i].session_id.data(), closes[i].session_id.size()});
+    list[i].setCaptured(closes[i].captured);
+    list[i].setReason(static_cast<uint8_t>(closes[i].reason));
+  }
+}
+inline absl::Status ReadCloses(wire::Batch::Reader from, IncomingBatch* out) {
+  const auto list = from.getCloses();
+  if (list.size() > kClosedSessionsMax) return Malformed("too many closed sessions");
+  for (const auto closed : list) {
+    ClosedSession& session = out->closes.emplace_back();
+    RETURN_IF_ERROR(ReadSessionId(closed.getSessionId(), &session.session_id));
+    session.captured = closed.getCaptured();
+    const auto reason = static_cast<LossReason>(closed.getReason());
+    if (reason == LossReason::kShutdown) {
+      session.reason = reason;
+    } else if (reason != LossReason::kCollectorKilled) {
+      ++out->unknown_values;
+    }
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace tributary::intake

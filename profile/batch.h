@@ -26,6 +26,17 @@ struct SessionInfo {
   uint32_t sample_rate_hz = 0;
 };
 
+// An earlier session of the same node that has ended. `captured` is its share of what its collector captured, whatever
+// became of it: what of that is neither stored nor told as lost is lost for `reason`.
+struct ClosedSession {
+  std::array<uint8_t, 16> session_id{};
+  uint64_t captured = 0;
+  LossReason reason = LossReason::kCollectorKilled;  // or kShutdown
+
+  friend bool operator==(const ClosedSession&, const ClosedSession&) = default;
+};
+constexpr size_t kClosedSessionsMax = 8;  // a batch
+
 // Samples in order of time, and the dictionary that their ids are of. Several batches share one dictionary, which goes
 // on growing behind them; a new dictionary object means that ids start again.
 struct Batch {
@@ -34,6 +45,7 @@ struct Batch {
   std::vector<Sample> samples;
   Accounting accounting;  // the session's totals when the batch was closed
   std::shared_ptr<const Dictionary> dictionary;
+  std::vector<ClosedSession> closes;  // at most kClosedSessionsMax; telling one again changes nothing
 };
 
 // What takes batches: the intake client, the reducer's store, OTLP and log encoders.

@@ -42,6 +42,7 @@ struct Hello {
   nextSequence @15 :UInt64;   # of the oldest batch still held, or of the next to be made
   clock @16 :ClockPair;
   token @17 :Text;            # bearer token, at most 4096 bytes
+  predecessorId @18 :Data;    # empty, or the id of a session of the node's earlier collector: data go where its are
 }
 
 # Type 2, reducer to collector: the answer.
@@ -106,6 +107,16 @@ struct Batch {
   endings @13 :Data;
   values @14 :Data;
   counts @15 :Data;
+
+  closes @16 :List(ClosedSession);  # at most 8
+}
+
+# An earlier session of the same node that has ended: what of its share of the captured samples is neither stored nor told
+# as lost is lost for this reason.
+struct ClosedSession {
+  sessionId @0 :Data;             # 16 bytes
+  captured @1 :UInt64;
+  reason @2 :UInt8;               # a loss reason: 6 shutdown, 8 collector_killed; others read as collector_killed
 }
 
 # Type 5, reducer to collector: all batches up to this one are durable.
