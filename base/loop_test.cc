@@ -257,11 +257,11 @@ TEST_F(TcpTest, DetachedSocketGoesOnOnAnotherLoop) {
   Open();
   client_->Start({.on_data = [](std::string_view) {}, .on_close = {}, .on_drained = {}});
   std::string first, second;
-  Fd socket;
+  std::unique_ptr<DetachedStream> detached;
   server_->Start({.on_data =
                       [&](std::string_view bytes) {
                         first.append(bytes);
-                        socket = server_->Detach();
+                        detached = server_->Detach();
                         server_.reset();
                         client_->Write("second");
                         loop_.Stop();
@@ -271,10 +271,10 @@ TEST_F(TcpTest, DetachedSocketGoesOnOnAnotherLoop) {
   client_->Write("first");
   loop_.Run();
   EXPECT_EQ(first, "first");
-  ASSERT_TRUE(socket.valid());
+  ASSERT_NE(detached, nullptr);
 
   Loop other;
-  auto adopted = TcpStream::Adopt(other, std::move(socket));
+  auto adopted = detached->Adopt(other);
   ASSERT_TRUE(adopted.ok()) << adopted.status();
   (*adopted)->Start({.on_data =
                          [&](std::string_view bytes) {

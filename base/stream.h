@@ -7,8 +7,21 @@
 #include <string_view>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 
 namespace tributary {
+
+class Loop;
+class Stream;
+
+// A stream on its way from one loop to another. It belongs to one thread at a time.
+class DetachedStream {
+ public:
+  virtual ~DetachedStream() = default;
+  // Once, on the thread of `loop`. What was read and not yet delivered is delivered after Start. Unavailable: the
+  // connection broke on the way.
+  virtual absl::StatusOr<std::unique_ptr<Stream>> Adopt(Loop& loop) = 0;
+};
 
 // A connected, ordered stream of bytes both ways: TCP, TLS over it, or a simulated one. On its owner's thread.
 // Callbacks never run after the destructor; destroying a stream inside its own callback is allowed.
@@ -35,6 +48,9 @@ class Stream {
   virtual void Write(std::string bytes) = 0;
   virtual size_t pending_bytes() const = 0;  // handed to Write and not yet taken by the kernel
   virtual std::string peer() const = 0;      // "127.0.0.1:54321"
+  // The connection itself, this object being spent; allowed inside on_data. Null when it is closed, when bytes still
+  // wait to be written, and for kinds of streams that stay where they are.
+  virtual std::unique_ptr<DetachedStream> Detach() { return nullptr; }
 };
 
 // Makes streams to peers.

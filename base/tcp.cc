@@ -61,6 +61,17 @@ void SetConnectionOptions(uv_tcp_t* tcp) {
   }
 }
 
+class DetachedSocket : public DetachedStream {
+ public:
+  explicit DetachedSocket(Fd socket) : socket_(std::move(socket)) {}
+  absl::StatusOr<std::unique_ptr<Stream>> Adopt(Loop& loop) override {
+    return TcpStream::Adopt(loop, std::move(socket_));
+  }
+
+ private:
+  Fd socket_;
+};
+
 template <typename Handle>
 uv_handle_t* AsHandle(Handle* handle) {
   return reinterpret_cast<uv_handle_t*>(handle);
@@ -297,15 +308,17 @@ uint64_t TcpStream::bytes_written() const { return state_->handed_bytes - pendin
 uint64_t TcpStream::bytes_read() const { return state_->read_bytes; }
 std::string TcpStream::peer() const { return state_->peer; }
 
-Fd TcpStream::Detach() {
+std::unique_ptr<DetachedStream> TcpStream::Detach() {
   uv_os_fd_t fd = -1;
-  if (!state_->has_handle || uv_fileno(AsHandle(&state_->tcp), &fd) != 0) return Fd();
+  if (state_->ended || !state_->has_handle || pending_bytes() > 0) return nullptr;
+  if (uv_fileno(AsHandle(&state_->tcp), &fd) != 0) return nullptr;
   Fd copy(fcntl(fd, F_DUPFD_CLOEXEC, 0));
+  if (!copy.valid()) return nullptr;
   state_->ended = true;
   state_->StopReading();
   // Closing libuv's descriptor leaves the connection open: the copy holds it.
   state_->CloseHandle();
-  return copy;
+  return std::make_unique<DetachedSocket>(std::move(copy));
 }
 
 // ---- TcpListener

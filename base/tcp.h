@@ -36,9 +36,8 @@ class TcpStream : public Stream {
   std::string peer() const override;
   uint64_t bytes_written() const;
   uint64_t bytes_read() const;
-  // The socket itself, this object being spent: to hand it to another loop. Reading must not have buffered anything
-  // that was not delivered (nothing is: on_data hands over all that was read).
-  Fd Detach();
+  // Nothing is buffered here: on_data hands over all that was read.
+  std::unique_ptr<DetachedStream> Detach() override;
 
  private:
   friend class TcpListener;

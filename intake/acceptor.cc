@@ -101,7 +101,7 @@ void Acceptor::Impl::OnHello(Waiting& waiting, const Frame& frame) {
   }
   PendingSession session{waiting.stream->Detach(), *std::move(hello), waiting.decoder.TakeRest()};
   waiting_list.erase(waiting.self);
-  if (session.socket.valid()) hand_over(std::move(session));
+  if (session.stream != nullptr) hand_over(std::move(session));
 }
 
 void Acceptor::Impl::OnDeadline(Waiting& waiting) {

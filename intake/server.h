@@ -11,7 +11,7 @@
 #include "base/clock.h"
 #include "base/loop.h"
 #include "base/metrics.h"
-#include "base/tcp.h"
+#include "base/stream.h"
 #include "intake/batch_codec.h"
 #include "intake/messages.h"
 
@@ -82,7 +82,7 @@ class ServerSession {
 // Accepts on one loop. `hand_over` gets a connection whose Hello is valid, on the accepting loop: it posts it to the
 // loop of its shard.
 struct PendingSession {
-  Fd socket;
+  std::unique_ptr<DetachedStream> stream;
   Hello hello;
   std::string rest;  // bytes that came behind Hello
 };

@@ -113,7 +113,7 @@ class TestServer {
     auto acceptor =
         Acceptor::Listen(loop, options, Clock::Real(), metrics,
                          [this, &loop, options, &metrics, owner_of = std::move(owner_of)](PendingSession pending) {
-                           auto stream = TcpStream::Adopt(loop, std::move(pending.socket));
+                           auto stream = pending.stream->Adopt(loop);
                            ASSERT_TRUE(stream.ok()) << stream.status();
                            SessionOwner& owner = owner_of(pending.hello);
                            sessions.push_back(std::make_unique<ServerSession>(
