@@ -56,7 +56,14 @@ class Program:
 
     @property
     def pid(self):
-        return self.process.pid
+        """Of the program itself: a sudo before it cannot pass on SIGKILL and SIGSTOP."""
+        pid = self.process.pid
+        while self.running() and pathlib.Path(f"/proc/{pid}/comm").read_text() == "sudo\n":
+            child = subprocess.run(["pgrep", "-P", str(pid)], capture_output=True, text=True, check=False).stdout.split()
+            if not child:
+                break
+            pid = int(child[0])
+        return pid
 
     def running(self):
         return self.process.poll() is None
@@ -66,32 +73,36 @@ class Program:
 
     def signal(self, number):
         if self.running():
-            subprocess.run(ROOT + ["kill", f"-{number}", str(self.pid)], check=False)
+            subprocess.run(ROOT + ["kill", f"-{int(number)}", str(self.pid)], check=False)
 
     def stop(self, timeout_s=10):
         """SIGTERM, then the exit code; a program that does not end in time is killed and that is a failure."""
-        self.signal(signal.SIGTERM.value)
+        self.signal(signal.SIGTERM)
         try:
             return self.process.wait(timeout_s)
         except subprocess.TimeoutExpired as e:
-            self.signal(signal.SIGKILL.value)
+            self.signal(signal.SIGKILL)
             self.process.wait()
             raise Failure(f"{self.name} did not end within {timeout_s} s of SIGTERM:\n{self.text()}") from e
 
     def kill(self):
-        self.signal(signal.SIGKILL.value)
+        self.signal(signal.SIGKILL)
         self.process.wait()
 
 
 class Reducer(Program):
-    def __init__(self, directory, args=(), data=None, intake_port=0, http_port=0, name="reducer"):
+    """`prefix` starts it elsewhere, as `ip netns exec` does: as root then."""
+
+    def __init__(self, directory, args=(), data=None, intake_port=0, http_port=0, name="reducer", intake_host="127.0.0.1",
+                 http_host="127.0.0.1", prefix=()):
         self.directory = pathlib.Path(directory)
         self.data = pathlib.Path(data or self.directory / "data")
         self.data.mkdir(exist_ok=True)
         ports_file = self.directory / f"{name}.ports"
         ports_file.unlink(missing_ok=True)
-        super().__init__(name, [BIN / "reducer", "--data-dir", self.data, "--intake-listen", f"127.0.0.1:{intake_port}",
-                                "--http-listen", f"127.0.0.1:{http_port}", "--ports-file", ports_file, *args], directory)
+        super().__init__(name, [*prefix, BIN / "reducer", "--data-dir", self.data, "--intake-listen", f"{intake_host}:{intake_port}",
+                                "--http-listen", f"{http_host}:{http_port}", "--ports-file", ports_file, *args], directory,
+                         as_root=bool(prefix))
 
         def ready():
             if not self.running():
@@ -101,7 +112,8 @@ class Reducer(Program):
         wait_for("the reducer's ports", ready)
         ports = json.loads(ports_file.read_text())
         self.intake_port, self.http_port = ports["intake"], ports["http"]
-        self.url = f"http://127.0.0.1:{self.http_port}"
+        self.intake = f"{intake_host}:{self.intake_port}"
+        self.url = f"http://{http_host}:{self.http_port}"
 
     def get(self, path, **parameters):
         query = urllib.parse.urlencode(parameters)
@@ -193,6 +205,26 @@ def mount_bpffs():
     mounts = pathlib.Path("/proc/mounts").read_text()
     if " /sys/fs/bpf bpf" not in mounts:
         subprocess.run(ROOT + ["mount", "-t", "bpf", "bpf", "/sys/fs/bpf"], check=True)
+
+
+@contextlib.contextmanager
+def small_disk(path, size):
+    """A file system of its own at `path`, which can be filled."""
+    path.mkdir()
+    subprocess.run(ROOT + ["mount", "-t", "tmpfs", "-o", f"size={size},uid={os.geteuid()}", "tmpfs", path], check=True)
+    try:
+        yield path
+    finally:
+        subprocess.run(ROOT + ["umount", "-l", path], check=True)
+
+
+def fill_disk(path):
+    """Takes all room there is; removing the file that is returned gives it back."""
+    filler = path / "filler"
+    with contextlib.suppress(OSError), open(filler, "wb", buffering=0) as f:
+        while f.write(b"x" * 4096):
+            pass
+    return filler
 
 
 def check_law(status, lost=None):
