@@ -60,13 +60,13 @@ def bpftool(*args):
 
 
 def pinned_captured():
-    """Of every pinned map of counters: its id, and the samples captured."""
-    found = subprocess.run([*lib.ROOT, "find", PINS, "-type", "f"], capture_output=True, text=True, check=False).stdout.split()
+    """Of every map of counters that is pinned: its id, and the samples captured."""
     captured = {}
-    for path in found:
-        of_cpus = bpftool("map", "lookup", "pinned", path, "key", *CAPTURED)["values"]
-        values = [int.from_bytes(bytes(int(b, 16) for b in cpu["value"]), "little") for cpu in of_cpus]
-        captured[bpftool("map", "show", "pinned", path)["id"]] = sum(values)
+    for path in subprocess.run([*lib.ROOT, "find", PINS, "-type", "f"], capture_output=True, text=True, check=False).stdout.split():
+        map_ = bpftool("map", "show", "pinned", path)
+        if map_["name"] == "trib_counters":
+            of_cpus = bpftool("map", "lookup", "pinned", path, "key", *CAPTURED)["values"]
+            captured[map_["id"]] = sum(int.from_bytes(bytes(int(b, 16) for b in cpu["value"]), "little") for cpu in of_cpus)
     return captured
 
 
