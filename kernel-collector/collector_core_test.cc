@@ -42,11 +42,13 @@ class FakeProbes : public Probes {
   Accounting ReadAccounting() override { return accounting; }
   bool has_build_ids() const override { return true; }
   UnwindMaps& unwind_maps() override { return maps; }
+  PinnedSession& pinned_session() override { return pins; }
   int copies_fd() const override { return -1; }
   absl::Status SetPeriod(uint64_t) override { return absl::OkStatus(); }
   uint64_t ReadRunNs() override { return 0; }
 
   FakeUnwindMaps maps;
+  PinnedSession pins;
   std::vector<std::vector<uint64_t>> ring, copies;
   std::vector<std::function<void(SidebandVisitor&)>> events;
   Accounting accounting;

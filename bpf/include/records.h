@@ -15,7 +15,10 @@
 #define TRIB_KERNEL_FRAMES_MAX 128
 #define TRIB_COMM_BYTES 16
 
-/* Counters, one per-CPU array slot each. Order is ABI with the collector only; both are built together. */
+/*
+ * Counters, one per-CPU array slot each. Order is ABI with the collector: both are built together; and with the next one, which
+ * reads what a killed one left: a change goes with TRIB_SESSION_VERSION (session.h).
+ */
 enum trib_counter {
 	TRIB_CAPTURED = 0,	/* program entries on a busy CPU: what the law starts from */
 	TRIB_IDLE,		/* program entries in the idle task: not samples */

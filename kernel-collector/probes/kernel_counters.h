@@ -2,9 +2,7 @@
 
 #include <array>
 #include <cstdint>
-#include <string>
 
-#include "absl/status/status.h"
 #include "base/fd.h"
 #include "bpf/include/records.h"
 
@@ -25,15 +23,6 @@ class KernelCounters {
  private:
   Fd map_;
   int cpus_;  // possible ones
-};
-
-// A map's name in a bpffs, so that bpftool, and the next collector after this one was killed, can read it.
-class PinnedMap {
- public:
-  // Replaces a stale pin at `path` and makes its last folder. FailedPrecondition: no bpffs there.
-  static absl::Status Pin(int map_fd, const std::string& path);
-  // Removes the pin, unless another map (of a younger collector) has taken its place.
-  static void Unpin(int map_fd, const std::string& path);
 };
 
 }  // namespace tributary

@@ -30,7 +30,7 @@ constexpr uint32_t kSampleRateMaxHz = 50'000;  // exact up to there, measured
 constexpr uint64_t kRingBytesMin = 64 << 10, kRingBytesMax = 128 << 20;
 constexpr int64_t kRestartNsMax = 2 * kNsPerMs;  // that SetPeriod may take to keep CPUs apart
 constexpr int kLateStartsMax = 4;                // periods that StartSampling may take longer than one
-constexpr char kPinPath[] = "/sys/fs/bpf/tributary/counters";
+constexpr char kPinFolder[] = "/sys/fs/bpf/tributary";
 
 std::string ReadSmallFile(const char* path) {
   std::ifstream file(path);
@@ -85,6 +85,7 @@ class KernelProbes : public Probes {
   Accounting ReadAccounting() override;
   bool has_build_ids() const override { return sideband_.has_build_ids(); }
   UnwindMaps& unwind_maps() override { return sampler_->unwind_maps(); }
+  PinnedSession& pinned_session() override { return sampler_->pinned_session(); }
   int copies_fd() const override { return sampler_->copies_fd(); }
   absl::Status SetPeriod(uint64_t period_ns) override;
   uint64_t ReadRunNs() override { return sampler_->counters()->Read(TRIB_RUN_NS); }
@@ -243,7 +244,7 @@ absl::StatusOr<std::unique_ptr<Probes>> Probes::Open(const ProbeOptions& options
   Sampler::Options sampler_options{.period_ns = period_ns,
                                    .ring_bytes = RingBytes(options, cpus.size()),
                                    .copies_bytes = CopiesBytes(options, cpus.size()),
-                                   .pin_path = kPinPath,
+                                   .pin_folder = kPinFolder,
                                    .object = options.object.empty() ? embedded::sampler_bpf_object() : options.object};
   sampler_options.config.address_mask = UserAddressMask();
   sampler_options.config.kernel_stack_bytes = std::max<uint32_t>(16 << 10, static_cast<uint32_t>(getpagesize()));

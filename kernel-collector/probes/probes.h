@@ -10,6 +10,7 @@
 #include "absl/status/statusor.h"
 #include "base/metrics.h"
 #include "base/types.h"
+#include "kernel-collector/probes/pinned_session.h"
 #include "kernel-collector/probes/sample_record.h"
 #include "kernel-collector/probes/unwind_maps.h"
 #include "profile/executable_id.h"
@@ -105,6 +106,9 @@ class Probes {
 
   // What the walk in the kernel knows of processes and their code.
   virtual UnwindMaps& unwind_maps() = 0;
+  // What outlives this process if it is killed, and what earlier ones left. Goes with this object, which Finish should
+  // have been called before.
+  virtual PinnedSession& pinned_session() = 0;
   // Readable when a sample has come with a copy of its stack; DrainSamples clears it. For epoll.
   virtual int copies_fd() const = 0;
   // Another sampling period from now on, on every CPU: each begins a new one. Samples say which one they were taken

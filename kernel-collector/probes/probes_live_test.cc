@@ -151,8 +151,9 @@ TEST(ProbesLive, SamplesASpinningProcessAndLosesNothing) {
   EXPECT_EQ(captured, accounting.captured);
   EXPECT_THAT(OutputOf("bpftool map show pinned /sys/fs/bpf/tributary/counters"),
               testing::HasSubstr("name trib_counters"));
-  probes.reset();
-  EXPECT_NE(access("/sys/fs/bpf/tributary/counters", F_OK), 0) << "the pin goes with the collector";
+  probes->pinned_session().Finish(/*undelivered=*/false);
+  EXPECT_NE(access("/sys/fs/bpf/tributary/counters", F_OK), 0) << "nothing is left to tell";
+  EXPECT_NE(access("/sys/fs/bpf/tributary/session", F_OK), 0);
 }
 
 TEST(ProbesLive, CgroupIdsAreFolderNumbers) {

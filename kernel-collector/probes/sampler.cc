@@ -83,13 +83,10 @@ absl::StatusOr<std::unique_ptr<Sampler>> Sampler::Load(const Options& options) {
   RETURN_IF_ERROR(sampler->OpenMaps());
   sampler->SetPeriod(options.period_ns);
 
-  if (!options.pin_path.empty()) {
-    if (absl::Status status = PinnedMap::Pin(sampler->counters_fd_, options.pin_path); status.ok()) {
-      sampler->pin_path_ = options.pin_path;
-    } else {
-      LogDebug("counters not pinned cause={}", Message(status));
-    }
-  }
+  PinnedSession::Options pins;
+  pins.folder = options.pin_folder;
+  sampler->pinned_session_ =
+      std::make_unique<PinnedSession>(std::move(pins), sampler->counters_fd_, sampler->counters_);
   return sampler;
 }
 
@@ -112,7 +109,6 @@ absl::Status Sampler::OpenRing(const char* name, int (*on_record)(void*, void*, 
 }
 
 Sampler::~Sampler() {
-  if (!pin_path_.empty()) PinnedMap::Unpin(counters_fd_, pin_path_);
   ring_buffer__free(samples_.buffer);
   ring_buffer__free(copies_.buffer);
   bpf_object__close(object_);

@@ -12,6 +12,7 @@
 #include "bpf/include/config.h"
 #include "kernel-collector/probes/kernel_counters.h"
 #include "kernel-collector/probes/kernel_unwind_maps.h"
+#include "kernel-collector/probes/pinned_session.h"
 #include "kernel-collector/probes/sample_record.h"
 
 struct bpf_object;
@@ -28,7 +29,7 @@ class Sampler {
     uint64_t period_ns = 0;
     uint32_t ring_bytes = 128 << 10;    // both a power of two, of pages
     uint32_t copies_bytes = 256 << 10;  // at least one trib_copy of the largest tier
-    std::string pin_path;               // of the counters; "" pins nothing. A pin that fails is only logged
+    std::string pin_folder;             // in a bpffs, of PinnedSession; "" pins nothing
     std::string_view object;            // ELF; borrowed during Load
   };
 
@@ -48,6 +49,8 @@ class Sampler {
   // Readable when copies have come.
   int copies_fd() const;
   UnwindMaps& unwind_maps() { return *unwind_maps_; }
+
+  PinnedSession& pinned_session() { return *pinned_session_; }
 
   // Both outlive the sampler if need be: metrics are read at any time, from any thread.
   std::shared_ptr<const KernelCounters> counters() const { return counters_; }
@@ -74,9 +77,9 @@ class Sampler {
   int counters_fd_ = -1;  // borrowed from object_
   std::unique_ptr<UnwindMaps> unwind_maps_;
   std::optional<SharedArray> control_;  // trib_control
-  std::string pin_path_;
   std::shared_ptr<const KernelCounters> counters_;
   std::shared_ptr<Counter> bad_records_ = std::make_shared<Counter>();
+  std::unique_ptr<PinnedSession> pinned_session_;
   Drained* drained_ = nullptr;  // borrowed during Drain
 };
 

@@ -1,0 +1,164 @@
+#include "kernel-collector/probes/pinned_session.h"
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <linux/magic.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+
+#include "base/log.h"
+#include "base/status.h"
+
+namespace tributary {
+namespace {
+
+std::optional<bpf_map_info> MapInfo(int map_fd) {
+  bpf_map_info info = {};
+  uint32_t size = sizeof(info);
+  if (map_fd < 0 || bpf_obj_get_info_by_fd(map_fd, &info, &size) != 0) return std::nullopt;
+  return info;
+}
+
+absl::Status MakeFolder(const std::string& folder) {
+  const std::string mount = std::filesystem::path(folder).parent_path();
+  struct statfs status = {};
+  if (statfs(mount.c_str(), &status) != 0 || status.f_type != BPF_FS_MAGIC) {
+    return Error(absl::StatusCode::kFailedPrecondition, "no bpffs at " + mount);
+  }
+  if (mkdir(folder.c_str(), 0700) != 0 && errno != EEXIST) return ErrnoStatus("mkdir", folder, errno);
+  return absl::OkStatus();
+}
+
+// Replaces what is pinned at `path`, if anything: there is always one or the other.
+absl::Status Replace(int map_fd, const std::string& path) {
+  const std::string aside = path + ".new";
+  if (unlink(aside.c_str()) != 0 && errno != ENOENT) return ErrnoStatus("unlink", aside, errno);
+  if (bpf_obj_pin(map_fd, aside.c_str()) != 0) return ErrnoStatus("pin", aside, errno);
+  if (rename(aside.c_str(), path.c_str()) != 0) return ErrnoStatus("rename", aside, errno);
+  return absl::OkStatus();
+}
+
+// Unless another map, of a younger collector, has taken its place.
+void Unpin(uint32_t map_id, const std::string& path) {
+  Fd pinned(bpf_obj_get(path.c_str()));
+  auto info = MapInfo(pinned.get());
+  if (info && info->id == map_id) unlink(path.c_str());
+}
+
+Accounting ReadAccounting(const KernelCounters& counters) {
+  const KernelCounters::Values values = counters.ReadAll();
+  Accounting accounting{.captured = values[TRIB_CAPTURED], .idle = values[TRIB_IDLE]};
+  accounting.lost[static_cast<size_t>(LossReason::kRingFull)] = values[TRIB_LOST_RING_FULL];
+  accounting.lost[static_cast<size_t>(LossReason::kStackError)] = values[TRIB_LOST_STACK_ERROR];
+  return accounting;
+}
+
+// Nothing where the counters there are not those of that id: their owner was killed before it had pinned its own, and
+// so before it sampled.
+Accounting ReadPinnedCounters(const std::string& path, uint32_t id) {
+  Fd map(bpf_obj_get(path.c_str()));
+  auto info = MapInfo(map.get());
+  if (!info || info->id != id || info->type != BPF_MAP_TYPE_PERCPU_ARRAY || info->value_size != sizeof(uint64_t) ||
+      info->max_entries != TRIB_COUNTER_COUNT) {
+    return {};
+  }
+  return ReadAccounting(KernelCounters(std::move(map)));
+}
+
+}  // namespace
+
+PinnedSession::PinnedSession(Options options, int counters_fd, std::shared_ptr<const KernelCounters> counters)
+    : folder_(options.folder), counters_(std::move(counters)) {
+  if (folder_.empty()) return;
+  if (options.pid.value == 0) options.pid = Pid{getpid()};
+  if (absl::Status status = Pin(options, counters_fd); !status.ok()) {
+    map_.Reset();
+    LogWarning("nothing pinned: what a killed collector had captured will not be known cause=\"{}\"", Message(status));
+  }
+}
+
+PinnedSession::~PinnedSession() {
+  if (map_.valid()) Finish(counters_->Read(TRIB_CAPTURED) != 0);
+}
+
+absl::Status PinnedSession::Pin(const Options& options, int counters_fd) {
+  RETURN_IF_ERROR(MakeFolder(folder_));
+  auto counters = MapInfo(counters_fd);
+  auto start_ticks = ProcessStartTicks(options.proc_root, options.pid);
+  if (!counters || !start_ticks) return Error(absl::StatusCode::kInternal, "neither map nor process can be named");
+  ReadEarlier(options);
+  record_.version = TRIB_SESSION_VERSION;
+  record_.pid = static_cast<uint32_t>(options.pid.value);
+  record_.start_ticks = *start_ticks;
+  record_.counters_id = counters->id;
+  map_ = Fd(bpf_map_create(BPF_MAP_TYPE_ARRAY, "trib_session", sizeof(uint32_t), sizeof(record_), 1, nullptr));
+  if (!map_.valid()) return ErrnoStatus("create", "map trib_session", errno);
+  Write();
+  RETURN_IF_ERROR(Replace(map_.get(), SessionPath()));
+  return Replace(counters_fd, CountersPath());
+}
+
+void PinnedSession::ReadEarlier(const Options& options) {
+  Fd map(bpf_obj_get(SessionPath().c_str()));
+  auto info = MapInfo(map.get());
+  if (!info) return;
+  trib_session earlier = {};
+  const uint32_t key = 0;
+  if (info->type != BPF_MAP_TYPE_ARRAY || info->value_size != sizeof(earlier) ||
+      bpf_map_lookup_elem(map.get(), &key, &earlier) != 0 || earlier.version != TRIB_SESSION_VERSION) {
+    return LogInfo("pins of another release of the collector are replaced unread");
+  }
+  // It goes on, tells its own story, and keeps what it has not told of others.
+  if (ProcessStartTicks(options.proc_root, Pid{static_cast<int32_t>(earlier.pid)}) == earlier.start_ticks) {
+    return LogInfo("another collector runs here pid={}", earlier.pid);
+  }
+  record_.ended = AddEnded(earlier, ReadPinnedCounters(CountersPath(), earlier.counters_id));
+  predecessor_ = ToPredecessor(record_.ended);
+  if (!predecessor_) return;
+  LogInfo("an earlier collector {} captured={} unattributed={} sessions={}",
+          predecessor_->stopped ? "could not deliver everything" : "was killed", predecessor_->accounting.captured,
+          predecessor_->unattributed(), predecessor_->shares.size());
+}
+
+void PinnedSession::Write() {
+  const uint32_t key = 0;
+  // An array's element always exists.
+  TRIBUTARY_CHECK(bpf_map_update_elem(map_.get(), &key, &record_, BPF_ANY) == 0);
+}
+
+void PinnedSession::ForgetPredecessor() {
+  predecessor_.reset();
+  if (!map_.valid()) return;
+  record_.ended = {};
+  Write();
+}
+
+void PinnedSession::Set(size_t slot, const std::array<uint8_t, 16>& session_id, uint64_t attributed) {
+  TRIBUTARY_CHECK(slot < kSlots);
+  if (!map_.valid()) return;
+  std::memcpy(record_.shares[slot].session_id, session_id.data(), session_id.size());
+  record_.shares[slot].attributed = attributed;
+  record_.last_slot = static_cast<uint32_t>(slot);
+  Write();
+}
+
+// The session's pin goes first: counters alone tell nobody of a loss.
+void PinnedSession::Finish(bool undelivered) {
+  if (!map_.valid()) return;
+  if (undelivered || predecessor_) {
+    record_.stopped = 1;
+    Write();
+  } else {
+    if (auto info = MapInfo(map_.get())) Unpin(info->id, SessionPath());
+    Unpin(record_.counters_id, CountersPath());
+  }
+  map_.Reset();
+}
+
+}  // namespace tributary

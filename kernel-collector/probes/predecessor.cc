@@ -1,0 +1,85 @@
+#include "kernel-collector/probes/predecessor.h"
+
+#include <algorithm>
+#include <cstring>
+#include <fstream>
+#include <sstream>
+
+namespace tributary {
+namespace {
+
+bool IsUsed(const trib_session_share& share) {
+  return std::ranges::any_of(share.session_id, [](uint8_t byte) { return byte != 0; });
+}
+
+// A share at the end of those there are; none where there is no room for it.
+bool Append(trib_session_ended& ended, const trib_session_share& share) {
+  auto* free = std::ranges::find_if(ended.shares, [](const trib_session_share& s) { return !IsUsed(s); });
+  if (free == std::end(ended.shares)) return false;
+  *free = share;
+  return true;
+}
+
+}  // namespace
+
+uint64_t Predecessor::unattributed() const {
+  uint64_t attributed = 0;
+  for (const Share& share : shares) attributed += share.attributed;
+  return accounting.captured - std::min(attributed, accounting.captured);
+}
+
+trib_session_ended AddEnded(const trib_session& owner, const Accounting& counters) {
+  const trib_session_ended& before = owner.ended;
+  if (counters.captured == 0) return before;
+  trib_session_ended sum = {};
+  sum.captured = before.captured + counters.captured;
+  sum.idle = before.idle + counters.idle;
+  sum.lost_ring_full = before.lost_ring_full + counters.lost[static_cast<size_t>(LossReason::kRingFull)];
+  sum.lost_stack_error = before.lost_stack_error + counters.lost[static_cast<size_t>(LossReason::kStackError)];
+  sum.stopped = owner.stopped != 0 && (before.captured == 0 || before.stopped != 0);
+  auto add = [&](const trib_session_share& share) {
+    if (IsUsed(share) && !Append(sum, share)) sum.captured -= std::min<uint64_t>(share.attributed, sum.captured);
+  };
+  const uint32_t last = owner.last_slot % TRIB_SESSION_SHARES_MAX;
+  add(owner.shares[last]);
+  for (uint32_t i = 0; i < TRIB_SESSION_SHARES_MAX; ++i) {
+    if (i != last) add(owner.shares[i]);
+  }
+  for (const trib_session_share& share : before.shares) add(share);
+  return sum;
+}
+
+std::optional<Predecessor> ToPredecessor(const trib_session_ended& ended) {
+  if (ended.captured == 0) return std::nullopt;
+  Predecessor predecessor;
+  predecessor.accounting.captured = ended.captured;
+  predecessor.accounting.idle = ended.idle;
+  predecessor.accounting.lost[static_cast<size_t>(LossReason::kRingFull)] = ended.lost_ring_full;
+  predecessor.accounting.lost[static_cast<size_t>(LossReason::kStackError)] = ended.lost_stack_error;
+  predecessor.stopped = ended.stopped != 0;
+  for (const trib_session_share& share : ended.shares) {
+    if (!IsUsed(share)) continue;
+    Predecessor::Share& added = predecessor.shares.emplace_back();
+    std::memcpy(added.session_id.data(), share.session_id, added.session_id.size());
+    added.attributed = share.attributed;
+  }
+  return predecessor;
+}
+
+std::optional<uint64_t> ProcessStartTicks(const std::string& proc_root, Pid pid) {
+  std::ifstream file(proc_root + "/" + std::to_string(pid.value) + "/stat");
+  std::string text;
+  if (!std::getline(file, text)) return std::nullopt;
+  const size_t comm_end = text.rfind(')');  // the command's name may hold anything
+  if (comm_end == std::string::npos) return std::nullopt;
+  std::istringstream fields(text.substr(comm_end + 1));
+  std::string state, skipped;
+  fields >> state;
+  if (state == "Z" || state == "X") return std::nullopt;
+  for (int field = 4; field < 22; ++field) fields >> skipped;
+  uint64_t ticks = 0;
+  if (!(fields >> ticks)) return std::nullopt;
+  return ticks;
+}
+
+}  // namespace tributary
