@@ -6,7 +6,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "intake/messages.h"
-#include "reducer/ingest/writer_thread.h"
+#include "reducer/ingest/batch_writer.h"
 
 namespace tributary::ingest {
 

@@ -2,55 +2,42 @@
 
 #include <fmt/format.h>
 
+#include <future>
 #include <utility>
 
 #include "base/status.h"
-#include "base/tcp.h"
 
 namespace tributary::ingest {
-namespace {
-
-constexpr uint64_t kCloseMs = 1'500;  // for collectors to read the last acknowledgements and Goodbye
-constexpr size_t kLookedUpMax = 4'096;
-constexpr size_t kNodeIdBytesMax = 255;
-
-void CountDefinitions(intake::DictionaryCounts& counts, const intake::Definitions& made) {
-  counts.strings += static_cast<uint32_t>(made.strings.size());
-  counts.executables += static_cast<uint32_t>(made.executables.size());
-  counts.frames += static_cast<uint32_t>(made.frames.size());
-  counts.nodes += static_cast<uint32_t>(made.nodes.size());
-  counts.processes += static_cast<uint32_t>(made.processes.size());
-  counts.threads += static_cast<uint32_t>(made.threads.size());
-}
-
-}  // namespace
 
 Shard::Shard(Options options, std::unique_ptr<store::ShardWriter> writer, SymbolStore& symbols, const Clock& clock,
              Metrics& metrics)
-    : options_(std::move(options)),
-      clock_(clock),
-      metrics_(metrics),
-      held_back_(metrics.AddCounter("tributary_reducer_held_back_total",
-                                    "times a session stopped reading because the store writer was behind")),
-      memory_(options_.sessions_remembered_max),
-      symbol_worker_(symbols, options_.symbols, metrics),
-      writer_(fmt::format("store shard={}", options_.number), std::move(writer), options_.writer,
+    : symbol_worker_(symbols, options.symbols, metrics),
+      writer_(fmt::format("store shard={}", options.number), std::move(writer), options.writer,
               {.committed =
-                   [this](std::vector<WriterThread::Done> done) {
-                     loop_.Post([this, done = std::move(done)] { OnCommitted(done); });
+                   [this](std::vector<CommittedBatch> done) {
+                     loop_.Post([this, done = std::move(done)] { core_->OnCommitted(done); });
                    },
                .found =
                    [this](const SessionId& id, absl::StatusOr<uint64_t> durable) {
-                     loop_.Post([this, id, durable = std::move(durable)] { OnFound(id, durable); });
+                     loop_.Post([this, id, durable = std::move(durable)] { core_->OnFound(id, durable); });
                    }},
-              clock, metrics) {}
+              clock, metrics),
+      core_(std::make_unique<ShardCore>(loop_,
+                                        ShardCore::Options{.server = options.server,
+                                                           .sessions_remembered_max = options.sessions_remembered_max,
+                                                           .tick_ms = options.tick_ms},
+                                        writer_, static_cast<SymbolDesk&>(*this), clock, metrics,
+                                        ShardCore::Callbacks{
+                                            .connected = [this](const std::string& id) { CountConnected(id, 1); },
+                                            .disconnected = [this](const std::string& id) { CountConnected(id, -1); },
+                                            .closed = [this] { loop_.Stop(); },
+                                        })) {}
 
 Shard::~Shard() { Stop(); }
 
 void Shard::Start() {
   started_ = true;
-  tick_ = std::make_unique<Timer>(loop_, [this] { OnTick(); });
-  tick_->StartEvery(options_.tick_ms);
+  core_->Start();
   thread_ = std::thread([this] { loop_.Run(); });
 }
 
@@ -59,7 +46,7 @@ void Shard::Drain() {
   if (started_) {
     std::promise<void> no_more;
     loop_.Post([&] {
-      stopping_ = true;
+      core_->TakeNoMore();
       no_more.set_value();
     });
     no_more.get_future().wait();
@@ -71,195 +58,27 @@ void Shard::Drain() {
 void Shard::Stop() {
   Drain();
   if (!std::exchange(started_, false)) return;
-  loop_.Post([this] { CloseAll(); });  // behind the writer's last acknowledgements
+  loop_.Post([this] { core_->CloseAll(); });  // behind the writer's last acknowledgements
   thread_.join();
-  live_.clear();
-  looked_up_.clear();
-  tick_.reset();
-  closing_.reset();
-}
-
-void Shard::CloseAll() {
-  tick_->Stop();
-  looked_up_.clear();
-  for (auto& [id, live] : live_) live.session->Close({.reason = "the reducer stops", .retry = true});
-  if (live_.empty()) return loop_.Stop();
-  closing_ = std::make_unique<Timer>(loop_, [this] { loop_.Stop(); });
-  closing_->StartOnce(kCloseMs);
+  core_.reset();
 }
 
 void Shard::Accept(intake::PendingSession session) {
   // A task is copied; the socket is not.
   auto shared = std::make_shared<intake::PendingSession>(std::move(session));
-  loop_.Post([this, shared] { Open(std::move(*shared)); });
-}
-
-// A session's mark is looked up behind what is queued of it. Until it is known nothing is said to the collector.
-void Shard::Open(intake::PendingSession session) {
-  if (stopping_) return;
-  const SessionId id = session.hello.session.session_id;
-  if (auto it = live_.find(id); it != live_.end()) {
-    // The collector has given the old connection up; we have just not noticed yet.
-    Disconnect(it->second);
-    live_.erase(it);
-  }
-  if (memory_.Find(id) != nullptr) return StartSession(std::move(session));
-  const bool looking = looked_up_.contains(id);
-  if (!looking && (looked_up_.size() >= kLookedUpMax || !writer_.TryFind(id))) return;  // it comes back
-  looked_up_.insert_or_assign(id, std::move(session));
-}
-
-void Shard::OnFound(const SessionId& id, const absl::StatusOr<uint64_t>& durable_sequence) {
-  auto it = looked_up_.find(id);
-  if (it == looked_up_.end()) return;
-  intake::PendingSession session = std::move(it->second);
-  looked_up_.erase(it);
-  if (stopping_) return;
-  if (!durable_sequence.ok()) {
-    LogWarning("session cannot be looked up node={}: {}", EscapeForDisplay(session.hello.session.node_id),
-               Message(durable_sequence.status()));
-    return;
-  }
-  memory_.Add(id, *durable_sequence);
-  StartSession(std::move(session));
+  loop_.Post([this, shared] { StartSession(std::move(*shared)); });
 }
 
 void Shard::StartSession(intake::PendingSession pending) {
-  absl::StatusOr<std::unique_ptr<TcpStream>> stream = TcpStream::Adopt(loop_, std::move(pending.socket));
+  absl::StatusOr<std::unique_ptr<Stream>> stream = pending.stream->Adopt(loop_);
   if (!stream.ok()) return;  // the connection broke on the way
-  const SessionId id = pending.hello.session.session_id;
-  Live& live = live_[id];
-  live.info = std::make_shared<const SessionInfo>(pending.hello.session);
-  live.oldest_held = pending.hello.next_sequence;
-  live.session = std::make_unique<intake::ServerSession>(loop_, *std::move(stream), std::move(pending.hello),
-                                                         std::move(pending.rest), options_.server, clock_, metrics_,
-                                                         static_cast<intake::SessionOwner&>(*this));
-  live.session->Start();
+  core_->Accept({*std::move(stream), std::move(pending.hello), std::move(pending.rest)});
 }
 
-absl::StatusOr<intake::SessionOwner::Known> Shard::OnHello(const intake::Hello& hello) {
-  if (hello.role != intake::Role::kNode) {
-    return absl::InvalidArgumentError("this reducer takes sessions of nodes only");
-  }
-  if (hello.session.node_id.empty() || hello.session.node_id.size() > kNodeIdBytesMax) {
-    return absl::InvalidArgumentError("a node id has 1 to 255 bytes");
-  }
-  auto live = live_.find(hello.session.session_id);
-  SessionMemory::Entry* known = memory_.Find(hello.session.session_id);
-  if (live == live_.end() || known == nullptr) return absl::InternalError("session is not known here");
-  live->second.registered = true;
-  {
-    std::lock_guard lock(connected_mutex_);
-    ++connected_[hello.session.node_id];
-  }
-  LogInfo("node connected node={} host={} version={}", EscapeForDisplay(hello.session.node_id),
-          EscapeForDisplay(hello.session.host_name), EscapeForDisplay(hello.session.agent_version));
-  Known answer;
-  answer.durable_sequence = known->durable_sequence;
-  answer.dictionary_kept = known->dictionary_held && known->generation == hello.dictionary_generation;
-  if (answer.dictionary_kept) {
-    answer.have = known->have;
-    live->second.symbols.Want(known->executables);
-  }
-  return answer;
-}
-
-absl::Status Shard::OnBatch(const SessionInfo& info, intake::IncomingBatch batch) {
-  auto it = live_.find(info.session_id);
-  if (it == live_.end()) return absl::InternalError("session is not open");
-  Live& live = it->second;
-  if (stopping_) return absl::ResourceExhaustedError("the reducer stops");
-  const uint64_t bytes = live.session != nullptr ? live.session->bytes_received() : 0;
-  store::PendingBatch pending;
-  pending.session = live.info;
-  pending.wire_bytes = bytes - live.counted_bytes;
-  pending.oldest_held = live.oldest_held;
-  // What memory must know of the batch, before it is the writer's.
-  if (!writer_.HasRoom()) {
-    live.held_back = true;
-    held_back_.Add();
-    return absl::ResourceExhaustedError("the store writer is behind");
-  }
-  Remember(info, batch);
-  pending.batch = std::move(batch);
-  if (!writer_.TrySubmit(std::move(pending))) return absl::FailedPreconditionError("the store writer has stopped");
-  live.counted_bytes = bytes;
-  AskForSymbols(info.session_id, live);
-  return absl::OkStatus();
-}
-
-void Shard::Remember(const SessionInfo& info, const intake::IncomingBatch& batch) {
-  SessionMemory::Entry& entry = memory_.Add(info.session_id, 0);
-  if (!entry.dictionary_held || entry.generation != batch.generation) entry.executables.clear();
-  entry.dictionary_held = batch.generation > entry.refused_generation;
-  entry.generation = batch.generation;
-  entry.have = batch.before;
-  CountDefinitions(entry.have, batch.definitions);
-  std::vector<ExecutableId> made;
-  for (const Executable& executable : batch.definitions.executables) made.push_back(executable.id);
-  live_.find(info.session_id)->second.symbols.Want(made);
-  entry.executables.insert(entry.executables.end(), made.begin(), made.end());
-}
-
-void Shard::OnCommitted(const std::vector<WriterThread::Done>& all) {
-  for (const WriterThread::Done& done : all) {
-    const SessionId& id = done.session->session_id;
-    SessionMemory::Entry& entry = memory_.Add(id, done.outcome.sequence);
-    entry.durable_sequence = std::max(entry.durable_sequence, done.outcome.sequence);
-    auto live = live_.find(id);
-    if (done.outcome.need_dictionary && done.generation > entry.refused_generation) {
-      entry.refused_generation = std::max(done.generation, entry.generation);
-      entry.dictionary_held = false;
-      if (live != live_.end()) live->second.session->NeedDictionary();
-    }
-    if (live != live_.end()) live->second.session->Ack(entry.durable_sequence);
-  }
-  for (auto& [id, live] : live_) {
-    if (std::exchange(live.held_back, false)) live.session->Resume();
-  }
-}
-
-void Shard::OnSymbols(const SessionInfo& info, const ExecutableId& id, absl::StatusOr<std::string> encoded_table) {
-  symbol_worker_.Take(id, std::move(encoded_table));
-  auto it = live_.find(info.session_id);
-  if (it == live_.end()) return;
-  it->second.symbols.Answered(id);
-  AskForSymbols(info.session_id, it->second);
-}
-
-void Shard::AskForSymbols(const SessionId& id, Live& live) {
-  std::vector<ExecutableId> candidates = live.symbols.TakeCandidates();
-  if (candidates.empty()) return;
-  auto reply = [this, id](std::vector<ExecutableId> ask, size_t considered) {
-    loop_.Post([this, id, ask = std::move(ask), considered] {
-      auto it = live_.find(id);
-      if (it == live_.end()) return;
-      it->second.symbols.Chosen(ask, considered, clock_.Monotonic());
-      if (!ask.empty()) it->second.session->NeedSymbols(ask);
-      AskForSymbols(id, it->second);
-    });
-  };
-  // Full: all of them stay candidates.
-  if (!symbol_worker_.TryChoose(std::move(candidates), live.symbols.ask_max(), std::move(reply))) {
-    live.symbols.Chosen({}, 0, clock_.Monotonic());
-  }
-}
-
-void Shard::OnClosed(const SessionInfo& info, const absl::Status& why) {
-  auto it = live_.find(info.session_id);
-  if (it == live_.end()) return;
-  LogInfo("node disconnected node={} cause=\"{}\"", EscapeForDisplay(info.node_id),
-          why.ok() ? "closed by the collector" : EscapeForDisplay(Message(why)));
-  Disconnect(it->second);
-  live_.erase(it);
-  if (stopping_ && closing_ != nullptr && live_.empty()) loop_.Stop();
-}
-
-void Shard::Disconnect(Live& live) {
-  if (!std::exchange(live.registered, false)) return;
+void Shard::CountConnected(const std::string& node_id, int change) {
   std::lock_guard lock(connected_mutex_);
-  auto it = connected_.find(live.info->node_id);
-  if (it != connected_.end() && --it->second == 0) connected_.erase(it);
+  auto it = connected_.try_emplace(node_id, 0).first;
+  if ((it->second += change) <= 0) connected_.erase(it);
 }
 
 bool Shard::IsConnected(std::string_view node_id) const {
@@ -267,13 +86,15 @@ bool Shard::IsConnected(std::string_view node_id) const {
   return connected_.contains(ToAbsl(node_id));
 }
 
-void Shard::OnTick() {
-  writer_.Maintain();
-  const MonotonicNs now = clock_.Monotonic();
-  for (auto& [id, live] : live_) {
-    if (const SessionMemory::Entry* entry = memory_.Find(id)) live.symbols.Tick(entry->executables, now);
-    AskForSymbols(id, live);
-  }
+bool Shard::TryChoose(std::vector<ExecutableId> candidates, size_t ask_max, Reply reply) {
+  return symbol_worker_.TryChoose(std::move(candidates), ask_max,
+                                  [this, reply = std::move(reply)](std::vector<ExecutableId> ask, size_t considered) {
+                                    loop_.Post([reply, ask = std::move(ask), considered] { reply(ask, considered); });
+                                  });
+}
+
+void Shard::Take(const ExecutableId& id, absl::StatusOr<std::string> encoded_table) {
+  symbol_worker_.Take(id, std::move(encoded_table));
 }
 
 }  // namespace tributary::ingest

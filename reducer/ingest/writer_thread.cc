@@ -107,10 +107,10 @@ void WriterThread::CommitGroup(std::vector<store::PendingBatch> group, size_t by
   queued_bytes_.fetch_sub(bytes);
   depth_.Add(-static_cast<int64_t>(group.size()));
   if (!outcomes.ok()) return;
-  std::vector<Done> done;
+  std::vector<CommittedBatch> done;
   done.reserve(group.size());
   for (size_t i = 0; i < group.size(); ++i) {
-    done.push_back(Done{group[i].session, group[i].batch.generation, (*outcomes)[i]});
+    done.push_back(CommittedBatch{group[i].session, group[i].batch.generation, (*outcomes)[i]});
   }
   callbacks_.committed(std::move(done));
 }

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <array>
 #include <atomic>
 #include <condition_variable>
 #include <functional>
@@ -14,16 +13,15 @@
 #include "base/bounded_queue.h"
 #include "base/clock.h"
 #include "base/metrics.h"
+#include "reducer/ingest/batch_writer.h"
 #include "reducer/store/store.h"
 
 namespace tributary::ingest {
 
-using SessionId = std::array<uint8_t, 16>;
-
 // A shard's one store-writer thread: gathers the batches that wait, commits them as a group, and tells how that ended.
 // When a commit fails (a full disk, above all) it is tried again with growing pauses until it succeeds or the thread is
 // stopped; meanwhile the queue fills and the sessions are held back, and nothing is acknowledged.
-class WriterThread {
+class WriterThread final : public BatchWriter {
  public:
   struct Options {
     size_t queue_batches_max = 1024;
@@ -32,14 +30,9 @@ class WriterThread {
     size_t group_bytes_max = 16u << 20;
     int64_t retry_min_ms = 100, retry_max_ms = 5'000;
   };
-  struct Done {
-    std::shared_ptr<const SessionInfo> session;
-    uint32_t generation = 0;
-    store::ShardWriter::Outcome outcome;
-  };
   // Called on the writer's thread; must not block.
   struct Callbacks {
-    std::function<void(std::vector<Done>)> committed;
+    std::function<void(std::vector<CommittedBatch>)> committed;
     // Durable up to there; 0 for a session never seen.
     std::function<void(const SessionId&, absl::StatusOr<uint64_t> durable_sequence)> found;
   };
@@ -49,11 +42,11 @@ class WriterThread {
                const Clock& clock, Metrics& metrics);
   ~WriterThread();  // Stop
 
-  // From any one thread. Submit while there is room; TrySubmit is false when there is none, or after Stop.
-  bool HasRoom() const;
-  bool TrySubmit(store::PendingBatch batch);
-  bool TryFind(const SessionId& id);  // answered by `found`, after what was submitted before
-  void Maintain();                    // soon; calls add up to one
+  // BatchWriter, from any one thread; answers by the callbacks above.
+  bool HasRoom() const override;
+  bool TrySubmit(store::PendingBatch batch) override;
+  bool TryFind(const SessionId& id) override;
+  void Maintain() override;
 
   // Commits what is queued, then ends the thread. A commit that fails now is given up: its batches were never
   // acknowledged, so their senders still hold them.

@@ -51,7 +51,7 @@ class WriterThreadTest : public ::testing::Test {
     thread_ = std::make_unique<WriterThread>(
         "test", std::move(writer), options,
         WriterThread::Callbacks{.committed =
-                                    [this](std::vector<WriterThread::Done> done) {
+                                    [this](std::vector<CommittedBatch> done) {
                                       std::lock_guard lock(mutex_);
                                       for (auto& one : done) done_.push_back(one.outcome.sequence);
                                       changed_.notify_all();

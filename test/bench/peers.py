@@ -17,7 +17,9 @@ import time
 import loads
 import measure
 import lib
+import mixed_load
 import otlp_sink
+import together
 
 REPORT_S = 7  # both report every 5 s, the peer give or take a fifth
 
@@ -233,29 +235,30 @@ def mount_tracefs():
         subprocess.run(lib.ROOT + ["mount", "-t", "tracefs", "tracefs", "/sys/kernel/tracing"], check=True)
 
 
-def describe(options):
+def describe(options, window):
     commit = subprocess.run(["git", "-c", "safe.directory=*", "-C", lib.SOURCE, "describe", "--always", "--dirty"], check=True,
-                            capture_output=True, text=True)
+                            capture_output=True, text=True).stdout.strip()
     binary = pathlib.Path(options.ebpf_profiler).read_bytes()
     built = {key.decode(): value.decode() for key, value in re.findall(rb"build\tvcs\.(revision|modified)=(\w+)", binary)}
-    print(f"tributary {commit.stdout.strip()}; peer {built.get('revision', 'of unknown commit')}"
+    print(f"tributary {commit}; peer {built.get('revision', 'of unknown commit')}"
           f"{', modified' if built.get('modified') == 'true' else ''}, sha256 {hashlib.sha256(binary).hexdigest()[:16]}; "
-          f"Linux {os.uname().release}, {os.cpu_count()} CPUs; windows of {options.seconds:g} s, {options.settle:g} s after the start; "
-          f"load average before {os.getloadavg()[0]:.2f}", flush=True)
+          f"Linux {os.uname().release}, {os.cpu_count()} CPUs; {window}; load average before {os.getloadavg()[0]:.2f}", flush=True)
+    return commit
 
 
-def main():
-    parser = argparse.ArgumentParser(prog="dev/bench peers")
-    parser.add_argument("--ebpf-profiler", required=True, metavar="PATH", help="the peer's binary")
-    parser.add_argument("--seconds", type=float, default=60, help="length of each window")
-    parser.add_argument("--settle", type=float, default=15, help="from a program's start to its window")
-    parser.add_argument("--load", choices=["steady", "churn"], help="this load only")
-    parser.add_argument("--rate", type=int, choices=[20, 97], help="this rate in Hz only")
-    parser.add_argument("--json", metavar="PATH", help="write all figures there as well")
-    options = parser.parse_args()
+def compare_bytes(load_class, options):
+    options.seconds = options.seconds or together.SECONDS
+    commit = describe(options, f"{options.seconds:g} s, all at once: bytes only, CPU and memory are not comparable so")
+    subjects, readings = together.run(load_class, options)
+    verdicts, figures = together.report(load_class, subjects, readings, options)
+    if options.history:
+        together.append_history(figures, commit)
+    return verdicts, [{"figure": figure, "value": value, "unit": unit} for figure, value, unit in figures]
 
-    mount_tracefs()
-    describe(options)
+
+def compare_in_turn(options):
+    options.seconds = options.seconds or 60
+    describe(options, f"windows of {options.seconds:g} s, {options.settle:g} s after the start")
     results, verdicts = [], []
     with measure.BpfStats():
         for load_class in (loads.Recursion, loads.Tools):
@@ -270,6 +273,30 @@ def main():
                 print_table(f"{load_class.name}, {rate} Hz: {load_class.__doc__.split(': ', 1)[1]}", ours, peer)
                 verdicts += judge(load_class.name, rate, ours, peer)
                 results.append({"load": load_class.name, "rate": rate, "tributary": ours, "peer": peer})
+    return verdicts, results
+
+
+def main():
+    parser = argparse.ArgumentParser(prog="dev/bench peers")
+    parser.add_argument("--ebpf-profiler", required=True, metavar="PATH", help="the peer's binary")
+    parser.add_argument("--seconds", type=float, help=f"length of each window: 60, and {together.SECONDS} with the loads mixed and tight")
+    parser.add_argument("--settle", type=float, default=15, help="from a program's start to its window")
+    parser.add_argument("--load", choices=["steady", "churn", "mixed", "tight"],
+                        help="this load only; mixed and tight, which are not among those of a run without --load, count bytes only, of all "
+                             "programs at once")
+    parser.add_argument("--rate", type=int, choices=[20, 97], help="this rate in Hz only; mixed and tight run both at once")
+    parser.add_argument("--batch-interval", type=float, default=together.BATCH_S, help="mixed, tight: of Tributary, in s")
+    parser.add_argument("--keep", metavar="DIR", help="mixed, tight: write what Tributary's collectors send to DIR/intake-RATE.bin")
+    parser.add_argument("--history", action="store_true", help="mixed, tight: append the figures to test/bench/history.jsonl")
+    parser.add_argument("--json", metavar="PATH", help="write all figures there as well")
+    options = parser.parse_args()
+
+    mount_tracefs()
+    at_once = {each.name: each for each in (mixed_load.Mixed, mixed_load.Tight)}
+    if options.load in at_once:
+        verdicts, results = compare_bytes(at_once[options.load], options)
+    else:
+        verdicts, results = compare_in_turn(options)
     print()
     for statement, holds in verdicts:
         print(f"{'holds' if holds else 'FAILS'}  {statement}")

@@ -1,0 +1,224 @@
+#include "reducer/ingest/shard_core.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/status.h"
+
+namespace tributary::ingest {
+namespace {
+
+constexpr uint64_t kCloseMs = 1'500;  // for collectors to read the last acknowledgements and Goodbye
+constexpr size_t kLookedUpMax = 4'096;
+constexpr size_t kNodeIdBytesMax = 255;
+
+void CountDefinitions(intake::DictionaryCounts& counts, const intake::Definitions& made) {
+  counts.strings += static_cast<uint32_t>(made.strings.size());
+  counts.executables += static_cast<uint32_t>(made.executables.size());
+  counts.frames += static_cast<uint32_t>(made.frames.size());
+  counts.nodes += static_cast<uint32_t>(made.nodes.size());
+  counts.processes += static_cast<uint32_t>(made.processes.size());
+  counts.threads += static_cast<uint32_t>(made.threads.size());
+}
+
+}  // namespace
+
+ShardCore::ShardCore(AlarmSource& alarms, Options options, BatchWriter& writer, SymbolDesk& symbols, const Clock& clock,
+                     Metrics& metrics, Callbacks callbacks)
+    : alarms_(alarms),
+      options_(std::move(options)),
+      writer_(writer),
+      symbols_(symbols),
+      clock_(clock),
+      metrics_(metrics),
+      callbacks_(std::move(callbacks)),
+      held_back_(metrics.AddCounter("tributary_reducer_held_back_total",
+                                    "times a session stopped reading because the store writer was behind")),
+      memory_(options_.sessions_remembered_max),
+      tick_(alarms.NewAlarm([this] { OnTick(); })),
+      closing_(alarms.NewAlarm([this] {
+        if (callbacks_.closed) callbacks_.closed();
+      })) {}
+
+ShardCore::~ShardCore() = default;
+
+void ShardCore::Start() { tick_->StartEvery(options_.tick_ms); }
+
+void ShardCore::TakeNoMore() { stopping_ = true; }
+
+void ShardCore::CloseAll() {
+  stopping_ = closing_all_ = true;
+  tick_->Stop();
+  looked_up_.clear();
+  for (auto& [id, live] : live_) live.session->Close({.reason = "the reducer stops", .retry = true});
+  closing_->StartOnce(live_.empty() ? 0 : kCloseMs);
+}
+
+// A session's mark is looked up behind what is queued of it. Until it is known nothing is said to the collector.
+void ShardCore::Accept(Arrival arrival) {
+  if (stopping_) return;
+  const SessionId id = arrival.hello.session.session_id;
+  if (auto it = live_.find(id); it != live_.end()) {
+    // The collector has given the old connection up; we have just not noticed yet.
+    Disconnect(it->second);
+    live_.erase(it);
+  }
+  if (memory_.Find(id) != nullptr) return StartSession(std::move(arrival));
+  const bool looking = looked_up_.contains(id);
+  if (!looking && (looked_up_.size() >= kLookedUpMax || !writer_.TryFind(id))) return;  // it comes back
+  looked_up_.insert_or_assign(id, std::move(arrival));
+}
+
+void ShardCore::OnFound(const SessionId& id, const absl::StatusOr<uint64_t>& durable_sequence) {
+  auto it = looked_up_.find(id);
+  if (it == looked_up_.end()) return;
+  Arrival arrival = std::move(it->second);
+  looked_up_.erase(it);
+  if (stopping_) return;
+  if (!durable_sequence.ok()) {
+    LogWarning("session cannot be looked up node={}: {}", EscapeForDisplay(arrival.hello.session.node_id),
+               Message(durable_sequence.status()));
+    return;
+  }
+  memory_.Add(id, *durable_sequence);
+  StartSession(std::move(arrival));
+}
+
+void ShardCore::StartSession(Arrival arrival) {
+  const SessionId id = arrival.hello.session.session_id;
+  Live& live = live_[id];
+  live.info = std::make_shared<const SessionInfo>(arrival.hello.session);
+  live.oldest_held = arrival.hello.next_sequence;
+  live.session = std::make_unique<intake::ServerSession>(alarms_, std::move(arrival.stream), std::move(arrival.hello),
+                                                         std::move(arrival.rest), options_.server, clock_, metrics_,
+                                                         static_cast<intake::SessionOwner&>(*this));
+  live.session->Start();
+}
+
+absl::StatusOr<intake::SessionOwner::Known> ShardCore::OnHello(const intake::Hello& hello) {
+  if (hello.role != intake::Role::kNode) {
+    return absl::InvalidArgumentError("this reducer takes sessions of nodes only");
+  }
+  if (hello.session.node_id.empty() || hello.session.node_id.size() > kNodeIdBytesMax) {
+    return absl::InvalidArgumentError("a node id has 1 to 255 bytes");
+  }
+  auto live = live_.find(hello.session.session_id);
+  SessionMemory::Entry* known = memory_.Find(hello.session.session_id);
+  if (live == live_.end() || known == nullptr) return absl::InternalError("session is not known here");
+  live->second.registered = true;
+  if (callbacks_.connected) callbacks_.connected(hello.session.node_id);
+  LogInfo("node connected node={} host={} version={}", EscapeForDisplay(hello.session.node_id),
+          EscapeForDisplay(hello.session.host_name), EscapeForDisplay(hello.session.agent_version));
+  Known answer;
+  answer.durable_sequence = known->durable_sequence;
+  answer.dictionary_kept = known->dictionary_held && known->generation == hello.dictionary_generation;
+  if (answer.dictionary_kept) {
+    answer.have = known->have;
+    live->second.symbols.Want(known->executables);
+  }
+  return answer;
+}
+
+absl::Status ShardCore::OnBatch(const SessionInfo& info, intake::IncomingBatch batch) {
+  auto it = live_.find(info.session_id);
+  if (it == live_.end()) return absl::InternalError("session is not open");
+  Live& live = it->second;
+  if (stopping_) return absl::ResourceExhaustedError("the reducer stops");
+  const uint64_t bytes = live.session != nullptr ? live.session->bytes_received() : 0;
+  store::PendingBatch pending;
+  pending.session = live.info;
+  pending.wire_bytes = bytes - live.counted_bytes;
+  pending.oldest_held = live.oldest_held;
+  // What memory must know of the batch, before it is the writer's.
+  if (!writer_.HasRoom()) {
+    live.held_back = true;
+    held_back_.Add();
+    return absl::ResourceExhaustedError("the store writer is behind");
+  }
+  Remember(info, batch);
+  pending.batch = std::move(batch);
+  if (!writer_.TrySubmit(std::move(pending))) return absl::FailedPreconditionError("the store writer has stopped");
+  live.counted_bytes = bytes;
+  AskForSymbols(info.session_id, live);
+  return absl::OkStatus();
+}
+
+void ShardCore::Remember(const SessionInfo& info, const intake::IncomingBatch& batch) {
+  SessionMemory::Entry& entry = memory_.Add(info.session_id, 0);
+  if (!entry.dictionary_held || entry.generation != batch.generation) entry.executables.clear();
+  entry.dictionary_held = batch.generation > entry.refused_generation;
+  entry.generation = batch.generation;
+  entry.have = batch.before;
+  CountDefinitions(entry.have, batch.definitions);
+  std::vector<ExecutableId> made;
+  for (const Executable& executable : batch.definitions.executables) made.push_back(executable.id);
+  live_.find(info.session_id)->second.symbols.Want(made);
+  entry.executables.insert(entry.executables.end(), made.begin(), made.end());
+}
+
+void ShardCore::OnCommitted(const std::vector<CommittedBatch>& all) {
+  for (const CommittedBatch& done : all) {
+    const SessionId& id = done.session->session_id;
+    SessionMemory::Entry& entry = memory_.Add(id, done.outcome.sequence);
+    entry.durable_sequence = std::max(entry.durable_sequence, done.outcome.sequence);
+    auto live = live_.find(id);
+    if (done.outcome.need_dictionary && done.generation > entry.refused_generation) {
+      entry.refused_generation = std::max(done.generation, entry.generation);
+      entry.dictionary_held = false;
+      if (live != live_.end()) live->second.session->NeedDictionary();
+    }
+    if (live != live_.end()) live->second.session->Ack(entry.durable_sequence);
+  }
+  for (auto& [id, live] : live_) {
+    if (std::exchange(live.held_back, false)) live.session->Resume();
+  }
+}
+
+void ShardCore::OnSymbols(const SessionInfo& info, const ExecutableId& id, absl::StatusOr<std::string> encoded_table) {
+  symbols_.Take(id, std::move(encoded_table));
+  auto it = live_.find(info.session_id);
+  if (it == live_.end()) return;
+  it->second.symbols.Answered(id);
+  AskForSymbols(info.session_id, it->second);
+}
+
+void ShardCore::AskForSymbols(const SessionId& id, Live& live) {
+  std::vector<ExecutableId> candidates = live.symbols.TakeCandidates();
+  if (candidates.empty()) return;
+  auto reply = [this, id](const std::vector<ExecutableId>& ask, size_t considered) {
+    auto it = live_.find(id);
+    if (it == live_.end()) return;
+    it->second.symbols.Chosen(ask, considered, clock_.Monotonic());
+    if (!ask.empty()) it->second.session->NeedSymbols(ask);
+    AskForSymbols(id, it->second);
+  };
+  // Full: all of them stay candidates.
+  if (!symbols_.TryChoose(std::move(candidates), live.symbols.ask_max(), std::move(reply))) {
+    live.symbols.Chosen({}, 0, clock_.Monotonic());
+  }
+}
+
+void ShardCore::OnClosed(const SessionInfo& info, const absl::Status& why) {
+  auto it = live_.find(info.session_id);
+  if (it == live_.end()) return;
+  LogInfo("node disconnected node={} cause=\"{}\"", EscapeForDisplay(info.node_id),
+          why.ok() ? "closed by the collector" : EscapeForDisplay(Message(why)));
+  Disconnect(it->second);
+  live_.erase(it);
+  if (closing_all_ && live_.empty()) closing_->StartOnce(0);
+}
+
+void ShardCore::Disconnect(Live& live) {
+  if (std::exchange(live.registered, false) && callbacks_.disconnected) callbacks_.disconnected(live.info->node_id);
+}
+
+void ShardCore::OnTick() {
+  writer_.Maintain();
+  const MonotonicNs now = clock_.Monotonic();
+  for (auto& [id, live] : live_) {
+    if (const SessionMemory::Entry* entry = memory_.Find(id)) live.symbols.Tick(entry->executables, now);
+    AskForSymbols(id, live);
+  }
+}
+
+}  // namespace tributary::ingest

@@ -1,0 +1,112 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "base/alarm.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/metrics.h"
+#include "base/stream.h"
+#include "intake/server.h"
+#include "reducer/ingest/batch_writer.h"
+#include "reducer/ingest/session_memory.h"
+#include "reducer/ingest/symbol_requests.h"
+
+namespace tributary::ingest {
+
+// Whom a shard asks which symbol tables are wanted, and to whom it gives those that come.
+class SymbolDesk {
+ public:
+  // Which of `candidates` to ask a node for, `ask_max` at most; `reply` is called later, on the shard's loop, with them
+  // and with how many candidates that took. False: too many questions wait.
+  using Reply = std::function<void(std::vector<ExecutableId> ask, size_t considered)>;
+  virtual bool TryChoose(std::vector<ExecutableId> candidates, size_t ask_max, Reply reply) = 0;
+  virtual void Take(const ExecutableId& id, absl::StatusOr<std::string> encoded_table) = 0;
+
+ protected:
+  ~SymbolDesk() = default;
+};
+
+// What a shard decides, without its threads: sessions, what is known of them, which batch goes to the writer, who is
+// held back, what is acknowledged. A batch is acknowledged only by OnCommitted. Runs on a loop or in a simulation; all
+// of it on one thread.
+class ShardCore : private intake::SessionOwner {
+ public:
+  struct Options {
+    intake::ServerOptions server;  // of its sessions
+    size_t sessions_remembered_max = 16'384;
+    uint64_t tick_ms = 1'000;  // maintenance, symbol requests
+  };
+  // Must not destroy the core.
+  struct Callbacks {
+    std::function<void(const std::string& node_id)> connected, disconnected;  // a session of that node
+    std::function<void()> closed;                                             // after CloseAll: no session is left
+  };
+  // A connection whose Hello was read; `rest` came behind it.
+  struct Arrival {
+    std::unique_ptr<Stream> stream;
+    intake::Hello hello;
+    std::string rest;
+  };
+
+  // What is lent outlives the core.
+  ShardCore(AlarmSource& alarms, Options options, BatchWriter& writer, SymbolDesk& symbols, const Clock& clock,
+            Metrics& metrics, Callbacks callbacks);
+  ~ShardCore() override;
+
+  void Start();
+  void Accept(Arrival arrival);
+  void OnFound(const SessionId& id, const absl::StatusOr<uint64_t>& durable_sequence);
+  void OnCommitted(const std::vector<CommittedBatch>& done);
+
+  void TakeNoMore();  // batches, connections
+  // Says Goodbye to all. `closed` comes when they have read it, or after 1.5 s.
+  void CloseAll();
+
+ private:
+  // A connected collector.
+  struct Live {
+    std::unique_ptr<intake::ServerSession> session;
+    std::shared_ptr<const SessionInfo> info;
+    uint64_t oldest_held = 1;
+    uint64_t counted_bytes = 0;  // of bytes_received, already with a batch
+    bool held_back = false;      // its batch found no room
+    bool registered = false;     // `connected` was called
+    SymbolRequests symbols;
+  };
+
+  // intake::SessionOwner
+  absl::StatusOr<Known> OnHello(const intake::Hello& hello) override;
+  absl::Status OnBatch(const SessionInfo& info, intake::IncomingBatch batch) override;
+  void OnSymbols(const SessionInfo& info, const ExecutableId& id, absl::StatusOr<std::string> encoded_table) override;
+  void OnClosed(const SessionInfo& info, const absl::Status& why) override;
+
+  void StartSession(Arrival arrival);
+  void Remember(const SessionInfo& info, const intake::IncomingBatch& batch);
+  void AskForSymbols(const SessionId& id, Live& live);
+  void OnTick();
+  void Disconnect(Live& live);
+
+  AlarmSource& alarms_;
+  const Options options_;
+  BatchWriter& writer_;
+  SymbolDesk& symbols_;
+  const Clock& clock_;
+  Metrics& metrics_;
+  const Callbacks callbacks_;
+  Counter& held_back_;
+
+  absl::flat_hash_map<SessionId, Live> live_;
+  absl::flat_hash_map<SessionId, Arrival> looked_up_;  // wait for the store's word on them
+  SessionMemory memory_;
+  bool stopping_ = false, closing_all_ = false;
+  std::unique_ptr<Alarm> tick_, closing_;
+};
+
+}  // namespace tributary::ingest
