@@ -1,6 +1,9 @@
 #include "profile/dictionary.h"
 
+#include <utility>
+
 #include "base/status.h"
+#include "profile/eviction.h"
 
 namespace tributary {
 namespace {
@@ -25,6 +28,56 @@ Dictionary::Dictionary(DictionaryLimits limits) : limits_(limits) {
   nodes_.emplace_back();
   processes_.emplace_back();
   threads_.emplace_back();
+  node_uses_.push_back(0);
+  thread_uses_.push_back(0);
+}
+
+Dictionary::~Dictionary() = default;
+
+Dictionary::Dictionary(const std::shared_ptr<const Dictionary>& from, Eviction eviction) : Dictionary(from->limits_) {
+  now_ = from->now_;
+  // For each id that is kept, its old and its new number.
+  auto each = [](const std::vector<uint32_t>& new_ids, auto&& append) {
+    for (uint32_t i = 1; i < new_ids.size(); ++i) {
+      if (new_ids[i] != 0) TRIBUTARY_CHECK(append(i));
+    }
+  };
+  const std::vector<uint32_t> strings = eviction.strings.NewIds(), executables = eviction.executables.NewIds(),
+                              frames = eviction.frames.NewIds(), nodes = eviction.nodes.NewIds(),
+                              processes = eviction.processes.NewIds(), threads = eviction.threads.NewIds();
+  auto text = [&](StringRef ref) { return StringRef{strings[ref.value]}; };
+  each(strings, [&](uint32_t i) { return AppendString(from->strings_[i]); });
+  each(executables, [&](uint32_t i) {
+    const Executable& e = from->executables_[i];
+    return AppendExecutable({e.id, text(e.path)});
+  });
+  each(frames, [&](uint32_t i) {
+    Frame frame = from->frames_[i];
+    frame.executable.value = executables[frame.executable.value];
+    return AppendFrame(frame);
+  });
+  each(nodes, [&](uint32_t i) {
+    const Node node = from->nodes_[i];
+    const bool ok = AppendNode({NodeRef{nodes[node.parent.value]}, FrameRef{frames[node.frame.value]}});
+    node_uses_.back() = from->node_uses_[i];
+    return ok;
+  });
+  each(processes, [&](uint32_t i) {
+    Process process = from->processes_[i];
+    process.executable.value = executables[process.executable.value];
+    for (StringRef* ref : {&process.comm, &process.executable_path, &process.container_id, &process.cgroup_path}) {
+      *ref = text(*ref);
+    }
+    return AppendProcess(process);
+  });
+  each(threads, [&](uint32_t i) {
+    const Thread& thread = from->threads_[i];
+    const bool ok = AppendThread({ProcessRef{processes[thread.process.value]}, thread.tid, text(thread.name)});
+    thread_uses_.back() = from->thread_uses_[i];
+    return ok;
+  });
+  full_ = false;
+  derivation_ = std::make_unique<const Derivation>(Derivation{from, std::move(eviction)});
 }
 
 bool Dictionary::HasRoom(size_t used, uint32_t max) {
@@ -84,6 +137,7 @@ bool Dictionary::AppendNode(Node node) {
   if (!HasRoom(nodes_.size(), limits_.nodes_max)) return false;
   node_ids_.emplace(node, node_count());
   nodes_.push_back(node);
+  node_uses_.push_back(now_);
   rolling_hash_ = RollHash(rolling_hash_, node);
   return true;
 }
@@ -97,6 +151,11 @@ ProcessRef Dictionary::InternProcess(const Process& process) {
   if (it != process_ids_.end() && processes_[it->second] == process) return ProcessRef{it->second};
   if (!AppendProcess(process)) return it != process_ids_.end() ? ProcessRef{it->second} : ProcessRef{};
   return ProcessRef{process_count() - 1};
+}
+
+ProcessRef Dictionary::NewestProcess(ProcessRef ref) const {
+  auto it = process_ids_.find(processes_[ref.value].key);
+  return it != process_ids_.end() ? ProcessRef{it->second} : ref;
 }
 
 bool Dictionary::IsDefined(const Process& p) const {
@@ -123,6 +182,7 @@ bool Dictionary::AppendThread(const Thread& thread) {
   if (!HasRoom(threads_.size(), limits_.threads_max)) return false;
   thread_ids_.emplace(thread, thread_count());
   threads_.push_back(thread);
+  thread_uses_.push_back(now_);
   return true;
 }
 

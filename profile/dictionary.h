@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -28,9 +29,15 @@ struct DictionaryLimits {
   uint32_t threads_max = 65'536;
 };
 
+struct Derivation;
+struct Eviction;
+
 class Dictionary {
  public:
   explicit Dictionary(DictionaryLimits limits = {});
+  // What `eviction` keeps of `from`, numbered anew.
+  Dictionary(const std::shared_ptr<const Dictionary>& from, Eviction eviction);
+  ~Dictionary();
   Dictionary(const Dictionary&) = delete;
   Dictionary& operator=(const Dictionary&) = delete;
 
@@ -43,6 +50,14 @@ class Dictionary {
   ThreadRef InternThread(const Thread& thread);
   // By key. A process whose attributes changed (a container learned late) is a new definition under a new id.
   ProcessRef InternProcess(const Process& process);
+
+  // When a node and a thread were used last, in whatever unit the caller counts: what decides on eviction. Definitions
+  // are used when they are made, leaves when a sample names them; a node then counts as used with its leaves.
+  void SetNow(uint32_t now) { now_ = now; }
+  void Use(NodeRef leaf) { node_uses_[leaf.value] = now_; }
+  void Use(ThreadRef thread) { thread_uses_[thread.value] = now_; }
+  const std::vector<uint32_t>& node_uses() const { return node_uses_; }
+  const std::vector<uint32_t>& thread_uses() const { return thread_uses_; }
 
   // Appending, for the reading end: takes the next id. False when the table is full or a reference is not yet defined;
   // nothing is changed then.
@@ -59,6 +74,7 @@ class Dictionary {
   Node node(NodeRef ref) const { return nodes_[ref.value]; }
   const Process& process(ProcessRef ref) const { return processes_[ref.value]; }
   const Thread& thread(ThreadRef ref) const { return threads_[ref.value]; }
+  ProcessRef NewestProcess(ProcessRef ref) const;  // the newest definition of the same process
 
   // Numbers of definitions, id 0 included: the next id.
   uint32_t string_count() const { return static_cast<uint32_t>(strings_.size()); }
@@ -71,6 +87,8 @@ class Dictionary {
   // True once any table turned something away, or is so near its cap that the next batch might.
   bool full() const { return full_; }
   const DictionaryLimits& limits() const { return limits_; }
+  // Where it came from; nullptr when it started empty.
+  const Derivation* derivation() const { return derivation_.get(); }
 
   // Order-dependent hash over the nodes defined so far, sent with every batch so that both ends notice a divergence.
   uint64_t rolling_hash() const { return rolling_hash_; }
@@ -83,13 +101,16 @@ class Dictionary {
 
   DictionaryLimits limits_;
   bool full_ = false;
+  uint32_t now_ = 0;
   uint64_t rolling_hash_ = 0;
+  std::unique_ptr<const Derivation> derivation_;
   std::deque<std::string> strings_;  // a deque: the map's keys point into it
   std::vector<Executable> executables_;
   std::vector<Frame> frames_;
   std::vector<Node> nodes_;
   std::vector<Process> processes_;
   std::vector<Thread> threads_;
+  std::vector<uint32_t> node_uses_, thread_uses_;
   absl::flat_hash_map<absl::string_view, uint32_t> string_ids_;
   absl::flat_hash_map<ExecutableId, uint32_t> executable_ids_;
   absl::flat_hash_map<Frame, uint32_t> frame_ids_;
