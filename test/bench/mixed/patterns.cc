@@ -8,7 +8,13 @@
 using Value = std::variant<int, double, std::string>;
 
 std::string Text(const Value& value) {
-  return std::visit([](const auto& v) { std::ostringstream out; out << v; return out.str(); }, value);
+  return std::visit(
+      [](const auto& v) {
+        std::ostringstream out;
+        out << v;
+        return out.str();
+      },
+      value);
 }
 
 int main(int argc, char** argv) {
