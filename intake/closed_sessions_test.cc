@@ -60,24 +60,5 @@ TEST(ClosedSessions, HostileListsAreRefused) {
   }
 }
 
-TEST(ClosedSessions, HelloNamesAPredecessor) {
-  Hello hello;
-  hello.session.node_id = "node";
-  EXPECT_FALSE(DecodeHello(EncodeHello(hello))->predecessor.has_value());
-  hello.predecessor.emplace().fill(0xab);
-  EXPECT_EQ(DecodeHello(EncodeHello(hello))->predecessor, hello.predecessor);
-}
-
-TEST(ClosedSessions, APredecessorHasSixteenBytes) {
-  capnp::MallocMessageBuilder message;
-  auto root = message.initRoot<wire::Hello>();
-  root.setVersionMax(1);
-  root.setNextSequence(1);
-  root.initSessionId(16);
-  root.setNodeId("node");
-  root.initPredecessorId(17);
-  EXPECT_THAT(Message(DecodeHello(ToPayload(message)).status()), HasSubstr("16 bytes"));
-}
-
 }  // namespace
 }  // namespace tributary::intake

@@ -87,7 +87,6 @@ std::string EncodeHello(const Hello& hello) {
   WriteClock(root.initClock(), hello.clock);
   std::string cut;
   root.setToken(TextOf(hello.token, cut, kTokenBytesMax));
-  if (hello.predecessor) root.setPredecessorId({hello.predecessor->data(), hello.predecessor->size()});
   return ToPayload(message);
 }
 
@@ -104,9 +103,6 @@ absl::StatusOr<Hello> DecodeHello(std::string_view payload) {
     hello->next_sequence = root.getNextSequence();
     if (hello->next_sequence == 0) return Malformed("Hello: sequences start at 1");
     hello->clock = ReadClock(root.getClock());
-    if (root.getPredecessorId().size() != 0) {
-      RETURN_IF_ERROR(ReadSessionId(root.getPredecessorId(), &hello->predecessor.emplace()));
-    }
     return ReadText(root.getToken(), "token", kTokenBytesMax, &hello->token);
   });
 }

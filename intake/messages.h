@@ -1,8 +1,6 @@
 #pragma once
 
-#include <array>
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -37,8 +35,6 @@ struct Hello {
   uint64_t next_sequence = 1;          // of the oldest batch it still holds, or will make next
   ClockPair clock;
   std::string token;  // bearer token; unused until the reducer asks for one
-  // A session of this node's earlier collector, whose shard this one should go to.
-  std::optional<std::array<uint8_t, 16>> predecessor;
 };
 
 struct Welcome {

@@ -4,6 +4,7 @@
 
 #include "base/status.h"
 #include "embedded/sql_shard_0001.h"
+#include "embedded/sql_shard_0002.h"
 #include "embedded/sql_store_0001.h"
 
 namespace tributary::store {
@@ -29,7 +30,7 @@ absl::StatusOr<Database> OpenForWriting(const std::string& path, std::initialize
 }  // namespace
 
 absl::StatusOr<Database> OpenShardForWriting(const std::string& path) {
-  return OpenForWriting(path, {embedded::sql_shard_0001()});
+  return OpenForWriting(path, {embedded::sql_shard_0001(), embedded::sql_shard_0002()});
 }
 
 absl::StatusOr<Database> OpenDirectoryForWriting(const std::string& path) {

@@ -7,6 +7,8 @@
 
 namespace tributary::store {
 
+constexpr int64_t kShardSchema = 2;  // number of migrations of a shard's file
+
 // Connections to the store's files, with the settings that its promises rest on: WAL (readers see a snapshot and never
 // wait), synchronous=FULL (a commit that returned survives a power cut), incremental auto-vacuum (retention gives space
 // back to the disk). Opening for writing creates the file and applies migrations (schemas/sql/).

@@ -1,20 +1,45 @@
 #include "reducer/store/session_table.h"
 
+#include <algorithm>
+
 #include "base/status.h"
 #include "reducer/store/column_codec.h"
 
 namespace tributary::store {
+
+namespace {
+
+constexpr int kClosedAtOnceMax = 256;  // sessions of earlier boots; the next session of the node closes more
+
+}  // namespace
+
+Accounting SessionTotals::WithClosing() const {
+  Accounting all = accounting;
+  if (closed_reason == kOpen) return all;
+  all.captured = std::max(all.captured, closed_captured);
+  const uint64_t known = stored + all.TotalLost();
+  // A reason of a later release still counts.
+  const auto reason = static_cast<uint64_t>(closed_reason) < kLossReasonCount
+                          ? static_cast<size_t>(closed_reason)
+                          : static_cast<size_t>(LossReason::kCollectorKilled);
+  if (all.captured > known) all.lost[reason] += all.captured - known;
+  return all;
+}
 
 absl::StatusOr<SessionTable> SessionTable::Prepare(Database& database, Limits limits) {
   SessionTable table;
   table.limits_ = limits;
   ASSIGN_OR_RETURN(table.find_,
                    database.Prepare("SELECT machine, boot_id, last_seen, durable_sequence, captured, idle, lost, "
-                                    "stored, wire_bytes, endings FROM session WHERE id = ?"));
+                                    "stored, wire_bytes, endings, closed_reason, closed_captured, boot_ns FROM session "
+                                    "WHERE id = ?"));
   ASSIGN_OR_RETURN(
       table.put_, database.Prepare("INSERT OR REPLACE INTO session (id, machine, boot_id, last_seen, durable_sequence, "
-                                   "captured, idle, lost, stored, wire_bytes, endings) "
-                                   "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"));
+                                   "captured, idle, lost, stored, wire_bytes, endings, closed_reason, "
+                                   "closed_captured, boot_ns) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"));
+  ASSIGN_OR_RETURN(table.find_earlier_boots_,
+                   database.Prepare("SELECT id FROM session WHERE machine = ? AND boot_ns < ? AND boot_id <> ? AND "
+                                    "closed_reason = -1 LIMIT ?"));
   return table;
 }
 
@@ -32,6 +57,9 @@ absl::StatusOr<bool> SessionTable::Load(std::string_view id, Session* session) {
   totals.stored = static_cast<uint64_t>(find_.Int(7));
   totals.wire_bytes = static_cast<uint64_t>(find_.Int(8));
   DecodeCounters(find_.Bytes(9), totals.endings);
+  totals.closed_reason = find_.Int(10);
+  totals.closed_captured = static_cast<uint64_t>(find_.Int(11));
+  session->boot_ns = find_.Int(12);
   find_.Reset();
   return true;
 }
@@ -44,7 +72,11 @@ absl::StatusOr<uint64_t> SessionTable::FindDurable(std::string_view id) {
   return session.totals.durable_sequence;
 }
 
-absl::StatusOr<Session*> SessionTable::Touch(std::string_view id) {
+absl::StatusOr<Session*> SessionTable::Touch(std::string_view id) { return Touch(id, /*spoke=*/true); }
+
+absl::StatusOr<Session*> SessionTable::TouchQuietly(std::string_view id) { return Touch(id, /*spoke=*/false); }
+
+absl::StatusOr<Session*> SessionTable::Touch(std::string_view id, bool spoke) {
   auto it = by_id_.find(ToAbsl(id));
   bool is_new = it == by_id_.end();
   if (is_new) {
@@ -55,15 +87,40 @@ absl::StatusOr<Session*> SessionTable::Touch(std::string_view id) {
     by_id_.emplace(std::string(id), sessions_.begin());
   } else {
     sessions_.splice(sessions_.begin(), sessions_, it->second);
-    for (const Before& before : touched_) {
-      if (before.session == &sessions_.front()) return &sessions_.front();
+    for (Before& before : touched_) {
+      if (before.session != &sessions_.front()) continue;
+      before.spoke |= spoke;
+      return before.session;
     }
   }
   Session& session = sessions_.front();
-  Before before{&session, is_new, session.totals, session.last_seen_ns, {}, false, nullptr};
+  Before before{&session, is_new, spoke, session.totals, session.last_seen_ns, {}, false, nullptr};
   if (session.dictionary != nullptr) before.counts = session.dictionary->counts();
   touched_.push_back(std::move(before));
   return &session;
+}
+
+absl::Status SessionTable::CloseEarlierBoots(const Session& first_of_boot) {
+  std::vector<std::string> earlier;
+  find_earlier_boots_.Bind(first_of_boot.machine, first_of_boot.boot_ns, first_of_boot.boot_id, kClosedAtOnceMax);
+  for (;;) {
+    ASSIGN_OR_RETURN(bool row, find_earlier_boots_.Step());
+    if (!row) break;
+    earlier.emplace_back(find_earlier_boots_.Bytes(0));
+  }
+  // Those of this transaction are not in the file yet.
+  for (const Before& before : touched_) {
+    const Session& session = *before.session;
+    if (session.machine == first_of_boot.machine && session.boot_id != first_of_boot.boot_id &&
+        session.boot_ns < first_of_boot.boot_ns && session.totals.closed_reason == SessionTotals::kOpen) {
+      earlier.push_back(session.id);
+    }
+  }
+  for (const std::string& id : earlier) {
+    ASSIGN_OR_RETURN(Session * session, Touch(id, /*spoke=*/false));
+    session->totals.closed_reason = static_cast<int64_t>(LossReason::kCollectorKilled);
+  }
+  return absl::OkStatus();
 }
 
 SessionTable::Before& SessionTable::BeforeOf(const Session& session) {
@@ -86,12 +143,13 @@ absl::Status SessionTable::WriteTouched(int64_t now_ns) {
   for (const Before& before : touched_) {
     Session& session = *before.session;
     if (session.machine == 0) continue;  // nothing of it was kept
-    session.last_seen_ns = now_ns;
+    if (before.spoke) session.last_seen_ns = now_ns;
     const SessionTotals& totals = session.totals;
     const std::string lost = EncodeCounters(totals.accounting.lost);
     const std::string endings = EncodeCounters(totals.endings);
     put_.Bind(session.id, session.machine, session.boot_id, session.last_seen_ns, totals.durable_sequence,
-              totals.accounting.captured, totals.accounting.idle, lost, totals.stored, totals.wire_bytes, endings);
+              totals.accounting.captured, totals.accounting.idle, lost, totals.stored, totals.wire_bytes, endings,
+              totals.closed_reason, totals.closed_captured, session.boot_ns);
     RETURN_IF_ERROR(put_.Run());
   }
   return absl::OkStatus();

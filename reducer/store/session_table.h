@@ -23,13 +23,22 @@ struct SessionTotals {
   uint64_t stored = 0;
   uint64_t wire_bytes = 0;
   uint64_t endings[kEndingCount] = {};
+  int64_t closed_reason = kOpen;  // the LossReason of what is missing once the session has ended without saying so
+  uint64_t closed_captured = 0;   // its share of what its collector captured, as another session told it
+
+  static constexpr int64_t kOpen = -1;
+  // Of a closed session: what is neither stored nor told as lost is lost for its reason. Whatever still comes of it
+  // makes that less.
+  Accounting WithClosing() const;
 };
 
 struct Session {
   std::string id;  // 16 bytes
   int64_t machine = 0;
   std::string boot_id;
+  int64_t boot_ns = 0;  // unix time; 0 = unknown
   int64_t last_seen_ns = 0;
+  uint32_t unknown_closed = 0;  // sessions that were first heard of when this one closed them; not in the file
   SessionTotals totals;
   std::unique_ptr<SessionDictionary> dictionary;  // null: the next batch must start a generation
 };
@@ -52,6 +61,11 @@ class SessionTable {
   // In a transaction: the session, from memory or the file or new (machine 0 then, for the caller to fill), with what
   // it was like before remembered. Pointers stay valid until Settle or Undo.
   absl::StatusOr<Session*> Touch(std::string_view id);
+  // The same of a session that another one tells of: its last_seen stays.
+  absl::StatusOr<Session*> TouchQuietly(std::string_view id);
+  // In a transaction, once per session: the machine's sessions of earlier boots cannot speak again. What they had told
+  // and not sent is lost{collector_killed}.
+  absl::Status CloseEarlierBoots(const Session& first_of_boot);
   // Puts an empty dictionary of that generation in the place of the one there is.
   void StartGeneration(Session& session, uint32_t generation);
   absl::Status WriteTouched(int64_t now_ns);
@@ -68,6 +82,7 @@ class SessionTable {
   struct Before {
     Session* session;
     bool is_new;
+    bool spoke;
     SessionTotals totals;
     int64_t last_seen_ns;
     intake::DictionaryCounts counts;
@@ -77,12 +92,13 @@ class SessionTable {
   using List = std::list<Session>;
 
   SessionTable() = default;
+  absl::StatusOr<Session*> Touch(std::string_view id, bool spoke);
   absl::StatusOr<bool> Load(std::string_view id, Session* session);
   void Erase(List::iterator it);
   Before& BeforeOf(const Session& session);
 
   Limits limits_;
-  Statement find_, put_;
+  Statement find_, put_, find_earlier_boots_;
   List sessions_;  // most recently used first
   absl::flat_hash_map<std::string, List::iterator> by_id_;
   std::list<Before> touched_;

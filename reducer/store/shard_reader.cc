@@ -6,6 +6,7 @@
 #include "reducer/store/column_codec.h"
 #include "reducer/store/minute_sums.h"
 #include "reducer/store/schema.h"
+#include "reducer/store/session_table.h"
 
 namespace tributary::store {
 namespace {
@@ -55,7 +56,7 @@ absl::Status SqliteShardReader::Start(const std::string& path) {
   // The snapshot is taken by the first SELECT.
   RETURN_IF_ERROR(database_->Execute("BEGIN"));
   ASSIGN_OR_RETURN(int64_t version, database_->QueryInt("PRAGMA user_version"));
-  if (version == 0) {  // the writer is about to create the tables
+  if (version < kShardSchema) {  // the writer is about to bring it up to date
     database_ = nullptr;
     return absl::OkStatus();
   }
@@ -81,7 +82,8 @@ absl::StatusOr<std::vector<NodeStatus>> SqliteShardReader::Nodes() {
       Statement statement,
       database_->Prepare("SELECT m.node_id, m.host_name, m.agent_version, m.kernel_release, m.architecture, "
                          "m.cpu_count, m.sample_rate_hz, s.last_seen, s.captured, s.idle, s.lost, s.stored, "
-                         "s.wire_bytes, s.endings FROM session s JOIN machine m ON m.id = s.machine ORDER BY m.id"));
+                         "s.wire_bytes, s.endings, s.closed_reason, s.closed_captured FROM session s JOIN machine m ON "
+                         "m.id = s.machine ORDER BY m.id"));
   for (;;) {
     ASSIGN_OR_RETURN(bool row, statement.Step());
     if (!row) return nodes;
@@ -97,15 +99,18 @@ absl::StatusOr<std::vector<NodeStatus>> SqliteShardReader::Nodes() {
     }
     NodeStatus& node = nodes.back();
     node.last_seen = std::max(node.last_seen, UnixNs{statement.Int(7)});
-    node.accounting.captured += static_cast<uint64_t>(statement.Int(8));
-    node.accounting.idle += static_cast<uint64_t>(statement.Int(9));
-    uint64_t lost[kLossReasonCount], endings[kEndingCount];
-    DecodeCounters(statement.Bytes(10), lost);
-    DecodeCounters(statement.Bytes(13), endings);
-    for (size_t i = 0; i < std::size(lost); ++i) node.accounting.lost[i] += lost[i];
-    for (size_t i = 0; i < std::size(endings); ++i) node.endings[i] += endings[i];
-    node.stored += static_cast<uint64_t>(statement.Int(11));
+    SessionTotals totals;
+    totals.accounting.captured = static_cast<uint64_t>(statement.Int(8));
+    totals.accounting.idle = static_cast<uint64_t>(statement.Int(9));
+    DecodeCounters(statement.Bytes(10), totals.accounting.lost);
+    DecodeCounters(statement.Bytes(13), totals.endings);
+    totals.stored = static_cast<uint64_t>(statement.Int(11));
+    totals.closed_reason = statement.Int(14);
+    totals.closed_captured = static_cast<uint64_t>(statement.Int(15));
+    node.accounting += totals.WithClosing();
+    node.stored += totals.stored;
     node.wire_bytes += static_cast<uint64_t>(statement.Int(12));
+    for (size_t i = 0; i < kEndingCount; ++i) node.endings[i] += totals.endings[i];
   }
 }
 

@@ -12,7 +12,8 @@ namespace {
 
 constexpr int64_t kEarliestNs = 1'577'836'800 * kNsPerSecond;  // 2020-01-01
 constexpr int64_t kFutureMaxNs = 60 * kNsPerMinute;
-constexpr size_t kTriesKept = 3;  // yesterday's, today's, and one that late samples need
+constexpr uint32_t kUnknownClosedMax = 64;  // a session may tell of in its life: each makes a row
+constexpr size_t kTriesKept = 3;            // yesterday's, today's, and one that late samples need
 
 }  // namespace
 
@@ -30,6 +31,11 @@ int64_t SampleTimes::ToUnixNs(MonotonicNs time, bool* clamped) const {
   return *clamped ? batch_ns_ : static_cast<int64_t>(unix_ns);
 }
 
+int64_t SampleTimes::BootNs() const {
+  const __int128 unix_ns = static_cast<__int128>(batch_ns_) - monotonic_.value;
+  return unix_ns < 0 || unix_ns > batch_ns_ ? 0 : static_cast<int64_t>(unix_ns);
+}
+
 SqliteShardWriter::Counters::Counters(Metrics& metrics)
     : samples(metrics.AddCounter("tributary_reducer_committed_samples_total", "samples made durable")),
       batches(metrics.AddCounter("tributary_reducer_committed_batches_total", "batches made durable")),
@@ -41,7 +47,11 @@ SqliteShardWriter::Counters::Counters(Metrics& metrics)
                                        "samples with an absurd time, stored at their batch's time")),
       cut_stacks(metrics.AddCounter("tributary_reducer_cut_stacks_total",
                                     "samples whose stack was cut because the day's trie is full")),
-      commit_ns(metrics.AddCounter("tributary_reducer_commit_nanoseconds_total", "time spent in commits")) {
+      commit_ns(metrics.AddCounter("tributary_reducer_commit_nanoseconds_total", "time spent in commits")),
+      closed_sessions(metrics.AddCounter("tributary_reducer_closed_sessions_total",
+                                         "times a node told of a session of an earlier collector that has ended")),
+      closings_refused(metrics.AddCounter("tributary_reducer_closings_refused_total",
+                                          "the same of another node's session, its own, or too many unknown ones")) {
   for (uint8_t i = 0; i < kEndingCount; ++i) {
     endings[i] = &metrics.AddCounter("tributary_reducer_samples_by_ending_total",
                                      "samples made durable, by how the walk of their stack ended",
@@ -104,6 +114,8 @@ void SqliteShardWriter::CountCommitted() {
   counters_.need_dictionary.Add(tally_.need_dictionary);
   counters_.clamped_times.Add(tally_.clamped_times);
   counters_.cut_stacks.Add(tally_.cut_stacks);
+  counters_.closed_sessions.Add(tally_.closed_sessions);
+  counters_.closings_refused.Add(tally_.closings_refused);
   for (size_t i = 0; i < kEndingCount; ++i) counters_.endings[i]->Add(tally_.endings[i]);
 }
 
@@ -132,7 +144,8 @@ absl::StatusOr<ShardWriter::Outcome> SqliteShardWriter::Apply(const PendingBatch
     ++tally_.need_dictionary;
     return Outcome{session->totals.durable_sequence, true};
   }
-  if (session->machine == 0) {
+  // A session of which others told before it spoke has a machine and no boot.
+  if (session->machine == 0 || (session->boot_id.empty() && !info.boot_id.empty())) {
     ASSIGN_OR_RETURN(session->machine, definitions_->Machine(info));
     session->boot_id = info.boot_id;
   }
@@ -143,11 +156,39 @@ absl::StatusOr<ShardWriter::Outcome> SqliteShardWriter::Apply(const PendingBatch
     ++tally_.duplicates;
     return Outcome{totals.durable_sequence, false};
   }
+  if (session->boot_ns == 0) RETURN_IF_ERROR(NoteBoot(*session, batch.clock));
   RETURN_IF_ERROR(StoreSamples(*session, batch));
   totals.durable_sequence = batch.sequence;
   totals.accounting = batch.accounting;
+  for (const ClosedSession& closed : batch.closes) RETURN_IF_ERROR(Close(*session, closed));
   ++tally_.batches;
   return Outcome{totals.durable_sequence, false};
+}
+
+// A session's first batch says that what came before its node's boot is over.
+absl::Status SqliteShardWriter::NoteBoot(Session& session, const ClockPair& clock) {
+  session.boot_ns = SampleTimes(clock, clock_.Unix().value).BootNs();
+  return session.boot_ns == 0 ? absl::OkStatus() : sessions_->CloseEarlierBoots(session);
+}
+
+// Only a session of the same node. One that is not known here is from now on: nothing of it is stored.
+absl::Status SqliteShardWriter::Close(Session& speaker, const ClosedSession& closed) {
+  std::string_view id(reinterpret_cast<const char*>(closed.session_id.data()), closed.session_id.size());
+  ASSIGN_OR_RETURN(Session * session, sessions_->TouchQuietly(id));
+  if (session->machine == 0 && speaker.unknown_closed < kUnknownClosedMax) {
+    ++speaker.unknown_closed;
+    session->machine = speaker.machine;
+    session->last_seen_ns = clock_.Unix().value;
+  }
+  if (session == &speaker || session->machine != speaker.machine) {
+    ++tally_.closings_refused;
+    return absl::OkStatus();
+  }
+  SessionTotals& totals = session->totals;
+  totals.closed_reason = static_cast<int64_t>(closed.reason);
+  totals.closed_captured = std::max(totals.closed_captured, closed.captured);
+  ++tally_.closed_sessions;
+  return absl::OkStatus();
 }
 
 // False: the definitions do not continue what is held, or the samples refer to what is not defined. The dictionary is

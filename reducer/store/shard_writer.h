@@ -44,11 +44,13 @@ class SqliteShardWriter : public ShardWriter {
   struct Counters {
     explicit Counters(Metrics& metrics);
     Counter &samples, &batches, &duplicates, &need_dictionary, &clamped_times, &cut_stacks, &commit_ns;
+    Counter &closed_sessions, &closings_refused;
     Counter* endings[kEndingCount];
   };
   // What one transaction adds to the counters, once it is durable.
   struct Tally {
     uint64_t samples = 0, batches = 0, duplicates = 0, need_dictionary = 0, clamped_times = 0, cut_stacks = 0;
+    uint64_t closed_sessions = 0, closings_refused = 0;
     uint64_t endings[kEndingCount] = {};
   };
   // A batch's samples in store ids, by type.
@@ -61,6 +63,8 @@ class SqliteShardWriter : public ShardWriter {
   absl::Status Prepare();
   absl::StatusOr<std::vector<Outcome>> TryCommit(std::span<const PendingBatch> group);
   absl::StatusOr<Outcome> Apply(const PendingBatch& pending);
+  absl::Status NoteBoot(Session& session, const ClockPair& clock);
+  absl::Status Close(Session& speaker, const ClosedSession& closed);
   bool TakeDefinitions(Session& session, const intake::IncomingBatch& batch);
   absl::Status StoreSamples(Session& session, const intake::IncomingBatch& batch);
   absl::StatusOr<Typed> Map(Session& session, const Sample& sample, int64_t time_ns);
@@ -87,6 +91,7 @@ class SqliteShardWriter : public ShardWriter {
 struct SampleTimes {
   SampleTimes(const ClockPair& clock, int64_t now_ns);
   int64_t ToUnixNs(MonotonicNs time, bool* clamped) const;
+  int64_t BootNs() const;  // when CLOCK_MONOTONIC was 0; 0 when that makes no sense
 
  private:
   MonotonicNs monotonic_;

@@ -42,7 +42,6 @@ struct Hello {
   nextSequence @15 :UInt64;   # of the oldest batch still held, or of the next to be made
   clock @16 :ClockPair;
   token @17 :Text;            # bearer token, at most 4096 bytes
-  predecessorId @18 :Data;    # empty, or the id of a session of the node's earlier collector: data go where its are
 }
 
 # Type 2, reducer to collector: the answer.
