@@ -34,7 +34,7 @@ struct SpoolClaim {
   friend bool operator==(const SpoolClaim&, const SpoolClaim&) = default;
 };
 
-using SegmentId = uint64_t;  // goes up from segment to segment, over restarts too
+using SegmentId = uint64_t;  // above those of all segments there are, over restarts too
 
 struct SpooledBatch {
   Batch batch;          // sequence 0; accounting: what the batch adds to the totals, not the totals
@@ -42,7 +42,8 @@ struct SpooledBatch {
   SegmentId segment = 0;
   uint32_t index = 0;  // in the segment, from 0
   bool last_of_segment = false;
-  // Made by an earlier process: the claim that covers this batch, with first_sequence and base moved on to this batch.
+  // Made by an earlier process, or given to Append: the claim that covers this batch, with first_sequence and base
+  // moved on to this batch.
   std::optional<SpoolClaim> claim;
 };
 
@@ -55,7 +56,8 @@ struct SpooledBatch {
 // claims. On the loop's thread: Append writes without waiting for the disk; closing a segment and a claim wait for it.
 class Spool {
  public:
-  // Samples, and what their batches would have added to the accounting, that will never be delivered.
+  // Samples, and what their batches would have added to the accounting, that will never be delivered: kSpoolOverflow,
+  // kSpoolDamaged. Called by Append, Next and Tick, never by Open; must not call the spool.
   using Dropped = std::function<void(LossReason reason, uint64_t samples, const Accounting& accounting)>;
 
   // Finds what an earlier process left. Files that are not segments are left alone. `storage`, `clock`, `metrics`
@@ -66,16 +68,19 @@ class Spool {
   ~Spool();  // closes the open segment
 
   // Behind all others. `batch.accounting` is what it adds to the totals. With a claim, it is the batch of exactly that
-  // sequence, and goes to a segment of that session's. An error (disk full: ResourceExhausted) keeps nothing of the
-  // batch; the caller decides about it.
+  // sequence, and goes to a segment of that session's. An error keeps nothing of the batch; the caller decides about
+  // it: ResourceExhausted: the disk is full, or so is the spool and all of it is claimed or being read;
+  // InvalidArgument: more than BatchEncoder::kSamplesPerBatchMax samples; else the disk's fault.
   absl::Status Append(const Batch& batch, const std::optional<SpoolClaim>& claim = std::nullopt);
 
   // The oldest batch that Next has not returned yet, the open segment's included (it is closed then); claimed ones of
-  // an earlier process first. nullopt: there is none. Damaged segments are dropped, and the next one is read.
+  // an earlier process first. nullopt: there is none. Damaged segments are dropped from the damage on, and the next one
+  // is read.
   std::optional<SpooledBatch> Next();
   // Batch `index` of the segment and all behind it, before any of them is sent: durable when it returns OK; nothing of
   // it may be sent else. A later claim with a higher index (another session takes over what was not sent yet) leaves
-  // the earlier one in force for the batches before it.
+  // the earlier one in force for the batches before it. NotFound: no such batch; ResourceExhausted: the segment has
+  // room for about 30 claims, and has them.
   absl::Status Claim(SegmentId segment, uint32_t index, const SpoolClaim& claim);
   // All its batches were returned by Next and are durable at a reducer, or given up: the file goes.
   void Release(SegmentId segment);

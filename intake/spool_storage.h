@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -10,22 +11,30 @@
 
 namespace tributary::intake {
 
-// The files of one directory, as a spool needs them; a simulation has its own, which tears, fills up and crashes.
+// No file of a spool is longer: a segment and one more batch are a few MiB.
+constexpr uint64_t kSpoolFileBytesMax = 128u << 20;
+
+// The files of one directory, as a spool needs them; a simulation has its own, which tears, fills up and crashes
+// (fake_spool_storage.h). ResourceExhausted: the disk is full. NotFound: no such file.
 class SpoolStorage {
  public:
   virtual ~SpoolStorage() = default;
   virtual absl::StatusOr<std::vector<std::string>> List() = 0;
+  // OutOfRange: longer than kSpoolFileBytesMax.
   virtual absl::StatusOr<std::string> Read(const std::string& name) = 0;
-  // Adds to the end of the file, which it makes if need be: all or an error, after which any part may have been
-  // written.
+  // Adds to the end of the file, which it makes if need be: all or an error, after which any part, but not all, may
+  // have been written.
   virtual absl::Status Append(const std::string& name, std::string_view bytes) = 0;
+  // Puts other bytes in the place of some that the file has. It needs no more room on the disk. After an error any part
+  // may have been written.
+  virtual absl::Status Overwrite(const std::string& name, uint64_t offset, std::string_view bytes) = 0;
   virtual absl::Status Sync(const std::string& name) = 0;  // the file's bytes and its name survive power loss
   virtual absl::Status Truncate(const std::string& name, uint64_t bytes) = 0;
-  virtual absl::Status Remove(const std::string& name) = 0;
+  virtual absl::Status Remove(const std::string& name) = 0;  // also after power loss; a file that is not there: OK
 };
 
 // Makes the directory if need be, for its owner alone. FailedPrecondition: another process holds its lock;
-// PermissionDenied, InvalidArgument: one sentence that says what to do. `DIR/segment-…` files are the spool's.
+// PermissionDenied, InvalidArgument: one sentence that says what to do. `DIR/segment-….trs` files are the spool's.
 absl::StatusOr<std::unique_ptr<SpoolStorage>> OpenSpoolDirectory(const std::string& path);
 
 }  // namespace tributary::intake

@@ -1,0 +1,25 @@
+#pragma once
+
+#include <cstdint>
+
+#include "base/metrics.h"
+
+namespace tributary::intake {
+
+// What a spool was doing when its storage failed.
+enum class SpoolOperation : uint8_t { kRead, kAppend, kSync, kClaim, kRemove };
+
+// docs/metrics.md says what to do about them.
+struct SpoolMetrics {
+  explicit SpoolMetrics(Metrics& metrics);
+
+  Gauge& segments;
+  Gauge& bytes;
+  Gauge& samples;
+  Counter& dropped_overflow;
+  Counter& dropped_damaged;
+  Counter& damaged_segments;
+  Counter* failures[5];  // by SpoolOperation
+};
+
+}  // namespace tributary::intake
