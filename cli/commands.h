@@ -15,6 +15,8 @@ absl::StatusOr<int> RunStatus(const StatusOptions& options);
 absl::StatusOr<int> RunTop(const TopOptions& options);
 absl::StatusOr<int> RunFlameGraph(const FlameGraphOptions& options);
 absl::StatusOr<int> RunRecord(const RecordOptions& options);
+absl::StatusOr<int> RunInspect(const InspectOptions& options);
+absl::StatusOr<int> RunReplay(const ReplayOptions& options);
 
 // What they print, for tests.
 // `recent`: of the last five minutes, or why there is no answer.

@@ -24,6 +24,12 @@ int main(int argc, char** argv) {
     case Command::kRecord:
       exit_code = cli::RunRecord(line.record);
       break;
+    case Command::kInspect:
+      exit_code = cli::RunInspect(line.inspect);
+      break;
+    case Command::kReplay:
+      exit_code = cli::RunReplay(line.replay);
+      break;
   }
   if (exit_code.ok()) return *exit_code;
   fprintf(stderr, "tributary: %s\n", Message(exit_code.status()).c_str());

@@ -84,11 +84,44 @@ CLI::App* AddRecord(CLI::App& app, RecordOptions* options) {
   return record;
 }
 
+CLI::App* AddInspect(CLI::App& app, InspectOptions* options) {
+  CLI::App* inspect = app.add_subcommand("inspect", "Print a recorded intake session as JSON lines");
+  inspect->add_option("FILE", options->file, "as EBPF_NET_RECORD_INTAKE_OUTPUT_PATH had a kernel-collector write it")
+      ->required();
+  return inspect;
+}
+
+CLI::App* AddReplay(CLI::App& app, ReplayOptions* options) {
+  CLI::App* replay = app.add_subcommand("replay", "Send a recorded intake session to a reducer, as one node or many");
+  replay->add_option("FILE", options->file, "a recording")->required();
+  replay->add_option("--intake-host", options->intake_host, "host of the reducer")
+      ->type_name("HOST")
+      ->envname("EBPF_NET_INTAKE_HOST")
+      ->capture_default_str();
+  replay->add_option("--intake-port", options->intake_port, "port of the reducer")
+      ->type_name("PORT")
+      ->envname("EBPF_NET_INTAKE_PORT")
+      ->capture_default_str();
+  replay->add_option("--nodes", options->nodes, "nodes to be, each with a session and a node id of its own")
+      ->type_name("N")
+      ->check(CLI::Range(1, 20'000))
+      ->capture_default_str();
+  replay->add_option("--speed", options->speed, "times as fast as it was recorded, or max: as fast as the reducer goes")
+      ->type_name("FACTOR")
+      ->capture_default_str();
+  replay->add_option("--repeat", options->repeat, "passes over the recording, 0: until stopped")
+      ->type_name("K")
+      ->check(CLI::Range(0, 1'000'000))
+      ->capture_default_str();
+  replay->add_flag("--json", options->json, "print the summary as JSON");
+  return replay;
+}
+
 }  // namespace
 
 CommandLine ParseCommandLine(int argc, const char* const* argv) {
   CommandLine line;
-  CLI::App app("Asks a Tributary reducer, or profiles one command.", "tributary");
+  CLI::App app("Asks a Tributary reducer, profiles one command, or reads recorded sessions.", "tributary");
   app.set_version_flag("--version", "tributary " + std::string(kVersion));
   app.require_subcommand(1);
   app.footer("Every command has --help of its own.");
@@ -96,6 +129,8 @@ CommandLine ParseCommandLine(int argc, const char* const* argv) {
   CLI::App* top = AddTop(app, &line.top);
   CLI::App* flame_graph = AddFlameGraph(app, &line.flame_graph);
   CLI::App* record = AddRecord(app, &line.record);
+  CLI::App* inspect = AddInspect(app, &line.inspect);
+  CLI::App* replay = AddReplay(app, &line.replay);
 
   // What stands behind "--" is record's command, whatever it looks like.
   int own = 1;
@@ -115,6 +150,8 @@ CommandLine ParseCommandLine(int argc, const char* const* argv) {
   line.command = status->parsed()        ? Command::kStatus
                  : top->parsed()         ? Command::kTop
                  : flame_graph->parsed() ? Command::kFlameGraph
+                 : inspect->parsed()     ? Command::kInspect
+                 : replay->parsed()      ? Command::kReplay
                                          : Command::kRecord;
   return line;
 }

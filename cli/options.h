@@ -41,14 +41,30 @@ struct RecordOptions {
   std::vector<std::string> command;
 };
 
+struct InspectOptions {
+  std::string file;
+};
+
+struct ReplayOptions {
+  std::string file;
+  std::string intake_host = "127.0.0.1";
+  uint16_t intake_port = 8000;
+  uint32_t nodes = 1;
+  std::string speed = "1";  // a factor, or "max"
+  uint32_t repeat = 1;      // 0: for ever
+  bool json = false;
+};
+
 struct CommandLine {
-  enum class Command { kNone, kStatus, kTop, kFlameGraph, kRecord };
+  enum class Command { kNone, kStatus, kTop, kFlameGraph, kRecord, kInspect, kReplay };
   Command command = Command::kNone;
   int exit_code = kExitOk;  // of kNone: help was printed, or a usage error
   StatusOptions status;
   TopOptions top;
   FlameGraphOptions flame_graph;
   RecordOptions record;
+  InspectOptions inspect;
+  ReplayOptions replay;
 };
 
 // Prints help, version and usage errors itself.

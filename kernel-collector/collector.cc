@@ -83,7 +83,8 @@ absl::Status Collector::Build() {
       intake::Client::Callbacks{
           .need_symbols = [this](const ExecutableId& id) { symbols_->Request(id); },
           .lost = [this](LossReason reason, uint64_t samples) { core_->AddLost(reason, samples); }});
-  core_ = std::make_unique<CollectorCore>(*probes_, *client_, *worker_, clock, metrics_, std::move(core_options));
+  core_ = std::make_unique<CollectorCore>(*probes_, OpenRecording(client_options.session), *worker_, clock, metrics_,
+                                          std::move(core_options));
   symbols_ = std::make_unique<SymbolServer>(
       options_.proc_root, core_->code_files(), *symbol_worker_, clock, metrics_,
       SymbolServer::Callbacks{
@@ -93,6 +94,19 @@ absl::Status Collector::Build() {
   symbols_->SetKernel(core_->resolver().kernel());
   ReadVdso();
   return absl::OkStatus();
+}
+
+BatchSink& Collector::OpenRecording(const SessionInfo& session) {
+  if (options_.record_intake_output_path.empty()) return *client_;
+  auto recording = intake::RecordingSink::Open({.path = options_.record_intake_output_path}, session, *client_,
+                                               Clock::Real(), metrics_);
+  if (!recording.ok()) {
+    LogWarning("recording cannot be made cause=\"{}\": samples are sent all the same", Message(recording.status()));
+    return *client_;
+  }
+  LogInfo("recording path={}", options_.record_intake_output_path);
+  recording_ = *std::move(recording);
+  return *recording_;
 }
 
 void Collector::ReadVdso() {

@@ -6,6 +6,7 @@
 #include "base/loop.h"
 #include "base/metrics.h"
 #include "intake/client.h"
+#include "intake/recording.h"
 #include "kernel-collector/budget/cpu_budget.h"
 #include "kernel-collector/collector_core.h"
 #include "kernel-collector/options.h"
@@ -37,6 +38,8 @@ class Collector {
   void LogMetrics() const;
   void RefreshKernel();
   void ReadVdso();
+  // Where the core's batches go: to the client, by way of the recording when there is one.
+  BatchSink& OpenRecording(const SessionInfo& session);
 
   const CollectorOptions options_;
   Metrics& metrics_;
@@ -47,6 +50,7 @@ class Collector {
   std::unique_ptr<Probes> probes_;
   std::unique_ptr<CpuBudget> budget_;
   std::unique_ptr<intake::Client> client_;
+  std::unique_ptr<intake::RecordingSink> recording_;  // between core and client, when asked for
   std::unique_ptr<CollectorCore> core_;
   std::unique_ptr<SymbolServer> symbols_;
   std::unique_ptr<ReadWatcher> copies_;

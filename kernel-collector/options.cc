@@ -80,6 +80,10 @@ absl::StatusOr<Options::Outcome> ParseCollectorOptions(int argc, const char* con
              .value_name = "DURATION",
              .check = [](std::string_view v) { return CheckDuration(v, 0, kNsPerMinute, "0s to 1m"); }},
             &shutdown_timeout, "4s");
+  table.Add({.name = "record-intake-output-path",
+             .help = "file to write all batches to as well, for tributary inspect and replay; at most 1 GiB",
+             .value_name = "FILE"},
+            &options->record_intake_output_path, "");
   table.Add({.name = "node-id", .help = "stable name of this node; machine-id when empty", .value_name = "ID"},
             &options->node_id, "");
   table.Add({.name = "proc-root", .help = "where the host's /proc is mounted", .value_name = "DIR"},

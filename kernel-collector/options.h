@@ -18,7 +18,8 @@ struct CollectorOptions {
   int64_t unwind_memory_bytes = 0;
   int64_t batch_interval_ns = 0;
   int64_t shutdown_timeout_ns = 0;
-  std::string node_id;  // "" = /etc/machine-id, else the host name
+  std::string record_intake_output_path;  // "" = no recording
+  std::string node_id;                    // "" = /etc/machine-id, else the host name
   std::string proc_root;
   std::string sys_root;
   std::string cgroup_root;

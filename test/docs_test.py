@@ -38,7 +38,8 @@ class DocsTest(unittest.TestCase):
     def test_options_in_the_readme_exist(self):
         known = ""
         for command in (["reducer", "--help"], ["kernel-collector", "--help"], ["tributary", "--help"], ["tributary", "top", "--help"],
-                        ["tributary", "flamegraph", "--help"], ["tributary", "record", "--help"], ["tributary", "status", "--help"]):
+                        ["tributary", "flamegraph", "--help"], ["tributary", "record", "--help"], ["tributary", "status", "--help"],
+                        ["tributary", "inspect", "--help"], ["tributary", "replay", "--help"]):
             known += subprocess.run([BIN / command[0], *command[1:]], check=True, capture_output=True, text=True).stdout
         for option in set(re.findall(r"(?<![\w-])(--[a-z][a-z-]+)", (SOURCE / "README.md").read_text())):
             self.assertIn(option, known)

@@ -96,8 +96,8 @@ void ShardCore::StartSession(Arrival arrival) {
 }
 
 absl::StatusOr<intake::SessionOwner::Known> ShardCore::OnHello(const intake::Hello& hello) {
-  if (hello.role != intake::Role::kNode) {
-    return absl::InvalidArgumentError("this reducer takes sessions of nodes only");
+  if (hello.role != intake::Role::kNode && hello.role != intake::Role::kReplay) {
+    return absl::InvalidArgumentError("this reducer takes sessions of nodes and replays only");
   }
   if (hello.session.node_id.empty() || hello.session.node_id.size() > kNodeIdBytesMax) {
     return absl::InvalidArgumentError("a node id has 1 to 255 bytes");

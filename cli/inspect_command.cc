@@ -1,0 +1,31 @@
+#include <cerrno>
+#include <csignal>
+#include <cstdio>
+
+#include "base/status.h"
+#include "cli/commands.h"
+#include "intake/inspect.h"
+
+namespace tributary::cli {
+namespace {
+
+absl::Status Print(std::string_view line) {
+  if (fwrite(line.data(), 1, line.size(), stdout) == line.size()) return absl::OkStatus();
+  return ErrnoStatus("write", "standard output", errno);
+}
+
+}  // namespace
+
+absl::StatusOr<int> RunInspect(const InspectOptions& options) {
+  // `… | head` ends the work with an error of write, not with a signal.
+  signal(SIGPIPE, SIG_IGN);
+  ASSIGN_OR_RETURN(std::unique_ptr<intake::RecordingReader> reader, intake::RecordingReader::Open(options.file));
+  absl::Status status = intake::Inspect(*reader, Print);
+  if (fflush(stdout) != 0 && status.ok()) status = ErrnoStatus("write", "standard output", errno);
+  if (status.ok()) return kExitOk;
+  // Damage is the file's fault, not a usage error.
+  fprintf(stderr, "tributary: %s\n", Message(status).c_str());
+  return kExitFailure;
+}
+
+}  // namespace tributary::cli

@@ -1,0 +1,99 @@
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <limits>
+#include <utility>
+
+#include "base/clock.h"
+#include "base/json.h"
+#include "base/log.h"
+#include "base/loop.h"
+#include "base/status.h"
+#include "base/tcp.h"
+#include "cli/commands.h"
+#include "cli/text.h"
+#include "intake/replay.h"
+
+namespace tributary::cli {
+namespace {
+
+constexpr uint64_t kProgressMs = 1'000;
+
+absl::StatusOr<double> ParseSpeed(const std::string& text) {
+  if (text == "max") return std::numeric_limits<double>::infinity();
+  char* end = nullptr;
+  const double speed = strtod(text.c_str(), &end);
+  if (!text.empty() && *end == '\0' && speed >= 0.001 && speed <= 1e6) return speed;
+  return Error(absl::StatusCode::kInvalidArgument, "--speed must be 0.001 to 1000000, or max");
+}
+
+std::string Describe(const intake::ReplayTotals& totals, uint64_t samples, double seconds) {
+  return fmt::format("{} samples sent, {} acknowledged, {}, {} samples/s", FormatCount(totals.samples_sent),
+                     FormatCount(totals.samples_acked), FormatBytes(totals.bytes_sent),
+                     FormatCount(static_cast<uint64_t>(static_cast<double>(samples) / std::max(seconds, 1e-3))));
+}
+
+std::string ToJson(const ReplayOptions& options, const intake::ReplayTotals& totals, double seconds) {
+  JsonWriter json;
+  json.BeginObject();
+  json.Field("nodes", options.nodes);
+  json.Field("finished", totals.finished);
+  json.Field("failed", totals.failed);
+  json.Field("reconnects", totals.reconnects);
+  json.Field("samples_sent", totals.samples_sent);
+  json.Field("samples_acked", totals.samples_acked);
+  json.Field("bytes_sent", totals.bytes_sent);
+  json.Field("batches_built", totals.batches_built);
+  json.Field("seconds", seconds);
+  json.EndObject();
+  return std::move(json).Take();
+}
+
+}  // namespace
+
+absl::StatusOr<int> RunReplay(const ReplayOptions& options) {
+  signal(SIGPIPE, SIG_IGN);
+  intake::ReplayOptions replay_options{
+      .host = options.intake_host, .port = options.intake_port, .nodes = options.nodes, .repeat = options.repeat};
+  ASSIGN_OR_RETURN(replay_options.speed, ParseSpeed(options.speed));
+  ASSIGN_OR_RETURN(intake::ReplayScript script, intake::ReplayScript::Load(options.file));
+  if (!script.torn().ok()) LogWarning("{}: the whole frames before it are sent", Message(script.torn()));
+
+  const Clock& clock = Clock::Real();
+  Loop loop;
+  TcpConnector connector(loop);
+  absl::Status end = Error(absl::StatusCode::kCancelled, "stopped by a signal");
+  intake::Replay replay(loop, connector, clock, std::move(script), replay_options, [&](const absl::Status& status) {
+    end = status;
+    loop.Stop();
+  });
+  SignalWatcher on_interrupt(loop, SIGINT, [&] { loop.Stop(); });
+  SignalWatcher on_terminate(loop, SIGTERM, [&] { loop.Stop(); });
+  uint64_t acked_before = 0;
+  Timer progress(loop, [&] {
+    const intake::ReplayTotals totals = replay.totals();
+    fprintf(stderr, "%u nodes connected, %s\n", totals.connected,
+            Describe(totals, totals.samples_acked - std::exchange(acked_before, totals.samples_acked), 1).c_str());
+  });
+  if (isatty(STDERR_FILENO)) progress.StartEvery(kProgressMs);
+  const MonotonicNs start = clock.Monotonic();
+  replay.Start();
+  loop.Run();
+  const double seconds = static_cast<double>(clock.Monotonic().value - start.value) / static_cast<double>(kNsPerSecond);
+  const intake::ReplayTotals totals = replay.totals();
+  if (options.json) {
+    printf("%s\n", ToJson(options, totals, seconds).c_str());
+  } else {
+    printf("%u nodes, %u finished, %u failed, %lu reconnects: %s in %.1f s\n", options.nodes, totals.finished,
+           totals.failed, totals.reconnects, Describe(totals, totals.samples_acked, seconds).c_str(), seconds);
+  }
+  if (end.ok()) return kExitOk;
+  fprintf(stderr, "tributary: %s\n", Message(end).c_str());
+  return kExitFailure;
+}
+
+}  // namespace tributary::cli

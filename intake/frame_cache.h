@@ -1,0 +1,58 @@
+#pragma once
+
+#include <cstdint>
+#include <list>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/status/statusor.h"
+
+namespace tributary::intake {
+
+// Frames that many sessions send: made once, kept while there is room, the least recently used dropped first. Not
+// thread-safe.
+class FrameCache {
+ public:
+  using Key = std::pair<uint64_t, uint32_t>;  // sequence, generation
+  using Bytes = std::shared_ptr<const std::string>;
+
+  explicit FrameCache(size_t bytes_max) : bytes_max_(bytes_max) {}
+
+  // What is kept under `key`, else what `make` returns.
+  template <typename Make>
+  absl::StatusOr<Bytes> Get(const Key& key, Make&& make) {
+    if (auto it = by_key_.find(key); it != by_key_.end()) {
+      entries_.splice(entries_.begin(), entries_, it->second);
+      return entries_.front().bytes;
+    }
+    absl::StatusOr<std::string> made = make();
+    if (!made.ok()) return made.status();
+    entries_.push_front({key, std::make_shared<const std::string>(*std::move(made))});
+    by_key_[key] = entries_.begin();
+    bytes_ += entries_.front().bytes->size();
+    ++made_;
+    while (bytes_ > bytes_max_ && entries_.size() > 1) {
+      bytes_ -= entries_.back().bytes->size();
+      by_key_.erase(entries_.back().key);
+      entries_.pop_back();
+    }
+    return entries_.front().bytes;
+  }
+
+  uint64_t made() const { return made_; }
+
+ private:
+  struct Entry {
+    Key key;
+    Bytes bytes;
+  };
+  const size_t bytes_max_;
+  size_t bytes_ = 0;
+  uint64_t made_ = 0;
+  std::list<Entry> entries_;  // most recently used first
+  absl::flat_hash_map<Key, std::list<Entry>::iterator> by_key_;
+};
+
+}  // namespace tributary::intake

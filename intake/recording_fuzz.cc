@@ -1,0 +1,59 @@
+#include <sys/mman.h>
+#include <unistd.h>
+#include <xxhash.h>
+
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+
+#include "base/fd.h"
+#include "intake/frame.h"
+#include "intake/inspect.h"
+#include "intake/recording_reader.h"
+
+// `tributary inspect` on a file that anybody may have written. Checksums are put right first, or no changed input would
+// ever get past them.
+
+namespace {
+
+using namespace tributary;
+using namespace tributary::intake;
+
+void MendChecksums(std::string& stream) {
+  for (size_t at = 0; stream.size() - at >= kHeaderBytes;) {
+    uint32_t stored = 0;
+    std::memcpy(&stored, &stream[at + 20], sizeof(stored));
+    if (stored > stream.size() - at - kHeaderBytes) return;
+    const std::string covered = stream.substr(at, 24) + stream.substr(at + kHeaderBytes, stored);
+    const uint64_t checksum = XXH3_64bits(covered.data(), covered.size());
+    std::memcpy(&stream[at + 24], &checksum, sizeof(checksum));
+    at += kHeaderBytes + stored;
+  }
+}
+
+// What is printed moves no terminal's cursor and is one line.
+absl::Status CheckLine(std::string_view line) {
+  for (size_t i = 0; i + 1 < line.size(); ++i) {
+    if (static_cast<unsigned char>(line[i]) < 0x20 || line[i] == 0x7f) abort();
+  }
+  if (!line.ends_with("}\n")) abort();
+#ifdef TRIBUTARY_PLANT_CRASH
+  if (line.find("\"sequence\":7,") != std::string_view::npos && line.find("\"leaf_kind\"") != std::string_view::npos) {
+    abort();
+  }
+#endif
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  std::string bytes(reinterpret_cast<const char*>(data), size);
+  MendChecksums(bytes);
+  Fd file(memfd_create("recording", MFD_CLOEXEC));
+  if (pwrite(file.get(), bytes.data(), bytes.size(), 0) != static_cast<ssize_t>(bytes.size())) return 0;
+  RecordingReader reader("recording", std::move(file));
+  (void)Inspect(reader, CheckLine);
+  return 0;
+}
