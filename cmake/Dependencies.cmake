@@ -7,6 +7,7 @@ find_package(spdlog REQUIRED)
 find_package(CapnProto REQUIRED)
 find_package(yaml-cpp REQUIRED)
 find_package(ZLIB REQUIRED)
+find_package(OpenSSL REQUIRED)
 
 pkg_check_modules(UV REQUIRED IMPORTED_TARGET libuv)
 pkg_check_modules(ZSTD REQUIRED IMPORTED_TARGET libzstd)

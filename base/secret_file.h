@@ -1,0 +1,40 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "base/types.h"
+
+namespace tributary {
+
+// A small file that is nobody else's business: a private key, a list of tokens. InvalidArgument: other users may read
+// it, it is not a regular file, or it is larger than `bytes_max`. NotFound, PermissionDenied: as the system says.
+absl::StatusOr<std::string> ReadSecretFile(const std::string& path, size_t bytes_max);
+
+// Notices that files were replaced, changed or given other permissions, by a look at most once in `period_ns`. What was
+// there when it was made counts as known: make it before reading the files, and no change is missed. Not thread-safe.
+class FileWatch {
+ public:
+  static constexpr int64_t kPeriodNs = 2 * kNsPerSecond;
+  explicit FileWatch(std::vector<std::string> paths, int64_t period_ns = kPeriodNs);
+  // True once after each change, in whatever state the files are then.
+  bool Changed(MonotonicNs now);
+
+ private:
+  struct Stamp {
+    uint64_t device = 0, inode = 0;
+    int64_t size = -1, modified_ns = 0, changed_ns = 0;
+    friend bool operator==(const Stamp&, const Stamp&) = default;
+  };
+  static Stamp Look(const std::string& path);
+
+  const std::vector<std::string> paths_;
+  const int64_t period_ns_;
+  std::vector<Stamp> stamps_;
+  MonotonicNs looked_;
+  bool has_looked_ = false;
+};
+
+}  // namespace tributary
