@@ -37,7 +37,7 @@ absl::Status MakeFolder(const std::string& folder) {
 
 // Replaces what is pinned at `path`, if anything: there is always one or the other.
 absl::Status Replace(int map_fd, const std::string& path) {
-  const std::string aside = path + ".new";
+  const std::string aside = path + "_new";  // a bpffs takes no names with a dot
   if (unlink(aside.c_str()) != 0 && errno != ENOENT) return ErrnoStatus("unlink", aside, errno);
   if (bpf_obj_pin(map_fd, aside.c_str()) != 0) return ErrnoStatus("pin", aside, errno);
   if (rename(aside.c_str(), path.c_str()) != 0) return ErrnoStatus("rename", aside, errno);

@@ -5,6 +5,7 @@
 #include <bpf/bpf.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sched.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -21,6 +22,11 @@ constexpr char kBpffs[] = "/tmp/tributary_pinned_session_test";
 // A bpffs of the test's own, and counters as the sampling program has them.
 class PinnedSessionLive : public testing::Test {
  protected:
+  // Whatever becomes of the test, its mounts go with it.
+  static void SetUpTestSuite() {
+    ASSERT_EQ(unshare(CLONE_NEWNS), 0) << strerror(errno);
+    ASSERT_EQ(mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr), 0) << strerror(errno);
+  }
   void SetUp() override {
     mkdir(kBpffs, 0700);
     ASSERT_EQ(mount("bpf", kBpffs, "bpf", 0, nullptr), 0) << strerror(errno);
@@ -98,6 +104,7 @@ TEST_F(PinnedSessionLive, DeathsInARowAddUpUntilTheyAreTold) {
   for (uint8_t i = 1; i <= 3; ++i) LiveAndDie(1000, i, 900);
   {
     Collector next(10);
+    ASSERT_TRUE(next.pins->predecessor());
     EXPECT_EQ(next.pins->predecessor()->accounting.captured, 3000u);
     EXPECT_EQ(next.pins->predecessor()->shares.size(), 3u);
     EXPECT_EQ(next.pins->predecessor()->shares[0].session_id[0], 3) << "the last one first";
@@ -138,11 +145,11 @@ TEST_F(PinnedSessionLive, KilledBetweenTheTwoPinsKeepsTheOtherDeaths) {
   LiveAndDie(1000, 7, 900);
   Child child([] {
     // The first of the two renames has happened: the counters are still the earlier ones'.
-    const std::string folder = std::string(kBpffs) + "/tributary";
-    rename((folder + "/counters").c_str(), (folder + "/kept").c_str());
+    const std::string path = std::string(kBpffs) + "/tributary/counters";
+    Fd earlier(bpf_obj_get(path.c_str()));
     Collector collector(333);
-    unlink((folder + "/counters").c_str());
-    rename((folder + "/kept").c_str(), (folder + "/counters").c_str());
+    unlink(path.c_str());
+    EXPECT_EQ(bpf_obj_pin(earlier.get(), path.c_str()), 0) << strerror(errno);
     kill(getpid(), SIGKILL);
   });
   child.Wait();
