@@ -17,7 +17,9 @@ constexpr size_t kChecksumOffset = 24;
 // Below this size zstd's own header eats what it saves.
 constexpr size_t kCompressBytesMin = 64;
 // An idle decoder keeps no more than this: a reducer has thousands.
-constexpr size_t kIdleBytesMax = 64u << 10;
+constexpr size_t kIdleBytesMax = 4u << 10;
+// What was returned is cut off beyond this.
+constexpr size_t kConsumedBytesMax = 64u << 10;
 
 template <typename T>
 void Store(char* to, T value) {
@@ -50,7 +52,8 @@ std::string NameProtocol(std::string_view start) {
     }
   }
   if (start.starts_with("HTTP")) return "an HTTP answer: the address is a web server's, not a reducer's intake port";
-  if (start.starts_with("\x16\x03")) return "a TLS handshake: this intake port speaks plain TCP";
+  if (start.starts_with("\x16\x03"))
+    return "a TLS handshake: this intake port speaks plain TCP, the reducer has no --tls-cert";
   if (start.starts_with("SSH-")) return "an SSH greeting";
   return fmt::format("bytes {:02x} {:02x} {:02x} {:02x}", static_cast<uint8_t>(start[0]),
                      static_cast<uint8_t>(start[1]), static_cast<uint8_t>(start[2]), static_cast<uint8_t>(start[3]));
@@ -160,7 +163,7 @@ void FrameDecoder::Consume(size_t bytes) {
     } else {
       buffer_.clear();
     }
-  } else if (consumed_ > kIdleBytesMax) {
+  } else if (consumed_ > kConsumedBytesMax) {
     buffer_.erase(0, consumed_);
     consumed_ = 0;
   }

@@ -79,6 +79,8 @@ class FrameDecoder {
   // Bytes read and not yet returned: to hand a stream over to another decoder.
   std::string TakeRest();
   size_t buffered_bytes() const { return buffer_.size() - consumed_; }
+  // Of a frame that is not whole.
+  size_t memory_bytes() const { return buffered_bytes() == 0 ? 0 : buffer_.capacity(); }
 
  private:
   struct Header;

@@ -1,5 +1,3 @@
-#include <xxhash.h>
-
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>
@@ -8,6 +6,7 @@
 
 #include "intake/batch_codec.h"
 #include "intake/frame.h"
+#include "intake/mend_checksums.h"
 #include "intake/messages.h"
 
 // What a connection goes through: bytes in pieces, frames, messages, batches. Checksums are put right first, or no
@@ -18,23 +17,6 @@ namespace {
 
 using namespace tributary;
 using namespace tributary::intake;
-
-uint32_t Length(const std::string& bytes, size_t at) {
-  uint32_t value = 0;
-  std::memcpy(&value, &bytes[at], sizeof(value));
-  return value;
-}
-
-void MendChecksums(std::string& stream) {
-  for (size_t at = 0; stream.size() - at >= kHeaderBytes;) {
-    const uint32_t stored = Length(stream, at + 20);
-    if (stored > stream.size() - at - kHeaderBytes) return;
-    std::string covered = stream.substr(at, 24) + stream.substr(at + kHeaderBytes, stored);
-    const uint64_t checksum = XXH3_64bits(covered.data(), covered.size());
-    std::memcpy(&stream[at + 24], &checksum, sizeof(checksum));
-    at += kHeaderBytes + stored;
-  }
-}
 
 // What a decoder lets through refers to nothing that is not defined.
 void CheckBatch(const IncomingBatch& batch, const DictionaryCounts& after) {

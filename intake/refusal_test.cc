@@ -93,7 +93,7 @@ TEST_F(RefusalTest, OtherProtocolsAreNamed) {
   StartBoth();
   EXPECT_THAT(ExpectRefused("GET / HTTP/1.1\r\nHost: x\r\n\r\n", "bad_magic"), HasSubstr("HTTP/1.1 400"));
   EXPECT_THAT(ExpectRefused("POST /v1/profiles HTTP/1.1\r\n\r\n", "bad_magic"), HasSubstr("intake port"));
-  EXPECT_EQ(ExpectRefused(std::string("\x16\x03\x01\x02\x00\x01\x00", 7), "bad_magic"), "");
+  EXPECT_EQ(ExpectRefused(std::string("\x16\x03\x01\x02\x00\x01\x00", 7), "tls_mismatch"), "");
   std::mt19937_64 random(1);
   for (int i = 0; i < 10; ++i) {
     std::string noise(1 + random() % 5000 + 4, '\0');

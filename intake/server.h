@@ -12,7 +12,9 @@
 #include "base/loop.h"
 #include "base/metrics.h"
 #include "base/stream.h"
+#include "intake/authentication.h"
 #include "intake/batch_codec.h"
+#include "intake/limits.h"
 #include "intake/messages.h"
 
 namespace tributary::intake {
@@ -52,6 +54,9 @@ struct ServerOptions {
   size_t symbol_upload_bytes_max = 128u << 20;  // of one table, compressed
   size_t symbol_raw_bytes_max = 512u << 20;     // of one table, raw
   int64_t linger_ms = 1'000;                    // for the peer to read a Goodbye
+  int64_t frame_timeout_ms = 60'000;            // for a frame that has begun to be whole
+  std::shared_ptr<Security> security;           // of an acceptor; null: plain TCP, and whoever comes
+  Limits* limits = nullptr;                     // of the loop it is for; outlives what is on it; null: none
 };
 
 // Lives on the shard's loop from Hello to close; the shard owns it. It may be destroyed inside OnClosed, which comes

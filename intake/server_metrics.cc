@@ -14,6 +14,8 @@ ServerMetrics::ServerMetrics(Metrics& metrics)
                                        "Frames of a dictionary generation that was given up; they are sent again")),
       need_dictionary(metrics.AddCounter("tributary_intake_need_dictionary_total", "Dictionary generations given up")),
       stalls(metrics.AddCounter("tributary_intake_stalls_total", "Times that reading paused for a full queue")),
+      throttles(metrics.AddCounter("tributary_intake_throttles_total",
+                                   "Times that reading paused because a node was over its rate")),
       unknown_values(metrics.AddCounter("tributary_intake_unknown_values_total",
                                         "Enum values of a later release, read as unknown")),
       unknown_frames(

@@ -11,7 +11,7 @@ namespace tributary::intake {
 
 // Every way in which the reducer's end turns something away: label values of tributary_intake_refusals_total.
 enum class Refusal : uint8_t {
-  kBadMagic,            // another protocol: HTTP, TLS, garbage
+  kBadMagic,            // another protocol: HTTP, garbage
   kVersion,             // frame format or protocol version
   kBadFlags,            // a frame flag of a later release
   kOversized,           // a length over its limit
@@ -25,14 +25,21 @@ enum class Refusal : uint8_t {
   kUnread,              // the peer does not read what it is sent
   kUnaskedSymbols,      // symbol chunks that nobody asked for; the session goes on
   kTooManySymbols,      // requests for symbols over the cap; the session goes on
+  kTlsMismatch,         // TLS on a plain port, plain text on a TLS port
+  kTlsFailed,           // a handshake that did not succeed, TLS that does not add up
+  kBadCertificate,      // none, expired, of an unknown authority
+  kBadToken,            // none, or not one of ours
+  kForgedIdentity,      // the credential is good, but another node's
+  kOverLimit,           // connections of one node, memory of all
 };
-constexpr size_t kRefusalCount = 14;
+constexpr size_t kRefusalCount = 20;
 
 inline std::string_view RefusalName(Refusal refusal) {
   constexpr std::string_view kNames[kRefusalCount] = {
-      "bad_magic",        "version",     "bad_flags",       "oversized",       "bad_checksum",
-      "bad_payload",      "bad_message", "out_of_order",    "timeout",         "too_many_connections",
-      "refused_by_owner", "unread",      "unasked_symbols", "too_many_symbols"};
+      "bad_magic",        "version",         "bad_flags",       "oversized",        "bad_checksum",
+      "bad_payload",      "bad_message",     "out_of_order",    "timeout",          "too_many_connections",
+      "refused_by_owner", "unread",          "unasked_symbols", "too_many_symbols", "tls_mismatch",
+      "tls_failed",       "bad_certificate", "bad_token",       "forged_identity",  "over_limit"};
   return kNames[static_cast<size_t>(refusal)];
 }
 
@@ -69,6 +76,7 @@ struct ServerMetrics {
   Counter& stale_batches;
   Counter& need_dictionary;
   Counter& stalls;
+  Counter& throttles;
   Counter& unknown_values;
   Counter& unknown_frames;
 };

@@ -67,6 +67,10 @@ struct ServerSession::Impl {
   void HandleSymbolChunk(const Frame& frame);
   void GiveUpGeneration();
   void Unstall();
+  void Throttle(size_t bytes);
+  void Unthrottle();
+  void CountMemory();
+  bool CheckProgress();
   void OnTick();
   void Write(MessageType type, std::string_view payload);
   void Refuse(Refusal refusal, const Goodbye& goodbye);
@@ -92,11 +96,16 @@ struct ServerSession::Impl {
   std::optional<Frame> stalled;  // the owner had no room for it
   SymbolReceiver symbols;
 
+  std::unique_ptr<Limits::Share> share;
+  bool throttled = false;                  // its node is over its rate
+  std::optional<MonotonicNs> frame_since;  // when the frame that is not yet whole began
+  size_t unread_bytes = 0;                 // of our answers, at the last tick
+  int unread_ticks = 0;
   bool heard = false;
   int silent_ticks = 0;
   uint64_t received_bytes = 0;
   std::unique_ptr<Stream> stream;
-  std::unique_ptr<Alarm> tick_timer, pump_timer, linger_timer, closed_timer;
+  std::unique_ptr<Alarm> tick_timer, pump_timer, throttle_timer, linger_timer, closed_timer;
 };
 
 ServerSession::Impl::Impl(AlarmSource& alarms, std::unique_ptr<Stream> with, Hello said, std::string with_rest,
@@ -115,6 +124,7 @@ ServerSession::Impl::Impl(AlarmSource& alarms, std::unique_ptr<Stream> with, Hel
         Unstall();
         Pump();
       })),
+      throttle_timer(alarms.NewAlarm([this] { Unthrottle(); })),
       linger_timer(alarms.NewAlarm([this] { Finish(why_closed); })),
       closed_timer(alarms.NewAlarm([this] { owner.OnClosed(hello.session, why_closed); })) {
   metrics.sessions.Add(1);
@@ -124,6 +134,13 @@ void ServerSession::Impl::Start() {
   stream->Start({.on_data = [this](std::string_view bytes) { OnData(bytes); },
                  .on_close = [this](const absl::Status& why) { Finish(state == State::kLingering ? why_closed : why); },
                  .on_drained = {}});
+  if (options.limits != nullptr) {
+    auto joined = options.limits->Join(hello.session.node_id, [this] {
+      Refuse(Refusal::kOverLimit, {.reason = "the memory for what is not whole is used up"});
+    });
+    if (!joined.ok()) return Refuse(Refusal::kOverLimit, {.reason = Message(joined.status())});
+    share = *std::move(joined);
+  }
   absl::StatusOr<SessionOwner::Known> known = owner.OnHello(hello);
   if (!known.ok()) {
     const bool retry = known.status().code() != absl::StatusCode::kInvalidArgument &&
@@ -156,7 +173,35 @@ void ServerSession::Impl::OnData(std::string_view bytes) {
   heard = true;
   if (state != State::kOpen) return;
   frames.Append(bytes);
+  Throttle(bytes.size());
   Pump();
+}
+
+// A node over its rate is not read from for a while: it keeps what it cannot send, and nothing is lost.
+void ServerSession::Impl::Throttle(size_t bytes) {
+  const int64_t wait_ms = share != nullptr ? share->Receive(bytes) : 0;
+  if (wait_ms <= 0 || throttled) return;
+  throttled = true;
+  metrics.throttles.Add();
+  stream->PauseReading();
+  throttle_timer->StartOnce(static_cast<uint64_t>(wait_ms));
+}
+
+void ServerSession::Impl::Unthrottle() {
+  throttled = false;
+  if (!stalled && state == State::kOpen) stream->ResumeReading();
+}
+
+void ServerSession::Impl::CountMemory() {
+  if (state != State::kOpen) return;
+  if (frames.buffered_bytes() == 0) {
+    frame_since.reset();
+  } else if (!frame_since) {
+    frame_since = clock.Monotonic();
+  }
+  if (share == nullptr) return;
+  share->Hold(frames.memory_bytes() + (stalled ? stalled->payload.size() : 0) + (held ? held->bytes : 0) +
+              symbols.memory_bytes());
 }
 
 void ServerSession::Impl::Pump() {
@@ -164,9 +209,11 @@ void ServerSession::Impl::Pump() {
     Frame frame;
     absl::StatusOr<bool> got = frames.Next(&frame);
     if (!got.ok()) return Refuse(RefusalOf(frames.fault()), {.reason = Message(got.status())});
-    if (!*got) return;
+    if (!*got) break;
+    frame_since.reset();
     Handle(std::move(frame));
   }
+  CountMemory();
 }
 
 void ServerSession::Impl::Handle(Frame frame) {
@@ -314,11 +361,31 @@ void ServerSession::Impl::Unstall() {
   if (!stalled || state != State::kOpen) return;
   Frame frame = *std::exchange(stalled, std::nullopt);
   Handle(std::move(frame));
-  if (!stalled && state == State::kOpen) stream->ResumeReading();
+  if (!stalled && !throttled && state == State::kOpen) stream->ResumeReading();
+}
+
+// Peers that take part, but only just: parts of a frame that never ends, answers that are never read.
+bool ServerSession::Impl::CheckProgress() {
+  const size_t unread = stream->pending_bytes();
+  unread_ticks = unread > 0 && unread >= unread_bytes ? unread_ticks + 1 : 0;
+  unread_bytes = unread;
+  if (unread_ticks >= kIdleTicks) {
+    metrics.Refuse(Refusal::kUnread);
+    Finish(Error(absl::StatusCode::kResourceExhausted, "the collector does not read"));
+    return false;
+  }
+  if (stalled || throttled) {
+    frame_since.reset();
+  } else if (frame_since && clock.Monotonic().value - frame_since->value > options.frame_timeout_ms * kNsPerMs) {
+    Refuse(Refusal::kTimeout, {.reason = fmt::format("a frame was not whole after {} ms", options.frame_timeout_ms)});
+    return false;
+  }
+  return true;
 }
 
 void ServerSession::Impl::OnTick() {
-  if (stalled) {
+  if (!CheckProgress()) return;
+  if (stalled || throttled) {
     // We do not read, so we cannot answer: the collector must not take us for dead.
     silent_ticks = 0;
     return Write(MessageType::kHeartbeat, EncodeHeartbeat(clock.Monotonic()));
@@ -340,8 +407,10 @@ void ServerSession::Impl::Write(MessageType type, std::string_view payload) {
 
 void ServerSession::Impl::Refuse(Refusal refusal, const Goodbye& goodbye) {
   metrics.Refuse(refusal);
-  LogWarning("intake session refused peer={} node={} reason={} cause=\"{}\"", peer,
-             EscapeForDisplay(hello.session.node_id), RefusalName(refusal), goodbye.reason);
+  if (uint64_t held = 0; options.limits == nullptr || options.limits->MayLog(&held)) {
+    LogWarning("intake session refused peer={} node={} reason={} cause=\"{}\" suppressed={}", peer,
+               EscapeForDisplay(hello.session.node_id), RefusalName(refusal), goodbye.reason, held);
+  }
   Close(goodbye);
 }
 
@@ -355,6 +424,8 @@ void ServerSession::Impl::Close(const Goodbye& goodbye) {
   stalled.reset();
   held.reset();
   frames = FrameDecoder();
+  throttle_timer->Stop();
+  if (share != nullptr) share->Hold(0);
   // Closing at once with bytes unread would reset the connection, and the Goodbye with it.
   stream->ResumeReading();
   linger_timer->StartOnce(static_cast<uint64_t>(options.linger_ms));
@@ -367,6 +438,8 @@ void ServerSession::Impl::Finish(const absl::Status& why) {
   tick_timer->Stop();
   linger_timer->Stop();
   pump_timer->Stop();
+  throttle_timer->Stop();
+  if (share != nullptr) share->Hold(0);
   stream.reset();
   // Later and last: the owner may destroy the session then.
   closed_timer->StartOnce(0);

@@ -55,6 +55,7 @@ class SymbolReceiver {
   // A table once it is whole or refused. NotFound: it was not asked for (skip it). InvalidArgument: a hole, or bytes
   // that are not the table announced.
   absl::StatusOr<std::optional<Table>> Take(SymbolChunk chunk);
+  size_t memory_bytes() const { return stored_.empty() ? 0 : stored_.capacity(); }  // of a table that is not whole
 
  private:
   const size_t stored_bytes_max_, raw_bytes_max_;

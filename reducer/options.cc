@@ -35,6 +35,59 @@ absl::Status CheckBytes(std::string_view text) {
   return Error(absl::StatusCode::kInvalidArgument, "must be a size of at least 16MiB");
 }
 
+absl::Status CheckRate(std::string_view text) {
+  absl::StatusOr<int64_t> bytes = ParseBytes(text);
+  if (bytes.ok() && *bytes >= 64 << 10 && *bytes <= int64_t{1} << 40) return absl::OkStatus();
+  return Error(absl::StatusCode::kInvalidArgument, "must be a size of 64KiB to 1TiB");
+}
+
+absl::Status CheckIdentity(std::string_view text) {
+  if (text == "credential" || text == "any") return absl::OkStatus();
+  return Error(absl::StatusCode::kInvalidArgument, "must be credential or any");
+}
+
+// Who may connect to the intake, and how much each may send (docs/security.md).
+struct SecurityTexts {
+  std::string identity, node_rate;
+};
+void AddSecurity(Options& table, ReducerOptions& out, SecurityTexts& texts) {
+  table.Add({.name = "tls-cert",
+             .help = "certificate chain of the intake, PEM; collectors must then speak TLS",
+             .value_name = "FILE"},
+            &out.tls_cert, "");
+  table.Add({.name = "tls-key", .help = "private key of --tls-cert, PEM", .value_name = "FILE"}, &out.tls_key, "");
+  table.Add({.name = "tls-ca",
+             .help = "who signs collectors' certificates, PEM; each must then show one",
+             .value_name = "FILE"},
+            &out.tls_ca, "");
+  table.Add({.name = "intake-token-file",
+             .help = "tokens that collectors must show one of: lines TOKEN or TOKEN NODE-ID-PATTERN",
+             .value_name = "FILE"},
+            &out.intake_token_file, "");
+  table.Add({.name = "intake-identity",
+             .help = "credential: with --tls-ca, a certificate must name the node that shows it; any: it need not",
+             .value_name = "WHAT",
+             .check = CheckIdentity},
+            &texts.identity, "credential");
+  table.Add({.name = "intake-node-bytes-per-second",
+             .help = "beyond this rate a node is not read from for a while; nothing is lost by it",
+             .value_name = "BYTES",
+             .check = CheckRate},
+            &texts.node_rate, "64MiB");
+}
+
+absl::Status TakeSecurity(const SecurityTexts& texts, ReducerOptions& out) {
+  out.certificate_names_node = texts.identity == "credential";
+  ASSIGN_OR_RETURN(out.node_bytes_per_second, ParseBytes(texts.node_rate));
+  if (out.tls_cert.empty() != out.tls_key.empty()) {
+    return Error(absl::StatusCode::kInvalidArgument, "--tls-cert and --tls-key belong together: one is missing");
+  }
+  if (out.tls_cert.empty() && !out.tls_ca.empty()) {
+    return Error(absl::StatusCode::kInvalidArgument, "--tls-ca needs --tls-cert and --tls-key");
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 std::string DefaultDataDirectory(bool is_root, const Options::Environment& environment) {
@@ -95,6 +148,8 @@ absl::StatusOr<ReducerOptions> ParseReducerOptions(int argc, const char* const* 
              .help = "file that gets {\"intake\":N,\"http\":N} once both ports are open; for port 0",
              .value_name = "PATH"},
             &out.ports_file, "");
+  SecurityTexts security;
+  AddSecurity(table, out, security);
   ASSIGN_OR_RETURN(Options::Outcome outcome, table.Parse(argc, argv, environment));
   out.exit = outcome == Options::Outcome::kExit;
   if (out.exit) return out;
@@ -103,6 +158,7 @@ absl::StatusOr<ReducerOptions> ParseReducerOptions(int argc, const char* const* 
   ASSIGN_OR_RETURN(out.raw_age_ns, ParseDurationNs(raw_age));
   ASSIGN_OR_RETURN(out.sum_age_ns, ParseDurationNs(sum_age));
   ASSIGN_OR_RETURN(int64_t bytes, ParseBytes(bytes_max));
+  RETURN_IF_ERROR(TakeSecurity(security, out));
   // Sums outlive the samples that they are made of.
   out.raw_age_ns = std::min(out.raw_age_ns, out.sum_age_ns);
   out.store_bytes_max = static_cast<uint64_t>(bytes);

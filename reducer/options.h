@@ -18,6 +18,10 @@ struct ReducerOptions {
   std::vector<std::string> exports;
   int64_t raw_age_ns = 0, sum_age_ns = 0;
   uint64_t store_bytes_max = 0;
+  std::string tls_cert, tls_key, tls_ca;  // of the intake; "" = plain TCP; no --tls-ca: anybody may connect
+  std::string intake_token_file;          // "" = no token is asked for
+  bool certificate_names_node = true;     // where client certificates are required
+  int64_t node_bytes_per_second = 0;
   std::string ports_file;
   LogOptions log;
   bool exit = false;  // --help and the like were answered: there is nothing to run

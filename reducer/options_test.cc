@@ -44,6 +44,24 @@ TEST(ReducerOptions, TakesWhatIsAsked) {
   EXPECT_EQ(options->data_dir, "/x");
 }
 
+TEST(ReducerOptions, Security) {
+  auto options = Parse({});
+  EXPECT_EQ(options->tls_cert, "");
+  EXPECT_TRUE(options->certificate_names_node);
+  EXPECT_EQ(options->node_bytes_per_second, 64 << 20);
+  options = Parse({"--tls-cert=c", "--tls-key=k", "--tls-ca=a", "--intake-node-bytes-per-second", "1MiB"},
+                  {{"EBPF_NET_INTAKE_TOKEN_FILE", "t"}, {"EBPF_NET_INTAKE_IDENTITY", "any"}});
+  ASSERT_TRUE(options.ok()) << options.status();
+  EXPECT_EQ(options->tls_cert + options->tls_key + options->tls_ca + options->intake_token_file, "ckat");
+  EXPECT_FALSE(options->certificate_names_node);
+  EXPECT_EQ(options->node_bytes_per_second, 1 << 20);
+  EXPECT_FALSE(Parse({"--tls-cert=c"}).ok());
+  EXPECT_FALSE(Parse({"--tls-key=k"}).ok());
+  EXPECT_FALSE(Parse({"--tls-ca=a"}).ok());
+  EXPECT_FALSE(Parse({"--intake-identity=whoever"}).ok());
+  EXPECT_FALSE(Parse({"--intake-node-bytes-per-second=1"}).ok());
+}
+
 TEST(ReducerOptions, AWrongValueNamesItsOption) {
   for (auto [flag, value] : std::initializer_list<std::pair<const char*, const char*>>{{"--retention", "1s"},
                                                                                        {"--retention-raw", "x"},

@@ -2,11 +2,11 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <cstdio>
-#include <future>
 #include <thread>
 
 #include "base/fd.h"
@@ -21,6 +21,29 @@ uint64_t ResidentBytes() {
   std::unique_ptr<FILE, int (*)(FILE*)> file(fopen("/proc/self/statm", "re"), fclose);
   if (file == nullptr || fscanf(file.get(), "%llu %llu", &total, &resident) != 2) return 0;
   return resident * static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
+}
+
+// Descriptors that are not collectors': files of the store, HTTP connections, exporters.
+constexpr size_t kOwnDescriptors = 1'024;
+constexpr size_t kConnectionsMin = 64;
+// Before Hello a connection may hold 64 KiB; of all of them together no more than this.
+constexpr size_t kWaitingBytesMax = 64u << 20;
+
+// Raises the limit on open files as far as it may be; how many connections that allows.
+size_t RaiseDescriptorLimit(size_t wanted) {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return wanted;
+  if (limit.rlim_cur < limit.rlim_max) {
+    rlimit raised = limit;
+    raised.rlim_cur = limit.rlim_max;
+    if (setrlimit(RLIMIT_NOFILE, &raised) == 0) limit = raised;
+  }
+  if (limit.rlim_cur >= wanted + kOwnDescriptors) return wanted;
+  const size_t allowed =
+      limit.rlim_cur > kOwnDescriptors + kConnectionsMin ? limit.rlim_cur - kOwnDescriptors : kConnectionsMin;
+  LogWarning("intake takes {} connections, not {}: the limit on open files is {} (ulimit -n)", allowed, wanted,
+             limit.rlim_cur);
+  return allowed;
 }
 
 // A port that is taken is the one error whose cause is another program.
@@ -49,10 +72,15 @@ absl::Status Pipeline::Build() {
   RETURN_IF_ERROR(OpenExporters());
   AddMetrics();
   for (const auto& shard : shards_) shard->Start();
+  accept_thread_ = std::thread([this] { accept_loop_->Run(); });
   ready_ = true;
   RETURN_IF_ERROR(WritePortsFile());
-  LogInfo("reducer ready page={} intake={}:{} data={} shards={}", PageUrl(), options_.intake_listen.host,
-          acceptor_port_, options_.data_dir, options_.shards);
+  LogInfo("reducer ready page={} intake={}:{} tls={} tokens={} data={} shards={}", PageUrl(),
+          options_.intake_listen.host, acceptor_port_,
+          options_.tls_cert.empty() ? "no"
+          : options_.tls_ca.empty() ? "yes"
+                                    : "client certificates",
+          options_.intake_token_file.empty() ? "no" : "yes", options_.data_dir, options_.shards);
   return absl::OkStatus();
 }
 
@@ -79,12 +107,42 @@ absl::Status Pipeline::OpenStores() {
   return absl::OkStatus();
 }
 
+intake::ServerOptions Pipeline::IntakeOptions() {
+  limits_.push_back(std::make_unique<intake::Limits>(
+      intake::Limits::Options{.node_bytes_per_second = options_.node_bytes_per_second}, clock_));
+  intake::ServerOptions options;
+  options.limits = limits_.back().get();
+  return options;
+}
+
+absl::StatusOr<std::shared_ptr<intake::Security>> Pipeline::OpenSecurity() {
+  auto security = std::make_shared<intake::Security>();
+  security->certificate_names_node = options_.certificate_names_node;
+  if (!options_.tls_cert.empty()) {
+    auto tls = TlsContext::Load({.side = TlsContext::Side::kServer,
+                                 .cert_path = options_.tls_cert,
+                                 .key_path = options_.tls_key,
+                                 .ca_path = options_.tls_ca},
+                                clock_, metrics_);
+    if (!tls.ok()) return WithContext(tls.status(), "--tls-cert, --tls-key, --tls-ca");
+    security->tls = *std::move(tls);
+  }
+  if (!options_.intake_token_file.empty()) {
+    auto tokens = intake::TokenFile::Load(options_.intake_token_file, clock_);
+    if (!tokens.ok()) return WithContext(tokens.status(), "--intake-token-file");
+    security->tokens = *std::move(tokens);
+    if (security->tls == nullptr) LogWarning("intake tokens travel in plain text: give --tls-cert and --tls-key");
+  }
+  return security;
+}
+
 // Shards beyond --shards hold data from before: no node is sent to them, but their retention goes on.
 absl::Status Pipeline::OpenShards() {
   for (uint32_t number = 0; number < store_->shard_count(); ++number) {
     ASSIGN_OR_RETURN(std::unique_ptr<store::ShardWriter> writer, store_->OpenWriter(number));
     ingest::Shard::Options options;
     options.number = number;
+    options.server = IntakeOptions();
     shards_.push_back(
         std::make_unique<ingest::Shard>(std::move(options), std::move(writer), *symbols_, clock_, metrics_));
   }
@@ -92,11 +150,17 @@ absl::Status Pipeline::OpenShards() {
 }
 
 absl::Status Pipeline::Listen() {
+  limits_.push_back(
+      std::make_unique<intake::Limits>(intake::Limits::Options{.memory_bytes_max = kWaitingBytesMax}, clock_));
   intake::ServerOptions options;
   options.host = options_.intake_listen.host;
   options.port = options_.intake_listen.port;
-  absl::StatusOr<std::unique_ptr<intake::Acceptor>> acceptor = intake::Acceptor::Listen(
-      shards_.front()->loop(), options, clock_, metrics_, [this](intake::PendingSession session) {
+  options.connections_max = RaiseDescriptorLimit(options.connections_max);
+  options.limits = limits_.back().get();
+  ASSIGN_OR_RETURN(options.security, OpenSecurity());
+  accept_loop_ = std::make_unique<Loop>();
+  absl::StatusOr<std::unique_ptr<intake::Acceptor>> acceptor =
+      intake::Acceptor::Listen(*accept_loop_, options, clock_, metrics_, [this](intake::PendingSession session) {
         const uint32_t shard = store::ShardOf(session.hello.session.node_id, options_.shards);
         shards_[shard]->Accept(std::move(session));
       });
@@ -156,14 +220,13 @@ bool Pipeline::IsConnected(std::string_view node_id) const {
 std::string Pipeline::NotReady() const { return ready_ ? "" : "the reducer is starting or stopping"; }
 
 Pipeline::~Pipeline() {
-  const bool started = ready_.exchange(false);
-  if (acceptor_ != nullptr && started) {
-    std::promise<void> closed;
-    shards_.front()->loop().Post([&] {
+  ready_ = false;
+  if (accept_thread_.joinable()) {
+    accept_loop_->Post([this] {
       acceptor_.reset();
-      closed.set_value();
+      accept_loop_->Stop();
     });
-    closed.get_future().wait();
+    accept_thread_.join();
   }
   acceptor_.reset();
   // First everything is stored; then exporters make their last pass while collectors read their acknowledgements.

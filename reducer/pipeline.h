@@ -4,10 +4,12 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "base/clock.h"
+#include "base/loop.h"
 #include "base/metrics.h"
 #include "intake/server.h"
 #include "reducer/export/exporter.h"
@@ -39,6 +41,8 @@ class Pipeline : private StatusSource {
   absl::Status Build();
   absl::Status OpenStores();
   absl::Status OpenShards();
+  absl::StatusOr<std::shared_ptr<intake::Security>> OpenSecurity();
+  intake::ServerOptions IntakeOptions();
   absl::Status Listen();
   absl::Status OpenExporters();
   absl::Status WritePortsFile() const;
@@ -56,8 +60,12 @@ class Pipeline : private StatusSource {
   std::unique_ptr<store::SqliteStore> store_;
   std::unique_ptr<SymbolStore> symbols_;
   std::unique_ptr<QueryEngine> engine_;
+  std::vector<std::unique_ptr<intake::Limits>> limits_;  // one a shard, then the acceptor's
   std::vector<std::unique_ptr<ingest::Shard>> shards_;
-  std::unique_ptr<intake::Acceptor> acceptor_;  // on the first shard's loop
+  // Handshakes and credentials cost what strangers like: not the shards' time.
+  std::unique_ptr<Loop> accept_loop_;
+  std::unique_ptr<intake::Acceptor> acceptor_;  // on that loop
+  std::thread accept_thread_;
   uint16_t acceptor_port_ = 0;
   std::vector<std::unique_ptr<Exporter>> exporters_;
   std::atomic<bool> ready_{false};

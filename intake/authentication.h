@@ -1,0 +1,73 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "base/clock.h"
+#include "base/secret_file.h"
+#include "base/tls_context.h"
+
+namespace tributary::intake {
+
+// Bearer tokens that the reducer takes, from a file:
+//
+//   # comments and empty lines
+//   3b0c…e1             any node may use this one
+//   91aa…07  web-*      nodes with such ids only; a token may stand on several lines
+//
+// A token has 16 to 4,096 printable characters without spaces. The file is nobody else's to read; it is read again when
+// it has changed, looked at every 2 s at most. What cannot be used then leaves the old tokens in force and is
+// complained of once. Only digests of tokens are kept, and they are compared in constant time. Not thread-safe.
+class TokenFile {
+ public:
+  static constexpr size_t kBytesMax = 4u << 20;
+  static constexpr size_t kLinesMax = 10'000;
+  static constexpr size_t kTokenBytesMin = 16;
+
+  // InvalidArgument: the message names the file and the line, never a token.
+  static absl::StatusOr<std::unique_ptr<TokenFile>> Load(std::string path, const Clock& clock,
+                                                         int64_t look_period_ns = FileWatch::kPeriodNs);
+
+  // Unauthenticated: it is not one of ours. PermissionDenied: it is, but not for this node.
+  absl::Status Check(std::string_view token, std::string_view node_id);
+
+ private:
+  using Digest = std::array<uint8_t, 32>;
+  struct Entry {
+    Digest digest;
+    std::string pattern;
+  };
+  TokenFile(std::string path, const Clock& clock, int64_t look_period_ns)
+      : path_(std::move(path)), clock_(clock), watch_({path_}, look_period_ns) {}
+  static Digest DigestOf(std::string_view token);
+  absl::StatusOr<std::vector<Entry>> Read() const;
+  absl::StatusOr<Entry> ParseLine(std::string_view line, size_t number) const;
+
+  const std::string path_;
+  const Clock& clock_;
+  FileWatch watch_;
+  std::vector<Entry> entries_;
+};
+
+// The only token of a file, for the end that shows it: its first word. Errors as ReadSecretFile's; InvalidArgument: it
+// is empty, or not a token.
+absl::StatusOr<std::string> ReadToken(const std::string& path);
+
+// What a peer must show before its session begins. Null members: not asked for.
+struct Security {
+  std::unique_ptr<TlsContext> tls;
+  std::unique_ptr<TokenFile> tokens;
+  // Where client certificates are required: one of the certificate's names must be the node's, or a glob for it.
+  bool certificate_names_node = true;
+
+  // PermissionDenied: these names (TlsStream::peer_identity) are not this node's.
+  static absl::Status CheckNames(const std::vector<std::string>& names, std::string_view node_id);
+};
+
+}  // namespace tributary::intake
