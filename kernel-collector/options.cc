@@ -43,6 +43,34 @@ absl::Status CheckUnwindMemory(std::string_view value) {
   return Error(absl::StatusCode::kInvalidArgument, "must be a size of 8MiB to 1GiB");
 }
 
+// Who the reducer is, and who we are to it (docs/security.md).
+void AddCredentials(Options& table, IntakeCredentialOptions& out) {
+  table.Add({.name = "tls", .help = "speak TLS to the reducer; implied by the other tls options"}, &out.tls, false);
+  table.Add({.name = "tls-ca",
+             .help = "who signs the reducer's certificate, PEM; the system's authorities when empty",
+             .value_name = "FILE"},
+            &out.tls_ca, "");
+  table.Add({.name = "tls-cert", .help = "own certificate chain, PEM, for reducers that ask", .value_name = "FILE"},
+            &out.tls_cert, "");
+  table.Add({.name = "tls-key", .help = "private key of --tls-cert, PEM", .value_name = "FILE"}, &out.tls_key, "");
+  table.Add({.name = "tls-server-name",
+             .help = "name that the reducer's certificate is for; --intake-host when empty",
+             .value_name = "NAME"},
+            &out.tls_server_name, "");
+  table.Add({.name = "intake-token-file",
+             .help = "file with the token to show; read again for every connection",
+             .value_name = "FILE"},
+            &out.token_file, "");
+}
+
+absl::Status TakeCredentials(IntakeCredentialOptions& out) {
+  if (out.tls_cert.empty() != out.tls_key.empty()) {
+    return Error(absl::StatusCode::kInvalidArgument, "--tls-cert and --tls-key belong together: one is missing");
+  }
+  out.tls = out.tls || !out.tls_ca.empty() || !out.tls_cert.empty() || !out.tls_server_name.empty();
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::StatusOr<Options::Outcome> ParseCollectorOptions(int argc, const char* const* argv,
@@ -57,6 +85,7 @@ absl::StatusOr<Options::Outcome> ParseCollectorOptions(int argc, const char* con
   table.Add(
       {.name = "intake-encoder", .help = "how samples are sent: binary", .value_name = "NAME", .check = CheckEncoder},
       &options->intake_encoder, "binary");
+  AddCredentials(table, options->credentials);
   table.Add({.name = "sample-rate", .help = "samples per second and CPU", .value_name = "HZ"}, &options->sample_rate_hz,
             19, 1, 10'000);
   table.Add(
@@ -94,6 +123,7 @@ absl::StatusOr<Options::Outcome> ParseCollectorOptions(int argc, const char* con
             &options->cgroup_root, "/sys/fs/cgroup");
   ASSIGN_OR_RETURN(Options::Outcome outcome, table.Parse(argc, argv, environment));
   if (outcome == Options::Outcome::kExit) return outcome;
+  RETURN_IF_ERROR(TakeCredentials(options->credentials));
   ASSIGN_OR_RETURN(options->cpu_budget, ParseCpuBudget(cpu_budget));
   ASSIGN_OR_RETURN(options->unwind_memory_bytes, ParseBytes(unwind_memory));
   ASSIGN_OR_RETURN(options->batch_interval_ns, ParseDurationNs(batch_interval));

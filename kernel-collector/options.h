@@ -5,6 +5,7 @@
 
 #include "absl/status/statusor.h"
 #include "base/options.h"
+#include "kernel-collector/uplink/intake_credentials.h"
 
 namespace tributary {
 
@@ -13,6 +14,7 @@ struct CollectorOptions {
   std::string intake_host;
   int64_t intake_port = 0;
   std::string intake_encoder;
+  IntakeCredentialOptions credentials;
   int64_t sample_rate_hz = 0;
   double cpu_budget = 0;  // share of the node's CPU time: 0.01 = 1%; infinity = off
   int64_t unwind_memory_bytes = 0;

@@ -54,6 +54,21 @@ TEST(CollectorOptions, CpuBudgetAndUnwindMemory) {
   EXPECT_EQ(options->unwind_memory_bytes, 1 << 30);
 }
 
+TEST(CollectorOptions, Credentials) {
+  auto options = Parse({});
+  ASSERT_TRUE(options.ok()) << options.status();
+  EXPECT_FALSE(options->credentials.tls);
+  EXPECT_TRUE(Parse({"--tls"})->credentials.tls);
+  EXPECT_TRUE(Parse({"--tls-ca", "ca.pem"})->credentials.tls);
+  options = Parse({"--tls-cert=c", "--tls-key=k", "--tls-server-name=n"}, {{"EBPF_NET_INTAKE_TOKEN_FILE", "t"}});
+  ASSERT_TRUE(options.ok()) << options.status();
+  EXPECT_TRUE(options->credentials.tls);
+  EXPECT_EQ(options->credentials.tls_cert + options->credentials.tls_key + options->credentials.tls_server_name, "ckn");
+  EXPECT_EQ(options->credentials.token_file, "t");
+  EXPECT_FALSE(Parse({"--tls-cert=c"}).ok());
+  EXPECT_FALSE(Parse({"--tls-key=k"}).ok());
+}
+
 TEST(CollectorOptions, RefusesWhatMakesNoSense) {
   for (const char* flag : {"--sample-rate=0",      "--sample-rate=10001", "--sample-rate=x",
                            "--intake-port=0",      "--intake-port=65536", "--intake-encoder=otlp_profiles",
