@@ -33,9 +33,8 @@ def moments(name):
 
 @contextlib.contextmanager
 def world():
-    """A directory, the list of programs to end, no counters of other collectors pinned, and a busy machine."""
+    """A directory, the list of programs to end, and a busy machine."""
     lib.mount_bpffs()
-    subprocess.run([*lib.ROOT, "rm", "-rf", PINS], check=True)
     with lib.directory() as d, lib.programs() as programs, busy():
         yield d, programs
 
