@@ -119,7 +119,8 @@ class FakeSpoolStorage : public SpoolStorage {
   }
   absl::Status Remove(const std::string& name) override {
     const Fault fault = Begin();
-    if (fault != Fault::kNothing) files_.erase(name);
+    // Who was killed over it cannot know; who got an error still has the file.
+    if (fault == Fault::kNone || (fault == Fault::kPart && dead_)) files_.erase(name);
     return fault == Fault::kNone ? absl::OkStatus() : Eio("remove");
   }
 

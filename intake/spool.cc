@@ -49,10 +49,13 @@ void Spool::Impl::LoadSegment(SegmentId id) {
     return;
   }
   if (scan.whole_bytes < file->size()) {
-    absl::Status status = storage.Truncate(name, scan.whole_bytes);
-    if (status.ok()) status = storage.Sync(name);
-    if (!status.ok()) Failed(SpoolOperation::kAppend, status);
+    if (absl::Status status = storage.Truncate(name, scan.whole_bytes); !status.ok()) {
+      Failed(SpoolOperation::kAppend, status);
+    }
   }
+  // A killed process left bytes that only the kernel has. What is delivered on the strength of a claim among them must
+  // not be found without it after a power loss.
+  if (absl::Status status = storage.Sync(name); !status.ok()) Failed(SpoolOperation::kSync, status);
   SpoolSegment& segment = segments.emplace_back();
   segment.id = id;
   segment.bytes = scan.whole_bytes;

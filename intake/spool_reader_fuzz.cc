@@ -1,0 +1,124 @@
+#include <xxhash.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+
+#include "base/clock.h"
+#include "base/metrics.h"
+#include "base/status.h"
+#include "intake/fake_spool_storage.h"
+#include "intake/frame.h"
+#include "intake/spool.h"
+#include "intake/spool_segment.h"
+
+// A segment file that is found at start, and delivered: the scan, the claims, the reader. An input is the file without
+// the zeros of its header: a byte whose high bit leaves checksums as they are (else they are put right first, or no
+// changed input would ever get past them), three lengths of two bytes, then the writer, the claim slots, and the
+// records.
+
+namespace {
+
+using namespace tributary;
+using namespace tributary::intake;
+
+constexpr SegmentId kSegment = 1;
+
+constexpr size_t kLengthsBytes = 6;
+
+template <typename T>
+T Load(const std::string& bytes, size_t at) {
+  T value = 0;
+  std::memcpy(&value, &bytes[at], sizeof(value));
+  return value;
+}
+
+void Mend(std::string& file, size_t at, const std::string& covered, uint64_t seed) {
+  const uint64_t checksum = XXH3_64bits_withSeed(covered.data(), covered.size(), seed);
+  std::memcpy(&file[at], &checksum, sizeof(checksum));
+}
+
+void MendHeader(std::string& file) {
+  if (const uint32_t size = Load<uint32_t>(file, 8); size <= kClaimSlotsOffset - 20) {
+    Mend(file, 12, file.substr(20, size), 0);
+  }
+  for (size_t i = 0; i < kClaimSlots; ++i) {
+    const size_t slot = ClaimSlotOffset(i);
+    const uint32_t size = Load<uint32_t>(file, slot + 8);
+    if (size <= kClaimSlotBytes - 20)
+      Mend(file, slot + 12, file.substr(slot + 20, size), Load<uint32_t>(file, slot + 4));
+  }
+}
+
+void MendFrames(std::string& file, size_t at, size_t end) {
+  while (at <= end && end - at >= kHeaderBytes) {
+    const uint32_t stored = Load<uint32_t>(file, at + 20);
+    if (stored > end - at - kHeaderBytes) return;
+    Mend(file, at + 24, file.substr(at, 24) + file.substr(at + kHeaderBytes, stored), 0);
+    at += kHeaderBytes + stored;
+  }
+}
+
+void MendRecords(std::string& file) {
+  for (size_t at = kSegmentHeaderBytes; file.size() - at >= kRecordPrefixBytes;) {
+    const uint32_t frames = Load<uint32_t>(file, at + 12), accounting = Load<uint32_t>(file, at + 16);
+    const size_t rest = file.size() - at - kRecordPrefixBytes;
+    if (accounting > rest) return;
+    Mend(file, at + 20, file.substr(at, 20) + file.substr(at + kRecordPrefixBytes, accounting), kSegment);
+    const size_t begin = at + kRecordPrefixBytes + accounting;
+    if (frames > file.size() - begin) return;
+    MendFrames(file, begin, begin + frames);
+    at = begin + frames;
+  }
+}
+
+std::string Expand(const std::string& input) {
+  std::string file(kSegmentHeaderBytes, '\0');
+  const size_t offsets[] = {0, ClaimSlotOffset(0), ClaimSlotOffset(1), kSegmentHeaderBytes};
+  size_t at = kLengthsBytes;
+  for (size_t i = 0; i < 3; ++i) {
+    const size_t size =
+        std::min<size_t>({Load<uint16_t>(input, 2 * i), offsets[i + 1] - offsets[i], input.size() - at});
+    file.replace(offsets[i], size, input, at, size);
+    at += size;
+  }
+  return file + input.substr(at);
+}
+
+// What the spool lets through refers to nothing that is not defined.
+void CheckBatch(const SpooledBatch& next) {
+  const Dictionary& dictionary = *next.batch.dictionary;
+  for (const Sample& sample : next.batch.samples) {
+    if (sample.node.value >= dictionary.node_count() || sample.thread.value >= dictionary.thread_count()) abort();
+  }
+#ifdef TRIBUTARY_PLANT_CRASH
+  // Within reach only of a whole segment with a claim and a batch that decodes.
+  if (next.claim && next.claim->port > 20'000 && !next.batch.samples.empty()) abort();
+#endif
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  if (size < 1 + kLengthsBytes) return 0;
+  std::string file = Expand(std::string(reinterpret_cast<const char*>(data) + 1, size - 1));
+  if ((data[0] & 0x80) == 0) {
+    MendHeader(file);
+    MendRecords(file);
+  }
+  FakeSpoolStorage storage(1);
+  if (!storage.Append(SegmentName(kSegment), file).ok()) abort();
+  FakeClock clock;
+  Metrics metrics;
+  auto spool = Spool::Open({}, storage, SessionInfo(), clock, metrics, nullptr);
+  if (!spool.ok()) abort();
+  while (auto next = (*spool)->Next()) {
+    CheckBatch(*next);
+    if (next->last_of_segment) (*spool)->Release(next->segment);
+  }
+  // Everything was delivered or dropped.
+  if ((*spool)->segments() != 0 || (*spool)->bytes() != 0 || (*spool)->samples() != 0) abort();
+  return 0;
+}
