@@ -22,16 +22,18 @@ Shard::Shard(Options options, std::unique_ptr<store::ShardWriter> writer, Symbol
                      loop_.Post([this, id, durable = std::move(durable)] { core_->OnFound(id, durable); });
                    }},
               clock, metrics),
-      core_(std::make_unique<ShardCore>(loop_,
-                                        ShardCore::Options{.server = options.server,
-                                                           .sessions_remembered_max = options.sessions_remembered_max,
-                                                           .tick_ms = options.tick_ms},
-                                        writer_, static_cast<SymbolDesk&>(*this), clock, metrics,
-                                        ShardCore::Callbacks{
-                                            .connected = [this](const std::string& id) { CountConnected(id, 1); },
-                                            .disconnected = [this](const std::string& id) { CountConnected(id, -1); },
-                                            .closed = [this] { loop_.Stop(); },
-                                        })) {}
+      core_(std::make_unique<ShardCore>(
+          loop_,
+          ShardCore::Options{.server = options.server,
+                             .queue = {options.writer.queue_bytes_max, options.writer.queue_batches_max},
+                             .sessions_remembered_max = options.sessions_remembered_max,
+                             .tick_ms = options.tick_ms},
+          writer_, static_cast<SymbolDesk&>(*this), clock, metrics,
+          ShardCore::Callbacks{
+              .connected = [this](const std::string& id) { CountConnected(id, 1); },
+              .disconnected = [this](const std::string& id) { CountConnected(id, -1); },
+              .closed = [this] { loop_.Stop(); },
+          })) {}
 
 Shard::~Shard() { Stop(); }
 

@@ -34,7 +34,10 @@ ShardCore::ShardCore(AlarmSource& alarms, Options options, BatchWriter& writer, 
       callbacks_(std::move(callbacks)),
       held_back_(metrics.AddCounter("tributary_reducer_held_back_total",
                                     "times a session stopped reading because the store writer was behind")),
+      over_share_(metrics.AddCounter("tributary_reducer_over_share_total",
+                                     "times a session stopped reading because its node held its share of the queue")),
       memory_(options_.sessions_remembered_max),
+      share_(options_.queue),
       tick_(alarms.NewAlarm([this] { OnTick(); })),
       closing_(alarms.NewAlarm([this] {
         if (callbacks_.closed) callbacks_.closed();
@@ -129,15 +132,22 @@ absl::Status ShardCore::OnBatch(const SessionInfo& info, intake::IncomingBatch b
   pending.session = live.info;
   pending.wire_bytes = bytes - live.counted_bytes;
   pending.oldest_held = live.oldest_held;
-  // What memory must know of the batch, before it is the writer's.
+  pending.batch = std::move(batch);
+  const size_t memory_bytes = MemoryOf(pending);
   if (!writer_.HasRoom()) {
     live.held_back = true;
     held_back_.Add();
     return absl::ResourceExhaustedError("the store writer is behind");
   }
-  Remember(info, batch);
-  pending.batch = std::move(batch);
+  if (!share_.Allows(info.node_id, memory_bytes)) {
+    live.over_share = true;
+    over_share_.Add();
+    return absl::ResourceExhaustedError("the node holds its share of the queue");
+  }
+  // What memory must know of the batch, before it is the writer's.
+  Remember(info, pending.batch);
   if (!writer_.TrySubmit(std::move(pending))) return absl::FailedPreconditionError("the store writer has stopped");
+  share_.Add(info.node_id, memory_bytes);
   live.counted_bytes = bytes;
   AskForSymbols(info.session_id, live);
   return absl::OkStatus();
@@ -157,7 +167,10 @@ void ShardCore::Remember(const SessionInfo& info, const intake::IncomingBatch& b
 }
 
 void ShardCore::OnCommitted(const std::vector<CommittedBatch>& all) {
+  absl::flat_hash_set<std::string> nodes;
   for (const CommittedBatch& done : all) {
+    share_.Remove(done.session->node_id);
+    nodes.insert(done.session->node_id);
     const SessionId& id = done.session->session_id;
     SessionMemory::Entry& entry = memory_.Add(id, done.outcome.sequence);
     entry.durable_sequence = std::max(entry.durable_sequence, done.outcome.sequence);
@@ -169,8 +182,18 @@ void ShardCore::OnCommitted(const std::vector<CommittedBatch>& all) {
     }
     if (live != live_.end()) live->second.session->Ack(entry.durable_sequence);
   }
+  ResumeReading(nodes);
+}
+
+// A session's batch is decoded again for each try: one over its node's share waits for a commit of that node's.
+void ShardCore::ResumeReading(const absl::flat_hash_set<std::string>& committed_nodes) {
   for (auto& [id, live] : live_) {
-    if (std::exchange(live.held_back, false)) live.session->Resume();
+    bool resume = std::exchange(live.held_back, false);
+    if (live.over_share && committed_nodes.contains(live.info->node_id)) {
+      live.over_share = false;
+      resume = true;
+    }
+    if (resume) live.session->Resume();
   }
 }
 

@@ -2,12 +2,14 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
 #include "base/alarm.h"
 #include "base/clock.h"
 #include "base/log.h"
@@ -15,6 +17,7 @@
 #include "base/stream.h"
 #include "intake/server.h"
 #include "reducer/ingest/batch_writer.h"
+#include "reducer/ingest/queue_share.h"
 #include "reducer/ingest/session_memory.h"
 #include "reducer/ingest/symbol_requests.h"
 
@@ -40,6 +43,7 @@ class ShardCore : private intake::SessionOwner {
  public:
   struct Options {
     intake::ServerOptions server;  // of its sessions
+    QueueShare::Options queue;     // of the writer
     size_t sessions_remembered_max = 16'384;
     uint64_t tick_ms = 1'000;  // maintenance, symbol requests
   };
@@ -76,7 +80,8 @@ class ShardCore : private intake::SessionOwner {
     std::shared_ptr<const SessionInfo> info;
     uint64_t oldest_held = 1;
     uint64_t counted_bytes = 0;  // of bytes_received, already with a batch
-    bool held_back = false;      // its batch found no room
+    bool held_back = false;      // its batch found no room,
+    bool over_share = false;     // or its node holds its share of the queue
     bool registered = false;     // `connected` was called
     SymbolRequests symbols;
   };
@@ -90,6 +95,7 @@ class ShardCore : private intake::SessionOwner {
   void StartSession(Arrival arrival);
   void Remember(const SessionInfo& info, const intake::IncomingBatch& batch);
   void AskForSymbols(const SessionId& id, Live& live);
+  void ResumeReading(const absl::flat_hash_set<std::string>& committed_nodes);
   void OnTick();
   void Disconnect(Live& live);
 
@@ -100,11 +106,12 @@ class ShardCore : private intake::SessionOwner {
   const Clock& clock_;
   Metrics& metrics_;
   const Callbacks callbacks_;
-  Counter& held_back_;
+  Counter &held_back_, &over_share_;
 
-  absl::flat_hash_map<SessionId, Live> live_;
+  std::map<SessionId, Live> live_;                     // in an order of its own: a simulation repeats itself
   absl::flat_hash_map<SessionId, Arrival> looked_up_;  // wait for the store's word on them
   SessionMemory memory_;
+  QueueShare share_;
   bool stopping_ = false, closing_all_ = false;
   std::unique_ptr<Alarm> tick_, closing_;
 };

@@ -77,6 +77,11 @@ class Reducer {
   SymbolStore& symbols() { return *symbols_; }
   Shard& shard() { return *shard_; }
   std::string metrics() const { return metrics_.PrometheusText(); }
+  uint64_t metric(const std::string& name) const {
+    const std::string text = metrics(), line = "\n" + name + " ";
+    const size_t at = text.find(line);
+    return at == std::string::npos ? 0 : std::stoull(text.substr(at + line.size()));
+  }
 
   std::atomic<bool> disk_full{false};
 
@@ -311,6 +316,38 @@ TEST(Shard, LosesNothingWhenEverythingIsSentAgain) {
   ExpectLaw(reducer.store(), captured);
 }
 
+// Nothing is committed for a while: one node sends all it can, ten others a batch now and then. Theirs find room.
+TEST(Shard, AFloodingNodeFillsItsShareAndNoMore) {
+  store::TemporaryDirectory directory;
+  Reducer reducer(directory.path(), {.queue_batches_max = 64});
+  TestLoop test;
+  std::vector<std::unique_ptr<Node>> nodes;
+  for (uint8_t i = 0; i <= 10; ++i) {
+    nodes.push_back(std::make_unique<Node>(test.loop(), reducer.port(), "node-" + std::to_string(i), 1 + i));
+    nodes.back()->SendBatch(1);
+  }
+  for (const auto& node : nodes) ASSERT_TRUE(test.RunUntil([&] { return node->acked(); }));
+  reducer.disk_full = true;
+  Node& flood = *nodes.front();
+  for (int i = 0; i < 200; ++i) flood.SendBatch(20);
+  ASSERT_TRUE(test.RunUntil([&] { return reducer.metric("tributary_reducer_over_share_total") > 0; }));
+  EXPECT_LE(reducer.metric("tributary_reducer_queue_batches"), 16u) << "a quarter of 64";
+  for (uint64_t round = 1; round <= 2; ++round) {
+    for (size_t i = 1; i < nodes.size(); ++i) nodes[i]->SendBatch(5);
+    const uint64_t of_others = 10 * round;
+    ASSERT_TRUE(test.RunUntil([&] { return reducer.metric("tributary_reducer_queue_batches") >= of_others + 1; }));
+  }
+  ASSERT_TRUE(test.RunUntil([&] { return reducer.metric("tributary_intake_batches_total") >= 11 + 20 + 16; }));
+  EXPECT_EQ(reducer.metric("tributary_reducer_held_back_total"), 0u) << "no other node was stopped";
+  reducer.disk_full = false;
+  uint64_t captured = 0;
+  for (const auto& node : nodes) {
+    ASSERT_TRUE(test.RunUntil([&] { return node->acked(); }));
+    captured += node->captured();
+  }
+  ExpectLaw(reducer.store(), captured);
+}
+
 TEST(Shard, AFullDiskHoldsCollectorsBackAndLosesNothing) {
   store::TemporaryDirectory directory;
   Reducer reducer(directory.path(), {.queue_batches_max = 3});
@@ -320,7 +357,7 @@ TEST(Shard, AFullDiskHoldsCollectorsBackAndLosesNothing) {
   ASSERT_TRUE(test.RunUntil([&] { return node.acked(); }));
   reducer.disk_full = true;
   for (int i = 0; i < 30; ++i) node.SendBatch(50);
-  auto held_back = [&] { return reducer.metrics().find("tributary_reducer_held_back_total 0") == std::string::npos; };
+  auto held_back = [&] { return reducer.metrics().find("tributary_reducer_over_share_total 0") == std::string::npos; };
   ASSERT_TRUE(test.RunUntil(held_back));
   EXPECT_EQ(node.client().unacked_samples(), 1500u);
   reducer.disk_full = false;

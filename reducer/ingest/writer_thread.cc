@@ -6,23 +6,9 @@
 
 #include "base/log.h"
 #include "base/status.h"
+#include "reducer/ingest/queue_share.h"
 
 namespace tributary::ingest {
-namespace {
-
-// Memory that a decoded batch takes, near enough for a cap.
-size_t BytesOf(const store::PendingBatch& pending) {
-  const intake::Definitions& made = pending.batch.definitions;
-  size_t bytes = sizeof(pending) + pending.batch.samples.size() * sizeof(Sample) +
-                 made.executables.size() * sizeof(Executable) + made.frames.size() * sizeof(Frame) +
-                 made.nodes.size() * sizeof(Node) + made.processes.size() * sizeof(Process) +
-                 made.threads.size() * sizeof(Thread);
-  for (const std::string& text : made.strings) bytes += sizeof(text) + text.size();
-  return bytes;
-}
-
-}  // namespace
-
 WriterThread::WriterThread(std::string name, std::unique_ptr<store::ShardWriter> writer, Options options,
                            Callbacks callbacks, const Clock& clock, Metrics& metrics)
     : name_(std::move(name)),
@@ -45,7 +31,7 @@ bool WriterThread::HasRoom() const {
 
 bool WriterThread::TrySubmit(store::PendingBatch batch) {
   if (!HasRoom()) return false;
-  const size_t bytes = BytesOf(batch);
+  const size_t bytes = MemoryOf(batch);
   queued_bytes_.fetch_add(bytes);
   depth_.Add(1);
   if (queue_.TryPush(Job(std::move(batch)))) return true;
@@ -90,7 +76,7 @@ void WriterThread::Run() {
       size_t bytes = 0;
       while (job.has_value() && std::holds_alternative<store::PendingBatch>(*job)) {
         group.push_back(std::get<store::PendingBatch>(std::move(*job)));
-        bytes += BytesOf(group.back());
+        bytes += MemoryOf(group.back());
         job = std::nullopt;
         if (group.size() >= options_.group_batches_max || bytes >= options_.group_bytes_max) break;
         job = queue_.TryPop();

@@ -1,0 +1,52 @@
+#include "reducer/ingest/queue_share.h"
+
+#include <gtest/gtest.h>
+
+namespace tributary::ingest {
+namespace {
+
+constexpr size_t kMiB = 1u << 20;
+
+size_t FillUp(QueueShare& share, std::string_view node, size_t batch_bytes) {
+  size_t batches = 0;
+  while (share.Allows(node, batch_bytes)) {
+    share.Add(node, batch_bytes);
+    ++batches;
+  }
+  return batches;
+}
+
+TEST(QueueShare, OneNodeFillsAQuarter) {
+  QueueShare share({});
+  EXPECT_EQ(FillUp(share, "flood", kMiB), 16u);
+  EXPECT_TRUE(share.Allows("modest", kMiB));
+  share.Remove("flood");
+  EXPECT_TRUE(share.Allows("flood", kMiB));
+}
+
+TEST(QueueShare, ManyNodesLeaveRoomForOneMore) {
+  QueueShare share({});
+  for (int i = 0; i < 12; ++i) FillUp(share, "flood-" + std::to_string(i), 64 << 10);
+  EXPECT_GE(FillUp(share, "modest", 64 << 10), 2u);
+  EXPECT_LT(share.bytes(), 64 * kMiB);
+}
+
+TEST(QueueShare, SmallBatchesCountToo) {
+  QueueShare share({});
+  EXPECT_EQ(FillUp(share, "flood", 1), 256u) << "of 1024";
+}
+
+TEST(QueueShare, ANodeWithNothingQueuedMayAlwaysPutInOne) {
+  QueueShare share({.bytes_max = 1000, .batches_max = 10});
+  EXPECT_TRUE(share.Allows("node", 1'000'000));
+  share.Add("node", 1'000'000);
+  EXPECT_FALSE(share.Allows("node", 1));
+  share.Remove("node");
+  EXPECT_EQ(share.nodes(), 0u);
+  EXPECT_EQ(share.bytes(), 0u);
+  share.Remove("node");
+  EXPECT_TRUE(share.Allows("node", 1'000'000));
+}
+
+}  // namespace
+}  // namespace tributary::ingest
