@@ -407,9 +407,9 @@ void ServerSession::Impl::Write(MessageType type, std::string_view payload) {
 
 void ServerSession::Impl::Refuse(Refusal refusal, const Goodbye& goodbye) {
   metrics.Refuse(refusal);
-  if (uint64_t held = 0; options.limits == nullptr || options.limits->MayLog(&held)) {
+  if (uint64_t suppressed = 0; options.limits == nullptr || options.limits->MayLog(&suppressed)) {
     LogWarning("intake session refused peer={} node={} reason={} cause=\"{}\" suppressed={}", peer,
-               EscapeForDisplay(hello.session.node_id), RefusalName(refusal), goodbye.reason, held);
+               EscapeForDisplay(hello.session.node_id), RefusalName(refusal), goodbye.reason, suppressed);
   }
   Close(goodbye);
 }
