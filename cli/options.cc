@@ -113,6 +113,16 @@ CLI::App* AddReplay(CLI::App& app, ReplayOptions* options) {
       ->type_name("K")
       ->check(CLI::Range(0, 1'000'000))
       ->capture_default_str();
+  replay->add_flag("--tls", options->tls, "speak TLS to the reducer; implied by the other tls options");
+  replay->add_option("--tls-ca", options->tls_ca, "who signs the reducer's certificate, PEM")->type_name("FILE");
+  CLI::Option* cert = replay->add_option("--tls-cert", options->tls_cert, "own certificate chain, PEM, with --tls-key");
+  CLI::Option* key = replay->add_option("--tls-key", options->tls_key, "its private key, PEM");
+  cert->type_name("FILE")->needs(key);
+  key->type_name("FILE")->needs(cert);
+  replay->add_option("--tls-server-name", options->tls_server_name, "name that the reducer's certificate is for")
+      ->type_name("NAME");
+  replay->add_option("--intake-token-file", options->token_file, "file with the token that all nodes show")
+      ->type_name("FILE");
   replay->add_flag("--json", options->json, "print the summary as JSON");
   return replay;
 }

@@ -52,6 +52,9 @@ struct ReplayOptions {
   uint32_t nodes = 1;
   std::string speed = "1";  // a factor, or "max"
   uint32_t repeat = 1;      // 0: for ever
+  bool tls = false;         // implied by the next four
+  std::string tls_ca, tls_cert, tls_key, tls_server_name;
+  std::string token_file;
   bool json = false;
 };
 

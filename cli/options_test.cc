@@ -23,6 +23,20 @@ TEST(CommandLine, TakesRelativeTimesAsValues) {
   EXPECT_EQ(Parse({"top", "--from=-5m"}).top.query.from, "-5m");
 }
 
+TEST(CommandLine, ReplaysAFileAsManyNodes) {
+  CommandLine line = Parse({"replay", "x.rec", "--intake-host", "h", "--intake-port", "9", "--nodes", "1000", "--speed",
+                            "max", "--tls-cert", "c", "--tls-key", "k", "--json"});
+  ASSERT_EQ(line.command, Command::kReplay);
+  EXPECT_EQ(line.replay.file, "x.rec");
+  EXPECT_EQ(line.replay.intake_host, "h");
+  EXPECT_EQ(line.replay.intake_port, 9);
+  EXPECT_EQ(line.replay.nodes, 1000u);
+  EXPECT_EQ(line.replay.speed, "max");
+  EXPECT_EQ(line.replay.tls_key, "k");
+  EXPECT_TRUE(line.replay.json);
+  EXPECT_EQ(Parse({"inspect", "x.rec"}).inspect.file, "x.rec");
+}
+
 TEST(CommandLine, GivesRecordWhatStandsBehindTheDashes) {
   CommandLine line = Parse({"record", "--rate", "999", "--", "ls", "--rate", "--", "-l"});
   ASSERT_EQ(line.command, Command::kRecord);
@@ -41,6 +55,10 @@ TEST(CommandLine, TellsUsageErrorsFromHelp) {
                                        {"top", "--limit", "0"},
                                        {"flamegraph", "--format", "png"},
                                        {"status", "--wrong"},
+                                       {"inspect"},
+                                       {"replay"},
+                                       {"replay", "x.rec", "--nodes", "0"},
+                                       {"replay", "x.rec", "--tls-cert", "c"},
                                        {"record", "--rate", "0", "--", "ls"}}) {
     CommandLine line = Parse(bad);
     EXPECT_EQ(line.command, Command::kNone);

@@ -2,20 +2,26 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cctype>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <limits>
+#include <memory>
 #include <utility>
 
 #include "base/clock.h"
 #include "base/json.h"
 #include "base/log.h"
 #include "base/loop.h"
+#include "base/metrics.h"
+#include "base/secret_file.h"
 #include "base/status.h"
 #include "base/tcp.h"
+#include "base/tls.h"
 #include "cli/commands.h"
 #include "cli/text.h"
+#include "intake/messages.h"
 #include "intake/replay.h"
 
 namespace tributary::cli {
@@ -29,6 +35,38 @@ absl::StatusOr<double> ParseSpeed(const std::string& text) {
   const double speed = strtod(text.c_str(), &end);
   if (!text.empty() && *end == '\0' && speed >= 0.001 && speed <= 1e6) return speed;
   return Error(absl::StatusCode::kInvalidArgument, "--speed must be 0.001 to 1000000, or max");
+}
+
+// TCP, or TLS over it.
+struct Connection {
+  explicit Connection(Loop& loop) : tcp(loop) {}
+  Connector& connector() { return tls ? static_cast<Connector&>(*tls) : tcp; }
+
+  Metrics metrics;
+  TcpConnector tcp;
+  std::unique_ptr<TlsContext> context;
+  std::unique_ptr<TlsConnector> tls;
+};
+
+absl::StatusOr<std::unique_ptr<Connection>> MakeConnection(const ReplayOptions& options, Loop& loop) {
+  auto made = std::make_unique<Connection>(loop);
+  if (!options.tls && options.tls_ca.empty() && options.tls_cert.empty() && options.tls_server_name.empty()) {
+    return made;
+  }
+  ASSIGN_OR_RETURN(made->context, TlsContext::Load({.side = TlsContext::Side::kClient,
+                                                    .cert_path = options.tls_cert,
+                                                    .key_path = options.tls_key,
+                                                    .ca_path = options.tls_ca},
+                                                   Clock::Real(), made->metrics));
+  made->tls = std::make_unique<TlsConnector>(made->tcp, *made->context, loop, options.tls_server_name);
+  return made;
+}
+
+absl::StatusOr<std::string> ReadToken(const std::string& path) {
+  if (path.empty()) return std::string();
+  ASSIGN_OR_RETURN(std::string token, ReadSecretFile(path, intake::kTokenBytesMax));
+  while (!token.empty() && isspace(static_cast<unsigned char>(token.back()))) token.pop_back();
+  return token;
 }
 
 std::string Describe(const intake::ReplayTotals& totals, uint64_t samples, double seconds) {
@@ -60,17 +98,19 @@ absl::StatusOr<int> RunReplay(const ReplayOptions& options) {
   intake::ReplayOptions replay_options{
       .host = options.intake_host, .port = options.intake_port, .nodes = options.nodes, .repeat = options.repeat};
   ASSIGN_OR_RETURN(replay_options.speed, ParseSpeed(options.speed));
+  ASSIGN_OR_RETURN(replay_options.token, ReadToken(options.token_file));
   ASSIGN_OR_RETURN(intake::ReplayScript script, intake::ReplayScript::Load(options.file));
   if (!script.torn().ok()) LogWarning("{}: the whole frames before it are sent", Message(script.torn()));
 
   const Clock& clock = Clock::Real();
   Loop loop;
-  TcpConnector connector(loop);
+  ASSIGN_OR_RETURN(const std::unique_ptr<Connection> connection, MakeConnection(options, loop));
   absl::Status end = Error(absl::StatusCode::kCancelled, "stopped by a signal");
-  intake::Replay replay(loop, connector, clock, std::move(script), replay_options, [&](const absl::Status& status) {
-    end = status;
-    loop.Stop();
-  });
+  intake::Replay replay(loop, connection->connector(), clock, std::move(script), replay_options,
+                        [&](const absl::Status& status) {
+                          end = status;
+                          loop.Stop();
+                        });
   SignalWatcher on_interrupt(loop, SIGINT, [&] { loop.Stop(); });
   SignalWatcher on_terminate(loop, SIGTERM, [&] { loop.Stop(); });
   uint64_t acked_before = 0;

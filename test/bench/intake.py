@@ -1,0 +1,162 @@
+"""How much a reducer takes in: a recorded session, replayed as a thousand nodes on loopback, the reducer on one core, the sender on another.
+
+    dev/bench intake [--recording FILE] [--nodes N] [--no-history]
+
+Without --recording it records a mixed real load first (needs root). Figures: samples decoded and committed per second of the reducer's CPU
+time, user and system; the reducer's peak memory and what bounds it; bytes a sample; and what is left of that when ten times as much is
+offered as it can take.
+"""
+
+import argparse
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import time
+
+import measure
+import lib
+
+HERE = pathlib.Path(__file__).resolve().parent
+REDUCER_CORE, SENDER_CORE = 0, 1
+MIB = 1 << 20
+
+
+class PinnedReducer(lib.Reducer):
+    """With one shard, and all of its threads on one core."""
+
+    def __init__(self, directory, name):
+        super().__init__(directory, args=["--shards", "1"], data=pathlib.Path(directory) / f"{name}-data", name=name)
+        subprocess.run(["taskset", "-a", "-p", "-c", str(REDUCER_CORE), str(self.pid)], check=True, capture_output=True)
+
+
+def replay(recording, reducer, nodes, *more):
+    return subprocess.Popen(["taskset", "-c", str(SENDER_CORE), lib.BIN / "tributary", "replay", recording, "--intake-port", str(reducer.intake_port),
+                             "--nodes", str(nodes), "--json", *map(str, more)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def finish(process):
+    out, err = process.communicate()
+    lib.check(process.returncode == 0, f"the replay failed: {err}")
+    return json.loads(out)
+
+
+def summary_of(recording):
+    lines = subprocess.Popen([lib.BIN / "tributary", "inspect", recording], stdout=subprocess.PIPE, text=True)
+    last = first_clock = last_clock = None
+    for line in lines.stdout:
+        last = json.loads(line)
+        if "clock" in last and last["type"] == "batch":
+            first_clock, last_clock = first_clock or last["clock"]["monotonic_ns"], last["clock"]["monotonic_ns"]
+    lib.check(lines.wait() == 0, f"{recording} cannot be inspected")
+    last["seconds"] = (last_clock - first_clock) / 1e9
+    return last
+
+
+def record(directory, seconds):
+    """What a node with a mixed load sends in that time, at the default rate."""
+    import mixed_load  # only where it is recorded: its programs may be missing
+    recording = pathlib.Path(directory) / "session.rec"
+    with lib.programs() as programs:
+        reducer = lib.Reducer(directory, name="recording-reducer")
+        programs.append(reducer)
+        load = mixed_load.Mixed(directory)
+        try:
+            collector = lib.Collector(directory, reducer.intake_port, rate=19, args=["--record-intake-output-path", recording])
+            programs.append(collector)
+            time.sleep(seconds)
+            lib.check(collector.stop() == 0, "the collector's exit code")
+        finally:
+            load.stop()
+        lib.check_law(reducer.status())
+        reducer.stop()
+    return recording
+
+
+def measure_capacity(directory, recording, nodes, repeat):
+    """Everything as fast as it goes; yields figures and returns samples/s by the clock on the wall."""
+    with lib.programs() as programs:
+        reducer = PinnedReducer(directory, "capacity")
+        programs.append(reducer)
+        before = measure.cpu_ns(reducer.pid)
+        started = time.monotonic()
+        summary = finish(replay(recording, reducer, nodes, "--speed", "max", "--repeat", repeat))
+        seconds = time.monotonic() - started
+        cpu_s = (measure.cpu_ns(reducer.pid) - before) / 1e9
+        status = reducer.status()
+        lib.check_law(status, lost=0)
+        lib.check(status["total"]["stored"] == summary["samples_acked"] == summary["samples_sent"], f"{status['total']}, {summary}")
+        lib.check(len(status["nodes"]) == nodes, f"{len(status['nodes'])} nodes")
+        peak = measure.memory_kib(reducer.pid)["VmHWM"] / 1024
+        print(f"  {summary['samples_acked']} samples of {nodes} nodes in {seconds:.1f} s, {cpu_s:.1f} s of CPU; {summary['bytes_sent'] / MIB:.0f} MiB sent, "
+              f"{summary['batches_built']} batches built, {summary['reconnects']} reconnects; "
+              f"{status['reducer']['disk_bytes'] / summary['samples_acked']:.2f} B a sample on disk; "
+              f"dictionaries asked for {reducer.metric('tributary_reducer_need_dictionary_total'):.0f}")
+        figures = [("intake_samples_per_cpu_second", summary["samples_acked"] / cpu_s, "samples/s"),
+                   ("intake_peak_rss", peak, "MiB"),
+                   ("intake_wire_bytes_per_sample", summary["bytes_sent"] / summary["samples_acked"], "B")]
+        lib.check(reducer.stop(60) == 0, "the reducer's exit code")
+        return figures, summary["samples_acked"] / seconds
+
+
+def measure_overload(directory, recording, nodes, session, capacity, seconds):
+    """Ten times the capacity for that long: durable samples a second as a share of it."""
+    speed = 10 * capacity / (nodes * session["samples"] / session["seconds"])
+    with lib.programs() as programs:
+        reducer = PinnedReducer(directory, "overload")
+        programs.append(reducer)
+        sender = replay(recording, reducer, nodes, "--speed", f"{speed:.3f}", "--repeat", 0)
+        try:
+            lib.wait_for("stored samples", lambda: reducer.metric("tributary_reducer_committed_samples_total") > 0, 60)
+            cpu, begin, started = measure.cpu_ns(reducer.pid), reducer.metric("tributary_reducer_committed_samples_total"), time.monotonic()
+            time.sleep(seconds)
+            stored = reducer.metric("tributary_reducer_committed_samples_total") - begin
+            took, cpu_s = time.monotonic() - started, (measure.cpu_ns(reducer.pid) - cpu) / 1e9
+        finally:
+            sender.send_signal(signal.SIGTERM)
+            out, _ = sender.communicate()
+        acked = json.loads(out)["samples_acked"]
+        status = reducer.status()
+        lib.check_law(status, lost=0)
+        lib.check(status["total"]["stored"] >= acked, f"{acked} acknowledged, {status['total']}")
+        print(f"  offered {10 * capacity:,.0f}/s ({speed:.1f} x real time), durable {stored / took:,.0f}/s, {stored / cpu_s:,.0f} per CPU second; nothing lost")
+        reducer.kill()  # what is queued was never acknowledged
+        return [("intake_overload_goodput_share", stored / took / capacity, ""), ("intake_overload_samples_per_second", stored / took, "samples/s")]
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--recording", type=pathlib.Path)
+    parser.add_argument("--record-seconds", type=float, default=120)
+    parser.add_argument("--nodes", type=int, default=1000)
+    parser.add_argument("--samples", type=float, default=20e6, help="to send in all, at least")
+    parser.add_argument("--overload-seconds", type=float, default=30)
+    parser.add_argument("--no-history", action="store_true")
+    options = parser.parse_args()
+    lib.check(os.cpu_count() >= 2, "two cores: one for the reducer, one for the sender")
+
+    commit = subprocess.run(["git", "-c", "safe.directory=*", "-C", lib.SOURCE, "describe", "--always", "--dirty"], check=True, capture_output=True,
+                            text=True).stdout.strip()
+    reference = measure.reference_ns()
+    with lib.directory() as directory:
+        recording = options.recording or record(directory, options.record_seconds)
+        session = summary_of(recording)
+        print(f"session: {session['samples']} samples in {session['seconds']:.0f} s, {session['bytes_per_sample']:.2f} B each in the file; "
+              f"load average {os.getloadavg()[0]:.1f}")
+        repeat = max(1, round(options.samples / options.nodes / session["samples"]))
+        figures, capacity = measure_capacity(directory, recording, options.nodes, repeat)
+        figures += measure_overload(directory, recording, options.nodes, session, capacity, options.overload_seconds)
+    with open(os.devnull if options.no_history else HERE / "history.jsonl", "a", encoding="utf-8") as history:
+        for figure, value, unit in figures:
+            print(f"{figure:50} {value:16.3f}  {unit}")
+            history.write(json.dumps({"commit": commit, "figure": figure, "value": round(value, 4), "unit": unit,
+                                      "reference": round(reference, 2)}) + "\n")
+
+
+if __name__ == "__main__":
+    try:
+        main()
+    except lib.Failure as failure:
+        sys.exit(f"FAILED: {failure}")
