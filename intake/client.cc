@@ -3,13 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <random>
 #include <utility>
 
 #include "base/log.h"
 #include "base/status.h"
-#include "base/tcp.h"
 #include "intake/symbol_upload.h"
-#include "intake/unacked.h"
 
 namespace tributary::intake {
 namespace {
@@ -17,7 +16,8 @@ namespace {
 constexpr size_t kSocketBacklogMax = 1u << 20;  // handed to the socket and not yet taken
 constexpr size_t kSymbolBacklogMax = 256u << 10;
 constexpr uint32_t kHeartbeatMinMs = 10, kHeartbeatMaxMs = 60'000;
-constexpr int kMissedHeartbeatsMax = 3;
+constexpr int64_t kSilentHeartbeats = 3;
+constexpr int64_t kTicksPerHeartbeat = 5;  // a silent reducer is noticed a fifth of a heartbeat late at most
 constexpr int64_t kLogPeriodNs = kNsPerMinute;
 
 bool Covers(const DictionaryCounts& all, const DictionaryCounts& part) {
@@ -33,8 +33,11 @@ uint64_t SeedOf(const ClientOptions& options) {
 
 // Why a connection is over, and how it goes on: every way leads to Disconnect, which waits and connects again.
 struct Client::Impl {
-  Impl(Loop& on, ClientOptions with, const Clock& by, Metrics& metrics, Callbacks with_callbacks);
+  Impl(AlarmSource& alarms, Connector& to, ClientOptions with, const Clock& by, Metrics& metrics,
+       Callbacks with_callbacks);
 
+  void Start();
+  void Stop();
   void Connect();
   void OnConnected(const absl::Status& status);
   void OnData(std::string_view bytes);
@@ -42,31 +45,39 @@ struct Client::Impl {
   absl::Status OnWelcome(const Welcome& welcome);
   absl::Status OnGoodbye(const Goodbye& goodbye);
   void OnNeedDictionary(uint32_t of_generation);
-  void OnHeartbeatTick();
+  void OnTick();
+  void Close();
   void Disconnect(const absl::Status& why);
   void LogDisconnect(const absl::Status& why);
   int64_t NextBackoffMs();
 
-  absl::Status Take(Batch batch);
-  void SendBatches();
+  void Pump();
+  bool TakeNext();
+  void SendEntry(const SendWindow::Entry& entry);
+  void Ack(uint64_t sequence);
   void SendSymbolChunk();
   void WakeSymbols();
   void Write(std::string frame);
-  void UpdateFlush();
+  void Changed() {
+    if (callbacks.changed) callbacks.changed();
+  }
 
-  Loop& loop;
+  Connector& connector;
   const ClientOptions options;
   const Clock& clock;
   const Callbacks callbacks;
   std::mt19937_64 random;
 
-  std::unique_ptr<TcpStream> stream;
+  std::unique_ptr<Stream> stream;
   FrameDecoder decoder;
-  bool ready = false;           // between Welcome and Disconnect
+  bool started = false;
+  bool ready = false;  // between Welcome and Disconnect
+  bool pumping = false;
   bool ever_connected = false;  // has had a Welcome
   bool failing = false;         // the last attempt failed, and that was said
   bool slow_retry = false;      // the reducer said that coming back unchanged is useless
-  int missed_heartbeats = 0;
+  MonotonicNs heard_at, heartbeat_at;
+  int64_t heartbeat_ns = 0;
   int64_t backoff_ms;
   Welcome granted;
 
@@ -74,12 +85,11 @@ struct Client::Impl {
   uint32_t generation = 0;
   std::optional<BatchEncoder> encoder;
   std::shared_ptr<const Dictionary> dictionary;
-  UnackedBatches unacked;
+  SendWindow window;
   SymbolSender symbols;
 
-  Timer retry_timer, connect_timer, heartbeat_timer, symbol_timer, flush_timer;
-  bool symbol_timer_runs = false;
-  std::function<void(uint64_t)> flush_done;
+  std::unique_ptr<Alarm> retry_alarm, connect_alarm, tick_alarm, symbol_alarm;
+  bool symbol_alarm_runs = false;
   LogLimit log_limit{kLogPeriodNs};
   uint64_t bytes_sent = 0;
 
@@ -87,54 +97,53 @@ struct Client::Impl {
   Counter& failures;
   Counter& sent_bytes;
   Counter& sent_batches;
-  Counter& lost_samples;
   Counter& dropped_tables;
-  Gauge& unacked_gauge;
 };
 
-Client::Impl::Impl(Loop& on, ClientOptions with, const Clock& by, Metrics& metrics, Callbacks with_callbacks)
-    : loop(on),
+Client::Impl::Impl(AlarmSource& alarms, Connector& to, ClientOptions with, const Clock& by, Metrics& metrics,
+                   Callbacks with_callbacks)
+    : connector(to),
       options(std::move(with)),
       clock(by),
       callbacks(std::move(with_callbacks)),
       random(SeedOf(options)),
+      heard_at(by.Monotonic()),
       backoff_ms(options.backoff_min_ms),
-      unacked(options.unacked_bytes_max,
-              [this](LossReason reason, uint64_t samples) {
-                lost_samples.Add(samples);
-                if (callbacks.lost) callbacks.lost(reason, samples);
-              }),
-      retry_timer(on, [this] { Connect(); }),
-      connect_timer(on,
-                    [this] {
-                      Disconnect(Error(absl::StatusCode::kDeadlineExceeded,
-                                       fmt::format("no answer within {} ms", options.connect_timeout_ms)));
-                    }),
-      heartbeat_timer(on, [this] { OnHeartbeatTick(); }),
-      symbol_timer(on, [this] { SendSymbolChunk(); }),
-      flush_timer(on,
-                  [this] {
-                    // The last thing done: `done` may destroy the client.
-                    auto done = std::exchange(flush_done, nullptr);
-                    if (done) done(unacked.samples());
-                  }),
+      retry_alarm(alarms.NewAlarm([this] { Connect(); })),
+      connect_alarm(alarms.NewAlarm([this] {
+        Disconnect(Error(absl::StatusCode::kDeadlineExceeded,
+                         fmt::format("no answer within {} ms", options.connect_timeout_ms)));
+      })),
+      tick_alarm(alarms.NewAlarm([this] { OnTick(); })),
+      symbol_alarm(alarms.NewAlarm([this] { SendSymbolChunk(); })),
       connects(metrics.AddCounter("tributary_intake_client_connects_total",
                                   "Connections on which the reducer said Welcome")),
       failures(metrics.AddCounter("tributary_intake_client_failures_total", "Connections that failed or broke")),
       sent_bytes(metrics.AddCounter("tributary_intake_client_sent_bytes_total", "Bytes of frames sent")),
       sent_batches(
           metrics.AddCounter("tributary_intake_client_sent_batches_total", "Batches sent, repetitions included")),
-      lost_samples(metrics.AddCounter("tributary_intake_client_lost_samples_total", "Samples that were given up")),
       dropped_tables(metrics.AddCounter("tributary_intake_client_dropped_symbol_tables_total",
-                                        "Symbol tables not sent: disconnected, or too many waiting")),
-      unacked_gauge(
-          metrics.AddGauge("tributary_intake_client_unacked_samples", "Samples not yet durable at the reducer")) {}
+                                        "Symbol tables not sent: disconnected, or too many waiting")) {}
+
+void Client::Impl::Start() {
+  if (std::exchange(started, true)) return;
+  heard_at = clock.Monotonic();
+  backoff_ms = options.backoff_min_ms;
+  Connect();
+}
+
+void Client::Impl::Stop() {
+  if (!std::exchange(started, false)) return;
+  if (ready) Write(EncodeFrame(MessageType::kGoodbye, kChannelSamples, 0, EncodeGoodbye({.reason = "done"})));
+  Close();
+  retry_alarm->Stop();
+  Changed();
+}
 
 void Client::Impl::Connect() {
   decoder = FrameDecoder();
-  connect_timer.StartOnce(static_cast<uint64_t>(options.connect_timeout_ms));
-  stream =
-      TcpStream::Connect(loop, options.host, options.port, [this](const absl::Status& status) { OnConnected(status); });
+  connect_alarm->StartOnce(static_cast<uint64_t>(options.connect_timeout_ms));
+  stream = connector.Connect(options.host, options.port, [this](const absl::Status& status) { OnConnected(status); });
 }
 
 void Client::Impl::OnConnected(const absl::Status& status) {
@@ -145,19 +154,20 @@ void Client::Impl::OnConnected(const absl::Status& status) {
                        Disconnect(why.ok() ? Error(absl::StatusCode::kUnavailable, "the reducer closed the connection")
                                            : why);
                      },
-                 .on_drained = [this] { SendBatches(); }});
+                 .on_drained = [this] { Pump(); }});
   Hello hello;
   hello.role = options.role;
   hello.session = options.session;
   hello.dictionary_generation = generation;
   if (encoder) hello.sent = encoder->sent();
-  hello.next_sequence = unacked.Announce();
+  hello.next_sequence = window.first_sequence();
   hello.clock = clock.Pair();
+  if (options.token) hello.token = options.token();
   Write(EncodeFrame(MessageType::kHello, kChannelSamples, 0, EncodeHello(hello)));
 }
 
 void Client::Impl::OnData(std::string_view bytes) {
-  missed_heartbeats = 0;
+  heard_at = clock.Monotonic();
   decoder.Append(bytes);
   while (stream) {
     Frame frame;
@@ -183,9 +193,8 @@ absl::Status Client::Impl::Handle(const Frame& frame) {
     case MessageType::kAck: {
       ASSIGN_OR_RETURN(const uint64_t sequence, DecodeAck(frame.payload));
       backoff_ms = options.backoff_min_ms;
-      unacked.Ack(sequence);
-      UpdateFlush();
-      SendBatches();
+      Ack(sequence);
+      Pump();
       return absl::OkStatus();
     }
     case MessageType::kNeedDictionary: {
@@ -223,24 +232,30 @@ absl::Status Client::Impl::OnWelcome(const Welcome& welcome) {
   } else {
     encoder.reset();
   }
-  unacked.Welcomed(welcome.durable_sequence);
   ready = true;
   slow_retry = false;
   connects.Add();
-  connect_timer.Stop();
-  missed_heartbeats = 0;
-  heartbeat_timer.StartEvery(std::clamp(welcome.heartbeat_ms, kHeartbeatMinMs, kHeartbeatMaxMs));
+  connect_alarm->Stop();
+  window.Settle(welcome.durable_sequence);
+  Ack(welcome.durable_sequence);
+  window.Rewind();
+  heartbeat_ns = int64_t{std::clamp(welcome.heartbeat_ms, kHeartbeatMinMs, kHeartbeatMaxMs)} * kNsPerMs;
+  heartbeat_at = clock.Monotonic();
+  tick_alarm->StartEvery(static_cast<uint64_t>(heartbeat_ns / kNsPerMs / kTicksPerHeartbeat));
   LogInfo("intake connected reducer={} durable_sequence={} dictionary={}", stream->peer(), welcome.durable_sequence,
           kept ? "kept" : "new");
   ever_connected = true;
   failing = false;
-  UpdateFlush();
-  SendBatches();
+  Changed();
+  Pump();
   return absl::OkStatus();
 }
 
 absl::Status Client::Impl::OnGoodbye(const Goodbye& goodbye) {
-  if (goodbye.rejected_sequence != 0) unacked.Reject(goodbye.rejected_sequence);
+  if (goodbye.rejected_sequence != 0) {
+    const uint64_t samples = window.Reject(goodbye.rejected_sequence);
+    if (samples > 0 && callbacks.rejected) callbacks.rejected(samples);
+  }
   slow_retry = !goodbye.retry;
   return Error(absl::StatusCode::kUnavailable, "the reducer said: " + EscapeForDisplay(goodbye.reason));
 }
@@ -249,31 +264,41 @@ void Client::Impl::OnNeedDictionary(uint32_t of_generation) {
   if (of_generation < generation) return;  // that one was given up already
   generation = of_generation;
   encoder.reset();
-  unacked.Rewind();
-  SendBatches();
+  window.Rewind();
+  Pump();
 }
 
-void Client::Impl::OnHeartbeatTick() {
-  if (++missed_heartbeats > kMissedHeartbeatsMax) {
+void Client::Impl::OnTick() {
+  const MonotonicNs now = clock.Monotonic();
+  if (now.value - heard_at.value >= kSilentHeartbeats * heartbeat_ns) {
     return Disconnect(Error(absl::StatusCode::kDeadlineExceeded, "the reducer is silent"));
   }
-  Write(EncodeFrame(MessageType::kHeartbeat, kChannelSamples, 0, EncodeHeartbeat(clock.Monotonic())));
+  // A little early: a tick may be late, and the reducer counts too.
+  if (now.value - heartbeat_at.value < heartbeat_ns - heartbeat_ns / (2 * kTicksPerHeartbeat)) return;
+  heartbeat_at = now;
+  Write(EncodeFrame(MessageType::kHeartbeat, kChannelSamples, 0, EncodeHeartbeat(now)));
+}
+
+void Client::Impl::Close() {
+  ready = false;
+  stream.reset();
+  connect_alarm->Stop();
+  tick_alarm->Stop();
+  symbol_alarm->Stop();
+  symbol_alarm_runs = false;
+  if (!symbols.empty()) dropped_tables.Add();
+  symbols.Clear();
+  window.Rewind();
 }
 
 void Client::Impl::Disconnect(const absl::Status& why) {
-  const bool was_ready = std::exchange(ready, false);
-  stream.reset();
-  connect_timer.Stop();
-  heartbeat_timer.Stop();
-  symbol_timer.Stop();
-  symbol_timer_runs = false;
-  if (!symbols.empty()) dropped_tables.Add();
-  symbols.Clear();
-  unacked.Disconnected();
+  const bool was_ready = ready;
+  Close();
   failures.Add();
   LogDisconnect(why);
   failing = failing || !was_ready;
-  retry_timer.StartOnce(static_cast<uint64_t>(NextBackoffMs()));
+  retry_alarm->StartOnce(static_cast<uint64_t>(NextBackoffMs()));
+  Changed();
 }
 
 void Client::Impl::LogDisconnect(const absl::Status& why) {
@@ -287,7 +312,7 @@ void Client::Impl::LogDisconnect(const absl::Status& why) {
         where, Message(why));
   } else if (log_limit.Allow(clock.Monotonic(), &held)) {
     LogWarning("intake disconnected reducer={} cause=\"{}\" unacked_samples={} suppressed={}: it keeps trying", where,
-               Message(why), unacked.samples(), held);
+               Message(why), window.samples(), held);
   }
 }
 
@@ -299,55 +324,65 @@ int64_t Client::Impl::NextBackoffMs() {
   return ceiling / 2 + std::uniform_int_distribution<int64_t>(0, ceiling / 2)(random);
 }
 
-absl::Status Client::Impl::Take(Batch batch) {
-  absl::Status status;
-  if (batch.samples.size() > BatchEncoder::kSamplesPerBatchMax) {
-    const uint64_t samples = batch.samples.size();
-    status = Error(absl::StatusCode::kInvalidArgument,
-                   fmt::format("batch of {} samples where {} are allowed", samples, BatchEncoder::kSamplesPerBatchMax));
-    batch.samples.clear();  // its sequence number is sent all the same
-    lost_samples.Add(samples);
-    if (callbacks.lost) callbacks.lost(LossReason::kRejected, samples);
+// Sends what there is while there is credit, taking more from the feeder.
+void Client::Impl::Pump() {
+  if (std::exchange(pumping, true)) return;  // the feeder may wake us while it is asked
+  while (ready && stream->pending_bytes() < kSocketBacklogMax) {
+    // One batch may always be on its way, however small the credit.
+    if (window.wire_bytes() > 0 && window.wire_bytes() >= granted.credit_bytes) break;
+    if (SendWindow::Entry* entry = window.Next()) {
+      SendEntry(*entry);
+    } else if (!TakeNext()) {
+      break;
+    }
   }
-  unacked.Add(std::move(batch));
-  SendBatches();
-  return status;
+  pumping = false;
 }
 
-void Client::Impl::SendBatches() {
-  while (ready && stream->pending_bytes() < kSocketBacklogMax) {
-    UnackedBatches::Entry* entry = unacked.Next();
-    // One batch may always be on its way, however small the credit.
-    if (!entry || (unacked.wire_bytes() > 0 && unacked.wire_bytes() >= granted.credit_bytes)) break;
-    std::shared_ptr<const Dictionary> wanted = entry->batch.dictionary;
-    if (!wanted) wanted = encoder ? dictionary : unacked.NextDictionary();
-    if (!wanted) break;  // dropped, and nothing behind it: it waits for the next batch
-    if (!encoder || wanted != dictionary) {
-      dictionary = wanted;
-      encoder.emplace(++generation);
-    }
-    Batch empty;
-    if (!entry->batch.dictionary) {
-      empty.sequence = entry->batch.sequence;
-      empty.clock = entry->batch.clock;
-      empty.accounting = entry->batch.accounting;
-      empty.dictionary = wanted;
-    }
-    size_t bytes = 0;
-    for (std::string& frame : encoder->Encode(entry->batch.dictionary ? entry->batch : empty)) {
+bool Client::Impl::TakeNext() {
+  if (!window.empty() && window.samples() >= options.window_samples_max) return false;
+  std::optional<Outgoing> out = callbacks.next(window.next_sequence());
+  if (!out) return false;
+  window.Add(*std::move(out));
+  return true;
+}
+
+void Client::Impl::SendEntry(const SendWindow::Entry& entry) {
+  std::shared_ptr<const Dictionary> wanted = entry.batch.dictionary;
+  // Nothing but accounting: it is told in whatever dictionary is in use.
+  if (!wanted) wanted = encoder ? dictionary : std::make_shared<Dictionary>();
+  if (!encoder || wanted != dictionary) {
+    dictionary = wanted;
+    encoder.emplace(++generation);
+  }
+  size_t bytes = 0;
+  const auto send = [&](const Batch& batch) {
+    for (std::string& frame : encoder->Encode(batch)) {
       bytes += frame.size();
       Write(std::move(frame));
     }
-    sent_batches.Add();
-    unacked.Sent(bytes);
+  };
+  if (entry.batch.dictionary) {
+    send(entry.batch);
+  } else {
+    Batch empty = entry.batch;
+    empty.dictionary = wanted;
+    send(empty);
   }
-  unacked_gauge.Set(static_cast<int64_t>(unacked.samples()));
+  sent_batches.Add();
+  window.Sent(bytes);
+}
+
+void Client::Impl::Ack(uint64_t sequence) {
+  window.Ack(sequence, [this](const SendWindow::Entry& entry) {
+    if (callbacks.acked) callbacks.acked(entry);
+  });
 }
 
 void Client::Impl::WakeSymbols() {
-  if (symbol_timer_runs || symbols.empty()) return;
-  symbol_timer_runs = true;
-  symbol_timer.StartEvery(static_cast<uint64_t>(std::max<int64_t>(options.symbol_chunk_period_ms, 1)));
+  if (symbol_alarm_runs || symbols.empty()) return;
+  symbol_alarm_runs = true;
+  symbol_alarm->StartEvery(static_cast<uint64_t>(std::max<int64_t>(options.symbol_chunk_period_ms, 1)));
 }
 
 void Client::Impl::SendSymbolChunk() {
@@ -356,8 +391,8 @@ void Client::Impl::SendSymbolChunk() {
     Write(EncodeFrame(MessageType::kSymbolChunk, kChannelSymbols, 0, EncodeSymbolChunk(*chunk)));
   }
   if (symbols.empty()) {
-    symbol_timer.Stop();
-    symbol_timer_runs = false;
+    symbol_alarm->Stop();
+    symbol_alarm_runs = false;
   }
 }
 
@@ -367,16 +402,15 @@ void Client::Impl::Write(std::string frame) {
   stream->Write(std::move(frame));
 }
 
-void Client::Impl::UpdateFlush() {
-  if (flush_done && unacked.empty()) flush_timer.StartOnce(0);
-}
-
-Client::Client(Loop& loop, ClientOptions options, const Clock& clock, Metrics& metrics, Callbacks callbacks)
-    : impl_(std::make_unique<Impl>(loop, std::move(options), clock, metrics, std::move(callbacks))) {}
+Client::Client(AlarmSource& alarms, Connector& connector, ClientOptions options, const Clock& clock, Metrics& metrics,
+               Callbacks callbacks)
+    : impl_(std::make_unique<Impl>(alarms, connector, std::move(options), clock, metrics, std::move(callbacks))) {}
 Client::~Client() = default;
 
-void Client::Start() { impl_->Connect(); }
-absl::Status Client::Take(Batch batch) { return impl_->Take(std::move(batch)); }
+void Client::Continue(uint64_t last_sequence, const Accounting& totals) { impl_->window.Begin(last_sequence, totals); }
+void Client::Start() { impl_->Start(); }
+void Client::Stop() { impl_->Stop(); }
+void Client::Wake() { impl_->Pump(); }
 
 void Client::SendSymbols(const ExecutableId& id, PackedTable table) {
   if (!impl_->ready || !impl_->symbols.Add(id, std::move(table))) return impl_->dropped_tables.Add();
@@ -389,14 +423,16 @@ void Client::SendNoSymbols(const ExecutableId& id, std::string why) {
   impl_->WakeSymbols();
 }
 
-void Client::Flush(int64_t timeout_ms, std::function<void(uint64_t unacked_samples)> done) {
-  impl_->flush_done = std::move(done);
-  impl_->flush_timer.StartOnce(static_cast<uint64_t>(std::max<int64_t>(timeout_ms, 0)));
-  impl_->UpdateFlush();
+std::vector<SendWindow::Entry> Client::GiveUp() {
+  TRIBUTARY_CHECK(!impl_->ready);
+  return impl_->window.GiveUp();
 }
 
-bool Client::connected() const { return impl_->ready; }
-uint64_t Client::unacked_samples() const { return impl_->unacked.samples(); }
+bool Client::started() const { return impl_->started; }
+bool Client::ready() const { return impl_->ready; }
+MonotonicNs Client::silent_since() const { return impl_->heard_at; }
+const SendWindow& Client::window() const { return impl_->window; }
+const ClientOptions& Client::options() const { return impl_->options; }
 uint64_t Client::bytes_sent() const { return impl_->bytes_sent; }
 
 }  // namespace tributary::intake

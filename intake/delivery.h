@@ -1,8 +1,10 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -17,12 +19,25 @@
 
 namespace tributary::intake {
 
+// What is known of earlier collectors of this node that were killed, or stopped with samples undelivered, and of which
+// no reducer has been told.
+struct EndedCollector {
+  struct Session {
+    std::array<uint8_t, 16> session_id{};
+    uint64_t attributed = 0;  // samples and losses of its durable batches
+  };
+  uint64_t captured = 0;          // by the kernel's counter
+  std::vector<Session> sessions;  // the one used last first
+  LossReason reason = LossReason::kCollectorKilled;
+};
+
 struct DeliveryOptions {
   std::vector<HostPort> reducers;         // ≥ 1; each node prefers them in an order of its own (rendezvous hash)
   ClientOptions client;                   // of every session; host, port and session id are set here
   size_t memory_bytes_max = 8u << 20;     // of samples that wait to be sent; beyond, the oldest go to the spool
-  int64_t failover_ms = 5'000;            // without an answer, before the next reducer is tried
+  int64_t failover_ms = 5'000;            // without an answer, before the next reducer is tried and the spool is used
   int64_t in_doubt_timeout_ms = 300'000;  // how long a batch sent to a silent reducer waits for its answer
+  std::optional<EndedCollector> earlier;  // whose account a batch of this one closes
 };
 
 // Gets every batch to one reducer, once, or says why not: the node's whole sending side. Batches wait in memory, then
@@ -39,6 +54,9 @@ class Delivery : public BatchSink {
     std::function<void(const ExecutableId&)> need_symbols;
     // For the log and the process's own totals: the loss is already in the accounting of the batches to come.
     std::function<void(LossReason, uint64_t samples)> lost;
+    // Something became durable: what an EndedCollector will be made of, should this process be killed.
+    std::function<void(size_t reducer, const std::array<uint8_t, 16>& session_id, uint64_t attributed)> durable;
+    std::function<void()> earlier_told;
   };
 
   // `spool` may be null: then memory is all there is. Everything lent outlives this.
@@ -50,12 +68,16 @@ class Delivery : public BatchSink {
   // The batch's accounting holds the process's totals; sequence numbers are given by the session that sends it.
   absl::Status Take(Batch batch) override;
 
+  // What the spool was made with as its `dropped`.
+  void OnSpoolDropped(LossReason reason, uint64_t samples, const Accounting& accounting);
+
   void SendSymbols(const ExecutableId& id, PackedTable table);
   void SendNoSymbols(const ExecutableId& id, std::string why);
 
-  // Calls `done` when everything taken so far is durable at a reducer, or at the deadline: what is left then is written
-  // to the spool, where there is one. `undelivered` is what is in neither.
+  // Calls `done` when everything taken so far is durable at a reducer, or at the deadline: what is not, is then written
+  // to the spool, where there is one, and nothing is sent any more.
   void Flush(int64_t timeout_ms, std::function<void(uint64_t undelivered_samples)> done);
+  bool settled() const;  // after Flush: everything was told
 
   bool connected() const;
   uint64_t waiting_samples() const;  // not yet durable anywhere: in memory, spooled or in doubt

@@ -14,7 +14,7 @@
 #include "base/metrics.h"
 #include "base/tcp.h"
 #include "intake/batch_generator.h"
-#include "intake/client.h"
+#include "intake/delivery.h"
 #include "intake/server.h"
 
 // For tests: a reducer of one shard that keeps what it gets in memory, and both ends on one loop.
@@ -146,12 +146,17 @@ class IntakeTest : public testing::Test {
     server_options_.port = server_->port();  // the same one when it comes back
   }
   void StartClient() {
-    client_options_.port = server_options_.port;
     client_options_.session.node_id = "node";
-    client_ =
-        std::make_unique<Client>(loop_, client_options_, Clock::Real(), metrics_,
-                                 Client::Callbacks{[this](const ExecutableId& id) { asked_.push_back(id); },
-                                                   [this](LossReason reason, uint64_t n) { lost_[reason] += n; }});
+    DeliveryOptions options;
+    options.reducers = {{.host = "127.0.0.1", .port = server_options_.port}};
+    options.client = client_options_;
+    options.memory_bytes_max = memory_bytes_max_;
+    client_ = std::make_unique<Delivery>(
+        loop_, connector_, options, nullptr, Clock::Real(), metrics_,
+        Delivery::Callbacks{.need_symbols = [this](const ExecutableId& id) { asked_.push_back(id); },
+                            .lost = [this](LossReason reason, uint64_t n) { lost_[reason] += n; },
+                            .durable = {},
+                            .earlier_told = {}});
     client_->Start();
   }
   // Takes one batch and remembers what it must look like at the other end.
@@ -192,6 +197,13 @@ class IntakeTest : public testing::Test {
     for (const auto& [reason, samples] : lost_) n += samples;
     return n;
   }
+  // What the newest batch told of the session's account, losses included, is the law.
+  void ExpectAccountIsExact() {
+    const Accounting& told = store_.stored.rbegin()->second.accounting;
+    EXPECT_EQ(told.captured, captured_);
+    EXPECT_EQ(told.captured, store_.stored_samples() + told.TotalLost());
+    for (const auto& [reason, samples] : lost_) EXPECT_EQ(told.lost[static_cast<size_t>(reason)], samples);
+  }
   uint64_t Refused(const char* reason) {
     return metrics_.AddCounter("tributary_intake_refusals_total", "", {{"reason", reason}}).value();
   }
@@ -203,7 +215,9 @@ class IntakeTest : public testing::Test {
   ServerOptions server_options_{.port = 0, .linger_ms = 50};
   ClientOptions client_options_{.backoff_min_ms = 5, .backoff_max_ms = 50, .seed = 1, .symbol_chunk_period_ms = 1};
   std::unique_ptr<TestServer> server_;
-  std::unique_ptr<Client> client_;
+  size_t memory_bytes_max_ = 8u << 20;
+  TcpConnector connector_{loop_};
+  std::unique_ptr<Delivery> client_;
   BatchGenerator generator_{1};
   std::map<uint64_t, std::vector<Sample>> sent_;
   std::map<LossReason, uint64_t> lost_;

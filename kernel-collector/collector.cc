@@ -35,11 +35,12 @@ absl::Status Collector::Run() {
   RETURN_IF_ERROR(Build());
   core_->ScanAll();
   TrimHeap();  // BTF and /proc, as text, are done with
-  client_->Start();
+  uplink_->delivery().Start();
   RETURN_IF_ERROR(probes_->StartSampling());
   StartTimers();
-  LogInfo("sampling rate_hz={} processes={} intake={}:{} build_ids={}", options_.sample_rate_hz,
-          core_->processes().size(), options_.intake_host, options_.intake_port,
+  LogInfo("sampling rate_hz={} processes={} intake={}:{}{} build_ids={}", options_.sample_rate_hz,
+          core_->processes().size(), options_.reducers.front().host, options_.reducers.front().port,
+          options_.reducers.size() > 1 ? fmt::format(" and {} more", options_.reducers.size() - 1) : "",
           probes_->has_build_ids() ? "event" : "file");
   loop_.Run();
   return absl::OkStatus();
@@ -71,38 +72,45 @@ absl::Status Collector::Build() {
     LogWarning("kernel frames stay unnamed cause=\"{}\"", Message(kernel.status()));
   }
 
-  intake::ClientOptions client_options;
-  client_options.host = options_.intake_host;
-  client_options.port = static_cast<uint16_t>(options_.intake_port);
-  ASSIGN_OR_RETURN(client_options.session,
+  ASSIGN_OR_RETURN(const SessionInfo session,
                    MakeSessionInfo({.node_id = options_.node_id,
                                     .proc_root = options_.proc_root,
                                     .sample_rate_hz = static_cast<uint32_t>(options_.sample_rate_hz)}));
-  client_ = std::make_unique<intake::Client>(
-      loop_, client_options, clock, metrics_,
-      intake::Client::Callbacks{
-          .need_symbols = [this](const ExecutableId& id) { symbols_->Request(id); },
-          .lost = [this](LossReason reason, uint64_t samples) { core_->AddLost(reason, samples); }});
-  core_ = std::make_unique<CollectorCore>(*probes_, OpenRecording(client_options.session), *worker_, clock, metrics_,
+  RETURN_IF_ERROR(OpenUplink(session));
+  core_ = std::make_unique<CollectorCore>(*probes_, OpenRecording(session), *worker_, clock, metrics_,
                                           std::move(core_options));
   symbols_ = std::make_unique<SymbolServer>(
       options_.proc_root, core_->code_files(), *symbol_worker_, clock, metrics_,
       SymbolServer::Callbacks{
-          .send = [this](const ExecutableId& id, PackedTable t) { client_->SendSymbols(id, std::move(t)); },
+          .send = [this](const ExecutableId& id, PackedTable t) { uplink_->delivery().SendSymbols(id, std::move(t)); },
           .send_none = [this](const ExecutableId& id,
-                              std::string why) { client_->SendNoSymbols(id, std::move(why)); }});
+                              std::string why) { uplink_->delivery().SendNoSymbols(id, std::move(why)); }});
   symbols_->SetKernel(core_->resolver().kernel());
   ReadVdso();
   return absl::OkStatus();
 }
 
+absl::Status Collector::OpenUplink(const SessionInfo& session) {
+  UplinkOptions options;
+  options.delivery.reducers = options_.reducers;
+  options.delivery.client.session = session;
+  options.delivery.memory_bytes_max = static_cast<size_t>(options_.intake_memory_bytes);
+  options.delivery.in_doubt_timeout_ms = options_.in_doubt_timeout_ns / kNsPerMs;
+  options.credentials = options_.credentials;
+  options.spool_dir = options_.spool_dir;
+  options.spool_bytes_max = static_cast<uint64_t>(options_.spool_bytes_max);
+  ASSIGN_OR_RETURN(uplink_, Uplink::Open(loop_, std::move(options), probes_->pinned_session(), Clock::Real(), metrics_,
+                                         [this](const ExecutableId& id) { symbols_->Request(id); }));
+  return absl::OkStatus();
+}
+
 BatchSink& Collector::OpenRecording(const SessionInfo& session) {
-  if (options_.record_intake_output_path.empty()) return *client_;
-  auto recording = intake::RecordingSink::Open({.path = options_.record_intake_output_path}, session, *client_,
-                                               Clock::Real(), metrics_);
+  if (options_.record_intake_output_path.empty()) return uplink_->delivery();
+  auto recording = intake::RecordingSink::Open({.path = options_.record_intake_output_path}, session,
+                                               uplink_->delivery(), Clock::Real(), metrics_);
   if (!recording.ok()) {
     LogWarning("recording cannot be made cause=\"{}\": samples are sent all the same", Message(recording.status()));
-    return *client_;
+    return uplink_->delivery();
   }
   LogInfo("recording path={}", options_.record_intake_output_path);
   recording_ = *std::move(recording);
@@ -133,7 +141,7 @@ void Collector::StartTimers() {
   batch_timer_ = std::make_unique<Timer>(loop_, [this] { core_->FlushBatch(); });
   hotplug_timer_ = std::make_unique<Timer>(loop_, [this] { probes_->FollowHotplug(); });
   summary_timer_ = std::make_unique<Timer>(loop_, [this] {
-    LogTotals("totals", client_->unacked_samples());
+    LogTotals("totals", uplink_->delivery().waiting_samples());
     RefreshKernel();
   });
   copies_ = std::make_unique<ReadWatcher>(loop_, probes_->copies_fd(), [this] {
@@ -186,7 +194,7 @@ void Collector::Stop() {
 void Collector::FinishStop() {
   poll_timer_->Stop();
   core_->FinalBatch();
-  client_->Flush(options_.shutdown_timeout_ns / kNsPerMs, [this](uint64_t unacked) {
+  uplink_->Flush(options_.shutdown_timeout_ns / kNsPerMs, [this](uint64_t unacked) {
     LogTotals("stopped", unacked);
     loop_.Stop();
   });
@@ -194,6 +202,7 @@ void Collector::FinishStop() {
 
 void Collector::LogTotals(std::string_view what, uint64_t unacked_samples) {
   Accounting totals = core_->ReadAccounting();
+  totals += uplink_->lost();
   std::string lost;
   for (uint8_t i = 0; i < kLossReasonCount; ++i) {
     if (totals.lost[i] == 0) continue;
@@ -201,7 +210,7 @@ void Collector::LogTotals(std::string_view what, uint64_t unacked_samples) {
   }
   LogInfo("{} captured={} sent={} unacked={} held={} lost={}{} batches={} bytes_sent={} processes={} executables={}",
           what, totals.captured, core_->batcher().samples_sent(), unacked_samples, core_->held(), totals.TotalLost(),
-          lost, core_->batcher().batches(), client_->bytes_sent(), core_->processes().size(),
+          lost, core_->batcher().batches(), uplink_->delivery().bytes_sent(), core_->processes().size(),
           core_->code_files().size());
 }
 

@@ -5,7 +5,6 @@
 #include "absl/status/status.h"
 #include "base/loop.h"
 #include "base/metrics.h"
-#include "intake/client.h"
 #include "intake/recording.h"
 #include "kernel-collector/budget/cpu_budget.h"
 #include "kernel-collector/collector_core.h"
@@ -13,6 +12,7 @@
 #include "kernel-collector/probes/probes.h"
 #include "kernel-collector/processes/worker.h"
 #include "kernel-collector/uplink/symbol_server.h"
+#include "kernel-collector/uplink/uplink.h"
 
 namespace tributary {
 
@@ -29,6 +29,7 @@ class Collector {
 
  private:
   absl::Status Build();
+  absl::Status OpenUplink(const SessionInfo& session);
   void StartTimers();
   absl::Status SetPeriod(int64_t period_ns);
   void Poll();
@@ -38,7 +39,7 @@ class Collector {
   void LogMetrics() const;
   void RefreshKernel();
   void ReadVdso();
-  // Where the core's batches go: to the client, by way of the recording when there is one.
+  // Where the core's batches go: to the uplink, by way of the recording when there is one.
   BatchSink& OpenRecording(const SessionInfo& session);
 
   const CollectorOptions options_;
@@ -49,8 +50,8 @@ class Collector {
   std::unique_ptr<Worker> symbol_worker_;  // what may take seconds
   std::unique_ptr<Probes> probes_;
   std::unique_ptr<CpuBudget> budget_;
-  std::unique_ptr<intake::Client> client_;
-  std::unique_ptr<intake::RecordingSink> recording_;  // between core and client, when asked for
+  std::unique_ptr<Uplink> uplink_;
+  std::unique_ptr<intake::RecordingSink> recording_;  // between core and uplink, when asked for
   std::unique_ptr<CollectorCore> core_;
   std::unique_ptr<SymbolServer> symbols_;
   std::unique_ptr<ReadWatcher> copies_;

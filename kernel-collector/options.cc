@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 #include <limits>
 
@@ -16,9 +17,30 @@ absl::Status CheckEncoder(std::string_view value) {
   return Error(absl::StatusCode::kInvalidArgument, "must be binary: the only encoder of this version");
 }
 
-absl::Status CheckHost(std::string_view value) {
-  if (!value.empty()) return absl::OkStatus();
-  return Error(absl::StatusCode::kInvalidArgument, "must be a host name or an address");
+constexpr size_t kReducersMax = 8;
+
+// "HOST" (with the port of --intake-port), "HOST:PORT", "[V6]:PORT"; several with commas between them.
+absl::StatusOr<std::vector<HostPort>> ParseReducers(std::string_view value, uint16_t port) {
+  std::vector<HostPort> reducers;
+  while (true) {
+    const size_t comma = value.find(',');
+    const std::string_view one = value.substr(0, comma);
+    const bool bare_v6 = std::count(one.begin(), one.end(), ':') > 1 && !one.starts_with('[');
+    HostPort reducer{std::string(one), port};
+    if (!bare_v6 && one.find(':') != std::string_view::npos) {
+      ASSIGN_OR_RETURN(reducer, ParseHostPort(one));
+    }
+    const bool known = std::any_of(reducers.begin(), reducers.end(), [&](const HostPort& other) {
+      return other.host == reducer.host && other.port == reducer.port;
+    });
+    if (reducer.host.empty() || reducer.port == 0 || known || reducers.size() == kReducersMax) {
+      return Error(absl::StatusCode::kInvalidArgument,
+                   "must be a host name or an address, or up to 8 different ones with commas between them");
+    }
+    reducers.push_back(std::move(reducer));
+    if (comma == std::string_view::npos) return reducers;
+    value.remove_prefix(comma + 1);
+  }
 }
 
 absl::Status CheckDuration(std::string_view value, int64_t min_ns, int64_t max_ns, std::string_view range) {
@@ -37,10 +59,36 @@ absl::StatusOr<double> ParseCpuBudget(std::string_view value) {
   return Error(absl::StatusCode::kInvalidArgument, "must be 0.001% to 100%, or off");
 }
 
-absl::Status CheckUnwindMemory(std::string_view value) {
+absl::Status CheckBytes(std::string_view value, int64_t min, int64_t max, std::string_view range) {
   auto bytes = ParseBytes(value);
-  if (bytes.ok() && *bytes >= int64_t{8} << 20 && *bytes <= int64_t{1} << 30) return absl::OkStatus();
-  return Error(absl::StatusCode::kInvalidArgument, "must be a size of 8MiB to 1GiB");
+  if (bytes.ok() && *bytes >= min && *bytes <= max) return absl::OkStatus();
+  return Error(absl::StatusCode::kInvalidArgument, fmt::format("must be a size of {}", range));
+}
+
+// What may wait on the node while no reducer answers.
+void AddWaiting(Options& table, CollectorOptions& options, std::string* memory, std::string* spool,
+                std::string* in_doubt) {
+  table.Add({.name = "intake-memory-max",
+             .help = "memory for samples that wait to be sent, 64KiB to 1GiB; beyond, the oldest go to the spool",
+             .value_name = "SIZE",
+             .check = [](std::string_view v) { return CheckBytes(v, 64 << 10, int64_t{1} << 30, "64KiB to 1GiB"); }},
+            memory, "8MiB");
+  table.Add(
+      {.name = "spool-dir",
+       .help = "directory for samples that memory has no room for, and those a stop leaves unsent; none when empty",
+       .value_name = "DIR"},
+      &options.spool_dir, "");
+  table.Add({.name = "spool-bytes-max",
+             .help = "size of the spool beyond which the oldest samples are dropped, 1MiB to 1TiB",
+             .value_name = "SIZE",
+             .check = [](std::string_view v) { return CheckBytes(v, 1 << 20, int64_t{1} << 40, "1MiB to 1TiB"); }},
+            spool, "64MiB");
+  table.Add({.name = "in-doubt-timeout",
+             .help = "how long samples sent to a reducer that fell silent wait for it once another has taken over, "
+                     "1s to 7d; then they count as lost",
+             .value_name = "DURATION",
+             .check = [](std::string_view v) { return CheckDuration(v, kNsPerSecond, 7 * kNsPerDay, "1s to 7d"); }},
+            in_doubt, "5m");
 }
 
 // Who the reducer is, and who we are to it (docs/security.md).
@@ -76,12 +124,17 @@ absl::Status TakeCredentials(IntakeCredentialOptions& out) {
 absl::StatusOr<Options::Outcome> ParseCollectorOptions(int argc, const char* const* argv,
                                                        const Options::Environment& environment,
                                                        CollectorOptions* options) {
-  std::string cpu_budget, unwind_memory, batch_interval, shutdown_timeout;
+  std::string hosts, cpu_budget, unwind_memory, batch_interval, shutdown_timeout, memory, spool, in_doubt;
+  int64_t port = 0;
   Options table("kernel-collector", "Samples every process of this machine and sends the stacks to a reducer.");
-  table.Add({.name = "intake-host", .help = "host of the reducer", .value_name = "HOST", .check = CheckHost},
-            &options->intake_host, "127.0.0.1");
-  table.Add({.name = "intake-port", .help = "port of the reducer", .value_name = "PORT"}, &options->intake_port, 8000,
-            1, 65'535);
+  table.Add(
+      {.name = "intake-host",
+       .help = "host of the reducer, or HOST:PORT; of several, with commas between them, each node prefers one and "
+               "turns to another when that is silent",
+       .value_name = "HOST",
+       .check = [](std::string_view v) { return ParseReducers(v, 1).status(); }},
+      &hosts, "127.0.0.1");
+  table.Add({.name = "intake-port", .help = "port of the reducer", .value_name = "PORT"}, &port, 8000, 1, 65'535);
   table.Add(
       {.name = "intake-encoder", .help = "how samples are sent: binary", .value_name = "NAME", .check = CheckEncoder},
       &options->intake_encoder, "binary");
@@ -97,7 +150,7 @@ absl::StatusOr<Options::Outcome> ParseCollectorOptions(int argc, const char* con
   table.Add({.name = "unwind-memory",
              .help = "kernel memory for unwind tables at most, 8MiB to 1GiB",
              .value_name = "SIZE",
-             .check = CheckUnwindMemory},
+             .check = [](std::string_view v) { return CheckBytes(v, 8 << 20, int64_t{1} << 30, "8MiB to 1GiB"); }},
             &unwind_memory, "64MiB");
   table.Add({.name = "batch-interval",
              .help = "how often samples are sent, 100ms to 1m",
@@ -113,6 +166,7 @@ absl::StatusOr<Options::Outcome> ParseCollectorOptions(int argc, const char* con
              .help = "file to write all batches to as well, for tributary inspect and replay; at most 1 GiB",
              .value_name = "FILE"},
             &options->record_intake_output_path, "");
+  AddWaiting(table, *options, &memory, &spool, &in_doubt);
   table.Add({.name = "node-id", .help = "stable name of this node; machine-id when empty", .value_name = "ID"},
             &options->node_id, "");
   table.Add({.name = "proc-root", .help = "where the host's /proc is mounted", .value_name = "DIR"},
@@ -123,6 +177,10 @@ absl::StatusOr<Options::Outcome> ParseCollectorOptions(int argc, const char* con
             &options->cgroup_root, "/sys/fs/cgroup");
   ASSIGN_OR_RETURN(Options::Outcome outcome, table.Parse(argc, argv, environment));
   if (outcome == Options::Outcome::kExit) return outcome;
+  ASSIGN_OR_RETURN(options->reducers, ParseReducers(hosts, static_cast<uint16_t>(port)));
+  ASSIGN_OR_RETURN(options->intake_memory_bytes, ParseBytes(memory));
+  ASSIGN_OR_RETURN(options->spool_bytes_max, ParseBytes(spool));
+  ASSIGN_OR_RETURN(options->in_doubt_timeout_ns, ParseDurationNs(in_doubt));
   RETURN_IF_ERROR(TakeCredentials(options->credentials));
   ASSIGN_OR_RETURN(options->cpu_budget, ParseCpuBudget(cpu_budget));
   ASSIGN_OR_RETURN(options->unwind_memory_bytes, ParseBytes(unwind_memory));

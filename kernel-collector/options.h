@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "base/options.h"
@@ -11,8 +12,7 @@ namespace tributary {
 
 // What an operator can say to a kernel-collector. One table: options.cc.
 struct CollectorOptions {
-  std::string intake_host;
-  int64_t intake_port = 0;
+  std::vector<HostPort> reducers;  // 1 to 8
   std::string intake_encoder;
   IntakeCredentialOptions credentials;
   int64_t sample_rate_hz = 0;
@@ -20,6 +20,10 @@ struct CollectorOptions {
   int64_t unwind_memory_bytes = 0;
   int64_t batch_interval_ns = 0;
   int64_t shutdown_timeout_ns = 0;
+  int64_t intake_memory_bytes = 0;
+  int64_t in_doubt_timeout_ns = 0;
+  std::string spool_dir;  // "" = none
+  int64_t spool_bytes_max = 0;
   std::string record_intake_output_path;  // "" = no recording
   std::string node_id;                    // "" = /etc/machine-id, else the host name
   std::string proc_root;

@@ -21,8 +21,9 @@ absl::StatusOr<CollectorOptions> Parse(std::vector<const char*> args, const Opti
 TEST(CollectorOptions, Defaults) {
   auto options = Parse({});
   ASSERT_TRUE(options.ok()) << options.status();
-  EXPECT_EQ(options->intake_host, "127.0.0.1");
-  EXPECT_EQ(options->intake_port, 8000);
+  ASSERT_EQ(options->reducers.size(), 1u);
+  EXPECT_EQ(options->reducers[0].host, "127.0.0.1");
+  EXPECT_EQ(options->reducers[0].port, 8000);
   EXPECT_EQ(options->intake_encoder, "binary");
   EXPECT_EQ(options->sample_rate_hz, 19);
   EXPECT_EQ(options->batch_interval_ns, 5 * kNsPerSecond);
@@ -37,8 +38,8 @@ TEST(CollectorOptions, EnvironmentAndFlags) {
                                       {"EBPF_NET_SAMPLE_RATE", "99"}};
   auto options = Parse({"--sample-rate", "999", "--batch-interval=1s"}, environment);
   ASSERT_TRUE(options.ok()) << options.status();
-  EXPECT_EQ(options->intake_host, "reducer");
-  EXPECT_EQ(options->intake_port, 9000);
+  EXPECT_EQ(options->reducers[0].host, "reducer");
+  EXPECT_EQ(options->reducers[0].port, 9000);
   EXPECT_EQ(options->sample_rate_hz, 999);
   EXPECT_EQ(options->batch_interval_ns, kNsPerSecond);
 }
@@ -52,6 +53,30 @@ TEST(CollectorOptions, CpuBudgetAndUnwindMemory) {
   ASSERT_TRUE(options.ok()) << options.status();
   EXPECT_TRUE(std::isinf(options->cpu_budget));
   EXPECT_EQ(options->unwind_memory_bytes, 1 << 30);
+}
+
+TEST(CollectorOptions, SeveralReducers) {
+  auto options = Parse({"--intake-host", "a,b:9001,[::1]:9002,::2", "--intake-port=7000"});
+  ASSERT_TRUE(options.ok()) << options.status();
+  std::vector<std::string> names;
+  for (const HostPort& reducer : options->reducers) names.push_back(reducer.host + " " + std::to_string(reducer.port));
+  EXPECT_EQ(names, (std::vector<std::string>{"a 7000", "b 9001", "::1 9002", "::2 7000"}));
+  for (const char* hosts : {"a,", ",a", "a,,b", "a,a", "a:0", "a:x", "a,b,c,d,e,f,g,h,i"}) {
+    EXPECT_FALSE(Parse({"--intake-host", hosts}).ok()) << hosts;
+  }
+}
+
+TEST(CollectorOptions, WhatMayWait) {
+  auto options =
+      Parse({"--spool-dir=/s", "--spool-bytes-max=2MiB", "--intake-memory-max=64KiB", "--in-doubt-timeout=9s"});
+  ASSERT_TRUE(options.ok()) << options.status();
+  EXPECT_EQ(options->spool_dir, "/s");
+  EXPECT_EQ(options->spool_bytes_max, 2 << 20);
+  EXPECT_EQ(options->intake_memory_bytes, 64 << 10);
+  EXPECT_EQ(options->in_doubt_timeout_ns, 9 * kNsPerSecond);
+  for (const char* flag : {"--spool-bytes-max=1KiB", "--intake-memory-max=1", "--in-doubt-timeout=0s"}) {
+    EXPECT_FALSE(Parse({flag}).ok()) << flag;
+  }
 }
 
 TEST(CollectorOptions, Credentials) {

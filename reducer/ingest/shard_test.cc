@@ -8,7 +8,7 @@
 #include <random>
 
 #include "base/tcp.h"
-#include "intake/client.h"
+#include "intake/delivery.h"
 #include "reducer/store/sqlite_store.h"
 #include "reducer/store/store_testing.h"
 #include "symbols/symbol_table.h"
@@ -153,9 +153,10 @@ class Relay {
 class Node {
  public:
   Node(Loop& loop, uint16_t port, const std::string& node_id, uint8_t session)
-      : dictionary_(std::make_shared<Dictionary>()) {
-    intake::ClientOptions options;
-    options.port = port;
+      : connector_(loop), dictionary_(std::make_shared<Dictionary>()) {
+    intake::DeliveryOptions delivery;
+    delivery.reducers = {{.host = "127.0.0.1", .port = port}};
+    intake::ClientOptions& options = delivery.client;
     options.session.session_id.fill(session);
     options.session.node_id = node_id;
     options.session.host_name = node_id;
@@ -163,11 +164,12 @@ class Node {
     options.backoff_min_ms = 5;
     options.backoff_max_ms = 20;
     options.symbol_chunk_period_ms = 1;
-    client_ = std::make_unique<intake::Client>(
-        loop, options, Clock::Real(), metrics_,
-        intake::Client::Callbacks{
-            .need_symbols = [this](const ExecutableId& id) { needed_.push_back(id); },
-            .lost = [this](LossReason reason, uint64_t n) { accounting_.lost[static_cast<size_t>(reason)] += n; }});
+    client_ = std::make_unique<intake::Delivery>(
+        loop, connector_, delivery, nullptr, Clock::Real(), metrics_,
+        intake::Delivery::Callbacks{.need_symbols = [this](const ExecutableId& id) { needed_.push_back(id); },
+                                    .lost = {},
+                                    .durable = {},
+                                    .earlier_told = {}});
     client_->Start();
   }
 
@@ -198,10 +200,10 @@ class Node {
   }
   void NewDictionary() { dictionary_ = std::make_shared<Dictionary>(); }
 
-  bool acked() const { return client_->unacked_samples() == 0; }
+  bool acked() const { return client_->waiting_samples() == 0; }
 
   static ExecutableId Id() { return *ExecutableId::Make(ExecutableIdKind::kGnuBuildId, "spin-build-id"); }
-  intake::Client& client() { return *client_; }
+  intake::Delivery& client() { return *client_; }
   const std::vector<ExecutableId>& needed() const { return needed_; }
   uint64_t captured() const { return accounting_.captured; }
 
@@ -210,8 +212,9 @@ class Node {
   static uint64_t LeafAddress(uint64_t n) { return 0x2000 + (n * 0x9e3779b97f4a7c15 >> 8); }
 
   Metrics metrics_;
+  TcpConnector connector_;
   std::shared_ptr<Dictionary> dictionary_;
-  std::unique_ptr<intake::Client> client_;
+  std::unique_ptr<intake::Delivery> client_;
   std::vector<ExecutableId> needed_;
   Accounting accounting_;
   uint64_t sequence_ = 0;
@@ -359,7 +362,7 @@ TEST(Shard, AFullDiskHoldsCollectorsBackAndLosesNothing) {
   for (int i = 0; i < 30; ++i) node.SendBatch(50);
   auto held_back = [&] { return reducer.metrics().find("tributary_reducer_over_share_total 0") == std::string::npos; };
   ASSERT_TRUE(test.RunUntil(held_back));
-  EXPECT_EQ(node.client().unacked_samples(), 1500u);
+  EXPECT_EQ(node.client().waiting_samples(), 1500u);
   reducer.disk_full = false;
   ASSERT_TRUE(test.RunUntil([&] { return node.acked(); }));
   ExpectLaw(reducer.store(), 1510);

@@ -1,0 +1,70 @@
+#include "kernel-collector/uplink/uplink.h"
+
+#include <utility>
+
+#include "base/log.h"
+#include "base/status.h"
+
+namespace tributary {
+namespace {
+
+std::optional<intake::EndedCollector> EarlierOf(const PinnedSession& pins) {
+  if (!pins.predecessor()) return std::nullopt;
+  const Predecessor& from = *pins.predecessor();
+  intake::EndedCollector earlier;
+  earlier.captured = from.accounting.captured;
+  for (const Predecessor::Share& share : from.shares) earlier.sessions.push_back({share.session_id, share.attributed});
+  earlier.reason = from.stopped ? LossReason::kShutdown : LossReason::kCollectorKilled;
+  LogInfo("an earlier collector left samples undelivered captured={} unattributed={} cause={}", earlier.captured,
+          from.unattributed(), LossReasonName(earlier.reason));
+  return earlier;
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Uplink>> Uplink::Open(Loop& loop, UplinkOptions options, PinnedSession& pins,
+                                                     const Clock& clock, Metrics& metrics,
+                                                     std::function<void(const ExecutableId&)> need_symbols) {
+  std::unique_ptr<Uplink> uplink(new Uplink(loop, pins));
+  ASSIGN_OR_RETURN(uplink->credentials_,
+                   IntakeCredentials::Load(std::move(options.credentials), uplink->tcp_, loop, clock, metrics));
+  options.delivery.client.token = [credentials = uplink->credentials_.get()] { return credentials->Token(); };
+  if (!options.spool_dir.empty()) {
+    RETURN_IF_ERROR(WithContext(uplink->OpenSpool(options, clock, metrics), "--spool-dir"));
+  }
+  options.delivery.earlier = EarlierOf(pins);
+  Uplink* borrowed = uplink.get();
+  uplink->delivery_ = std::make_unique<intake::Delivery>(
+      loop, uplink->credentials_->connector(), std::move(options.delivery), uplink->spool_.get(), clock, metrics,
+      intake::Delivery::Callbacks{
+          .need_symbols = std::move(need_symbols),
+          .lost = [borrowed](LossReason reason,
+                             uint64_t samples) { borrowed->lost_.lost[static_cast<size_t>(reason)] += samples; },
+          .durable = [&pins](size_t reducer, const std::array<uint8_t, 16>& session_id,
+                             uint64_t attributed) { pins.Set(reducer, session_id, attributed); },
+          .earlier_told = [&pins] { pins.ForgetPredecessor(); }});
+  return uplink;
+}
+
+absl::Status Uplink::OpenSpool(const UplinkOptions& options, const Clock& clock, Metrics& metrics) {
+  ASSIGN_OR_RETURN(storage_, intake::OpenSpoolDirectory(options.spool_dir));
+  ASSIGN_OR_RETURN(
+      spool_,
+      intake::Spool::Open({.bytes_max = options.spool_bytes_max}, *storage_, options.delivery.client.session, clock,
+                          metrics, [this](LossReason reason, uint64_t samples, const Accounting& accounting) {
+                            delivery_->OnSpoolDropped(reason, samples, accounting);
+                          }));
+  if (!spool_->empty()) {
+    LogInfo("spool holds samples of an earlier collector samples={} bytes={}", spool_->samples(), spool_->bytes());
+  }
+  return absl::OkStatus();
+}
+
+void Uplink::Flush(int64_t timeout_ms, std::function<void(uint64_t undelivered_samples)> done) {
+  delivery_->Flush(timeout_ms, [this, done = std::move(done)](uint64_t undelivered_samples) {
+    pins_.Finish(/*undelivered=*/!delivery_->settled());
+    done(undelivered_samples);
+  });
+}
+
+}  // namespace tributary
