@@ -38,6 +38,7 @@ struct Delivery::Impl {
        Metrics& metrics, Callbacks with_callbacks);
 
   void Start();
+  void CountLoss(LossReason reason, uint64_t samples);
   absl::Status Take(Batch batch);
   std::optional<Outgoing> Next(Reducer& reducer, uint64_t sequence);
   uint64_t Pending() const;
@@ -82,6 +83,7 @@ struct Delivery::Impl {
   bool settled = true;
   bool stopped = false;
 
+  std::array<Counter*, kLossReasonCount> lost_samples;
   Gauge& waiting_gauge;
   Counter& failovers;
 };
@@ -93,9 +95,7 @@ Delivery::Impl::Impl(AlarmSource& alarms, Connector& connector, DeliveryOptions 
       clock(by),
       callbacks(std::move(with_callbacks)),
       backlog(options.memory_bytes_max, on_disk, options.client.session.session_id, by,
-              [this](LossReason reason, uint64_t samples) {
-                if (callbacks.lost) callbacks.lost(reason, samples);
-              }),
+              [this](LossReason reason, uint64_t samples) { CountLoss(reason, samples); }),
       recovery(alarms, connector, options.client, by, metrics,
                {.settled = [this](SegmentId segment) { backlog.Settled(segment); },
                 .given_up =
@@ -121,6 +121,10 @@ Delivery::Impl::Impl(AlarmSource& alarms, Connector& connector, DeliveryOptions 
       failovers(metrics.AddCounter("tributary_intake_client_failovers_total",
                                    "Times that another reducer was turned to, returns included")) {
   TRIBUTARY_CHECK(!options.reducers.empty());
+  for (uint8_t i = 0; i < kLossReasonCount; ++i) {
+    lost_samples[i] = &metrics.AddCounter("tributary_intake_client_lost_samples_total", "Samples that were given up",
+                                          {{"reason", std::string(LossReasonName(static_cast<LossReason>(i)))}});
+  }
   const std::vector<size_t> order = PreferenceOf(options.client.session.node_id, options.reducers);
   reducers.resize(order.size());
   for (size_t i = 0; i < order.size(); ++i) {
@@ -134,10 +138,7 @@ Delivery::Impl::Impl(AlarmSource& alarms, Connector& connector, DeliveryOptions 
         alarms, connector, std::move(client), clock, metrics,
         Client::Callbacks{.next = [this, &reducer](uint64_t sequence) { return Next(reducer, sequence); },
                           .acked = [this, &reducer](const SendWindow::Entry& entry) { OnAcked(reducer, entry); },
-                          .rejected =
-                              [this](uint64_t samples) {
-                                if (callbacks.lost) callbacks.lost(LossReason::kRejected, samples);
-                              },
+                          .rejected = [this](uint64_t samples) { CountLoss(LossReason::kRejected, samples); },
                           .need_symbols =
                               [this, i](const ExecutableId& id) {
                                 if (askers.size() < kAskersMax) askers.insert_or_assign(id, i);
@@ -145,6 +146,11 @@ Delivery::Impl::Impl(AlarmSource& alarms, Connector& connector, DeliveryOptions 
                               },
                           .changed = [this] { Choose(); }});
   }
+}
+
+void Delivery::Impl::CountLoss(LossReason reason, uint64_t samples) {
+  lost_samples[static_cast<size_t>(reason)]->Add(samples);
+  if (callbacks.lost) callbacks.lost(reason, samples);
 }
 
 void Delivery::Impl::Start() {

@@ -88,6 +88,14 @@ TEST_F(ClosedSessionTest, WhatIsMissingIsLostOnce) {
   EXPECT_EQ(Lost(LossReason::kCollectorKilled), 7u);
 }
 
+TEST_F(ClosedSessionTest, WhatWasOnTheWayAndCameInAnotherSessionIsNotLost) {
+  TestCollector killed("node-a", 1), next("node-a", 2);
+  Commit(BatchOf(killed, 10, 4));  // the four went to the spool, and come with the next session
+  Commit(Closing(BatchOf(next, 4), killed, 10));
+  ExpectExact(14);
+  EXPECT_EQ(Lost(LossReason::kCollectorKilled), 0u);
+}
+
 TEST_F(ClosedSessionTest, AStopHasItsOwnReason) {
   TestCollector stopped("node-a", 1), next("node-a", 2);
   Commit(BatchOf(stopped, 10));

@@ -16,8 +16,9 @@ constexpr int kClosedAtOnceMax = 256;  // sessions of earlier boots; the next se
 Accounting SessionTotals::WithClosing() const {
   Accounting all = accounting;
   if (closed_reason == kOpen) return all;
-  all.captured = std::max(all.captured, closed_captured);
   const uint64_t known = stored + all.TotalLost();
+  // What the session itself told may include what its node had on the way then, and has since sent in another session.
+  if (closed_captured != 0) all.captured = std::max(closed_captured, known);
   // A reason of a later release still counts.
   const auto reason = static_cast<uint64_t>(closed_reason) < kLossReasonCount
                           ? static_cast<size_t>(closed_reason)
