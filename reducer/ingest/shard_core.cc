@@ -57,7 +57,8 @@ void ShardCore::CloseAll() {
   closing_->StartOnce(live_.empty() ? 0 : kCloseMs);
 }
 
-// A session's mark is looked up behind what is queued of it. Until it is known nothing is said to the collector.
+// A session's mark is looked up behind what is queued of it, whether it is remembered or not: what is with the writer
+// still would be durable after Welcome has said that it is not. Until then nothing is said to the collector.
 void ShardCore::Accept(Arrival arrival) {
   if (stopping_) return;
   const SessionId id = arrival.hello.session.session_id;
@@ -66,7 +67,6 @@ void ShardCore::Accept(Arrival arrival) {
     Disconnect(it->second);
     live_.erase(it);
   }
-  if (memory_.Find(id) != nullptr) return StartSession(std::move(arrival));
   const bool looking = looked_up_.contains(id);
   if (!looking && (looked_up_.size() >= kLookedUpMax || !writer_.TryFind(id))) return;  // it comes back
   looked_up_.insert_or_assign(id, std::move(arrival));
@@ -83,7 +83,8 @@ void ShardCore::OnFound(const SessionId& id, const absl::StatusOr<uint64_t>& dur
                Message(durable_sequence.status()));
     return;
   }
-  memory_.Add(id, *durable_sequence);
+  SessionMemory::Entry& entry = memory_.Add(id, *durable_sequence);
+  entry.durable_sequence = std::max(entry.durable_sequence, *durable_sequence);
   StartSession(std::move(arrival));
 }
 
