@@ -1,0 +1,124 @@
+#include "reducer/ingest/shard_core.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "base/loop.h"
+#include "intake/batch_codec.h"
+#include "intake/batch_generator.h"
+#include "intake/frame.h"
+
+namespace tributary::ingest {
+namespace {
+
+// The core without its threads: the test is the writer, and both ends of the wire.
+
+struct Wire {
+  Stream::Callbacks callbacks;
+  std::string written;
+  bool open = true;
+};
+
+class WireStream : public Stream {
+ public:
+  explicit WireStream(std::shared_ptr<Wire> wire) : wire_(std::move(wire)) {}
+  ~WireStream() override { wire_->open = false; }
+  void Start(Callbacks callbacks) override { wire_->callbacks = std::move(callbacks); }
+  void PauseReading() override {}
+  void ResumeReading() override {}
+  void Write(std::string bytes) override { wire_->written += bytes; }
+  size_t pending_bytes() const override { return 0; }
+  std::string peer() const override { return "test:1"; }
+
+ private:
+  std::shared_ptr<Wire> wire_;
+};
+
+class TestWriter final : public BatchWriter {
+ public:
+  bool HasRoom() const override { return true; }
+  bool TrySubmit(store::PendingBatch batch) override {
+    submitted.push_back(std::move(batch));
+    return true;
+  }
+  bool TryFind(const SessionId& id) override {
+    finds.push_back(id);
+    return true;
+  }
+  void Maintain() override {}
+
+  std::vector<store::PendingBatch> submitted;
+  std::vector<SessionId> finds;
+};
+
+class NoSymbols final : public SymbolDesk {
+ public:
+  bool TryChoose(std::vector<ExecutableId>, size_t, Reply) override { return false; }
+  void Take(const ExecutableId&, absl::StatusOr<std::string>) override {}
+};
+
+class ShardCoreTest : public testing::Test {
+ protected:
+  intake::Hello HelloOf(uint8_t session) {
+    intake::Hello hello;
+    hello.session.session_id.fill(session);
+    hello.session.node_id = "node";
+    return hello;
+  }
+  std::shared_ptr<Wire> Connect(const intake::Hello& hello) {
+    auto wire = std::make_shared<Wire>();
+    core_.Accept({std::make_unique<WireStream>(wire), hello, ""});
+    return wire;
+  }
+  void Commit(uint64_t sequence) {
+    const store::PendingBatch& batch = writer_.submitted.back();
+    core_.OnCommitted({{batch.session, batch.batch.generation, {sequence, false}}});
+  }
+  // The first frame of this kind that the reducer wrote.
+  static std::optional<intake::Welcome> WelcomeOn(const Wire& wire) {
+    intake::FrameDecoder frames;
+    frames.Append(wire.written);
+    intake::Frame frame;
+    while (*frames.Next(&frame)) {
+      if (frame.type == intake::MessageType::kWelcome) return *intake::DecodeWelcome(frame.payload);
+    }
+    return std::nullopt;
+  }
+
+  Loop loop_;
+  FakeClock clock_;
+  Metrics metrics_;
+  TestWriter writer_;
+  NoSymbols symbols_;
+  ShardCore core_{loop_, {}, writer_, symbols_, clock_, metrics_, {}};
+};
+
+// What was read on the connection before is durable, or gone, when Welcome says how far that is: a collector that has
+// given such batches up asks nobody else.
+TEST_F(ShardCoreTest, WelcomeWaitsForWhatWasReadOnTheConnectionBefore) {
+  intake::Hello hello = HelloOf(1);
+  auto first = Connect(hello);
+  core_.OnFound(hello.session.session_id, uint64_t{0});
+  ASSERT_TRUE(WelcomeOn(*first).has_value());
+  intake::BatchGenerator generator(1);
+  intake::BatchEncoder encoder(1);
+  for (const std::string& frame : encoder.Encode(generator.Next(10))) first->callbacks.on_data(frame);
+  ASSERT_EQ(writer_.submitted.size(), 1u);
+
+  hello.dictionary_generation = 1;
+  auto second = Connect(hello);
+  EXPECT_FALSE(first->open);
+  EXPECT_FALSE(WelcomeOn(*second).has_value()) << "the batch is with the writer still";
+  ASSERT_EQ(writer_.finds.size(), 2u);
+  Commit(1);
+  core_.OnFound(hello.session.session_id, uint64_t{1});
+  ASSERT_TRUE(WelcomeOn(*second).has_value());
+  EXPECT_EQ(WelcomeOn(*second)->durable_sequence, 1u);
+  EXPECT_TRUE(WelcomeOn(*second)->dictionary_kept);
+  EXPECT_EQ(WelcomeOn(*second)->have, encoder.sent());
+}
+
+}  // namespace
+}  // namespace tributary::ingest
