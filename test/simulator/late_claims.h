@@ -1,0 +1,37 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "intake/fake_spool_storage.h"
+#include "test/simulator/world.h"
+
+namespace tributary::sim {
+
+// A disk that says that what is overwritten (claims are, nothing else) is durable half a second before it is. What
+// breaks the rule that a claim comes before what is sent under it.
+class LateClaims final : public intake::SpoolStorage {
+ public:
+  LateClaims(intake::FakeSpoolStorage& disk, SimProcess& process) : disk_(disk), process_(process) {}
+
+  absl::StatusOr<std::vector<std::string>> List() override { return disk_.List(); }
+  absl::StatusOr<std::string> Read(const std::string& name) override { return disk_.Read(name); }
+  absl::Status Append(const std::string& name, std::string_view bytes) override { return disk_.Append(name, bytes); }
+  absl::Status Overwrite(const std::string& name, uint64_t offset, std::string_view bytes) override {
+    process_.After(500 * kNsPerMs, [this, name, offset, bytes = std::string(bytes)] {
+      (void)disk_.Overwrite(name, offset, bytes);
+      (void)disk_.Sync(name);
+    });
+    return disk_.Sync(name);
+  }
+  absl::Status Sync(const std::string& name) override { return disk_.Sync(name); }
+  absl::Status Truncate(const std::string& name, uint64_t bytes) override { return disk_.Truncate(name, bytes); }
+  absl::Status Remove(const std::string& name) override { return disk_.Remove(name); }
+
+ private:
+  intake::FakeSpoolStorage& disk_;
+  SimProcess& process_;
+};
+
+}  // namespace tributary::sim

@@ -1,0 +1,125 @@
+#include <fmt/format.h>
+
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "base/log.h"
+#include "test/simulator/run.h"
+
+// Usage: simulator [--seed N] [--seeds COUNT] [--faults KINDS] [--break RULE] [--trace] [--find]
+
+namespace tributary::sim {
+namespace {
+
+struct Arguments {
+  uint64_t seed = 1, seeds = 1;
+  Break broken = Break::kNone;
+  std::string_view break_name;
+  std::string faults = "nrcd";
+  bool trace = false;
+  bool find = false;  // every rule broken in turn: each must be noticed within `seeds`
+};
+
+[[noreturn]] void Usage() {
+  std::fputs("usage: simulator [--seed N] [--seeds COUNT] [--faults nrcd] [--trace] [--break RULE] [--find]\nrules:",
+             stderr);
+  for (const BreakName& rule : kBreaks) std::fprintf(stderr, " %s", std::string(rule.name).c_str());
+  std::fputs("\n", stderr);
+  std::exit(2);
+}
+
+Arguments Parse(int argc, char** argv) {
+  Arguments arguments;
+  auto number = [&](int& i) -> uint64_t {
+    if (++i >= argc) Usage();
+    return std::strtoull(argv[i], nullptr, 10);
+  };
+  for (int i = 1; i < argc; ++i) {
+    const std::string_view name = argv[i];
+    if (name == "--seed") {
+      arguments.seed = number(i);
+    } else if (name == "--seeds") {
+      arguments.seeds = number(i);
+    } else if (name == "--faults" && ++i < argc) {
+      arguments.faults = argv[i];
+    } else if (name == "--trace") {
+      arguments.trace = true;
+    } else if (name == "--find") {
+      arguments.find = true;
+    } else if (name == "--break" && ++i < argc) {
+      for (const BreakName& rule : kBreaks) {
+        if (rule.name == argv[i]) arguments.broken = rule.rule, arguments.break_name = rule.name;
+      }
+      if (arguments.broken == Break::kNone) Usage();
+    } else {
+      Usage();
+    }
+  }
+  return arguments;
+}
+
+// The first seed whose run is not lawful.
+std::optional<uint64_t> RunSeeds(const Arguments& arguments, Break broken, bool quiet) {
+  Result sum;
+  const auto start = std::chrono::steady_clock::now();
+  std::optional<uint64_t> bad;
+  uint64_t seed = arguments.seed;
+  for (; seed < arguments.seed + arguments.seeds && !bad; ++seed) {
+    const Result result = Run(seed, broken, arguments.faults, arguments.trace).Execute();
+    sum.events += result.events;
+    sum.captured += result.captured;
+    sum.stored += result.stored;
+    sum.faults += result.faults;
+    sum.hash = sum.hash * 31 + result.hash;
+    for (size_t i = 0; i < kLossReasonCount; ++i) sum.lost[i] += result.lost[i];
+    if (result.violation.empty()) continue;
+    bad = seed;
+    if (quiet) continue;
+    std::printf("seed %llu: %s\nreplay: simulator --seed %llu%s%s --trace\n", static_cast<unsigned long long>(seed),
+                result.violation.c_str(), static_cast<unsigned long long>(seed),
+                broken == Break::kNone ? "" : " --break ", std::string(arguments.break_name).c_str());
+  }
+  if (quiet) return bad;
+  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  std::printf("%s\n", fmt::format("seeds={} events={} faults={} captured={} stored={} hash={:016x} seconds={:.1f} "
+                                  "seeds_per_second={:.1f}",
+                                  seed - arguments.seed, sum.events, sum.faults, sum.captured, sum.stored, sum.hash,
+                                  seconds, static_cast<double>(seed - arguments.seed) / seconds)
+                          .c_str());
+  for (uint8_t i = 0; i < kLossReasonCount; ++i) {
+    if (sum.lost[i] == 0) continue;
+    std::printf("%s\n", fmt::format("lost {} {}", LossReasonName(static_cast<LossReason>(i)), sum.lost[i]).c_str());
+  }
+  return bad;
+}
+
+int FindAll(const Arguments& arguments) {
+  int missed = 0;
+  for (const BreakName& rule : kBreaks) {
+    const std::optional<uint64_t> seed = RunSeeds(arguments, rule.rule, /*quiet=*/true);
+    if (seed) {
+      const Result found = Run(*seed, rule.rule, arguments.faults, false).Execute();
+      std::printf("%s\n",
+                  fmt::format("{}: noticed after {} seeds: {}", rule.name, *seed - arguments.seed + 1, found.violation)
+                      .c_str());
+    } else {
+      std::printf("%s\n", fmt::format("{}: NOT noticed in {} seeds", rule.name, arguments.seeds).c_str());
+      ++missed;
+    }
+  }
+  return missed == 0 ? 0 : 1;
+}
+
+}  // namespace
+}  // namespace tributary::sim
+
+int main(int argc, char** argv) {
+  const tributary::sim::Arguments arguments = tributary::sim::Parse(argc, argv);
+  tributary::InitLog({.level = arguments.trace ? tributary::LogLevel::kDebug : tributary::LogLevel::kCritical});
+  if (arguments.find) return tributary::sim::FindAll(arguments);
+  return tributary::sim::RunSeeds(arguments, arguments.broken, false) ? 1 : 0;
+}

@@ -1,0 +1,78 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/stream.h"
+#include "test/simulator/world.h"
+
+namespace tributary::sim {
+
+// Connections between named machines, over paths that are slow, cut what they carry anywhere, go dark in one direction
+// or both, and break. Bytes keep their order, as in TCP: what is swallowed while a path is dark arrives when it is
+// light again, unless an end has given up by then.
+class Network {
+ public:
+  struct Path {
+    bool refuse = false;
+    bool dark = false;                // from here to there
+    int64_t delay_ns = 200'000;       // at most; at least a tenth
+    size_t chunk_bytes_max = 65'536;  // that travel as one
+  };
+  // Sees every Write, which is one frame; may change it.
+  using Tap = std::function<void(uint64_t connection, bool to_server, const std::string& server, std::string& frame)>;
+
+  explicit Network(World& world) : world_(world) {}
+  ~Network();
+
+  Path& PathOf(const std::string& from, const std::string& to) { return paths_[{from, to}]; }
+  void set_tap(Tap tap) { tap_ = std::move(tap); }
+  // Machines whose process is dead and only does not know it yet: what they write goes nowhere.
+  void set_muted(std::function<bool(const std::string& machine)> muted) { muted_ = std::move(muted); }
+  void Heal();  // all paths
+
+  // Until the process ends or `machine` is no longer listened on.
+  void Listen(const std::string& machine, SimProcess& process, std::function<void(std::unique_ptr<Stream>)> on_accept);
+  void StopListening(const std::string& machine) { listeners_.erase(machine); }
+  std::unique_ptr<Connector> ConnectorOf(const std::string& machine, SimProcess& process);
+
+  // Breaks one of the open connections, in the middle of what it carries.
+  void BreakOne();
+  // The power is gone: its peers are not told.
+  void Vanish(const std::string& machine);
+  size_t connections() const { return connections_.size(); }
+  // Hands a stream on to somebody who will Start it again.
+  static void LetGo(Stream& stream);
+
+ private:
+  friend class SimStream;
+  friend class SimConnector;
+  struct Listener {
+    SimProcess* process;
+    std::function<void(std::unique_ptr<Stream>)> on_accept;
+  };
+  struct End;
+  struct Connection;
+
+  std::unique_ptr<Stream> Connect(const std::string& from, SimProcess& process, const std::string& to,
+                                  std::function<void(absl::Status)> done);
+  void Carry(const std::shared_ptr<Connection>& connection, int from);
+  void Arrive(const std::shared_ptr<Connection>& connection, int to, const std::string& bytes);
+  void Deliver(const std::shared_ptr<Connection>& connection, int to);
+  void Close(const std::shared_ptr<Connection>& connection, int end, const absl::Status& why);
+  void Forget(uint64_t number) { connections_.erase(number); }
+
+  World& world_;
+  Tap tap_;
+  std::function<bool(const std::string&)> muted_;
+  std::map<std::pair<std::string, std::string>, Path> paths_;
+  std::map<std::string, Listener> listeners_;
+  std::map<uint64_t, std::weak_ptr<Connection>> connections_;
+  uint64_t numbers_ = 0;
+};
+
+}  // namespace tributary::sim

@@ -1,0 +1,58 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "test/simulator/network.h"
+#include "test/simulator/rules.h"
+#include "test/simulator/sim_collector.h"
+#include "test/simulator/sim_reducer.h"
+#include "test/simulator/wire_watch.h"
+#include "test/simulator/world.h"
+
+namespace tributary::sim {
+
+struct Result {
+  std::string violation;  // "": the law held
+  uint64_t hash = 0;      // of everything that happened
+  uint64_t events = 0, captured = 0, stored = 0;
+  uint64_t faults = 0;
+  uint64_t lost[kLossReasonCount] = {};
+};
+
+// One seed: machines and faults are drawn from it, then everything heals, and the law must hold exactly.
+class Run {
+ public:
+  // `faults`: letters of what may fail: n(etwork), r(educers), c(ollectors), d(isks of collectors).
+  Run(uint64_t seed, Break broken, std::string faults, bool trace);
+  ~Run();
+  Result Execute();
+
+ private:
+  void Build();
+  void NextFault();
+  void FaultOfNetwork();
+  void FaultOfReducer();
+  void FaultOfCollector();
+  void FaultOfDisk(SimCollector& collector);
+  void Darken(const std::string& from, const std::string& to);
+  void Later(int64_t min_ms, int64_t max_ms, std::function<void()> undo);
+  void Heal();
+  void Step(int64_t ns);
+  SimReducer& AnyReducer() { return *reducers_[world_.Below(reducers_.size())]; }
+  SimCollector& AnyCollector() { return *collectors_[world_.Below(collectors_.size())]; }
+
+  const Break broken_;
+  const std::string kinds_;
+  World world_;
+  Network network_;
+  std::vector<std::unique_ptr<SimReducer>> reducers_;
+  std::vector<std::unique_ptr<SimCollector>> collectors_;
+  std::unique_ptr<WireWatch> watch_;
+  bool healed_ = false;
+  uint64_t faults_ = 0;
+};
+
+}  // namespace tributary::sim

@@ -1,0 +1,95 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/metrics.h"
+#include "intake/delivery.h"
+#include "intake/fake_spool_storage.h"
+#include "intake/spool.h"
+#include "test/simulator/durable_store.h"
+#include "test/simulator/network.h"
+#include "test/simulator/rules.h"
+#include "test/simulator/world.h"
+
+namespace tributary::sim {
+
+// A machine that is profiled. Its collector has a real spool and the real sending side; the programs it samples are
+// made up. The counters of the kernel side, what the collector pinned and the spool's disk outlive the collector.
+class SimCollector {
+ public:
+  struct Options {
+    std::string name;
+    uint8_t number = 0;
+    std::vector<std::string> reducers;
+    DictionaryLimits dictionary;
+    uint32_t stacks = 500;  // different ones
+    int64_t batch_ns = 500 * kNsPerMs;
+    uint32_t samples_max = 40;  // a batch
+    size_t memory_bytes_max = 16'384;
+    uint64_t window_samples_max = 2'000;
+    int64_t failover_ms = 5'000;
+    int64_t in_doubt_timeout_ms = 60'000;
+    bool has_spool = true;
+    intake::SpoolOptions spool;
+    Break broken = Break::kNone;
+    std::function<bool(const SessionId&)> is_closed;  // whether a reducer was told that this session has ended
+  };
+  SimCollector(World& world, Network& network, Options options);
+  ~SimCollector();
+
+  void Start();
+  void Kill(bool power_lost);
+  void Stop();  // in order: it flushes first
+  bool running() const { return life_ != nullptr; }
+  // The disk was killed in the middle of an operation: so was the process, which must not do anything more.
+  bool DiedInDisk() const { return running() && storage_.dead(); }
+  void CalmDown() { calm_ = true; }  // no more samples, only accounting
+
+  SimProcess* process();
+  intake::FakeSpoolStorage& storage() { return storage_; }
+  SimClock& clock() { return clock_; }
+  const std::string& name() const { return options_.name; }
+  uint64_t waiting_samples() const;
+  bool connected() const;
+
+  // The truth.
+  uint64_t captured() const { return captured_; }
+  const std::map<uint64_t, WholeSample>& samples() const { return samples_; }  // by value; all that were captured
+  uint64_t told_lost(LossReason reason) const { return told_lost_[static_cast<size_t>(reason)]; }
+
+ private:
+  struct Life;
+  // What the maps that the collector pinned hold.
+  struct Pinned {
+    uint64_t captured_before = 0;                           // the counter when its owner began
+    std::vector<intake::EndedCollector::Session> sessions;  // of the owner, by reducer
+    std::optional<intake::EndedCollector> ended;            // before the owner, and not told yet
+    bool stopped = false;                                   // the owner stopped, with something undelivered
+  };
+
+  void Inherit();
+  void Produce();
+  Sample NextSample();
+  ThreadRef NextThread(Dictionary& dictionary, uint64_t program);
+
+  World& world_;
+  Network& network_;
+  const Options options_;
+  SimClock clock_;
+  intake::FakeSpoolStorage storage_;
+  uint64_t captured_ = 0;
+  Pinned pinned_;
+  std::map<uint64_t, WholeSample> samples_;
+  uint64_t told_lost_[kLossReasonCount] = {};
+  uint32_t lives_ = 0;
+  bool calm_ = false;
+  std::unique_ptr<Life> life_;
+};
+
+}  // namespace tributary::sim

@@ -1,0 +1,95 @@
+#include "test/simulator/sim_reducer.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+namespace tributary::sim {
+namespace {
+
+constexpr uint64_t kHelloTimeoutMs = 10'000;
+
+// Nobody's symbols are wanted: uploads have nothing to do with the law.
+class NoSymbols final : public ingest::SymbolDesk {
+ public:
+  bool TryChoose(std::vector<ExecutableId>, size_t, Reply) override { return false; }
+  void Take(const ExecutableId&, absl::StatusOr<std::string>) override {}
+};
+
+}  // namespace
+
+struct SimReducer::Life {
+  Life(SimReducer& of, World& world)
+      : process(world),
+        writer(process, of.store_, of.options_.writer,
+               {.committed = [this](const std::vector<ingest::CommittedBatch>& done) { core.OnCommitted(done); },
+                .found = [this](const SessionId& id, uint64_t durable) { core.OnFound(id, durable); }}),
+        core(process, {.sessions_remembered_max = of.options_.sessions_remembered_max}, writer, symbols, of.clock_,
+             metrics, {}) {}
+
+  Metrics metrics;
+  SimProcess process;
+  NoSymbols symbols;
+  SimWriter writer;
+  ingest::ShardCore core;
+  std::list<Waiting> waiting;
+};
+
+SimReducer::SimReducer(World& world, Network& network, Options options)
+    : world_(world),
+      network_(network),
+      options_(std::move(options)),
+      clock_(world, world.Between(0, 1'000'000) * kNsPerMs) {}
+
+SimReducer::~SimReducer() { Kill(false); }
+
+void SimReducer::Start() {
+  world_.Log(options_.name + " starts");
+  life_ = std::make_unique<Life>(*this, world_);
+  life_->core.Start();
+  network_.Listen(options_.name, life_->process, [this](std::unique_ptr<Stream> stream) { Accept(std::move(stream)); });
+}
+
+void SimReducer::Kill(bool power_lost) {
+  if (!life_) return;
+  world_.Log(fmt::format("{} {}", options_.name, power_lost ? "loses power" : "is killed"));
+  network_.StopListening(options_.name);
+  if (power_lost) network_.Vanish(options_.name);
+  life_.reset();
+}
+
+SimProcess* SimReducer::process() { return life_ ? &life_->process : nullptr; }
+SimWriter* SimReducer::writer() { return life_ ? &life_->writer : nullptr; }
+
+// As the acceptor does: Hello within its time and size, then the shard.
+void SimReducer::Accept(std::unique_ptr<Stream> stream) {
+  Waiting& waiting = life_->waiting.emplace_back();
+  waiting.stream = std::move(stream);
+  waiting.deadline = life_->process.NewAlarm([this, &waiting] { Drop(waiting); });
+  waiting.deadline->StartOnce(kHelloTimeoutMs);
+  waiting.stream->Start({.on_data = [this, &waiting](std::string_view bytes) { OnData(waiting, bytes); },
+                         .on_close = [this, &waiting](const absl::Status&) { Drop(waiting); },
+                         .on_drained = {}});
+}
+
+void SimReducer::OnData(Waiting& waiting, std::string_view bytes) {
+  waiting.decoder.Append(bytes);
+  intake::Frame frame;
+  absl::StatusOr<bool> got = waiting.decoder.Next(&frame);
+  if (got.ok() && !*got) return;
+  absl::StatusOr<intake::Hello> hello = got.ok() ? intake::DecodeHello(frame.payload) : got.status();
+  if (!hello.ok() || frame.type != intake::MessageType::kHello || hello->version_min > 1 || hello->version_max < 1) {
+    world_.Violate(fmt::format("{} got no Hello that it understands", options_.name));
+    return Drop(waiting);
+  }
+  Network::LetGo(*waiting.stream);
+  ingest::ShardCore::Arrival arrival{std::move(waiting.stream), *std::move(hello), waiting.decoder.TakeRest()};
+  Drop(waiting);
+  life_->core.Accept(std::move(arrival));
+}
+
+void SimReducer::Drop(Waiting& waiting) {
+  life_->waiting.remove_if([&](const Waiting& w) { return &w == &waiting; });
+}
+
+}  // namespace tributary::sim

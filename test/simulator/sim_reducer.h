@@ -1,0 +1,61 @@
+#pragma once
+
+#include <list>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "base/metrics.h"
+#include "intake/frame.h"
+#include "reducer/ingest/shard_core.h"
+#include "test/simulator/durable_store.h"
+#include "test/simulator/network.h"
+#include "test/simulator/sim_writer.h"
+#include "test/simulator/world.h"
+
+namespace tributary::sim {
+
+// A machine that runs a reducer: real sessions and shard, a simulated writer. Crashes and comes back with what it had
+// committed.
+class SimReducer {
+ public:
+  struct Options {
+    std::string name;
+    SimWriter::Options writer;
+    size_t sessions_remembered_max = 100;
+  };
+  SimReducer(World& world, Network& network, Options options);
+  ~SimReducer();
+
+  void Start();
+  void Kill(bool power_lost);
+  bool running() const { return life_ != nullptr; }
+  SimProcess* process();
+  SimWriter* writer();
+
+  const std::string& name() const { return options_.name; }
+  SimClock& clock() { return clock_; }
+  const DurableStore& store() const { return store_; }
+
+ private:
+  // What dies with the process, in reverse order.
+  struct Waiting {
+    std::unique_ptr<Stream> stream;
+    intake::FrameDecoder decoder{64u << 10};
+    std::unique_ptr<Alarm> deadline;
+  };
+  struct Life;
+
+  void Accept(std::unique_ptr<Stream> stream);
+  void OnData(Waiting& waiting, std::string_view bytes);
+  void Drop(Waiting& waiting);
+
+  World& world_;
+  Network& network_;
+  const Options options_;
+  SimClock clock_;
+  DurableStore store_;
+  std::unique_ptr<Life> life_;
+};
+
+}  // namespace tributary::sim

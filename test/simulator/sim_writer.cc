@@ -1,0 +1,154 @@
+#include "test/simulator/sim_writer.h"
+
+#include <algorithm>
+
+#include "test/simulator/place.h"
+
+namespace tributary::sim {
+namespace {
+
+constexpr int64_t kRetryNs = 500 * kNsPerMs;
+constexpr int64_t kHopNs = 100'000;  // from the writer's thread to the loop
+
+// The process table of a store's dictionary, as the writing end has it: by id, not the newest of its key.
+class ById {
+ public:
+  explicit ById(const store::SessionDictionary& dictionary) : dictionary_(dictionary) {}
+  std::string_view string(StringRef ref) const { return dictionary_.string(ref); }
+  const Executable& executable(ExecutableRef ref) const { return dictionary_.executable(ref); }
+  const Frame& frame(FrameRef ref) const { return dictionary_.frame(ref); }
+  Node node(NodeRef ref) const { return dictionary_.node(ref); }
+  const tributary::Process& process(ProcessRef ref) const { return dictionary_.NewestProcess(ref); }
+  const Thread& thread(ThreadRef ref) const { return dictionary_.thread(ref); }
+
+ private:
+  const store::SessionDictionary& dictionary_;
+};
+
+}  // namespace
+
+bool SimWriter::TrySubmit(store::PendingBatch batch) {
+  if (!HasRoom()) return false;
+  queue_.push_back(std::move(batch));
+  Work();
+  return true;
+}
+
+bool SimWriter::TryFind(const SessionId& id) {
+  queue_.push_back(id);
+  Work();
+  return true;
+}
+
+void SimWriter::Work() {
+  if (working_ || queue_.empty()) return;
+  working_ = true;
+  process_.After(process_.world().Between(1, options_.commit_ns_max) + extra_ns_, [this] { Commit(); });
+}
+
+// One turn of the writer's thread.
+void SimWriter::Commit() {
+  working_ = false;
+  if (group_.empty() && std::holds_alternative<SessionId>(queue_.front())) {
+    const SessionId id = std::get<SessionId>(queue_.front());
+    queue_.pop_front();
+    auto it = store_.sessions.find(id);
+    const uint64_t durable = it == store_.sessions.end() ? 0 : it->second.durable_sequence;
+    process_.After(kHopNs, [this, id, durable] { callbacks_.found(id, durable); });
+    return Work();
+  }
+  while (group_.empty() || (group_.size() < options_.group_batches_max && !queue_.empty())) {
+    if (queue_.empty() || !std::holds_alternative<store::PendingBatch>(queue_.front())) break;
+    group_.push_back(std::get<store::PendingBatch>(std::move(queue_.front())));
+    queue_.pop_front();
+  }
+  if (options_.broken == Break::kAckBeforeCommit) {
+    std::vector<ingest::CommittedBatch> done;
+    for (const store::PendingBatch& p : group_)
+      done.push_back({p.session, p.batch.generation, {p.batch.sequence, false}});
+    Tell(std::move(done));
+  }
+  if (options_.broken == Break::kMarkBeforeSamples) Apply(group_, /*marks_only=*/true);
+  working_ = true;
+  process_.After(process_.world().Between(1, options_.commit_ns_max) + extra_ns_, [this] {
+    working_ = false;
+    if (disk_full_) {
+      process_.world().Log("commit failed: disk full");
+      working_ = true;
+      process_.After(kRetryNs, [this] { Commit(); });
+      return;
+    }
+    Tell(Apply(std::exchange(group_, {}), /*marks_only=*/false));
+    Work();
+  });
+}
+
+void SimWriter::Tell(std::vector<ingest::CommittedBatch> done) {
+  process_.After(kHopNs, [this, done = std::move(done)] { callbacks_.committed(done); });
+}
+
+std::vector<ingest::CommittedBatch> SimWriter::Apply(const std::vector<store::PendingBatch>& group, bool marks_only) {
+  std::vector<ingest::CommittedBatch> done;
+  for (const store::PendingBatch& pending : group) {
+    done.push_back({pending.session, pending.batch.generation, ApplyOne(pending, marks_only)});
+  }
+  return done;
+}
+
+store::ShardWriter::Outcome SimWriter::ApplyOne(const store::PendingBatch& pending, bool marks_only) {
+  const intake::IncomingBatch& batch = pending.batch;
+  const SessionId& id = pending.session->session_id;
+  DurableStore::Session& session = store_.sessions[id];
+  session.node_id = pending.session->node_id;
+  if (marks_only) {
+    session.durable_sequence = std::max(session.durable_sequence, batch.sequence);
+    return {};
+  }
+  const bool broken_marks = options_.broken == Break::kMarkBeforeSamples;
+  const uint64_t expected_max = std::max(session.durable_sequence + 1, pending.oldest_held);
+  Held& held = held_[id];
+  held.used = ++uses_;
+  const bool follows = batch.sequence <= expected_max && TakeDefinitions(held, batch);
+  if (held_.size() > options_.dictionaries_max) {
+    held_.erase(std::min_element(held_.begin(), held_.end(),
+                                 [](const auto& a, const auto& b) { return a.second.used < b.second.used; }));
+  }
+  if (!follows) return {session.durable_sequence, true};
+  if (batch.sequence == 0) return {session.durable_sequence, false};
+  const bool seen = batch.sequence <= session.durable_sequence;
+  if (seen && !broken_marks && options_.broken != Break::kDuplicateCounted) return {session.durable_sequence, false};
+  Store(session, *held_.at(id).dictionary, batch);
+  session.durable_sequence = std::max(session.durable_sequence, batch.sequence);
+  session.accounting = batch.accounting;
+  for (const ClosedSession& closed : batch.closes) store_.Close(session.node_id, closed);
+  return {session.durable_sequence, false};
+}
+
+bool SimWriter::TakeDefinitions(Held& held, const intake::IncomingBatch& batch) {
+  const bool starts = batch.before == intake::DictionaryCounts();
+  if (held.dictionary == nullptr || held.dictionary->generation() != batch.generation) {
+    if (!starts) return false;
+    if (options_.broken != Break::kIdsReused || held.dictionary == nullptr) {
+      held.dictionary = std::make_unique<store::SessionDictionary>(batch.generation);
+    }
+  } else if (batch.before != held.dictionary->counts()) {
+    return false;
+  }
+  const intake::DictionaryCounts before = held.dictionary->counts();
+  bool ok = held.dictionary->Append(batch.definitions);
+  for (const Sample& sample : batch.samples) ok = ok && held.dictionary->Defines(sample);
+  if (!ok) held.dictionary->Truncate(before);
+  return ok;
+}
+
+void SimWriter::Store(DurableStore::Session& session, const store::SessionDictionary& dictionary,
+                      const intake::IncomingBatch& batch) {
+  const ById by_id(dictionary);
+  for (const Sample& sample : batch.samples) {
+    WholeSample whole{sample.time.value, PlaceOf(by_id, sample), sample.type, sample.ending, sample.cpu, sample.count};
+    if (!store_.samples.emplace(sample.value, std::move(whole)).second) store_.twice.push_back(sample.value);
+    session.stored += sample.count;
+  }
+}
+
+}  // namespace tributary::sim

@@ -1,0 +1,75 @@
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "reducer/ingest/batch_writer.h"
+#include "reducer/store/session_dictionary.h"
+#include "test/simulator/durable_store.h"
+#include "test/simulator/rules.h"
+#include "test/simulator/world.h"
+
+namespace tributary::sim {
+
+// A store writer on simulated time: takes a group from its queue, commits it some time later, all of it or nothing,
+// tries again when the disk is full, and tells the shard a moment afterwards. Its rules are those of the real one;
+// its dictionaries, and what is queued, die with the process.
+class SimWriter final : public ingest::BatchWriter {
+ public:
+  struct Options {
+    size_t queue_batches_max = 16;
+    size_t group_batches_max = 8;
+    size_t dictionaries_max = 4;  // sessions whose dictionaries are kept
+    int64_t commit_ns_max = 20 * kNsPerMs;
+    Break broken = Break::kNone;
+  };
+  struct Callbacks {
+    std::function<void(const std::vector<ingest::CommittedBatch>&)> committed;
+    std::function<void(const SessionId&, uint64_t durable_sequence)> found;
+  };
+  SimWriter(SimProcess& process, DurableStore& store, Options options, Callbacks callbacks)
+      : process_(process), store_(store), options_(options), callbacks_(std::move(callbacks)) {}
+
+  void set_disk_full(bool full) { disk_full_ = full; }
+  void set_slow(int64_t extra_ns) { extra_ns_ = extra_ns; }
+
+  bool HasRoom() const override { return queue_.size() < options_.queue_batches_max; }
+  bool TrySubmit(store::PendingBatch batch) override;
+  bool TryFind(const SessionId& id) override;
+  void Maintain() override {}
+
+ private:
+  using Job = std::variant<store::PendingBatch, SessionId>;
+  struct Held {
+    std::unique_ptr<store::SessionDictionary> dictionary;
+    uint64_t used = 0;
+  };
+
+  void Work();
+  void Commit();
+  std::vector<ingest::CommittedBatch> Apply(const std::vector<store::PendingBatch>& group, bool marks_only);
+  store::ShardWriter::Outcome ApplyOne(const store::PendingBatch& pending, bool marks_only);
+  bool TakeDefinitions(Held& held, const intake::IncomingBatch& batch);
+  void Store(DurableStore::Session& session, const store::SessionDictionary& dictionary,
+             const intake::IncomingBatch& batch);
+  void Tell(std::vector<ingest::CommittedBatch> done);
+
+  SimProcess& process_;
+  DurableStore& store_;
+  const Options options_;
+  const Callbacks callbacks_;
+  std::deque<Job> queue_;
+  std::vector<store::PendingBatch> group_;  // on its way to the disk
+  bool working_ = false, disk_full_ = false;
+  int64_t extra_ns_ = 0;
+  std::map<SessionId, Held> held_;
+  uint64_t uses_ = 0;
+};
+
+}  // namespace tributary::sim

@@ -1,0 +1,46 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "intake/frame.h"
+#include "test/simulator/durable_store.h"
+#include "test/simulator/rules.h"
+#include "test/simulator/world.h"
+
+namespace tributary::sim {
+
+// Looks at every frame that either end writes: what is acknowledged must be durable at that moment, what is sent must
+// be within its credit. Also makes the ends strangers: frames of types that nobody knows, versions and features of a
+// later release, and credits that make a sender wait.
+class WireWatch {
+ public:
+  WireWatch(World& world, Break broken) : world_(world), broken_(broken), credit_(512u << world.Below(8)) {}
+
+  // May change the frame, or put others before it.
+  void OnFrame(uint64_t connection, bool to_server, const std::string& server, const DurableStore& store,
+               std::string& bytes);
+
+ private:
+  struct Seen {
+    SessionId session{};
+    bool welcomed = false;
+    uint64_t last_sequence = 0, acked = 0;
+    std::map<uint64_t, size_t> unacked;  // bytes by sequence
+    size_t unacked_bytes = 0, definitions_bytes = 0;
+  };
+  void OnHello(Seen& seen, intake::Frame frame, std::string& bytes);
+  void OnBatch(Seen& seen, uint64_t sequence, size_t bytes);
+  void OnWelcome(Seen& seen, const DurableStore& store, const intake::Frame& frame, std::string& bytes);
+  void OnAck(Seen& seen, const DurableStore& store, uint64_t sequence);
+  void AddStranger(std::string& bytes);
+
+  World& world_;
+  const Break broken_;
+  const uint32_t credit_;
+  std::map<uint64_t, Seen> connections_;
+};
+
+}  // namespace tributary::sim
