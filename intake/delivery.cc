@@ -240,21 +240,24 @@ Outgoing Delivery::Impl::Closing(uint64_t pending) {
 }
 
 // The earlier collector's account is closed when all that it left in the spool has found its session: what then is
-// neither stored nor told as lost is what it took with it. The session used last answers for it: its share is what no
-// other session accounts for. Its own reducer knows what it stored of that; another one can only be told of what was
-// not known to be stored. Told with every batch until one of them is durable.
+// neither stored nor told as lost is what it took with it. The session used last answers for it, less what the others
+// have: their reducer knows what it stored, be it more than was acknowledged; another one is told of the acknowledged.
+// Told with every batch until one of them is durable.
 void Delivery::Impl::AddCloses(const Reducer& reducer, Outgoing* out) {
-  if (!earlier || !recovery.done() || backlog.foreign_left()) return;
+  if (!earlier || earlier->sessions.empty() || !recovery.done() || backlog.foreign_left()) return;
+  std::vector<ClosedSession>& closes = out->batch.closes;
+  closes.push_back({.session_id = earlier->sessions.front().session_id, .reason = earlier->reason});
   uint64_t share = earlier->captured - std::min(earlier->captured, backlog.foreign_attributed());
-  ClosedSession closed{.captured = 0, .reason = earlier->reason};
   for (size_t i = 0; i < earlier->sessions.size(); ++i) {
     const EndedCollector::Session& session = earlier->sessions[i];
-    if (i == 0) closed.session_id = session.session_id;
-    const bool known_here = i == 0 && ReducerOf(session.session_id) == reducer.configured;
-    if (!known_here) share -= std::min(share, session.attributed);
+    const bool known_here = ReducerOf(session.session_id) == reducer.configured;
+    if (!known_here) {
+      share -= std::min(share, session.attributed);
+    } else if (i > 0 && closes.size() < kClosedSessionsMax) {
+      closes.push_back({session.session_id, session.attributed, earlier->reason});
+    }
   }
-  closed.captured = share;
-  out->batch.closes.push_back(closed);
+  closes.front().captured = share;
 }
 
 void Delivery::Impl::OnAcked(const Reducer& reducer, const SendWindow::Entry& entry) {

@@ -26,8 +26,8 @@ struct SessionInfo {
   uint32_t sample_rate_hz = 0;
 };
 
-// An earlier session of the same node that has ended. `captured` is its share of what its collector captured, whatever
-// became of it: what of that is neither stored nor told as lost is lost for `reason`.
+// An earlier session of the same node that has ended. A batch's first answers for `captured` less what the others have,
+// whatever became of it: what of that is neither stored nor told as lost is lost for `reason`.
 struct ClosedSession {
   std::array<uint8_t, 16> session_id{};
   uint64_t captured = 0;

@@ -138,6 +138,39 @@ TEST_F(ClosedSessionTest, ASessionNeverSeenIsLostAsAWhole) {
   ExpectExact(13);
 }
 
+TEST_F(ClosedSessionTest, OneAnswersForAllThatDiedUntold) {
+  TestCollector first("node-a", 1), second("node-a", 2), elsewhere("node-a", 9), next("node-a", 3);
+  Commit(BatchOf(first, 10, /*on_the_way=*/5));
+  Commit(BatchOf(first, 7, /*on_the_way=*/3));  // its node has not seen it acknowledged
+  Commit(BatchOf(second, 4, /*on_the_way=*/2));
+  const auto closing = [&](int samples) {
+    PendingBatch batch = Closing(BatchOf(next, samples), second, 36);
+    batch = Closing(std::move(batch), first, 10);
+    return Closing(std::move(batch), elsewhere, 2);
+  };
+  Commit(closing(1));
+  EXPECT_EQ(Lost(LossReason::kCollectorKilled), 36u - 17 - 4 - 2);
+  ExpectExact(36 - 2 + 1);
+  Commit(closing(1));
+  ExpectExact(36 - 2 + 2);
+  // The one that told was killed too, before it knew that it had been heard.
+  TestCollector last("node-a", 4);
+  PendingBatch again = Closing(BatchOf(last, 1), next, 36 + 8);
+  again = Closing(std::move(again), second, 4);
+  again = Closing(std::move(again), first, 10);
+  Commit(Closing(std::move(again), elsewhere, 2));
+  EXPECT_EQ(Lost(LossReason::kCollectorKilled), 36u - 17 - 4 - 2 + 8 - 2);
+  ExpectExact(36 - 2 + 8 + 1);
+}
+
+TEST_F(ClosedSessionTest, WhatWasOnItsWayMayHaveGoneToAnotherSession) {
+  TestCollector killed("node-a", 1), next("node-a", 2);
+  Commit(BatchOf(killed, 10, /*on_the_way=*/50));
+  Commit(Closing(BatchOf(next, 40), killed, 20));  // 40 of the 50 were in the spool
+  EXPECT_EQ(Lost(LossReason::kCollectorKilled), 10u);
+  ExpectExact(20 + 40);
+}
+
 TEST_F(ClosedSessionTest, OneGroupMayHoldBothSessions) {
   TestCollector killed("node-a", 1), next("node-a", 2);
   std::vector<PendingBatch> group;

@@ -16,14 +16,12 @@ constexpr int kClosedAtOnceMax = 256;  // sessions of earlier boots; the next se
 Accounting SessionTotals::WithClosing() const {
   Accounting all = accounting;
   if (closed_reason == kOpen) return all;
-  const uint64_t known = stored + all.TotalLost();
-  // What the session itself told may include what its node had on the way then, and has since sent in another session.
-  if (closed_captured != 0) all.captured = std::max(closed_captured, known);
+  all.captured = std::max(known(), closed_captured);
   // A reason of a later release still counts.
   const auto reason = static_cast<uint64_t>(closed_reason) < kLossReasonCount
                           ? static_cast<size_t>(closed_reason)
                           : static_cast<size_t>(LossReason::kCollectorKilled);
-  if (all.captured > known) all.lost[reason] += all.captured - known;
+  all.lost[reason] += all.captured - known();
   return all;
 }
 
@@ -120,6 +118,7 @@ absl::Status SessionTable::CloseEarlierBoots(const Session& first_of_boot) {
   for (const std::string& id : earlier) {
     ASSIGN_OR_RETURN(Session * session, Touch(id, /*spoke=*/false));
     session->totals.closed_reason = static_cast<int64_t>(LossReason::kCollectorKilled);
+    session->totals.closed_captured = session->totals.accounting.captured;
   }
   return absl::OkStatus();
 }

@@ -160,7 +160,7 @@ absl::StatusOr<ShardWriter::Outcome> SqliteShardWriter::Apply(const PendingBatch
   RETURN_IF_ERROR(StoreSamples(*session, batch));
   totals.durable_sequence = batch.sequence;
   totals.accounting = batch.accounting;
-  for (const ClosedSession& closed : batch.closes) RETURN_IF_ERROR(Close(*session, closed));
+  RETURN_IF_ERROR(Close(*session, batch.closes));
   ++tally_.batches;
   return Outcome{totals.durable_sequence, false};
 }
@@ -171,24 +171,46 @@ absl::Status SqliteShardWriter::NoteBoot(Session& session, const ClockPair& cloc
   return session.boot_ns == 0 ? absl::OkStatus() : sessions_->CloseEarlierBoots(session);
 }
 
-// Only a session of the same node. One that is not known here is from now on: nothing of it is stored.
-absl::Status SqliteShardWriter::Close(Session& speaker, const ClosedSession& closed) {
+// The first answers for what all of them captured and no other of them has: of those that are known here that is what
+// is stored and told as lost, be it more than their node has seen acknowledged.
+absl::Status SqliteShardWriter::Close(Session& speaker, const std::vector<ClosedSession>& closes) {
+  uint64_t others = 0;
+  for (size_t i = closes.size(); i-- > 0;) {
+    const ClosedSession& closed = closes[i];
+    ASSIGN_OR_RETURN(Session * session, FindClosed(speaker, closed, /*may_be_new=*/i == 0));
+    if (session == nullptr) {
+      others += closed.captured;
+      continue;
+    }
+    SessionTotals& totals = session->totals;
+    if (i == 0) {
+      totals.closed_captured = std::max(totals.closed_captured, closed.captured - std::min(closed.captured, others));
+    } else if (totals.closed_reason == SessionTotals::kOpen) {
+      totals.closed_captured = totals.known();
+    }
+    if (i == 0 || totals.closed_reason == SessionTotals::kOpen) {
+      totals.closed_reason = static_cast<int64_t>(closed.reason);
+    }
+    others += totals.WithClosing().captured;
+    ++tally_.closed_sessions;
+  }
+  return absl::OkStatus();
+}
+
+// Only a session of the same node, nullptr else. One that is not known here is from now on, if it may be: nothing of it
+// is stored.
+absl::StatusOr<Session*> SqliteShardWriter::FindClosed(Session& speaker, const ClosedSession& closed, bool may_be_new) {
   std::string_view id(reinterpret_cast<const char*>(closed.session_id.data()), closed.session_id.size());
   ASSIGN_OR_RETURN(Session * session, sessions_->TouchQuietly(id));
-  if (session->machine == 0 && speaker.unknown_closed < kUnknownClosedMax) {
+  if (session->machine == 0 && may_be_new && speaker.unknown_closed < kUnknownClosedMax) {
     ++speaker.unknown_closed;
     session->machine = speaker.machine;
     session->last_seen_ns = clock_.Unix().value;
   }
-  if (session == &speaker || session->machine != speaker.machine) {
-    ++tally_.closings_refused;
-    return absl::OkStatus();
-  }
-  SessionTotals& totals = session->totals;
-  totals.closed_reason = static_cast<int64_t>(closed.reason);
-  totals.closed_captured = std::max(totals.closed_captured, closed.captured);
-  ++tally_.closed_sessions;
-  return absl::OkStatus();
+  if (session->machine == 0 && !may_be_new) return nullptr;
+  if (session != &speaker && session->machine == speaker.machine) return session;
+  ++tally_.closings_refused;
+  return nullptr;
 }
 
 // False: the definitions do not continue what is held, or the samples refer to what is not defined. The dictionary is

@@ -64,7 +64,8 @@ class SqliteShardWriter : public ShardWriter {
   absl::StatusOr<std::vector<Outcome>> TryCommit(std::span<const PendingBatch> group);
   absl::StatusOr<Outcome> Apply(const PendingBatch& pending);
   absl::Status NoteBoot(Session& session, const ClockPair& clock);
-  absl::Status Close(Session& speaker, const ClosedSession& closed);
+  absl::Status Close(Session& speaker, const std::vector<ClosedSession>& closes);
+  absl::StatusOr<Session*> FindClosed(Session& speaker, const ClosedSession& closed, bool may_be_new);
   bool TakeDefinitions(Session& session, const intake::IncomingBatch& batch);
   absl::Status StoreSamples(Session& session, const intake::IncomingBatch& batch);
   absl::StatusOr<Typed> Map(Session& session, const Sample& sample, int64_t time_ns);
