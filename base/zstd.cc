@@ -10,8 +10,28 @@ namespace tributary {
 namespace {
 
 struct FreeContext {
+  void operator()(ZSTD_CCtx* context) const { ZSTD_freeCCtx(context); }
   void operator()(ZSTD_DCtx* context) const { ZSTD_freeDCtx(context); }
 };
+
+// Contexts are kept, one of each a thread: making one (160 KB to read, half a megabyte to write at level 1) costs more
+// than most frames do. What a larger input needs is given back.
+constexpr size_t kKeptRawBytesMax = 1u << 20;
+
+ZSTD_DCtx& Decompressor() {
+  thread_local std::unique_ptr<ZSTD_DCtx, FreeContext> context(ZSTD_createDCtx());
+  TRIBUTARY_CHECK(context != nullptr);
+  return *context;
+}
+
+size_t Compress(std::string_view raw, int level, std::string& to) {
+  thread_local std::unique_ptr<ZSTD_CCtx, FreeContext> kept;
+  std::unique_ptr<ZSTD_CCtx, FreeContext> own;
+  std::unique_ptr<ZSTD_CCtx, FreeContext>& context = raw.size() <= kKeptRawBytesMax ? kept : own;
+  if (context == nullptr) context.reset(ZSTD_createCCtx());
+  TRIBUTARY_CHECK(context != nullptr);
+  return ZSTD_compressCCtx(context.get(), to.data(), to.size(), raw.data(), raw.size(), level);
+}
 
 // The largest window a frame may ask for. It bounds what decoding allocates beside the output.
 constexpr int kWindowLogMax = 27;
@@ -23,7 +43,7 @@ constexpr size_t kRatioMax = 1u << 17;
 
 std::string ZstdCompress(std::string_view raw, int level) {
   std::string stored(ZSTD_compressBound(raw.size()), '\0');
-  size_t size = ZSTD_compress(stored.data(), stored.size(), raw.data(), raw.size(), level);
+  const size_t size = Compress(raw, level, stored);
   TRIBUTARY_CHECK(!ZSTD_isError(size));  // the destination has room for any input
   stored.resize(size);
   return stored;
@@ -34,11 +54,11 @@ absl::StatusOr<std::string> ZstdDecompress(std::string_view stored, size_t raw_s
     return Error(absl::StatusCode::kInvalidArgument, "zstd: raw size too large");
   // zstd decodes nothing at all from no bytes without an error; a frame is there even for no content.
   if (stored.empty()) return Error(absl::StatusCode::kInvalidArgument, "zstd: no frame");
-  std::unique_ptr<ZSTD_DCtx, FreeContext> context(ZSTD_createDCtx());
-  TRIBUTARY_CHECK(context != nullptr);
-  ZSTD_DCtx_setParameter(context.get(), ZSTD_d_windowLogMax, kWindowLogMax);
+  ZSTD_DCtx& context = Decompressor();
+  ZSTD_DCtx_reset(&context, ZSTD_reset_session_and_parameters);
+  ZSTD_DCtx_setParameter(&context, ZSTD_d_windowLogMax, kWindowLogMax);
   std::string raw(raw_size, '\0');
-  size_t size = ZSTD_decompressDCtx(context.get(), raw.data(), raw.size(), stored.data(), stored.size());
+  size_t size = ZSTD_decompressDCtx(&context, raw.data(), raw.size(), stored.data(), stored.size());
   if (ZSTD_isError(size)) {
     return Error(absl::StatusCode::kInvalidArgument, std::string("zstd: ") + ZSTD_getErrorName(size));
   }

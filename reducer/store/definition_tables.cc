@@ -67,9 +67,16 @@ absl::StatusOr<int64_t> DefinitionTables::Machine(const SessionInfo& info) {
   return ReturnedInt(put_machine_);
 }
 
-absl::StatusOr<int64_t> DefinitionTables::String(std::string_view text, Day day) {
+absl::StatusOr<uint32_t> DefinitionTables::String(SessionDictionary::StoreId& known, std::string_view text, Day day) {
+  if (IsCurrent(known, day)) return known.no;
   put_string_.Bind(text, day.value);
-  return ReturnedInt(put_string_);
+  ASSIGN_OR_RETURN(const int64_t no, ReturnedInt(put_string_));
+  known = {static_cast<uint32_t>(no), day.value};
+  return known.no;
+}
+
+absl::StatusOr<uint32_t> DefinitionTables::String(SessionDictionary& dictionary, StringRef ref, Day day) {
+  return String(dictionary.string_ids[ref.value], dictionary.string(ref), day);
 }
 
 absl::StatusOr<uint32_t> DefinitionTables::Executable(SessionDictionary& dictionary, ExecutableRef ref, Day day) {
@@ -87,7 +94,7 @@ absl::StatusOr<uint32_t> DefinitionTables::Executable(SessionDictionary& diction
     RETURN_IF_ERROR(use_executable_.Bind(no, day.value).Run());
     RETURN_IF_ERROR(use_string_.Bind(path, day.value).Run());
   } else {
-    ASSIGN_OR_RETURN(int64_t path, String(dictionary.string(executable.path), day));
+    ASSIGN_OR_RETURN(uint32_t path, String(dictionary, executable.path, day));
     put_executable_.Bind(kind, executable.id.view(), path, day.value);
     ASSIGN_OR_RETURN(no, ReturnedInt(put_executable_));
   }
@@ -100,11 +107,11 @@ absl::StatusOr<uint32_t> DefinitionTables::Process(SessionDictionary& dictionary
   SessionDictionary::StoreId& known = dictionary.process_ids[ref.value];
   if (ref.value == 0 || IsCurrent(known, day)) return known.no;
   const tributary::Process& process = dictionary.NewestProcess(ref);
-  ASSIGN_OR_RETURN(int64_t boot, String(source.boot_id, day));
-  ASSIGN_OR_RETURN(int64_t comm, String(dictionary.string(process.comm), day));
-  ASSIGN_OR_RETURN(int64_t path, String(dictionary.string(process.executable_path), day));
-  ASSIGN_OR_RETURN(int64_t container, String(dictionary.string(process.container_id), day));
-  ASSIGN_OR_RETURN(int64_t cgroup, String(dictionary.string(process.cgroup_path), day));
+  ASSIGN_OR_RETURN(uint32_t boot, String(dictionary.boot_id, source.boot_id, day));
+  ASSIGN_OR_RETURN(uint32_t comm, String(dictionary, process.comm, day));
+  ASSIGN_OR_RETURN(uint32_t path, String(dictionary, process.executable_path, day));
+  ASSIGN_OR_RETURN(uint32_t container, String(dictionary, process.container_id, day));
+  ASSIGN_OR_RETURN(uint32_t cgroup, String(dictionary, process.cgroup_path, day));
   ASSIGN_OR_RETURN(uint32_t executable, Executable(dictionary, process.executable, day));
   put_process_.Bind(source.machine, boot, process.key.pid.value, process.key.start_time_ns, process.key.exec_sequence,
                     process.parent.value, comm, path, container, cgroup, executable,
@@ -120,7 +127,7 @@ absl::StatusOr<SessionDictionary::StoreThread> DefinitionTables::Thread(SessionD
   if (ref.value == 0 || IsCurrent(known.id, day)) return known;
   const tributary::Thread& thread = dictionary.thread(ref);
   ASSIGN_OR_RETURN(uint32_t process, Process(dictionary, thread.process, source, day));
-  ASSIGN_OR_RETURN(int64_t name, String(dictionary.string(thread.name), day));
+  ASSIGN_OR_RETURN(uint32_t name, String(dictionary, thread.name, day));
   put_thread_.Bind(process, thread.tid.value, name, day.value);
   ASSIGN_OR_RETURN(int64_t no, ReturnedInt(put_thread_));
   known = {{static_cast<uint32_t>(no), day.value}, process};

@@ -42,7 +42,9 @@ class DefinitionTables {
     int64_t first_ns, last_ns;
   };
   DefinitionTables() = default;
-  absl::StatusOr<int64_t> String(std::string_view text, Day day);
+  // Names repeat within a session far more than between sessions.
+  absl::StatusOr<uint32_t> String(SessionDictionary& dictionary, StringRef ref, Day day);
+  absl::StatusOr<uint32_t> String(SessionDictionary::StoreId& known, std::string_view text, Day day);
   absl::StatusOr<uint32_t> Process(SessionDictionary& dictionary, ProcessRef ref, const Source& source, Day day);
 
   Statement put_machine_, put_string_, use_string_, find_executable_, put_executable_, use_executable_, put_process_,

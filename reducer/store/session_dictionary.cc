@@ -16,6 +16,7 @@ SessionDictionary::SessionDictionary(uint32_t generation) : generation_(generati
   nodes_.emplace_back();
   processes_.emplace_back();
   threads_.emplace_back();
+  string_ids.resize(1);
   executable_ids.resize(1);
   process_ids.resize(1);
   thread_ids.resize(1);
@@ -65,6 +66,7 @@ bool SessionDictionary::Append(const intake::Definitions& definitions) {
     if (thread.process.value >= processes_.size() || thread.name.value >= strings_.size()) return false;
     threads_.push_back(thread);
   }
+  string_ids.resize(strings_.size());
   executable_ids.resize(executables_.size());
   process_ids.resize(processes_.size());
   thread_ids.resize(threads_.size());
@@ -97,6 +99,8 @@ void SessionDictionary::Truncate(const intake::DictionaryCounts& counts) {
 }
 
 void SessionDictionary::ForgetStoreIds() {
+  boot_id = {};
+  string_ids.assign(strings_.size(), StoreId{});
   executable_ids.assign(executables_.size(), StoreId{});
   process_ids.assign(processes_.size(), StoreId{});
   thread_ids.assign(threads_.size(), StoreThread{});
@@ -131,7 +135,7 @@ size_t SessionDictionary::memory_bytes() const {
   size_t bytes = string_bytes_ + strings_.size() * sizeof(std::string) + executables_.size() * sizeof(Executable) +
                  frames_.size() * sizeof(Frame) + nodes_.size() * sizeof(Node) + processes_.size() * sizeof(Process) +
                  threads_.size() * sizeof(Thread);
-  bytes += executable_ids.size() * sizeof(StoreId) + process_ids.size() * sizeof(StoreId) +
+  bytes += (string_ids.size() + executable_ids.size()) * sizeof(StoreId) + process_ids.size() * sizeof(StoreId) +
            thread_ids.size() * sizeof(StoreThread) + newest_process_.capacity() * (sizeof(ProcessKey) + 8);
   for (const DayIds& ids : days_) bytes += (ids.nodes.size() + ids.frames.size()) * sizeof(uint32_t);
   return bytes;

@@ -47,8 +47,9 @@ class SessionDictionary {
     StoreId id;
     uint32_t process = 0;
   };
-  std::vector<StoreId> executable_ids, process_ids;  // index: the session's id
+  std::vector<StoreId> string_ids, executable_ids, process_ids;  // index: the session's id
   std::vector<StoreThread> thread_ids;
+  StoreId boot_id;  // of the session's boot id as a string
 
   // Ids in one day's trie, 0 = none yet (the root maps to itself).
   struct DayIds {

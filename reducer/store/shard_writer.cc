@@ -247,10 +247,11 @@ absl::Status SqliteShardWriter::StoreSamples(Session& session, const intake::Inc
     tally_.samples += row.sample.count;
     rows.push_back(row);
   }
-  // By type, then time: each minute of each type is then one run.
-  std::stable_sort(rows.begin(), rows.end(), [](const Typed& a, const Typed& b) {
+  // By type, then time: each minute of each type is then one run. Most batches are of one type and come in order.
+  auto before = [](const Typed& a, const Typed& b) {
     return std::pair(a.type, a.sample.time_ns) < std::pair(b.type, b.sample.time_ns);
-  });
+  };
+  if (!std::is_sorted(rows.begin(), rows.end(), before)) std::stable_sort(rows.begin(), rows.end(), before);
   return WriteChunks(session, rows);
 }
 
