@@ -50,7 +50,9 @@ void Backlog::Spill(bool away) {
   while (!waiting_.empty()) {
     const bool over = memory_bytes_ > memory_bytes_max_ || waiting_.size() > kBatchesMax;
     if (!(spool_ != nullptr && away) && (!over || waiting_.size() == 1)) return;
-    const Batch& oldest = waiting_.front().batch;
+    Batch& oldest = waiting_.front().batch;
+    // What it adds to a session's totals: a claim's base goes on from batch to batch by it.
+    oldest.accounting.captured = oldest.samples.size() + oldest.accounting.TotalLost();
     const bool foreign = waiting_.front().foreign;
     absl::Status kept = absl::OkStatus();
     if (oldest.samples.empty()) {

@@ -44,6 +44,7 @@ struct Delivery::Impl {
   uint64_t Pending() const;
   Outgoing Closing(uint64_t pending);
   void AddCloses(const Reducer& reducer, Outgoing* out);
+  bool CanClose() const;
   void TellDurable(const Reducer& reducer) const;
   void OnAcked(const Reducer& reducer, const SendWindow::Entry& entry);
 
@@ -215,8 +216,13 @@ std::optional<Outgoing> Delivery::Impl::Next(Reducer& reducer, uint64_t sequence
   std::optional<Outgoing> out = backlog.Next(ClaimOf(*reducer.client, sequence));
   if (!out) {
     const bool more_to_tell = backlog.has_untold_losses() || reducer.client->window().pending_told() != Pending();
-    if (flush_done && more_to_tell) return Closing(Pending());
-    return std::nullopt;
+    const auto& sent = reducer.client->window().entries();
+    const bool closing_sent =
+        std::any_of(sent.begin(), sent.end(), [](const auto& e) { return !e.batch.closes.empty(); });
+    if (!flush_done || !(more_to_tell || (CanClose() && !closing_sent))) return std::nullopt;
+    Outgoing closing = Closing(Pending());
+    AddCloses(reducer, &closing);
+    return closing;
   }
   if (!out->foreign) told += out->batch.samples.size() + out->delta.TotalLost();
   out->pending = Pending();
@@ -244,7 +250,7 @@ Outgoing Delivery::Impl::Closing(uint64_t pending) {
 // have: their reducer knows what it stored, be it more than was acknowledged; another one is told of the acknowledged.
 // Told with every batch until one of them is durable.
 void Delivery::Impl::AddCloses(const Reducer& reducer, Outgoing* out) {
-  if (!earlier || earlier->sessions.empty() || !recovery.done() || backlog.foreign_left()) return;
+  if (!CanClose()) return;
   std::vector<ClosedSession>& closes = out->batch.closes;
   closes.push_back({.session_id = earlier->sessions.front().session_id, .reason = earlier->reason});
   uint64_t share = earlier->captured - std::min(earlier->captured, backlog.foreign_attributed());
@@ -258,6 +264,10 @@ void Delivery::Impl::AddCloses(const Reducer& reducer, Outgoing* out) {
     }
   }
   closes.front().captured = share;
+}
+
+bool Delivery::Impl::CanClose() const {
+  return earlier && !earlier->sessions.empty() && recovery.done() && !backlog.foreign_left();
 }
 
 void Delivery::Impl::OnAcked(const Reducer& reducer, const SendWindow::Entry& entry) {
@@ -356,7 +366,7 @@ uint64_t Delivery::Impl::InMemory() const {
 uint64_t Delivery::Impl::Waiting() const { return InMemory() + (spool != nullptr ? spool->samples() : 0); }
 
 bool Delivery::Impl::Idle() const {
-  return backlog.empty() && !backlog.has_untold_losses() && recovery.done() &&
+  return backlog.empty() && !backlog.has_untold_losses() && recovery.done() && !CanClose() &&
          std::all_of(reducers.begin(), reducers.end(), [](const Reducer& r) { return r.client->window().empty(); });
 }
 

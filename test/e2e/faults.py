@@ -96,11 +96,12 @@ class Node:
     def wait_for_more(self, words, than, timeout_s=60):
         lib.wait_for(f"the collector to say '{words}' once more than {than} times", lambda: self.count(words) > than, timeout_s, 0.02)
 
-    def lost(self, reason):
-        """As this life's collector counts it, by its metrics."""
+    def spool_overflows(self):
+        """Whether this life's collector has lost samples for want of room: the disk's, or that of --spool-bytes-max."""
+        lib.check(self.collector.running(), f"the collector ended: {self.text()}")
         self.collector.signal(signal.SIGUSR1)
-        found = re.findall(rf"tributary_collector_lost_samples_total\{{reason=\"{reason}\"\}} (\d+)", self.text())
-        return int(found[-1]) if found else 0
+        dropped = re.findall(r'tributary_spool_dropped_samples_total\{reason="spool_overflow"\} (\d+)', self.text())
+        return "lost reason=spool_overflow" in self.text() or (bool(dropped) and int(dropped[-1]) > 0)
 
     def kill(self):
         self.collector.kill()

@@ -9,7 +9,7 @@ import faults
 import lib
 from faults import Node, world
 
-TINY_MEMORY = ["--intake-memory-max", "256KiB"]
+TINY_MEMORY = ["--intake-memory-max", "64KiB"]
 PATIENT = ["--shutdown-timeout", "1m"]  # the last stop delivers everything: the law is looked at then
 # What the protocol promises: silence is noticed after three heartbeats of 5 s, and the next reducer is tried.
 FAILOVER_S_MAX = 20
@@ -112,7 +112,8 @@ def both_killed():
                 reducer = replace(programs, reducer, restarted(reducer))
         node.wait_for_more("sampling rate_hz", samplings)
         node.stop()
-        faults.check_law(node, [reducer], start, ["collector_killed"], f"killed_at_s={killed_at_s}")
+        spools = node.count("spool holds samples of an earlier collector")
+        faults.check_law(node, [reducer], start, ["collector_killed"], f"spools_taken_over={spools} killed_at_s={killed_at_s}")
         lib.check(reducer.stop() == 0, "the reducer's exit code")
 
 
@@ -198,11 +199,11 @@ def disk_full_at_the_reducer():
         lib.check(reducer.stop() == 0, "the reducer's exit code")
 
 
-def late_reducer(args, until, lost, name):
+def late_reducer(args, until, lost, name, rate=999):
     """The collector runs without a reducer until `until(node)`, then there is one."""
     with world() as (d, programs):
         start, port = lib.now_ms(), faults.free_port()
-        node = Node(d, programs, [f"127.0.0.1:{port}"], [*args(d), *PATIENT], name=name)
+        node = Node(d, programs, [f"127.0.0.1:{port}"], [*args(d), *PATIENT], rate, name)
         until(node)
         reducer = lib.Reducer(d, intake_port=port)
         programs.append(reducer)
@@ -214,7 +215,8 @@ def late_reducer(args, until, lost, name):
 
 
 def overflowing(node):
-    lib.wait_for("lost{spool_overflow}", lambda: node.lost("spool_overflow") > 0, 60, 0.5)
+    node.wait_for_more("sampling rate_hz", 0)  # it knows the signal by then
+    lib.wait_for("lost{spool_overflow}", node.spool_overflows, 60, 0.5)
 
 
 def disk_full_at_the_spool():
@@ -224,8 +226,8 @@ def disk_full_at_the_spool():
 
 def spool_overflow():
     """The reducer is away for longer than the spool holds: the oldest are dropped, and counted."""
-    late_reducer(lambda d: ["--spool-dir", d / "spool", "--spool-bytes-max", "128KiB", *TINY_MEMORY], overflowing, ["spool_overflow"],
-                 "overflow")
+    late_reducer(lambda d: ["--spool-dir", d / "spool", "--spool-bytes-max", "1MiB", *TINY_MEMORY], overflowing, ["spool_overflow"],
+                 "overflow", rate=9999)
 
 
 def reducer_comes_later():

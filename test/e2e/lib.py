@@ -211,7 +211,7 @@ def mount_bpffs():
 def small_disk(path, size):
     """A file system of its own at `path`, which can be filled."""
     path.mkdir()
-    subprocess.run(ROOT + ["mount", "-t", "tmpfs", "-o", f"size={size},uid={os.geteuid()}", "tmpfs", path], check=True)
+    subprocess.run(ROOT + ["mount", "-t", "tmpfs", "-o", f"size={size},mode=700,uid={os.geteuid()}", "tmpfs", path], check=True)
     try:
         yield path
     finally:
