@@ -22,7 +22,12 @@ void Recovery::Add(SpooledBatch batch) {
   };
   auto it = std::find_if(sessions_.begin(), sessions_.end(), same);
   if (it == sessions_.end()) it = sessions_.insert(it, std::make_unique<Session>());
-  (*it)->batches.push_back(std::move(batch));
+  // What a stop put into the spool may be older than what was claimed of it before.
+  std::deque<SpooledBatch>& batches = (*it)->batches;
+  const auto later = [](const SpooledBatch& a, const SpooledBatch& b) {
+    return a.claim->first_sequence < b.claim->first_sequence;
+  };
+  batches.insert(std::upper_bound(batches.begin(), batches.end(), batch, later), std::move(batch));
 }
 
 void Recovery::Start() {

@@ -28,7 +28,7 @@ class Recovery {
   Recovery(AlarmSource& alarms, Connector& connector, ClientOptions options, const Clock& clock, Metrics& metrics,
            Callbacks callbacks);
 
-  // A claimed batch; in order for each session. Then Start.
+  // A claimed batch. Then Start.
   void Add(SpooledBatch batch);
   void Start();
   // Ends the connections of sessions that are finished, and gives up those whose reducer has been silent for so long;

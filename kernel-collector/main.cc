@@ -15,6 +15,7 @@ int main(int argc, char** argv) {
   using namespace tributary;
   LimitHeap();
   signal(SIGPIPE, SIG_IGN);
+  signal(SIGUSR1, SIG_IGN);  // until there is something to tell
   if (argc == 2 && std::string_view(argv[1]) == kParserArgument) return RunUnwindParser(kParserSocket);
   CollectorOptions options;
   auto outcome = ParseCollectorOptions(argc, argv, Options::ProcessEnvironment(), &options);

@@ -75,7 +75,7 @@ def certificates_and_tokens():
     with fleet() as (d, programs, reducer):
         healthy = collector(d, programs, reducer)
         wait_for_samples(reducer)
-        lib.check([n["node_id"] for n in reducer.status()["nodes"]] == [NODE], "the node's id")
+        lib.check([n["id"] for n in reducer.status()["nodes"]] == [NODE], "the node's id")
         # A new token: for the connections to come.
         (d / "token").rename(d / "old-token")
         shell(d, "umask 077; openssl rand -hex 32 > token")
@@ -124,7 +124,7 @@ def what_is_refused():
         wait_for_samples(reducer)
         lib.check(healthy.stop() == 0, "the collector's exit code")
         status = reducer.status()
-        lib.check([n["node_id"] for n in status["nodes"]] == [NODE], f"somebody got in: {status['nodes']}")
+        lib.check([n["id"] for n in status["nodes"]] == [NODE], f"somebody got in: {status['nodes']}")
         lib.check_law(status, lost=0)
 
 
