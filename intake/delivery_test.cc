@@ -1,0 +1,226 @@
+#include "intake/delivery.h"
+
+#include <gmock/gmock.h>
+
+#include <array>
+
+#include "intake/fake_spool_storage.h"
+#include "intake/reducer_choice.h"
+#include "intake/test_reducer.h"
+
+// One node and two reducers, over real sockets on one loop.
+
+namespace tributary::intake {
+namespace {
+
+class DeliveryTest : public testing::Test {
+ protected:
+  void StartReducer(size_t i) {
+    servers_[i] = std::make_unique<TestServer>(loop_, options_[i], metrics_,
+                                               [this, i](const Hello&) -> SessionOwner& { return stores_[i]; });
+    options_[i].port = servers_[i]->port();
+  }
+  void StartNode(int64_t in_doubt_timeout_ms = 60'000) {
+    DeliveryOptions options;
+    options.reducers = {{"127.0.0.1", options_[0].port}, {"127.0.0.1", options_[1].port}};
+    options.client = {.backoff_min_ms = 5, .backoff_max_ms = 20, .seed = 1};
+    options.client.session.node_id = "node";
+    options.failover_ms = 20;
+    options.in_doubt_timeout_ms = in_doubt_timeout_ms;
+    preferred_ = PreferenceOf("node", options.reducers)[0];
+    node_ = std::make_unique<Delivery>(
+        loop_, connector_, options, nullptr, Clock::Real(), metrics_,
+        Delivery::Callbacks{.need_symbols = {},
+                            .lost = [this](LossReason reason, uint64_t n) { lost_[reason] += n; },
+                            .durable = {},
+                            .earlier_told = {}});
+    node_->Start();
+  }
+  // The node has noticed, so that what comes now is not sent to it any more.
+  void KillPreferred() {
+    servers_[preferred_].reset();
+    const uint64_t before = failures();
+    RunUntil([&] { return failures() > before; }, "noticed");
+  }
+  uint64_t failures() { return metrics_.AddCounter("tributary_intake_client_failures_total", "").value(); }
+  void Send(size_t samples) {
+    captured_ += samples;
+    EXPECT_TRUE(node_->Take(generator_.Next(samples)).ok());
+  }
+  FakeStore& store(bool preferred) { return stores_[preferred ? preferred_ : 1 - preferred_]; }
+  void AckAll() {
+    for (size_t i = 0; i < 2; ++i) {
+      if (servers_[i] == nullptr || servers_[i]->live() == nullptr) continue;
+      stores_[i].durable = stores_[i].newest;
+      servers_[i]->live()->Ack(stores_[i].durable);
+    }
+  }
+  void RunUntil(const std::function<bool()>& done, const char* what) {
+    bool held = false;
+    Timer poll(loop_, [&] {
+      if (acking_) AckAll();
+      held = done();
+      if (held) loop_.Stop();
+    });
+    Timer deadline(loop_, [&] { loop_.Stop(); });
+    poll.StartEvery(2);
+    deadline.StartOnce(20'000);
+    loop_.Run();
+    ASSERT_TRUE(held) << "never: " << what;
+  }
+  // What a session's newest batch told.
+  const Accounting& Told(bool preferred) { return store(preferred).stored.rbegin()->second.accounting; }
+  void ExpectAccountsAddUp() {
+    const Accounting &a = Told(true), &b = Told(false);
+    EXPECT_EQ(a.captured, store(true).stored_samples() + a.TotalLost());
+    EXPECT_EQ(b.captured, store(false).stored_samples() + b.TotalLost());
+  }
+
+  Metrics metrics_;
+  Loop loop_;
+  TcpConnector connector_{loop_};
+  std::array<FakeStore, 2> stores_;
+  std::array<ServerOptions, 2> options_ = {ServerOptions{.port = 0, .linger_ms = 50},
+                                           ServerOptions{.port = 0, .linger_ms = 50}};
+  std::array<std::unique_ptr<TestServer>, 2> servers_;
+  std::unique_ptr<Delivery> node_;
+  BatchGenerator generator_{1};
+  std::map<LossReason, uint64_t> lost_;
+  size_t preferred_ = 0;
+  uint64_t captured_ = 0;
+  bool acking_ = true;
+};
+
+TEST_F(DeliveryTest, TurnsToTheNextAndComesBack) {
+  StartReducer(0);
+  StartReducer(1);
+  StartNode();
+  Send(100);
+  RunUntil([&] { return store(true).stored_samples() == 100; }, "the preferred one has it");
+  EXPECT_TRUE(store(false).hellos.empty());
+  KillPreferred();
+  Send(50);
+  RunUntil([&] { return store(false).stored_samples() == 50; }, "the other took over");
+  StartReducer(preferred_);
+  Send(25);
+  RunUntil([&] { return node_->waiting_samples() == 0 && servers_[preferred_]->live() != nullptr; }, "it is back");
+  Send(5);
+  RunUntil([&] { return store(true).stored.rbegin()->second.samples.size() == 5; }, "it is used again");
+  RunUntil([&] { return servers_[1 - preferred_]->live() == nullptr; }, "the other is left");
+  EXPECT_EQ(stores_[0].stored_samples() + stores_[1].stored_samples(), captured_);
+  EXPECT_TRUE(lost_.empty());
+  ExpectAccountsAddUp();
+  EXPECT_NE(store(true).hellos[0].session.session_id, store(false).hellos[0].session.session_id);
+}
+
+TEST_F(DeliveryTest, WhatWasInDoubtIsSettledWhenTheReducerIsBack) {
+  StartReducer(0);
+  StartReducer(1);
+  StartNode();
+  acking_ = false;
+  Send(100);
+  RunUntil([&] { return store(true).stored_samples() == 100; }, "received, not acknowledged");
+  store(true).durable = 1;  // stored all the same
+  KillPreferred();
+  Send(50);
+  acking_ = true;
+  RunUntil([&] { return store(false).stored_samples() == 50; }, "the other took over");
+  EXPECT_EQ(node_->waiting_samples(), 100u) << "in doubt";
+  StartReducer(preferred_);
+  RunUntil([&] { return node_->waiting_samples() == 0; }, "settled");
+  EXPECT_EQ(store(true).stored[1].times, 1);
+  EXPECT_TRUE(lost_.empty());
+}
+
+TEST_F(DeliveryTest, WhatStaysInDoubtIsLostAndToldElsewhere) {
+  StartReducer(0);
+  StartReducer(1);
+  StartNode(/*in_doubt_timeout_ms=*/300);
+  acking_ = false;
+  Send(100);
+  RunUntil([&] { return store(true).stored_samples() == 100; }, "received, not acknowledged");
+  KillPreferred();
+  store(true).stored.clear();  // and it died before it could store it
+  store(true).newest = 0;
+  acking_ = true;
+  Send(50);
+  RunUntil([&] { return lost_[LossReason::kInDoubt] == 100; }, "given up");
+  Send(1);
+  RunUntil([&] { return store(false).stored_samples() == 51; }, "told");
+  EXPECT_EQ(Told(false).lost[static_cast<size_t>(LossReason::kInDoubt)], 100u);
+  EXPECT_EQ(Told(false).captured, 151u);
+  StartReducer(preferred_);
+  RunUntil([&] { return servers_[preferred_]->live() != nullptr; }, "it is back");
+  Send(7);
+  RunUntil([&] { return store(true).stored_samples() == 7; }, "the session goes on behind the hole");
+  EXPECT_EQ(Told(true).captured, 7u);
+}
+
+TEST_F(DeliveryTest, AStopPutsWhatIsLeftIntoTheSpoolAndTheNextStartDeliversIt) {
+  // One reducer, and a store for each of the two sessions.
+  const auto store_of = [this](const Hello& hello) -> FakeStore& { return stores_[hello.session.session_id[0] - 1]; };
+  const auto start_reducer = [&] {
+    servers_[0] = std::make_unique<TestServer>(loop_, options_[0], metrics_, store_of);
+    options_[0].port = servers_[0]->port();
+  };
+  const auto ack_all = [&] {
+    for (const auto& live : servers_[0]->sessions) {
+      FakeStore& of = store_of(live->hello());
+      of.durable = of.newest;
+      if (!live->closed()) live->Ack(of.durable);
+    }
+  };
+  start_reducer();
+  FakeSpoolStorage storage(1);
+  SessionInfo session;
+  session.node_id = "node";
+  session.session_id.fill(1);
+  DeliveryOptions options;
+  options.reducers = {{"127.0.0.1", options_[0].port}};
+  options.client = {.session = session, .backoff_min_ms = 5, .backoff_max_ms = 20, .seed = 1};
+  acking_ = false;
+  const auto start = [&](std::unique_ptr<Spool>& spool) {
+    Delivery* delivery = nullptr;
+    auto opened = Spool::Open({}, storage, options.client.session, Clock::Real(), metrics_,
+                              [](LossReason, uint64_t, const Accounting&) { ADD_FAILURE() << "nothing is dropped"; });
+    ASSERT_TRUE(opened.ok()) << opened.status();
+    spool = *std::move(opened);
+    node_ = std::make_unique<Delivery>(loop_, connector_, options, spool.get(), Clock::Real(), metrics_,
+                                       Delivery::Callbacks{});
+    delivery = node_.get();
+    delivery->Start();
+  };
+  std::unique_ptr<Spool> spool;
+  start(spool);
+  Send(100);
+  RunUntil([&] { return stores_[0].stored_samples() == 100; }, "sent, in doubt");
+  stores_[0].durable = 1;  // stored, and the node does not know
+  preferred_ = 0;
+  KillPreferred();
+  Send(40);
+  node_->Flush(10, [&](uint64_t undelivered) {
+    EXPECT_EQ(undelivered, 140u);
+    loop_.Stop();
+  });
+  loop_.Run();
+  EXPECT_FALSE(node_->settled());
+  node_.reset();
+  spool.reset();
+
+  options.client.session.session_id.fill(2);
+  start_reducer();
+  start(spool);
+  RunUntil(
+      [&] {
+        ack_all();
+        return node_->waiting_samples() == 0;
+      },
+      "delivered");
+  EXPECT_EQ(stores_[0].stored[1].times, 1) << "the reducer had it: what was claimed is not sent again";
+  EXPECT_EQ(stores_[0].stored.size(), 1u);
+  EXPECT_EQ(stores_[1].stored_samples(), 40u);
+  EXPECT_EQ(storage.List()->size(), 0u);
+}
+
+}  // namespace
+}  // namespace tributary::intake
