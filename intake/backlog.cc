@@ -40,6 +40,13 @@ void Backlog::AddLoss(LossReason reason, uint64_t samples, const Accounting& wit
   if (samples > 0) lost_(reason, samples);
 }
 
+void Backlog::AddDoubt(uint64_t samples, const Accounting& with, bool foreign) {
+  Accounting doubt;
+  doubt.idle = with.idle;
+  doubt.lost[static_cast<size_t>(LossReason::kInDoubt)] = with.TotalLost();
+  AddLoss(LossReason::kInDoubt, samples, doubt, foreign);
+}
+
 void Backlog::PopOldest() {
   memory_bytes_ -= BytesOf(waiting_.front().batch);
   memory_samples_ -= waiting_.front().batch.samples.size();
@@ -170,8 +177,7 @@ void Backlog::Settled(SegmentId segment) {
   spool_->Release(segment);
 }
 
-void Backlog::OnDropped(LossReason reason, uint64_t samples, const Accounting& accounting) {
-  const bool foreign = foreign_left_;  // the oldest are dropped first
+void Backlog::OnDropped(LossReason reason, uint64_t samples, const Accounting& accounting, bool foreign) {
   if (foreign) CountForeign(samples, accounting);
   AddLoss(reason, samples, accounting, foreign);
 }

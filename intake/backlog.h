@@ -31,6 +31,9 @@ class Backlog {
   void Add(Batch batch);
   // `foreign`: of an earlier process.
   void AddLoss(LossReason reason, uint64_t samples, const Accounting& with, bool foreign = false);
+  // Sent and never answered. Whether the losses that the batch told were heard is in doubt as well: the reasons that
+  // they had would make a sum that nobody can check.
+  void AddDoubt(uint64_t samples, const Accounting& with, bool foreign);
   // Moves the oldest to the spool, or gives them up, until memory holds no more than it may: all of it when `away`.
   void Spill(bool away);
 
@@ -51,7 +54,7 @@ class Backlog {
   void CountForeign(uint64_t samples, const Accounting& with) { foreign_attributed_ += samples + with.TotalLost(); }
   uint64_t foreign_lost() const { return foreign_lost_; }
   bool foreign_left() const { return foreign_left_; }
-  void OnDropped(LossReason reason, uint64_t samples, const Accounting& accounting);
+  void OnDropped(LossReason reason, uint64_t samples, const Accounting& accounting, bool foreign);
 
   bool has_untold_losses() const { return untold_ != Accounting(); }
   bool empty() const { return waiting_.empty() && !peeked_ && (spool_ == nullptr || spool_->empty()); }

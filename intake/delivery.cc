@@ -46,6 +46,7 @@ struct Delivery::Impl {
   void AddCloses(const Reducer& reducer, Outgoing* out);
   bool CanClose() const;
   void TellDurable(const Reducer& reducer) const;
+  void NoteFinished(const std::array<uint8_t, 16>& session_id, uint64_t total);
   void OnAcked(const Reducer& reducer, const SendWindow::Entry& entry);
 
   void Tick();
@@ -102,8 +103,9 @@ Delivery::Impl::Impl(AlarmSource& alarms, Connector& connector, DeliveryOptions 
                 .given_up =
                     [this](uint64_t samples, const Accounting& accounting) {
                       backlog.CountForeign(samples, accounting);
-                      backlog.AddLoss(LossReason::kInDoubt, samples, accounting, /*foreign=*/true);
-                    }}),
+                      backlog.AddDoubt(samples, accounting, /*foreign=*/true);
+                    },
+                .finished = [this](const std::array<uint8_t, 16>& id, uint64_t total) { NoteFinished(id, total); }}),
       earlier(options.earlier),
       tick_alarm(alarms.NewAlarm([this] { Tick(); })),
       flush_alarm(alarms.NewAlarm([this] {
@@ -274,7 +276,7 @@ void Delivery::Impl::OnAcked(const Reducer& reducer, const SendWindow::Entry& en
   if (entry.segment != 0) backlog.Settled(entry.segment);
   if (!entry.batch.closes.empty() && earlier) {
     earlier.reset();
-    if (callbacks.earlier_told) callbacks.earlier_told();
+    if (callbacks.earlier_told) callbacks.earlier_told(backlog.foreign_attributed());
   }
   TellDurable(reducer);
   waiting_gauge.Set(static_cast<int64_t>(Waiting()));
@@ -285,6 +287,14 @@ void Delivery::Impl::TellDurable(const Reducer& reducer) const {
   const Client& client = *reducer.client;
   if (!callbacks.durable) return;
   callbacks.durable(reducer.configured, client.options().session.session_id, client.window().durable().captured);
+}
+
+// Of the earlier collector's sessions more is durable than it had seen.
+void Delivery::Impl::NoteFinished(const std::array<uint8_t, 16>& session_id, uint64_t total) {
+  if (!earlier) return;
+  for (EndedCollector::Session& session : earlier->sessions) {
+    if (session.session_id == session_id) session.attributed = std::max(session.attributed, total);
+  }
 }
 
 void Delivery::Impl::Tick() {
@@ -349,7 +359,7 @@ void Delivery::Impl::GiveUpDoubtful() {
     for (const SendWindow::Entry& entry : client.GiveUp()) {
       samples += entry.samples;
       if (!entry.foreign) told -= std::min(told, entry.delta.captured);
-      backlog.AddLoss(LossReason::kInDoubt, entry.samples, entry.delta, entry.foreign);
+      backlog.AddDoubt(entry.samples, entry.delta, entry.foreign);
       if (entry.segment != 0) backlog.Settled(entry.segment);
     }
     LogWarning("samples lost reason=in_doubt samples={} reducer={}:{}: sent, and never answered", samples,
@@ -413,8 +423,8 @@ Delivery::~Delivery() = default;
 void Delivery::Start() { impl_->Start(); }
 absl::Status Delivery::Take(Batch batch) { return impl_->Take(std::move(batch)); }
 
-void Delivery::OnSpoolDropped(LossReason reason, uint64_t samples, const Accounting& accounting) {
-  impl_->backlog.OnDropped(reason, samples, accounting);
+void Delivery::OnSpoolDropped(LossReason reason, uint64_t samples, const Accounting& accounting, bool earlier) {
+  impl_->backlog.OnDropped(reason, samples, accounting, earlier);
 }
 
 void Delivery::SendSymbols(const ExecutableId& id, PackedTable table) {

@@ -56,7 +56,9 @@ class Delivery : public BatchSink {
     std::function<void(LossReason, uint64_t samples)> lost;
     // Something became durable: what an EndedCollector will be made of, should this process be killed.
     std::function<void(size_t reducer, const std::array<uint8_t, 16>& session_id, uint64_t attributed)> durable;
-    std::function<void()> earlier_told;
+    // No reducer needs to be told of the earlier collectors any more. `handed_on`: what they had left in the spool, and
+    // this one's sessions tell: they answer for that beside what it captured itself.
+    std::function<void(uint64_t handed_on)> earlier_told;
   };
 
   // `spool` may be null: then memory is all there is. Everything lent outlives this.
@@ -69,7 +71,7 @@ class Delivery : public BatchSink {
   absl::Status Take(Batch batch) override;
 
   // What the spool was made with as its `dropped`.
-  void OnSpoolDropped(LossReason reason, uint64_t samples, const Accounting& accounting);
+  void OnSpoolDropped(LossReason reason, uint64_t samples, const Accounting& accounting, bool earlier);
 
   void SendSymbols(const ExecutableId& id, PackedTable table);
   void SendNoSymbols(const ExecutableId& id, std::string why);

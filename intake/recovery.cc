@@ -6,6 +6,13 @@
 #include "base/log.h"
 
 namespace tributary::intake {
+namespace {
+
+uint64_t ToldWith(const SpooledBatch& batch) {
+  return batch.claim->base.captured + batch.batch.samples.size() + batch.batch.accounting.TotalLost();
+}
+
+}  // namespace
 
 Recovery::Recovery(AlarmSource& alarms, Connector& connector, ClientOptions options, const Clock& clock,
                    Metrics& metrics, Callbacks callbacks)
@@ -58,6 +65,7 @@ void Recovery::Start() {
 
 std::optional<Outgoing> Recovery::Next(Session& session, uint64_t sequence) {
   while (!session.batches.empty() && session.batches.front().claim->first_sequence < sequence) {
+    session.told = ToldWith(session.batches.front());
     callbacks_.settled(session.batches.front().segment);  // the reducer has it
     session.batches.pop_front();
   }
@@ -70,6 +78,7 @@ std::optional<Outgoing> Recovery::Next(Session& session, uint64_t sequence) {
     out.batch.clock = clock_.Pair();
     return out;
   }
+  session.told = ToldWith(front);
   out.delta = front.batch.accounting;
   out.segment = front.segment;
   out.batch = std::move(front.batch);
@@ -103,6 +112,7 @@ void Recovery::Tick(int64_t silent_ms_max) {
   std::erase_if(sessions_, [&](const std::unique_ptr<Session>& session) {
     if (Finished(*session)) {
       session->client->Stop();
+      callbacks_.finished(session->client->options().session.session_id, session->told);
       return true;
     }
     const bool silent = !session->client->ready() && silent_ms_max > 0 &&

@@ -23,7 +23,7 @@ void SendWindow::Add(Outgoing out) {
   if (out.base) totals_ = *out.base;
   entry.before = totals_;
   totals_ += entry.delta;
-  pending_told_ = out.pending;
+  entry.pending = pending_told_ = out.pending;
   entry.batch = std::move(out.batch);
   entry.batch.sequence = ++last_sequence_;
   entry.batch.accounting = totals_;
@@ -40,6 +40,7 @@ void SendWindow::Ack(uint64_t sequence, const std::function<void(const Entry&)>&
     samples_ -= entry.samples;
     wire_bytes_ -= entry.wire_bytes;
     durable_ += entry.delta;
+    durable_pending_ = entry.pending;
     acked(entry);
   }
   last_sequence_ = std::max(last_sequence_, sequence);
@@ -61,13 +62,14 @@ uint64_t SendWindow::Reject(uint64_t sequence) {
 }
 
 std::vector<SendWindow::Entry> SendWindow::GiveUp() {
-  for (const Entry& entry : entries_) given_up_.push_back({entry.batch.sequence, entry.delta});
+  for (const Entry& entry : entries_) given_up_.push_back({entry.batch.sequence, entry.delta, entry.pending});
   std::vector<Entry> given_up(std::make_move_iterator(entries_.begin()), std::make_move_iterator(entries_.end()));
   entries_.clear();
   next_ = 0;
   samples_ = 0;
   wire_bytes_ = 0;
   totals_ = durable_;
+  pending_told_ = durable_pending_;
   return given_up;
 }
 
@@ -76,6 +78,8 @@ void SendWindow::Settle(uint64_t durable_sequence) {
     if (batch.sequence > durable_sequence) continue;
     totals_ += batch.delta;
     durable_ += batch.delta;
+    durable_pending_ = batch.pending;
+    if (entries_.empty()) pending_told_ = batch.pending;
     for (Entry& entry : entries_) entry.batch.accounting += batch.delta;
   }
 }

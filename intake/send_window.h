@@ -31,6 +31,7 @@ class SendWindow {
     Accounting before;  // the session's totals before it
     Accounting delta;   // captured = samples + losses
     uint64_t samples = 0;
+    uint64_t pending = 0;
     uint64_t segment = 0;
     bool foreign = false;
     size_t wire_bytes = 0;  // on this connection
@@ -42,7 +43,7 @@ class SendWindow {
   uint64_t next_sequence() const { return last_sequence_ + 1; }
   const Accounting& totals() const { return totals_; }     // of all batches taken
   const Accounting& durable() const { return durable_; }   // of those acknowledged
-  uint64_t pending_told() const { return pending_told_; }  // with the newest batch
+  uint64_t pending_told() const { return pending_told_; }  // with the newest batch not given up
 
   void Add(Outgoing out);
 
@@ -71,6 +72,7 @@ class SendWindow {
   struct GivenUp {
     uint64_t sequence;
     Accounting delta;
+    uint64_t pending;
   };
   std::deque<Entry> entries_;
   std::vector<GivenUp> given_up_;
@@ -78,7 +80,7 @@ class SendWindow {
   uint64_t last_sequence_ = 0;
   uint64_t samples_ = 0;
   size_t wire_bytes_ = 0;
-  uint64_t pending_told_ = 0;
+  uint64_t pending_told_ = 0, durable_pending_ = 0;
   Accounting totals_, durable_;
 };
 

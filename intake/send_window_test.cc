@@ -97,5 +97,21 @@ TEST(SendWindow, GoesOnBehindWhatTheReducerHas) {
   EXPECT_EQ(window.entries()[0].batch.accounting.captured, 131u);
 }
 
+TEST(SendWindow, ToldPendingIsThatOfTheNewestBatchThatCounts) {
+  SendWindow window;
+  window.Add(Of(3, 20));
+  window.Add(Of(5, 16));
+  window.Add(Of(7, 0));
+  window.Ack(1, [](const SendWindow::Entry&) {});
+  EXPECT_EQ(window.pending_told(), 0u);
+  EXPECT_EQ(window.GiveUp().size(), 2u);
+  EXPECT_EQ(window.pending_told(), 20u) << "what is given up told nothing";
+  window.Settle(2);
+  EXPECT_EQ(window.pending_told(), 16u) << "but one of them was stored, and its reducer waits for 16 samples";
+  EXPECT_EQ(window.durable().captured, 8u);
+  window.Add(Of(0, 0));
+  EXPECT_EQ(window.pending_told(), 0u);
+}
+
 }  // namespace
 }  // namespace tributary::intake

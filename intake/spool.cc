@@ -58,6 +58,7 @@ void Spool::Impl::LoadSegment(SegmentId id) {
   if (absl::Status status = storage.Sync(name); !status.ok()) Failed(SpoolOperation::kSync, status);
   SpoolSegment& segment = segments.emplace_back();
   segment.id = id;
+  segment.earlier = true;
   segment.bytes = scan.whole_bytes;
   segment.totals = scan.whole;
   segment.claims = DecodeClaims(*file);
@@ -161,10 +162,11 @@ absl::Status Spool::Impl::MakeRoom(uint64_t bytes_needed) {
     }
     const SpoolTotals lost = segment->totals;
     const SegmentId id = segment->id;
+    const bool earlier = segment->earlier;
     Forget(segment);
     segment = segments.begin();
     if (reading && reading->id == id) reading.reset();
-    Report(LossReason::kSpoolOverflow, lost);
+    Report(LossReason::kSpoolOverflow, lost, earlier);
   }
   return absl::OkStatus();
 }
@@ -215,14 +217,14 @@ void Spool::Impl::Failed(SpoolOperation operation, const absl::Status& status) {
   }
 }
 
-void Spool::Impl::Report(LossReason reason, const SpoolTotals& lost) {
+void Spool::Impl::Report(LossReason reason, const SpoolTotals& lost, bool earlier) {
   (reason == LossReason::kSpoolOverflow ? metrics.dropped_overflow : metrics.dropped_damaged).Add(lost.samples);
-  if (dropped) dropped(reason, lost.samples, lost.accounting);
+  if (dropped) dropped(reason, lost.samples, lost.accounting, earlier);
 }
 
 void Spool::Impl::ReportFound() {
   if (found_damaged.batches == 0) return;
-  Report(LossReason::kSpoolDamaged, std::exchange(found_damaged, SpoolTotals()));
+  Report(LossReason::kSpoolDamaged, std::exchange(found_damaged, SpoolTotals()), /*earlier=*/true);
 }
 
 void Spool::Impl::ShowSizes() {

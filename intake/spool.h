@@ -58,7 +58,8 @@ class Spool {
  public:
   // Samples, and what their batches would have added to the accounting, that will never be delivered: kSpoolOverflow,
   // kSpoolDamaged. Called by Append, Next and Tick, never by Open; must not call the spool.
-  using Dropped = std::function<void(LossReason reason, uint64_t samples, const Accounting& accounting)>;
+  // `earlier`: an earlier process wrote them.
+  using Dropped = std::function<void(LossReason reason, uint64_t samples, const Accounting& accounting, bool earlier)>;
 
   // Finds what an earlier process left. Files that are not segments are left alone. `storage`, `clock`, `metrics`
   // outlive this.

@@ -90,6 +90,7 @@ void Spool::Impl::LoseRest(SegmentId id, const absl::Status& why) {
     LogWarning("spool segment={} damaged: {} suppressed={}", SegmentName(id), Message(why), held);
   }
   metrics.damaged_segments.Add();
+  const bool earlier = segment->earlier;
   SpoolTotals lost = segment->totals;
   lost -= segment->returned;
   if (segment->returned.batches == 0) {
@@ -110,7 +111,7 @@ void Spool::Impl::LoseRest(SegmentId id, const absl::Status& why) {
   }
   reading.reset();
   ShowSizes();
-  Report(LossReason::kSpoolDamaged, lost);
+  Report(LossReason::kSpoolDamaged, lost, earlier);
 }
 
 absl::Status Spool::Impl::Claim(SegmentId id, uint32_t index, const SpoolClaim& claim) {

@@ -25,6 +25,7 @@ constexpr uint64_t kSpoolRecordBytesMax = kSpoolFileBytesMax / 2;
 
 struct SpoolSegment {
   SegmentId id = 0;
+  bool earlier = false;  // an earlier process wrote it
   uint64_t bytes = 0;
   SpoolTotals totals;    // of the batches that can be read
   SpoolTotals returned;  // of those that Next has returned
@@ -104,7 +105,7 @@ struct Spool::Impl {
   void Forget(std::deque<SpoolSegment>::iterator segment);
   void RemoveFile(SegmentId id);
   void Failed(SpoolOperation operation, const absl::Status& status);
-  void Report(LossReason reason, const SpoolTotals& lost);
+  void Report(LossReason reason, const SpoolTotals& lost, bool earlier);
   void ReportFound();
   void ShowSizes();
 

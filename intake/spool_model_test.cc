@@ -56,7 +56,7 @@ class Model {
     SessionInfo session;
     session.node_id = std::to_string(process_);
     auto spool = Spool::Open(options_, storage_, session, clock_, metrics_,
-                             [this](LossReason, uint64_t, const Accounting& lost) { dropped_ += lost.idle; });
+                             [this](LossReason, uint64_t, const Accounting& lost, bool) { dropped_ += lost.idle; });
     if (spool.ok()) spool_ = *std::move(spool);
     ASSERT_TRUE(spool.ok() || storage_.dead()) << spool.status();
   }

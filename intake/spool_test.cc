@@ -25,11 +25,12 @@ class SpoolTest : public ::testing::Test {
   void Open() {
     spool_.reset();
     metrics_ = std::make_unique<Metrics>();
-    auto spool = Spool::Open(options_, storage_, session_, clock_, *metrics_,
-                             [this](LossReason reason, uint64_t samples, const Accounting& accounting) {
-                               lost_[static_cast<size_t>(reason)] += samples;
-                               lost_captured_ += accounting.captured;
-                             });
+    auto spool =
+        Spool::Open(options_, storage_, session_, clock_, *metrics_,
+                    [this](LossReason reason, uint64_t samples, const Accounting& accounting, bool /*earlier*/) {
+                      lost_[static_cast<size_t>(reason)] += samples;
+                      lost_captured_ += accounting.captured;
+                    });
     ASSERT_TRUE(spool.ok()) << spool.status();
     spool_ = *std::move(spool);
   }

@@ -132,10 +132,10 @@ void PinnedSession::Write() {
   TRIBUTARY_CHECK(bpf_map_update_elem(map_.get(), &key, &record_, BPF_ANY) == 0);
 }
 
-void PinnedSession::ForgetPredecessor() {
+void PinnedSession::ForgetPredecessor(uint64_t handed_on) {
   predecessor_.reset();
   if (!map_.valid()) return;
-  record_.ended = {};
+  record_.ended = HandedOn(handed_on);
   Write();
 }
 

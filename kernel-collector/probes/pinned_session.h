@@ -43,8 +43,9 @@ class PinnedSession {
 
   // Earlier collectors whose end no reducer has been told yet, until ForgetPredecessor.
   const std::optional<Predecessor>& predecessor() const { return predecessor_; }
-  // What there was to tell of it is durable at a reducer.
-  void ForgetPredecessor();
+  // What there was to tell of it is durable at a reducer. `handed_on`: samples and losses that it captured and this
+  // collector's sessions have told: should this one be killed, they are part of what its sessions answer for.
+  void ForgetPredecessor(uint64_t handed_on);
 
   // A session in one of kSlots slots, and how many samples and losses its acknowledged batches have told so far. Called
   // with every acknowledgement: one system call, about 1 µs. A session may be set before anything is acknowledged: what

@@ -95,7 +95,7 @@ TEST_F(PinnedSessionLive, AKilledCollectorIsKnown) {
   EXPECT_THAT(predecessor.shares, testing::ElementsAre(Predecessor::Share{{7}, 900}));
   EXPECT_EQ(predecessor.unattributed(), 100u);
   EXPECT_FALSE(predecessor.stopped);
-  next.pins->ForgetPredecessor();
+  next.pins->ForgetPredecessor(0);
   next.pins->Finish(false);
   EXPECT_FALSE(Pinned("counters") || Pinned("session"));
 }
@@ -174,7 +174,7 @@ TEST_F(PinnedSessionLive, WithoutABpffsNothingIsPinnedAndAllGoesOn) {
   Collector collector(5);
   EXPECT_FALSE(collector.pins->pinned());
   collector.pins->Set(0, {1}, 5);
-  collector.pins->ForgetPredecessor();
+  collector.pins->ForgetPredecessor(0);
   collector.pins->Finish(true);
   EXPECT_FALSE(Pinned("session"));
 }

@@ -30,7 +30,7 @@ uint64_t Predecessor::unattributed() const {
 
 trib_session_ended AddEnded(const trib_session& owner, const Accounting& counters) {
   const trib_session_ended& before = owner.ended;
-  if (counters.captured == 0) return before;
+  if (before.captured + counters.captured == 0) return {};
   trib_session_ended sum = {};
   sum.captured = before.captured + counters.captured;
   sum.idle = before.idle + counters.idle;
@@ -47,6 +47,13 @@ trib_session_ended AddEnded(const trib_session& owner, const Accounting& counter
   }
   for (const trib_session_share& share : before.shares) add(share);
   return sum;
+}
+
+trib_session_ended HandedOn(uint64_t captured) {
+  trib_session_ended ended = {};
+  ended.captured = captured;
+  ended.stopped = 1;
+  return ended;
 }
 
 std::optional<Predecessor> ToPredecessor(const trib_session_ended& ended) {

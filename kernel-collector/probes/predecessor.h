@@ -37,6 +37,9 @@ struct Predecessor {
 // The end of `owner`, whose counters ended at `counters`, added to what it had not told of others'. Where there are
 // more shares than fit, the oldest goes together with what is attributed to it: that much is stored or lost already.
 trib_session_ended AddEnded(const trib_session& owner, const Accounting& counters);
+// What stays of collectors that were told of: samples and losses of theirs that the owner's own sessions have told, and
+// that count as captured by the owner. A cause of loss it is not.
+trib_session_ended HandedOn(uint64_t captured);
 // nullopt: there is nothing to tell.
 std::optional<Predecessor> ToPredecessor(const trib_session_ended& ended);
 

@@ -63,6 +63,18 @@ TEST(Predecessor, DeathsBeforeAnythingWasToldAddUp) {
   EXPECT_EQ(ToPredecessor(AddEnded(third, Counters(0)))->accounting.captured, 180u);
 }
 
+TEST(Predecessor, SessionsAnswerForWhatWasHandedOn) {
+  trib_session owner = Owner({60});
+  owner.ended = HandedOn(40);
+  auto predecessor = ToPredecessor(AddEnded(owner, Counters(25)));
+  ASSERT_TRUE(predecessor);
+  EXPECT_EQ(predecessor->accounting.captured, 65u);
+  EXPECT_EQ(predecessor->unattributed(), 5u);
+  EXPECT_FALSE(predecessor->stopped);
+  // One that captured nothing may have sent what another had left.
+  EXPECT_EQ(ToPredecessor(AddEnded(owner, Counters(0)))->shares.size(), 1u);
+}
+
 TEST(Predecessor, StoppedWhenAllStopped) {
   trib_session first = Owner({1}), second = Owner({2}, 2);
   first.stopped = second.stopped = 1;

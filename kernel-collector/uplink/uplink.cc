@@ -42,18 +42,18 @@ absl::StatusOr<std::unique_ptr<Uplink>> Uplink::Open(Loop& loop, UplinkOptions o
                              uint64_t samples) { borrowed->lost_.lost[static_cast<size_t>(reason)] += samples; },
           .durable = [&pins](size_t reducer, const std::array<uint8_t, 16>& session_id,
                              uint64_t attributed) { pins.Set(reducer, session_id, attributed); },
-          .earlier_told = [&pins] { pins.ForgetPredecessor(); }});
+          .earlier_told = [&pins](uint64_t handed_on) { pins.ForgetPredecessor(handed_on); }});
   return uplink;
 }
 
 absl::Status Uplink::OpenSpool(const UplinkOptions& options, const Clock& clock, Metrics& metrics) {
   ASSIGN_OR_RETURN(storage_, intake::OpenSpoolDirectory(options.spool_dir));
   ASSIGN_OR_RETURN(
-      spool_,
-      intake::Spool::Open({.bytes_max = options.spool_bytes_max}, *storage_, options.delivery.client.session, clock,
-                          metrics, [this](LossReason reason, uint64_t samples, const Accounting& accounting) {
-                            delivery_->OnSpoolDropped(reason, samples, accounting);
-                          }));
+      spool_, intake::Spool::Open(
+                  {.bytes_max = options.spool_bytes_max}, *storage_, options.delivery.client.session, clock, metrics,
+                  [this](LossReason reason, uint64_t samples, const Accounting& accounting, bool earlier) {
+                    delivery_->OnSpoolDropped(reason, samples, accounting, earlier);
+                  }));
   if (!spool_->empty()) {
     LogInfo("spool holds samples of an earlier collector samples={} bytes={}", spool_->samples(), spool_->bytes());
   }

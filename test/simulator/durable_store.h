@@ -35,24 +35,40 @@ struct DurableStore {
     uint64_t durable_sequence = 0;
     Accounting accounting;  // as told with the newest batch
     uint64_t stored = 0;
-    std::optional<ClosedSession> closed;
+    std::optional<LossReason> closed_reason;
+    uint64_t closed_captured = 0;
 
-    // Captured, and what of it is lost, by reason: a session that was closed by another one answers for its share.
+    uint64_t known() const { return stored + accounting.TotalLost(); }
+    // Captured, and what of it is lost, by reason.
     Accounting Account() const {
       Accounting account = accounting;
-      if (!closed) return account;
-      const uint64_t known = stored + account.TotalLost();
-      if (closed->captured != 0) account.captured = std::max(closed->captured, known);
-      if (known < account.captured) account.lost[static_cast<size_t>(closed->reason)] += account.captured - known;
+      if (!closed_reason) return account;
+      account.captured = std::max(known(), closed_captured);
+      account.lost[static_cast<size_t>(*closed_reason)] += account.captured - known();
       return account;
     }
   };
-  // Told by another session of the node, in any order and any number of times.
-  void Close(const std::string& node_id, const ClosedSession& told) {
-    Session& session = sessions[told.session_id];
-    session.node_id = node_id;
-    const uint64_t captured = std::max(told.captured, session.closed ? session.closed->captured : 0);
-    session.closed = ClosedSession{told.session_id, captured, told.reason};
+  // What a batch of another session of the node tells: the rules of SqliteShardWriter::Close.
+  void Close(const std::string& node_id, const std::vector<ClosedSession>& closes) {
+    uint64_t others = 0;
+    for (size_t i = closes.size(); i-- > 0;) {
+      const ClosedSession& closed = closes[i];
+      if (i > 0 && !sessions.contains(closed.session_id)) {
+        others += closed.captured;
+        continue;
+      }
+      Session& session = sessions[closed.session_id];
+      session.node_id = node_id;
+      const bool was_open = !session.closed_reason;
+      if (i == 0) {
+        const uint64_t share = closed.captured - std::min(closed.captured, others);
+        session.closed_captured = std::max(session.closed_captured, share);
+      } else if (was_open) {
+        session.closed_captured = session.known();
+      }
+      if (i == 0 || was_open) session.closed_reason = closed.reason;
+      others += session.Account().captured;
+    }
   }
 
   std::map<SessionId, Session> sessions;

@@ -19,6 +19,25 @@ Accounting AccountOf(const SimCollector& collector, const std::vector<const Dura
   return sum;
 }
 
+std::string SessionsOf(const SimCollector& collector, const std::vector<const DurableStore*>& stores) {
+  std::string out;
+  for (size_t i = 0; i < stores.size(); ++i) {
+    for (const auto& [id, session] : stores[i]->sessions) {
+      if (session.node_id != collector.name()) continue;
+      const Accounting account = session.Account();
+      out +=
+          fmt::format("\n  session {:02x}{:02x}{:02x} at store {}: durable={} captured={} stored={} lost={} closed={}",
+                      id[1], id[0], id[15], i, session.durable_sequence, account.captured, session.stored,
+                      account.TotalLost(), session.closed_reason ? static_cast<int>(*session.closed_reason) : -1);
+      if (session.closed_reason) {
+        out += fmt::format(" with {} told {} known {}", session.closed_captured, session.accounting.captured,
+                           session.known());
+      }
+    }
+  }
+  return out;
+}
+
 std::string CheckStored(const SimCollector& collector, const std::vector<const DurableStore*>& stores) {
   const auto& captured = collector.samples();
   std::set<uint64_t> seen;
@@ -38,7 +57,13 @@ std::string CheckStored(const SimCollector& collector, const std::vector<const D
   return "";
 }
 
+bool IsExact(const SimCollector& collector, const std::vector<const DurableStore*>& stores) {
+  const SimPins& pins = collector.pins();
+  return !pins.overflowed() && (pins.deaths() == 0 || stores.size() == 1);
+}
+
 std::string CheckLaw(const SimCollector& collector, const std::vector<const DurableStore*>& stores) {
+  if (!IsExact(collector, stores)) return "";
   uint64_t stored = 0;
   const Accounting account = AccountOf(collector, stores, &stored);
   const uint64_t lost = account.TotalLost();

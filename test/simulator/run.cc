@@ -55,12 +55,6 @@ void Run::Build() {
     options.spool.segment_bytes = 2'000 + world_.Below(8'000);
     options.spool.segment_age_ns = world_.Between(1, 10) * kNsPerSecond;
     options.broken = broken_;
-    options.is_closed = [this](const SessionId& id) {
-      return std::any_of(reducers_.begin(), reducers_.end(), [&](const auto& r) {
-        auto it = r->store().sessions.find(id);
-        return it != r->store().sessions.end() && it->second.closed.has_value();
-      });
-    };
     collectors_.push_back(std::make_unique<SimCollector>(world_, network_, options));
   }
   watch_ = std::make_unique<WireWatch>(world_, broken_);
@@ -290,6 +284,7 @@ void Run::Heal() {
     if (wrong.empty()) wrong = CheckStored(*collector, stores);
   }
   if (world_.violation().empty() && wrong.empty() && world_.now_ns() - right_since >= kQuietNs) return;
+  for (const auto& collector : collectors_) world_.Log(collector->name() + SessionsOf(*collector, stores));
   if (world_.violation().empty()) world_.Violate(wrong.empty() ? "it does not come to rest" : wrong);
 }
 

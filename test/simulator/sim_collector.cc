@@ -42,40 +42,10 @@ SimCollector::SimCollector(World& world, Network& network, Options options)
 
 SimCollector::~SimCollector() { Kill(false); }
 
-// What an owner that is gone leaves to the next one.
-void SimCollector::Inherit() {
-  const uint64_t captured = captured_ - pinned_.captured_before;
-  if (pinned_.ended) {
-    for (const auto& session : pinned_.ended->sessions) {
-      if (options_.is_closed(session.session_id)) {
-        pinned_.ended.reset();
-        break;
-      }
-    }
-  }
-  if (captured > 0) {
-    intake::EndedCollector ended = pinned_.ended.value_or(intake::EndedCollector{.reason = LossReason::kShutdown});
-    ended.captured += captured;
-    if (!pinned_.stopped || (pinned_.ended && pinned_.ended->reason == LossReason::kCollectorKilled)) {
-      ended.reason = LossReason::kCollectorKilled;
-    }
-    ended.sessions.resize(options_.reducers.size());
-    for (size_t i = 0; i < pinned_.sessions.size(); ++i) {
-      if (pinned_.sessions[i].session_id == SessionId{}) continue;
-      ended.captured -= std::min(ended.captured, ended.sessions[i].attributed);
-      ended.sessions[i] = pinned_.sessions[i];
-    }
-    pinned_.ended = std::move(ended);
-  }
-  pinned_.captured_before = captured_;
-  pinned_.sessions.assign(options_.reducers.size(), {});
-  pinned_.stopped = false;
-}
-
 void SimCollector::Start() {
   world_.Log(options_.name + " starts");
   storage_.Restart();
-  Inherit();
+  pins_.Begin();
   ++lives_;
   life_ = std::make_unique<Life>(*this, world_);
   Life& life = *life_;
@@ -93,15 +63,16 @@ void SimCollector::Start() {
   delivery.memory_bytes_max = options_.memory_bytes_max;
   delivery.failover_ms = options_.failover_ms;
   delivery.in_doubt_timeout_ms = options_.in_doubt_timeout_ms;
-  delivery.earlier = pinned_.ended;
+  delivery.earlier = pins_.Earlier();
   intake::SpoolStorage& storage =
       options_.broken == Break::kClaimAfterSend ? static_cast<intake::SpoolStorage&>(life.late_claims) : storage_;
   if (options_.has_spool) {
-    auto spool = intake::Spool::Open(options_.spool, storage, delivery.client.session, clock_, life.metrics,
-                                     [this](LossReason reason, uint64_t samples, const Accounting& accounting) {
-                                       if (life_->delivery)
-                                         life_->delivery->OnSpoolDropped(reason, samples, accounting);
-                                     });
+    auto spool =
+        intake::Spool::Open(options_.spool, storage, delivery.client.session, clock_, life.metrics,
+                            [this](LossReason reason, uint64_t samples, const Accounting& accounting, bool earlier) {
+                              if (life_->delivery)
+                                life_->delivery->OnSpoolDropped(reason, samples, accounting, earlier);
+                            });
     if (spool.ok()) life.spool = *std::move(spool);
     if (!spool.ok()) world_.Log(options_.name + " has no spool: " + Message(spool.status()));
   }
@@ -116,7 +87,11 @@ void SimCollector::Start() {
                                       },
                                   .durable =
                                       [this](size_t reducer, const SessionId& id, uint64_t attributed) {
-                                        if (!storage_.dead()) pinned_.sessions[reducer] = {id, attributed};
+                                        if (!storage_.dead()) pins_.Set(reducer, id, attributed);
+                                      },
+                                  .earlier_told =
+                                      [this](uint64_t handed_on) {
+                                        if (!storage_.dead()) pins_.ForgetPredecessor(handed_on);
                                       }});
   life.dictionary = std::make_shared<Dictionary>(options_.dictionary);
   life.produce = life.process.NewAlarm([this] { Produce(); });
@@ -139,12 +114,7 @@ void SimCollector::Stop() {
   Produce();
   life_->delivery->Flush(kFlushMs, [this](uint64_t undelivered) {
     world_.Log(fmt::format("{} has stopped, {} undelivered", options_.name, undelivered));
-    const bool settled = life_->delivery->settled();
-    if (settled && !pinned_.ended) {
-      pinned_.captured_before = captured_;
-      pinned_.sessions.clear();
-    }
-    pinned_.stopped = true;
+    if (!storage_.dead()) pins_.Finish(!life_->delivery->settled());
     // Later: this is a callback of what is destroyed.
     life_->process.After(0, [this] { world_.At(0, [this] { life_.reset(); }); });
   });
@@ -200,7 +170,7 @@ void SimCollector::Produce() {
   batch.samples = std::exchange(life.batch, {});
   batch.accounting = life.accounting;
   batch.dictionary = life.dictionary;
-  if (!batch.samples.empty() || calm_ || world_.Chance(300)) {
+  if (!batch.samples.empty() || calm_ || life.stopping || world_.Chance(300)) {
     if (absl::Status status = life.delivery->Take(std::move(batch)); !status.ok()) world_.Violate(Message(status));
   }
   if (storage_.dead()) return;
@@ -210,6 +180,7 @@ void SimCollector::Produce() {
   for (uint64_t i = 0; i < samples; ++i) life.batch.push_back(NextSample());
   const uint64_t lost = world_.Chance(30) ? 1 + world_.Below(5) : 0;  // the kernel side's own
   captured_ += samples + lost;
+  pins_.Count(samples + lost, lost);
   life.accounting.captured += samples + lost;
   life.accounting.lost[static_cast<size_t>(LossReason::kRingFull)] += lost;
   life.accounting.idle += world_.Below(10);

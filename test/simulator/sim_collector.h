@@ -15,6 +15,7 @@
 #include "test/simulator/durable_store.h"
 #include "test/simulator/network.h"
 #include "test/simulator/rules.h"
+#include "test/simulator/sim_pins.h"
 #include "test/simulator/world.h"
 
 namespace tributary::sim {
@@ -38,7 +39,6 @@ class SimCollector {
     bool has_spool = true;
     intake::SpoolOptions spool;
     Break broken = Break::kNone;
-    std::function<bool(const SessionId&)> is_closed;  // whether a reducer was told that this session has ended
   };
   SimCollector(World& world, Network& network, Options options);
   ~SimCollector();
@@ -59,21 +59,13 @@ class SimCollector {
   bool connected() const;
 
   // The truth.
+  const SimPins& pins() const { return pins_; }
   uint64_t captured() const { return captured_; }
   const std::map<uint64_t, WholeSample>& samples() const { return samples_; }  // by value; all that were captured
   uint64_t told_lost(LossReason reason) const { return told_lost_[static_cast<size_t>(reason)]; }
 
  private:
   struct Life;
-  // What the maps that the collector pinned hold.
-  struct Pinned {
-    uint64_t captured_before = 0;                           // the counter when its owner began
-    std::vector<intake::EndedCollector::Session> sessions;  // of the owner, by reducer
-    std::optional<intake::EndedCollector> ended;            // before the owner, and not told yet
-    bool stopped = false;                                   // the owner stopped, with something undelivered
-  };
-
-  void Inherit();
   void Produce();
   Sample NextSample();
   ThreadRef NextThread(Dictionary& dictionary, uint64_t program);
@@ -84,7 +76,7 @@ class SimCollector {
   SimClock clock_;
   intake::FakeSpoolStorage storage_;
   uint64_t captured_ = 0;
-  Pinned pinned_;
+  SimPins pins_;
   std::map<uint64_t, WholeSample> samples_;
   uint64_t told_lost_[kLossReasonCount] = {};
   uint32_t lives_ = 0;

@@ -120,7 +120,7 @@ store::ShardWriter::Outcome SimWriter::ApplyOne(const store::PendingBatch& pendi
   Store(session, *held_.at(id).dictionary, batch);
   session.durable_sequence = std::max(session.durable_sequence, batch.sequence);
   session.accounting = batch.accounting;
-  for (const ClosedSession& closed : batch.closes) store_.Close(session.node_id, closed);
+  store_.Close(session.node_id, batch.closes);
   return {session.durable_sequence, false};
 }
 

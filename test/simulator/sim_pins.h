@@ -1,0 +1,39 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+
+#include "bpf/include/session.h"
+#include "intake/delivery.h"
+#include "kernel-collector/probes/predecessor.h"
+#include "profile/model.h"
+
+namespace tributary::sim {
+
+// PinnedSession without a kernel: what a collector leaves for the next one. Outlives the collectors of its machine.
+class SimPins {
+ public:
+  void Begin();  // a collector starts: it reads what there is, and pins its own
+  // Of the kernel side: they outlive their collector for as long as the pins do.
+  void Count(uint64_t captured, uint64_t lost_ring_full);
+
+  // As Uplink tells Delivery of it.
+  std::optional<intake::EndedCollector> Earlier() const;
+  void ForgetPredecessor(uint64_t handed_on);
+  void Set(size_t slot, const std::array<uint8_t, 16>& session_id, uint64_t attributed);
+  void Finish(bool undelivered);
+  // More sessions died untold than the pins have room for: the oldest are not answered for to the last sample.
+  bool overflowed() const { return overflowed_; }
+  uint32_t deaths() const { return deaths_; }  // that the next collector had to tell of
+
+ private:
+  bool open_ = false;   // the owner has not called Finish
+  bool forgot_ = true;  // no earlier collector is left to be told of
+  bool overflowed_ = false;
+  uint32_t deaths_ = 0;
+  Accounting counters_;
+  std::optional<trib_session> pinned_;
+};
+
+}  // namespace tributary::sim
