@@ -181,8 +181,9 @@ TEST_F(DeliveryTest, AStopPutsWhatIsLeftIntoTheSpoolAndTheNextStartDeliversIt) {
   acking_ = false;
   const auto start = [&](std::unique_ptr<Spool>& spool) {
     Delivery* delivery = nullptr;
-    auto opened = Spool::Open({}, storage, options.client.session, Clock::Real(), metrics_,
-                              [](LossReason, uint64_t, const Accounting&) { ADD_FAILURE() << "nothing is dropped"; });
+    auto opened =
+        Spool::Open({}, storage, options.client.session, Clock::Real(), metrics_,
+                    [](LossReason, uint64_t, const Accounting&, bool) { ADD_FAILURE() << "nothing is dropped"; });
     ASSERT_TRUE(opened.ok()) << opened.status();
     spool = *std::move(opened);
     node_ = std::make_unique<Delivery>(loop_, connector_, options, spool.get(), Clock::Real(), metrics_,
