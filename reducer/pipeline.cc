@@ -39,11 +39,7 @@ size_t RaiseDescriptorLimit(size_t wanted) {
     if (setrlimit(RLIMIT_NOFILE, &raised) == 0) limit = raised;
   }
   if (limit.rlim_cur >= wanted + kOwnDescriptors) return wanted;
-  const size_t allowed =
-      limit.rlim_cur > kOwnDescriptors + kConnectionsMin ? limit.rlim_cur - kOwnDescriptors : kConnectionsMin;
-  LogWarning("intake takes {} connections, not {}: the limit on open files is {} (ulimit -n)", allowed, wanted,
-             limit.rlim_cur);
-  return allowed;
+  return limit.rlim_cur > kOwnDescriptors + kConnectionsMin ? limit.rlim_cur - kOwnDescriptors : kConnectionsMin;
 }
 
 // A port that is taken is the one error whose cause is another program.
@@ -155,7 +151,8 @@ absl::Status Pipeline::Listen() {
   intake::ServerOptions options;
   options.host = options_.intake_listen.host;
   options.port = options_.intake_listen.port;
-  options.connections_max = RaiseDescriptorLimit(options.connections_max);
+  const size_t wanted = options.connections_max;
+  options.connections_max = RaiseDescriptorLimit(wanted);
   options.limits = limits_.back().get();
   ASSIGN_OR_RETURN(options.security, OpenSecurity());
   accept_loop_ = std::make_unique<Loop>();
@@ -174,6 +171,11 @@ absl::Status Pipeline::Listen() {
       WebServer::Start(std::move(web), *engine_, *this, *symbols_, *store_, metrics_, clock_);
   if (!server.ok()) return ListenStatus(server.status(), "--http-listen");
   web_ = *std::move(server);
+  // Not before: what keeps the reducer from starting is the only thing then said.
+  if (options.connections_max < wanted) {
+    LogWarning("intake takes {} connections, not {}: raise the limit on open files (ulimit -n)",
+               options.connections_max, wanted);
+  }
   return absl::OkStatus();
 }
 
