@@ -14,18 +14,13 @@
 #include "kernel-collector/unwind/open_sources.h"
 #include "kernel-collector/unwind/parser_protocol.h"
 #include "kernel-collector/unwind/sandbox.h"
+#include "kernel-collector/unwind/thread_cpu.h"
 
 namespace tributary {
 namespace {
 
 constexpr uint64_t kMemoryBytesMax = uint64_t{1} << 30;
 constexpr int kAnswerTimeoutMs = 10'000;
-
-int64_t ThreadCpuNs() {
-  timespec time{};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
-  return time.tv_sec * kNsPerSecond + time.tv_nsec;
-}
 
 class Parser {
  public:

@@ -7,15 +7,10 @@
 #include "base/types.h"
 #include "kernel-collector/processes/code_file_reader.h"
 #include "kernel-collector/unwind/open_sources.h"
+#include "kernel-collector/unwind/thread_cpu.h"
 
 namespace tributary {
 namespace {
-
-int64_t ThreadCpuNs() {
-  timespec time{};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
-  return time.tv_sec * kNsPerSecond + time.tv_nsec;
-}
 
 class OpenFilesCompiler : public UnwindCompiler {
  public:
