@@ -91,6 +91,7 @@ struct ServerSession::Impl {
   std::optional<BatchDecoder> decoder;
   uint32_t given_up = 0;  // generations up to here are not taken any more
   uint64_t seen = 0;      // the last batch handed to the owner, or covered by one that was
+  uint64_t arrived = 0;   // the last batch that came, taken or not
   uint64_t durable = 0;
   std::optional<Held> held;
   std::optional<Frame> stalled;  // the owner had no room for it
@@ -154,7 +155,7 @@ void ServerSession::Impl::Start() {
   }
   durable = known->durable_sequence;
   // What the collector no longer has will not come.
-  seen = std::max(durable, hello.next_sequence - 1);
+  seen = arrived = std::max(durable, hello.next_sequence - 1);
   Welcome welcome;
   welcome.durable_sequence = durable;
   welcome.dictionary_kept = known->dictionary_kept;
@@ -262,15 +263,24 @@ bool ServerSession::Impl::SelectDecoder(const Frame& frame) {
   return true;
 }
 
+// False when the frame was refused.
 bool ServerSession::Impl::InOrder(const Frame& frame) {
   if (frame.type == MessageType::kDefinitions) return true;
-  if (frame.sequence != 0 && frame.sequence <= seen + 1) return true;
-  Refuse(Refusal::kOutOfOrder, {.reason = fmt::format("batch {} after batch {}", frame.sequence, seen)});
+  if (frame.sequence != 0 && frame.sequence <= arrived + 1) {
+    arrived = std::max(arrived, frame.sequence);
+    return true;
+  }
+  Refuse(Refusal::kOutOfOrder, {.reason = fmt::format("batch {} after batch {}", frame.sequence, arrived)});
   return false;
 }
 
 void ServerSession::Impl::HandleBatch(Frame frame) {
-  if (!SelectDecoder(frame) || !InOrder(frame)) return;
+  if (!InOrder(frame) || !SelectDecoder(frame)) return;
+  // The batches before it went with a generation that was given up, and it was on its way when the client learned so:
+  // they come again in a generation above this one.
+  if (frame.type == MessageType::kBatch && frame.sequence > std::max(seen, durable) + 1) {
+    return GiveUpGeneration();
+  }
   BatchDecoder after = *decoder;
   absl::StatusOr<IncomingBatch> batch = after.Decode(frame.type, frame.sequence, frame.payload);
   if (!batch.ok()) {

@@ -124,6 +124,26 @@ TEST_F(IntakeTest, OwnerThatCannotMapABatchGetsTheDictionary) {
   EXPECT_EQ(store_.generations, 2);
 }
 
+TEST_F(IntakeTest, ANewerGenerationBehindAHoleOfOneGivenUpIsGivenUpToo) {
+  bool refused = false;
+  store_.on_batch = [&](const IncomingBatch& batch) {
+    if (batch.sequence != 2 || refused) return absl::OkStatus();
+    refused = true;
+    AckAll();
+    return Error(absl::StatusCode::kFailedPrecondition, "definitions are gone");
+  };
+  StartServer();
+  StartClient();
+  for (int i = 0; i < 3; ++i) Send(100);
+  generator_.NewDictionary();
+  for (int i = 0; i < 3; ++i) Send(100);  // on their way before the client hears of it
+  RunUntilStored(6);
+  ExpectStoredIsSent();
+  for (const auto& [sequence, entry] : store_.stored) EXPECT_EQ(entry.times, 1) << sequence;
+  EXPECT_EQ(store_.hellos.size(), 1u) << "the connection goes on";
+  EXPECT_EQ(Refused("out_of_order"), 0u);
+}
+
 TEST_F(IntakeTest, AcksThatRaceWithNeedDictionaryMakeDuplicates) {
   StartServer();
   StartClient();
