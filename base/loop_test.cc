@@ -1,10 +1,14 @@
 #include "base/loop.h"
 
 #include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <csignal>
+#include <fstream>
 #include <thread>
 
 #include "base/fd.h"
@@ -336,6 +340,32 @@ TEST(TcpListener, AddressInUseIsAlreadyExists) {
   ASSERT_TRUE(first.ok());
   auto second = TcpListener::Listen(loop, "127.0.0.1", (*first)->port(), [](std::unique_ptr<TcpStream>) {});
   EXPECT_EQ(second.status().code(), absl::StatusCode::kAlreadyExists) << second.status();
+}
+
+// They come while the loop is busy with something else. Each closes at once, and keeps its place all the same.
+TEST(TcpListener, AFleetThatComesAtOnceFindsPlaces) {
+  int somaxconn = 0;
+  std::ifstream("/proc/sys/net/core/somaxconn") >> somaxconn;
+  const int count = std::min(2000, somaxconn);
+  ASSERT_GT(count, 0);
+  Loop loop;
+  int accepted = 0;
+  auto listener = TcpListener::Listen(loop, "127.0.0.1", 0, [&](std::unique_ptr<TcpStream>) {
+    if (++accepted == count) loop.Stop();
+  });
+  ASSERT_TRUE(listener.ok()) << Message(listener.status());
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_port = htons((*listener)->port());
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  for (int i = 0; i < count; ++i) {
+    Fd client(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    const int once = 1;  // a SYN that finds no place is not sent again: the connection fails
+    ASSERT_EQ(setsockopt(client.get(), IPPROTO_TCP, TCP_SYNCNT, &once, sizeof(once)), 0);
+    ASSERT_EQ(connect(client.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)), 0) << i;
+  }
+  loop.Run();
+  EXPECT_EQ(accepted, count);
 }
 
 TEST(TcpListener, RefusesWhatIsNotAnAddress) {

@@ -17,7 +17,9 @@ namespace {
 // After this long without an answer from the peer's kernel a connection is dead, whether data is waiting to be
 // acknowledged or the line is silent.
 constexpr unsigned kPeerTimeoutMs = 15'000;
-constexpr int kBacklog = 1024;
+// Of connections not yet accepted: when a reducer starts again its whole fleet comes at once, and whoever finds no
+// place tries again after 1, 3, 7 s. Linux takes no more than net.core.somaxconn, by default as many.
+constexpr int kBacklog = 4096;
 constexpr size_t kReadBytes = 64u << 10;
 
 absl::Status UvStatus(std::string_view operation, std::string_view object, int error) {
