@@ -73,6 +73,9 @@ void ShardCore::Accept(Arrival arrival) {
 }
 
 void ShardCore::OnFound(const SessionId& id, const absl::StatusOr<uint64_t>& durable_sequence) {
+  // Look-ups take room in the writer's queue too: when they were all that filled it, no commit will say that there is
+  // room again.
+  ResumeReading({});
   auto it = looked_up_.find(id);
   if (it == looked_up_.end()) return;
   Arrival arrival = std::move(it->second);

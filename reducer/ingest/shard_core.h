@@ -8,7 +8,6 @@
 #include <utility>
 #include <vector>
 
-#include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "base/alarm.h"
 #include "base/clock.h"
@@ -108,8 +107,9 @@ class ShardCore : private intake::SessionOwner {
   const Callbacks callbacks_;
   Counter &held_back_, &over_share_;
 
-  std::map<SessionId, Live> live_;                     // in an order of its own: a simulation repeats itself
-  absl::flat_hash_map<SessionId, Arrival> looked_up_;  // wait for the store's word on them
+  // In an order of their own, so that a simulation repeats itself.
+  std::map<SessionId, Live> live_;
+  std::map<SessionId, Arrival> looked_up_;  // wait for the store's word on them
   SessionMemory memory_;
   QueueShare share_;
   bool stopping_ = false, closing_all_ = false;

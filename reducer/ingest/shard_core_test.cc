@@ -38,7 +38,7 @@ class WireStream : public Stream {
 
 class TestWriter final : public BatchWriter {
  public:
-  bool HasRoom() const override { return true; }
+  bool HasRoom() const override { return room; }
   bool TrySubmit(store::PendingBatch batch) override {
     submitted.push_back(std::move(batch));
     return true;
@@ -49,6 +49,7 @@ class TestWriter final : public BatchWriter {
   }
   void Maintain() override {}
 
+  bool room = true;
   std::vector<store::PendingBatch> submitted;
   std::vector<SessionId> finds;
 };
@@ -118,6 +119,27 @@ TEST_F(ShardCoreTest, WelcomeWaitsForWhatWasReadOnTheConnectionBefore) {
   EXPECT_EQ(WelcomeOn(*second)->durable_sequence, 1u);
   EXPECT_TRUE(WelcomeOn(*second)->dictionary_kept);
   EXPECT_EQ(WelcomeOn(*second)->have, encoder.sent());
+}
+
+// After a reducer's start its writer's queue may be full of look-ups alone. A batch that found no room then must not wait
+// for a commit that nobody asked for.
+TEST_F(ShardCoreTest, AnAnsweredLookUpMakesRoomForWhatWasHeldBack) {
+  const intake::Hello hello = HelloOf(1), other = HelloOf(2);
+  auto wire = Connect(hello);
+  core_.OnFound(hello.session.session_id, uint64_t{0});
+  auto looked_up = Connect(other);
+  writer_.room = false;
+  intake::BatchGenerator generator(1);
+  intake::BatchEncoder encoder(1);
+  for (const std::string& frame : encoder.Encode(generator.Next(10))) wire->callbacks.on_data(frame);
+  ASSERT_TRUE(writer_.submitted.empty());
+
+  writer_.room = true;
+  core_.OnFound(other.session.session_id, uint64_t{0});
+  auto end = loop_.NewAlarm([this] { loop_.Stop(); });
+  end->StartOnce(0);
+  loop_.Run();
+  EXPECT_EQ(writer_.submitted.size(), 1u);
 }
 
 }  // namespace

@@ -10,7 +10,7 @@
 #include "base/log.h"
 #include "test/simulator/run.h"
 
-// Usage: simulator [--seed N] [--seeds COUNT] [--faults KINDS] [--break RULE] [--trace] [--find]
+// Usage: simulator [--seed N] [--seeds COUNT] [--faults KINDS] [--break RULE] [--trace] [--find] [--keep-going]
 
 namespace tributary::sim {
 namespace {
@@ -21,12 +21,15 @@ struct Arguments {
   std::string_view break_name;
   std::string faults = "nrcd";
   bool trace = false;
-  bool find = false;  // every rule broken in turn: each must be noticed within `seeds`
+  bool find = false;        // every rule broken in turn: each must be noticed within `seeds`
+  bool keep_going = false;  // after a seed that failed
 };
 
 [[noreturn]] void Usage() {
-  std::fputs("usage: simulator [--seed N] [--seeds COUNT] [--faults nrcd] [--trace] [--break RULE] [--find]\nrules:",
-             stderr);
+  std::fputs(
+      "usage: simulator [--seed N] [--seeds COUNT] [--faults nrcd] [--trace] [--break RULE] [--find] "
+      "[--keep-going]\nrules:",
+      stderr);
   for (const BreakName& rule : kBreaks) std::fprintf(stderr, " %s", std::string(rule.name).c_str());
   std::fputs("\n", stderr);
   std::exit(2);
@@ -50,6 +53,8 @@ Arguments Parse(int argc, char** argv) {
       arguments.trace = true;
     } else if (name == "--find") {
       arguments.find = true;
+    } else if (name == "--keep-going") {
+      arguments.keep_going = true;
     } else if (name == "--break" && ++i < argc) {
       for (const BreakName& rule : kBreaks) {
         if (rule.name == argv[i]) arguments.broken = rule.rule, arguments.break_name = rule.name;
@@ -68,7 +73,7 @@ std::optional<uint64_t> RunSeeds(const Arguments& arguments, Break broken, bool 
   const auto start = std::chrono::steady_clock::now();
   std::optional<uint64_t> bad;
   uint64_t seed = arguments.seed;
-  for (; seed < arguments.seed + arguments.seeds && !bad; ++seed) {
+  for (; seed < arguments.seed + arguments.seeds && (!bad || arguments.keep_going); ++seed) {
     const Result result = Run(seed, broken, arguments.faults, arguments.trace).Execute();
     sum.events += result.events;
     sum.captured += result.captured;
@@ -77,11 +82,12 @@ std::optional<uint64_t> RunSeeds(const Arguments& arguments, Break broken, bool 
     sum.hash = sum.hash * 31 + result.hash;
     for (size_t i = 0; i < kLossReasonCount; ++i) sum.lost[i] += result.lost[i];
     if (result.violation.empty()) continue;
-    bad = seed;
+    if (!bad) bad = seed;
     if (quiet) continue;
-    std::printf("seed %llu: %s\nreplay: simulator --seed %llu%s%s --trace\n", static_cast<unsigned long long>(seed),
-                result.violation.c_str(), static_cast<unsigned long long>(seed),
-                broken == Break::kNone ? "" : " --break ", std::string(arguments.break_name).c_str());
+    const std::string rule = broken == Break::kNone ? "" : fmt::format(" --break {}", arguments.break_name);
+    std::printf("%s\n", fmt::format("seed {}: {}\nreplay: simulator --seed {} --faults {}{} --trace", seed,
+                                    result.violation, seed, arguments.faults, rule)
+                            .c_str());
   }
   if (quiet) return bad;
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
