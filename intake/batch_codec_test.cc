@@ -8,6 +8,7 @@
 #include "base/status.h"
 #include "base/varint.h"
 #include "intake/batch_generator.h"
+#include "intake/columns.h"
 #include "intake/wire.h"
 
 namespace tributary::intake {
@@ -84,13 +85,6 @@ TEST(BatchDecoder, NoticesThatTheTwoEndsHaveDifferentNodes) {
   const Frame frame = Unframe(encoder.Encode({.sequence = 2, .dictionary = theirs}).back());
   EXPECT_EQ(decoder.Decode(frame.type, 2, frame.payload).status().code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_EQ(decoder.have(), before);
-
-  // Taken up in the middle, the first batch tells the hash, and it holds from there on.
-  BatchDecoder later(1, before);
-  EXPECT_TRUE(later.Decode(frame.type, 2, frame.payload).ok());
-  encoder.set_sent(before);
-  const Frame again = Unframe(encoder.Encode({.sequence = 3, .dictionary = mine}).back());
-  EXPECT_EQ(later.Decode(again.type, 3, again.payload).status().code(), absl::StatusCode::kFailedPrecondition);
 }
 
 TEST(BatchCodec, DecodeOfEncodeGivesTheSameOverManyBatchesAndGenerations) {
@@ -192,7 +186,7 @@ TEST(BatchCodec, SplitsDefinitionsOverFramesThatEachFit) {
   const auto frames = encoder.Encode(batch);
   EXPECT_GE(frames.size(), 4u);
   EXPECT_EQ(encoder.sent(), DictionaryCounts::Of(*dictionary));
-  BatchDecoder decoder(1, {}, limits);
+  BatchDecoder decoder(1, limits);
   Dictionary other(limits);
   const IncomingBatch in = DecodeAll(frames, decoder, other);
   EXPECT_EQ(in.samples, batch.samples);
@@ -218,7 +212,7 @@ TEST(BatchCodec, TellsTheGenerationOfAPayload) {
   BatchGenerator generator(5);
   BatchEncoder encoder(77);
   const Frame frame = Unframe(encoder.Encode(generator.Next(10)).back());
-  EXPECT_EQ(*GenerationOf(frame.type, frame.payload), 77u);
+  EXPECT_EQ(GenerationOf(frame.type, frame.payload)->generation, 77u);
 }
 
 TEST(BatchDecoder, AsksForTheDictionaryOnAnotherGenerationOrAGap) {
@@ -247,13 +241,13 @@ TEST(BatchDecoder, HoldsTheDictionaryToItsLimits) {
                                .executables_max = counts.executables,
                                .processes_max = counts.processes,
                                .threads_max = counts.threads};
-  EXPECT_TRUE(BatchDecoder(1, {}, exact).Decode(frame.type, 1, frame.payload).ok());
+  EXPECT_TRUE(BatchDecoder(1, exact).Decode(frame.type, 1, frame.payload).ok());
   for (uint32_t DictionaryLimits::* limit :
        {&DictionaryLimits::nodes_max, &DictionaryLimits::frames_max, &DictionaryLimits::strings_max,
         &DictionaryLimits::executables_max, &DictionaryLimits::processes_max, &DictionaryLimits::threads_max}) {
     DictionaryLimits less = exact;
     --(less.*limit);
-    BatchDecoder decoder(1, {}, less);
+    BatchDecoder decoder(1, less);
     EXPECT_EQ(decoder.Decode(frame.type, 1, frame.payload).status().code(), absl::StatusCode::kOutOfRange);
     EXPECT_EQ(decoder.have(), DictionaryCounts{});
   }
@@ -261,39 +255,54 @@ TEST(BatchDecoder, HoldsTheDictionaryToItsLimits) {
 
 // A batch of one process, thread, frame, node and sample, spelt out: each case spoils one thing.
 struct Pieces {
+  uint32_t generation = 1, derived_from = 0;
+  std::string before, evicted;
   std::string string_lengths = "\x01", string_bytes = "x", executables = std::string("\x01\x01z\x01", 4);
-  std::string frame_kinds = "\x02", frame_executables = "\x01", frame_addresses = "\x10";
+  std::string frame_kinds = std::string(1, '\0'), frame_executables = "\x02", frame_addresses = "\x10";
   std::string chain_attach = "\x01", chain_lengths = "\x01", node_frames = std::string(1, '\0');
-  std::string processes = std::string("\x02\x02\x01\x02\x01\x01\x01\x00\x00", 9), threads = std::string("\x01\x02\x01");
-  uint32_t strings = 1, executable_count = 1, frames = 1, nodes = 1, process_count = 1, thread_count = 1;
-  uint32_t samples = 1;
-  int64_t time_base = 5;
-  std::string times = std::string(1, '\0'), sample_threads = "\x01", sample_nodes = std::string(1, '\0'), cpus = "\x01";
-  std::string types = "\x01\x01", endings = "\x01\x01", values = "\x07\x01", counts = "\x01\x01";
+  std::string processes = std::string("\x02\x00\x02\x01\x01\x01\x02\x02\x00\x00", 10);
+  std::string threads = std::string("\x00\x00\x02", 3), node_frame_ids;
+  std::string later_column, repeated_column;
+  // 0.5 ms after the clock; the newest thread, the next chain; CPU 1, the value 7 as one run.
+  int64_t clock_ns = 0;
+  std::string times = "\x0a", sample_threads = "\x41", sample_nodes = std::string(1, '\0'), cpus = "\x01\x01";
+  std::string types, endings, values = "\x01\x07", counts;
   uint32_t lost = kLossReasonCount;
   uint64_t nodes_hash = Dictionary::RollHash(0, {NodeRef{0}, FrameRef{1}});
 
+  void NoNodes() {
+    chain_attach = chain_lengths = node_frames = "";
+    nodes_hash = 0;
+  }
   std::string Encode() const {
     capnp::MallocMessageBuilder message;
     auto root = message.initRoot<wire::Batch>();
     auto d = root.initDefinitions();
-    d.setGeneration(1);
-    WriteCounts(d.initBefore(), {});
-    d.setStringCount(strings), d.setStringLengths(DataOf(string_lengths)), d.setStringBytes(DataOf(string_bytes));
-    d.setExecutableCount(executable_count), d.setExecutables(DataOf(executables));
-    d.setFrameCount(frames), d.setFrameKinds(DataOf(frame_kinds));
-    d.setFrameExecutables(DataOf(frame_executables)), d.setFrameAddresses(DataOf(frame_addresses));
-    d.setNodeCount(nodes), d.setChainAttach(DataOf(chain_attach)), d.setChainLengths(DataOf(chain_lengths));
-    d.setNodeFrames(DataOf(node_frames));
-    d.setProcessCount(process_count), d.setProcesses(DataOf(processes));
-    d.setThreadCount(thread_count), d.setThreads(DataOf(threads));
+    d.setGeneration(generation), d.setDerivedFrom(derived_from);
+    ColumnWriter definitions, samples;
+    definitions.Put(DefinitionColumn::kBefore, before), definitions.Put(DefinitionColumn::kEvicted, evicted);
+    definitions.Put(DefinitionColumn::kStringLengths, string_lengths);
+    definitions.Put(DefinitionColumn::kStringBytes, string_bytes);
+    definitions.Put(DefinitionColumn::kExecutables, executables);
+    definitions.Put(DefinitionColumn::kFrameKinds, frame_kinds);
+    definitions.Put(DefinitionColumn::kFrameExecutables, frame_executables);
+    definitions.Put(DefinitionColumn::kFrameAddresses, frame_addresses);
+    definitions.Put(DefinitionColumn::kChainAttach, chain_attach);
+    definitions.Put(DefinitionColumn::kChainLengths, chain_lengths);
+    definitions.Put(DefinitionColumn::kNodeFrames, node_frames);
+    definitions.Put(DefinitionColumn::kProcesses, processes), definitions.Put(DefinitionColumn::kThreads, threads);
+    definitions.Put(DefinitionColumn::kNodeFrameIds, node_frame_ids);
+    definitions.Put(99, later_column), definitions.Put(99, repeated_column);
+    d.setColumns(DataOf(definitions.bytes()));
+    WriteClock(root.initClock(), {MonotonicNs{clock_ns}, UnixNs{}});
     auto losses = root.initLost(lost);
     for (unsigned i = 0; i < lost; ++i) losses.set(i, 1);
     root.setNodesHash(nodes_hash);
-    root.setSampleCount(samples), root.setTimeBase(time_base), root.setTimes(DataOf(times));
-    root.setThreads(DataOf(sample_threads)), root.setNodes(DataOf(sample_nodes)), root.setCpus(DataOf(cpus));
-    root.setTypes(DataOf(types)), root.setEndings(DataOf(endings));
-    root.setValues(DataOf(values)), root.setCounts(DataOf(counts));
+    samples.Put(SampleColumn::kTimes, times), samples.Put(SampleColumn::kThreads, sample_threads);
+    samples.Put(SampleColumn::kNodes, sample_nodes), samples.Put(SampleColumn::kCpus, cpus);
+    samples.Put(SampleColumn::kTypes, types), samples.Put(SampleColumn::kEndings, endings);
+    samples.Put(SampleColumn::kValues, values), samples.Put(SampleColumn::kCounts, counts);
+    root.setColumns(DataOf(samples.bytes()));
     return ToPayload(message);
   }
 };
@@ -322,10 +331,10 @@ TEST(BatchDecoder, RefusesWhatDoesNotAddUp) {
     std::function<void(Pieces&)> spoil;
   };
   const Case cases[] = {
-      {"stringLengths", [](Pieces& p) { p.strings = 2; }},
-      {"strings", [](Pieces& p) { p.strings = 0; }},
-      {"stringBytes", [](Pieces& p) { p.string_lengths = "\x02"; }},
-      {"strings", [](Pieces& p) { p.string_bytes = "xy"; }},
+      {"stringBytes", [](Pieces& p) { p.string_lengths = "\x01\x01"; }},
+      {"stringBytes", [](Pieces& p) { p.string_lengths = ""; }},
+      {"stringLengths", [](Pieces& p) { p.string_lengths = "\x80"; }},
+      {"stringBytes", [](Pieces& p) { p.string_bytes = "xy"; }},
       {"string of 4097 bytes",
        [](Pieces& p) {
          p.string_lengths = "\x81\x20";
@@ -336,55 +345,81 @@ TEST(BatchDecoder, RefusesWhatDoesNotAddUp) {
       {"string 2 is not defined", [](Pieces& p) { p.executables = "\x01\x01z\x02"; }},
       {"not an executable id", [](Pieces& p) { p.executables = std::string("\x01\x00\x01", 3); }},
       {"executables", [](Pieces& p) { p.executables += "\x01"; }},
-      {"frameKinds", [](Pieces& p) { p.frame_kinds = "\x02\x02"; }},
-      {"executable 2 is not defined", [](Pieces& p) { p.frame_executables = "\x02"; }},
+      {"frameExecutables", [](Pieces& p) { p.frame_kinds = std::string(2, '\0'); }},
+      {"frameKinds", [](Pieces& p) { p.frame_kinds = "\x80"; }},
+      {"executable 2 is not defined", [](Pieces& p) { p.frame_executables = "\x03"; }},
+      {"an executable that is not known", [](Pieces& p) { p.frame_executables = std::string(1, '\0'); }},
       {"frames", [](Pieces& p) { p.frame_addresses += "\x01"; }},
       {"frameAddresses", [](Pieces& p) { p.frame_addresses = "\x80"; }},
       {"chainAttach", [](Pieces& p) { p.chain_attach = ""; }},
       {"parent at distance 0", [](Pieces& p) { p.chain_attach = std::string(1, '\0'); }},
       {"parent at distance 2", [](Pieces& p) { p.chain_attach = "\x02"; }},
       {"chainLengths", [](Pieces& p) { p.chain_lengths = std::string(1, '\0'); }},
-      {"chainLengths", [](Pieces& p) { p.chain_lengths = "\x02"; }},
-      {"nodes", [](Pieces& p) { p.chain_lengths += "\x01"; }},
+      {"nodeFrames", [](Pieces& p) { p.chain_lengths = "\x02"; }},
+      {"chainAttach", [](Pieces& p) { p.chain_lengths += "\x01"; }},
+      {"nodes", [](Pieces& p) { p.chain_attach += "\x01"; }},
       {"nodes", [](Pieces& p) { p.node_frames += "\x01"; }},
-      {"frame 2 is not defined", [](Pieces& p) { p.node_frames = "\x03"; }},
-      {"nodeFrames", [](Pieces& p) { p.nodes = 2; }},
+      {"frame at distance 2", [](Pieces& p) { p.node_frames = "\x09", p.node_frame_ids = "\x02"; }},
+      {"nodeFrameIds", [](Pieces& p) { p.node_frames = "\x09"; }},
+      {"nodeFrameIds", [](Pieces& p) { p.node_frames = "\x0a", p.node_frame_ids = "\x01"; }},
+      {"nodes", [](Pieces& p) { p.node_frame_ids = "\x01"; }},
+      {"followed never", [](Pieces& p) { p.node_frames = "\x01"; }},
       {"processes", [](Pieces& p) { p.processes.pop_back(); }},
       {"processes", [](Pieces& p) { p.processes += "\x01"; }},
-      {"string 9 is not defined", [](Pieces& p) { p.processes[4] = 9; }},
-      {"executable 9 is not defined", [](Pieces& p) { p.processes[5] = 9; }},
-      {"process id out of range", [&](Pieces& p) { p.processes.replace(0, 1, "\xff\xff\xff\xff\x7f"); }},
-      {"process 2 is not defined", [](Pieces& p) { p.threads = "\x02\x02\x01"; }},
-      {"string 5 is not defined", [](Pieces& p) { p.threads = "\x01\x02\x05"; }},
+      {"string 9 is not defined", [](Pieces& p) { p.processes[5] = 9; }},
+      {"executable 9 is not defined", [](Pieces& p) { p.processes[6] = 10; }},
+      {"processes", [&](Pieces& p) { p.processes.replace(0, 1, "\xff\xff\xff\xff\x7f"); }},
+      {"threads", [](Pieces& p) { p.threads[0] = 2; }},
+      {"string 5 is not defined", [](Pieces& p) { p.threads[2] = 6; }},
       {"threads", [](Pieces& p) { p.threads += "\x01"; }},
+      {"before", [](Pieces& p) { p.before = "\x01\x01\x01\x01\x01"; }},
+      {"before", [](Pieces& p) { p.before = "\x01\x01\x01\x01\x01\x01\x01"; }},
+      {"columns of definitions",
+       [](Pieces& p) {
+         p.later_column = "x";
+         p.repeated_column = "x";
+       }},
+      {"from no generation", [](Pieces& p) { p.evicted = "\x01\x01\x01\x01\x01\x01"; }},
       {"loss reasons", [](Pieces& p) { p.lost = 65; }},
-      {"100001 samples", [](Pieces& p) { p.samples = 100'001; }},
-      {"times", [](Pieces& p) { p.samples = 2; }},
-      {"times", [](Pieces& p) { p.times = ""; }},
-      {"one length", [](Pieces& p) { p.samples = 0; }},
-      {"one length", [](Pieces& p) { p.times += "\x01"; }},
+      {"100000 samples",
+       [](Pieces& p) {
+         p.times = std::string(100'001, '\0');
+         p.sample_nodes = std::string(100'001, '\1');
+         p.sample_threads = std::string(1, '\x41') + std::string(100'000, '\0');
+       }},
+      {"threads", [](Pieces& p) { p.times += "\x01"; }},
+      {"times", [](Pieces& p) { p.times = "\x80"; }},
+      {"one length", [](Pieces& p) { p.times = ""; }},
       {"one length", [](Pieces& p) { p.sample_threads += "\x01"; }},
       {"one length", [](Pieces& p) { p.sample_nodes += "\x01"; }},
-      {"one length", [](Pieces& p) { p.cpus += "\x01"; }},
-      {"one length", [](Pieces& p) { p.types = "\x01\x02"; }},
-      {"one length", [](Pieces& p) { p.endings += "\x01\x01"; }},
-      {"one length", [](Pieces& p) { p.values = "\x07\x02"; }},
-      {"one length", [](Pieces& p) { p.counts = "\x01\x02"; }},
-      {"types", [](Pieces& p) { p.types = std::string("\x01\x00", 2); }},
+      {"one length", [](Pieces& p) { p.cpus = std::string("\x00\x01\x01", 3); }},
+      {"one length", [](Pieces& p) { p.types = "\x01\x01\x02\x01\x02"; }},
+      {"one length", [](Pieces& p) { p.endings = std::string("\x00\x01\x01", 3); }},
+      {"one length", [](Pieces& p) { p.values = "\x01\x07\x02\x01"; }},
+      {"counts", [](Pieces& p) { p.counts = std::string("\x01\x01\x00", 3); }},
+      {"types", [](Pieces& p) { p.types = "\x02\x01"; }},
+      {"endings", [](Pieces& p) { p.endings = "\x01"; }},
+      {"cpus", [](Pieces& p) { p.cpus = "\x01\x80"; }},
       {"threads", [](Pieces& p) { p.sample_threads = ""; }},
-      {"thread 2 is not defined", [](Pieces& p) { p.sample_threads = "\x02"; }},
+      {"recent thread 0", [](Pieces& p) { p.sample_threads = "\x01"; }},
+      {"thread at distance 2", [](Pieces& p) { p.sample_threads = "\x43"; }},
       {"node 3 is not defined", [](Pieces& p) { p.sample_nodes = "\x03"; }},
-      {"node 0 is not defined",
+      {"node 0 is not defined", [](Pieces& p) { p.NoNodes(); }},
+      {"out of range", [&](Pieces& p) { p.cpus = "\x01" + five_bytes; }},
+      {"out of range", [&](Pieces& p) { p.types = "\x01" + five_bytes; }},
+      {"out of range", [&](Pieces& p) { p.counts = "\x01\xff\xff\xff\xff\x1f"; }},
+      {"time out of range",
        [](Pieces& p) {
-         p.nodes = 0;
-         p.chain_attach = p.chain_lengths = p.node_frames = "";
+         p.clock_ns = INT64_MAX;
+         p.times = "\x10";
        }},
-      {"out of range", [&](Pieces& p) { p.cpus = five_bytes; }},
-      {"out of range", [&](Pieces& p) { p.types = five_bytes + "\x01"; }},
-      {"out of range", [&](Pieces& p) { p.counts = "\xff\xff\xff\xff\x1f\x01"; }},
-      {"time out of range", [](Pieces& p) { p.time_base = INT64_MAX; }},
-      {"time out of range", [](Pieces& p) { p.time_base = INT64_MIN; }},
+      {"time out of range",
+       [](Pieces& p) {
+         p.clock_ns = INT64_MIN;
+         p.times = "\x0f";
+       }},
       {"time out of range", [](Pieces& p) { p.times = "\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01"; }},
+      {"time out of range", [](Pieces& p) { p.times = "\x01\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01"; }},
   };
   for (size_t i = 0; i < std::size(cases); ++i) {
     SCOPED_TRACE(i);
@@ -402,9 +437,10 @@ TEST(BatchDecoder, RefusesWhatDoesNotAddUp) {
 TEST(BatchDecoder, ReadsValuesOfALaterReleaseAsUnknown) {
   Pieces pieces;
   pieces.executables[0] = 9;
-  pieces.frame_kinds = "\x41";
-  pieces.endings = "\x63\x01";
-  pieces.types = "\x09\x01";
+  pieces.frame_kinds = "\x41";  // kind 32 xor native, a caller
+  pieces.endings = "\x01\x63";
+  pieces.types = "\x01\x09";
+  pieces.later_column = "of a later release";
   pieces.lost = kLossReasonCount + 2;
   auto in = BatchDecoder(1).Decode(MessageType::kBatch, 1, pieces.Encode());
   ASSERT_TRUE(in.ok()) << in.status();
@@ -414,7 +450,7 @@ TEST(BatchDecoder, ReadsValuesOfALaterReleaseAsUnknown) {
   EXPECT_EQ(in->samples[0].ending, Ending::kUnknown);
   EXPECT_EQ(static_cast<int>(in->samples[0].type), 9);
   EXPECT_EQ(in->accounting.TotalLost(), kLossReasonCount + 2u);
-  EXPECT_EQ(in->unknown_values, 6u);
+  EXPECT_EQ(in->unknown_values, 7u);
 }
 
 TEST(BatchDecoder, NeverAcceptsAReferenceThatIsNotDefined) {

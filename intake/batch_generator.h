@@ -4,6 +4,7 @@
 #include <random>
 #include <string>
 
+#include "intake/batch_codec.h"
 #include "intake/messages.h"
 #include "profile/batch.h"
 #include "profile/dictionary.h"
@@ -18,6 +19,20 @@ class BatchGenerator {
 
   // Ids start again.
   void NewDictionary() { dictionary_ = std::make_shared<Dictionary>(); }
+  // The newest quarter of the nodes is gone.
+  void Evict() { dictionary_ = WithoutNewestNodes(dictionary_); }
+  static std::shared_ptr<Dictionary> WithoutNewestNodes(const std::shared_ptr<const Dictionary>& from) {
+    auto all = [](uint32_t count, uint32_t kept) {
+      std::vector<bool> marks(count);
+      for (uint32_t i = 0; i < kept; ++i) marks[i] = true;
+      return KeptIds::FromMarks(marks);
+    };
+    const Dictionary& d = *from;
+    return std::make_shared<Dictionary>(
+        from, Eviction{all(d.string_count(), d.string_count()), all(d.executable_count(), d.executable_count()),
+                       all(d.frame_count(), d.frame_count()), all(d.node_count(), d.node_count() - d.node_count() / 4),
+                       all(d.process_count(), d.process_count()), all(d.thread_count(), d.thread_count())});
+  }
   const std::shared_ptr<Dictionary>& dictionary() const { return dictionary_; }
 
   Batch Next(size_t samples) {
@@ -105,6 +120,14 @@ inline bool AppendTo(Dictionary& dictionary, const Definitions& definitions) {
   for (const auto& d : definitions.processes) ok = ok && dictionary.AppendProcess(d);
   for (const auto& d : definitions.threads) ok = ok && dictionary.AppendThread(d);
   return ok;
+}
+
+// What a decoder would know that had told `dictionary` all it holds.
+inline BatchDecoder DecoderOf(uint32_t generation, const Dictionary& dictionary, DictionaryLimits limits = {}) {
+  HeldNodes nodes;
+  for (uint32_t i = 1; i < dictionary.frame_count(); ++i) nodes.AppendFrame(dictionary.frame(FrameRef{i}));
+  for (uint32_t i = 1; i < dictionary.node_count(); ++i) nodes.Append(dictionary.node(NodeRef{i}));
+  return {generation, DictionaryCounts::Of(dictionary), std::move(nodes), limits};
 }
 
 }  // namespace tributary::intake

@@ -353,7 +353,7 @@ void Client::Impl::SendEntry(const SendWindow::Entry& entry) {
   if (!wanted) wanted = encoder ? dictionary : std::make_shared<Dictionary>();
   if (!encoder || wanted != dictionary) {
     dictionary = wanted;
-    encoder.emplace(++generation);
+    encoder = BatchEncoder::Following(++generation, encoder ? &*encoder : nullptr, *wanted);
   }
   size_t bytes = 0;
   const auto send = [&](const Batch& batch) {

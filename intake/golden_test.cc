@@ -56,7 +56,21 @@ std::vector<std::pair<std::string, std::string>> CurrentFrames() {
   for (int i = 0; i < 800; ++i) large->InternString(std::to_string(i) + std::string(4090, 's'));
   BatchEncoder definitions_encoder(8);
   const std::string definitions = definitions_encoder.Encode({.sequence = 1, .dictionary = large}).front();
+  // What is left of ten nodes when the two that were used first are evicted, and one more.
+  auto full = std::make_shared<Dictionary>(DictionaryLimits{.nodes_max = 12});
+  for (uint32_t i = 1; i <= 10; ++i) {
+    full->SetNow(i);
+    full->InternNode({NodeRef{}, full->InternFrame({FrameKind::kNative, false, ExecutableRef{}, 0x100 + i})});
+  }
+  BatchEncoder full_encoder(9);
+  const std::string before_eviction = full_encoder.Encode({.sequence = 1, .dictionary = full}).back();
+  const std::shared_ptr<Dictionary> evicted = EvictOldest(full);
+  Batch after{.sequence = 2, .dictionary = evicted};
+  after.samples.push_back({.node = evicted->InternNode({NodeRef{8}, FrameRef{1}})});
+  const std::string eviction = BatchEncoder::Following(10, &full_encoder, *evicted).Encode(after).back();
   return {
+      {"before_eviction", before_eviction},
+      {"eviction", eviction},
       {"hello", EncodeFrame(MessageType::kHello, 0, 0, EncodeHello(hello))},
       {"welcome", EncodeFrame(MessageType::kWelcome, 0, 0, EncodeWelcome(welcome))},
       {"definitions", definitions},
@@ -195,6 +209,23 @@ TEST_F(Golden, BatchOfV1) {
   EXPECT_EQ(value, kBatchValueSum);
   EXPECT_EQ(address, kBatchAddressSum);
   EXPECT_EQ(batch->samples.front().time, MonotonicNs{kBatchFirstTime});
+}
+
+TEST_F(Golden, EvictionOfV1) {
+  BatchDecoder decoder(9);
+  const Frame before = Read("before_eviction"), frame = Read("eviction");
+  ASSERT_TRUE(decoder.Decode(before.type, before.sequence, before.payload).ok());
+  EXPECT_EQ(GenerationOf(frame.type, frame.payload)->derived_from, 9u);
+  auto batch = decoder.Decode(frame.type, frame.sequence, frame.payload);
+  ASSERT_TRUE(batch.ok()) << batch.status();
+  ASSERT_TRUE(batch->derived);
+  EXPECT_EQ(batch->generation, 10u);
+  EXPECT_EQ(batch->derived->eviction.nodes.runs(), (std::vector<uint32_t>{0, 2, 8}));
+  EXPECT_EQ(batch->derived->eviction.frames.runs(), (std::vector<uint32_t>{0, 2, 8}));
+  EXPECT_EQ(batch->before, (DictionaryCounts{.frames = 9, .nodes = 9}));
+  EXPECT_EQ(batch->definitions.nodes, (std::vector<Node>{{NodeRef{8}, FrameRef{1}}}));
+  ASSERT_EQ(batch->samples.size(), 1u);
+  EXPECT_EQ(batch->samples[0].node, NodeRef{9});
 }
 
 TEST_F(Golden, SmallMessagesOfV1) {

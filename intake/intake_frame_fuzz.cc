@@ -35,7 +35,8 @@ void CheckBatch(const IncomingBatch& batch, const DictionaryCounts& after) {
 void DecodeBatch(const tributary::intake::Frame& frame, BatchDecoder& decoder) {
   auto generation = GenerationOf(frame.type, frame.payload);
   if (!generation.ok()) return;
-  if (*generation != decoder.generation()) decoder = BatchDecoder(*generation);
+  const bool continues = generation->derived_from != 0 && generation->derived_from == decoder.generation();
+  if (generation->generation != decoder.generation() && !continues) decoder = BatchDecoder(generation->generation);
   auto batch = decoder.Decode(frame.type, frame.sequence, frame.payload);
   if (!batch.ok()) return;
   CheckBatch(*batch, decoder.have());

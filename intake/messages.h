@@ -8,6 +8,7 @@
 #include "absl/status/statusor.h"
 #include "profile/batch.h"
 #include "profile/dictionary.h"
+#include "profile/eviction.h"
 #include "profile/model.h"
 
 // The protocol's messages as plain structs, and their Cap'n Proto form (schemas/intake/intake.capnp). Encoders return
@@ -22,8 +23,14 @@ enum class Role : uint16_t { kNode = 0, kCluster = 1, kUpload = 2, kReplay = 3 }
 struct DictionaryCounts {
   uint32_t strings = 1, executables = 1, frames = 1, nodes = 1, processes = 1, threads = 1;
   static DictionaryCounts Of(const Dictionary& dictionary);
+  // Whether `part` is of no table more.
+  bool Covers(const DictionaryCounts& part) const;
   friend bool operator==(const DictionaryCounts&, const DictionaryCounts&) = default;
 };
+
+// Of the dictionary that an eviction was made from, and of what it left.
+DictionaryCounts CountsBefore(const Eviction& eviction);
+DictionaryCounts CountsAfter(const Eviction& eviction);
 
 struct Hello {
   uint16_t version_min = 1, version_max = 1;
@@ -57,10 +64,17 @@ struct Definitions {
   std::vector<Thread> threads;
 };
 
+// How a generation continues an earlier one: without what was evicted, the rest numbered anew.
+struct DerivedFrom {
+  uint32_t generation = 0;
+  Eviction eviction;
+};
+
 // A batch as it came: definitions continue at `before`, samples refer to ids below `before` + what is defined here.
 struct IncomingBatch {
   uint64_t sequence = 0;
   uint32_t generation = 0;
+  std::optional<DerivedFrom> derived;  // done before anything else here; `before` is after it
   DictionaryCounts before;
   Definitions definitions;
   ClockPair clock;

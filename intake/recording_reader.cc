@@ -56,15 +56,20 @@ absl::StatusOr<bool> RecordingReader::Next(RecordedFrame* frame) {
   }
 }
 
-RecordedSession::RecordedSession() : dictionary_(std::make_unique<Dictionary>()) {}
+RecordedSession::RecordedSession() : dictionary_(std::make_shared<Dictionary>()) {}
 
 absl::StatusOr<IncomingBatch> RecordedSession::Take(const Frame& frame) {
-  ASSIGN_OR_RETURN(const uint32_t generation, GenerationOf(frame.type, frame.payload));
-  if (!decoder_ || generation > decoder_->generation()) {
-    decoder_.emplace(generation);
-    dictionary_ = std::make_unique<Dictionary>();
+  ASSIGN_OR_RETURN(const GenerationInfo info, GenerationOf(frame.type, frame.payload));
+  if (!decoder_ || (info.generation > decoder_->generation() && info.derived_from != decoder_->generation())) {
+    decoder_.emplace(info.generation);
+    dictionary_ = std::make_shared<Dictionary>();
   }
   ASSIGN_OR_RETURN(IncomingBatch batch, decoder_->Decode(frame.type, frame.sequence, frame.payload));
+  if (batch.derived) {
+    std::shared_ptr<Dictionary> kept = EvictedFrom(dictionary_, batch.derived->eviction);
+    if (kept == nullptr) return Error(absl::StatusCode::kInvalidArgument, "an eviction of what is in use");
+    dictionary_ = std::move(kept);
+  }
   RETURN_IF_ERROR(Define(batch.definitions));
   return batch;
 }

@@ -61,7 +61,7 @@ class RecordedSession {
   absl::Status Define(const Definitions& definitions);
 
   std::optional<BatchDecoder> decoder_;
-  std::unique_ptr<Dictionary> dictionary_;
+  std::shared_ptr<Dictionary> dictionary_;
 };
 
 }  // namespace tributary::intake

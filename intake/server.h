@@ -32,11 +32,13 @@ class SessionOwner {
     uint64_t durable_sequence = 0;
     bool dictionary_kept = false;
     DictionaryCounts have;
+    std::optional<BatchDecoder> decoder;  // of that generation, with `have` at least; without it nothing is kept
   };
   virtual absl::StatusOr<Known> OnHello(const Hello& hello) = 0;
 
-  // A decoded batch, new and in order (duplicates never get here), with the session's id. ResourceExhausted: the queue
-  // is full; the session stops reading and tries again when `Resume` is called on it.
+  // A decoded batch, new and in order (duplicates never get here), with the session's id; or with sequence 0
+  // definitions alone, which are no batch. ResourceExhausted: the queue is full; the session stops reading and tries
+  // again when `Resume` is called on it.
   virtual absl::Status OnBatch(const SessionInfo& session, IncomingBatch batch) = 0;
   virtual void OnSymbols(const SessionInfo& session, const ExecutableId& id,
                          absl::StatusOr<std::string> encoded_table) = 0;
@@ -61,7 +63,8 @@ struct ServerOptions {
 
 // Lives on the shard's loop from Hello to close; the shard owns it. It may be destroyed inside OnClosed, which comes
 // once and last, not inside the owner's other calls. Definitions that travel ahead of their batch are handed over with
-// it; a batch's definitions always continue those of the batch before, or start a new generation.
+// it; a batch's definitions always continue those of the batch before, or start a new generation, which is empty or
+// what an eviction leaves of the one before.
 class ServerSession {
  public:
   ServerSession(AlarmSource& alarms, std::unique_ptr<Stream> stream, Hello hello, std::string rest,
@@ -74,6 +77,9 @@ class ServerSession {
   void NeedDictionary();  // the store cannot map this generation (any more)
   void Resume();          // there is room again after ResourceExhausted
   void Close(const Goodbye& goodbye);
+
+  // What it knows of the dictionary, for the session's next connection. It reads nothing afterwards.
+  std::optional<BatchDecoder> TakeDecoder();
 
   const Hello& hello() const;
   uint64_t bytes_received() const;

@@ -46,6 +46,8 @@ void Append(Definitions& to, Definitions&& from) {
 struct ServerSession::Impl {
   enum class State { kOpen, kLingering, kClosed };
   struct Held {
+    uint32_t generation = 0;
+    std::optional<DerivedFrom> derived;
     DictionaryCounts before;
     Definitions definitions;
     size_t bytes = 0;
@@ -60,12 +62,13 @@ struct ServerSession::Impl {
   void Pump();
   void Handle(Frame frame);
   void HandleBatch(Frame frame);
-  bool SelectDecoder(const Frame& frame);
+  bool SelectDecoder(const GenerationInfo& info);
   bool InOrder(const Frame& frame);
-  void Deliver(Frame frame, IncomingBatch batch, const BatchDecoder& after, bool duplicate);
+  void Deliver(Frame frame, IncomingBatch batch, bool definitions_only);
+  bool HandOver(const Frame& frame, IncomingBatch batch);
   void Hold(IncomingBatch batch);
   void HandleSymbolChunk(const Frame& frame);
-  void GiveUpGeneration();
+  void GiveUpGeneration(uint32_t generation);
   void Unstall();
   void Throttle(size_t bytes);
   void Unthrottle();
@@ -148,8 +151,11 @@ void ServerSession::Impl::Start() {
                        known.status().code() != absl::StatusCode::kPermissionDenied;
     return Refuse(Refusal::kRefusedByOwner, {.reason = Message(known.status()), .retry = retry});
   }
-  if (known->dictionary_kept) {
-    decoder.emplace(hello.dictionary_generation, known->have);
+  const bool kept = known->dictionary_kept && known->decoder &&
+                    known->decoder->generation() == hello.dictionary_generation &&
+                    known->decoder->Truncate(known->have);
+  if (kept) {
+    decoder = std::move(known->decoder);
   } else {
     given_up = hello.dictionary_generation;
   }
@@ -158,7 +164,7 @@ void ServerSession::Impl::Start() {
   seen = arrived = std::max(durable, hello.next_sequence - 1);
   Welcome welcome;
   welcome.durable_sequence = durable;
-  welcome.dictionary_kept = known->dictionary_kept;
+  welcome.dictionary_kept = kept;
   welcome.have = known->have;
   welcome.heartbeat_ms = static_cast<uint32_t>(std::max<int64_t>(options.idle_timeout_ms / kIdleTicks, 1));
   Write(MessageType::kWelcome, EncodeWelcome(welcome));
@@ -245,21 +251,19 @@ void ServerSession::Impl::Handle(Frame frame) {
          {.reason = fmt::format("message of type {} is malformed or out of place", static_cast<int>(frame.type))});
 }
 
-// False when the frame belongs to a generation that was given up, or was refused.
-bool ServerSession::Impl::SelectDecoder(const Frame& frame) {
-  absl::StatusOr<uint32_t> generation = GenerationOf(frame.type, frame.payload);
-  if (!generation.ok()) {
-    Refuse(Refusal::kBadMessage, {.reason = Message(generation.status()), .rejected_sequence = frame.sequence});
-    return false;
-  }
-  if (*generation <= given_up) {
+// False when the frame belongs to a generation that was given up or cannot be followed.
+bool ServerSession::Impl::SelectDecoder(const GenerationInfo& info) {
+  if (info.generation <= given_up) {
     metrics.stale_batches.Add();
     return false;
   }
-  if (!decoder || *generation > decoder->generation()) {
-    decoder.emplace(*generation);
-    held.reset();
+  if (decoder && (info.generation <= decoder->generation() || info.derived_from == decoder->generation())) return true;
+  if (info.derived_from != 0) {
+    GiveUpGeneration(info.generation);
+    return false;
   }
+  decoder.emplace(info.generation);
+  held.reset();
   return true;
 }
 
@@ -275,67 +279,92 @@ bool ServerSession::Impl::InOrder(const Frame& frame) {
 }
 
 void ServerSession::Impl::HandleBatch(Frame frame) {
-  if (!InOrder(frame) || !SelectDecoder(frame)) return;
+  absl::StatusOr<GenerationInfo> info = GenerationOf(frame.type, frame.payload);
+  if (!info.ok()) {
+    return Refuse(Refusal::kBadMessage, {.reason = Message(info.status()), .rejected_sequence = frame.sequence});
+  }
+  if (!InOrder(frame) || !SelectDecoder(*info)) return;
   // The batches before it went with a generation that was given up, and it was on its way when the client learned so:
   // they come again in a generation above this one.
   if (frame.type == MessageType::kBatch && frame.sequence > std::max(seen, durable) + 1) {
-    return GiveUpGeneration();
+    return GiveUpGeneration(info->generation);
   }
-  BatchDecoder after = *decoder;
-  absl::StatusOr<IncomingBatch> batch = after.Decode(frame.type, frame.sequence, frame.payload);
+  absl::StatusOr<IncomingBatch> batch = decoder->Decode(frame.type, frame.sequence, frame.payload);
   if (!batch.ok()) {
-    if (batch.status().code() == absl::StatusCode::kFailedPrecondition) return GiveUpGeneration();
+    if (batch.status().code() == absl::StatusCode::kFailedPrecondition) return GiveUpGeneration(info->generation);
     return Refuse(Refusal::kBadMessage, {.reason = fmt::format("batch {}: {}", frame.sequence, Message(batch.status())),
                                          .rejected_sequence = frame.sequence});
   }
   const bool is_batch = frame.type == MessageType::kBatch;
   const bool duplicate = is_batch && (frame.sequence <= seen || frame.sequence <= durable);
-  Deliver(std::move(frame), *std::move(batch), after, !is_batch || duplicate);
+  Deliver(std::move(frame), *std::move(batch), !is_batch || duplicate);
   if (!duplicate || state != State::kOpen) return;
   metrics.duplicates.Add();
   Write(MessageType::kAck, EncodeAck(durable));
 }
 
-void ServerSession::Impl::Deliver(Frame frame, IncomingBatch batch, const BatchDecoder& after, bool definitions_only) {
+void ServerSession::Impl::Deliver(Frame frame, IncomingBatch batch, bool definitions_only) {
   const uint64_t sequence = batch.sequence;
-  metrics.unknown_values.Add(batch.unknown_values);
+  if (held && batch.derived) {
+    // Definitions are of one generation. These are handed over alone, as no batch.
+    IncomingBatch alone;
+    alone.generation = held->generation;
+    alone.derived = held->derived;
+    alone.before = held->before;
+    alone.definitions = held->definitions;  // copied: the owner may refuse, and be asked again
+    if (!HandOver(frame, std::move(alone))) return;
+    held.reset();
+  }
+  const uint32_t unknown_values = batch.unknown_values;
   if (definitions_only) {
-    decoder = after;
+    metrics.unknown_values.Add(unknown_values);
     seen = std::max(seen, sequence);
     return Hold(std::move(batch));
   }
   if (held) {
-    Definitions definitions = held->definitions;  // copied: the owner may refuse, and be asked again
+    Definitions definitions = held->definitions;
     Append(definitions, std::move(batch.definitions));
     batch.definitions = std::move(definitions);
+    batch.derived = held->derived;
     batch.before = held->before;
   }
   const size_t samples = batch.samples.size();
-  const uint32_t generation = batch.generation;
-  absl::Status status = owner.OnBatch(hello.session, std::move(batch));
-  if (state != State::kOpen) return;
-  if (status.code() == absl::StatusCode::kResourceExhausted) {
-    metrics.stalls.Add();
-    stalled = std::move(frame);
-    stream->PauseReading();
-    return;
-  }
-  if (status.code() == absl::StatusCode::kFailedPrecondition) return GiveUpGeneration();
-  if (!status.ok()) {
-    const bool malformed = status.code() == absl::StatusCode::kInvalidArgument;
-    return Refuse(Refusal::kRefusedByOwner, {.reason = Message(status), .rejected_sequence = malformed ? sequence : 0});
-  }
-  if (generation <= given_up) return;  // the owner asked for the dictionary meanwhile
+  if (!HandOver(frame, std::move(batch))) return;
+  metrics.unknown_values.Add(unknown_values);
   metrics.batches.Add();
   metrics.samples.Add(samples);
-  decoder = after;
   held.reset();
   seen = std::max(seen, sequence);
 }
 
+// False: the owner did not take it, or has asked for the dictionary meanwhile.
+bool ServerSession::Impl::HandOver(const Frame& frame, IncomingBatch batch) {
+  const uint64_t sequence = batch.sequence;
+  const uint32_t generation = batch.generation;
+  absl::Status status = owner.OnBatch(hello.session, std::move(batch));
+  if (state != State::kOpen) return false;
+  if (status.code() == absl::StatusCode::kResourceExhausted) {
+    metrics.stalls.Add();
+    if (decoder) decoder->Undo();
+    stalled = frame;
+    stream->PauseReading();
+    return false;
+  }
+  if (status.code() == absl::StatusCode::kFailedPrecondition) {
+    GiveUpGeneration(decoder ? decoder->generation() : generation);
+    return false;
+  }
+  if (!status.ok()) {
+    const bool malformed = status.code() == absl::StatusCode::kInvalidArgument;
+    Refuse(Refusal::kRefusedByOwner, {.reason = Message(status), .rejected_sequence = malformed ? sequence : 0});
+    return false;
+  }
+  return generation > given_up;
+}
+
 void ServerSession::Impl::Hold(IncomingBatch batch) {
   const size_t bytes = BytesOf(batch.definitions);
-  if (!held) held = Held{batch.before, {}, 0};
+  if (!held) held = Held{batch.generation, std::move(batch.derived), batch.before, {}, 0};
   held->bytes += bytes;
   if (held->bytes > kHeldBytesMax) {
     return Refuse(Refusal::kOversized,
@@ -355,9 +384,9 @@ void ServerSession::Impl::HandleSymbolChunk(const Frame& frame) {
   owner.OnSymbols(hello.session, (*table)->id, std::move((*table)->encoded));
 }
 
-void ServerSession::Impl::GiveUpGeneration() {
-  if (state != State::kOpen || !decoder || decoder->generation() <= given_up) return;
-  given_up = decoder->generation();
+void ServerSession::Impl::GiveUpGeneration(uint32_t generation) {
+  if (state != State::kOpen || generation <= given_up) return;
+  given_up = generation;
   decoder.reset();
   held.reset();
   // All that is not durable comes again; what the owner still holds and makes durable meanwhile comes as a duplicate.
@@ -487,11 +516,14 @@ void ServerSession::NeedSymbols(const std::vector<ExecutableId>& ids) {
   send();
 }
 
-void ServerSession::NeedDictionary() { impl_->GiveUpGeneration(); }
+void ServerSession::NeedDictionary() {
+  if (impl_->decoder) impl_->GiveUpGeneration(impl_->decoder->generation());
+}
 void ServerSession::Resume() {
   if (impl_->stalled) impl_->pump_timer->StartOnce(0);
 }
 void ServerSession::Close(const Goodbye& goodbye) { impl_->Close(goodbye); }
+std::optional<BatchDecoder> ServerSession::TakeDecoder() { return std::exchange(impl_->decoder, std::nullopt); }
 const Hello& ServerSession::hello() const { return impl_->hello; }
 uint64_t ServerSession::bytes_received() const { return impl_->received_bytes; }
 bool ServerSession::closed() const { return impl_->state != Impl::State::kOpen; }

@@ -183,6 +183,79 @@ TEST_F(IntakeTest, ANewDictionaryObjectIsTheNextGeneration) {
   EXPECT_EQ(store_.generations, 6);
 }
 
+TEST_F(IntakeTest, AnEvictionIsFollowedOverReconnectsToo) {
+  StartServer();
+  StartClient();
+  Send(200);
+  generator_.Evict();
+  Send(200);
+  RunUntilStored(2);
+  EXPECT_EQ(store_.evictions, 1);
+  AckAll();
+  RunUntil([&] { return client_->waiting_samples() == 0; }, "all acknowledged");
+  // Kept: the generation goes on where it was.
+  server_->live()->Close({.reason = "once more"});
+  Send(200);
+  RunUntilStored(3);
+  EXPECT_EQ(store_.generations, 2);
+  generator_.Evict();
+  Send(200);
+  RunUntilStored(4);
+  EXPECT_EQ(store_.evictions, 2);
+  ExpectStoredIsSent();
+  // Not kept, and two batches were not durable: what they need is told again, and the eviction between them.
+  server_.reset();
+  store_.keep_dictionary = false;
+  StartServer();
+  RunUntil([&] { return store_.stored[4].times == 2; }, "sent again");
+  ExpectStoredIsSent();
+  EXPECT_EQ(store_.evictions, 3);
+  EXPECT_EQ(store_.generations, 5);
+}
+
+TEST_F(IntakeTest, AnEvictionThatFindsNoRoomComesAgain) {
+  int refusals = 0;
+  store_.on_batch = [&](const IncomingBatch& batch) {
+    if (!batch.derived || refusals >= 3) return absl::OkStatus();
+    ++refusals;
+    return Error(absl::StatusCode::kResourceExhausted, "queue full");
+  };
+  StartServer();
+  StartClient();
+  for (int i = 0; i < 3; ++i) {
+    Send(200);
+    generator_.Evict();
+  }
+  Timer resume(loop_, [&] { server_->live()->Resume(); });
+  resume.StartEvery(5);
+  RunUntilStored(3);
+  ExpectStoredIsSent();
+  EXPECT_EQ(refusals, 3);
+  EXPECT_EQ(store_.evictions, 2);
+  EXPECT_EQ(Count("tributary_intake_need_dictionary_total"), 0u);
+}
+
+// Duplicates bring definitions but no batch; those of two generations cannot be handed over as one.
+TEST_F(IntakeTest, AnEvictionBehindDuplicatesIsFollowed) {
+  StartServer();
+  StartClient();
+  Send(200);
+  RunUntilStored(1);
+  generator_.Evict();
+  Send(200);
+  RunUntilStored(2);
+  server_->live()->NeedDictionary();
+  store_.stored.clear();
+  store_.durable = 1;
+  server_->live()->Ack(1);
+  generator_.Evict();
+  Send(200);
+  RunUntil([&] { return store_.stored.contains(3); }, "the last batch");
+  for (uint64_t sequence : {2, 3}) EXPECT_EQ(store_.stored[sequence].samples, sent_[sequence]);
+  EXPECT_FALSE(store_.stored.contains(1)) << "durable, and so a duplicate";
+  EXPECT_EQ(Refused("out_of_order"), 0u);
+}
+
 TEST_F(IntakeTest, CapOverflowIsCountedAndTheRestArrives) {
   StartServer();
   server_.reset();  // a port that nobody listens on

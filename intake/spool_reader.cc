@@ -54,6 +54,7 @@ absl::StatusOr<Batch> SegmentReader::Decode(const SpoolRecord& record) {
     const bool last = frame.type == MessageType::kBatch;
     if (last && frame.sequence != record.ordinal) return Damaged("a batch of another number");
     ASSIGN_OR_RETURN(IncomingBatch incoming, decoder_.Decode(frame.type, frame.sequence, frame.payload));
+    if (incoming.derived) return Damaged("a dictionary of another segment");
     if (!AppendAll(incoming.definitions, *dictionary_)) return Damaged("definitions that do not fit");
     if (!last) continue;
     if (frames.buffered_bytes() != 0) return Damaged("bytes behind a batch");

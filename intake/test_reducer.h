@@ -36,6 +36,7 @@ struct FakeStore : SessionOwner {
     if (keep_dictionary && dictionary && generation == hello.dictionary_generation) {
       known.dictionary_kept = true;
       known.have = DictionaryCounts::Of(*dictionary);
+      known.decoder = DecoderOf(generation, *dictionary);
     } else {
       dictionary.reset();
       generation = 0;
@@ -49,12 +50,19 @@ struct FakeStore : SessionOwner {
     }
     if (batch.generation != generation) {
       EXPECT_GT(batch.generation, generation);
+      if (batch.derived) {
+        EXPECT_EQ(batch.derived->generation, generation);
+        dictionary = std::make_shared<Dictionary>(dictionary, batch.derived->eviction);
+        ++evictions;
+      } else {
+        dictionary = std::make_shared<Dictionary>();
+      }
       generation = batch.generation;
-      dictionary = std::make_unique<Dictionary>();
       ++generations;
     }
     EXPECT_EQ(batch.before, DictionaryCounts::Of(*dictionary));
     EXPECT_TRUE(AppendTo(*dictionary, batch.definitions));
+    if (batch.sequence == 0) return absl::OkStatus();
     EXPECT_EQ(batch.nodes_hash, dictionary->rolling_hash());
     Stored& entry = stored[batch.sequence];
     entry.samples = Resolve(batch.samples);
@@ -95,8 +103,8 @@ struct FakeStore : SessionOwner {
   bool keep_dictionary = true;
   absl::Status hello_answer;
   uint32_t generation = 0;
-  int generations = 0;
-  std::unique_ptr<Dictionary> dictionary;
+  int generations = 0, evictions = 0;
+  std::shared_ptr<Dictionary> dictionary;
   std::map<uint64_t, Stored> stored;
   std::vector<Hello> hellos;
   std::vector<absl::Status> closed;

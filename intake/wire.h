@@ -24,6 +24,7 @@ inline bool operator==(const char* a, const StringPtr& b) { return b.operator==(
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "base/status.h"
+#include "intake/malformed.h"
 #include "intake/messages.h"
 #include "schemas/intake/intake.capnp.h"
 
@@ -74,8 +75,6 @@ inline std::string_view ViewOf(capnp::Text::Reader text) { return {text.begin(),
 inline capnp::Data::Reader DataOf(std::string_view bytes) {
   return {reinterpret_cast<const kj::byte*>(bytes.data()), bytes.size()};
 }
-
-inline absl::Status Malformed(std::string_view what) { return Error(absl::StatusCode::kInvalidArgument, what); }
 
 inline absl::Status ReadSessionId(capnp::Data::Reader from, std::array<uint8_t, 16>* id) {
   if (from.size() != id->size()) return Malformed("session id is not 16 bytes");

@@ -87,7 +87,49 @@ class Marks {
   std::vector<bool> strings_, executables_, frames_, processes_;
 };
 
+// Whether all that is kept of a table refers to what is kept of the others.
+template <typename Refs>
+bool Holds(const KeptIds& table, Refs&& refs) {
+  const std::vector<uint32_t> ids = table.NewIds();
+  for (uint32_t i = 1; i < ids.size(); ++i) {
+    if (ids[i] != 0 && !refs(i)) return false;
+  }
+  return true;
+}
+
 }  // namespace
+
+std::shared_ptr<Dictionary> EvictedFrom(const std::shared_ptr<const Dictionary>& from, const Eviction& eviction) {
+  const Dictionary& d = *from;
+  if (eviction.strings.before() != d.string_count() || eviction.executables.before() != d.executable_count() ||
+      eviction.frames.before() != d.frame_count() || eviction.nodes.before() != d.node_count() ||
+      eviction.processes.before() != d.process_count() || eviction.threads.before() != d.thread_count()) {
+    return nullptr;
+  }
+  const std::vector<uint32_t> strings = eviction.strings.NewIds(), executables = eviction.executables.NewIds(),
+                              frames = eviction.frames.NewIds(), nodes = eviction.nodes.NewIds(),
+                              processes = eviction.processes.NewIds();
+  auto kept = [](auto ref, const std::vector<uint32_t>& ids) { return ref.value == 0 || ids[ref.value] != 0; };
+  const bool ok =
+      Holds(eviction.executables, [&](uint32_t i) { return kept(d.executable(ExecutableRef{i}).path, strings); }) &&
+      Holds(eviction.frames, [&](uint32_t i) { return kept(d.frame(FrameRef{i}).executable, executables); }) &&
+      Holds(eviction.nodes,
+            [&](uint32_t i) {
+              const Node node = d.node(NodeRef{i});
+              return kept(node.parent, nodes) && kept(node.frame, frames);
+            }) &&
+      Holds(eviction.processes,
+            [&](uint32_t i) {
+              const Process& p = d.process(ProcessRef{i});
+              return kept(p.executable, executables) && kept(p.comm, strings) && kept(p.executable_path, strings) &&
+                     kept(p.container_id, strings) && kept(p.cgroup_path, strings);
+            }) &&
+      Holds(eviction.threads, [&](uint32_t i) {
+        const Thread& thread = d.thread(ThreadRef{i});
+        return kept(thread.process, processes) && kept(thread.name, strings);
+      });
+  return ok ? std::make_shared<Dictionary>(from, eviction) : nullptr;
+}
 
 uint64_t Eviction::ids_before() const {
   return uint64_t{strings.before()} + executables.before() + frames.before() + nodes.before() + processes.before() +

@@ -22,6 +22,10 @@ struct Derivation {
   Eviction eviction;                     // of all that `from` held then; it does not grow any more
 };
 
+// What an eviction from elsewhere leaves of a dictionary. nullptr: it is of tables of other sizes, or drops what
+// something kept refers to.
+std::shared_ptr<Dictionary> EvictedFrom(const std::shared_ptr<const Dictionary>& from, const Eviction& eviction);
+
 // A new dictionary with what is in use of `full`, which is to grow no more: evicts the quarter of the nodes that was
 // not used for longest if any table that nodes fill is more than half full, and likewise of the threads; then what
 // nothing refers to any more. A node counts as used when the newest of its subtree was, so children go before parents.

@@ -140,6 +140,23 @@ TEST(Eviction, OfEquallyOldNodesTheHigherGo) {
   EXPECT_EQ(after->derivation()->eviction.nodes.runs(), (std::vector<uint32_t>{5, 2}));
 }
 
+TEST(Eviction, FromElsewhereMustFit) {
+  auto d = std::make_shared<Dictionary>();
+  const ExecutableRef exe = d->InternExecutable(Id(1), "/bin/1");
+  const NodeRef parent = d->InternNode({NodeRef{}, d->InternFrame({FrameKind::kNative, false, exe, 1})});
+  d->InternNode({parent, FrameRef{1}});
+  const auto all = [](uint32_t count) { return KeptIds::FromMarks(std::vector<bool>(count, true)); };
+  const Eviction ok{all(2), all(2), all(2), KeptIds::FromMarks({true, true, false}), all(1), all(1)};
+  ASSERT_NE(EvictedFrom(d, ok), nullptr);
+  EXPECT_EQ(EvictedFrom(d, ok)->node_count(), 2u);
+  Eviction orphan = ok, nameless = ok, frameless = ok, other = ok;
+  orphan.nodes = KeptIds::FromMarks({true, false, true});
+  nameless.strings = KeptIds::FromMarks({true, false});
+  frameless.frames = KeptIds::FromMarks({true, false});
+  other.threads = all(2);
+  for (const Eviction& eviction : {orphan, nameless, frameless, other}) EXPECT_EQ(EvictedFrom(d, eviction), nullptr);
+}
+
 TEST(Eviction, AProcessKeepsItsNewestDefinition) {
   auto d = std::make_shared<Dictionary>(DictionaryLimits{.threads_max = 4});
   d->InternThread({ProcessRef{}, Tid{9}, StringRef{}});

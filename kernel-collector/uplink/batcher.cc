@@ -3,8 +3,21 @@
 #include <algorithm>
 
 #include "base/status.h"
+#include "profile/eviction.h"
 
 namespace tributary {
+namespace {
+
+// An eighth of every table, lest the next eviction follow at once.
+bool IsRoomy(const Dictionary& d) {
+  const DictionaryLimits& max = d.limits();
+  auto roomy = [](uint32_t used, uint32_t all) { return used <= all - all / 8; };
+  return roomy(d.node_count(), max.nodes_max) && roomy(d.frame_count(), max.frames_max) &&
+         roomy(d.string_count(), max.strings_max) && roomy(d.executable_count(), max.executables_max) &&
+         roomy(d.process_count(), max.processes_max) && roomy(d.thread_count(), max.threads_max);
+}
+
+}  // namespace
 
 Batcher::Batcher(BatchSink& sink, const Clock& clock, DictionaryLimits limits)
     : sink_(sink), clock_(clock), limits_(limits) {
@@ -13,7 +26,16 @@ Batcher::Batcher(BatchSink& sink, const Clock& clock, DictionaryLimits limits)
 
 void Batcher::StartDictionary() {
   dictionary_ = std::make_shared<Dictionary>(limits_);
+  dictionary_->SetNow(static_cast<uint32_t>(sequence_));
   ++generation_;
+}
+
+void Batcher::MakeRoom(size_t frames) {
+  std::shared_ptr<const Dictionary> full = std::move(dictionary_);
+  dictionary_ = EvictOldest(full);
+  ++generation_;
+  if (!IsRoomy(*dictionary_) || !HasRoom(frames)) return StartDictionary();
+  ++evictions_;
 }
 
 bool Batcher::HasRoom(size_t frames) const {
@@ -65,6 +87,8 @@ void Batcher::Append(const NamedSample& sample, ProcessRun& run, const ResolvedS
   out.thread =
       dictionary_->InternThread(Thread{Intern(run), sample.tid, dictionary_->InternString(sample.thread_name)});
   out.node = node;
+  dictionary_->Use(out.node);
+  dictionary_->Use(out.thread);
   out.ending = stack.ending;
   out.cpu = sample.cpu;
   out.value = sample.period_ns;
@@ -76,6 +100,7 @@ void Batcher::Flush(const Accounting& accounting) {
   std::stable_sort(samples_.begin(), samples_.end(), [](const Sample& a, const Sample& b) { return a.time < b.time; });
   Batch batch;
   batch.sequence = ++sequence_;
+  dictionary_->SetNow(static_cast<uint32_t>(sequence_));
   batch.clock = clock_.Pair();
   batch.samples = std::exchange(samples_, {});
   batch.accounting = accounting;

@@ -21,8 +21,9 @@ struct NamedSample {
   uint64_t period_ns = 0;
 };
 
-// Walks stacks into the dictionary's trie and fills batches. A dictionary is given up for a new one before a sample
-// could find it full: no stack is ever cut by a table's cap. Loop thread only.
+// Walks stacks into the dictionary's trie and fills batches. Before a sample could find the dictionary full it goes on
+// with a new one without what was not used for longest, or with an empty one where that makes no room: no stack is ever
+// cut by a table's cap. Loop thread only.
 class Batcher {
  public:
   static constexpr size_t kSamplesMax = 50'000;
@@ -35,7 +36,7 @@ class Batcher {
   void Add(const NamedSample& sample, ProcessRun& run, const ResolvedStack& stack, ReadAccounting&& accounting) {
     if (samples_.size() >= kSamplesMax || !HasRoom(stack.frames.size())) {
       Flush(accounting());
-      if (!HasRoom(stack.frames.size())) StartDictionary();
+      if (!HasRoom(stack.frames.size())) MakeRoom(stack.frames.size());
     }
     Append(sample, run, stack);
   }
@@ -46,11 +47,13 @@ class Batcher {
   uint64_t samples_sent() const { return samples_sent_; }  // in batches handed on
   size_t samples_waiting() const { return samples_.size(); }
   uint64_t batches() const { return sequence_; }
+  uint64_t evictions() const { return evictions_; }
   const Dictionary& dictionary() const { return *dictionary_; }
 
  private:
   bool HasRoom(size_t frames) const;
   void StartDictionary();
+  void MakeRoom(size_t frames);
   void Append(const NamedSample& sample, ProcessRun& run, const ResolvedStack& stack);
   ExecutableRef Intern(CodeFile& executable);
   ProcessRef Intern(ProcessRun& run);
@@ -62,6 +65,7 @@ class Batcher {
   uint64_t generation_ = 0;
   uint64_t sequence_ = 0;
   uint64_t samples_sent_ = 0;
+  uint64_t evictions_ = 0;
   std::vector<Sample> samples_;
   LogLimit refused_log_{kNsPerMinute};
 };

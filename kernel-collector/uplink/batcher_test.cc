@@ -95,6 +95,37 @@ TEST_F(BatcherTest, StartsANewDictionaryBeforeAStackWouldBeCut) {
   EXPECT_NE(sink.batches.front().dictionary, sink.batches.back().dictionary);
 }
 
+TEST_F(BatcherTest, GoesOnWithWhatIsInUseWhenTheDictionaryIsFull) {
+  Batcher batcher(sink, clock, {.nodes_max = 100});
+  for (uint64_t i = 0; i < 200; ++i) {
+    Add(batcher, static_cast<int64_t>(2 * i), {1, 2, 3});  // in use all the time
+    Add(batcher, static_cast<int64_t>(2 * i + 1), {i * 10 + 11, i * 10 + 12});
+    batcher.Flush(accounting);
+  }
+  EXPECT_GT(batcher.evictions(), 5u);
+  std::shared_ptr<const Dictionary> last;
+  for (const Batch& batch : sink.batches) {
+    if (last != nullptr && batch.dictionary != last) {
+      ASSERT_NE(batch.dictionary->derivation(), nullptr);
+      EXPECT_EQ(batch.dictionary->derivation()->from.lock(), last);
+      EXPECT_EQ(batch.dictionary->node(NodeRef{3}).parent, NodeRef{2}) << "the first stack is still the first";
+    }
+    last = batch.dictionary;
+  }
+}
+
+TEST_F(BatcherTest, StartsEmptyWhereAnEvictionMakesNoRoom) {
+  Batcher batcher(sink, clock, {.nodes_max = 40});
+  std::vector<uint64_t> deep(30);
+  for (size_t i = 0; i < deep.size(); ++i) deep[i] = i + 1;
+  Add(batcher, 1, deep);
+  for (uint64_t& address : deep) address += 100;
+  Add(batcher, 2, deep);
+  batcher.Flush(accounting);
+  EXPECT_EQ(batcher.evictions(), 0u);
+  EXPECT_EQ(sink.batches.back().dictionary->derivation(), nullptr);
+}
+
 TEST_F(BatcherTest, AFullBatchGoesBeforeItsTime) {
   Batcher batcher(sink, clock);
   for (size_t i = 0; i <= Batcher::kSamplesMax; ++i) Add(batcher, 1, {1});

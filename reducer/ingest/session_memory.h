@@ -2,9 +2,11 @@
 
 #include <cstdint>
 #include <list>
+#include <optional>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "intake/batch_codec.h"
 #include "intake/messages.h"
 #include "reducer/ingest/batch_writer.h"
 
@@ -22,18 +24,25 @@ class SessionMemory {
     bool dictionary_held = false;
     uint32_t generation = 0;
     intake::DictionaryCounts have;
-    uint32_t refused_generation = 0;        // generations up to here were given up
-    std::vector<ExecutableId> executables;  // defined in this generation, to ask symbols for
+    uint32_t refused_generation = 0;              // generations up to here were given up
+    std::vector<ExecutableId> executables;        // of this generation by id, from id 1 on; to ask symbols for
+    std::optional<intake::BatchDecoder> decoder;  // while no session is open
   };
 
-  explicit SessionMemory(size_t sessions_max) : sessions_max_(sessions_max) {}
+  // Decoders beyond `decoder_bytes_max` in all are forgotten, those not used for longest first.
+  explicit SessionMemory(size_t sessions_max, size_t decoder_bytes_max = 256u << 20)
+      : sessions_max_(sessions_max), decoder_bytes_max_(decoder_bytes_max) {}
 
   Entry* Find(const SessionId& id);  // nullptr: not here. Valid until the next Add
   Entry& Add(const SessionId& id, uint64_t durable_sequence);
+  // What a session's decoder knows, from one connection to the next.
+  void KeepDecoder(const SessionId& id, std::optional<intake::BatchDecoder> decoder);
+  std::optional<intake::BatchDecoder> TakeDecoder(Entry& entry);
 
  private:
   using List = std::list<Entry>;
-  const size_t sessions_max_;
+  const size_t sessions_max_, decoder_bytes_max_;
+  size_t decoder_bytes_ = 0;
   List entries_;  // most recently used first
   absl::flat_hash_map<SessionId, List::iterator> by_id_;
 };

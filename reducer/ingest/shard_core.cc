@@ -121,6 +121,7 @@ absl::StatusOr<intake::SessionOwner::Known> ShardCore::OnHello(const intake::Hel
   answer.dictionary_kept = known->dictionary_held && known->generation == hello.dictionary_generation;
   if (answer.dictionary_kept) {
     answer.have = known->have;
+    answer.decoder = memory_.TakeDecoder(*known);
     live->second.symbols.Want(known->executables);
   }
   return answer;
@@ -159,7 +160,15 @@ absl::Status ShardCore::OnBatch(const SessionInfo& info, intake::IncomingBatch b
 
 void ShardCore::Remember(const SessionInfo& info, const intake::IncomingBatch& batch) {
   SessionMemory::Entry& entry = memory_.Add(info.session_id, 0);
-  if (!entry.dictionary_held || entry.generation != batch.generation) entry.executables.clear();
+  const bool continues = entry.dictionary_held && batch.derived && batch.derived->generation == entry.generation;
+  if (continues) {
+    // Id 0 is not among them.
+    entry.executables.insert(entry.executables.begin(), ExecutableId());
+    batch.derived->eviction.executables.ApplyTo(entry.executables);
+    entry.executables.erase(entry.executables.begin());
+  } else if (!entry.dictionary_held || entry.generation != batch.generation) {
+    entry.executables.clear();
+  }
   entry.dictionary_held = batch.generation > entry.refused_generation;
   entry.generation = batch.generation;
   entry.have = batch.before;
@@ -236,6 +245,7 @@ void ShardCore::OnClosed(const SessionInfo& info, const absl::Status& why) {
 }
 
 void ShardCore::Disconnect(Live& live) {
+  if (live.session != nullptr) memory_.KeepDecoder(live.info->session_id, live.session->TakeDecoder());
   if (std::exchange(live.registered, false) && callbacks_.disconnected) callbacks_.disconnected(live.info->node_id);
 }
 

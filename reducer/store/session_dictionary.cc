@@ -93,9 +93,61 @@ void SessionDictionary::Truncate(const intake::DictionaryCounts& counts) {
   cut(threads_, counts.threads);
   string_bytes_ = 0;
   for (const std::string& text : strings_) string_bytes_ += text.size();
+  IndexProcesses();
+  ForgetStoreIds();
+}
+
+void SessionDictionary::IndexProcesses() {
   newest_process_.clear();
   for (uint32_t i = 1; i < processes_.size(); ++i) newest_process_.insert_or_assign(processes_[i].key, i);
-  ForgetStoreIds();
+}
+
+std::unique_ptr<SessionDictionary> SessionDictionary::Derive(uint32_t generation, const Eviction& eviction) const {
+  if (intake::CountsBefore(eviction) != counts()) return nullptr;
+  const std::vector<uint32_t> strings = eviction.strings.NewIds(), executables = eviction.executables.NewIds(),
+                              frames = eviction.frames.NewIds(), nodes = eviction.nodes.NewIds(),
+                              processes = eviction.processes.NewIds();
+  auto out = std::make_unique<SessionDictionary>(*this);
+  out->generation_ = generation;
+  eviction.strings.ApplyTo(out->strings_);
+  eviction.executables.ApplyTo(out->executables_);
+  eviction.frames.ApplyTo(out->frames_);
+  eviction.nodes.ApplyTo(out->nodes_);
+  eviction.processes.ApplyTo(out->processes_);
+  eviction.threads.ApplyTo(out->threads_);
+  eviction.executables.ApplyTo(out->executable_ids);
+  eviction.processes.ApplyTo(out->process_ids);
+  eviction.threads.ApplyTo(out->thread_ids);
+  for (DayIds& day : out->days_) {
+    eviction.nodes.ApplyTo(day.nodes);
+    eviction.frames.ApplyTo(day.frames);
+  }
+  bool ok = true;
+  auto renumber = [&ok](auto& ref, const std::vector<uint32_t>& ids) {
+    ok = ok && (ref.value == 0 || ids[ref.value] != 0);
+    ref.value = ids[ref.value];
+  };
+  for (tributary::Executable& executable : out->executables_) renumber(executable.path, strings);
+  for (Frame& frame : out->frames_) renumber(frame.executable, executables);
+  for (Node& node : out->nodes_) {
+    renumber(node.parent, nodes);
+    renumber(node.frame, frames);
+  }
+  for (Process& process : out->processes_) {
+    renumber(process.executable, executables);
+    for (StringRef* text : {&process.comm, &process.executable_path, &process.container_id, &process.cgroup_path}) {
+      renumber(*text, strings);
+    }
+  }
+  for (Thread& thread : out->threads_) {
+    renumber(thread.process, processes);
+    renumber(thread.name, strings);
+  }
+  if (!ok) return nullptr;
+  out->string_bytes_ = 0;
+  for (const std::string& text : out->strings_) out->string_bytes_ += text.size();
+  out->IndexProcesses();
+  return out;
 }
 
 void SessionDictionary::ForgetStoreIds() {

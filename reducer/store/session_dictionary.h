@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <list>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -18,6 +19,9 @@ namespace tributary::store {
 class SessionDictionary {
  public:
   explicit SessionDictionary(uint32_t generation);
+  // What `eviction` leaves of this, under new numbers, with the store ids known for it. nullptr: it is of tables of
+  // other sizes, or drops what something kept refers to.
+  std::unique_ptr<SessionDictionary> Derive(uint32_t generation, const Eviction& eviction) const;
 
   uint32_t generation() const { return generation_; }
   intake::DictionaryCounts counts() const;
@@ -63,6 +67,7 @@ class SessionDictionary {
 
  private:
   bool AppendProcess(const Process& process);
+  void IndexProcesses();
 
   uint32_t generation_;
   DictionaryLimits limits_;

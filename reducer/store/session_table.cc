@@ -131,12 +131,23 @@ SessionTable::Before& SessionTable::BeforeOf(const Session& session) {
 }
 
 void SessionTable::StartGeneration(Session& session, uint32_t generation) {
+  Replace(session, std::make_unique<SessionDictionary>(generation));
+}
+
+bool SessionTable::ContinueGeneration(Session& session, uint32_t generation, const Eviction& eviction) {
+  std::unique_ptr<SessionDictionary> derived = session.dictionary->Derive(generation, eviction);
+  if (derived == nullptr) return false;
+  Replace(session, std::move(derived));
+  return true;
+}
+
+void SessionTable::Replace(Session& session, std::unique_ptr<SessionDictionary> dictionary) {
   Before& before = BeforeOf(session);
   if (!before.replaced) {
     before.replaced = true;
     before.dictionary = std::move(session.dictionary);
   }
-  session.dictionary = std::make_unique<SessionDictionary>(generation);
+  session.dictionary = std::move(dictionary);
 }
 
 absl::Status SessionTable::WriteTouched(int64_t now_ns) {

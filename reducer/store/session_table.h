@@ -71,6 +71,8 @@ class SessionTable {
   absl::Status CloseEarlierBoots(const Session& first_of_boot);
   // Puts an empty dictionary of that generation in the place of the one there is.
   void StartGeneration(Session& session, uint32_t generation);
+  // The same with what an eviction leaves of the one there is; false, and nothing is changed: that cannot be.
+  bool ContinueGeneration(Session& session, uint32_t generation, const Eviction& eviction);
   absl::Status WriteTouched(int64_t now_ns);
   void Settle();  // committed
   void Undo();    // rolled back
@@ -99,6 +101,7 @@ class SessionTable {
   absl::StatusOr<bool> Load(std::string_view id, Session* session);
   void Erase(List::iterator it);
   Before& BeforeOf(const Session& session);
+  void Replace(Session& session, std::unique_ptr<SessionDictionary> dictionary);
 
   Limits limits_;
   Statement find_, put_, find_earlier_boots_;

@@ -218,9 +218,17 @@ absl::StatusOr<Session*> SqliteShardWriter::FindClosed(Session& speaker, const C
 bool SqliteShardWriter::TakeDefinitions(Session& session, const intake::IncomingBatch& batch) {
   const bool starts = batch.before == intake::DictionaryCounts();
   if (session.dictionary == nullptr || session.dictionary->generation() != batch.generation) {
-    if (!starts) return false;
-    sessions_->StartGeneration(session, batch.generation);
-  } else if (batch.before != session.dictionary->counts()) {
+    if (batch.derived) {
+      const bool follows =
+          session.dictionary != nullptr && session.dictionary->generation() == batch.derived->generation;
+      if (!follows || !sessions_->ContinueGeneration(session, batch.generation, batch.derived->eviction)) return false;
+    } else if (starts) {
+      sessions_->StartGeneration(session, batch.generation);
+    } else {
+      return false;
+    }
+  }
+  if (batch.before != session.dictionary->counts()) {
     return false;
   }
   const intake::DictionaryCounts before = session.dictionary->counts();

@@ -235,6 +235,53 @@ TEST_F(SqliteStoreTest, DefinitionsMayComeBeforeTheirBatch) {
   EXPECT_EQ(CountSamples(*Reader()), 1u);
 }
 
+// Of the tables' ids, all but the nodes from `first` to `last`.
+Eviction WithoutNodes(const Dictionary& d, uint32_t first, uint32_t last) {
+  auto all = [](uint32_t count) { return KeptIds::FromMarks(std::vector<bool>(count, true)); };
+  std::vector<bool> nodes(d.node_count(), true);
+  for (uint32_t i = first; i <= last; ++i) nodes[i] = false;
+  return {all(d.string_count()),     all(d.executable_count()), all(d.frame_count()),
+          KeptIds::FromMarks(nodes), all(d.process_count()),    all(d.thread_count())};
+}
+
+TEST_F(SqliteStoreTest, FollowsAnEviction) {
+  TestCollector collector("node-a");
+  ThreadRef thread = collector.Thread(1, "a");
+  collector.Add(At(-3), thread, collector.Stack({1, 2}));
+  collector.Add(At(-3), thread, collector.Stack({3, 4, 5}));
+  CommitOne(collector.Take(At(-3)));
+  // The stack 1, 2 is nodes 1 and 2: the others become 1, 2, 3.
+  collector.Evict(WithoutNodes(collector.dictionary(), 1, 2));
+  EXPECT_EQ(collector.Stack({3, 4, 5}), NodeRef{3});
+  collector.Add(At(-2), thread, NodeRef{3});
+  collector.Add(At(-2), thread, collector.Stack({1, 2}));
+  EXPECT_FALSE(CommitOne(collector.Take(At(-2))).need_dictionary);
+  EXPECT_EQ(CountSamples(*Reader()), 4u);
+  EXPECT_EQ(Reader()->LoadTrie(DayOf(kNow)).value()->parents.size(), 6u) << "the same nodes, by whatever number";
+}
+
+TEST_F(SqliteStoreTest, AnEvictionThatDoesNotFitIsRefusedAndChangesNothing) {
+  TestCollector collector("node-a");
+  ThreadRef thread = collector.Thread(1, "a");
+  collector.Add(At(-3), thread, collector.Stack({1, 2, 3}));
+  CommitOne(collector.Take(At(-3)));
+  PendingBatch next = collector.Take(At(-2));
+  const Eviction ok = WithoutNodes(collector.dictionary(), 3, 3);
+  auto derived = [&](uint32_t from, const Eviction& eviction) {
+    PendingBatch batch = next;
+    batch.batch.generation = 2;
+    batch.batch.derived = intake::DerivedFrom{from, eviction};
+    batch.batch.before = intake::CountsAfter(eviction);
+    return batch;
+  };
+  EXPECT_TRUE(CommitOne(derived(7, ok)).need_dictionary) << "from a generation that is not held";
+  EXPECT_TRUE(CommitOne(derived(1, WithoutNodes(collector.dictionary(), 2, 2))).need_dictionary) << "3 grows from 2";
+  Eviction other = ok;
+  other.frames = KeptIds();
+  EXPECT_TRUE(CommitOne(derived(1, other)).need_dictionary) << "of a table of another size";
+  EXPECT_FALSE(CommitOne(derived(1, ok)).need_dictionary);
+}
+
 // A batch that was refused must not be overtaken: acknowledgements are cumulative, and would cover it.
 TEST_F(SqliteStoreTest, RefusesABatchThatSkipsOneItsSenderStillHolds) {
   TestCollector collector("node-a");

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -47,7 +49,9 @@ class TestCollector {
   static MonotonicNs Monotonic(UnixNs time) { return MonotonicNs{time.value - kBootNs}; }
   const SessionInfo& info() const { return *info_; }
   const Accounting& accounting() const { return accounting_; }
-  Dictionary& dictionary() { return dictionary_; }
+  // Goes on in a derived generation: the next batch tells of the eviction.
+  void Evict(Eviction eviction);
+  Dictionary& dictionary() { return *dictionary_; }
 
  private:
   static constexpr int64_t kBootNs = 1'600'000'000 * kNsPerSecond;
@@ -55,7 +59,8 @@ class TestCollector {
   intake::Definitions Since(const intake::DictionaryCounts& before) const;
 
   std::shared_ptr<SessionInfo> info_;
-  Dictionary dictionary_;
+  std::shared_ptr<Dictionary> dictionary_ = std::make_shared<Dictionary>();
+  std::optional<intake::DerivedFrom> derived_;  // not told yet
   intake::DictionaryCounts sent_;
   uint32_t generation_ = 1;
   uint64_t sequence_ = 0;

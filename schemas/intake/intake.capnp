@@ -42,6 +42,7 @@ struct Hello {
   nextSequence @15 :UInt64;   # of the oldest batch still held, or of the next to be made
   clock @16 :ClockPair;
   token @17 :Text;            # bearer token, at most 4096 bytes
+  predecessorId @18 :Data;    # empty, or the id of a session of the node's earlier collector: data go where its are
 }
 
 # Type 2, reducer to collector: the answer.
@@ -56,58 +57,26 @@ struct Welcome {
   heartbeatMs @7 :UInt32;
 }
 
-# Type 3, and a part of type 4. Definitions continue at `before`. All Data fields are LEB128 columns or records as
-# docs/intake-protocol.md says; each count is at most the bytes of its columns and at most what the dictionary's limits
-# leave.
+# Type 3, and a part of type 4. `columns` holds numbered columns of LEB128 numbers, as docs/intake-protocol.md says; those
+# with a number that a reader does not know are skipped.
 struct Definitions {
   generation @0 :UInt32;
-  before @1 :Counts;
-
-  stringCount @2 :UInt32;
-  stringLengths @3 :Data;         # a length each, at most 4096
-  stringBytes @4 :Data;
-
-  executableCount @5 :UInt32;
-  executables @6 :Data;           # records: kind, size, bytes, path
-
-  frameCount @7 :UInt32;
-  frameKinds @8 :Data;            # 2 × kind + is_caller, one byte each
-  frameExecutables @9 :Data;
-  frameAddresses @10 :Data;       # difference to the executable's frame before
-
-  nodeCount @11 :UInt32;
-  chainAttach @12 :Data;          # per chain: distance from its first node back to the node it grows from
-  chainLengths @13 :Data;         # per chain
-  nodeFrames @14 :Data;           # per node: 0 = the next frame of this message, else frame id + 1
-
-  processCount @15 :UInt32;
-  processes @16 :Data;            # records
-
-  threadCount @17 :UInt32;
-  threads @18 :Data;              # records
+  derivedFrom @1 :UInt32;     # not 0: this is the generation's first message, which continues that one but for what is evicted
+  columns @2 :Data;
+  packedColumns @3 :Data;     # the same, packed: a sender fills one of the two
 }
 
 # Type 4: samples in order of time, and the definitions they need.
 struct Batch {
   definitions @0 :Definitions;
-  clock @1 :ClockPair;            # when the batch was closed
-  captured @2 :UInt64;            # running totals of the session, at that time
+  clock @1 :ClockPair;        # when the batch was closed
+  captured @2 :UInt64;        # running totals of the session, at that time
   idle @3 :UInt64;
-  lost @4 :List(UInt64);          # by reason, at most 64
-  nodesHash @5 :UInt64;           # rolling hash over the dictionary's nodes up to this batch's last definition
-
-  sampleCount @6 :UInt32;         # at most 100,000; every column below has as many values
-  timeBase @7 :Int64;             # of the first sample, in units of 100 µs of the sender's CLOCK_MONOTONIC
-  times @8 :Data;                 # difference to the sample before, in the same unit
-  threads @9 :Data;
-  nodes @10 :Data;                # 0 = the next chain's last node, else 1 + distance back from the newest node
-  cpus @11 :Data;
-  types @12 :Data;                # this and the next three: runs of (value, length)
-  endings @13 :Data;
-  values @14 :Data;
-  counts @15 :Data;
-
-  closes @16 :List(ClosedSession);  # at most 8
+  lost @4 :List(UInt64);      # by reason, at most 64; those behind the end are 0
+  nodesHash @5 :UInt64;       # rolling hash over the dictionary's nodes up to this batch's last definition
+  columns @6 :Data;           # at most 100,000 samples; numbered columns as above
+  closes @7 :List(ClosedSession);  # at most 8
+  packedColumns @8 :Data;     # as in Definitions
 }
 
 # An earlier session of the same node that has ended: what of its share of the captured samples is neither stored nor told

@@ -1,0 +1,23 @@
+#pragma once
+
+#include <fmt/format.h>
+
+#include <cstdint>
+#include <string_view>
+
+#include "absl/status/status.h"
+#include "base/status.h"
+
+// What decoders say of a message that does not add up.
+
+namespace tributary::intake {
+
+inline absl::Status Malformed(std::string_view what) { return Error(absl::StatusCode::kInvalidArgument, what); }
+inline absl::Status Truncated(std::string_view column) {
+  return Malformed(fmt::format("column {} does not have the length it should", column));
+}
+inline absl::Status BadReference(std::string_view what, uint64_t value) {
+  return Malformed(fmt::format("{} {} is not defined", what, value));
+}
+
+}  // namespace tributary::intake

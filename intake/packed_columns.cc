@@ -1,0 +1,134 @@
+#include "intake/packed_columns.h"
+
+#include "base/status.h"
+#include "base/varint.h"
+
+namespace tributary::intake {
+namespace {
+
+constexpr size_t kAfterModels = 5;
+
+// The models of one column, and which is next.
+class ColumnModels {
+ public:
+  explicit ColumnModels(const ColumnPacking& packing)
+      : packing_(packing), models_(ModelCount(packing), NumberModel(packing.kind)) {}
+
+  NumberModel& Next() { return models_[next_]; }
+  void Coded(uint64_t value) {
+    if (packing_.layout == ColumnPacking::Layout::kAfter) next_ = value < 3 ? value : value < 16 ? 3 : 4;
+    if (packing_.layout == ColumnPacking::Layout::kRecords) next_ = (next_ + 1) % packing_.fields;
+  }
+
+ private:
+  static size_t ModelCount(const ColumnPacking& packing) {
+    switch (packing.layout) {
+      case ColumnPacking::Layout::kAfter:
+        return kAfterModels;
+      case ColumnPacking::Layout::kRecords:
+        return packing.fields;
+      default:
+        return 1;
+    }
+  }
+
+  const ColumnPacking packing_;
+  std::vector<NumberModel> models_;
+  size_t next_ = 0;
+};
+
+// A byte by eight decisions, in the light of the byte before: its three highest bits.
+class ByteModel {
+ public:
+  void Put(RangeEncoder& to, uint8_t byte) {
+    uint32_t node = 1;
+    for (int i = 7; i >= 0; --i) {
+      const bool bit = (byte >> i & 1) != 0;
+      to.Put(models_[before_ + node], bit);
+      node = node << 1 | (bit ? 1 : 0);
+    }
+    before_ = byte >> 5 << 8;
+  }
+  uint8_t Get(RangeDecoder& from) {
+    uint32_t node = 1;
+    while (node < 256) node = node << 1 | (from.Get(models_[before_ + node]) ? 1 : 0);
+    before_ = node << 24 >> 29 << 8;
+    return static_cast<uint8_t>(node);
+  }
+
+ private:
+  std::vector<BitModel> models_ = std::vector<BitModel>(8 << 8);
+  uint32_t before_ = 0;
+};
+
+// Numbers of a column, which are its bytes below 0x80.
+size_t NumberCount(std::string_view column) {
+  size_t count = 0;
+  for (char byte : column) count += (static_cast<uint8_t>(byte) < 0x80) ? 1 : 0;
+  return count;
+}
+
+}  // namespace
+
+std::string PackColumns(std::span<const ColumnPacking> packings, std::span<const std::string> columns) {
+  TRIBUTARY_CHECK(packings.size() == columns.size());
+  RangeEncoder to;
+  NumberModel counts(NumberKind::kWide);
+  counts.Put(to, columns.size());
+  for (size_t i = 1; i < columns.size(); ++i) {
+    const std::string& column = columns[i];
+    if (packings[i].layout == ColumnPacking::Layout::kBytes) {
+      counts.Put(to, column.size());
+      ByteModel model;
+      for (char byte : column) model.Put(to, static_cast<uint8_t>(byte));
+      continue;
+    }
+    counts.Put(to, NumberCount(column));
+    if (column.empty()) continue;
+    ColumnModels models(packings[i]);
+    VarintReader reader(column);
+    while (!reader.AtEnd()) {
+      uint64_t value = 0;
+      TRIBUTARY_CHECK(reader.Read(&value));
+      models.Next().Put(to, value);
+      models.Coded(value);
+    }
+  }
+  return std::move(to).Finish();
+}
+
+bool UnpackColumns(std::span<const ColumnPacking> packings, std::string_view packed, size_t bytes_max,
+                   UnpackedColumns* out) {
+  RangeDecoder from(packed);
+  NumberModel counts(NumberKind::kWide);
+  const uint64_t told = counts.Get(from);
+  out->unknown = 0;
+  out->columns.assign(packings.size(), {});
+  out->packed_bytes.assign(packings.size(), 0);
+  size_t left = bytes_max;
+  for (size_t i = 1; i < packings.size() && i < told; ++i) {
+    std::string& column = out->columns[i];
+    const size_t before = from.bytes_read();
+    uint64_t count = counts.Get(from);
+    if (count > left) return false;  // a byte at least for each
+    if (count == 0) continue;
+    if (packings[i].layout == ColumnPacking::Layout::kBytes) {
+      ByteModel model;
+      for (; count > 0; --count) column.push_back(static_cast<char>(model.Get(from)));
+    } else {
+      ColumnModels models(packings[i]);
+      for (; count > 0 && column.size() <= left; --count) {
+        const uint64_t value = models.Next().Get(from);
+        models.Coded(value);
+        AppendVarint(column, value);
+      }
+    }
+    if (column.size() > left) return false;
+    left -= column.size();
+    out->packed_bytes[i] = from.bytes_read() - before;
+  }
+  if (told > packings.size()) out->unknown = static_cast<uint32_t>(std::min<uint64_t>(told - packings.size(), 64));
+  return told > packings.size() || from.AtEnd();
+}
+
+}  // namespace tributary::intake

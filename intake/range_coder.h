@@ -1,0 +1,129 @@
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace tributary::intake {
+
+// An adaptive binary range code: a decision that nearly always goes the same way costs next to nothing, and what it
+// costs is learned from the decisions before. Both ends begin with the same models and stay equal. The specification is
+// docs/intake-protocol.md, "Packed columns". About 4 ns a decision on either side.
+
+// How likely a decision is "no": learned fast at first, slowly later. All zero bytes: even, nothing seen.
+class BitModel {
+ public:
+  static constexpr unsigned kScaleBits = 16;
+
+  uint32_t no() const { return kHalf + static_cast<uint32_t>(from_half_); }
+  void Learn(bool yes) {
+    const uint32_t rate = kRates[seen_];
+    const uint32_t old = no();
+    const uint32_t now = yes ? old - (((old - kLeast) * rate) >> 16) : old + (((kMost - old) * rate) >> 16);
+    from_half_ = static_cast<int16_t>(static_cast<int32_t>(now) - static_cast<int32_t>(kHalf));
+    if (seen_ + 1u < kRates.size()) ++seen_;
+  }
+
+ private:
+  static constexpr uint32_t kHalf = 1u << (kScaleBits - 1), kLeast = 64, kMost = (1u << kScaleBits) - kLeast;
+  // 1/2, 1/3, … 1/40 of the way.
+  static constexpr std::array<uint32_t, 39> kRates = [] {
+    std::array<uint32_t, 39> rates{};
+    for (uint32_t i = 0; i < rates.size(); ++i) rates[i] = 65'536 / (i + 2);
+    return rates;
+  }();
+
+  int16_t from_half_ = 0;
+  uint16_t seen_ = 0;
+};
+
+class RangeEncoder {
+ public:
+  void Put(BitModel& model, bool yes) {
+    const uint32_t bound = (range_ >> BitModel::kScaleBits) * model.no();
+    if (yes) {
+      low_ += bound;
+      range_ -= bound;
+    } else {
+      range_ = bound;
+    }
+    model.Learn(yes);
+    Normalize();
+  }
+  // The low `bits` ≤ 16 of a value that could as well be any other.
+  void PutEven(uint32_t value, unsigned bits) {
+    range_ >>= bits;
+    low_ += uint64_t{value} * range_;
+    Normalize();
+  }
+  size_t bytes() const { return out_.size() + held_; }
+  // Zero bytes at the end are left out: the decoder reads zeros past it.
+  std::string Finish() &&;
+
+ private:
+  void Normalize() {
+    while (range_ < kRangeMin) {
+      range_ <<= 8;
+      ShiftLow();
+    }
+  }
+  void ShiftLow();
+  static constexpr uint32_t kRangeMin = 1u << 24;
+
+  std::string out_;
+  uint64_t low_ = 0;  // 33 bits: the highest is a carry into what is held back
+  uint32_t range_ = UINT32_MAX;
+  // A byte, and 0xff behind it, that a carry may still change: at first one that is never sent, for it stays 0.
+  uint8_t first_held_ = 0;
+  size_t held_ = 1;
+};
+
+// Bytes may be hostile: any decode to something, without end. The caller bounds what it asks for.
+class RangeDecoder {
+ public:
+  explicit RangeDecoder(std::string_view bytes) : bytes_(bytes) {
+    for (int i = 0; i < 4; ++i) code_ = code_ << 8 | NextByte();
+  }
+
+  bool Get(BitModel& model) {
+    const uint32_t bound = (range_ >> BitModel::kScaleBits) * model.no();
+    const bool yes = code_ >= bound;
+    if (yes) {
+      code_ -= bound;
+      range_ -= bound;
+    } else {
+      range_ = bound;
+    }
+    model.Learn(yes);
+    Normalize();
+    return yes;
+  }
+  uint32_t GetEven(unsigned bits) {
+    range_ >>= bits;
+    const uint32_t value = std::min(code_ / range_, (1u << bits) - 1);
+    code_ -= value * range_;
+    Normalize();
+    return value;
+  }
+  size_t bytes_read() const { return at_; }
+  // All bytes were needed. Not all may have been there.
+  bool AtEnd() const { return at_ >= bytes_.size(); }
+
+ private:
+  uint8_t NextByte() { return at_ < bytes_.size() ? static_cast<uint8_t>(bytes_[at_++]) : uint8_t{0}; }
+  void Normalize() {
+    while (range_ < 1u << 24) {
+      range_ <<= 8;
+      code_ = code_ << 8 | NextByte();
+    }
+  }
+
+  std::string_view bytes_;
+  size_t at_ = 0;
+  uint32_t code_ = 0, range_ = UINT32_MAX;
+};
+
+}  // namespace tributary::intake
