@@ -10,7 +10,8 @@ enum class Break {
   kNone,
   kAckBeforeCommit,    // the reducer acknowledges what it has queued
   kMarkBeforeSamples,  // the high-water mark becomes durable in a transaction of its own, before the samples
-  kDuplicateCounted,   // a batch that comes twice is stored twice
+  kDuplicateCounted,   // a session's mark is told before what is queued of it is durable; what then comes twice is
+                       // stored twice
   kIdsReused,          // ids of a new generation are looked up in the old one
   kCreditIgnored,      // the sender takes no notice of the credit it was given
   kClaimAfterSend,     // a claim on spooled batches reaches the disk only after they were sent

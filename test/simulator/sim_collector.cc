@@ -6,6 +6,7 @@
 
 #include "base/status.h"
 #include "intake/batch_codec.h"
+#include "profile/eviction.h"
 #include "test/simulator/late_claims.h"
 #include "test/simulator/place.h"
 
@@ -30,6 +31,7 @@ struct SimCollector::Life {
   std::shared_ptr<Dictionary> dictionary;
   std::vector<Sample> batch;
   Accounting accounting;
+  uint32_t batches = 0;
   bool stopping = false;
 };
 
@@ -148,6 +150,8 @@ Sample SimCollector::NextSample() {
         dictionary.InternFrame({FrameKind::kNative, depth > 1, executable, 0x1000 + stack % (options_.stacks * 4)});
     sample.node = dictionary.InternNode({sample.node, frame});
   }
+  dictionary.Use(sample.node);
+  dictionary.Use(sample.thread);
   sample.ending = static_cast<Ending>(1 + world_.Below(kEndingCount - 1));
   sample.type = world_.Chance(100) ? SampleType::kOffCpu : SampleType::kCpu;
   sample.cpu = static_cast<uint16_t>(world_.Below(4));
@@ -159,6 +163,13 @@ Sample SimCollector::NextSample() {
                             sample.cpu,
                             sample.count};
   return sample;
+}
+
+// One goes on without what was not used for longest, or empty where that makes no room, and now and then all the same.
+void SimCollector::RenewDictionary(Life& life) {
+  std::shared_ptr<Dictionary> kept = EvictOldest(life.dictionary);
+  const bool empty = kept->full() || world_.Chance(300);
+  life.dictionary = empty ? std::make_shared<Dictionary>(options_.dictionary) : std::move(kept);
 }
 
 // A batch's time is up. What is captured from here on waits in the process for the next one, and dies with it.
@@ -174,7 +185,8 @@ void SimCollector::Produce() {
     if (absl::Status status = life.delivery->Take(std::move(batch)); !status.ok()) world_.Violate(Message(status));
   }
   if (storage_.dead()) return;
-  if (life.dictionary->full() || world_.Chance(5)) life.dictionary = std::make_shared<Dictionary>(options_.dictionary);
+  if (life.dictionary->full() || world_.Chance(20)) RenewDictionary(life);
+  life.dictionary->SetNow(++life.batches);
   if (calm_ || life.stopping) return;
   const uint64_t samples = world_.Below(options_.samples_max);
   for (uint64_t i = 0; i < samples; ++i) life.batch.push_back(NextSample());

@@ -67,6 +67,7 @@ class SimCollector {
  private:
   struct Life;
   void Produce();
+  void RenewDictionary(Life& life);
   Sample NextSample();
   ThreadRef NextThread(Dictionary& dictionary, uint64_t program);
 

@@ -35,9 +35,19 @@ bool SimWriter::TrySubmit(store::PendingBatch batch) {
 }
 
 bool SimWriter::TryFind(const SessionId& id) {
+  if (options_.broken == Break::kDuplicateCounted) {
+    TellMark(id);
+    return true;
+  }
   queue_.push_back(id);
   Work();
   return true;
+}
+
+void SimWriter::TellMark(const SessionId& id) {
+  auto it = store_.sessions.find(id);
+  const uint64_t durable = it == store_.sessions.end() ? 0 : it->second.durable_sequence;
+  process_.After(kHopNs, [this, id, durable] { callbacks_.found(id, durable); });
 }
 
 void SimWriter::Work() {
@@ -52,9 +62,7 @@ void SimWriter::Commit() {
   if (group_.empty() && std::holds_alternative<SessionId>(queue_.front())) {
     const SessionId id = std::get<SessionId>(queue_.front());
     queue_.pop_front();
-    auto it = store_.sessions.find(id);
-    const uint64_t durable = it == store_.sessions.end() ? 0 : it->second.durable_sequence;
-    process_.After(kHopNs, [this, id, durable] { callbacks_.found(id, durable); });
+    TellMark(id);
     return Work();
   }
   while (group_.empty() || (group_.size() < options_.group_batches_max && !queue_.empty())) {
@@ -127,8 +135,15 @@ store::ShardWriter::Outcome SimWriter::ApplyOne(const store::PendingBatch& pendi
 bool SimWriter::TakeDefinitions(Held& held, const intake::IncomingBatch& batch) {
   const bool starts = batch.before == intake::DictionaryCounts();
   if (held.dictionary == nullptr || held.dictionary->generation() != batch.generation) {
-    if (!starts) return false;
-    if (options_.broken != Break::kIdsReused || held.dictionary == nullptr) {
+    if (batch.derived) {
+      if (held.dictionary == nullptr || held.dictionary->generation() != batch.derived->generation) return false;
+      std::unique_ptr<store::SessionDictionary> kept =
+          held.dictionary->Derive(batch.generation, batch.derived->eviction);
+      if (kept == nullptr || batch.before != kept->counts()) return false;
+      held.dictionary = std::move(kept);
+    } else if (!starts) {
+      return false;
+    } else if (options_.broken != Break::kIdsReused || held.dictionary == nullptr) {
       held.dictionary = std::make_unique<store::SessionDictionary>(batch.generation);
     }
   } else if (batch.before != held.dictionary->counts()) {

@@ -58,6 +58,7 @@ class SimWriter final : public ingest::BatchWriter {
   bool TakeDefinitions(Held& held, const intake::IncomingBatch& batch);
   void Store(DurableStore::Session& session, const store::SessionDictionary& dictionary,
              const intake::IncomingBatch& batch);
+  void TellMark(const SessionId& id);
   void Tell(std::vector<ingest::CommittedBatch> done);
 
   SimProcess& process_;
