@@ -36,6 +36,9 @@ class SessionOwner {
   };
   virtual absl::StatusOr<Known> OnHello(const Hello& hello) = 0;
 
+  // Whether a batch would be taken now: asked before the work of decoding it. False: as ResourceExhausted below.
+  virtual bool HasRoom(const SessionInfo&) { return true; }
+
   // A decoded batch, new and in order (duplicates never get here), with the session's id; or with sequence 0
   // definitions alone, which are no batch. ResourceExhausted: the queue is full; the session stops reading and tries
   // again when `Resume` is called on it.

@@ -69,6 +69,7 @@ struct ServerSession::Impl {
   void Hold(IncomingBatch batch);
   void HandleSymbolChunk(const Frame& frame);
   void GiveUpGeneration(uint32_t generation);
+  void Stall(Frame frame);
   void Unstall();
   void Throttle(size_t bytes);
   void Unthrottle();
@@ -289,6 +290,7 @@ void ServerSession::Impl::HandleBatch(Frame frame) {
   if (frame.type == MessageType::kBatch && frame.sequence > std::max(seen, durable) + 1) {
     return GiveUpGeneration(info->generation);
   }
+  if (frame.type == MessageType::kBatch && !owner.HasRoom(hello.session)) return Stall(std::move(frame));
   absl::StatusOr<IncomingBatch> batch = decoder->Decode(frame.type, frame.sequence, frame.payload);
   if (!batch.ok()) {
     if (batch.status().code() == absl::StatusCode::kFailedPrecondition) return GiveUpGeneration(info->generation);
@@ -344,10 +346,8 @@ bool ServerSession::Impl::HandOver(const Frame& frame, IncomingBatch batch) {
   absl::Status status = owner.OnBatch(hello.session, std::move(batch));
   if (state != State::kOpen) return false;
   if (status.code() == absl::StatusCode::kResourceExhausted) {
-    metrics.stalls.Add();
     if (decoder) decoder->Undo();
-    stalled = frame;
-    stream->PauseReading();
+    Stall(frame);
     return false;
   }
   if (status.code() == absl::StatusCode::kFailedPrecondition) {
@@ -394,6 +394,13 @@ void ServerSession::Impl::GiveUpGeneration(uint32_t generation) {
   metrics.need_dictionary.Add();
   Write(MessageType::kNeedDictionary, EncodeNeedDictionary(given_up));
   if (stalled) pump_timer->StartOnce(0);
+}
+
+// The frame waits, and what is behind it with the collector, until there is room.
+void ServerSession::Impl::Stall(Frame frame) {
+  metrics.stalls.Add();
+  stalled = std::move(frame);
+  stream->PauseReading();
 }
 
 void ServerSession::Impl::Unstall() {

@@ -127,6 +127,26 @@ absl::StatusOr<intake::SessionOwner::Known> ShardCore::OnHello(const intake::Hel
   return answer;
 }
 
+bool ShardCore::HasRoom(const SessionInfo& info) {
+  auto it = live_.find(info.session_id);
+  return it == live_.end() || stopping_ || HasRoom(it->second, 0);
+}
+
+// Of the queue for a batch of that size. If not, the session is resumed when a commit may have changed that.
+bool ShardCore::HasRoom(Live& live, size_t memory_bytes) {
+  if (!writer_.HasRoom()) {
+    live.held_back = true;
+    held_back_.Add();
+    return false;
+  }
+  if (!share_.Allows(live.info->node_id, memory_bytes)) {
+    live.over_share = true;
+    over_share_.Add();
+    return false;
+  }
+  return true;
+}
+
 absl::Status ShardCore::OnBatch(const SessionInfo& info, intake::IncomingBatch batch) {
   auto it = live_.find(info.session_id);
   if (it == live_.end()) return absl::InternalError("session is not open");
@@ -139,16 +159,7 @@ absl::Status ShardCore::OnBatch(const SessionInfo& info, intake::IncomingBatch b
   pending.oldest_held = live.oldest_held;
   pending.batch = std::move(batch);
   const size_t memory_bytes = MemoryOf(pending);
-  if (!writer_.HasRoom()) {
-    live.held_back = true;
-    held_back_.Add();
-    return absl::ResourceExhaustedError("the store writer is behind");
-  }
-  if (!share_.Allows(info.node_id, memory_bytes)) {
-    live.over_share = true;
-    over_share_.Add();
-    return absl::ResourceExhaustedError("the node holds its share of the queue");
-  }
+  if (!HasRoom(live, memory_bytes)) return absl::ResourceExhaustedError("there is no room in the store writer's queue");
   // What memory must know of the batch, before it is the writer's.
   Remember(info, pending.batch);
   if (!writer_.TrySubmit(std::move(pending))) return absl::FailedPreconditionError("the store writer has stopped");
@@ -198,7 +209,7 @@ void ShardCore::OnCommitted(const std::vector<CommittedBatch>& all) {
   ResumeReading(nodes);
 }
 
-// A session's batch is decoded again for each try: one over its node's share waits for a commit of that node's.
+// One over its node's share waits for a commit of that node's.
 void ShardCore::ResumeReading(const absl::flat_hash_set<std::string>& committed_nodes) {
   for (auto& [id, live] : live_) {
     bool resume = std::exchange(live.held_back, false);

@@ -87,11 +87,13 @@ class ShardCore : private intake::SessionOwner {
 
   // intake::SessionOwner
   absl::StatusOr<Known> OnHello(const intake::Hello& hello) override;
+  bool HasRoom(const SessionInfo& info) override;
   absl::Status OnBatch(const SessionInfo& info, intake::IncomingBatch batch) override;
   void OnSymbols(const SessionInfo& info, const ExecutableId& id, absl::StatusOr<std::string> encoded_table) override;
   void OnClosed(const SessionInfo& info, const absl::Status& why) override;
 
   void StartSession(Arrival arrival);
+  bool HasRoom(Live& live, size_t memory_bytes);
   void Remember(const SessionInfo& info, const intake::IncomingBatch& batch);
   void AskForSymbols(const SessionId& id, Live& live);
   void ResumeReading(const absl::flat_hash_set<std::string>& committed_nodes);
