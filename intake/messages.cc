@@ -78,24 +78,6 @@ bool DictionaryCounts::Covers(const DictionaryCounts& part) const {
          part.processes <= processes && part.threads <= threads;
 }
 
-DictionaryCounts CountsBefore(const Eviction& eviction) {
-  return {.strings = eviction.strings.before(),
-          .executables = eviction.executables.before(),
-          .frames = eviction.frames.before(),
-          .nodes = eviction.nodes.before(),
-          .processes = eviction.processes.before(),
-          .threads = eviction.threads.before()};
-}
-
-DictionaryCounts CountsAfter(const Eviction& eviction) {
-  return {.strings = eviction.strings.after(),
-          .executables = eviction.executables.after(),
-          .frames = eviction.frames.after(),
-          .nodes = eviction.nodes.after(),
-          .processes = eviction.processes.after(),
-          .threads = eviction.threads.after()};
-}
-
 std::string EncodeHello(const Hello& hello) {
   capnp::MallocMessageBuilder message;
   auto root = message.initRoot<wire::Hello>();

@@ -29,8 +29,23 @@ struct DictionaryCounts {
 };
 
 // Of the dictionary that an eviction was made from, and of what it left.
-DictionaryCounts CountsBefore(const Eviction& eviction);
-DictionaryCounts CountsAfter(const Eviction& eviction);
+inline DictionaryCounts CountsBefore(const Eviction& eviction) {
+  return {.strings = eviction.strings.before(),
+          .executables = eviction.executables.before(),
+          .frames = eviction.frames.before(),
+          .nodes = eviction.nodes.before(),
+          .processes = eviction.processes.before(),
+          .threads = eviction.threads.before()};
+}
+
+inline DictionaryCounts CountsAfter(const Eviction& eviction) {
+  return {.strings = eviction.strings.after(),
+          .executables = eviction.executables.after(),
+          .frames = eviction.frames.after(),
+          .nodes = eviction.nodes.after(),
+          .processes = eviction.processes.after(),
+          .threads = eviction.threads.after()};
+}
 
 struct Hello {
   uint16_t version_min = 1, version_max = 1;

@@ -60,8 +60,9 @@ void RecordingSink::Record(Batch& batch) {
     return;
   }
   if (batch.dictionary != dictionary_) {
+    const BatchEncoder* previous = dictionary_ != nullptr ? &encoder_ : nullptr;
+    encoder_ = BatchEncoder::Following(encoder_.generation() + 1, previous, *batch.dictionary);
     dictionary_ = batch.dictionary;
-    encoder_ = BatchEncoder(encoder_.generation() + 1);
   }
   // The one who sends numbers the batches for itself.
   const uint64_t sequence = std::exchange(batch.sequence, next_sequence_);

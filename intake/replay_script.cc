@@ -18,9 +18,15 @@ namespace {
 // Between the last batch of a pass and the first of the next, where the recording has one batch only.
 constexpr int64_t kPassGapNs = kNsPerSecond;
 
-absl::Status SetGeneration(capnp::MallocMessageBuilder& message, wire::Definitions::Reader from, uint32_t generation) {
+// One that continues an earlier generation continues the one before: they are told without gaps.
+void SetGeneration(wire::Definitions::Builder definitions, uint32_t generation) {
+  definitions.setGeneration(generation);
+  if (definitions.getDerivedFrom() != 0) definitions.setDerivedFrom(generation - 1);
+}
+
+absl::Status Retell(capnp::MallocMessageBuilder& message, wire::Definitions::Reader from, uint32_t generation) {
   message.setRoot(from);
-  message.getRoot<wire::Definitions>().setGeneration(generation);
+  SetGeneration(message.getRoot<wire::Definitions>(), generation);
   return absl::OkStatus();
 }
 
@@ -28,7 +34,7 @@ absl::Status Retell(capnp::MallocMessageBuilder& message, wire::Batch::Reader fr
                     const ReplayScript::Telling& telling) {
   message.setRoot(from);
   auto root = message.getRoot<wire::Batch>();
-  root.getDefinitions().setGeneration(telling.generation);
+  SetGeneration(root.getDefinitions(), telling.generation);
   root.getClock().setUnixNs(telling.closed.value);
   root.setCaptured(telling.captured);
   auto lost = root.getLost();
@@ -46,7 +52,7 @@ absl::StatusOr<std::string> Retell(const Frame& frame, const ReplayScript::Telli
   absl::StatusOr<Done> done;
   if (frame.type == MessageType::kDefinitions) {
     done = ReadPayload<wire::Definitions, Done>(frame.payload, [&](wire::Definitions::Reader root, Done*) {
-      return SetGeneration(message, root, telling.generation);
+      return Retell(message, root, telling.generation);
     });
   } else {
     done = ReadPayload<wire::Batch, Done>(
@@ -101,7 +107,7 @@ absl::Status ReplayScript::AddFrames(RecordingReader& reader) {
     if (!step_offset) step_offset = recorded.offset;
     if (generation != batch->generation) {
       step.generation = generation ? step.generation + 1 : 0;
-      step.generation_begin = static_cast<uint32_t>(steps_.size());
+      if (!batch->derived) step.generation_begin = static_cast<uint32_t>(steps_.size());
       generation = batch->generation;
     }
     if (type == MessageType::kDefinitions) continue;

@@ -23,7 +23,7 @@ class ReplayScript {
     uint64_t samples = 0;
     int64_t at_ns = 0;              // closed that long after the first one
     uint32_t generation = 0;        // which one of the recording's, from 0
-    uint32_t generation_begin = 0;  // the first step of that generation
+    uint32_t generation_begin = 0;  // the first step of that generation, or of the one that it continues
   };
   // How a step is told this time.
   struct Telling {

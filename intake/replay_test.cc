@@ -28,7 +28,7 @@ class ReplayTest : public IntakeTest {
   ReplayTest() { MakeRecording(); }
   ~ReplayTest() override { std::filesystem::remove(path_); }
 
-  // Two dictionary generations: the second from the fifth batch on.
+  // Three dictionary generations: from the third batch on what an eviction left, from the fifth on another dictionary.
   void MakeRecording() {
     SessionInfo session;
     session.node_id = "node";
@@ -37,6 +37,7 @@ class ReplayTest : public IntakeTest {
     auto sink = RecordingSink::Open({.path = path_}, session, none, Clock::Real(), metrics_);
     ASSERT_TRUE(sink.ok()) << sink.status();
     for (size_t i = 0; i < kBatches; ++i) {
+      if (i == 2) generator_.Evict();
       if (i == 4) generator_.NewDictionary();
       Batch batch = generator_.Next(kSamples);
       for (const Sample& sample : FakeStore::ResolveIn(*batch.dictionary, batch.samples)) {
@@ -130,7 +131,8 @@ TEST_F(ReplayTest, SendsTheRecordingAsManyNodes) {
   for (const auto& [id, store] : stores_) {
     EXPECT_EQ(store.hellos.front().role, Role::kReplay);
     nodes.insert(store.hellos.front().session.node_id);
-    EXPECT_EQ(store.generations, 2);
+    EXPECT_EQ(store.generations, 3);
+    EXPECT_EQ(store.evictions, 1);
   }
   EXPECT_EQ(nodes, (std::set<std::string>{"node-replay-1", "node-replay-2", "node-replay-3"}));
   const ReplayTotals totals = replay_->totals();
@@ -146,7 +148,7 @@ TEST_F(ReplayTest, RepeatsUnderNewGenerations) {
   RunToEnd();
   EXPECT_TRUE(end_.ok()) << end_;
   ExpectEverythingOnce(2, 3);
-  for (const auto& [id, store] : stores_) EXPECT_EQ(store.generations, 6);
+  for (const auto& [id, store] : stores_) EXPECT_EQ(store.generations, 9);
 }
 
 TEST_F(ReplayTest, AReducerThatComesBackGetsEverythingOnce) {

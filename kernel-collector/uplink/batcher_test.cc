@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "kernel-collector/processes/fakes_for_test.h"
+#include "profile/eviction.h"
 
 namespace tributary {
 namespace {
