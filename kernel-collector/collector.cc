@@ -19,7 +19,7 @@ namespace {
 uint64_t PollMs(int64_t period_ns) { return std::clamp<uint64_t>(100 * period_ns / kNsPerMs, 10, 100); }
 
 // A copied stack wants to be looked at soon, so that the kernel can walk the next one; but not more often than this.
-constexpr uint64_t kCopyPollMs = 10;
+constexpr int64_t kCopyPollNs = 10 * kNsPerMs;
 constexpr uint64_t kHotplugMs = 2000;
 constexpr uint64_t kBudgetMs = 1000;
 constexpr uint64_t kSummaryMs = 60'000;
@@ -144,11 +144,7 @@ void Collector::StartTimers() {
     LogTotals("totals", uplink_->delivery().waiting_samples());
     RefreshKernel();
   });
-  copies_ = std::make_unique<ReadWatcher>(loop_, probes_->copies_fd(), [this] {
-    copies_->Stop();
-    copies_timer_->StartOnce(kCopyPollMs);
-    Poll();
-  });
+  copies_ = std::make_unique<ReadWatcher>(loop_, probes_->copies_fd(), [this] { OnCopies(); });
   copies_timer_ = std::make_unique<Timer>(loop_, [this] { copies_->Start(); });
   copies_->Start();
   budget_timer_ = std::make_unique<Timer>(loop_, [this] { budget_->Tick(); });
@@ -163,6 +159,20 @@ absl::Status Collector::SetPeriod(int64_t period_ns) {
   RETURN_IF_ERROR(probes_->SetPeriod(static_cast<uint64_t>(period_ns)));
   poll_timer_->StartEvery(PollMs(period_ns));
   return absl::OkStatus();
+}
+
+// The watcher stops only when copies come faster than they are taken: to stop and start it each time would wake the
+// process twice a copy.
+void Collector::OnCopies() {
+  const MonotonicNs now = Clock::Real().Monotonic();
+  const int64_t wait_ns = copies_taken_.value + kCopyPollNs - now.value;
+  if (wait_ns > 0) {
+    copies_->Stop();
+    copies_timer_->StartOnce(static_cast<uint64_t>(wait_ns / kNsPerMs) + 1);
+    return;
+  }
+  copies_taken_ = now;
+  Poll();
 }
 
 void Collector::Poll() {
