@@ -118,8 +118,9 @@ std::optional<Outgoing> Backlog::Next(const SpoolClaim& as) {
   Waiting& oldest = waiting_.front();
   Outgoing out;
   out.delta = oldest.batch.accounting;
-  out.delta += TakeLosses();
   out.foreign = oldest.foreign;
+  // With a batch of this process's: what is told with one of an earlier process's is not among its own totals.
+  if (!out.foreign) out.delta += TakeLosses();
   memory_bytes_ -= BytesOf(oldest.batch);
   memory_samples_ -= oldest.batch.samples.size();
   out.batch = std::move(oldest.batch);
