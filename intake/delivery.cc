@@ -31,6 +31,7 @@ struct Delivery::Impl {
   // In order of preference.
   struct Reducer {
     size_t configured = 0;  // its index in the options
+    bool asked = false;     // its session was ready for a batch
     std::unique_ptr<Client> client;
   };
 
@@ -215,6 +216,8 @@ std::optional<Outgoing> Delivery::Impl::Next(Reducer& reducer, uint64_t sequence
     if (reducer.client->window().pending_told() == 0) return std::nullopt;
     return Closing(0);
   }
+  // Before anything is claimed for the session.
+  if (!std::exchange(reducer.asked, true)) TellDurable(reducer);
   std::optional<Outgoing> out = backlog.Next(ClaimOf(*reducer.client, sequence));
   if (!out) {
     const bool more_to_tell = backlog.has_untold_losses() || reducer.client->window().pending_told() != Pending();
@@ -286,7 +289,8 @@ void Delivery::Impl::OnAcked(const Reducer& reducer, const SendWindow::Entry& en
 void Delivery::Impl::TellDurable(const Reducer& reducer) const {
   const Client& client = *reducer.client;
   if (!callbacks.durable) return;
-  callbacks.durable(reducer.configured, client.options().session.session_id, client.window().durable().captured);
+  callbacks.durable(reducer.configured, {client.options().session.session_id, client.window().durable().captured},
+                    reducer.asked);
 }
 
 // Of the earlier collector's sessions more is durable than it had seen.

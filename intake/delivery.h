@@ -54,8 +54,9 @@ class Delivery : public BatchSink {
     std::function<void(const ExecutableId&)> need_symbols;
     // For the log and the process's own totals: the loss is already in the accounting of the batches to come.
     std::function<void(LossReason, uint64_t samples)> lost;
-    // Something became durable: what an EndedCollector will be made of, should this process be killed.
-    std::function<void(size_t reducer, const std::array<uint8_t, 16>& session_id, uint64_t attributed)> durable;
+    // A session is begun, is about to be used (`asked` from then on), or something of it became durable: what an
+    // EndedCollector will be made of, should this process be killed.
+    std::function<void(size_t reducer, const EndedCollector::Session& session, bool asked)> durable;
     // No reducer needs to be told of the earlier collectors any more. `handed_on`: what they had left in the spool, and
     // this one's sessions tell: they answer for that beside what it captured itself.
     std::function<void(uint64_t handed_on)> earlier_told;

@@ -35,7 +35,7 @@ struct ClosedSession {
 
   friend bool operator==(const ClosedSession&, const ClosedSession&) = default;
 };
-constexpr size_t kClosedSessionsMax = 8;  // a batch
+constexpr size_t kClosedSessionsMax = 32;  // a batch
 
 // Samples in order of time, and the dictionary that their ids are of. Several batches share one dictionary, which goes
 // on growing behind them; a new dictionary object means that ids start again.

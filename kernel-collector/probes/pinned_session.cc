@@ -139,11 +139,12 @@ void PinnedSession::ForgetPredecessor(uint64_t handed_on) {
   Write();
 }
 
-void PinnedSession::Set(size_t slot, const std::array<uint8_t, 16>& session_id, uint64_t attributed) {
+void PinnedSession::Set(size_t slot, const Predecessor::Share& share, bool asked) {
   TRIBUTARY_CHECK(slot < kSlots);
   if (!map_.valid()) return;
-  std::memcpy(record_.shares[slot].session_id, session_id.data(), session_id.size());
-  record_.shares[slot].attributed = attributed;
+  std::memcpy(record_.shares[slot].session_id, share.session_id.data(), share.session_id.size());
+  record_.shares[slot].attributed = share.attributed;
+  record_.shares[slot].asked = asked ? 1 : 0;
   record_.last_slot = static_cast<uint32_t>(slot);
   Write();
 }

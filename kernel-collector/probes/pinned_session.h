@@ -47,10 +47,10 @@ class PinnedSession {
   // collector's sessions have told: should this one be killed, they are part of what its sessions answer for.
   void ForgetPredecessor(uint64_t handed_on);
 
-  // A session in one of kSlots slots, and how many samples and losses its acknowledged batches have told so far. Called
-  // with every acknowledgement: one system call, about 1 µs. A session may be set before anything is acknowledged: what
-  // was sent may have been stored.
-  void Set(size_t slot, const std::array<uint8_t, 16>& session_id, uint64_t attributed);
+  // A session in one of kSlots slots, how many samples and losses its acknowledged batches have told so far, and
+  // whether anything was sent in it (before it is: it may have been stored). Called with every acknowledgement: one
+  // system call, about 1 µs.
+  void Set(size_t slot, const Predecessor::Share& share, bool asked);
 
   // Sampling has ended. Everything captured was delivered or is in the spool: the pins go. Else, or while a predecessor
   // was not told, they stay for the next collector. Later calls of any method do nothing.

@@ -62,7 +62,7 @@ class PinnedSessionLive : public testing::Test {
   static void LiveAndDie(uint64_t captured, uint8_t session, uint64_t attributed) {
     Child child([=] {
       Collector collector(captured);
-      collector.pins->Set(0, {session}, attributed);
+      collector.pins->Set(0, {{session}, attributed}, true);
       kill(getpid(), SIGKILL);
     });
     child.Wait();
@@ -77,10 +77,10 @@ TEST_F(PinnedSessionLive, NothingIsLeftOfACleanStop) {
   EXPECT_TRUE(collector.pins->pinned());
   EXPECT_FALSE(collector.pins->predecessor());
   EXPECT_TRUE(Pinned("counters") && Pinned("session"));
-  collector.pins->Set(0, {1}, 100);
+  collector.pins->Set(0, {{1}, 100}, true);
   collector.pins->Finish(false);
   EXPECT_FALSE(Pinned("counters") || Pinned("session"));
-  collector.pins->Set(0, {1}, 100);
+  collector.pins->Set(0, {{1}, 100}, true);
   collector.pins->Finish(true);
   EXPECT_FALSE(Collector(0).pins->predecessor());
 }
@@ -110,7 +110,7 @@ TEST_F(PinnedSessionLive, DeathsInARowAddUpUntilTheyAreTold) {
     EXPECT_EQ(next.pins->predecessor()->shares[0].session_id[0], 3) << "the last one first";
     EXPECT_EQ(next.pins->predecessor()->unattributed(), 300u);
     // Whole itself, but nobody was told of the others: that stays.
-    next.pins->Set(0, {9}, 10);
+    next.pins->Set(0, {{9}, 10}, true);
     next.pins->Finish(false);
   }
   EXPECT_TRUE(Pinned("counters") && Pinned("session"));
@@ -119,7 +119,7 @@ TEST_F(PinnedSessionLive, DeathsInARowAddUpUntilTheyAreTold) {
 TEST_F(PinnedSessionLive, AStopWithSomethingLeftIsAnother) {
   Child child([] {
     Collector collector(100);
-    collector.pins->Set(0, {1}, 60);
+    collector.pins->Set(0, {{1}, 60}, true);
     collector.pins->Finish(true);
   });
   child.Wait();
@@ -132,7 +132,7 @@ TEST_F(PinnedSessionLive, AStopWithSomethingLeftIsAnother) {
 TEST_F(PinnedSessionLive, ALivingCollectorIsLeftAlone) {
   Child alive([] { pause(); });
   Collector older(500, alive.pid());
-  older.pins->Set(0, {1}, 400);
+  older.pins->Set(0, {{1}, 400}, true);
   Collector younger(20);
   EXPECT_FALSE(younger.pins->predecessor()) << "it goes on";
   older.pins->Finish(false);
@@ -173,7 +173,7 @@ TEST_F(PinnedSessionLive, WithoutABpffsNothingIsPinnedAndAllGoesOn) {
   umount(kBpffs);
   Collector collector(5);
   EXPECT_FALSE(collector.pins->pinned());
-  collector.pins->Set(0, {1}, 5);
+  collector.pins->Set(0, {{1}, 5}, true);
   collector.pins->ForgetPredecessor(0);
   collector.pins->Finish(true);
   EXPECT_FALSE(Pinned("session"));

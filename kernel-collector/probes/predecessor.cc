@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <fstream>
+#include <span>
 #include <sstream>
 
 namespace tributary {
@@ -41,11 +42,19 @@ trib_session_ended AddEnded(const trib_session& owner, const Accounting& counter
     if (IsUsed(share) && !Append(sum, share)) sum.captured -= std::min<uint64_t>(share.attributed, sum.captured);
   };
   const uint32_t last = owner.last_slot % TRIB_SESSION_SHARES_MAX;
-  add(owner.shares[last]);
+  auto add_asked = [&](const trib_session_share& share) {
+    if (share.asked != 0) add(share);
+  };
+  add_asked(owner.shares[last]);
   for (uint32_t i = 0; i < TRIB_SESSION_SHARES_MAX; ++i) {
-    if (i != last) add(owner.shares[i]);
+    if (i != last) add_asked(owner.shares[i]);
   }
-  for (const trib_session_share& share : before.shares) add(share);
+  // Whoever was asked for something may have told of the first one: from then on a reducer may know of it.
+  trib_session_share first = before.shares[0];
+  if (IsUsed(first) && IsUsed(sum.shares[0])) first.asked = 1;
+  add(first);
+  for (const trib_session_share& share : std::span(before.shares).subspan(1)) add_asked(share);
+  if (!IsUsed(sum.shares[0])) add(owner.shares[last]);
   return sum;
 }
 

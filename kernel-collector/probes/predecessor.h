@@ -28,14 +28,16 @@ struct Predecessor {
   };
   Accounting accounting;  // captured, idle, and lost for the reasons that the kernel side knows
   std::vector<Share>
-      shares;            // the session used last first; at most TRIB_SESSION_SHARES_MAX; none was acknowledged: empty
+      shares;  // the session used last first; at most TRIB_SESSION_ENDED_SHARES_MAX; none was acknowledged: empty
   bool stopped = false;  // all of them stopped: lost{shutdown}; else lost{collector_killed}
 
   uint64_t unattributed() const;
 };
 
-// The end of `owner`, whose counters ended at `counters`, added to what it had not told of others'. Where there are
-// more shares than fit, the oldest goes together with what is attributed to it: that much is stored or lost already.
+// The end of `owner`, whose counters ended at `counters`, added to what it had not told of others'. A session that was
+// never asked for anything is left out, since no reducer can know of it, unless it is the only one to be counted in, or
+// was told of as that. Where there are more shares than fit, the oldest goes together with what is attributed to it:
+// that much is stored or lost already, and what of it was not acknowledged counts twice.
 trib_session_ended AddEnded(const trib_session& owner, const Accounting& counters);
 // What stays of collectors that were told of: samples and losses of theirs that the owner's own sessions have told, and
 // that count as captured by the owner. A cause of loss it is not.

@@ -22,6 +22,7 @@ trib_session Owner(std::vector<uint64_t> attributed, uint8_t first_id = 1) {
   for (size_t i = 0; i < attributed.size(); ++i) {
     owner.shares[i].session_id[15] = static_cast<uint8_t>(first_id + i);
     owner.shares[i].attributed = attributed[i];
+    owner.shares[i].asked = 1;
   }
   return owner;
 }
@@ -84,12 +85,45 @@ TEST(Predecessor, StoppedWhenAllStopped) {
 }
 
 TEST(Predecessor, WhatDoesNotFitLeavesWithWhatItAccountsFor) {
-  trib_session first = Owner({10, 10, 10, 10, 10, 10}, 1), second = Owner({7, 7, 7, 7}, 10);
-  second.ended = AddEnded(first, Counters(66));
-  auto both = ToPredecessor(AddEnded(second, Counters(30)));
-  EXPECT_EQ(both->shares.size(), size_t{TRIB_SESSION_SHARES_MAX});
-  EXPECT_EQ(both->accounting.captured, 76u) << "two shares of 10 are gone";
-  EXPECT_EQ(both->unattributed(), 8u);
+  trib_session_ended ended = {};
+  uint8_t id = 1;
+  for (int life = 0; life < 6; ++life, id += 6) {
+    trib_session owner = Owner({10, 10, 10, 10, 10, 10}, id);
+    owner.ended = ended;
+    ended = AddEnded(owner, Counters(66));
+  }
+  auto all = ToPredecessor(ended);
+  EXPECT_EQ(all->shares.size(), size_t{TRIB_SESSION_ENDED_SHARES_MAX});
+  EXPECT_EQ(all->shares.front().session_id, Id(31));
+  EXPECT_EQ(all->accounting.captured, 6u * 66 - 40) << "four shares of 10 are gone";
+  EXPECT_EQ(all->unattributed(), 6u * 6);
+}
+
+// Collectors that found no reducer, however many, do not push out those of which a reducer may know more than they did.
+TEST(Predecessor, WhatNoReducerCanKnowTakesNoRoom) {
+  trib_session_ended ended = AddEnded(Owner({60}), Counters(100));
+  for (uint8_t life = 2; life < 200; ++life) {
+    trib_session owner = Owner({0}, life);
+    owner.shares[0].asked = 0;
+    owner.ended = ended;
+    ended = AddEnded(owner, Counters(1));
+  }
+  EXPECT_THAT(ToPredecessor(ended)->shares, testing::ElementsAre(Predecessor::Share{Id(1), 60}));
+  EXPECT_EQ(ToPredecessor(ended)->accounting.captured, 298u);
+}
+
+// It is what the loss is counted in; and once a later one was asked, it may have told so.
+TEST(Predecessor, TheFirstStaysThoughNoReducerKnewOfIt) {
+  trib_session alone = Owner({0});
+  alone.shares[0].asked = 0;
+  trib_session next = Owner({7}, 2);
+  next.ended = AddEnded(alone, Counters(5));
+  EXPECT_THAT(ToPredecessor(next.ended)->shares, testing::ElementsAre(Predecessor::Share{Id(1), 0}));
+  trib_session third = Owner({8}, 3);
+  third.ended = AddEnded(next, Counters(9));
+  EXPECT_THAT(
+      ToPredecessor(AddEnded(third, Counters(9)))->shares,
+      testing::ElementsAre(Predecessor::Share{Id(3), 8}, Predecessor::Share{Id(2), 7}, Predecessor::Share{Id(1), 0}));
 }
 
 TEST(Predecessor, AttributedMayNotPassWhatWasCaptured) {

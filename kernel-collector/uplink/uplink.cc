@@ -40,8 +40,8 @@ absl::StatusOr<std::unique_ptr<Uplink>> Uplink::Open(Loop& loop, UplinkOptions o
           .need_symbols = std::move(need_symbols),
           .lost = [borrowed](LossReason reason,
                              uint64_t samples) { borrowed->lost_.lost[static_cast<size_t>(reason)] += samples; },
-          .durable = [&pins](size_t reducer, const std::array<uint8_t, 16>& session_id,
-                             uint64_t attributed) { pins.Set(reducer, session_id, attributed); },
+          .durable = [&pins](size_t reducer, const intake::EndedCollector::Session& session,
+                             bool asked) { pins.Set(reducer, {session.session_id, session.attributed}, asked); },
           .earlier_told = [&pins](uint64_t handed_on) { pins.ForgetPredecessor(handed_on); }});
   return uplink;
 }

@@ -62,6 +62,7 @@ void ShardCore::CloseAll() {
 void ShardCore::Accept(Arrival arrival) {
   if (stopping_) return;
   const SessionId id = arrival.hello.session.session_id;
+  if (ended_.Contains(arrival.hello.session.node_id, id)) return;
   if (auto it = live_.find(id); it != live_.end()) {
     // The collector has given the old connection up; we have just not noticed yet.
     Disconnect(it->second);
@@ -162,11 +163,33 @@ absl::Status ShardCore::OnBatch(const SessionInfo& info, intake::IncomingBatch b
   if (!HasRoom(live, memory_bytes)) return absl::ResourceExhaustedError("there is no room in the store writer's queue");
   // What memory must know of the batch, before it is the writer's.
   Remember(info, pending.batch);
+  const std::vector<ClosedSession> ended = pending.batch.closes;
   if (!writer_.TrySubmit(std::move(pending))) return absl::FailedPreconditionError("the store writer has stopped");
   share_.Add(info.node_id, memory_bytes);
   live.counted_bytes = bytes;
+  CutOff(info, ended);
   AskForSymbols(info.session_id, live);
   return absl::OkStatus();
+}
+
+// What those sessions had sent and was not read yet is counted as lost by the batch that tells of their end: it must
+// not be stored behind it.
+void ShardCore::CutOff(const SessionInfo& speaker, const std::vector<ClosedSession>& ended) {
+  for (const ClosedSession& closed : ended) {
+    const SessionId& id = closed.session_id;
+    if (id == speaker.session_id) continue;
+    ended_.Add(speaker.node_id, id);
+    const auto looked_up = looked_up_.find(id);
+    if (looked_up != looked_up_.end() && looked_up->second.hello.session.node_id == speaker.node_id) {
+      looked_up_.erase(looked_up);
+    }
+    const auto live = live_.find(id);
+    if (live == live_.end() || live->second.info->node_id != speaker.node_id) continue;
+    LogInfo("node disconnected node={} cause=\"a later collector tells that this one has ended\"",
+            EscapeForDisplay(speaker.node_id));
+    Disconnect(live->second);
+    live_.erase(live);
+  }
 }
 
 void ShardCore::Remember(const SessionInfo& info, const intake::IncomingBatch& batch) {

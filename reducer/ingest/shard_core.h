@@ -16,6 +16,7 @@
 #include "base/stream.h"
 #include "intake/server.h"
 #include "reducer/ingest/batch_writer.h"
+#include "reducer/ingest/ended_sessions.h"
 #include "reducer/ingest/queue_share.h"
 #include "reducer/ingest/session_memory.h"
 #include "reducer/ingest/symbol_requests.h"
@@ -95,6 +96,7 @@ class ShardCore : private intake::SessionOwner {
   void StartSession(Arrival arrival);
   bool HasRoom(Live& live, size_t memory_bytes);
   void Remember(const SessionInfo& info, const intake::IncomingBatch& batch);
+  void CutOff(const SessionInfo& speaker, const std::vector<ClosedSession>& ended);
   void AskForSymbols(const SessionId& id, Live& live);
   void ResumeReading(const absl::flat_hash_set<std::string>& committed_nodes);
   void OnTick();
@@ -112,6 +114,7 @@ class ShardCore : private intake::SessionOwner {
   // In an order of their own, so that a simulation repeats itself.
   std::map<SessionId, Live> live_;
   std::map<SessionId, Arrival> looked_up_;  // wait for the store's word on them
+  EndedSessions ended_;
   SessionMemory memory_;
   QueueShare share_;
   bool stopping_ = false, closing_all_ = false;

@@ -121,8 +121,8 @@ TEST_F(ShardCoreTest, WelcomeWaitsForWhatWasReadOnTheConnectionBefore) {
   EXPECT_EQ(WelcomeOn(*second)->have, encoder.sent());
 }
 
-// After a reducer's start its writer's queue may be full of look-ups alone. A batch that found no room then must not wait
-// for a commit that nobody asked for.
+// After a reducer's start its writer's queue may be full of look-ups alone. A batch that found no room then must not
+// wait for a commit that nobody asked for.
 TEST_F(ShardCoreTest, AnAnsweredLookUpMakesRoomForWhatWasHeldBack) {
   const intake::Hello hello = HelloOf(1), other = HelloOf(2);
   auto wire = Connect(hello);
@@ -140,6 +140,34 @@ TEST_F(ShardCoreTest, AnAnsweredLookUpMakesRoomForWhatWasHeldBack) {
   end->StartOnce(0);
   loop_.Run();
   EXPECT_EQ(writer_.submitted.size(), 1u);
+}
+
+// What a dead collector's connection still holds is counted as lost by whoever tells of its end: stored behind that, it
+// would count twice.
+TEST_F(ShardCoreTest, WhatASessionHadSentIsNotTakenOnceItsEndIsTold) {
+  const intake::Hello hello = HelloOf(1), next = HelloOf(2);
+  auto ended = Connect(hello);
+  core_.OnFound(hello.session.session_id, uint64_t{0});
+  intake::Hello strange = HelloOf(3);
+  strange.session.node_id = "another";
+  auto others = Connect(strange);
+  core_.OnFound(strange.session.session_id, uint64_t{0});
+  auto wire = Connect(next);
+  core_.OnFound(next.session.session_id, uint64_t{0});
+  intake::BatchGenerator generator(1);
+  intake::BatchEncoder encoder(1);
+  Batch batch = generator.Next(10);
+  batch.closes.push_back({hello.session.session_id, 10, LossReason::kCollectorKilled});
+  batch.closes.push_back({strange.session.session_id, 10, LossReason::kCollectorKilled});
+  for (const std::string& frame : encoder.Encode(batch)) wire->callbacks.on_data(frame);
+  ASSERT_EQ(writer_.submitted.size(), 1u);
+  EXPECT_FALSE(ended->open);
+  EXPECT_TRUE(others->open) << "of another node";
+  EXPECT_TRUE(wire->open);
+
+  const size_t finds = writer_.finds.size();
+  EXPECT_FALSE(Connect(hello)->open) << "its Hello came late";
+  EXPECT_EQ(writer_.finds.size(), finds);
 }
 
 }  // namespace

@@ -57,13 +57,13 @@ std::string CheckStored(const SimCollector& collector, const std::vector<const D
   return "";
 }
 
-bool IsExact(const SimCollector& collector, const std::vector<const DurableStore*>& stores) {
+bool IsExact(const SimCollector& collector) {
   const SimPins& pins = collector.pins();
-  return !pins.overflowed() && (pins.deaths() == 0 || stores.size() == 1);
+  return !pins.overflowed() && (pins.deaths() == 0 || pins.reducers_asked() <= 1);
 }
 
 std::string CheckLaw(const SimCollector& collector, const std::vector<const DurableStore*>& stores) {
-  if (!IsExact(collector, stores)) return "";
+  if (!IsExact(collector)) return "";
   uint64_t stored = 0;
   const Accounting account = AccountOf(collector, stores, &stored);
   const uint64_t lost = account.TotalLost();

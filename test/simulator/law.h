@@ -9,9 +9,9 @@
 namespace tributary::sim {
 
 // Whether what the reducers know of the node must be exact. It need not, and is not, where a collector died untold and
-// had sessions with several reducers (one of them answers, and takes the others' for no more than was acknowledged), or
-// where more sessions died untold than the pins hold.
-bool IsExact(const SimCollector& collector, const std::vector<const DurableStore*>& stores);
+// the node has used several reducers (one session answers for all, and takes those elsewhere for no more than was
+// acknowledged), or where more sessions died untold than the pins hold.
+bool IsExact(const SimCollector& collector);
 // captured = stored + lost by reason, for one node over all reducers: as the reducers were told, and as it was. "" when
 // it holds; else what is wrong.
 std::string CheckLaw(const SimCollector& collector, const std::vector<const DurableStore*>& stores);

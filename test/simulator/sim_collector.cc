@@ -80,21 +80,21 @@ void SimCollector::Start() {
   }
   life.delivery = std::make_unique<intake::Delivery>(
       life.process, *life.connector, std::move(delivery), life.spool.get(), clock_, life.metrics,
-      intake::Delivery::Callbacks{.need_symbols = {},
-                                  .lost =
-                                      [this](LossReason reason, uint64_t samples) {
-                                        world_.Log(fmt::format("{} lost {} {}", options_.name, samples,
-                                                               LossReasonName(reason)));
-                                        told_lost_[static_cast<size_t>(reason)] += samples;
-                                      },
-                                  .durable =
-                                      [this](size_t reducer, const SessionId& id, uint64_t attributed) {
-                                        if (!storage_.dead()) pins_.Set(reducer, id, attributed);
-                                      },
-                                  .earlier_told =
-                                      [this](uint64_t handed_on) {
-                                        if (!storage_.dead()) pins_.ForgetPredecessor(handed_on);
-                                      }});
+      intake::Delivery::Callbacks{
+          .need_symbols = {},
+          .lost =
+              [this](LossReason reason, uint64_t samples) {
+                world_.Log(fmt::format("{} lost {} {}", options_.name, samples, LossReasonName(reason)));
+                told_lost_[static_cast<size_t>(reason)] += samples;
+              },
+          .durable =
+              [this](size_t reducer, const intake::EndedCollector::Session& session, bool asked) {
+                if (!storage_.dead()) pins_.Set(reducer, session, asked);
+              },
+          .earlier_told =
+              [this](uint64_t handed_on) {
+                if (!storage_.dead()) pins_.ForgetPredecessor(handed_on);
+              }});
   life.dictionary = std::make_shared<Dictionary>(options_.dictionary);
   life.produce = life.process.NewAlarm([this] { Produce(); });
   life.produce->StartEvery(static_cast<uint64_t>(options_.batch_ns / kNsPerMs));

@@ -7,9 +7,9 @@ namespace tributary::sim {
 namespace {
 
 template <typename Shares>
-size_t SharesIn(const Shares& shares) {
-  return static_cast<size_t>(std::ranges::count_if(
-      shares, [](const trib_session_share& share) { return std::ranges::count(share.session_id, 0) < 16; }));
+size_t AskedIn(const Shares& shares) {
+  return static_cast<size_t>(
+      std::ranges::count_if(shares, [](const trib_session_share& share) { return share.asked != 0; }));
 }
 
 }  // namespace
@@ -18,7 +18,9 @@ void SimPins::Begin() {
   trib_session record = {};
   if (pinned_) {
     record.ended = AddEnded(*pinned_, counters_);
-    overflowed_ = overflowed_ || SharesIn(pinned_->shares) + SharesIn(pinned_->ended.shares) > TRIB_SESSION_SHARES_MAX;
+    // One that was not asked may be kept.
+    overflowed_ =
+        overflowed_ || AskedIn(pinned_->shares) + AskedIn(pinned_->ended.shares) + 1 > TRIB_SESSION_ENDED_SHARES_MAX;
     ++deaths_;
   }
   pinned_ = record;
@@ -47,10 +49,12 @@ void SimPins::ForgetPredecessor(uint64_t handed_on) {
   if (open_) pinned_->ended = HandedOn(handed_on);
 }
 
-void SimPins::Set(size_t slot, const std::array<uint8_t, 16>& session_id, uint64_t attributed) {
+void SimPins::Set(size_t slot, const intake::EndedCollector::Session& session, bool asked) {
+  if (asked) asked_.insert(slot);
   if (!open_) return;
-  std::memcpy(pinned_->shares[slot].session_id, session_id.data(), session_id.size());
-  pinned_->shares[slot].attributed = attributed;
+  std::memcpy(pinned_->shares[slot].session_id, session.session_id.data(), session.session_id.size());
+  pinned_->shares[slot].attributed = session.attributed;
+  pinned_->shares[slot].asked = asked ? 1 : 0;
   pinned_->last_slot = static_cast<uint32_t>(slot);
 }
 

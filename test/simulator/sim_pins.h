@@ -3,6 +3,7 @@
 #include <array>
 #include <cstdint>
 #include <optional>
+#include <set>
 
 #include "bpf/include/session.h"
 #include "intake/delivery.h"
@@ -21,17 +22,19 @@ class SimPins {
   // As Uplink tells Delivery of it.
   std::optional<intake::EndedCollector> Earlier() const;
   void ForgetPredecessor(uint64_t handed_on);
-  void Set(size_t slot, const std::array<uint8_t, 16>& session_id, uint64_t attributed);
+  void Set(size_t slot, const intake::EndedCollector::Session& session, bool asked);
   void Finish(bool undelivered);
   // More sessions died untold than the pins have room for: the oldest are not answered for to the last sample.
   bool overflowed() const { return overflowed_; }
   uint32_t deaths() const { return deaths_; }  // that the next collector had to tell of
+  size_t reducers_asked() const { return asked_.size(); }
 
  private:
   bool open_ = false;   // the owner has not called Finish
   bool forgot_ = true;  // no earlier collector is left to be told of
   bool overflowed_ = false;
   uint32_t deaths_ = 0;
+  std::set<size_t> asked_;  // reducers
   Accounting counters_;
   std::optional<trib_session> pinned_;
 };

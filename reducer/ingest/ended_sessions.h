@@ -1,0 +1,40 @@
+#pragma once
+
+#include <deque>
+#include <string>
+#include <string_view>
+
+#include "absl/container/flat_hash_set.h"
+#include "reducer/ingest/batch_writer.h"
+
+namespace tributary::ingest {
+
+// Sessions that their node has said to have ended, the last ones of them. A connection that a killed collector had made
+// may be heard for the first time after that, when the reducer was busy or hung; one that was made to an earlier
+// process of the reducer is gone. So a bounded memory of this process's is enough. One thread.
+class EndedSessions {
+ public:
+  explicit EndedSessions(size_t sessions_max = 4'096) : sessions_max_(sessions_max) {}
+
+  void Add(std::string_view node_id, const SessionId& id) {
+    const auto [it, added] = known_.insert(KeyOf(node_id, id));
+    if (!added) return;
+    oldest_first_.push_back(*it);
+    if (oldest_first_.size() <= sessions_max_) return;
+    known_.erase(oldest_first_.front());
+    oldest_first_.pop_front();
+  }
+  bool Contains(std::string_view node_id, const SessionId& id) const { return known_.contains(KeyOf(node_id, id)); }
+
+ private:
+  static std::string KeyOf(std::string_view node_id, const SessionId& id) {
+    std::string key(reinterpret_cast<const char*>(id.data()), id.size());
+    return key.append(node_id);
+  }
+
+  const size_t sessions_max_;
+  absl::flat_hash_set<std::string> known_;
+  std::deque<std::string> oldest_first_;
+};
+
+}  // namespace tributary::ingest
