@@ -7,6 +7,7 @@
 #include "intake/batch_codec.h"
 #include "intake/frame.h"
 #include "intake/mend_checksums.h"
+#include "intake/message_mutator.h"
 #include "intake/messages.h"
 
 // What a connection goes through: bytes in pieces, frames, messages, batches. Checksums are put right first, or no
@@ -101,4 +102,12 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     }
   }
   return 0;
+}
+
+extern "C" size_t LLVMFuzzerCustomMutator(uint8_t* data, size_t size, size_t size_max, unsigned seed) {
+  MessageMutator mutator(seed);
+  if (size == 0 || mutator.OneIn(16)) return LLVMFuzzerMutate(data, size, size_max);
+  const std::string changed = mutator.Frames({reinterpret_cast<const char*>(data) + 1, size - 1}, size_max - 1);
+  std::memcpy(data + 1, changed.data(), changed.size());
+  return 1 + changed.size();
 }

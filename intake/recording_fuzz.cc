@@ -1,6 +1,5 @@
 #include <sys/mman.h>
 #include <unistd.h>
-#include <xxhash.h>
 
 #include <cstdint>
 #include <cstdlib>
@@ -10,6 +9,8 @@
 #include "base/fd.h"
 #include "intake/frame.h"
 #include "intake/inspect.h"
+#include "intake/mend_checksums.h"
+#include "intake/message_mutator.h"
 #include "intake/recording_reader.h"
 
 // `tributary inspect` on a file that anybody may have written. Checksums are put right first, or no changed input would
@@ -19,18 +20,6 @@ namespace {
 
 using namespace tributary;
 using namespace tributary::intake;
-
-void MendChecksums(std::string& stream) {
-  for (size_t at = 0; stream.size() - at >= kHeaderBytes;) {
-    uint32_t stored = 0;
-    std::memcpy(&stored, &stream[at + 20], sizeof(stored));
-    if (stored > stream.size() - at - kHeaderBytes) return;
-    const std::string covered = stream.substr(at, 24) + stream.substr(at + kHeaderBytes, stored);
-    const uint64_t checksum = XXH3_64bits(covered.data(), covered.size());
-    std::memcpy(&stream[at + 24], &checksum, sizeof(checksum));
-    at += kHeaderBytes + stored;
-  }
-}
 
 // What is printed moves no terminal's cursor and is one line.
 absl::Status CheckLine(std::string_view line) {
@@ -56,4 +45,10 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   RecordingReader reader("recording", std::move(file));
   (void)Inspect(reader, CheckLine);
   return 0;
+}
+
+extern "C" size_t LLVMFuzzerCustomMutator(uint8_t* data, size_t size, size_t size_max, unsigned seed) {
+  const std::string changed = MessageMutator(seed).Frames({reinterpret_cast<const char*>(data), size}, size_max);
+  std::memcpy(data, changed.data(), changed.size());
+  return changed.size();
 }

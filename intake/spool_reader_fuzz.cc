@@ -5,12 +5,14 @@
 #include <cstdlib>
 #include <cstring>
 #include <string>
+#include <vector>
 
 #include "base/clock.h"
 #include "base/metrics.h"
 #include "base/status.h"
 #include "intake/fake_spool_storage.h"
 #include "intake/frame.h"
+#include "intake/message_mutator.h"
 #include "intake/spool.h"
 #include "intake/spool_segment.h"
 
@@ -87,6 +89,99 @@ std::string Expand(const std::string& input) {
   return file + input.substr(at);
 }
 
+// The three parts of the header as an input has them, and the records.
+struct Parts {
+  std::string header[3];
+  std::vector<std::string> records;  // the last: what is no whole record
+};
+
+Parts PartsOf(std::string_view input) {
+  Parts parts;
+  std::string_view rest = input.substr(kLengthsBytes);
+  for (size_t i = 0; i < 3; ++i) {
+    uint16_t size = 0;
+    std::memcpy(&size, &input[2 * i], sizeof(size));
+    parts.header[i] = rest.substr(0, size);
+    rest.remove_prefix(parts.header[i].size());
+  }
+  while (rest.size() >= kRecordPrefixBytes) {
+    const std::string prefix(rest.substr(0, kRecordPrefixBytes));
+    const size_t size = size_t{Load<uint32_t>(prefix, 12)} + Load<uint32_t>(prefix, 16);
+    if (size > rest.size() - kRecordPrefixBytes) break;
+    parts.records.emplace_back(rest.substr(0, kRecordPrefixBytes + size));
+    rest.remove_prefix(parts.records.back().size());
+  }
+  parts.records.emplace_back(rest);
+  return parts;
+}
+
+std::string InputOf(const Parts& parts) {
+  std::string input;
+  for (const std::string& part : parts.header) {
+    input.push_back(static_cast<char>(part.size()));
+    input.push_back(static_cast<char>(part.size() >> 8));
+  }
+  for (const std::string& part : parts.header) input += part;
+  for (const std::string& record : parts.records) input += record;
+  return input;
+}
+
+void StoreSize(std::string& bytes, size_t at, size_t size) {
+  const auto stored = static_cast<uint32_t>(size);
+  std::memcpy(&bytes[at], &stored, sizeof(stored));
+}
+
+// Writer and claims: 20 bytes, at 8 of them the length of what follows.
+void ChangeHeader(MessageMutator& mutator, std::string& part) {
+  constexpr size_t kFixed = 20;
+  if (part.size() < kFixed || mutator.OneIn(8)) {
+    part = mutator.Bytes(part, kClaimSlotBytes);
+    return;
+  }
+  const std::string body = part.substr(kFixed);
+  part.resize(kFixed);
+  part += mutator.OneIn(2) ? mutator.Varints(body, kClaimSlotBytes - kFixed)
+                           : mutator.Bytes(body, kClaimSlotBytes - kFixed);
+  StoreSize(part, 8, part.size() - kFixed);
+}
+
+void ChangeRecord(MessageMutator& mutator, std::string& record, size_t bytes_max) {
+  if (record.size() < kRecordPrefixBytes || mutator.OneIn(8)) {
+    record = mutator.Bytes(record, bytes_max);
+    return;
+  }
+  std::string prefix = record.substr(0, kRecordPrefixBytes);
+  const size_t behind = kRecordPrefixBytes + std::min<size_t>(Load<uint32_t>(prefix, 16), record.size());
+  std::string accounting = record.substr(kRecordPrefixBytes, behind - kRecordPrefixBytes);
+  std::string frames = behind < record.size() ? record.substr(behind) : std::string();
+  if (mutator.OneIn(4)) {
+    accounting = mutator.Varints(accounting, bytes_max);
+  } else {
+    frames = mutator.Frames(frames, bytes_max);
+  }
+  StoreSize(prefix, 12, frames.size());
+  StoreSize(prefix, 16, accounting.size());
+  record = prefix + accounting + frames;
+}
+
+void Change(MessageMutator& mutator, Parts& parts, size_t bytes_max) {
+  const size_t at = mutator.Below(parts.records.size());
+  switch (mutator.Below(16)) {
+    case 0:
+      parts.records.insert(parts.records.begin() + static_cast<ptrdiff_t>(at), std::string(parts.records[at]));
+      break;
+    case 1:
+      parts.records.erase(parts.records.begin() + static_cast<ptrdiff_t>(at));
+      break;
+    default:
+      if (mutator.OneIn(2)) {
+        ChangeHeader(mutator, parts.header[mutator.Below(3)]);
+      } else {
+        ChangeRecord(mutator, parts.records[at], bytes_max);
+      }
+  }
+}
+
 // What the spool lets through refers to nothing that is not defined.
 void CheckBatch(const SpooledBatch& next) {
   const Dictionary& dictionary = *next.batch.dictionary;
@@ -121,4 +216,14 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   // Everything was delivered or dropped.
   if ((*spool)->segments() != 0 || (*spool)->bytes() != 0 || (*spool)->samples() != 0) abort();
   return 0;
+}
+
+extern "C" size_t LLVMFuzzerCustomMutator(uint8_t* data, size_t size, size_t size_max, unsigned seed) {
+  MessageMutator mutator(seed);
+  if (size < 1 + kLengthsBytes || mutator.OneIn(16)) return LLVMFuzzerMutate(data, size, size_max);
+  Parts parts = PartsOf({reinterpret_cast<const char*>(data) + 1, size - 1});
+  for (uint64_t i = mutator.Below(4); i < 4 && !parts.records.empty(); ++i) Change(mutator, parts, size_max);
+  const std::string changed = InputOf(parts).substr(0, size_max - 1);
+  std::memcpy(data + 1, changed.data(), changed.size());
+  return 1 + changed.size();
 }

@@ -1,5 +1,6 @@
 #include <cstdint>
 #include <cstdlib>
+#include <cstring>
 #include <string>
 
 #include "base/clock.h"
@@ -10,6 +11,7 @@
 #include "intake/batch_codec.h"
 #include "intake/frame.h"
 #include "intake/mend_checksums.h"
+#include "intake/message_mutator.h"
 #include "intake/messages.h"
 
 // A session behind TLS, from the server's side. The first byte says how what follows is used:
@@ -148,4 +150,14 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (heard.compare(0, std::string::npos, said, 0, heard.size()) != 0) abort();
   if (use == 1 && heard.size() != said.size()) abort();
   return 0;
+}
+
+extern "C" size_t LLVMFuzzerCustomMutator(uint8_t* data, size_t size, size_t size_max, unsigned seed) {
+  MessageMutator mutator(seed);
+  if (size == 0 || data[0] % 3 != 1 || mutator.OneIn(16)) return LLVMFuzzerMutate(data, size, size_max);
+  std::string changed(reinterpret_cast<const char*>(data) + 1, size - 1);
+  // Several at once: a handshake takes 10 ms, so there are few runs.
+  for (uint64_t i = mutator.Below(8); i < 8; ++i) changed = mutator.Frames(changed, size_max - 1);
+  std::memcpy(data + 1, changed.data(), changed.size());
+  return 1 + changed.size();
 }
