@@ -14,6 +14,9 @@ namespace tributary::intake {
 namespace {
 
 constexpr size_t kSocketBacklogMax = 1u << 20;  // handed to the socket and not yet taken
+// Encoded before the loop does something else: a window full of spooled samples takes seconds, in which a collector
+// would hear nothing from the kernel.
+constexpr size_t kSamplesPerTurn = 10'000;
 constexpr size_t kSymbolBacklogMax = 256u << 10;
 constexpr uint32_t kHeartbeatMinMs = 10, kHeartbeatMaxMs = 60'000;
 constexpr int64_t kSilentHeartbeats = 3;
@@ -88,7 +91,7 @@ struct Client::Impl {
   SendWindow window;
   SymbolSender symbols;
 
-  std::unique_ptr<Alarm> retry_alarm, connect_alarm, tick_alarm, symbol_alarm;
+  std::unique_ptr<Alarm> retry_alarm, connect_alarm, tick_alarm, pump_alarm, symbol_alarm;
   bool symbol_alarm_runs = false;
   LogLimit log_limit{kLogPeriodNs};
   uint64_t bytes_sent = 0;
@@ -115,6 +118,7 @@ Client::Impl::Impl(AlarmSource& alarms, Connector& to, ClientOptions with, const
                          fmt::format("no answer within {} ms", options.connect_timeout_ms)));
       })),
       tick_alarm(alarms.NewAlarm([this] { OnTick(); })),
+      pump_alarm(alarms.NewAlarm([this] { Pump(); })),
       symbol_alarm(alarms.NewAlarm([this] { SendSymbolChunk(); })),
       connects(metrics.AddCounter("tributary_intake_client_connects_total",
                                   "Connections on which the reducer said Welcome")),
@@ -284,6 +288,7 @@ void Client::Impl::Close() {
   stream.reset();
   connect_alarm->Stop();
   tick_alarm->Stop();
+  pump_alarm->Stop();
   symbol_alarm->Stop();
   symbol_alarm_runs = false;
   if (!symbols.empty()) dropped_tables.Add();
@@ -327,10 +332,16 @@ int64_t Client::Impl::NextBackoffMs() {
 // Sends what there is while there is credit, taking more from the feeder.
 void Client::Impl::Pump() {
   if (std::exchange(pumping, true)) return;  // the feeder may wake us while it is asked
+  size_t samples = 0;
   while (ready && stream->pending_bytes() < kSocketBacklogMax) {
     // One batch may always be on its way, however small the credit.
     if (window.wire_bytes() > 0 && window.wire_bytes() >= granted.credit_bytes) break;
+    if (samples >= kSamplesPerTurn) {
+      pump_alarm->StartOnce(0);
+      break;
+    }
     if (SendWindow::Entry* entry = window.Next()) {
+      samples += entry->batch.samples.size();
       SendEntry(*entry);
     } else if (!TakeNext()) {
       break;
