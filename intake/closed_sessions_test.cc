@@ -47,8 +47,9 @@ TEST(ClosedSessions, HostileListsAreRefused) {
     const char* message;
     unsigned count, id_bytes;
   };
-  for (const Case& c : {Case{"too many closed sessions", 9, 16}, Case{"too many closed sessions", 1u << 20, 16},
-                        Case{"16 bytes", 1, 15}, Case{"16 bytes", 1, 0}, Case{"16 bytes", 8, 17}}) {
+  for (const Case& c :
+       {Case{"too many closed sessions", kClosedSessionsMax + 1, 16}, Case{"too many closed sessions", 1u << 20, 16},
+        Case{"16 bytes", 1, 15}, Case{"16 bytes", 1, 0}, Case{"16 bytes", 8, 17}}) {
     capnp::MallocMessageBuilder message;
     auto root = message.initRoot<wire::Batch>();
     root.initDefinitions().setGeneration(1);
