@@ -199,7 +199,7 @@ def disk_full_at_the_reducer():
         lib.check(reducer.stop() == 0, "the reducer's exit code")
 
 
-def late_reducer(args, until, lost, name, rate=999):
+def late_reducer(args, until, lost, name, rate=999, maybe_lost=()):
     """The collector runs without a reducer until `until(node)`, then there is one."""
     with world() as (d, programs):
         start, port = lib.now_ms(), faults.free_port()
@@ -209,8 +209,8 @@ def late_reducer(args, until, lost, name, rate=999):
         programs.append(reducer)
         wait_for_more_stored(reducer, 0)
         node.stop()
-        totals = faults.check_law(node, [reducer], start, lost)
-        lib.check(set(totals.lost) == set(lost), f"lost {totals.lost}, expected {lost}")
+        totals = faults.check_law(node, [reducer], start, [*lost, *maybe_lost])
+        lib.check(set(totals.lost) - set(maybe_lost) == set(lost), f"lost {totals.lost}, expected {lost}")
         lib.check(reducer.stop() == 0, "the reducer's exit code")
 
 
@@ -226,8 +226,9 @@ def disk_full_at_the_spool():
 
 def spool_overflow():
     """The reducer is away for longer than the spool holds: the oldest are dropped, and counted."""
+    # At that rate a machine that is busy elsewhere keeps the collector away for longer than what it can hold.
     late_reducer(lambda d: ["--spool-dir", d / "spool", "--spool-bytes-max", "1MiB", *TINY_MEMORY], overflowing, ["spool_overflow"],
-                 "overflow", rate=9999)
+                 "overflow", rate=9999, maybe_lost=["hold_overflow"])
 
 
 def reducer_comes_later():
