@@ -115,6 +115,7 @@ std::unique_ptr<SessionDictionary> SessionDictionary::Derive(uint32_t generation
   eviction.nodes.ApplyTo(out->nodes_);
   eviction.processes.ApplyTo(out->processes_);
   eviction.threads.ApplyTo(out->threads_);
+  eviction.strings.ApplyTo(out->string_ids);
   eviction.executables.ApplyTo(out->executable_ids);
   eviction.processes.ApplyTo(out->process_ids);
   eviction.threads.ApplyTo(out->thread_ids);

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "reducer/store/shard_writer.h"
 #include "reducer/store/store_testing.h"
 
@@ -258,6 +260,32 @@ TEST_F(SqliteStoreTest, FollowsAnEviction) {
   EXPECT_FALSE(CommitOne(collector.Take(At(-2))).need_dictionary);
   EXPECT_EQ(CountSamples(*Reader()), 4u);
   EXPECT_EQ(Reader()->LoadTrie(DayOf(kNow)).value()->parents.size(), 6u) << "the same nodes, by whatever number";
+}
+
+// Strings move to other numbers as everything does: their rows must move with them.
+TEST_F(SqliteStoreTest, NamesAreTheRightOnesAfterAnEviction) {
+  TestCollector collector("node-a");
+  collector.Add(At(-3), collector.Thread(1, "first"), collector.Stack({1}));
+  collector.Add(At(-3), collector.Thread(2, "second"), collector.Stack({1}));
+  CommitOne(collector.Take(At(-3)));
+  const Dictionary& d = collector.dictionary();
+  auto without = [](uint32_t count, auto&& drop) {
+    std::vector<bool> marks(count, true);
+    for (uint32_t i = 1; i < count; ++i) marks[i] = !drop(i);
+    return KeptIds::FromMarks(marks);
+  };
+  auto none = [](uint32_t) { return false; };
+  // The first process, with its thread and its name.
+  collector.Evict({without(d.string_count(), [&](uint32_t i) { return d.string(StringRef{i}) == "first"; }),
+                   without(d.executable_count(), none), without(d.frame_count(), none), without(d.node_count(), none),
+                   without(d.process_count(), [](uint32_t i) { return i == 1; }),
+                   without(d.thread_count(), [](uint32_t i) { return i == 1; })});
+  collector.Add(At(-2), collector.Thread(3, "third"), collector.Stack({1}));
+  EXPECT_FALSE(CommitOne(collector.Take(At(-2))).need_dictionary);
+  std::vector<std::string> names;
+  for (const auto& process : Reader()->Processes(kAlways).value()) names.push_back(process.comm);
+  std::sort(names.begin(), names.end());
+  EXPECT_EQ(names, (std::vector<std::string>{"first", "second", "third"}));
 }
 
 TEST_F(SqliteStoreTest, AnEvictionThatDoesNotFitIsRefusedAndChangesNothing) {
