@@ -3,6 +3,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <string>
 #include <utility>
 #include <vector>
@@ -14,17 +15,21 @@
 #include "intake/wire.h"
 #include "profile/eviction.h"
 
-// Writes the corpora of batch_decoder_fuzz and spool_reader_fuzz, under UPDATE_GOLDEN=1: they are of the version of the
-// messages that is written now.
+// The corpora of batch_decoder_fuzz and spool_reader_fuzz are of the version of the messages that is written now.
+// UPDATE_GOLDEN=1 writes them.
 
 namespace tributary::intake {
 namespace {
 
 const std::filesystem::path kCorpus = std::filesystem::path(TRIBUTARY_SOURCE_DIR) / "test/fuzz/corpus";
 
-void WriteFile(const std::filesystem::path& path, const std::string& bytes) {
-  std::filesystem::create_directories(path.parent_path());
-  std::ofstream(path, std::ios::binary) << bytes;
+void ExpectFile(const std::filesystem::path& path, const std::string& bytes) {
+  if (getenv("UPDATE_GOLDEN") != nullptr) {
+    std::filesystem::create_directories(path.parent_path());
+    std::ofstream(path, std::ios::binary) << bytes;
+  }
+  std::ifstream file(path, std::ios::binary);
+  EXPECT_EQ(std::string(std::istreambuf_iterator<char>(file), {}), bytes) << path;
 }
 
 std::string PayloadOf(const std::string& frame) {
@@ -85,26 +90,24 @@ std::pair<std::string, std::string> Eviction() {
 }
 
 TEST(FuzzCorpus, OfTheBatchDecoder) {
-  if (getenv("UPDATE_GOLDEN") == nullptr) return;
   const auto folder = kCorpus / "batch_decoder_fuzz";
   BatchGenerator generator(11);
   BatchEncoder encoder(1);
   std::vector<std::string> batches;
   for (int i = 0; i < 3; ++i) batches.push_back(PayloadOf(encoder.Encode(generator.Next(3)).back()));
   const std::string first = StepOf(kBatch, batches[0]), second = StepOf(kBatch, batches[1]);
-  WriteFile(folder / "session", first + second + StepOf(kBatch, batches[2]));
-  WriteFile(folder / "undone", first + second + StepOf(kUndo) + second);
-  WriteFile(folder / "truncated", first + second + StepOf(kTruncate, std::string(1, '\1')) + second);
-  WriteFile(folder / "definitions_ahead", first + StepOf(kDefinitions, DefinitionsOf(batches[1])));
+  ExpectFile(folder / "session", first + second + StepOf(kBatch, batches[2]));
+  ExpectFile(folder / "undone", first + second + StepOf(kUndo) + second);
+  ExpectFile(folder / "truncated", first + second + StepOf(kTruncate, std::string(1, '\1')) + second);
+  ExpectFile(folder / "definitions_ahead", first + StepOf(kDefinitions, DefinitionsOf(batches[1])));
   const auto [before, after] = Eviction();
   const std::string eviction = StepOf(kBatch, before) + StepOf(kBatch, after);
-  WriteFile(folder / "eviction", eviction);
-  WriteFile(folder / "eviction_undone", eviction + StepOf(kUndo) + StepOf(kBatch, after));
-  WriteFile(folder / "packed", StepOf(kUnpack, std::string("\x30\x01\x44\x08\x19", 5)));
+  ExpectFile(folder / "eviction", eviction);
+  ExpectFile(folder / "eviction_undone", eviction + StepOf(kUndo) + StepOf(kBatch, after));
+  ExpectFile(folder / "packed", StepOf(kUnpack, std::string("\x30\x01\x44\x08\x19", 5)));
 }
 
 TEST(FuzzCorpus, OfTheSpoolReader) {
-  if (getenv("UPDATE_GOLDEN") == nullptr) return;
   constexpr SegmentId kSegment = 1;
   const auto folder = kCorpus / "spool_reader_fuzz";
   SessionInfo session;
@@ -140,14 +143,14 @@ TEST(FuzzCorpus, OfTheSpoolReader) {
   };
   const std::string mended(1, '\0'), as_it_is(1, '\x80');
   const std::string claimed = input({claim, later}, plain);
-  WriteFile(folder / "header_only", mended + input({claim}, ""));
-  WriteFile(folder / "three_batches", mended + input({}, plain));
-  WriteFile(folder / "three_batches_stored", as_it_is + input({}, stored));
-  WriteFile(folder / "claimed", mended + claimed);
-  WriteFile(folder / "torn", mended + claimed.substr(0, claimed.size() - 10));
+  ExpectFile(folder / "header_only", mended + input({claim}, ""));
+  ExpectFile(folder / "three_batches", mended + input({}, plain));
+  ExpectFile(folder / "three_batches_stored", as_it_is + input({}, stored));
+  ExpectFile(folder / "claimed", mended + claimed);
+  ExpectFile(folder / "torn", mended + claimed.substr(0, claimed.size() - 10));
   std::string damaged = as_it_is + input({claim}, stored);
   damaged[damaged.size() - 100] ^= 1;
-  WriteFile(folder / "damaged", damaged);
+  ExpectFile(folder / "damaged", damaged);
 }
 
 }  // namespace
