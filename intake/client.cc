@@ -23,11 +23,6 @@ constexpr int64_t kSilentHeartbeats = 3;
 constexpr int64_t kTicksPerHeartbeat = 5;  // a silent reducer is noticed a fifth of a heartbeat late at most
 constexpr int64_t kLogPeriodNs = kNsPerMinute;
 
-bool Covers(const DictionaryCounts& all, const DictionaryCounts& part) {
-  return part.strings <= all.strings && part.executables <= all.executables && part.frames <= all.frames &&
-         part.nodes <= all.nodes && part.processes <= all.processes && part.threads <= all.threads;
-}
-
 uint64_t SeedOf(const ClientOptions& options) {
   return options.seed != 0 ? options.seed : uint64_t{std::random_device{}()} << 32 | std::random_device{}();
 }
@@ -230,7 +225,7 @@ absl::Status Client::Impl::OnWelcome(const Welcome& welcome) {
     return Error(absl::StatusCode::kUnimplemented, fmt::format("the reducer chose version {}", welcome.version));
   }
   granted = welcome;
-  const bool kept = encoder && welcome.dictionary_kept && Covers(encoder->sent(), welcome.have);
+  const bool kept = encoder && welcome.dictionary_kept && encoder->sent().Covers(welcome.have);
   if (kept) {
     encoder->set_sent(welcome.have);
   } else {
