@@ -16,6 +16,7 @@
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
+#include <errno.h>
 #include <link.h>
 #include <linux/sched.h>
 #include <pthread.h>
@@ -113,8 +114,11 @@ static void threads(long count, long ms)
 
 static void reuse(long count)
 {
-	pid_t wanted = getpid() + 1000;
+	/* Free, below pid_max, and away from those that are given out next. */
+	pid_t wanted = getpid() > 10000 ? getpid() - 5000 : getpid() + 5000;
 
+	while (!kill(wanted, 0) || errno != ESRCH)
+		wanted++;
 	for (long i = 0; i < count; i++) {
 		struct clone_args args = {.exit_signal = SIGCHLD, .set_tid = (uintptr_t)&wanted, .set_tid_size = 1};
 		pid_t child = (pid_t)syscall(SYS_clone3, &args, sizeof(args));
