@@ -110,6 +110,9 @@ class Gdb:
     def go_on(self):
         os.write(self._ask, b"next\n")
 
+    def has_answered(self):
+        return bool(select.select([self._stream], [], [], 0)[0])
+
     def answer(self):
         return json.loads(read_line(self._stream, "gdb"))
 
@@ -175,11 +178,13 @@ def one_stop(load, gdb, stops, code, draw, result):
     """False when the program has ended."""
     gdb.go_on()
     time.sleep(draw.uniform(0.005, load.pause_s))
-    stop = stops.stop(load.pid)
+    # Two of its threads sampled at the same moment were both stopped: the second stop comes as soon as gdb lets go on.
+    stop = None if gdb.has_answered() else stops.stop(load.pid)
     if stop is None:
         if load.process.poll() is not None:
             return False
-        os.kill(load.pid, signal.SIGSTOP)
+        if not gdb.has_answered():  # or the next stop would be this one
+            os.kill(load.pid, signal.SIGSTOP)
     answer = gdb.answer()
     if answer["stop"] == "exited":
         return False
