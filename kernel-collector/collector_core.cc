@@ -244,7 +244,9 @@ bool CollectorCore::AwaitScan(ProcessRun& run, bool uncovered) {
                                   if (alive.expired()) return;
                                   current->scan_running = false;
                                   current->last_scan = now;
-                                  if (snapshot->ok()) processes_.Merge(**snapshot);
+                                  if (!snapshot->ok()) return;
+                                  DrainProbes();  // events from before the scan: it stands on them
+                                  processes_.Merge(**snapshot);
                                 });
   run.scan_running = taken;
   return true;

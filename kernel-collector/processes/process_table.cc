@@ -1,6 +1,17 @@
 #include "kernel-collector/processes/process_table.h"
 
 namespace tributary {
+namespace {
+
+// What the kernel told of a mapping as it was made is worth more than the file behind it now, which may have been
+// written to since: where /proc shows the same, that stays.
+bool IsPartOf(const MapsEntry& entry, const Mapping& known) {
+  return known.executable != nullptr && known.start <= entry.start && entry.end <= known.end &&
+         known.file_offset + (entry.start - known.start) == entry.file_offset &&
+         known.executable->path == WithoutDeleted(entry.path);
+}
+
+}  // namespace
 
 ProcessTable::ProcessTable(CodeFileTable& executables, Metrics& metrics)
     : executables_(executables),
@@ -165,11 +176,19 @@ void ProcessTable::Merge(const ProcSnapshot& snapshot) {
   run->executable_path = snapshot.executable_path;
   MappingTable::List list;
   run->executable = nullptr;
+  bool followed = run->complete && !run->stale;
   for (const MapsEntry& entry : snapshot.code) {
     FileKey key{ExecutableId(), entry.device_major, entry.device_minor, entry.inode};
-    list.push_back(
-        MakeMapping(key, snapshot.pid, entry.start, entry.end, entry.file_offset, snapshot.read_at, entry.path));
-    if (run->executable == nullptr && entry.path == snapshot.executable_path) run->executable = list.back().executable;
+    const Mapping* known = followed ? run->mappings.Find(entry.start) : nullptr;
+    if (known != nullptr && IsPartOf(entry, *known)) {
+      list.push_back({entry.start, entry.end, entry.file_offset, snapshot.read_at, known->executable});
+    } else {
+      list.push_back(
+          MakeMapping(key, snapshot.pid, entry.start, entry.end, entry.file_offset, snapshot.read_at, entry.path));
+    }
+    if (run->executable == nullptr && WithoutDeleted(entry.path) == snapshot.executable_path) {
+      run->executable = list.back().executable;
+    }
   }
   if (run->complete) changed_.push_back(run);
   if (run->stale) run->unsure_until = snapshot.read_at;

@@ -101,7 +101,8 @@ class ProcessTable : public SidebandVisitor {
   ProcessRunPtr ForSample(Pid pid, int64_t start_time_ns, MonotonicNs time);
   ProcessRunPtr Find(Pid pid) const;
 
-  // What /proc said. Left aside where events have overtaken it: another process, or another program by now.
+  // What /proc said. Left aside where events have overtaken it: another process, or another program by now. Events from
+  // before it was read must have been fed: of a process followed without a loss, mappings that it confirms stay.
   void Merge(const ProcSnapshot& snapshot);
   // Processes that /proc did not list at `read_at` and that no event has told of since are gone.
   void MergeList(const std::vector<Pid>& pids, MonotonicNs read_at);

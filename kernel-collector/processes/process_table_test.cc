@@ -29,6 +29,11 @@ class ProcessTableTest : public testing::Test {
     return mapping->executable == nullptr ? "anonymous" : mapping->executable->path;
   }
 
+  ExecutableId IdAt(int pid, uint64_t address) {
+    const Mapping* mapping = table.Find(Pid{pid})->mappings.Find(address);
+    return mapping == nullptr || mapping->executable == nullptr ? ExecutableId() : mapping->executable->id;
+  }
+
   FakeClock clock;
   Metrics metrics;
   CodeFileTable files{metrics};
@@ -130,6 +135,40 @@ TEST_F(ProcessTableTest, AScanFillsWhatIsUnknown) {
   EXPECT_EQ(PathAt(5, 0x1000), "/bin/s");
   EXPECT_EQ(table.Find(Pid{5})->executable->path, "/bin/s");
   EXPECT_EQ(table.Find(Pid{5})->parent, Pid{3});
+}
+
+TEST_F(ProcessTableTest, AScanLeavesWhatAnEventHasNamed) {
+  Exec(1, 5, "s");
+  MmapEvent event = Map(2, 5, 0x1000, "/bin/s");
+  event.build_id = BuildId("s");
+  table.OnMmap(event);
+  ProcSnapshot same = Snapshot(5, 10, 123);
+  same.code[0].path = "/bin/s (deleted)";
+  table.Merge(same);
+  EXPECT_EQ(IdAt(5, 0x1000), BuildId("s"));
+  EXPECT_EQ(table.Find(Pid{5})->executable->id, BuildId("s"));
+  // A part of it that mprotect has cut off is of the same file.
+  ProcSnapshot part = Snapshot(5, 11, 123);
+  part.code[0] = {
+      .start = 0x1800, .end = 0x2000, .file_offset = 0x800, .inode = 77, .executable = true, .path = "/bin/s"};
+  table.Merge(part);
+  EXPECT_EQ(IdAt(5, 0x1800), BuildId("s"));
+  EXPECT_EQ(PathAt(5, 0x1000), "none");
+  // Another place in the file, or another file: moved there by mremap, which tells nobody.
+  part.code[0].file_offset = 0;
+  table.Merge(part);
+  EXPECT_FALSE(IdAt(5, 0x1800).known());
+}
+
+TEST_F(ProcessTableTest, AfterALossAScanIsBelievedInstead) {
+  Exec(1, 5, "s");
+  MmapEvent event = Map(2, 5, 0x1000, "/bin/s");
+  event.build_id = BuildId("s");
+  table.OnMmap(event);
+  table.OnLost({1});
+  table.Merge(Snapshot(5, 10, 123));
+  EXPECT_FALSE(IdAt(5, 0x1000).known());
+  EXPECT_EQ(PathAt(5, 0x1000), "/bin/s");
 }
 
 TEST_F(ProcessTableTest, AScanOfAnotherProcessIsLeftAside) {
