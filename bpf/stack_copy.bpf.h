@@ -11,13 +11,23 @@
 
 /*
  * Copies, struct trib_copy each, of three sizes.
- * Writer: trib_emit_copy, which wakes the reader. Reader: the collector. Bytes: set by the collector before loading, see
- * ProbeOptions. When full, counted as TRIB_COPY_RING_FULL, and the sample goes without.
+ * Writer: trib_emit_copy. Reader: the collector, on a timer, and woken where that might come too late. Bytes: set by the
+ * collector before loading, see ProbeOptions. When full, counted as TRIB_COPY_RING_FULL, and the sample goes without.
  */
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
 	__uint(max_entries, 256 * 1024);
 } trib_copies SEC(".maps");
+
+#define WAKEUP_SHARE 4	/* of the ring, one in so many bytes filled: a storm of new processes does not wait for the timer */
+
+static __always_inline __u64 copies_wakeup(void)
+{
+	__u64 filled = bpf_ringbuf_query(&trib_copies, BPF_RB_AVAIL_DATA);
+	__u64 size = bpf_ringbuf_query(&trib_copies, BPF_RB_RING_SIZE);
+
+	return filled > size / WAKEUP_SHARE ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP;
+}
 
 #define PAGE_BYTES 4096	/* the least on any architecture; memory is readable in such units at the finest */
 #define USER_ADDRESS_MIN 65536	/* vm.mmap_min_addr */
@@ -90,7 +100,7 @@ static __always_inline __u32 fill_copy(struct trib_copy *copy, const struct trib
 		} else if (!fill_copy(copy_, state, tier)) { \
 			bpf_ringbuf_discard(copy_, BPF_RB_NO_WAKEUP); \
 		} else { \
-			bpf_ringbuf_submit(copy_, BPF_RB_FORCE_WAKEUP); \
+			bpf_ringbuf_submit(copy_, copies_wakeup()); \
 			count(TRIB_COPIES); \
 			sent_ = 1; \
 		} \

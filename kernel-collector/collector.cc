@@ -15,11 +15,12 @@
 namespace tributary {
 namespace {
 
-// The ring holds two seconds of samples at full size; a poll must come far sooner than that.
-uint64_t PollMs(int64_t period_ns) { return std::clamp<uint64_t>(100 * period_ns / kNsPerMs, 10, 100); }
+// The ring holds two seconds of samples at full size; a poll must come far sooner than that. But each finds its memory
+// in no cache, and so costs hundreds of microseconds however little there is to do: half of what a collector takes.
+uint64_t PollMs(int64_t period_ns) { return std::clamp<uint64_t>(100 * period_ns / kNsPerMs, 10, 200); }
 
-// A copied stack wants to be looked at soon, so that the kernel can walk the next one; but not more often than this.
-constexpr int64_t kCopyPollNs = 10 * kNsPerMs;
+// Rings that fill faster are looked at sooner, but not more often than this.
+constexpr int64_t kWakeupNs = 10 * kNsPerMs;
 constexpr uint64_t kHotplugMs = 2000;
 constexpr uint64_t kBudgetMs = 1000;
 constexpr uint64_t kSummaryMs = 60'000;
@@ -144,9 +145,9 @@ void Collector::StartTimers() {
     LogTotals("totals", uplink_->delivery().waiting_samples());
     RefreshKernel();
   });
-  copies_ = std::make_unique<ReadWatcher>(loop_, probes_->copies_fd(), [this] { OnCopies(); });
-  copies_timer_ = std::make_unique<Timer>(loop_, [this] { copies_->Start(); });
-  copies_->Start();
+  wakeup_ = std::make_unique<ReadWatcher>(loop_, probes_->wakeup_fd(), [this] { OnWakeup(); });
+  wakeup_timer_ = std::make_unique<Timer>(loop_, [this] { wakeup_->Start(); });
+  wakeup_->Start();
   budget_timer_ = std::make_unique<Timer>(loop_, [this] { budget_->Tick(); });
   poll_timer_->StartEvery(PollMs(budget_->period_ns()));
   budget_timer_->StartEvery(kBudgetMs);
@@ -161,17 +162,15 @@ absl::Status Collector::SetPeriod(int64_t period_ns) {
   return absl::OkStatus();
 }
 
-// The watcher stops only when copies come faster than they are taken: to stop and start it each time would wake the
-// process twice a copy.
-void Collector::OnCopies() {
+void Collector::OnWakeup() {
   const MonotonicNs now = Clock::Real().Monotonic();
-  const int64_t wait_ns = copies_taken_.value + kCopyPollNs - now.value;
+  const int64_t wait_ns = woken_at_.value + kWakeupNs - now.value;
   if (wait_ns > 0) {
-    copies_->Stop();
-    copies_timer_->StartOnce(static_cast<uint64_t>(wait_ns / kNsPerMs) + 1);
+    wakeup_->Stop();
+    wakeup_timer_->StartOnce(static_cast<uint64_t>(wait_ns / kNsPerMs) + 1);
     return;
   }
-  copies_taken_ = now;
+  woken_at_ = now;
   Poll();
 }
 
@@ -195,8 +194,8 @@ void Collector::Stop() {
   hotplug_timer_->Stop();
   budget_timer_->Stop();
   summary_timer_->Stop();
-  copies_timer_->Stop();
-  copies_->Stop();
+  wakeup_timer_->Stop();
+  wakeup_->Stop();
   core_->StopSampling();
   poll_timer_->StartEvery(kStopPollMs);
 }

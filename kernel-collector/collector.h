@@ -32,7 +32,7 @@ class Collector {
   absl::Status OpenUplink(const SessionInfo& session);
   void StartTimers();
   absl::Status SetPeriod(int64_t period_ns);
-  void OnCopies();
+  void OnWakeup();
   void Poll();
   void Stop();
   void FinishStop();
@@ -55,9 +55,9 @@ class Collector {
   std::unique_ptr<intake::RecordingSink> recording_;  // between core and uplink, when asked for
   std::unique_ptr<CollectorCore> core_;
   std::unique_ptr<SymbolServer> symbols_;
-  std::unique_ptr<ReadWatcher> copies_;
-  MonotonicNs copies_taken_;  // when Poll was last called for them
-  std::unique_ptr<Timer> poll_timer_, copies_timer_, batch_timer_, hotplug_timer_, budget_timer_, summary_timer_;
+  std::unique_ptr<ReadWatcher> wakeup_;  // when a ring fills before the poll timer's time
+  MonotonicNs woken_at_;                 // when Poll was last called for that
+  std::unique_ptr<Timer> poll_timer_, wakeup_timer_, batch_timer_, hotplug_timer_, budget_timer_, summary_timer_;
   std::unique_ptr<SignalWatcher> sigterm_, sigint_, sigusr1_;
   bool stopping_ = false;
   MonotonicNs stop_began_;

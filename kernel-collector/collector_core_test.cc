@@ -43,7 +43,7 @@ class FakeProbes : public Probes {
   bool has_build_ids() const override { return true; }
   UnwindMaps& unwind_maps() override { return maps; }
   PinnedSession& pinned_session() override { return pins; }
-  int copies_fd() const override { return -1; }
+  int wakeup_fd() const override { return -1; }
   absl::Status SetPeriod(uint64_t) override { return absl::OkStatus(); }
   uint64_t ReadRunNs() override { return 0; }
 

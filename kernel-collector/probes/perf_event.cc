@@ -62,11 +62,11 @@ absl::StatusOr<Fd> OpenSidebandEvent(int cpu, bool build_id) {
   attr.task = 1;
   attr.use_clockid = 1;
   attr.clockid = CLOCK_MONOTONIC;
-  // Read on a timer: nobody is to be woken.
+  // Wakes whoever polls it once in half a ring, which 0 means: the ring is read on a timer that may come too late.
   attr.watermark = 1;
+  attr.wakeup_watermark = 0;
   // For ReadEnabledNs.
   attr.read_format = PERF_FORMAT_TOTAL_TIME_ENABLED;
-  attr.wakeup_watermark = UINT32_MAX;
   return Open(attr, cpu);
 }
 

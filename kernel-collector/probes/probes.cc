@@ -1,11 +1,13 @@
 #include "kernel-collector/probes/probes.h"
 
 #include <fmt/format.h>
+#include <sys/epoll.h>
 #include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <bit>
+#include <cerrno>
 #include <fstream>
 #include <map>
 #include <sstream>
@@ -22,6 +24,7 @@
 #include "kernel-collector/probes/preflight.h"
 #include "kernel-collector/probes/sampler.h"
 #include "kernel-collector/probes/sideband.h"
+#include "kernel-collector/probes/wakeups.h"
 
 namespace tributary {
 namespace {
@@ -62,8 +65,11 @@ void SleepUntil(MonotonicNs time) {
 
 class KernelProbes : public Probes {
  public:
-  KernelProbes(uint64_t period_ns, std::unique_ptr<Sampler> sampler, Metrics& metrics)
-      : period_ns_(period_ns), sampler_(std::move(sampler)), sideband_(metrics) {
+  KernelProbes(uint64_t period_ns, std::unique_ptr<Sampler> sampler, Fd wakeups, Metrics& metrics)
+      : period_ns_(period_ns),
+        sampler_(std::move(sampler)),
+        wakeups_(std::move(wakeups)),
+        sideband_(metrics, wakeups_.get()) {
     AddMetrics(metrics);
   }
 
@@ -86,7 +92,7 @@ class KernelProbes : public Probes {
   bool has_build_ids() const override { return sideband_.has_build_ids(); }
   UnwindMaps& unwind_maps() override { return sampler_->unwind_maps(); }
   PinnedSession& pinned_session() override { return sampler_->pinned_session(); }
-  int copies_fd() const override { return sampler_->copies_fd(); }
+  int wakeup_fd() const override { return wakeups_.get(); }
   absl::Status SetPeriod(uint64_t period_ns) override;
   uint64_t ReadRunNs() override { return sampler_->counters()->Read(TRIB_RUN_NS); }
 
@@ -97,6 +103,7 @@ class KernelProbes : public Probes {
 
   uint64_t period_ns_;
   std::unique_ptr<Sampler> sampler_;
+  Fd wakeups_;  // epoll: the ring of copies, and the sideband's
   Sideband sideband_;
   bool sampling_ = false;
   std::map<int, Fd> sampling_events_;  // by CPU
@@ -252,7 +259,10 @@ absl::StatusOr<std::unique_ptr<Probes>> Probes::Open(const ProbeOptions& options
   sampler_options.config.sample_idle = options.idle;
   ASSIGN_OR_RETURN(std::unique_ptr<Sampler> sampler, Sampler::Load(sampler_options));
 
-  auto probes = std::make_unique<KernelProbes>(period_ns, std::move(sampler), metrics);
+  Fd wakeups(epoll_create1(EPOLL_CLOEXEC));
+  if (!wakeups.valid()) return ErrnoStatus("create", "an epoll instance", errno);
+  RETURN_IF_ERROR(AddWakeup(wakeups.get(), sampler->copies_fd()));
+  auto probes = std::make_unique<KernelProbes>(period_ns, std::move(sampler), std::move(wakeups), metrics);
   RETURN_IF_ERROR(probes->OpenSideband(cpus));
   return probes;
 }

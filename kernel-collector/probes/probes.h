@@ -109,8 +109,8 @@ class Probes {
   // What outlives this process if it is killed, and what earlier ones left. Goes with this object, which Finish should
   // have been called before.
   virtual PinnedSession& pinned_session() = 0;
-  // Readable when a sample has come with a copy of its stack; DrainSamples clears it. For epoll.
-  virtual int copies_fd() const = 0;
+  // Readable when a ring fills faster than a timer empties it: drain both soon, which clears it. For epoll.
+  virtual int wakeup_fd() const = 0;
   // Another sampling period from now on, on every CPU: each begins a new one. Samples say which one they were taken
   // with. A few system calls a CPU, 2 ms at most.
   virtual absl::Status SetPeriod(uint64_t period_ns) = 0;

@@ -46,7 +46,7 @@ class Sampler {
 
   // What samples say from now on.
   void SetPeriod(uint64_t period_ns);
-  // Readable when copies have come.
+  // Readable when copies fill their ring.
   int copies_fd() const;
   UnwindMaps& unwind_maps() { return *unwind_maps_; }
 

@@ -14,6 +14,7 @@
 #include "kernel-collector/probes/perf_event.h"
 #include "kernel-collector/probes/sideband_record.h"
 #include "kernel-collector/probes/standstill.h"
+#include "kernel-collector/probes/wakeups.h"
 
 namespace tributary {
 namespace {
@@ -42,8 +43,9 @@ struct Sideband::Ring {
   Standstill standstill{Clock::Real().Monotonic(), 0};
 };
 
-Sideband::Sideband(Metrics& metrics)
-    : lost_(metrics.AddCounter("tributary_collector_sideband_lost_events_total",
+Sideband::Sideband(Metrics& metrics, int wakeups)
+    : wakeups_(wakeups),
+      lost_(metrics.AddCounter("tributary_collector_sideband_lost_events_total",
                                "Process events that a CPU's ring had no room for; mappings are read again from /proc")),
       bad_(metrics.AddCounter("tributary_collector_sideband_bad_records_total",
                               "Process events that made no sense and were dropped")) {}
@@ -69,8 +71,9 @@ absl::Status Sideband::AddCpu(int cpu) {
     if (memory != MAP_FAILED) {
       if (data < kRingBytesMax)
         LogWarning("small process event ring cpu={} bytes={}: raise the memlock limit", cpu, data);
+      const int fd = event->get();
       rings_.emplace(cpu, std::make_unique<Ring>(*std::move(event), memory, page + data, data));
-      return absl::OkStatus();
+      return wakeups_ < 0 ? absl::OkStatus() : AddWakeup(wakeups_, fd);
     }
     error = errno;
     if (error != EPERM && error != ENOMEM) break;

@@ -20,8 +20,8 @@ namespace tributary {
 // holds about 2,000 records between two drains. One thread.
 class Sideband {
  public:
-  // `metrics` outlives it.
-  explicit Sideband(Metrics& metrics);
+  // `metrics` outlives it. `wakeups`: an epoll instance that becomes readable when a ring fills; -1: none.
+  explicit Sideband(Metrics& metrics, int wakeups = -1);
   ~Sideband();
 
   // Opens the ring of a CPU that has none. NotFound: the CPU is not online; others as OpenSidebandEvent.
@@ -49,6 +49,7 @@ class Sideband {
 
   void Deliver(std::span<const uint8_t> record, SidebandVisitor& visitor);
 
+  const int wakeups_;
   Counter& lost_;
   Counter& bad_;
   bool gap_ = false;

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <random>
 
 #include "kernel-collector/processes/fakes_for_test.h"
 #include "profile/eviction.h"
@@ -29,10 +30,10 @@ class BatcherTest : public testing::Test {
     run.start_time_ns = 7;
     run.comm = "prog";
   }
-  void Add(Batcher& batcher, int64_t time, std::vector<uint64_t> root_first) {
+  void Add(Batcher& batcher, int64_t time, const std::vector<uint64_t>& root_first, int32_t tid = 5) {
     ResolvedStack stack;
     for (uint64_t address : root_first) stack.frames.push_back({FrameKind::kNative, false, &file, address});
-    batcher.Add({.time = MonotonicNs{time}, .tid = Tid{5}, .thread_name = "t", .period_ns = 9}, run, stack,
+    batcher.Add({.time = MonotonicNs{time}, .tid = Tid{tid}, .thread_name = "t", .period_ns = 9}, run, stack,
                 [&] { return accounting; });
   }
 
@@ -113,6 +114,35 @@ TEST_F(BatcherTest, GoesOnWithWhatIsInUseWhenTheDictionaryIsFull) {
     }
     last = batch.dictionary;
   }
+}
+
+TEST_F(BatcherTest, AnyStackIsWhatItWas) {
+  Batcher batcher(sink, clock, {.nodes_max = 500});
+  std::mt19937 random(1);
+  auto draw = [&](uint32_t below) { return random() % below; };
+  std::vector<std::vector<uint64_t>> stacks;
+  std::vector<uint64_t> stack;
+  for (int64_t i = 0; i < 5000; ++i) {
+    if (draw(10) == 0) stack.clear();
+    stack.resize(draw(static_cast<uint32_t>(stack.size()) + 1));  // outer frames stay
+    while (stack.size() < 12 && draw(3) != 0) stack.push_back(draw(5));
+    Add(batcher, i, stack, static_cast<int32_t>(draw(40)));
+    stacks.push_back(stack);
+    if (draw(50) == 0) batcher.Flush(accounting);
+  }
+  batcher.Flush(accounting);
+  EXPECT_GT(batcher.evictions(), 5u);
+  size_t next = 0;
+  for (const Batch& batch : sink.batches) {
+    for (const Sample& sample : batch.samples) {
+      std::vector<uint64_t> got;
+      for (NodeRef n = sample.node; n.value != 0; n = batch.dictionary->node(n).parent) {
+        got.insert(got.begin(), batch.dictionary->frame(batch.dictionary->node(n).frame).address);
+      }
+      EXPECT_EQ(got, stacks.at(next++));
+    }
+  }
+  EXPECT_EQ(next, stacks.size());
 }
 
 TEST_F(BatcherTest, StartsEmptyWhereAnEvictionMakesNoRoom) {
