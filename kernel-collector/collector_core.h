@@ -102,6 +102,8 @@ class CollectorCore {
   bool ResolveStack(const SampleRecord& record, ProcessRun& run, const MappingTable::List* mappings);
 
   // Of the stack just resolved.
+  bool IsStart(const ResolvedFrame& frame) const;
+  void CutAboveStart();
   bool CallsTheProgram(const ProcessRun& run) const;
 
   // Each returns true when what it looks after is on its way and worth waiting for.

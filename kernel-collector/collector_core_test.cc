@@ -310,6 +310,25 @@ TEST_F(CollectorCoreTest, ABrokenChainsLastAddressIsNoCaller) {
   EXPECT_EQ(sink.batches.back().samples[0].ending, Ending::kNoMapping);
 }
 
+TEST_F(CollectorCoreTest, WhatStandsAboveAThreadsStartIsNoCaller) {
+  proc.AddFile("/bin/go", TinyElf("build-go", 0x401100));
+  Exec(kT, 10, "go");
+  Mmap(kT + 1, 10, 0x17000, "/bin/go", "build-go");
+  SampleSpec spec{.time = kT + 10, .pid = 10, .user = {0x17020, 0x17105}, .stop = TRIB_STOP_NO_PAGE};
+  Copy(spec, 0x7000, 0, 0x7fff'0000, {0, 0});
+  Settle();  // the file's identity
+  Settle();  // its unwind information, and with it where threads start
+  EXPECT_THAT(Flushed(), ElementsAre("10/0 go: </bin/go+401105;/bin/go+401020"));
+  for (uint64_t above : {0x5e5e5eull, 0x17301ull}) {
+    spec = {.time = kT + 20, .pid = 10, .user = {0x17020, 0x17105, above}, .stop = TRIB_STOP_NO_MAPPING};
+    Sample(spec);
+    core().Poll();
+    EXPECT_EQ(core().held(), 0u) << "waits for no mapping";
+    EXPECT_THAT(Flushed(), ElementsAre("10/0 go: </bin/go+401105;/bin/go+401020"));
+    EXPECT_EQ(sink.batches.back().samples[0].ending, Ending::kComplete);
+  }
+}
+
 TEST_F(CollectorCoreTest, EventsAndSamplesOfOnePollMeetInOrderOfTime) {
   Exec(kT, 10, "a");
   Mmap(kT + 1, 10, 0x17000, "/bin/a", "build-a");

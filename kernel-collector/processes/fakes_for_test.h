@@ -51,7 +51,7 @@ inline ExecutableId BuildId(std::string_view bytes) {
 
 // The smallest file with what is needed here: a GNU build-id, and code at file offset 0x1000 that the ELF file wants at
 // address 0x401000.
-inline std::string TinyElf(std::string_view build_id) {
+inline std::string TinyElf(std::string_view build_id, uint64_t entry = 0) {
   std::string bytes(0x2000, '\0');
   Elf64_Ehdr header{};
   std::memcpy(header.e_ident, ELFMAG, SELFMAG);
@@ -61,6 +61,7 @@ inline std::string TinyElf(std::string_view build_id) {
   header.e_type = ET_DYN;
   header.e_machine = EM_X86_64;
   header.e_version = EV_CURRENT;
+  header.e_entry = entry;
   header.e_phoff = sizeof header;
   header.e_ehsize = sizeof header;
   header.e_phentsize = sizeof(Elf64_Phdr);
