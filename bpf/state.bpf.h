@@ -41,12 +41,15 @@ struct trib_walk {
 #define TRIB_STATE_FRAMES 1024
 _Static_assert(TRIB_STATE_FRAMES >= TRIB_FRAMES_MAX, "room for both stacks");
 
+#define TRIB_BELOW_CFA_WORDS 8	/* a power of two: more than the return address and the registers that callees save */
+
 /*
  * Where a record is put together, too big for the 512-byte BPF stack, and what global functions find of their caller's.
  * Writer and reader: trib_sample_cpu. Bytes: about 8.5 KiB per possible CPU. Never full: one element.
  */
 struct trib_state {
 	struct trib_walk walk;
+	__u64 below_cfa[TRIB_BELOW_CFA_WORDS];	/* what the frame that is walked has right below its CFA */
 	struct trib_perf_event_context registers;	/* of the interrupted user code, or on entry to the kernel */
 	struct trib_sample sample;
 	__u64 frames[TRIB_STATE_FRAMES];	/* right behind it */

@@ -248,14 +248,32 @@ static __always_inline int frame_pointer_step(struct trib_walk *walk)
 	return result;
 }
 
+/* A frame's saved registers at once: reading user memory costs more than what is read. 1 when it could be. */
+static __always_inline int read_saved(struct trib_state *state, __u64 cfa)
+{
+	return !bpf_probe_read_user(state->below_cfa, sizeof(state->below_cfa), (void *)(cfa - sizeof(state->below_cfa)));
+}
+
+/* The word `offset` words from the CFA; `known`: read_saved has been there. */
+static __always_inline int read_at_cfa(const struct trib_state *state, int known, __u64 *value, __u64 cfa, __s64 offset)
+{
+	__u64 index = TRIB_BELOW_CFA_WORDS + offset;
+
+	if (!known || index >= TRIB_BELOW_CFA_WORDS)
+		return read_user(value, cfa + 8 * offset);
+	*value = state->below_cfa[index & (TRIB_BELOW_CFA_WORDS - 1)];
+	return 0;
+}
+
 /* The value in the caller of a register whose value here is `value`. */
-static __always_inline int restore(__u64 *value, __u32 saved, __s64 offset, __u64 cfa, __u64 fp)
+static __always_inline int restore(const struct trib_state *state, int known, __u64 *value, __u32 saved, __s64 offset,
+				   __u64 cfa, __u64 fp)
 {
 	switch (saved) {
 	case TRIB_SAVED_SAME:
 		return 0;
 	case TRIB_SAVED_CFA:
-		return read_user(value, cfa + 8 * offset);
+		return read_at_cfa(state, known, value, cfa, offset);
 	case TRIB_SAVED_FP:
 		return read_user(value, fp + 8 * offset);
 	default:
@@ -269,7 +287,8 @@ static __always_inline int apply_rule(struct trib_state *state, __u64 rule)
 	struct trib_walk *walk = &state->walk;
 	__s64 offset = (__s32)rule >> 8, extra = (__s16)(rule >> 48);
 	__u64 cfa, fp = walk->fp, second = walk->second, pc;
-	__u32 second_saved = (rule >> 6) & 3;
+	__u32 fp_saved = (rule >> 4) & 3, second_saved = (rule >> 6) & 3;
+	int known;
 	/* Only there are all registers known. */
 	int is_first = !walk->is_return && !walk->interrupted;
 	__u32 kind = rule & 15;
@@ -322,9 +341,10 @@ static __always_inline int apply_rule(struct trib_state *state, __u64 rule)
 	/* Only where nothing was called yet can the caller's frame begin right here. */
 	if (cfa < walk->sp || (cfa == walk->sp && walk->is_return))
 		return TRIB_STOP_NO_PROGRESS;
-	if (restore(&fp, (rule >> 4) & 3, (__s16)(rule >> 32), cfa, walk->fp))
+	known = (fp_saved == TRIB_SAVED_CFA || second_saved == TRIB_SAVED_CFA) && read_saved(state, cfa);
+	if (restore(state, known, &fp, fp_saved, (__s16)(rule >> 32), cfa, walk->fp))
 		return TRIB_STOP_UNREADABLE;
-	if (restore(&second, second_saved, extra, cfa, walk->fp))
+	if (restore(state, known, &second, second_saved, extra, cfa, walk->fp))
 		return TRIB_STOP_UNREADABLE;
 	if (kind == TRIB_RULE_RETURN_REGISTER) {
 		pc = register_by_number(&state->registers, (__u16)extra);
@@ -332,7 +352,7 @@ static __always_inline int apply_rule(struct trib_state *state, __u64 rule)
 #if defined(__TARGET_ARCH_arm64)
 		pc = second;
 #else
-		if (read_user(&pc, cfa - 8))
+		if (read_at_cfa(state, known, &pc, cfa, -1))
 			return TRIB_STOP_UNREADABLE;
 #endif
 	}

@@ -51,7 +51,7 @@ uint32_t RingBytes(const ProbeOptions& options, size_t cpus) {
 
 uint32_t CopiesBytes(const ProbeOptions& options, size_t cpus) {
   if (options.copies_bytes != 0) return options.copies_bytes;
-  return static_cast<uint32_t>(std::bit_ceil(std::clamp<uint64_t>(cpus * (64 << 10), 256 << 10, kRingBytesMax)));
+  return static_cast<uint32_t>(std::bit_ceil(std::clamp<uint64_t>(cpus * (128 << 10), 512 << 10, kRingBytesMax)));
 }
 
 // Addresses have as many bits as the kernel was built for; stacks lie in the upper half of what there is.

@@ -68,7 +68,7 @@ struct ProbeOptions {
   // Seconds of samples that the ring can hold if user space does not come: size = next power of two of rate × CPUs × 1
   // KiB × this.
   uint32_t ring_seconds = 2;
-  // Of the ring of stack copies; 0 = 64 KiB a CPU, at least 256 KiB: three copies of the largest kind.
+  // Of the ring of stack copies; 0 = 128 KiB a CPU, at least 512 KiB: seven copies of the largest kind.
   uint32_t copies_bytes = 0;
   bool idle = false;             // for tests: ticks in the idle task are samples too
   std::string_view object = {};  // another sampling program, for tests; empty = the one built in. Borrowed during Open
