@@ -257,6 +257,35 @@ TEST_F(TcpTest, PausedReadingDeliversNothingUntilResumed) {
   EXPECT_EQ(received, "held");
 }
 
+// A reducer that is behind does not read, for minutes if need be: its kernel answers all the while.
+TEST_F(TcpTest, APeerThatDoesNotReadIsNotDead) {
+  Open();
+  constexpr size_t kBytes = 64u << 20;
+  size_t received = 0;
+  absl::Status closed;
+  server_->Start({.on_data =
+                      [&](std::string_view bytes) {
+                        received += bytes.size();
+                        if (received == kBytes) loop_.Stop();
+                      },
+                  .on_close = {},
+                  .on_drained = {}});
+  server_->PauseReading();
+  client_->Start({.on_data = [](std::string_view) {},
+                  .on_close =
+                      [&](const absl::Status& why) {
+                        closed = why;
+                        loop_.Stop();
+                      },
+                  .on_drained = {}});
+  client_->Write(std::string(kBytes, 'x'));
+  Timer resume(loop_, [&] { server_->ResumeReading(); });
+  resume.StartOnce(17'000);
+  loop_.Run();
+  EXPECT_TRUE(closed.ok()) << closed;
+  EXPECT_EQ(received, kBytes);
+}
+
 TEST_F(TcpTest, DetachedSocketGoesOnOnAnotherLoop) {
   Open();
   client_->Start({.on_data = [](std::string_view) {}, .on_close = {}, .on_drained = {}});

@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <sys/socket.h>
 
 #include <cstring>
@@ -14,9 +13,8 @@
 namespace tributary {
 namespace {
 
-// After this long without an answer from the peer's kernel a connection is dead, whether data is waiting to be
-// acknowledged or the line is silent.
-constexpr unsigned kPeerTimeoutMs = 15'000;
+// A line that was silent that long is asked whether there is still somebody.
+constexpr unsigned kKeepaliveS = 15;
 // Of connections not yet accepted: when a reducer starts again its whole fleet comes at once, and whoever finds no
 // place tries again after 1, 3, 7 s. Linux takes no more than net.core.somaxconn, by default as many.
 constexpr int kBacklog = 4096;
@@ -55,12 +53,9 @@ std::string PeerText(const uv_tcp_t* tcp) {
 void SetConnectionOptions(uv_tcp_t* tcp) {
   // Best effort: a connection without them still works, it only notices a dead peer later.
   uv_tcp_nodelay(tcp, 1);
-  uv_tcp_keepalive(tcp, 1, kPeerTimeoutMs / 1000);
-  uv_os_fd_t fd = -1;
-  unsigned timeout_ms = kPeerTimeoutMs;
-  if (uv_fileno(reinterpret_cast<uv_handle_t*>(tcp), &fd) == 0) {
-    setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &timeout_ms, sizeof(timeout_ms));
-  }
+  uv_tcp_keepalive(tcp, 1, kKeepaliveS);
+  // Not TCP_USER_TIMEOUT: it also ends connections to a peer that answers but does not read for that long, as a reducer
+  // that is behind. Whether a peer is alive is for heartbeats to tell.
 }
 
 class DetachedSocket : public DetachedStream {
