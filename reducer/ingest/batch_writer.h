@@ -11,6 +11,9 @@ namespace tributary::ingest {
 
 using SessionId = std::array<uint8_t, 16>;
 
+// Sessions that are looked up at once: as many nodes may come back in the same second.
+constexpr size_t kLookUpsMax = 4'096;
+
 // How a batch ended in the store. Only these are acknowledged.
 struct CommittedBatch {
   std::shared_ptr<const SessionInfo> session;

@@ -9,7 +9,6 @@ namespace tributary::ingest {
 namespace {
 
 constexpr uint64_t kCloseMs = 1'500;  // for collectors to read the last acknowledgements and Goodbye
-constexpr size_t kLookedUpMax = 4'096;
 constexpr size_t kNodeIdBytesMax = 255;
 
 void CountDefinitions(intake::DictionaryCounts& counts, const intake::Definitions& made) {
@@ -69,7 +68,7 @@ void ShardCore::Accept(Arrival arrival) {
     live_.erase(it);
   }
   const bool looking = looked_up_.contains(id);
-  if (!looking && (looked_up_.size() >= kLookedUpMax || !writer_.TryFind(id))) return;  // it comes back
+  if (!looking && (looked_up_.size() >= kLookUpsMax || !writer_.TryFind(id))) return;  // it comes back
   looked_up_.insert_or_assign(id, std::move(arrival));
 }
 
@@ -130,7 +129,7 @@ absl::StatusOr<intake::SessionOwner::Known> ShardCore::OnHello(const intake::Hel
 
 bool ShardCore::HasRoom(const SessionInfo& info) {
   auto it = live_.find(info.session_id);
-  return it == live_.end() || stopping_ || HasRoom(it->second, 0);
+  return it == live_.end() || stopping_ || HasRoom(it->second, it->second.batch_bytes);
 }
 
 // Of the queue for a batch of that size. If not, the session is resumed when a commit may have changed that.
@@ -159,7 +158,7 @@ absl::Status ShardCore::OnBatch(const SessionInfo& info, intake::IncomingBatch b
   pending.wire_bytes = bytes - live.counted_bytes;
   pending.oldest_held = live.oldest_held;
   pending.batch = std::move(batch);
-  const size_t memory_bytes = MemoryOf(pending);
+  const size_t memory_bytes = live.batch_bytes = MemoryOf(pending);
   if (!HasRoom(live, memory_bytes)) return absl::ResourceExhaustedError("there is no room in the store writer's queue");
   // What memory must know of the batch, before it is the writer's.
   Remember(info, pending.batch);

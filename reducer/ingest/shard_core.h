@@ -80,6 +80,7 @@ class ShardCore : private intake::SessionOwner {
     std::shared_ptr<const SessionInfo> info;
     uint64_t oldest_held = 1;
     uint64_t counted_bytes = 0;  // of bytes_received, already with a batch
+    size_t batch_bytes = 0;      // its last batch's memory: the next is expected to take as much
     bool held_back = false;      // its batch found no room,
     bool over_share = false;     // or its node holds its share of the queue
     bool registered = false;     // `connected` was called

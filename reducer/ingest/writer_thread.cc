@@ -19,23 +19,25 @@ WriterThread::WriterThread(std::string name, std::unique_ptr<store::ShardWriter>
       depth_(metrics.AddGauge("tributary_reducer_queue_batches", "batches that wait for a store writer, all shards")),
       failures_(metrics.AddCounter("tributary_reducer_commit_failures_total",
                                    "commits that failed and were tried again: look for a full disk")),
-      // Look-ups and maintenance must find room when batches have taken all theirs.
-      queue_(options.queue_batches_max + 64),
+      // Look-ups and maintenance find room when batches have taken all theirs.
+      queue_(options.queue_batches_max + kLookUpsMax + 1),
       thread_([this] { Run(); }) {}
 
 WriterThread::~WriterThread() { Stop(); }
 
 bool WriterThread::HasRoom() const {
-  return queue_.size() < options_.queue_batches_max && queued_bytes_.load() < options_.queue_bytes_max;
+  return queued_batches_.load() < options_.queue_batches_max && queued_bytes_.load() < options_.queue_bytes_max;
 }
 
 bool WriterThread::TrySubmit(store::PendingBatch batch) {
   if (!HasRoom()) return false;
   const size_t bytes = MemoryOf(batch);
   queued_bytes_.fetch_add(bytes);
+  queued_batches_.fetch_add(1);
   depth_.Add(1);
   if (queue_.TryPush(Job(std::move(batch)))) return true;
   queued_bytes_.fetch_sub(bytes);
+  queued_batches_.fetch_sub(1);
   depth_.Add(-1);
   return false;
 }
@@ -81,6 +83,7 @@ void WriterThread::Run() {
         if (group.size() >= options_.group_batches_max || bytes >= options_.group_bytes_max) break;
         job = queue_.TryPop();
       }
+      queued_batches_.fetch_sub(group.size());
       CommitGroup(std::move(group), bytes);
       if (!job.has_value()) job = queue_.Pop();
     }

@@ -72,7 +72,8 @@ class WriterThread final : public BatchWriter {
   Gauge& depth_;
   Counter& failures_;
   BoundedQueue<Job> queue_;
-  std::atomic<size_t> queued_bytes_{0};
+  std::atomic<size_t> queued_batches_{0};  // without those that are being committed
+  std::atomic<size_t> queued_bytes_{0};    // with them
   std::atomic<bool> maintenance_queued_{false};
   bool maintenance_failed_ = false;  // logged once until it works again
   std::mutex stop_mutex_;

@@ -139,6 +139,24 @@ TEST_F(WriterThreadTest, RefusesMoreThanItsCaps) {
   Block(false);
 }
 
+TEST_F(WriterThreadTest, LookUpsAndBatchesTakeNoRoomFromEachOther) {
+  Start({.queue_batches_max = 3});
+  Block(true);
+  ASSERT_TRUE(thread_->TrySubmit(Batch(1)));
+  WaitForAttempts(1);
+  for (uint64_t i = 2; i <= 3; ++i) EXPECT_TRUE(thread_->TrySubmit(Batch(i)));
+  for (size_t i = 0; i < kLookUpsMax; ++i) {
+    SessionId id{};
+    std::memcpy(id.data(), &i, sizeof(i));
+    ASSERT_TRUE(thread_->TryFind(id)) << "as many nodes come back at once";
+  }
+  EXPECT_TRUE(thread_->TrySubmit(Batch(4)));
+  EXPECT_FALSE(thread_->TrySubmit(Batch(5)));
+  EXPECT_FALSE(thread_->TryFind(SessionId{1}) && thread_->TryFind(SessionId{2})) << "but no more";
+  Block(false);
+  WaitForDone(4);
+}
+
 TEST_F(WriterThreadTest, FindsASessionBehindWhatWasSubmitted) {
   Start({});
   Block(true);
