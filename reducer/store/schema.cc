@@ -18,6 +18,7 @@ constexpr std::string_view kWriterSettings =
     "PRAGMA journal_mode = WAL;"
     "PRAGMA synchronous = FULL;"
     "PRAGMA journal_size_limit = 67108864;"
+    "PRAGMA wal_autocheckpoint = 4096;"
     "PRAGMA cache_size = -16384;";
 
 absl::StatusOr<Database> OpenForWriting(const std::string& path, std::initializer_list<std::string_view> migrations) {
