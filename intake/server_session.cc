@@ -106,7 +106,7 @@ struct ServerSession::Impl {
   std::optional<MonotonicNs> frame_since;  // when the frame that is not yet whole began
   size_t unread_bytes = 0;                 // of our answers, at the last tick
   int unread_ticks = 0;
-  bool heard = false, wrote = false;  // since the last tick
+  bool heard = false;
   int silent_ticks = 0;
   uint64_t received_bytes = 0;
   std::unique_ptr<Stream> stream;
@@ -431,11 +431,10 @@ bool ServerSession::Impl::CheckProgress() {
 
 void ServerSession::Impl::OnTick() {
   if (!CheckProgress()) return;
-  // What the collector sends may stand behind much that we have not come to: it must not take us for dead.
-  if (!std::exchange(wrote, false)) Write(MessageType::kHeartbeat, EncodeHeartbeat(clock.Monotonic()));
   if (stalled || throttled) {
+    // We do not read, so we cannot answer: the collector must not take us for dead.
     silent_ticks = 0;
-    return;
+    return Write(MessageType::kHeartbeat, EncodeHeartbeat(clock.Monotonic()));
   }
   silent_ticks = std::exchange(heard, false) ? 0 : silent_ticks + 1;
   if (silent_ticks >= kIdleTicks) {
@@ -449,7 +448,6 @@ void ServerSession::Impl::Write(MessageType type, std::string_view payload) {
     metrics.Refuse(Refusal::kUnread);
     return Finish(Error(absl::StatusCode::kResourceExhausted, "the collector does not read"));
   }
-  wrote = true;
   stream->Write(EncodeFrame(type, kChannelSamples, 0, payload));
 }
 
