@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cstring>
 #include <deque>
 #include <future>
 
@@ -83,6 +84,13 @@ class WriterThreadTest : public ::testing::Test {
     std::unique_lock lock(script_->mutex);
     script_->changed.wait(lock, [&] { return script_->attempts >= count; });
   }
+  // Batch 1 is being committed until Block(false).
+  void StartBusy(WriterThread::Options options) {
+    Start(options);
+    Block(true);
+    ASSERT_TRUE(thread_->TrySubmit(Batch(1)));
+    WaitForAttempts(1);
+  }
 
   const Clock& clock_ = Clock::Real();
   Metrics metrics_;
@@ -95,10 +103,7 @@ class WriterThreadTest : public ::testing::Test {
 };
 
 TEST_F(WriterThreadTest, CommitsWhatWaitsAsOneGroupInOrder) {
-  Start({.group_batches_max = 4});
-  Block(true);
-  ASSERT_TRUE(thread_->TrySubmit(Batch(1)));
-  WaitForAttempts(1);
+  StartBusy({.group_batches_max = 4});
   for (uint64_t i = 2; i <= 8; ++i) ASSERT_TRUE(thread_->TrySubmit(Batch(i)));
   Block(false);
   WaitForDone(8);
@@ -119,10 +124,7 @@ TEST_F(WriterThreadTest, TriesAgainUntilItIsDurable) {
 }
 
 TEST_F(WriterThreadTest, RefusesMoreThanItsCaps) {
-  Start({.queue_batches_max = 3});
-  Block(true);
-  ASSERT_TRUE(thread_->TrySubmit(Batch(1)));
-  WaitForAttempts(1);
+  StartBusy({.queue_batches_max = 3});
   for (uint64_t i = 2; i <= 4; ++i) EXPECT_TRUE(thread_->TrySubmit(Batch(i)));
   EXPECT_FALSE(thread_->HasRoom());
   EXPECT_FALSE(thread_->TrySubmit(Batch(5)));
@@ -140,10 +142,7 @@ TEST_F(WriterThreadTest, RefusesMoreThanItsCaps) {
 }
 
 TEST_F(WriterThreadTest, LookUpsAndBatchesTakeNoRoomFromEachOther) {
-  Start({.queue_batches_max = 3});
-  Block(true);
-  ASSERT_TRUE(thread_->TrySubmit(Batch(1)));
-  WaitForAttempts(1);
+  StartBusy({.queue_batches_max = 3});
   for (uint64_t i = 2; i <= 3; ++i) EXPECT_TRUE(thread_->TrySubmit(Batch(i)));
   for (size_t i = 0; i < kLookUpsMax; ++i) {
     SessionId id{};
@@ -171,10 +170,7 @@ TEST_F(WriterThreadTest, FindsASessionBehindWhatWasSubmitted) {
 }
 
 TEST_F(WriterThreadTest, MaintenanceCallsAddUpToOne) {
-  Start({});
-  Block(true);
-  ASSERT_TRUE(thread_->TrySubmit(Batch(1)));
-  WaitForAttempts(1);
+  StartBusy({});
   for (int i = 0; i < 10; ++i) thread_->Maintain();
   Block(false);
   thread_->Stop();
