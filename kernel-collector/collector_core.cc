@@ -200,8 +200,7 @@ bool CollectorCore::ResolveStack(const SampleRecord& record, ProcessRun& run, co
   bool is_current = processes_.Find(run.pid).get() == &run && !run.exited;
   if (is_current && run.complete && !run.stale) unwinder_.Learn(sample, run);
 
-  CutAboveStart();
-  const bool at_start = !walked_.user.empty() && IsStart(resolved_.frames.front());
+  const bool at_start = CutAboveStart();
   resolved_.ending = StackEnding(sample, walked_, at_start);
   // Near the begin of its stack and without rows, but neither known as a start nor the caller of the program's own
   // code.
@@ -222,15 +221,18 @@ bool CollectorCore::IsStart(const ResolvedFrame& frame) const {
 }
 
 // What stands above the function where a thread starts is no caller but what its stack happened to hold: Go's clone
-// leaves it so, without a row that says it.
-void CollectorCore::CutAboveStart() {
-  if (walked_.user.size() < 2 || walked_.stop == TRIB_STOP_END || walked_.stale) return;
-  if (IsStart(resolved_.frames.front()) || !IsStart(resolved_.frames[1])) return;
+// leaves it so, without a row that says it. Whether such a function is outermost now.
+bool CollectorCore::CutAboveStart() {
+  if (walked_.user.empty()) return false;
+  if (IsStart(resolved_.frames.front())) return true;
+  if (walked_.user.size() < 2 || walked_.stop == TRIB_STOP_END || walked_.stale) return false;
+  if (!IsStart(resolved_.frames[1])) return false;
   resolved_.frames.erase(resolved_.frames.begin());
   resolved_.uncovered_pages.clear();  // none but the last frame's: frames before it were walked by their code
   walked_.user.pop_back();
   walked_.stop = TRIB_STOP_END;
   walked_.wants_more = false;
+  return true;
 }
 
 // Start-up code, in the program or in a library, calls main or a thread's function, which are the program's own.

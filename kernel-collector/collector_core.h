@@ -103,7 +103,7 @@ class CollectorCore {
 
   // Of the stack just resolved.
   bool IsStart(const ResolvedFrame& frame) const;
-  void CutAboveStart();
+  bool CutAboveStart();
   bool CallsTheProgram(const ProcessRun& run) const;
 
   // Each returns true when what it looks after is on its way and worth waiting for.
