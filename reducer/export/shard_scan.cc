@@ -51,7 +51,7 @@ absl::Status ShardScan::Collect(store::StoreReader& reader, int64_t cursor, size
 
 absl::Status ShardScan::LoadDefinitions(store::StoreReader& reader) {
   store::TimeRange range{chunks_[0].columns.times[0], chunks_[0].columns.times[0]};
-  std::set<store::ProcessNo> met;
+  store::ProcessSet met;
   for (const Chunk& chunk : chunks_) {
     for (UnixNs time : chunk.columns.times) {
       range.from = std::min(range.from, time);
@@ -63,12 +63,9 @@ absl::Status ShardScan::LoadDefinitions(store::StoreReader& reader) {
     if (!trie.ok() && trie.status().code() != absl::StatusCode::kNotFound) return trie.status();
     tries_[chunk.columns.day] = trie.ok() ? *trie : std::make_shared<const store::Trie>();
   }
-  ASSIGN_OR_RETURN(std::vector<store::ProcessRow> processes, reader.Processes(range));
-  for (store::ProcessRow& row : processes) {
-    if (met.contains(row.no)) processes_.emplace(row.no, std::move(row));
-  }
-  std::vector<store::ProcessNo> numbers(met.begin(), met.end());
-  ASSIGN_OR_RETURN(std::vector<store::ThreadRow> threads, reader.Threads(numbers));
+  ASSIGN_OR_RETURN(std::vector<store::ProcessRow> processes, reader.Processes(range, &met));
+  for (store::ProcessRow& row : processes) processes_.emplace(row.no, std::move(row));
+  ASSIGN_OR_RETURN(std::vector<store::ThreadRow> threads, reader.Threads(range, met));
   for (store::ThreadRow& row : threads) threads_.emplace(row.no, std::move(row));
   ASSIGN_OR_RETURN(executable_rows_, reader.Executables());
   return absl::OkStatus();

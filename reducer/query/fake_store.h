@@ -70,22 +70,22 @@ class FakeReader : public StoreReader {
     RETURN_IF_ERROR(Check());
     return shard_.nodes;
   }
-  absl::StatusOr<std::vector<ProcessRow>> Processes(TimeRange range) override {
+  absl::StatusOr<std::vector<ProcessRow>> Processes(TimeRange range, const ProcessSet* only) override {
     RETURN_IF_ERROR(Check());
     std::vector<ProcessRow> rows;
     for (const ProcessRow& row : shard_.processes) {
       bool ran = std::any_of(shard_.samples.begin(), shard_.samples.end(), [&](const FakeShard::Sample& sample) {
         return sample.process == row.no && sample.time >= range.from && sample.time < range.to;
       });
-      if (ran) rows.push_back(row);
+      if (ran && (only == nullptr || only->contains(row.no))) rows.push_back(row);
     }
     return rows;
   }
-  absl::StatusOr<std::vector<ThreadRow>> Threads(std::span<const ProcessNo> processes) override {
+  absl::StatusOr<std::vector<ThreadRow>> Threads(TimeRange /*range*/, const ProcessSet& of) override {
     RETURN_IF_ERROR(Check());
     std::vector<ThreadRow> rows;
     for (const ThreadRow& row : shard_.threads) {
-      if (std::find(processes.begin(), processes.end(), row.process) != processes.end()) rows.push_back(row);
+      if (of.contains(row.process)) rows.push_back(row);
     }
     return rows;
   }

@@ -100,7 +100,7 @@ class QueryTest : public ::testing::Test {
     row.comm = comm;
     row.executable_path = "/opt/" + comm;
     row.container_id = container;
-    row.last_seen = kStart;
+    row.as_of = kStart;
     shard.processes.push_back(row);
   }
 

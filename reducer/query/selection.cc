@@ -41,20 +41,20 @@ absl::StatusOr<Selection> Selection::Make(store::StoreReader& reader, const Sele
   selection.uses_threads_ = !of_thread.empty();
   selection.unknown_process_ = Holds(of_process, store::ProcessRow{});
   selection.unknown_thread_ = Holds(of_thread, store::ThreadRow{});
-  ASSIGN_OR_RETURN(std::vector<store::ProcessRow> rows, reader.Processes(range));
+  ASSIGN_OR_RETURN(std::vector<store::ProcessRow> rows, reader.Processes(range, nullptr));
   if (rows.size() > limits.processes_max) {
     return Error(absl::StatusCode::kResourceExhausted,
                  fmt::format("{} processes ran in this time, a query may look at {}: ask for a shorter time",
                              rows.size(), limits.processes_max));
   }
-  std::vector<store::ProcessNo> selected;
+  store::ProcessSet selected;
   for (const store::ProcessRow& row : rows) {
     bool holds = Holds(of_process, row);
     Mark(selection.processes_, row.no.value, holds, selection.unknown_process_);
-    if (holds) selected.push_back(row.no);
+    if (holds) selected.insert(row.no);
   }
   if (!selection.uses_threads_) return selection;
-  ASSIGN_OR_RETURN(std::vector<store::ThreadRow> threads, reader.Threads(selected));
+  ASSIGN_OR_RETURN(std::vector<store::ThreadRow> threads, reader.Threads(range, selected));
   for (const store::ThreadRow& row : threads) {
     Mark(selection.threads_, row.no.value, Holds(of_thread, row), selection.unknown_thread_);
   }

@@ -84,17 +84,15 @@ class SeriesBuilder {
     ASSIGN_OR_RETURN(Selection selection, Selection::Make(reader, request.selector, request.range, limits));
     ASSIGN_OR_RETURN(ShardWeights weights, Weigh(reader, request, selection));
     if (weights.processes.empty() && weights.threads.empty()) return absl::OkStatus();
-    ASSIGN_OR_RETURN(std::vector<store::ProcessRow> rows, reader.Processes(request.range));
+    store::ProcessSet met;
+    for (const auto& [process, weight] : weights.processes) met.insert(process);
+    ASSIGN_OR_RETURN(std::vector<store::ProcessRow> rows, reader.Processes(request.range, &met));
     absl::flat_hash_map<store::ProcessNo, const store::ProcessRow*> by_number;
-    std::vector<store::ProcessNo> met;
     for (const store::ProcessRow& row : rows) {
-      auto weight = weights.processes.find(row.no);
-      if (weight == weights.processes.end()) continue;
-      met.push_back(row.no);
       by_number.emplace(row.no, &row);
-      AddProcess(row, weight->second);
+      AddProcess(row, weights.processes[row.no]);
     }
-    ASSIGN_OR_RETURN(std::vector<store::ThreadRow> threads, reader.Threads(met));
+    ASSIGN_OR_RETURN(std::vector<store::ThreadRow> threads, reader.Threads(request.range, met));
     for (const store::ThreadRow& row : threads) {
       auto weight = weights.threads.find(row.no);
       auto process = by_number.find(row.process);
@@ -124,7 +122,7 @@ class SeriesBuilder {
 
   void AddProcess(const store::ProcessRow& row, const Weight& weight) {
     SeriesList::Process& process = processes_[{row.node_id, row.pid, row.start_time_ns, row.exec_sequence}];
-    if (process.row.last_seen <= row.last_seen) process.row = row;
+    if (process.row.as_of <= row.as_of) process.row = row;
     process.value += weight.value;
     process.count += weight.count;
     AddNamed(&hosts_, row.node_id, row.host_name, weight);

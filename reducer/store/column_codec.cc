@@ -5,67 +5,20 @@
 #include <numeric>
 
 #include "absl/container/flat_hash_map.h"
-#include "base/status.h"
-#include "base/varint.h"
 #include "base/zstd.h"
+#include "reducer/store/column_pieces.h"
 
 namespace tributary::store {
 namespace {
 
-constexpr char kVersion = 1;
 constexpr size_t kZstdBytesMin = 1024;
 constexpr int64_t kRawBytesMax = int64_t{1} << 31;
-
-absl::Status Corrupt(std::string_view what) {
-  return Error(absl::StatusCode::kDataLoss, std::string("stored ") + std::string(what) + " are corrupt");
-}
-
-// A column where neighbours are mostly equal: (zigzag difference to the run before, run length).
-template <typename Rows, typename Get>
-void AppendRuns(std::string& out, const Rows& rows, Get get) {
-  uint64_t previous = 0;
-  for (size_t i = 0; i < rows.size();) {
-    const uint64_t value = get(rows[i]);
-    size_t end = i + 1;
-    while (end < rows.size() && get(rows[end]) == value) ++end;
-    AppendSignedVarint(out, static_cast<int64_t>(value - previous));
-    AppendVarint(out, end - i);
-    previous = value;
-    i = end;
-  }
-}
-
-template <typename Put>
-bool ReadRuns(VarintReader& reader, uint64_t rows, Put put) {
-  uint64_t value = 0;
-  for (uint64_t done = 0; done < rows;) {
-    int64_t difference = 0;
-    uint64_t run = 0;
-    if (!reader.ReadSigned(&difference) || !reader.Read(&run) || run == 0 || run > rows - done) return false;
-    value += static_cast<uint64_t>(difference);
-    for (uint64_t i = 0; i < run; ++i) put(value);
-    done += run;
-  }
-  return true;
-}
-
-// Adds a zigzag difference to a 32-bit id.
-bool ReadDelta(VarintReader& reader, uint32_t* id) {
-  int64_t delta = 0;
-  if (!reader.ReadSigned(&delta)) return false;
-  *id = static_cast<uint32_t>(static_cast<int64_t>(*id) + delta);
-  return true;
-}
-
-void AppendDelta(std::string& out, uint32_t id, uint32_t* previous) {
-  AppendSignedVarint(out, int64_t{id} - int64_t{*previous});
-  *previous = id;
-}
 
 bool ReadHeader(VarintReader& reader, uint64_t* rows) {
   std::string_view version;
   // Every row takes part in a column of at least one byte a row: more rows than bytes is a lie.
-  return reader.ReadBytes(1, &version) && version[0] == kVersion && reader.Read(rows) && *rows <= reader.remaining();
+  return reader.ReadBytes(1, &version) && version[0] == kColumnVersion && reader.Read(rows) &&
+         *rows <= reader.remaining();
 }
 
 // Times: the first, then differences in units of their greatest common divisor (100 µs as they come from the wire).
@@ -136,7 +89,7 @@ bool ReadThreads(VarintReader& reader, uint64_t rows, SampleColumns* out) {
 }  // namespace
 
 std::string EncodeSamples(std::span<const StoredSample> samples) {
-  std::string out(1, kVersion);
+  std::string out(1, kColumnVersion);
   AppendVarint(out, samples.size());
   AppendTimes(out, samples);
   AppendThreads(out, samples);
@@ -160,7 +113,7 @@ absl::Status DecodeSamples(std::string_view bytes, SampleColumns* out) {
   out->cpus.clear();
   VarintReader reader(bytes);
   uint64_t rows = 0;
-  if (!ReadHeader(reader, &rows) || rows > kChunkRowsMax) return Corrupt("samples");
+  if (!ReadHeader(reader, &rows) || rows > kChunkRowsMax) return CorruptColumns("samples");
   bool ok = ReadTimes(reader, rows, &out->times) && ReadThreads(reader, rows, out);
   uint32_t node = 0;
   for (uint64_t i = 0; ok && i < rows; ++i) {
@@ -178,14 +131,14 @@ absl::Status DecodeSamples(std::string_view bytes, SampleColumns* out) {
     ok = reader.Read(&cpu);
     out->cpus.push_back(static_cast<uint16_t>(cpu));
   }
-  if (!ok || !reader.AtEnd()) return Corrupt("samples");
+  if (!ok || !reader.AtEnd()) return CorruptColumns("samples");
   return absl::OkStatus();
 }
 
 // Values of one minute are mostly multiples of one sampling period, and as many of them as the count says: what is
 // stored is the multiple's difference to the count.
 std::string EncodeSums(std::span<const StoredSum> sums) {
-  std::string out(1, kVersion);
+  std::string out(1, kColumnVersion);
   AppendVarint(out, sums.size());
   uint32_t node = 0, process = 0;
   for (const StoredSum& sum : sums) AppendDelta(out, sum.node, &node);
@@ -206,7 +159,7 @@ absl::Status DecodeSums(std::string_view bytes, SumColumns* out) {
   out->counts.clear();
   VarintReader reader(bytes);
   uint64_t rows = 0;
-  if (!ReadHeader(reader, &rows) || rows > kChunkRowsMax) return Corrupt("minute sums");
+  if (!ReadHeader(reader, &rows) || rows > kChunkRowsMax) return CorruptColumns("minute sums");
   bool ok = true;
   uint32_t node = 0, process = 0;
   for (uint64_t i = 0; ok && i < rows; ++i) {
@@ -222,7 +175,7 @@ absl::Status DecodeSums(std::string_view bytes, SumColumns* out) {
   ok = ok && ReadRuns(reader, rows, [&](uint64_t v) { out->counts.push_back(v); });
   ok = ok &&
        ReadRuns(reader, rows, [&](uint64_t v) { out->values.push_back((v + out->counts[out->values.size()]) * unit); });
-  if (!ok || !reader.AtEnd()) return Corrupt("minute sums");
+  if (!ok || !reader.AtEnd()) return CorruptColumns("minute sums");
   return absl::OkStatus();
 }
 
@@ -235,7 +188,7 @@ Trie EmptyTrie() {
 }
 
 std::string EncodeTriePiece(const Trie& trie, size_t first_node, size_t first_frame) {
-  std::string out(1, kVersion);
+  std::string out(1, kColumnVersion);
   AppendVarint(out, trie.frame_rows.size() - first_frame);
   AppendVarint(out, trie.parents.size() - first_node);
   uint64_t address = 0;
@@ -259,9 +212,9 @@ absl::Status AppendTriePiece(std::string_view bytes, Trie* trie) {
   VarintReader reader(bytes);
   std::string_view version;
   uint64_t frames = 0, nodes = 0;
-  if (!reader.ReadBytes(1, &version) || version[0] != kVersion || !reader.Read(&frames) || !reader.Read(&nodes) ||
+  if (!reader.ReadBytes(1, &version) || version[0] != kColumnVersion || !reader.Read(&frames) || !reader.Read(&nodes) ||
       frames > reader.remaining() || nodes > reader.remaining()) {
-    return Corrupt("trie nodes");
+    return CorruptColumns("trie nodes");
   }
   uint64_t address = 0;
   uint32_t executable = 0;
@@ -269,7 +222,7 @@ absl::Status AppendTriePiece(std::string_view bytes, Trie* trie) {
     uint64_t kind = 0;
     int64_t delta = 0;
     if (!reader.Read(&kind) || !ReadDelta(reader, &executable) || !reader.ReadSigned(&delta)) {
-      return Corrupt("trie frames");
+      return CorruptColumns("trie frames");
     }
     address += static_cast<uint64_t>(delta);
     trie->frame_rows.push_back(
@@ -281,12 +234,12 @@ absl::Status AppendTriePiece(std::string_view bytes, Trie* trie) {
     uint64_t distance = 0;
     if (!reader.Read(&distance) || distance == 0 || distance > self || !ReadDelta(reader, &frame) ||
         frame >= trie->frame_rows.size() || self >= std::numeric_limits<uint32_t>::max()) {
-      return Corrupt("trie nodes");
+      return CorruptColumns("trie nodes");
     }
     trie->parents.push_back(NodeNo{static_cast<uint32_t>(self - distance)});
     trie->frames.push_back(frame);
   }
-  if (!reader.AtEnd()) return Corrupt("trie nodes");
+  if (!reader.AtEnd()) return CorruptColumns("trie nodes");
   return absl::OkStatus();
 }
 
@@ -300,9 +253,9 @@ PackedColumns PackColumns(std::string raw) {
 
 absl::StatusOr<std::string> UnpackColumns(std::string_view bytes, int64_t raw_bytes) {
   if (raw_bytes == 0) return std::string(bytes);
-  if (raw_bytes < 0 || raw_bytes > kRawBytesMax) return Corrupt("columns");
+  if (raw_bytes < 0 || raw_bytes > kRawBytesMax) return CorruptColumns("columns");
   absl::StatusOr<std::string> raw = ZstdDecompress(bytes, static_cast<size_t>(raw_bytes));
-  if (!raw.ok()) return Corrupt("columns");
+  if (!raw.ok()) return CorruptColumns("columns");
   return raw;
 }
 

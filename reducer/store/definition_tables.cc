@@ -1,7 +1,6 @@
 #include "reducer/store/definition_tables.h"
 
-#include <algorithm>
-#include <limits>
+#include <utility>
 
 #include "base/status.h"
 
@@ -18,6 +17,9 @@ absl::StatusOr<int64_t> ReturnedInt(Statement& statement) {
 }
 
 bool IsCurrent(const SessionDictionary::StoreId& id, Day day) { return id.no != 0 && id.day >= day.value; }
+
+constexpr size_t kTextsMax = 1u << 16;      // the longest make 64 MiB of them
+constexpr size_t kTextBytesMax = 1u << 10;  // longer ones are seldom the same twice
 
 }  // namespace
 
@@ -42,22 +44,8 @@ absl::StatusOr<DefinitionTables> DefinitionTables::Prepare(Database& database) {
                                     "RETURNING id"));
   ASSIGN_OR_RETURN(tables.use_executable_,
                    database.Prepare("UPDATE executable SET last_day = ?2 WHERE id = ?1 AND last_day < ?2"));
-  ASSIGN_OR_RETURN(
-      tables.put_process_,
-      database.Prepare("INSERT INTO process (machine, boot, pid, start_time_ns, exec_sequence, parent, comm, "
-                       "executable_path, container_id, cgroup_path, executable, first_seen, last_seen) "
-                       "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) "
-                       "ON CONFLICT (machine, boot, pid, start_time_ns, exec_sequence) DO UPDATE SET "
-                       "parent = excluded.parent, comm = excluded.comm, executable_path = excluded.executable_path, "
-                       "container_id = excluded.container_id, cgroup_path = excluded.cgroup_path, "
-                       "executable = excluded.executable RETURNING id"));
-  ASSIGN_OR_RETURN(tables.put_thread_,
-                   database.Prepare("INSERT INTO thread (process, tid, name, last_day) VALUES (?, ?, ?, ?) "
-                                    "ON CONFLICT (process, tid, name) DO UPDATE SET "
-                                    "last_day = max(last_day, excluded.last_day) RETURNING id"));
-  ASSIGN_OR_RETURN(tables.see_process_,
-                   database.Prepare("UPDATE process SET first_seen = min(first_seen, ?2), last_seen = max(last_seen, "
-                                    "?3) WHERE id = ?1"));
+  ASSIGN_OR_RETURN(ProcessWriter processes, ProcessWriter::Prepare(database));
+  tables.processes_ = std::make_unique<ProcessWriter>(std::move(processes));
   return tables;
 }
 
@@ -69,9 +57,17 @@ absl::StatusOr<int64_t> DefinitionTables::Machine(const SessionInfo& info) {
 
 absl::StatusOr<uint32_t> DefinitionTables::String(SessionDictionary::StoreId& known, std::string_view text, Day day) {
   if (IsCurrent(known, day)) return known.no;
+  if (auto it = texts_.find(ToAbsl(text)); it != texts_.end() && IsCurrent(it->second, day)) {
+    known = it->second;
+    return known.no;
+  }
   put_string_.Bind(text, day.value);
   ASSIGN_OR_RETURN(const int64_t no, ReturnedInt(put_string_));
   known = {static_cast<uint32_t>(no), day.value};
+  if (text.size() <= kTextBytesMax) {
+    if (texts_.size() == kTextsMax) texts_.clear();
+    texts_.insert_or_assign(std::string(text), known);
+  }
   return known.no;
 }
 
@@ -103,51 +99,49 @@ absl::StatusOr<uint32_t> DefinitionTables::Executable(SessionDictionary& diction
 }
 
 absl::StatusOr<uint32_t> DefinitionTables::Process(SessionDictionary& dictionary, ProcessRef ref, const Source& source,
-                                                   Day day) {
-  SessionDictionary::StoreId& known = dictionary.process_ids[ref.value];
-  if (ref.value == 0 || IsCurrent(known, day)) return known.no;
-  const tributary::Process& process = dictionary.NewestProcess(ref);
-  ASSIGN_OR_RETURN(uint32_t boot, String(dictionary.boot_id, source.boot_id, day));
-  ASSIGN_OR_RETURN(uint32_t comm, String(dictionary, process.comm, day));
-  ASSIGN_OR_RETURN(uint32_t path, String(dictionary, process.executable_path, day));
-  ASSIGN_OR_RETURN(uint32_t container, String(dictionary, process.container_id, day));
-  ASSIGN_OR_RETURN(uint32_t cgroup, String(dictionary, process.cgroup_path, day));
-  ASSIGN_OR_RETURN(uint32_t executable, Executable(dictionary, process.executable, day));
-  put_process_.Bind(source.machine, boot, process.key.pid.value, process.key.start_time_ns, process.key.exec_sequence,
-                    process.parent.value, comm, path, container, cgroup, executable,
-                    std::numeric_limits<int64_t>::max(), std::numeric_limits<int64_t>::min());
-  ASSIGN_OR_RETURN(int64_t no, ReturnedInt(put_process_));
-  known = {static_cast<uint32_t>(no), day.value};
-  return known.no;
+                                                   Slot slot) {
+  if (ref.value == 0) return 0u;
+  ref = dictionary.NewestProcess(ref);
+  SessionDictionary::StoreProcess& known = dictionary.process_ids[ref.value];
+  if (known.slot == slot) return known.no;
+  const tributary::Process& process = dictionary.process(ref);
+  const Day day = DayOf(slot);
+  StoredProcess row;
+  ASSIGN_OR_RETURN(row.boot, String(dictionary.boot_id, source.boot_id, day));
+  ASSIGN_OR_RETURN(row.comm, String(dictionary, process.comm, day));
+  ASSIGN_OR_RETURN(row.executable_path, String(dictionary, process.executable_path, day));
+  ASSIGN_OR_RETURN(row.container_id, String(dictionary, process.container_id, day));
+  ASSIGN_OR_RETURN(row.cgroup_path, String(dictionary, process.cgroup_path, day));
+  ASSIGN_OR_RETURN(row.executable, Executable(dictionary, process.executable, day));
+  row.no = known.no != 0 ? known.no : processes_->NewProcess();
+  row.machine = source.machine;
+  row.pid = process.key.pid.value;
+  row.parent = process.parent.value;
+  row.start_time_ns = process.key.start_time_ns;
+  row.exec_sequence = process.key.exec_sequence;
+  processes_->Add(slot, row);
+  known = {row.no, slot};
+  return row.no;
 }
 
 absl::StatusOr<SessionDictionary::StoreThread> DefinitionTables::Thread(SessionDictionary& dictionary, ThreadRef ref,
-                                                                        const Source& source, Day day) {
+                                                                        const Source& source, Slot slot) {
   SessionDictionary::StoreThread& known = dictionary.thread_ids[ref.value];
-  if (ref.value == 0 || IsCurrent(known.id, day)) return known;
+  if (ref.value == 0 || known.slot == slot) return known;
   const tributary::Thread& thread = dictionary.thread(ref);
-  ASSIGN_OR_RETURN(uint32_t process, Process(dictionary, thread.process, source, day));
-  ASSIGN_OR_RETURN(uint32_t name, String(dictionary, thread.name, day));
-  put_thread_.Bind(process, thread.tid.value, name, day.value);
-  ASSIGN_OR_RETURN(int64_t no, ReturnedInt(put_thread_));
-  known = {{static_cast<uint32_t>(no), day.value}, process};
+  StoredThread row;
+  ASSIGN_OR_RETURN(row.process, Process(dictionary, thread.process, source, slot));
+  ASSIGN_OR_RETURN(row.name, String(dictionary, thread.name, DayOf(slot)));
+  row.no = known.no != 0 ? known.no : processes_->NewThread();
+  row.tid = thread.tid.value;
+  processes_->Add(slot, row);
+  known = {row.no, row.process, slot};
   return known;
 }
 
-void DefinitionTables::Saw(uint32_t process, int64_t time_ns) {
-  if (process == 0) return;
-  auto [it, added] = seen_.try_emplace(process, Seen{time_ns, time_ns});
-  if (added) return;
-  it->second.first_ns = std::min(it->second.first_ns, time_ns);
-  it->second.last_ns = std::max(it->second.last_ns, time_ns);
-}
-
-absl::Status DefinitionTables::WriteSeen() {
-  for (const auto& [process, seen] : seen_) {
-    RETURN_IF_ERROR(see_process_.Bind(process, seen.first_ns, seen.last_ns).Run());
-  }
-  seen_.clear();
-  return absl::OkStatus();
+void DefinitionTables::Rollback() {
+  processes_->Forget();
+  texts_.clear();
 }
 
 }  // namespace tributary::store

@@ -1,20 +1,23 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
+#include <string>
 #include <string_view>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/statusor.h"
 #include "profile/batch.h"
+#include "reducer/store/process_writer.h"
 #include "reducer/store/session_dictionary.h"
 #include "reducer/store/sqlite.h"
 
 namespace tributary::store {
 
-// Gives store ids to what a session defined: strings, executables, processes, threads. Every id is looked up in SQLite
-// once per session and day (1–5 µs) and then cached in the SessionDictionary; so nothing here needs undoing when a
-// transaction is rolled back, apart from those caches. Marks rows with the day they are used on. Inside the writer's
-// transaction, on its thread.
+// Gives store ids to what a session defined: strings, executables, processes, threads. Strings and executables are
+// looked up in SQLite once per session and day (1–5 µs; texts that sessions share, less) and then cached in the
+// SessionDictionary; their rows are marked with the day they are used on. Processes and threads are told of once per
+// session and slot. Inside the writer's transaction, on its thread.
 class DefinitionTables {
  public:
   // `database` outlives this.
@@ -30,26 +33,26 @@ class DefinitionTables {
   // 0 for id 0 and for executables that nothing identifies.
   absl::StatusOr<uint32_t> Executable(SessionDictionary& dictionary, ExecutableRef ref, Day day);
   absl::StatusOr<SessionDictionary::StoreThread> Thread(SessionDictionary& dictionary, ThreadRef ref,
-                                                        const Source& source, Day day);
+                                                        const Source& source, Slot slot);
 
-  // Remembers that `process` had a sample then; WriteSeen brings first_seen and last_seen up to date.
-  void Saw(uint32_t process, int64_t time_ns);
-  absl::Status WriteSeen();
-  void ForgetSeen() { seen_.clear(); }
+  // What was told of processes and threads, before the transaction commits.
+  absl::Status WriteProcesses() { return processes_->Write(); }
+  // The transaction was rolled back; sessions' dictionaries are their owner's to clear.
+  void Rollback();
+  // Retention has removed rows.
+  void ForgetStoreIds() { texts_.clear(); }
 
  private:
-  struct Seen {
-    int64_t first_ns, last_ns;
-  };
   DefinitionTables() = default;
   // Names repeat within a session far more than between sessions.
   absl::StatusOr<uint32_t> String(SessionDictionary& dictionary, StringRef ref, Day day);
   absl::StatusOr<uint32_t> String(SessionDictionary::StoreId& known, std::string_view text, Day day);
-  absl::StatusOr<uint32_t> Process(SessionDictionary& dictionary, ProcessRef ref, const Source& source, Day day);
+  absl::StatusOr<uint32_t> Process(SessionDictionary& dictionary, ProcessRef ref, const Source& source, Slot slot);
 
-  Statement put_machine_, put_string_, use_string_, find_executable_, put_executable_, use_executable_, put_process_,
-      put_thread_, see_process_;
-  absl::flat_hash_map<uint32_t, Seen> seen_;
+  Statement put_machine_, put_string_, use_string_, find_executable_, put_executable_, use_executable_;
+  std::unique_ptr<ProcessWriter> processes_;
+  // A fleet's nodes run the same programs.
+  absl::flat_hash_map<std::string, SessionDictionary::StoreId> texts_;
 };
 
 }  // namespace tributary::store

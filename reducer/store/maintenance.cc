@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "base/status.h"
+#include "reducer/store/process_columns.h"
 
 namespace tributary::store {
 namespace {
@@ -200,8 +201,8 @@ absl::Status Maintenance::RemoveUnusedDefinitions(Removed* removed) {
     std::string_view sql;
     int64_t before;
   } const unused[] = {
-      {"DELETE FROM process WHERE id IN (SELECT id FROM process WHERE last_seen < ? LIMIT ?)", day * kNsPerDay},
-      {"DELETE FROM thread WHERE id IN (SELECT id FROM thread WHERE last_day < ? LIMIT ?)", day},
+      {"DELETE FROM process_chunk WHERE id IN (SELECT id FROM process_chunk WHERE last_slot < ? LIMIT ?)",
+       day * kSlotsPerDay},
       {"DELETE FROM executable WHERE id IN (SELECT id FROM executable WHERE last_day < ? LIMIT ?)", day},
       {"DELETE FROM string WHERE id IN (SELECT id FROM string WHERE last_day < ? LIMIT ?)", day},
   };
@@ -214,8 +215,8 @@ absl::Status Maintenance::RemoveUnusedDefinitions(Removed* removed) {
     days_removed_ = true;
   }
   if (days_removed_) return absl::OkStatus();
-  return database_.Execute(
-      "DELETE FROM machine WHERE id NOT IN (SELECT machine FROM session) AND id NOT IN (SELECT machine FROM process)");
+  // Sessions stay longer than their samples.
+  return database_.Execute("DELETE FROM machine WHERE id NOT IN (SELECT machine FROM session)");
 }
 
 absl::Status Maintenance::GiveBackPages() {

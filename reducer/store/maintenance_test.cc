@@ -177,10 +177,10 @@ TEST_F(MaintenanceTest, ADayGoesWithItsTrieAndUnusedDefinitions) {
   }
   EXPECT_EQ(Reader()->LoadTrie(first_day).value()->parents.size(), 1u);
   EXPECT_EQ(old_reader->LoadTrie(first_day).value()->parents.size(), 4u) << "a reader keeps its moment";
-  auto processes = Reader()->Processes(kAlways).value();
+  auto processes = Reader()->Processes(kAlways, nullptr).value();
   ASSERT_EQ(processes.size(), 1u);
   EXPECT_EQ(processes[0].comm, "long-lived");
-  EXPECT_EQ(Count("thread"), 1);
+  EXPECT_EQ(Count("process_chunk"), 3) << "one a day kept";
   EXPECT_EQ(Count("string WHERE text = CAST('short-lived' AS BLOB)"), 0);
   EXPECT_EQ(Count("string WHERE text = CAST('long-lived' AS BLOB)"), 1);
   EXPECT_LE(Count("trie_chunk"), 3);
@@ -188,7 +188,7 @@ TEST_F(MaintenanceTest, ADayGoesWithItsTrieAndUnusedDefinitions) {
   // A process that sleeps longer than its row lives comes back under the ids of its session.
   collector.Add(clock_.Unix(), old_thread, collector.Stack({1, 2}));
   Commit(collector.Take(clock_.Unix()));
-  EXPECT_EQ(Reader()->Processes(kAlways)->size(), 2u);
+  EXPECT_EQ(Reader()->Processes(kAlways, nullptr)->size(), 2u);
   EXPECT_EQ(Reader()->Executables()->back().path.empty(), false);
 }
 

@@ -5,7 +5,9 @@
 #include "base/status.h"
 #include "embedded/sql_shard_0001.h"
 #include "embedded/sql_shard_0002.h"
+#include "embedded/sql_shard_0003.h"
 #include "embedded/sql_store_0001.h"
+#include "reducer/store/process_writer.h"
 
 namespace tributary::store {
 namespace {
@@ -21,7 +23,8 @@ constexpr std::string_view kWriterSettings =
     "PRAGMA wal_autocheckpoint = 4096;"
     "PRAGMA cache_size = -16384;";
 
-absl::StatusOr<Database> OpenForWriting(const std::string& path, std::initializer_list<std::string_view> migrations) {
+absl::StatusOr<Database> OpenForWriting(const std::string& path,
+                                        std::initializer_list<Database::Migration> migrations) {
   ASSIGN_OR_RETURN(Database database, Database::Open(path, Database::Mode::kReadWrite));
   RETURN_IF_ERROR(database.Execute(kWriterSettings));
   RETURN_IF_ERROR(database.Migrate(migrations));
@@ -31,11 +34,13 @@ absl::StatusOr<Database> OpenForWriting(const std::string& path, std::initialize
 }  // namespace
 
 absl::StatusOr<Database> OpenShardForWriting(const std::string& path) {
-  return OpenForWriting(path, {embedded::sql_shard_0001(), embedded::sql_shard_0002()});
+  return OpenForWriting(
+      path,
+      {{embedded::sql_shard_0001()}, {embedded::sql_shard_0002()}, {embedded::sql_shard_0003(), ConvertProcessRows}});
 }
 
 absl::StatusOr<Database> OpenDirectoryForWriting(const std::string& path) {
-  return OpenForWriting(path, {embedded::sql_store_0001()});
+  return OpenForWriting(path, {{embedded::sql_store_0001()}});
 }
 
 absl::StatusOr<Database> OpenShardForReading(const std::string& path) {

@@ -68,7 +68,6 @@ bool SessionDictionary::Append(const intake::Definitions& definitions) {
   }
   string_ids.resize(strings_.size());
   executable_ids.resize(executables_.size());
-  process_ids.resize(processes_.size());
   thread_ids.resize(threads_.size());
   return true;
 }
@@ -78,8 +77,13 @@ bool SessionDictionary::AppendProcess(const Process& process) {
     if (ref.value >= strings_.size()) return false;
   }
   if (process.executable.value >= executables_.size()) return false;
-  newest_process_.insert_or_assign(process.key, static_cast<uint32_t>(processes_.size()));
+  // Described anew it is the same process.
+  StoreProcess id;
+  auto [newest, added] = newest_process_.try_emplace(process.key, 0);
+  if (!added && newest->second < process_ids.size()) id.no = process_ids[newest->second].no;
+  newest->second = static_cast<uint32_t>(processes_.size());
   processes_.push_back(process);
+  process_ids.push_back(id);
   return true;
 }
 
@@ -155,15 +159,17 @@ void SessionDictionary::ForgetStoreIds() {
   boot_id = {};
   string_ids.assign(strings_.size(), StoreId{});
   executable_ids.assign(executables_.size(), StoreId{});
-  process_ids.assign(processes_.size(), StoreId{});
-  thread_ids.assign(threads_.size(), StoreThread{});
+  // Processes and threads keep their numbers, which are never given to others, and are told of again.
+  process_ids.resize(processes_.size());
+  thread_ids.resize(threads_.size());
+  for (StoreProcess& id : process_ids) id.slot = kNoSlot;
+  for (StoreThread& id : thread_ids) id.slot = kNoSlot;
   days_.clear();
 }
 
-const Process& SessionDictionary::NewestProcess(ProcessRef ref) const {
-  const Process& process = processes_[ref.value];
-  auto it = newest_process_.find(process.key);
-  return it != newest_process_.end() ? processes_[it->second] : process;
+ProcessRef SessionDictionary::NewestProcess(ProcessRef ref) const {
+  auto it = newest_process_.find(processes_[ref.value].key);
+  return it != newest_process_.end() ? ProcessRef{it->second} : ref;
 }
 
 bool SessionDictionary::Defines(const Sample& sample) const {
@@ -188,7 +194,7 @@ size_t SessionDictionary::memory_bytes() const {
   size_t bytes = string_bytes_ + strings_.size() * sizeof(std::string) + executables_.size() * sizeof(Executable) +
                  frames_.size() * sizeof(Frame) + nodes_.size() * sizeof(Node) + processes_.size() * sizeof(Process) +
                  threads_.size() * sizeof(Thread);
-  bytes += (string_ids.size() + executable_ids.size()) * sizeof(StoreId) + process_ids.size() * sizeof(StoreId) +
+  bytes += (string_ids.size() + executable_ids.size()) * sizeof(StoreId) + process_ids.size() * sizeof(StoreProcess) +
            thread_ids.size() * sizeof(StoreThread) + newest_process_.capacity() * (sizeof(ProcessKey) + 8);
   for (const DayIds& ids : days_) bytes += (ids.nodes.size() + ids.frames.size()) * sizeof(uint32_t);
   return bytes;

@@ -8,6 +8,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "intake/messages.h"
+#include "reducer/store/process_columns.h"
 #include "reducer/store/store.h"
 
 namespace tributary::store {
@@ -28,7 +29,7 @@ class SessionDictionary {
 
   // False: a table over its limit, or a reference to what is not defined; call Truncate then.
   bool Append(const intake::Definitions& definitions);
-  // Forgets what was defined beyond `counts`, and every store id: for a transaction that was rolled back.
+  // Forgets what was defined beyond `counts`, and what is in the store: for a transaction that was rolled back.
   void Truncate(const intake::DictionaryCounts& counts);
   void ForgetStoreIds();
 
@@ -36,8 +37,9 @@ class SessionDictionary {
   const Executable& executable(ExecutableRef ref) const { return executables_[ref.value]; }
   const Frame& frame(FrameRef ref) const { return frames_[ref.value]; }
   Node node(NodeRef ref) const { return nodes_[ref.value]; }
+  const Process& process(ProcessRef ref) const { return processes_[ref.value]; }
   // The newest definition of that process: attributes may be learned late.
-  const Process& NewestProcess(ProcessRef ref) const;
+  ProcessRef NewestProcess(ProcessRef ref) const;
   const Thread& thread(ThreadRef ref) const { return threads_[ref.value]; }
   // Whether a sample's references are defined.
   bool Defines(const Sample& sample) const;
@@ -47,11 +49,17 @@ class SessionDictionary {
     uint32_t no = 0;
     int32_t day = 0;
   };
-  struct StoreThread {
-    StoreId id;
-    uint32_t process = 0;
+  // A number in the store and the slot it was told of for last; no == 0: none yet.
+  struct StoreProcess {
+    uint32_t no = 0;
+    Slot slot = kNoSlot;
   };
-  std::vector<StoreId> string_ids, executable_ids, process_ids;  // index: the session's id
+  struct StoreThread {
+    uint32_t no = 0, process = 0;
+    Slot slot = kNoSlot;
+  };
+  std::vector<StoreId> string_ids, executable_ids;  // index: the session's id
+  std::vector<StoreProcess> process_ids;
   std::vector<StoreThread> thread_ids;
   StoreId boot_id;  // of the session's boot id as a string
 

@@ -34,6 +34,8 @@ void CutToRange(SampleColumns& columns, TimeRange range) {
   Cut(columns, static_cast<size_t>(from - begin), static_cast<size_t>(to - begin));
 }
 
+Slot LastSlotOf(TimeRange range) { return SlotOf(UnixNs{range.to.value - 1}); }
+
 absl::Status DecodeRow(const Statement& row, int raw_bytes_column, SampleColumns* columns) {
   ASSIGN_OR_RETURN(std::string raw, UnpackColumns(row.Bytes(raw_bytes_column + 1), row.Int(raw_bytes_column)));
   return DecodeSamples(raw, columns);
@@ -62,17 +64,19 @@ absl::Status SqliteShardReader::Start(const std::string& path) {
   }
   ASSIGN_OR_RETURN(closed_before_, database_->QueryInt("SELECT value FROM watermark WHERE name = 'closed_before'"));
   ASSIGN_OR_RETURN(raw_from_, database_->QueryInt("SELECT value FROM watermark WHERE name = 'raw_from'"));
-  ASSIGN_OR_RETURN(Statement machines, database_->Prepare("SELECT id, node_id FROM machine"));
+  ASSIGN_OR_RETURN(Statement machines, database_->Prepare("SELECT id, node_id, host_name FROM machine"));
   for (;;) {
     ASSIGN_OR_RETURN(bool row, machines.Step());
-    if (!row) return absl::OkStatus();
-    node_ids_.emplace(machines.Int(0), std::string(machines.Bytes(1)));
+    if (!row) break;
+    machines_.emplace(machines.Int(0), Machine{std::string(machines.Bytes(1)), std::string(machines.Bytes(2))});
   }
+  ASSIGN_OR_RETURN(strings_, StringReader::Prepare(*database_));
+  return absl::OkStatus();
 }
 
 absl::StatusOr<std::string_view> SqliteShardReader::NodeIdOf(int64_t machine) {
-  auto it = node_ids_.find(machine);
-  return it != node_ids_.end() ? std::string_view(it->second) : std::string_view();
+  auto it = machines_.find(machine);
+  return it != machines_.end() ? std::string_view(it->second.node_id) : std::string_view();
 }
 
 absl::StatusOr<std::vector<NodeStatus>> SqliteShardReader::Nodes() {
@@ -114,56 +118,44 @@ absl::StatusOr<std::vector<NodeStatus>> SqliteShardReader::Nodes() {
   }
 }
 
-absl::StatusOr<std::vector<ProcessRow>> SqliteShardReader::Processes(TimeRange range) {
-  std::vector<ProcessRow> processes;
-  if (database_ == nullptr) return processes;
-  ASSIGN_OR_RETURN(
-      Statement statement,
-      database_->Prepare("SELECT p.id, m.node_id, m.host_name, p.pid, p.parent, p.start_time_ns, p.exec_sequence, "
-                         "comm.text, path.text, container.text, cgroup.text, p.executable, p.first_seen, p.last_seen "
-                         "FROM process p JOIN machine m ON m.id = p.machine JOIN string comm ON comm.id = p.comm "
-                         "JOIN string path ON path.id = p.executable_path "
-                         "JOIN string container ON container.id = p.container_id "
-                         "JOIN string cgroup ON cgroup.id = p.cgroup_path "
-                         "WHERE p.last_seen >= ? AND p.first_seen < ? ORDER BY p.id"));
-  statement.Bind(range.from.value, range.to.value);
-  for (;;) {
-    ASSIGN_OR_RETURN(bool row, statement.Step());
-    if (!row) return processes;
-    ProcessRow& process = processes.emplace_back();
-    process.no = ProcessNo{static_cast<uint32_t>(statement.Int(0))};
-    process.node_id = statement.Bytes(1);
-    process.host_name = statement.Bytes(2);
-    process.pid = Pid{static_cast<int32_t>(statement.Int(3))};
-    process.parent = Pid{static_cast<int32_t>(statement.Int(4))};
-    process.start_time_ns = statement.Int(5);
-    process.exec_sequence = static_cast<uint32_t>(statement.Int(6));
-    process.comm = statement.Bytes(7);
-    process.executable_path = statement.Bytes(8);
-    process.container_id = statement.Bytes(9);
-    process.cgroup_path = statement.Bytes(10);
-    process.executable = ExecutableNo{static_cast<uint32_t>(statement.Int(11))};
-    process.first_seen = UnixNs{statement.Int(12)};
-    process.last_seen = UnixNs{statement.Int(13)};
+absl::StatusOr<std::vector<ProcessRow>> SqliteShardReader::Processes(TimeRange range, const ProcessSet* only) {
+  std::vector<ProcessRow> rows;
+  if (database_ == nullptr || range.from >= range.to) return rows;
+  ASSIGN_OR_RETURN(FoundProcesses found, ReadProcesses(*database_, SlotOf(range.from), LastSlotOf(range)));
+  for (const auto& [process, last] : found.processes) {
+    const ProcessNo no{process.no};
+    if (only != nullptr && !only->contains(no)) continue;
+    ProcessRow& row = rows.emplace_back();
+    row.no = no;
+    if (auto machine = machines_.find(process.machine); machine != machines_.end()) {
+      row.node_id = machine->second.node_id;
+      row.host_name = machine->second.host_name;
+    }
+    row.pid = Pid{process.pid};
+    row.parent = Pid{process.parent};
+    row.start_time_ns = process.start_time_ns;
+    row.exec_sequence = process.exec_sequence;
+    ASSIGN_OR_RETURN(row.comm, strings_->Get(process.comm));
+    ASSIGN_OR_RETURN(row.executable_path, strings_->Get(process.executable_path));
+    ASSIGN_OR_RETURN(row.container_id, strings_->Get(process.container_id));
+    ASSIGN_OR_RETURN(row.cgroup_path, strings_->Get(process.cgroup_path));
+    row.executable = ExecutableNo{process.executable};
+    row.as_of = StartOf(last);
   }
+  return rows;
 }
 
-absl::StatusOr<std::vector<ThreadRow>> SqliteShardReader::Threads(std::span<const ProcessNo> processes) {
-  std::vector<ThreadRow> threads;
-  if (database_ == nullptr) return threads;
-  ASSIGN_OR_RETURN(Statement statement,
-                   database_->Prepare("SELECT t.id, t.tid, name.text FROM thread t JOIN string name ON "
-                                      "name.id = t.name WHERE t.process = ?"));
-  for (ProcessNo process : processes) {
-    statement.Bind(process.value);
-    for (;;) {
-      ASSIGN_OR_RETURN(bool row, statement.Step());
-      if (!row) break;
-      threads.push_back(ThreadRow{ThreadNo{static_cast<uint32_t>(statement.Int(0))}, process,
-                                  Tid{static_cast<int32_t>(statement.Int(1))}, std::string(statement.Bytes(2))});
-    }
+absl::StatusOr<std::vector<ThreadRow>> SqliteShardReader::Threads(TimeRange range, const ProcessSet& of) {
+  std::vector<ThreadRow> rows;
+  if (database_ == nullptr || range.from >= range.to) return rows;
+  ASSIGN_OR_RETURN(FoundProcesses found, ReadProcesses(*database_, SlotOf(range.from), LastSlotOf(range)));
+  for (const StoredThread& thread : found.threads) {
+    const ProcessNo process{thread.process};
+    if (!of.contains(process)) continue;
+    ASSIGN_OR_RETURN(std::string name, strings_->Get(thread.name));
+    rows.push_back(ThreadRow{ThreadNo{thread.no}, process, Tid{thread.tid}, std::move(name)});
   }
-  return threads;
+  return rows;
 }
 
 absl::StatusOr<std::vector<ExecutableRow>> SqliteShardReader::Executables() {

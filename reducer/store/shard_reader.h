@@ -1,10 +1,12 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "reducer/store/process_reader.h"
 #include "reducer/store/sqlite.h"
 #include "reducer/store/store.h"
 #include "reducer/store/trie_cache.h"
@@ -19,8 +21,8 @@ class SqliteShardReader : public StoreReader {
   static absl::StatusOr<std::unique_ptr<StoreReader>> Open(const std::string& path, uint32_t shard, TrieCache& cache);
 
   absl::StatusOr<std::vector<NodeStatus>> Nodes() override;
-  absl::StatusOr<std::vector<ProcessRow>> Processes(TimeRange range) override;
-  absl::StatusOr<std::vector<ThreadRow>> Threads(std::span<const ProcessNo> processes) override;
+  absl::StatusOr<std::vector<ProcessRow>> Processes(TimeRange range, const ProcessSet* only) override;
+  absl::StatusOr<std::vector<ThreadRow>> Threads(TimeRange range, const ProcessSet& of) override;
   absl::StatusOr<std::vector<ExecutableRow>> Executables() override;
   absl::StatusOr<std::shared_ptr<const Trie>> LoadTrie(Day day) override;
   absl::Status ScanSamples(TimeRange range, const SampleVisitor& visit) override;
@@ -41,7 +43,11 @@ class SqliteShardReader : public StoreReader {
   TrieCache& cache_;
   std::unique_ptr<Database> database_;  // null: the shard has no file
   int64_t closed_before_ = 0, raw_from_ = 0;
-  absl::flat_hash_map<int64_t, std::string> node_ids_;
+  struct Machine {
+    std::string node_id, host_name;
+  };
+  absl::flat_hash_map<int64_t, Machine> machines_;
+  std::optional<StringReader> strings_;
 };
 
 }  // namespace tributary::store

@@ -98,7 +98,7 @@ absl::StatusOr<std::vector<ShardWriter::Outcome>> SqliteShardWriter::Commit(std:
     CountCommitted();
   } else {
     sessions_->Undo();
-    definitions_->ForgetSeen();
+    definitions_->Rollback();
     for (DayTrie& trie : tries_) trie.Rollback();
     // Other sessions' ids may point at rows and nodes that were rolled back only if this group mapped them: Undo
     // forgot those.
@@ -128,7 +128,7 @@ absl::StatusOr<std::vector<ShardWriter::Outcome>> SqliteShardWriter::TryCommit(s
     outcomes.push_back(outcome);
   }
   RETURN_IF_ERROR(WriteTries());
-  RETURN_IF_ERROR(definitions_->WriteSeen());
+  RETURN_IF_ERROR(definitions_->WriteProcesses());
   RETURN_IF_ERROR(sessions_->WriteTouched(clock_.Unix().value));
   RETURN_IF_ERROR(transaction.Commit());
   return outcomes;
@@ -247,7 +247,6 @@ absl::Status SqliteShardWriter::StoreSamples(Session& session, const intake::Inc
     const int64_t time_ns = times.ToUnixNs(sample.time, &clamped);
     if (clamped) ++tally_.clamped_times;
     ASSIGN_OR_RETURN(Typed row, Map(session, sample, time_ns));
-    definitions_->Saw(row.sample.process, time_ns);
     session.totals.stored += row.sample.count;
     const auto ending = static_cast<size_t>(row.sample.ending);
     session.totals.endings[ending] += row.sample.count;
@@ -270,8 +269,9 @@ absl::StatusOr<SqliteShardWriter::Typed> SqliteShardWriter::Map(Session& session
   row.type = sample.type;
   row.sample.time_ns = time_ns;
   ASSIGN_OR_RETURN(SessionDictionary::StoreThread thread,
-                   definitions_->Thread(*session.dictionary, sample.thread, {session.machine, session.boot_id}, day));
-  row.sample.thread = thread.id.no;
+                   definitions_->Thread(*session.dictionary, sample.thread, {session.machine, session.boot_id},
+                                        SlotOf(UnixNs{time_ns})));
+  row.sample.thread = thread.no;
   row.sample.process = thread.process;
   ASSIGN_OR_RETURN(row.sample.node, MapNode(session, sample.node, day));
   row.sample.count = sample.count;
@@ -370,7 +370,10 @@ absl::StatusOr<ShardWriter::SessionState> SqliteShardWriter::FindSession(std::sp
 absl::Status SqliteShardWriter::Maintain(UnixNs now) {
   Maintenance::Removed removed;
   absl::Status status = maintenance_->Run(now, &removed);
-  if (removed.definitions) sessions_->ForgetStoreIds();
+  if (removed.definitions) {
+    sessions_->ForgetStoreIds();
+    definitions_->ForgetStoreIds();
+  }
   if (removed.sessions) sessions_->ForgetBefore(removed.sessions_before_ns);
   for (Day day : removed.days) {
     tries_.remove_if([&](const DayTrie& trie) { return trie.day() == day; });

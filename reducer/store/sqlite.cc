@@ -139,7 +139,7 @@ int64_t Database::last_insert_id() const { return sqlite3_last_insert_rowid(data
 int64_t Database::changes() const { return sqlite3_changes64(database_.get()); }
 bool Database::in_transaction() const { return sqlite3_get_autocommit(database_.get()) == 0; }
 
-absl::Status Database::Migrate(std::initializer_list<std::string_view> migrations) {
+absl::Status Database::Migrate(std::initializer_list<Migration> migrations) {
   ASSIGN_OR_RETURN(int64_t version, QueryInt("PRAGMA user_version"));
   if (version > static_cast<int64_t>(migrations.size())) {
     return absl::FailedPreconditionError(
@@ -147,10 +147,11 @@ absl::Status Database::Migrate(std::initializer_list<std::string_view> migration
                            version, migrations.size())));
   }
   int64_t number = 0;
-  for (std::string_view sql : migrations) {
+  for (const Migration& migration : migrations) {
     if (++number <= version) continue;
     ASSIGN_OR_RETURN(Transaction transaction, Transaction::Begin(*this));
-    RETURN_IF_ERROR(Execute(sql));
+    RETURN_IF_ERROR(Execute(migration.sql));
+    if (migration.convert != nullptr) RETURN_IF_ERROR(migration.convert(*this));
     RETURN_IF_ERROR(Execute(fmt::format("PRAGMA user_version = {}", number)));
     RETURN_IF_ERROR(transaction.Commit());
   }

@@ -86,9 +86,13 @@ class Database {
   int64_t changes() const;  // rows that the last statement changed
   bool in_transaction() const;
 
+  struct Migration {
+    std::string_view sql;
+    absl::Status (*convert)(Database&) = nullptr;  // behind `sql`: what SQL alone cannot do
+  };
   // Applies the migrations whose number (index + 1) is above PRAGMA user_version, each in a transaction of its own.
   // FailedPrecondition: the file was made by a newer release.
-  absl::Status Migrate(std::initializer_list<std::string_view> migrations);
+  absl::Status Migrate(std::initializer_list<Migration> migrations);
 
  private:
   struct Close {

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/container/flat_hash_set.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "base/types.h"
@@ -85,8 +86,9 @@ struct ProcessRow {
   uint32_t exec_sequence = 0;
   std::string comm, executable_path, container_id, cgroup_path;
   ExecutableNo executable;
-  UnixNs first_seen, last_seen;
+  UnixNs as_of;  // of several descriptions of one process the latest is right
 };
+using ProcessSet = absl::flat_hash_set<ProcessNo>;
 struct ThreadRow {
   ThreadNo no;
   ProcessNo process;
@@ -147,9 +149,11 @@ class StoreReader {
   virtual ~StoreReader() = default;
 
   virtual absl::StatusOr<std::vector<NodeStatus>> Nodes() = 0;
-  // Processes with samples in the range (by first_seen and last_seen).
-  virtual absl::StatusOr<std::vector<ProcessRow>> Processes(TimeRange range) = 0;
-  virtual absl::StatusOr<std::vector<ThreadRow>> Threads(std::span<const ProcessNo> processes) = 0;
+  // Processes that samples in the range refer to, and some that samples shortly before and after it do. `only`: of
+  // these alone; nullptr: all.
+  virtual absl::StatusOr<std::vector<ProcessRow>> Processes(TimeRange range, const ProcessSet* only) = 0;
+  // The same of the threads of these processes.
+  virtual absl::StatusOr<std::vector<ThreadRow>> Threads(TimeRange range, const ProcessSet& of) = 0;
   virtual absl::StatusOr<std::vector<ExecutableRow>> Executables() = 0;  // index: ExecutableNo; [0] = unknown
   virtual absl::StatusOr<std::shared_ptr<const Trie>> LoadTrie(Day day) = 0;
 

@@ -31,7 +31,7 @@ absl::StatusOr<SymbolDatabase> SymbolDatabase::Open(const std::string& path) {
   store::Database& db = database.database_;
   // NORMAL: a power cut may lose the newest tables, never the file; nodes are asked for them again.
   RETURN_IF_ERROR(db.Execute("PRAGMA auto_vacuum=INCREMENTAL; PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL;"));
-  RETURN_IF_ERROR(db.Migrate({kSchema}));
+  RETURN_IF_ERROR(db.Migrate({{kSchema}}));
   ASSIGN_OR_RETURN(database.put_, db.Prepare("INSERT OR REPLACE INTO symbol_table VALUES (?,?,?,?,?,?,?,?)"));
   ASSIGN_OR_RETURN(database.load_, db.Prepare("SELECT encoded FROM symbol_table WHERE id_kind=? AND id=?"));
   ASSIGN_OR_RETURN(database.touch_,

@@ -18,7 +18,9 @@ class ById {
   const Executable& executable(ExecutableRef ref) const { return dictionary_.executable(ref); }
   const Frame& frame(FrameRef ref) const { return dictionary_.frame(ref); }
   Node node(NodeRef ref) const { return dictionary_.node(ref); }
-  const tributary::Process& process(ProcessRef ref) const { return dictionary_.NewestProcess(ref); }
+  const tributary::Process& process(ProcessRef ref) const {
+    return dictionary_.process(dictionary_.NewestProcess(ref));
+  }
   const Thread& thread(ThreadRef ref) const { return dictionary_.thread(ref); }
 
  private:

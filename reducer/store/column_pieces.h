@@ -1,0 +1,87 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "absl/status/status.h"
+#include "base/status.h"
+#include "base/varint.h"
+
+// What the column codecs are made of.
+
+namespace tributary::store {
+
+constexpr char kColumnVersion = 1;
+
+inline absl::Status CorruptColumns(std::string_view what) {
+  return Error(absl::StatusCode::kDataLoss, std::string("stored ") + std::string(what) + " are corrupt");
+}
+
+// A column where neighbours are mostly equal: (zigzag difference to the run before, run length).
+template <typename Rows, typename Get>
+void AppendRuns(std::string& out, const Rows& rows, Get get) {
+  uint64_t previous = 0;
+  for (size_t i = 0; i < rows.size();) {
+    const uint64_t value = get(rows[i]);
+    size_t end = i + 1;
+    while (end < rows.size() && get(rows[end]) == value) ++end;
+    AppendSignedVarint(out, static_cast<int64_t>(value - previous));
+    AppendVarint(out, end - i);
+    previous = value;
+    i = end;
+  }
+}
+
+template <typename Put>
+bool ReadRuns(VarintReader& reader, uint64_t rows, Put put) {
+  uint64_t value = 0;
+  for (uint64_t done = 0; done < rows;) {
+    int64_t difference = 0;
+    uint64_t run = 0;
+    if (!reader.ReadSigned(&difference) || !reader.Read(&run) || run == 0 || run > rows - done) return false;
+    value += static_cast<uint64_t>(difference);
+    for (uint64_t i = 0; i < run; ++i) put(value);
+    done += run;
+  }
+  return true;
+}
+
+// A column of 32-bit ids as zigzag differences: one at a time.
+inline void AppendDelta(std::string& out, uint32_t id, uint32_t* previous) {
+  AppendSignedVarint(out, int64_t{id} - int64_t{*previous});
+  *previous = id;
+}
+
+inline bool ReadDelta(VarintReader& reader, uint32_t* id) {
+  int64_t delta = 0;
+  if (!reader.ReadSigned(&delta)) return false;
+  *id = static_cast<uint32_t>(static_cast<int64_t>(*id) + delta);
+  return true;
+}
+
+// Any integers as zigzag differences: the whole column.
+template <typename Rows, typename Get>
+void AppendDifferences(std::string& out, const Rows& rows, Get get) {
+  uint64_t previous = 0;
+  for (const auto& row : rows) {
+    const uint64_t value = get(row);
+    AppendSignedVarint(out, static_cast<int64_t>(value - previous));
+    previous = value;
+  }
+}
+
+template <typename Rows, typename Put>
+bool ReadDifferences(VarintReader& reader, Rows& rows, Put put) {
+  uint64_t value = 0;
+  for (auto& row : rows) {
+    int64_t difference = 0;
+    if (!reader.ReadSigned(&difference)) return false;
+    value += static_cast<uint64_t>(difference);
+    put(row, value);
+  }
+  return true;
+}
+
+}  // namespace tributary::store
