@@ -40,7 +40,7 @@ class NumberModel {
     }
   }
 
-  uint64_t Get(RangeDecoder& from) {
+  [[gnu::always_inline]] uint64_t Get(RangeDecoder& from) {
     const unsigned width = GetWidth(from);
     if (width == 0) return 0;
     uint64_t value = 1;
@@ -74,7 +74,7 @@ class NumberModel {
       node = node << 1 | (bit ? 1 : 0);
     }
   }
-  unsigned GetWidth(RangeDecoder& from) {
+  [[gnu::always_inline]] unsigned GetWidth(RangeDecoder& from) {
     if (kind_ == NumberKind::kSmall) {
       unsigned width = 0;
       while (width + 1 < kWidths && from.Get(models_[width])) ++width;

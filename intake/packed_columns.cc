@@ -61,6 +61,20 @@ class ByteModel {
   uint32_t before_ = 0;
 };
 
+// Appends `count` numbers to `column`, or fewer when it grows beyond `bytes_max`. A decoder of its own: one that
+// nothing else can point at stays in registers, where every byte read would otherwise have it written to memory first.
+void UnpackNumbers(const ColumnPacking& packing, uint64_t count, size_t bytes_max, RangeDecoder* decoder,
+                   std::string* column) {
+  RangeDecoder from = *decoder;
+  ColumnModels models(packing);
+  for (; count > 0 && column->size() <= bytes_max; --count) {
+    const uint64_t value = models.Next().Get(from);
+    models.Coded(value);
+    AppendVarint(*column, value);
+  }
+  *decoder = from;
+}
+
 // Numbers of a column, which are its bytes below 0x80.
 size_t NumberCount(std::string_view column) {
   size_t count = 0;
@@ -116,12 +130,7 @@ bool UnpackColumns(std::span<const ColumnPacking> packings, std::string_view pac
       ByteModel model;
       for (; count > 0; --count) column.push_back(static_cast<char>(model.Get(from)));
     } else {
-      ColumnModels models(packings[i]);
-      for (; count > 0 && column.size() <= left; --count) {
-        const uint64_t value = models.Next().Get(from);
-        models.Coded(value);
-        AppendVarint(column, value);
-      }
+      UnpackNumbers(packings[i], count, left, &from, &column);
     }
     if (column.size() > left) return false;
     left -= column.size();

@@ -88,7 +88,7 @@ class RangeDecoder {
     for (int i = 0; i < 4; ++i) code_ = code_ << 8 | NextByte();
   }
 
-  bool Get(BitModel& model) {
+  [[gnu::always_inline]] bool Get(BitModel& model) {
     const uint32_t bound = (range_ >> BitModel::kScaleBits) * model.no();
     const bool yes = code_ >= bound;
     if (yes) {

@@ -1,5 +1,6 @@
 // What one shard does with batches: decode, and decode + commit to SQLite on disk. Samples are synthetic with the shape
-// of a real mix: Zipf-distributed stacks of about 20 frames, new ones coming all the time.
+// of a real mix: Zipf-distributed stacks of about 20 frames, new ones coming all the time; or those of the recording
+// (docs/recording.md) that TRIBUTARY_RECORDING names.
 
 #include <benchmark/benchmark.h>
 
@@ -16,6 +17,7 @@
 #include "base/status.h"
 #include "intake/batch_codec.h"
 #include "intake/frame.h"
+#include "intake/recording_reader.h"
 #include "profile/batch.h"
 #include "reducer/store/sqlite_store.h"
 
@@ -30,7 +32,26 @@ struct Recording {
   std::shared_ptr<SessionInfo> session = std::make_shared<SessionInfo>();
   std::vector<intake::Frame> frames;
   size_t wire_bytes = 0;
+  size_t samples = 0;
 };
+
+Recording Read(const std::string& path) {
+  Recording out;
+  out.session->node_id = "bench";
+  out.session->host_name = "bench";
+  auto reader = intake::RecordingReader::Open(path);
+  TRIBUTARY_CHECK(reader.ok());
+  intake::RecordedSession session;
+  intake::RecordedFrame recorded;
+  while (*(*reader)->Next(&recorded)) {
+    const intake::Frame& frame = recorded.frame;
+    if (frame.type != intake::MessageType::kDefinitions && frame.type != intake::MessageType::kBatch) continue;
+    out.samples += session.Take(frame)->samples.size();
+    out.wire_bytes += recorded.stored_bytes;
+    out.frames.push_back(frame);
+  }
+  return out;
+}
 
 Recording Record() {
   Recording out;
@@ -80,12 +101,16 @@ Recording Record() {
       TRIBUTARY_CHECK(*decoder.Next(&decoded));
       out.frames.push_back(std::move(decoded));
     }
+    out.samples += kSamplesPerBatch;
   }
   return out;
 }
 
 const Recording& TheRecording() {
-  static const Recording recording = Record();
+  static const Recording recording = [] {
+    const char* path = std::getenv("TRIBUTARY_RECORDING");
+    return path != nullptr ? Read(path) : Record();
+  }();
   return recording;
 }
 
@@ -103,8 +128,9 @@ std::vector<intake::IncomingBatch> DecodeAll(const Recording& recording) {
 void Decode(benchmark::State& state) {
   const Recording& recording = TheRecording();
   for (auto _ : state) benchmark::DoNotOptimize(DecodeAll(recording));
-  state.SetItemsProcessed(state.iterations() * static_cast<int64_t>(kBatches * kSamplesPerBatch));
-  state.counters["wire_bytes_per_sample"] = static_cast<double>(recording.wire_bytes) / (kBatches * kSamplesPerBatch);
+  state.SetItemsProcessed(state.iterations() * static_cast<int64_t>(recording.samples));
+  state.counters["wire_bytes_per_sample"] =
+      static_cast<double>(recording.wire_bytes) / static_cast<double>(recording.samples);
 }
 BENCHMARK(Decode)->Unit(benchmark::kMillisecond);
 
@@ -140,7 +166,7 @@ void DecodeAndCommit(benchmark::State& state) {
     state.ResumeTiming();
   }
   std::filesystem::remove_all(directory);
-  state.SetItemsProcessed(state.iterations() * static_cast<int64_t>(kBatches * kSamplesPerBatch));
+  state.SetItemsProcessed(state.iterations() * static_cast<int64_t>(recording.samples));
 }
 BENCHMARK(DecodeAndCommit)->Unit(benchmark::kMillisecond)->UseRealTime();
 
