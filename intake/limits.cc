@@ -8,12 +8,21 @@
 #include "base/status.h"
 
 namespace tributary::intake {
+namespace {
+
+// A node at 97 Hz on 64 cores sends 60 KB a second: seconds of it at the least, and of a spool all that helps at most.
+constexpr size_t kCreditBytesMin = 256u << 10, kCreditBytesMax = 16u << 20;
+
+}  // namespace
 
 Limits::Share::Share(Limits& of, std::string node_id, std::function<void()> evict)
-    : limits_(of), node_id_(std::move(node_id)), evict_(std::move(evict)) {}
+    : limits_(of), node_id_(std::move(node_id)), evict_(std::move(evict)) {
+  ++limits_.connections_;
+}
 
 Limits::Share::~Share() {
   limits_.memory_bytes_ -= bytes_;
+  --limits_.connections_;
   limits_.holding_.erase(this);
   auto node = limits_.nodes_.find(node_id_);
   if (node != limits_.nodes_.end() && --node->second.connections == 0) limits_.nodes_.erase(node);
@@ -59,6 +68,11 @@ absl::StatusOr<std::unique_ptr<Limits::Share>> Limits::Join(const std::string& n
     ++node.connections;
   }
   return std::unique_ptr<Share>(new Share(*this, node_id, std::move(evict)));
+}
+
+uint32_t Limits::CreditBytes() const {
+  const size_t part = options_.credit_bytes_max / std::max<size_t>(connections_, 1);
+  return static_cast<uint32_t>(std::clamp<size_t>(part, kCreditBytesMin, kCreditBytesMax));
 }
 
 void Limits::EvictOne() {

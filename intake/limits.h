@@ -25,6 +25,7 @@ class Limits {
     size_t memory_bytes_max = 256u << 20;
     size_t node_connections_max = 8;
     int64_t node_bytes_per_second = 64 << 20;  // in the long run; twice that at once
+    size_t credit_bytes_max = 512u << 20;      // what all peers may have on their way: socket buffers hold it
   };
   Limits(Options options, const Clock& clock) : options_(options), clock_(clock) {}
 
@@ -56,6 +57,9 @@ class Limits {
 
   size_t memory_bytes() const { return memory_bytes_; }
 
+  // What one more connection may have on its way: an equal part, within reason.
+  uint32_t CreditBytes() const;
+
   // Whether one of the loop's sessions may log that it was refused, and how many could not since the last: peers that
   // come back at once must not fill the log.
   bool MayLog(uint64_t* suppressed) { return log_limit_.Allow(clock_.Monotonic(), suppressed); }
@@ -71,6 +75,7 @@ class Limits {
   const Options options_;
   const Clock& clock_;
   size_t memory_bytes_ = 0;
+  size_t connections_ = 0;
   LogLimit log_limit_{100 * kNsPerMs};
   absl::flat_hash_set<Share*> holding_;
   absl::flat_hash_map<std::string, Node> nodes_;

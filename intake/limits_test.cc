@@ -41,6 +41,24 @@ TEST(Limits, TheOneThatHoldsMostForLongestGoes) {
   EXPECT_EQ(limits.memory_bytes(), 0u);
 }
 
+TEST(Limits, CreditIsSpreadOverConnections) {
+  FakeClock clock;
+  Limits limits({.credit_bytes_max = 64u << 20}, clock);
+  std::vector<Share> shares;
+  auto join = [&](size_t count) {
+    while (shares.size() < count) shares.push_back(*limits.Join("", [] {}));
+  };
+  EXPECT_EQ(limits.CreditBytes(), 16u << 20);
+  join(4);
+  EXPECT_EQ(limits.CreditBytes(), 16u << 20);
+  join(16);
+  EXPECT_EQ(limits.CreditBytes(), 4u << 20);
+  join(1000);
+  EXPECT_EQ(limits.CreditBytes(), 256u << 10);
+  shares.resize(32);
+  EXPECT_EQ(limits.CreditBytes(), 2u << 20);
+}
+
 TEST(Limits, ANodeWaitsWhenItIsFasterThanItsRate) {
   FakeClock clock;
   Limits limits({.node_bytes_per_second = 1000}, clock);

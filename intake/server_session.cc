@@ -168,6 +168,7 @@ void ServerSession::Impl::Start() {
   welcome.dictionary_kept = kept;
   welcome.have = known->have;
   welcome.heartbeat_ms = static_cast<uint32_t>(std::max<int64_t>(options.idle_timeout_ms / kIdleTicks, 1));
+  if (options.limits != nullptr) welcome.credit_bytes = options.limits->CreditBytes();
   Write(MessageType::kWelcome, EncodeWelcome(welcome));
   tick_timer->StartEvery(welcome.heartbeat_ms);
   received_bytes += rest.size();

@@ -1,10 +1,11 @@
-"""How much a reducer takes in: a recorded session, replayed as a thousand nodes on loopback, the reducer on one core, the sender on another.
+"""How much a reducer takes in: recorded sessions, replayed as a thousand nodes on loopback, the reducer on one core, the sender on another.
 
     dev/bench intake [--recording FILE] [--nodes N] [--no-history]
 
-Without --recording it records a mixed real load first (needs root). Figures: samples decoded and committed per second of the reducer's CPU
-time, user and system; the reducer's peak memory and what bounds it; bytes a sample; and what is left of that when ten times as much is
-offered as it can take.
+Without --recording it records two real loads first (needs root): a tight one, where nothing starts any more, and a mixed one, where compilers
+and shells start all the time, and each pass of a replay tells of all of it anew. Figures of each: samples decoded and committed per second of
+the reducer's CPU time, user and system; the reducer's peak memory and what bounds it; bytes a sample; and what is left of that when ten times
+as much is offered as it can take.
 """
 
 import argparse
@@ -55,14 +56,16 @@ def summary_of(recording):
     return last
 
 
-def record(directory, seconds):
-    """What a node with a mixed load sends in that time, at the default rate."""
+def record(directory, name, seconds):
+    """What a node with that load sends in that time, at the default rate."""
     import mixed_load  # only where it is recorded: its programs may be missing
-    recording = pathlib.Path(directory) / "session.rec"
+    recording = pathlib.Path(directory) / f"{name}.rec"
     with lib.programs() as programs:
         reducer = lib.Reducer(directory, name="recording-reducer")
         programs.append(reducer)
-        load = mixed_load.Mixed(directory)
+        home = pathlib.Path(directory) / name
+        home.mkdir()
+        load = {"tight": mixed_load.Tight, "mixed": mixed_load.Mixed}[name](home)
         try:
             collector = lib.Collector(directory, reducer.intake_port, rate=19, args=["--record-intake-output-path", recording])
             programs.append(collector)
@@ -78,7 +81,7 @@ def record(directory, seconds):
 def measure_capacity(directory, recording, nodes, repeat):
     """Everything as fast as it goes; yields figures and returns samples/s by the clock on the wall."""
     with lib.programs() as programs:
-        reducer = PinnedReducer(directory, "capacity")
+        reducer = PinnedReducer(directory, f"{recording.stem}-capacity")
         programs.append(reducer)
         before = measure.cpu_ns(reducer.pid)
         started = time.monotonic()
@@ -105,7 +108,7 @@ def measure_overload(directory, recording, nodes, session, capacity, seconds):
     """Ten times the capacity for that long: durable samples a second as a share of it."""
     speed = 10 * capacity / (nodes * session["samples"] / session["seconds"])
     with lib.programs() as programs:
-        reducer = PinnedReducer(directory, "overload")
+        reducer = PinnedReducer(directory, f"{recording.stem}-overload")
         programs.append(reducer)
         sender = replay(recording, reducer, nodes, "--speed", f"{speed:.3f}", "--repeat", 0)
         try:
@@ -140,19 +143,21 @@ def main():
     commit = subprocess.run(["git", "-c", "safe.directory=*", "-C", lib.SOURCE, "describe", "--always", "--dirty"], check=True, capture_output=True,
                             text=True).stdout.strip()
     reference = measure.reference_ns()
-    with lib.directory() as directory:
-        recording = options.recording or record(directory, options.record_seconds)
-        session = summary_of(recording)
-        print(f"session: {session['samples']} samples in {session['seconds']:.0f} s, {session['bytes_per_sample']:.2f} B each in the file; "
-              f"load average {os.getloadavg()[0]:.1f}")
-        repeat = max(1, round(options.samples / options.nodes / session["samples"]))
-        figures, capacity = measure_capacity(directory, recording, options.nodes, repeat)
-        figures += measure_overload(directory, recording, options.nodes, session, capacity, options.overload_seconds)
-    with open(os.devnull if options.no_history else HERE / "history.jsonl", "a", encoding="utf-8") as history:
-        for figure, value, unit in figures:
-            print(f"{figure:50} {value:16.3f}  {unit}")
-            history.write(json.dumps({"commit": commit, "figure": figure, "value": round(value, 4), "unit": unit,
-                                      "reference": round(reference, 2)}) + "\n")
+    with lib.directory() as directory, open(os.devnull if options.no_history else HERE / "history.jsonl", "a", encoding="utf-8") as history:
+        loads = {"given": options.recording} if options.recording else {name: record(directory, name, options.record_seconds)
+                                                                        for name in ("tight", "mixed")}
+        for name, recording in loads.items():
+            session = summary_of(recording)
+            print(f"{name} load: {session['samples']} samples in {session['seconds']:.0f} s, {session['bytes_per_sample']:.2f} B each in the file; "
+                  f"load average {os.getloadavg()[0]:.1f}")
+            repeat = max(1, round(options.samples / options.nodes / session["samples"]))
+            figures, capacity = measure_capacity(directory, recording, options.nodes, repeat)
+            figures += measure_overload(directory, recording, options.nodes, session, capacity, options.overload_seconds)
+            for figure, value, unit in figures:
+                figure = figure.replace("intake_", f"intake_{name}_")
+                print(f"{figure:50} {value:16.3f}  {unit}")
+                history.write(json.dumps({"commit": commit, "figure": figure, "value": round(value, 4), "unit": unit,
+                                          "reference": round(reference, 2)}) + "\n")
 
 
 if __name__ == "__main__":
