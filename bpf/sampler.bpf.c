@@ -18,18 +18,6 @@
 #define KERNEL_BYTES_MAX (8 * TRIB_KERNEL_FRAMES_MAX)
 
 /*
- * What may change while the program runs.
- * Writer: the collector. Reader: trib_sample_cpu. Bytes: a page. Never full: one element.
- */
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(map_flags, BPF_F_MMAPABLE);
-	__type(key, __u32);
-	__type(value, struct trib_control);
-	__uint(max_entries, 1);
-} trib_control SEC(".maps");
-
-/*
  * Records, struct trib_sample each.
  * Writer: trib_sample_cpu. Reader: the collector, on a timer, so nobody is woken.
  * Bytes: set by the collector before loading, see ProbeOptions. When full, the sample is counted as
@@ -55,8 +43,9 @@ static __always_inline __u64 cgroup_v1_id(struct css_set *cgroups)
 }
 
 /* All of the header but what the stacks say. */
-static __always_inline void describe(struct trib_sample *sample, struct task_struct *task, __u64 time_ns)
+static __always_inline void describe(struct trib_state *state, struct task_struct *task, __u64 time_ns)
 {
+	struct trib_sample *sample = &state->sample;
 	struct css_set *cgroups = BPF_CORE_READ(task, cgroups);
 	__u64 pid_tgid = bpf_get_current_pid_tgid();
 	struct trib_control *control;
@@ -66,6 +55,7 @@ static __always_inline void describe(struct trib_sample *sample, struct task_str
 	__builtin_memset(sample, 0, sizeof(*sample));
 	sample->time_ns = time_ns;
 	sample->period_ns = control ? *(volatile __u64 *)&control->period_ns : 0;
+	state->walk.withdrawals = control ? *(volatile __u64 *)&control->withdrawals : 0;
 	sample->start_time_ns = BPF_CORE_READ(task, group_leader, start_boottime);
 	sample->cgroup_v2_id = BPF_CORE_READ(cgroups, dfl_cgrp, kn, id);
 	sample->cgroup_v1_id = cgroup_v1_id(cgroups);
@@ -186,7 +176,7 @@ int trib_sample_cpu(struct trib_perf_event_context *context)
 		return 0;
 	}
 	task = (struct task_struct *)bpf_get_current_task();
-	describe(&state->sample, task, time_ns);
+	describe(state, task, time_ns);
 	if (!TRIB_IN_USER(context)) {
 		state->sample.flags |= TRIB_FLAG_IN_KERNEL;
 		read_kernel_stack(context, state);

@@ -125,7 +125,7 @@ static __always_inline __u32 row_of(__u64 pair, __u32 row)
 }
 
 /* The number of the rule at `offset` of a page; -1 when its rows are not there. */
-static __always_inline long find_rule(__u64 page, __u32 offset)
+static __always_inline long find_row(__u64 page, __u32 offset)
 {
 	__u32 first = (__u32)page, length = (page >> TRIB_PAGE_ROWS_SHIFT) & TRIB_PAGE_ROWS_MASK;
 	__u32 chunk = first / TRIB_CHUNK_ROWS, row = first % TRIB_CHUNK_ROWS, key;
@@ -152,6 +152,37 @@ static __always_inline long find_rule(__u64 page, __u32 offset)
 	key = row >> 1;
 	pair = bpf_map_lookup_elem(rows, &key);
 	return pair ? row_of(*pair, row) & 0xffff : -1;
+}
+
+/* The rule at `place`, page entry << TRIB_PAGE_SHIFT | offset; TRIB_REMEMBERED does not matter. 0, or a trib_stop. */
+static __always_inline int find_rule(__u64 *found, __u32 place)
+{
+	__u32 index = (place & (TRIB_REMEMBERED - 1)) >> TRIB_PAGE_SHIFT;
+	__u64 *page = bpf_map_lookup_elem(&trib_pages, &index), *rule, entry;
+	long number;
+
+	if (!page)
+		return TRIB_STOP_NO_PAGE;
+	entry = *(volatile __u64 *)page;
+	if (!(entry & TRIB_PAGE_LOADED))
+		return TRIB_STOP_NO_PAGE;
+	number = find_row(entry, place & (TRIB_PAGE_BYTES - 1));
+	if (number < 0)
+		return TRIB_STOP_NO_PAGE;
+	index = number;
+	rule = bpf_map_lookup_elem(&trib_rules, &index);
+	if (!rule)
+		return TRIB_STOP_BAD_RULE;
+	*found = *rule;
+	return 0;
+}
+
+/* Where the rule of `place` is remembered, if it is. Multiplicative hashing: neighbours are spread. */
+static __always_inline struct trib_remembered *remembered_at(struct trib_state *state, __u32 place)
+{
+	__u32 slot = (place * 2654435769u) >> (32 - TRIB_REMEMBERED_BITS);
+
+	return &state->remembered[slot & (TRIB_REMEMBERED_MAX - 1)];
 }
 
 /* Stored only when it changes: the cache line is every CPU's. */
@@ -367,10 +398,10 @@ __noinline int trib_step(void)
 {
 	struct trib_state *state = this_state();
 	struct trib_mapping *mapping;
+	struct trib_remembered *remembered;
 	struct trib_walk *walk;
-	__u64 address, *page, entry, *rule;
+	__u64 address, where;
 	__u32 index;
-	long number;
 
 	if (!state)
 		return TRIB_STOP_UNREADABLE;
@@ -389,19 +420,20 @@ __noinline int trib_step(void)
 
 	address -= mapping->bias;
 	index = mapping->first_page + (__u32)(address >> TRIB_PAGE_SHIFT);
-	page = bpf_map_lookup_elem(&trib_pages, &index);
-	if (!page)
-		return TRIB_STOP_NO_PAGE;
-	entry = *(volatile __u64 *)page;
-	if (!(entry & TRIB_PAGE_LOADED))
+	if (index >= TRIB_PAGES_MAX)
 		return TRIB_STOP_NO_PAGE;
 	touch(index);
-	number = find_rule(entry, address & (TRIB_PAGE_BYTES - 1));
-	if (number < 0)
-		return TRIB_STOP_NO_PAGE;
-	index = number;
-	rule = bpf_map_lookup_elem(&trib_rules, &index);
-	return rule ? apply_rule(state, *rule) : TRIB_STOP_BAD_RULE;
+	index = index << TRIB_PAGE_SHIFT | (address & (TRIB_PAGE_BYTES - 1)) | TRIB_REMEMBERED;
+	where = (__u64)walk->withdrawals << 32 | index;
+	remembered = remembered_at(state, index);
+	if (remembered->where != where) {
+		int stop = find_rule(&remembered->rule, index);
+
+		remembered->where = stop ? 0 : where;
+		if (stop)
+			return stop;
+	}
+	return apply_rule(state, remembered->rule);
 }
 
 #endif

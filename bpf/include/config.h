@@ -33,6 +33,7 @@ struct trib_config {
 /* What the collector may change while the programs run: the one element of the map trib_control. */
 struct trib_control {
 	__u64 period_ns;	/* the sampling period in force */
+	__u64 withdrawals;	/* how often page entries were taken back: what a CPU remembers of before is void */
 };
 
 #define TRIB_CONFIG_BYTES 24

@@ -11,7 +11,8 @@
  *   → rows of that page (sorted by offset) → rule number → rule (one dictionary for the whole machine).
  *
  * Publishing: rules and rows first, then the page entry by one release-store. Taking back: page entry to 0, then one RCU
- * grace period, then the rows may be reused; the same for mappings behind a process entry.
+ * grace period, then the rows may be reused; the same for mappings behind a process entry. A CPU remembers the rules that
+ * it found last, until trib_control.withdrawals says that page entries were taken back.
  */
 
 #ifdef __cplusplus

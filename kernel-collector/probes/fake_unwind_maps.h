@@ -19,6 +19,7 @@ class FakeUnwindMaps : public UnwindMaps {
   std::span<uint64_t> touches() override { return touches_; }
   std::span<trib_mapping> mappings() override { return mappings_; }
 
+  void CountWithdrawal() override { ++withdrawals; }
   absl::StatusOr<std::span<uint64_t>> AddChunk() override {
     if (chunks.size() >= chunks_max) return Error(absl::StatusCode::kResourceExhausted, "add a chunk of unwind rows");
     chunks.push_back(std::make_unique<std::vector<uint64_t>>(TRIB_CHUNK_ELEMENTS));
@@ -55,7 +56,7 @@ class FakeUnwindMaps : public UnwindMaps {
   size_t chunks_max = TRIB_CHUNKS_MAX, processes_max = TRIB_PROCESSES_MAX;
   std::vector<std::unique_ptr<std::vector<uint64_t>>> chunks;
   std::map<int32_t, trib_process> processes;
-  int graces = 0;
+  int graces = 0, withdrawals = 0;
 
  private:
   std::vector<uint64_t> rules_ = std::vector<uint64_t>(TRIB_RULES_MAX);

@@ -4,9 +4,11 @@
 #include <bpf/libbpf.h>
 #include <fmt/format.h>
 
+#include <atomic>
 #include <cerrno>
 
 #include "base/status.h"
+#include "bpf/include/config.h"
 
 namespace tributary {
 namespace {
@@ -43,8 +45,9 @@ absl::StatusOr<std::unique_ptr<KernelUnwindMaps>> KernelUnwindMaps::Open(bpf_obj
   ASSIGN_OR_RETURN(SharedArray pages, MapByName(object, "trib_pages", TRIB_PAGES_MAX * sizeof(uint64_t)));
   ASSIGN_OR_RETURN(SharedArray touches, MapByName(object, "trib_touches", TRIB_TOUCHES_MAX * sizeof(uint64_t)));
   ASSIGN_OR_RETURN(SharedArray mappings, MapByName(object, "trib_mappings", TRIB_MAPPINGS_MAX * sizeof(trib_mapping)));
-  std::unique_ptr<KernelUnwindMaps> maps(
-      new KernelUnwindMaps(std::move(rules), std::move(pages), std::move(touches), std::move(mappings)));
+  ASSIGN_OR_RETURN(SharedArray control, MapByName(object, "trib_control", sizeof(trib_control)));
+  std::unique_ptr<KernelUnwindMaps> maps(new KernelUnwindMaps(std::move(rules), std::move(pages), std::move(touches),
+                                                              std::move(mappings), std::move(control)));
   ASSIGN_OR_RETURN(maps->row_chunks_fd_, MapFd(object, "trib_row_chunks"));
   ASSIGN_OR_RETURN(maps->processes_fd_, MapFd(object, "trib_processes"));
 
@@ -55,6 +58,10 @@ absl::StatusOr<std::unique_ptr<KernelUnwindMaps>> KernelUnwindMaps::Open(bpf_obj
       Fd(bpf_map_create(BPF_MAP_TYPE_ARRAY_OF_MAPS, "trib_graces", sizeof(uint32_t), sizeof(uint32_t), 1, &options));
   if (!maps->grace_outer_.valid()) return NoRoom("map trib_graces", errno);
   return maps;
+}
+
+void KernelUnwindMaps::CountWithdrawal() {
+  std::atomic_ref(control_.As<trib_control>()[0].withdrawals).fetch_add(1, std::memory_order_release);
 }
 
 absl::StatusOr<std::span<uint64_t>> KernelUnwindMaps::AddChunk() {

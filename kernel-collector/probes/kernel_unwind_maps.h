@@ -46,19 +46,21 @@ class KernelUnwindMaps : public UnwindMaps {
   std::span<uint64_t> pages() override { return pages_.As<uint64_t>(); }
   std::span<uint64_t> touches() override { return touches_.As<uint64_t>(); }
   std::span<trib_mapping> mappings() override { return mappings_.As<trib_mapping>(); }
+  void CountWithdrawal() override;
   absl::StatusOr<std::span<uint64_t>> AddChunk() override;
   absl::Status SetProcess(Pid pid, const trib_process& process) override;
   void DropProcess(Pid pid) override;
   absl::Status WaitGrace() override;
 
  private:
-  KernelUnwindMaps(SharedArray rules, SharedArray pages, SharedArray touches, SharedArray mappings)
+  KernelUnwindMaps(SharedArray rules, SharedArray pages, SharedArray touches, SharedArray mappings, SharedArray control)
       : rules_(std::move(rules)),
         pages_(std::move(pages)),
         touches_(std::move(touches)),
-        mappings_(std::move(mappings)) {}
+        mappings_(std::move(mappings)),
+        control_(std::move(control)) {}
 
-  SharedArray rules_, pages_, touches_, mappings_;
+  SharedArray rules_, pages_, touches_, mappings_, control_;
   std::vector<SharedArray> chunks_;
   int row_chunks_fd_ = -1, processes_fd_ = -1;  // borrowed
   Fd grace_inner_, grace_outer_;                // storing the one in the other waits for a grace period

@@ -353,6 +353,7 @@ TEST_F(UnwindLive, SaysWhyItStopped) {
     for (size_t i = 0; i < rows.size(); ++i) {
       probes->unwind_maps().rules()[kFirstRule + i] = rows[i].begin == c.function ? c.rule : rows[i].rule;
     }
+    probes->unwind_maps().CountWithdrawal();  // a CPU may remember the rules of the case before
     Child child([&] { RunChain(c.leaf); });
     PublishProcess(child.pid(), One(child.pid(), Spins).sample);
     Seen seen = One(child.pid(), [](const Seen& s) { return s.sample.table == kTable; });

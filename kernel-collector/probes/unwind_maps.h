@@ -21,6 +21,9 @@ class UnwindMaps {
   virtual std::span<uint64_t> touches() = 0;       // TRIB_TOUCHES_MAX
   virtual std::span<trib_mapping> mappings() = 0;  // TRIB_MAPPINGS_MAX
 
+  // Page entries have been taken back: what walks remember of them is void from the next walk on.
+  virtual void CountWithdrawal() = 0;
+
   // One more chunk of rows, as its TRIB_CHUNK_ELEMENTS elements; the first call gives chunk 0. Waits 6–9 ms for the
   // kernel: any thread, one at a time. ResourceExhausted: TRIB_CHUNKS_MAX, or the kernel has no memory for it.
   virtual absl::StatusOr<std::span<uint64_t>> AddChunk() = 0;

@@ -80,6 +80,7 @@ class UnwindTables::Impl {
   Room Place(Parked& parked);
   void Published(UnitRef ref, UnwindUnit::State state);
   void PublishWithoutRows(UnitRef ref);
+  void Withdraw(UnitRef ref);
   void Fail(UnitRef ref);
   void RetryFailed();
   void Tidy();
@@ -322,6 +323,11 @@ void UnwindTables::Impl::PublishWithoutRows(UnitRef ref) {
   metrics_.units_loaded.Add();
 }
 
+void UnwindTables::Impl::Withdraw(UnitRef ref) {
+  WithdrawPages(EntriesOf(ref));
+  maps_.CountWithdrawal();
+}
+
 // By frame pointers, for a while.
 void UnwindTables::Impl::Fail(UnitRef ref) {
   PublishRule(0, EntriesOf(ref));
@@ -342,7 +348,7 @@ void UnwindTables::Impl::RetryFailed() {
   MonotonicNs now = clock_.Monotonic();
   auto due = std::find_if(failed_.begin(), failed_.end(), [&](const Failed& f) { return f.retry_at > now; });
   for (auto it = failed_.begin(); it != due; ++it) {
-    WithdrawPages(EntriesOf(it->ref));
+    Withdraw(it->ref);
     UnitOf(it->ref).state = UnwindUnit::State::kAbsent;
   }
   failed_.erase(failed_.begin(), due);
@@ -399,7 +405,7 @@ bool UnwindTables::Impl::Evict(uint64_t rows) {
     if (evicted >= rows) break;
     UnwindUnit& unit = UnitOf(ref);
     evicted += unit.rows;
-    WithdrawPages(EntriesOf(ref));
+    Withdraw(ref);
     retired_.Retire(unit.rows, [this, first = unit.first_row, count = unit.rows] { pool_.Free(first, count); });
     unit = UnwindUnit();
     metrics_.units_evicted.Add();
@@ -427,7 +433,7 @@ void UnwindTables::Impl::Age() {
 void UnwindTables::Impl::DropTable(uint32_t number, UnwindTable& table) {
   for (uint32_t i = 0; i < table.units.size(); ++i) {
     if (table.units[i].state == UnwindUnit::State::kAbsent) continue;
-    WithdrawPages(EntriesOf({number, i}));
+    Withdraw({number, i});
     if (table.units[i].rows == 0) continue;
     pool_.Free(table.units[i].first_row, table.units[i].rows);
     metrics_.units_evicted.Add();
