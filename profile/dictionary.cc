@@ -18,7 +18,10 @@ uint64_t Mix(uint64_t x) {
 
 }  // namespace
 
-Dictionary::Dictionary(DictionaryLimits limits) : limits_(limits) {
+Dictionary::Dictionary(DictionaryLimits limits) : limits_(limits), node_ids_(0, NodeHash{this}, NodeEqual{}) {
+  // Where the program lies differs from run to run: nobody outside knows which paths collide.
+  static const char kSalt = 0;
+  path_hashes_.push_back(static_cast<uint32_t>(Mix(reinterpret_cast<uintptr_t>(&kSalt))));
   strings_.emplace_back();
   string_ids_.emplace(absl::string_view(), 0);
   executables_.emplace_back();
@@ -132,12 +135,39 @@ NodeRef Dictionary::InternNode(Node node) {
   return NodeRef{node_count() - 1};
 }
 
+NodeRef Dictionary::InternStack(std::span<const Frame> frames) {
+  for (const Frame& frame : frames) frame_ids_.prefetch(frame);
+  stack_frames_.clear();
+  stack_hashes_.clear();
+  uint32_t path = path_hashes_[0];
+  for (const Frame& frame : frames) {
+    const FrameRef ref = InternFrame(frame);
+    const uint64_t hash = HashPath(path, ref);
+    node_ids_.prefetch(HashedNode{{}, hash});
+    stack_frames_.push_back(ref);
+    stack_hashes_.push_back(hash);
+    path = static_cast<uint32_t>(hash >> 32);
+  }
+  NodeRef node;
+  for (size_t i = 0; i < stack_frames_.size(); ++i) {
+    const Node next{node, stack_frames_[i]};
+    auto it = node_ids_.find(HashedNode{next, stack_hashes_[i]});
+    node = it != node_ids_.end() ? NodeRef{it->second} : InternNode(next);
+  }
+  return node;
+}
+
+uint64_t Dictionary::HashPath(uint32_t parent_hash, FrameRef frame) {
+  return Mix(uint64_t{parent_hash} << 32 | frame.value);
+}
+
 bool Dictionary::AppendNode(Node node) {
   if (node.parent.value >= node_count() || node.frame.value >= frame_count()) return false;
   if (!HasRoom(nodes_.size(), limits_.nodes_max)) return false;
   node_ids_.emplace(node, node_count());
   nodes_.push_back(node);
   node_uses_.push_back(now_);
+  path_hashes_.push_back(static_cast<uint32_t>(HashNode(node) >> 32));
   rolling_hash_ = RollHash(rolling_hash_, node);
   return true;
 }

@@ -3,11 +3,38 @@
 #include <gtest/gtest.h>
 
 #include <random>
+#include <vector>
 
 namespace tributary {
 namespace {
 
 ExecutableId Id(char c) { return *ExecutableId::Make(ExecutableIdKind::kGnuBuildId, std::string(20, c)); }
+
+// Whole stacks get the nodes that they get frame by frame, in whatever order the two come, up to a full table.
+TEST(Dictionary, AStackIsItsFramesOneByOne) {
+  Dictionary whole({.nodes_max = 600, .frames_max = 100}), single({.nodes_max = 600, .frames_max = 100}),
+      mixed({.nodes_max = 600, .frames_max = 100});
+  std::mt19937_64 random(1);
+  for (int i = 0; i < 2'000; ++i) {
+    std::vector<Frame> frames(random() % 12);
+    for (size_t depth = 0; depth < frames.size(); ++depth) {
+      frames[depth] = {FrameKind::kNative, depth + 1 < frames.size(), ExecutableRef{},
+                       8 * depth + random() % (1 + depth / 2)};
+    }
+    auto one_by_one = [&frames](Dictionary& dictionary) {
+      NodeRef node;
+      for (const Frame& frame : frames) node = dictionary.InternNode({node, dictionary.InternFrame(frame)});
+      return node;
+    };
+    const NodeRef expected = one_by_one(single);
+    ASSERT_EQ(whole.InternStack(frames), expected) << i;
+    ASSERT_EQ(random() % 2 == 0 ? mixed.InternStack(frames) : one_by_one(mixed), expected) << i;
+  }
+  EXPECT_TRUE(single.full());
+  EXPECT_EQ(single.node_count(), 600u);
+  EXPECT_EQ(whole.rolling_hash(), single.rolling_hash());
+  EXPECT_EQ(mixed.rolling_hash(), single.rolling_hash());
+}
 
 TEST(Dictionary, StartsWithNoneInEveryTable) {
   Dictionary d;

@@ -76,17 +76,16 @@ ProcessRef Batcher::Intern(ProcessRun& run) {
 }
 
 void Batcher::Append(const NamedSample& sample, ProcessRun& run, const ResolvedStack& stack) {
-  NodeRef node;
+  frames_.clear();
   for (const ResolvedFrame& resolved : stack.frames) {
-    Frame frame{resolved.kind, resolved.is_caller, ExecutableRef{}, resolved.address};
+    Frame& frame = frames_.emplace_back(Frame{resolved.kind, resolved.is_caller, ExecutableRef{}, resolved.address});
     if (resolved.executable != nullptr) frame.executable = Intern(*resolved.executable);
-    node = dictionary_->InternNode(Node{node, dictionary_->InternFrame(frame)});
   }
   Sample out;
   out.time = sample.time;
   out.thread =
       dictionary_->InternThread(Thread{Intern(run), sample.tid, dictionary_->InternString(sample.thread_name)});
-  out.node = node;
+  out.node = dictionary_->InternStack(frames_);
   dictionary_->Use(out.node);
   dictionary_->Use(out.thread);
   out.ending = stack.ending;

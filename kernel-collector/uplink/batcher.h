@@ -67,6 +67,7 @@ class Batcher {
   uint64_t samples_sent_ = 0;
   uint64_t evictions_ = 0;
   std::vector<Sample> samples_;
+  std::vector<Frame> frames_;  // of the sample at hand
   LogLimit refused_log_{kNsPerMinute};
 };
 
