@@ -40,4 +40,12 @@ std::optional<intake::BatchDecoder> SessionMemory::TakeDecoder(Entry& entry) {
   return std::exchange(entry.decoder, std::nullopt);
 }
 
+void SessionMemory::ForgetDictionary(Entry& entry) {
+  TakeDecoder(entry);
+  entry.dictionary_held = false;
+  entry.generation = entry.refused_generation = 0;
+  entry.have = {};
+  entry.executables.clear();
+}
+
 }  // namespace tributary::ingest

@@ -38,6 +38,8 @@ class SessionMemory {
   // What a session's decoder knows, from one connection to the next.
   void KeepDecoder(const SessionId& id, std::optional<intake::BatchDecoder> decoder);
   std::optional<intake::BatchDecoder> TakeDecoder(Entry& entry);
+  // Its generations begin anew.
+  void ForgetDictionary(Entry& entry);
 
  private:
   using List = std::list<Entry>;

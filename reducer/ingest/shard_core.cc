@@ -112,6 +112,9 @@ absl::StatusOr<intake::SessionOwner::Known> ShardCore::OnHello(const intake::Hel
   auto live = live_.find(hello.session.session_id);
   SessionMemory::Entry* known = memory_.Find(hello.session.session_id);
   if (live == live_.end() || known == nullptr) return absl::InternalError("session is not known here");
+  // Who goes on with the session of an earlier process counts from 1 again: what was refused of that one's generations
+  // would else never be asked for, and what is held could be taken for this one's.
+  if (hello.dictionary_generation == 0) memory_.ForgetDictionary(*known);
   live->second.registered = true;
   if (callbacks_.connected) callbacks_.connected(hello.session.node_id);
   LogInfo("node connected node={} host={} version={}", EscapeForDisplay(hello.session.node_id),

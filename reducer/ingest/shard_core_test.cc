@@ -73,19 +73,27 @@ class ShardCoreTest : public testing::Test {
     core_.Accept({std::make_unique<WireStream>(wire), hello, ""});
     return wire;
   }
-  void Commit(uint64_t sequence) {
+  void Commit(uint64_t sequence, bool need_dictionary = false) {
     const store::PendingBatch& batch = writer_.submitted.back();
-    core_.OnCommitted({{batch.session, batch.batch.generation, {sequence, false}}});
+    core_.OnCommitted({{batch.session, batch.batch.generation, {sequence, need_dictionary}}});
   }
   // The first frame of this kind that the reducer wrote.
-  static std::optional<intake::Welcome> WelcomeOn(const Wire& wire) {
+  static std::optional<intake::Frame> Find(const Wire& wire, intake::MessageType type) {
     intake::FrameDecoder frames;
     frames.Append(wire.written);
     intake::Frame frame;
     while (*frames.Next(&frame)) {
-      if (frame.type == intake::MessageType::kWelcome) return *intake::DecodeWelcome(frame.payload);
+      if (frame.type == type) return frame;
     }
     return std::nullopt;
+  }
+  static std::optional<intake::Welcome> WelcomeOn(const Wire& wire) {
+    const std::optional<intake::Frame> frame = Find(wire, intake::MessageType::kWelcome);
+    if (!frame) return std::nullopt;
+    return *intake::DecodeWelcome(frame->payload);
+  }
+  static bool AsksForDictionary(const Wire& wire) {
+    return Find(wire, intake::MessageType::kNeedDictionary).has_value();
   }
 
   Loop loop_;
@@ -119,6 +127,41 @@ TEST_F(ShardCoreTest, WelcomeWaitsForWhatWasReadOnTheConnectionBefore) {
   EXPECT_EQ(WelcomeOn(*second)->durable_sequence, 1u);
   EXPECT_TRUE(WelcomeOn(*second)->dictionary_kept);
   EXPECT_EQ(WelcomeOn(*second)->have, encoder.sent());
+}
+
+// A collector goes on with the session of one that was killed, and counts its generations from 1 again.
+TEST_F(ShardCoreTest, GenerationsOfAnEarlierProcessSayNothingOfANewOnes) {
+  intake::Hello hello = HelloOf(1);
+  auto killed = Connect(hello);
+  core_.OnFound(hello.session.session_id, uint64_t{0});
+  intake::BatchGenerator generator(1);
+  for (const std::string& frame : intake::BatchEncoder(7).Encode(generator.Next(10))) killed->callbacks.on_data(frame);
+  Commit(0, /*need_dictionary=*/true);
+  ASSERT_TRUE(AsksForDictionary(*killed));
+
+  hello.next_sequence = 2;
+  auto next = Connect(hello);
+  core_.OnFound(hello.session.session_id, uint64_t{0});
+  for (const std::string& frame : intake::BatchEncoder(1).Encode(generator.Next(10))) next->callbacks.on_data(frame);
+  ASSERT_EQ(writer_.submitted.size(), 2u);
+  Commit(0, /*need_dictionary=*/true);
+  EXPECT_TRUE(AsksForDictionary(*next)) << "generation 1 was not refused, generation 7 was";
+}
+
+TEST_F(ShardCoreTest, ADictionaryOfAnEarlierProcessIsNotKept) {
+  intake::Hello hello = HelloOf(1);
+  auto killed = Connect(hello);
+  core_.OnFound(hello.session.session_id, uint64_t{0});
+  intake::BatchGenerator generator(1);
+  for (const std::string& frame : intake::BatchEncoder(1).Encode(generator.Next(10))) killed->callbacks.on_data(frame);
+  Commit(1);
+  auto next = Connect(hello);
+  core_.OnFound(hello.session.session_id, uint64_t{1});
+  // What the new one sent in its own generation 1 was lost with its connection.
+  hello.dictionary_generation = 1;
+  auto again = Connect(hello);
+  core_.OnFound(hello.session.session_id, uint64_t{1});
+  EXPECT_FALSE(WelcomeOn(*again)->dictionary_kept);
 }
 
 // After a reducer's start its writer's queue may be full of look-ups alone. A batch that found no room then must not
