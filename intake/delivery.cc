@@ -106,6 +106,7 @@ Delivery::Impl::Impl(AlarmSource& alarms, Connector& connector, DeliveryOptions 
                       backlog.CountForeign(samples, accounting);
                       backlog.AddDoubt(samples, accounting, /*foreign=*/true);
                     },
+                .damaged = [this](uint64_t samples) { CountLoss(LossReason::kSpoolDamaged, samples); },
                 .finished = [this](const std::array<uint8_t, 16>& id, uint64_t total) { NoteFinished(id, total); }}),
       earlier(options.earlier),
       tick_alarm(alarms.NewAlarm([this] { Tick(); })),

@@ -6,6 +6,7 @@
 
 #include "intake/fake_spool_storage.h"
 #include "intake/reducer_choice.h"
+#include "intake/spool_segment.h"
 #include "intake/test_reducer.h"
 
 // One node and two reducers, over real sockets on one loop.
@@ -156,71 +157,115 @@ TEST_F(DeliveryTest, WhatStaysInDoubtIsLostAndToldElsewhere) {
   EXPECT_EQ(Told(true).captured, 7u);
 }
 
-TEST_F(DeliveryTest, AStopPutsWhatIsLeftIntoTheSpoolAndTheNextStartDeliversIt) {
-  // One reducer, and a store for each of the two sessions.
-  const auto store_of = [this](const Hello& hello) -> FakeStore& { return stores_[hello.session.session_id[0] - 1]; };
-  const auto start_reducer = [&] {
-    servers_[0] = std::make_unique<TestServer>(loop_, options_[0], metrics_, store_of);
+// One reducer with a store for each of two sessions, and a collector that stops and starts again on the same spool.
+class DeliveryFromSpoolTest : public DeliveryTest {
+ protected:
+  DeliveryFromSpoolTest() {
+    StartReducer();
+    delivery_.reducers = {{"127.0.0.1", options_[0].port}};
+    delivery_.client = {.backoff_min_ms = 5, .backoff_max_ms = 20, .seed = 1};
+    delivery_.client.session.node_id = "node";
+    acking_ = false;
+  }
+  FakeStore& StoreOf(const Hello& hello) { return stores_[hello.session.session_id[0] - 1]; }
+  void StartReducer() {
+    servers_[0] = std::make_unique<TestServer>(loop_, options_[0], metrics_,
+                                               [this](const Hello& hello) -> SessionOwner& { return StoreOf(hello); });
     options_[0].port = servers_[0]->port();
-  };
-  const auto ack_all = [&] {
-    for (const auto& live : servers_[0]->sessions) {
-      FakeStore& of = store_of(live->hello());
-      of.durable = of.newest;
-      if (!live->closed()) live->Ack(of.durable);
-    }
-  };
-  start_reducer();
-  FakeSpoolStorage storage(1);
-  SessionInfo session;
-  session.node_id = "node";
-  session.session_id.fill(1);
-  DeliveryOptions options;
-  options.reducers = {{"127.0.0.1", options_[0].port}};
-  options.client = {.session = session, .backoff_min_ms = 5, .backoff_max_ms = 20, .seed = 1};
-  acking_ = false;
-  const auto start = [&](std::unique_ptr<Spool>& spool) {
-    Delivery* delivery = nullptr;
+  }
+  void StartNode(uint8_t session) {
+    delivery_.client.session.session_id.fill(session);
     auto opened =
-        Spool::Open({}, storage, options.client.session, Clock::Real(), metrics_,
+        Spool::Open({}, storage_, delivery_.client.session, Clock::Real(), metrics_,
                     [](LossReason, uint64_t, const Accounting&, bool) { ADD_FAILURE() << "nothing is dropped"; });
     ASSERT_TRUE(opened.ok()) << opened.status();
-    spool = *std::move(opened);
-    node_ = std::make_unique<Delivery>(loop_, connector_, options, spool.get(), Clock::Real(), metrics_,
-                                       Delivery::Callbacks{});
-    delivery = node_.get();
-    delivery->Start();
-  };
-  std::unique_ptr<Spool> spool;
-  start(spool);
-  Send(100);
-  RunUntil([&] { return stores_[0].stored_samples() == 100; }, "sent, in doubt");
-  stores_[0].durable = 1;  // stored, and the node does not know
-  preferred_ = 0;
-  KillPreferred();
-  Send(40);
-  node_->Flush(10, [&](uint64_t undelivered) {
-    EXPECT_EQ(undelivered, 140u);
-    loop_.Stop();
-  });
-  loop_.Run();
-  EXPECT_FALSE(node_->settled());
-  node_.reset();
-  spool.reset();
+    spool_ = *std::move(opened);
+    node_ = std::make_unique<Delivery>(
+        loop_, connector_, delivery_, spool_.get(), Clock::Real(), metrics_,
+        Delivery::Callbacks{.need_symbols = {},
+                            .lost = [this](LossReason reason, uint64_t n) { lost_[reason] += n; },
+                            .durable = {},
+                            .earlier_told = {}});
+    node_->Start();
+  }
+  // Stops the first one: 100 samples were sent and not acknowledged, 40 not sent.
+  void StopUndelivered() {
+    StartNode(1);
+    Send(100);
+    RunUntil([&] { return stores_[0].stored_samples() == 100; }, "sent, in doubt");
+    preferred_ = 0;
+    KillPreferred();
+    Send(40);
+    node_->Flush(10, [&](uint64_t undelivered) {
+      EXPECT_EQ(undelivered, 140u);
+      loop_.Stop();
+    });
+    loop_.Run();
+    EXPECT_FALSE(node_->settled());
+    node_.reset();
+    spool_.reset();
+  }
+  void StartAgainAndDeliver() {
+    StartReducer();
+    StartNode(2);
+    RunUntil(
+        [&] {
+          for (const auto& live : servers_[0]->sessions) {
+            FakeStore& of = StoreOf(live->hello());
+            of.durable = of.newest;
+            if (!live->closed()) live->Ack(of.durable);
+          }
+          return node_->waiting_samples() == 0 && storage_.List()->empty();
+        },
+        "delivered");
+    EXPECT_EQ(stores_[1].stored_samples(), 40u);
+  }
+  // The last byte of the segment that holds what was sent.
+  void DamageWhatWasSent() {
+    for (const std::string& name : storage_.names()) {
+      const std::string& file = storage_.bytes(name);
+      if (!DecodeClaims(file).claims.empty()) return storage_.Damage(name, file.size() - 1, 1);
+    }
+    FAIL() << "nothing is claimed";
+  }
 
-  options.client.session.session_id.fill(2);
-  start_reducer();
-  start(spool);
-  RunUntil(
-      [&] {
-        ack_all();
-        return node_->waiting_samples() == 0;
-      },
-      "delivered");
+  FakeSpoolStorage storage_{1};
+  DeliveryOptions delivery_;
+  std::unique_ptr<Spool> spool_;
+};
+
+TEST_F(DeliveryFromSpoolTest, AStopPutsWhatIsLeftIntoTheSpoolAndTheNextStartDeliversIt) {
+  StopUndelivered();
+  stores_[0].durable = 1;  // stored, and the node does not know
+  StartAgainAndDeliver();
   EXPECT_EQ(stores_[0].stored[1].times, 1) << "the reducer had it: what was claimed is not sent again";
   EXPECT_EQ(stores_[0].stored.size(), 1u);
-  EXPECT_EQ(stores_[1].stored_samples(), 40u);
-  EXPECT_EQ(storage.List()->size(), 0u);
+}
+
+TEST_F(DeliveryFromSpoolTest, DamageOfWhatTheReducerHasIsNoLoss) {
+  StopUndelivered();
+  stores_[0].durable = 1;
+  DamageWhatWasSent();
+  StartAgainAndDeliver();
+  EXPECT_EQ(stores_[0].stored.size(), 1u);
+  EXPECT_TRUE(lost_.empty());
+  EXPECT_EQ(stores_[1].stored.rbegin()->second.accounting.TotalLost(), 0u);
+}
+
+TEST_F(DeliveryFromSpoolTest, DamageOfWhatTheReducerDoesNotHaveIsToldUnderItsNumber) {
+  StopUndelivered();
+  stores_[0].stored.clear();  // it died before it could store it
+  stores_[0].newest = 0;
+  DamageWhatWasSent();
+  StartAgainAndDeliver();
+  ASSERT_EQ(stores_[0].stored.size(), 1u);
+  const FakeStore::Stored& told = stores_[0].stored.at(1);
+  EXPECT_TRUE(told.samples.empty());
+  EXPECT_EQ(told.accounting.captured, 100u);
+  EXPECT_EQ(told.accounting.lost[static_cast<size_t>(LossReason::kSpoolDamaged)], 100u);
+  EXPECT_EQ(told.accounting.TotalLost(), 100u);
+  EXPECT_EQ(lost_[LossReason::kSpoolDamaged], 100u);
+  EXPECT_EQ(stores_[1].stored.rbegin()->second.accounting.TotalLost(), 0u);
 }
 
 }  // namespace

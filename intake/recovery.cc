@@ -29,10 +29,12 @@ void Recovery::Add(SpooledBatch batch) {
   };
   auto it = std::find_if(sessions_.begin(), sessions_.end(), same);
   if (it == sessions_.end()) it = sessions_.insert(it, std::make_unique<Session>());
-  // What a stop put into the spool may be older than what was claimed of it before.
+  // What a stop put into the spool may be older than what was claimed of it before. Damage that could not be cut off
+  // may have a number that went to another batch: that one is told.
   std::deque<SpooledBatch>& batches = (*it)->batches;
   const auto later = [](const SpooledBatch& a, const SpooledBatch& b) {
-    return a.claim->first_sequence < b.claim->first_sequence;
+    return std::pair(a.claim->first_sequence, a.damaged_samples > 0) <
+           std::pair(b.claim->first_sequence, b.damaged_samples > 0);
   };
   batches.insert(std::upper_bound(batches.begin(), batches.end(), batch, later), std::move(batch));
 }
@@ -73,6 +75,7 @@ std::optional<Outgoing> Recovery::Next(Session& session, uint64_t sequence) {
   SpooledBatch& front = session.batches.front();
   Outgoing out;
   out.base = front.claim->base;
+  *out.base += session.damaged;
   if (front.claim->first_sequence > sequence) {
     // A batch of the killed process's memory had this number, and has not arrived: it never will.
     out.batch.clock = clock_.Pair();
@@ -82,6 +85,11 @@ std::optional<Outgoing> Recovery::Next(Session& session, uint64_t sequence) {
   out.delta = front.batch.accounting;
   out.segment = front.segment;
   out.batch = std::move(front.batch);
+  if (out.batch.dictionary == nullptr) {  // damaged
+    out.batch.clock = clock_.Pair();
+    session.damaged.lost[static_cast<size_t>(LossReason::kSpoolDamaged)] += front.damaged_samples;
+    callbacks_.damaged(front.damaged_samples);
+  }
   session.batches.pop_front();
   return out;
 }

@@ -22,6 +22,8 @@ class Recovery {
     std::function<void(SegmentId)> settled;  // one batch of it is durable, or given up
     // Batches that the reducer was not there to take: as ever, some may have been stored.
     std::function<void(uint64_t samples, const Accounting& accounting)> given_up;
+    // Of batches that could not be read any more, told under their numbers.
+    std::function<void(uint64_t samples)> damaged;
     // All of a session's is durable, and this is what its batches told: samples and losses.
     std::function<void(const std::array<uint8_t, 16>& session_id, uint64_t told)> finished;
   };
@@ -44,7 +46,8 @@ class Recovery {
   struct Session {
     std::deque<SpooledBatch> batches;  // not taken by the client yet
     std::unique_ptr<Client> client;
-    uint64_t told = 0;  // samples and losses up to the last batch that was taken
+    uint64_t told = 0;   // samples and losses up to the last batch that was taken
+    Accounting damaged;  // told as lost, where the claims of the batches behind count on samples
   };
 
   std::optional<Outgoing> Next(Session& session, uint64_t sequence);

@@ -36,35 +36,46 @@ void Spool::Impl::LoadSegment(SegmentId id) {
   }
   SegmentScan scan = ScanSegment(*file, id);
   const auto header = DecodeSegmentHeader(*file);
-  if (!header.ok() || header->id != id) {
+  const bool header_whole = header.ok() && header->id == id;
+  if (!header_whole) {
     scan.rest += scan.whole;
     scan.whole = SpoolTotals();
   }
-  if (scan.whole.batches == 0 || scan.rest.batches > 0) {
-    metrics.damaged_segments.Add();
+  SpoolSegment segment;
+  segment.id = id;
+  segment.earlier = true;
+  segment.totals = scan.whole;
+  segment.claims = DecodeClaims(*file);
+  segment.earlier_claims = segment.claims.claims.size();
+  if (segment.earlier_claims > 0) {
+    segment.writer = header_whole ? header->session : session;
+    segment.records = std::move(scan.records);
+    segment.damaged = DamagedFrom(segment, scan.whole.batches);
+  }
+  if (scan.whole.batches == 0 || scan.rest.batches > 0) metrics.damaged_segments.Add();
+  const bool damage_claimed = !segment.damaged.empty();
+  if (damage_claimed) {
+    metrics.dropped_damaged.Add(scan.rest.samples);
+  } else {
     found_damaged += scan.rest;
   }
-  if (scan.whole.batches == 0) {
+  if (!segment.unread()) {
     RemoveFile(id);
     return;
   }
-  if (scan.whole_bytes < file->size()) {
-    if (absl::Status status = storage.Truncate(name, scan.whole_bytes); !status.ok()) {
+  // What was claimed stays until its reducer has answered for it: another start then finds the same.
+  segment.bytes = damage_claimed ? file->size() : scan.whole_bytes;
+  if (segment.bytes < file->size()) {
+    if (absl::Status status = storage.Truncate(name, segment.bytes); !status.ok()) {
       Failed(SpoolOperation::kAppend, status);
     }
   }
   // A killed process left bytes that only the kernel has. What is delivered on the strength of a claim among them must
   // not be found without it after a power loss.
   if (absl::Status status = storage.Sync(name); !status.ok()) Failed(SpoolOperation::kSync, status);
-  SpoolSegment& segment = segments.emplace_back();
-  segment.id = id;
-  segment.earlier = true;
-  segment.bytes = scan.whole_bytes;
-  segment.totals = scan.whole;
-  segment.claims = DecodeClaims(*file);
-  segment.earlier_claims = segment.claims.claims.size();
-  bytes += scan.whole_bytes;
+  bytes += segment.bytes;
   samples += scan.whole.samples;
+  segments.push_back(std::move(segment));
 }
 
 absl::Status Spool::Impl::Append(const Batch& batch, const std::optional<SpoolClaim>& claim) {
@@ -123,12 +134,15 @@ absl::Status Spool::Impl::Write(const std::string& record, const Batch& batch) {
     if (open->claim) {
       added.claims = {.claims = {{0, *open->claim}}, .serial = 1};
       added.earlier_claims = 1;
+      added.writer = session;
     }
   }
   open->totals += batch.accounting;
   SpoolSegment& segment = segments.back();
+  const SpoolTotals record_totals{1, batch.samples.size(), batch.accounting};
+  if (open->claim) segment.records.push_back({.ordinal = open->batches, .totals = record_totals});
   segment.bytes += record.size();
-  segment.totals += SpoolTotals{1, batch.samples.size(), batch.accounting};
+  segment.totals += record_totals;
   bytes += record.size();
   samples += batch.samples.size();
   if (segment.bytes >= options.segment_bytes) Close();

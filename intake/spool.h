@@ -45,6 +45,10 @@ struct SpooledBatch {
   // Made by an earlier process, or given to Append: the claim that covers this batch, with first_sequence and base
   // moved on to this batch.
   std::optional<SpoolClaim> claim;
+  // Of a batch so claimed that cannot be read any more. It may have been sent, and stored, so that only whoever it was
+  // claimed for can tell whether they are lost: `batch` has no samples and no dictionary, and tells these as
+  // lost{spool_damaged} to a reducer that has not had its number.
+  uint64_t damaged_samples = 0;
 };
 
 // Batches that memory has no room for, on disk, oldest first (docs/spool.md). A segment stands for itself: it begins
@@ -57,7 +61,8 @@ struct SpooledBatch {
 class Spool {
  public:
   // Samples, and what their batches would have added to the accounting, that will never be delivered: kSpoolOverflow,
-  // kSpoolDamaged. Called by Append, Next and Tick, never by Open; must not call the spool.
+  // kSpoolDamaged. Damaged batches that an earlier process claimed are not among them: Next returns those. Called by
+  // Append, Next and Tick, never by Open; must not call the spool.
   // `earlier`: an earlier process wrote them.
   using Dropped = std::function<void(LossReason reason, uint64_t samples, const Accounting& accounting, bool earlier)>;
 
@@ -75,8 +80,8 @@ class Spool {
   absl::Status Append(const Batch& batch, const std::optional<SpoolClaim>& claim = std::nullopt);
 
   // The oldest batch that Next has not returned yet, the open segment's included (it is closed then); claimed ones of
-  // an earlier process first. nullopt: there is none. Damaged segments are dropped from the damage on, and the next one
-  // is read.
+  // an earlier process first. nullopt: there is none. Damaged segments are dropped from the damage on, unless an
+  // earlier process claimed that, and the next one is read.
   std::optional<SpooledBatch> Next();
   // Batch `index` of the segment and all behind it, before any of them is sent: durable when it returns OK; nothing of
   // it may be sent else. A later claim with a higher index (another session takes over what was not sent yet) leaves

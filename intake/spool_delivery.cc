@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <span>
 #include <utility>
 
 #include "base/log.h"
@@ -9,6 +10,14 @@
 
 namespace tributary::intake {
 namespace {
+
+// As it is from batch `index` on. `since`: what the batches from its first one up to there add.
+SpoolClaim MovedOn(const SegmentClaim& from, uint32_t index, const Accounting& since) {
+  SpoolClaim claim = from.claim;
+  claim.first_sequence += index - from.index;
+  claim.base += since;
+  return claim;
+}
 
 // The claim that an earlier process left on the batch that Next returns next, as it is from that batch on.
 std::optional<SpoolClaim> ClaimOf(const SpoolSegment& segment) {
@@ -20,19 +29,46 @@ std::optional<SpoolClaim> ClaimOf(const SpoolSegment& segment) {
     ++number;
   }
   if (covering == nullptr || number > segment.earlier_claims) return std::nullopt;
-  SpoolClaim claim = covering->claim;
-  claim.first_sequence += segment.returned.batches - covering->index;
-  if (covering->index < segment.returned.batches) claim.base += segment.since_claim;
-  return claim;
+  const bool first = covering->index == segment.returned.batches;
+  return MovedOn(*covering, segment.returned.batches, first ? Accounting() : segment.since_claim);
+}
+
+SpooledBatch Damaged(const SpoolSegment& segment, const SpoolRecord& record, SpoolClaim claim) {
+  SpooledBatch out;
+  out.batch.accounting = record.totals.accounting;
+  out.batch.accounting.lost[static_cast<size_t>(LossReason::kSpoolDamaged)] += record.totals.samples;
+  out.session = segment.writer;
+  out.segment = segment.id;
+  out.index = record.ordinal - 1;
+  out.claim = std::move(claim);
+  out.damaged_samples = record.totals.samples;
+  return out;
 }
 
 }  // namespace
+
+std::deque<SpooledBatch> DamagedFrom(const SpoolSegment& segment, uint32_t from) {
+  std::deque<SpooledBatch> damaged;
+  const auto claims = std::span(segment.claims.claims).first(segment.earlier_claims);
+  size_t next = 0;
+  Accounting since;  // of the newest claim's batches; without those whose records are not known
+  for (const SpoolRecord& record : segment.records) {
+    const uint32_t index = record.ordinal - 1;
+    for (; next < claims.size() && claims[next].index <= index; ++next) since = Accounting();
+    if (index >= from && next > 0) {
+      damaged.push_back(Damaged(segment, record, MovedOn(claims[next - 1], index, since)));
+    }
+    since += record.totals.accounting;
+  }
+  return damaged;
+}
 
 std::optional<SpooledBatch> Spool::Impl::Next() {
   while (true) {
     auto segment = std::find_if(segments.begin(), segments.end(), [](const SpoolSegment& s) { return s.unread(); });
     if (segment == segments.end()) return std::nullopt;
     if (open && open->id == segment->id) Close();
+    if (!segment->readable()) return NextDamaged(*segment);
     SpooledBatch out;
     out.segment = segment->id;
     if (absl::Status status = Position(*segment); !status.ok()) {
@@ -49,7 +85,7 @@ std::optional<SpooledBatch> Spool::Impl::Next() {
     segment->since_claim += out.batch.accounting;
     out.session = reading->reader->header().session;
     segment->returned = reading->reader->read();
-    if (segment->unread()) {
+    if (segment->readable()) {
       if (absl::Status status = LookAhead(*segment); !status.ok()) LoseRest(segment->id, status);
     }
     // What LoseRest left of it.
@@ -57,6 +93,14 @@ std::optional<SpooledBatch> Spool::Impl::Next() {
     if (out.last_of_segment) reading.reset();
     return out;
   }
+}
+
+SpooledBatch Spool::Impl::NextDamaged(SpoolSegment& segment) {
+  reading.reset();
+  SpooledBatch out = std::move(segment.damaged.front());
+  segment.damaged.pop_front();
+  out.last_of_segment = !segment.unread();
+  return out;
 }
 
 // Makes `reading->ahead` the segment's first batch that was not returned.
@@ -90,9 +134,22 @@ void Spool::Impl::LoseRest(SegmentId id, const absl::Status& why) {
     LogWarning("spool segment={} damaged: {} suppressed={}", SegmentName(id), Message(why), held);
   }
   metrics.damaged_segments.Add();
-  const bool earlier = segment->earlier;
   SpoolTotals lost = segment->totals;
   lost -= segment->returned;
+  segment->damaged = DamagedFrom(*segment, segment->returned.batches);
+  if (segment->damaged.empty()) return DropRest(segment, lost);
+  // Its file stays until the reducer that it was claimed for has answered for it.
+  segment->totals = segment->returned;
+  samples -= lost.samples;
+  reading.reset();
+  ShowSizes();
+  metrics.dropped_damaged.Add(lost.samples);
+}
+
+// Of what nobody can have stored.
+void Spool::Impl::DropRest(std::deque<SpoolSegment>::iterator segment, const SpoolTotals& lost) {
+  const SegmentId id = segment->id;
+  const bool earlier = segment->earlier;
   if (segment->returned.batches == 0) {
     Forget(segment);
     RemoveFile(id);

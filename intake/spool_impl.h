@@ -32,10 +32,19 @@ struct SpoolSegment {
   FoundClaims claims;
   Accounting since_claim;     // added by the returned batches that the newest of their claims covers
   size_t earlier_claims = 0;  // of them, the first ones: not made by Claim in this process
+  // Where there are earlier claims: who wrote it, all records that are known, and those of batches that cannot be read,
+  // which Next returns last.
+  SessionInfo writer;
+  std::vector<SpoolRecord> records;
+  std::deque<SpooledBatch> damaged;
 
-  bool unread() const { return returned.batches < totals.batches; }
+  bool readable() const { return returned.batches < totals.batches; }
+  bool unread() const { return readable() || !damaged.empty(); }
   bool droppable() const { return claims.claims.empty() && returned.batches == 0; }
 };
+
+// What an earlier process claimed of the segment from batch `from` on, as Next returns what cannot be read.
+std::deque<SpooledBatch> DamagedFrom(const SpoolSegment& segment, uint32_t from);
 
 struct Spool::Impl {
   // The segment being written: the last of `segments` once its first batch is on disk.
@@ -93,6 +102,8 @@ struct Spool::Impl {
   absl::Status Position(const SpoolSegment& segment);
   absl::Status LookAhead(const SpoolSegment& segment);
   void LoseRest(SegmentId id, const absl::Status& why);
+  SpooledBatch NextDamaged(SpoolSegment& segment);
+  void DropRest(std::deque<SpoolSegment>::iterator segment, const SpoolTotals& lost);
 
   absl::Status Claim(SegmentId id, uint32_t index, const SpoolClaim& claim);
   absl::Status WriteClaims(SpoolSegment& segment, FoundClaims next);

@@ -285,6 +285,7 @@ SegmentScan ScanSegment(std::string_view file, SegmentId segment) {
     if (record->ordinal != scan.whole.batches + 1 || record->end() > file.size()) break;
     scan.whole += record->totals;
     scan.whole_bytes = record->end();
+    scan.records.push_back(*record);
   }
   // Behind a torn record is nothing; behind a damaged one are whole ones, which tell at least what is lost.
   uint32_t last = scan.whole.batches;
@@ -297,6 +298,7 @@ SegmentScan ScanSegment(std::string_view file, SegmentId segment) {
     if (record && record->ordinal > last) {
       last = record->ordinal;
       scan.rest += record->totals;
+      scan.records.push_back(*record);
       at = std::min(record->end(), file.size());
     } else {
       ++at;

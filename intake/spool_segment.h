@@ -84,6 +84,7 @@ struct SegmentScan {
   SpoolTotals whole;
   uint64_t whole_bytes = kSegmentHeaderBytes;  // the header's included; behind it is a torn tail, or damage
   SpoolTotals rest;                            // records known of behind that, whose batches nobody gets
+  std::vector<SpoolRecord> records;            // both
 };
 SegmentScan ScanSegment(std::string_view file, SegmentId segment);
 

@@ -294,6 +294,63 @@ TEST_F(SpoolTest, DamagedHeaderLosesTheSegment) {
   EXPECT_TRUE(storage_.names().empty());
 }
 
+// Only the reducer that it was claimed for knows whether it is lost.
+TEST_F(SpoolTest, DamageOfWhatWasClaimedIsToldUnderItsNumber) {
+  for (const bool of_header : {true, false}) {
+    SCOPED_TRACE(of_header);
+    storage_ = FakeSpoolStorage(1);
+    Open();
+    SpoolClaim claim = ClaimFor(2, 17);
+    claim.base.captured = 5000;
+    for (size_t samples : {10, 20, 30}) {
+      ASSERT_TRUE(Append(samples, claim).ok());
+      ++claim.first_sequence;
+      claim.base.captured += samples;
+    }
+    const std::string name = storage_.names().front();
+    storage_.Damage(name, of_header ? 30 : storage_.bytes(name).size() - 1, 1);
+    for (int start = 0; start < 2; ++start) {  // the second finds what the first did
+      Reopen();
+      for (uint64_t i = 0; i < 3; ++i) {
+        auto next = spool_->Next();
+        ASSERT_TRUE(next.has_value());
+        const bool damaged = of_header || i == 2;
+        EXPECT_EQ(next->damaged_samples, damaged ? 10 * (i + 1) : 0);
+        EXPECT_EQ(next->batch.samples.empty(), damaged);
+        EXPECT_EQ(next->batch.accounting.lost[static_cast<size_t>(LossReason::kSpoolDamaged)], next->damaged_samples);
+        EXPECT_EQ(next->claim->session_id, claim.session_id);
+        EXPECT_EQ(next->claim->first_sequence, 17 + i);
+        EXPECT_EQ(next->claim->base.captured, 5000 + 5 * i * (i + 1));
+        EXPECT_EQ(next->index, i);
+        EXPECT_EQ(next->last_of_segment, i == 2);
+      }
+      EXPECT_FALSE(spool_->Next().has_value());
+      EXPECT_EQ(spool_->samples(), of_header ? 0u : 30u);
+      EXPECT_EQ(Lost(LossReason::kSpoolDamaged), 0u);
+    }
+    spool_->Release(1);
+    EXPECT_TRUE(storage_.names().empty());
+    EXPECT_EQ(spool_->bytes(), 0u);
+    EXPECT_EQ(spool_->samples(), 0u);
+  }
+}
+
+TEST_F(SpoolTest, ClaimedBatchBehindAnUnreadableRecordKeepsItsNumber) {
+  Open();
+  for (size_t samples : {10, 20, 30}) ASSERT_TRUE(Append(samples).ok());
+  ASSERT_TRUE(spool_->Claim(spool_->Next()->segment, 0, ClaimFor(2, 17)).ok());
+  const std::string name = storage_.names().front();
+  const std::string magic = "TRBR";
+  const size_t second = storage_.bytes(name).find(magic, storage_.bytes(name).find(magic) + 1);
+  storage_.Damage(name, second, 1);
+  Reopen();
+  EXPECT_EQ(spool_->Next()->claim->first_sequence, 17u);
+  auto third = spool_->Next();
+  EXPECT_EQ(third->claim->first_sequence, 19u);
+  EXPECT_EQ(third->damaged_samples, 30u);
+  EXPECT_FALSE(spool_->Next().has_value());
+}
+
 TEST_F(SpoolTest, OtherFilesAreLeftAlone) {
   storage_.Append("README", "not a segment").IgnoreError();
   storage_.Append("segment-1.trs", "nor this").IgnoreError();
