@@ -381,8 +381,13 @@ uint64_t Delivery::Impl::InMemory() const {
 uint64_t Delivery::Impl::Waiting() const { return InMemory() + (spool != nullptr ? spool->samples() : 0); }
 
 bool Delivery::Impl::Idle() const {
+  // A session that is not in use must hear that nothing more is coming: its reducer would count that as captured for
+  // ever, beside the one that got it.
+  const auto told_all = [this](const Reducer& r) {
+    return r.client->window().empty() && (&r == &reducers[active] || r.client->window().pending_told() == 0);
+  };
   return backlog.empty() && !backlog.has_untold_losses() && recovery.done() && !CanClose() &&
-         std::all_of(reducers.begin(), reducers.end(), [](const Reducer& r) { return r.client->window().empty(); });
+         std::all_of(reducers.begin(), reducers.end(), told_all);
 }
 
 void Delivery::Impl::FinishFlush() {

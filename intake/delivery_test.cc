@@ -157,6 +157,27 @@ TEST_F(DeliveryTest, WhatStaysInDoubtIsLostAndToldElsewhere) {
   EXPECT_EQ(Told(true).captured, 7u);
 }
 
+// What a session that is not in use any more told as captured and not yet sent went to another one: it must hear so.
+TEST_F(DeliveryTest, AStopWaitsForASessionThatWasToldOfMoreThanItGot) {
+  StartReducer(0);
+  StartReducer(1);
+  StartNode();
+  Batch batch = generator_.Next(100);
+  batch.accounting.captured += 50;
+  EXPECT_TRUE(node_->Take(std::move(batch)).ok());
+  RunUntil([&] { return node_->waiting_samples() == 0; }, "the preferred one has it");
+  EXPECT_EQ(Told(true).captured, 150u);
+  KillPreferred();
+  Send(50);
+  RunUntil([&] { return store(false).stored_samples() == 50 && node_->waiting_samples() == 0; }, "the other took over");
+  bool done = false;
+  node_->Flush(20'000, [&](uint64_t) { done = true; });
+  StartReducer(preferred_);
+  RunUntil([&] { return done; }, "everything was told");
+  EXPECT_TRUE(node_->settled());
+  ExpectAccountsAddUp();
+}
+
 // One reducer with a store for each of two sessions, and a collector that stops and starts again on the same spool.
 class DeliveryFromSpoolTest : public DeliveryTest {
  protected:
