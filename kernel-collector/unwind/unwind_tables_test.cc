@@ -306,8 +306,8 @@ TEST(UnwindTablesChurn, ALookUpIsRightOrNotLoadedAndNothingIsReusedBeforeAGrace)
       files.push_back(MakeCodeFile(fmt::format("{}", i), 0x1000 * (random() % 9), kUnit * (1 + random() % 10) / 4));
     }
     int right = 0, absent = 0;
-    // What a CPU that goes through here remembers: as of how many withdrawals, by page and offset.
-    std::map<std::pair<uint32_t, uint64_t>, int> remembered;
+    // Pages that a CPU remembers rules of, as of how many withdrawals.
+    std::map<uint32_t, int> remembered;
     for (int step = 0; step < 2000; ++step) {
       const CodeFilePtr& file = files[random() % files.size()];
       const ElfSegment& segment = file->segments[0];
@@ -330,7 +330,7 @@ TEST(UnwindTablesChurn, ALookUpIsRightOrNotLoadedAndNothingIsReusedBeforeAGrace)
       uint64_t entry = maps.pages()[page];
       auto found = tables.Find(*file, address);
       ASSERT_EQ(found.has_value(), (entry & TRIB_PAGE_LOADED) != 0);
-      const auto [known, is_new] = remembered.try_emplace({page, address % TRIB_PAGE_BYTES}, maps.withdrawals);
+      const auto [known, is_new] = remembered.try_emplace(page, maps.withdrawals);
       if (!found) {
         ASSERT_TRUE(is_new || known->second < maps.withdrawals) << "the rule of an entry taken back is still believed";
         remembered.erase(known);
