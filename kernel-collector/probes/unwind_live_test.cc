@@ -215,6 +215,7 @@ TEST_F(UnwindLive, RowsNotLoadedStopTheWalkWhereUserSpaceCanGoOn) {
   EXPECT_EQ(Walked(child.pid()).sample.stop, TRIB_STOP_END);
   std::span<uint64_t> pages = probes->unwind_maps().pages();
   uint64_t page = std::exchange(pages[kFirstPage + 1], 0);
+  probes->unwind_maps().CountWithdrawal();
   ASSERT_TRUE(probes->unwind_maps().WaitGrace().ok());
   probes->DrainSamples([](const SampleRecord&) {});
   Seen seen = One(child.pid(), [](const Seen& s) { return s.sample.stop != TRIB_STOP_END; });
