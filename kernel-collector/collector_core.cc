@@ -129,7 +129,8 @@ void CollectorCore::Take(const SampleRecord& record, std::span<const uint64_t> w
                                            static_cast<int64_t>(sample.start_time_ns), TimeOf(sample));
   if (IsKernelThread(sample)) run->complete = run->scanned = true, run->stale = false;
   if (run->comm.empty() && sample.pid == sample.tid) run->comm = CommOf(sample);
-  if (TryAdd(record, *run, nullptr, /*force=*/false)) return;
+  const size_t frames_to_trust = unwinder_.FramesToTrust(record, *run);
+  if (TryAdd(record, frames_to_trust, *run, nullptr, /*force=*/false)) return;
   if (held_.size() >= options_.held_samples_max || held_bytes_ + words.size_bytes() > options_.held_bytes_max) {
     AddLost(LossReason::kHoldOverflow, 1);
     return;
@@ -141,6 +142,7 @@ void CollectorCore::Take(const SampleRecord& record, std::span<const uint64_t> w
   Held held;
   held.words.assign(words.begin(), words.end());
   held.mappings = std::move(mappings);
+  held.frames_to_trust = frames_to_trust;
   held.until = MonotonicNs{clock_.Monotonic().value + options_.hold_ns};
   held.for_mapping_only = waits_for_mapping_only_;
   held.mapping_changes = run->mapping_changes;
@@ -157,7 +159,7 @@ void CollectorCore::RetryHeld(bool force) {
       still.push_back(std::move(held));
       continue;
     }
-    if (!TryAdd(ViewRecord(held.words.data()), *held.run, held.mappings.get(), expired)) {
+    if (!TryAdd(ViewRecord(held.words.data()), held.frames_to_trust, *held.run, held.mappings.get(), expired)) {
       held.for_mapping_only = waits_for_mapping_only_;
       held.mapping_changes = held.run->mapping_changes;
       still.push_back(std::move(held));
@@ -168,12 +170,12 @@ void CollectorCore::RetryHeld(bool force) {
   held_ = std::move(still);
 }
 
-bool CollectorCore::TryAdd(const SampleRecord& record, ProcessRun& run, const MappingTable::List* mappings,
-                           bool force) {
+bool CollectorCore::TryAdd(const SampleRecord& record, size_t frames_to_trust, ProcessRun& run,
+                           const MappingTable::List* mappings, bool force) {
   const trib_sample& sample = *record.sample;
   bool wait = AwaitCgroup(sample, run);
   if (run.executable != nullptr && !run.executable->id.known()) wait |= AwaitExecutable(run.executable);
-  wait |= !ResolveStack(record, run, mappings);
+  wait |= !ResolveStack(record, frames_to_trust, run, mappings);
   bool uncovered = !resolved_.uncovered_pages.empty();
   wait |= AwaitScan(run, uncovered);
   waits_for_mapping_only_ = !wait;
@@ -190,10 +192,11 @@ bool CollectorCore::TryAdd(const SampleRecord& record, ProcessRun& run, const Ma
   return true;
 }
 
-bool CollectorCore::ResolveStack(const SampleRecord& record, ProcessRun& run, const MappingTable::List* mappings) {
+bool CollectorCore::ResolveStack(const SampleRecord& record, size_t frames_to_trust, ProcessRun& run,
+                                 const MappingTable::List* mappings) {
   const trib_sample& sample = *record.sample;
   auto unread = [this](const CodeFilePtr& executable) { ReadExecutable(executable); };
-  unwinder_.Walk(record, run, mappings, unread, &walked_);
+  unwinder_.Walk(record, frames_to_trust, run, mappings, unread, &walked_);
   resolver_.Resolve(RawStack{record.kernel(), walked_.user, sample.flags, TimeOf(sample)}, run, mappings, unread,
                     &resolved_);
   // What the kernel is told of is the pid as it is now: never a program that exec has replaced.
@@ -257,11 +260,10 @@ bool CollectorCore::AwaitScan(ProcessRun& run, bool uncovered) {
   bool taken = executor_.Submit([this_reader = reader_, pid = run.pid, snapshot] { *snapshot = this_reader.Read(pid); },
                                 [this, current, snapshot, now, alive] {
                                   if (alive.expired()) return;
+                                  if (snapshot->ok()) DrainProbes();  // events from before the scan: it stands on them
                                   current->scan_running = false;
                                   current->last_scan = now;
-                                  if (!snapshot->ok()) return;
-                                  DrainProbes();  // events from before the scan: it stands on them
-                                  processes_.Merge(**snapshot);
+                                  if (snapshot->ok()) processes_.Merge(**snapshot);
                                 });
   run.scan_running = taken;
   return true;

@@ -84,6 +84,7 @@ class CollectorCore {
     std::vector<uint64_t> words;
     ProcessRunPtr run;
     std::shared_ptr<const MappingTable::List> mappings;  // null: the run's own table counts
+    size_t frames_to_trust = Unwinder::kAllFrames;
     MonotonicNs until;
     // It waits for nothing but a mapping that may be late: no use in trying before the table has changed.
     bool for_mapping_only = false;
@@ -96,10 +97,12 @@ class CollectorCore {
   void Take(const SampleRecord& record, std::span<const uint64_t> words);
   void RetryHeld(bool force);
   // False: it must wait (waits_for_mapping_only_ says what for), unless `force`.
-  bool TryAdd(const SampleRecord& record, ProcessRun& run, const MappingTable::List* mappings, bool force);
+  bool TryAdd(const SampleRecord& record, size_t frames_to_trust, ProcessRun& run, const MappingTable::List* mappings,
+              bool force);
   // Walks the user stack, resolves all of it, and tells the kernel side what it lacked. False: rows or files are on
   // their way.
-  bool ResolveStack(const SampleRecord& record, ProcessRun& run, const MappingTable::List* mappings);
+  bool ResolveStack(const SampleRecord& record, size_t frames_to_trust, ProcessRun& run,
+                    const MappingTable::List* mappings);
 
   // Of the stack just resolved.
   bool IsStart(const ResolvedFrame& frame) const;

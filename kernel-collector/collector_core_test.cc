@@ -75,6 +75,7 @@ struct SampleSpec {
   uint64_t cgroup = 0;
   trib_stop stop = TRIB_STOP_FRAME_POINTER_END;
   uint64_t exec_id = 1;
+  uint32_t table = 0;
 };
 
 class CollectorCoreTest : public testing::Test {
@@ -109,6 +110,7 @@ class CollectorCoreTest : public testing::Test {
     record->flags = s.flags;
     record->stop = s.user.empty() ? TRIB_STOP_NONE : s.stop;
     record->exec_id = s.exec_id;
+    record->table = s.table;
     record->kernel_frames = static_cast<uint16_t>(s.kernel.size());
     record->user_frames = static_cast<uint16_t>(s.user.size());
     std::memcpy(record->comm, s.comm.data(), std::min<size_t>(s.comm.size(), TRIB_COMM_BYTES));
@@ -351,6 +353,28 @@ TEST_F(CollectorCoreTest, AHeldSampleKeepsTheProgramThatItIsOf) {
   Mmap(kT + 21, 10, 0x17000, "/bin/b", "build-b");
   Settle();
   EXPECT_THAT(Flushed(), ElementsAre("10/0 a: /bin/a+401020"));
+}
+
+// The run remembers the last few replacements only: what a held sample was walked by is judged when it comes.
+TEST_F(CollectorCoreTest, AHeldSampleStaysCutWhereAMappingHadBeenReplaced) {
+  Exec(kT, 10, "a");
+  Mmap(kT + 1, 10, 0x17000, "/bin/a", "build-a");
+  Sample({.time = kT + 10, .pid = 10, .user = {0x17020}, .stop = TRIB_STOP_NO_PROCESS});
+  Settle();
+  Flushed();
+  ASSERT_TRUE(probes.maps.processes.contains(10));
+  const uint32_t table = probes.maps.processes[10].table;
+  Mmap(kT + 30, 10, 0x17000, "/bin/b", "build-b");
+  Sample({.time = kT + 40, .pid = 10, .user = {0x17020, 0x17040, 0x17080}, .table = table});
+  core().Poll();
+  EXPECT_EQ(core().held(), 1u) << "the file is not read yet";
+  for (int i = 0; i < 40; ++i) {
+    const bool is_a = i % 2 == 0;
+    Mmap(kT + 50 + i, 10, 0x17000, is_a ? "/bin/a" : "/bin/b", is_a ? "build-a" : "build-b");
+  }
+  Settle();
+  EXPECT_THAT(Flushed(), ElementsAre("10/0 a: /bin/b+401020"));
+  EXPECT_EQ(sink.batches.back().samples[0].ending, Ending::kStaleMapping);
 }
 
 TEST_F(CollectorCoreTest, ForkSharesMappingsAndThreadsShareTheProcess) {

@@ -1,5 +1,7 @@
 #include "kernel-collector/unwind/unwinder.h"
 
+#include <algorithm>
+
 namespace tributary {
 
 Unwinder::Unwinder(UnwindMaps& maps, Executor& executor, const Clock& clock, Metrics& metrics,
@@ -14,16 +16,18 @@ Unwinder::Unwinder(UnwindMaps& maps, Executor& executor, const Clock& clock, Met
       stale_(metrics.AddCounter("tributary_collector_stacks_stale_total",
                                 "stacks cut where a mapping had been replaced before the walk knew")) {}
 
-void Unwinder::Walk(const SampleRecord& record, const ProcessRun& run, const MappingTable::List* snapshot,
-                    const std::function<void(const CodeFilePtr&)>& unread, WalkedStack* out) {
+void Unwinder::Walk(const SampleRecord& record, size_t frames_to_trust, const ProcessRun& run,
+                    const MappingTable::List* snapshot, const std::function<void(const CodeFilePtr&)>& unread,
+                    WalkedStack* out) {
   const trib_sample& sample = *record.sample;
   auto user = record.frames.subspan(sample.kernel_frames);
   out->user.assign(user.begin(), user.end());
   out->stop = static_cast<trib_stop>(sample.stop);
-  out->wants_more = out->stale = false;
-  if (sample.table != 0) {
-    if (auto known_at = publisher_.MadeAt(sample.table)) CutStale(*known_at, sample, run, out);
-    if (out->stale) return stale_.Add();
+  out->wants_more = false;
+  out->stale = frames_to_trust != kAllFrames;
+  if (out->stale) {
+    out->user.resize(std::min(frames_to_trust, out->user.size()));
+    return;
   }
   if (record.resume == nullptr) return;
   auto find = [&](uint64_t address) {
@@ -50,18 +54,24 @@ void Unwinder::Walk(const SampleRecord& record, const ProcessRun& run, const Map
 }
 
 // The rows that led from a frame to its caller were those of a file that was no longer mapped there: what lies beyond
-// is not to be believed.
-void Unwinder::CutStale(MonotonicNs known_at, const trib_sample& sample, const ProcessRun& run, WalkedStack* out) {
+// is not to be believed. Of a table that was replaced long ago nobody knows what it knew: nothing, then.
+size_t Unwinder::FramesToTrust(const SampleRecord& record, const ProcessRun& run) {
+  const trib_sample& sample = *record.sample;
+  if (sample.table == 0 || run.replaced.empty()) return kAllFrames;
+  const MonotonicNs known_at = publisher_.MadeAt(sample.table).value_or(MonotonicNs{0});
+  auto user = record.frames.subspan(sample.kernel_frames);
+  size_t trusted = kAllFrames;
   for (const ProcessRun::Replaced& replaced : run.replaced) {
     if (replaced.time <= known_at || replaced.time.value > static_cast<int64_t>(sample.time_ns)) continue;
-    for (size_t i = 0; i < out->user.size(); ++i) {
-      uint64_t address = out->user[i] & ~TRIB_FRAME_INTERRUPTED;
+    for (size_t i = 0; i < std::min(trusted, user.size()); ++i) {
+      uint64_t address = user[i] & ~TRIB_FRAME_INTERRUPTED;
       if (address < replaced.start || address > replaced.end) continue;
-      out->user.resize(i + 1);
-      out->stale = true;
+      trusted = i + 1;
       break;
     }
   }
+  if (trusted != kAllFrames) stale_.Add();
+  return trusted;
 }
 
 void Unwinder::Learn(const trib_sample& sample, ProcessRun& run) {

@@ -30,10 +30,16 @@ class Unwinder {
   Unwinder(UnwindMaps& maps, Executor& executor, const Clock& clock, Metrics& metrics, UnwindTables::Options options,
            std::shared_ptr<UnwindCompiler> compiler);
 
+  // How many of a record's user frames the kernel found by mappings that were still there; kAllFrames: all. Asked when
+  // the record comes: `run` remembers the last few mappings that took another's place.
+  static constexpr size_t kAllFrames = SIZE_MAX;
+  size_t FramesToTrust(const SampleRecord& record, const ProcessRun& run);
+
   // The user stack of a record of `run`. `snapshot` is the run's mappings when it came (null: the present ones count);
   // `unread` is called for a file that must be read first. `out` is reused.
-  void Walk(const SampleRecord& record, const ProcessRun& run, const MappingTable::List* snapshot,
-            const std::function<void(const CodeFilePtr&)>& unread, WalkedStack* out);
+  void Walk(const SampleRecord& record, size_t frames_to_trust, const ProcessRun& run,
+            const MappingTable::List* snapshot, const std::function<void(const CodeFilePtr&)>& unread,
+            WalkedStack* out);
 
   // The kernel did not know the process or one of its mappings: it will, if `run` is what the pid still is.
   void Learn(const trib_sample& sample, ProcessRun& run);
@@ -45,8 +51,6 @@ class Unwinder {
   void Tick() { tables_.Tick(); }
 
  private:
-  static void CutStale(MonotonicNs known_at, const trib_sample& sample, const ProcessRun& run, WalkedStack* out);
-
   UnwindTables tables_;
   ProcessPublisher publisher_;
   StackWalker walker_;
