@@ -63,9 +63,7 @@ def record(directory, name, seconds):
     with lib.programs() as programs:
         reducer = lib.Reducer(directory, name="recording-reducer")
         programs.append(reducer)
-        home = pathlib.Path(directory) / name
-        home.mkdir()
-        load = {"tight": mixed_load.Tight, "mixed": mixed_load.Mixed}[name](home)
+        load = {"tight": mixed_load.Tight, "mixed": mixed_load.Mixed}[name](directory)
         try:
             collector = lib.Collector(directory, reducer.intake_port, rate=19, args=["--record-intake-output-path", recording])
             programs.append(collector)
