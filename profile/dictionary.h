@@ -48,8 +48,8 @@ class Dictionary {
   ExecutableRef InternExecutable(const ExecutableId& id, std::string_view path);  // by id; the first path stays
   FrameRef InternFrame(const Frame& frame);
   NodeRef InternNode(Node node);
-  // A whole stack, outermost frame first: its last node. Twice as fast as frame by frame where the tables are not in
-  // the processor's caches: it asks for all of them at once.
+  // A whole stack, outermost frame first: its last node. Asks for all frames' slots at once, which is sooner done than
+  // one after the other where the tables are not in the processor's caches.
   NodeRef InternStack(std::span<const Frame> frames);
   ThreadRef InternThread(const Thread& thread);
   // By key. A process whose attributes changed (a container learned late) is a new definition under a new id.
