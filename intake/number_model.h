@@ -1,8 +1,9 @@
 #pragma once
 
+#include <algorithm>
 #include <bit>
 #include <cstdint>
-#include <vector>
+#include <span>
 
 #include "intake/range_coder.h"
 
@@ -19,8 +20,11 @@ enum class NumberKind : uint8_t {
 // first two; the others are taken for even. Codes any 64-bit number.
 class NumberModel {
  public:
-  explicit NumberModel(NumberKind kind)
-      : kind_(kind), models_(kMantissas + 8 * kWidths + (kind == NumberKind::kExact ? kExactMost : 0)) {}
+  static constexpr size_t SizeOf(NumberKind kind) {
+    return kExactMantissas + (kind == NumberKind::kExact ? kExactMost : 0);
+  }
+  // What it learns is in `models`, SizeOf(kind) of them, all of which begin as zeros.
+  NumberModel(NumberKind kind, std::span<BitModel> models) : kind_(kind), models_(models.data()) {}
 
   void Put(RangeEncoder& to, uint64_t value) {
     const auto width = static_cast<unsigned>(std::bit_width(value));
@@ -59,7 +63,10 @@ class NumberModel {
 
  private:
   static constexpr unsigned kWidths = 65, kTreeBits = 7, kMantissas = 1u << kTreeBits;
-  static constexpr unsigned kExactWidth = 12, kExactMost = 1u << kExactWidth;
+  static constexpr unsigned kLearnedWidth = 4, kExactWidth = 12, kExactMost = 1u << kExactWidth;
+  // Where the models of a width's bits are: 8 of each whose bits are all learned, 4 of each other.
+  static constexpr unsigned kLongMantissas = kMantissas + 8 * (kLearnedWidth + 1);
+  static constexpr unsigned kExactMantissas = kLongMantissas + 4 * (kWidths - kLearnedWidth - 1);
 
   void PutWidth(RangeEncoder& to, unsigned width) {
     if (kind_ == NumberKind::kSmall) {
@@ -88,19 +95,20 @@ class NumberModel {
   // How many of the bits behind the leading one are learned.
   unsigned Learned(unsigned width) const {
     if (width < 2) return 0;
-    if (width <= (kind_ == NumberKind::kExact ? kExactWidth : 4)) return width - 1;
+    if (width <= (kind_ == NumberKind::kExact ? kExactWidth : kLearnedWidth)) return width - 1;
     return 2;
   }
   // `node`: the bits so far, the leading one included.
   BitModel& Mantissa(unsigned width, uint32_t node) {
     if (kind_ == NumberKind::kExact && width <= kExactWidth) {
-      return models_[kMantissas + 8 * kWidths + (1u << (width - 1)) + node - 1];
+      return models_[kExactMantissas + (1u << (width - 1)) + node - 1];
     }
-    return models_[kMantissas + 8 * width + node];
+    if (width <= kLearnedWidth) return models_[kMantissas + 8 * width + node];
+    return models_[kLongMantissas + 4 * (width - kLearnedWidth - 1) + node];
   }
 
   NumberKind kind_;
-  std::vector<BitModel> models_;
+  BitModel* models_;
 };
 
 }  // namespace tributary::intake

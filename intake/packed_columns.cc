@@ -1,5 +1,9 @@
 #include "intake/packed_columns.h"
 
+#include <array>
+#include <cstring>
+#include <type_traits>
+
 #include "base/status.h"
 #include "base/varint.h"
 
@@ -8,13 +12,25 @@ namespace {
 
 constexpr size_t kAfterModels = 5;
 
-// The models of one column, and which is next.
+// `count` models that have learned nothing, until the next call: one column is coded after the other, and most are
+// short, so that to make their models anew would cost more than to use them.
+std::span<BitModel> FreshModels(size_t count) {
+  thread_local std::vector<BitModel> models;
+  if (models.size() < count) models.resize(count);
+  static_assert(std::is_trivially_copyable_v<BitModel>);
+  std::memset(static_cast<void*>(models.data()), 0, count * sizeof(BitModel));
+  return {models.data(), count};
+}
+
+// The models of one column, and which is next. One at a time.
 class ColumnModels {
  public:
   explicit ColumnModels(const ColumnPacking& packing)
-      : packing_(packing), models_(ModelCount(packing), NumberModel(packing.kind)) {}
+      : packing_(packing),
+        size_(NumberModel::SizeOf(packing.kind)),
+        models_(FreshModels(ModelCount(packing) * size_)) {}
 
-  NumberModel& Next() { return models_[next_]; }
+  NumberModel Next() { return NumberModel(packing_.kind, models_.subspan(next_ * size_, size_)); }
   void Coded(uint64_t value) {
     if (packing_.layout == ColumnPacking::Layout::kAfter) next_ = value < 3 ? value : value < 16 ? 3 : 4;
     if (packing_.layout == ColumnPacking::Layout::kRecords) next_ = (next_ + 1) % packing_.fields;
@@ -33,11 +49,12 @@ class ColumnModels {
   }
 
   const ColumnPacking packing_;
-  std::vector<NumberModel> models_;
+  const size_t size_;
+  const std::span<BitModel> models_;
   size_t next_ = 0;
 };
 
-// A byte by eight decisions, in the light of the byte before: its three highest bits.
+// A byte by eight decisions, in the light of the byte before: its three highest bits. One at a time.
 class ByteModel {
  public:
   void Put(RangeEncoder& to, uint8_t byte) {
@@ -57,7 +74,7 @@ class ByteModel {
   }
 
  private:
-  std::vector<BitModel> models_ = std::vector<BitModel>(8 << 8);
+  const std::span<BitModel> models_ = FreshModels(8 << 8);
   uint32_t before_ = 0;
 };
 
@@ -75,6 +92,12 @@ void UnpackNumbers(const ColumnPacking& packing, uint64_t count, size_t bytes_ma
   *decoder = from;
 }
 
+// How many numbers columns have: in use while the columns' own models come and go.
+struct CountModel {
+  std::array<BitModel, NumberModel::SizeOf(NumberKind::kWide)> memory{};
+  NumberModel model{NumberKind::kWide, memory};
+};
+
 // Numbers of a column, which are its bytes below 0x80.
 size_t NumberCount(std::string_view column) {
   size_t count = 0;
@@ -87,17 +110,17 @@ size_t NumberCount(std::string_view column) {
 std::string PackColumns(std::span<const ColumnPacking> packings, std::span<const std::string> columns) {
   TRIBUTARY_CHECK(packings.size() == columns.size());
   RangeEncoder to;
-  NumberModel counts(NumberKind::kWide);
-  counts.Put(to, columns.size());
+  CountModel counts;
+  counts.model.Put(to, columns.size());
   for (size_t i = 1; i < columns.size(); ++i) {
     const std::string& column = columns[i];
     if (packings[i].layout == ColumnPacking::Layout::kBytes) {
-      counts.Put(to, column.size());
+      counts.model.Put(to, column.size());
       ByteModel model;
       for (char byte : column) model.Put(to, static_cast<uint8_t>(byte));
       continue;
     }
-    counts.Put(to, NumberCount(column));
+    counts.model.Put(to, NumberCount(column));
     if (column.empty()) continue;
     ColumnModels models(packings[i]);
     VarintReader reader(column);
@@ -114,8 +137,8 @@ std::string PackColumns(std::span<const ColumnPacking> packings, std::span<const
 bool UnpackColumns(std::span<const ColumnPacking> packings, std::string_view packed, size_t bytes_max,
                    UnpackedColumns* out) {
   RangeDecoder from(packed);
-  NumberModel counts(NumberKind::kWide);
-  const uint64_t told = counts.Get(from);
+  CountModel counts;
+  const uint64_t told = counts.model.Get(from);
   out->unknown = 0;
   out->columns.assign(packings.size(), {});
   out->packed_bytes.assign(packings.size(), 0);
@@ -123,7 +146,7 @@ bool UnpackColumns(std::span<const ColumnPacking> packings, std::string_view pac
   for (size_t i = 1; i < packings.size() && i < told; ++i) {
     std::string& column = out->columns[i];
     const size_t before = from.bytes_read();
-    uint64_t count = counts.Get(from);
+    uint64_t count = counts.model.Get(from);
     if (count > left) return false;  // a byte at least for each
     if (count == 0) continue;
     if (packings[i].layout == ColumnPacking::Layout::kBytes) {

@@ -35,7 +35,7 @@ struct UnpackedColumns {
 };
 
 // False: more than `bytes_max` in all, or bytes left over. Columns of a later release, behind those known, are left out
-// and counted. Takes no more memory than `bytes_max` and the models' 200 KiB, and 0.2 µs a byte of it at most.
+// and counted. Takes no more memory than `bytes_max` and the models' 20 KiB, and 0.2 µs a byte of it at most.
 bool UnpackColumns(std::span<const ColumnPacking> packings, std::string_view packed, size_t bytes_max,
                    UnpackedColumns* out);
 

@@ -7,15 +7,6 @@
 namespace tributary::store {
 namespace {
 
-// For statements that end in RETURNING: the first column of their one row.
-absl::StatusOr<int64_t> ReturnedInt(Statement& statement) {
-  ASSIGN_OR_RETURN(bool row, statement.Step());
-  if (!row) return absl::InternalError("statement returned no row");
-  int64_t value = statement.Int(0);
-  statement.Reset();
-  return value;
-}
-
 bool IsCurrent(const SessionDictionary::StoreId& id, Day day) { return id.no != 0 && id.day >= day.value; }
 
 constexpr size_t kTextsMax = 1u << 16;      // the longest make 64 MiB of them
@@ -52,7 +43,7 @@ absl::StatusOr<DefinitionTables> DefinitionTables::Prepare(Database& database) {
 absl::StatusOr<int64_t> DefinitionTables::Machine(const SessionInfo& info) {
   put_machine_.Bind(info.node_id, info.host_name, info.agent_version, info.kernel_release, info.architecture,
                     info.cpu_count, info.sample_rate_hz);
-  return ReturnedInt(put_machine_);
+  return put_machine_.RunReturning();
 }
 
 absl::StatusOr<uint32_t> DefinitionTables::String(SessionDictionary::StoreId& known, std::string_view text, Day day) {
@@ -62,7 +53,7 @@ absl::StatusOr<uint32_t> DefinitionTables::String(SessionDictionary::StoreId& kn
     return known.no;
   }
   put_string_.Bind(text, day.value);
-  ASSIGN_OR_RETURN(const int64_t no, ReturnedInt(put_string_));
+  ASSIGN_OR_RETURN(const int64_t no, put_string_.RunReturning());
   known = {static_cast<uint32_t>(no), day.value};
   if (text.size() <= kTextBytesMax) {
     if (texts_.size() == kTextsMax) texts_.clear();
@@ -92,7 +83,7 @@ absl::StatusOr<uint32_t> DefinitionTables::Executable(SessionDictionary& diction
   } else {
     ASSIGN_OR_RETURN(uint32_t path, String(dictionary, executable.path, day));
     put_executable_.Bind(kind, executable.id.view(), path, day.value);
-    ASSIGN_OR_RETURN(no, ReturnedInt(put_executable_));
+    ASSIGN_OR_RETURN(no, put_executable_.RunReturning());
   }
   known = {static_cast<uint32_t>(no), day.value};
   return known.no;

@@ -13,6 +13,7 @@ constexpr int64_t kNever = std::numeric_limits<int64_t>::max();
 // After so many samples a call closes no further minute: about 0.1 s of work.
 constexpr int64_t kSamplesPerRun = 500'000;
 constexpr int64_t kSizeStepMinutes = 60;
+constexpr int64_t kSessionsEveryNs = 10 * kNsPerMinute;
 
 }  // namespace
 
@@ -42,8 +43,7 @@ absl::Status Maintenance::PrepareStatements() {
        "DELETE FROM sample_chunk WHERE id IN (SELECT id FROM sample_chunk WHERE minute < ? ORDER BY minute LIMIT ?)"},
       {&delete_sums_,
        "DELETE FROM minute_sum WHERE id IN (SELECT id FROM minute_sum WHERE minute < ? ORDER BY minute LIMIT ?)"},
-      {&delete_sessions_,
-       "DELETE FROM session WHERE id IN (SELECT id FROM session WHERE last_seen < ? ORDER BY last_seen LIMIT ?)"},
+      {&delete_sessions_, "DELETE FROM session WHERE rowid IN (SELECT rowid FROM session WHERE last_seen < ? LIMIT ?)"},
       {&days_, "SELECT DISTINCT day FROM trie_chunk ORDER BY day"},
       {&day_has_raw_, "SELECT min(minute) FROM sample_chunk WHERE minute >= ? AND minute < ?"},
       {&day_has_sums_, "SELECT min(minute) FROM minute_sum WHERE minute >= ? AND minute < ?"},
@@ -125,13 +125,22 @@ absl::Status Maintenance::SetWatermark(std::string_view name, int64_t value) {
 absl::Status Maintenance::ExpireByAge(UnixNs now, Removed* removed) {
   RETURN_IF_ERROR(RemoveRaw(MinuteOf(UnixNs{now.value - options_.raw_age_ns})));
   RETURN_IF_ERROR(RemoveSums(MinuteOf(UnixNs{now.value - options_.sum_age_ns})));
+  return RemoveSessions(now, removed);
+}
+
+// All of them are looked at, hence seldom: an index over when they were seen would change with every batch.
+absl::Status Maintenance::RemoveSessions(UnixNs now, Removed* removed) {
+  const int64_t since = now.value - sessions_looked_at_ns_;
+  if (since >= 0 && since < kSessionsEveryNs) return absl::OkStatus();
   // A day later than the data: chunks may be an hour ahead of their session's last batch.
   const int64_t unseen_since = now.value - options_.sum_age_ns - kNsPerDay;
   RETURN_IF_ERROR(delete_sessions_.Bind(unseen_since, kRowsPerRun).Run());
-  if (database_.changes() > 0) {
-    removed->sessions = true;
-    removed->sessions_before_ns = unseen_since;
+  if (database_.changes() == 0) {
+    sessions_looked_at_ns_ = now.value;
+    return absl::OkStatus();
   }
+  removed->sessions = true;
+  removed->sessions_before_ns = unseen_since;
   return absl::OkStatus();
 }
 

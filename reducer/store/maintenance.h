@@ -48,6 +48,7 @@ class Maintenance {
   absl::Status CloseMinute(int64_t minute, int64_t* samples);
   absl::Status SetWatermark(std::string_view name, int64_t value);
   absl::Status ExpireByAge(UnixNs now, Removed* removed);
+  absl::Status RemoveSessions(UnixNs now, Removed* removed);
   absl::Status ExpireBySize();
   absl::Status RemoveRaw(int64_t before);
   absl::Status RemoveSums(int64_t before);
@@ -59,7 +60,8 @@ class Maintenance {
   Database& database_;
   const MaintenanceOptions options_;
   int64_t closed_before_ = 0, raw_from_ = 0;
-  bool days_removed_ = false;  // definitions may be unused
+  int64_t sessions_looked_at_ns_ = 0;  // and nothing was left to remove
+  bool days_removed_ = false;          // definitions may be unused
   Statement next_open_minute_, raw_of_minute_, put_sum_, set_watermark_, oldest_raw_, oldest_sum_, delete_raw_,
       delete_sums_, delete_sessions_, days_, day_has_raw_, day_has_sums_, delete_day_;
 };

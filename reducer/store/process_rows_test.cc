@@ -94,6 +94,7 @@ TEST_F(ProcessRowsTest, RowsOfSchemaTwoAreConverted) {
     ASSERT_TRUE(old.Execute(R"sql(
       DROP TABLE process_chunk;
       DELETE FROM watermark WHERE name LIKE 'next%';
+      CREATE INDEX session_last_seen ON session (last_seen);
       CREATE TABLE process (
         id INTEGER PRIMARY KEY, machine INTEGER NOT NULL, boot INTEGER NOT NULL, pid INTEGER NOT NULL,
         start_time_ns INTEGER NOT NULL, exec_sequence INTEGER NOT NULL, parent INTEGER NOT NULL, comm INTEGER NOT NULL,

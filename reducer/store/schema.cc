@@ -6,6 +6,7 @@
 #include "embedded/sql_shard_0001.h"
 #include "embedded/sql_shard_0002.h"
 #include "embedded/sql_shard_0003.h"
+#include "embedded/sql_shard_0004.h"
 #include "embedded/sql_store_0001.h"
 #include "reducer/store/process_writer.h"
 
@@ -34,9 +35,10 @@ absl::StatusOr<Database> OpenForWriting(const std::string& path,
 }  // namespace
 
 absl::StatusOr<Database> OpenShardForWriting(const std::string& path) {
-  return OpenForWriting(
-      path,
-      {{embedded::sql_shard_0001()}, {embedded::sql_shard_0002()}, {embedded::sql_shard_0003(), ConvertProcessRows}});
+  return OpenForWriting(path, {{embedded::sql_shard_0001()},
+                               {embedded::sql_shard_0002()},
+                               {embedded::sql_shard_0003(), ConvertProcessRows},
+                               {embedded::sql_shard_0004()}});
 }
 
 absl::StatusOr<Database> OpenDirectoryForWriting(const std::string& path) {

@@ -1,6 +1,7 @@
 #include "reducer/store/session_table.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/status.h"
 #include "reducer/store/column_codec.h"
@@ -30,12 +31,20 @@ absl::StatusOr<SessionTable> SessionTable::Prepare(Database& database, Limits li
   table.limits_ = limits;
   ASSIGN_OR_RETURN(table.find_,
                    database.Prepare("SELECT machine, boot_id, last_seen, durable_sequence, captured, idle, lost, "
-                                    "stored, wire_bytes, endings, closed_reason, closed_captured, boot_ns FROM session "
-                                    "WHERE id = ?"));
+                                    "stored, wire_bytes, endings, closed_reason, closed_captured, boot_ns, rowid FROM "
+                                    "session WHERE id = ?"));
   ASSIGN_OR_RETURN(
-      table.put_, database.Prepare("INSERT OR REPLACE INTO session (id, machine, boot_id, last_seen, durable_sequence, "
-                                   "captured, idle, lost, stored, wire_bytes, endings, closed_reason, "
-                                   "closed_captured, boot_ns) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"));
+      table.put_,
+      database.Prepare(
+          "INSERT OR REPLACE INTO session (last_seen, durable_sequence, captured, idle, lost, stored, wire_bytes, "
+          "endings, closed_reason, closed_captured, boot_ns, boot_id, machine, id) "
+          "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING rowid"));
+  // It leaves what an index is over as it was: a session's batch changes one page.
+  ASSIGN_OR_RETURN(
+      table.update_,
+      database.Prepare("UPDATE session SET last_seen = ?, durable_sequence = ?, captured = ?, idle = ?, lost = ?, "
+                       "stored = ?, wire_bytes = ?, endings = ?, closed_reason = ?, closed_captured = ?, boot_ns = ?, "
+                       "boot_id = ? WHERE rowid = ?"));
   ASSIGN_OR_RETURN(table.find_earlier_boots_,
                    database.Prepare("SELECT id FROM session WHERE machine = ? AND boot_ns < ? AND boot_id <> ? AND "
                                     "closed_reason = -1 LIMIT ?"));
@@ -59,6 +68,7 @@ absl::StatusOr<bool> SessionTable::Load(std::string_view id, Session* session) {
   totals.closed_reason = find_.Int(10);
   totals.closed_captured = static_cast<uint64_t>(find_.Int(11));
   session->boot_ns = find_.Int(12);
+  session->row = {find_.Int(13), session->machine};
   find_.Reset();
   return true;
 }
@@ -86,16 +96,14 @@ absl::StatusOr<Session*> SessionTable::Touch(std::string_view id, bool spoke) {
     by_id_.emplace(std::string(id), sessions_.begin());
   } else {
     sessions_.splice(sessions_.begin(), sessions_, it->second);
-    for (Before& before : touched_) {
-      if (before.session != &sessions_.front()) continue;
-      before.spoke |= spoke;
-      return before.session;
-    }
   }
   Session& session = sessions_.front();
-  Before before{&session, is_new, spoke, session.totals, session.last_seen_ns, {}, false, nullptr};
-  if (session.dictionary != nullptr) before.counts = session.dictionary->counts();
-  touched_.push_back(std::move(before));
+  if (session.touched != nullptr) {
+    session.touched->spoke |= spoke;
+    return &session;
+  }
+  session.touched = &touched_.emplace_back(&session, is_new, spoke, session.totals, session.last_seen_ns, session.row);
+  if (session.dictionary != nullptr) session.touched->counts = session.dictionary->counts();
   return &session;
 }
 
@@ -108,8 +116,8 @@ absl::Status SessionTable::CloseEarlierBoots(const Session& first_of_boot) {
     earlier.emplace_back(find_earlier_boots_.Bytes(0));
   }
   // Those of this transaction are not in the file yet.
-  for (const Before& before : touched_) {
-    const Session& session = *before.session;
+  for (const Touched& touched : touched_) {
+    const Session& session = *touched.session;
     if (session.machine == first_of_boot.machine && session.boot_id != first_of_boot.boot_id &&
         session.boot_ns < first_of_boot.boot_ns && session.totals.closed_reason == SessionTotals::kOpen) {
       earlier.push_back(session.id);
@@ -121,13 +129,6 @@ absl::Status SessionTable::CloseEarlierBoots(const Session& first_of_boot) {
     session->totals.closed_captured = session->totals.accounting.captured;
   }
   return absl::OkStatus();
-}
-
-SessionTable::Before& SessionTable::BeforeOf(const Session& session) {
-  for (Before& before : touched_) {
-    if (before.session == &session) return before;
-  }
-  CheckFailed(__FILE__, __LINE__, "session was touched");
 }
 
 void SessionTable::StartGeneration(Session& session, uint32_t generation) {
@@ -142,61 +143,76 @@ bool SessionTable::ContinueGeneration(Session& session, uint32_t generation, con
 }
 
 void SessionTable::Replace(Session& session, std::unique_ptr<SessionDictionary> dictionary) {
-  Before& before = BeforeOf(session);
-  if (!before.replaced) {
-    before.replaced = true;
-    before.dictionary = std::move(session.dictionary);
+  TRIBUTARY_CHECK(session.touched != nullptr);
+  if (!std::exchange(session.touched->replaced, true)) {
+    session.touched->dictionary = std::move(session.dictionary);
   }
   session.dictionary = std::move(dictionary);
 }
 
 absl::Status SessionTable::WriteTouched(int64_t now_ns) {
-  for (const Before& before : touched_) {
-    Session& session = *before.session;
+  for (const Touched& touched : touched_) {
+    Session& session = *touched.session;
     if (session.machine == 0) continue;  // nothing of it was kept
-    if (before.spoke) session.last_seen_ns = now_ns;
+    if (touched.spoke) session.last_seen_ns = now_ns;
     const SessionTotals& totals = session.totals;
     const std::string lost = EncodeCounters(totals.accounting.lost);
     const std::string endings = EncodeCounters(totals.endings);
-    put_.Bind(session.id, session.machine, session.boot_id, session.last_seen_ns, totals.durable_sequence,
-              totals.accounting.captured, totals.accounting.idle, lost, totals.stored, totals.wire_bytes, endings,
-              totals.closed_reason, totals.closed_captured, session.boot_ns);
-    RETURN_IF_ERROR(put_.Run());
+    auto bind = [&](Statement& statement, const auto&... behind) {
+      statement.Bind(session.last_seen_ns, totals.durable_sequence, totals.accounting.captured, totals.accounting.idle,
+                     lost, totals.stored, totals.wire_bytes, endings, totals.closed_reason, totals.closed_captured,
+                     session.boot_ns, session.boot_id, behind...);
+    };
+    if (session.row.id != 0 && session.row.machine == session.machine) {
+      bind(update_, session.row.id);
+      RETURN_IF_ERROR(update_.Run());
+    } else {
+      bind(put_, session.machine, session.id);
+      ASSIGN_OR_RETURN(session.row.id, put_.RunReturning());
+      session.row.machine = session.machine;
+    }
   }
   return absl::OkStatus();
 }
 
 void SessionTable::Settle() {
-  for (const Before& before : touched_) {
-    if (before.session->machine == 0) Erase(by_id_.find(before.session->id)->second);
+  for (const Touched& touched : touched_) {
+    Session& session = *touched.session;
+    session.touched = nullptr;
+    CountBytes(session, session.dictionary != nullptr ? session.dictionary->memory_bytes() : 0);
+    if (session.machine == 0) Erase(by_id_.find(session.id)->second);
   }
   touched_.clear();
-  size_t bytes = 0, count = 0;
-  for (auto it = sessions_.begin(); it != sessions_.end(); ++count) {
-    if (it->dictionary != nullptr) bytes += it->dictionary->memory_bytes();
-    auto next = std::next(it);
-    // The one in use stays whatever its size: its limits bound it.
-    if (count > 0 && (count >= limits_.sessions_max || bytes > limits_.dictionary_bytes_max)) Erase(it);
-    it = next;
+  // The one in use stays whatever its size: its limits bound it.
+  while (sessions_.size() > 1 &&
+         (sessions_.size() > limits_.sessions_max || dictionary_bytes_ > limits_.dictionary_bytes_max)) {
+    Erase(std::prev(sessions_.end()));
   }
 }
 
 void SessionTable::Undo() {
-  for (Before& before : touched_) {
-    Session& session = *before.session;
-    if (before.is_new) {
+  for (Touched& touched : touched_) {
+    Session& session = *touched.session;
+    session.touched = nullptr;
+    if (touched.is_new) {
       Erase(by_id_.find(session.id)->second);
       continue;
     }
-    session.totals = before.totals;
-    session.last_seen_ns = before.last_seen_ns;
-    if (before.replaced) session.dictionary = std::move(before.dictionary);
-    if (session.dictionary != nullptr) session.dictionary->Truncate(before.counts);
+    session.totals = touched.totals;
+    session.last_seen_ns = touched.last_seen_ns;
+    session.row = touched.row;
+    if (touched.replaced) session.dictionary = std::move(touched.dictionary);
+    if (session.dictionary != nullptr) session.dictionary->Truncate(touched.counts);
   }
   touched_.clear();
 }
 
+void SessionTable::CountBytes(Session& session, size_t bytes) {
+  dictionary_bytes_ += bytes - std::exchange(session.dictionary_bytes, bytes);
+}
+
 void SessionTable::Erase(List::iterator it) {
+  CountBytes(*it, 0);
   by_id_.erase(it->id);
   sessions_.erase(it);
 }

@@ -35,6 +35,12 @@ struct SessionTotals {
   Accounting WithClosing() const;
 };
 
+// A session's row in the file.
+struct SessionRow {
+  int64_t id = 0;  // 0: none yet
+  int64_t machine = 0;
+};
+
 struct Session {
   std::string id;  // 16 bytes
   int64_t machine = 0;
@@ -44,6 +50,24 @@ struct Session {
   uint32_t unknown_closed = 0;  // sessions that were first heard of when this one closed them; not in the file
   SessionTotals totals;
   std::unique_ptr<SessionDictionary> dictionary;  // null: the next batch must start a generation
+
+  // Of SessionTable alone.
+  SessionRow row;
+  size_t dictionary_bytes = 0;        // when its last transaction was over
+  struct Touched* touched = nullptr;  // in the transaction that goes on
+};
+
+// What a session was like before the transaction.
+struct Touched {
+  Session* session;
+  bool is_new;
+  bool spoke;
+  SessionTotals totals;
+  int64_t last_seen_ns;
+  SessionRow row;
+  intake::DictionaryCounts counts;
+  bool replaced = false;
+  std::unique_ptr<SessionDictionary> dictionary;  // what `replaced` took away
 };
 
 // The sessions a shard writer has in memory, and how to undo what one transaction did to them. Bounded by number and by
@@ -84,30 +108,21 @@ class SessionTable {
   size_t size() const { return sessions_.size(); }
 
  private:
-  struct Before {
-    Session* session;
-    bool is_new;
-    bool spoke;
-    SessionTotals totals;
-    int64_t last_seen_ns;
-    intake::DictionaryCounts counts;
-    bool replaced = false;
-    std::unique_ptr<SessionDictionary> dictionary;  // what `replaced` took away
-  };
   using List = std::list<Session>;
 
   SessionTable() = default;
   absl::StatusOr<Session*> Touch(std::string_view id, bool spoke);
   absl::StatusOr<bool> Load(std::string_view id, Session* session);
+  void CountBytes(Session& session, size_t bytes);
   void Erase(List::iterator it);
-  Before& BeforeOf(const Session& session);
   void Replace(Session& session, std::unique_ptr<SessionDictionary> dictionary);
 
   Limits limits_;
-  Statement find_, put_, find_earlier_boots_;
+  Statement find_, put_, update_, find_earlier_boots_;
   List sessions_;  // most recently used first
   absl::flat_hash_map<std::string, List::iterator> by_id_;
-  std::list<Before> touched_;
+  size_t dictionary_bytes_ = 0;  // of all sessions
+  std::list<Touched> touched_;
 };
 
 }  // namespace tributary::store

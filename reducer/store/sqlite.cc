@@ -79,6 +79,14 @@ absl::Status Statement::Run() {
   }
 }
 
+absl::StatusOr<int64_t> Statement::RunReturning() {
+  ASSIGN_OR_RETURN(const bool row, Step());
+  if (!row) return absl::InternalError("statement returned no row");
+  const int64_t value = Int(0);
+  RETURN_IF_ERROR(Run());
+  return value;
+}
+
 void Statement::Reset() {
   sqlite3_reset(statement_.get());
   bind_error_ = 0;

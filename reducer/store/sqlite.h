@@ -42,6 +42,8 @@ class Statement {
   absl::StatusOr<bool> Step();
   // Steps to the end and resets.
   absl::Status Run();
+  // The same for a statement that ends in RETURNING: the first column of its row.
+  absl::StatusOr<int64_t> RunReturning();
   void Reset();
 
   int64_t Int(int column) const;
