@@ -17,6 +17,7 @@ absl::StatusOr<int> RunFlameGraph(const FlameGraphOptions& options);
 absl::StatusOr<int> RunRecord(const RecordOptions& options);
 absl::StatusOr<int> RunInspect(const InspectOptions& options);
 absl::StatusOr<int> RunReplay(const ReplayOptions& options);
+absl::StatusOr<int> RunResolve(const ResolveOptions& options);
 
 // What they print, for tests.
 // `recent`: of the last five minutes, or why there is no answer.

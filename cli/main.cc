@@ -30,6 +30,9 @@ int main(int argc, char** argv) {
     case Command::kReplay:
       exit_code = cli::RunReplay(line.replay);
       break;
+    case Command::kResolve:
+      exit_code = cli::RunResolve(line.resolve);
+      break;
   }
   if (exit_code.ok()) return *exit_code;
   fprintf(stderr, "tributary: %s\n", Message(exit_code.status()).c_str());

@@ -127,6 +127,18 @@ CLI::App* AddReplay(CLI::App& app, ReplayOptions* options) {
   return replay;
 }
 
+// Of `symbols`.
+CLI::App* AddResolve(CLI::App& symbols, ResolveOptions* options) {
+  CLI::App* resolve = symbols.add_subcommand(
+      "resolve",
+      "What addresses of an executable are: functions, inlined calls, files and lines by its debug information");
+  resolve->add_option("FILE", options->file, "an executable, a library or a separate debug file")->required();
+  resolve->add_option("ADDRESS", options->addresses,
+                      "ELF virtual addresses, hexadecimal with or without 0x; none: from standard input, one a line");
+  resolve->add_flag("--json", options->json, "a line of JSON for each");
+  return resolve;
+}
+
 }  // namespace
 
 CommandLine ParseCommandLine(int argc, const char* const* argv) {
@@ -141,6 +153,9 @@ CommandLine ParseCommandLine(int argc, const char* const* argv) {
   CLI::App* record = AddRecord(app, &line.record);
   CLI::App* inspect = AddInspect(app, &line.inspect);
   CLI::App* replay = AddReplay(app, &line.replay);
+  CLI::App* symbols = app.add_subcommand("symbols", "Symbol tables");
+  symbols->require_subcommand(1);
+  CLI::App* resolve = AddResolve(*symbols, &line.resolve);
 
   // What stands behind "--" is record's command, whatever it looks like.
   int own = 1;
@@ -162,6 +177,7 @@ CommandLine ParseCommandLine(int argc, const char* const* argv) {
                  : flame_graph->parsed() ? Command::kFlameGraph
                  : inspect->parsed()     ? Command::kInspect
                  : replay->parsed()      ? Command::kReplay
+                 : resolve->parsed()     ? Command::kResolve
                                          : Command::kRecord;
   return line;
 }

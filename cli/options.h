@@ -58,8 +58,14 @@ struct ReplayOptions {
   bool json = false;
 };
 
+struct ResolveOptions {
+  std::string file;
+  std::vector<std::string> addresses;  // none: from standard input, one a line
+  bool json = false;
+};
+
 struct CommandLine {
-  enum class Command { kNone, kStatus, kTop, kFlameGraph, kRecord, kInspect, kReplay };
+  enum class Command { kNone, kStatus, kTop, kFlameGraph, kRecord, kInspect, kReplay, kResolve };
   Command command = Command::kNone;
   int exit_code = kExitOk;  // of kNone: help was printed, or a usage error
   StatusOptions status;
@@ -68,6 +74,7 @@ struct CommandLine {
   RecordOptions record;
   InspectOptions inspect;
   ReplayOptions replay;
+  ResolveOptions resolve;
 };
 
 // Prints help, version and usage errors itself.

@@ -87,7 +87,7 @@ absl::Status ElfFile::ReadHeaders() {
   if (std::string_view(reinterpret_cast<const char*>(header.ident), kIdent.size()) != kIdent) {
     return Lies("not 64-bit little-endian ELF");
   }
-  if (header.type != kElfTypeExecutable && header.type != kElfTypeShared) return Lies("neither program nor library");
+  if (header.type < kElfTypeRelocatable || header.type > kElfTypeShared) return Lies("neither program nor library");
   if (header.machine != kElfMachineX86_64 && header.machine != kElfMachineArm64) return Lies("another machine's");
   machine_ = header.machine;
   type_ = header.type;

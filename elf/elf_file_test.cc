@@ -142,7 +142,7 @@ TEST(ElfFile, RefusesWhatIsNoSuchFile) {
   EXPECT_FALSE(ElfFile::Open(Fd(open("/dev/zero", O_RDONLY | O_CLOEXEC))).ok());
   EXPECT_FALSE(ElfFile::Open(Fd()).ok());
   std::string bytes = ElfImage().Write();
-  for (auto [offset, value] : {std::pair{4, 1}, {5, 2}, {6, 0}, {16, 1}, {18, 3}, {54, 32}}) {
+  for (auto [offset, value] : {std::pair{4, 1}, {5, 2}, {6, 0}, {16, 0}, {16, 4}, {18, 3}, {54, 32}}) {
     std::string other = bytes;
     other[offset] = static_cast<char>(value);
     EXPECT_EQ(ElfFile::FromMemory(other).status().code(), absl::StatusCode::kInvalidArgument) << offset;

@@ -65,7 +65,7 @@ struct ElfSymbol {
 };
 static_assert(sizeof(ElfSymbol) == 24);
 
-constexpr uint16_t kElfTypeExecutable = 2, kElfTypeShared = 3;
+constexpr uint16_t kElfTypeRelocatable = 1, kElfTypeExecutable = 2, kElfTypeShared = 3;
 constexpr uint16_t kElfMachineX86_64 = 62, kElfMachineArm64 = 183;
 constexpr uint32_t kElfSegmentLoad = 1, kElfSegmentNote = 4;
 constexpr uint32_t kElfSegmentUnwindTable = 0x6474e550;  // PT_GNU_EH_FRAME

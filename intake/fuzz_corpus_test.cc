@@ -1,13 +1,11 @@
 #include <gtest/gtest.h>
 
-#include <cstdlib>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "base/test_golden_file.h"
 #include "intake/batch_codec.h"
 #include "intake/batch_generator.h"
 #include "intake/frame.h"
@@ -22,15 +20,6 @@ namespace tributary::intake {
 namespace {
 
 const std::filesystem::path kCorpus = std::filesystem::path(TRIBUTARY_SOURCE_DIR) / "test/fuzz/corpus";
-
-void ExpectFile(const std::filesystem::path& path, const std::string& bytes) {
-  if (getenv("UPDATE_GOLDEN") != nullptr) {
-    std::filesystem::create_directories(path.parent_path());
-    std::ofstream(path, std::ios::binary) << bytes;
-  }
-  std::ifstream file(path, std::ios::binary);
-  EXPECT_EQ(std::string(std::istreambuf_iterator<char>(file), {}), bytes) << path;
-}
 
 std::string PayloadOf(const std::string& frame) {
   FrameDecoder decoder;

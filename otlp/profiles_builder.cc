@@ -21,6 +21,7 @@ constexpr size_t kAttributeBytes = 40;
 constexpr size_t kMappingBytes = 48;
 constexpr size_t kFunctionBytes = 24;
 constexpr size_t kLocationBytes = 56;
+constexpr size_t kLineBytes = 16;
 constexpr size_t kStackBytes = 16;
 constexpr size_t kIndexBytes = 5;
 constexpr size_t kSampleBytes = 80;
@@ -39,6 +40,10 @@ std::string_view CutUtf8(std::string_view text, size_t limit) {
   if (text.size() <= limit) return text;
   while (limit > 0 && (static_cast<uint8_t>(text[limit]) & 0xc0) == 0x80) --limit;
   return text.substr(0, limit);
+}
+
+int32_t ClampToInt32(uint32_t value) {
+  return static_cast<int32_t>(std::min<uint32_t>(value, std::numeric_limits<int32_t>::max()));
 }
 
 int64_t ClampToInt64(uint64_t value) {
@@ -223,31 +228,41 @@ MappingIndex ProfilesBuilder::AddMapping(const ExecutableId& id, std::string_vie
   return MappingIndex(it->second);
 }
 
-FunctionIndex ProfilesBuilder::AddFunction(std::string_view name, std::string_view system_name) {
+FunctionIndex ProfilesBuilder::AddFunction(std::string_view name, std::string_view system_name, std::string_view file) {
   int32_t name_index = String(name);
   if (name_index == 0) return FunctionIndex(0);
   int32_t system_index = system_name.empty() ? name_index : String(system_name);
-  auto [it, added] = functions_.try_emplace({name_index, system_index}, dictionary_->function_table_size());
+  const int32_t file_index = String(file);
+  auto [it, added] = functions_.try_emplace({name_index, system_index, file_index}, dictionary_->function_table_size());
   if (added) {
     bytes_ += kFunctionBytes;
     auto* function = dictionary_->add_function_table();
     function->set_name_strindex(name_index);
     function->set_system_name_strindex(system_index);
+    function->set_filename_strindex(file_index);
   }
   return FunctionIndex(it->second);
 }
 
 LocationIndex ProfilesBuilder::AddLocation(FrameKind kind, MappingIndex mapping, uint64_t address,
-                                           FunctionIndex function) {
-  auto [it, added] = locations_.try_emplace(LocationKey{kind, mapping.value, address, function.value},
-                                            dictionary_->location_table_size());
+                                           const std::vector<Line>& lines) {
+  LocationKey key{kind, mapping.value, address, {}};
+  for (const Line& line : lines) {
+    if (line.function.value != 0) key.lines.insert(key.lines.end(), {line.function.value, ClampToInt32(line.line)});
+  }
+  auto [it, added] = locations_.try_emplace(std::move(key), dictionary_->location_table_size());
   if (added) {
     int32_t frame_type = StringAttribute("profile.frame.type", FrameTypeName(kind));
-    bytes_ += kLocationBytes;
+    const std::vector<int32_t>& told = it->first.lines;
+    bytes_ += kLocationBytes + told.size() / 2 * kLineBytes;
     auto* location = dictionary_->add_location_table();
     location->set_mapping_index(mapping.value);
     location->set_address(address);
-    if (function.value != 0) location->add_lines()->set_function_index(function.value);
+    for (size_t i = 0; i < told.size(); i += 2) {
+      auto* line = location->add_lines();
+      line->set_function_index(told[i]);
+      line->set_line(told[i + 1]);
+    }
     if (frame_type != 0) location->add_attribute_indices(frame_type);
     if (mapping.value != 0) {
       auto* range = dictionary_->mutable_mapping_table(mapping.value);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -95,8 +96,15 @@ class ProfilesBuilder {
   // Not set for an id that is not known: memory without a file.
   MappingIndex AddMapping(const ExecutableId& id, std::string_view path);
   // Not set when the name is empty. `system_name`: as the linker has it, "" = the same.
-  FunctionIndex AddFunction(std::string_view name, std::string_view system_name);
-  LocationIndex AddLocation(FrameKind kind, MappingIndex mapping, uint64_t address, FunctionIndex function);
+  // `file`: "" = not known.
+  FunctionIndex AddFunction(std::string_view name, std::string_view system_name, std::string_view file = {});
+  struct Line {
+    FunctionIndex function;
+    uint32_t line = 0;  // 0 = not known
+    friend auto operator<=>(const Line&, const Line&) = default;
+  };
+  // `lines`: the innermost inlined call first, the function itself last; none where no name is known.
+  LocationIndex AddLocation(FrameKind kind, MappingIndex mapping, uint64_t address, const std::vector<Line>& lines);
   StackIndex AddStack(std::span<const LocationIndex> leaf_first);
 
   struct SampleInfo {
@@ -151,16 +159,16 @@ class ProfilesBuilder {
   std::map<std::pair<std::string_view, std::string>, int32_t> string_attributes_;
   std::map<std::pair<std::string_view, int64_t>, int32_t> int_attributes_;
   absl::flat_hash_map<std::pair<std::string, int32_t>, int32_t> mappings_;  // by id and file name
-  absl::flat_hash_map<std::pair<int32_t, int32_t>, int32_t> functions_;     // by name and system name
+  absl::flat_hash_map<std::array<int32_t, 3>, int32_t> functions_;          // by name, system name and file
   struct LocationKey {
     FrameKind kind;
     int32_t mapping;
     uint64_t address;
-    int32_t function;
+    std::vector<int32_t> lines;  // functions and lines in turn
     friend bool operator==(const LocationKey&, const LocationKey&) = default;
     template <typename H>
     friend H AbslHashValue(H h, const LocationKey& k) {
-      return H::combine(std::move(h), k.kind, k.mapping, k.address, k.function);
+      return H::combine(std::move(h), k.kind, k.mapping, k.address, k.lines);
     }
   };
   absl::flat_hash_map<LocationKey, int32_t> locations_;

@@ -24,7 +24,7 @@ class ProfilesBuilderTest : public ::testing::Test {
                                             .tid = Tid{11322}});
     MappingIndex mapping = builder_.AddMapping(Id(ExecutableIdKind::kGnuBuildId, "\x01\x02"), "/usr/local/bin/etcd");
     LocationIndex location =
-        builder_.AddLocation(FrameKind::kNative, mapping, 0x1000, builder_.AddFunction("main()", "_Z4mainv"));
+        builder_.AddLocation(FrameKind::kNative, mapping, 0x1000, {{builder_.AddFunction("main()", "_Z4mainv")}});
     sample.stack = builder_.AddStack(std::vector<LocationIndex>{location});
     sample.time = UnixNs{time};
     sample.value = value;
@@ -197,9 +197,11 @@ TEST_F(ProfilesBuilderTest, InterningGivesEqualThingsOneIndex) {
   FunctionIndex f = builder_.AddFunction("f", "f");
   EXPECT_EQ(builder_.AddFunction("f", ""), f);
   EXPECT_NE(builder_.AddFunction("f", "_Zf"), f);
-  LocationIndex a = builder_.AddLocation(FrameKind::kKernel, {}, 1, f);
-  EXPECT_EQ(builder_.AddLocation(FrameKind::kKernel, {}, 1, f), a);
-  EXPECT_NE(builder_.AddLocation(FrameKind::kNative, {}, 1, f), a);
+  LocationIndex a = builder_.AddLocation(FrameKind::kKernel, {}, 1, {{f}});
+  EXPECT_EQ(builder_.AddLocation(FrameKind::kKernel, {}, 1, {{f}}), a);
+  EXPECT_NE(builder_.AddLocation(FrameKind::kKernel, {}, 1, {{f, 7}}), a);
+  EXPECT_NE(builder_.AddLocation(FrameKind::kKernel, {}, 1, {{f}, {f}}), a);
+  EXPECT_NE(builder_.AddLocation(FrameKind::kNative, {}, 1, {{f}}), a);
   StackIndex s = builder_.AddStack(std::vector<LocationIndex>{a, a});
   EXPECT_EQ(builder_.AddStack(std::vector<LocationIndex>{a, a}), s);
   EXPECT_NE(builder_.AddStack(std::vector<LocationIndex>{a}), s);
@@ -232,7 +234,7 @@ TEST_F(ProfilesBuilderTest, LeavesNamesOutBeforeARequestGrowsTooLarge) {
   std::vector<LocationIndex> stack;
   for (uint64_t i = 0; i < ProfilesBuilder::kStackFramesMax; ++i) {
     std::string name = std::to_string(i) + std::string(ProfilesBuilder::kStringBytesMax, 'n');
-    stack.push_back(builder_.AddLocation(FrameKind::kNative, {}, i + 1, builder_.AddFunction(name, "_" + name)));
+    stack.push_back(builder_.AddLocation(FrameKind::kNative, {}, i + 1, {{builder_.AddFunction(name, "_" + name)}}));
   }
   ProfilesBuilder::SampleInfo sample = Sample(1000, 10);
   sample.stack = builder_.AddStack(stack);

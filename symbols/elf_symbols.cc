@@ -48,7 +48,7 @@ class Reader {
     string_tables_.push_back(std::make_unique<std::string>(std::move(strings)));
     std::string_view names = *string_tables_.back();
     uint64_t name_bytes_left = names.size() * kNameSharingMax + kNameSharingSlackBytes;
-    size_t count = std::min(symbols.size() / sizeof(ElfSymbol), SymbolTable::kSymbolsMax - symbols_read_);
+    size_t count = std::min(symbols.size() / sizeof(ElfSymbol), kElfSymbolsMax - symbols_read_);
     symbols_read_ += count;
     for (size_t i = 0; i < count; ++i) {
       auto symbol = ReadElfStruct<ElfSymbol>(symbols, i * sizeof(ElfSymbol));
@@ -72,7 +72,7 @@ class Reader {
   }
 
   // Ranges in order of preference at each address, each with a size. Their names live as long as this object.
-  std::vector<SymbolRange> TakeRanges() {
+  std::vector<SymbolRange> TakeRanges(SymbolTableBuilder& builder) {
     std::stable_sort(candidates_.begin(), candidates_.end(), [](const Candidate& a, const Candidate& b) {
       return a.address != b.address ? a.address < b.address : a.rank < b.rank;
     });
@@ -80,7 +80,10 @@ class Reader {
     for (size_t i = 0; i < candidates_.size();) {
       const Candidate& best = candidates_[i];
       size_t next = i + 1;
-      while (next < candidates_.size() && candidates_[next].address == best.address) ++next;
+      builder.AddSymbolName(best.address, best.name);
+      for (; next < candidates_.size() && candidates_[next].address == best.address; ++next) {
+        builder.AddSymbolName(best.address, candidates_[next].name);
+      }
       uint64_t end = best.limit;
       if (best.size != 0) {
         end = std::min(end, best.size > UINT64_MAX - best.address ? UINT64_MAX : best.address + best.size);
@@ -151,8 +154,7 @@ class Reader {
 
 }  // namespace
 
-absl::StatusOr<std::shared_ptr<const SymbolTable>> ReadElfSymbols(ElfFile& file, const ExecutableId& id,
-                                                                  uint64_t bytes_max) {
+absl::StatusOr<SymbolSource> AddElfSymbols(ElfFile& file, SymbolTableBuilder& builder, uint64_t bytes_max) {
   ASSIGN_OR_RETURN(const std::vector<ElfSection>* sections, file.Sections());
   Reader reader(file, *sections, bytes_max);
   // The gABI allows one table of each kind; more are not looked at.
@@ -161,8 +163,17 @@ absl::StatusOr<std::shared_ptr<const SymbolTable>> ReadElfSymbols(ElfFile& file,
     if (table != sections->end()) RETURN_IF_ERROR(reader.ReadTable(*table, type == kElfSectionDynsym));
   }
   if (!reader.any()) return Error(absl::StatusCode::kNotFound, "ELF file: no function symbols");
-  return SymbolTable::Build(id, reader.any_static() ? SymbolSource::kSymtab : SymbolSource::kDynsym,
-                            reader.TakeRanges());
+  for (const SymbolRange& range : reader.TakeRanges(builder)) {
+    builder.AddFunction(range, SymbolTableBuilder::Layer::kSymbols);
+  }
+  return reader.any_static() ? SymbolSource::kSymtab : SymbolSource::kDynsym;
+}
+
+absl::StatusOr<std::shared_ptr<const SymbolTable>> ReadElfSymbols(ElfFile& file, const ExecutableId& id,
+                                                                  uint64_t bytes_max) {
+  SymbolTableBuilder builder;
+  ASSIGN_OR_RETURN(const SymbolSource source, AddElfSymbols(file, builder, bytes_max));
+  return builder.Build(id, source);
 }
 
 }  // namespace tributary

@@ -2,6 +2,7 @@
 #include <cstdlib>
 
 #include "symbols/elf_symbols.h"
+#include "symbols/symbol_codec.h"
 
 // The symbols of an executable that may be anything: what is read must make a table that stands its own checks.
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
@@ -14,9 +15,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (!table.ok()) return 0;
 #ifdef TRIBUTARY_PLANT_CRASH
   // Within reach only of a file whose symbol, section and segment agree.
-  if ((*table)->size() > 0 && (*table)->at(0).name.size() == 5) abort();
+  if ((*table)->row_count() > 0 && (*table)->Find((*table)->row_address(0))->name.size() == 5) abort();
 #endif
-  auto again = SymbolTable::Decode((*table)->Encode());
-  if (!again.ok() || (*again)->size() != (*table)->size()) abort();
+  auto again = DecodeSymbolTable(EncodeSymbolTable(**table));
+  if (!again.ok() || (*again)->bytes() != (*table)->bytes()) abort();
   return 0;
 }

@@ -6,9 +6,12 @@
 #include "base/status.h"
 #include "elf/elf_notes.h"
 #include "symbols/kallsyms_lines.h"
+#include "symbols/symbol_builder.h"
 
 namespace tributary {
 namespace {
+
+constexpr size_t kKallsymsMax = 4'000'000;
 
 struct Symbol {
   uint64_t address = 0;
@@ -47,7 +50,7 @@ std::shared_ptr<const SymbolTable> BuildRebased(std::vector<Symbol> symbols, uin
     i = next;
   }
   symbols = {};
-  return SymbolTable::Build(id, SymbolSource::kKallsyms, std::move(ranges));
+  return BuildSymbolTable(id, SymbolSource::kKallsyms, ranges);
 }
 
 absl::Status Hidden() {
@@ -89,7 +92,7 @@ absl::StatusOr<ParsedKallsyms> ParseKallsyms(std::string_view text, const Execut
   std::vector<Symbol> symbols;
   bool any_line = false, any_address = false;
   std::string_view line;
-  while (TakeLine(text, &line) && symbols.size() < SymbolTable::kSymbolsMax) {
+  while (TakeLine(text, &line) && symbols.size() < kKallsymsMax) {
     auto parsed = ParseKallsymsLine(line);
     if (!parsed || !parsed->module.empty()) continue;
     any_line = true;
@@ -114,7 +117,7 @@ absl::StatusOr<std::shared_ptr<const SymbolTable>> ParseModuleSymbols(std::strin
   std::vector<Symbol> symbols;
   bool hidden = false;
   std::string_view line;
-  while (TakeLine(kallsyms_text, &line) && symbols.size() < SymbolTable::kSymbolsMax) {
+  while (TakeLine(kallsyms_text, &line) && symbols.size() < kKallsymsMax) {
     auto parsed = ParseKallsymsLine(line);
     if (!parsed || parsed->module != module_name || module_name.empty() || !IsCode(parsed->type)) continue;
     if (parsed->address == 0) {
@@ -126,7 +129,7 @@ absl::StatusOr<std::shared_ptr<const SymbolTable>> ParseModuleSymbols(std::strin
   if (symbols.empty() && hidden) return Hidden();
   uint64_t end = size > UINT64_MAX - base ? UINT64_MAX : base + size;
   auto table = BuildRebased(std::move(symbols), base, end, id);
-  if (table->size() == 0) {
+  if (table->function_count() == 0) {
     return Error(absl::StatusCode::kNotFound, std::string("kallsyms: no symbol of module ").append(module_name));
   }
   return table;

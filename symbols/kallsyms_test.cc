@@ -46,7 +46,7 @@ TEST(Kallsyms, RebasesTheKernelsFunctions) {
   EXPECT_EQ(NameAt(*parsed->table, 0x200), "weak_one");
   EXPECT_EQ(NameAt(*parsed->table, 0xfff), "weak_one");  // the last reaches to _etext
   EXPECT_EQ(NameAt(*parsed->table, 0x1000), "-");
-  EXPECT_EQ(parsed->table->size(), 4u);
+  EXPECT_EQ(parsed->table->function_count(), 4u);
 }
 
 TEST(Kallsyms, TakesAnEndOfTextThatIsData) {  // as on arm64
@@ -58,7 +58,7 @@ TEST(Kallsyms, TakesAnEndOfTextThatIsData) {  // as on arm64
   ASSERT_TRUE(parsed.ok()) << parsed.status();
   EXPECT_EQ(parsed->text_end, 0xffffae31b5400000u);
   EXPECT_EQ(NameAt(*parsed->table, 0xdeffff), "bcm2835_handle_irq");
-  EXPECT_EQ(parsed->table->size(), 1u);
+  EXPECT_EQ(parsed->table->function_count(), 1u);
 }
 
 TEST(Kallsyms, SaysWhenAddressesAreHidden) {
@@ -80,7 +80,7 @@ TEST(Kallsyms, SkipsLinesThatMakeNoSense) {
   text += kText;
   auto parsed = ParseKallsyms(text, SomeId());
   ASSERT_TRUE(parsed.ok());
-  EXPECT_EQ(parsed->table->size(), 4u);
+  EXPECT_EQ(parsed->table->function_count(), 4u);
 }
 
 TEST(Kallsyms, TakesOneModulesFunctions) {
@@ -90,7 +90,7 @@ TEST(Kallsyms, TakesOneModulesFunctions) {
   EXPECT_EQ(NameAt(**table, 0x80), "ext4_read");
   EXPECT_EQ(NameAt(**table, 0x1ff), "ext4_read");
   EXPECT_EQ(NameAt(**table, 0x200), "-");
-  EXPECT_EQ((*table)->size(), 2u);
+  EXPECT_EQ((*table)->function_count(), 2u);
   EXPECT_EQ(ParseModuleSymbols(kText, "xfs", 1, 1, SomeId()).status().code(), absl::StatusCode::kNotFound);
   EXPECT_EQ(ParseModuleSymbols(kText, "", 1, UINT64_MAX, SomeId()).status().code(), absl::StatusCode::kNotFound);
 }

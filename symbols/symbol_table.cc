@@ -1,48 +1,41 @@
 #include "symbols/symbol_table.h"
 
 #include <algorithm>
+#include <array>
+#include <cstring>
 
 #include "base/status.h"
-#include "base/varint.h"
 
 namespace tributary {
 namespace {
-
-constexpr std::string_view kMagic = "TSYM";
-constexpr uint64_t kVersion = 1;
-// Each range takes at least a byte in each of the three columns and one of its name.
-constexpr size_t kRangeBytesMin = 4;
 
 absl::Status NotATable(std::string_view why) {
   return Error(absl::StatusCode::kInvalidArgument, std::string("symbol table: ").append(why));
 }
 
-// Cuts and drops until ranges are sorted, do not overlap and respect every cap.
-void Normalize(std::vector<SymbolRange>& ranges) {
-  std::erase_if(ranges, [](const SymbolRange& range) { return range.size == 0 || range.name.empty(); });
-  auto by_address = [](const SymbolRange& a, const SymbolRange& b) { return a.address < b.address; };
-  // Readers sort, to choose among several names of one address.
-  if (!std::is_sorted(ranges.begin(), ranges.end(), by_address)) {
-    std::stable_sort(ranges.begin(), ranges.end(), by_address);
+// The last of `count` > 0 ascending addresses that is not above `address`; the first if all are. Without a branch that
+// depends on what is compared.
+uint32_t LastNotAbove(const uint32_t* addresses, uint32_t count, uint32_t address) {
+  const uint32_t* base = addresses;
+  while (count > 1) {
+    const uint32_t half = count / 2;
+    base += base[half] <= address ? half : 0;
+    count -= half;
   }
-  ranges.erase(std::unique(ranges.begin(), ranges.end(),
-                           [](const SymbolRange& a, const SymbolRange& b) { return a.address == b.address; }),
-               ranges.end());
-  if (ranges.size() > SymbolTable::kSymbolsMax) ranges.resize(SymbolTable::kSymbolsMax);
-  size_t pool_bytes = 0;
-  for (size_t i = 0; i < ranges.size(); ++i) {
-    SymbolRange& range = ranges[i];
-    range.size = std::min(range.size, UINT64_MAX - range.address);
-    if (i + 1 < ranges.size()) range.size = std::min(range.size, ranges[i + 1].address - range.address);
-    range.name = range.name.substr(0, SymbolTable::kNameBytesMax);
-    pool_bytes += range.name.size();
-    if (pool_bytes > SymbolTable::kPoolBytesMax) {
-      ranges.resize(i);
-      break;
-    }
+  return static_cast<uint32_t>(base - addresses);
+}
+
+constexpr size_t kLane = 16;
+
+// The same for kLane addresses at once: what one waits for, the memory, the others use.
+void LastNotAbove(const uint32_t* rows, uint32_t count, const std::array<uint32_t, kLane>& addresses,
+                  std::array<uint32_t, kLane>* out) {
+  out->fill(0);
+  while (count > 1) {
+    const uint32_t half = count / 2;
+    for (size_t i = 0; i < kLane; ++i) (*out)[i] += rows[(*out)[i] + half] <= addresses[i] ? half : 0;
+    count -= half;
   }
-  // Only a range at the very last address can have been cut to nothing.
-  if (!ranges.empty() && ranges.back().size == 0) ranges.pop_back();
 }
 
 }  // namespace
@@ -57,138 +50,185 @@ std::string_view SymbolSourceName(SymbolSource source) {
       return "symtab";
     case SymbolSource::kKallsyms:
       return "kallsyms";
+    case SymbolSource::kFunctions:
+      return "functions";
+    case SymbolSource::kPclntab:
+      return "pclntab";
+    case SymbolSource::kDwarf:
+      return "dwarf";
   }
   return "unknown";
 }
 
-std::shared_ptr<const SymbolTable> SymbolTable::Build(const ExecutableId& id, SymbolSource source,
-                                                      std::vector<SymbolRange> ranges) {
-  Normalize(ranges);
-  std::shared_ptr<SymbolTable> table(new SymbolTable);
-  table->id_ = id;
-  table->source_ = source;
-  table->Reserve(ranges.size());
-  size_t pool_bytes = 0;
-  for (const SymbolRange& range : ranges) pool_bytes += range.name.size();
-  table->pool_.reserve(pool_bytes);
-  for (const SymbolRange& range : ranges) {
-    table->addresses_.push_back(range.address);
-    table->sizes_.push_back(range.size);
-    table->pool_ += range.name;
-    table->name_offsets_.push_back(static_cast<uint32_t>(table->pool_.size()));
+int SymbolSourceRank(SymbolSource source) {
+  switch (source) {
+    case SymbolSource::kNone:
+      return 0;
+    case SymbolSource::kFunctions:
+      return 1;
+    case SymbolSource::kDynsym:
+      return 2;
+    case SymbolSource::kSymtab:
+      return 3;
+    case SymbolSource::kKallsyms:
+      return 4;
+    case SymbolSource::kPclntab:
+      return 5;
+    case SymbolSource::kDwarf:
+      return 6;
   }
+  return 0;
+}
+
+absl::StatusOr<std::shared_ptr<const SymbolTable>> SymbolTable::FromBytes(std::string bytes) {
+  std::shared_ptr<SymbolTable> table(new SymbolTable);
+  table->owned_ = std::move(bytes);
+  RETURN_IF_ERROR(table->Open(table->owned_));
   return table;
 }
 
-void SymbolTable::Reserve(size_t count) {
-  addresses_.reserve(count);
-  sizes_.reserve(count);
-  name_offsets_.reserve(count + 1);
-  name_offsets_.push_back(0);
+absl::StatusOr<std::shared_ptr<const SymbolTable>> SymbolTable::Map(const std::string& path) {
+  std::shared_ptr<SymbolTable> table(new SymbolTable);
+  ASSIGN_OR_RETURN(table->mapped_, MappedFile::Open(path));
+  RETURN_IF_ERROR(table->Open(table->mapped_.bytes()));
+  return table;
 }
 
-std::string SymbolTable::Encode() const {
-  std::string out;
-  out.reserve(64 + size() * 6 + pool_.size());
-  out += kMagic;
-  AppendVarint(out, kVersion);
-  AppendVarint(out, static_cast<uint64_t>(source_));
-  AppendVarint(out, static_cast<uint64_t>(id_.kind()));
-  AppendVarint(out, id_.bytes().size());
-  out += id_.view();
-  AppendVarint(out, size());
-  uint64_t previous_end = 0;
-  for (size_t i = 0; i < size(); ++i) {
-    AppendVarint(out, addresses_[i] - previous_end);
-    previous_end = addresses_[i] + sizes_[i];
+template <typename T>
+bool SymbolTable::TakeSection(const flat::Header& header, flat::SectionIndex index, std::span<const T>* out) {
+  const flat::Section& section = header.sections[index];
+  if (section.offset % flat::kAlignment != 0 || section.offset > bytes_.size() ||
+      section.count > (bytes_.size() - section.offset) / sizeof(T)) {
+    return false;
   }
-  for (uint64_t size : sizes_) AppendVarint(out, size);
-  for (size_t i = 0; i < size(); ++i) AppendVarint(out, name_offsets_[i + 1] - name_offsets_[i]);
-  out += pool_;
-  return out;
+  *out = {reinterpret_cast<const T*>(bytes_.data() + section.offset), section.count};
+  return true;
 }
 
-absl::StatusOr<std::shared_ptr<const SymbolTable>> SymbolTable::Decode(std::string_view bytes) {
-  if (bytes.size() > kEncodedBytesMax) return NotATable("too large");
-  if (!bytes.starts_with(kMagic)) return NotATable("no magic");
-  VarintReader reader(bytes.substr(kMagic.size()));
-  uint64_t version = 0, source = 0, kind = 0, id_size = 0, count = 0;
-  if (!reader.Read(&version) || version == 0) return NotATable("no version");
-  if (version > kVersion) {
-    return Error(absl::StatusCode::kUnimplemented, "symbol table: version " + std::to_string(version) + " is newer");
+absl::Status SymbolTable::Open(std::string_view bytes) {
+  bytes_ = bytes;
+  flat::Header header;
+  if (bytes.size() < sizeof(header)) return NotATable("shorter than its header");
+  std::memcpy(&header, bytes.data(), sizeof(header));
+  if (std::memcmp(header.magic, flat::kMagic, sizeof(header.magic)) != 0) return NotATable("no magic");
+  if (header.version > flat::kVersion) {
+    return Error(absl::StatusCode::kUnimplemented,
+                 "symbol table: version " + std::to_string(header.version) + " is newer");
   }
-  std::string_view id_bytes;
-  if (!reader.Read(&source) || !reader.Read(&kind) || !reader.Read(&id_size) || !reader.ReadBytes(id_size, &id_bytes)) {
-    return NotATable("header ends early");
-  }
-  if (source == 0 || source > static_cast<uint64_t>(SymbolSource::kKallsyms)) return NotATable("unknown source");
-  if (kind > static_cast<uint64_t>(ExecutableIdKind::kContentHash)) return NotATable("unknown kind of id");
-  auto id = ExecutableId::Make(static_cast<ExecutableIdKind>(kind), id_bytes);
+  if (header.version != flat::kVersion || header.file_bytes != bytes.size()) return NotATable("header does not fit");
+  if (reinterpret_cast<uintptr_t>(bytes.data()) % alignof(uint64_t) != 0) return NotATable("bytes are not aligned");
+  const auto id = ExecutableId::Make(
+      static_cast<ExecutableIdKind>(header.id_kind),
+      std::string_view(reinterpret_cast<const char*>(header.id), std::min<size_t>(header.id_bytes, sizeof(header.id))));
   if (!id || !id->known()) return NotATable("bad executable id");
-  if (!reader.Read(&count)) return NotATable("header ends early");
-  if (count > kSymbolsMax || count > reader.remaining() / kRangeBytesMin) return NotATable("count is a lie");
-
-  std::shared_ptr<SymbolTable> table(new SymbolTable);
-  table->id_ = *id;
-  table->source_ = static_cast<SymbolSource>(source);
-  table->Reserve(count);
-  RETURN_IF_ERROR(table->DecodeRanges(reader, count));
-  return table;
-}
-
-absl::Status SymbolTable::DecodeRanges(VarintReader& reader, size_t count) {
-  // The address column counts from the end of the range before: what decodes cannot overlap.
-  for (size_t i = 0; i < count; ++i) {
-    uint64_t gap = 0;
-    if (!reader.Read(&gap)) return NotATable("addresses end early");
-    addresses_.push_back(gap);
+  id_ = *id;
+  source_ = static_cast<SymbolSource>(header.source);
+  if (!TakeSection(header, flat::kSegments, &segments_) || !TakeSection(header, flat::kRowAddresses, &row_addresses_) ||
+      !TakeSection(header, flat::kRowNodes, &row_nodes_) || !TakeSection(header, flat::kRowPlaces, &row_places_) ||
+      !TakeSection(header, flat::kNodes, &nodes_) || !TakeSection(header, flat::kPlaces, &places_) ||
+      !TakeSection(header, flat::kStarts, &starts_) || !TakeSection(header, flat::kStringOffsets, &string_offsets_) ||
+      !TakeSection(header, flat::kStringBytes, &string_bytes_)) {
+    return NotATable("a section lies outside");
   }
-  uint64_t previous_end = 0;
-  for (size_t i = 0; i < count; ++i) {
-    uint64_t size = 0;
-    if (!reader.Read(&size)) return NotATable("sizes end early");
-    if (size == 0) return NotATable("empty range");
-    uint64_t address = 0, end = 0;
-    if (__builtin_add_overflow(previous_end, addresses_[i], &address) || __builtin_add_overflow(address, size, &end)) {
-      return NotATable("address past 64 bits");
+  const size_t rows = row_addresses_.size();
+  if (rows > kRowsMax || row_nodes_.size() != rows || row_places_.size() != rows || nodes_.empty() || places_.empty() ||
+      string_offsets_.size() < 2) {
+    return NotATable("sections do not fit together");
+  }
+  for (const flat::Segment& segment : segments_) {
+    if (segment.rows == 0 || segment.first_row > rows || segment.rows > rows - segment.first_row) {
+      return NotATable("a segment has no rows");
     }
-    addresses_[i] = address;
-    sizes_.push_back(size);
-    previous_end = end;
   }
-  uint64_t pool_bytes = 0;
-  for (size_t i = 0; i < count; ++i) {
-    uint64_t length = 0;
-    if (!reader.Read(&length)) return NotATable("name lengths end early");
-    if (length == 0 || length > kNameBytesMax) return NotATable("name of a bad length");
-    pool_bytes += length;
-    if (pool_bytes > kPoolBytesMax) return NotATable("names too large");
-    name_offsets_.push_back(static_cast<uint32_t>(pool_bytes));
-  }
-  std::string_view pool;
-  if (!reader.ReadBytes(pool_bytes, &pool) || !reader.AtEnd()) return NotATable("names of another size");
-  pool_ = pool;
   return absl::OkStatus();
 }
 
+const flat::Segment* SymbolTable::SegmentOf(uint64_t address) const {
+  auto after = std::upper_bound(segments_.begin(), segments_.end(), address,
+                                [](uint64_t wanted, const flat::Segment& segment) { return wanted < segment.base; });
+  return after == segments_.begin() ? nullptr : &*std::prev(after);
+}
+
+uint32_t SymbolTable::RowIn(const flat::Segment& segment, uint64_t address) const {
+  const auto offset = static_cast<uint32_t>(std::min<uint64_t>(address - segment.base, UINT32_MAX));
+  const uint32_t row = segment.first_row + LastNotAbove(&row_addresses_[segment.first_row], segment.rows, offset);
+  return row_nodes_[row] == 0 && row_places_[row] == 0 ? kNoRow : row;
+}
+
+uint32_t SymbolTable::FindRow(uint64_t address) const {
+  const flat::Segment* segment = SegmentOf(address);
+  return segment != nullptr ? RowIn(*segment, address) : kNoRow;
+}
+
+void SymbolTable::FindRows(std::span<const uint64_t> addresses, std::span<uint32_t> rows) const {
+  size_t i = 0;
+  for (; i + kLane <= addresses.size(); i += kLane) {
+    const flat::Segment* segment = SegmentOf(addresses[i]);
+    std::array<uint32_t, kLane> offsets{};
+    bool together = segment != nullptr;
+    for (size_t lane = 0; together && lane < kLane; ++lane) {
+      const uint64_t address = addresses[i + lane];
+      together = address >= segment->base && SegmentOf(address) == segment;
+      offsets[lane] = static_cast<uint32_t>(std::min<uint64_t>(address - segment->base, UINT32_MAX));
+    }
+    if (!together) {
+      for (size_t lane = 0; lane < kLane; ++lane) rows[i + lane] = FindRow(addresses[i + lane]);
+      continue;
+    }
+    std::array<uint32_t, kLane> found;
+    LastNotAbove(&row_addresses_[segment->first_row], segment->rows, offsets, &found);
+    for (size_t lane = 0; lane < kLane; ++lane) {
+      const uint32_t row = segment->first_row + found[lane];
+      rows[i + lane] = row_nodes_[row] == 0 && row_places_[row] == 0 ? kNoRow : row;
+    }
+  }
+  for (; i < addresses.size(); ++i) rows[i] = FindRow(addresses[i]);
+}
+
+std::string_view SymbolTable::String(uint32_t index) const {
+  if (index == 0 || index + 1 >= string_offsets_.size()) return {};
+  const uint32_t begin = string_offsets_[index], end = string_offsets_[index + 1];
+  if (begin > end || end > string_bytes_.size()) return {};
+  return {string_bytes_.data() + begin, end - begin};
+}
+
+SymbolTable::Frame SymbolTable::FrameOf(uint32_t node, uint32_t place) const {
+  Frame frame;
+  frame.node = node;
+  if (place < places_.size()) {
+    frame.file = String(places_[place].file);
+    frame.line = places_[place].line;
+  }
+  const flat::Node& of = nodes_[node];
+  frame.name = String(of.name);
+  frame.inlined = of.parent != 0 && of.parent < node;  // so that the walk ends whatever the bytes are
+  return frame;
+}
+
+uint64_t SymbolTable::row_address(uint32_t row) const {
+  for (const flat::Segment& segment : segments_) {
+    if (row >= segment.first_row && row - segment.first_row < segment.rows) return segment.base + row_addresses_[row];
+  }
+  return 0;
+}
+
 std::optional<SymbolTable::Match> SymbolTable::Find(uint64_t address) const {
-  auto after = std::upper_bound(addresses_.begin(), addresses_.end(), address);
-  if (after == addresses_.begin()) return std::nullopt;
-  auto index = static_cast<uint32_t>(after - addresses_.begin() - 1);
-  if (address - addresses_[index] >= sizes_[index]) return std::nullopt;
-  return at(index);
+  const uint32_t row = FindRow(address);
+  if (row == kNoRow || row_nodes_[row] == 0) return std::nullopt;
+  if (row_nodes_[row] >= nodes_.size()) return std::nullopt;
+  Match match{};
+  ForEachFrame(row, [&](const Frame& frame) {
+    match.name = frame.name;
+    match.node = frame.node;
+    return true;
+  });
+  match.address = StartOf(match.node);
+  return match;
 }
 
-SymbolTable::Match SymbolTable::at(uint32_t index) const {
-  uint32_t begin = name_offsets_[index];
-  return {.name = std::string_view(pool_).substr(begin, name_offsets_[index + 1] - begin),
-          .address = addresses_[index],
-          .index = index};
-}
-
-size_t SymbolTable::memory_bytes() const {
-  return sizeof(*this) + addresses_.capacity() * sizeof(uint64_t) + sizes_.capacity() * sizeof(uint64_t) +
-         name_offsets_.capacity() * sizeof(uint32_t) + pool_.capacity();
+uint64_t SymbolTable::StartOf(uint32_t function) const {
+  if (function >= nodes_.size() || nodes_[function].parent != 0 || nodes_[function].place >= starts_.size()) return 0;
+  return starts_[nodes_[function].place];
 }
 
 }  // namespace tributary

@@ -3,77 +3,119 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "absl/status/statusor.h"
+#include "base/mapped_file.h"
 #include "profile/executable_id.h"
+#include "symbols/flat_layout.h"
 
 namespace tributary {
 
-class VarintReader;
-
-// One function's code: [address, address + size). Addresses are ELF virtual addresses, or offsets from the kernel's
-// base.
-struct SymbolRange {
-  uint64_t address = 0;
-  uint64_t size = 0;
-  std::string_view name;  // linkage name, not demangled; Build copies it
-};
-
-// Where a table's names come from; a better source replaces a worse one. On the wire and in the store: append only.
+// Where a table's names come from, worst first: a better source replaces a worse one. Stored and sent: append only; the
+// order is SymbolSourceRank's.
 enum class SymbolSource : uint8_t {
   kNone = 0,
-  kDynsym = 1,  // .dynsym only
-  kSymtab = 2,  // .symtab (and .dynsym)
-  kKallsyms = 3,
+  kDynsym = 1,     // .dynsym only
+  kSymtab = 2,     // .symtab (and .dynsym)
+  kKallsyms = 3,   // the kernel's own
+  kFunctions = 4,  // where functions begin and end, by .eh_frame; no names
+  kPclntab = 5,    // Go's table, with inlined calls and lines
+  kDwarf = 6,      // .debug_info and what it needs
 };
 std::string_view SymbolSourceName(SymbolSource source);
+int SymbolSourceRank(SymbolSource source);
 
-// An executable's function names: sorted, non-overlapping ranges over one string pool. Immutable, shared by threads.
-// Encoded form (docs/symbol-table.md): header with version, then LEB128 columns (address delta, size, name length),
-// then the pool.
+// What an executable's addresses are called: functions, what was inlined into them, files and lines. Immutable; looked
+// up where it lies, mapped or in memory, by one binary search and a walk to the outermost function; nothing is decoded.
+// Shared by threads. Any bytes may be opened: what does not fit together gives no name, never a wrong access.
+// Addresses are ELF virtual addresses, or offsets from the kernel's base.
 class SymbolTable {
  public:
-  static constexpr size_t kSymbolsMax = 4'000'000;
+  static constexpr size_t kRowsMax = 1u << 28;
   static constexpr size_t kNameBytesMax = 16'384;
-  static constexpr size_t kEncodedBytesMax = 512u << 20;
-  static constexpr size_t kPoolBytesMax = 384u << 20;  // of all names together
+  static constexpr size_t kStringBytesMax = 1u << 31;
+  static constexpr uint32_t kNoRow = UINT32_MAX;
 
-  // Sorts; of ranges that overlap the later start wins from its start on; of equal ones the first in `ranges` stays, so
-  // callers order by preference. Ranges of size 0 and ones without a name are dropped, and what lies past a cap above.
-  static std::shared_ptr<const SymbolTable> Build(const ExecutableId& id, SymbolSource source,
-                                                  std::vector<SymbolRange> ranges);
-  // InvalidArgument: not a table, or one that lies; input is hostile. Newer versions: Unimplemented.
-  static absl::StatusOr<std::shared_ptr<const SymbolTable>> Decode(std::string_view bytes);
-  std::string Encode() const;
+  // InvalidArgument: not a table, or one whose sections do not fit. Unimplemented: of a newer version.
+  static absl::StatusOr<std::shared_ptr<const SymbolTable>> FromBytes(std::string bytes);
+  static absl::StatusOr<std::shared_ptr<const SymbolTable>> Map(const std::string& path);
 
-  // The function that covers the address. Never the nearest symbol past its size.
+  // The row that covers the address; kNoRow: nothing is known of it.
+  uint32_t FindRow(uint64_t address) const;
+  // The same for many, whatever their order: three times as fast, more where they ascend.
+  void FindRows(std::span<const uint64_t> addresses, std::span<uint32_t> rows) const;
+
+  struct Frame {
+    std::string_view name;  // linkage name; "": the function at `function` has none. Lives as long as the table
+    std::string_view file;  // "": not known
+    uint32_t line = 0;      // 0: not known
+    uint32_t node = 0;      // dense: one a function and a way it was inlined; 0: no function is known
+    bool inlined = false;   // into the next frame
+  };
+  // From the innermost to the function itself, until `visit(const Frame&)` returns false. A row without a function but
+  // with a line is one frame.
+  template <typename Visit>
+  void ForEachFrame(uint32_t row, Visit&& visit) const;
+  // The innermost node of a row; rows of one node differ in the innermost line only.
+  uint32_t node(uint32_t row) const { return row_nodes_[row]; }
+  uint64_t StartOf(uint32_t function) const;  // where a function begins, by its node; 0: not a function
+
+  // The function, not what was inlined into it. Never the nearest one before an address that none covers.
   struct Match {
-    std::string_view name;  // lives as long as the table
+    std::string_view name;  // as in Frame
     uint64_t address;       // of the function's start
-    uint32_t index;         // of the range, dense: one function identity per table
+    uint32_t node;
   };
   std::optional<Match> Find(uint64_t address) const;
 
   const ExecutableId& id() const { return id_; }
   SymbolSource source() const { return source_; }
-  size_t size() const { return addresses_.size(); }
-  Match at(uint32_t index) const;
-  size_t memory_bytes() const;
+  size_t function_count() const { return starts_.size(); }
+  size_t row_count() const { return row_addresses_.size(); }
+  size_t node_count() const { return nodes_.size(); }
+  uint64_t row_address(uint32_t row) const;
+  std::string_view bytes() const { return bytes_; }
 
  private:
-  SymbolTable() = default;
-  void Reserve(size_t count);
-  absl::Status DecodeRanges(VarintReader& reader, size_t count);
+  friend class SymbolCodec;
+  static constexpr unsigned kChainMax = 4096;
 
+  SymbolTable() = default;
+  absl::Status Open(std::string_view bytes);
+  template <typename T>
+  bool TakeSection(const flat::Header& header, flat::SectionIndex index, std::span<const T>* out);
+  const flat::Segment* SegmentOf(uint64_t address) const;
+  uint32_t RowIn(const flat::Segment& segment, uint64_t address) const;
+  std::string_view String(uint32_t index) const;
+  Frame FrameOf(uint32_t node, uint32_t place) const;
+
+  std::string owned_;
+  MappedFile mapped_;
+  std::string_view bytes_;
   ExecutableId id_;
   SymbolSource source_ = SymbolSource::kNone;
-  std::vector<uint64_t> addresses_;
-  std::vector<uint64_t> sizes_;
-  std::vector<uint32_t> name_offsets_;  // size() + 1, into pool_
-  std::string pool_;
+  std::span<const flat::Segment> segments_;
+  std::span<const uint32_t> row_addresses_, row_nodes_, row_places_;
+  std::span<const flat::Node> nodes_;
+  std::span<const flat::Place> places_;
+  std::span<const uint64_t> starts_;
+  std::span<const uint32_t> string_offsets_;
+  std::span<const char> string_bytes_;
 };
+
+template <typename Visit>
+void SymbolTable::ForEachFrame(uint32_t row, Visit&& visit) const {
+  uint32_t node = row_nodes_[row], place = row_places_[row];
+  if (node >= nodes_.size()) return;
+  for (unsigned i = 0; i < kChainMax; ++i) {
+    const Frame frame = FrameOf(node, place);
+    if (!visit(frame) || !frame.inlined) return;
+    place = nodes_[node].place;
+    node = nodes_[node].parent;
+  }
+}
 
 }  // namespace tributary

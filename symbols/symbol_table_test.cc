@@ -2,18 +2,22 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cstring>
 #include <deque>
 #include <random>
 
-#include "base/varint.h"
+#include "symbols/symbol_builder.h"
+#include "symbols/symbol_codec.h"
+#include "symbols/symbol_testing.h"
 
 namespace tributary {
 namespace {
 
 ExecutableId SomeId() { return *ExecutableId::Make(ExecutableIdKind::kGnuBuildId, std::string_view("\x01\x02\x03")); }
 
-std::shared_ptr<const SymbolTable> Build(std::vector<SymbolRange> ranges) {
-  return SymbolTable::Build(SomeId(), SymbolSource::kSymtab, std::move(ranges));
+std::shared_ptr<const SymbolTable> Build(const std::vector<SymbolRange>& ranges) {
+  return BuildSymbolTable(SomeId(), SymbolSource::kSymtab, ranges);
 }
 
 std::string NameAt(const SymbolTable& table, uint64_t address) {
@@ -31,116 +35,146 @@ TEST(SymbolTable, FindsWhatCoversAnAddressAndNothingElse) {
   EXPECT_EQ(NameAt(*table, 210), "-");
   EXPECT_EQ(NameAt(*table, UINT64_MAX), "-");
   EXPECT_EQ(table->Find(205)->address, 200u);
-  EXPECT_EQ(table->Find(205)->index, 1u);
+  EXPECT_NE(table->Find(205)->node, table->Find(100)->node);
   EXPECT_EQ(NameAt(*Build({}), 0), "-");
 }
 
-TEST(SymbolTable, LetsTheLaterStartWinAndTheFirstOfEqualOnesStay) {
-  auto table = Build({{100, 100, "outer"}, {150, 10, "inner"}, {100, 20, "alias"}});
-  EXPECT_EQ(table->size(), 2u);
+TEST(SymbolTable, InnerFunctionsAreSeenAndTheFirstOfEqualOnesStays) {
+  auto table = Build({{100, 100, "outer"}, {150, 10, "inner"}, {100, 100, "alias"}});
   EXPECT_EQ(NameAt(*table, 149), "outer");
   EXPECT_EQ(NameAt(*table, 150), "inner");
-  EXPECT_EQ(NameAt(*table, 170), "-");
+  EXPECT_EQ(NameAt(*table, 170), "outer");
+  EXPECT_EQ(NameAt(*table, 200), "-");
 }
 
-TEST(SymbolTable, DropsWhatHasNoSizeOrName) {
-  auto table = Build({{1, 0, "empty"}, {2, 5, ""}, {UINT64_MAX, 5, "end"}, {10, UINT64_MAX, "wide"}});
-  ASSERT_EQ(table->size(), 1u);
+TEST(SymbolTable, DropsWhatHasNoSize) {
+  auto table = Build({{1, 0, "empty"}, {UINT64_MAX, 5, "end"}, {10, UINT64_MAX, "wide"}});
+  EXPECT_EQ(FunctionsOf(*table).size(), 1u);
   EXPECT_EQ(NameAt(*table, 1 << 30), "wide");
 }
 
 TEST(SymbolTable, CutsLongNames) {
-  std::string name(100'000, 'n');
-  auto table = Build({{1, 1, name}});
-  EXPECT_EQ(table->at(0).name.size(), SymbolTable::kNameBytesMax);
+  auto table = Build({{1, 1, std::string(100'000, 'n')}});
+  EXPECT_EQ(table->Find(1)->name.size(), SymbolTable::kNameBytesMax);
+}
+
+TEST(SymbolTable, CodeFurtherApartThanFourGigabytesIsFound) {
+  std::vector<SymbolRange> ranges;
+  std::deque<std::string> names;
+  for (uint64_t i = 0; i < 40; ++i) {
+    names.push_back("far" + std::to_string(i));
+    ranges.push_back({0x1000 + i * 0xc0000001, 0x1000, names.back()});
+  }
+  auto table = Build(ranges);
+  std::vector<uint64_t> addresses;
+  for (const SymbolRange& range : ranges) {
+    EXPECT_EQ(NameAt(*table, range.address), range.name);
+    EXPECT_EQ(NameAt(*table, range.address + 0xfff), range.name);
+    EXPECT_EQ(NameAt(*table, range.address + 0x1000), "-");
+    EXPECT_EQ(NameAt(*table, range.address - 1), "-");
+    EXPECT_EQ(table->Find(range.address + 5)->address, range.address);
+    addresses.insert(addresses.end(), {range.address, range.address + 0x1000});
+  }
+  std::vector<uint32_t> rows(addresses.size());
+  table->FindRows(addresses, rows);
+  for (size_t i = 0; i < rows.size(); ++i) EXPECT_EQ(rows[i], table->FindRow(addresses[i]));
+}
+
+std::shared_ptr<const SymbolTable> RandomTable(uint32_t seed, std::vector<SymbolRange>* ranges) {
+  std::mt19937_64 random(seed);
+  static std::deque<std::string> names;
+  for (int i = 0; i < 5000; ++i) {
+    names.push_back("f" + std::to_string(i));
+    ranges->push_back({random() >> (random() % 60), 1 + (random() >> (34 + random() % 30)), names.back()});
+  }
+  return Build(*ranges);
+}
+
+TEST(SymbolTable, ManyLookUpsAtOnceFindTheSame) {
+  std::vector<SymbolRange> ranges;
+  auto table = RandomTable(7, &ranges);
+  std::mt19937_64 random(8);
+  std::vector<uint64_t> addresses;
+  for (int i = 0; i < 20'000; ++i) addresses.push_back(random() >> (random() % 64));
+  for (const SymbolRange& range : ranges) addresses.push_back(range.address);
+  for (bool sorted : {false, true}) {
+    if (sorted) std::sort(addresses.begin(), addresses.end());
+    std::vector<uint32_t> rows(addresses.size());
+    table->FindRows(addresses, rows);
+    for (size_t i = 0; i < rows.size(); ++i) ASSERT_EQ(rows[i], table->FindRow(addresses[i])) << addresses[i];
+  }
 }
 
 TEST(SymbolTable, ComesBackFromItsEncodedForm) {
-  std::mt19937_64 random(3);
-  std::deque<std::string> names;
   std::vector<SymbolRange> ranges;
-  for (int i = 0; i < 5000; ++i) {
-    names.push_back("f" + std::to_string(i));
-    ranges.push_back({random() >> (random() % 60), 1 + (random() >> (34 + random() % 30)), names.back()});
-  }
-  auto table = Build(ranges);
-  auto back = SymbolTable::Decode(table->Encode());
+  auto table = RandomTable(3, &ranges);
+  auto back = DecodeSymbolTable(EncodeSymbolTable(*table));
   ASSERT_TRUE(back.ok()) << back.status();
   EXPECT_EQ((*back)->id(), SomeId());
   EXPECT_EQ((*back)->source(), SymbolSource::kSymtab);
-  ASSERT_EQ((*back)->size(), table->size());
-  for (uint32_t i = 0; i < table->size(); ++i) {
-    EXPECT_EQ((*back)->at(i).name, table->at(i).name);
-    EXPECT_EQ((*back)->at(i).address, table->at(i).address);
-  }
+  EXPECT_EQ((*back)->bytes(), table->bytes());
   for (const SymbolRange& range : ranges) {
     for (uint64_t address : {range.address, range.address + range.size - 1, range.address + range.size}) {
       EXPECT_EQ(NameAt(**back, address), NameAt(*table, address));
     }
   }
-  EXPECT_EQ((*back)->Encode(), table->Encode());
-  EXPECT_GT((*back)->memory_bytes(), 5000u * 20);
 }
 
 TEST(SymbolTable, RefusesEveryTruncationAndTail) {
-  std::string bytes = Build({{100, 50, "alpha"}, {200, 10, "beta"}})->Encode();
-  for (size_t size = 0; size < bytes.size(); ++size) {
-    EXPECT_EQ(SymbolTable::Decode(bytes.substr(0, size)).status().code(), absl::StatusCode::kInvalidArgument) << size;
+  auto table = Build({{100, 50, "alpha"}, {200, 10, "beta"}});
+  const std::string encoded = EncodeSymbolTable(*table), flat(table->bytes());
+  for (size_t size = 0; size < encoded.size(); ++size) {
+    EXPECT_EQ(DecodeSymbolTable(encoded.substr(0, size)).status().code(), absl::StatusCode::kInvalidArgument) << size;
   }
-  EXPECT_FALSE(SymbolTable::Decode(bytes + "x").ok());
-}
-
-TEST(SymbolTable, RefusesNewerVersionsAsSuch) {
-  std::string bytes = Build({{100, 50, "alpha"}})->Encode();
-  bytes[4] = 2;
-  EXPECT_EQ(SymbolTable::Decode(bytes).status().code(), absl::StatusCode::kUnimplemented);
-  bytes[4] = 0;
-  EXPECT_EQ(SymbolTable::Decode(bytes).status().code(), absl::StatusCode::kInvalidArgument);
-}
-
-std::string Encoded(uint64_t source, uint64_t count, std::initializer_list<uint64_t> columns, std::string_view pool) {
-  std::string out = "TSYM";
-  AppendVarint(out, 1);
-  AppendVarint(out, source);
-  AppendVarint(out, 1);
-  AppendVarint(out, 2);
-  out += "id";
-  AppendVarint(out, count);
-  for (uint64_t value : columns) AppendVarint(out, value);
-  out += pool;
-  return out;
-}
-
-TEST(SymbolTable, RefusesLies) {
-  EXPECT_TRUE(SymbolTable::Decode(Encoded(2, 1, {5, 3, 2}, "ab")).ok());
-  for (const std::string& lie : {
-           Encoded(0, 1, {5, 3, 2}, "ab"),                                // no source
-           Encoded(9, 1, {5, 3, 2}, "ab"),                                // unknown source
-           Encoded(2, 2, {5, 3, 2}, "ab"),                                // one more than there are
-           Encoded(2, UINT64_MAX, {5, 3, 2}, "ab"),                       // as many as can be
-           Encoded(2, 4'000'001, {5, 3, 2}, std::string(20'000'000, 0)),  // over the cap
-           Encoded(2, 1, {5, 0, 2}, "ab"),                                // no size
-           Encoded(2, 1, {5, UINT64_MAX, 2}, "ab"),                       // past the last address
-           Encoded(2, 2, {5, UINT64_MAX - 2, 2, 2, 1, 1}, "ab"),          // the second wraps
-           Encoded(2, 1, {5, 3, 0}, ""),                                  // no name
-           Encoded(2, 1, {5, 3, 16'385}, std::string(16'385, 'n')),       // a name too long
-           Encoded(2, 1, {5, 3, 2}, "abc"),                               // names longer than stated
-       }) {
-    EXPECT_EQ(SymbolTable::Decode(lie).status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_FALSE(DecodeSymbolTable(encoded + "x").ok());
+  for (size_t size = 0; size < flat.size(); ++size) {
+    EXPECT_EQ(SymbolTable::FromBytes(flat.substr(0, size)).status().code(), absl::StatusCode::kInvalidArgument) << size;
   }
+  EXPECT_FALSE(SymbolTable::FromBytes(flat + "x").ok());
 }
 
+TEST(SymbolTable, RefusesOtherVersionsAsSuch) {
+  auto table = Build({{100, 50, "alpha"}});
+  std::string encoded = EncodeSymbolTable(*table), flat(table->bytes());
+  encoded[4] = 3;
+  flat[8] = 3;
+  EXPECT_EQ(DecodeSymbolTable(encoded).status().code(), absl::StatusCode::kUnimplemented);
+  EXPECT_EQ(SymbolTable::FromBytes(flat).status().code(), absl::StatusCode::kUnimplemented);
+  encoded[4] = flat[8] = 1;
+  EXPECT_EQ(DecodeSymbolTable(encoded).status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(SymbolTable::FromBytes(flat).status().code(), absl::StatusCode::kInvalidArgument);
+}
+
+// Rows, frames and strings of a file that anybody may have written.
 TEST(SymbolTable, SurvivesFlippedBytes) {
-  std::string good = Build({{100, 50, "alpha"}, {200, 10, "beta"}, {300, 1, "gamma"}})->Encode();
+  SymbolTableBuilder builder;
+  const uint32_t file = builder.AddString("a.cc"), outer = builder.AddNode(builder.AddString("alpha"));
+  const uint32_t inner = builder.AddNode(builder.AddString("inlined"), outer, file, 7);
+  builder.AddCode(100, 150, 0, outer, SymbolTableBuilder::Layer::kDebugInfo);
+  builder.AddCode(110, 120, 1, inner, SymbolTableBuilder::Layer::kDebugInfo);
+  builder.AddLines(std::vector<SymbolLine>{{100, file, 1}, {110, file, 20}, {120, file, 3}}, 150);
+  auto table = builder.Build(SomeId(), SymbolSource::kDwarf);
   std::mt19937 random(5);
-  for (int round = 0; round < 20'000; ++round) {
-    std::string bytes = good;
-    for (int flips = 1 + random() % 4; flips > 0; --flips) bytes[random() % bytes.size()] = static_cast<char>(random());
-    auto table = SymbolTable::Decode(bytes);
-    if (table.ok()) {
-      EXPECT_EQ((*table)->Find((*table)->at(0).address)->index, 0u);
+  size_t accepted = 0;
+  for (const std::string& good : {EncodeSymbolTable(*table), std::string(table->bytes())}) {
+    for (int round = 0; round < 20'000; ++round) {
+      std::string bytes = good;
+      for (int flips = 1 + random() % 4; flips > 0; --flips)
+        bytes[random() % bytes.size()] = static_cast<char>(random());
+      auto read = good.starts_with("TSYMFLAT") ? SymbolTable::FromBytes(bytes) : DecodeSymbolTable(bytes);
+      if (!read.ok()) continue;
+      ++accepted;
+      for (uint64_t address = 90; address < 160; ++address) {
+        const uint32_t row = (*read)->FindRow(address);
+        if (row == SymbolTable::kNoRow) continue;
+        int frames = 0;
+        (*read)->ForEachFrame(row, [&](const SymbolTable::Frame&) { return ++frames < 100; });
+        EXPECT_LE(frames, 4);
+        (void)(*read)->Find(address);
+      }
     }
   }
+  EXPECT_GT(accepted, 5000u);
 }
 
 }  // namespace

@@ -1,40 +1,61 @@
 #include <cstdint>
 #include <cstdlib>
+#include <string>
 #include <string_view>
 
 #include "base/zstd.h"
-#include "symbols/symbol_table.h"
+#include "symbols/symbol_codec.h"
 
 namespace {
 
-void DecodeAndCheck(std::string_view bytes) {
-  auto table = tributary::SymbolTable::Decode(bytes);
-  if (!table.ok()) return;
-  // What was accepted keeps the table's promises: ranges ascend, are found, and stand a round trip.
-  const tributary::SymbolTable& t = **table;
-  uint64_t previous = 0;
-  for (uint32_t i = 0; i < t.size(); ++i) {
-    auto match = t.at(i);
-    if (i > 0 && match.address <= previous) abort();
-    previous = match.address;
-    auto found = t.Find(match.address);
-    if (!found || found->index != i || found->name.empty()) abort();
+using tributary::SymbolTable;
+
+// Every row of a table, whatever its bytes, is looked up without harm, and what is said of it ends.
+size_t LookUpAll(const SymbolTable& table) {
+  size_t frames = 0;
+  for (uint32_t row = 0; row < table.row_count(); ++row) {
+    const uint32_t found = table.FindRow(table.row_address(row));
+    if (found == SymbolTable::kNoRow) continue;
+    table.ForEachFrame(found, [&](const SymbolTable::Frame& frame) {
+      frames += frame.name.size() + frame.file.size() < (size_t{1} << 40) ? 1 : 0;
+      return frames < 100'000;
+    });
+    (void)table.Find(table.row_address(row));
   }
+  return frames;
+}
+
+void DecodeAndCheck(std::string_view bytes) {
+  auto table = tributary::DecodeSymbolTable(bytes);
+  if (!table.ok()) return;
+  // What was accepted keeps the table's promises: rows ascend, are found, and stand a round trip.
+  const SymbolTable& t = **table;
+  for (uint32_t row = 0; row < t.row_count(); ++row) {
+    if (row > 0 && t.row_address(row) < t.row_address(row - 1)) abort();
+    const uint32_t found = t.FindRow(t.row_address(row));
+    if (found != row && found != SymbolTable::kNoRow && t.row_address(found) != t.row_address(row)) abort();
+  }
+  LookUpAll(t);
 #ifdef TRIBUTARY_PLANT_CRASH
-  // Within reach only of a table that decodes whole: header, three columns and pool.
-  if (t.size() == 3 && t.source() == tributary::SymbolSource::kKallsyms) abort();
+  // Within reach only of a table that decodes whole.
+  if (t.row_count() == 3 && t.source() == tributary::SymbolSource::kKallsyms) abort();
 #endif
-  auto again = tributary::SymbolTable::Decode(t.Encode());
-  if (!again.ok() || (*again)->size() != t.size()) abort();
+  auto again = tributary::DecodeSymbolTable(tributary::EncodeSymbolTable(t));
+  if (!again.ok() || (*again)->bytes() != t.bytes()) abort();
 }
 
 }  // namespace
 
 // What an upload goes through in the reducer: zstd with the size that the sender states (here: the first two bytes),
-// then the table. The bytes are tried as a table too, as a fuzzer cannot guess a compressed one.
+// then the table. The bytes are tried as a table too, as a fuzzer cannot guess a compressed one, and as the flat form
+// that is mapped from the disk.
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   std::string_view bytes(reinterpret_cast<const char*>(data), size);
   DecodeAndCheck(bytes);
+  if (auto flat = SymbolTable::FromBytes(std::string(bytes)); flat.ok()) {
+    LookUpAll(**flat);
+    (void)tributary::EncodeSymbolTable(**flat);
+  }
   if (size < 2) return 0;
   size_t raw_size = data[0] | data[1] << 8;
   auto raw = tributary::ZstdDecompress(bytes.substr(2), raw_size);

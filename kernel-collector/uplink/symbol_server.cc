@@ -8,7 +8,7 @@
 #include "kernel-collector/processes/code_file_reader.h"
 #include "kernel-collector/processes/proc_files.h"
 #include "symbols/elf_symbols.h"
-#include "symbols/symbol_table.h"
+#include "symbols/symbol_codec.h"
 
 namespace tributary {
 namespace {
@@ -116,7 +116,7 @@ void SymbolServer::ReadTable(Reading& reading) {
   if (!table.ok()) {
     reading.packed = table.status();
   } else {
-    reading.packed = PackedTable::Of((*table)->Encode());
+    reading.packed = PackedTable::Of(EncodeSymbolTable(**table));
   }
 }
 

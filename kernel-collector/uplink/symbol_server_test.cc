@@ -6,7 +6,7 @@
 
 #include "kernel-collector/processes/code_file_reader.h"
 #include "kernel-collector/processes/fakes_for_test.h"
-#include "symbols/symbol_table.h"
+#include "symbols/symbol_codec.h"
 
 namespace tributary {
 namespace {
@@ -28,7 +28,7 @@ class SymbolServerTest : public testing::Test {
     executor.RunAll();
     auto table = tables.find(id);
     if (table == tables.end()) return nullptr;
-    auto decoded = SymbolTable::Decode(table->second);
+    auto decoded = DecodeSymbolTable(table->second);
     EXPECT_TRUE(decoded.ok()) << decoded.status();
     return decoded.ok() ? *decoded : nullptr;
   }
@@ -83,7 +83,7 @@ TEST_F(SymbolServerTest, AFilesNamesAreReadWhereItIsMapped) {
   auto table = Ask(*identity);
   ASSERT_NE(table, nullptr);
   EXPECT_EQ(table->id(), *identity);
-  EXPECT_GT(table->size(), 100u);
+  EXPECT_GT(table->function_count(), 100u);
 }
 
 TEST_F(SymbolServerTest, TheVdsoIsReadFromMemory) {
@@ -92,7 +92,7 @@ TEST_F(SymbolServerTest, TheVdsoIsReadFromMemory) {
   server.SetVdso(vdso->id, vdso->bytes);
   auto table = Ask(vdso->id);
   ASSERT_NE(table, nullptr);
-  EXPECT_GT(table->size(), 0u);
+  EXPECT_GT(table->function_count(), 0u);
 }
 
 TEST_F(SymbolServerTest, SaysWhyThereIsNoTable) {

@@ -6,6 +6,7 @@
 
 #include "reducer/export/committed_store.h"
 #include "schemas/otlp/profiles_service.pb.h"
+#include "symbols/symbol_builder.h"
 
 namespace tributary {
 namespace {
@@ -86,7 +87,7 @@ class ExportLoopTest : public ::testing::Test {
   }
   // [0x1000, 0x1100) main, [0x1100, 0x1200) a C++ name: one address is in both, as caller and as leaf.
   void AddSymbols() {
-    symbols_[id_] = SymbolTable::Build(
+    symbols_[id_] = BuildSymbolTable(
         id_, SymbolSource::kSymtab,
         {{.address = 0x1000, .size = 0x100, .name = "main"}, {.address = 0x1100, .size = 0x100, .name = "_Z4workv"}});
   }

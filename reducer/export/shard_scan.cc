@@ -105,7 +105,6 @@ RequestMaker::Made RequestMaker::Next() {
   thread_cache_.clear();
   stack_cache_.clear();
   location_cache_.clear();
-  function_cache_.clear();
   while (chunk_ < scan_.chunks_.size() && !builder_->full()) {
     const ShardScan::Chunk& chunk = scan_.chunks_[chunk_];
     AddRow(chunk, row_);
@@ -181,23 +180,28 @@ otlp::LocationIndex RequestMaker::Location(const store::Trie& trie, uint32_t fra
   const store::FrameRow row = frame < trie.frame_rows.size() ? trie.frame_rows[frame] : store::FrameRow{};
   uint64_t address = row.address - (row.is_caller && row.address > 0 ? 1 : 0);
   otlp::MappingIndex mapping;
-  otlp::FunctionIndex function;
+  std::vector<otlp::ProfilesBuilder::Line> lines;
   if (row.executable.value < scan_.executable_rows_.size()) {
     const store::ExecutableRow& executable = scan_.executable_rows_[row.executable.value];
     mapping = builder_->AddMapping(executable.id, executable.path);
-    function = Function(row.executable, address);
+    lines = Lines(row.executable, address);
   }
-  return cached->second = builder_->AddLocation(row.kind, mapping, address, function);
+  return cached->second = builder_->AddLocation(row.kind, mapping, address, lines);
 }
 
-otlp::FunctionIndex RequestMaker::Function(store::ExecutableNo executable, uint64_t address) {
+std::vector<otlp::ProfilesBuilder::Line> RequestMaker::Lines(store::ExecutableNo executable, uint64_t address) {
+  std::vector<otlp::ProfilesBuilder::Line> lines;
   const SymbolTable* table = Table(executable);
-  if (table == nullptr) return {};
-  std::optional<SymbolTable::Match> match = table->Find(address);
-  if (!match) return {};
-  auto [cached, added] = function_cache_.try_emplace(uint64_t{executable.value} << 32 | match->index);
-  if (added) cached->second = builder_->AddFunction(Demangle(match->name), match->name);
-  return cached->second;
+  const uint32_t row = table != nullptr ? table->FindRow(address) : SymbolTable::kNoRow;
+  if (row == SymbolTable::kNoRow) return lines;
+  table->ForEachFrame(row, [&](const SymbolTable::Frame& frame) {
+    if (frame.name.empty()) return true;
+    auto [name, added] = demangled_.try_emplace(frame.name.data());
+    if (added) name->second = Demangle(frame.name);
+    lines.push_back({builder_->AddFunction(name->second, frame.name, frame.file), frame.line});
+    return true;
+  });
+  return lines;
 }
 
 const SymbolTable* RequestMaker::Table(store::ExecutableNo executable) {

@@ -76,7 +76,7 @@ class RequestMaker {
   otlp::AttributesIndex Thread(store::ProcessNo process, store::ThreadNo no);
   otlp::StackIndex Stack(store::Day day, store::NodeNo node);
   otlp::LocationIndex Location(const store::Trie& trie, uint32_t frame);
-  otlp::FunctionIndex Function(store::ExecutableNo executable, uint64_t address);
+  std::vector<otlp::ProfilesBuilder::Line> Lines(store::ExecutableNo executable, uint64_t address);
   const SymbolTable* Table(store::ExecutableNo executable);
 
   const ShardScan& scan_;
@@ -84,6 +84,7 @@ class RequestMaker {
   const otlp::ProfilesBuilder::Options options_;
   size_t chunk_ = 0, row_ = 0;  // the next sample
   absl::flat_hash_map<store::ExecutableNo, std::shared_ptr<const SymbolTable>> tables_;
+  absl::flat_hash_map<const char*, std::string> demangled_;  // by where its table has it
 
   // Of the request being made.
   std::unique_ptr<otlp::ProfilesBuilder> builder_;
@@ -91,7 +92,6 @@ class RequestMaker {
   absl::flat_hash_map<std::pair<store::ProcessNo, store::ThreadNo>, otlp::AttributesIndex> thread_cache_;
   absl::flat_hash_map<std::pair<store::Day, store::NodeNo>, otlp::StackIndex> stack_cache_;
   absl::flat_hash_map<std::pair<const store::Trie*, uint32_t>, otlp::LocationIndex> location_cache_;
-  absl::flat_hash_map<uint64_t, otlp::FunctionIndex> function_cache_;  // by executable << 32 | range
 };
 
 }  // namespace tributary

@@ -11,7 +11,8 @@
 #include "intake/delivery.h"
 #include "reducer/store/sqlite_store.h"
 #include "reducer/store/store_testing.h"
-#include "symbols/symbol_table.h"
+#include "symbols/symbol_builder.h"
+#include "symbols/symbol_codec.h"
 
 namespace tributary::ingest {
 namespace {
@@ -378,9 +379,8 @@ TEST(Shard, SymbolsAreAskedForOnceAndStored) {
   EXPECT_EQ(first.needed(), std::vector<ExecutableId>{Node::Id()});
   second.SendBatch(10);
   ASSERT_TRUE(test.RunUntil([&] { return second.acked(); }));
-  auto table =
-      SymbolTable::Build(Node::Id(), SymbolSource::kSymtab, {{0x1000, 0x100, "main"}, {0x2000, 0x800, "spin"}});
-  first.client().SendSymbols(Node::Id(), PackedTable::Of(table->Encode()));
+  auto table = BuildSymbolTable(Node::Id(), SymbolSource::kSymtab, {{0x1000, 0x100, "main"}, {0x2000, 0x800, "spin"}});
+  first.client().SendSymbols(Node::Id(), PackedTable::Of(EncodeSymbolTable(*table)));
   ASSERT_TRUE(test.RunUntil([&] { return reducer.symbols().Get(Node::Id()) != nullptr; }));
   EXPECT_EQ(reducer.symbols().Get(Node::Id())->Find(0x2010)->name, "spin");
   EXPECT_TRUE(second.needed().empty());

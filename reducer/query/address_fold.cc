@@ -10,6 +10,7 @@ namespace {
 // Cancelling is looked at once in so many nodes: a few milliseconds of work.
 constexpr size_t kNodesPerCheck = 65'536;
 constexpr uint32_t kNone = UINT32_MAX;
+constexpr FunctionNo kNoFunction{UINT32_MAX};
 
 absl::Status Corrupt(std::string_view what) {
   return Error(absl::StatusCode::kDataLoss, fmt::format("the store is corrupt: {}", what));
@@ -108,29 +109,36 @@ absl::Status AddressFold::MapDay(const DayNodes& nodes, const std::vector<uint32
   }
   // Parents before children: each node's function node is a child of its parent's.
   std::vector<uint32_t> mapped(size, 0);
-  std::vector<uint32_t> function_of_row(trie.frame_rows.size(), kNone);
+  std::vector<uint32_t> chain_of_row(trie.frame_rows.size(), kNone);  // where its functions begin in `chains`
+  std::vector<FunctionNo> chains;                                     // behind each chain's last there is none
   functions->AddSelf(FunctionNode{0}, nodes.values[0], nodes.counts[0]);
   for (size_t i = 1; i < size; ++i) {
     if (i % kNodesPerCheck == 0) RETURN_IF_ERROR(CheckCancelled(request_));
     if (met[i] == 0) continue;
     if (trie.frames[i] >= trie.frame_rows.size())
       return Corrupt(fmt::format("frame {} is not defined", trie.frames[i]));
-    uint32_t& function = function_of_row[trie.frames[i]];
-    if (function == kNone) {
+    uint32_t& chain = chain_of_row[trie.frames[i]];
+    if (chain == kNone) {
       const store::FrameRow& row = trie.frame_rows[trie.frames[i]];
       uint32_t executable =
           row.executable.value < executables.size() ? executables[row.executable.value] : executables[0];
-      function = namer.Function(executable, row).value;
+      const std::span<const FunctionNo> named = namer.Functions(executable, row);
+      chain = static_cast<uint32_t>(chains.size());
+      chains.insert(chains.end(), named.begin(), named.end());
+      chains.push_back(kNoFunction);
     }
-    std::optional<FunctionNode> node =
-        functions->Child(FunctionNode{mapped[trie.parents[i].value]}, FunctionNo{function});
-    if (!node) {
-      return Error(
-          absl::StatusCode::kResourceExhausted,
-          fmt::format("the answer has more than {} nodes: ask for less, by selector or time", functions->nodes_max()));
+    FunctionNode node{mapped[trie.parents[i].value]};
+    for (size_t at = chain; chains[at] != kNoFunction; ++at) {
+      const std::optional<FunctionNode> child = functions->Child(node, chains[at]);
+      if (!child) {
+        return Error(absl::StatusCode::kResourceExhausted,
+                     fmt::format("the answer has more than {} nodes: ask for less, by selector or time",
+                                 functions->nodes_max()));
+      }
+      node = *child;
     }
-    mapped[i] = node->value;
-    functions->AddSelf(*node, nodes.values[i], nodes.counts[i]);
+    mapped[i] = node.value;
+    functions->AddSelf(node, nodes.values[i], nodes.counts[i]);
   }
   return absl::OkStatus();
 }

@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <utility>
+
 #include "base/status.h"
 #include "reducer/metadata/labels.h"
 #include "symbols/demangle.h"
@@ -25,6 +28,11 @@ FlameGraph::Kind KindOf(FrameKind kind) {
 }
 
 }  // namespace
+
+std::string_view FrameNamer::Executable::BaseName(FlameGraph::Kind kind) const {
+  if (base_name.empty() && kind == FlameGraph::Kind::kKernel) return kKernel;
+  return base_name;
+}
 
 std::string DemangleCache::Demangle(std::string_view linkage_name) {
   // Mangled names start with an underscore: C names, most of a kernel's, need no cache.
@@ -61,30 +69,50 @@ uint32_t FrameNamer::InternExecutable(const store::ExecutableRow& row) {
   return number;
 }
 
-FunctionNo FrameNamer::Function(uint32_t executable, const store::FrameRow& frame) {
+std::span<const FunctionNo> FrameNamer::Functions(uint32_t executable, const store::FrameRow& frame) {
   Executable& file = executables_[executable];
-  FlameGraph::Kind kind = KindOf(frame.kind);
-  std::string_view base_name = file.base_name;
-  if (base_name.empty() && kind == FlameGraph::Kind::kKernel) base_name = kKernel;
+  const FlameGraph::Kind kind = KindOf(frame.kind);
+  if (names_ == FrameNames::kFunction && kind != FlameGraph::Kind::kUnknown) {
+    if (!std::exchange(file.asked, true)) file.table = symbols_.Get(file.id);
+    if (file.table != nullptr) {
+      const uint64_t address = frame.address - (frame.is_caller && frame.address != 0 ? 1 : 0);
+      const uint32_t row = file.table->FindRow(address);
+      if (row != SymbolTable::kNoRow) {
+        const Chain& chain = ChainOf(executable, row, kind);
+        if (chain.count > 0) return std::span(chained_).subspan(chain.first, chain.count);
+      }
+    }
+  }
+  single_ = WithoutSymbols(file, frame, kind);
+  return {&single_, 1};
+}
+
+const FrameNamer::Chain& FrameNamer::ChainOf(uint32_t executable, uint32_t row, FlameGraph::Kind kind) {
+  const Executable& file = executables_[executable];
+  auto [it, added] = by_node_.try_emplace(uint64_t{executable} << 32 | file.table->node(row));
+  if (!added) return it->second;
+  Chain& chain = it->second;
+  chain.first = static_cast<uint32_t>(chained_.size());
+  file.table->ForEachFrame(row, [&](const SymbolTable::Frame& frame) {
+    if (frame.node == 0) return false;  // a line without a function
+    const std::string name = frame.name.empty()
+                                 ? fmt::format("{}+0x{:x}", file.BaseName(kind), file.table->StartOf(frame.node))
+                                 : demangled_.Demangle(frame.name);
+    const bool inlined = frame.inlined && kind == FlameGraph::Kind::kNative;
+    chained_.push_back(trie_.InternFunction(inlined ? FlameGraph::Kind::kInlined : kind, name, file.BaseName(kind)));
+    return true;
+  });
+  chain.count = static_cast<uint32_t>(chained_.size()) - chain.first;
+  std::reverse(chained_.begin() + chain.first, chained_.end());
+  return chain;
+}
+
+FunctionNo FrameNamer::WithoutSymbols(const Executable& file, const store::FrameRow& frame, FlameGraph::Kind kind) {
+  const std::string_view base_name = file.BaseName(kind);
   if (names_ == FrameNames::kAddress) {
     return trie_.InternFunction(kind, fmt::format("{}+0x{:x}", file.id.ToString(), frame.address), base_name);
   }
   if (kind == FlameGraph::Kind::kUnknown) return trie_.InternFunction(kind, kUnknown, "");
-
-  if (!file.asked) {
-    file.asked = true;
-    file.table = symbols_.Get(file.id);
-  }
-  if (file.table != nullptr) {
-    uint64_t address = frame.address - (frame.is_caller && frame.address != 0 ? 1 : 0);
-    if (std::optional<SymbolTable::Match> match = file.table->Find(address)) {
-      uint64_t key = uint64_t{executable} << 32 | match->index;
-      if (auto it = by_range_.find(key); it != by_range_.end()) return it->second;
-      FunctionNo function = trie_.InternFunction(kind, demangled_.Demangle(match->name), base_name);
-      by_range_.emplace(key, function);
-      return function;
-    }
-  }
   if (base_name.empty()) {
     if (!file.id.known()) return trie_.InternFunction(FlameGraph::Kind::kUnknown, kUnknown, "");
     return trie_.InternFunction(kind, fmt::format("{}+0x{:x}", file.id.ToString(), frame.address), "");

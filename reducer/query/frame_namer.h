@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -32,18 +33,20 @@ class DemangleCache {
 // Turns frames into functions for one query. Symbol tables are held from their first use to the end, so that one answer
 // is named by one state of the symbols.
 //
-// With function names: the function that covers the address (at address − 1 for one that a call returns to), never the
-// nearest symbol past its size; else `binary+0xaddress`; `[kernel]+0xoffset` for kernel code; `[unknown]` where nothing
-// is mapped. With addresses: `build-id+0xaddress`.
+// With function names: the function that covers the address (at address − 1 for one that a call returns to) and what
+// was inlined into it there, never the nearest symbol past its size; `binary+0xstart` for a function whose bounds alone
+// are known; else `binary+0xaddress`; `[kernel]+0xoffset` for kernel code; `[unknown]` where nothing is mapped. With
+// addresses: `build-id+0xaddress`.
 class FrameNamer {
  public:
   FrameNamer(SymbolStore& symbols, DemangleCache& demangled, FrameNames names, FunctionTrie& trie)
       : symbols_(symbols), demangled_(demangled), names_(names), trie_(trie) {}
 
-  // A handle for Function. Executables of equal id (or, without one, of equal path) are the same; the first path names
+  // A handle for Functions. Executables of equal id (or, without one, of equal path) are the same; the first path names
   // it.
   uint32_t InternExecutable(const store::ExecutableRow& row);
-  FunctionNo Function(uint32_t executable, const store::FrameRow& frame);
+  // The function, then what was inlined into it, the innermost last; never empty. Valid until the next call.
+  std::span<const FunctionNo> Functions(uint32_t executable, const store::FrameRow& frame);
 
  private:
   struct Executable {
@@ -51,7 +54,15 @@ class FrameNamer {
     std::string base_name;
     bool asked = false;
     std::shared_ptr<const SymbolTable> table;
+
+    std::string_view BaseName(FlameGraph::Kind kind) const;
   };
+
+  struct Chain {
+    uint32_t first = 0, count = 0;  // of chained_
+  };
+  FunctionNo WithoutSymbols(const Executable& file, const store::FrameRow& frame, FlameGraph::Kind kind);
+  const Chain& ChainOf(uint32_t executable, uint32_t row, FlameGraph::Kind kind);
 
   SymbolStore& symbols_;
   DemangleCache& demangled_;
@@ -60,7 +71,9 @@ class FrameNamer {
   std::vector<Executable> executables_;
   absl::flat_hash_map<ExecutableId, uint32_t> by_id_;
   absl::flat_hash_map<std::string, uint32_t> by_path_;
-  absl::flat_hash_map<uint64_t, FunctionNo> by_range_;  // executable << 32 | range of its table
+  absl::flat_hash_map<uint64_t, Chain> by_node_;  // executable << 32 | node of its table
+  std::vector<FunctionNo> chained_;
+  FunctionNo single_;
 };
 
 }  // namespace tributary

@@ -8,6 +8,8 @@
 
 #include "base/status.h"
 #include "reducer/query/fake_store.h"
+#include "symbols/symbol_builder.h"
+#include "symbols/symbol_codec.h"
 
 namespace tributary {
 namespace {
@@ -64,7 +66,7 @@ class QueryTest : public ::testing::Test {
   }
 
   void PutSymbols(const ExecutableId& id, SymbolSource source, std::vector<SymbolRange> ranges) {
-    absl::Status put = symbols_->Put(id, SymbolTable::Build(id, source, std::move(ranges))->Encode());
+    absl::Status put = symbols_->Put(id, EncodeSymbolTable(*BuildSymbolTable(id, source, ranges)));
     ASSERT_TRUE(put.ok()) << put;
   }
 
@@ -200,6 +202,37 @@ TEST_F(QueryTest, SymbolsThatComeLaterNameOldSamples) {
   EXPECT_EQ(Render(Graph(Request())), "all 1 0\nall;liblate.so+0x42 1 1\n");
   PutSymbols(Id(7), SymbolSource::kDynsym, {{0x40, 8, "late"}});
   EXPECT_EQ(Render(Graph(Request())), "all 1 0\nall;late 1 1\n");
+}
+
+// [0x100, 0x200) outer, in it [0x140, 0x160) middle with [0x150, 0x158) inner in it; [0x300, 0x340) without a name.
+TEST_F(QueryTest, InlinedCallsAreFramesOfTheirOwn) {
+  SymbolTableBuilder builder;
+  const uint32_t outer = builder.AddNode(builder.AddString("outer"));
+  const uint32_t middle = builder.AddNode(builder.AddString("_ZN3app6middleEv"), outer, builder.AddString("a.cc"), 5);
+  const uint32_t inner = builder.AddNode(builder.AddString("inner"), middle, builder.AddString("a.cc"), 9);
+  builder.AddCode(0x100, 0x200, 0, outer, SymbolTableBuilder::Layer::kDebugInfo);
+  builder.AddCode(0x140, 0x160, 1, middle, SymbolTableBuilder::Layer::kDebugInfo);
+  builder.AddCode(0x150, 0x158, 2, inner, SymbolTableBuilder::Layer::kDebugInfo);
+  builder.AddFunction({0x300, 0x40, ""}, SymbolTableBuilder::Layer::kFunctionBounds);
+  ASSERT_TRUE(symbols_->Put(Id(7), EncodeSymbolTable(*builder.Build(Id(7), SymbolSource::kDwarf))).ok());
+  FakeShard& shard = store_.shards[0];
+  ExecutableNo file = shard.AddExecutable(Id(7), "/opt/inlined");
+  NodeNo caller = shard.AddNode(day_, NodeNo{0}, Native(file, 0x145, true));
+  AddSample(1 * kMs, 1, 1, shard.AddNode(day_, caller, Native(file, 0x150)), 4);
+  AddSample(2 * kMs, 1, 1, shard.AddNode(day_, caller, Native(file, 0x330)), 2);
+  AddSample(3 * kMs, 1, 1, shard.AddNode(day_, NodeNo{0}, Native(file, 0x157)), 1);
+  const FlameGraph graph = Graph(Request());
+  EXPECT_EQ(Render(graph),
+            "all 7 0\n"
+            "all;outer 7 0\n"
+            "all;outer;app::middle() 7 0\n"
+            "all;outer;app::middle();outer 4 0\n"
+            "all;outer;app::middle();outer;app::middle() 4 0\n"
+            "all;outer;app::middle();outer;app::middle();inner 4 4\n"
+            "all;outer;app::middle();inlined+0x300 2 2\n"
+            "all;outer;app::middle();inner 1 1\n");
+  EXPECT_EQ(graph.kinds[1], FlameGraph::Kind::kNative);
+  EXPECT_EQ(graph.kinds[2], FlameGraph::Kind::kInlined);
 }
 
 TEST_F(QueryTest, RangeIsHalfOpen) {

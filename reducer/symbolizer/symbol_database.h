@@ -25,7 +25,7 @@ class SymbolDatabase {
     ExecutableId id;
     SymbolSource source = SymbolSource::kNone;
     uint64_t symbols = 0;
-    uint64_t raw_bytes = 0;     // of SymbolTable::Encode
+    uint64_t raw_bytes = 0;     // of EncodeSymbolTable
     uint64_t stored_bytes = 0;  // of the blob
     UnixNs last_used;
   };

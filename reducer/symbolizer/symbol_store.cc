@@ -10,6 +10,7 @@
 #include "base/status.h"
 #include "base/zstd.h"
 #include "reducer/symbolizer/symbol_database.h"
+#include "symbols/symbol_codec.h"
 
 namespace tributary {
 namespace {
@@ -22,9 +23,9 @@ constexpr int64_t kTouchPeriodNs = 3600 * kNsPerSecond;
 
 absl::StatusOr<std::shared_ptr<const SymbolTable>> DecodeBlob(const ExecutableId& id, std::string_view blob,
                                                               uint64_t raw_bytes) {
-  if (raw_bytes > SymbolTable::kEncodedBytesMax) return Error(absl::StatusCode::kDataLoss, "its size is out of bounds");
+  if (raw_bytes > kEncodedSymbolsMax) return Error(absl::StatusCode::kDataLoss, "its size is out of bounds");
   ASSIGN_OR_RETURN(std::string encoded, ZstdDecompress(blob, raw_bytes));
-  ASSIGN_OR_RETURN(std::shared_ptr<const SymbolTable> table, SymbolTable::Decode(encoded));
+  ASSIGN_OR_RETURN(std::shared_ptr<const SymbolTable> table, DecodeSymbolTable(encoded));
   if (table->id() != id) return Error(absl::StatusCode::kDataLoss, "it is another executable's");
   return table;
 }
@@ -135,7 +136,7 @@ void SymbolStore::Impl::DropCached(Known& entry) {
 // The newest stays even when it alone is over the cap: whoever asked for it holds it anyway.
 void SymbolStore::Impl::Cache(Known& entry, std::shared_ptr<const SymbolTable> table) {
   DropCached(entry);
-  size_t bytes = table->memory_bytes();
+  size_t bytes = table->bytes().size();
   recent.push_front(Cached{entry.row.id, std::move(table), bytes});
   entry.cached = recent.begin();
   cached_bytes += bytes;
@@ -179,8 +180,8 @@ absl::Status SymbolStore::Impl::Keep(const SymbolDatabase::Row& row, std::string
     std::lock_guard lock(mutex);
     // Another upload of the same executable may have come first.
     auto it = known.find(row.id);
-    if (it != known.end() &&
-        std::tie(it->second.row.source, it->second.row.symbols) >= std::tie(row.source, row.symbols)) {
+    if (it != known.end() && std::pair(SymbolSourceRank(it->second.row.source), it->second.row.symbols) >=
+                                 std::pair(SymbolSourceRank(row.source), row.symbols)) {
       uploads_kept_better.Add();
       return absl::OkStatus();
     }
@@ -245,15 +246,15 @@ absl::Status SymbolStore::Put(const ExecutableId& id, std::string_view encoded) 
     return Error(absl::StatusCode::kInvalidArgument, fmt::format("symbol table of {}: {}", id.ToString(), why));
   };
   if (!id.known()) return refuse("the executable is not known");
-  if (encoded.size() > SymbolTable::kEncodedBytesMax) return refuse("too large");
-  absl::StatusOr<std::shared_ptr<const SymbolTable>> table = SymbolTable::Decode(encoded);
+  if (encoded.size() > kEncodedSymbolsMax) return refuse("too large");
+  absl::StatusOr<std::shared_ptr<const SymbolTable>> table = DecodeSymbolTable(encoded);
   if (!table.ok()) return refuse(Message(table.status()));
   if ((*table)->id() != id) return refuse("it is the table of " + (*table)->id().ToString());
 
   std::string blob = ZstdCompress(encoded, kZstdLevel);
   SymbolDatabase::Row row{.id = id,
                           .source = (*table)->source(),
-                          .symbols = (*table)->size(),
+                          .symbols = (*table)->function_count(),
                           .raw_bytes = encoded.size(),
                           .stored_bytes = blob.size(),
                           .last_used = impl_->clock.Unix()};
@@ -327,7 +328,7 @@ std::shared_ptr<const SymbolTable> SymbolStore::Get(const ExecutableId& id) {
   std::lock_guard lock(impl_->mutex);
   auto it = impl_->known.find(id);
   // Evicted or replaced while it was decoded: good for this caller, not for the cache.
-  if (it != impl_->known.end() && it->second.row.symbols == (*table)->size() &&
+  if (it != impl_->known.end() && it->second.row.symbols == (*table)->function_count() &&
       it->second.row.source == (*table)->source()) {
     impl_->Cache(it->second, *table);
   }

@@ -33,7 +33,7 @@ class SymbolStore {
   // Whether a node that can read `id` should be asked for its table now; true at most once per request_timeout_ns and
   // id.
   bool ShouldRequest(const ExecutableId& id);
-  // `encoded`: SymbolTable::Encode's bytes; its id must be `id`. InvalidArgument: refused and counted. A table from a
+  // `encoded`: EncodeSymbolTable's bytes; its id must be `id`. InvalidArgument: refused and counted. A table from a
   // worse source than the one kept changes nothing.
   absl::Status Put(const ExecutableId& id, std::string_view encoded);
   void PutUnavailable(const ExecutableId& id, std::string_view why);

@@ -11,6 +11,8 @@
 #include <thread>
 
 #include "reducer/store/sqlite.h"
+#include "symbols/symbol_builder.h"
+#include "symbols/symbol_codec.h"
 
 namespace tributary {
 namespace {
@@ -29,7 +31,7 @@ std::shared_ptr<const SymbolTable> Table(uint8_t n, SymbolSource source = Symbol
     names.push_back("function_" + std::to_string(i));
     ranges.push_back(SymbolRange{0x1000u + 0x100u * static_cast<uint64_t>(i), 0x80, names.back()});
   }
-  return SymbolTable::Build(Id(n), source, std::move(ranges));
+  return BuildSymbolTable(Id(n), source, ranges);
 }
 
 class SymbolStoreTest : public ::testing::Test {
@@ -41,7 +43,7 @@ class SymbolStoreTest : public ::testing::Test {
     store_ = *std::move(opened);
   }
   void PutTable(const SymbolTable& table) {
-    absl::Status status = store_->Put(table.id(), table.Encode());
+    absl::Status status = store_->Put(table.id(), EncodeSymbolTable(table));
     ASSERT_TRUE(status.ok()) << status;
     clock_.Advance(kNsPerSecond);
   }
@@ -77,7 +79,7 @@ TEST_F(SymbolStoreTest, KeepsWhatWasPut) {
 
 TEST_F(SymbolStoreTest, RefusesWhatIsNotTheTableOfThatExecutable) {
   Open();
-  std::string encoded = Table(1)->Encode();
+  std::string encoded = EncodeSymbolTable(*Table(1));
   EXPECT_EQ(store_->Put(Id(2), encoded).code(), absl::StatusCode::kInvalidArgument);
   EXPECT_EQ(store_->Put(ExecutableId(), encoded).code(), absl::StatusCode::kInvalidArgument);
   EXPECT_EQ(store_->Put(Id(1), "").code(), absl::StatusCode::kInvalidArgument);
@@ -95,10 +97,10 @@ TEST_F(SymbolStoreTest, BetterSourceReplacesAndWorseChangesNothing) {
   Open();
   PutTable(*Table(1, SymbolSource::kSymtab, 3));
   PutTable(*Table(1, SymbolSource::kDynsym, 9));
-  EXPECT_EQ(store_->Get(Id(1))->size(), 3u);
+  EXPECT_EQ(store_->Get(Id(1))->function_count(), 3u);
   EXPECT_EQ(Uploads("kept_better"), 1u);
   PutTable(*Table(1, SymbolSource::kKallsyms, 2));
-  EXPECT_EQ(store_->Get(Id(1))->size(), 2u);
+  EXPECT_EQ(store_->Get(Id(1))->function_count(), 2u);
   EXPECT_EQ(store_->Get(Id(1))->source(), SymbolSource::kKallsyms);
   ASSERT_EQ(List().size(), 1u);
   EXPECT_EQ(List()[0].symbols, 2u);
@@ -146,7 +148,7 @@ TEST_F(SymbolStoreTest, OpenRequestsAreBounded) {
 
 TEST_F(SymbolStoreTest, MemoryHoldsTheMostRecentlyUsed) {
   SymbolStore::Options options;
-  options.memory_bytes_max = 2 * Table(1)->memory_bytes() + Table(1)->memory_bytes() / 2;
+  options.memory_bytes_max = 2 * Table(1)->bytes().size() + Table(1)->bytes().size() / 2;
   Open(options);
   for (uint8_t n = 1; n <= 3; ++n) PutTable(*Table(n));
   std::shared_ptr<const SymbolTable> first = store_->Get(Id(1));
@@ -157,7 +159,7 @@ TEST_F(SymbolStoreTest, MemoryHoldsTheMostRecentlyUsed) {
   EXPECT_EQ(store_->Get(Id(1)), first);
   std::shared_ptr<const SymbolTable> second_again = store_->Get(Id(2));
   EXPECT_NE(second_again, second);
-  EXPECT_EQ(second_again->size(), second->size());
+  EXPECT_EQ(second_again->function_count(), second->function_count());
 }
 
 TEST_F(SymbolStoreTest, DiskHoldsTheMostRecentlyUsed) {
@@ -183,7 +185,7 @@ TEST_F(SymbolStoreTest, TableOverTheWholeCapIsTurnedAway) {
   SymbolStore::Options options;
   options.disk_bytes_max = 600;
   Open(options);
-  EXPECT_EQ(store_->Put(Id(1), Table(1, SymbolSource::kSymtab, 2000)->Encode()).code(),
+  EXPECT_EQ(store_->Put(Id(1), EncodeSymbolTable(*Table(1, SymbolSource::kSymtab, 2000))).code(),
             absl::StatusCode::kResourceExhausted);
   EXPECT_EQ(Uploads("no_room"), 1u);
   EXPECT_TRUE(List().empty());
@@ -191,7 +193,7 @@ TEST_F(SymbolStoreTest, TableOverTheWholeCapIsTurnedAway) {
 
 TEST_F(SymbolStoreTest, AnyThreadMayCall) {
   SymbolStore::Options options;
-  options.memory_bytes_max = 3 * Table(1)->memory_bytes();
+  options.memory_bytes_max = 3 * Table(1)->bytes().size();
   options.disk_bytes_max = 3 * 1024;  // both caps are in the way all the time
   Open(options);
   std::atomic<int> found = 0;
@@ -199,7 +201,7 @@ TEST_F(SymbolStoreTest, AnyThreadMayCall) {
     for (uint8_t i = 0; i < 40; ++i) {
       auto n = static_cast<uint8_t>(1 + (first + i) % 10);
       store_->ShouldRequest(Id(n));
-      EXPECT_TRUE(store_->Put(Id(n), Table(n)->Encode()).ok());
+      EXPECT_TRUE(store_->Put(Id(n), EncodeSymbolTable(*Table(n))).ok());
       if (std::shared_ptr<const SymbolTable> table = store_->Get(Id(n))) {
         EXPECT_EQ(table->id(), Id(n));
         ++found;

@@ -71,8 +71,12 @@ class World {
     std::string bytes = kind == ExecutableIdKind::kNone ? "" : std::string(1 + Draw(20), static_cast<char>(Draw(3)));
     MappingIndex mapping = builder.AddMapping(*ExecutableId::Make(kind, bytes), Text());
     uint64_t address = Draw(10) == 0 ? UINT64_MAX - Draw(2) : Draw(50);
-    return builder.AddLocation(static_cast<FrameKind>(Draw(kFrameKindCount)), mapping, address,
-                               builder.AddFunction(Text(), Text()));
+    std::vector<ProfilesBuilder::Line> lines;
+    for (uint64_t count = Draw(4); count > 0; --count) {
+      lines.push_back(
+          {builder.AddFunction(Text(), Text(), Text()), static_cast<uint32_t>(Draw(3) == 0 ? UINT32_MAX : Draw(9))});
+    }
+    return builder.AddLocation(static_cast<FrameKind>(Draw(kFrameKindCount)), mapping, address, lines);
   }
 
   std::mt19937_64 random_;
@@ -108,7 +112,8 @@ TEST(ProfilesProperty, AFullRequestStaysValid) {
     while (!builder.full()) {
       ProfilesBuilder::SampleInfo sample = world.Sample(builder);
       name.back() = static_cast<char>('a' + world.Draw(26));
-      LocationIndex named = builder.AddLocation(FrameKind::kNative, {}, world.Draw(9), builder.AddFunction(name, ""));
+      LocationIndex named =
+          builder.AddLocation(FrameKind::kNative, {}, world.Draw(9), {{builder.AddFunction(name, "")}});
       sample.stack = builder.AddStack(std::vector<LocationIndex>{named});
       builder.AddSample(sample);
     }

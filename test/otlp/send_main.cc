@@ -25,11 +25,11 @@ ProfilesRequestPtr MakeRequest(std::mt19937_64& random, Sent* sent) {
     sample.resource = builder.AddResource(
         {.host_name = "host", .host_id = "m-1", .container_id = process < 4 ? "" : "c" + std::to_string(process)});
     sample.attributes = builder.AddThread({.thread_name = "thr\xc3\xa4"
-                                                      "d\x01",
-                                       .executable_name = "server",
-                                       .executable_path = "/usr/bin/server",
-                                       .pid = Pid{static_cast<int32_t>(100 + process)},
-                                       .tid = Tid{static_cast<int32_t>(100 + process)}});
+                                                          "d\x01",
+                                           .executable_name = "server",
+                                           .executable_path = "/usr/bin/server",
+                                           .pid = Pid{static_cast<int32_t>(100 + process)},
+                                           .tid = Tid{static_cast<int32_t>(100 + process)}});
     std::vector<LocationIndex> stack;
     for (uint64_t depth = 1 + draw(30); depth > 0; --depth) {
       uint64_t file = draw(5);
@@ -37,9 +37,10 @@ ProfilesRequestPtr MakeRequest(std::mt19937_64& random, Sent* sent) {
           *ExecutableId::Make(ExecutableIdKind::kGnuBuildId, std::string(20, static_cast<char>(file))),
           "/usr/lib/lib" + std::to_string(file) + ".so");
       uint64_t address = draw(200);
-      FunctionIndex function =
-          address % 4 == 0 ? FunctionIndex() : builder.AddFunction("f" + std::to_string(address / 10), "");
-      stack.push_back(builder.AddLocation(FrameKind::kNative, mapping, address, function));
+      std::vector<ProfilesBuilder::Line> lines;
+      if (address % 5 == 0) lines.push_back({builder.AddFunction("inlined", "", "inlined.h"), 7});
+      if (address % 4 != 0) lines.push_back({builder.AddFunction("f" + std::to_string(address / 10), "")});
+      stack.push_back(builder.AddLocation(FrameKind::kNative, mapping, address, lines));
     }
     sample.stack = builder.AddStack(stack);
     sample.type = draw(10) == 0 ? SampleType::kOffCpu : SampleType::kCpu;

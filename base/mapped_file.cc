@@ -1,0 +1,35 @@
+#include "base/mapped_file.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+
+#include <cerrno>
+
+#include "base/fd.h"
+#include "base/status.h"
+
+namespace tributary {
+
+absl::StatusOr<MappedFile> MappedFile::Open(const std::string& path) {
+  Fd fd(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!fd.valid()) return ErrnoStatus("open", path, errno);
+  struct stat info{};
+  if (fstat(fd.get(), &info) != 0) return ErrnoStatus("stat", path, errno);
+  if (info.st_size == 0) return MappedFile();
+  const auto size = static_cast<size_t>(info.st_size);
+  void* bytes = mmap(nullptr, size, PROT_READ, MAP_SHARED, fd.get(), 0);
+  if (bytes == MAP_FAILED) return ErrnoStatus("map", path, errno);
+  return MappedFile(std::string_view(static_cast<const char*>(bytes), size));
+}
+
+MappedFile& MappedFile::operator=(MappedFile&& other) noexcept {
+  std::swap(bytes_, other.bytes_);
+  return *this;
+}
+
+MappedFile::~MappedFile() {
+  if (!bytes_.empty()) munmap(const_cast<char*>(bytes_.data()), bytes_.size());
+}
+
+}  // namespace tributary

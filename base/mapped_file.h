@@ -1,0 +1,29 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "absl/status/statusor.h"
+
+namespace tributary {
+
+// A file's bytes, mapped to be read. Only for files that nobody shortens while they are mapped: a read behind the end
+// is SIGBUS.
+class MappedFile {
+ public:
+  static absl::StatusOr<MappedFile> Open(const std::string& path);
+  MappedFile() = default;
+  MappedFile(MappedFile&& other) noexcept : bytes_(std::exchange(other.bytes_, {})) {}
+  MappedFile& operator=(MappedFile&& other) noexcept;
+  ~MappedFile();
+
+  std::string_view bytes() const { return bytes_; }
+
+ private:
+  explicit MappedFile(std::string_view bytes) : bytes_(bytes) {}
+
+  std::string_view bytes_;
+};
+
+}  // namespace tributary

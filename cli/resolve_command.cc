@@ -1,0 +1,91 @@
+#include <fcntl.h>
+#include <fmt/format.h>
+
+#include <cerrno>
+#include <charconv>
+#include <csignal>
+#include <cstdio>
+#include <iostream>
+#include <optional>
+
+#include "base/json.h"
+#include "base/status.h"
+#include "cli/commands.h"
+#include "symbols/local_debug_files.h"
+
+namespace tributary::cli {
+namespace {
+
+constexpr uint64_t kDebugBytesMax = uint64_t{16} << 30;
+
+std::optional<uint64_t> ParseAddress(std::string_view text) {
+  if (text.starts_with("0x") || text.starts_with("0X")) text.remove_prefix(2);
+  uint64_t address = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), address, 16);
+  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return address;
+}
+
+std::string FramesAsText(const SymbolTable& table, uint64_t address) {
+  std::string text = fmt::format("0x{:x}\n", address);
+  const uint32_t row = table.FindRow(address);
+  if (row == SymbolTable::kNoRow) return text + "  ??\n";
+  table.ForEachFrame(row, [&](const SymbolTable::Frame& frame) {
+    text += fmt::format("  {}{}", frame.name.empty() ? "??" : frame.name, frame.inlined ? " (inlined)" : "");
+    if (!frame.file.empty()) text += fmt::format(" {}:{}", frame.file, frame.line);
+    text += '\n';
+    return true;
+  });
+  return text;
+}
+
+std::string FramesAsJson(const SymbolTable& table, uint64_t address) {
+  JsonWriter json;
+  json.BeginObject();
+  json.Field("address", fmt::format("0x{:x}", address));
+  json.Key("frames");
+  json.BeginArray();
+  if (const uint32_t row = table.FindRow(address); row != SymbolTable::kNoRow) {
+    table.ForEachFrame(row, [&](const SymbolTable::Frame& frame) {
+      json.BeginObject();
+      json.Field("function", frame.name);
+      json.Field("file", frame.file);
+      json.Field("line", frame.line);
+      json.Field("inlined", frame.inlined);
+      json.EndObject();
+      return true;
+    });
+  }
+  json.EndArray();
+  json.EndObject();
+  return std::move(json).Take() + "\n";
+}
+
+}  // namespace
+
+absl::StatusOr<int> RunResolve(const ResolveOptions& options) {
+  signal(SIGPIPE, SIG_IGN);  // `… | head` ends the work with an error of write
+  Fd fd(open(options.file.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!fd.valid()) return ErrnoStatus("open", options.file, errno);
+  auto opened = ElfFile::Open(std::move(fd));
+  if (!opened.ok()) return WithContext(opened.status(), options.file);
+  ASSIGN_OR_RETURN(const ExecutableId id, (*opened)->Identity());
+  auto symbols = ReadDebugSymbols(**opened, id, LocalDebugFiles(options.file), kDebugBytesMax);
+  if (!symbols.ok()) return WithContext(symbols.status(), options.file);
+  auto answer = [&](std::string_view text) -> absl::Status {
+    const std::optional<uint64_t> address = ParseAddress(text);
+    if (!address) return absl::InvalidArgumentError(ToAbsl(fmt::format("\"{}\" is not a hexadecimal address", text)));
+    const std::string out =
+        options.json ? FramesAsJson(*symbols->table, *address) : FramesAsText(*symbols->table, *address);
+    if (fwrite(out.data(), 1, out.size(), stdout) == out.size()) return absl::OkStatus();
+    return ErrnoStatus("write", "standard output", errno);
+  };
+  for (const std::string& address : options.addresses) RETURN_IF_ERROR(answer(address));
+  for (std::string line; options.addresses.empty() && std::getline(std::cin, line);) {
+    if (!line.empty()) RETURN_IF_ERROR(answer(line));
+  }
+  if (fflush(stdout) != 0) return ErrnoStatus("write", "standard output", errno);
+  return kExitOk;
+}
+
+}  // namespace tributary::cli

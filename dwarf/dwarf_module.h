@@ -1,0 +1,77 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/status/statusor.h"
+#include "dwarf/dwarf_sections.h"
+#include "dwarf/dwarf_unit.h"
+
+namespace tributary {
+
+struct AddressRange {
+  uint64_t begin = 0, end = 0;
+};
+
+// The DWARF of one file (or of one unit of a .dwp): its units, and what the values of their attributes mean. DWARF 2
+// to 5, 32 and 64 bits, little-endian. Hostile input: every offset is checked, what is not understood is left out and
+// counted, references are never followed here. Borrows the sections' bytes. One thread.
+class DwarfModule {
+ public:
+  static constexpr size_t kUnitsMax = 1u << 20;
+  static constexpr size_t kAbbreviationsMax = 1u << 24;  // attributes of all tables
+  static constexpr size_t kRangesMax = 1u << 26;         // read in all: many entries may share a list
+
+  // `shared`: what dwz moved out of this file into one that several share; may be null; outlives this.
+  // `skeleton`: of a .dwo's unit, the unit that the executable has instead of it; may be null.
+  static absl::StatusOr<std::unique_ptr<DwarfModule>> Open(const DwarfSections& sections, const DwarfModule* shared,
+                                                           const DwarfUnit* skeleton);
+
+  const std::vector<DwarfUnit>& units() const { return units_; }
+  const DwarfSections& sections() const { return sections_; }
+  const DwarfModule* shared() const { return shared_; }
+  uint64_t malformed() const { return malformed_; }  // units and range lists
+
+  // The unit that has an entry at that offset of .debug_info, nullptr: none.
+  const DwarfUnit* UnitAt(uint64_t offset) const;
+  // Reads a unit's entries from one on.
+  ByteReader EntriesFrom(const DwarfUnit& unit, uint64_t offset) const;
+
+  std::optional<uint64_t> Address(const DwarfUnit& unit, const DwarfValue& value) const;
+  std::string_view String(const DwarfUnit& unit, const DwarfValue& value) const;  // "": none
+  // What an entry's DW_AT_low_pc and DW_AT_high_pc, or its DW_AT_ranges, cover. Empty ranges are left out.
+  void Ranges(const DwarfUnit& unit, const DwarfValue& low, const DwarfValue& high, const DwarfValue& ranges,
+              std::vector<AddressRange>* out);
+
+  // Where an entry is that a value refers to.
+  struct Entry {
+    const DwarfModule* module = nullptr;  // null: nowhere
+    const DwarfUnit* unit = nullptr;
+    uint64_t offset = 0;
+  };
+  Entry Follow(const DwarfUnit& unit, const DwarfValue& value) const;
+
+ private:
+  DwarfModule(const DwarfSections& sections, const DwarfModule* shared) : sections_(sections), shared_(shared) {}
+
+  absl::Status ReadUnits(const DwarfUnit* skeleton);
+  bool ReadHeader(uint64_t offset, DwarfUnit* unit) const;
+  bool ReadFirstEntry(const DwarfUnit* skeleton, DwarfUnit* unit);
+  const AbbreviationTable* Abbreviations(uint64_t offset);
+  bool ReadOldRanges(const DwarfUnit& unit, uint64_t offset, std::vector<AddressRange>* out);
+  bool ReadRangeList(const DwarfUnit& unit, uint64_t offset, std::vector<AddressRange>* out);
+  std::optional<uint64_t> IndexedAddress(const DwarfUnit& unit, uint64_t index) const;
+
+  const DwarfSections sections_;
+  const DwarfModule* const shared_;
+  std::vector<DwarfUnit> units_;  // by offset
+  absl::flat_hash_map<uint64_t, std::unique_ptr<AbbreviationTable>> abbreviations_;
+  size_t abbreviations_read_ = 0, ranges_read_ = 0;
+  uint64_t malformed_ = 0;
+};
+
+}  // namespace tributary

@@ -1,0 +1,160 @@
+#include "symbols/debug_symbols.h"
+
+#include <algorithm>
+
+#include "base/status.h"
+#include "dwarf/split_index.h"
+#include "elf/elf_format.h"
+#include "symbols/elf_symbols.h"
+#include "symbols/symbol_builder.h"
+
+namespace tributary {
+namespace {
+
+constexpr uint64_t kLinkBytesMax = 64u << 10;
+
+class BuilderSink : public DwarfSink {
+ public:
+  explicit BuilderSink(SymbolTableBuilder& builder) : builder_(builder) {}
+
+  uint32_t AddString(std::string_view text) override { return builder_.AddString(text); }
+  uint32_t AddNode(uint32_t name, uint32_t parent, uint32_t call_file, uint32_t call_line) override {
+    return builder_.AddNode(name, parent, call_file, call_line);
+  }
+  void AddCode(AddressRange range, uint32_t depth, uint32_t node) override {
+    builder_.AddCode(range.begin, range.end, depth, node, SymbolTableBuilder::Layer::kDebugInfo);
+  }
+  void AddLines(std::span<const DwarfLine> rows, uint64_t end) override {
+    lines_.clear();
+    for (const DwarfLine& row : rows) lines_.push_back({row.address, row.file, row.line});
+    builder_.AddLines(lines_, end);
+  }
+
+ private:
+  SymbolTableBuilder& builder_;
+  std::vector<SymbolLine> lines_;
+};
+
+// Sections say where code is better than segments, which may begin with the file's headers at address 0: where a linker
+// puts functions that it threw away.
+absl::StatusOr<std::vector<AddressRange>> CodeOf(ElfFile& file) {
+  ASSIGN_OR_RETURN(const std::vector<ElfSection>* sections, file.Sections());
+  std::vector<AddressRange> code;
+  for (const ElfSection& section : *sections) {
+    if ((section.flags & kElfSectionExecutable) == 0 || section.size > UINT64_MAX - section.address) continue;
+    code.push_back({section.address, section.address + section.size});
+  }
+  if (!code.empty()) return code;
+  for (const ElfSegment& segment : file.segments()) {
+    if (!segment.executable || segment.memory_size > UINT64_MAX - segment.address) continue;
+    code.push_back({segment.address, segment.address + segment.memory_size});
+  }
+  return code;
+}
+
+// A file with its DWARF; both stay until all was read.
+struct Loaded {
+  std::unique_ptr<ElfFile> file;
+  std::optional<DwarfSectionStore> sections;
+  std::unique_ptr<DwarfModule> module;
+};
+
+class Reader {
+ public:
+  Reader(ElfFile& file, const DebugFileSource& source, uint64_t bytes_max)
+      : file_(file), source_(source), bytes_max_(bytes_max) {}
+
+  absl::Status Read(SymbolTableBuilder& builder, DwarfFunctions::Counts* counts) {
+    ASSIGN_OR_RETURN(const DwarfSectionStore sections, DwarfSectionStore::Read(file_, bytes_max_));
+    ASSIGN_OR_RETURN(const std::vector<AddressRange> code, CodeOf(file_));
+    OpenShared();
+    ASSIGN_OR_RETURN(const std::unique_ptr<DwarfModule> module,
+                     DwarfModule::Open(sections.sections(), shared_.module.get(), nullptr));
+    main_ = &sections.sections();
+    BuilderSink sink(builder);
+    DwarfFunctions functions(code, sink);
+    functions.Read(*module, [this](const DwarfUnit& skeleton) { return Split(skeleton); });
+    *counts = functions.counts();
+    return absl::OkStatus();
+  }
+
+ private:
+  // .gnu_debugaltlink: a path and a build-id.
+  void OpenShared() {
+    auto sections = file_.Sections();
+    if (!sections.ok() || !source_.shared) return;
+    for (const ElfSection& section : **sections) {
+      if (section.name != ".gnu_debugaltlink") continue;
+      absl::StatusOr<std::string> link = file_.SectionBytes(section, kLinkBytesMax);
+      const size_t path_bytes = link.ok() ? link->find('\0') : std::string::npos;
+      if (path_bytes == std::string::npos) return;
+      const std::string_view all = *link;
+      Load(source_.shared(all.substr(0, path_bytes), all.substr(path_bytes + 1)), nullptr, &shared_);
+      return;
+    }
+  }
+
+  void Load(DebugFileSource::File file, const DwarfUnit* skeleton, Loaded* out) {
+    if (!file.ok()) return;
+    absl::StatusOr<DwarfSectionStore> sections = DwarfSectionStore::Read(**file, bytes_max_);
+    if (!sections.ok()) return;
+    out->file = *std::move(file);
+    out->sections = *std::move(sections);
+    DwarfSections of = out->sections->sections();
+    if (of.cu_index.empty()) out->module = OpenModule(of, skeleton);
+  }
+
+  std::unique_ptr<DwarfModule> OpenModule(DwarfSections sections, const DwarfUnit* skeleton) {
+    if (skeleton != nullptr) {
+      sections.addr = main_->addr;
+      sections.ranges = main_->ranges;
+    }
+    auto module = DwarfModule::Open(sections, shared_.module.get(), skeleton);
+    return module.ok() ? *std::move(module) : nullptr;
+  }
+
+  DwarfModule* Split(const DwarfUnit& skeleton) {
+    if (!std::exchange(package_tried_, true) && source_.package) {
+      Load(source_.package(), nullptr, &package_);
+      if (package_.sections) index_ = SplitIndex::Read(package_.sections->sections());
+    }
+    if (index_) {
+      if (const std::optional<DwarfSections> sections = index_->Find(skeleton.dwo_id)) {
+        split_ = Loaded();
+        split_.module = OpenModule(*sections, &skeleton);
+        return split_.module.get();
+      }
+    }
+    split_ = Loaded();
+    if (!source_.split) return nullptr;
+    Load(source_.split(skeleton.comp_dir, skeleton.dwo_name), &skeleton, &split_);
+    const bool is_its = split_.module != nullptr && split_.module->units().front().dwo_id == skeleton.dwo_id;
+    return is_its ? split_.module.get() : nullptr;
+  }
+
+  ElfFile& file_;
+  const DebugFileSource& source_;
+  const uint64_t bytes_max_;
+  const DwarfSections* main_ = nullptr;
+  Loaded shared_, package_;
+  Loaded split_;  // of the unit that is read
+  bool package_tried_ = false;
+  std::optional<SplitIndex> index_;
+};
+
+}  // namespace
+
+absl::StatusOr<DebugSymbols> ReadDebugSymbols(ElfFile& file, const ExecutableId& id, const DebugFileSource& source,
+                                              uint64_t bytes_max) {
+  SymbolTableBuilder builder;
+  DebugSymbols out;
+  absl::StatusOr<SymbolSource> symbols = AddElfSymbols(file, builder, bytes_max);
+  if (!symbols.ok() && !absl::IsNotFound(symbols.status())) return symbols.status();
+  const absl::Status dwarf = Reader(file, source, bytes_max).Read(builder, &out.counts);
+  if (!dwarf.ok() && !(absl::IsNotFound(dwarf) && symbols.ok())) return dwarf;
+  out.table = builder.Build(id, dwarf.ok() ? SymbolSource::kDwarf : *symbols);
+  out.left_out = builder.left_out();
+  return out;
+}
+
+}  // namespace tributary

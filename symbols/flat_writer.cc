@@ -1,0 +1,56 @@
+#include "symbols/flat_writer.h"
+
+#include <xxhash.h>
+
+#include <algorithm>
+#include <cstring>
+
+namespace tributary {
+namespace {
+
+uint64_t Aligned(uint64_t offset) { return (offset + flat::kAlignment - 1) / flat::kAlignment * flat::kAlignment; }
+
+}  // namespace
+
+std::string WriteFlat(const FlatContents& contents) {
+  flat::Header header{};
+  std::memcpy(header.magic, flat::kMagic, sizeof(header.magic));
+  header.version = flat::kVersion;
+  header.source = static_cast<uint8_t>(contents.source);
+  header.id_kind = static_cast<uint8_t>(contents.id.kind());
+  header.id_bytes = static_cast<uint8_t>(contents.id.bytes().size());
+  std::copy(contents.id.bytes().begin(), contents.id.bytes().end(), header.id);
+
+  struct Part {
+    const void* bytes;
+    size_t size;
+  };
+  Part parts[flat::kSectionCount];
+  uint64_t end = sizeof(header);
+  auto place = [&](flat::SectionIndex index, const auto& elements) {
+    const size_t size = elements.size() * sizeof(elements[0]);
+    header.sections[index] = {Aligned(end), elements.size()};
+    end = header.sections[index].offset + size;
+    parts[index] = {elements.data(), size};
+  };
+  place(flat::kSegments, contents.segments);
+  place(flat::kRowAddresses, contents.row_addresses);
+  place(flat::kRowNodes, contents.row_nodes);
+  place(flat::kRowPlaces, contents.row_places);
+  place(flat::kNodes, contents.nodes);
+  place(flat::kPlaces, contents.places);
+  place(flat::kStarts, contents.starts);
+  place(flat::kStringOffsets, contents.string_offsets);
+  place(flat::kStringBytes, contents.string_bytes);
+
+  std::string out(Aligned(end), '\0');
+  for (uint32_t i = 0; i < flat::kSectionCount; ++i) {
+    if (parts[i].size > 0) std::memcpy(&out[header.sections[i].offset], parts[i].bytes, parts[i].size);
+  }
+  header.file_bytes = out.size();
+  header.checksum = XXH3_64bits(out.data() + sizeof(header), out.size() - sizeof(header));
+  std::memcpy(out.data(), &header, sizeof(header));
+  return out;
+}
+
+}  // namespace tributary

@@ -1,0 +1,259 @@
+#include "symbols/symbol_builder.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "absl/hash/hash.h"
+#include "base/status.h"
+#include "symbols/flat_writer.h"
+
+namespace tributary {
+namespace {
+
+constexpr size_t kNodesMax = 1u << 28, kStringsMax = 1u << 27, kPlacesMax = 1u << 27;
+constexpr size_t kClaimsMax = 1u << 26, kLinesMax = 1u << 27;
+constexpr uint64_t kNoStart = std::numeric_limits<uint64_t>::max();  // of a function without code
+
+}  // namespace
+
+SymbolTableBuilder::SymbolTableBuilder() {
+  strings_.emplace_back();
+  string_ids_.emplace(absl::string_view(), 0);
+  places_.push_back({});
+  place_ids_.emplace(0, 0);
+  nodes_.push_back({});
+  starts_.push_back({kNoStart, Layer::kSymbols});
+}
+
+uint32_t SymbolTableBuilder::AddString(std::string_view text) {
+  text = text.substr(0, SymbolTable::kNameBytesMax);
+  if (auto it = string_ids_.find(ToAbsl(text)); it != string_ids_.end()) return it->second;
+  if (strings_.size() == kStringsMax || string_bytes_ + text.size() > SymbolTable::kStringBytesMax) {
+    ++left_out_;
+    return 0;
+  }
+  const auto id = static_cast<uint32_t>(strings_.size());
+  string_bytes_ += text.size();
+  string_ids_.emplace(ToAbsl(strings_.emplace_back(text)), id);
+  return id;
+}
+
+uint32_t SymbolTableBuilder::AddPlace(uint32_t file, uint32_t line) {
+  auto [it, added] = place_ids_.try_emplace(uint64_t{file} << 32 | line, static_cast<uint32_t>(places_.size()));
+  if (!added) return it->second;
+  if (places_.size() == kPlacesMax) {
+    place_ids_.erase(it);
+    ++left_out_;
+    return 0;
+  }
+  places_.push_back({file, line});
+  return it->second;
+}
+
+uint32_t SymbolTableBuilder::AddNode(uint32_t name, uint32_t parent, uint32_t call_file, uint32_t call_line) {
+  if (nodes_.size() == kNodesMax) {
+    ++left_out_;
+    return 0;
+  }
+  const auto id = static_cast<uint32_t>(nodes_.size());
+  uint32_t place = 0;
+  if (parent != 0) {
+    place = AddPlace(call_file, call_line);
+    auto [it, added] = inlined_ids_.try_emplace(NodeKey{name, parent, place}, id);
+    if (!added) return it->second;
+  }
+  nodes_.push_back({name, parent, place});
+  starts_.push_back({kNoStart, Layer::kSymbols});
+  return id;
+}
+
+void SymbolTableBuilder::AddCode(uint64_t begin, uint64_t end, uint32_t depth, uint32_t node, Layer layer) {
+  if (begin >= end || node == 0) return;
+  if (claims_.size() == kClaimsMax) {
+    ++left_out_;
+    return;
+  }
+  if (nodes_[node].parent == 0 && starts_[node].address == kNoStart) starts_[node] = {begin, layer};
+  claims_.push_back({begin, end, node, static_cast<uint16_t>(std::min<uint32_t>(depth, UINT16_MAX)), layer});
+}
+
+void SymbolTableBuilder::AddLines(std::span<const SymbolLine> rows, uint64_t end) {
+  if (rows.empty() || rows.front().address >= end) return;
+  if (rows.size() > kLinesMax - lines_.size()) {
+    left_out_ += rows.size();
+    return;
+  }
+  runs_.push_back({rows.front().address, end, lines_.size(), rows.size()});
+  for (const SymbolLine& row : rows) lines_.push_back({row.address, AddPlace(row.file, row.line)});
+}
+
+void SymbolTableBuilder::AddFunction(const SymbolRange& range, Layer layer) {
+  const uint64_t size = std::min(range.size, UINT64_MAX - range.address);
+  AddCode(range.address, range.address + size, 0, AddNode(AddString(range.name)), layer);
+}
+
+void SymbolTableBuilder::AddSymbolName(uint64_t address, std::string_view name) {
+  spelled_.insert(absl::HashOf(address, ToAbsl(name)));
+}
+
+void SymbolTableBuilder::SpellAsSymbols() {
+  absl::flat_hash_map<uint64_t, uint32_t> symbols;
+  for (size_t i = 1; i < nodes_.size(); ++i) {
+    if (nodes_[i].parent == 0 && starts_[i].layer == Layer::kSymbols)
+      symbols.emplace(starts_[i].address, nodes_[i].name);
+  }
+  for (size_t i = 1; i < nodes_.size(); ++i) {
+    if (nodes_[i].parent != 0 || starts_[i].layer != Layer::kDebugInfo) continue;
+    const auto symbol = symbols.find(starts_[i].address);
+    if (symbol == symbols.end()) continue;
+    const std::string& name = strings_[nodes_[i].name];
+    if (!spelled_.contains(absl::HashOf(starts_[i].address, ToAbsl(name)))) nodes_[i].name = symbol->second;
+  }
+}
+
+// From the claims, which overlap, to pieces, which do not.
+std::vector<SymbolTableBuilder::Piece> SymbolTableBuilder::PaintClaims() {
+  // Those that begin together: the worse layer first and the function before what was inlined into it, so that the
+  // better and the inner ones are painted over them.
+  std::stable_sort(claims_.begin(), claims_.end(), [](const Claim& a, const Claim& b) {
+    if (a.begin != b.begin) return a.begin < b.begin;
+    if (a.layer != b.layer) return a.layer < b.layer;
+    return a.depth != b.depth ? a.depth < b.depth : a.end > b.end;
+  });
+  std::vector<Piece> pieces;
+  auto paint = [&](uint64_t begin, uint32_t node) {
+    if (!pieces.empty() && pieces.back().begin == begin) pieces.pop_back();
+    if (pieces.empty() ? node != 0 : pieces.back().node != node) pieces.push_back({begin, node});
+  };
+  struct Open {
+    uint64_t begin, end;
+    uint32_t node;
+    uint16_t depth;
+    Layer layer;
+  };
+  std::vector<Open> open;
+  // What is open ends up to there; where an inner one ends, the one around it shows again.
+  auto close_up_to = [&](uint64_t limit) {
+    while (!open.empty() && open.back().end <= limit) {
+      const uint64_t end = open.back().end;
+      while (!open.empty() && open.back().end <= end) open.pop_back();
+      paint(end, open.empty() ? 0 : open.back().node);
+    }
+  };
+  absl::flat_hash_set<uint32_t> told_before;
+  for (const Claim& claim : claims_) {
+    close_up_to(claim.begin);
+    // A function that two units have is the first's, with what is inlined into it there.
+    const bool again = !open.empty() && open.back().layer == claim.layer && open.back().depth == 0 &&
+                       claim.depth == 0 && open.back().begin == claim.begin && open.back().end == claim.end;
+    if (again || (claim.depth > 0 && told_before.contains(nodes_[claim.node].parent))) {
+      told_before.insert(claim.node);
+      continue;
+    }
+    // A worse source's claim in the middle of a better one's lies beneath it.
+    auto at = open.end();
+    while (at != open.begin() && std::prev(at)->layer > claim.layer) --at;
+    const bool on_top = at == open.end();
+    open.insert(at, {claim.begin, claim.end, claim.node, claim.depth, claim.layer});
+    if (on_top) paint(claim.begin, claim.node);
+  }
+  close_up_to(UINT64_MAX);
+  claims_ = {};
+  return pieces;
+}
+
+// Runs one behind the other: each begins where the one before has ended at the earliest.
+std::vector<SymbolTableBuilder::LineStep> SymbolTableBuilder::JoinLines() {
+  std::stable_sort(runs_.begin(), runs_.end(), [](const LineRun& a, const LineRun& b) { return a.begin < b.begin; });
+  std::vector<LineStep> steps;
+  steps.reserve(lines_.size() + runs_.size());
+  uint64_t done = 0;
+  for (const LineRun& run : runs_) {
+    if (run.end <= done) continue;
+    for (size_t i = run.first; i < run.first + run.count; ++i) {
+      const LineStep& line = lines_[i];
+      const uint64_t next = i + 1 < run.first + run.count ? lines_[i + 1].address : run.end;
+      if (next <= done || line.address >= run.end) continue;
+      const uint64_t address = std::max(line.address, done);
+      if (!steps.empty() && steps.back().address == address) steps.pop_back();
+      steps.push_back({address, line.place});
+    }
+    done = run.end;
+    steps.push_back({done, 0});
+  }
+  lines_ = {};
+  runs_ = {};
+  return steps;
+}
+
+std::vector<SymbolTableBuilder::Row> SymbolTableBuilder::Merge(const std::vector<Piece>& pieces,
+                                                               const std::vector<LineStep>& lines) {
+  std::vector<Row> rows;
+  rows.reserve(pieces.size() + lines.size());
+  size_t piece = 0, line = 0;
+  uint32_t node = 0, place = 0;
+  while (piece < pieces.size() || line < lines.size()) {
+    uint64_t address = UINT64_MAX;
+    if (piece < pieces.size()) address = pieces[piece].begin;
+    if (line < lines.size()) address = std::min(address, lines[line].address);
+    if (piece < pieces.size() && pieces[piece].begin == address) node = pieces[piece++].node;
+    if (line < lines.size() && lines[line].address == address) place = lines[line++].place;
+    if (rows.empty() ? node != 0 || place != 0 : rows.back().node != node || rows.back().place != place) {
+      rows.push_back({address, node, place});
+    }
+  }
+  if (rows.size() > SymbolTable::kRowsMax) {
+    left_out_ += rows.size() - SymbolTable::kRowsMax;
+    rows.resize(SymbolTable::kRowsMax);
+  }
+  return rows;
+}
+
+std::shared_ptr<const SymbolTable> SymbolTableBuilder::Build(const ExecutableId& id, SymbolSource source) {
+  SpellAsSymbols();
+  const std::vector<Piece> pieces = PaintClaims();
+  const std::vector<LineStep> lines = JoinLines();
+  return Write(id, source, Merge(pieces, lines));
+}
+
+std::shared_ptr<const SymbolTable> SymbolTableBuilder::Write(const ExecutableId& id, SymbolSource source,
+                                                             const std::vector<Row>& rows) {
+  FlatContents contents;
+  contents.id = id;
+  contents.source = source;
+  for (const Row& row : rows) {
+    if (contents.segments.empty() || row.address - contents.segments.back().base > UINT32_MAX) {
+      contents.segments.push_back({row.address, static_cast<uint32_t>(contents.row_addresses.size()), 0});
+    }
+    ++contents.segments.back().rows;
+    contents.row_addresses.push_back(static_cast<uint32_t>(row.address - contents.segments.back().base));
+    contents.row_nodes.push_back(row.node);
+    contents.row_places.push_back(row.place);
+  }
+  for (size_t i = 1; i < nodes_.size(); ++i) {
+    if (nodes_[i].parent != 0) continue;
+    nodes_[i].place = static_cast<uint32_t>(contents.starts.size());
+    contents.starts.push_back(starts_[i].address);
+  }
+  contents.nodes = std::move(nodes_);
+  contents.places = std::move(places_);
+  contents.string_offsets.reserve(strings_.size() + 1);
+  contents.string_bytes.reserve(string_bytes_);
+  for (const std::string& text : strings_) {
+    contents.string_offsets.push_back(static_cast<uint32_t>(contents.string_bytes.size()));
+    contents.string_bytes += text;
+  }
+  contents.string_offsets.push_back(static_cast<uint32_t>(contents.string_bytes.size()));
+  absl::StatusOr<std::shared_ptr<const SymbolTable>> table = SymbolTable::FromBytes(WriteFlat(contents));
+  TRIBUTARY_CHECK(table.ok());
+  return *std::move(table);
+}
+
+std::shared_ptr<const SymbolTable> BuildSymbolTable(const ExecutableId& id, SymbolSource source,
+                                                    const std::vector<SymbolRange>& ranges) {
+  SymbolTableBuilder builder;
+  for (const SymbolRange& range : ranges) builder.AddFunction(range, SymbolTableBuilder::Layer::kSymbols);
+  return builder.Build(id, source);
+}
+
+}  // namespace tributary
