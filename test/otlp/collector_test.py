@@ -54,7 +54,7 @@ class CollectorTest(unittest.TestCase):
             containers.add(sample.resource.get("container.id"))
             names.update(sample.frames())
         self.assertEqual(containers, {None, "c4", "c5", "c6", "c7"})
-        self.assertEqual(names, {None} | {f"f{i}" for i in range(20)})
+        self.assertEqual(names, {None, "inlined"} | {f"f{i}" for i in range(20)})
 
     def test_the_validator_finds_nothing(self):
         status, output = run(TESTS / "otlp_validate", self.collector.proto_path)
