@@ -102,27 +102,25 @@ bool DwarfModule::ReadHeader(uint64_t offset, DwarfUnit* unit) const {
   reader = ByteReader(reader.Bytes(length));
   auto read_offset = [&] { return unit->offset_bytes == 8 ? reader.Fixed<uint64_t>() : reader.Fixed<uint32_t>(); };
   unit->version = reader.Fixed<uint16_t>();
-  uint64_t abbreviations = 0;
   if (unit->version >= 5) {
     unit->type = static_cast<DwUnitType>(reader.Byte());
     unit->address_bytes = reader.Byte();
-    abbreviations = read_offset();
+    unit->abbreviations_offset = read_offset();
     const bool split = unit->type == DwUnitType::kSkeleton || unit->type == DwUnitType::kSplitCompile;
     const bool type = unit->type == DwUnitType::kType || unit->type == DwUnitType::kSplitType;
     if (split || type) unit->dwo_id = reader.Fixed<uint64_t>();  // of types a signature
     if (type) read_offset();
   } else {
-    abbreviations = read_offset();
+    unit->abbreviations_offset = read_offset();
     unit->address_bytes = reader.Byte();
   }
   unit->first_entry = unit->end - reader.left();
-  unit->lines = abbreviations;  // until the first entry is read
   return !reader.bad();
 }
 
 bool DwarfModule::ReadFirstEntry(const DwarfUnit* skeleton, DwarfUnit* unit) {
   if (unit->address_bytes != 8 && unit->address_bytes != 4) return false;
-  unit->abbreviations = Abbreviations(std::exchange(unit->lines, 0));
+  unit->abbreviations = Abbreviations(unit->abbreviations_offset);
   if (unit->abbreviations == nullptr) return false;
   ByteReader reader = EntriesFrom(*unit, unit->first_entry);
   const DwAbbreviation* row = unit->abbreviations->Find(reader.Uleb());

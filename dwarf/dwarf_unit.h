@@ -19,6 +19,7 @@ struct DwarfUnit {
   uint8_t address_bytes = 8;
   DwUnitType type = DwUnitType::kCompile;
   uint64_t dwo_id = 0;
+  uint64_t abbreviations_offset = 0;  // in .debug_abbrev
   const AbbreviationTable* abbreviations = nullptr;
 
   uint16_t tag = 0;

@@ -1,10 +1,12 @@
 #include "symbols/symbol_table.h"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <algorithm>
-#include <cstring>
 #include <deque>
+#include <filesystem>
+#include <fstream>
 #include <random>
 
 #include "symbols/symbol_builder.h"
@@ -118,6 +120,19 @@ TEST(SymbolTable, ComesBackFromItsEncodedForm) {
       EXPECT_EQ(NameAt(**back, address), NameAt(*table, address));
     }
   }
+}
+
+TEST(SymbolTable, IsReadWhereAFileIsMapped) {
+  std::vector<SymbolRange> ranges;
+  auto table = RandomTable(4, &ranges);
+  const std::string path = ::testing::TempDir() + "/tributary-table-" + std::to_string(getpid());
+  std::ofstream(path, std::ios::binary) << table->bytes();
+  auto mapped = SymbolTable::Map(path);
+  std::filesystem::remove(path);
+  ASSERT_TRUE(mapped.ok()) << mapped.status();
+  EXPECT_EQ((*mapped)->bytes(), table->bytes());
+  for (const SymbolRange& range : ranges) EXPECT_EQ(NameAt(**mapped, range.address), NameAt(*table, range.address));
+  EXPECT_EQ(SymbolTable::Map(path).status().code(), absl::StatusCode::kNotFound);
 }
 
 TEST(SymbolTable, RefusesEveryTruncationAndTail) {

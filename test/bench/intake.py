@@ -108,14 +108,15 @@ def measure_capacity(directory, recording, nodes, repeat):
 
 
 def measure_overload(directory, recording, nodes, session, capacity, seconds):
-    """Ten times the capacity for that long: durable samples a second as a share of it."""
+    """Ten times the capacity, and after a while for that long: durable samples a second as a share of it."""
     speed = 10 * capacity / (nodes * session["samples"] / session["seconds"])
     with lib.programs() as programs:
         reducer = PinnedReducer(directory, f"{recording.stem}-overload")
         programs.append(reducer)
         sender = replay(recording, reducer, nodes, "--speed", f"{speed:.3f}", "--repeat", 0)
         try:
-            lib.wait_for("stored samples", lambda: reducer.metric("tributary_reducer_committed_samples_total") > 0, 60)
+            # Behind the first pass, as most of the capacity was measured: until then the reducer's memory grows.
+            lib.wait_for("a pass of each node", lambda: reducer.metric("tributary_reducer_committed_samples_total") > nodes * session["samples"], 120)
             cpu, begin, started = measure.cpu_ns(reducer.pid), reducer.metric("tributary_reducer_committed_samples_total"), time.monotonic()
             time.sleep(seconds)
             stored = reducer.metric("tributary_reducer_committed_samples_total") - begin
