@@ -74,7 +74,7 @@ void CheckBatch(const IncomingBatch& batch, const DictionaryCounts& after) {
     if (static_cast<uint8_t>(sample.ending) >= kEndingCount) abort();
 #ifdef TRIBUTARY_PLANT_CRASH
     // Within reach only of a batch that continues an evicted dictionary, with its sum, whose columns are whole.
-    if (batch.derived && sample.cpu > 1000) abort();
+    if (batch.derived && batch.accounting.captured > 1'000'000) abort();
 #endif
   }
 }

@@ -193,8 +193,12 @@ void CheckBatch(const SpooledBatch& next) {
     if (sample.node.value >= dictionary.node_count() || sample.thread.value >= dictionary.thread_count()) abort();
   }
 #ifdef TRIBUTARY_PLANT_CRASH
-  // Within reach only of a whole segment with a claim and a batch that decodes.
-  if (next.claim && next.claim->port > 20'000 && !next.batch.samples.empty()) abort();
+  // Within reach only of a whole segment with a batch that decodes and a claim that is not the corpus's.
+  if (next.claim && !next.batch.samples.empty()) {
+    for (uint8_t byte : next.claim->session_id) {
+      if (byte != 8) abort();
+    }
+  }
 #endif
 }
 
