@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <limits>
+#include <tuple>
+#include <utility>
 
 #include "absl/hash/hash.h"
 #include "base/status.h"
@@ -16,9 +18,7 @@ constexpr uint64_t kNoStart = std::numeric_limits<uint64_t>::max();  // of a fun
 
 }  // namespace
 
-SymbolTableBuilder::SymbolTableBuilder() {
-  strings_.emplace_back();
-  string_ids_.emplace(absl::string_view(), 0);
+SymbolTableBuilder::SymbolTableBuilder() : strings_(kStringsMax, SymbolTable::kStringBytesMax) {
   places_.push_back({});
   place_ids_.emplace(0, 0);
   nodes_.push_back({});
@@ -26,15 +26,8 @@ SymbolTableBuilder::SymbolTableBuilder() {
 }
 
 uint32_t SymbolTableBuilder::AddString(std::string_view text) {
-  text = text.substr(0, SymbolTable::kNameBytesMax);
-  if (auto it = string_ids_.find(ToAbsl(text)); it != string_ids_.end()) return it->second;
-  if (strings_.size() == kStringsMax || string_bytes_ + text.size() > SymbolTable::kStringBytesMax) {
-    ++left_out_;
-    return 0;
-  }
-  const auto id = static_cast<uint32_t>(strings_.size());
-  string_bytes_ += text.size();
-  string_ids_.emplace(ToAbsl(strings_.emplace_back(text)), id);
+  const uint32_t id = strings_.Intern(text.substr(0, SymbolTable::kNameBytesMax));
+  if (id == 0 && !text.empty()) ++left_out_;
   return id;
 }
 
@@ -97,6 +90,8 @@ void SymbolTableBuilder::AddSymbolName(uint64_t address, std::string_view name) 
 }
 
 void SymbolTableBuilder::SpellAsSymbols() {
+  auto is_debug = [](const Start& start) { return start.layer == Layer::kDebugInfo; };
+  if (std::none_of(starts_.begin(), starts_.end(), is_debug)) return;
   absl::flat_hash_map<uint64_t, uint32_t> symbols;
   for (size_t i = 1; i < nodes_.size(); ++i) {
     if (nodes_[i].parent == 0 && starts_[i].layer == Layer::kSymbols)
@@ -106,9 +101,10 @@ void SymbolTableBuilder::SpellAsSymbols() {
     if (nodes_[i].parent != 0 || starts_[i].layer != Layer::kDebugInfo) continue;
     const auto symbol = symbols.find(starts_[i].address);
     if (symbol == symbols.end()) continue;
-    const std::string& name = strings_[nodes_[i].name];
-    if (!spelled_.contains(absl::HashOf(starts_[i].address, ToAbsl(name)))) nodes_[i].name = symbol->second;
+    const uint64_t spelled = absl::HashOf(starts_[i].address, ToAbsl(strings_.at(nodes_[i].name)));
+    if (!spelled_.contains(spelled)) nodes_[i].name = symbol->second;
   }
+  spelled_ = {};
 }
 
 // From the claims, which overlap, to pieces, which do not.
@@ -211,14 +207,18 @@ std::vector<SymbolTableBuilder::Row> SymbolTableBuilder::Merge(const std::vector
 
 std::shared_ptr<const SymbolTable> SymbolTableBuilder::Build(const ExecutableId& id, SymbolSource source) {
   SpellAsSymbols();
-  const std::vector<Piece> pieces = PaintClaims();
-  const std::vector<LineStep> lines = JoinLines();
-  return Write(id, source, Merge(pieces, lines));
+  std::vector<Row> rows = Merge(PaintClaims(), JoinLines());
+  absl::StatusOr<std::shared_ptr<const SymbolTable>> table = SymbolTable::FromBytes(Write(id, source, std::move(rows)));
+  TRIBUTARY_CHECK(table.ok());
+  return *std::move(table);
 }
 
-std::shared_ptr<const SymbolTable> SymbolTableBuilder::Write(const ExecutableId& id, SymbolSource source,
-                                                             const std::vector<Row>& rows) {
+// What was made is given back as soon as it is in its next form: nodes make tables of a hundred thousand symbols.
+std::string SymbolTableBuilder::Write(const ExecutableId& id, SymbolSource source, std::vector<Row> rows) {
   FlatContents contents;
+  contents.row_addresses.reserve(rows.size());
+  contents.row_nodes.reserve(rows.size());
+  contents.row_places.reserve(rows.size());
   contents.id = id;
   contents.source = source;
   for (const Row& row : rows) {
@@ -230,23 +230,17 @@ std::shared_ptr<const SymbolTable> SymbolTableBuilder::Write(const ExecutableId&
     contents.row_nodes.push_back(row.node);
     contents.row_places.push_back(row.place);
   }
+  rows = {};
   for (size_t i = 1; i < nodes_.size(); ++i) {
     if (nodes_[i].parent != 0) continue;
     nodes_[i].place = static_cast<uint32_t>(contents.starts.size());
     contents.starts.push_back(starts_[i].address);
   }
+  starts_ = {};
   contents.nodes = std::move(nodes_);
   contents.places = std::move(places_);
-  contents.string_offsets.reserve(strings_.size() + 1);
-  contents.string_bytes.reserve(string_bytes_);
-  for (const std::string& text : strings_) {
-    contents.string_offsets.push_back(static_cast<uint32_t>(contents.string_bytes.size()));
-    contents.string_bytes += text;
-  }
-  contents.string_offsets.push_back(static_cast<uint32_t>(contents.string_bytes.size()));
-  absl::StatusOr<std::shared_ptr<const SymbolTable>> table = SymbolTable::FromBytes(WriteFlat(contents));
-  TRIBUTARY_CHECK(table.ok());
-  return *std::move(table);
+  std::tie(contents.string_offsets, contents.string_bytes) = strings_.Take();
+  return WriteFlat(contents);
 }
 
 std::shared_ptr<const SymbolTable> BuildSymbolTable(const ExecutableId& id, SymbolSource source,

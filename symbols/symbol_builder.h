@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <deque>
 #include <memory>
 #include <span>
 #include <string>
@@ -10,6 +9,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
+#include "symbols/string_pool.h"
 #include "symbols/symbol_table.h"
 
 namespace tributary {
@@ -93,11 +93,9 @@ class SymbolTableBuilder {
   std::vector<Piece> PaintClaims();
   std::vector<LineStep> JoinLines();
   std::vector<Row> Merge(const std::vector<Piece>& pieces, const std::vector<LineStep>& lines);
-  std::shared_ptr<const SymbolTable> Write(const ExecutableId& id, SymbolSource source, const std::vector<Row>& rows);
+  std::string Write(const ExecutableId& id, SymbolSource source, std::vector<Row> rows);
 
-  std::deque<std::string> strings_;  // a deque: the keys below point into it
-  size_t string_bytes_ = 0;
-  absl::flat_hash_map<absl::string_view, uint32_t> string_ids_;
+  StringPool strings_;
   std::vector<flat::Place> places_;
   absl::flat_hash_map<uint64_t, uint32_t> place_ids_;
   std::vector<flat::Node> nodes_;
