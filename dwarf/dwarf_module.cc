@@ -191,19 +191,8 @@ std::optional<uint64_t> DwarfModule::IndexedAddress(const DwarfUnit& unit, uint6
 }
 
 std::optional<uint64_t> DwarfModule::Address(const DwarfUnit& unit, const DwarfValue& value) const {
-  switch (value.form) {
-    case DwForm::kAddr:
-      return value.number;
-    case DwForm::kAddrx:
-    case DwForm::kAddrx1:
-    case DwForm::kAddrx2:
-    case DwForm::kAddrx3:
-    case DwForm::kAddrx4:
-    case DwForm::kGnuAddrIndex:
-      return IndexedAddress(unit, value.number);
-    default:
-      return std::nullopt;
-  }
+  if (value.form == DwForm::kAddr) return value.number;
+  return IsAddress(value.form) ? IndexedAddress(unit, value.number) : std::nullopt;
 }
 
 std::string_view DwarfModule::String(const DwarfUnit& unit, const DwarfValue& value) const {

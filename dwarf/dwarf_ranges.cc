@@ -5,21 +5,6 @@
 namespace tributary {
 namespace {
 
-bool IsAddress(DwForm form) {
-  switch (form) {
-    case DwForm::kAddr:
-    case DwForm::kAddrx:
-    case DwForm::kAddrx1:
-    case DwForm::kAddrx2:
-    case DwForm::kAddrx3:
-    case DwForm::kAddrx4:
-    case DwForm::kGnuAddrIndex:
-      return true;
-    default:
-      return false;
-  }
-}
-
 void Append(uint64_t begin, uint64_t end, std::vector<AddressRange>* out) {
   if (begin < end) out->push_back({begin, end});
 }

@@ -76,6 +76,21 @@ DwForm ReadForm(ByteReader& reader) {
 
 }  // namespace
 
+bool IsAddress(DwForm form) {
+  switch (form) {
+    case DwForm::kAddr:
+    case DwForm::kAddrx:
+    case DwForm::kAddrx1:
+    case DwForm::kAddrx2:
+    case DwForm::kAddrx3:
+    case DwForm::kAddrx4:
+    case DwForm::kGnuAddrIndex:
+      return true;
+    default:
+      return false;
+  }
+}
+
 bool SkipDwarfValue(ByteReader& reader, const DwarfUnit& unit, DwForm form) {
   if (const unsigned bytes = FixedBytes(unit, form); bytes != 0) {
     reader.Bytes(bytes);

@@ -40,6 +40,9 @@ struct DwarfValue {
   bool present() const { return form != DwForm{}; }
 };
 
+// Whether a value is an address, or the index of one.
+bool IsAddress(DwForm form);
+
 // Reads a value, or moves past it. False: a form that is not known, after which nothing in the unit can be read.
 // The end of the bytes is for the reader to tell.
 bool ReadDwarfValue(ByteReader& reader, const DwarfUnit& unit, const DwAttributeSpec& spec, DwarfValue* out);
