@@ -50,6 +50,35 @@ struct StackHealthAnswer {
   uint64_t truncated_executables = 0;
 };
 
+struct SymbolTableAnswer {
+  std::string source, origin;
+  uint64_t functions = 0, bytes = 0;
+  bool contested = false;
+};
+
+struct SymbolsAnswer {
+  struct Executable {
+    std::string build_id, name, path;
+    uint64_t total_ns = 0, addresses = 0, unnamed_addresses = 0;
+    std::optional<SymbolTableAnswer> symbols;
+  };
+  struct Notice {
+    std::string build_id, text;
+    uint64_t times = 0;
+  };
+  uint64_t total_ns = 0;
+  std::vector<Executable> executables;
+  uint64_t truncated = 0;
+  std::vector<Notice> notices;  // the newest first
+};
+
+struct UploadAnswer {
+  std::string build_id;
+  bool stored = false;
+  SymbolTableAnswer symbols;
+  std::vector<std::string> remarks;
+};
+
 enum class FrameKind : uint8_t { kRoot = 0, kNative = 1, kKernel = 2, kInlined = 3, kUnknown = 4 };
 
 enum class Unit { kNs, kCount };

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cstdint>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -20,9 +22,18 @@ class HttpClient {
   // InvalidArgument, NotFound, Internal: the server's own "error", for 400, 404 and the rest.
   absl::StatusOr<std::string> Get(std::string_view path, const Parameters& parameters = {}) const;
 
+  // The body of the answer to `PUT path?parameters`. Errors as above; a server that is busy is asked again for a while.
+  absl::StatusOr<std::string> Put(std::string_view path, const Parameters& parameters, std::string_view content) const;
+  absl::StatusOr<std::string> PutFile(std::string_view path, const Parameters& parameters, int file) const;
+
   const std::string& server() const { return server_; }
 
  private:
+  std::string UrlOf(std::string_view path, const Parameters& parameters) const;
+  absl::StatusOr<std::string> PutFrom(std::string_view path, const Parameters& parameters,
+                                      const std::function<size_t(uint64_t offset, char* to, size_t bytes)>& read,
+                                      uint64_t bytes) const;
+
   std::string server_;
 };
 

@@ -130,6 +130,16 @@ absl::Status CheckTree(const FlameGraph& graph) {
 
 int32_t Index(int64_t value) { return value < -1 || value > INT32_MAX ? INT32_MAX : static_cast<int32_t>(value); }
 
+SymbolTableAnswer GetTable(const object& table) {
+  bool contested = false;
+  if (table.at_key("contested").get(contested) != simdjson::SUCCESS) contested = false;
+  return {.source = GetString(table, "source"),
+          .origin = GetString(table, "origin"),
+          .functions = GetNumber(table, "functions"),
+          .bytes = GetNumber(table, "bytes"),
+          .contested = contested};
+}
+
 }  // namespace
 
 uint64_t Totals::TotalLost() const {
@@ -197,6 +207,45 @@ absl::StatusOr<StackHealthAnswer> ParseStackHealth(std::string_view json) {
   }));
   RETURN_IF_ERROR(bad);
   return health;
+}
+
+absl::StatusOr<SymbolsAnswer> ParseSymbols(std::string_view json) {
+  Document document;
+  RETURN_IF_ERROR(document.Parse(json));
+  const object& root = document.root;
+  object total;
+  if (root.at_key("total").get(total) != simdjson::SUCCESS) return Bad("no total");
+  SymbolsAnswer answer{.total_ns = GetNumber(total, "ns"), .truncated = GetNumber(root, "truncated")};
+  RETURN_IF_ERROR(ForEachObject(root, "executables", [&](const object& executable) {
+    answer.executables.push_back({.build_id = GetString(executable, "build_id"),
+                                  .name = GetString(executable, "name"),
+                                  .path = GetString(executable, "path"),
+                                  .total_ns = GetNumber(executable, "total_ns"),
+                                  .addresses = GetNumber(executable, "addresses"),
+                                  .unnamed_addresses = GetNumber(executable, "unnamed_addresses")});
+    object table;
+    if (executable.at_key("symbols").get(table) == simdjson::SUCCESS) {
+      answer.executables.back().symbols = GetTable(table);
+    }
+  }));
+  RETURN_IF_ERROR(ForEachObject(root, "notices", [&](const object& notice) {
+    answer.notices.push_back({.build_id = GetString(notice, "build_id"),
+                              .text = GetString(notice, "text"),
+                              .times = GetNumber(notice, "times")});
+  }));
+  return answer;
+}
+
+absl::StatusOr<UploadAnswer> ParseUpload(std::string_view json) {
+  Document document;
+  RETURN_IF_ERROR(document.Parse(json));
+  const object& root = document.root;
+  object table;
+  if (root.at_key("symbols").get(table) != simdjson::SUCCESS) return Bad("no symbols");
+  UploadAnswer answer{.build_id = GetString(root, "build_id"), .symbols = GetTable(table)};
+  if (root.at_key("stored").get(answer.stored) != simdjson::SUCCESS) return Bad("not said whether it was stored");
+  ASSIGN_OR_RETURN(answer.remarks, GetStrings(root, "remarks"));
+  return answer;
 }
 
 absl::StatusOr<FlameGraph> ParseFlameGraph(std::string_view json) {

@@ -33,6 +33,12 @@ int main(int argc, char** argv) {
     case Command::kResolve:
       exit_code = cli::RunResolve(line.resolve);
       break;
+    case Command::kSymbols:
+      exit_code = cli::RunSymbols(line.symbols);
+      break;
+    case Command::kPush:
+      exit_code = cli::RunPush(line.push);
+      break;
   }
   if (exit_code.ok()) return *exit_code;
   fprintf(stderr, "tributary: %s\n", Message(exit_code.status()).c_str());

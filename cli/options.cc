@@ -127,7 +127,32 @@ CLI::App* AddReplay(CLI::App& app, ReplayOptions* options) {
   return replay;
 }
 
-// Of `symbols`.
+CLI::App* AddSymbols(CLI::App& app, SymbolsOptions* options) {
+  CLI::App* symbols =
+      app.add_subcommand("symbols", "Executables that were sampled: where their names come from, and what has none");
+  AddQuery(symbols, &options->query);
+  symbols->add_option("--limit", options->limit, "executables at most")
+      ->type_name("N")
+      ->check(CLI::Range(1, 100'000))
+      ->capture_default_str();
+  symbols->add_flag("--json", options->json, "the reducer's answer as it is");
+  symbols->require_subcommand(0, 1);
+  return symbols;
+}
+
+CLI::App* AddPush(CLI::App& symbols, PushOptions* options) {
+  CLI::App* push = symbols.add_subcommand(
+      "push", "Give the reducer names for executables: makes a symbol table of each file here, and sends that");
+  push->add_option("PATH", options->paths,
+                   "executables, libraries, separate debug files, .tsym files; of a directory all that are in it")
+      ->required();
+  AddServer(push, &options->server);
+  push->add_option("--build-id", options->build_id, "whose names these are, where the one file has no build-id")
+      ->type_name("HEX");
+  push->add_flag("--whole", options->whole, "send the files as they are: the reducer reads them");
+  return push;
+}
+
 CLI::App* AddResolve(CLI::App& symbols, ResolveOptions* options) {
   CLI::App* resolve = symbols.add_subcommand(
       "resolve",
@@ -153,8 +178,8 @@ CommandLine ParseCommandLine(int argc, const char* const* argv) {
   CLI::App* record = AddRecord(app, &line.record);
   CLI::App* inspect = AddInspect(app, &line.inspect);
   CLI::App* replay = AddReplay(app, &line.replay);
-  CLI::App* symbols = app.add_subcommand("symbols", "Symbol tables");
-  symbols->require_subcommand(1);
+  CLI::App* symbols = AddSymbols(app, &line.symbols);
+  CLI::App* push = AddPush(*symbols, &line.push);
   CLI::App* resolve = AddResolve(*symbols, &line.resolve);
 
   // What stands behind "--" is record's command, whatever it looks like.
@@ -178,6 +203,8 @@ CommandLine ParseCommandLine(int argc, const char* const* argv) {
                  : inspect->parsed()     ? Command::kInspect
                  : replay->parsed()      ? Command::kReplay
                  : resolve->parsed()     ? Command::kResolve
+                 : push->parsed()        ? Command::kPush
+                 : symbols->parsed()     ? Command::kSymbols
                                          : Command::kRecord;
   return line;
 }

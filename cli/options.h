@@ -64,8 +64,21 @@ struct ResolveOptions {
   bool json = false;
 };
 
+struct SymbolsOptions {
+  QueryOptions query;
+  uint32_t limit = 100;
+  bool json = false;
+};
+
+struct PushOptions {
+  std::string server = "http://127.0.0.1:4040";
+  std::vector<std::string> paths;  // files, and directories with all that is in them
+  std::string build_id;            // of the one file, where it has none of its own
+  bool whole = false;              // send the file, not the table made of it
+};
+
 struct CommandLine {
-  enum class Command { kNone, kStatus, kTop, kFlameGraph, kRecord, kInspect, kReplay, kResolve };
+  enum class Command { kNone, kStatus, kTop, kFlameGraph, kRecord, kInspect, kReplay, kResolve, kSymbols, kPush };
   Command command = Command::kNone;
   int exit_code = kExitOk;  // of kNone: help was printed, or a usage error
   StatusOptions status;
@@ -75,6 +88,8 @@ struct CommandLine {
   InspectOptions inspect;
   ReplayOptions replay;
   ResolveOptions resolve;
+  SymbolsOptions symbols;
+  PushOptions push;
 };
 
 // Prints help, version and usage errors itself.

@@ -1,4 +1,5 @@
 #include <csignal>
+#include <string_view>
 
 #include "base/clock.h"
 #include "base/log.h"
@@ -7,11 +8,13 @@
 #include "base/status.h"
 #include "reducer/options.h"
 #include "reducer/pipeline.h"
+#include "reducer/symbolizer/extractor_process.h"
 
 // 0: stopped as asked. 1: could not start. 2: an option is wrong.
 int main(int argc, char** argv) {
   using namespace tributary;
   signal(SIGPIPE, SIG_IGN);
+  if (argc > 1 && std::string_view(argv[1]) == kExtractorArgument) return RunSymbolExtractor(argc - 2, argv + 2);
   absl::StatusOr<ReducerOptions> options = ParseReducerOptions(argc, argv, Options::ProcessEnvironment());
   if (!options.ok()) {
     LogError("reducer: {}", Message(options.status()));

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <sstream>
 
 #include "base/status.h"
 #include "base/types.h"
@@ -46,6 +47,11 @@ absl::Status CheckIdentity(std::string_view text) {
   return Error(absl::StatusCode::kInvalidArgument, "must be credential or any");
 }
 
+absl::Status CheckOnOff(std::string_view text) {
+  if (text == "on" || text == "off") return absl::OkStatus();
+  return Error(absl::StatusCode::kInvalidArgument, "must be on or off");
+}
+
 // Who may connect to the intake, and how much each may send (docs/security.md).
 struct SecurityTexts {
   std::string identity, node_rate;
@@ -84,6 +90,58 @@ absl::Status TakeSecurity(const SecurityTexts& texts, ReducerOptions& out) {
   }
   if (out.tls_cert.empty() && !out.tls_ca.empty()) {
     return Error(absl::StatusCode::kInvalidArgument, "--tls-ca needs --tls-cert and --tls-key");
+  }
+  return absl::OkStatus();
+}
+
+// Where names come from, beside nodes (docs/symbols.md).
+struct SymbolTexts {
+  std::string bytes_max, file_bytes_max, uploads, debuginfod_urls;
+};
+void AddSymbols(Options& table, ReducerOptions& out, SymbolTexts& texts) {
+  table.Add({.name = "symbols-dir",
+             .help = "where symbol tables are kept; reducers may share one; the data directory's symbols/ else",
+             .value_name = "DIR"},
+            &out.symbols_dir, "");
+  table.Add({.name = "symbols-max-bytes",
+             .help = "size of the symbol tables beyond which the least used are removed",
+             .value_name = "BYTES",
+             .check = CheckBytes},
+            &texts.bytes_max, "4GiB");
+  table.Add({.name = "symbol-file-max-bytes",
+             .help = "size of an uploaded or fetched file beyond which it is refused",
+             .value_name = "BYTES",
+             .check = CheckBytes},
+            &texts.file_bytes_max, "8GiB");
+  table.Add({.name = "symbol-uploads",
+             .help = "whether whoever reaches the page may send files with symbols: on or off",
+             .value_name = "WHETHER",
+             .check = CheckOnOff},
+            &texts.uploads, "on");
+  table.Add({.name = "debug-dir",
+             .help = "look here for debug files of what was sampled, as /usr/lib/debug; may be repeated",
+             .value_name = "DIR"},
+            &out.debug_dirs);
+  table.Add({.name = "debuginfod-urls",
+             .help = "ask these servers for debug files, in turn, by space; it tells them the build-ids of what runs",
+             .value_name = "URLS"},
+            &texts.debuginfod_urls, "");
+}
+
+absl::Status TakeSymbols(const SymbolTexts& texts, ReducerOptions& out) {
+  ASSIGN_OR_RETURN(const int64_t bytes, ParseBytes(texts.bytes_max));
+  ASSIGN_OR_RETURN(const int64_t file_bytes, ParseBytes(texts.file_bytes_max));
+  out.symbols_bytes_max = static_cast<uint64_t>(bytes);
+  out.symbol_file_bytes_max = static_cast<uint64_t>(file_bytes);
+  out.symbol_uploads = texts.uploads == "on";
+  std::istringstream urls(texts.debuginfod_urls);
+  for (std::string url; urls >> url;) {
+    if (!url.starts_with("http://") && !url.starts_with("https://")) {
+      return Error(absl::StatusCode::kInvalidArgument,
+                   fmt::format("--debuginfod-urls: \"{}\" does not begin with http:// or https://", url));
+    }
+    while (url.ends_with('/')) url.pop_back();
+    out.debuginfod_urls.push_back(std::move(url));
   }
   return absl::OkStatus();
 }
@@ -150,6 +208,8 @@ absl::StatusOr<ReducerOptions> ParseReducerOptions(int argc, const char* const* 
             &out.ports_file, "");
   SecurityTexts security;
   AddSecurity(table, out, security);
+  SymbolTexts symbols;
+  AddSymbols(table, out, symbols);
   ASSIGN_OR_RETURN(Options::Outcome outcome, table.Parse(argc, argv, environment));
   out.exit = outcome == Options::Outcome::kExit;
   if (out.exit) return out;
@@ -159,6 +219,7 @@ absl::StatusOr<ReducerOptions> ParseReducerOptions(int argc, const char* const* 
   ASSIGN_OR_RETURN(out.sum_age_ns, ParseDurationNs(sum_age));
   ASSIGN_OR_RETURN(int64_t bytes, ParseBytes(bytes_max));
   RETURN_IF_ERROR(TakeSecurity(security, out));
+  RETURN_IF_ERROR(TakeSymbols(symbols, out));
   // Sums outlive the samples that they are made of.
   out.raw_age_ns = std::min(out.raw_age_ns, out.sum_age_ns);
   out.store_bytes_max = static_cast<uint64_t>(bytes);

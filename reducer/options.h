@@ -22,6 +22,11 @@ struct ReducerOptions {
   std::string intake_token_file;          // "" = no token is asked for
   bool certificate_names_node = true;     // where client certificates are required
   int64_t node_bytes_per_second = 0;
+  std::string symbols_dir;  // "": in the data directory
+  uint64_t symbols_bytes_max = 0, symbol_file_bytes_max = 0;
+  bool symbol_uploads = true;
+  std::vector<std::string> debug_dirs;
+  std::vector<std::string> debuginfod_urls;
   std::string ports_file;
   LogOptions log;
   bool exit = false;  // --help and the like were answered: there is nothing to run

@@ -1,6 +1,5 @@
 #include "reducer/pipeline.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -9,9 +8,9 @@
 #include <cstdio>
 #include <thread>
 
-#include "base/fd.h"
 #include "base/log.h"
 #include "base/status.h"
+#include "base/whole_file.h"
 
 namespace tributary {
 namespace {
@@ -52,7 +51,7 @@ absl::Status ListenStatus(const absl::Status& status, std::string_view flag) {
 }  // namespace
 
 Pipeline::Pipeline(const ReducerOptions& options, const Clock& clock, Metrics& metrics)
-    : options_(options), clock_(clock), metrics_(metrics) {}
+    : options_(options), clock_(clock), metrics_(metrics), symbol_notices_(clock) {}
 
 absl::StatusOr<std::unique_ptr<Pipeline>> Pipeline::Start(const ReducerOptions& options, const Clock& clock,
                                                           Metrics& metrics) {
@@ -96,11 +95,42 @@ absl::Status Pipeline::OpenStores() {
   if (absl::IsResourceExhausted(store.status())) return WithContext(store.status(), "no space for --data-dir");
   RETURN_IF_ERROR(WithContext(store.status(), "--data-dir"));
   store_ = *std::move(store);
-  SymbolStore::Options symbols;
-  symbols.path = options_.data_dir + "/symbols.db";
-  ASSIGN_OR_RETURN(symbols_, SymbolStore::Open(std::move(symbols), clock_, metrics_));
+  RETURN_IF_ERROR(OpenSymbols());
   engine_ = std::make_unique<QueryEngine>(*store_, *symbols_);
   return absl::OkStatus();
+}
+
+absl::Status Pipeline::OpenSymbols() {
+  SymbolStore::Options options;
+  options.directory = options_.symbols_dir.empty() ? options_.data_dir + "/symbols" : options_.symbols_dir;
+  options.disk_bytes_max = options_.symbols_bytes_max;
+  absl::StatusOr<std::unique_ptr<SymbolStore>> opened = SymbolStore::Open(std::move(options), clock_, metrics_);
+  if (!opened.ok()) return WithContext(opened.status(), "--symbols-dir");
+  symbols_ = *std::move(opened);
+  // Where they were before; nodes are asked for what was in it.
+  for (const char* suffix : {"", "-wal", "-shm"}) unlink((options_.data_dir + "/symbols.db" + suffix).c_str());
+  symbol_extractor_ =
+      std::make_unique<SymbolExtractor>(SymbolExtractor::Options(), SymbolExtractor::SpawnSelf, metrics_);
+  symbol_importer_ = std::make_unique<SymbolImporter>(*symbols_, *symbol_extractor_, symbol_notices_);
+  debug_files_ =
+      std::make_unique<DebugFileFinder>(DebugFileFinder::Options{.directories = options_.debug_dirs,
+                                                                 .urls = options_.debuginfod_urls,
+                                                                 .executables = [this] { return AllExecutables(); },
+                                                                 .file_bytes_max = options_.symbol_file_bytes_max,
+                                                                 .temporary_directory = options_.data_dir},
+                                        *symbols_, *symbol_importer_, symbol_notices_, clock_, metrics_);
+  symbol_importer_->SetFindShared([this](const ExecutableId& id) { return debug_files_->FindShared(id); });
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::vector<store::ExecutableRow>> Pipeline::AllExecutables() {
+  std::vector<store::ExecutableRow> all;
+  for (uint32_t shard = 0; shard < store_->shard_count(); ++shard) {
+    ASSIGN_OR_RETURN(const std::unique_ptr<store::StoreReader> reader, store_->OpenReader(shard));
+    ASSIGN_OR_RETURN(const std::vector<store::ExecutableRow> rows, reader->Executables());
+    all.insert(all.end(), rows.begin(), rows.end());
+  }
+  return all;
 }
 
 intake::ServerOptions Pipeline::IntakeOptions() {
@@ -167,8 +197,11 @@ absl::Status Pipeline::Listen() {
   WebServer::Options web;
   web.host = options_.http_listen.host;
   web.port = options_.http_listen.port;
-  absl::StatusOr<std::unique_ptr<WebServer>> server =
-      WebServer::Start(std::move(web), *engine_, *this, *symbols_, *store_, metrics_, clock_);
+  web.upload_bytes_max = options_.symbol_file_bytes_max;
+  web.temporary_directory = options_.data_dir;
+  absl::StatusOr<std::unique_ptr<WebServer>> server = WebServer::Start(
+      std::move(web), WebContext{*engine_, *this, *symbols_, options_.symbol_uploads ? symbol_importer_.get() : nullptr,
+                                 symbol_notices_, *store_, metrics_, clock_});
   if (!server.ok()) return ListenStatus(server.status(), "--http-listen");
   web_ = *std::move(server);
   // Not before: what keeps the reducer from starting is the only thing then said.
@@ -195,17 +228,11 @@ void Pipeline::AddMetrics() {
                        [] { return static_cast<double>(ResidentBytes()); });
 }
 
-// Written aside and renamed: whoever waits for the file finds it whole.
 absl::Status Pipeline::WritePortsFile() const {
   if (options_.ports_file.empty()) return absl::OkStatus();
   const std::string text = fmt::format("{{\"intake\":{},\"http\":{}}}\n", acceptor_port_, http_port());
-  const std::string aside = options_.ports_file + ".new";
-  Fd file(open(aside.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644));
-  if (!file.valid() || write(file.get(), text.data(), text.size()) != static_cast<ssize_t>(text.size()) ||
-      rename(aside.c_str(), options_.ports_file.c_str()) != 0) {
-    return WithContext(ErrnoStatus("write", options_.ports_file, errno), "--ports-file");
-  }
-  return absl::OkStatus();
+  const std::string_view parts[] = {text};
+  return WithContext(WriteWholeFile(options_.ports_file, parts, /*durable=*/false), "--ports-file");
 }
 
 std::string Pipeline::PageUrl() const {
@@ -223,6 +250,11 @@ std::string Pipeline::NotReady() const { return ready_ ? "" : "the reducer is st
 
 Pipeline::~Pipeline() {
   ready_ = false;
+  // Whoever waits for a file to be read would hold up the rest.
+  if (debug_files_ != nullptr) {
+    symbol_extractor_->Stop();
+    debug_files_->Stop();
+  }
   if (accept_thread_.joinable()) {
     accept_loop_->Post([this] {
       acceptor_.reset();

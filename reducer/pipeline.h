@@ -17,6 +17,10 @@
 #include "reducer/options.h"
 #include "reducer/query/query.h"
 #include "reducer/store/sqlite_store.h"
+#include "reducer/symbolizer/debug_file_finder.h"
+#include "reducer/symbolizer/symbol_extractor.h"
+#include "reducer/symbolizer/symbol_importer.h"
+#include "reducer/symbolizer/symbol_notices.h"
 #include "reducer/symbolizer/symbol_store.h"
 #include "reducer/web/web_server.h"
 
@@ -40,6 +44,8 @@ class Pipeline : private StatusSource {
   Pipeline(const ReducerOptions& options, const Clock& clock, Metrics& metrics);
   absl::Status Build();
   absl::Status OpenStores();
+  absl::Status OpenSymbols();
+  absl::StatusOr<std::vector<store::ExecutableRow>> AllExecutables();
   absl::Status OpenShards();
   absl::StatusOr<std::shared_ptr<intake::Security>> OpenSecurity();
   intake::ServerOptions IntakeOptions();
@@ -59,6 +65,10 @@ class Pipeline : private StatusSource {
   Metrics& metrics_;
   std::unique_ptr<store::SqliteStore> store_;
   std::unique_ptr<SymbolStore> symbols_;
+  SymbolNotices symbol_notices_;
+  std::unique_ptr<SymbolExtractor> symbol_extractor_;
+  std::unique_ptr<SymbolImporter> symbol_importer_;
+  std::unique_ptr<DebugFileFinder> debug_files_;
   std::unique_ptr<QueryEngine> engine_;
   std::vector<std::unique_ptr<intake::Limits>> limits_;  // one a shard, then the acceptor's
   std::vector<std::unique_ptr<ingest::Shard>> shards_;

@@ -46,7 +46,7 @@ std::string HttpGet(uint16_t port, const std::string& path) {
 }
 
 TEST(Pipeline, TellsItsPortsAndAnswers) {
-  store::TemporaryDirectory directory;
+  TestDirectory directory;
   Metrics metrics;
   auto pipeline = Pipeline::Start(LocalOptions(directory.path()), Clock::Real(), metrics);
   ASSERT_TRUE(pipeline.ok()) << pipeline.status();
@@ -61,7 +61,7 @@ TEST(Pipeline, TellsItsPortsAndAnswers) {
 }
 
 TEST(Pipeline, StartsAgainWhereItWasAndWithMoreShards) {
-  store::TemporaryDirectory directory;
+  TestDirectory directory;
   for (uint32_t shards : {1u, 3u, 2u}) {
     Metrics metrics;
     ReducerOptions options = LocalOptions(directory.path());
@@ -72,7 +72,7 @@ TEST(Pipeline, StartsAgainWhereItWasAndWithMoreShards) {
 }
 
 TEST(Pipeline, SaysInOneLineWhyItCannotStart) {
-  store::TemporaryDirectory directory, other;
+  TestDirectory directory, other;
   Metrics metrics;
   auto running = Pipeline::Start(LocalOptions(directory.path()), Clock::Real(), metrics);
   ASSERT_TRUE(running.ok()) << running.status();

@@ -157,4 +157,11 @@ absl::StatusOr<DebugSymbols> ReadDebugSymbols(ElfFile& file, const ExecutableId&
   return out;
 }
 
+bool IsKernelCode(ElfFile& file) {
+  const auto sections = file.Sections();
+  return sections.ok() && std::any_of((*sections)->begin(), (*sections)->end(), [](const ElfSection& section) {
+           return section.name == "__ksymtab" || section.name == ".gnu.linkonce.this_module";
+         });
+}
+
 }  // namespace tributary

@@ -33,4 +33,7 @@ struct DebugSymbols {
 absl::StatusOr<DebugSymbols> ReadDebugSymbols(ElfFile& file, const ExecutableId& id, const DebugFileSource& source,
                                               uint64_t bytes_max);
 
+// A kernel, or a module: its addresses count from where it is loaded, and its nodes tell its functions.
+bool IsKernelCode(ElfFile& file);
+
 }  // namespace tributary

@@ -8,12 +8,12 @@
 #include <vector>
 
 #include "base/log.h"
+#include "base/sandbox.h"
 #include "base/status.h"
 #include "base/types.h"
 #include "elf/unwind_source.h"
 #include "kernel-collector/unwind/open_sources.h"
 #include "kernel-collector/unwind/parser_protocol.h"
-#include "kernel-collector/unwind/sandbox.h"
 #include "kernel-collector/unwind/thread_cpu.h"
 
 namespace tributary {
@@ -83,7 +83,7 @@ class Parser {
 }  // namespace
 
 int RunUnwindParser(int socket, int idle_ms) {
-  if (absl::Status status = EnterSandbox(kMemoryBytesMax); !status.ok()) {
+  if (absl::Status status = EnterSandbox({.memory_bytes_max = kMemoryBytesMax}); !status.ok()) {
     LogError("unwind parser: {}", Message(status));
     return 1;
   }

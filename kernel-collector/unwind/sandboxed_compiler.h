@@ -14,7 +14,7 @@
 
 namespace tributary {
 
-// Has unwind information parsed by another process, which can do nothing but that (sandbox.h). It is started when it is
+// Has unwind information parsed by another process, which can do nothing but that (base/sandbox.h). It is started when it is
 // needed, ends when idle, and is killed when it takes too long; one that dies over a file fails that request and is
 // started anew for the next. Files are opened here, as only this process may. Worker thread only.
 class SandboxedCompiler : public UnwindCompiler {

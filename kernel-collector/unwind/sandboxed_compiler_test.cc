@@ -8,11 +8,11 @@
 
 #include <fstream>
 
+#include "base/sandbox.h"
 #include "base/status.h"
 #include "kernel-collector/processes/code_file_reader.h"
 #include "kernel-collector/unwind/parser_process.h"
 #include "kernel-collector/unwind/parser_protocol.h"
-#include "kernel-collector/unwind/sandbox.h"
 
 namespace tributary {
 namespace {
@@ -204,7 +204,7 @@ TEST(SandboxedCompiler, DoesNotBelieveAParser) {
 
 TEST(Sandbox, OpeningAFileKills) {
   auto child = Fork([](int) {
-    if (!EnterSandbox(1 << 30).ok()) return 2;
+    if (!EnterSandbox({.memory_bytes_max = 1 << 30}).ok()) return 2;
     return open("/etc/passwd", O_RDONLY) >= 0 ? 3 : 4;
   });
   ASSERT_TRUE(child.ok());

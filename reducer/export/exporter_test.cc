@@ -8,6 +8,7 @@
 #include <iterator>
 
 #include "base/fd.h"
+#include "base/test_directory.h"
 #include "reducer/export/committed_store.h"
 
 namespace tributary {
@@ -37,7 +38,7 @@ class CapturedStdout {
 class ExporterTest : public ::testing::Test {
  protected:
   ExporterTest() {
-    symbols_ = *SymbolStore::Open({.path = ":memory:"}, Clock::Real(), metrics_);
+    symbols_ = *SymbolStore::Open({.directory = symbols_directory_.path()}, Clock::Real(), metrics_);
     store::FakeShard& shard = store_.shards[0];
     store::ExecutableNo executable =
         shard.AddExecutable(*ExecutableId::Make(ExecutableIdKind::kGnuBuildId, "\x01"), "/usr/bin/work");
@@ -50,6 +51,7 @@ class ExporterTest : public ::testing::Test {
 
   store::CommittedStore store_{1};
   Metrics metrics_;
+  const TestDirectory symbols_directory_;
   std::unique_ptr<SymbolStore> symbols_;
 };
 

@@ -50,7 +50,7 @@ class Reducer {
     options.data_dir = directory;
     options.sessions_max = setup.sessions_max;
     store_ = store::SqliteStore::Open(options, Clock::Real(), metrics_).value();
-    symbols_ = SymbolStore::Open({.path = directory + "/symbols.db"}, Clock::Real(), metrics_).value();
+    symbols_ = SymbolStore::Open({.directory = directory + "/symbols"}, Clock::Real(), metrics_).value();
     Shard::Options shard{.writer = {.queue_batches_max = setup.queue_batches_max, .retry_min_ms = 1, .retry_max_ms = 5},
                          .tick_ms = 20};
     shard_ = std::make_unique<Shard>(shard, std::make_unique<FullDisk>(store_->OpenWriter(0).value(), disk_full),
@@ -240,7 +240,7 @@ void ExpectLaw(store::Store& store, uint64_t captured) {
 }
 
 TEST(Shard, StoresWhatAClientSendsBeforeItAcknowledges) {
-  store::TemporaryDirectory directory;
+  TestDirectory directory;
   Reducer reducer(directory.path());
   TestLoop test;
   Node node(test.loop(), reducer.port(), "node-a", 1);
@@ -257,7 +257,7 @@ TEST(Shard, StoresWhatAClientSendsBeforeItAcknowledges) {
 
 // The reducer stops and comes back on the same files and port while the node goes on; every sample is stored once.
 TEST(Shard, LosesNothingOverRestarts) {
-  store::TemporaryDirectory directory;
+  TestDirectory directory;
   auto reducer = std::make_unique<Reducer>(directory.path());
   const uint16_t port = reducer->port();
   TestLoop test;
@@ -277,7 +277,7 @@ TEST(Shard, LosesNothingOverRestarts) {
 }
 
 TEST(Shard, ADictionarySurvivesAReconnect) {
-  store::TemporaryDirectory directory;
+  TestDirectory directory;
   Reducer reducer(directory.path());
   TestLoop test;
   Relay relay(test.loop(), reducer.port());
@@ -295,7 +295,7 @@ TEST(Shard, ADictionarySurvivesAReconnect) {
 // Cut wires, dictionaries that do not fit in the store's memory, new generations: whatever comes twice is stored once,
 // and nothing is skipped.
 TEST(Shard, LosesNothingWhenEverythingIsSentAgain) {
-  store::TemporaryDirectory directory;
+  TestDirectory directory;
   Reducer reducer(directory.path(), {.sessions_max = 1, .queue_batches_max = 2});
   TestLoop test;
   Relay relay(test.loop(), reducer.port());
@@ -322,7 +322,7 @@ TEST(Shard, LosesNothingWhenEverythingIsSentAgain) {
 
 // Nothing is committed for a while: one node sends all it can, ten others a batch now and then. Theirs find room.
 TEST(Shard, AFloodingNodeFillsItsShareAndNoMore) {
-  store::TemporaryDirectory directory;
+  TestDirectory directory;
   Reducer reducer(directory.path(), {.queue_batches_max = 64});
   TestLoop test;
   std::vector<std::unique_ptr<Node>> nodes;
@@ -353,7 +353,7 @@ TEST(Shard, AFloodingNodeFillsItsShareAndNoMore) {
 }
 
 TEST(Shard, AFullDiskHoldsCollectorsBackAndLosesNothing) {
-  store::TemporaryDirectory directory;
+  TestDirectory directory;
   Reducer reducer(directory.path(), {.queue_batches_max = 3});
   TestLoop test;
   Node node(test.loop(), reducer.port(), "node-a", 1);
@@ -370,7 +370,7 @@ TEST(Shard, AFullDiskHoldsCollectorsBackAndLosesNothing) {
 }
 
 TEST(Shard, SymbolsAreAskedForOnceAndStored) {
-  store::TemporaryDirectory directory;
+  TestDirectory directory;
   Reducer reducer(directory.path());
   TestLoop test;
   Node first(test.loop(), reducer.port(), "node-a", 1), second(test.loop(), reducer.port(), "node-b", 2);
@@ -387,7 +387,7 @@ TEST(Shard, SymbolsAreAskedForOnceAndStored) {
 }
 
 TEST(Shard, ANewConnectionOfASessionReplacesTheOld) {
-  store::TemporaryDirectory directory;
+  TestDirectory directory;
   Reducer reducer(directory.path());
   TestLoop test;
   Node old(test.loop(), reducer.port(), "node-a", 1);

@@ -62,8 +62,8 @@ void SymbolWorker::Put(const ExecutableId& id, const absl::StatusOr<std::string>
     symbols_.PutUnavailable(id, Message(encoded_table.status()));
     return;
   }
-  absl::Status put = symbols_.Put(id, *encoded_table);
-  if (!put.ok()) LogDebug("symbol table refused executable={}: {}", id.ToString(), Message(put));
+  const auto kept = symbols_.Put(id, *encoded_table, SymbolOrigin::kNode);
+  if (!kept.ok()) LogDebug("symbol table refused executable={}: {}", id.ToString(), Message(kept.status()));
 }
 
 }  // namespace tributary::ingest

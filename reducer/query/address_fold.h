@@ -25,12 +25,13 @@ class AddressFold {
   absl::Status Scan();
   absl::Status MapInto(FrameNamer& namer, FunctionTrie* functions);
 
- private:
   struct DayNodes {
     std::shared_ptr<const store::Trie> trie;
     std::vector<uint64_t> values, counts;  // index: NodeNo
   };
+  const std::map<store::Day, DayNodes>& days() const { return days_; }
 
+ private:
   absl::StatusOr<DayNodes*> FindDay(store::Day day);
   absl::Status AddRow(DayNodes& nodes, store::NodeNo node, uint64_t value, uint64_t count);
   absl::Status MapDay(const DayNodes& nodes, const std::vector<uint32_t>& executables, FrameNamer& namer,

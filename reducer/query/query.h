@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -105,6 +106,21 @@ struct StackHealth {
   uint64_t truncated_executables = 0;   // left out
 };
 
+// What was sampled, and how well its code is known.
+struct ExecutableList {
+  struct Executable {
+    ExecutableId id;
+    std::string path;                               // one of its paths; "": only its table is known
+    uint64_t self_value = 0, self_count = 0;        // samples whose innermost frame is its code
+    uint64_t total_value = 0, total_count = 0;      // samples with a frame of its code
+    uint64_t addresses = 0, unnamed_addresses = 0;  // distinct ones
+    std::optional<SymbolFiles::Row> symbols;
+  };
+  std::vector<Executable> executables;  // most samples first, then those that only have a table
+  uint64_t value = 0, count = 0;        // of all samples
+  uint64_t truncated = 0;               // left out
+};
+
 class DemangleCache;
 class FunctionTrie;
 
@@ -125,6 +141,7 @@ class QueryEngine {
   absl::StatusOr<SeriesList> QuerySeries(const QueryRequest& request, size_t limit);
   // From raw samples alone: sums do not keep how stacks ended.
   absl::StatusOr<StackHealth> QueryStackHealth(const QueryRequest& request, size_t executables_max);
+  absl::StatusOr<ExecutableList> QueryExecutables(const QueryRequest& request, size_t limit);
   // One a node, over all shards; by host name.
   absl::StatusOr<std::vector<store::NodeStatus>> QueryNodes();
 

@@ -7,6 +7,7 @@
 #include <random>
 
 #include "base/status.h"
+#include "base/test_directory.h"
 #include "reducer/query/fake_store.h"
 #include "symbols/symbol_builder.h"
 #include "symbols/symbol_codec.h"
@@ -56,7 +57,7 @@ class QueryTest : public ::testing::Test {
  protected:
   void SetUp() override {
     absl::StatusOr<std::unique_ptr<SymbolStore>> symbols =
-        SymbolStore::Open(SymbolStore::Options{.path = ":memory:"}, clock_, metrics_);
+        SymbolStore::Open({.directory = symbols_directory_.path()}, clock_, metrics_);
     ASSERT_TRUE(symbols.ok()) << symbols.status();
     symbols_ = *std::move(symbols);
     engine_ = std::make_unique<QueryEngine>(store_, *symbols_);
@@ -66,7 +67,8 @@ class QueryTest : public ::testing::Test {
   }
 
   void PutSymbols(const ExecutableId& id, SymbolSource source, std::vector<SymbolRange> ranges) {
-    absl::Status put = symbols_->Put(id, EncodeSymbolTable(*BuildSymbolTable(id, source, ranges)));
+    const auto table = BuildSymbolTable(id, source, ranges);
+    absl::Status put = symbols_->Put(id, EncodeSymbolTable(*table), SymbolOrigin::kNode).status();
     ASSERT_TRUE(put.ok()) << put;
   }
 
@@ -124,6 +126,7 @@ class QueryTest : public ::testing::Test {
   FakeClock clock_;
   Metrics metrics_;
   FakeStore store_{1};
+  const TestDirectory symbols_directory_;
   std::unique_ptr<SymbolStore> symbols_;
   std::unique_ptr<QueryEngine> engine_;
   Day day_;
@@ -214,7 +217,7 @@ TEST_F(QueryTest, InlinedCallsAreFramesOfTheirOwn) {
   builder.AddCode(0x140, 0x160, 1, middle, SymbolTableBuilder::Layer::kDebugInfo);
   builder.AddCode(0x150, 0x158, 2, inner, SymbolTableBuilder::Layer::kDebugInfo);
   builder.AddFunction({0x300, 0x40, ""}, SymbolTableBuilder::Layer::kFunctionBounds);
-  ASSERT_TRUE(symbols_->Put(Id(7), EncodeSymbolTable(*builder.Build(Id(7), SymbolSource::kDwarf))).ok());
+  ASSERT_TRUE(symbols_->Put(Id(7), EncodeSymbolTable(*builder.Build(Id(7), SymbolSource::kDwarf)), SymbolOrigin::kUpload).ok());
   FakeShard& shard = store_.shards[0];
   ExecutableNo file = shard.AddExecutable(Id(7), "/opt/inlined");
   NodeNo caller = shard.AddNode(day_, NodeNo{0}, Native(file, 0x145, true));

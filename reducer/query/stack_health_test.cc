@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "base/status.h"
+#include "base/test_directory.h"
 #include "reducer/query/fake_store.h"
 #include "reducer/query/query.h"
 
@@ -32,7 +33,7 @@ class StackHealthTest : public ::testing::Test {
  protected:
   void SetUp() override {
     absl::StatusOr<std::unique_ptr<SymbolStore>> symbols =
-        SymbolStore::Open(SymbolStore::Options{.path = ":memory:"}, clock_, metrics_);
+        SymbolStore::Open({.directory = symbols_directory_.path()}, clock_, metrics_);
     ASSERT_TRUE(symbols.ok()) << symbols.status();
     symbols_ = *std::move(symbols);
     engine_ = std::make_unique<QueryEngine>(store_, *symbols_);
@@ -91,6 +92,7 @@ class StackHealthTest : public ::testing::Test {
   FakeClock clock_;
   Metrics metrics_;
   FakeStore store_{2};
+  const TestDirectory symbols_directory_;
   std::unique_ptr<SymbolStore> symbols_;
   std::unique_ptr<QueryEngine> engine_;
   int64_t next_ns_ = 0;

@@ -62,7 +62,7 @@ class ClosedSessionTest : public testing::Test {
         writer_ == nullptr ? 0 : metrics_.AddCounter("tributary_reducer_closings_refused_total", "").value());
   }
 
-  TemporaryDirectory directory_;
+  TestDirectory directory_;
   FakeClock clock_{MonotonicNs{kNsPerSecond}, kNow};
   Metrics metrics_;
   SqliteStoreOptions options_;

@@ -63,7 +63,7 @@ PendingBatch MakeBatch(TestCollector& collector, int number) {
 // Killed without warning again and again, the store holds exactly what the mark says, never less than was told, and
 // captured = stored + lost once all is sent.
 TEST(StoreKilled, KeepsEveryBatchOnceAcrossKills) {
-  TemporaryDirectory directory;
+  TestDirectory directory;
   FakeClock clock(MonotonicNs{kNsPerSecond}, kNow);
   Metrics metrics;
   SqliteStoreOptions options;

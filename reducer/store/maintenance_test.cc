@@ -83,7 +83,7 @@ class MaintenanceTest : public ::testing::Test {
     return count;
   }
 
-  TemporaryDirectory directory_;
+  TestDirectory directory_;
   FakeClock clock_;
   Metrics metrics_;
   SqliteStoreOptions options_;

@@ -35,7 +35,7 @@ class ProcessRowsTest : public testing::Test {
   }
 
   static constexpr UnixNs kNow{1'760'000'400 * kNsPerSecond};  // a slot's start
-  TemporaryDirectory directory_;
+  TestDirectory directory_;
   FakeClock clock_{MonotonicNs{kNsPerSecond}, kNow};
   Metrics metrics_;
   std::unique_ptr<SqliteStore> store_;

@@ -37,7 +37,7 @@ class SqliteStoreTest : public ::testing::Test {
   }
   static UnixNs At(int64_t seconds) { return UnixNs{kNow.value + seconds * kNsPerSecond}; }
 
-  TemporaryDirectory directory_;
+  TestDirectory directory_;
   FakeClock clock_;
   Metrics metrics_;
   SqliteStoreOptions options_;

@@ -1,22 +1,6 @@
 #include "reducer/store/store_testing.h"
 
-#include <cstdlib>
-#include <filesystem>
-
-#include "base/status.h"
-
 namespace tributary::store {
-
-TemporaryDirectory::TemporaryDirectory() {
-  std::string pattern = (std::filesystem::temp_directory_path() / "tributary-test-XXXXXX").string();
-  TRIBUTARY_CHECK(mkdtemp(pattern.data()) != nullptr);
-  path_ = pattern;
-}
-
-TemporaryDirectory::~TemporaryDirectory() {
-  std::error_code ignored;
-  std::filesystem::remove_all(path_, ignored);
-}
 
 TestCollector::TestCollector(std::string node_id, uint8_t session) : info_(std::make_shared<SessionInfo>()) {
   info_->session_id.fill(session);

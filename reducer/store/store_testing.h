@@ -7,23 +7,11 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "base/test_directory.h"
 #include "profile/dictionary.h"
 #include "reducer/store/store.h"
 
 namespace tributary::store {
-
-// A directory that is removed with everything in it.
-class TemporaryDirectory {
- public:
-  TemporaryDirectory();
-  ~TemporaryDirectory();
-  TemporaryDirectory(const TemporaryDirectory&) = delete;
-  TemporaryDirectory& operator=(const TemporaryDirectory&) = delete;
-  const std::string& path() const { return path_; }
-
- private:
-  std::string path_;
-};
 
 // A collector as tests play it: interns stacks and makes batches as they come out of the wire. Its monotonic clock is
 // its unix clock less a constant.

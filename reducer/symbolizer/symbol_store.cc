@@ -4,12 +4,12 @@
 
 #include <algorithm>
 #include <list>
+#include <mutex>
+#include <utility>
 
 #include "absl/container/flat_hash_map.h"
 #include "base/log.h"
 #include "base/status.h"
-#include "base/zstd.h"
-#include "reducer/symbolizer/symbol_database.h"
 #include "symbols/symbol_codec.h"
 
 namespace tributary {
@@ -17,47 +17,59 @@ namespace {
 
 // Executables asked for and not yet answered; one costs about 50 bytes.
 constexpr size_t kRequestsMax = 65'536;
-constexpr int kZstdLevel = 3;
 // How often a table in use is marked so on disk.
 constexpr int64_t kTouchPeriodNs = 3600 * kNsPerSecond;
+// Functions looked at to see whether two tables are of the same code.
+constexpr uint32_t kComparedFunctionsMax = 1024;
+// A file takes whole pages.
+constexpr uint64_t kFileOverheadBytes = 4096;
 
-absl::StatusOr<std::shared_ptr<const SymbolTable>> DecodeBlob(const ExecutableId& id, std::string_view blob,
-                                                              uint64_t raw_bytes) {
-  if (raw_bytes > kEncodedSymbolsMax) return Error(absl::StatusCode::kDataLoss, "its size is out of bounds");
-  ASSIGN_OR_RETURN(std::string encoded, ZstdDecompress(blob, raw_bytes));
-  ASSIGN_OR_RETURN(std::shared_ptr<const SymbolTable> table, DecodeSymbolTable(encoded));
-  if (table->id() != id) return Error(absl::StatusCode::kDataLoss, "it is another executable's");
-  return table;
+// Tables of one executable agree where functions begin, whatever they call them. Of few functions nothing is concluded.
+bool AreOfTheSameCode(const SymbolTable& a, const SymbolTable& b) {
+  const SymbolTable& few = a.function_count() <= b.function_count() ? a : b;
+  const SymbolTable& many = &few == &a ? b : a;
+  constexpr uint32_t kFew = 8;
+  if (few.function_count() < kFew) return true;
+  const uint32_t rows = static_cast<uint32_t>(few.row_count());
+  const uint32_t step = std::max<uint32_t>(rows / kComparedFunctionsMax, 1);
+  uint32_t looked_at = 0, known = 0;
+  for (uint32_t row = 0; row < rows; row += step) {
+    const auto function = few.Find(few.row_address(row));
+    if (!function) continue;
+    const auto other = many.Find(function->address);
+    ++looked_at;
+    known += other && other->address == function->address ? 1 : 0;
+  }
+  return looked_at < kFew || known >= looked_at / 2;
 }
+
+uint64_t DiskBytes(const SymbolFiles::Row& row) { return row.stored_bytes + kFileOverheadBytes; }
+
+auto Worth(const TableFile& said) { return std::pair(SymbolSourceRank(said.source), said.functions); }
 
 }  // namespace
 
-// Two locks, taken in this order when both are: `database_mutex` (slow: SQLite), `mutex` (short: maps in memory).
-// Decoding and compression run under neither.
+// Two locks, taken in this order when both are: `write_mutex` (slow: whoever changes the directory), `mutex` (short:
+// what is in memory).
 struct SymbolStore::Impl {
-  struct Cached {
+  struct Mapped {
     ExecutableId id;
+    uint64_t checksum = 0;
     std::shared_ptr<const SymbolTable> table;
-    size_t bytes = 0;
-  };
-  struct Known {
-    SymbolDatabase::Row row;
-    std::list<Cached>::iterator cached;  // recent.end(): not in memory
-  };
-  struct Request {
-    int64_t not_before = 0;  // monotonic ns
+    UnixNs touched;
   };
 
-  Impl(Options o, const Clock& c, Metrics& m, SymbolDatabase d)
+  Impl(Options o, const Clock& c, Metrics& m, SymbolFiles f)
       : options(std::move(o)),
         clock(c),
-        database(std::move(d)),
+        files(std::move(f)),
         uploads_stored(Uploads(m, "stored")),
         uploads_kept_better(Uploads(m, "kept_better")),
+        uploads_contested(Uploads(m, "contested")),
         uploads_refused(Uploads(m, "refused")),
         uploads_no_room(Uploads(m, "no_room")),
         uploads_unavailable(Uploads(m, "unavailable")),
-        evicted_memory(Evictions(m, "memory")),
+        evicted_flat(Evictions(m, "flat")),
         evicted_disk(Evictions(m, "disk")),
         requests_made(m.AddCounter("tributary_symbolizer_requests_total", "Symbol tables asked of nodes.")),
         requests_deferred(m.AddCounter("tributary_symbolizer_requests_deferred_total",
@@ -65,8 +77,9 @@ struct SymbolStore::Impl {
         unreadable(m.AddCounter("tributary_symbolizer_unreadable_tables_total",
                                 "Stored tables that could not be read back; they are asked for again.")),
         tables(m.AddGauge("tributary_symbolizer_tables", "Symbol tables kept.")),
-        stored_bytes(m.AddGauge("tributary_symbolizer_stored_bytes", "Bytes of symbol tables on disk.")),
-        memory_bytes(m.AddGauge("tributary_symbolizer_memory_bytes", "Bytes of decoded symbol tables in memory.")) {}
+        stored_bytes(
+            m.AddGauge("tributary_symbolizer_stored_bytes", "Bytes of symbol tables on disk, without flat forms.")),
+        flat_bytes(m.AddGauge("tributary_symbolizer_flat_bytes", "Bytes of symbol tables' flat forms on disk.")) {}
 
   static Counter& Uploads(Metrics& m, std::string_view result) {
     return m.AddCounter("tributary_symbolizer_uploads_total", "Symbol tables received, by what became of them.",
@@ -76,171 +89,185 @@ struct SymbolStore::Impl {
     return m.AddCounter("tributary_symbolizer_evictions_total", "Least recently used tables put out of a full store.",
                         {{"from", std::string(from)}});
   }
-  static uint64_t DiskBytes(const SymbolDatabase::Row& row) {
-    return row.stored_bytes + SymbolDatabase::kRowOverheadBytes;
-  }
 
-  void AddKnown(const SymbolDatabase::Row& row);
-  void RemoveKnown(const ExecutableId& id);
-  void DropCached(Known& entry);
-  void Cache(Known& entry, std::shared_ptr<const SymbolTable> table);
-  std::vector<ExecutableId> ChooseVictims(uint64_t bytes_needed) const;
   bool HasRoomForRequest(int64_t now);
-  absl::Status Keep(const SymbolDatabase::Row& row, std::string_view blob);
-  void Forget(const ExecutableId& id, const absl::Status& why);
+  absl::StatusOr<std::shared_ptr<const SymbolTable>> Load(const SymbolFiles::Row& row);
+  void Forget(const SymbolFiles::Row& row, const absl::Status& why);
+  absl::Status Rescan();
+  absl::Status MakeRoom(const ExecutableId& for_id);
+  absl::Status Replace(const SymbolFiles::Row& row, uint64_t flat);
+  bool IsOver() const {
+    return tables_on_disk > options.disk_bytes_max / 2 || flats_on_disk > options.disk_bytes_max / 2;
+  }
+  void ShowSizes();
 
   const Options options;
   const Clock& clock;
+  const SymbolFiles files;
 
-  std::mutex database_mutex;
-  SymbolDatabase database;
+  std::mutex write_mutex;
+  uint64_t tables_on_disk = 0, flats_on_disk = 0;  // as of the last look, and what came since
 
   std::mutex mutex;
-  absl::flat_hash_map<ExecutableId, Known> known;  // every row of the database
-  uint64_t disk_bytes = 0;
-  std::list<Cached> recent;  // in memory, most recently used first
-  uint64_t cached_bytes = 0;
-  absl::flat_hash_map<ExecutableId, Request> requests;
+  std::list<Mapped> recent;  // most recently used first
+  absl::flat_hash_map<ExecutableId, std::list<Mapped>::iterator> mapped;
+  absl::flat_hash_map<ExecutableId, int64_t> requests;  // monotonic ns: not before
+  std::vector<SymbolFiles::Row> rows;                   // of the last look at the whole directory
+  MonotonicNs scanned{-1};
 
-  Counter &uploads_stored, &uploads_kept_better, &uploads_refused, &uploads_no_room, &uploads_unavailable;
-  Counter &evicted_memory, &evicted_disk, &requests_made, &requests_deferred, &unreadable;
-  Gauge &tables, &stored_bytes, &memory_bytes;
+  Counter &uploads_stored, &uploads_kept_better, &uploads_contested, &uploads_refused, &uploads_no_room,
+      &uploads_unavailable;
+  Counter &evicted_flat, &evicted_disk, &requests_made, &requests_deferred, &unreadable;
+  Gauge &tables, &stored_bytes, &flat_bytes;
 };
-
-void SymbolStore::Impl::AddKnown(const SymbolDatabase::Row& row) {
-  RemoveKnown(row.id);
-  known.emplace(row.id, Known{row, recent.end()});
-  disk_bytes += DiskBytes(row);
-  tables.Set(static_cast<int64_t>(known.size()));
-  stored_bytes.Set(static_cast<int64_t>(disk_bytes));
-}
-
-void SymbolStore::Impl::RemoveKnown(const ExecutableId& id) {
-  auto it = known.find(id);
-  if (it == known.end()) return;
-  DropCached(it->second);
-  disk_bytes -= DiskBytes(it->second.row);
-  known.erase(it);
-  tables.Set(static_cast<int64_t>(known.size()));
-  stored_bytes.Set(static_cast<int64_t>(disk_bytes));
-}
-
-void SymbolStore::Impl::DropCached(Known& entry) {
-  if (entry.cached == recent.end()) return;
-  cached_bytes -= entry.cached->bytes;
-  recent.erase(entry.cached);
-  entry.cached = recent.end();
-  memory_bytes.Set(static_cast<int64_t>(cached_bytes));
-}
-
-// The newest stays even when it alone is over the cap: whoever asked for it holds it anyway.
-void SymbolStore::Impl::Cache(Known& entry, std::shared_ptr<const SymbolTable> table) {
-  DropCached(entry);
-  size_t bytes = table->bytes().size();
-  recent.push_front(Cached{entry.row.id, std::move(table), bytes});
-  entry.cached = recent.begin();
-  cached_bytes += bytes;
-  while (cached_bytes > options.memory_bytes_max && recent.size() > 1) {
-    DropCached(known.at(recent.back().id));
-    evicted_memory.Add();
-  }
-  memory_bytes.Set(static_cast<int64_t>(cached_bytes));
-}
-
-// The least recently used tables that must go so that `bytes_needed` fit.
-std::vector<ExecutableId> SymbolStore::Impl::ChooseVictims(uint64_t bytes_needed) const {
-  std::vector<ExecutableId> victims;
-  if (disk_bytes + bytes_needed <= options.disk_bytes_max) return victims;
-  std::vector<const SymbolDatabase::Row*> rows;
-  rows.reserve(known.size());
-  for (const auto& [id, entry] : known) rows.push_back(&entry.row);
-  std::sort(rows.begin(), rows.end(), [](const SymbolDatabase::Row* a, const SymbolDatabase::Row* b) {
-    return std::tie(a->last_used, a->id) < std::tie(b->last_used, b->id);
-  });
-  uint64_t left = disk_bytes;
-  for (const SymbolDatabase::Row* row : rows) {
-    if (left + bytes_needed <= options.disk_bytes_max) break;
-    left -= DiskBytes(*row);
-    victims.push_back(row->id);
-  }
-  return victims;
-}
 
 // A full table of requests drops those whose time has come again: they may be asked for anew.
 bool SymbolStore::Impl::HasRoomForRequest(int64_t now) {
   if (requests.size() < kRequestsMax) return true;
-  absl::erase_if(requests, [now](const auto& entry) { return entry.second.not_before <= now; });
+  absl::erase_if(requests, [now](const auto& entry) { return entry.second <= now; });
   return requests.size() < kRequestsMax;
 }
 
-absl::Status SymbolStore::Impl::Keep(const SymbolDatabase::Row& row, std::string_view blob) {
-  std::lock_guard database_lock(database_mutex);
-  std::vector<ExecutableId> victims;
+absl::StatusOr<std::shared_ptr<const SymbolTable>> SymbolStore::Impl::Load(const SymbolFiles::Row& row) {
+  const UnixNs now = clock.Unix();
+  std::shared_ptr<const SymbolTable> table;
+  bool touch = now.value - row.last_used.value >= kTouchPeriodNs;
   {
     std::lock_guard lock(mutex);
-    // Another upload of the same executable may have come first.
-    auto it = known.find(row.id);
-    if (it != known.end() && std::pair(SymbolSourceRank(it->second.row.source), it->second.row.symbols) >=
-                                 std::pair(SymbolSourceRank(row.source), row.symbols)) {
-      uploads_kept_better.Add();
-      return absl::OkStatus();
+    auto it = mapped.find(row.said.id);
+    if (it != mapped.end() && it->second->checksum == row.said.checksum) {
+      recent.splice(recent.begin(), recent, it->second);
+      touch = touch && now.value - it->second->touched.value >= kTouchPeriodNs;
+      if (touch) it->second->touched = now;
+      table = it->second->table;
     }
-    victims = ChooseVictims(DiskBytes(row));
   }
-  if (!victims.empty()) {
-    RETURN_IF_ERROR(database.Delete(victims));
-    evicted_disk.Add(victims.size());
-    std::lock_guard lock(mutex);
-    for (const ExecutableId& id : victims) RemoveKnown(id);
-  }
-  RETURN_IF_ERROR(database.Put(row, blob));
+  if (touch) files.Touch(row, now);
+  if (table != nullptr) return table;
+  ASSIGN_OR_RETURN(table, files.Load(row));
   std::lock_guard lock(mutex);
-  AddKnown(row);
-  requests.erase(row.id);
-  uploads_stored.Add();
+  if (auto it = mapped.find(row.said.id); it != mapped.end()) {
+    recent.erase(it->second);
+    mapped.erase(it);
+  }
+  recent.push_front({row.said.id, row.said.checksum, table, now});
+  mapped[row.said.id] = recent.begin();
+  if (recent.size() > options.mapped_max) {
+    mapped.erase(recent.back().id);
+    recent.pop_back();
+  }
+  return table;
+}
+
+void SymbolStore::Impl::Forget(const SymbolFiles::Row& row, const absl::Status& why) {
+  unreadable.Add();
+  LogWarning("stored symbol table is unreadable, it will be asked for again executable={} error=\"{}\"",
+             row.said.id.ToString(), Message(why));
+  std::lock_guard write_lock(write_mutex);
+  files.Delete(row.said.id);
+  std::lock_guard lock(mutex);
+  scanned.value = -1;
+}
+
+void SymbolStore::Impl::ShowSizes() {
+  stored_bytes.Set(static_cast<int64_t>(tables_on_disk));
+  flat_bytes.Set(static_cast<int64_t>(flats_on_disk));
+}
+
+// Under write_mutex.
+absl::Status SymbolStore::Impl::Rescan() {
+  ASSIGN_OR_RETURN(SymbolFiles::Contents contents, files.List());
+  tables_on_disk = flats_on_disk = 0;
+  for (const SymbolFiles::Row& row : contents.rows) tables_on_disk += DiskBytes(row);
+  for (const SymbolFiles::Flat& file : contents.flats) flats_on_disk += file.bytes;
+  tables.Set(static_cast<int64_t>(contents.rows.size()));
+  ShowSizes();
+  std::lock_guard lock(mutex);
+  rows = std::move(contents.rows);
+  scanned = clock.Monotonic();
   return absl::OkStatus();
 }
 
-void SymbolStore::Impl::Forget(const ExecutableId& id, const absl::Status& why) {
-  unreadable.Add();
-  LogWarning("stored symbol table is unreadable, it will be asked for again executable={} error=\"{}\"", id.ToString(),
-             Message(why));
-  std::lock_guard database_lock(database_mutex);
-  if (absl::Status status = database.Delete({id}); !status.ok()) {
-    LogWarning("cannot delete symbol table executable={} error=\"{}\"", id.ToString(), Message(status));
+// Deletes what was not used for longest until both halves of the directory are within their bounds; never `for_id`'s
+// table, which has just come. Under write_mutex.
+absl::Status SymbolStore::Impl::MakeRoom(const ExecutableId& for_id) {
+  RETURN_IF_ERROR(Rescan());  // other reducers may have made room
+  if (!IsOver()) return absl::OkStatus();
+  ASSIGN_OR_RETURN(SymbolFiles::Contents contents, files.List());
+  const uint64_t half = options.disk_bytes_max / 2;
+  auto by_use = [](const auto& a, const auto& b) { return a.last_used < b.last_used; };
+  std::stable_sort(contents.rows.begin(), contents.rows.end(), by_use);
+  for (const SymbolFiles::Row& row : contents.rows) {
+    if (tables_on_disk <= half) break;
+    if (row.said.id == for_id) continue;
+    files.Delete(row.said.id);
+    tables_on_disk -= DiskBytes(row);
+    evicted_disk.Add();
   }
+  std::stable_sort(contents.flats.begin(), contents.flats.end(), by_use);
+  for (const SymbolFiles::Flat& file : contents.flats) {
+    if (flats_on_disk <= half) break;
+    files.DeleteFlat(file);
+    flats_on_disk -= file.bytes;
+    evicted_flat.Add();
+  }
+  return Rescan();
+}
+
+// The table that has just been written, in what is known of the directory. Under write_mutex.
+absl::Status SymbolStore::Impl::Replace(const SymbolFiles::Row& row, uint64_t flat) {
+  tables_on_disk += DiskBytes(row);
+  flats_on_disk += flat;
+  if (IsOver()) return MakeRoom(row.said.id);
   std::lock_guard lock(mutex);
-  RemoveKnown(id);
+  auto it = std::lower_bound(rows.begin(), rows.end(), row.said.id,
+                             [](const auto& a, const auto& id) { return a.said.id < id; });
+  if (it != rows.end() && it->said.id == row.said.id) {
+    *it = row;
+  } else {
+    rows.insert(it, row);
+  }
+  tables.Set(static_cast<int64_t>(rows.size()));
+  ShowSizes();
+  return absl::OkStatus();
 }
 
 SymbolStore::SymbolStore(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 SymbolStore::~SymbolStore() = default;
 
 absl::StatusOr<std::unique_ptr<SymbolStore>> SymbolStore::Open(Options options, const Clock& clock, Metrics& metrics) {
-  ASSIGN_OR_RETURN(SymbolDatabase database, SymbolDatabase::Open(options.path));
-  auto impl = std::make_unique<Impl>(std::move(options), clock, metrics, std::move(database));
-  ASSIGN_OR_RETURN(std::vector<SymbolDatabase::Row> rows, impl->database.List());
-  for (const SymbolDatabase::Row& row : rows) impl->AddKnown(row);
+  ASSIGN_OR_RETURN(SymbolFiles files, SymbolFiles::Open(options.directory));
+  auto impl = std::make_unique<Impl>(std::move(options), clock, metrics, std::move(files));
+  {
+    std::lock_guard write_lock(impl->write_mutex);
+    RETURN_IF_ERROR(impl->MakeRoom(ExecutableId()));
+  }
   return std::unique_ptr<SymbolStore>(new SymbolStore(std::move(impl)));
 }
 
 bool SymbolStore::ShouldRequest(const ExecutableId& id) {
   if (!id.known()) return false;
-  int64_t now = impl_->clock.Monotonic().value;
+  const int64_t now = impl_->clock.Monotonic().value;
+  {
+    std::lock_guard lock(impl_->mutex);
+    auto it = impl_->requests.find(id);
+    if (it != impl_->requests.end() && now < it->second) return false;
+  }
+  if (impl_->files.Find(id).ok()) return false;
   std::lock_guard lock(impl_->mutex);
-  if (impl_->known.contains(id)) return false;
   auto it = impl_->requests.find(id);
-  if (it != impl_->requests.end() && now < it->second.not_before) return false;
+  if (it != impl_->requests.end() && now < it->second) return false;  // another thread was first
   if (it == impl_->requests.end() && !impl_->HasRoomForRequest(now)) {
     impl_->requests_deferred.Add();
     return false;
   }
-  impl_->requests[id].not_before = now + impl_->options.request_timeout_ns;
+  impl_->requests[id] = now + impl_->options.request_timeout_ns;
   impl_->requests_made.Add();
   return true;
 }
 
-absl::Status SymbolStore::Put(const ExecutableId& id, std::string_view encoded) {
+absl::StatusOr<SymbolStore::Kept> SymbolStore::Put(const ExecutableId& id, std::string_view encoded,
+                                                   SymbolOrigin origin) {
   auto refuse = [this, &id](std::string_view why) {
     impl_->uploads_refused.Add();
     return Error(absl::StatusCode::kInvalidArgument, fmt::format("symbol table of {}: {}", id.ToString(), why));
@@ -250,23 +277,52 @@ absl::Status SymbolStore::Put(const ExecutableId& id, std::string_view encoded) 
   absl::StatusOr<std::shared_ptr<const SymbolTable>> table = DecodeSymbolTable(encoded);
   if (!table.ok()) return refuse(Message(table.status()));
   if ((*table)->id() != id) return refuse("it is the table of " + (*table)->id().ToString());
+  TableFile said = DescribeTable(**table, encoded);
+  said.origin = static_cast<uint8_t>(origin);
+  said.stored_at = impl_->clock.Unix();
 
-  std::string blob = ZstdCompress(encoded, kZstdLevel);
-  SymbolDatabase::Row row{.id = id,
-                          .source = (*table)->source(),
-                          .symbols = (*table)->function_count(),
-                          .raw_bytes = encoded.size(),
-                          .stored_bytes = blob.size(),
-                          .last_used = impl_->clock.Unix()};
-  if (Impl::DiskBytes(row) > impl_->options.disk_bytes_max) {
-    impl_->uploads_no_room.Add();
-    return Error(
-        absl::StatusCode::kResourceExhausted,
-        fmt::format("symbol table of {}: {} bytes are more than the store may hold", id.ToString(), row.stored_bytes));
+  std::lock_guard write_lock(impl_->write_mutex);
+  Kept kept;
+  if (const absl::StatusOr<SymbolFiles::Row> before = impl_->files.Find(id); before.ok()) {
+    const auto there = impl_->Load(*before);
+    const bool replaces = !there.ok() || Worth(said) > Worth(before->said);
+    kept.contested = there.ok() && !AreOfTheSameCode(**there, **table);
+    said.contested = before->said.contested || kept.contested;
+    if (kept.contested) {
+      impl_->uploads_contested.Add();
+      LogWarning("two different files have one build-id, the better table is kept executable={} kept={} other={}",
+                 id.ToString(), SymbolSourceName(replaces ? said.source : before->said.source),
+                 SymbolSourceName(replaces ? before->said.source : said.source));
+    }
+    if (!replaces) {
+      impl_->uploads_kept_better.Add();
+      kept.row = *before;
+      if (kept.contested && !before->said.contested) {
+        RETURN_IF_ERROR(impl_->files.SetContested(*before));
+        kept.row.said.contested = true;
+        RETURN_IF_ERROR(impl_->Rescan());
+      }
+      return kept;
+    }
+    impl_->files.DeleteFlat(*before);
   }
-  absl::Status kept = impl_->Keep(row, blob);
-  if (!kept.ok()) impl_->uploads_no_room.Add();
-  return WithContext(kept, "keep symbol table of " + id.ToString());
+  absl::Status written = impl_->files.Put(said, **table, encoded, impl_->clock.Unix(), &kept.row);
+  if (written.ok() && DiskBytes(kept.row) > impl_->options.disk_bytes_max / 2) {
+    impl_->files.Delete(id);
+    written =
+        Error(absl::StatusCode::kResourceExhausted,
+              fmt::format("{} bytes are more than the store may hold (--symbols-max-bytes)", kept.row.stored_bytes));
+  }
+  if (!written.ok()) {
+    impl_->uploads_no_room.Add();
+    return WithContext(written, "keep symbol table of " + id.ToString());
+  }
+  impl_->uploads_stored.Add();
+  RETURN_IF_ERROR(impl_->Replace(kept.row, (*table)->bytes().size()));
+  std::lock_guard lock(impl_->mutex);
+  impl_->requests.erase(id);
+  kept.stored = true;
+  return kept;
 }
 
 void SymbolStore::PutUnavailable(const ExecutableId& id, std::string_view why) {
@@ -275,77 +331,40 @@ void SymbolStore::PutUnavailable(const ExecutableId& id, std::string_view why) {
   int64_t now = impl_->clock.Monotonic().value;
   std::lock_guard lock(impl_->mutex);
   if (!impl_->requests.contains(id) && !impl_->HasRoomForRequest(now)) return;
-  impl_->requests[id].not_before = now + impl_->options.refused_retry_ns;
+  impl_->requests[id] = now + impl_->options.refused_retry_ns;
 }
 
 std::shared_ptr<const SymbolTable> SymbolStore::Get(const ExecutableId& id) {
-  uint64_t raw_bytes = 0;
-  bool touch = false;
-  UnixNs now = impl_->clock.Unix();
-  {
-    std::lock_guard lock(impl_->mutex);
-    auto it = impl_->known.find(id);
-    if (it == impl_->known.end()) return nullptr;
-    Impl::Known& entry = it->second;
-    touch = now.value - entry.row.last_used.value >= kTouchPeriodNs;
-    entry.row.last_used = std::max(entry.row.last_used, now);
-    if (entry.cached != impl_->recent.end()) {
-      impl_->recent.splice(impl_->recent.begin(), impl_->recent, entry.cached);
-      if (!touch) return entry.cached->table;
-    }
-    raw_bytes = entry.row.raw_bytes;
+  if (!id.known()) return nullptr;
+  const absl::StatusOr<SymbolFiles::Row> row = impl_->files.Find(id);
+  if (absl::IsNotFound(row.status())) return nullptr;
+  absl::Status status = row.status();
+  if (row.ok()) {
+    absl::StatusOr<std::shared_ptr<const SymbolTable>> table = impl_->Load(*row);
+    if (table.ok()) return *table;
+    status = table.status();
   }
-
-  absl::StatusOr<std::string> blob;
-  {
-    std::lock_guard database_lock(impl_->database_mutex);
-    if (touch) {
-      // Failing to mark it used costs an early eviction at worst.
-      if (absl::Status status = impl_->database.SetLastUsed(id, now); !status.ok()) {
-        LogDebug("cannot mark symbol table used error=\"{}\"", Message(status));
-      }
-    }
-    {
-      std::lock_guard lock(impl_->mutex);
-      auto it = impl_->known.find(id);
-      if (it == impl_->known.end()) return nullptr;
-      if (it->second.cached != impl_->recent.end()) return it->second.cached->table;
-      raw_bytes = it->second.row.raw_bytes;
-    }
-    blob = impl_->database.LoadBlob(id);
+  if (absl::IsDataLoss(status)) {
+    impl_->Forget(row.ok() ? *row : SymbolFiles::Row{.said = {.id = id}}, status);
+  } else if (!absl::IsNotFound(status)) {  // NotFound: another reducer has just put it out
+    LogWarning("cannot read symbol table executable={} error=\"{}\"", id.ToString(), Message(status));
   }
-  if (!blob.ok() && blob.status().code() != absl::StatusCode::kNotFound &&
-      blob.status().code() != absl::StatusCode::kDataLoss) {
-    LogWarning("cannot read symbol table executable={} error=\"{}\"", id.ToString(), Message(blob.status()));
-    return nullptr;
-  }
-  absl::StatusOr<std::shared_ptr<const SymbolTable>> table =
-      blob.ok() ? DecodeBlob(id, *blob, raw_bytes) : absl::StatusOr<std::shared_ptr<const SymbolTable>>(blob.status());
-  if (!table.ok()) {
-    impl_->Forget(id, table.status());
-    return nullptr;
-  }
-  std::lock_guard lock(impl_->mutex);
-  auto it = impl_->known.find(id);
-  // Evicted or replaced while it was decoded: good for this caller, not for the cache.
-  if (it != impl_->known.end() && it->second.row.symbols == (*table)->function_count() &&
-      it->second.row.source == (*table)->source()) {
-    impl_->Cache(it->second, *table);
-  }
-  return *table;
+  return nullptr;
 }
 
-absl::StatusOr<std::vector<SymbolStore::Listed>> SymbolStore::List() {
-  std::vector<Listed> listed;
+absl::StatusOr<SymbolFiles::Row> SymbolStore::Find(const ExecutableId& id) const { return impl_->files.Find(id); }
+
+absl::StatusOr<std::vector<SymbolFiles::Row>> SymbolStore::List() {
   {
     std::lock_guard lock(impl_->mutex);
-    listed.reserve(impl_->known.size());
-    for (const auto& [id, entry] : impl_->known) {
-      listed.push_back(Listed{id, entry.row.source, entry.row.symbols, entry.row.stored_bytes});
+    if (impl_->scanned.value >= 0 && impl_->clock.Monotonic().value - impl_->scanned.value < impl_->options.rescan_ns) {
+      return impl_->rows;
     }
   }
-  std::sort(listed.begin(), listed.end(), [](const Listed& a, const Listed& b) { return a.id < b.id; });
-  return listed;
+  std::lock_guard write_lock(impl_->write_mutex);
+  RETURN_IF_ERROR(impl_->Rescan());
+  std::lock_guard lock(impl_->mutex);
+  return impl_->rows;
 }
 
 }  // namespace tributary

@@ -3,29 +3,32 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "base/clock.h"
 #include "base/metrics.h"
+#include "reducer/symbolizer/symbol_files.h"
 #include "symbols/symbol_table.h"
 
 namespace tributary {
 
-// The fleet's symbol tables by ExecutableId: on disk (symbols.db in the data directory, each table one zstd blob), the
-// ones in use decoded in memory within a cap. One per reducer; every method may be called from any thread. What was
-// asked of nodes is remembered here, so that an executable is uploaded once for the whole fleet.
+// The fleet's symbol tables by ExecutableId: files in a directory (symbol_files.h) that several reducers may share, the
+// ones in use mapped. The better of two tables of one executable stays. One per reducer; every method may be called
+// from any thread, and touches the disk. What was asked of nodes is remembered here, so that an executable is uploaded
+// once for the whole fleet.
 class SymbolStore {
  public:
   struct Options {
-    std::string path;                        // ":memory:" for tests
-    uint64_t memory_bytes_max = 256u << 20;  // of decoded tables; least recently used leave first
-    uint64_t disk_bytes_max = 4ull << 30;
+    std::string directory;
+    uint64_t disk_bytes_max = 4ull << 30;          // half for tables, half for their flat forms; least used leave first
+    size_t mapped_max = 8192;                      // tables; least recently used leave first
     int64_t request_timeout_ns = 60'000'000'000;   // then another node may be asked
     int64_t refused_retry_ns = 3'600'000'000'000;  // after a node said it has none
+    int64_t rescan_ns = 60'000'000'000;            // how old what is known of the whole directory may be
   };
   static absl::StatusOr<std::unique_ptr<SymbolStore>> Open(Options options, const Clock& clock, Metrics& metrics);
   ~SymbolStore();
@@ -33,20 +36,22 @@ class SymbolStore {
   // Whether a node that can read `id` should be asked for its table now; true at most once per request_timeout_ns and
   // id.
   bool ShouldRequest(const ExecutableId& id);
-  // `encoded`: EncodeSymbolTable's bytes; its id must be `id`. InvalidArgument: refused and counted. A table from a
-  // worse source than the one kept changes nothing.
-  absl::Status Put(const ExecutableId& id, std::string_view encoded);
+
+  struct Kept {
+    bool stored = false;     // false: what was there is as good, or better
+    bool contested = false;  // it is not of the same code as what was there
+    SymbolFiles::Row row;    // what is kept now
+  };
+  // `encoded`: EncodeSymbolTable's bytes; its id must be `id`. InvalidArgument: refused and counted. ResourceExhausted:
+  // there is no room for it.
+  absl::StatusOr<Kept> Put(const ExecutableId& id, std::string_view encoded, SymbolOrigin origin);
   void PutUnavailable(const ExecutableId& id, std::string_view why);
 
   // nullptr: no table (yet).
   std::shared_ptr<const SymbolTable> Get(const ExecutableId& id);
-
-  struct Listed {
-    ExecutableId id;
-    SymbolSource source;
-    uint64_t symbols = 0, stored_bytes = 0;
-  };
-  absl::StatusOr<std::vector<Listed>> List();
+  // What is known of it. NotFound.
+  absl::StatusOr<SymbolFiles::Row> Find(const ExecutableId& id) const;
+  absl::StatusOr<std::vector<SymbolFiles::Row>> List();
 
  private:
   struct Impl;

@@ -2,15 +2,14 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <atomic>
-#include <cstdlib>
 #include <deque>
 #include <filesystem>
+#include <fstream>
 #include <thread>
 
-#include "reducer/store/sqlite.h"
+#include "base/test_directory.h"
 #include "symbols/symbol_builder.h"
 #include "symbols/symbol_codec.h"
 
@@ -37,14 +36,14 @@ std::shared_ptr<const SymbolTable> Table(uint8_t n, SymbolSource source = Symbol
 class SymbolStoreTest : public ::testing::Test {
  protected:
   void Open(SymbolStore::Options options = {}) {
-    if (options.path.empty()) options.path = ":memory:";
+    if (options.directory.empty()) options.directory = directory_.path() + "/symbols";
     absl::StatusOr<std::unique_ptr<SymbolStore>> opened = SymbolStore::Open(options, clock_, metrics_);
     ASSERT_TRUE(opened.ok()) << opened.status();
     store_ = *std::move(opened);
   }
   void PutTable(const SymbolTable& table) {
-    absl::Status status = store_->Put(table.id(), EncodeSymbolTable(table));
-    ASSERT_TRUE(status.ok()) << status;
+    const auto kept = store_->Put(table.id(), EncodeSymbolTable(table), SymbolOrigin::kNode);
+    ASSERT_TRUE(kept.ok()) << kept.status();
     clock_.Advance(kNsPerSecond);
   }
   uint64_t Uploads(const std::string& result) {
@@ -53,12 +52,13 @@ class SymbolStoreTest : public ::testing::Test {
   uint64_t Evictions(const std::string& from) {
     return metrics_.AddCounter("tributary_symbolizer_evictions_total", "", {{"from", from}}).value();
   }
-  std::vector<SymbolStore::Listed> List() {
-    absl::StatusOr<std::vector<SymbolStore::Listed>> listed = store_->List();
+  std::vector<SymbolFiles::Row> List() {
+    absl::StatusOr<std::vector<SymbolFiles::Row>> listed = store_->List();
     EXPECT_TRUE(listed.ok());
     return *listed;
   }
 
+  const TestDirectory directory_;
   FakeClock clock_;
   Metrics metrics_;
   std::unique_ptr<SymbolStore> store_;
@@ -80,12 +80,13 @@ TEST_F(SymbolStoreTest, KeepsWhatWasPut) {
 TEST_F(SymbolStoreTest, RefusesWhatIsNotTheTableOfThatExecutable) {
   Open();
   std::string encoded = EncodeSymbolTable(*Table(1));
-  EXPECT_EQ(store_->Put(Id(2), encoded).code(), absl::StatusCode::kInvalidArgument);
-  EXPECT_EQ(store_->Put(ExecutableId(), encoded).code(), absl::StatusCode::kInvalidArgument);
-  EXPECT_EQ(store_->Put(Id(1), "").code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(store_->Put(Id(2), encoded, SymbolOrigin::kNode).status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(store_->Put(ExecutableId(), encoded, SymbolOrigin::kNode).status().code(),
+            absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(store_->Put(Id(1), "", SymbolOrigin::kNode).status().code(), absl::StatusCode::kInvalidArgument);
   uint64_t refused = 3;
   for (size_t size = 0; size < encoded.size(); size += 3) {
-    EXPECT_FALSE(store_->Put(Id(1), std::string_view(encoded).substr(0, size)).ok()) << size;
+    EXPECT_FALSE(store_->Put(Id(1), std::string_view(encoded).substr(0, size), SymbolOrigin::kNode).ok()) << size;
     ++refused;
   }
   EXPECT_EQ(Uploads("refused"), refused);
@@ -103,7 +104,7 @@ TEST_F(SymbolStoreTest, BetterSourceReplacesAndWorseChangesNothing) {
   EXPECT_EQ(store_->Get(Id(1))->function_count(), 2u);
   EXPECT_EQ(store_->Get(Id(1))->source(), SymbolSource::kKallsyms);
   ASSERT_EQ(List().size(), 1u);
-  EXPECT_EQ(List()[0].symbols, 2u);
+  EXPECT_EQ(List()[0].said.functions, 2u);
 }
 
 TEST_F(SymbolStoreTest, AsksOnceUntilTheTimeout) {
@@ -146,31 +147,34 @@ TEST_F(SymbolStoreTest, OpenRequestsAreBounded) {
   EXPECT_TRUE(store_->ShouldRequest(id(70'000)));
 }
 
-TEST_F(SymbolStoreTest, MemoryHoldsTheMostRecentlyUsed) {
+TEST_F(SymbolStoreTest, OnlySoManyTablesAreMapped) {
   SymbolStore::Options options;
-  options.memory_bytes_max = 2 * Table(1)->bytes().size() + Table(1)->bytes().size() / 2;
+  options.mapped_max = 2;
   Open(options);
   for (uint8_t n = 1; n <= 3; ++n) PutTable(*Table(n));
   std::shared_ptr<const SymbolTable> first = store_->Get(Id(1));
   std::shared_ptr<const SymbolTable> second = store_->Get(Id(2));
   EXPECT_EQ(store_->Get(Id(1)), first);
   store_->Get(Id(3));  // puts 2 out
-  EXPECT_EQ(Evictions("memory"), 1u);
   EXPECT_EQ(store_->Get(Id(1)), first);
   std::shared_ptr<const SymbolTable> second_again = store_->Get(Id(2));
   EXPECT_NE(second_again, second);
   EXPECT_EQ(second_again->function_count(), second->function_count());
 }
 
+// Half of the directory's bytes are for tables, each with a page of overhead.
+constexpr uint64_t BytesForTables(double tables, uint64_t stored_bytes) {
+  return static_cast<uint64_t>(2 * tables * static_cast<double>(stored_bytes + 4096));
+}
+
 TEST_F(SymbolStoreTest, DiskHoldsTheMostRecentlyUsed) {
+  Open();
+  PutTable(*Table(1));
   SymbolStore::Options options;
+  options.disk_bytes_max = BytesForTables(2.5, List()[0].stored_bytes);
   Open(options);
-  PutTable(*Table(1));
-  uint64_t row_bytes = List()[0].stored_bytes + 512;
-  options.disk_bytes_max = 2 * row_bytes + row_bytes / 2;
-  Open(options);
-  PutTable(*Table(1));
   PutTable(*Table(2));
+  clock_.Advance(2 * 3600 * kNsPerSecond);  // a use is written down once an hour
   store_->Get(Id(1));
   clock_.Advance(kNsPerSecond);
   PutTable(*Table(3));
@@ -181,27 +185,91 @@ TEST_F(SymbolStoreTest, DiskHoldsTheMostRecentlyUsed) {
   EXPECT_EQ(List().size(), 2u);
 }
 
+TEST_F(SymbolStoreTest, FlatFormsGoBeforeTablesAndAreMadeAgain) {
+  Open();
+  PutTable(*Table(1, SymbolSource::kSymtab, 2000));
+  PutTable(*Table(2, SymbolSource::kSymtab, 2000));
+  SymbolStore::Options options;
+  options.disk_bytes_max = 2 * (Table(1, SymbolSource::kSymtab, 2000)->bytes().size() + 100);
+  Open(options);
+  EXPECT_EQ(Evictions("flat"), 1u);
+  EXPECT_EQ(Evictions("disk"), 0u);
+  for (uint8_t n = 1; n <= 2; ++n) {
+    ASSERT_NE(store_->Get(Id(n)), nullptr);
+    EXPECT_EQ(store_->Get(Id(n))->function_count(), 2000u);
+  }
+}
+
 TEST_F(SymbolStoreTest, TableOverTheWholeCapIsTurnedAway) {
   SymbolStore::Options options;
   options.disk_bytes_max = 600;
   Open(options);
-  EXPECT_EQ(store_->Put(Id(1), EncodeSymbolTable(*Table(1, SymbolSource::kSymtab, 2000))).code(),
+  EXPECT_EQ(store_->Put(Id(1), EncodeSymbolTable(*Table(1, SymbolSource::kSymtab, 2000)), SymbolOrigin::kNode)
+                .status()
+                .code(),
             absl::StatusCode::kResourceExhausted);
   EXPECT_EQ(Uploads("no_room"), 1u);
   EXPECT_TRUE(List().empty());
 }
 
+TEST_F(SymbolStoreTest, TwoFilesWithOneIdAreToldOf) {
+  Open();
+  PutTable(*Table(1, SymbolSource::kSymtab, 20));
+  std::vector<SymbolRange> elsewhere;
+  for (uint64_t i = 0; i < 30; ++i) elsewhere.push_back({0x9000 + i * 0x30, 0x20, "other"});
+  const auto other = BuildSymbolTable(Id(1), SymbolSource::kSymtab, elsewhere);
+  auto kept = store_->Put(Id(1), EncodeSymbolTable(*other), SymbolOrigin::kUpload);
+  ASSERT_TRUE(kept.ok()) << kept.status();
+  EXPECT_TRUE(kept->contested);
+  EXPECT_TRUE(kept->stored);  // it knows more functions
+  ASSERT_EQ(List().size(), 1u);
+  EXPECT_TRUE(List()[0].said.contested);
+  EXPECT_EQ(List()[0].origin(), SymbolOrigin::kUpload);
+  // The worse one changes nothing but that.
+  kept = store_->Put(Id(1), EncodeSymbolTable(*Table(1, SymbolSource::kSymtab, 20)), SymbolOrigin::kUpload);
+  ASSERT_TRUE(kept.ok()) << kept.status();
+  EXPECT_TRUE(kept->contested);
+  EXPECT_FALSE(kept->stored);
+  EXPECT_EQ(store_->Get(Id(1))->Find(0x9000)->name, "other");
+  EXPECT_EQ(Uploads("contested"), 2u);
+}
+
+TEST_F(SymbolStoreTest, BetterNamesOfTheSameCodeAreNotAnotherFile) {
+  Open();
+  PutTable(*Table(1, SymbolSource::kDynsym, 20));
+  auto kept = store_->Put(Id(1), EncodeSymbolTable(*Table(1, SymbolSource::kDwarf, 200)), SymbolOrigin::kUpload);
+  ASSERT_TRUE(kept.ok()) << kept.status();
+  EXPECT_TRUE(kept->stored);
+  EXPECT_FALSE(kept->contested);
+  EXPECT_FALSE(List()[0].said.contested);
+}
+
+TEST_F(SymbolStoreTest, ReducersShareADirectory) {
+  Open();
+  Metrics other_metrics;
+  SymbolStore::Options options;
+  options.directory = directory_.path() + "/symbols";
+  auto other = SymbolStore::Open(options, clock_, other_metrics);
+  ASSERT_TRUE(other.ok()) << other.status();
+  PutTable(*Table(1, SymbolSource::kDynsym));
+  EXPECT_FALSE((*other)->ShouldRequest(Id(1)));
+  ASSERT_NE((*other)->Get(Id(1)), nullptr);
+  PutTable(*Table(1, SymbolSource::kDwarf));
+  ASSERT_NE((*other)->Get(Id(1)), nullptr);
+  EXPECT_EQ((*other)->Get(Id(1))->source(), SymbolSource::kDwarf);
+}
+
 TEST_F(SymbolStoreTest, AnyThreadMayCall) {
   SymbolStore::Options options;
-  options.memory_bytes_max = 3 * Table(1)->bytes().size();
-  options.disk_bytes_max = 3 * 1024;  // both caps are in the way all the time
+  options.mapped_max = 3;
+  options.disk_bytes_max = BytesForTables(3.5, 300);  // both caps are in the way all the time
   Open(options);
   std::atomic<int> found = 0;
   auto work = [&](uint8_t first) {
     for (uint8_t i = 0; i < 40; ++i) {
       auto n = static_cast<uint8_t>(1 + (first + i) % 10);
       store_->ShouldRequest(Id(n));
-      EXPECT_TRUE(store_->Put(Id(n), EncodeSymbolTable(*Table(n))).ok());
+      EXPECT_TRUE(store_->Put(Id(n), EncodeSymbolTable(*Table(n)), SymbolOrigin::kNode).ok());
       if (std::shared_ptr<const SymbolTable> table = store_->Get(Id(n))) {
         EXPECT_EQ(table->id(), Id(n));
         ++found;
@@ -215,64 +283,59 @@ TEST_F(SymbolStoreTest, AnyThreadMayCall) {
   for (std::thread& thread : threads) thread.join();
   EXPECT_GT(found, 0);
   uint64_t bytes = 0;
-  for (const SymbolStore::Listed& table : List()) bytes += table.stored_bytes + 512;
-  EXPECT_LE(bytes, options.disk_bytes_max);
+  for (const SymbolFiles::Row& row : List()) bytes += row.stored_bytes + 4096;
+  EXPECT_LE(bytes, options.disk_bytes_max / 2);
   EXPECT_GT(Evictions("disk"), 0u);
 }
 
-class SymbolStoreFileTest : public SymbolStoreTest {
- protected:
-  void SetUp() override {
-    char pattern[] = "/tmp/symbol_store_XXXXXX";
-    ASSERT_NE(mkdtemp(pattern), nullptr);
-    directory_ = pattern;
-    options_.path = directory_ + "/symbols.db";
-  }
-  void TearDown() override {
-    store_.reset();
-    std::filesystem::remove_all(directory_);
-  }
-  std::string directory_;
-  SymbolStore::Options options_;
-};
-
-TEST_F(SymbolStoreFileTest, TablesSurviveARestart) {
-  Open(options_);
+TEST_F(SymbolStoreTest, TablesSurviveARestart) {
+  Open();
   PutTable(*Table(1));
   PutTable(*Table(2, SymbolSource::kDynsym));
   store_.reset();
-  Open(options_);
+  Open();
   ASSERT_EQ(List().size(), 2u);
-  EXPECT_EQ(List()[1].source, SymbolSource::kDynsym);
+  EXPECT_EQ(List()[1].said.source, SymbolSource::kDynsym);
   EXPECT_FALSE(store_->ShouldRequest(Id(1)));
   ASSERT_NE(store_->Get(Id(1)), nullptr);
   EXPECT_EQ(store_->Get(Id(1))->Find(0x1000)->name, "function_0");
 }
 
-TEST_F(SymbolStoreFileTest, TableSpoiledOnDiskIsForgottenAndAskedForAgain) {
-  Open(options_);
+TEST_F(SymbolStoreTest, TableSpoiledOnDiskIsForgottenAndAskedForAgain) {
+  Open();
   PutTable(*Table(1));
   store_.reset();
-  {
-    absl::StatusOr<store::Database> database = store::Database::Open(options_.path, store::Database::Mode::kReadWrite);
-    ASSERT_TRUE(database.ok()) << database.status();
-    ASSERT_TRUE(database->Execute("UPDATE symbol_table SET encoded = x'28b52ffd00000000'").ok());
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(directory_.path())) {
+    const std::string path = entry.path().string();
+    if (path.ends_with(".flat")) std::filesystem::remove(path);
+    if (path.ends_with(".tsym")) std::filesystem::resize_file(path, std::filesystem::file_size(path) - 1);
   }
-  Open(options_);
+  Open();
   EXPECT_EQ(store_->Get(Id(1)), nullptr);
   EXPECT_TRUE(List().empty());
   EXPECT_TRUE(store_->ShouldRequest(Id(1)));
   EXPECT_EQ(metrics_.AddCounter("tributary_symbolizer_unreadable_tables_total", "").value(), 1u);
 }
 
-TEST_F(SymbolStoreFileTest, FileThatIsNoDatabaseIsAnError) {
-  FILE* file = fopen(options_.path.c_str(), "w");
-  ASSERT_NE(file, nullptr);
-  for (int i = 0; i < 1000; ++i) fputs("this is no database ", file);
-  fclose(file);
-  absl::StatusOr<std::unique_ptr<SymbolStore>> opened = SymbolStore::Open(options_, clock_, metrics_);
+TEST_F(SymbolStoreTest, WhatIsNoTableInTheDirectoryIsLeftAlone) {
+  Open();
+  PutTable(*Table(1));
+  const std::string folder = directory_.path() + "/symbols/01";
+  std::ofstream(folder + "/1-01ff.tsym") << "this is no table";
+  std::ofstream(directory_.path() + "/symbols/README") << "hello";
+  store_.reset();
+  Open();
+  EXPECT_EQ(List().size(), 1u);
+  EXPECT_TRUE(std::filesystem::exists(directory_.path() + "/symbols/README"));
+}
+
+TEST_F(SymbolStoreTest, DirectoryThatIsAFileIsAnError) {
+  SymbolStore::Options options;
+  options.directory = directory_.path() + "/file";
+  std::ofstream(options.directory) << "x";
+  absl::StatusOr<std::unique_ptr<SymbolStore>> opened = SymbolStore::Open(options, clock_, metrics_);
   ASSERT_FALSE(opened.ok());
-  EXPECT_THAT(std::string(opened.status().message()), HasSubstr("symbols.db"));
+  EXPECT_THAT(std::string(opened.status().message()), HasSubstr(options.directory));
 }
 
 }  // namespace

@@ -79,6 +79,19 @@ void ProcessEntry(JsonWriter& json, const SeriesList::Process& process) {
   json.EndObject();
 }
 
+// Rank: higher is better; of two tables the better is kept.
+void TableObject(JsonWriter& json, const SymbolFiles::Row& row) {
+  json.BeginObject();
+  json.Field("source", SymbolSourceName(row.said.source));
+  json.Field("rank", static_cast<uint64_t>(SymbolSourceRank(row.said.source)));
+  json.Field("origin", SymbolOriginName(row.origin()));
+  json.Field("functions", row.said.functions);
+  json.Field("bytes", row.stored_bytes);
+  json.Field("stored_at", row.said.stored_at.value / kNsPerMs);
+  json.Field("contested", row.said.contested);
+  json.EndObject();
+}
+
 void NodeEntry(JsonWriter& json, const store::NodeStatus& node, bool connected) {
   json.BeginObject();
   json.Field("id", node.node_id);
@@ -206,6 +219,64 @@ std::string SeriesJson(const SeriesList& series) {
   }
   json.EndArray();
   json.Field("truncated", series.truncated);
+  json.EndObject();
+  return std::move(json).Take();
+}
+
+std::string SymbolsJson(const ExecutableList& list, const std::vector<SymbolNotices::Notice>& notices) {
+  JsonWriter json;
+  json.BeginObject();
+  Total(json, list.value, list.count);
+  json.Key("executables");
+  json.BeginArray();
+  for (const ExecutableList::Executable& executable : list.executables) {
+    json.BeginObject();
+    json.Field("build_id", executable.id.known() ? executable.id.ToString() : std::string());
+    json.Field("name", BaseName(executable.path));
+    json.Field("path", executable.path);
+    json.Field("self_ns", executable.self_value);
+    json.Field("self_count", executable.self_count);
+    json.Field("total_ns", executable.total_value);
+    json.Field("total_count", executable.total_count);
+    json.Field("addresses", executable.addresses);
+    json.Field("unnamed_addresses", executable.unnamed_addresses);
+    json.Key("symbols");
+    if (executable.symbols) {
+      TableObject(json, *executable.symbols);
+    } else {
+      json.Null();
+    }
+    json.EndObject();
+  }
+  json.EndArray();
+  json.Field("truncated", list.truncated);
+  json.Key("notices");
+  json.BeginArray();
+  for (const SymbolNotices::Notice& notice : notices) {
+    json.BeginObject();
+    json.Field("at", notice.at.value / kNsPerMs);
+    json.Field("build_id", notice.executable);
+    json.Field("text", notice.text);
+    json.Field("times", notice.times);
+    json.EndObject();
+  }
+  json.EndArray();
+  json.EndObject();
+  return std::move(json).Take();
+}
+
+std::string UploadJson(const SymbolImporter::Imported& imported) {
+  const SymbolFiles::Row& row = imported.kept.row;
+  JsonWriter json;
+  json.BeginObject();
+  json.Field("build_id", row.said.id.ToString());
+  json.Field("stored", imported.kept.stored);
+  json.Key("symbols");
+  TableObject(json, row);
+  json.Key("remarks");
+  json.BeginArray();
+  for (const std::string& remark : imported.remarks) json.String(remark);
+  json.EndArray();
   json.EndObject();
   return std::move(json).Take();
 }

@@ -7,6 +7,8 @@
 
 #include "reducer/query/query.h"
 #include "reducer/store/store.h"
+#include "reducer/symbolizer/symbol_importer.h"
+#include "reducer/symbolizer/symbol_notices.h"
 
 namespace tributary {
 
@@ -17,6 +19,8 @@ std::string FlameGraphJson(const QueryRequest& request, const FlameGraph& graph)
 std::string TopJson(const std::vector<TopFunction>& functions, uint64_t total_value, uint64_t total_count);
 std::string TimelineJson(const QueryRequest& request, const Timeline& timeline);
 std::string SeriesJson(const SeriesList& series);
+std::string SymbolsJson(const ExecutableList& executables, const std::vector<SymbolNotices::Notice>& notices);
+std::string UploadJson(const SymbolImporter::Imported& imported);
 std::string StackHealthJson(const StackHealth& health);
 
 struct ReducerStatus {

@@ -1,12 +1,15 @@
 #include "reducer/web/api.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <chrono>
 #include <cstdio>
 
+#include "base/fd.h"
 #include "base/log.h"
 #include "base/status.h"
 #include "reducer/web/answers.h"
@@ -23,6 +26,8 @@ constexpr uint64_t kBucketsDefault = 120;
 constexpr uint64_t kBucketsMax = 2'000;
 constexpr uint64_t kSeriesMax = 1'000;
 constexpr size_t kHealthExecutablesMax = 50;
+constexpr uint64_t kExecutablesDefault = 1'000;
+constexpr uint64_t kExecutablesMax = 100'000;
 
 constexpr std::string_view kJson = "application/json; charset=utf-8";
 constexpr std::string_view kText = "text/plain; charset=utf-8";
@@ -44,6 +49,27 @@ int HttpStatus(absl::StatusCode code) {
   }
 }
 
+int UploadStatus(absl::StatusCode code) {
+  switch (code) {
+    case absl::StatusCode::kInvalidArgument:
+      return 400;
+    case absl::StatusCode::kNotFound:
+    case absl::StatusCode::kUnimplemented:
+      return 422;  // it is what it says, and has nothing to tell
+    case absl::StatusCode::kResourceExhausted:
+      return 413;
+    case absl::StatusCode::kUnavailable:
+      return 503;
+    default:
+      return 500;
+  }
+}
+
+HttpResponse UploadError(const absl::Status& status) {
+  return HttpResponse{
+      .status = UploadStatus(status.code()), .content_type = std::string(kJson), .body = ErrorJson(Message(status))};
+}
+
 HttpResponse Text(int status, std::string body) {
   return HttpResponse{.status = status, .content_type = std::string(kText), .body = std::move(body)};
 }
@@ -57,6 +83,34 @@ HttpResponse Json(absl::StatusOr<std::string> answer) {
   response.status = HttpStatus(answer.status().code());
   response.body = ErrorJson(Message(answer.status()));
   return response;
+}
+
+// Into a file that goes when it is closed.
+absl::StatusOr<Fd> Receive(HttpBody& body, const WebServer::Options& options) {
+  Fd file(open(options.temporary_directory.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600));
+  if (!file.valid()) return ErrnoStatus("make a temporary file in", options.temporary_directory, errno);
+  uint64_t bytes = 0;
+  absl::Status status = absl::OkStatus();
+  const bool whole = body.Read([&](std::string_view piece) {
+    bytes += piece.size();
+    if (bytes > options.upload_bytes_max) {
+      status =
+          Error(absl::StatusCode::kResourceExhausted,
+                fmt::format("the file is larger than {} bytes (--symbol-file-max-bytes)", options.upload_bytes_max));
+    }
+    while (status.ok() && !piece.empty()) {
+      const ssize_t n = write(file.get(), piece.data(), piece.size());
+      if (n > 0) {
+        piece.remove_prefix(static_cast<size_t>(n));
+      } else if (errno != EINTR) {
+        status = ErrnoStatus("write", "the uploaded file", errno);
+      }
+    }
+    return status.ok();
+  });
+  RETURN_IF_ERROR(status);
+  if (!whole) return Error(absl::StatusCode::kInvalidArgument, "the upload broke off: send it again");
+  return file;
 }
 
 uint64_t ResidentBytes() {
@@ -94,11 +148,13 @@ class Api::Slot {
   const bool held_;
 };
 
-Api::Api(const WebServer::Options& options, const Context& context)
+Api::Api(const WebServer::Options& options, const WebContext& context, std::span<const PageFile> page)
     : options_(options),
       context_(context),
+      page_(page),
       started_(context.clock.Monotonic()),
       slots_(static_cast<ptrdiff_t>(std::max<size_t>(options.queries_max, 1))),
+      upload_slots_(static_cast<ptrdiff_t>(std::max<size_t>(options.uploads_max, 1))),
       running_(context.metrics.AddGauge("tributary_query_running", "Queries in the engine.")),
       refused_host_(Refusals("host")),
       refused_method_(Refusals("method")),
@@ -118,6 +174,7 @@ Api::Api(const WebServer::Options& options, const Context& context)
   add("timeline", &Api::TimelineAnswer);
   add("series", &Api::SeriesAnswer);
   add("stack-health", &Api::StackHealthAnswer);
+  add("symbols", &Api::SymbolsAnswer);
 }
 
 Counter& Api::Refusals(std::string_view reason) {
@@ -149,9 +206,10 @@ HttpResponse Api::Route(const HttpRequest& request) {
     response.status = 403;
     return response;
   }
+  if (request.body != nullptr) return TakeUpload(request);
   if (request.method != "GET" && request.method != "HEAD") {
     refused_method_.Add();
-    HttpResponse response = Json(ErrorJson("only GET and HEAD are answered"));
+    HttpResponse response = Json(ErrorJson("only GET and HEAD are answered, and PUT of symbols to /api/v1/symbols"));
     response.status = 405;
     response.headers.emplace_back("Allow", "GET, HEAD");
     return response;
@@ -234,28 +292,69 @@ Api::Answer Api::StackHealthAnswer(const Params&, QueryRequest request) {
   return StackHealthJson(health);
 }
 
+Api::Answer Api::SymbolsAnswer(const Params& params, QueryRequest request) {
+  ASSIGN_OR_RETURN(uint64_t limit, ParseNumber(params, "limit", kExecutablesDefault, 1, kExecutablesMax));
+  ASSIGN_OR_RETURN(ExecutableList executables, context_.engine.QueryExecutables(request, limit));
+  return SymbolsJson(executables, context_.notices.List());
+}
+
+HttpResponse Api::TakeUpload(const HttpRequest& request) {
+  if (context_.importer == nullptr) {
+    HttpResponse response =
+        UploadError(Error(absl::StatusCode::kInvalidArgument, "this reducer takes no uploads (--symbol-uploads off)"));
+    response.status = 403;
+    return response;
+  }
+  SymbolImporter::File file = {.name = "an upload"};
+  if (auto id = request.params.find("build-id"); id != request.params.end()) {
+    const auto claimed = ExecutableId::FromString(id->second);
+    if (!claimed || !claimed->known()) {
+      return UploadError(
+          Error(absl::StatusCode::kInvalidArgument, "build-id must be hexadecimal, as file(1) shows it"));
+    }
+    file.claimed = *claimed;
+  }
+  if (!upload_slots_.try_acquire() || stopping_) {
+    refused_busy_.Add();
+    HttpResponse response =
+        UploadError(Error(absl::StatusCode::kUnavailable, "too many uploads are under way: send it again soon"));
+    response.headers.emplace_back("Retry-After", "2");
+    return response;
+  }
+  const std::unique_ptr<std::counting_semaphore<>, void (*)(std::counting_semaphore<>*)> slot(
+      &upload_slots_, [](std::counting_semaphore<>* slots) { slots->release(); });
+  const absl::StatusOr<Fd> received = Receive(*request.body, options_);
+  if (!received.ok()) return UploadError(received.status());
+  file.fd = received->get();
+  const absl::StatusOr<SymbolImporter::Imported> imported = context_.importer->Import(file);
+  if (!imported.ok()) return UploadError(imported.status());
+  HttpResponse response = Json(UploadJson(*imported));
+  response.status = imported->kept.stored ? 201 : 200;
+  return response;
+}
+
 Api::Answer Api::StatusAnswer() {
   ASSIGN_OR_RETURN(std::vector<store::NodeStatus> nodes, context_.engine.QueryNodes());
   std::vector<bool> connected;
   for (const store::NodeStatus& node : nodes) connected.push_back(context_.status.IsConnected(node.node_id));
-  ASSIGN_OR_RETURN(std::vector<SymbolStore::Listed> tables, context_.symbols.List());
+  ASSIGN_OR_RETURN(std::vector<SymbolFiles::Row> tables, context_.symbols.List());
   ReducerStatus reducer{.uptime_s = (context_.clock.Monotonic().value - started_.value) / kNsPerSecond,
                         .cpu_seconds = CpuSeconds(),
                         .rss_bytes = ResidentBytes(),
                         .disk_bytes = context_.store.disk_bytes(),
                         .shards = context_.status.shards(),
                         .symbol_tables = tables.size()};
-  for (const SymbolStore::Listed& table : tables) reducer.disk_bytes += table.stored_bytes;
+  for (const SymbolFiles::Row& table : tables) reducer.disk_bytes += table.stored_bytes;
   return StatusJson(nodes, connected, reducer);
 }
 
 HttpResponse Api::Page(std::string_view path) const {
   std::string_view name = path == "/" ? "index.html" : path.substr(1);
-  for (const PageFile& file : context_.page) {
+  for (const PageFile& file : page_) {
     if (file.path != name) continue;
     return HttpResponse{.content_type = std::string(file.content_type), .body = std::string(file.bytes)};
   }
-  if (path == "/" && context_.page.empty()) {
+  if (path == "/" && page_.empty()) {
     return Text(200,
                 "This reducer was built without its page. The API is under /api/v1/ (docs/api.md), for example\n"
                 "/api/v1/status, /api/v1/top?from=-5m; the metrics are at /metrics.\n");

@@ -25,20 +25,15 @@ struct PageFile {
   std::string_view bytes;
 };
 
+// Where files with symbols are PUT.
+constexpr std::string_view kUploadPath = "/api/v1/symbols";
+
 // Every path of docs/api.md and the page, without sockets. Handle may be called from any number of threads; at most
 // `queries_max` of them are in the query engine at once.
 class Api {
  public:
-  struct Context {
-    QueryEngine& engine;
-    StatusSource& status;
-    SymbolStore& symbols;
-    store::Store& store;
-    Metrics& metrics;
-    const Clock& clock;
-    std::span<const PageFile> page;  // empty: built without one
-  };
-  Api(const WebServer::Options& options, const Context& context);
+  // `page` empty: built without one.
+  Api(const WebServer::Options& options, const WebContext& context, std::span<const PageFile> page);
 
   HttpResponse Handle(const HttpRequest& request);
 
@@ -65,16 +60,19 @@ class Api {
   Answer TimelineAnswer(const Params& params, QueryRequest request);
   Answer SeriesAnswer(const Params& params, QueryRequest request);
   Answer StackHealthAnswer(const Params& params, QueryRequest request);
+  Answer SymbolsAnswer(const Params& params, QueryRequest request);
+  HttpResponse TakeUpload(const HttpRequest& request);
   Answer StatusAnswer();
   HttpResponse Page(std::string_view path) const;
   Counter& Refusals(std::string_view reason);
 
   const WebServer::Options options_;
-  const Context context_;
+  const WebContext context_;
+  const std::span<const PageFile> page_;
   const MonotonicNs started_;
   std::atomic<bool> require_local_host_{true};
   std::atomic<bool> stopping_{false};
-  std::counting_semaphore<> slots_;
+  std::counting_semaphore<> slots_, upload_slots_;
   Gauge& running_;
   Counter &refused_host_, &refused_method_, &refused_busy_;
   std::map<std::string, Query, std::less<>> queries_;  // by path; not changed after construction

@@ -21,7 +21,7 @@ namespace tributary {
 namespace {
 
 constexpr int kRequestsPerConnectionMax = 10'000;
-constexpr size_t kReadBufferBytes = 4096;
+constexpr size_t kReadBufferBytes = 16'384;
 // What a client that was refused may still send while it is told so.
 constexpr size_t kDrainBytesMax = 1u << 20;
 constexpr int64_t kDrainMs = 500;
@@ -46,7 +46,14 @@ class SocketStream : public httplib::Stream {
     }
     deadline_ms_ = NowMs() + options_.request_timeout_ms;
     budget_ = options_.request_bytes_max;
+    stall_ms_ = 0;
     return true;
+  }
+
+  // What follows is an upload: its pieces may take their time, each, and there may be many.
+  void ExpectUpload() {
+    budget_ = options_.upload_bytes_max;
+    stall_ms_ = options_.upload_stall_ms;
   }
 
   // Ends our side and reads what is still coming, so that the answer is not lost to a reset.
@@ -66,8 +73,9 @@ class SocketStream : public httplib::Stream {
 
   ssize_t read(char* out, size_t size) override {
     if (budget_ == 0) return -1;
+    if (begin_ == end_ && stall_ms_ > 0) deadline_ms_ = NowMs() + stall_ms_;
     if (begin_ == end_ && (!Wait(POLLIN, deadline_ms_) || !Fill())) return -1;
-    size_t n = std::min({size, end_ - begin_, budget_});
+    const auto n = static_cast<size_t>(std::min<uint64_t>({size, end_ - begin_, budget_}));
     std::copy_n(buffer_ + begin_, n, out);
     begin_ += n;
     budget_ -= n;
@@ -127,8 +135,9 @@ class SocketStream : public httplib::Stream {
   const HttpServer::Options& options_;
   char buffer_[kReadBufferBytes];
   size_t begin_ = 0, end_ = 0;
-  size_t budget_ = 0;
+  uint64_t budget_ = 0;
   int64_t deadline_ms_ = 0;
+  int64_t stall_ms_ = 0;  // not 0: an upload
 };
 
 std::string ErrorBody(std::string_view what) {
@@ -146,21 +155,37 @@ HttpRequest Convert(const httplib::Request& request) {
   return out;
 }
 
+class UploadBody : public HttpBody {
+ public:
+  explicit UploadBody(const httplib::ContentReader& reader) : reader_(reader) {}
+  bool Read(const std::function<bool(std::string_view)>& take) override {
+    return reader_([&](const char* data, size_t size) { return take({data, size}); });
+  }
+
+ private:
+  const httplib::ContentReader& reader_;
+};
+
 // httplib's server without its sockets: parses one request, calls the handler, writes the answer.
 class Protocol : private httplib::Server {
  public:
-  Protocol(HttpServer::Handler handler, int64_t idle_timeout_ms) : handler_(std::move(handler)) {
+  Protocol(HttpServer::Handler handler, const HttpServer::Options& options)
+      : handler_(std::move(handler)), upload_path_(options.upload_path) {
     // Said to clients in a header; Serve is what holds to it.
     set_keep_alive_max_count(kRequestsPerConnectionMax);
-    set_keep_alive_timeout(idle_timeout_ms / 1000);
+    set_keep_alive_timeout(options.idle_timeout_ms / 1000);
     set_pre_routing_handler([this](const httplib::Request& request, httplib::Response& response) {
-      HttpResponse answer = handler_(Convert(request));
-      response.status = answer.status;
-      response.body = std::move(answer.body);
-      response.set_header("Content-Type", answer.content_type);
-      for (const auto& [name, value] : answer.headers) response.set_header(name, value);
+      if (IsUpload(request)) return HandlerResponse::Unhandled;
+      Answer(Convert(request), response);
       return HandlerResponse::Handled;
     });
+    Put(".*",
+        [this](const httplib::Request& request, httplib::Response& response, const httplib::ContentReader& reader) {
+          UploadBody body(reader);
+          HttpRequest converted = Convert(request);
+          converted.body = &body;
+          Answer(converted, response);
+        });
     // What never got to the handler: a request line that is none, or over the limits.
     set_error_handler([](const httplib::Request&, httplib::Response& response) {
       if (!response.body.empty()) return;
@@ -183,6 +208,7 @@ class Protocol : private httplib::Server {
         request.ranges.clear();  // an answer is given whole
         has_body = request.has_header("Transfer-Encoding") ||
                    (request.has_header("Content-Length") && request.get_header_value("Content-Length") != "0");
+        if (IsUpload(request)) stream.ExpectUpload();
       };
       bool last = i >= kRequestsPerConnectionMax;
       bool written = process_request(stream, last, closed, setup);
@@ -193,7 +219,19 @@ class Protocol : private httplib::Server {
   }
 
  private:
-  HttpServer::Handler handler_;
+  bool IsUpload(const httplib::Request& request) const {
+    return request.method == "PUT" && !upload_path_.empty() && request.path == upload_path_;
+  }
+  void Answer(const HttpRequest& request, httplib::Response& response) const {
+    HttpResponse answer = handler_(request);
+    response.status = answer.status;
+    response.body = std::move(answer.body);
+    response.set_header("Content-Type", answer.content_type);
+    for (const auto& [name, value] : answer.headers) response.set_header(name, value);
+  }
+
+  const HttpServer::Handler handler_;
+  const std::string upload_path_;
 };
 
 }  // namespace
@@ -203,7 +241,7 @@ struct HttpServer::Impl {
       : options(std::move(o)),
         listening(std::move(l)),
         stop_fd(std::move(stop)),
-        protocol(std::move(handler), options.idle_timeout_ms),
+        protocol(std::move(handler), options),
         waiting(options.connections_waiting_max),
         connections(metrics.AddGauge("tributary_web_connections", "HTTP connections that are open.")),
         refused(metrics.AddCounter("tributary_web_connections_refused_total",

@@ -27,9 +27,7 @@ std::vector<PageFile> PageFiles() {
 }  // namespace
 
 struct WebServer::Impl {
-  Impl(const Options& options, QueryEngine& engine, StatusSource& status, SymbolStore& symbols, store::Store& store,
-       Metrics& metrics, const Clock& clock)
-      : page(PageFiles()), api(options, Api::Context{engine, status, symbols, store, metrics, clock, page}) {}
+  Impl(const Options& options, const WebContext& context) : page(PageFiles()), api(options, context, page) {}
   ~Impl() {
     api.Stop();
     http.reset();
@@ -43,18 +41,19 @@ struct WebServer::Impl {
 WebServer::WebServer(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 WebServer::~WebServer() = default;
 
-absl::StatusOr<std::unique_ptr<WebServer>> WebServer::Start(Options options, QueryEngine& engine, StatusSource& status,
-                                                            SymbolStore& symbols, store::Store& store, Metrics& metrics,
-                                                            const Clock& clock) {
-  auto impl = std::make_unique<Impl>(options, engine, status, symbols, store, metrics, clock);
+absl::StatusOr<std::unique_ptr<WebServer>> WebServer::Start(Options options, const WebContext& context) {
+  auto impl = std::make_unique<Impl>(options, context);
   Api& api = impl->api;
   HttpServer::Options http{.host = options.host,
                            .port = options.port,
                            .connections_max = options.connections_max,
                            .request_bytes_max = options.request_bytes_max,
-                           .request_timeout_ms = options.request_timeout_ms};
+                           .request_timeout_ms = options.request_timeout_ms,
+                           .upload_path = std::string(kUploadPath),
+                           .upload_bytes_max = options.upload_bytes_max + options.request_bytes_max};
   ASSIGN_OR_RETURN(
-      impl->http, HttpServer::Start(http, [&api](const HttpRequest& request) { return api.Handle(request); }, metrics));
+      impl->http,
+      HttpServer::Start(http, [&api](const HttpRequest& request) { return api.Handle(request); }, context.metrics));
   if (!impl->http->is_loopback()) api.ServeAnyHost();
   return std::unique_ptr<WebServer>(new WebServer(std::move(impl)));
 }

@@ -11,6 +11,8 @@
 #include "base/metrics.h"
 #include "reducer/query/query.h"
 #include "reducer/store/store.h"
+#include "reducer/symbolizer/symbol_importer.h"
+#include "reducer/symbolizer/symbol_notices.h"
 #include "reducer/symbolizer/symbol_store.h"
 
 namespace tributary {
@@ -23,6 +25,18 @@ class StatusSource {
   virtual bool IsConnected(std::string_view node_id) const = 0;  // a session of that node is open now
   virtual std::string NotReady() const = 0;                      // "" = ready; else what is not, for a person
   virtual uint32_t shards() const = 0;                           // that are written now
+};
+
+// What the web server shows, and where uploads go. All of it outlives the server.
+struct WebContext {
+  QueryEngine& engine;
+  StatusSource& status;
+  SymbolStore& symbols;
+  SymbolImporter* importer;  // nullptr: uploads are refused
+  const SymbolNotices& notices;
+  store::Store& store;
+  Metrics& metrics;
+  const Clock& clock;
 };
 
 // The HTTP side of the reducer: docs/api.md, /metrics, the health checks and the page. Answers on threads of its own:
@@ -40,12 +54,12 @@ class WebServer {
     int64_t request_timeout_ms = 10'000;
     int64_t queue_timeout_ms = 10'000;
     int64_t query_timeout_ms = 30'000;  // then 504
+    size_t uploads_max = 4;             // at once; more are answered 503
+    uint64_t upload_bytes_max = 8ull << 30;
+    std::string temporary_directory = "/tmp";  // takes what is uploaded, without a name
   };
-  // AlreadyExists: the port is in use; other codes: the address cannot be bound. Everything lent must outlive the
-  // server.
-  static absl::StatusOr<std::unique_ptr<WebServer>> Start(Options options, QueryEngine& engine, StatusSource& status,
-                                                          SymbolStore& symbols, store::Store& store, Metrics& metrics,
-                                                          const Clock& clock);
+  // AlreadyExists: the port is in use; other codes: the address cannot be bound.
+  static absl::StatusOr<std::unique_ptr<WebServer>> Start(Options options, const WebContext& context);
   ~WebServer();  // stops accepting, lets running answers end, joins
 
   uint16_t port() const;

@@ -13,9 +13,14 @@
 #include "base/fd.h"
 #include "base/json.h"
 #include "base/status.h"
+#include "base/test_directory.h"
 #include "reducer/query/fake_store.h"
+#include "reducer/symbolizer/extractor_testing.h"
 #include "reducer/web/answers.h"
 #include "reducer/web/api.h"
+#include "symbols/symbol_builder.h"
+#include "symbols/symbol_codec.h"
+#include "symbols/table_file.h"
 
 namespace tributary {
 namespace {
@@ -42,21 +47,18 @@ class FakeStatus : public StatusSource {
 class WebServerTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    absl::StatusOr<std::unique_ptr<SymbolStore>> symbols =
-        SymbolStore::Open(SymbolStore::Options{.path = ":memory:"}, clock_, metrics_);
-    ASSERT_TRUE(symbols.ok()) << symbols.status();
-    symbols_ = *std::move(symbols);
     engine_ = std::make_unique<QueryEngine>(store_, *symbols_);
     FillStore();
   }
 
   void Start(WebServer::Options options = {}) {
     options.port = 0;
-    absl::StatusOr<std::unique_ptr<WebServer>> server =
-        WebServer::Start(options, *engine_, status_, *symbols_, store_, metrics_, clock_);
+    absl::StatusOr<std::unique_ptr<WebServer>> server = WebServer::Start(options, Context());
     ASSERT_TRUE(server.ok()) << server.status();
     server_ = *std::move(server);
   }
+
+  WebContext Context() { return {*engine_, status_, *symbols_, &importer_, notices_, store_, metrics_, clock_}; }
 
   void FillStore() {
     FakeShard& shard = store_.shards[0];
@@ -131,7 +133,12 @@ class WebServerTest : public ::testing::Test {
   Metrics metrics_;
   FakeStore store_{1};
   FakeStatus status_;
-  std::unique_ptr<SymbolStore> symbols_;
+  const TestDirectory symbols_directory_;
+  std::unique_ptr<SymbolStore> symbols_ =
+      *SymbolStore::Open({.directory = symbols_directory_.path()}, clock_, metrics_);
+  SymbolNotices notices_{clock_};
+  SymbolExtractor extractor_{{}, ForkExtractor, metrics_};
+  SymbolImporter importer_{*symbols_, extractor_, notices_};
   std::unique_ptr<QueryEngine> engine_;
   std::unique_ptr<WebServer> server_;
 };
@@ -361,15 +368,13 @@ TEST_F(WebServerTest, PortInUseIsSaidClearly) {
   Start();
   WebServer::Options options;
   options.port = server_->port();
-  absl::StatusOr<std::unique_ptr<WebServer>> second =
-      WebServer::Start(options, *engine_, status_, *symbols_, store_, metrics_, clock_);
+  absl::StatusOr<std::unique_ptr<WebServer>> second = WebServer::Start(options, Context());
   ASSERT_FALSE(second.ok());
   EXPECT_EQ(second.status().code(), absl::StatusCode::kAlreadyExists);
   EXPECT_THAT(Message(second.status()),
               HasSubstr(fmt::format("listen on 127.0.0.1:{}: the port is in use", options.port)));
   options.host = "not an address";
-  EXPECT_EQ(WebServer::Start(options, *engine_, status_, *symbols_, store_, metrics_, clock_).status().code(),
-            absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(WebServer::Start(options, Context()).status().code(), absl::StatusCode::kInvalidArgument);
 }
 
 TEST_F(WebServerTest, SlowAndSilentClientsAreLetGo) {
@@ -407,7 +412,7 @@ TEST_F(WebServerTest, QueriesBeyondTheBoundAreToldToComeBack) {
   WebServer::Options options;
   options.queries_max = 2;
   options.queue_timeout_ms = 1;
-  Api api(options, Api::Context{engine, status_, *symbols_, blocking, metrics_, clock_, {}});
+  Api api(options, {engine, status_, *symbols_, &importer_, notices_, blocking, metrics_, clock_}, {});
   api.ServeAnyHost();
   HttpRequest request{.method = "GET", .path = "/api/v1/top"};
   HttpResponse first, second;
@@ -432,7 +437,7 @@ TEST_F(WebServerTest, QueriesBeyondTheBoundAreToldToComeBack) {
 TEST_F(WebServerTest, PageFilesAreServedByName) {
   const PageFile page[] = {{"index.html", "text/html; charset=utf-8", "<html>"},
                            {"app.js", "text/javascript; charset=utf-8", "1;"}};
-  Api api({}, Api::Context{*engine_, status_, *symbols_, store_, metrics_, clock_, page});
+  Api api({}, Context(), page);
   api.ServeAnyHost();
   auto get = [&](std::string path) { return api.Handle(HttpRequest{.method = "GET", .path = std::move(path)}); };
   EXPECT_EQ(get("/").body, "<html>");
@@ -440,9 +445,74 @@ TEST_F(WebServerTest, PageFilesAreServedByName) {
   EXPECT_EQ(get("/app.js").content_type, "text/javascript; charset=utf-8");
   EXPECT_EQ(get("/app").status, 404);
   EXPECT_EQ(get("/index.html/").status, 404);
-  Api without({}, Api::Context{*engine_, status_, *symbols_, store_, metrics_, clock_, {}});
+  Api without({}, {*engine_, status_, *symbols_, nullptr, notices_, store_, metrics_, clock_}, {});
   without.ServeAnyHost();
   EXPECT_THAT(without.Handle(HttpRequest{.method = "GET", .path = "/"}).body, HasSubstr("/api/v1/"));
+}
+
+// A table of the executable that the store's samples are of.
+std::string TruthTable(SymbolSource source = SymbolSource::kSymtab) {
+  const uint8_t id[] = {0xab, 0xcd};
+  const auto table = BuildSymbolTable(*ExecutableId::Make(ExecutableIdKind::kGnuBuildId, std::span<const uint8_t>(id)),
+                                      source, {{0x18, 0x10, "leaf"}});
+  const std::string encoded = EncodeSymbolTable(*table);
+  return PackTableFile(DescribeTable(*table, encoded), encoded, 1);
+}
+
+TEST_F(WebServerTest, AnUploadNamesWhatWasSampledBefore) {
+  Start();
+  EXPECT_THAT(
+      Get("/api/v1/symbols?from=-10s").body,
+      HasSubstr(R"({"build_id":"abcd","name":"\u003cb\u003etruth\u0026","path":"/opt/\u003cb\u003etruth\u0026",)"
+                R"("self_ns":1500000,"self_count":2,"total_ns":1500000,"total_count":2,)"
+                R"("addresses":2,"unnamed_addresses":2,"symbols":null})"));
+  httplib::Result put = Client().Put("/api/v1/symbols", TruthTable(), "application/octet-stream");
+  ASSERT_TRUE(put) << to_string(put.error());
+  EXPECT_EQ(put->status, 201);
+  EXPECT_THAT(put->body, AllOf(HasSubstr(R"("build_id":"abcd","stored":true,"symbols":{"source":"symtab")"),
+                               HasSubstr(R"("origin":"upload","functions":1)")));
+  EXPECT_THAT(Get("/api/v1/symbols?from=-10s").body, HasSubstr(R"("addresses":2,"unnamed_addresses":1,"symbols":{)"));
+  EXPECT_THAT(Get("/api/v1/flamegraph?from=-10s").body, HasSubstr(R"("leaf")"));
+  // The same again changes nothing.
+  put = Client().Put("/api/v1/symbols?build-id=abcd", TruthTable(), "application/octet-stream");
+  ASSERT_TRUE(put);
+  EXPECT_EQ(put->status, 200);
+  EXPECT_THAT(put->body, HasSubstr(R"("stored":false)"));
+}
+
+TEST_F(WebServerTest, UploadsThatAreNotWhatTheyClaimAreRefusedAndShown) {
+  Start({.upload_bytes_max = 100'000});
+  auto put = [&](const std::string& path, const std::string& body) {
+    httplib::Result result = Client().Put(path, body, "application/octet-stream");
+    EXPECT_TRUE(result) << to_string(result.error());
+    return result ? *result : httplib::Response();
+  };
+  EXPECT_EQ(put("/api/v1/symbols", "hello").status, 400);
+  EXPECT_EQ(put("/api/v1/symbols", "").status, 400);
+  EXPECT_EQ(put("/api/v1/symbols?build-id=nonsense", TruthTable()).status, 400);
+  EXPECT_EQ(put("/api/v1/symbols?build-id=0123", TruthTable()).status, 400);
+  EXPECT_EQ(put("/api/v1/symbols", std::string(100'001, 'x')).status, 413);
+  EXPECT_EQ(put("/api/v1/top", TruthTable()).status, 405);
+  EXPECT_EQ(put("/", TruthTable()).status, 405);
+  EXPECT_THAT(Get("/api/v1/symbols").body,
+              AllOf(HasSubstr("it is the table of abcd, not of 0123"), HasSubstr("neither an ELF file")));
+  EXPECT_EQ(Client().Post("/api/v1/symbols", TruthTable(), "application/octet-stream")->status, 405);
+  // A name that this server has not: no page elsewhere may send it anything.
+  EXPECT_EQ(
+      Client().Put("/api/v1/symbols", {{"Host", "evil.example"}}, TruthTable(), "application/octet-stream")->status,
+      403);
+}
+
+TEST_F(WebServerTest, AnUploadThatStallsOrBreaksOffEndsAlone) {
+  Start();
+  EXPECT_THAT(Raw("PUT /api/v1/symbols HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5\r\n\r\nhello"),
+              HasSubstr("HTTP/1.1 400"));
+  EXPECT_THAT(Raw("PUT /api/v1/symbols HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n"
+                  "5\r\nhello\r\n0\r\n\r\n"),
+              HasSubstr("HTTP/1.1 400"));
+  EXPECT_THAT(Raw("PUT /api/v1/symbols HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n"),
+              HasSubstr("HTTP/1.1 400"));
+  EXPECT_EQ(Get("/healthz").status, 200);
 }
 
 }  // namespace

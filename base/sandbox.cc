@@ -1,4 +1,4 @@
-#include "kernel-collector/unwind/sandbox.h"
+#include "base/sandbox.h"
 
 #include <grp.h>
 #include <linux/audit.h>
@@ -59,12 +59,16 @@ std::vector<sock_filter> Filter() {
   return filter;
 }
 
-absl::Status LimitResources(uint64_t memory_bytes_max) {
+absl::Status LimitResources(const SandboxLimits& limits) {
   const struct {
     int resource;
     rlim_t limit;
-  } limits[] = {{RLIMIT_AS, memory_bytes_max}, {RLIMIT_CORE, 0}, {RLIMIT_FSIZE, 0}, {RLIMIT_NOFILE, 64}};
-  for (const auto& [resource, limit] : limits) {
+  } each[] = {{RLIMIT_AS, limits.memory_bytes_max},
+              {RLIMIT_CORE, 0},
+              {RLIMIT_FSIZE, limits.file_bytes_max},
+              {RLIMIT_CPU, limits.cpu_seconds_max == 0 ? RLIM_INFINITY : limits.cpu_seconds_max},
+              {RLIMIT_NOFILE, 64}};
+  for (const auto& [resource, limit] : each) {
     rlimit value = {limit, limit};
     if (setrlimit(static_cast<__rlimit_resource_t>(resource), &value) != 0) {
       return ErrnoStatus("limit", "the parser process", errno);
@@ -86,13 +90,12 @@ absl::Status BecomeNobody() {
 
 }  // namespace
 
-absl::Status EnterSandbox([[maybe_unused]] uint64_t memory_bytes_max) {
-  // Sanitizers reserve terabytes of addresses at start.
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-  RETURN_IF_ERROR(LimitResources(memory_bytes_max));
-#else
-  RETURN_IF_ERROR(LimitResources(RLIM_INFINITY));
+absl::Status EnterSandbox(const SandboxLimits& limits) {
+  SandboxLimits set = limits;
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  set.memory_bytes_max = RLIM_INFINITY;  // sanitizers reserve terabytes of addresses at start
 #endif
+  RETURN_IF_ERROR(LimitResources(set));
   RETURN_IF_ERROR(BecomeNobody());
   std::vector<sock_filter> filter = Filter();
   sock_fprog program = {.len = static_cast<unsigned short>(filter.size()), .filter = filter.data()};

@@ -1,0 +1,31 @@
+#pragma once
+
+#include <cstdlib>
+#include <filesystem>
+#include <string>
+
+#include "base/status.h"
+
+namespace tributary {
+
+// A directory of a test's own, removed with all that is in it.
+class TestDirectory {
+ public:
+  TestDirectory() {
+    path_ = (std::filesystem::temp_directory_path() / "tributary-test-XXXXXX").string();
+    TRIBUTARY_CHECK(mkdtemp(path_.data()) != nullptr);
+  }
+  ~TestDirectory() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path_, ignored);
+  }
+  TestDirectory(const TestDirectory&) = delete;
+  TestDirectory& operator=(const TestDirectory&) = delete;
+
+  const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+};
+
+}  // namespace tributary

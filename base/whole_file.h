@@ -1,0 +1,18 @@
+#pragma once
+
+#include <sys/types.h>
+
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "absl/status/status.h"
+
+namespace tributary {
+
+// Writes a file beside `path`, `parts` behind each other, and renames it: whoever opens the path finds what was there
+// before or all of it, at any time. With `durable` also after a power cut. Errors: as errno says; nothing is left.
+absl::Status WriteWholeFile(const std::string& path, std::span<const std::string_view> parts, bool durable,
+                            mode_t mode = 0644);
+
+}  // namespace tributary

@@ -1,0 +1,57 @@
+#include "base/whole_file.h"
+
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+
+#include "base/test_directory.h"
+
+namespace tributary {
+namespace {
+
+class WholeFileTest : public ::testing::Test {
+ protected:
+  static std::string Read(const std::string& path) {
+    std::ifstream file(path);
+    return {std::istreambuf_iterator<char>(file), {}};
+  }
+  size_t Entries() {
+    return static_cast<size_t>(std::distance(std::filesystem::directory_iterator(directory_.path()), {}));
+  }
+  const TestDirectory directory_;
+};
+
+TEST_F(WholeFileTest, ReplacesWhatWasThere) {
+  const std::string path = directory_.path() + "/f";
+  const std::string_view first[] = {"a", "", "bc"};
+  ASSERT_TRUE(WriteWholeFile(path, first, /*durable=*/true, 0600).ok());
+  EXPECT_EQ(Read(path), "abc");
+  struct stat info{};
+  ASSERT_EQ(stat(path.c_str(), &info), 0);
+  EXPECT_EQ(info.st_mode & 0777u, 0600u);
+  const std::string_view second[] = {"d"};
+  ASSERT_TRUE(WriteWholeFile(path, second, /*durable=*/false).ok());
+  EXPECT_EQ(Read(path), "d");
+  EXPECT_EQ(Entries(), 1u);
+}
+
+TEST_F(WholeFileTest, LeavesNothingWhereItCannotBeRenamed) {
+  const std::string path = directory_.path() + "/d";
+  ASSERT_TRUE(std::filesystem::create_directories(path + "/full"));
+  const std::string_view parts[] = {"a"};
+  EXPECT_FALSE(WriteWholeFile(path, parts, false).ok());
+  EXPECT_EQ(Entries(), 1u);
+}
+
+TEST_F(WholeFileTest, SaysWhichFile) {
+  const std::string_view parts[] = {"a"};
+  const absl::Status status = WriteWholeFile(directory_.path() + "/none/f", parts, false);
+  EXPECT_EQ(status.code(), absl::StatusCode::kNotFound);
+  EXPECT_NE(status.message().find("none/f"), status.message().npos);
+}
+
+}  // namespace
+}  // namespace tributary

@@ -1,0 +1,141 @@
+#include <fcntl.h>
+#include <fmt/format.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <filesystem>
+#include <system_error>
+
+#include "base/fd.h"
+#include "base/log.h"
+#include "base/status.h"
+#include "cli/commands.h"
+#include "cli/json_reader.h"
+#include "cli/text.h"
+#include "symbols/debug_symbols.h"
+#include "symbols/local_debug_files.h"
+#include "symbols/symbol_codec.h"
+#include "symbols/table_file.h"
+
+namespace tributary::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr uint64_t kDebugBytesMax = uint64_t{16} << 30;
+constexpr int kZstdLevel = 9;
+constexpr std::string_view kPath = "/api/v1/symbols";
+
+class Pusher {
+ public:
+  explicit Pusher(const PushOptions& options) : options_(options), client_(options.server) {}
+
+  void PushPath(const std::string& path) {
+    std::error_code error;
+    if (!fs::is_directory(path, error)) return PushFile(path, /*named=*/true);
+    for (fs::recursive_directory_iterator entry(path, fs::directory_options::skip_permission_denied, error), end;
+         !error && entry != end && !unreachable_; entry.increment(error)) {
+      if (entry->is_regular_file(error) && !entry->is_symlink(error)) PushFile(entry->path().string(), false);
+      error.clear();
+    }
+    if (error) Fail(path, error.message());
+  }
+
+  int Finish() const {
+    fmt::print("{} stored, {} known already, {} without names, {} failed\n", stored_, known_, nameless_, failed_);
+    return failed_ == 0 ? kExitOk : kExitFailure;
+  }
+
+ private:
+  // `named`: by the user; of a directory's files many are nothing to be told of.
+  void PushFile(const std::string& path, bool named) {
+    if (unreachable_) return;
+    const Fd file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+    if (!file.valid()) return Fail(path, Message(ErrnoStatus("open", path, errno)));
+    char begin[8] = {};
+    const ssize_t n = pread(file.get(), begin, sizeof(begin), 0);
+    const std::string_view magic(begin, n > 0 ? static_cast<size_t>(n) : 0);
+    const bool is_elf = magic.starts_with(
+        "\x7f"
+        "ELF");
+    if (!named && !is_elf && magic != kTableFileMagic) return;
+    absl::StatusOr<std::string> answer;
+    if (is_elf && !options_.whole) {
+      const absl::StatusOr<std::string> table = MakeTable(file, path);
+      if (absl::IsNotFound(table.status()) || absl::IsUnimplemented(table.status())) {
+        ++nameless_;
+        if (named) Fail(path, Message(table.status()));
+        return;
+      }
+      if (!table.ok()) return Fail(path, Message(table.status()));
+      answer = client_.Put(kPath, {}, *table);
+    } else {
+      HttpClient::Parameters parameters;
+      if (!options_.build_id.empty()) parameters.emplace_back("build-id", options_.build_id);
+      answer = client_.PutFile(kPath, parameters, file.get());
+    }
+    unreachable_ = absl::IsUnavailable(answer.status());
+    if (!answer.ok()) return Fail(path, Message(answer.status()));
+    const absl::StatusOr<UploadAnswer> upload = ParseUpload(*answer);
+    if (!upload.ok()) return Fail(path, Message(upload.status()));
+    Tell(path, *upload);
+  }
+
+  absl::StatusOr<std::string> MakeTable(const Fd& file, const std::string& path) {
+    Fd copy(fcntl(file.get(), F_DUPFD_CLOEXEC, 0));
+    if (!copy.valid()) return ErrnoStatus("dup", path, errno);
+    ASSIGN_OR_RETURN(const std::unique_ptr<ElfFile> elf, ElfFile::Open(std::move(copy)));
+    if (IsKernelCode(*elf)) {
+      return Error(absl::StatusCode::kUnimplemented, "a kernel's names come from its nodes");
+    }
+    ASSIGN_OR_RETURN(ExecutableId id, elf->Identity());
+    if (!options_.build_id.empty()) {
+      const auto claimed = ExecutableId::FromString(options_.build_id);
+      if (!claimed || !claimed->known()) {
+        return Error(absl::StatusCode::kInvalidArgument, "--build-id must be hexadecimal, as file(1) shows it");
+      }
+      if (id.kind() != ExecutableIdKind::kContentHash && id != *claimed) {
+        return Error(absl::StatusCode::kInvalidArgument,
+                     fmt::format("it is the file of {}, not of {}", id.ToString(), claimed->ToString()));
+      }
+      id = *claimed;
+    }
+    ASSIGN_OR_RETURN(const DebugSymbols symbols, ReadDebugSymbols(*elf, id, LocalDebugFiles(path), kDebugBytesMax));
+    if (symbols.counts.missing_split > 0) {
+      fmt::print(stderr, "{}: {} units lie in .dwo files that are not where it says, nor beside it\n", path,
+                 symbols.counts.missing_split);
+    }
+    const std::string encoded = EncodeSymbolTable(*symbols.table);
+    return PackTableFile(DescribeTable(*symbols.table, encoded), encoded, kZstdLevel);
+  }
+
+  void Tell(const std::string& path, const UploadAnswer& upload) {
+    ++(upload.stored ? stored_ : known_);
+    fmt::print("{}  {:10} {:>9} functions  {}  {}\n", EscapeForDisplay(upload.build_id),
+               EscapeForDisplay(upload.symbols.source), FormatCount(upload.symbols.functions),
+               upload.stored ? "stored       " : "known already", path);
+    for (const std::string& remark : upload.remarks) fmt::print("  {}\n", EscapeForDisplay(remark));
+  }
+  void Fail(const std::string& path, std::string_view why) {
+    ++failed_;
+    fmt::print(stderr, "{}: {}\n", path, why);
+  }
+
+  const PushOptions& options_;
+  const HttpClient client_;
+  uint64_t stored_ = 0, known_ = 0, nameless_ = 0, failed_ = 0;
+  bool unreachable_ = false;  // nothing more can be sent
+};
+
+}  // namespace
+
+absl::StatusOr<int> RunPush(const PushOptions& options) {
+  if (!options.build_id.empty() && options.paths.size() != 1) {
+    return Error(absl::StatusCode::kInvalidArgument, "--build-id is of one file: give one");
+  }
+  Pusher pusher(options);
+  for (const std::string& path : options.paths) pusher.PushPath(path);
+  return pusher.Finish();
+}
+
+}  // namespace tributary::cli

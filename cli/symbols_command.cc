@@ -1,0 +1,67 @@
+#include <fmt/format.h>
+
+#include "base/log.h"
+#include "base/status.h"
+#include "cli/commands.h"
+#include "cli/json_reader.h"
+#include "cli/text.h"
+
+namespace tributary::cli {
+namespace {
+
+constexpr size_t kNameLettersMax = 40;
+constexpr size_t kBuildIdLetters = 16;
+constexpr size_t kNoticesMax = 20;
+
+std::vector<std::string> RowOf(const SymbolsAnswer::Executable& executable, uint64_t total_ns) {
+  const std::string& name = executable.name.empty() ? executable.path : executable.name;
+  std::vector<std::string> row = {FormatPercent(executable.total_ns, total_ns),
+                                  FormatPercent(executable.unnamed_addresses, executable.addresses),
+                                  "-",
+                                  "-",
+                                  "-",
+                                  "-",
+                                  CutToWidth(EscapeForDisplay(executable.build_id), kBuildIdLetters),
+                                  name.empty() ? "-" : CutToWidth(EscapeForDisplay(name), kNameLettersMax)};
+  if (executable.symbols) {
+    row[2] = EscapeForDisplay(executable.symbols->source);
+    row[3] = EscapeForDisplay(executable.symbols->origin) + (executable.symbols->contested ? " (contested)" : "");
+    row[4] = FormatCount(executable.symbols->functions);
+    row[5] = FormatBytes(executable.symbols->bytes);
+  }
+  return row;
+}
+
+}  // namespace
+
+std::string WriteSymbols(const SymbolsAnswer& symbols) {
+  std::string out = "nothing was sampled in this time, and no symbol table is here\n";
+  if (!symbols.executables.empty()) {
+    std::vector<std::vector<std::string>> rows;
+    for (const auto& executable : symbols.executables) rows.push_back(RowOf(executable, symbols.total_ns));
+    out = WriteTable({"SAMPLES", "UNNAMED", "NAMES FROM", "TOLD BY", "FUNCTIONS", "SIZE", "BUILD-ID", "EXECUTABLE"},
+                     {true, true, false, false, true, true, false, false}, rows);
+  }
+  if (symbols.truncated > 0) out += fmt::format("{} more are not shown: --limit\n", FormatCount(symbols.truncated));
+  if (!symbols.notices.empty()) out += "\nNot as it should be, the newest first:\n";
+  size_t shown = 0;
+  for (const SymbolsAnswer::Notice& notice : symbols.notices) {
+    if (++shown > kNoticesMax) break;
+    out += fmt::format("  {}{}{}{}\n", EscapeForDisplay(notice.text), notice.build_id.empty() ? "" : ", build-id ",
+                       EscapeForDisplay(notice.build_id),
+                       notice.times > 1 ? fmt::format(", {} times", FormatCount(notice.times)) : "");
+  }
+  return out;
+}
+
+absl::StatusOr<int> RunSymbols(const SymbolsOptions& options) {
+  HttpClient::Parameters parameters = QueryParameters(options.query);
+  parameters.emplace_back("limit", std::to_string(options.limit));
+  ASSIGN_OR_RETURN(std::string json, HttpClient(options.query.server).Get("/api/v1/symbols", parameters));
+  ASSIGN_OR_RETURN(const SymbolsAnswer symbols, ParseSymbols(json));
+  if (options.json && !json.ends_with('\n')) json += '\n';
+  RETURN_IF_ERROR(WriteOutput("-", options.json ? json : WriteSymbols(symbols)));
+  return kExitOk;
+}
+
+}  // namespace tributary::cli

@@ -1,0 +1,179 @@
+#include "reducer/symbolizer/debug_file_finder.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+
+#include "base/hex.h"
+#include "base/log.h"
+#include "base/status.h"
+#include "elf/elf_file.h"
+
+namespace tributary {
+namespace {
+
+// Not to wait for a FIFO's other end.
+Fd OpenFile(const std::string& path) { return Fd(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)); }
+
+std::string BuildIdPath(const std::string& directory, const ExecutableId& id) {
+  const std::string hex = ToHex(id.bytes());
+  return fmt::format("{}/.build-id/{}/{}.debug", directory, hex.substr(0, 2), hex.substr(2));
+}
+
+bool IsThatOf(const Fd& file, const ExecutableId& id) {
+  Fd copy(fcntl(file.get(), F_DUPFD_CLOEXEC, 0));
+  if (!copy.valid()) return false;
+  const auto elf = ElfFile::Open(std::move(copy));
+  if (!elf.ok()) return false;
+  const auto own = (*elf)->Identity();
+  return own.ok() && *own == id;
+}
+
+}  // namespace
+
+DebugFileFinder::DebugFileFinder(Options options, SymbolStore& symbols, SymbolImporter& importer,
+                                 SymbolNotices& notices, const Clock& clock, Metrics& metrics)
+    : options_(std::move(options)),
+      symbols_(symbols),
+      importer_(importer),
+      notices_(notices),
+      clock_(clock),
+      servers_(
+          {.urls = options_.urls,
+           .file_bytes_max = options_.file_bytes_max,
+           .temporary_directory = options_.temporary_directory},
+          [this] { return stopping_.load(); }, clock, metrics),
+      found_(metrics.AddCounter("tributary_symbolizer_debug_files_found_total",
+                                "Debug files found in directories or at servers, and read.")) {
+  const bool has_places = !options_.directories.empty() || servers_.enabled();
+  if (has_places && options_.period_ms > 0) thread_ = std::thread([this] { Run(); });
+}
+
+void DebugFileFinder::Stop() {
+  {
+    std::lock_guard lock(wake_mutex_);
+    stopping_ = true;
+  }
+  wake_.notify_all();
+  if (thread_.joinable()) thread_.join();
+}
+
+void DebugFileFinder::Run() {
+  std::unique_lock lock(wake_mutex_);
+  while (!stopping_) {
+    lock.unlock();
+    LookForAll();
+    lock.lock();
+    wake_.wait_for(lock, std::chrono::milliseconds(options_.period_ms), [this] { return stopping_.load(); });
+  }
+}
+
+void DebugFileFinder::CheckDirectories() {
+  for (const std::string& directory : options_.directories) {
+    if (access(directory.c_str(), R_OK | X_OK) == 0) continue;
+    notices_.Add({}, Message(ErrnoStatus("read --debug-dir", directory, errno)));
+  }
+}
+
+void DebugFileFinder::LookForAll() {
+  CheckDirectories();
+  const auto executables = options_.executables();
+  if (!executables.ok()) {
+    LogDebug("cannot list executables: {}", Message(executables.status()));
+    return;
+  }
+  for (const store::ExecutableRow& executable : *executables) {
+    if (stopping_) return;
+    if (executable.id.kind() != ExecutableIdKind::kGnuBuildId) continue;
+    if (tried_.size() >= kRememberedMax && !tried_.contains(executable.id)) tried_.clear();
+    LookFor(executable, tried_[executable.id]);
+  }
+}
+
+void DebugFileFinder::LookFor(const store::ExecutableRow& executable, Tried& tried) {
+  const MonotonicNs now = clock_.Monotonic();
+  const bool directories = now >= tried.directories_at && !options_.directories.empty();
+  const bool servers = now >= tried.servers_at && servers_.enabled();
+  if (!directories && !servers) return;
+  const auto known = symbols_.Find(executable.id);
+  const bool has_debug_information =
+      known.ok() && SymbolSourceRank(known->said.source) >= SymbolSourceRank(SymbolSource::kDwarf);
+  // A kernel's debug file is not read.
+  const bool is_kernel = known.ok() && known->said.source == SymbolSource::kKallsyms;
+  tried.directories_at.value = now.value + options_.directory_retry_ns;
+  if (has_debug_information || is_kernel) return;
+  if (directories && TryDirectories(executable)) return;
+  if (servers) TryServers(executable.id, tried);
+}
+
+bool DebugFileFinder::TryDirectories(const store::ExecutableRow& executable) {
+  for (const std::string& directory : options_.directories) {
+    const std::string base(executable.path.substr(executable.path.rfind('/') + 1));
+    std::vector<std::string> paths = {BuildIdPath(directory, executable.id)};
+    if (executable.path.starts_with('/')) paths.push_back(directory + executable.path + ".debug");
+    if (!base.empty()) {
+      paths.push_back(fmt::format("{}/{}.debug", directory, base));
+      paths.push_back(fmt::format("{}/{}", directory, base));
+    }
+    for (const std::string& path : paths) {
+      if (TryFile(path, executable.id)) return true;
+    }
+  }
+  return false;
+}
+
+bool DebugFileFinder::TryFile(const std::string& path, const ExecutableId& id) {
+  const Fd file = OpenFile(path);
+  if (!file.valid()) {
+    if (errno != ENOENT && errno != ENOTDIR) notices_.Add(id, Message(ErrnoStatus("open", path, errno)));
+    return false;
+  }
+  if (!IsThatOf(file, id)) return false;
+  const Fd package = OpenFile(path + ".dwp");
+  const auto imported = importer_.Import({.fd = file.get(),
+                                          .package = package.get(),
+                                          .claimed = id,
+                                          .origin = SymbolOrigin::kDebugDirectory,
+                                          .name = path});
+  if (imported.ok()) found_.Add();
+  return imported.ok() && imported->kept.row.said.source == SymbolSource::kDwarf;
+}
+
+void DebugFileFinder::TryServers(const ExecutableId& id, Tried& tried) {
+  absl::StatusOr<Fd> file;
+  {
+    std::lock_guard lock(servers_mutex_);
+    file = servers_.Fetch(id);
+  }
+  const MonotonicNs now = clock_.Monotonic();
+  tried.servers_at.value =
+      now.value + (absl::IsUnavailable(file.status()) ? options_.failed_retry_ns : options_.missing_retry_ns);
+  if (!file.ok()) {
+    // Of no executable: a server that is down is one notice, not one for each.
+    const bool down = absl::IsUnavailable(file.status());
+    if (!stopping_ && !absl::IsNotFound(file.status())) {
+      notices_.Add(down ? ExecutableId() : id, "debuginfod: " + Message(file.status()));
+    }
+    return;
+  }
+  const auto imported = importer_.Import(
+      {.fd = file->get(), .claimed = id, .origin = SymbolOrigin::kDebuginfod, .name = "a file from debuginfod"});
+  if (imported.ok()) found_.Add();
+}
+
+Fd DebugFileFinder::FindShared(const ExecutableId& build_id) {
+  for (const std::string& directory : options_.directories) {
+    Fd file = OpenFile(BuildIdPath(directory, build_id));
+    if (file.valid() && IsThatOf(file, build_id)) return file;
+  }
+  if (!servers_.enabled()) return Fd();
+  std::lock_guard lock(servers_mutex_);
+  absl::StatusOr<Fd> fetched = servers_.Fetch(build_id);
+  return fetched.ok() ? *std::move(fetched) : Fd();
+}
+
+}  // namespace tributary

@@ -1,0 +1,79 @@
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <functional>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "base/clock.h"
+#include "base/fd.h"
+#include "base/metrics.h"
+#include "reducer/store/store.h"
+#include "reducer/symbolizer/debuginfod_client.h"
+#include "reducer/symbolizer/symbol_importer.h"
+
+namespace tributary {
+
+// Looks for debug files of whatever was sampled and has no debug information yet: in directories as distributions fill
+// them (DIR/.build-id/ab/cdef.debug, DIR/path/of/program.debug) or with the program itself by name, then at debuginfod
+// servers. A file counts by its build-id, never by its name. On a thread of its own.
+class DebugFileFinder {
+ public:
+  static constexpr size_t kRememberedMax = 262'144;  // executables that were looked for
+
+  struct Options {
+    std::vector<std::string> directories;
+    std::vector<std::string> urls;  // of debuginfod servers
+    // All that was ever sampled.
+    std::function<absl::StatusOr<std::vector<store::ExecutableRow>>()> executables;
+    uint64_t file_bytes_max = 8ull << 30;
+    std::string temporary_directory;
+    int64_t period_ms = 10'000;  // 0: passes are made by hand
+    int64_t directory_retry_ns = 60 * kNsPerSecond;
+    int64_t missing_retry_ns = 3'600 * kNsPerSecond;  // after no server had it
+    int64_t failed_retry_ns = 120 * kNsPerSecond;     // after one could not be asked
+  };
+  // Nothing runs without a directory and a server. All that is lent outlives this.
+  DebugFileFinder(Options options, SymbolStore& symbols, SymbolImporter& importer, SymbolNotices& notices,
+                  const Clock& clock, Metrics& metrics);
+  ~DebugFileFinder() { Stop(); }
+
+  void Stop();
+  // What dwz moved out of other files; not valid: it is nowhere. Any thread that may wait for a server.
+  Fd FindShared(const ExecutableId& build_id);
+
+  // One pass over all that is known; what the thread does every period.
+  void LookForAll();
+
+ private:
+  struct Tried {
+    MonotonicNs directories_at, servers_at;  // not before
+  };
+  void Run();
+  void LookFor(const store::ExecutableRow& executable, Tried& tried);
+  bool TryDirectories(const store::ExecutableRow& executable);
+  bool TryFile(const std::string& path, const ExecutableId& id);
+  void TryServers(const ExecutableId& id, Tried& tried);
+  void CheckDirectories();
+
+  const Options options_;
+  SymbolStore& symbols_;
+  SymbolImporter& importer_;
+  SymbolNotices& notices_;
+  const Clock& clock_;
+  std::atomic<bool> stopping_{false};
+  std::mutex servers_mutex_;  // uploads ask for what dwz moved, too
+  DebuginfodClient servers_;
+  Counter& found_;
+  absl::flat_hash_map<ExecutableId, Tried> tried_;
+  std::mutex wake_mutex_;
+  std::condition_variable wake_;
+  std::thread thread_;
+};
+
+}  // namespace tributary

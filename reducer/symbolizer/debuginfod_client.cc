@@ -1,0 +1,138 @@
+#include "reducer/symbolizer/debuginfod_client.h"
+
+#include <curl/curl.h>
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+
+#include <cerrno>
+#include <memory>
+
+#include "base/hex.h"
+#include "base/status.h"
+#include "base/version.h"
+
+namespace tributary {
+namespace {
+
+constexpr long kStallBytesPerSecond = 1024;
+constexpr long kRedirectsMax = 5;
+
+struct Cleanup {
+  void operator()(CURL* curl) const { curl_easy_cleanup(curl); }
+};
+
+struct Transfer {
+  int file = -1;
+  uint64_t bytes = 0, bytes_max = 0;
+  const std::function<bool()>* is_cancelled = nullptr;
+  bool too_large = false;
+  int write_error = 0;
+};
+
+size_t Append(char* data, size_t size, size_t count, void* user) {
+  auto& transfer = *static_cast<Transfer*>(user);
+  const size_t bytes = size * count;
+  transfer.bytes += bytes;
+  transfer.too_large = transfer.bytes > transfer.bytes_max;
+  for (size_t written = 0; !transfer.too_large && written < bytes;) {
+    const ssize_t n = write(transfer.file, data + written, bytes - written);
+    if (n <= 0 && errno != EINTR) {
+      transfer.write_error = errno;
+      return 0;
+    }
+    if (n > 0) written += static_cast<size_t>(n);
+  }
+  return transfer.too_large ? 0 : bytes;
+}
+
+int Progress(void* user, curl_off_t, curl_off_t, curl_off_t, curl_off_t) {
+  return (*static_cast<Transfer*>(user)->is_cancelled)() ? 1 : 0;
+}
+
+}  // namespace
+
+DebuginfodClient::DebuginfodClient(Options options, std::function<bool()> is_cancelled, const Clock& clock,
+                                   Metrics& metrics)
+    : options_(std::move(options)),
+      is_cancelled_(std::move(is_cancelled)),
+      clock_(clock),
+      fetched_(
+          metrics.AddCounter("tributary_symbolizer_debuginfod_fetched_total", "Files got from debuginfod servers.")),
+      missing_(metrics.AddCounter("tributary_symbolizer_debuginfod_missing_total",
+                                  "Questions that a debuginfod server answered with not found.")),
+      failed_(metrics.AddCounter("tributary_symbolizer_debuginfod_failed_total",
+                                 "Questions that a debuginfod server did not answer, or not to the end.")),
+      bytes_(metrics.AddCounter("tributary_symbolizer_debuginfod_bytes_total", "Bytes got from debuginfod servers.")) {
+  for (const std::string& url : options_.urls) servers_.push_back({.url = url, .not_before = {}, .failure = ""});
+}
+
+absl::StatusOr<Fd> DebuginfodClient::Fetch(const ExecutableId& build_id) {
+  const std::string hex = ToHex(build_id.bytes());
+  absl::Status status = Error(absl::StatusCode::kNotFound, "no debuginfod server has it");
+  for (Server& server : servers_) {
+    if (clock_.Monotonic() < server.not_before) {
+      status = Error(absl::StatusCode::kUnavailable, server.failure);
+      continue;
+    }
+    absl::StatusOr<Fd> file = FetchFrom(server, hex);
+    if (file.ok()) return file;
+    if (absl::IsNotFound(file.status())) continue;
+    status = WithContext(file.status(), server.url);
+    if (!absl::IsUnavailable(status)) continue;
+    server.failure = Message(status);
+    server.not_before.value = clock_.Monotonic().value + options_.server_retry_ns;
+  }
+  return status;
+}
+
+absl::StatusOr<Fd> DebuginfodClient::FetchFrom(Server& server, const std::string& build_id) {
+  Fd file(open(options_.temporary_directory.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600));
+  if (!file.valid()) return ErrnoStatus("make a temporary file in", options_.temporary_directory, errno);
+  const std::unique_ptr<CURL, Cleanup> curl(curl_easy_init());
+  if (curl == nullptr) return Error(absl::StatusCode::kResourceExhausted, "no memory for libcurl");
+  Transfer transfer{.file = file.get(), .bytes_max = options_.file_bytes_max, .is_cancelled = &is_cancelled_};
+  const std::string url = fmt::format("{}/buildid/{}/debuginfo", server.url, build_id);
+  auto set = [&](CURLoption option, auto value) { curl_easy_setopt(curl.get(), option, value); };
+  set(CURLOPT_URL, url.c_str());
+  set(CURLOPT_PROTOCOLS_STR, "http,https");
+  set(CURLOPT_REDIR_PROTOCOLS_STR, "http,https");
+  set(CURLOPT_FOLLOWLOCATION, 1L);
+  set(CURLOPT_MAXREDIRS, kRedirectsMax);
+  set(CURLOPT_FAILONERROR, 1L);
+  set(CURLOPT_NOSIGNAL, 1L);
+  set(CURLOPT_ACCEPT_ENCODING, "");  // whatever curl can undo
+  set(CURLOPT_USERAGENT, "tributary/" TRIBUTARY_VERSION);
+  set(CURLOPT_CONNECTTIMEOUT_MS, static_cast<long>(options_.connect_timeout_ms));
+  set(CURLOPT_TIMEOUT, static_cast<long>(options_.total_timeout_s));
+  set(CURLOPT_LOW_SPEED_LIMIT, kStallBytesPerSecond);
+  set(CURLOPT_LOW_SPEED_TIME, static_cast<long>(options_.stall_timeout_s));
+  set(CURLOPT_WRITEFUNCTION, Append);
+  set(CURLOPT_WRITEDATA, &transfer);
+  set(CURLOPT_NOPROGRESS, 0L);
+  set(CURLOPT_XFERINFOFUNCTION, Progress);
+  set(CURLOPT_XFERINFODATA, &transfer);
+  const CURLcode result = curl_easy_perform(curl.get());
+  long code = 0;
+  curl_easy_getinfo(curl.get(), CURLINFO_RESPONSE_CODE, &code);
+  bytes_.Add(transfer.bytes);
+  if (result == CURLE_OK) {
+    fetched_.Add();
+    return file;
+  }
+  if (result == CURLE_HTTP_RETURNED_ERROR && (code == 404 || code == 410)) {
+    missing_.Add();
+    return Error(absl::StatusCode::kNotFound, "not found");
+  }
+  failed_.Add();
+  if (transfer.too_large) {
+    return Error(absl::StatusCode::kResourceExhausted,
+                 fmt::format("the debug file is larger than {} bytes (--symbol-file-max-bytes)", transfer.bytes_max));
+  }
+  if (transfer.write_error != 0) return ErrnoStatus("write", "a fetched debug file", transfer.write_error);
+  return Error(absl::StatusCode::kUnavailable, result == CURLE_HTTP_RETURNED_ERROR
+                                                   ? fmt::format("it answers with HTTP status {}", code)
+                                                   : std::string(curl_easy_strerror(result)));
+}
+
+}  // namespace tributary

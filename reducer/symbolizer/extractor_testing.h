@@ -1,0 +1,21 @@
+#pragma once
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include "reducer/symbolizer/symbol_extractor.h"
+
+namespace tributary {
+
+// As SymbolExtractor::SpawnSelf does, without another program.
+inline absl::StatusOr<pid_t> ForkExtractor(const SymbolExtractor::Files& files, int output,
+                                           const ExtractorRequest& request) {
+  const pid_t pid = fork();
+  if (pid != 0) return pid;
+  const int file = fcntl(files.file, F_DUPFD, 64), out = fcntl(output, F_DUPFD, 64);
+  dup2(file, kExtractorFile);
+  dup2(out, kExtractorOutput);
+  _exit(RunSymbolExtractor(request));
+}
+
+}  // namespace tributary

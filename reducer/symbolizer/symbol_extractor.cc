@@ -1,0 +1,192 @@
+#include "reducer/symbolizer/symbol_extractor.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <poll.h>
+#include <spawn.h>
+#include <sys/eventfd.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+#include <string_view>
+
+#include "base/clock.h"
+#include "base/status.h"
+#include "symbols/symbol_codec.h"
+
+namespace tributary {
+namespace {
+
+absl::Status ReadAll(int fd, uint64_t offset, void* to, size_t bytes) {
+  auto* at = static_cast<char*>(to);
+  while (bytes > 0) {
+    const ssize_t n = pread(fd, at, bytes, static_cast<off_t>(offset));
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) return Error(absl::StatusCode::kInternal, "the process that reads the file gave no answer");
+    at += n;
+    offset += static_cast<uint64_t>(n);
+    bytes -= static_cast<size_t>(n);
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<SymbolExtractor::Extracted> ReadAnswer(int fd) {
+  ExtractorAnswer answer;
+  RETURN_IF_ERROR(ReadAll(fd, 0, &answer, sizeof(answer)));
+  if (answer.code != 0) {
+    const size_t bytes = std::min<size_t>(answer.message_bytes, sizeof(answer.message));
+    // A process that was taken over may give any code; what callers tell apart is not more than this.
+    const auto code = static_cast<absl::StatusCode>(answer.code);
+    const bool known = code == absl::StatusCode::kInvalidArgument || code == absl::StatusCode::kNotFound ||
+                       code == absl::StatusCode::kResourceExhausted || code == absl::StatusCode::kUnimplemented;
+    return Error(known ? code : absl::StatusCode::kInternal, std::string_view(answer.message, bytes));
+  }
+  SymbolExtractor::Extracted out;
+  const std::span<const uint8_t> id(answer.id, std::min<size_t>(answer.id_bytes, sizeof(answer.id)));
+  const auto made = ExecutableId::Make(static_cast<ExecutableIdKind>(answer.id_kind & 0xff), id);
+  struct stat info{};
+  if (!made || !made->known() || fstat(fd, &info) != 0 || answer.encoded_bytes > kEncodedSymbolsMax ||
+      static_cast<uint64_t>(info.st_size) != sizeof(answer) + answer.encoded_bytes) {
+    return Error(absl::StatusCode::kInternal, "the process that reads the file gave an answer that is none");
+  }
+  out.id = *made;
+  const size_t shared_bytes = std::min<size_t>(answer.shared_id_bytes, sizeof(answer.shared_id));
+  out.shared_id.assign(reinterpret_cast<const char*>(answer.shared_id), shared_bytes);
+  out.missing_split = answer.missing_split;
+  out.malformed = answer.malformed;
+  out.left_out = answer.left_out;
+  out.encoded.resize(answer.encoded_bytes);
+  RETURN_IF_ERROR(ReadAll(fd, sizeof(answer), out.encoded.data(), out.encoded.size()));
+  return out;
+}
+
+}  // namespace
+
+absl::StatusOr<pid_t> SymbolExtractor::SpawnSelf(const Files& files, int output, const ExtractorRequest& request) {
+  const struct {
+    int from, to;
+  } handed[] = {{files.file, kExtractorFile},
+                {output, kExtractorOutput},
+                {files.shared, kExtractorShared},
+                {files.package, kExtractorPackage}};
+  // None of them may be what another becomes.
+  constexpr int kOutOfTheWay = 16;
+  Fd aside[std::size(handed)];
+  for (size_t i = 0; i < std::size(handed); ++i) {
+    if (handed[i].from < 0) continue;
+    aside[i].Reset(fcntl(handed[i].from, F_DUPFD_CLOEXEC, kOutOfTheWay));
+    if (!aside[i].valid()) return ErrnoStatus("dup", "a file for the process that reads symbols", errno);
+  }
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  for (size_t i = 0; i < std::size(handed); ++i) {
+    if (aside[i].valid()) posix_spawn_file_actions_adddup2(&actions, aside[i].get(), handed[i].to);
+  }
+  std::string words[] = {"reducer",
+                         kExtractorArgument,
+                         std::to_string(request.memory_bytes_max),
+                         std::to_string(request.cpu_seconds_max),
+                         request.has_shared ? "1" : "0",
+                         request.has_package ? "1" : "0",
+                         request.claimed.ToString()};
+  char* arguments[std::size(words) + 1] = {};
+  for (size_t i = 0; i < std::size(words); ++i) arguments[i] = words[i].data();
+  char* const environment[] = {nullptr};
+  pid_t pid = -1;
+  const int error = posix_spawn(&pid, "/proc/self/exe", &actions, nullptr, arguments, environment);
+  posix_spawn_file_actions_destroy(&actions);
+  if (error != 0) return ErrnoStatus("start", "the process that reads symbols", error);
+  return pid;
+}
+
+SymbolExtractor::SymbolExtractor(Options options, Spawn spawn, Metrics& metrics)
+    : options_(options),
+      spawn_(std::move(spawn)),
+      extracted_(
+          metrics.AddCounter("tributary_symbolizer_extractions_total", "Files that a symbol table was made of.")),
+      failed_(metrics.AddCounter("tributary_symbolizer_extractions_failed_total",
+                                 "Files that no symbol table could be made of.")),
+      deaths_(metrics.AddCounter("tributary_symbolizer_extractor_deaths_total",
+                                 "Processes reading a file that died or were killed for taking too long.")),
+      stop_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
+  TRIBUTARY_CHECK(stop_.valid());
+}
+
+void SymbolExtractor::Stop() {
+  {
+    std::lock_guard lock(mutex_);
+    if (std::exchange(stopping_, true)) return;
+  }
+  const uint64_t one = 1;
+  TRIBUTARY_CHECK(write(stop_.get(), &one, sizeof(one)) == sizeof(one));
+  free_.notify_all();
+  std::unique_lock lock(mutex_);
+  free_.wait(lock, [this] { return running_ == 0; });
+}
+
+absl::StatusOr<SymbolExtractor::Extracted> SymbolExtractor::Extract(const Files& files, const ExecutableId& claimed) {
+  {
+    std::unique_lock lock(mutex_);
+    free_.wait(lock, [this] { return stopping_ || running_ < options_.at_once; });
+    if (stopping_) return Error(absl::StatusCode::kUnavailable, "the reducer stops");
+    ++running_;
+  }
+  const Fd output(memfd_create("symbols", MFD_CLOEXEC));
+  absl::StatusOr<Extracted> extracted = ErrnoStatus("memfd_create", "for the process that reads symbols", errno);
+  if (output.valid()) {
+    const ExtractorRequest request = {.memory_bytes_max = options_.memory_bytes_max,
+                                      .cpu_seconds_max = options_.cpu_seconds_max,
+                                      .has_shared = files.shared >= 0,
+                                      .has_package = files.package >= 0,
+                                      .claimed = claimed};
+    const absl::Status run = Run(files, output.get(), request);
+    extracted = run.ok() ? ReadAnswer(output.get()) : absl::StatusOr<Extracted>(run);
+  }
+  (extracted.ok() ? extracted_ : failed_).Add();
+  {
+    std::lock_guard lock(mutex_);
+    --running_;
+  }
+  free_.notify_all();
+  return extracted;
+}
+
+absl::Status SymbolExtractor::Run(const Files& files, int output, const ExtractorRequest& request) {
+  ASSIGN_OR_RETURN(const pid_t pid, spawn_(files, output, request));
+  // Kernels from 5.3 on; without it the process is killed at once, as if it had taken too long.
+  const Fd process(static_cast<int>(syscall(SYS_pidfd_open, pid, 0)));
+  const int64_t deadline = Clock::Real().Monotonic().value / kNsPerMs + options_.timeout_ms;
+  bool ended = false, stopped = false;
+  while (process.valid() && !ended && !stopped) {
+    const int64_t left = deadline - Clock::Real().Monotonic().value / kNsPerMs;
+    if (left <= 0) break;
+    pollfd fds[] = {{process.get(), POLLIN, 0}, {stop_.get(), POLLIN, 0}};
+    if (poll(fds, 2, static_cast<int>(left)) < 0 && errno != EINTR) break;
+    ended = fds[0].revents != 0;
+    stopped = fds[1].revents != 0;
+  }
+  if (!ended) kill(pid, SIGKILL);
+  int status = 0;
+  while (waitpid(pid, &status, 0) < 0 && errno == EINTR) {
+  }
+  if (ended && WIFEXITED(status) && WEXITSTATUS(status) == 0) return absl::OkStatus();
+  if (stopped) return Error(absl::StatusCode::kUnavailable, "the reducer stops");
+  deaths_.Add();
+  if (!ended || (WIFSIGNALED(status) && (WTERMSIG(status) == SIGXCPU || WTERMSIG(status) == SIGKILL))) {
+    return Error(
+        absl::StatusCode::kResourceExhausted,
+        fmt::format("reading it took more than {} s of CPU, or than the machine has", options_.cpu_seconds_max));
+  }
+  return Error(absl::StatusCode::kInternal, fmt::format("reading it ended the process that did, by {} {}",
+                                                        WIFSIGNALED(status) ? "signal" : "exit code",
+                                                        WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status)));
+}
+
+}  // namespace tributary

@@ -1,0 +1,65 @@
+#pragma once
+
+#include <sys/types.h>
+
+#include <condition_variable>
+#include <cstdint>
+#include <functional>
+#include <mutex>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "base/fd.h"
+#include "base/metrics.h"
+#include "profile/executable_id.h"
+#include "reducer/symbolizer/extractor_process.h"
+
+namespace tributary {
+
+// Has symbol tables made of files by processes that can do nothing else (extractor_process.h): a file that breaks its
+// reader, or would take memory and time without end, costs one process. A few at a time; callers wait. Any thread.
+class SymbolExtractor {
+ public:
+  struct Options {
+    uint64_t memory_bytes_max = 6ull << 30;  // of addresses; of a file's debug sections half
+    uint64_t cpu_seconds_max = 300;
+    int timeout_ms = 600'000;
+    unsigned at_once = 1;
+  };
+  struct Files {
+    int file = -1;
+    int shared = -1, package = -1;  // -1: not here
+  };
+  // Starts the process with these descriptors; a test's runs without a program.
+  using Spawn = std::function<absl::StatusOr<pid_t>(const Files& files, int output, const ExtractorRequest& request)>;
+  static absl::StatusOr<pid_t> SpawnSelf(const Files& files, int output, const ExtractorRequest& request);
+
+  SymbolExtractor(Options options, Spawn spawn, Metrics& metrics);
+  ~SymbolExtractor() { Stop(); }
+
+  struct Extracted {
+    ExecutableId id;
+    std::string encoded;    // EncodeSymbolTable's, of that id; not looked at yet
+    std::string shared_id;  // not empty: build-id of what dwz moved to another file, which was not handed over
+    uint64_t missing_split = 0, malformed = 0, left_out = 0;
+  };
+  // `claimed`: whose it must be, if known. InvalidArgument, NotFound, Unimplemented: the file has nothing to tell, and
+  // why. ResourceExhausted: over a limit. Internal: the process died. Unavailable: Stop.
+  absl::StatusOr<Extracted> Extract(const Files& files, const ExecutableId& claimed);
+
+  void Stop();  // ends what runs; nothing starts any more
+
+ private:
+  absl::Status Run(const Files& files, int output, const ExtractorRequest& request);
+
+  const Options options_;
+  const Spawn spawn_;
+  Counter &extracted_, &failed_, &deaths_;
+  std::mutex mutex_;
+  std::condition_variable free_;
+  unsigned running_ = 0;
+  Fd stop_;  // readable once it stops
+  bool stopping_ = false;
+};
+
+}  // namespace tributary

@@ -1,0 +1,71 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "base/types.h"
+#include "symbols/symbol_table.h"
+#include "symbols/table_file.h"
+
+namespace tributary {
+
+// Who told a table. Stored: append only.
+enum class SymbolOrigin : uint8_t { kNode = 1, kUpload = 2, kDebugDirectory = 3, kDebuginfod = 4 };
+std::string_view SymbolOriginName(SymbolOrigin origin);
+
+// The directory of symbol tables, one per executable:
+//   ab/ID.tsym           symbols/table_file.h; ab: the id's first byte
+//   ab/ID-CHECKSUM.flat  the same in the form that is looked up where it is mapped; made again when it is missing
+// Files are written whole and renamed, so that several reducers may share a directory: each looks at what is there when
+// it is asked for. The time of a file's last use is its modification time. Any thread. Errors: as errno says; DataLoss:
+// a file that is not what it should be.
+class SymbolFiles {
+ public:
+  struct Row {
+    TableFile said;
+    uint64_t stored_bytes = 0;  // of the file
+    UnixNs last_used;
+
+    SymbolOrigin origin() const { return static_cast<SymbolOrigin>(said.origin); }
+  };
+  struct Flat {
+    std::string path;
+    uint64_t bytes = 0;
+    UnixNs last_used;
+  };
+  struct Contents {
+    std::vector<Row> rows;
+    std::vector<Flat> flats;
+  };
+
+  // Makes the directory when it is missing.
+  static absl::StatusOr<SymbolFiles> Open(std::string directory);
+
+  absl::StatusOr<Contents> List() const;                   // what makes no sense is left out
+  absl::StatusOr<Row> Find(const ExecutableId& id) const;  // NotFound
+  // Writes both forms.
+  absl::Status Put(const TableFile& said, const SymbolTable& table, std::string_view encoded, UnixNs now,
+                   Row* row) const;
+  absl::Status SetContested(const Row& row) const;
+  absl::StatusOr<std::shared_ptr<const SymbolTable>> Load(const Row& row) const;
+  void Touch(const Row& row, UnixNs time) const;  // both forms
+  void Delete(const ExecutableId& id) const;
+  void DeleteFlat(const Row& row) const;
+  void DeleteFlat(const Flat& flat) const;
+
+  const std::string& directory() const { return directory_; }
+
+ private:
+  explicit SymbolFiles(std::string directory) : directory_(std::move(directory)) {}
+  std::string PathOf(const ExecutableId& id) const;
+  std::string FlatPathOf(const Row& row) const;
+
+  std::string directory_;
+};
+
+}  // namespace tributary

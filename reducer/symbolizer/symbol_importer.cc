@@ -1,0 +1,110 @@
+#include "reducer/symbolizer/symbol_importer.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+#include "base/status.h"
+#include "symbols/symbol_codec.h"
+#include "symbols/table_file.h"
+
+namespace tributary {
+namespace {
+
+constexpr size_t kTableFileBytesMax = kEncodedSymbolsMax / 2;
+
+absl::StatusOr<std::string> ReadAll(int fd, size_t bytes_max) {
+  std::string bytes;
+  char buffer[65'536];
+  while (true) {
+    const ssize_t n = pread(fd, buffer, sizeof(buffer), static_cast<off_t>(bytes.size()));
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return ErrnoStatus("read", "the file", errno);
+    if (n == 0) return bytes;
+    bytes.append(buffer, static_cast<size_t>(n));
+    if (bytes.size() > bytes_max) return Error(absl::StatusCode::kResourceExhausted, "the file is too large");
+  }
+}
+
+}  // namespace
+
+absl::StatusOr<SymbolImporter::Imported> SymbolImporter::Import(const File& file) {
+  char begin[kTableFileMagic.size()];
+  const ssize_t n = pread(file.fd, begin, sizeof(begin), 0);
+  if (n < 0) return ErrnoStatus("read", file.name, errno);
+  const std::string_view magic(begin, static_cast<size_t>(n));
+  absl::StatusOr<Imported> imported =
+      Error(absl::StatusCode::kInvalidArgument,
+            "it is neither an ELF file (an executable, a library, its debug file) nor a symbol table's file (.tsym)");
+  if (magic == kTableFileMagic) {
+    imported = ImportTable(file);
+  } else if (magic.starts_with("\x7f"
+                               "ELF")) {
+    imported = ImportElf(file);
+  }
+  if (!imported.ok()) {
+    if (!absl::IsUnavailable(imported.status())) {
+      notices_.Add(file.claimed, fmt::format("{}: {}", file.name, Message(imported.status())));
+    }
+    return imported;
+  }
+  const ExecutableId& id = imported->kept.row.said.id;
+  if (imported->kept.contested) {
+    imported->remarks.push_back("another file with this build-id has other code: the better table is kept");
+  }
+  for (const std::string& remark : imported->remarks) notices_.Add(id, fmt::format("{}: {}", file.name, remark));
+  return imported;
+}
+
+absl::StatusOr<SymbolImporter::Imported> SymbolImporter::ImportTable(const File& file) {
+  ASSIGN_OR_RETURN(const std::string bytes, ReadAll(file.fd, kTableFileBytesMax));
+  const absl::StatusOr<TableFile> said = ParseTableFileHeader(bytes);
+  const absl::StatusOr<std::string> encoded = ReadTableFile(bytes);
+  if (!said.ok()) return Error(absl::StatusCode::kInvalidArgument, Message(said.status()));
+  if (absl::IsDataLoss(encoded.status())) {
+    return Error(absl::StatusCode::kInvalidArgument, Message(encoded.status()));
+  }
+  RETURN_IF_ERROR(encoded.status());
+  if (file.claimed.known() && said->id != file.claimed) {
+    return Error(absl::StatusCode::kInvalidArgument,
+                 fmt::format("it is the table of {}, not of {}", said->id.ToString(), file.claimed.ToString()));
+  }
+  Imported imported;
+  ASSIGN_OR_RETURN(imported.kept, store_.Put(said->id, *encoded, file.origin));
+  return imported;
+}
+
+absl::StatusOr<SymbolImporter::Imported> SymbolImporter::ImportElf(const File& file) {
+  SymbolExtractor::Files files = {.file = file.fd, .package = file.package};
+  ASSIGN_OR_RETURN(SymbolExtractor::Extracted extracted, extractor_.Extract(files, file.claimed));
+  Fd shared;
+  const auto shared_id = ExecutableId::Make(ExecutableIdKind::kGnuBuildId, extracted.shared_id);
+  if (shared_id && shared_id->known() && find_shared_) shared = find_shared_(*shared_id);
+  if (shared.valid()) {
+    files.shared = shared.get();
+    ASSIGN_OR_RETURN(extracted, extractor_.Extract(files, file.claimed));
+  }
+  Imported imported;
+  if (!extracted.shared_id.empty()) {
+    imported.remarks.push_back(
+        fmt::format("dwz moved part of its debug information to the file with build-id {}, which is not here: use "
+                    "`tributary symbols push` where that file is",
+                    shared_id ? shared_id->ToString() : "unknown"));
+  }
+  if (extracted.missing_split > 0) {
+    imported.remarks.push_back(
+        fmt::format("the debug information of {} units is in .dwo files: use `tributary symbols push` where they are",
+                    extracted.missing_split));
+  }
+  if (extracted.malformed > 0) {
+    imported.remarks.push_back(fmt::format("{} units of its debug information cannot be read", extracted.malformed));
+  }
+  if (extracted.left_out > 0) {
+    imported.remarks.push_back(fmt::format("{} names or ranges are over a limit and left out", extracted.left_out));
+  }
+  ASSIGN_OR_RETURN(imported.kept, store_.Put(extracted.id, extracted.encoded, file.origin));
+  return imported;
+}
+
+}  // namespace tributary

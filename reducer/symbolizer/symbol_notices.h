@@ -1,0 +1,45 @@
+#pragma once
+
+#include <cstddef>
+#include <deque>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/clock.h"
+#include "profile/executable_id.h"
+
+namespace tributary {
+
+// What went wrong with symbols lately, for the page: files that are not what they should be, directories that cannot be
+// read, servers that do not answer. Also logged, kLoggedPerMinute at most. The last kKeptMax; the same again counts up.
+// Any thread.
+class SymbolNotices {
+ public:
+  static constexpr size_t kKeptMax = 200;
+  static constexpr size_t kTextBytesMax = 512;
+  static constexpr unsigned kLoggedPerMinute = 60;
+
+  struct Notice {
+    UnixNs at;               // the last time
+    std::string executable;  // "": of none
+    std::string text;
+    uint64_t times = 1;
+  };
+  explicit SymbolNotices(const Clock& clock) : clock_(clock) {}
+
+  void Add(const ExecutableId& id, std::string_view text);
+  std::vector<Notice> List() const;  // the newest first
+
+ private:
+  bool MayLog();
+
+  const Clock& clock_;
+  mutable std::mutex mutex_;
+  std::deque<Notice> notices_;
+  int64_t minute_ = -1;  // of the clock
+  unsigned logged_ = 0;  // in it
+};
+
+}  // namespace tributary
