@@ -94,6 +94,16 @@ struct Values {
   friend bool operator==(const Values&, const Values&) = default;
 };
 
+struct LinesAnswer {
+  struct Line {
+    std::string file;  // "": not known
+    uint64_t line = 0;
+    std::string text;
+    Values self, total;
+  };
+  std::vector<Line> lines;
+};
+
 struct TopAnswer {
   struct Function {
     std::string name, executable;

@@ -19,12 +19,14 @@ absl::StatusOr<int> RunInspect(const InspectOptions& options);
 absl::StatusOr<int> RunReplay(const ReplayOptions& options);
 absl::StatusOr<int> RunResolve(const ResolveOptions& options);
 absl::StatusOr<int> RunSymbols(const SymbolsOptions& options);
+absl::StatusOr<int> RunLines(const LinesOptions& options);
 absl::StatusOr<int> RunPush(const PushOptions& options);
 
 // What they print, for tests.
 // `recent`: of the last five minutes, or why there is no answer.
 std::string WriteStatus(const StatusAnswer& status, const absl::StatusOr<StackHealthAnswer>& recent);
 std::string WriteTop(const TopAnswer& top);
+std::string WriteLines(const LinesAnswer& lines);
 std::string WriteSymbols(const SymbolsAnswer& symbols);
 
 HttpClient::Parameters QueryParameters(const QueryOptions& query);

@@ -236,6 +236,20 @@ absl::StatusOr<SymbolsAnswer> ParseSymbols(std::string_view json) {
   return answer;
 }
 
+absl::StatusOr<LinesAnswer> ParseLines(std::string_view json) {
+  Document document;
+  RETURN_IF_ERROR(document.Parse(json));
+  LinesAnswer answer;
+  RETURN_IF_ERROR(ForEachObject(document.root, "lines", [&](const object& line) {
+    answer.lines.push_back({.file = GetString(line, "file"),
+                            .line = GetNumber(line, "line"),
+                            .text = GetString(line, "text"),
+                            .self = {GetNumber(line, "self_ns"), GetNumber(line, "self_count")},
+                            .total = {GetNumber(line, "total_ns"), GetNumber(line, "total_count")}});
+  }));
+  return answer;
+}
+
 absl::StatusOr<UploadAnswer> ParseUpload(std::string_view json) {
   Document document;
   RETURN_IF_ERROR(document.Parse(json));

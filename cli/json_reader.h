@@ -17,6 +17,7 @@ absl::StatusOr<TopAnswer> ParseTop(std::string_view json);
 absl::StatusOr<SeriesAnswer> ParseSeries(std::string_view json);
 absl::StatusOr<StackHealthAnswer> ParseStackHealth(std::string_view json);
 absl::StatusOr<SymbolsAnswer> ParseSymbols(std::string_view json);
+absl::StatusOr<LinesAnswer> ParseLines(std::string_view json);
 absl::StatusOr<UploadAnswer> ParseUpload(std::string_view json);
 
 // The text of {"error": …}, "" when it is no such body.

@@ -46,6 +46,17 @@ CLI::App* AddTop(CLI::App& app, TopOptions* options) {
   return top;
 }
 
+CLI::App* AddLines(CLI::App& app, LinesOptions* options) {
+  CLI::App* lines =
+      app.add_subcommand("lines", "Lines of a function by CPU time, with their text where the reducer has it");
+  AddQuery(lines, &options->query);
+  lines->add_option("FUNCTION", options->function, "as a flame graph or top shows it")->required();
+  lines->add_option("--executable", options->executable, "only of this one: the base name of its file")
+      ->type_name("NAME");
+  lines->add_flag("--json", options->json, "the reducer's answer as it is");
+  return lines;
+}
+
 CLI::App* AddFlameGraph(CLI::App& app, FlameGraphOptions* options) {
   CLI::App* flame_graph = app.add_subcommand("flamegraph", "A flame graph as a file");
   AddQuery(flame_graph, &options->query);
@@ -174,6 +185,7 @@ CommandLine ParseCommandLine(int argc, const char* const* argv) {
   app.footer("Every command has --help of its own.");
   CLI::App* status = AddStatus(app, &line.status);
   CLI::App* top = AddTop(app, &line.top);
+  CLI::App* lines = AddLines(app, &line.lines);
   CLI::App* flame_graph = AddFlameGraph(app, &line.flame_graph);
   CLI::App* record = AddRecord(app, &line.record);
   CLI::App* inspect = AddInspect(app, &line.inspect);
@@ -203,6 +215,7 @@ CommandLine ParseCommandLine(int argc, const char* const* argv) {
                  : inspect->parsed()     ? Command::kInspect
                  : replay->parsed()      ? Command::kReplay
                  : resolve->parsed()     ? Command::kResolve
+                 : lines->parsed()       ? Command::kLines
                  : push->parsed()        ? Command::kPush
                  : symbols->parsed()     ? Command::kSymbols
                                          : Command::kRecord;

@@ -70,6 +70,12 @@ struct SymbolsOptions {
   bool json = false;
 };
 
+struct LinesOptions {
+  QueryOptions query;
+  std::string function, executable;
+  bool json = false;
+};
+
 struct PushOptions {
   std::string server = "http://127.0.0.1:4040";
   std::vector<std::string> paths;  // files, and directories with all that is in them
@@ -78,7 +84,19 @@ struct PushOptions {
 };
 
 struct CommandLine {
-  enum class Command { kNone, kStatus, kTop, kFlameGraph, kRecord, kInspect, kReplay, kResolve, kSymbols, kPush };
+  enum class Command {
+    kNone,
+    kStatus,
+    kTop,
+    kFlameGraph,
+    kRecord,
+    kInspect,
+    kReplay,
+    kResolve,
+    kSymbols,
+    kPush,
+    kLines
+  };
   Command command = Command::kNone;
   int exit_code = kExitOk;  // of kNone: help was printed, or a usage error
   StatusOptions status;
@@ -90,6 +108,7 @@ struct CommandLine {
   ResolveOptions resolve;
   SymbolsOptions symbols;
   PushOptions push;
+  LinesOptions lines;
 };
 
 // Prints help, version and usage errors itself.

@@ -122,6 +122,10 @@ void AddSymbols(Options& table, ReducerOptions& out, SymbolTexts& texts) {
              .help = "look here for debug files of what was sampled, as /usr/lib/debug; may be repeated",
              .value_name = "DIR"},
             &out.debug_dirs);
+  table.Add({.name = "source-dir",
+             .help = "where source files are, for the text of lines; may be repeated",
+             .value_name = "DIR"},
+            &out.source_dirs);
   table.Add({.name = "debuginfod-urls",
              .help = "ask these servers for debug files, in turn, by space; it tells them the build-ids of what runs",
              .value_name = "URLS"},

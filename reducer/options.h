@@ -27,6 +27,7 @@ struct ReducerOptions {
   bool symbol_uploads = true;
   std::vector<std::string> debug_dirs;
   std::vector<std::string> debuginfod_urls;
+  std::vector<std::string> source_dirs;
   std::string ports_file;
   LogOptions log;
   bool exit = false;  // --help and the like were answered: there is nothing to run

@@ -51,7 +51,7 @@ absl::Status ListenStatus(const absl::Status& status, std::string_view flag) {
 }  // namespace
 
 Pipeline::Pipeline(const ReducerOptions& options, const Clock& clock, Metrics& metrics)
-    : options_(options), clock_(clock), metrics_(metrics), symbol_notices_(clock) {}
+    : options_(options), clock_(clock), metrics_(metrics), symbol_notices_(clock), source_files_(options.source_dirs) {}
 
 absl::StatusOr<std::unique_ptr<Pipeline>> Pipeline::Start(const ReducerOptions& options, const Clock& clock,
                                                           Metrics& metrics) {
@@ -201,7 +201,7 @@ absl::Status Pipeline::Listen() {
   web.temporary_directory = options_.data_dir;
   absl::StatusOr<std::unique_ptr<WebServer>> server = WebServer::Start(
       std::move(web), WebContext{*engine_, *this, *symbols_, options_.symbol_uploads ? symbol_importer_.get() : nullptr,
-                                 symbol_notices_, *store_, metrics_, clock_});
+                                 symbol_notices_, source_files_, *store_, metrics_, clock_});
   if (!server.ok()) return ListenStatus(server.status(), "--http-listen");
   web_ = *std::move(server);
   // Not before: what keeps the reducer from starting is the only thing then said.

@@ -18,6 +18,7 @@
 #include "reducer/query/query.h"
 #include "reducer/store/sqlite_store.h"
 #include "reducer/symbolizer/debug_file_finder.h"
+#include "reducer/symbolizer/source_files.h"
 #include "reducer/symbolizer/symbol_extractor.h"
 #include "reducer/symbolizer/symbol_importer.h"
 #include "reducer/symbolizer/symbol_notices.h"
@@ -66,6 +67,7 @@ class Pipeline : private StatusSource {
   std::unique_ptr<store::SqliteStore> store_;
   std::unique_ptr<SymbolStore> symbols_;
   SymbolNotices symbol_notices_;
+  const SourceFiles source_files_;
   std::unique_ptr<SymbolExtractor> symbol_extractor_;
   std::unique_ptr<SymbolImporter> symbol_importer_;
   std::unique_ptr<DebugFileFinder> debug_files_;

@@ -39,7 +39,7 @@ class DocsTest(unittest.TestCase):
         known = ""
         for command in (["reducer", "--help"], ["kernel-collector", "--help"], ["tributary", "--help"], ["tributary", "top", "--help"],
                         ["tributary", "flamegraph", "--help"], ["tributary", "record", "--help"], ["tributary", "status", "--help"],
-                        ["tributary", "inspect", "--help"], ["tributary", "replay", "--help"], ["tributary", "symbols", "push", "--help"]):
+                        ["tributary", "inspect", "--help"], ["tributary", "replay", "--help"], ["tributary", "symbols", "push", "--help"], ["tributary", "lines", "--help"]):
             known += subprocess.run([BIN / command[0], *command[1:]], check=True, capture_output=True, text=True).stdout
         for option in set(re.findall(r"(?<![\w-])(--[a-z][a-z-]+)", (SOURCE / "README.md").read_text())):
             self.assertIn(option, known)

@@ -121,6 +121,28 @@ struct ExecutableList {
   uint64_t truncated = 0;               // left out
 };
 
+struct FunctionLinesRequest {
+  std::string name;        // as a flame graph shows it
+  std::string executable;  // base name; "": any
+};
+
+// Where in a function's source its samples are.
+struct FunctionLines {
+  struct Address {
+    ExecutableId id;
+    uint64_t address = 0;  // as it was sampled; of a call the one it returns to
+    uint64_t value = 0, count = 0;
+  };
+  struct Line {
+    std::string file;                           // "": not known
+    uint32_t line = 0;                          // 0: not known
+    uint64_t self_value = 0, self_count = 0;    // the line itself ran
+    uint64_t total_value = 0, total_count = 0;  // or what it called
+    std::vector<Address> addresses;
+  };
+  std::vector<Line> lines;  // by file and line; a sample is in one, that of the innermost call of the function
+};
+
 class DemangleCache;
 class FunctionTrie;
 
@@ -142,6 +164,7 @@ class QueryEngine {
   // From raw samples alone: sums do not keep how stacks ended.
   absl::StatusOr<StackHealth> QueryStackHealth(const QueryRequest& request, size_t executables_max);
   absl::StatusOr<ExecutableList> QueryExecutables(const QueryRequest& request, size_t limit);
+  absl::StatusOr<FunctionLines> QueryLines(const QueryRequest& request, const FunctionLinesRequest& function);
   // One a node, over all shards; by host name.
   absl::StatusOr<std::vector<store::NodeStatus>> QueryNodes();
 

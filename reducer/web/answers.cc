@@ -1,5 +1,7 @@
 #include "reducer/web/answers.h"
 
+#include <fmt/format.h>
+
 #include "base/json.h"
 #include "base/version.h"
 #include "reducer/metadata/labels.h"
@@ -77,6 +79,15 @@ void ProcessEntry(JsonWriter& json, const SeriesList::Process& process) {
   json.Field("host_id", row.node_id);
   Weight(json, process.value, process.count);
   json.EndObject();
+}
+
+const std::string* TextOf(const FunctionLines::Line& line, const std::vector<SourceText>& sources) {
+  for (const SourceText& source : sources) {
+    if (source.file != line.file || line.line < source.first_line) continue;
+    const size_t at = line.line - source.first_line;
+    return at < source.lines.size() ? &source.lines[at] : nullptr;
+  }
+  return nullptr;
 }
 
 // Rank: higher is better; of two tables the better is kept.
@@ -258,6 +269,55 @@ std::string SymbolsJson(const ExecutableList& list, const std::vector<SymbolNoti
     json.Field("build_id", notice.executable);
     json.Field("text", notice.text);
     json.Field("times", notice.times);
+    json.EndObject();
+  }
+  json.EndArray();
+  json.EndObject();
+  return std::move(json).Take();
+}
+
+std::string LinesJson(const FunctionLinesRequest& function, const FunctionLines& lines,
+                      const std::vector<SourceText>& sources) {
+  JsonWriter json;
+  json.BeginObject();
+  json.Field("function", function.name);
+  json.Field("executable", function.executable);
+  json.Key("lines");
+  json.BeginArray();
+  for (const FunctionLines::Line& line : lines.lines) {
+    json.BeginObject();
+    json.Field("file", line.file);
+    json.Field("line", line.line);
+    json.Key("text");
+    if (const std::string* text = TextOf(line, sources)) {
+      json.String(*text);
+    } else {
+      json.Null();
+    }
+    json.Field("self_ns", line.self_value);
+    json.Field("self_count", line.self_count);
+    json.Field("total_ns", line.total_value);
+    json.Field("total_count", line.total_count);
+    json.Key("addresses");
+    json.BeginArray();
+    for (const FunctionLines::Address& address : line.addresses) {
+      json.BeginObject();
+      json.Field("build_id", address.id.ToString());
+      json.Field("address", fmt::format("0x{:x}", address.address));
+      Weight(json, address.value, address.count);
+      json.EndObject();
+    }
+    json.EndArray();
+    json.EndObject();
+  }
+  json.EndArray();
+  json.Key("sources");
+  json.BeginArray();
+  for (const SourceText& source : sources) {
+    json.BeginObject();
+    json.Field("file", source.file);
+    json.Field("first_line", source.first_line);
+    StringColumn(json, "text", source.lines);
     json.EndObject();
   }
   json.EndArray();

@@ -28,6 +28,9 @@ constexpr uint64_t kSeriesMax = 1'000;
 constexpr size_t kHealthExecutablesMax = 50;
 constexpr uint64_t kExecutablesDefault = 1'000;
 constexpr uint64_t kExecutablesMax = 100'000;
+constexpr size_t kSourcesMax = 16;  // files whose text one answer has
+constexpr uint32_t kSourceContextLines = 5;
+constexpr uint32_t kSourceLinesMax = 5'000;
 
 constexpr std::string_view kJson = "application/json; charset=utf-8";
 constexpr std::string_view kText = "text/plain; charset=utf-8";
@@ -113,6 +116,26 @@ absl::StatusOr<Fd> Receive(HttpBody& body, const WebServer::Options& options) {
   return file;
 }
 
+// The text around the lines of each file, where it is known.
+std::vector<SourceText> ReadSources(const FunctionLines& lines, const SourceFiles& sources) {
+  std::map<std::string, std::pair<uint32_t, uint32_t>> ranges;
+  for (const FunctionLines::Line& line : lines.lines) {
+    if (line.file.empty() || line.line == 0) continue;
+    auto [range, added] = ranges.try_emplace(line.file, line.line, line.line);
+    range->second.first = std::min(range->second.first, line.line);
+    range->second.second = std::max(range->second.second, line.line);
+  }
+  std::vector<SourceText> texts;
+  for (const auto& [file, range] : ranges) {
+    if (texts.size() == kSourcesMax) break;
+    const uint32_t first = range.first > kSourceContextLines ? range.first - kSourceContextLines : 1;
+    const uint32_t last = std::min(range.second, first + kSourceLinesMax) + kSourceContextLines;
+    auto read = sources.Read(file, first, last);
+    if (read.ok()) texts.push_back({.file = file, .first_line = first, .lines = *std::move(read)});
+  }
+  return texts;
+}
+
 uint64_t ResidentBytes() {
   std::unique_ptr<FILE, int (*)(FILE*)> file(fopen("/proc/self/statm", "re"), fclose);
   unsigned long long size = 0, resident = 0;
@@ -175,6 +198,7 @@ Api::Api(const WebServer::Options& options, const WebContext& context, std::span
   add("series", &Api::SeriesAnswer);
   add("stack-health", &Api::StackHealthAnswer);
   add("symbols", &Api::SymbolsAnswer);
+  add("lines", &Api::LinesAnswer);
 }
 
 Counter& Api::Refusals(std::string_view reason) {
@@ -296,6 +320,18 @@ Api::Answer Api::SymbolsAnswer(const Params& params, QueryRequest request) {
   ASSIGN_OR_RETURN(uint64_t limit, ParseNumber(params, "limit", kExecutablesDefault, 1, kExecutablesMax));
   ASSIGN_OR_RETURN(ExecutableList executables, context_.engine.QueryExecutables(request, limit));
   return SymbolsJson(executables, context_.notices.List());
+}
+
+Api::Answer Api::LinesAnswer(const Params& params, QueryRequest request) {
+  FunctionLinesRequest function;
+  if (auto name = params.find("function"); name != params.end()) function.name = name->second;
+  if (auto name = params.find("executable"); name != params.end()) function.executable = name->second;
+  if (function.name.empty()) {
+    return Error(absl::StatusCode::kInvalidArgument,
+                 "function= must be the name of a function, as a flame graph shows it");
+  }
+  ASSIGN_OR_RETURN(const FunctionLines lines, context_.engine.QueryLines(request, function));
+  return LinesJson(function, lines, ReadSources(lines, context_.sources));
 }
 
 HttpResponse Api::TakeUpload(const HttpRequest& request) {

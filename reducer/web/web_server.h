@@ -11,6 +11,7 @@
 #include "base/metrics.h"
 #include "reducer/query/query.h"
 #include "reducer/store/store.h"
+#include "reducer/symbolizer/source_files.h"
 #include "reducer/symbolizer/symbol_importer.h"
 #include "reducer/symbolizer/symbol_notices.h"
 #include "reducer/symbolizer/symbol_store.h"
@@ -34,6 +35,7 @@ struct WebContext {
   SymbolStore& symbols;
   SymbolImporter* importer;  // nullptr: uploads are refused
   const SymbolNotices& notices;
+  const SourceFiles& sources;
   store::Store& store;
   Metrics& metrics;
   const Clock& clock;

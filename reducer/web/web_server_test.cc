@@ -8,6 +8,8 @@
 #include <poll.h>
 #include <sys/socket.h>
 
+#include <filesystem>
+#include <fstream>
 #include <thread>
 
 #include "base/fd.h"
@@ -58,7 +60,9 @@ class WebServerTest : public ::testing::Test {
     server_ = *std::move(server);
   }
 
-  WebContext Context() { return {*engine_, status_, *symbols_, &importer_, notices_, store_, metrics_, clock_}; }
+  WebContext Context() {
+    return {*engine_, status_, *symbols_, &importer_, notices_, sources_, store_, metrics_, clock_};
+  }
 
   void FillStore() {
     FakeShard& shard = store_.shards[0];
@@ -137,6 +141,8 @@ class WebServerTest : public ::testing::Test {
   std::unique_ptr<SymbolStore> symbols_ =
       *SymbolStore::Open({.directory = symbols_directory_.path()}, clock_, metrics_);
   SymbolNotices notices_{clock_};
+  const TestDirectory source_directory_;
+  const SourceFiles sources_{{source_directory_.path()}};
   SymbolExtractor extractor_{{}, ForkExtractor, metrics_};
   SymbolImporter importer_{*symbols_, extractor_, notices_};
   std::unique_ptr<QueryEngine> engine_;
@@ -412,7 +418,7 @@ TEST_F(WebServerTest, QueriesBeyondTheBoundAreToldToComeBack) {
   WebServer::Options options;
   options.queries_max = 2;
   options.queue_timeout_ms = 1;
-  Api api(options, {engine, status_, *symbols_, &importer_, notices_, blocking, metrics_, clock_}, {});
+  Api api(options, {engine, status_, *symbols_, &importer_, notices_, sources_, blocking, metrics_, clock_}, {});
   api.ServeAnyHost();
   HttpRequest request{.method = "GET", .path = "/api/v1/top"};
   HttpResponse first, second;
@@ -445,7 +451,7 @@ TEST_F(WebServerTest, PageFilesAreServedByName) {
   EXPECT_EQ(get("/app.js").content_type, "text/javascript; charset=utf-8");
   EXPECT_EQ(get("/app").status, 404);
   EXPECT_EQ(get("/index.html/").status, 404);
-  Api without({}, {*engine_, status_, *symbols_, nullptr, notices_, store_, metrics_, clock_}, {});
+  Api without({}, {*engine_, status_, *symbols_, nullptr, notices_, sources_, store_, metrics_, clock_}, {});
   without.ServeAnyHost();
   EXPECT_THAT(without.Handle(HttpRequest{.method = "GET", .path = "/"}).body, HasSubstr("/api/v1/"));
 }
@@ -513,6 +519,37 @@ TEST_F(WebServerTest, AnUploadThatStallsOrBreaksOffEndsAlone) {
   EXPECT_THAT(Raw("PUT /api/v1/symbols HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n"),
               HasSubstr("HTTP/1.1 400"));
   EXPECT_EQ(Get("/healthz").status, 200);
+}
+
+TEST_F(WebServerTest, LinesOfAFunctionWithTheirText) {
+  SymbolTableBuilder builder;
+  const uint32_t file = builder.AddString("/build/src/truth.c");
+  const uint32_t main = builder.AddNode(builder.AddString("main"));
+  const uint32_t inlined = builder.AddNode(builder.AddString("step"), main, file, 3);
+  builder.AddCode(0x00, 0x40, 0, main, SymbolTableBuilder::Layer::kDebugInfo);
+  builder.AddCode(0x18, 0x28, 1, inlined, SymbolTableBuilder::Layer::kDebugInfo);
+  const SymbolLine lines[] = {{0x00, file, 2}, {0x18, file, 7}, {0x28, file, 4}};
+  builder.AddLines(lines, 0x40);
+  const uint8_t id[] = {0xab, 0xcd};
+  const auto table = builder.Build(*ExecutableId::Make(ExecutableIdKind::kGnuBuildId, std::span<const uint8_t>(id)),
+                                   SymbolSource::kDwarf);
+  ASSERT_TRUE(symbols_->Put(table->id(), EncodeSymbolTable(*table), SymbolOrigin::kUpload).ok());
+  std::filesystem::create_directories(source_directory_.path() + "/src");
+  std::ofstream(source_directory_.path() + "/src/truth.c") << "a\nint main() {\n  step(<x>);\n}\n";
+  Start();
+  // The inner sample is in step, which is inlined into main at line 3; the outer one in main at line 2.
+  EXPECT_EQ(
+      Get("/api/v1/lines?from=-10s&function=main").body,
+      R"({"function":"main","executable":"","lines":[)"
+      R"({"file":"/build/src/truth.c","line":2,"text":"int main() {","self_ns":500000,"self_count":1,)"
+      R"("total_ns":500000,"total_count":1,"addresses":[{"build_id":"abcd","address":"0x10","ns":500000,"count":1}]},)"
+      R"({"file":"/build/src/truth.c","line":3,"text":"  step(\u003cx\u003e);","self_ns":0,"self_count":0,)"
+      R"("total_ns":1000000,"total_count":1,"addresses":[{"build_id":"abcd","address":"0x20","ns":1000000,"count":1}]}],)"
+      R"("sources":[{"file":"/build/src/truth.c","first_line":1,"text":["a","int main() {","  step(\u003cx\u003e);","}"]}]})");
+  EXPECT_THAT(Get("/api/v1/lines?from=-10s&function=step").body,
+              HasSubstr(R"("line":7,"text":null,"self_ns":1000000)"));
+  EXPECT_THAT(Get("/api/v1/lines?from=-10s&function=main&executable=other").body, HasSubstr(R"("lines":[])"));
+  EXPECT_EQ(Get("/api/v1/lines?from=-10s").status, 400);
 }
 
 }  // namespace

@@ -184,6 +184,13 @@ def samples(requests):
                         yield Sample(dictionary, resource, profile, sample)
 
 
+def lines(request):
+    """The line number of every line of every location; 0: not known."""
+    for location in request.get("dictionary", {}).get("locationTable", []):
+        for line in location.get("lines", []):
+            yield int(line.get("line", 0))
+
+
 class Totals:
     """Count and ns of all samples, together and by (sample type, process.pid)."""
 

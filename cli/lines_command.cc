@@ -1,0 +1,54 @@
+#include <fmt/format.h>
+
+#include "base/log.h"
+#include "base/status.h"
+#include "cli/commands.h"
+#include "cli/json_reader.h"
+#include "cli/text.h"
+
+namespace tributary::cli {
+namespace {
+
+constexpr size_t kPlaceLettersMax = 60;
+constexpr size_t kTextLettersMax = 100;
+
+// The end of a path says more than its begin.
+std::string PlaceOf(const LinesAnswer::Line& line) {
+  if (line.file.empty()) return "??";
+  std::string place = fmt::format("{}:{}", line.file, line.line);
+  if (place.size() > kPlaceLettersMax) {
+    const size_t slash = place.find('/', place.size() - kPlaceLettersMax);
+    if (slash != std::string::npos) place = "…" + place.substr(slash);
+  }
+  return EscapeForDisplay(place);
+}
+
+}  // namespace
+
+std::string WriteLines(const LinesAnswer& lines) {
+  if (lines.lines.empty()) {
+    return "no sample is in such a function: tributary top shows names as they must be given here\n";
+  }
+  Values whole;
+  for (const LinesAnswer::Line& line : lines.lines) whole += line.total;
+  std::vector<std::vector<std::string>> rows;
+  for (const LinesAnswer::Line& line : lines.lines) {
+    rows.push_back({FormatPercent(line.self.ns, whole.ns), FormatPercent(line.total.ns, whole.ns),
+                    FormatNs(line.total.ns), PlaceOf(line), CutToWidth(EscapeForDisplay(line.text), kTextLettersMax)});
+  }
+  return fmt::format("{} CPU time in {} samples\n\n", FormatNs(whole.ns), FormatCount(whole.count)) +
+         WriteTable({"SELF", "TOTAL", "TOTAL TIME", "LINE", ""}, {true, true, true, false, false}, rows);
+}
+
+absl::StatusOr<int> RunLines(const LinesOptions& options) {
+  HttpClient::Parameters parameters = QueryParameters(options.query);
+  parameters.emplace_back("function", options.function);
+  if (!options.executable.empty()) parameters.emplace_back("executable", options.executable);
+  ASSIGN_OR_RETURN(std::string json, HttpClient(options.query.server).Get("/api/v1/lines", parameters));
+  ASSIGN_OR_RETURN(const LinesAnswer lines, ParseLines(json));
+  if (options.json && !json.ends_with('\n')) json += '\n';
+  RETURN_IF_ERROR(WriteOutput("-", options.json ? json : WriteLines(lines)));
+  return kExitOk;
+}
+
+}  // namespace tributary::cli

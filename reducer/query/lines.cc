@@ -1,0 +1,144 @@
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "base/status.h"
+#include "reducer/metadata/labels.h"
+#include "reducer/query/address_fold.h"
+#include "reducer/query/frame_namer.h"
+#include "reducer/query/query.h"
+
+namespace tributary {
+namespace {
+
+constexpr uint32_t kNone = UINT32_MAX;
+
+// Where in the function a sample was, or called on: the innermost of its frames that is the function.
+class LineBuilder {
+ public:
+  LineBuilder(SymbolStore& symbols, DemangleCache& demangled, const FunctionLinesRequest& function)
+      : symbols_(symbols), demangled_(demangled), function_(function) {}
+
+  absl::Status AddShard(store::StoreReader& reader, const AddressFold& fold, const QueryRequest& request) {
+    if (fold.days().empty()) return absl::OkStatus();
+    ASSIGN_OR_RETURN(std::vector<store::ExecutableRow> rows, reader.Executables());
+    for (const auto& [day, nodes] : fold.days()) {
+      RETURN_IF_ERROR(CheckCancelled(request));
+      RETURN_IF_ERROR(AddDay(nodes, rows));
+    }
+    return absl::OkStatus();
+  }
+
+  FunctionLines Take() && {
+    FunctionLines out;
+    for (auto& [place, line] : lines_) {
+      line.file = place.first;
+      line.line = place.second;
+      std::sort(line.addresses.begin(), line.addresses.end(),
+                [](const auto& a, const auto& b) { return std::tie(a.id, a.address) < std::tie(b.id, b.address); });
+      out.lines.push_back(std::move(line));
+    }
+    return out;
+  }
+
+ private:
+  // What a frame is of the function.
+  struct Place {
+    FunctionLines::Line* line = nullptr;
+    uint32_t address = kNone;   // of line->addresses
+    bool is_innermost = false;  // nothing is inlined there
+  };
+
+  absl::Status AddDay(const AddressFold::DayNodes& nodes, const std::vector<store::ExecutableRow>& rows) {
+    const store::Trie& trie = *nodes.trie;
+    std::vector<uint32_t> place_of_row(trie.frame_rows.size(), kNone);
+    std::vector<Place> places = {Place{}};  // [0]: not the function
+    std::vector<uint32_t> nearest(trie.parents.size(), 0);
+    for (size_t i = 1; i < trie.parents.size(); ++i) {
+      const uint32_t parent = trie.parents[i].value;
+      if (parent >= i || trie.frames[i] >= trie.frame_rows.size()) {
+        return Error(absl::StatusCode::kDataLoss, "the store is corrupt: a node is not defined");
+      }
+      uint32_t& place = place_of_row[trie.frames[i]];
+      if (place == kNone) {
+        const Place found = Find(trie.frame_rows[trie.frames[i]], rows);
+        place = found.line == nullptr ? 0 : static_cast<uint32_t>(places.size());
+        if (found.line != nullptr) places.push_back(found);
+      }
+      nearest[i] = place != 0 ? place : nearest[parent];
+      if (nearest[i] == 0 || (nodes.counts[i] == 0 && nodes.values[i] == 0)) continue;
+      Add(places[nearest[i]], nodes.values[i], nodes.counts[i], place != 0);
+    }
+    return absl::OkStatus();
+  }
+
+  static void Add(const Place& place, uint64_t value, uint64_t count, bool is_leaf) {
+    FunctionLines::Line& line = *place.line;
+    FunctionLines::Address& address = line.addresses[place.address];
+    line.total_value += value;
+    line.total_count += count;
+    address.value += value;
+    address.count += count;
+    if (!is_leaf || !place.is_innermost) return;
+    line.self_value += value;
+    line.self_count += count;
+  }
+
+  Place Find(const store::FrameRow& frame, const std::vector<store::ExecutableRow>& rows) {
+    if (frame.kind == FrameKind::kUnknown || frame.executable.value >= rows.size()) return {};
+    const store::ExecutableRow& executable = rows[frame.executable.value];
+    if (!function_.executable.empty() && BaseName(executable.path) != function_.executable) return {};
+    auto [table, added] = tables_.try_emplace(executable.id);
+    if (added) table->second = symbols_.Get(executable.id);
+    if (table->second == nullptr) return {};
+    const uint64_t address = frame.address - (frame.is_caller && frame.address != 0 ? 1 : 0);
+    const uint32_t row = table->second->FindRow(address);
+    if (row == SymbolTable::kNoRow) return {};
+    Place place;
+    bool is_innermost = true;
+    table->second->ForEachFrame(row, [&](const SymbolTable::Frame& of) {
+      if (!of.name.empty() && demangled_.Demangle(of.name) == function_.name) {
+        place.line = &lines_[{std::string(of.file), of.line}];
+        place.is_innermost = is_innermost;
+        return false;
+      }
+      is_innermost = false;
+      return true;
+    });
+    if (place.line == nullptr) return {};
+    auto& addresses = place.line->addresses;
+    const auto same = std::find_if(addresses.begin(), addresses.end(),
+                                   [&](const auto& a) { return a.address == frame.address && a.id == executable.id; });
+    place.address = static_cast<uint32_t>(same - addresses.begin());
+    if (same == addresses.end()) addresses.push_back({.id = executable.id, .address = frame.address});
+    return place;
+  }
+
+  SymbolStore& symbols_;
+  DemangleCache& demangled_;
+  const FunctionLinesRequest& function_;
+  absl::flat_hash_map<ExecutableId, std::shared_ptr<const SymbolTable>> tables_;
+  std::map<std::pair<std::string, uint32_t>, FunctionLines::Line> lines_;
+};
+
+}  // namespace
+
+absl::StatusOr<FunctionLines> QueryEngine::QueryLines(const QueryRequest& request,
+                                                      const FunctionLinesRequest& function) {
+  RETURN_IF_ERROR(CheckRequest(request));
+  LineBuilder builder(symbols_, *demangled_, function);
+  for (uint32_t shard = 0; shard < store_.shard_count(); ++shard) {
+    ASSIGN_OR_RETURN(std::unique_ptr<store::StoreReader> reader, store_.OpenReader(shard));
+    AddressFold fold(*reader, request, limits_);
+    RETURN_IF_ERROR(fold.Scan());
+    RETURN_IF_ERROR(builder.AddShard(*reader, fold, request));
+  }
+  return std::move(builder).Take();
+}
+
+}  // namespace tributary

@@ -1,0 +1,80 @@
+#include "reducer/symbolizer/source_files.h"
+
+#include <fcntl.h>
+#include <linux/openat2.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <optional>
+
+#include "base/fd.h"
+#include "base/status.h"
+
+namespace tributary {
+namespace {
+
+// Below the directory whatever the path says, and its links: Linux 5.6 and later.
+Fd OpenBeneath(int directory, const std::string& path) {
+  open_how how = {};
+  how.flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
+  how.resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS;
+  return Fd(static_cast<int>(syscall(SYS_openat2, directory, path.c_str(), &how, sizeof(how))));
+}
+
+absl::StatusOr<std::string> ReadAll(const Fd& file) {
+  struct stat info{};
+  if (fstat(file.get(), &info) != 0 || !S_ISREG(info.st_mode)) {
+    return Error(absl::StatusCode::kNotFound, "source: not a file");
+  }
+  if (static_cast<uint64_t>(info.st_size) > SourceFiles::kFileBytesMax) {
+    return Error(absl::StatusCode::kResourceExhausted, "source: the file is too large");
+  }
+  std::string text(static_cast<size_t>(info.st_size), '\0');
+  const ssize_t n = pread(file.get(), text.data(), text.size(), 0);
+  if (n < 0) return ErrnoStatus("read", "a source file", errno);
+  text.resize(static_cast<size_t>(n));
+  return text;
+}
+
+std::vector<std::string> Cut(std::string_view text, uint32_t first, uint32_t last) {
+  std::vector<std::string> lines;
+  for (uint32_t number = 1; number <= last && !text.empty(); ++number) {
+    const size_t end = std::min(text.find('\n'), text.size());
+    if (number >= first) lines.emplace_back(text.substr(0, std::min(end, SourceFiles::kLineBytesMax)));
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return lines;
+}
+
+// "/build/src/a/b.c" → "build/src/a/b.c", "src/a/b.c", "a/b.c".
+std::vector<std::string> Candidates(std::string_view path) {
+  while (path.starts_with('/')) path.remove_prefix(1);
+  std::vector<std::string> candidates;
+  while (true) {
+    candidates.emplace_back(path);
+    const size_t slash = path.find('/');
+    if (slash == path.npos || path.find('/', slash + 1) == path.npos) return candidates;
+    path.remove_prefix(slash + 1);
+  }
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<std::string>> SourceFiles::Read(std::string_view path, uint32_t first, uint32_t last) const {
+  for (const std::string& directory : directories_) {
+    const Fd opened(open(directory.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+    if (!opened.valid()) continue;
+    for (const std::string& candidate : Candidates(path)) {
+      const Fd file = OpenBeneath(opened.get(), candidate);
+      if (!file.valid()) continue;
+      ASSIGN_OR_RETURN(const std::string text, ReadAll(file));
+      return Cut(text, first, last);
+    }
+  }
+  return Error(absl::StatusCode::kNotFound, "source: no --source-dir has such a file");
+}
+
+}  // namespace tributary

@@ -1,0 +1,248 @@
+"""Names that come from elsewhere: programs that are stripped on the node are named, with inlined calls and lines, once the reducer
+knows their debug information; what was sampled before, too."""
+
+import http.server
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import threading
+import time
+
+import lib
+
+sys.path.insert(0, str(lib.SOURCE / "test" / "otlp"))
+import otelcol  # noqa: E402
+
+PROGRAMS = ["unwind_c", "unwind_cxx", "unwind_rust", "unwind_static", "unwind_musl"]
+SELECTOR = '{process_executable_name=~"unwind_.*"}'
+NATIVE, INLINED = 1, 3
+SECONDS = 6
+
+
+def run(*command):
+    return subprocess.run([str(c) for c in command], check=True, capture_output=True, text=True).stdout
+
+
+def build_id(path):
+    for line in run("readelf", "-n", path).splitlines():
+        if "Build ID:" in line:
+            return line.split()[-1]
+    return None
+
+
+def strip_all(directory):
+    """The programs as a node has them: code, and nothing that names it."""
+    for name in PROGRAMS:
+        run("strip", "--strip-all", "-o", directory / name, lib.BIN / name)
+    return [directory / name for name in PROGRAMS]
+
+
+def sample(reducer, collector_args, commands, d, seconds=SECONDS):
+    """Runs all of them under a collector; the time between. The collector has ended and told everything."""
+    start = lib.now_ms()
+    collector = lib.Collector(d, reducer.intake_port, rate=499, args=collector_args)
+    lib.wait_for("the node", lambda: reducer.status()["nodes"], 20)
+    loads = [subprocess.Popen([str(c)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) for c in commands]
+    time.sleep(seconds)
+    return start, collector, loads
+
+
+def end(loads, collector):
+    for load in loads:
+        load.kill()
+        load.wait()
+    lib.check(collector.stop() == 0, "the collector's exit code")
+
+
+def frames_of(graph, executables):
+    for node in range(1, len(graph)):
+        if graph.kind[node] in (NATIVE, INLINED) and graph.executable_of(node) in executables:
+            yield graph.name_of(node), graph.kind[node], graph.total_count[node]
+
+
+def cli(*arguments):
+    return subprocess.run([str(lib.BIN / "tributary"), *[str(a) for a in arguments]], capture_output=True, text=True, check=False)
+
+
+def named_by_upload_alone():
+    with lib.directory() as d, lib.programs() as programs, otelcol.Collector(d / "otelcol") as otel:
+        node = d / "node"
+        node.mkdir()
+        commands = strip_all(node)
+        data = d / "data"
+        reducer = lib.Reducer(d, data=data)
+        programs.append(reducer)
+        server = f"http://127.0.0.1:{reducer.http_port}"
+        start, collector, loads = sample(reducer, [], commands, d)
+        programs.append(collector)
+
+        def tables_came():
+            answer = reducer.json("/api/v1/symbols", query=SELECTOR, **{"from": start})
+            sampled = {e["name"]: e for e in answer["executables"] if e["name"] in PROGRAMS}
+            return len(sampled) == len(PROGRAMS) and all(e["symbols"] for e in sampled.values())
+
+        lib.wait_for("every program's table from the node", tables_came, 30)
+        end(loads, collector)
+        stop = lib.now_ms() + 1000
+
+        # Before: no function's name is known, but where each begins is.
+        before = reducer.flamegraph(SELECTOR, start, stop)
+        names = [name for name, _, _ in frames_of(before, PROGRAMS)]
+        lib.check(len(names) > 50, f"only {len(names)} frames")
+        unnamed = [name for name in names if "+0x" in name]
+        print(f"  before: {len(set(names))} functions, of which {len(set(unnamed))} are known by their start")
+        # What a static program's libc exports stays known by name.
+        starts = {}
+        for name in PROGRAMS:
+            symbols = run("nm", "--defined-only", lib.BIN / name)
+            starts[name] = {int(line.split()[0], 16) for line in symbols.splitlines() if line.split()[1] in "tTwWiu"}
+        at_start = [name for name in unnamed if int(name.split("+0x")[1], 16) in starts[name.split("+0x")[0]]]
+        share = len(at_start) / max(1, len(unnamed))
+        print(f"  of those {share:.4f} begin where a function of the unstripped program does")
+        lib.check(share > 0.95, f"only {share:.4f} of the unnamed frames are functions' starts")
+
+        pushed = cli("symbols", "push", "--server", server, *[lib.BIN / name for name in PROGRAMS if build_id(lib.BIN / name)])
+        print("  " + pushed.stdout.replace("\n", "\n  ").rstrip())
+        lib.check(pushed.returncode == 0, f"push: {pushed.stderr}")
+        for name in PROGRAMS:
+            if build_id(lib.BIN / name):
+                continue
+            answer = reducer.json("/api/v1/symbols", query=SELECTOR, **{"from": start, "to": stop})
+            own_id = next(e["build_id"] for e in answer["executables"] if e["name"] == name)
+            pushed = cli("symbols", "push", "--server", server, "--build-id", own_id, lib.BIN / name)
+            lib.check(pushed.returncode == 0, f"push of {name}: {pushed.stderr}")
+
+        # After: the same samples, from before the push.
+        after = reducer.flamegraph(SELECTOR, start, stop)
+        lib.check(after.total_count[0] == before.total_count[0], "samples came or went")
+        total = nameless = inlined = 0
+        for name, kind, count in frames_of(after, PROGRAMS):
+            total += 1
+            nameless += "+0x" in name
+            inlined += kind == INLINED
+        print(f"  after: {total} frames, {inlined} of them inlined, {nameless} without a name")
+        lib.check(nameless <= total * 0.01, f"{nameless} of {total} frames have no name")
+        lib.check(inlined > 0, "no inlined call")
+        folded = cli("flamegraph", "--server", server, "--query", SELECTOR, "--from", start, "--to", stop, "--format", "folded", "--out", "-")
+        lib.check("_[i]" in folded.stdout, "no inlined call in the command line's stacks")
+
+        top = [f for f in reducer.json("/api/v1/top", query=SELECTOR, **{"from": start, "to": stop})["functions"]
+               if f["executable"] == "unwind_cxx"][0]
+        lines = reducer.json("/api/v1/lines", query=SELECTOR, function=top["name"], executable="unwind_cxx", **{"from": start, "to": stop})
+        known = sum(line["total_count"] for line in lines["lines"] if line["line"])
+        print(f"  {top['name']}: {known} of {top['total_count']} samples by line")
+        lib.check(known > 0.95 * top["total_count"], "lines are missing")
+
+        # And out of the house: a reducer that starts now sends what it has.
+        lib.check(reducer.stop() == 0, "the reducer's exit code")
+        reducer = lib.Reducer(d, data=data, args=["--export", f"otlp://{otel.address}"], name="reducer-2")
+        programs.append(reducer)
+        stored = reducer.status()["total"]["stored"]
+        lib.wait_for("every sample to arrive", lambda: sum(s.count for s in otelcol.samples(otel.requests())) >= stored, 60, 0.5)
+        otel.stop()
+        with_lines = sum(1 for request in otel.requests() for line in otelcol.lines(request) if line)
+        print(f"  OTLP: {with_lines} lines of locations have a number")
+        lib.check(with_lines > 50, "no lines in what was exported")
+
+
+class DebugServer(http.server.BaseHTTPRequestHandler):
+    """debuginfod, as far as it is asked; what it does with a build-id is told by `answers`."""
+    answers = {}
+    asked = []
+
+    def do_GET(self):
+        self.asked.append(self.path)
+        what = self.answers.get(self.path.split("/")[2])
+        if what == "hang":
+            time.sleep(60)
+        elif isinstance(what, int):
+            self.send_error(what)
+        elif what is None:
+            self.send_error(404)
+        else:
+            body = what.read_bytes()
+            self.send_response(200)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+    def log_message(self, *_):
+        pass
+
+
+def found_by_the_reducer():
+    """A debug directory for one program, debuginfod for another; servers that fail, hang and lie; nothing else suffers."""
+    with lib.directory() as d, lib.programs() as programs:
+        node = d / "node"
+        node.mkdir()
+        commands = [node / name for name in ("unwind_c", "unwind_cxx", "unwind_rust")]
+        strip_all(node)
+        in_directory, at_server, lied_about = (build_id(lib.BIN / name.name) for name in commands)
+        debug = d / "debug"
+        (debug / ".build-id" / in_directory[:2]).mkdir(parents=True)
+        run("objcopy", "--only-keep-debug", lib.BIN / "unwind_c", debug / ".build-id" / in_directory[:2] / (in_directory[2:] + ".debug"))
+        DebugServer.answers = {at_server: lib.BIN / "unwind_cxx", lied_about: lib.BIN / "unwind_c"}
+        DebugServer.asked = []
+        server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), DebugServer)
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        reducer = lib.Reducer(d, args=["--debug-dir", debug, "--debug-dir", d / "none", "--debuginfod-urls",
+                                       f"http://127.0.0.1:1/ http://127.0.0.1:{server.server_port}/"])
+        programs.append(reducer)
+        start, collector, loads = sample(reducer, [], commands, d, 3)
+        programs.append(collector)
+
+        def found():
+            answer = reducer.json("/api/v1/symbols", **{"from": start})
+            origins = {e["build_id"]: e["symbols"]["origin"] for e in answer["executables"] if e["symbols"]}
+            text = " ".join(n["text"] for n in answer["notices"])
+            return (origins.get(in_directory) == "directory" and origins.get(at_server) == "debuginfod" and
+                    f"not of {lied_about}" in text and "--debug-dir" in text and "127.0.0.1:1" in text)
+
+        lib.wait_for("both debug files, and word of what is wrong", found, 60)
+        end(loads, collector)
+        stop = lib.now_ms() + 1000
+        for name in ("unwind_c", "unwind_cxx"):
+            graph = reducer.flamegraph(f'{{process_executable_name="{name}"}}', start, stop)
+            nameless = [n for n, _, _ in frames_of(graph, [name]) if "+0x" in n]
+            lib.check(not nameless, f"{name}: {nameless[:5]}")
+        lib.check(sum(in_directory in path for path in DebugServer.asked) == 0, "a server was asked for what a directory has")
+        lib.check(sum(lied_about in path for path in DebugServer.asked) == 1, "a lie was asked for again")
+        # A server that hangs holds up nothing, and the reducer stops in time.
+        DebugServer.answers = {key: "hang" for key in (at_server, lied_about)}
+        began = time.monotonic()
+        lib.check(reducer.stop() == 0, "the reducer's exit code")
+        print(f"  stopped after {time.monotonic() - began:.1f} s")
+        server.shutdown()
+
+
+def hostile_uploads():
+    """Files made to break their reader end in a refusal, each, while the page answers."""
+    with lib.directory() as d, lib.programs() as programs:
+        reducer = lib.Reducer(d)
+        programs.append(reducer)
+        url = f"http://127.0.0.1:{reducer.http_port}/api/v1/symbols"
+        good = (lib.BIN / "unwind_c").read_bytes()
+        seed = int(os.environ.get("TRIBUTARY_SEED", "1"))
+        codes = {}
+        for i in range(60):
+            broken = bytearray(good)
+            for j in range(40):
+                at = (seed * 7919 + i * 104729 + j * 1299709) % len(broken)
+                broken[at] = (broken[at] + i + j + 1) & 0xFF
+            path = d / "broken"
+            path.write_bytes(broken if i % 3 else broken[:len(broken) * (i + 1) // 61])
+            code = run("curl", "-s", "-o", d / "answer", "-w", "%{http_code}", "-T", path, url).strip()
+            codes[code] = codes.get(code, 0) + 1
+            lib.check(code in ("200", "201", "400", "422", "413", "500"), f"HTTP {code}")
+            lib.check(reducer.json("/api/v1/status")["version"], "the page does not answer")
+        print(f"  60 broken files: {codes}")
+        lib.check(reducer.running(), "the reducer has ended")
+        code = run("curl", "-s", "-o", d / "answer", "-w", "%{http_code}", "-T", lib.BIN / "unwind_cxx", url).strip()
+        lib.check(code == "201", f"a good file is refused: HTTP {code}")
+        shutil.rmtree(d / "answer", ignore_errors=True)
+
+
+if __name__ == "__main__":
+    lib.main(named_by_upload_alone, found_by_the_reducer, hostile_uploads)
