@@ -171,7 +171,7 @@ CLI::App* AddResolve(CLI::App& symbols, ResolveOptions* options) {
   resolve->add_option("FILE", options->file, "an executable, a library or a separate debug file")->required();
   resolve->add_option("ADDRESS", options->addresses,
                       "ELF virtual addresses, hexadecimal with or without 0x; none: from standard input, one a line");
-  resolve->add_flag("--json", options->json, "a line of JSON for each");
+  resolve->add_flag("--json", options->json, "a line of JSON for each, then one of what was left out");
   return resolve;
 }
 

@@ -7,6 +7,8 @@
 #include <cstdio>
 #include <iostream>
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "base/json.h"
 #include "base/status.h"
@@ -26,12 +28,19 @@ std::optional<uint64_t> ParseAddress(std::string_view text) {
   return address;
 }
 
-std::string FramesAsText(const SymbolTable& table, uint64_t address) {
+// A function without a name is called as in a profile.
+std::string NameOf(const SymbolTable& table, const SymbolTable::Frame& frame, std::string_view file) {
+  if (!frame.name.empty()) return std::string(frame.name);
+  if (frame.inlined || frame.node == 0) return "??";
+  return fmt::format("{}+0x{:x}", file.substr(file.rfind('/') + 1), table.StartOf(frame.node));
+}
+
+std::string FramesAsText(const SymbolTable& table, uint64_t address, std::string_view file) {
   std::string text = fmt::format("0x{:x}\n", address);
   const uint32_t row = table.FindRow(address);
   if (row == SymbolTable::kNoRow) return text + "  ??\n";
   table.ForEachFrame(row, [&](const SymbolTable::Frame& frame) {
-    text += fmt::format("  {}{}", frame.name.empty() ? "??" : frame.name, frame.inlined ? " (inlined)" : "");
+    text += fmt::format("  {}{}", NameOf(table, frame, file), frame.inlined ? " (inlined)" : "");
     if (!frame.file.empty()) text += fmt::format(" {}:{}", frame.file, frame.line);
     text += '\n';
     return true;
@@ -52,6 +61,7 @@ std::string FramesAsJson(const SymbolTable& table, uint64_t address) {
       json.Field("file", frame.file);
       json.Field("line", frame.line);
       json.Field("inlined", frame.inlined);
+      if (!frame.inlined && frame.node != 0) json.Field("start", fmt::format("0x{:x}", table.StartOf(frame.node)));
       json.EndObject();
       return true;
     });
@@ -59,6 +69,38 @@ std::string FramesAsJson(const SymbolTable& table, uint64_t address) {
   json.EndArray();
   json.EndObject();
   return std::move(json).Take() + "\n";
+}
+
+absl::Status Print(std::string_view text) {
+  if (fwrite(text.data(), 1, text.size(), stdout) == text.size()) return absl::OkStatus();
+  return ErrnoStatus("write", "standard output", errno);
+}
+
+// What a name may be missing for.
+struct LeftOut {
+  std::string_view key, what;
+  uint64_t count;
+};
+
+std::vector<LeftOut> LeftOutOf(const DebugSymbols& symbols) {
+  return {{"left_out", "entries could not be read, or were over a limit", symbols.left_out},
+          {"malformed_units", "units of debug information are malformed: what they say is told as far as it goes",
+           symbols.counts.malformed},
+          {"missing_split_units", "units have their functions in a .dwo or .dwp file that is not there",
+           symbols.counts.missing_split}};
+}
+
+absl::Status PrintLeftOut(const DebugSymbols& symbols, const ResolveOptions& options) {
+  for (const auto& [key, what, count] : LeftOutOf(symbols)) {
+    if (count > 0) fmt::print(stderr, "{}: {} {}\n", options.file, count, what);
+  }
+  if (!options.json) return absl::OkStatus();
+  JsonWriter json;
+  json.BeginObject();
+  json.Field("source", SymbolSourceName(symbols.table->source()));
+  for (const auto& [key, what, count] : LeftOutOf(symbols)) json.Field(key, count);
+  json.EndObject();
+  return Print(std::move(json).Take() + "\n");
 }
 
 }  // namespace
@@ -75,15 +117,14 @@ absl::StatusOr<int> RunResolve(const ResolveOptions& options) {
   auto answer = [&](std::string_view text) -> absl::Status {
     const std::optional<uint64_t> address = ParseAddress(text);
     if (!address) return absl::InvalidArgumentError(ToAbsl(fmt::format("\"{}\" is not a hexadecimal address", text)));
-    const std::string out =
-        options.json ? FramesAsJson(*symbols->table, *address) : FramesAsText(*symbols->table, *address);
-    if (fwrite(out.data(), 1, out.size(), stdout) == out.size()) return absl::OkStatus();
-    return ErrnoStatus("write", "standard output", errno);
+    return Print(options.json ? FramesAsJson(*symbols->table, *address)
+                              : FramesAsText(*symbols->table, *address, options.file));
   };
   for (const std::string& address : options.addresses) RETURN_IF_ERROR(answer(address));
   for (std::string line; options.addresses.empty() && std::getline(std::cin, line);) {
     if (!line.empty()) RETURN_IF_ERROR(answer(line));
   }
+  RETURN_IF_ERROR(PrintLeftOut(*symbols, options));
   if (fflush(stdout) != 0) return ErrnoStatus("write", "standard output", errno);
   return kExitOk;
 }

@@ -4,6 +4,8 @@
 
 #include "base/status.h"
 #include "elf/elf_format.h"
+#include "elf/function_bounds.h"
+#include "elf/mini_debug_info.h"
 
 namespace tributary {
 namespace {
@@ -36,15 +38,21 @@ bool IsMappingSymbol(std::string_view name) {
 
 class Reader {
  public:
-  Reader(ElfFile& file, const std::vector<ElfSection>& sections, uint64_t bytes_max)
-      : file_(file), sections_(sections), bytes_left_(bytes_max) {}
+  Reader(ElfFile& file, uint64_t bytes_max) : file_(file), bytes_left_(bytes_max) {}
 
-  absl::Status ReadTable(const ElfSection& table, bool dynamic) {
-    if (table.entry_size != sizeof(ElfSymbol) || table.link >= sections_.size()) {
+  // The first table of that type in `from`: the file itself, or one with more symbols of its code. The gABI allows one
+  // table of each type; more are not looked at.
+  absl::Status ReadTable(ElfFile& from, uint32_t type) {
+    ASSIGN_OR_RETURN(const std::vector<ElfSection>* all, from.Sections());
+    const std::vector<ElfSection>& sections = *all;
+    auto table = std::find_if(sections.begin(), sections.end(), [&](const ElfSection& s) { return s.type == type; });
+    if (table == sections.end()) return absl::OkStatus();
+    if (table->entry_size != sizeof(ElfSymbol) || table->link >= sections.size()) {
       return Error(absl::StatusCode::kInvalidArgument, "ELF file: bad symbol table header");
     }
-    ASSIGN_OR_RETURN(std::string symbols, Take(table));
-    ASSIGN_OR_RETURN(std::string strings, Take(sections_[table.link]));
+    const bool dynamic = type == kElfSectionDynsym;
+    ASSIGN_OR_RETURN(std::string symbols, Take(from, *table));
+    ASSIGN_OR_RETURN(std::string strings, Take(from, sections[table->link]));
     string_tables_.push_back(std::make_unique<std::string>(std::move(strings)));
     std::string_view names = *string_tables_.back();
     uint64_t name_bytes_left = names.size() * kNameSharingMax + kNameSharingSlackBytes;
@@ -52,7 +60,7 @@ class Reader {
     symbols_read_ += count;
     for (size_t i = 0; i < count; ++i) {
       auto symbol = ReadElfStruct<ElfSymbol>(symbols, i * sizeof(ElfSymbol));
-      std::optional<Candidate> candidate = Accept(symbol);
+      std::optional<Candidate> candidate = Accept(symbol, sections);
       if (!candidate || symbol.name >= names.size()) continue;
       std::string_view name = names.substr(symbol.name, SymbolTable::kNameBytesMax);
       name = name.substr(0, name.find('\0'));
@@ -101,16 +109,17 @@ class Reader {
 
   bool any_static() const { return any_static_; }
   bool any() const { return any_static_ || any_dynamic_; }
+  uint64_t bytes_left() const { return bytes_left_; }
 
  private:
-  absl::StatusOr<std::string> Take(const ElfSection& section) {
-    ASSIGN_OR_RETURN(std::string bytes, file_.SectionBytes(section, bytes_left_));
+  absl::StatusOr<std::string> Take(ElfFile& from, const ElfSection& section) {
+    ASSIGN_OR_RETURN(std::string bytes, from.SectionBytes(section, bytes_left_));
     bytes_left_ -= bytes.size();
     return bytes;
   }
 
   // Everything but the name.
-  std::optional<Candidate> Accept(const ElfSymbol& symbol) const {
+  std::optional<Candidate> Accept(const ElfSymbol& symbol, const std::vector<ElfSection>& sections) const {
     uint8_t type = symbol.info & 0xf;
     bool function = type == kElfSymbolFunction || type == kElfSymbolIfunc;
     bool sized_label = type == kElfSymbolNoType && symbol.size > 0;
@@ -121,8 +130,8 @@ class Reader {
     const ElfSegment* segment = FindExecutable(symbol.value);
     if (segment == nullptr) return std::nullopt;
     Candidate candidate{.address = symbol.value, .size = symbol.size, .limit = segment->address + segment->memory_size};
-    if (symbol.section < sections_.size()) {
-      const ElfSection& section = sections_[symbol.section];
+    if (symbol.section < sections.size()) {
+      const ElfSection& section = sections[symbol.section];
       if (sized_label && (section.flags & kElfSectionExecutable) == 0) return std::nullopt;
       bool inside = symbol.value >= section.address && symbol.value - section.address < section.size;
       if (inside && symbol.size == 0 && section.size <= UINT64_MAX - section.address) {
@@ -144,7 +153,6 @@ class Reader {
   }
 
   ElfFile& file_;
-  const std::vector<ElfSection>& sections_;
   uint64_t bytes_left_;
   size_t symbols_read_ = 0;
   bool any_static_ = false, any_dynamic_ = false;
@@ -152,21 +160,57 @@ class Reader {
   std::vector<Candidate> candidates_;
 };
 
+// What neither table of the file names, a distribution may have put elsewhere. What cannot be read of it is left out:
+// the file's own symbols are no worse for it.
+void AddMiniDebugInfo(ElfFile& file, Reader& reader, SymbolTableBuilder& builder) {
+  const auto mini = ReadMiniDebugInfo(file, reader.bytes_left());
+  if (absl::IsNotFound(mini.status())) return;
+  if (!mini.ok() || !reader.ReadTable(*(*mini)->file, kElfSectionSymtab).ok()) builder.AddLeftOut(1);
+}
+
+// Code that symbols name, without its inner borders. `symbols` ascend.
+std::vector<AddressRange> Join(const std::vector<SymbolRange>& symbols) {
+  std::vector<AddressRange> joined;
+  for (const SymbolRange& symbol : symbols) {
+    if (joined.empty() || symbol.address > joined.back().end) joined.push_back({symbol.address, symbol.address});
+    joined.back().end = std::max(joined.back().end, symbol.address + symbol.size);
+  }
+  return joined;
+}
+
+// Bounds of functions that no symbol names, or not to their end; the others would never show. False: the file has none.
+bool AddFunctionBounds(ElfFile& file, const std::vector<SymbolRange>& symbols, SymbolTableBuilder& builder) {
+  const auto bounds = FindFunctionBounds(file);
+  if (!bounds.ok()) {
+    builder.AddLeftOut(1);
+    return false;
+  }
+  builder.AddLeftOut(bounds->bad_entries + bounds->left_out_entries);
+  const std::vector<AddressRange> named = Join(symbols);
+  auto last = named.begin();
+  for (const AddressRange& function : bounds->ranges) {
+    while (last != named.end() && last->end < function.end) ++last;
+    if (last != named.end() && last->begin <= function.begin && function.end <= last->end) continue;
+    builder.AddFunction({.address = function.begin, .size = function.end - function.begin, .name = ""},
+                        SymbolTableBuilder::Layer::kFunctionBounds);
+  }
+  return !bounds->ranges.empty();
+}
+
 }  // namespace
 
 absl::StatusOr<SymbolSource> AddElfSymbols(ElfFile& file, SymbolTableBuilder& builder, uint64_t bytes_max) {
-  ASSIGN_OR_RETURN(const std::vector<ElfSection>* sections, file.Sections());
-  Reader reader(file, *sections, bytes_max);
-  // The gABI allows one table of each kind; more are not looked at.
-  for (uint32_t type : {kElfSectionSymtab, kElfSectionDynsym}) {
-    auto table = std::find_if(sections->begin(), sections->end(), [&](const ElfSection& s) { return s.type == type; });
-    if (table != sections->end()) RETURN_IF_ERROR(reader.ReadTable(*table, type == kElfSectionDynsym));
-  }
-  if (!reader.any()) return Error(absl::StatusCode::kNotFound, "ELF file: no function symbols");
-  for (const SymbolRange& range : reader.TakeRanges(builder)) {
-    builder.AddFunction(range, SymbolTableBuilder::Layer::kSymbols);
-  }
-  return reader.any_static() ? SymbolSource::kSymtab : SymbolSource::kDynsym;
+  Reader reader(file, bytes_max);
+  RETURN_IF_ERROR(reader.ReadTable(file, kElfSectionSymtab));
+  if (!reader.any()) AddMiniDebugInfo(file, reader, builder);
+  RETURN_IF_ERROR(reader.ReadTable(file, kElfSectionDynsym));
+  const std::vector<SymbolRange> symbols = reader.TakeRanges(builder);
+  for (const SymbolRange& range : symbols) builder.AddFunction(range, SymbolTableBuilder::Layer::kSymbols);
+  const bool bounds = AddFunctionBounds(file, symbols, builder);
+  if (reader.any_static()) return SymbolSource::kSymtab;
+  if (reader.any()) return SymbolSource::kDynsym;
+  if (bounds) return SymbolSource::kFunctions;
+  return Error(absl::StatusCode::kNotFound, "ELF file: neither function symbols nor bounds of functions");
 }
 
 absl::StatusOr<std::shared_ptr<const SymbolTable>> ReadElfSymbols(ElfFile& file, const ExecutableId& id,

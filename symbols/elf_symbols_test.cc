@@ -10,14 +10,17 @@
 #include <set>
 #include <sstream>
 
+#include "elf/cfi_test_frames.h"
 #include "elf/elf_format.h"
 #include "elf/elf_test_image.h"
+#include "elf/xz_testing.h"
 #include "symbols/symbol_testing.h"
 
 namespace tributary {
 namespace {
 
 using testing::ElfImage;
+using testing::Xz;
 
 ExecutableId SomeId() { return *ExecutableId::Make(ExecutableIdKind::kGnuBuildId, std::string_view("id")); }
 
@@ -107,6 +110,22 @@ struct TestSymbol {
   uint8_t binding = 1;
 };
 
+// A symbol table of section 1, whose code begins at `text`.
+void AddSymbols(ElfImage& image, const std::vector<TestSymbol>& symbols, uint64_t text, uint32_t type) {
+  if (symbols.empty()) return;
+  std::string names(1, '\0'), table(sizeof(ElfSymbol), '\0');
+  for (const TestSymbol& symbol : symbols) {
+    ElfImage::Append(table, ElfSymbol{.name = static_cast<uint32_t>(names.size()),
+                                      .info = static_cast<uint8_t>(symbol.binding << 4 | symbol.type),
+                                      .section = 1,
+                                      .value = text + symbol.offset,
+                                      .size = symbol.size});
+    names += symbol.name + '\0';
+  }
+  uint16_t strings = image.AddSection(".strtab", 3, names);
+  image.AddSection(".symtab", type, table, 0, strings, sizeof(ElfSymbol));
+}
+
 std::string Image(const std::vector<TestSymbol>& statics, const std::vector<TestSymbol>& dynamics,
                   uint16_t machine = kElfMachineX86_64) {
   ElfImage image;
@@ -114,21 +133,8 @@ std::string Image(const std::vector<TestSymbol>& statics, const std::vector<Test
   image.AddSection(".text", 1, std::string(0x100, '\x90'), kElfSectionExecutable | 2);
   // .text comes first, right behind the header and the one segment, aligned to 16.
   constexpr uint64_t kText = ElfImage::kBase + ((sizeof(ElfHeader) + sizeof(ElfProgramHeader) + 15) & ~15ull);
-  for (const auto* symbols : {&statics, &dynamics}) {
-    if (symbols->empty()) continue;
-    std::string names(1, '\0'), table(sizeof(ElfSymbol), '\0');
-    for (const TestSymbol& symbol : *symbols) {
-      ElfImage::Append(table, ElfSymbol{.name = static_cast<uint32_t>(names.size()),
-                                        .info = static_cast<uint8_t>(symbol.binding << 4 | symbol.type),
-                                        .section = 1,
-                                        .value = kText + symbol.offset,
-                                        .size = symbol.size});
-      names += symbol.name + '\0';
-    }
-    uint16_t strings = image.AddSection(".strtab", 3, names);
-    image.AddSection(".symtab", symbols == &statics ? kElfSectionSymtab : kElfSectionDynsym, table, 0, strings,
-                     sizeof(ElfSymbol));
-  }
+  AddSymbols(image, statics, kText, kElfSectionSymtab);
+  AddSymbols(image, dynamics, kText, kElfSectionDynsym);
   return image.Write();
 }
 
@@ -183,6 +189,65 @@ TEST(ElfSymbols, LeaveOutDataMarkersAndVersions) {
   EXPECT_EQ(functions[0].name, "name");
   EXPECT_EQ(functions[1].name, "label");
   EXPECT_EQ(Read(Image({{"object", 0, 8, 1}}, {})).status().code(), absl::StatusCode::kNotFound);
+}
+
+// Functions by their bounds: beginnings and sizes, from kBounds on.
+constexpr uint64_t kBounds = testing::kCode;
+std::string WithBounds(const std::vector<std::pair<uint64_t, uint64_t>>& functions,
+                       const std::vector<TestSymbol>& symbols, const std::string& mini = "") {
+  testing::Frames frames;
+  const uint64_t common = frames.AddCommon({});
+  for (const auto& [offset, size] : functions) frames.AddFunction({common, kBounds + offset, size, ""});
+  ElfImage image = testing::ImageWith(".eh_frame", frames.bytes());
+  AddSymbols(image, symbols, kBounds, kElfSectionSymtab);
+  if (!mini.empty()) image.AddSection(".gnu_debugdata", 1, Xz(mini));
+  return image.Write();
+}
+
+TEST(ElfSymbols, FunctionsWithoutSymbolsAreKnownByTheirBounds) {
+  auto table = Read(WithBounds({{0, 0x40}, {0x40, 0x20}}, {}));
+  ASSERT_TRUE(table.ok()) << table.status();
+  EXPECT_EQ((*table)->source(), SymbolSource::kFunctions);
+  ASSERT_EQ((*table)->function_count(), 2u);
+  const auto match = (*table)->Find(kBounds + 0x5f);
+  ASSERT_TRUE(match);
+  EXPECT_EQ(match->name, "");
+  EXPECT_EQ(match->address, kBounds + 0x40);
+  EXPECT_FALSE((*table)->Find(kBounds + 0x60));
+  EXPECT_NE((*table)->Find(kBounds)->node, match->node);
+}
+
+TEST(ElfSymbols, SymbolsWinOverBoundsAndAreNotRepeatedByThem) {
+  // One function of bounds with a symbol of its own, one around two symbols as a PLT's is, one that no symbol names.
+  auto table = Read(WithBounds({{0, 0x40}, {0x100, 0x40}, {0x200, 0x40}},
+                               {{"own", 0, 0x40}, {"a", 0x110, 0x10}, {"b", 0x130, 0x10}}));
+  ASSERT_TRUE(table.ok()) << table.status();
+  EXPECT_EQ((*table)->source(), SymbolSource::kSymtab);
+  EXPECT_EQ((*table)->function_count(), 5u);
+  std::vector<std::pair<std::string, uint64_t>> got;
+  for (const auto& match : FunctionsOf(**table)) got.emplace_back(match.name, match.address - kBounds);
+  EXPECT_EQ(got, (std::vector<std::pair<std::string, uint64_t>>{
+                     {"own", 0}, {"", 0x100}, {"a", 0x110}, {"", 0x100}, {"b", 0x130}, {"", 0x200}}));
+}
+
+TEST(ElfSymbols, OfWhatDistributionsLeaveInStrippedFiles) {
+  const std::string mini = WithBounds({}, {{"hidden", 0, 0x40}, {"other", 0x40, 0x20}});
+  auto table = Read(WithBounds({{0, 0x40}, {0x100, 0x10}}, {}, mini));
+  ASSERT_TRUE(table.ok()) << table.status();
+  EXPECT_EQ((*table)->source(), SymbolSource::kSymtab);
+  EXPECT_EQ((*table)->Find(kBounds)->name, "hidden");
+  EXPECT_EQ((*table)->Find(kBounds + 0x40)->name, "other");
+  EXPECT_EQ((*table)->Find(kBounds + 0x100)->name, "");
+  // Not what it should be: the rest is told all the same, and the loss counted.
+  for (const std::string& bad : {std::string("no ELF file"), mini.substr(0, 1000)}) {
+    const std::string bytes = WithBounds({{0, 0x40}}, {}, bad);
+    auto file = ElfFile::FromMemory(bytes);
+    SymbolTableBuilder builder;
+    auto source = AddElfSymbols(**file, builder);
+    ASSERT_TRUE(source.ok()) << source.status();
+    EXPECT_EQ(*source, SymbolSource::kFunctions);
+    EXPECT_EQ(builder.left_out(), 1u);
+  }
 }
 
 TEST(ElfSymbols, CutSizesThatLie) {

@@ -52,6 +52,8 @@ class SymbolTableBuilder {
   // exist nowhere (of constructors' common part, _ZN…C4…).
   void AddSymbolName(uint64_t address, std::string_view name);
 
+  // What a source could not tell counts, too.
+  void AddLeftOut(uint64_t count) { left_out_ += count; }
   uint64_t left_out() const { return left_out_; }
   // What was added is used up.
   std::shared_ptr<const SymbolTable> Build(const ExecutableId& id, SymbolSource source);
