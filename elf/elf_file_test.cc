@@ -149,6 +149,19 @@ TEST(ElfFile, RefusesWhatIsNoSuchFile) {
   }
 }
 
+TEST(ElfFile, ASegmentWithoutBytesMayLieAnywhere) {
+  ElfImage image;
+  image.AddSection(".text", 1, std::string(64, '\x90'));
+  std::string bytes = image.Write();
+  const uint64_t none = 0, behind = bytes.size() + 1;
+  std::memcpy(bytes.data() + sizeof(ElfHeader) + offsetof(ElfProgramHeader, file_size), &none, 8);
+  std::memcpy(bytes.data() + sizeof(ElfHeader) + offsetof(ElfProgramHeader, offset), &behind, 8);
+  auto file = ElfFile::FromMemory(bytes);
+  ASSERT_TRUE(file.ok()) << file.status();
+  EXPECT_EQ((*file)->segments().size(), 1u);
+  EXPECT_FALSE(FileOffsetToAddress((*file)->segments(), behind));
+}
+
 TEST(ElfFile, RefusesNumbersThatLie) {
   ElfImage image;
   image.AddSection(".text", 1, std::string(64, '\x90'));

@@ -7,6 +7,8 @@ Addresses are drawn from functions' code by a fixed seed. An address counts as e
 - as a leaf function when the innermost linkage names are equal,
 - as a line when file and line of the innermost frame are,
 - as a chain when all frames are, in names, files and lines.
+Programs named mini-… are stripped as distributions do, with the symbols in .gnu_debugdata, and compared with their twin that is not stripped.
+Those named bounds-… are stripped of all symbols: where functions begin is compared with llvm-dwarfdump's FDEs, and with the twin's .symtab.
 One normalisation: the outermost function may be called what .symtab calls it or what DWARF does, and a part that a compiler split off
 (.cold, .part.0, .constprop.0, .isra.0, .llvm.N, .lto_priv.N) what the whole is called.
 """
@@ -25,6 +27,8 @@ import tempfile
 HERE = pathlib.Path(__file__).resolve().parent
 MIXED = HERE.parent / "bench" / "mixed"
 BIN = pathlib.Path(os.environ["TRIBUTARY_BIN"])
+# Code of .symtab that has no unwind information, and so no bounds: the C library's start files.
+NO_FDE = {"_init", "_fini", "deregister_tm_clones", "register_tm_clones", "__do_global_dtors_aux", "frame_dummy", "_dl_relocate_static_pie", "_start"}
 LEAF_LEAST, LINE_LEAST, CHAIN_LEAST = 0.999, 0.995, 0.99
 SPLIT_OFF = re.compile(r"(\.(cold|part|constprop|isra|llvm|lto_priv|localalias|warm|exit)(\.\d+)*)+$")
 
@@ -69,6 +73,24 @@ class Builder:
             shutil.copy(each, out)
         run(*[str(part).replace("{}", str(out / "program")) for part in command], cwd=out)
         return out / "program"
+
+    def copied(self, name, program):
+        return pathlib.Path(shutil.copy(program, self.folder(name) / "program"))
+
+    def stripped(self, name, program, *extra):
+        return self.changed(name, program, tool("strip"), "--strip-all", *extra, "{}")
+
+    def mini(self, name, program):
+        """As rpm's find-debuginfo does: the function symbols that .dynsym lacks, in a file of their own, compressed, in a section of the stripped one."""
+        return self.changed(name, program, "sh", "-ec", """
+            nm -D {} --format=posix --defined-only | awk '{ print $1 }' | sort > dynamic
+            nm {} --format=sysv --defined-only | awk -F '|' '$4 ~ "FUNC" { print $1 }' | sed 's/ *$//' | sort > functions
+            comm -13 dynamic functions > keep
+            objcopy --only-keep-debug {} debug
+            objcopy -S --remove-section .comment --keep-symbols=keep debug mini
+            strip --strip-all -R .comment {}
+            xz mini
+            objcopy --add-section .gnu_debugdata=mini.xz {}""")
 
     def rust(self, name, *flags):
         out = self.folder(name)
@@ -142,6 +164,32 @@ def programs(builder, wanted):
     yield from program("go-plain", lambda: builder.go("go-plain", "-ldflags=-compressdwarf=false", CGO_ENABLED="0"))
     for own in ("tributary", "reducer"):
         yield from program(f"own-{own}", lambda: BIN / own)
+    yield from stripped_programs(builder, program)
+
+
+def stripped_programs(builder, program):
+    twins = {"gcc-c": lambda to: builder.compiled(to, "gcc", "tables.c", "-O2"),
+             "gcc": lambda to: builder.compiled(to, "g++", "containers.cc", "-O2"),
+             "clang": lambda to: builder.compiled(to, "clang++-19", "containers.cc", "-O2"),
+             # Without a search table the section itself is read.
+             "no-table": lambda to: builder.compiled(to, "g++", "patterns.cc", "-O2", link=("-Wl,--no-eh-frame-hdr",)),
+             # Rust's own library comes with debug information.
+             "rust": lambda to: builder.rust(to, "-C", "opt-level=3", "-C", "strip=debuginfo")}
+    for name, make in twins.items():
+        for way in ("mini", "bounds"):
+            twin = None
+
+            def made():
+                nonlocal twin
+                twin = make(f"twin-{way}-{name}")
+                return (builder.mini if way == "mini" else builder.stripped)(f"{way}-{name}", twin)
+
+            for each, path, _ in program(f"{way}-{name}", made):
+                yield each, path, twin
+    # What runs needs no section headers.
+    twin = BIN / "tributary"
+    yield from program("bounds-no-sections", lambda: builder.changed("bounds-no-sections", builder.copied("twin-no-sections", twin), tool("llvm-objcopy-19"),
+                                                                     "--strip-sections", "{}"), twin)
 
 
 def functions_of(program):
@@ -170,13 +218,18 @@ def path_of(name):
     return os.path.normpath(name) if name else ""
 
 
-def ours(program, addresses):
+def resolve(program, addresses):
+    """Frames of each address."""
     out = run(BIN / "tributary", "symbols", "resolve", "--json", program, input="".join(f"{a:x}\n" for a in addresses))
     *answers, left_out = [json.loads(line) for line in out.splitlines()]
     # Nothing that is made here is damaged; what split units lack stands beside them.
     if any(left_out[key] for key in ("left_out", "malformed_units", "missing_split_units")):
         print(f"    {program}: {left_out}")
-    return [[(f["function"], path_of(f["file"]), f["line"]) for f in answer["frames"]] for answer in answers]
+    return [answer["frames"] for answer in answers]
+
+
+def ours(program, addresses):
+    return [[(f["function"], path_of(f["file"]), f["line"]) for f in frames] for frames in resolve(program, addresses)]
 
 
 def theirs(program, addresses):
@@ -189,6 +242,40 @@ def plain(name):
     return SPLIT_OFF.sub("", name)
 
 
+def frame_entries(program):
+    """(begin, end) of functions in .eh_frame."""
+    eh_frame = run(tool("llvm-dwarfdump-19"), "--eh-frame", program)
+    found = re.findall(r" FDE cie=\w+ pc=(\w+)\.\.\.(\w+)", eh_frame)
+    return sorted((int(begin, 16), int(end, 16)) for begin, end in found if begin != end)
+
+
+def compare_bounds(program, twin, count):
+    """(addresses, equal starts of functions, equal starts, equal starts, differences): as compare, with nothing but starts to be equal."""
+    ranges, names = functions_of(twin)
+    entries = frame_entries(twin)
+    low, high = entries[0][0], max(end for _, end in entries)
+    generator = random.Random(2)
+    anywhere = [generator.randrange(low, high + 64) for _ in range(count // 4)]
+    addresses = sorted({*draw(ranges, count), *anywhere, *(begin for begin, _ in ranges)})
+    answers = resolve(program, addresses)
+    exported = {address for address, _ in functions_of(program)[0]}
+    equal, differences, open_entries, rest = 0, [], [], entries[::-1]
+    for address, answer in zip(addresses, answers):
+        while rest and rest[-1][0] <= address:
+            open_entries.append(rest.pop())
+        around = [begin for begin, end in open_entries[-64:] if begin <= address < end]
+        expected = around[-1] if around else None
+        found = int(answer[-1]["start"], 16) if answer else None
+        # A symbol of .dynsym is better than bounds: the test is of those.
+        by_symbol = found in exported and answer[-1]["function"] in names[found]
+        symbol_missed = address in names and found != address and not names[address] & NO_FDE
+        good = by_symbol or (found == expected and not symbol_missed and (not answer or answer[-1]["function"] == ""))
+        equal += good
+        if not good:
+            differences.append((address, answer, (expected, names.get(address))))
+    return len(addresses), equal, equal, equal, differences
+
+
 def dwarf_names(program, address):
     """What DWARF calls the function at an address."""
     out = run(tool("llvm-dwarfdump-19"), f"--lookup={address:#x}", program)
@@ -197,7 +284,7 @@ def dwarf_names(program, address):
 
 def compare(program, oracle, count):
     """(addresses, equal leaf functions, lines, chains, differences)."""
-    ranges, names = functions_of(program)
+    ranges, names = functions_of(oracle)
     addresses = draw(ranges, count)
     mine, others = ours(program, addresses), theirs(oracle, addresses)
     assert len(mine) == len(others) == len(addresses), (len(mine), len(others), len(addresses))
@@ -239,7 +326,7 @@ def main():
     with tempfile.TemporaryDirectory() as temporary:
         home = options.keep or pathlib.Path(temporary)
         for name, program, oracle in programs(Builder(home), options.names):
-            n, leaf, line, chain, differences = compare(program, oracle, options.addresses)
+            n, leaf, line, chain, differences = (compare_bounds if name.startswith("bounds") else compare)(program, oracle, options.addresses)
             count += 1
             totals = [a + b for a, b in zip(totals, (n, leaf, line, chain))]
             good = leaf >= LEAF_LEAST * n and line >= LINE_LEAST * n and chain >= CHAIN_LEAST * n
