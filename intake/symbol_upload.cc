@@ -11,10 +11,11 @@
 namespace tributary::intake {
 
 bool SymbolSender::Add(const ExecutableId& id, PackedTable table) {
-  Upload upload{.id = id, .stored = std::move(table.zstd), .raw_bytes = table.raw_bytes};
-  if (queued_bytes_ + upload.stored.size() > kQueuedBytesMax) return false;
-  queued_bytes_ += upload.stored.size();
-  uploads_.push_back(std::move(upload));
+  if (queued_bytes_ + table.stored_bytes() > kQueuedBytesMax) return false;
+  if (table.in_file() && queued_files_ == kQueuedFilesMax) return false;
+  queued_bytes_ += table.stored_bytes();
+  queued_files_ += table.in_file() ? 1 : 0;
+  uploads_.push_back(Upload{.id = id, .table = std::move(table)});
   return true;
 }
 
@@ -27,28 +28,41 @@ void SymbolSender::AddUnavailable(const ExecutableId& id, std::string why) {
 std::optional<SymbolChunk> SymbolSender::Next() {
   if (uploads_.empty()) return std::nullopt;
   Upload& upload = uploads_.front();
-  SymbolChunk chunk;
-  chunk.id = upload.id;
-  if (!upload.unavailable.empty()) {
+  SymbolChunk chunk{.id = upload.id};
+  if (!upload.table) {
     chunk.unavailable = std::move(upload.unavailable);
-    uploads_.pop_front();
+    Pop();
+    return chunk;
+  }
+  const uint64_t total = upload.table->stored_bytes();
+  absl::StatusOr<std::string> bytes =
+      upload.table->Read(upload.offset, std::min<uint64_t>(kSymbolChunkBytes, total - upload.offset));
+  if (!bytes.ok()) {
+    chunk.unavailable = Message(bytes.status());
+    Pop();
     return chunk;
   }
   chunk.offset = upload.offset;
-  chunk.total_bytes = upload.stored.size();
-  chunk.raw_bytes = upload.raw_bytes;
-  chunk.bytes = upload.stored.substr(upload.offset, kSymbolChunkBytes);
+  chunk.total_bytes = total;
+  chunk.raw_bytes = upload.table->raw_bytes();
+  chunk.bytes = *std::move(bytes);
   upload.offset += chunk.bytes.size();
-  if (upload.offset == upload.stored.size()) {
-    queued_bytes_ -= upload.stored.size();
-    uploads_.pop_front();
-  }
+  if (upload.offset == total) Pop();
   return chunk;
+}
+
+void SymbolSender::Pop() {
+  if (const auto& table = uploads_.front().table) {
+    queued_bytes_ -= table->stored_bytes();
+    queued_files_ -= table->in_file() ? 1 : 0;
+  }
+  uploads_.pop_front();
 }
 
 void SymbolSender::Clear() {
   uploads_.clear();
   queued_bytes_ = 0;
+  queued_files_ = 0;
 }
 
 bool SymbolReceiver::Expect(const ExecutableId& id) {

@@ -15,8 +15,9 @@ namespace tributary::intake {
 // The sending end of symbol tables: cut into chunks on demand, one table after the other.
 class SymbolSender {
  public:
-  // Compressed bytes that may wait.
+  // Compressed bytes that may wait, and tables of them that have a descriptor.
   static constexpr size_t kQueuedBytesMax = 128u << 20;
+  static constexpr size_t kQueuedFilesMax = 64;
 
   // False when too much is waiting already: the table is dropped, the reducer asks again on its next connection.
   bool Add(const ExecutableId& id, PackedTable table);
@@ -28,13 +29,15 @@ class SymbolSender {
  private:
   struct Upload {
     ExecutableId id;
-    std::string stored;
-    uint64_t raw_bytes = 0;
-    std::string unavailable;
-    size_t offset = 0;
+    std::optional<PackedTable> table;
+    std::string unavailable;  // instead of a table
+    uint64_t offset = 0;      // of the next chunk
   };
+  void Pop();
+
   std::deque<Upload> uploads_;
-  size_t queued_bytes_ = 0;
+  uint64_t queued_bytes_ = 0;
+  size_t queued_files_ = 0;
 };
 
 // The receiving end: takes only what was asked for, one table at a time, in order, within its limits.

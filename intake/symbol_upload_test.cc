@@ -48,6 +48,30 @@ TEST(SymbolSender, RefusesWhatWouldPassItsCap) {
   EXPECT_TRUE(sender.Add(Id("c"), table));
 }
 
+PackedTable InFile(const std::string& encoded) {
+  auto file = MemoryFile::Create("table");
+  EXPECT_TRUE(file.ok() && file->Append(ZstdCompress(encoded)).ok());
+  return {*std::move(file), encoded.size()};
+}
+
+TEST(SymbolUpload, TablesInMemoryFilesArriveWholeAndAreFew) {
+  SymbolSender sender;
+  SymbolReceiver receiver(2 << 20, 2 << 20);
+  const std::string encoded = Noise(1'000'000);
+  ASSERT_TRUE(receiver.Expect(Id("a")));
+  for (size_t i = 0; i < SymbolSender::kQueuedFilesMax; ++i) ASSERT_TRUE(sender.Add(Id("a"), InFile(encoded)));
+  EXPECT_FALSE(sender.Add(Id("a"), InFile(encoded)));
+  EXPECT_TRUE(sender.Add(Id("b"), PackedTable::Of("small")));
+  while (auto chunk = sender.Next()) {
+    auto taken = receiver.Take(*std::move(chunk));
+    ASSERT_TRUE(taken.ok()) << taken.status();
+    if (!*taken) continue;
+    EXPECT_TRUE(*(*taken)->encoded == encoded);
+    break;
+  }
+  EXPECT_TRUE(sender.Add(Id("a"), InFile(encoded))) << "one has gone";
+}
+
 class SymbolReceiverTest : public testing::Test {
  protected:
   SymbolReceiverTest() { receiver_.Expect(Id("a")); }

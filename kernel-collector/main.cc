@@ -1,6 +1,7 @@
 #include <csignal>
 #include <string_view>
 
+#include "base/child_process.h"
 #include "base/heap.h"
 #include "base/log.h"
 #include "base/metrics.h"
@@ -9,6 +10,7 @@
 #include "kernel-collector/collector.h"
 #include "kernel-collector/options.h"
 #include "kernel-collector/unwind/parser_process.h"
+#include "kernel-collector/uplink/symbol_maker_process.h"
 
 // 0: stopped as asked. 1: sampling could not begin. 2: an option is wrong.
 int main(int argc, char** argv) {
@@ -16,7 +18,8 @@ int main(int argc, char** argv) {
   LimitHeap();
   signal(SIGPIPE, SIG_IGN);
   signal(SIGUSR1, SIG_IGN);  // until there is something to tell
-  if (argc == 2 && std::string_view(argv[1]) == kParserArgument) return RunUnwindParser(kParserSocket);
+  if (argc == 2 && std::string_view(argv[1]) == kParserArgument) return RunUnwindParser(ChildProcess::kSocket);
+  if (argc == 2 && std::string_view(argv[1]) == kSymbolMakerArgument) return RunSymbolMaker(ChildProcess::kSocket);
   CollectorOptions options;
   auto outcome = ParseCollectorOptions(argc, argv, Options::ProcessEnvironment(), &options);
   if (!outcome.ok()) {

@@ -9,6 +9,7 @@
 
 #include "base/log.h"
 #include "base/sandbox.h"
+#include "base/socket_message.h"
 #include "base/status.h"
 #include "base/types.h"
 #include "elf/unwind_source.h"
@@ -91,7 +92,7 @@ int RunUnwindParser(int socket, int idle_ms) {
   ParserRequest request;
   while (true) {
     Fd file;
-    if (!ReceiveRequest(socket, &request, &file, idle_ms)) return 0;
+    if (!ReceiveWithFile(socket, &request, sizeof(request), &file, idle_ms)) return 0;
     if (!parser.Answer(socket, request, std::move(file))) return 0;
   }
 }

@@ -8,8 +8,7 @@ namespace tributary {
 constexpr int kParserIdleMs = 20'000;
 int RunUnwindParser(int socket, int idle_ms = kParserIdleMs);
 
-// The argument by which the collector starts itself as the parser; its socket is kParserSocket then.
+// The argument by which the collector starts itself as the parser (base/child_process.h).
 constexpr char kParserArgument[] = "unwind-parser";
-constexpr int kParserSocket = 3;
 
 }  // namespace tributary

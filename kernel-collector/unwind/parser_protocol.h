@@ -1,15 +1,12 @@
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
-
-#include "base/fd.h"
 
 namespace tributary {
 
-// What the collector and its parser process say to each other over a stream socket: both are one binary of one build,
-// so structures travel as they lie in memory. The parser's answers are checked all the same: it may have been taken
-// over.
+// What the collector and its parser process say to each other over a stream socket (base/socket_message.h): both are
+// one binary of one build, so structures travel as they lie in memory. The parser's answers are checked all the same:
+// it may have been taken over.
 
 struct ParserRequest {
   uint64_t file = 0;  // the collector's number for it; the parser keeps the last few open under it
@@ -32,13 +29,5 @@ struct ParserAnswer {
 constexpr uint32_t kParserRowsMax = 4u << 20;
 constexpr uint32_t kParserStartsMax = 1024;
 constexpr uint32_t kParserMessageMax = 1024;
-
-// Whole messages or nothing; false at the end of the stream, on an error, or when `timeout_ms` (−1: none) has passed
-// without a byte.
-bool ReadAll(int fd, void* to, size_t bytes, int timeout_ms);
-bool WriteAll(int fd, const void* from, size_t bytes, int timeout_ms);
-// A request with its file, if any. `file` is closed on the receiving side by Fd.
-bool SendRequest(int socket, const ParserRequest& request, int file, int timeout_ms);
-bool ReceiveRequest(int socket, ParserRequest* request, Fd* file, int timeout_ms);
 
 }  // namespace tributary

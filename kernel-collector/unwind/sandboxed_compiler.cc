@@ -1,16 +1,11 @@
 #include "kernel-collector/unwind/sandboxed_compiler.h"
 
 #include <fcntl.h>
-#include <spawn.h>
-#include <sys/mman.h>
-#include <sys/socket.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <cerrno>
-#include <csignal>
 
-#include "base/log.h"
+#include "base/memory_file.h"
+#include "base/socket_message.h"
 #include "base/status.h"
 #include "bpf/include/unwind.h"
 #include "kernel-collector/processes/code_file_reader.h"
@@ -21,17 +16,6 @@ namespace tributary {
 namespace {
 
 constexpr size_t kNumbersMax = 4096;
-
-absl::StatusOr<Fd> InMemory(std::string_view bytes) {
-  Fd fd(memfd_create("executable", MFD_CLOEXEC));
-  if (!fd.valid()) return ErrnoStatus("memfd_create", "for the parser process", errno);
-  while (!bytes.empty()) {
-    ssize_t n = write(fd.get(), bytes.data(), bytes.size());
-    if (n <= 0) return ErrnoStatus("write", "memory for the parser process", errno);
-    bytes.remove_prefix(static_cast<size_t>(n));
-  }
-  return fd;
-}
 
 // A parser that was taken over must not be able to make the walk read outside its tables.
 bool AreRows(const std::vector<UnwindRow>& rows, const AddressRange& range) {
@@ -53,27 +37,7 @@ bool AreRanges(const std::vector<AddressRange>& ranges) {
 
 }  // namespace
 
-absl::StatusOr<SandboxedCompiler::Child> SandboxedCompiler::SpawnSelf() {
-  int pair[2];
-  if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) != 0) {
-    return ErrnoStatus("socketpair", "for the parser process", errno);
-  }
-  Child child;
-  child.socket.Reset(pair[0]);
-  Fd theirs(pair[1]);
-  posix_spawn_file_actions_t actions;
-  posix_spawn_file_actions_init(&actions);
-  // dup2 onto itself clears close-on-exec as well.
-  posix_spawn_file_actions_adddup2(&actions, theirs.get(), kParserSocket);
-  char name[] = "kernel-collector", argument[sizeof kParserArgument];
-  std::copy_n(kParserArgument, sizeof kParserArgument, argument);
-  char* const arguments[] = {name, argument, nullptr};
-  char* const environment[] = {nullptr};
-  int error = posix_spawn(&child.pid, "/proc/self/exe", &actions, nullptr, arguments, environment);
-  posix_spawn_file_actions_destroy(&actions);
-  if (error != 0) return ErrnoStatus("start", "the parser process", error);
-  return child;
-}
+absl::StatusOr<ChildProcess> SandboxedCompiler::SpawnSelf() { return ChildProcess::SpawnSelf(kParserArgument); }
 
 SandboxedCompiler::SandboxedCompiler(std::string proc_root, Spawn spawn, Metrics& metrics, int timeout_ms)
     : proc_root_(std::move(proc_root)),
@@ -82,24 +46,8 @@ SandboxedCompiler::SandboxedCompiler(std::string proc_root, Spawn spawn, Metrics
       deaths_(metrics.AddCounter("tributary_collector_unwind_parser_deaths_total",
                                  "parser processes that died or were killed")) {}
 
-// True: it did not end by itself as an idle one does. A signal does not change how a process that is ending has ended.
-bool SandboxedCompiler::Stop() {
-  if (child_.pid <= 0) return false;
-  child_.socket.Reset();
-  kill(child_.pid, SIGKILL);
-  int status = 0;
-  while (waitpid(child_.pid, &status, 0) < 0 && errno == EINTR) {
-  }
-  child_.pid = -1;
-  return !WIFEXITED(status) || WEXITSTATUS(status) != 0;
-}
-
 void SandboxedCompiler::Tidy() {
-  int status = 0;
-  if (child_.pid <= 0 || waitpid(child_.pid, &status, WNOHANG) != child_.pid) return;
-  child_.pid = -1;
-  child_.socket.Reset();
-  if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) deaths_.Add();
+  if (child_.Reap() == false) deaths_.Add();
 }
 
 uint64_t SandboxedCompiler::NumberOf(const ExecutableId& id) {
@@ -110,7 +58,11 @@ uint64_t SandboxedCompiler::NumberOf(const ExecutableId& id) {
 }
 
 absl::StatusOr<Fd> SandboxedCompiler::OpenFile(const Request& request) {
-  if (!request.memory.empty()) return InMemory(request.memory);
+  if (!request.memory.empty()) {
+    ASSIGN_OR_RETURN(MemoryFile memory, MemoryFile::Create("executable"));
+    RETURN_IF_ERROR(memory.Append(request.memory));
+    return std::move(memory).TakeDescriptor();
+  }
   ASSIGN_OR_RETURN(OpenedFile opened, OpenCodeFile(proc_root_, request.key, request.locations));
   if (opened.id != request.id) return Error(absl::StatusCode::kNotFound, "open: it is another file by now");
   Fd fd(fcntl(opened.file->descriptor(), F_DUPFD_CLOEXEC, 0));
@@ -125,12 +77,12 @@ UnwindCompiler::Result SandboxedCompiler::Compile(const Request& request) {
     result.status = std::move(status);
     return result;
   };
-  bool fresh = child_.pid <= 0;
+  bool fresh = !child_.running();
   Exchange exchange = fresh ? Exchange::kNeedsFile : Ask(request, -1, &result);
   // A parser that was there before may have ended because it had nothing to do: that is no death. Whatever it died of
   // may have been another file, or somebody's signal: the request has a second chance.
   if (exchange == Exchange::kBroken) {
-    if (Stop()) deaths_.Add();
+    if (child_.Stop()) deaths_.Add();
     fresh = true;
     exchange = Exchange::kNeedsFile;
   }
@@ -145,7 +97,7 @@ UnwindCompiler::Result SandboxedCompiler::Compile(const Request& request) {
     exchange = Ask(request, file->get(), &result);
   }
   if (exchange == Exchange::kAnswered) return result;
-  Stop();
+  child_.Stop();
   deaths_.Add();
   return fail(Error(absl::StatusCode::kInternal, "the parser process died over this file"));
 }
@@ -154,14 +106,15 @@ SandboxedCompiler::Exchange SandboxedCompiler::Ask(const Request& request, int f
   ParserRequest message{.file = NumberOf(request.id), .begin = request.range.begin, .end = request.range.end};
   message.has_descriptor = file >= 0;
   uint32_t code = ParserAnswer::kFailed;
-  if (!SendRequest(child_.socket.get(), message, file, timeout_ms_) || !Receive(request, &code, result)) {
+  if (!SendWithFile(child_.socket(), &message, sizeof(message), file, timeout_ms_) ||
+      !Receive(request, &code, result)) {
     return Exchange::kBroken;
   }
   return code == ParserAnswer::kNeedsFile ? Exchange::kNeedsFile : Exchange::kAnswered;
 }
 
 bool SandboxedCompiler::Receive(const Request& request, uint32_t* code, Result* result) {
-  int socket = child_.socket.get();
+  const int socket = child_.socket();
   ParserAnswer answer;
   if (!ReadAll(socket, &answer, sizeof(answer), timeout_ms_)) return false;
   if (answer.row_count > kParserRowsMax || answer.start_count > kParserStartsMax ||

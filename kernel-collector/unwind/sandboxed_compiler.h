@@ -1,36 +1,30 @@
 #pragma once
 
-#include <sys/types.h>
-
 #include <functional>
 #include <memory>
 #include <string>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/statusor.h"
+#include "base/child_process.h"
 #include "base/fd.h"
 #include "base/metrics.h"
 #include "kernel-collector/unwind/unwind_compiler.h"
 
 namespace tributary {
 
-// Has unwind information parsed by another process, which can do nothing but that (base/sandbox.h). It is started when it is
-// needed, ends when idle, and is killed when it takes too long; one that dies over a file fails that request and is
-// started anew for the next. Files are opened here, as only this process may. Worker thread only.
+// Has unwind information parsed by another process, which can do nothing but that (base/sandbox.h). It is started when
+// it is needed, ends when idle, and is killed when it takes too long; one that dies over a file fails that request and
+// is started anew for the next. Files are opened here, as only this process may. Worker thread only.
 class SandboxedCompiler : public UnwindCompiler {
  public:
-  struct Child {
-    pid_t pid = -1;
-    Fd socket;
-  };
-  using Spawn = std::function<absl::StatusOr<Child>()>;
+  using Spawn = std::function<absl::StatusOr<ChildProcess>()>;
   // This binary again, as the parser (parser_process.h).
-  static absl::StatusOr<Child> SpawnSelf();
+  static absl::StatusOr<ChildProcess> SpawnSelf();
 
   static constexpr int kAnswerTimeoutMs = 10'000;
 
   SandboxedCompiler(std::string proc_root, Spawn spawn, Metrics& metrics, int timeout_ms = kAnswerTimeoutMs);
-  ~SandboxedCompiler() override { Stop(); }
 
   Result Compile(const Request& request) override;
   void Tidy() override;  // a parser that has ended by itself leaves nothing behind
@@ -41,12 +35,11 @@ class SandboxedCompiler : public UnwindCompiler {
   bool Receive(const Request& request, uint32_t* code, Result* result);
   absl::StatusOr<Fd> OpenFile(const Request& request);
   uint64_t NumberOf(const ExecutableId& id);
-  bool Stop();
 
   const std::string proc_root_;
   const Spawn spawn_;
   const int timeout_ms_;
-  Child child_;
+  ChildProcess child_;
   absl::flat_hash_map<ExecutableId, uint64_t> numbers_;  // of files, for the parser
   uint64_t next_number_ = 1;
   Counter& deaths_;

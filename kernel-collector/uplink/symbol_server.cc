@@ -1,31 +1,46 @@
 #include "kernel-collector/uplink/symbol_server.h"
 
+#include <fcntl.h>
+
 #include <algorithm>
+#include <cerrno>
 #include <vector>
 
-#include "base/heap.h"
+#include "base/memory_file.h"
 #include "base/status.h"
 #include "kernel-collector/processes/code_file_reader.h"
 #include "kernel-collector/processes/proc_files.h"
-#include "symbols/elf_symbols.h"
-#include "symbols/symbol_codec.h"
 
 namespace tributary {
 namespace {
 
-constexpr size_t kKallsymsBytesMax = 256u << 20;
+// Kallsyms is opened here: it shows addresses to who opened it.
+absl::StatusOr<Fd> OpenKallsyms(const std::string& proc_root, const KernelLayout& kernel, const ExecutableId& id,
+                                SymbolMakerRequest* request) {
+  request->kind = SymbolMakerRequest::kKernel;
+  if (id != kernel.id) {
+    auto module = std::find_if(kernel.modules.begin(), kernel.modules.end(),
+                               [&](const KernelModule& each) { return each.id == id; });
+    request->kind = SymbolMakerRequest::kModule;
+    request->module_base = module->base;
+    request->module_size = module->size;
+    module->name.copy(request->module_name, SymbolMakerRequest::kModuleNameMax - 1);
+  }
+  return OpenRegularFile(proc_root + "/kallsyms");
+}
 
-absl::StatusOr<std::shared_ptr<const SymbolTable>> ReadKernel(const std::string& proc_root, const KernelLayout& kernel,
-                                                              const ExecutableId& id) {
-  ASSIGN_OR_RETURN(std::string text, ReadSmallFile(proc_root + "/kallsyms", kKallsymsBytesMax));
-  if (id == kernel.id) {
-    ASSIGN_OR_RETURN(ParsedKallsyms parsed, ParseKallsyms(text, id));
-    return parsed.table;
-  }
-  for (const KernelModule& module : kernel.modules) {
-    if (module.id == id) return ParseModuleSymbols(text, module.name, module.base, module.size, id);
-  }
-  return Error(absl::StatusCode::kNotFound, "the module is gone");
+absl::StatusOr<Fd> InMemory(std::string_view bytes) {
+  ASSIGN_OR_RETURN(MemoryFile file, MemoryFile::Create("vdso"));
+  RETURN_IF_ERROR(file.Append(bytes));
+  return std::move(file).TakeDescriptor();
+}
+
+absl::StatusOr<Fd> OpenExecutable(const std::string& proc_root, const ExecutableId& id,
+                                  const std::vector<FileLocation>& locations) {
+  ASSIGN_OR_RETURN(const std::unique_ptr<ElfFile> file, OpenIdentified(proc_root, id, locations));
+  Fd fd(fcntl(file->descriptor(), F_DUPFD_CLOEXEC, 0));
+  if (!fd.valid()) return ErrnoStatus("dup", "executable", errno);
+  return fd;
 }
 
 bool IsKernel(const KernelLayout& kernel, const ExecutableId& id) {
@@ -41,14 +56,16 @@ struct SymbolServer::Reading {
   std::shared_ptr<const KernelLayout> kernel;
   std::string_view vdso_bytes;  // not "": it is the vdso that is asked for
   std::vector<FileLocation> locations;
+  std::shared_ptr<SymbolMaker> maker;
 
-  absl::StatusOr<PackedTable> packed = PackedTable();
+  absl::StatusOr<PackedTable> packed = absl::UnknownError("not read");
 };
 
-SymbolServer::SymbolServer(std::string proc_root, const CodeFileTable& executables, Executor& executor,
-                           const Clock& clock, Metrics& metrics, Callbacks callbacks)
+SymbolServer::SymbolServer(std::string proc_root, const CodeFileTable& executables, std::shared_ptr<SymbolMaker> maker,
+                           Executor& executor, const Clock& clock, Metrics& metrics, Callbacks callbacks)
     : proc_root_(std::move(proc_root)),
       executables_(executables),
+      maker_(std::move(maker)),
       executor_(executor),
       clock_(clock),
       callbacks_(std::move(callbacks)),
@@ -79,57 +96,55 @@ void SymbolServer::Request(const ExecutableId& id) {
 }
 
 void SymbolServer::Tick() {
-  if (reading_ || pending_.empty() || clock_.Monotonic() < not_before_) return;
+  if (busy_) return;
+  if (pending_.empty()) return StopIdleMaker();
+  if (clock_.Monotonic() < not_before_) return;
   auto reading = std::make_shared<Reading>();
   reading->id = pending_.front();
   reading->proc_root = proc_root_;
   reading->kernel = kernel_;
   if (vdso_id_.known() && reading->id == vdso_id_) reading->vdso_bytes = vdso_bytes_;
   reading->locations = executables_.LocationsOf(reading->id);
+  reading->maker = maker_;
   std::weak_ptr<bool> alive = alive_;
-  reading_ = executor_.Submit([reading] { Read(*reading); },
-                              [this, reading, alive] {
-                                if (!alive.expired()) Finish(*reading);
-                              });
-  if (reading_) pending_.pop_front();
+  busy_ = executor_.Submit([reading] { reading->packed = Read(*reading); },
+                           [this, reading, alive] {
+                             if (!alive.expired()) Finish(*reading);
+                           });
+  if (busy_) pending_.pop_front();
 }
 
-void SymbolServer::Read(Reading& reading) {
-  ReadTable(reading);
-  // A table of the kernel or of a browser takes tens of MB while it is made.
-  TrimHeap();
+void SymbolServer::StopIdleMaker() {
+  if (!maker_->running() || clock_.Monotonic().value - last_made_.value < kMakerIdleNs) return;
+  std::weak_ptr<bool> alive = alive_;
+  busy_ = executor_.Submit([maker = maker_] { maker->Stop(); },
+                           [this, alive] {
+                             if (!alive.expired()) busy_ = false;
+                           });
 }
 
-void SymbolServer::ReadTable(Reading& reading) {
-  absl::StatusOr<std::shared_ptr<const SymbolTable>> table = nullptr;
-  if (IsKernel(*reading.kernel, reading.id)) {
-    table = ReadKernel(reading.proc_root, *reading.kernel, reading.id);
-  } else if (!reading.vdso_bytes.empty()) {
-    auto file = ElfFile::FromMemory(reading.vdso_bytes);
-    table = file.ok() ? ReadElfSymbols(**file, reading.id)
-                      : absl::StatusOr<std::shared_ptr<const SymbolTable>>(file.status());
-  } else {
-    auto opened = OpenIdentified(reading.proc_root, reading.id, reading.locations);
-    table = opened.ok() ? ReadElfSymbols(**opened, reading.id)
-                        : absl::StatusOr<std::shared_ptr<const SymbolTable>>(opened.status());
-  }
-  if (!table.ok()) {
-    reading.packed = table.status();
-  } else {
-    reading.packed = PackedTable::Of(EncodeSymbolTable(**table));
-  }
+absl::StatusOr<PackedTable> SymbolServer::Read(const Reading& reading) {
+  SymbolMakerRequest request{.id = reading.id};
+  absl::StatusOr<Fd> file =
+      IsKernel(*reading.kernel, reading.id) ? OpenKallsyms(reading.proc_root, *reading.kernel, reading.id, &request)
+      : !reading.vdso_bytes.empty()         ? InMemory(reading.vdso_bytes)
+                                            : OpenExecutable(reading.proc_root, reading.id, reading.locations);
+  if (!file.ok()) return file.status();
+  return reading.maker->Make(request, *file);
 }
 
 void SymbolServer::Finish(Reading& reading) {
-  reading_ = false;
+  busy_ = false;
   MonotonicNs now = clock_.Monotonic();
+  last_made_ = now;
   Answered& answered = answered_[reading.id];
   answered.at = now;
   ++answered.times;
   if (reading.packed.ok()) {
     sent_.Add();
-    sent_bytes_.Add(reading.packed->raw_bytes);
-    not_before_.value = now.value + static_cast<int64_t>(reading.packed->raw_bytes) * kNsPerSecond / kBytesPerSecond;
+    sent_bytes_.Add(reading.packed->raw_bytes());
+    not_before_.value =
+        now.value + static_cast<int64_t>(reading.packed->stored_bytes()) * kNsPerSecond / kBytesPerSecond;
     callbacks_.send(reading.id, *std::move(reading.packed));
   } else {
     unavailable_.Add();

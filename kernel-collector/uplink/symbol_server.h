@@ -11,31 +11,33 @@
 #include "base/metrics.h"
 #include "kernel-collector/processes/code_file.h"
 #include "kernel-collector/processes/worker.h"
+#include "kernel-collector/uplink/symbol_maker.h"
 #include "profile/executable_id.h"
 #include "symbols/kallsyms.h"
 #include "symbols/packed_table.h"
 
 namespace tributary {
 
-// Answers NeedSymbols: reads an executable's function names from the file that was sampled, the kernel's from kallsyms,
-// and hands over the packed table, or says why there is none. One table at a time, at no more than kBytesPerSecond on
-// average (what the uplink carries beside samples). An id is answered again only kAgainNs later (an upload may be cut
-// off by a lost connection) and kAnswersMax times in all. Loop thread; reads on `executor`.
+// Answers NeedSymbols: has a table made of the file that was sampled, of kallsyms for the kernel, and hands it over, or
+// says why there is none. One table at a time, and no more bytes on average than the uplink carries beside samples, so
+// that few wait. An id is answered again only kAgainNs later (an upload may be cut off by a lost connection) and
+// kAnswersMax times in all. Loop thread; opens files on `executor`, and waits there for the maker's process.
 class SymbolServer {
  public:
   static constexpr size_t kPendingMax = 4096;
   static constexpr size_t kAnsweredMax = 65'536;
   static constexpr uint32_t kAnswersMax = 8;
   static constexpr int64_t kAgainNs = 10 * kNsPerSecond;
-  static constexpr int64_t kBytesPerSecond = 8 << 20;
+  static constexpr int64_t kBytesPerSecond = 1 << 20;  // compressed
+  static constexpr int64_t kMakerIdleNs = 5 * kNsPerSecond;
 
   struct Callbacks {
     std::function<void(const ExecutableId&, PackedTable table)> send;
     std::function<void(const ExecutableId&, std::string why)> send_none;
   };
 
-  SymbolServer(std::string proc_root, const CodeFileTable& executables, Executor& executor, const Clock& clock,
-               Metrics& metrics, Callbacks callbacks);
+  SymbolServer(std::string proc_root, const CodeFileTable& executables, std::shared_ptr<SymbolMaker> maker,
+               Executor& executor, const Clock& clock, Metrics& metrics, Callbacks callbacks);
 
   void SetKernel(KernelLayout kernel) { kernel_ = std::make_shared<const KernelLayout>(std::move(kernel)); }
   void SetVdso(const ExecutableId& id, std::string_view bytes);
@@ -50,12 +52,13 @@ class SymbolServer {
     uint32_t times = 0;
   };
   struct Reading;
-  static void Read(Reading& reading);
-  static void ReadTable(Reading& reading);
+  static absl::StatusOr<PackedTable> Read(const Reading& reading);
   void Finish(Reading& reading);
+  void StopIdleMaker();
 
   std::string proc_root_;
   const CodeFileTable& executables_;
+  const std::shared_ptr<SymbolMaker> maker_;  // used on `executor` alone while busy_
   Executor& executor_;
   const Clock& clock_;
   Callbacks callbacks_;
@@ -64,8 +67,8 @@ class SymbolServer {
   std::string_view vdso_bytes_;
   std::deque<ExecutableId> pending_;
   absl::flat_hash_map<ExecutableId, Answered> answered_;
-  bool reading_ = false;
-  MonotonicNs not_before_;
+  bool busy_ = false;
+  MonotonicNs not_before_, last_made_;
   Counter& refused_;
   Counter& sent_;
   Counter& sent_bytes_;

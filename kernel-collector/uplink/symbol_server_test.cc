@@ -4,14 +4,16 @@
 
 #include <map>
 
+#include "base/child_process_testing.h"
 #include "kernel-collector/processes/code_file_reader.h"
 #include "kernel-collector/processes/fakes_for_test.h"
+#include "kernel-collector/uplink/symbol_maker_process.h"
 #include "symbols/symbol_codec.h"
 
 namespace tributary {
 namespace {
 
-class SymbolServerTest : public testing::Test {
+class SymbolServerTest : public ::testing::Test {
  protected:
   SymbolServerTest() {
     KernelLayout kernel{.id = BuildId("kernel"), .text_begin = 0x1000, .text_end = 0x3000};
@@ -40,17 +42,21 @@ class SymbolServerTest : public testing::Test {
   CodeFileTable files{metrics};
   std::map<ExecutableId, std::string> tables, reasons;
   int sent = 0;
-  SymbolServer server{
-      proc.proc(),
-      files,
-      executor,
-      clock,
-      metrics,
-      SymbolServer::Callbacks{[this](const ExecutableId& id, PackedTable table) {
-                                ++sent;
-                                tables[id] = ZstdDecompress(table.zstd, table.raw_bytes).value();
-                              },
-                              [this](const ExecutableId& id, std::string why) { reasons[id] = std::move(why); }}};
+  std::shared_ptr<SymbolMaker> maker = std::make_shared<SymbolMaker>(
+      [] { return testing::Fork([](int socket) { return RunSymbolMaker(socket); }); }, metrics);
+  SymbolServer server{proc.proc(),
+                      files,
+                      maker,
+                      executor,
+                      clock,
+                      metrics,
+                      SymbolServer::Callbacks{
+                          [this](const ExecutableId& id, PackedTable table) {
+                            ++sent;
+                            tables[id] =
+                                ZstdDecompress(table.Read(0, table.stored_bytes()).value(), table.raw_bytes()).value();
+                          },
+                          [this](const ExecutableId& id, std::string why) { reasons[id] = std::move(why); }}};
 };
 
 TEST_F(SymbolServerTest, TheKernelsNamesAreOffsetsFromItsText) {
@@ -150,6 +156,22 @@ TEST_F(SymbolServerTest, RequestsAreCapped) {
   EXPECT_EQ(reasons.size(), SymbolServer::kPendingMax);
   server.Request(ExecutableId());  // "unknown" has no table
   EXPECT_EQ(executor.waiting(), 0u);
+}
+
+TEST_F(SymbolServerTest, TheMakerGoesWhenItHasNothingToDo) {
+  ASSERT_NE(Ask(BuildId("kernel")), nullptr);
+  EXPECT_TRUE(maker->running());
+  clock.Advance(SymbolServer::kMakerIdleNs - kNsPerMs);
+  server.Tick();
+  EXPECT_EQ(executor.RunAll(), 0u);
+  clock.Advance(kNsPerMs);
+  server.Tick();
+  EXPECT_EQ(executor.RunAll(), 1u);
+  EXPECT_FALSE(maker->running());
+  server.Tick();
+  EXPECT_EQ(executor.RunAll(), 0u);
+  EXPECT_NE(Ask(BuildId("mod")), nullptr) << "and comes back";
+  EXPECT_EQ(metrics.AddCounter("tributary_collector_symbol_maker_deaths_total", "").value(), 0u);
 }
 
 }  // namespace

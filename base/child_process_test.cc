@@ -1,0 +1,92 @@
+#include "base/child_process.h"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <string>
+
+#include "base/child_process_testing.h"
+#include "base/sandbox.h"
+#include "base/socket_message.h"
+
+namespace tributary {
+namespace {
+
+using testing::Fork;
+
+// Until the process has ended; it stays to be waited for.
+siginfo_t AwaitEnd(const ChildProcess& child) {
+  siginfo_t ended{};
+  EXPECT_EQ(waitid(P_PID, static_cast<id_t>(child.pid()), &ended, WEXITED | WNOWAIT), 0);
+  return ended;
+}
+
+TEST(ChildProcess, SaysHowItEnded) {
+  for (const int code : {0, 1}) {
+    auto child = Fork([code](int) { return code; });
+    ASSERT_TRUE(child.ok());
+    AwaitEnd(*child);
+    EXPECT_EQ(child->Reap(), code == 0);
+    EXPECT_FALSE(child->running());
+    EXPECT_EQ(child->Reap(), std::nullopt);
+    EXPECT_FALSE(child->Stop());
+  }
+  auto hangs = Fork([](int) { return pause(); });
+  ASSERT_TRUE(hangs.ok());
+  EXPECT_EQ(hangs->Reap(), std::nullopt);
+  EXPECT_TRUE(hangs->Stop());
+}
+
+TEST(ChildProcess, EndsWithItsOwner) {
+  pid_t pid = -1;
+  {
+    auto child = Fork([](int) { return pause(); });
+    ASSERT_TRUE(child.ok());
+    pid = child->pid();
+    EXPECT_EQ(kill(pid, 0), 0);
+  }
+  EXPECT_EQ(kill(pid, 0), -1);
+}
+
+TEST(SocketMessage, CarriesBytesAndAFile) {
+  auto child = Fork([](int socket) {
+    char message[8];
+    Fd file;
+    if (!ReceiveWithFile(socket, message, sizeof(message), &file, -1) || !file.valid()) return 2;
+    const std::string answer(300'000, message[7]);
+    return WriteAll(socket, answer.data(), answer.size(), -1) ? 0 : 3;
+  });
+  ASSERT_TRUE(child.ok());
+  ASSERT_TRUE(SendWithFile(child->socket(), "message", 8, STDERR_FILENO, 10'000));
+  std::string answer(300'000, '?');
+  ASSERT_TRUE(ReadAll(child->socket(), answer.data(), answer.size(), 10'000));
+  EXPECT_EQ(answer, std::string(300'000, '\0'));
+  EXPECT_FALSE(ReadAll(child->socket(), answer.data(), 1, 10'000)) << "the other end is closed";
+}
+
+TEST(SocketMessage, APeerThatTricklesGainsNoTime) {
+  auto child = Fork([](int socket) {
+    for (char c = 'x'; WriteAll(socket, &c, 1, -1);) usleep(1000);
+    return 0;
+  });
+  ASSERT_TRUE(child.ok());
+  char bytes[1 << 20];
+  EXPECT_FALSE(ReadAll(child->socket(), bytes, sizeof(bytes), 50));
+}
+
+TEST(Sandbox, OpeningAFileKills) {
+  auto child = Fork([](int) {
+    if (!EnterSandbox({.memory_bytes_max = 1 << 30}).ok()) return 2;
+    return open("/etc/passwd", O_RDONLY) >= 0 ? 3 : 4;
+  });
+  ASSERT_TRUE(child.ok());
+  const siginfo_t ended = AwaitEnd(*child);
+  EXPECT_EQ(ended.si_code, CLD_KILLED);
+  EXPECT_EQ(ended.si_status, SIGSYS);
+}
+
+}  // namespace
+}  // namespace tributary
