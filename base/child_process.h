@@ -3,6 +3,7 @@
 #include <sys/types.h>
 
 #include <optional>
+#include <utility>
 
 #include "absl/status/statusor.h"
 #include "base/fd.h"

@@ -158,5 +158,39 @@ def without_frame_pointers():
         lib.check(health["complete_share"] > 0.99, f"only {health['complete_share']:.4f} of the stacks are complete")
 
 
+def without_symbols():
+    """The same program as distributions ship it: each function is told from the others, by where it begins."""
+    with lib.directory() as d, lib.programs() as programs:
+        reducer = lib.Reducer(d)
+        programs.append(reducer)
+        start = lib.now_ms()
+        collector = lib.Collector(d, reducer.intake_port, rate=999)
+        programs.append(collector)
+        lib.wait_for("stored samples", lambda: reducer.status()["total"]["stored"] > 0, 30)
+        program = d / "truth_stripped"
+        subprocess.run(["strip", "--strip-all", "-o", program, lib.BIN / "truth_nofp"], check=True)
+        listed = subprocess.run(["nm", lib.BIN / "truth_nofp"], check=True, capture_output=True, text=True).stdout
+        called = {name: f"{program.name}+{int(address, 16):#x}" for address, kind, name in (line.rsplit(" ", 2) for line in listed.splitlines())
+                  if kind in "tT"}
+        subprocess.run([program, "8"], check=True, capture_output=True)
+        selector = f'{{process_executable_name="{program.name}"}}'
+
+        def graph_with_bounds():
+            graph = reducer.flamegraph(selector, start, lib.now_ms() + 1000)
+            return graph if graph.count_of(called["hash_blocks"]) > 0 else None
+
+        graph = lib.wait_for("functions", graph_with_bounds, 30)
+        lib.check(collector.stop() == 0, "the collector's exit code")
+        graph = graph_with_bounds()
+        count = graph.total_count[0]
+        for function, share in SHARES.items():
+            seen, bound = graph.count_of(called[function]) / count, lib.four_sigma(share, count)
+            print(f"  {called[function]}: {seen:.4f} of {count} samples, true {share} of {function}, bound ±{bound:.4f}")
+            lib.check(abs(seen - share) <= bound, f"{function}: share {seen:.4f}, true {share}, bound ±{bound:.4f}")
+        # Every frame of the program is the begin of one of its functions, by its unstripped twin's symbols.
+        wrong = [graph.path(n) for n in range(1, len(graph)) if graph.executable_of(n) == program.name and graph.name_of(n) not in called.values()]
+        lib.check(not wrong, f"frames that are no function's begin: {wrong[:3]}")
+
+
 if __name__ == "__main__":
-    lib.main(truth_and_law, without_frame_pointers)
+    lib.main(truth_and_law, without_frame_pointers, without_symbols)
