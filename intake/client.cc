@@ -6,6 +6,7 @@
 #include <random>
 #include <utility>
 
+#include "absl/container/flat_hash_map.h"
 #include "base/log.h"
 #include "base/status.h"
 #include "intake/symbol_upload.h"
@@ -85,6 +86,7 @@ struct Client::Impl {
   std::shared_ptr<const Dictionary> dictionary;
   SendWindow window;
   SymbolSender symbols;
+  absl::flat_hash_map<ExecutableId, SymbolPart> asked;  // on this connection and not answered, with what is there
 
   std::unique_ptr<Alarm> retry_alarm, connect_alarm, tick_alarm, pump_alarm, symbol_alarm;
   bool symbol_alarm_runs = false;
@@ -202,9 +204,10 @@ absl::Status Client::Impl::Handle(const Frame& frame) {
       return absl::OkStatus();
     }
     case MessageType::kNeedSymbols: {
-      ASSIGN_OR_RETURN(const std::vector<ExecutableId> ids, DecodeNeedSymbols(frame.payload));
-      for (const ExecutableId& id : ids) {
-        if (callbacks.need_symbols) callbacks.need_symbols(id);
+      ASSIGN_OR_RETURN(const std::vector<SymbolRequest> requests, DecodeNeedSymbols(frame.payload));
+      for (const SymbolRequest& request : requests) {
+        if (asked.size() < SymbolReceiver::kExpectedMax) asked.insert_or_assign(request.id, request.part);
+        if (callbacks.need_symbols) callbacks.need_symbols(request.id);
       }
       return absl::OkStatus();
     }
@@ -288,6 +291,7 @@ void Client::Impl::Close() {
   symbol_alarm_runs = false;
   if (!symbols.empty()) dropped_tables.Add();
   symbols.Clear();
+  asked.clear();
   window.Rewind();
 }
 
@@ -418,13 +422,18 @@ void Client::Start() { impl_->Start(); }
 void Client::Stop() { impl_->Stop(); }
 void Client::Wake() { impl_->Pump(); }
 
+// Only what this connection asked for: after a reconnect the reducer may have asked somebody else.
 void Client::SendSymbols(const ExecutableId& id, PackedTable table) {
-  if (!impl_->ready || !impl_->symbols.Add(id, std::move(table))) return impl_->dropped_tables.Add();
+  const auto it = impl_->asked.find(id);
+  if (it == impl_->asked.end()) return impl_->dropped_tables.Add();
+  const SymbolPart part = it->second;
+  impl_->asked.erase(it);
+  if (!impl_->symbols.Add(id, std::move(table), part)) return impl_->dropped_tables.Add();
   impl_->WakeSymbols();
 }
 
 void Client::SendNoSymbols(const ExecutableId& id, std::string why) {
-  if (!impl_->ready) return;
+  if (impl_->asked.erase(id) == 0) return;
   impl_->symbols.AddUnavailable(id, std::move(why));
   impl_->WakeSymbols();
 }

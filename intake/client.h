@@ -64,8 +64,9 @@ class Client {
   void Stop();
   void Wake();
 
-  // Queues a table for upload (chunks of 64 KiB between batches, 1 MiB/s at most), or says there is none. Tables not
-  // yet sent when a connection breaks are dropped: the reducer asks again.
+  // Queues a table for upload (chunks of 64 KiB between batches, 1 MiB/s at most), or says there is none; of what the
+  // reducer has already only the rest is sent. Tables not asked for on this connection are dropped, as are those not
+  // yet sent when it breaks: the reducer asks again.
   void SendSymbols(const ExecutableId& id, PackedTable table);
   void SendNoSymbols(const ExecutableId& id, std::string why);
 

@@ -10,8 +10,9 @@
 #include "intake/frame.h"
 #include "intake/messages.h"
 
-// One frame of every message type as each released version sent it: readers understand them for ever. Written once by
-// UPDATE_GOLDEN=1, which also writes the fuzz corpus (the same frames, each after a byte that says how they arrive).
+// One frame of every message type as each released version sent it: readers understand them for ever. UPDATE_GOLDEN=1
+// writes those that are not there yet, and the fuzz corpus (the same frames, each after a byte that says how they
+// arrive).
 
 namespace tributary::intake {
 namespace {
@@ -19,7 +20,9 @@ namespace {
 const std::filesystem::path kSource = TRIBUTARY_SOURCE_DIR;
 constexpr uint64_t kBatchValueSum = 631'578'936, kBatchAddressSum = 20'851'784;
 constexpr int64_t kBatchFirstTime = 1'000'003'200'000;
+constexpr uint64_t kKey = 0x0123'4567'89ab'cdef;
 
+ExecutableId OtherId() { return *ExecutableId::Make(ExecutableIdKind::kGoBuildId, "go"); }
 ExecutableId SomeId() { return *ExecutableId::Make(ExecutableIdKind::kGnuBuildId, "0123456789abcdef0123"); }
 
 Batch SomeBatch() {
@@ -77,12 +80,23 @@ std::vector<std::pair<std::string, std::string>> CurrentFrames() {
       {"batch", batch_frame},
       {"ack", EncodeFrame(MessageType::kAck, 0, 0, EncodeAck(41))},
       {"need_dictionary", EncodeFrame(MessageType::kNeedDictionary, 0, 0, EncodeNeedDictionary(7))},
-      {"need_symbols", EncodeFrame(MessageType::kNeedSymbols, 0, 0, EncodeNeedSymbols({SomeId()}))},
+      {"need_symbols", EncodeFrame(MessageType::kNeedSymbols, 0, 0, EncodeNeedSymbols({{SomeId(), {}}}))},
+      {"need_symbols_part",
+       EncodeFrame(MessageType::kNeedSymbols, 0, 0,
+                   EncodeNeedSymbols({{OtherId(), {}}, {SomeId(), {131'072, 200'000, 900'000, kKey}}}))},
       {"symbol_chunk",
        EncodeFrame(
            MessageType::kSymbolChunk, kChannelSymbols, 0,
            EncodeSymbolChunk(
                {.id = SomeId(), .offset = 65536, .total_bytes = 65540, .raw_bytes = 900'000, .bytes = "tail"}))},
+      {"symbol_chunk_key", EncodeFrame(MessageType::kSymbolChunk, kChannelSymbols, 0,
+                                       EncodeSymbolChunk({.id = SomeId(),
+                                                          .offset = 65536,
+                                                          .total_bytes = 65540,
+                                                          .raw_bytes = 900'000,
+                                                          .bytes = "tail",
+                                                          .unavailable = {},
+                                                          .key = kKey}))},
       {"heartbeat", EncodeFrame(MessageType::kHeartbeat, 0, 0, EncodeHeartbeat(MonotonicNs{5}))},
       {"goodbye", EncodeFrame(MessageType::kGoodbye, 0, 0,
                               EncodeGoodbye({.reason = "stopping", .retry = true, .rejected_sequence = 9}))},
@@ -121,7 +135,10 @@ class Golden : public testing::Test {
   static void SetUpTestSuite() {
     if (getenv("UPDATE_GOLDEN") == nullptr) return;
     const auto frames = CurrentFrames();
-    for (const auto& [name, frame] : frames) WriteFile(kSource / "schemas/golden/v1" / (name + ".bin"), frame);
+    for (const auto& [name, frame] : frames) {
+      const auto path = kSource / "schemas/golden/v1" / (name + ".bin");
+      if (!std::filesystem::exists(path)) WriteFile(path, frame);
+    }
     WriteCorpus(frames);
   }
   static Frame Read(const std::string& name) {
@@ -231,7 +248,10 @@ TEST_F(Golden, EvictionOfV1) {
 TEST_F(Golden, SmallMessagesOfV1) {
   EXPECT_EQ(*DecodeAck(Read("ack").payload), 41u);
   EXPECT_EQ(*DecodeNeedDictionary(Read("need_dictionary").payload), 7u);
-  EXPECT_EQ(*DecodeNeedSymbols(Read("need_symbols").payload), std::vector<ExecutableId>{SomeId()});
+  // From before there were parts: none, of any.
+  EXPECT_EQ(*DecodeNeedSymbols(Read("need_symbols").payload), (std::vector<SymbolRequest>{{SomeId(), {}}}));
+  EXPECT_EQ(*DecodeNeedSymbols(Read("need_symbols_part").payload),
+            (std::vector<SymbolRequest>{{OtherId(), {}}, {SomeId(), {131'072, 200'000, 900'000, kKey}}}));
   EXPECT_EQ(*DecodeHeartbeat(Read("heartbeat").payload), MonotonicNs{5});
   auto goodbye = DecodeGoodbye(Read("goodbye").payload);
   ASSERT_TRUE(goodbye.ok());
@@ -247,6 +267,11 @@ TEST_F(Golden, SmallMessagesOfV1) {
   EXPECT_EQ(chunk->total_bytes, 65540u);
   EXPECT_EQ(chunk->raw_bytes, 900'000u);
   EXPECT_EQ(chunk->bytes, "tail");
+  EXPECT_EQ(chunk->key, 0u) << "from before there were keys";
+  auto with_key = DecodeSymbolChunk(Read("symbol_chunk_key").payload);
+  ASSERT_TRUE(with_key.ok());
+  EXPECT_EQ(with_key->offset, 65536u);
+  EXPECT_EQ(with_key->key, kKey);
 }
 
 }  // namespace

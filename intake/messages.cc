@@ -167,22 +167,43 @@ absl::StatusOr<uint32_t> DecodeNeedDictionary(std::string_view payload) {
       });
 }
 
-std::string EncodeNeedSymbols(const std::vector<ExecutableId>& ids) {
-  TRIBUTARY_CHECK(ids.size() <= kNeedSymbolsMax);
+std::string EncodeNeedSymbols(const std::vector<SymbolRequest>& requests) {
+  TRIBUTARY_CHECK(requests.size() <= kNeedSymbolsMax);
   capnp::MallocMessageBuilder message;
-  auto list = message.initRoot<wire::NeedSymbols>().initIds(static_cast<unsigned>(ids.size()));
-  for (unsigned i = 0; i < list.size(); ++i) WriteId(list[i], ids[i]);
+  auto root = message.initRoot<wire::NeedSymbols>();
+  const auto count = static_cast<unsigned>(requests.size());
+  auto ids = root.initIds(count);
+  for (unsigned i = 0; i < count; ++i) WriteId(ids[i], requests[i].id);
+  if (std::all_of(requests.begin(), requests.end(), [](const SymbolRequest& r) { return r.part.offset == 0; })) {
+    return ToPayload(message);
+  }
+  auto parts = root.initParts(count);
+  for (unsigned i = 0; i < count; ++i) {
+    parts[i].setOffset(requests[i].part.offset);
+    parts[i].setTotalBytes(requests[i].part.total_bytes);
+    parts[i].setRawBytes(requests[i].part.raw_bytes);
+    parts[i].setKey(requests[i].part.key);
+  }
   return ToPayload(message);
 }
 
-absl::StatusOr<std::vector<ExecutableId>> DecodeNeedSymbols(std::string_view payload) {
-  return ReadPayload<wire::NeedSymbols, std::vector<ExecutableId>>(
-      payload, [](wire::NeedSymbols::Reader root, std::vector<ExecutableId>* ids) -> absl::Status {
-        const auto list = root.getIds();
-        if (list.size() > kNeedSymbolsMax) {
-          return Malformed(fmt::format("NeedSymbols: {} ids where {} are allowed", list.size(), kNeedSymbolsMax));
+absl::StatusOr<std::vector<SymbolRequest>> DecodeNeedSymbols(std::string_view payload) {
+  return ReadPayload<wire::NeedSymbols, std::vector<SymbolRequest>>(
+      payload, [](wire::NeedSymbols::Reader root, std::vector<SymbolRequest>* requests) -> absl::Status {
+        const auto ids = root.getIds();
+        if (ids.size() > kNeedSymbolsMax) {
+          return Malformed(fmt::format("NeedSymbols: {} ids where {} are allowed", ids.size(), kNeedSymbolsMax));
         }
-        for (const auto& id : list) RETURN_IF_ERROR(ReadId(id, &ids->emplace_back()));
+        for (const auto& id : ids) RETURN_IF_ERROR(ReadId(id, &requests->emplace_back().id));
+        const auto parts = root.getParts();
+        if (parts.size() == 0) return absl::OkStatus();
+        if (parts.size() != ids.size()) {
+          return Malformed(fmt::format("NeedSymbols: {} parts of {} tables", parts.size(), ids.size()));
+        }
+        for (unsigned i = 0; i < parts.size(); ++i) {
+          (*requests)[i].part = {parts[i].getOffset(), parts[i].getTotalBytes(), parts[i].getRawBytes(),
+                                 parts[i].getKey()};
+        }
         return absl::OkStatus();
       });
 }
@@ -198,6 +219,7 @@ std::string EncodeSymbolChunk(const SymbolChunk& chunk) {
   root.setBytes(DataOf(chunk.bytes));
   std::string cut;
   root.setUnavailable(TextOf(chunk.unavailable, cut, kTextBytesMax));
+  root.setKey(chunk.key);
   return ToPayload(message);
 }
 
@@ -208,10 +230,12 @@ absl::StatusOr<SymbolChunk> DecodeSymbolChunk(std::string_view payload) {
         chunk->offset = root.getOffset();
         chunk->total_bytes = root.getTotalBytes();
         chunk->raw_bytes = root.getRawBytes();
+        chunk->key = root.getKey();
         const std::string_view bytes = ViewOf(root.getBytes());
         RETURN_IF_ERROR(ReadText(root.getUnavailable(), "reason", kTextBytesMax, &chunk->unavailable));
         if (!chunk->unavailable.empty()) {
-          if (chunk->offset != 0 || chunk->total_bytes != 0 || chunk->raw_bytes != 0 || !bytes.empty()) {
+          if (chunk->offset != 0 || chunk->total_bytes != 0 || chunk->raw_bytes != 0 || chunk->key != 0 ||
+              !bytes.empty()) {
             return Malformed("SymbolChunk: a table and the reason why there is none");
           }
           return absl::OkStatus();

@@ -100,6 +100,21 @@ struct IncomingBatch {
   std::vector<ClosedSession> closes;
 };
 
+// What a reducer has of a table whose upload was cut off.
+struct SymbolPart {
+  uint64_t offset = 0;  // its bytes; 0: none
+  uint64_t total_bytes = 0, raw_bytes = 0, key = 0;
+
+  friend bool operator==(const SymbolPart&, const SymbolPart&) = default;
+};
+
+struct SymbolRequest {
+  ExecutableId id;
+  SymbolPart part;
+
+  friend bool operator==(const SymbolRequest&, const SymbolRequest&) = default;
+};
+
 struct SymbolChunk {
   ExecutableId id;
   uint64_t offset = 0;       // of `bytes` in the stored table
@@ -107,6 +122,7 @@ struct SymbolChunk {
   uint64_t raw_bytes = 0;    // of the encoded SymbolTable
   std::string bytes;         // ≤ 64 KiB
   std::string unavailable;   // not "": there is no table, and why; the other fields are empty
+  uint64_t key = 0;          // PackedTable::key; 0: a sender of an earlier release
 };
 constexpr size_t kSymbolChunkBytes = 64u << 10;
 
@@ -130,8 +146,8 @@ std::string EncodeAck(uint64_t sequence);
 absl::StatusOr<uint64_t> DecodeAck(std::string_view payload);
 std::string EncodeNeedDictionary(uint32_t generation);  // the generation that the reducer gave up
 absl::StatusOr<uint32_t> DecodeNeedDictionary(std::string_view payload);
-std::string EncodeNeedSymbols(const std::vector<ExecutableId>& ids);  // ≤ 256
-absl::StatusOr<std::vector<ExecutableId>> DecodeNeedSymbols(std::string_view payload);
+std::string EncodeNeedSymbols(const std::vector<SymbolRequest>& requests);  // ≤ 256
+absl::StatusOr<std::vector<SymbolRequest>> DecodeNeedSymbols(std::string_view payload);
 std::string EncodeSymbolChunk(const SymbolChunk& chunk);
 absl::StatusOr<SymbolChunk> DecodeSymbolChunk(std::string_view payload);
 std::string EncodeHeartbeat(MonotonicNs sent_at);

@@ -141,9 +141,12 @@ TEST(Messages, SmallOnesRoundTrip) {
 }
 
 TEST(NeedSymbols, RoundTripsAndHasALimit) {
-  std::vector<ExecutableId> ids = {Id("a"), Id("0123456789abcdef0123"),
-                                   *ExecutableId::Make(ExecutableIdKind::kContentHash, "0123456789abcdef")};
-  EXPECT_EQ(*DecodeNeedSymbols(EncodeNeedSymbols(ids)), ids);
+  std::vector<SymbolRequest> requests = {{Id("a"), {}},
+                                         {Id("0123456789abcdef0123"), {}},
+                                         {*ExecutableId::Make(ExecutableIdKind::kContentHash, "0123456789abcdef"), {}}};
+  EXPECT_EQ(*DecodeNeedSymbols(EncodeNeedSymbols(requests)), requests);
+  requests[1].part = {.offset = 65'536, .total_bytes = 100'000, .raw_bytes = 900'000, .key = UINT64_MAX};
+  EXPECT_EQ(*DecodeNeedSymbols(EncodeNeedSymbols(requests)), requests);
 
   capnp::MallocMessageBuilder message;
   auto list = message.initRoot<wire::NeedSymbols>().initIds(257);
@@ -152,6 +155,20 @@ TEST(NeedSymbols, RoundTripsAndHasALimit) {
     id.setBytes(DataOf("x"));
   }
   EXPECT_THAT(Message(DecodeNeedSymbols(ToPayload(message)).status()), HasSubstr("257 ids"));
+}
+
+TEST(NeedSymbols, RefusesPartsThatAreNotOfItsIds) {
+  for (unsigned parts : {1u, 3u, 100'000u}) {
+    capnp::MallocMessageBuilder message;
+    auto root = message.initRoot<wire::NeedSymbols>();
+    auto list = root.initIds(2);
+    for (auto id : list) {
+      id.setKind(1);
+      id.setBytes(DataOf("x"));
+    }
+    root.initParts(parts);
+    EXPECT_FALSE(DecodeNeedSymbols(ToPayload(message)).ok()) << parts;
+  }
 }
 
 TEST(NeedSymbols, RefusesIdsThatAreNone) {
@@ -167,6 +184,7 @@ TEST(NeedSymbols, RefusesIdsThatAreNone) {
 
 TEST(SymbolChunk, RoundTrips) {
   SymbolChunk in{.id = Id("build"), .offset = 65536, .total_bytes = 100'000, .raw_bytes = 900'000, .bytes = "data"};
+  in.key = 0xfedc'ba98'7654'3210;
   auto out = DecodeSymbolChunk(EncodeSymbolChunk(in));
   ASSERT_TRUE(out.ok()) << out.status();
   EXPECT_EQ(out->id, in.id);
@@ -174,6 +192,7 @@ TEST(SymbolChunk, RoundTrips) {
   EXPECT_EQ(out->total_bytes, in.total_bytes);
   EXPECT_EQ(out->raw_bytes, in.raw_bytes);
   EXPECT_EQ(out->bytes, "data");
+  EXPECT_EQ(out->key, in.key);
   auto none = DecodeSymbolChunk(EncodeSymbolChunk({.id = Id("build"), .unavailable = "stripped"}));
   ASSERT_TRUE(none.ok());
   EXPECT_EQ(none->unavailable, "stripped");
@@ -192,9 +211,9 @@ TEST(SymbolChunk, RefusesBytesThatDoNotFit) {
 
 // Whatever a byte of a message is turned into, a decoder answers and does not throw, read past the end or run long.
 TEST(Messages, SurviveEveryChangedByte) {
-  const std::string messages[] = {EncodeHello(SomeHello()), EncodeWelcome({}), EncodeNeedSymbols({Id("a"), Id("b")}),
-                                  EncodeSymbolChunk({.id = Id("b"), .total_bytes = 4, .bytes = "four"}),
-                                  EncodeGoodbye({.reason = "why"})};
+  const std::string messages[] = {
+      EncodeHello(SomeHello()), EncodeWelcome({}), EncodeNeedSymbols({{Id("a"), {}}, {Id("b"), {1, 2, 3, 4}}}),
+      EncodeSymbolChunk({.id = Id("b"), .total_bytes = 4, .bytes = "four"}), EncodeGoodbye({.reason = "why"})};
   for (const std::string& message : messages) {
     for (size_t at = 0; at < message.size(); ++at) {
       for (int flip : {0x01, 0x80, 0xff}) {

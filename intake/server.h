@@ -16,6 +16,7 @@
 #include "intake/batch_codec.h"
 #include "intake/limits.h"
 #include "intake/messages.h"
+#include "intake/symbol_parts.h"
 
 namespace tributary::intake {
 
@@ -43,8 +44,12 @@ class SessionOwner {
   // definitions alone, which are no batch. ResourceExhausted: the queue is full; the session stops reading and tries
   // again when `Resume` is called on it.
   virtual absl::Status OnBatch(const SessionInfo& session, IncomingBatch batch) = 0;
+  // A table came. NotFound: the node has none; ResourceExhausted: over a limit; DataLoss: what was here already of it
+  // was of no use, it can be asked for again.
   virtual void OnSymbols(const SessionInfo& session, const ExecutableId& id,
                          absl::StatusOr<std::string> encoded_table) = 0;
+  // A piece of one came.
+  virtual void OnSymbolProgress(const SessionInfo&) {}
   virtual void OnClosed(const SessionInfo& session, const absl::Status& why) = 0;
 };
 
@@ -62,6 +67,7 @@ struct ServerOptions {
   int64_t frame_timeout_ms = 60'000;            // for a frame that has begun to be whole
   std::shared_ptr<Security> security;           // of an acceptor; null: plain TCP, and whoever comes
   Limits* limits = nullptr;                     // of the loop it is for; outlives what is on it; null: none
+  SymbolParts* symbol_parts = nullptr;          // of the reducer; outlives all sessions; null: uploads begin anew
 };
 
 // Lives on the shard's loop from Hello to close; the shard owns it. It may be destroyed inside OnClosed, which comes
@@ -76,6 +82,7 @@ class ServerSession {
 
   void Start();                         // answers Welcome, or Goodbye
   void Ack(uint64_t durable_sequence);  // after the commit
+  // Of what is here already of a table, only the rest is asked for.
   void NeedSymbols(const std::vector<ExecutableId>& ids);
   void NeedDictionary();  // the store cannot map this generation (any more)
   void Resume();          // there is room again after ResourceExhausted

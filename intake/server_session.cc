@@ -122,7 +122,7 @@ ServerSession::Impl::Impl(AlarmSource& alarms, std::unique_ptr<Stream> with, Hel
       hello(std::move(said)),
       rest(std::move(with_rest)),
       peer(with->peer()),
-      symbols(opts.symbol_upload_bytes_max, opts.symbol_raw_bytes_max),
+      symbols({opts.symbol_upload_bytes_max, opts.symbol_raw_bytes_max, opts.symbol_parts}, all),
       stream(std::move(with)),
       tick_timer(alarms.NewAlarm([this] { OnTick(); })),
       pump_timer(alarms.NewAlarm([this] {
@@ -380,7 +380,7 @@ void ServerSession::Impl::HandleSymbolChunk(const Frame& frame) {
   absl::StatusOr<std::optional<SymbolReceiver::Table>> table = symbols.Take(*std::move(chunk));
   if (table.status().code() == absl::StatusCode::kNotFound) return metrics.Refuse(Refusal::kUnaskedSymbols);
   if (!table.ok()) return Refuse(Refusal::kBadMessage, {.reason = Message(table.status())});
-  if (!*table) return;
+  if (!*table) return owner.OnSymbolProgress(hello.session);
   if ((*table)->encoded.status().code() == absl::StatusCode::kResourceExhausted) metrics.Refuse(Refusal::kOversized);
   owner.OnSymbols(hello.session, (*table)->id, std::move((*table)->encoded));
 }
@@ -470,6 +470,7 @@ void ServerSession::Impl::Close(const Goodbye& goodbye) {
   tick_timer->Stop();
   stalled.reset();
   held.reset();
+  symbols.Park();
   frames = FrameDecoder();
   throttle_timer->Stop();
   if (share != nullptr) share->Hold(0);
@@ -486,6 +487,7 @@ void ServerSession::Impl::Finish(const absl::Status& why) {
   linger_timer->Stop();
   pump_timer->Stop();
   throttle_timer->Stop();
+  symbols.Park();
   if (share != nullptr) share->Hold(0);
   stream.reset();
   // Later and last: the owner may destroy the session then.
@@ -507,18 +509,19 @@ void ServerSession::Ack(uint64_t durable_sequence) {
 }
 
 void ServerSession::NeedSymbols(const std::vector<ExecutableId>& ids) {
-  std::vector<ExecutableId> asked;
+  std::vector<SymbolRequest> asked;
   auto send = [&] {
     if (!asked.empty()) impl_->Write(MessageType::kNeedSymbols, EncodeNeedSymbols(asked));
     asked.clear();
   };
   for (const ExecutableId& id : ids) {
     if (!id.known()) continue;
-    if (!impl_->symbols.Expect(id)) {
+    std::optional<SymbolRequest> request = impl_->symbols.Expect(id);
+    if (!request) {
       impl_->metrics.Refuse(Refusal::kTooManySymbols);
       continue;
     }
-    asked.push_back(id);
+    asked.push_back(*std::move(request));
     if (asked.size() == kNeedSymbolsMax) send();
   }
   send();

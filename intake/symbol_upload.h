@@ -5,9 +5,11 @@
 #include <string>
 #include <string_view>
 
-#include "absl/container/flat_hash_set.h"
+#include "absl/container/flat_hash_map.h"
 #include "absl/status/statusor.h"
+#include "base/metrics.h"
 #include "intake/messages.h"
+#include "intake/symbol_parts.h"
 #include "symbols/packed_table.h"
 
 namespace tributary::intake {
@@ -19,8 +21,9 @@ class SymbolSender {
   static constexpr size_t kQueuedBytesMax = 128u << 20;
   static constexpr size_t kQueuedFilesMax = 64;
 
-  // False when too much is waiting already: the table is dropped, the reducer asks again on its next connection.
-  bool Add(const ExecutableId& id, PackedTable table);
+  // Begins behind `part` where that is of this very table. False when too much is waiting already: the table is
+  // dropped, the reducer asks again on its next connection.
+  bool Add(const ExecutableId& id, PackedTable table, const SymbolPart& part = {});
   void AddUnavailable(const ExecutableId& id, std::string why);
   std::optional<SymbolChunk> Next();
   bool empty() const { return uploads_.empty(); }
@@ -40,32 +43,62 @@ class SymbolSender {
   size_t queued_files_ = 0;
 };
 
-// The receiving end: takes only what was asked for, one table at a time, in order, within its limits.
+// Every instance names the same series. Thread-safe.
+struct SymbolUploadMetrics {
+  explicit SymbolUploadMetrics(Metrics& metrics);
+
+  Counter& begun;    // from the first byte
+  Counter& resumed;  // behind what was there already
+  Counter& whole;    // and what was announced
+  Counter& spoiled;  // whole, and not what was announced
+  Counter& lost;     // behind what is not there any more
+  Counter& bytes;    // of chunks that were taken
+};
+
+// The receiving end: takes only what was asked for, one table at a time, in order, within its limits. What is not whole
+// when a connection ends is kept in `parts`.
 class SymbolReceiver {
  public:
-  SymbolReceiver(size_t stored_bytes_max, size_t raw_bytes_max)
-      : stored_bytes_max_(stored_bytes_max), raw_bytes_max_(raw_bytes_max) {}
+  struct Options {
+    size_t stored_bytes_max = 0, raw_bytes_max = 0;  // of one table
+    SymbolParts* parts = nullptr;                    // outlives this; null: what is cut off is forgotten
+  };
+  SymbolReceiver(Options options, Metrics& metrics) : options_(options), metrics_(metrics) {}
+  ~SymbolReceiver() { Park(); }
+  SymbolReceiver(const SymbolReceiver&) = delete;
+  SymbolReceiver& operator=(const SymbolReceiver&) = delete;
+
   // Tables that may be asked for and not yet answered.
   static constexpr size_t kExpectedMax = 65'536;
 
-  // False when too many are awaited already.
-  bool Expect(const ExecutableId& id);
+  // How to ask for it; nullopt when too many are awaited already.
+  std::optional<SymbolRequest> Expect(const ExecutableId& id);
 
   struct Table {
     ExecutableId id;
-    absl::StatusOr<std::string> encoded;  // NotFound: the node has none; ResourceExhausted: over a limit
+    // NotFound: the node has none; ResourceExhausted: over a limit; DataLoss: what the node went on with was spoiled,
+    // or is not here any more; it is no fault of the node's, and the table can be asked for again.
+    absl::StatusOr<std::string> encoded;
   };
   // A table once it is whole or refused. NotFound: it was not asked for (skip it). InvalidArgument: a hole, or bytes
-  // that are not the table announced.
+  // that are not the table announced, all of them this sender's.
   absl::StatusOr<std::optional<Table>> Take(SymbolChunk chunk);
-  size_t memory_bytes() const { return stored_.empty() ? 0 : stored_.capacity(); }  // of a table that is not whole
+  // Keeps what is not whole for who goes on with it.
+  void Park();
+  size_t memory_bytes() const { return part_.bytes.empty() ? 0 : part_.bytes.capacity(); }  // of a table not whole
 
  private:
-  const size_t stored_bytes_max_, raw_bytes_max_;
-  absl::flat_hash_set<ExecutableId> expected_;
-  ExecutableId current_;
-  uint64_t total_bytes_ = 0, raw_bytes_ = 0;
-  std::string stored_;
+  std::optional<Table> Begin(const SymbolChunk& chunk);
+  absl::StatusOr<bool> GoOn(const SymbolChunk& chunk);
+  absl::StatusOr<std::optional<Table>> Finish();
+  bool Continues(const SymbolChunk& chunk) const;
+
+  const Options options_;
+  SymbolUploadMetrics metrics_;
+  absl::flat_hash_map<ExecutableId, SymbolPart> expected_;  // with what was offered
+  ExecutableId current_;                                    // what part_ is of
+  SymbolParts::Part part_;
+  size_t resumed_bytes_ = 0;  // of part_, from other connections
 };
 
 }  // namespace tributary::intake

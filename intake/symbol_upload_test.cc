@@ -21,7 +21,8 @@ std::string Noise(size_t size) {
 TEST(SymbolUpload, TablesOfEverySizeArriveWhole) {
   for (size_t size : {size_t{0}, size_t{1}, kSymbolChunkBytes - 20, kSymbolChunkBytes, size_t{1'000'000}}) {
     SymbolSender sender;
-    SymbolReceiver receiver(2 << 20, 2 << 20);
+    Metrics metrics;
+    SymbolReceiver receiver({2 << 20, 2 << 20}, metrics);
     ASSERT_TRUE(sender.Add(Id("a"), PackedTable::Of(Noise(size))));
     ASSERT_TRUE(receiver.Expect(Id("a")));
     std::optional<SymbolReceiver::Table> table;
@@ -76,7 +77,8 @@ class SymbolReceiverTest : public testing::Test {
  protected:
   SymbolReceiverTest() { receiver_.Expect(Id("a")); }
   absl::StatusCode Take(SymbolChunk chunk) { return receiver_.Take(std::move(chunk)).status().code(); }
-  SymbolReceiver receiver_{1000, 1000};
+  Metrics metrics_;
+  SymbolReceiver receiver_{{1000, 1000}, metrics_};
 };
 
 TEST_F(SymbolReceiverTest, SkipsWhatWasNotAskedFor) {
@@ -113,7 +115,8 @@ TEST_F(SymbolReceiverTest, RefusesATableThatIsNotWhatItSays) {
 }
 
 TEST(SymbolReceiver, AwaitsABoundedNumberOfTables) {
-  SymbolReceiver receiver(1, 1);
+  Metrics metrics;
+  SymbolReceiver receiver({1, 1}, metrics);
   for (size_t i = 0; i < SymbolReceiver::kExpectedMax; ++i) ASSERT_TRUE(receiver.Expect(Id(std::to_string(i))));
   EXPECT_FALSE(receiver.Expect(Id("one more")));
   EXPECT_TRUE(receiver.Expect(Id("0")));

@@ -106,6 +106,16 @@ struct ExecutableId {
 # Type 7, reducer to collector: please upload these tables.
 struct NeedSymbols {
   ids @0 :List(ExecutableId);     # at most 256
+  parts @1 :List(SymbolPart);     # empty, or one for each of `ids`
+}
+
+# The beginning of a compressed table that the reducer has. Whose table has the same numbers goes on at `offset`; whose
+# has others, or does not know this, begins at 0.
+struct SymbolPart {
+  offset @0 :UInt64;              # bytes that need not be sent; 0: none
+  totalBytes @1 :UInt64;          # as the chunks said that brought it
+  rawBytes @2 :UInt64;
+  key @3 :UInt64;
 }
 
 # Type 8, collector to reducer, on channel 1: a piece of a zstd-compressed symbol table, in order, without holes.
@@ -116,6 +126,7 @@ struct SymbolChunk {
   rawBytes @3 :UInt64;            # of the table
   bytes @4 :Data;                 # at most 64 KiB
   unavailable @5 :Text;           # at most 256 bytes; not empty: there is no table, and why
+  key @6 :UInt64;                 # XXH3-64 (seed 0) of the compressed table, in every chunk; 0: not said, and so never resumed
 }
 
 # Type 9, collector to reducer, which sends it back. A reducer that has stopped reading sends its own.
