@@ -83,24 +83,29 @@ void SymbolServer::SetVdso(const ExecutableId& id, std::string_view bytes) {
 }
 
 void SymbolServer::Request(const ExecutableId& id) {
-  if (!id.known() || std::find(pending_.begin(), pending_.end(), id) != pending_.end()) return;
+  const auto waits = [&](const Pending& pending) { return pending.id == id; };
+  if (!id.known() || std::any_of(pending_.begin(), pending_.end(), waits)) return;
   auto it = answered_.find(id);
-  bool too_soon = it != answered_.end() &&
-                  (it->second.times >= kAnswersMax || clock_.Monotonic().value - it->second.at.value < kAgainNs);
-  if (too_soon || pending_.size() >= kPendingMax || (it == answered_.end() && answered_.size() >= kAnsweredMax)) {
+  const bool over = it == answered_.end() ? answered_.size() >= kAnsweredMax : it->second.times >= kAnswersMax;
+  if (over || pending_.size() >= kPendingMax) {
     refused_.Add();
     return;
   }
-  pending_.push_back(id);
+  MonotonicNs not_before;
+  if (it != answered_.end()) not_before.value = it->second.at.value + kAgainNs;
+  pending_.push_back({id, not_before});
   Tick();
 }
 
 void SymbolServer::Tick() {
+  const MonotonicNs now = clock_.Monotonic();
   if (busy_) return;
-  if (pending_.empty()) return StopIdleMaker();
-  if (clock_.Monotonic() < not_before_) return;
+  const auto next =
+      std::find_if(pending_.begin(), pending_.end(), [now](const Pending& p) { return !(now < p.not_before); });
+  if (next == pending_.end()) return StopIdleMaker();
+  if (now < not_before_) return;
   auto reading = std::make_shared<Reading>();
-  reading->id = pending_.front();
+  reading->id = next->id;
   reading->proc_root = proc_root_;
   reading->kernel = kernel_;
   if (vdso_id_.known() && reading->id == vdso_id_) reading->vdso_bytes = vdso_bytes_;
@@ -111,7 +116,7 @@ void SymbolServer::Tick() {
                            [this, reading, alive] {
                              if (!alive.expired()) Finish(*reading);
                            });
-  if (busy_) pending_.pop_front();
+  if (busy_) pending_.erase(next);
 }
 
 void SymbolServer::StopIdleMaker() {

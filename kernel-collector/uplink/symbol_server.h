@@ -20,8 +20,9 @@ namespace tributary {
 
 // Answers NeedSymbols: has a table made of the file that was sampled, of kallsyms for the kernel, and hands it over, or
 // says why there is none. One table at a time, and no more bytes on average than the uplink carries beside samples, so
-// that few wait. An id is answered again only kAgainNs later (an upload may be cut off by a lost connection) and
-// kAnswersMax times in all. Loop thread; opens files on `executor`, and waits there for the maker's process.
+// that few wait. An id is answered again only kAgainNs later (an upload may be cut off by a lost connection; who asks
+// sooner waits) and kAnswersMax times in all. Loop thread; opens files on `executor`, and waits there for the maker's
+// process.
 class SymbolServer {
  public:
   static constexpr size_t kPendingMax = 4096;
@@ -51,6 +52,10 @@ class SymbolServer {
     MonotonicNs at;
     uint32_t times = 0;
   };
+  struct Pending {
+    ExecutableId id;
+    MonotonicNs not_before;
+  };
   struct Reading;
   static absl::StatusOr<PackedTable> Read(const Reading& reading);
   void Finish(Reading& reading);
@@ -65,7 +70,7 @@ class SymbolServer {
   std::shared_ptr<const KernelLayout> kernel_ = std::make_shared<const KernelLayout>();
   ExecutableId vdso_id_;
   std::string_view vdso_bytes_;
-  std::deque<ExecutableId> pending_;
+  std::deque<Pending> pending_;
   absl::flat_hash_map<ExecutableId, Answered> answered_;
   bool busy_ = false;
   MonotonicNs not_before_, last_made_;
