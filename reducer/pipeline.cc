@@ -96,6 +96,7 @@ absl::Status Pipeline::OpenStores() {
   RETURN_IF_ERROR(WithContext(store.status(), "--data-dir"));
   store_ = *std::move(store);
   RETURN_IF_ERROR(OpenSymbols());
+  symbol_parts_ = std::make_unique<intake::SymbolParts>(intake::SymbolParts::Options(), metrics_);
   engine_ = std::make_unique<QueryEngine>(*store_, *symbols_);
   return absl::OkStatus();
 }
@@ -138,6 +139,7 @@ intake::ServerOptions Pipeline::IntakeOptions() {
       intake::Limits::Options{.node_bytes_per_second = options_.node_bytes_per_second}, clock_));
   intake::ServerOptions options;
   options.limits = limits_.back().get();
+  options.symbol_parts = symbol_parts_.get();
   return options;
 }
 

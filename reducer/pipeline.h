@@ -71,6 +71,7 @@ class Pipeline : private StatusSource {
   std::unique_ptr<SymbolExtractor> symbol_extractor_;
   std::unique_ptr<SymbolImporter> symbol_importer_;
   std::unique_ptr<DebugFileFinder> debug_files_;
+  std::unique_ptr<intake::SymbolParts> symbol_parts_;
   std::unique_ptr<QueryEngine> engine_;
   std::vector<std::unique_ptr<intake::Limits>> limits_;  // one a shard, then the acceptor's
   std::vector<std::unique_ptr<ingest::Shard>> shards_;

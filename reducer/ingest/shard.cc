@@ -11,7 +11,9 @@ namespace tributary::ingest {
 
 Shard::Shard(Options options, std::unique_ptr<store::ShardWriter> writer, SymbolStore& symbols, const Clock& clock,
              Metrics& metrics)
-    : symbol_worker_(symbols, options.symbols, metrics),
+    : number_(options.number),
+      symbols_(symbols),
+      symbol_worker_(symbols, options.symbols, metrics),
       writer_(fmt::format("store shard={}", options.number), std::move(writer), options.writer,
               {.committed =
                    [this](std::vector<CommittedBatch> done) {
@@ -88,15 +90,22 @@ bool Shard::IsConnected(std::string_view node_id) const {
   return connected_.contains(ToAbsl(node_id));
 }
 
-bool Shard::TryChoose(std::vector<ExecutableId> candidates, size_t ask_max, Reply reply) {
-  return symbol_worker_.TryChoose(std::move(candidates), ask_max,
+// Different in all shards.
+SymbolAsker Shard::AskerOf(uint64_t asker) const { return SymbolAsker{uint64_t{number_} << 48 | asker}; }
+
+bool Shard::TryChoose(uint64_t asker, std::vector<ExecutableId> candidates, size_t ask_max, Reply reply) {
+  return symbol_worker_.TryChoose(AskerOf(asker), std::move(candidates), ask_max,
                                   [this, reply = std::move(reply)](std::vector<ExecutableId> ask, size_t considered) {
                                     loop_.Post([reply, ask = std::move(ask), considered] { reply(ask, considered); });
                                   });
 }
 
-void Shard::Take(const ExecutableId& id, absl::StatusOr<std::string> encoded_table) {
-  symbol_worker_.Take(id, std::move(encoded_table));
+void Shard::Take(uint64_t asker, const ExecutableId& id, absl::StatusOr<std::string> encoded_table) {
+  symbol_worker_.Take(AskerOf(asker), id, std::move(encoded_table));
 }
+
+void Shard::Progress(uint64_t asker) { symbols_.demand().Progress(AskerOf(asker)); }
+void Shard::Release(uint64_t asker) { symbol_worker_.Release(AskerOf(asker)); }
+std::vector<ExecutableId> Shard::TakeReleased() { return symbols_.demand().ReleasedSince(released_seen_); }
 
 }  // namespace tributary::ingest

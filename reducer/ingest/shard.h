@@ -58,12 +58,17 @@ class Shard final : private SymbolDesk {
 
  private:
   // SymbolDesk, on the loop
-  bool TryChoose(std::vector<ExecutableId> candidates, size_t ask_max, Reply reply) override;
-  void Take(const ExecutableId& id, absl::StatusOr<std::string> encoded_table) override;
+  bool TryChoose(uint64_t asker, std::vector<ExecutableId> candidates, size_t ask_max, Reply reply) override;
+  void Take(uint64_t asker, const ExecutableId& id, absl::StatusOr<std::string> encoded_table) override;
+  void Progress(uint64_t asker) override;
+  void Release(uint64_t asker) override;
+  std::vector<ExecutableId> TakeReleased() override;
+  SymbolAsker AskerOf(uint64_t asker) const;
 
   void StartSession(intake::PendingSession session);
   void CountConnected(const std::string& node_id, int change);
 
+  const uint32_t number_;
   Loop loop_;
   std::thread thread_;
   bool started_ = false, drained_ = false;
@@ -71,6 +76,8 @@ class Shard final : private SymbolDesk {
   mutable std::mutex connected_mutex_;
   absl::flat_hash_map<std::string, int> connected_;  // guarded by connected_mutex_; sessions by node id
 
+  SymbolStore& symbols_;
+  uint64_t released_seen_ = 0;  // SymbolDemand::ReleasedSince's cursor
   SymbolWorker symbol_worker_;
   WriterThread writer_;              // its callbacks go to the core through the loop
   std::unique_ptr<ShardCore> core_;  // on the loop

@@ -1,6 +1,7 @@
 #include "reducer/ingest/shard_core.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "base/status.h"
@@ -96,6 +97,7 @@ void ShardCore::StartSession(Arrival arrival) {
   Live& live = live_[id];
   live.info = std::make_shared<const SessionInfo>(arrival.hello.session);
   live.oldest_held = arrival.hello.next_sequence;
+  live.asker = ++askers_;
   live.session = std::make_unique<intake::ServerSession>(alarms_, std::move(arrival.stream), std::move(arrival.hello),
                                                          std::move(arrival.rest), options_.server, clock_, metrics_,
                                                          static_cast<intake::SessionOwner&>(*this));
@@ -247,25 +249,33 @@ void ShardCore::ResumeReading(const absl::flat_hash_set<std::string>& committed_
 }
 
 void ShardCore::OnSymbols(const SessionInfo& info, const ExecutableId& id, absl::StatusOr<std::string> encoded_table) {
-  symbols_.Take(id, std::move(encoded_table));
   auto it = live_.find(info.session_id);
   if (it == live_.end()) return;
+  symbols_.Take(it->second.asker, id, std::move(encoded_table));
   it->second.symbols.Answered(id);
+  OnSymbolProgress(info);
   AskForSymbols(info.session_id, it->second);
+}
+
+void ShardCore::OnSymbolProgress(const SessionInfo& info) {
+  auto it = live_.find(info.session_id);
+  if (it == live_.end()) return;
+  it->second.symbols.Progress(clock_.Monotonic());
+  symbols_.Progress(it->second.asker);
 }
 
 void ShardCore::AskForSymbols(const SessionId& id, Live& live) {
   std::vector<ExecutableId> candidates = live.symbols.TakeCandidates();
   if (candidates.empty()) return;
-  auto reply = [this, id](const std::vector<ExecutableId>& ask, size_t considered) {
+  auto reply = [this, id, asker = live.asker](const std::vector<ExecutableId>& ask, size_t considered) {
     auto it = live_.find(id);
-    if (it == live_.end()) return;
+    if (it == live_.end() || it->second.asker != asker) return;
     it->second.symbols.Chosen(ask, considered, clock_.Monotonic());
     if (!ask.empty()) it->second.session->NeedSymbols(ask);
     AskForSymbols(id, it->second);
   };
   // Full: all of them stay candidates.
-  if (!symbols_.TryChoose(std::move(candidates), live.symbols.ask_max(), std::move(reply))) {
+  if (!symbols_.TryChoose(live.asker, std::move(candidates), live.symbols.ask_max(), std::move(reply))) {
     live.symbols.Chosen({}, 0, clock_.Monotonic());
   }
 }
@@ -282,15 +292,34 @@ void ShardCore::OnClosed(const SessionInfo& info, const absl::Status& why) {
 
 void ShardCore::Disconnect(Live& live) {
   if (live.session != nullptr) memory_.KeepDecoder(live.info->session_id, live.session->TakeDecoder());
+  // What it had of a table is kept before anybody else is asked for it.
+  live.session.reset();
+  if (live.symbols.owes()) symbols_.Release(live.asker);
   if (std::exchange(live.registered, false) && callbacks_.disconnected) callbacks_.disconnected(live.info->node_id);
 }
 
 void ShardCore::OnTick() {
   writer_.Maintain();
   const MonotonicNs now = clock_.Monotonic();
+  WantReleased();
   for (auto& [id, live] : live_) {
     if (const SessionMemory::Entry* entry = memory_.Find(id)) live.symbols.Tick(entry->executables, now);
     AskForSymbols(id, live);
+  }
+}
+
+// A node was cut off: others have the same executables, and do not wait for their next round.
+void ShardCore::WantReleased() {
+  const std::vector<ExecutableId> released = symbols_.TakeReleased();
+  if (released.empty()) return;
+  const absl::flat_hash_set<ExecutableId> wanted(released.begin(), released.end());
+  for (auto& [id, live] : live_) {
+    const SessionMemory::Entry* entry = memory_.Find(id);
+    if (entry == nullptr) continue;
+    std::vector<ExecutableId> has;
+    std::copy_if(entry->executables.begin(), entry->executables.end(), std::back_inserter(has),
+                 [&](const ExecutableId& e) { return wanted.contains(e); });
+    live.symbols.Want(has);
   }
 }
 

@@ -23,14 +23,18 @@
 
 namespace tributary::ingest {
 
-// Whom a shard asks which symbol tables are wanted, and to whom it gives those that come.
+// Whom a shard asks which symbol tables are wanted, and to whom it gives those that come. An asker is one connection.
 class SymbolDesk {
  public:
   // Which of `candidates` to ask a node for, `ask_max` at most; `reply` is called later, on the shard's loop, with them
   // and with how many candidates that took. False: too many questions wait.
   using Reply = std::function<void(std::vector<ExecutableId> ask, size_t considered)>;
-  virtual bool TryChoose(std::vector<ExecutableId> candidates, size_t ask_max, Reply reply) = 0;
-  virtual void Take(const ExecutableId& id, absl::StatusOr<std::string> encoded_table) = 0;
+  virtual bool TryChoose(uint64_t asker, std::vector<ExecutableId> candidates, size_t ask_max, Reply reply) = 0;
+  virtual void Take(uint64_t asker, const ExecutableId& id, absl::StatusOr<std::string> encoded_table) = 0;
+  virtual void Progress(uint64_t asker) = 0;  // it is sending
+  virtual void Release(uint64_t asker) = 0;   // it is gone: what it owes may be asked of others
+  // What has been released since the last time, by any shard's askers.
+  virtual std::vector<ExecutableId> TakeReleased() = 0;
 
  protected:
   ~SymbolDesk() = default;
@@ -85,6 +89,7 @@ class ShardCore : private intake::SessionOwner {
     bool over_share = false;     // or its node holds its share of the queue
     bool registered = false;     // `connected` was called
     SymbolRequests symbols;
+    uint64_t asker = 0;  // of this connection
   };
 
   // intake::SessionOwner
@@ -92,6 +97,7 @@ class ShardCore : private intake::SessionOwner {
   bool HasRoom(const SessionInfo& info) override;
   absl::Status OnBatch(const SessionInfo& info, intake::IncomingBatch batch) override;
   void OnSymbols(const SessionInfo& info, const ExecutableId& id, absl::StatusOr<std::string> encoded_table) override;
+  void OnSymbolProgress(const SessionInfo& info) override;
   void OnClosed(const SessionInfo& info, const absl::Status& why) override;
 
   void StartSession(Arrival arrival);
@@ -99,6 +105,7 @@ class ShardCore : private intake::SessionOwner {
   void Remember(const SessionInfo& info, const intake::IncomingBatch& batch);
   void CutOff(const SessionInfo& speaker, const std::vector<ClosedSession>& ended);
   void AskForSymbols(const SessionId& id, Live& live);
+  void WantReleased();
   void ResumeReading(const absl::flat_hash_set<std::string>& committed_nodes);
   void OnTick();
   void Disconnect(Live& live);
@@ -118,6 +125,7 @@ class ShardCore : private intake::SessionOwner {
   EndedSessions ended_;
   SessionMemory memory_;
   QueueShare share_;
+  uint64_t askers_ = 0;
   bool stopping_ = false, closing_all_ = false;
   std::unique_ptr<Alarm> tick_, closing_;
 };

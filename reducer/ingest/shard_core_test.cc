@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/loop.h"
@@ -54,10 +55,25 @@ class TestWriter final : public BatchWriter {
   std::vector<SessionId> finds;
 };
 
-class NoSymbols final : public SymbolDesk {
+class TestDesk final : public SymbolDesk {
  public:
-  bool TryChoose(std::vector<ExecutableId>, size_t, Reply) override { return false; }
-  void Take(const ExecutableId&, absl::StatusOr<std::string>) override {}
+  struct Question {
+    uint64_t asker = 0;
+    std::vector<ExecutableId> candidates;
+    Reply reply;
+  };
+  bool TryChoose(uint64_t asker, std::vector<ExecutableId> candidates, size_t, Reply reply) override {
+    questions.push_back({asker, std::move(candidates), std::move(reply)});
+    return true;
+  }
+  void Take(uint64_t asker, const ExecutableId&, absl::StatusOr<std::string>) override { taken.push_back(asker); }
+  void Progress(uint64_t asker) override { progress.push_back(asker); }
+  void Release(uint64_t asker) override { released.push_back(asker); }
+  std::vector<ExecutableId> TakeReleased() override { return std::exchange(to_release, {}); }
+
+  std::vector<Question> questions;
+  std::vector<uint64_t> taken, progress, released;
+  std::vector<ExecutableId> to_release;
 };
 
 class ShardCoreTest : public testing::Test {
@@ -100,8 +116,8 @@ class ShardCoreTest : public testing::Test {
   FakeClock clock_;
   Metrics metrics_;
   TestWriter writer_;
-  NoSymbols symbols_;
-  ShardCore core_{loop_, {}, writer_, symbols_, clock_, metrics_, {}};
+  TestDesk symbols_;
+  ShardCore core_{loop_, {.tick_ms = 1}, writer_, symbols_, clock_, metrics_, {}};
 };
 
 // What was read on the connection before is durable, or gone, when Welcome says how far that is: a collector that has
@@ -211,6 +227,80 @@ TEST_F(ShardCoreTest, WhatASessionHadSentIsNotTakenOnceItsEndIsTold) {
   const size_t finds = writer_.finds.size();
   EXPECT_FALSE(Connect(hello)->open) << "its Hello came late";
   EXPECT_EQ(writer_.finds.size(), finds);
+}
+
+class ShardCoreSymbolsTest : public ShardCoreTest {
+ protected:
+  static ExecutableId Id() { return *ExecutableId::Make(ExecutableIdKind::kGnuBuildId, "of all nodes"); }
+  // A node that has the executable.
+  std::shared_ptr<Wire> ConnectWithExecutable(uint8_t session) {
+    const intake::Hello hello = HelloOf(session);
+    auto wire = Connect(hello);
+    core_.OnFound(hello.session.session_id, uint64_t{0});
+    auto dictionary = std::make_shared<Dictionary>();
+    dictionary->InternExecutable(Id(), "/bin/all");
+    for (const std::string& frame : intake::BatchEncoder(1).Encode({.sequence = 1, .dictionary = dictionary})) {
+      wire->callbacks.on_data(frame);
+    }
+    return wire;
+  }
+  static std::string Chunk(uint64_t offset) {
+    const intake::SymbolChunk chunk{
+        .id = Id(), .offset = offset, .total_bytes = 100, .raw_bytes = 100, .bytes = "part"};
+    return EncodeFrame(intake::MessageType::kSymbolChunk, intake::kChannelSymbols, 0, EncodeSymbolChunk(chunk));
+  }
+  void RunUntil(const std::function<bool()>& done) {
+    auto poll = loop_.NewAlarm([&] {
+      if (done()) loop_.Stop();
+    });
+    poll->StartEvery(1);
+    loop_.Run();
+  }
+};
+
+// What one node owed when its connection ended is asked of another at once, not in its next round.
+TEST_F(ShardCoreSymbolsTest, WhatAClosedSessionOwedIsAskedOfAnother) {
+  auto first = ConnectWithExecutable(1), second = ConnectWithExecutable(2);
+  ASSERT_EQ(symbols_.questions.size(), 2u);
+  EXPECT_EQ(symbols_.questions[0].candidates, std::vector<ExecutableId>{Id()});
+  const uint64_t asker = symbols_.questions[0].asker, other = symbols_.questions[1].asker;
+  EXPECT_NE(asker, other);
+  symbols_.questions[0].reply({Id()}, 1);
+  symbols_.questions[1].reply({}, 1);
+  EXPECT_TRUE(Find(*first, intake::MessageType::kNeedSymbols).has_value());
+  EXPECT_FALSE(Find(*second, intake::MessageType::kNeedSymbols).has_value());
+  first->callbacks.on_data(Chunk(0) + Chunk(4));
+  EXPECT_EQ(symbols_.progress, (std::vector<uint64_t>{asker, asker}));
+
+  first->callbacks.on_close(absl::OkStatus());
+  RunUntil([&] { return !symbols_.released.empty(); });
+  EXPECT_EQ(symbols_.released, std::vector<uint64_t>{asker});
+  symbols_.to_release = {Id()};
+  core_.Start();
+  RunUntil([&] { return symbols_.questions.size() == 3; });
+  EXPECT_EQ(symbols_.questions[2].asker, other);
+  EXPECT_EQ(symbols_.questions[2].candidates, std::vector<ExecutableId>{Id()});
+  second->callbacks.on_close(absl::OkStatus());
+  RunUntil([&] { return symbols_.released.size() == 2; });
+  EXPECT_EQ(symbols_.released[1], other) << "a look-up was on its way for it";
+}
+
+// What was looked up for a connection is not asked on the session's next, which has a look-up of its own.
+TEST_F(ShardCoreSymbolsTest, AnAnswerForAnEarlierConnectionIsNotTheNewOnes) {
+  ConnectWithExecutable(1);
+  ASSERT_EQ(symbols_.questions.size(), 1u);
+  intake::Hello hello = HelloOf(1);
+  hello.dictionary_generation = 1;
+  auto second = Connect(hello);
+  EXPECT_EQ(symbols_.released, std::vector<uint64_t>{symbols_.questions[0].asker});
+  core_.OnFound(hello.session.session_id, uint64_t{0});
+  symbols_.questions[0].reply({Id()}, 1);
+  EXPECT_FALSE(Find(*second, intake::MessageType::kNeedSymbols).has_value());
+  core_.Start();
+  RunUntil([&] { return symbols_.questions.size() == 2; });
+  EXPECT_NE(symbols_.questions[1].asker, symbols_.questions[0].asker);
+  symbols_.questions[1].reply({Id()}, 1);
+  EXPECT_TRUE(Find(*second, intake::MessageType::kNeedSymbols).has_value());
 }
 
 }  // namespace

@@ -55,6 +55,27 @@ TEST(SymbolRequests, ComesBackToWhatWasNeverAnswered) {
   EXPECT_EQ(requests.TakeCandidates().size(), 8u);
 }
 
+TEST(SymbolRequests, WaitsForANodeThatIsSending) {
+  SymbolRequests requests;
+  EXPECT_FALSE(requests.owes());
+  requests.Want(Ids(0, 8));
+  EXPECT_EQ(requests.TakeCandidates(), Ids(0, 8));
+  EXPECT_TRUE(requests.owes());
+  requests.Chosen(Ids(0, 8), 8, kStart);
+  MonotonicNs now = kStart;
+  while (now.value - kStart.value + SymbolRequests::kAnswerNs <= SymbolRequests::kLongestNs) {
+    now.value += SymbolRequests::kAnswerNs;
+    requests.Tick({}, now);
+    EXPECT_EQ(requests.ask_max(), 0u);
+    requests.Progress(now);
+  }
+  now.value = kStart.value + SymbolRequests::kLongestNs + 1;
+  requests.Progress(now);
+  requests.Tick({}, now);
+  EXPECT_EQ(requests.ask_max(), 8u) << "not for ever";
+  EXPECT_FALSE(requests.owes());
+}
+
 TEST(SymbolRequests, AFullLookUpLeavesAllCandidates) {
   SymbolRequests requests;
   requests.Want(Ids(0, 5));

@@ -26,44 +26,59 @@ void SymbolWorker::Run() {
   while (std::optional<std::function<void()>> job = queue_.Pop()) (*job)();
 }
 
-bool SymbolWorker::TryChoose(std::vector<ExecutableId> candidates, size_t ask_max, Reply reply) {
-  return queue_.TryPush([this, candidates = std::move(candidates), ask_max, reply = std::move(reply)] {
+bool SymbolWorker::TryChoose(SymbolAsker asker, std::vector<ExecutableId> candidates, size_t ask_max, Reply reply) {
+  return queue_.TryPush([this, asker, candidates = std::move(candidates), ask_max, reply = std::move(reply)] {
     std::vector<ExecutableId> ask;
     size_t considered = 0;
     while (considered < candidates.size() && ask.size() < ask_max) {
       const ExecutableId& id = candidates[considered++];
-      if (symbols_.ShouldRequest(id)) ask.push_back(id);
+      if (symbols_.ShouldRequest(id, asker)) ask.push_back(id);
     }
     reply(std::move(ask), considered);
   });
 }
 
-void SymbolWorker::Take(const ExecutableId& id, absl::StatusOr<std::string> encoded_table) {
+void SymbolWorker::Take(SymbolAsker asker, const ExecutableId& id, absl::StatusOr<std::string> encoded_table) {
   const size_t bytes = encoded_table.ok() ? encoded_table->size() : 0;
   // One table is always let in, however large.
   if (queued_bytes_.load() > 0 && queued_bytes_.load() + bytes > options_.queue_bytes_max) {
-    dropped_.Add();
-    return;
+    return Drop(id);
   }
   queued_bytes_.fetch_add(bytes);
   // std::function copies what it holds.
   auto table = std::make_shared<absl::StatusOr<std::string>>(std::move(encoded_table));
-  if (!queue_.TryPush([this, id, table, bytes] {
-        Put(id, *table);
+  if (!queue_.TryPush([this, asker, id, table, bytes] {
+        Put(asker, id, *table);
         queued_bytes_.fetch_sub(bytes);
       })) {
     queued_bytes_.fetch_sub(bytes);
-    dropped_.Add();
+    Drop(id);
   }
 }
 
-void SymbolWorker::Put(const ExecutableId& id, const absl::StatusOr<std::string>& encoded_table) {
+void SymbolWorker::Drop(const ExecutableId& id) {
+  dropped_.Add();
+  symbols_.demand().Defer(id);
+}
+
+void SymbolWorker::Release(SymbolAsker asker) {
+  (void)queue_.TryPush([this, asker] { symbols_.demand().Release(asker); });
+}
+
+void SymbolWorker::Put(SymbolAsker asker, const ExecutableId& id, const absl::StatusOr<std::string>& encoded_table) {
+  if (encoded_table.status().code() == absl::StatusCode::kDataLoss) {
+    LogInfo("symbol table is asked for again executable={} cause=\"{}\"", id.ToString(),
+            EscapeForDisplay(Message(encoded_table.status())));
+    return symbols_.demand().Release(id, asker);
+  }
   if (!encoded_table.ok()) {
     symbols_.PutUnavailable(id, Message(encoded_table.status()));
     return;
   }
   const auto kept = symbols_.Put(id, *encoded_table, SymbolOrigin::kNode);
-  if (!kept.ok()) LogDebug("symbol table refused executable={}: {}", id.ToString(), Message(kept.status()));
+  if (kept.ok()) return;
+  LogDebug("symbol table refused executable={}: {}", id.ToString(), Message(kept.status()));
+  symbols_.demand().Defer(id);
 }
 
 }  // namespace tributary::ingest

@@ -26,16 +26,21 @@ class SymbolWorker {
   // Which of `candidates` to ask a node for, `ask_max` at most; `reply` is called on the worker's thread with them and
   // with how many candidates that took. False: full.
   using Reply = std::function<void(std::vector<ExecutableId> ask, size_t considered)>;
-  bool TryChoose(std::vector<ExecutableId> candidates, size_t ask_max, Reply reply);
+  bool TryChoose(SymbolAsker asker, std::vector<ExecutableId> candidates, size_t ask_max, Reply reply);
 
   // What a node answered. Dropped and counted when full: the executable is asked for again later.
-  void Take(const ExecutableId& id, absl::StatusOr<std::string> encoded_table);
+  void Take(SymbolAsker asker, const ExecutableId& id, absl::StatusOr<std::string> encoded_table);
+
+  // Its connection is over, and what it sent is before this in the queue. When that is full, the time-out does the
+  // same.
+  void Release(SymbolAsker asker);
 
   void Stop();  // does what is queued first
 
  private:
   void Run();
-  void Put(const ExecutableId& id, const absl::StatusOr<std::string>& encoded_table);
+  void Put(SymbolAsker asker, const ExecutableId& id, const absl::StatusOr<std::string>& encoded_table);
+  void Drop(const ExecutableId& id);
 
   SymbolStore& symbols_;
   const Options options_;

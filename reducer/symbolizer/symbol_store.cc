@@ -15,8 +15,6 @@
 namespace tributary {
 namespace {
 
-// Executables asked for and not yet answered; one costs about 50 bytes.
-constexpr size_t kRequestsMax = 65'536;
 // How often a table in use is marked so on disk.
 constexpr int64_t kTouchPeriodNs = 3600 * kNsPerSecond;
 // Functions looked at to see whether two tables are of the same code.
@@ -63,6 +61,7 @@ struct SymbolStore::Impl {
       : options(std::move(o)),
         clock(c),
         files(std::move(f)),
+        demand(options.demand, c, m),
         uploads_stored(Uploads(m, "stored")),
         uploads_kept_better(Uploads(m, "kept_better")),
         uploads_contested(Uploads(m, "contested")),
@@ -71,9 +70,6 @@ struct SymbolStore::Impl {
         uploads_unavailable(Uploads(m, "unavailable")),
         evicted_flat(Evictions(m, "flat")),
         evicted_disk(Evictions(m, "disk")),
-        requests_made(m.AddCounter("tributary_symbolizer_requests_total", "Symbol tables asked of nodes.")),
-        requests_deferred(m.AddCounter("tributary_symbolizer_requests_deferred_total",
-                                       "Tables not asked for because too many requests are open.")),
         unreadable(m.AddCounter("tributary_symbolizer_unreadable_tables_total",
                                 "Stored tables that could not be read back; they are asked for again.")),
         tables(m.AddGauge("tributary_symbolizer_tables", "Symbol tables kept.")),
@@ -90,7 +86,6 @@ struct SymbolStore::Impl {
                         {{"from", std::string(from)}});
   }
 
-  bool HasRoomForRequest(int64_t now);
   absl::StatusOr<std::shared_ptr<const SymbolTable>> Load(const SymbolFiles::Row& row);
   void Forget(const SymbolFiles::Row& row, const absl::Status& why);
   absl::Status Rescan();
@@ -104,6 +99,7 @@ struct SymbolStore::Impl {
   const Options options;
   const Clock& clock;
   const SymbolFiles files;
+  SymbolDemand demand;
 
   std::mutex write_mutex;
   uint64_t tables_on_disk = 0, flats_on_disk = 0;  // as of the last look, and what came since
@@ -111,22 +107,14 @@ struct SymbolStore::Impl {
   std::mutex mutex;
   std::list<Mapped> recent;  // most recently used first
   absl::flat_hash_map<ExecutableId, std::list<Mapped>::iterator> mapped;
-  absl::flat_hash_map<ExecutableId, int64_t> requests;  // monotonic ns: not before
-  std::vector<SymbolFiles::Row> rows;                   // of the last look at the whole directory
+  std::vector<SymbolFiles::Row> rows;  // of the last look at the whole directory
   MonotonicNs scanned{-1};
 
   Counter &uploads_stored, &uploads_kept_better, &uploads_contested, &uploads_refused, &uploads_no_room,
       &uploads_unavailable;
-  Counter &evicted_flat, &evicted_disk, &requests_made, &requests_deferred, &unreadable;
+  Counter &evicted_flat, &evicted_disk, &unreadable;
   Gauge &tables, &stored_bytes, &flat_bytes;
 };
-
-// A full table of requests drops those whose time has come again: they may be asked for anew.
-bool SymbolStore::Impl::HasRoomForRequest(int64_t now) {
-  if (requests.size() < kRequestsMax) return true;
-  absl::erase_if(requests, [now](const auto& entry) { return entry.second <= now; });
-  return requests.size() < kRequestsMax;
-}
 
 absl::StatusOr<std::shared_ptr<const SymbolTable>> SymbolStore::Impl::Load(const SymbolFiles::Row& row) {
   const UnixNs now = clock.Unix();
@@ -245,26 +233,15 @@ absl::StatusOr<std::unique_ptr<SymbolStore>> SymbolStore::Open(Options options, 
   return std::unique_ptr<SymbolStore>(new SymbolStore(std::move(impl)));
 }
 
-bool SymbolStore::ShouldRequest(const ExecutableId& id) {
-  if (!id.known()) return false;
-  const int64_t now = impl_->clock.Monotonic().value;
-  {
-    std::lock_guard lock(impl_->mutex);
-    auto it = impl_->requests.find(id);
-    if (it != impl_->requests.end() && now < it->second) return false;
-  }
-  if (impl_->files.Find(id).ok()) return false;
-  std::lock_guard lock(impl_->mutex);
-  auto it = impl_->requests.find(id);
-  if (it != impl_->requests.end() && now < it->second) return false;  // another thread was first
-  if (it == impl_->requests.end() && !impl_->HasRoomForRequest(now)) {
-    impl_->requests_deferred.Add();
-    return false;
-  }
-  impl_->requests[id] = now + impl_->options.request_timeout_ns;
-  impl_->requests_made.Add();
-  return true;
+bool SymbolStore::ShouldRequest(const ExecutableId& id, SymbolAsker asker) {
+  if (!id.known() || !impl_->demand.MayAsk(id) || impl_->files.Find(id).ok()) return false;
+  if (!impl_->demand.Ask(id, asker)) return false;  // another thread was first
+  if (!impl_->files.Find(id).ok()) return true;
+  impl_->demand.Answered(id);  // it came between the two looks
+  return false;
 }
+
+SymbolDemand& SymbolStore::demand() { return impl_->demand; }
 
 absl::StatusOr<SymbolStore::Kept> SymbolStore::Put(const ExecutableId& id, std::string_view encoded,
                                                    SymbolOrigin origin) {
@@ -295,6 +272,7 @@ absl::StatusOr<SymbolStore::Kept> SymbolStore::Put(const ExecutableId& id, std::
                  SymbolSourceName(replaces ? before->said.source : said.source));
     }
     if (!replaces) {
+      impl_->demand.Answered(id);
       impl_->uploads_kept_better.Add();
       kept.row = *before;
       if (kept.contested && !before->said.contested) {
@@ -317,10 +295,9 @@ absl::StatusOr<SymbolStore::Kept> SymbolStore::Put(const ExecutableId& id, std::
     impl_->uploads_no_room.Add();
     return WithContext(written, "keep symbol table of " + id.ToString());
   }
+  impl_->demand.Answered(id);
   impl_->uploads_stored.Add();
   RETURN_IF_ERROR(impl_->Replace(kept.row, (*table)->bytes().size()));
-  std::lock_guard lock(impl_->mutex);
-  impl_->requests.erase(id);
   kept.stored = true;
   return kept;
 }
@@ -328,10 +305,7 @@ absl::StatusOr<SymbolStore::Kept> SymbolStore::Put(const ExecutableId& id, std::
 void SymbolStore::PutUnavailable(const ExecutableId& id, std::string_view why) {
   impl_->uploads_unavailable.Add();
   LogDebug("node has no symbol table executable={} why=\"{}\"", id.ToString(), why.substr(0, 256));
-  int64_t now = impl_->clock.Monotonic().value;
-  std::lock_guard lock(impl_->mutex);
-  if (!impl_->requests.contains(id) && !impl_->HasRoomForRequest(now)) return;
-  impl_->requests[id] = now + impl_->options.refused_retry_ns;
+  impl_->demand.Unavailable(id);
 }
 
 std::shared_ptr<const SymbolTable> SymbolStore::Get(const ExecutableId& id) {

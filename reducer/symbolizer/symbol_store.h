@@ -11,6 +11,7 @@
 #include "absl/status/statusor.h"
 #include "base/clock.h"
 #include "base/metrics.h"
+#include "reducer/symbolizer/symbol_demand.h"
 #include "reducer/symbolizer/symbol_files.h"
 #include "symbols/symbol_table.h"
 
@@ -18,24 +19,24 @@ namespace tributary {
 
 // The fleet's symbol tables by ExecutableId: files in a directory (symbol_files.h) that several reducers may share, the
 // ones in use mapped. The better of two tables of one executable stays. One per reducer; every method may be called
-// from any thread, and touches the disk. What was asked of nodes is remembered here, so that an executable is uploaded
-// once for the whole fleet.
+// from any thread, and touches the disk. What was asked of nodes is remembered in its SymbolDemand, so that an
+// executable is uploaded once for the whole fleet.
 class SymbolStore {
  public:
   struct Options {
     std::string directory;
-    uint64_t disk_bytes_max = 4ull << 30;          // half for tables, half for their flat forms; least used leave first
-    size_t mapped_max = 8192;                      // tables; least recently used leave first
-    int64_t request_timeout_ns = 60'000'000'000;   // then another node may be asked
-    int64_t refused_retry_ns = 3'600'000'000'000;  // after a node said it has none
-    int64_t rescan_ns = 60'000'000'000;            // how old what is known of the whole directory may be
+    uint64_t disk_bytes_max = 4ull << 30;  // half for tables, half for their flat forms; least used leave first
+    size_t mapped_max = 8192;              // tables; least recently used leave first
+    int64_t rescan_ns = 60'000'000'000;    // how old what is known of the whole directory may be
+    SymbolDemand::Options demand;
   };
   static absl::StatusOr<std::unique_ptr<SymbolStore>> Open(Options options, const Clock& clock, Metrics& metrics);
   ~SymbolStore();
 
-  // Whether a node that can read `id` should be asked for its table now; true at most once per request_timeout_ns and
-  // id.
-  bool ShouldRequest(const ExecutableId& id);
+  // Whether a node that can read `id` should be asked for its table now, by that session: no, when it is here, or
+  // SymbolDemand says so.
+  bool ShouldRequest(const ExecutableId& id, SymbolAsker asker = SymbolAsker::kNobody);
+  SymbolDemand& demand();
 
   struct Kept {
     bool stored = false;     // false: what was there is as good, or better

@@ -107,18 +107,34 @@ TEST_F(SymbolStoreTest, BetterSourceReplacesAndWorseChangesNothing) {
   EXPECT_EQ(List()[0].said.functions, 2u);
 }
 
+// Two nodes were asked, as the first was silent for long; both answer.
+TEST_F(SymbolStoreTest, ASecondUploadOfATableIsNotStored) {
+  SymbolStore::Options options;
+  Open(options);
+  EXPECT_TRUE(store_->ShouldRequest(Id(1), SymbolAsker{1}));
+  clock_.Advance(options.demand.timeout_ns);
+  EXPECT_TRUE(store_->ShouldRequest(Id(1), SymbolAsker{2}));
+  PutTable(*Table(1));
+  PutTable(*Table(1));
+  EXPECT_EQ(Uploads("stored"), 1u);
+  EXPECT_EQ(Uploads("kept_better"), 1u);
+  EXPECT_EQ(List().size(), 1u);
+  store_->demand().Release(SymbolAsker{2});
+  EXPECT_FALSE(store_->ShouldRequest(Id(1), SymbolAsker{3})) << "it is here";
+}
+
 TEST_F(SymbolStoreTest, AsksOnceUntilTheTimeout) {
   SymbolStore::Options options;
   Open(options);
   EXPECT_FALSE(store_->ShouldRequest(ExecutableId()));
   EXPECT_TRUE(store_->ShouldRequest(Id(1)));
   EXPECT_FALSE(store_->ShouldRequest(Id(1)));
-  clock_.Advance(options.request_timeout_ns - 1);
+  clock_.Advance(options.demand.timeout_ns - 1);
   EXPECT_FALSE(store_->ShouldRequest(Id(1)));
   clock_.Advance(1);
   EXPECT_TRUE(store_->ShouldRequest(Id(1)));
   PutTable(*Table(1));
-  clock_.Advance(100 * options.request_timeout_ns);
+  clock_.Advance(100 * options.demand.timeout_ns);
   EXPECT_FALSE(store_->ShouldRequest(Id(1)));
 }
 
@@ -127,7 +143,7 @@ TEST_F(SymbolStoreTest, AsksAgainLongAfterANodeHadNone) {
   Open(options);
   EXPECT_TRUE(store_->ShouldRequest(Id(1)));
   store_->PutUnavailable(Id(1), "no sections\x1b[2J");
-  clock_.Advance(options.refused_retry_ns - 1);
+  clock_.Advance(options.demand.unavailable_ns - 1);
   EXPECT_FALSE(store_->ShouldRequest(Id(1)));
   clock_.Advance(1);
   EXPECT_TRUE(store_->ShouldRequest(Id(1)));
@@ -143,7 +159,7 @@ TEST_F(SymbolStoreTest, OpenRequestsAreBounded) {
   for (uint32_t n = 0; n < 65'536; ++n) ASSERT_TRUE(store_->ShouldRequest(id(n)));
   EXPECT_FALSE(store_->ShouldRequest(id(70'000)));
   EXPECT_EQ(metrics_.AddCounter("tributary_symbolizer_requests_deferred_total", "").value(), 1u);
-  clock_.Advance(options.request_timeout_ns);
+  clock_.Advance(options.demand.timeout_ns);
   EXPECT_TRUE(store_->ShouldRequest(id(70'000)));
 }
 

@@ -12,8 +12,11 @@ constexpr uint64_t kHelloTimeoutMs = 10'000;
 // Nobody's symbols are wanted: uploads have nothing to do with the law.
 class NoSymbols final : public ingest::SymbolDesk {
  public:
-  bool TryChoose(std::vector<ExecutableId>, size_t, Reply) override { return false; }
-  void Take(const ExecutableId&, absl::StatusOr<std::string>) override {}
+  bool TryChoose(uint64_t, std::vector<ExecutableId>, size_t, Reply) override { return false; }
+  void Take(uint64_t, const ExecutableId&, absl::StatusOr<std::string>) override {}
+  void Progress(uint64_t) override {}
+  void Release(uint64_t) override {}
+  std::vector<ExecutableId> TakeReleased() override { return {}; }
 };
 
 }  // namespace

@@ -1,0 +1,250 @@
+#include <gtest/gtest.h>
+
+#include <array>
+#include <atomic>
+#include <future>
+#include <map>
+#include <random>
+
+#include "base/test_directory.h"
+#include "intake/delivery.h"
+#include "intake/test_relay.h"
+#include "reducer/ingest/shard.h"
+#include "reducer/store/sqlite_store.h"
+
+#include "symbols/symbol_builder.h"
+#include "symbols/symbol_codec.h"
+
+// A fleet of nodes that run the same executables, and a reducer of two shards, over real sockets: every table is
+// uploaded once, whatever happens to the nodes.
+
+namespace tributary::ingest {
+namespace {
+
+constexpr size_t kNodes = 100, kExecutables = 500;
+constexpr uint32_t kShards = 2;
+
+ExecutableId IdOf(uint32_t n) {
+  return *ExecutableId::Make(ExecutableIdKind::kGnuBuildId,
+                             std::string_view(reinterpret_cast<const char*>(&n), sizeof(n)));
+}
+
+// As a node makes it, the same on all; every fifth takes several chunks.
+PackedTable TableOf(uint32_t n) {
+  std::mt19937_64 random(n);
+  std::vector<std::string> names(n % 5 == 0 ? 6'000 : 50);
+  std::vector<SymbolRange> ranges;
+  for (std::string& name : names) {
+    for (int i = 0; i < 4; ++i) name += std::to_string(random());
+    ranges.push_back({0x1000 + 0x40 * ranges.size(), 0x40, name});
+  }
+  return PackedTable::Of(EncodeSymbolTable(*BuildSymbolTable(IdOf(n), SymbolSource::kSymtab, ranges)));
+}
+
+const std::map<ExecutableId, PackedTable>& Tables() {
+  static const auto* const tables = [] {
+    auto* made = new std::map<ExecutableId, PackedTable>();
+    for (uint32_t n = 0; n < kExecutables; ++n) made->emplace(IdOf(n), TableOf(n));
+    return made;
+  }();
+  return *tables;
+}
+
+class FleetReducer {
+ public:
+  explicit FleetReducer(const std::string& directory) {
+    store::SqliteStoreOptions options;
+    options.data_dir = directory;
+    options.shards = kShards;
+    store_ = store::SqliteStore::Open(options, Clock::Real(), metrics_).value();
+    // No time-out helps: what is asked again is so because its node is gone.
+    const SymbolDemand::Options demand{.timeout_ns = 3'600 * kNsPerSecond, .longest_ns = 3'600 * kNsPerSecond};
+    symbols_ =
+        SymbolStore::Open({.directory = directory + "/symbols", .demand = demand}, Clock::Real(), metrics_).value();
+    for (uint32_t number = 0; number < kShards; ++number) {
+      Shard::Options shard{.number = number, .tick_ms = 20};
+      shard.server.symbol_parts = &parts_;
+      shards_.push_back(
+          std::make_unique<Shard>(shard, store_->OpenWriter(number).value(), *symbols_, Clock::Real(), metrics_));
+    }
+    acceptor_ = intake::Acceptor::Listen(shards_[0]->loop(), {.port = 0}, Clock::Real(), metrics_,
+                                         [this](intake::PendingSession session) {
+                                           const uint32_t shard =
+                                               store::ShardOf(session.hello.session.node_id, kShards);
+                                           shards_[shard]->Accept(std::move(session));
+                                         })
+                    .value();
+    port_ = acceptor_->port();
+    for (const auto& shard : shards_) shard->Start();
+  }
+  ~FleetReducer() {
+    std::promise<void> closed;
+    shards_[0]->loop().Post([&] {
+      acceptor_.reset();
+      closed.set_value();
+    });
+    closed.get_future().wait();
+    for (const auto& shard : shards_) shard->Stop();
+  }
+
+  uint16_t port() const { return port_; }
+  SymbolStore& symbols() { return *symbols_; }
+  uint64_t Count(const char* name, Metrics::Labels labels = {}) {
+    return metrics_.AddCounter(name, "", labels).value();
+  }
+  uint64_t Event(const char* event) { return Count("tributary_intake_symbol_uploads_total", {{"event", event}}); }
+  uint64_t Stored(const char* result) { return Count("tributary_symbolizer_uploads_total", {{"result", result}}); }
+
+ private:
+  Metrics metrics_;
+  intake::SymbolParts parts_{{}, metrics_};
+  std::unique_ptr<store::SqliteStore> store_;
+  std::unique_ptr<SymbolStore> symbols_;
+  std::vector<std::unique_ptr<Shard>> shards_;
+  std::unique_ptr<intake::Acceptor> acceptor_;
+  uint16_t port_ = 0;
+};
+
+// The real client half, which has all the executables and answers at once.
+class FleetNode {
+ public:
+  FleetNode(Loop& loop, uint16_t port, uint32_t number, int64_t chunk_period_ms) : connector_(loop) {
+    intake::DeliveryOptions delivery;
+    delivery.reducers = {{.host = "127.0.0.1", .port = port}};
+    intake::ClientOptions& options = delivery.client;
+    for (size_t i = 0; i < sizeof(number); ++i) options.session.session_id[i] = static_cast<uint8_t>(number >> 8 * i);
+    options.session.node_id = "node-" + std::to_string(number);
+    options.session.boot_id = "0b00";
+    options.backoff_min_ms = 5;
+    options.backoff_max_ms = 20;
+    options.symbol_chunk_period_ms = chunk_period_ms;
+    client_ = std::make_unique<intake::Delivery>(
+        loop, connector_, delivery, nullptr, Clock::Real(), metrics_,
+        intake::Delivery::Callbacks{
+            .need_symbols = [this](const ExecutableId& id) { client_->SendSymbols(id, Tables().at(id)); },
+            .lost = {},
+            .durable = {},
+            .earlier_told = {}});
+    client_->Start();
+    Batch batch;
+    batch.sequence = 1;
+    batch.clock = Clock::Real().Pair();
+    auto dictionary = std::make_shared<Dictionary>();
+    for (const auto& [id, table] : Tables()) dictionary->InternExecutable(id, "/bin/" + id.ToString());
+    batch.dictionary = dictionary;
+    EXPECT_TRUE(client_->Take(std::move(batch)).ok());
+  }
+  intake::Delivery& client() { return *client_; }
+
+ private:
+  Metrics metrics_;
+  TcpConnector connector_;
+  std::unique_ptr<intake::Delivery> client_;
+};
+
+class SymbolFleetTest : public testing::Test {
+ protected:
+  void StartNodes(int64_t chunk_period_ms) {
+    for (uint32_t n = 0; n < kNodes; ++n) StartNode(chunk_period_ms);
+  }
+  void StartNode(int64_t chunk_period_ms) {
+    nodes_.push_back(std::make_unique<FleetNode>(loop_, relay_.port(), started_++, chunk_period_ms));
+  }
+  // Runs until `done`, looked at every few milliseconds; after two minutes it has failed.
+  void RunUntil(const std::function<bool()>& done, const char* what) {
+    bool held = false;
+    Timer poll(loop_, [&] {
+      held = done();
+      if (held) loop_.Stop();
+    });
+    Timer deadline(loop_, [&] { loop_.Stop(); });
+    poll.StartEvery(5);
+    deadline.StartOnce(120'000);
+    loop_.Run();
+    ASSERT_TRUE(held) << "never: " << what;
+  }
+  bool AllHere() { return reducer_.Stored("stored") >= kExecutables; }
+  // Two rounds of whoever might still be asked for something.
+  void Settle() {
+    int rounds = 40;
+    RunUntil([&] { return --rounds == 0; }, "time passes");
+  }
+  void ExpectEachOnce() {
+    EXPECT_EQ(reducer_.Stored("stored"), kExecutables);
+    EXPECT_EQ(reducer_.Stored("kept_better"), 0u) << "uploaded twice";
+    EXPECT_EQ(reducer_.Event("begun"), kExecutables);
+    EXPECT_EQ(reducer_.Event("whole"), kExecutables);
+    EXPECT_EQ(reducer_.Event("spoiled") + reducer_.Event("lost"), 0u);
+    uint64_t bytes = 0;
+    for (const auto& [id, table] : Tables()) bytes += table.zstd.size();
+    EXPECT_EQ(reducer_.Count("tributary_intake_symbol_bytes_total"), bytes);
+    for (uint32_t n = 0; n < kExecutables; ++n) {
+      const std::shared_ptr<const SymbolTable> table = reducer_.symbols().Get(IdOf(n));
+      ASSERT_NE(table, nullptr) << n;
+      EXPECT_TRUE(PackedTable::Of(EncodeSymbolTable(*table)).key == Tables().at(IdOf(n)).key) << n;
+    }
+  }
+
+  TestDirectory directory_;
+  FleetReducer reducer_{directory_.path()};
+  Loop loop_;
+  intake::TestRelay relay_{loop_, reducer_.port()};
+  uint32_t started_ = 0;
+  std::vector<std::unique_ptr<FleetNode>> nodes_;
+};
+
+TEST_F(SymbolFleetTest, AHundredNodesUploadEachTableOnce) {
+  StartNodes(/*chunk_period_ms=*/1);
+  RunUntil([this] { return AllHere(); }, "all tables are here");
+  Settle();
+  ExpectEachOnce();
+  // As the wire saw it.
+  uint64_t begun = 0, ended = 0;
+  for (const auto& [id, carried] : relay_.carried()) {
+    begun += carried.begun;
+    ended += carried.ended;
+    EXPECT_EQ(carried.bytes, Tables().at(id).zstd.size());
+  }
+  EXPECT_EQ(begun, kExecutables);
+  EXPECT_EQ(ended, kExecutables);
+  EXPECT_EQ(reducer_.Count("tributary_symbolizer_requests_total"), kExecutables);
+}
+
+// Connections are cut between and in the middle of frames; every byte is taken once all the same.
+TEST_F(SymbolFleetTest, NodesThatAreCutOffUploadNothingTwice) {
+  std::mt19937_64 random(1);
+  relay_.cut_in = [&](const intake::SymbolChunk&) { return random() % 8 == 0; };
+  StartNodes(/*chunk_period_ms=*/2);
+  RunUntil(
+      [&] {
+        if (random() % 2 == 0) relay_.Cut(random() % kNodes);
+        return AllHere();
+      },
+      "all tables are here");
+  relay_.cut_in = nullptr;
+  Settle();
+  ExpectEachOnce();
+  EXPECT_GT(relay_.cuts(), 50u);
+  EXPECT_GT(reducer_.Event("resumed"), 10u);
+}
+
+// Nodes die for good, and what they had begun is finished by others, without waiting for a time-out.
+TEST_F(SymbolFleetTest, WhatDeadNodesHadBegunOthersFinish) {
+  std::mt19937_64 random(2);
+  StartNodes(/*chunk_period_ms=*/20);
+  RunUntil(
+      [&] {
+        if (nodes_.size() > kNodes / 2 && reducer_.Event("begun") > 0) {
+          nodes_.erase(nodes_.begin() + static_cast<std::ptrdiff_t>(random() % nodes_.size()));
+        }
+        return AllHere();
+      },
+      "all tables are here");
+  Settle();
+  ExpectEachOnce();
+  EXPECT_EQ(nodes_.size(), kNodes / 2);
+  EXPECT_GT(reducer_.Event("resumed"), 0u);
+}
+
+}  // namespace
+}  // namespace tributary::ingest

@@ -1,0 +1,128 @@
+#include "reducer/symbolizer/symbol_demand.h"
+
+#include <algorithm>
+
+namespace tributary {
+
+SymbolDemand::SymbolDemand(Options options, const Clock& clock, Metrics& metrics)
+    : options_(options),
+      clock_(clock),
+      made_(metrics.AddCounter("tributary_symbolizer_requests_total", "Symbol tables asked of nodes.")),
+      deferred_(metrics.AddCounter("tributary_symbolizer_requests_deferred_total",
+                                   "Tables not asked for because too many requests are open.")) {}
+
+bool SymbolDemand::MayAsk(const ExecutableId& id) const {
+  const int64_t now = clock_.Monotonic().value;
+  std::lock_guard lock(mutex_);
+  auto it = requests_.find(id);
+  return it == requests_.end() || now >= NotBefore(it->second);
+}
+
+bool SymbolDemand::Ask(const ExecutableId& id, SymbolAsker asker) {
+  const int64_t now = clock_.Monotonic().value;
+  std::lock_guard lock(mutex_);
+  auto it = requests_.find(id);
+  if (it != requests_.end() && now < NotBefore(it->second)) return false;
+  if (it == requests_.end() && !HasRoom(now)) {
+    deferred_.Add();
+    return false;
+  }
+  if (it != requests_.end()) Leave(id, it->second);
+  requests_[id] = {asker, now, now + options_.timeout_ns};
+  if (asker != SymbolAsker::kNobody) {
+    Asked& asked = askers_[asker];
+    asked.heard_at = std::max(asked.heard_at, now);
+    asked.open.insert(id);
+  }
+  made_.Add();
+  return true;
+}
+
+void SymbolDemand::Progress(SymbolAsker asker) {
+  const int64_t now = clock_.Monotonic().value;
+  std::lock_guard lock(mutex_);
+  if (auto it = askers_.find(asker); it != askers_.end()) it->second.heard_at = now;
+}
+
+void SymbolDemand::Answered(const ExecutableId& id) {
+  std::lock_guard lock(mutex_);
+  Remove(id, /*tell=*/false);
+}
+
+void SymbolDemand::Unavailable(const ExecutableId& id) {
+  const int64_t now = clock_.Monotonic().value;
+  std::lock_guard lock(mutex_);
+  if (requests_.contains(id) || HasRoom(now)) Pause(id, options_.unavailable_ns);
+}
+
+void SymbolDemand::Defer(const ExecutableId& id) {
+  std::lock_guard lock(mutex_);
+  if (requests_.contains(id)) Pause(id, options_.timeout_ns);
+}
+
+void SymbolDemand::Release(const ExecutableId& id, SymbolAsker asker) {
+  std::lock_guard lock(mutex_);
+  auto it = requests_.find(id);
+  if (it != requests_.end() && it->second.asker == asker) Remove(id, /*tell=*/true);
+}
+
+void SymbolDemand::Release(SymbolAsker asker) {
+  std::lock_guard lock(mutex_);
+  auto it = askers_.find(asker);
+  if (it == askers_.end()) return;
+  const absl::flat_hash_set<ExecutableId> open = it->second.open;
+  for (const ExecutableId& id : open) Remove(id, /*tell=*/true);
+}
+
+std::vector<ExecutableId> SymbolDemand::ReleasedSince(uint64_t& cursor) const {
+  std::lock_guard lock(mutex_);
+  const uint64_t fresh = std::min<uint64_t>(released_count_ - cursor, released_.size());
+  cursor = released_count_;
+  return {released_.end() - static_cast<std::ptrdiff_t>(fresh), released_.end()};
+}
+
+int64_t SymbolDemand::NotBefore(const Request& request) const {
+  auto it = askers_.find(request.asker);
+  if (it == askers_.end()) return request.not_before;
+  const int64_t silent = std::max(request.not_before, it->second.heard_at + options_.timeout_ns);
+  return std::min(silent, request.asked_at + options_.longest_ns);
+}
+
+// A full table drops the requests whose time has come again: they may be asked for anew.
+bool SymbolDemand::HasRoom(int64_t now) {
+  if (requests_.size() < kRequestsMax) return true;
+  std::vector<ExecutableId> over;
+  for (const auto& [id, request] : requests_) {
+    if (NotBefore(request) <= now) over.push_back(id);
+  }
+  for (const ExecutableId& id : over) Remove(id, /*tell=*/false);
+  return requests_.size() < kRequestsMax;
+}
+
+void SymbolDemand::Leave(const ExecutableId& id, const Request& request) {
+  auto it = askers_.find(request.asker);
+  if (it == askers_.end()) return;
+  it->second.open.erase(id);
+  if (it->second.open.empty()) askers_.erase(it);
+}
+
+void SymbolDemand::Pause(const ExecutableId& id, int64_t ns) {
+  const int64_t now = clock_.Monotonic().value;
+  Request& request = requests_[id];
+  Leave(id, request);
+  request = {SymbolAsker::kNobody, now, now + ns};
+}
+
+void SymbolDemand::Remove(const ExecutableId& id, bool tell) {
+  auto it = requests_.find(id);
+  if (it == requests_.end()) return;
+  Leave(id, it->second);
+  if (tell) {
+    released_.push_back(id);
+    ++released_count_;
+    if (released_.size() > kReleasedMax) released_.pop_front();
+  }
+  requests_.erase(it);
+}
+
+}  // namespace tributary
