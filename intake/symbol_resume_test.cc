@@ -116,8 +116,8 @@ TEST_F(SymbolResumeTest, AfterTheReducerClosedOnlyTheRestIsSent) {
   RunUntil([&] { return Count("tributary_intake_symbol_bytes_total") >= 4 * kSymbolChunkBytes; }, "some came");
   server_->live()->Close({.reason = "the test says so"});
   const uint64_t held = Count("tributary_intake_symbol_bytes_total");
+  EXPECT_EQ(parts_.Offer(id_).offset, held) << "the session holds nothing while it lingers";
   RunUntilClosed(1);
-  EXPECT_EQ(parts_.Offer(id_).offset, held);
   ExpectOnlyTheRest(packed_, held);
 }
 

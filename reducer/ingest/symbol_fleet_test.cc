@@ -89,10 +89,12 @@ class FleetReducer {
 
   uint16_t port() const { return port_; }
   SymbolStore& symbols() { return *symbols_; }
+  intake::SymbolParts& parts() { return parts_; }
   uint64_t Count(const char* name, Metrics::Labels labels = {}) {
     return metrics_.AddCounter(name, "", labels).value();
   }
   uint64_t Event(const char* event) { return Count("tributary_intake_symbol_uploads_total", {{"event", event}}); }
+  uint64_t Refused() { return Count("tributary_intake_refusals_total", {{"reason", "bad_message"}}); }
   uint64_t Stored(const char* result) { return Count("tributary_symbolizer_uploads_total", {{"result", result}}); }
 
  private:
@@ -244,6 +246,25 @@ TEST_F(SymbolFleetTest, WhatDeadNodesHadBegunOthersFinish) {
   ExpectEachOnce();
   EXPECT_EQ(nodes_.size(), kNodes / 2);
   EXPECT_GT(reducer_.Event("resumed"), 0u);
+}
+
+// Somebody left parts that are not what they claim to be: who goes on with them is not at fault, and each such table is
+// asked for once more.
+TEST_F(SymbolFleetTest, SpoiledPartsAreThrownAwayAndThoseTablesUploadedWhole) {
+  constexpr uint32_t kSpoiled = 10;
+  for (uint32_t n = 0; n < kSpoiled; ++n) {
+    const PackedTable& table = Tables().at(IdOf(n));
+    reducer_.parts().Keep(IdOf(n), {table.zstd.size(), table.raw_bytes, table.key, std::string(100, 'x')});
+  }
+  StartNodes(/*chunk_period_ms=*/1);
+  RunUntil([this] { return AllHere(); }, "all tables are here");
+  Settle();
+  EXPECT_EQ(reducer_.Event("spoiled"), kSpoiled);
+  EXPECT_EQ(reducer_.Event("resumed"), kSpoiled);
+  EXPECT_EQ(reducer_.Event("begun"), kExecutables);
+  EXPECT_EQ(reducer_.Event("whole"), kExecutables);
+  EXPECT_EQ(reducer_.Stored("stored"), kExecutables);
+  EXPECT_EQ(reducer_.Refused(), 0u);
 }
 
 }  // namespace
