@@ -124,6 +124,12 @@ CLI::App* AddReplay(CLI::App& app, ReplayOptions* options) {
       ->type_name("K")
       ->check(CLI::Range(0, 1'000'000))
       ->capture_default_str();
+  replay
+      ->add_option("--symbols", options->symbols,
+                   "functions in the made-up symbol table that all nodes have of an executable, 0: no tables")
+      ->type_name("N")
+      ->check(CLI::Range(0, 1'000'000))
+      ->capture_default_str();
   replay->add_flag("--tls", options->tls, "speak TLS to the reducer; implied by the other tls options");
   replay->add_option("--tls-ca", options->tls_ca, "who signs the reducer's certificate, PEM")->type_name("FILE");
   CLI::Option* cert = replay->add_option("--tls-cert", options->tls_cert, "own certificate chain, PEM, with --tls-key");

@@ -52,6 +52,7 @@ struct ReplayOptions {
   uint32_t nodes = 1;
   std::string speed = "1";  // a factor, or "max"
   uint32_t repeat = 1;      // 0: for ever
+  uint32_t symbols = 0;     // functions of made-up tables; 0: none
   bool tls = false;         // implied by the next four
   std::string tls_ca, tls_cert, tls_key, tls_server_name;
   std::string token_file;

@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <limits>
 #include <memory>
+#include <random>
 #include <utility>
 
 #include "base/clock.h"
@@ -23,6 +24,8 @@
 #include "cli/text.h"
 #include "intake/messages.h"
 #include "intake/replay.h"
+#include "symbols/symbol_builder.h"
+#include "symbols/symbol_codec.h"
 
 namespace tributary::cli {
 namespace {
@@ -69,6 +72,19 @@ absl::StatusOr<std::string> ReadToken(const std::string& path) {
   return token;
 }
 
+// The same on every node that replays, and about 20 bytes a function when packed.
+PackedTable MadeUpTable(const ExecutableId& id, uint32_t functions) {
+  constexpr uint64_t kFunctionBytes = 64;
+  std::seed_seq seed(id.view().begin(), id.view().end());
+  std::mt19937_64 random(seed);
+  SymbolTableBuilder builder;
+  for (uint64_t i = 0; i < functions; ++i) {
+    builder.AddFunction({i * kFunctionBytes, kFunctionBytes, fmt::format("replayed_{:x}{:x}", random(), random())},
+                        SymbolTableBuilder::Layer::kSymbols);
+  }
+  return PackedTable::Of(EncodeSymbolTable(*builder.Build(id, SymbolSource::kSymtab)));
+}
+
 std::string Describe(const intake::ReplayTotals& totals, uint64_t samples, double seconds) {
   return fmt::format("{} samples sent, {} acknowledged, {}, {} samples/s", FormatCount(totals.samples_sent),
                      FormatCount(totals.samples_acked), FormatBytes(totals.bytes_sent),
@@ -99,6 +115,9 @@ absl::StatusOr<int> RunReplay(const ReplayOptions& options) {
       .host = options.intake_host, .port = options.intake_port, .nodes = options.nodes, .repeat = options.repeat};
   ASSIGN_OR_RETURN(replay_options.speed, ParseSpeed(options.speed));
   ASSIGN_OR_RETURN(replay_options.token, ReadToken(options.token_file));
+  if (options.symbols > 0) {
+    replay_options.symbols = [n = options.symbols](const ExecutableId& id) { return MadeUpTable(id, n); };
+  }
   ASSIGN_OR_RETURN(intake::ReplayScript script, intake::ReplayScript::Load(options.file));
   if (!script.torn().ok()) LogWarning("{}: the whole frames before it are sent", Message(script.torn()));
 

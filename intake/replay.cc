@@ -31,6 +31,7 @@ Replay::Replay(AlarmSource& alarms, Connector& connector, const Clock& clock, Re
       cache_(options_.cache_bytes_max),
       due_alarm_(alarms.NewAlarm([this] { Advance(); })),
       tick_alarm_(alarms.NewAlarm([this] { Tick(); })),
+      symbol_alarm_(alarms.NewAlarm([this] { SendSymbols(); })),
       done_alarm_(alarms.NewAlarm([this] { done_(first_failure_); })) {
   for (uint32_t i = 1; i <= options_.nodes; ++i) {
     SessionInfo session = script_.session();
@@ -47,6 +48,7 @@ void Replay::Start() {
   started_ = clock_.Monotonic();
   started_unix_ = clock_.Unix();
   tick_alarm_->StartEvery(tick_ms_);
+  if (options_.symbols) symbol_alarm_->StartEvery(options_.symbol_chunk_period_ms);
   Advance();
   ConnectMore();
 }
@@ -118,6 +120,7 @@ void Replay::OnOver(ReplayNode& node, const absl::Status& why) {
   if (hopeless || totals_.finished + totals_.failed == nodes_.size()) {
     due_alarm_->Stop();
     tick_alarm_->Stop();
+    symbol_alarm_->Stop();
     return done_alarm_->StartOnce(0);
   }
   ConnectMore();
@@ -141,6 +144,10 @@ void Replay::Advance() {
 
 void Replay::Tick() {
   for (const auto& node : nodes_) node->Tick(tick_ms_);
+}
+
+void Replay::SendSymbols() {
+  for (const auto& node : nodes_) node->SendSymbolChunk();
 }
 
 }  // namespace tributary::intake

@@ -12,6 +12,7 @@
 #include "base/stream.h"
 #include "intake/frame_cache.h"
 #include "intake/replay_script.h"
+#include "symbols/packed_table.h"
 
 namespace tributary::intake {
 
@@ -25,6 +26,9 @@ struct ReplayOptions {
   int64_t backoff_min_ms = 250, backoff_max_ms = 15'000;
   size_t cache_bytes_max = 64u << 20;
   uint64_t seed = 0;  // of session ids and jitter; 0 = random
+  // What every node has for an executable that it is asked for, made on the loop; null: NeedSymbols is not answered.
+  std::function<PackedTable(const ExecutableId&)> symbols;
+  uint64_t symbol_chunk_period_ms = 62;  // as ClientOptions says
 };
 
 struct ReplayTotals {
@@ -70,6 +74,7 @@ class Replay {
   void ConnectMore();
   void Advance();
   void Tick();
+  void SendSymbols();
 
   AlarmSource& alarms_;
   Connector& connector_;
@@ -89,7 +94,7 @@ class Replay {
   uint32_t tick_ms_ = 1000;
   ReplayTotals totals_;
   absl::Status first_failure_;
-  std::unique_ptr<Alarm> due_alarm_, tick_alarm_, done_alarm_;
+  std::unique_ptr<Alarm> due_alarm_, tick_alarm_, symbol_alarm_, done_alarm_;
 };
 
 }  // namespace tributary::intake

@@ -86,6 +86,15 @@ absl::Status ReplayNode::Handle(const Frame& frame) {
       Rewind();
       return absl::OkStatus();
     }
+    case MessageType::kNeedSymbols: {
+      // A recording has no tables, and saying so would keep the reducer from asking those who have.
+      if (!replay_.options_.symbols) return absl::OkStatus();
+      ASSIGN_OR_RETURN(const std::vector<SymbolRequest> requests, DecodeNeedSymbols(frame.payload));
+      for (const SymbolRequest& request : requests) {
+        symbols_.Add(request.id, replay_.options_.symbols(request.id), request.part);
+      }
+      return absl::OkStatus();
+    }
     case MessageType::kHeartbeat:
       backoff_ms_ = replay_.options_.backoff_min_ms;
       return absl::OkStatus();
@@ -94,8 +103,6 @@ absl::Status ReplayNode::Handle(const Frame& frame) {
       return OnGoodbye(goodbye);
     }
     default:
-      // NeedSymbols among them: a recording has no symbol tables, and saying so would keep the reducer from asking
-      // those who have.
       return absl::OkStatus();
   }
 }
@@ -137,7 +144,7 @@ void ReplayNode::OnAck(uint64_t sequence) {
     wire_bytes_ -= wire_.front().second;
     wire_.pop_front();
   }
-  if (acked_ == replay_.last_sequence()) Finish();
+  if (acked_ == replay_.last_sequence() && symbols_.empty()) Finish();
 }
 
 void ReplayNode::Rewind() {
@@ -188,8 +195,17 @@ void ReplayNode::Tick(uint32_t ms) {
   Write(MessageType::kHeartbeat, EncodeHeartbeat(replay_.clock_.Monotonic()));
 }
 
+void ReplayNode::SendSymbolChunk() {
+  if (state_ != State::kReady || stream_->pending_bytes() >= kSocketBacklogMax) return;
+  std::optional<SymbolChunk> chunk = symbols_.Next();
+  if (!chunk) return;
+  Write(MessageType::kSymbolChunk, EncodeSymbolChunk(*chunk), kChannelSymbols);
+  OnAck(acked_);  // it may be the last thing that was waited for
+}
+
 void ReplayNode::Disconnect(const absl::Status& why) {
   if (over()) return;
+  symbols_.Clear();
   const bool first = state_ == State::kConnecting && !replay_.ever_connected_;
   stream_.reset();
   if (first) return Fail(why);  // there is no reducer
@@ -217,8 +233,8 @@ void ReplayNode::Fail(const absl::Status& why) {
   replay_.OnOver(*this, why);
 }
 
-void ReplayNode::Write(MessageType type, std::string_view payload) {
-  std::string frame = EncodeFrame(type, kChannelSamples, 0, payload);
+void ReplayNode::Write(MessageType type, std::string_view payload, uint8_t channel) {
+  std::string frame = EncodeFrame(type, channel, 0, payload);
   replay_.totals_.bytes_sent += frame.size();
   stream_->Write(std::move(frame));
 }

@@ -10,6 +10,7 @@
 #include "base/stream.h"
 #include "intake/frame.h"
 #include "intake/messages.h"
+#include "intake/symbol_upload.h"
 
 namespace tributary::intake {
 
@@ -25,6 +26,7 @@ class ReplayNode {
   void Connect();
   void Pump();             // sends what is due, as far as credit and socket allow
   void Tick(uint32_t ms);  // that much time has gone by
+  void SendSymbolChunk();  // the next, if one waits
   State state() const { return state_; }
   // True once: it counts as connecting no more.
   bool MarkFirstConnected() { return !std::exchange(has_connected_, true); }
@@ -43,7 +45,7 @@ class ReplayNode {
   void Disconnect(const absl::Status& why);
   void Finish();
   void Fail(const absl::Status& why);
-  void Write(MessageType type, std::string_view payload);
+  void Write(MessageType type, std::string_view payload, uint8_t channel = kChannelSamples);
 
   Replay& replay_;
   const SessionInfo session_;
@@ -58,6 +60,7 @@ class ReplayNode {
   uint32_t generation_ = 0;                       // the last one used
   std::deque<std::pair<uint64_t, size_t>> wire_;  // sent, not acknowledged: sequence, bytes
   size_t wire_bytes_ = 0;
+  SymbolSender symbols_;
   int64_t backoff_ms_;
   uint64_t silent_ms_ = 0, heartbeat_in_ms_ = 0;
   bool has_connected_ = false;

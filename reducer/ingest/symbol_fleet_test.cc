@@ -8,6 +8,8 @@
 
 #include "base/test_directory.h"
 #include "intake/delivery.h"
+#include "intake/recording.h"
+#include "intake/replay.h"
 #include "intake/test_relay.h"
 #include "reducer/ingest/shard.h"
 #include "reducer/store/sqlite_store.h"
@@ -210,6 +212,50 @@ TEST_F(SymbolFleetTest, AHundredNodesUploadEachTableOnce) {
   EXPECT_EQ(begun, kExecutables);
   EXPECT_EQ(ended, kExecutables);
   EXPECT_EQ(reducer_.Count("tributary_symbolizer_requests_total"), kExecutables);
+}
+
+class NoSink : public BatchSink {
+ public:
+  absl::Status Take(Batch) override { return absl::OkStatus(); }
+};
+
+// One recorded node, sent again as a hundred: half of them by a process that dies in the middle.
+TEST_F(SymbolFleetTest, AHundredReplayedNodesUploadEachTableOnce) {
+  const std::string path = directory_.path() + "/recording";
+  Metrics metrics;
+  NoSink none;
+  auto dictionary = std::make_shared<Dictionary>();
+  for (const auto& [id, table] : Tables()) dictionary->InternExecutable(id, "/bin/" + id.ToString());
+  {
+    SessionInfo session;
+    session.node_id = session.host_name = "recorded";
+    auto sink = intake::RecordingSink::Open({.path = path}, session, none, Clock::Real(), metrics);
+    ASSERT_TRUE(sink.ok()) << sink.status();
+    Batch batch{.dictionary = dictionary};
+    for (batch.sequence = 1; batch.sequence <= 2; ++batch.sequence) {
+      batch.clock = Clock::Real().Pair();
+      batch.clock.monotonic.value += static_cast<int64_t>(batch.sequence) * kNsPerSecond;
+      batch.clock.unix.value += static_cast<int64_t>(batch.sequence) * kNsPerSecond;
+      ASSERT_TRUE((*sink)->Take(batch).ok());
+    }
+  }
+  TcpConnector connector(loop_);
+  std::vector<std::unique_ptr<intake::Replay>> replays;
+  for (uint64_t seed : {1, 2}) {
+    auto script = intake::ReplayScript::Load(path);
+    ASSERT_TRUE(script.ok()) << script.status();
+    intake::ReplayOptions options{.port = reducer_.port(), .nodes = kNodes / 2, .repeat = 0, .seed = seed};
+    options.symbols = [](const ExecutableId& id) { return Tables().at(id); };
+    options.symbol_chunk_period_ms = 20;
+    replays.push_back(std::make_unique<intake::Replay>(loop_, connector, Clock::Real(), *std::move(script), options,
+                                                       [](const absl::Status& why) { ADD_FAILURE() << why; }));
+    replays.back()->Start();
+  }
+  RunUntil([&] { return reducer_.Event("whole") >= kExecutables / 4; }, "some tables are here");
+  replays.pop_back();
+  RunUntil([this] { return AllHere(); }, "all tables are here");
+  Settle();
+  ExpectEachOnce();
 }
 
 // Connections are cut between and in the middle of frames; every byte is taken once all the same.

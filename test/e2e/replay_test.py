@@ -1,5 +1,5 @@
 """A recorded session: inspect counts what the reducer counted, a replay as three nodes gives three times the same stacks, and a reducer
-that dies in the middle of a replay ends with everything once."""
+that dies in the middle of a replay ends with everything once. A replayed fleet uploads each symbol table once."""
 
 import json
 import subprocess
@@ -113,5 +113,37 @@ def nothing_twice_after_the_reducers_death():
             lib.check(folded(fresh, f'{{host_id="{node["id"]}"}}') == stacks, f"the stacks of {node['id']} differ")
 
 
+def a_fleet_uploads_each_table_once():
+    """A hundred nodes with the same executables, all of them killed in the middle of their uploads: others send the rest."""
+    with lib.directory() as d, lib.programs() as programs:
+        recording, _ = record(d, programs, seconds=4)
+        lines = [json.loads(line) for line in tributary("inspect", recording).stdout.splitlines()]
+        ids = {e["executable_id"] for line in lines for e in line.get("definitions", {}).get("executables", [])} - {"unknown"}
+        lib.check(len(ids) >= 3, f"executables: {ids}")
+        fresh = lib.Reducer(d, data=d / "fresh", name="fresh")
+        programs.append(fresh)
+
+        def uploads(event):
+            name = f'tributary_intake_symbol_uploads_total{{event="{event}"}} '
+            return sum(int(line[len(name):]) for line in fresh.get("/metrics").decode().splitlines() if line.startswith(name))
+
+        def replay(name):
+            programs.append(lib.Program(name, [lib.BIN / "tributary", "replay", recording, "--intake-port", fresh.intake_port, "--nodes", 100,
+                                               "--symbols", 20000, "--repeat", 0], d))
+            return programs[-1]
+
+        first = replay("first")
+        lib.wait_for("tables on their way", lambda: uploads("whole") >= 1 and uploads("begun") > uploads("whole"), 60)
+        first.kill()
+        replay("second")
+        lib.wait_for("all tables", lambda: fresh.metric("tributary_symbolizer_tables") >= len(ids), 60)
+        seen = {event: uploads(event) for event in ("begun", "resumed", "whole", "spoiled", "lost")}
+        print(f"  {len(ids)} executables: {seen}, {fresh.metric('tributary_intake_symbol_bytes_total'):.0f} bytes")
+        lib.check(seen["begun"] == seen["whole"] == fresh.metric("tributary_symbolizer_tables") == len(ids), f"{seen}, {len(ids)} executables")
+        lib.check(seen["resumed"] >= 1 and seen["spoiled"] == seen["lost"] == 0, f"{seen}")
+        lib.check(fresh.metric("tributary_symbolizer_uploads_total") == len(ids), "a table came twice")
+
+
 if __name__ == "__main__":
-    lib.main(inspect_counts_what_was_stored, three_nodes_have_the_same_stacks, nothing_twice_after_the_reducers_death)
+    lib.main(inspect_counts_what_was_stored, three_nodes_have_the_same_stacks, nothing_twice_after_the_reducers_death,
+             a_fleet_uploads_each_table_once)
