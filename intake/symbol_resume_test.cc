@@ -65,8 +65,8 @@ class SymbolResumeTest : public IntakeTest {
     EXPECT_TRUE(*store_.symbols.back().second == table_);
     const TestRelay::Carried carried = relay_->CarriedOf(id_);
     EXPECT_EQ(carried.first_offset, held);
-    EXPECT_EQ(carried.bytes, table.zstd.size() - held);
-    EXPECT_EQ(Count("tributary_intake_symbol_bytes_total") - taken, table.zstd.size() - held);
+    EXPECT_EQ(carried.bytes, table.stored_bytes() - held);
+    EXPECT_EQ(Count("tributary_intake_symbol_bytes_total") - taken, table.stored_bytes() - held);
     EXPECT_EQ(parts_.bytes(), 0u);
   }
   uint64_t Event(const char* event) {
@@ -128,7 +128,7 @@ TEST_F(SymbolResumeTest, AfterANodeDiedAnotherGoesOn) {
   RunUntilClosed(1);
   const uint64_t held = parts_.Offer(id_).offset;
   EXPECT_GE(held, 4 * kSymbolChunkBytes);
-  EXPECT_LT(held, packed_.zstd.size());
+  EXPECT_LT(held, packed_.stored_bytes());
   StartNode();
   ExpectOnlyTheRest(packed_, held);
   EXPECT_EQ(Event("begun"), 1u);
@@ -136,7 +136,7 @@ TEST_F(SymbolResumeTest, AfterANodeDiedAnotherGoesOn) {
 }
 
 TEST_F(SymbolResumeTest, ANodeWithOtherBytesBeginsAnew) {
-  parts_.Keep(id_, {packed_.zstd.size(), kBytes, packed_.key, packed_.zstd.substr(0, 100'000)});
+  parts_.Keep(id_, {packed_.stored_bytes(), kBytes, packed_.key(), packed_.Read(0, 100'000).value()});
   const std::string other = Noise(kBytes, 2);
   Upload(PackedTable::Of(other));
   RunUntil([&] { return !store_.symbols.empty(); }, "uploaded");
@@ -149,8 +149,8 @@ TEST_F(SymbolResumeTest, ANodeWithOtherBytesBeginsAnew) {
 // It says no key and does not know of parts.
 TEST_F(SymbolResumeTest, ACollectorOfAnEarlierReleaseAlwaysBeginsAnew) {
   PackedTable earlier = packed_;
-  earlier.key = 0;
-  parts_.Keep(id_, {packed_.zstd.size(), kBytes, packed_.key, packed_.zstd.substr(0, 100'000)});
+  earlier.SayKey(0);
+  parts_.Keep(id_, {packed_.stored_bytes(), kBytes, packed_.key(), packed_.Read(0, 100'000).value()});
   relay_->cut_in = [](const SymbolChunk& chunk) { return chunk.offset == 7 * kSymbolChunkBytes; };
   Upload(earlier);
   RunUntilClosed(1);
@@ -160,7 +160,7 @@ TEST_F(SymbolResumeTest, ACollectorOfAnEarlierReleaseAlwaysBeginsAnew) {
 }
 
 TEST_F(SymbolResumeTest, ASpoiledPartIsThrownAwayAndTheTableBegunAnew) {
-  parts_.Keep(id_, {packed_.zstd.size(), kBytes, packed_.key, Noise(100'000, 3)});
+  parts_.Keep(id_, {packed_.stored_bytes(), kBytes, packed_.key(), Noise(100'000, 3)});
   Upload(packed_);
   RunUntil([&] { return !store_.symbols.empty(); }, "uploaded");
   EXPECT_EQ(store_.symbols.back().second.status().code(), absl::StatusCode::kDataLoss);
@@ -172,7 +172,7 @@ TEST_F(SymbolResumeTest, ASpoiledPartIsThrownAwayAndTheTableBegunAnew) {
 }
 
 TEST_F(SymbolResumeTest, APartThatIsGoneMeanwhileIsBegunAnew) {
-  parts_.Keep(id_, {packed_.zstd.size(), kBytes, packed_.key, packed_.zstd.substr(0, 100'000)});
+  parts_.Keep(id_, {packed_.stored_bytes(), kBytes, packed_.key(), packed_.Read(0, 100'000).value()});
   server_->live()->NeedSymbols({id_});
   parts_.Drop(id_);
   RunUntil([&] { return asked_.size() == 1; }, "asked");
@@ -189,7 +189,7 @@ TEST_F(SymbolResumeTest, APartThatIsGoneMeanwhileIsBegunAnew) {
 // All of it this node's: it does not speak the protocol.
 TEST_F(SymbolResumeTest, ATableThatIsNotWhatItClaimsEndsTheSession) {
   PackedTable wrong = packed_;
-  ++wrong.key;
+  wrong.SayKey(wrong.key() + 1);
   Upload(wrong);
   RunUntilClosed(1);
   EXPECT_EQ(Refused("bad_message"), 1u);
@@ -223,14 +223,14 @@ class ReceiverTest : public testing::Test {
   SymbolChunk ChunkAt(uint64_t offset, size_t size) const {
     return {.id = Id("a"),
             .offset = offset,
-            .total_bytes = packed_.zstd.size(),
-            .raw_bytes = packed_.raw_bytes,
-            .bytes = packed_.zstd.substr(offset, size),
+            .total_bytes = packed_.stored_bytes(),
+            .raw_bytes = packed_.raw_bytes(),
+            .bytes = packed_.Read(offset, size).value(),
             .unavailable = {},
-            .key = packed_.key};
+            .key = packed_.key()};
   }
   void KeepPart(size_t size) {
-    parts_.Keep(Id("a"), {packed_.zstd.size(), packed_.raw_bytes, packed_.key, packed_.zstd.substr(0, size)});
+    parts_.Keep(Id("a"), {packed_.stored_bytes(), packed_.raw_bytes(), packed_.key(), packed_.Read(0, size).value()});
   }
 
   Metrics metrics_;
@@ -335,7 +335,7 @@ TEST(SymbolResumeProperty, WhatComesOutIsWhatOneNodeHad) {
         continue;
       }
       const auto it = std::find_if(tables.begin(), tables.end(), [&](const auto& t) { return t.first == id; });
-      EXPECT_EQ(PackedTable::Of(*encoded).key, it->second.key);
+      EXPECT_EQ(PackedTable::Of(*encoded).key(), it->second.key());
       honest_whole += !hostile;
     }
   }

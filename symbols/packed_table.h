@@ -24,7 +24,7 @@ class PackedTable {
   // XXH3-64 of the stored bytes: says of two nodes that they have the same ones, so that one goes on where the other
   // was cut off. 0: not said.
   uint64_t key() const { return key_; }
-  void ForgetKey() { key_ = 0; }  // as a sender of an earlier release
+  void SayKey(uint64_t key) { key_ = key; }  // 0: as a sender of an earlier release
   static uint64_t KeyOf(std::string_view zstd);
 
   bool in_file() const { return file_ != nullptr; }
