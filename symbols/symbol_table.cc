@@ -185,26 +185,6 @@ void SymbolTable::FindRows(std::span<const uint64_t> addresses, std::span<uint32
   for (; i < addresses.size(); ++i) rows[i] = FindRow(addresses[i]);
 }
 
-std::string_view SymbolTable::String(uint32_t index) const {
-  if (index == 0 || index + 1 >= string_offsets_.size()) return {};
-  const uint32_t begin = string_offsets_[index], end = string_offsets_[index + 1];
-  if (begin > end || end > string_bytes_.size()) return {};
-  return {string_bytes_.data() + begin, end - begin};
-}
-
-SymbolTable::Frame SymbolTable::FrameOf(uint32_t node, uint32_t place) const {
-  Frame frame;
-  frame.node = node;
-  if (place < places_.size()) {
-    frame.file = String(places_[place].file);
-    frame.line = places_[place].line;
-  }
-  const flat::Node& of = nodes_[node];
-  frame.name = String(of.name);
-  frame.inlined = of.parent != 0 && of.parent < node;  // so that the walk ends whatever the bytes are
-  return frame;
-}
-
 uint64_t SymbolTable::row_address(uint32_t row) const {
   for (const flat::Segment& segment : segments_) {
     if (row >= segment.first_row && row - segment.first_row < segment.rows) return segment.base + row_addresses_[row];

@@ -106,6 +106,26 @@ class SymbolTable {
   std::span<const char> string_bytes_;
 };
 
+inline std::string_view SymbolTable::String(uint32_t index) const {
+  if (index == 0 || index + 1 >= string_offsets_.size()) return {};
+  const uint32_t begin = string_offsets_[index], end = string_offsets_[index + 1];
+  if (begin > end || end > string_bytes_.size()) return {};
+  return {string_bytes_.data() + begin, end - begin};
+}
+
+inline SymbolTable::Frame SymbolTable::FrameOf(uint32_t node, uint32_t place) const {
+  Frame frame;
+  frame.node = node;
+  if (place < places_.size()) {
+    frame.file = String(places_[place].file);
+    frame.line = places_[place].line;
+  }
+  const flat::Node& of = nodes_[node];
+  frame.name = String(of.name);
+  frame.inlined = of.parent != 0 && of.parent < node;  // so that the walk ends whatever the bytes are
+  return frame;
+}
+
 template <typename Visit>
 void SymbolTable::ForEachFrame(uint32_t row, Visit&& visit) const {
   uint32_t node = row_nodes_[row], place = row_places_[row];

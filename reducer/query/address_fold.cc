@@ -2,6 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <map>
+#include <span>
+#include <utility>
+
 #include "base/status.h"
 
 namespace tributary {
@@ -9,8 +14,8 @@ namespace {
 
 // Cancelling is looked at once in so many nodes: a few milliseconds of work.
 constexpr size_t kNodesPerCheck = 65'536;
-constexpr uint32_t kNone = UINT32_MAX;
-constexpr FunctionNo kNoFunction{UINT32_MAX};
+// Frames that are named at once, and how far ahead of it a node's place is fetched from memory.
+constexpr size_t kNamedTogether = 8192, kAhead = 8;
 
 absl::Status Corrupt(std::string_view what) {
   return Error(absl::StatusCode::kDataLoss, fmt::format("the store is corrupt: {}", what));
@@ -96,6 +101,30 @@ absl::Status AddressFold::MapInto(FrameNamer& namer, FunctionTrie* functions) {
   return absl::OkStatus();
 }
 
+absl::Status AddressFold::NameRows(const store::Trie& trie, const std::vector<uint8_t>& met,
+                                   const std::vector<uint32_t>& executables, FrameNamer& namer,
+                                   std::vector<FrameNamer::Chain>* chains) {
+  std::map<uint32_t, std::vector<uint32_t>> rows_of;  // by the namer's executable, in an order that is always the same
+  std::vector<uint8_t> taken(trie.frame_rows.size(), 0);
+  for (size_t i = 1; i < met.size(); ++i) {
+    if (met[i] == 0) continue;
+    const uint32_t frame = trie.frames[i];
+    if (frame >= trie.frame_rows.size()) return Corrupt(fmt::format("frame {} is not defined", frame));
+    if (std::exchange(taken[frame], 1) != 0) continue;
+    const uint32_t executable = trie.frame_rows[frame].executable.value;
+    rows_of[executables[executable < executables.size() ? executable : 0]].push_back(frame);
+  }
+  chains->resize(trie.frame_rows.size());
+  for (const auto& [executable, rows] : rows_of) {
+    for (size_t begin = 0; begin < rows.size(); begin += kNamedTogether) {
+      RETURN_IF_ERROR(CheckCancelled(request_));
+      const size_t count = std::min(kNamedTogether, rows.size() - begin);
+      namer.Name(executable, trie.frame_rows, std::span(rows).subspan(begin, count), *chains);
+    }
+  }
+  return absl::OkStatus();
+}
+
 absl::Status AddressFold::MapDay(const DayNodes& nodes, const std::vector<uint32_t>& executables, FrameNamer& namer,
                                  FunctionTrie* functions) {
   const store::Trie& trie = *nodes.trie;
@@ -107,29 +136,23 @@ absl::Status AddressFold::MapDay(const DayNodes& nodes, const std::vector<uint32
     if (nodes.counts[i] != 0 || nodes.values[i] != 0) met[i] = 1;
     if (met[i] != 0) met[trie.parents[i].value] = 1;
   }
+  std::vector<FrameNamer::Chain> chains;  // by frame row
+  RETURN_IF_ERROR(NameRows(trie, met, executables, namer, &chains));
+  size_t functions_max = 0;
+  for (size_t i = 1; i < size; ++i) {
+    if (met[i] != 0) functions_max += chains[trie.frames[i]].count;
+  }
+  functions->Expect(functions_max);
   // Parents before children: each node's function node is a child of its parent's.
-  std::vector<uint32_t> mapped(size, 0);
-  std::vector<uint32_t> chain_of_row(trie.frame_rows.size(), kNone);  // where its functions begin in `chains`
-  std::vector<FunctionNo> chains;                                     // behind each chain's last there is none
+  std::vector<FunctionNode> mapped(size, FunctionNode{0});
   functions->AddSelf(FunctionNode{0}, nodes.values[0], nodes.counts[0]);
   for (size_t i = 1; i < size; ++i) {
     if (i % kNodesPerCheck == 0) RETURN_IF_ERROR(CheckCancelled(request_));
+    if (i + kAhead < size) functions->Prefetch(mapped[trie.parents[i + kAhead].value]);
     if (met[i] == 0) continue;
-    if (trie.frames[i] >= trie.frame_rows.size())
-      return Corrupt(fmt::format("frame {} is not defined", trie.frames[i]));
-    uint32_t& chain = chain_of_row[trie.frames[i]];
-    if (chain == kNone) {
-      const store::FrameRow& row = trie.frame_rows[trie.frames[i]];
-      uint32_t executable =
-          row.executable.value < executables.size() ? executables[row.executable.value] : executables[0];
-      const std::span<const FunctionNo> named = namer.Functions(executable, row);
-      chain = static_cast<uint32_t>(chains.size());
-      chains.insert(chains.end(), named.begin(), named.end());
-      chains.push_back(kNoFunction);
-    }
-    FunctionNode node{mapped[trie.parents[i].value]};
-    for (size_t at = chain; chains[at] != kNoFunction; ++at) {
-      const std::optional<FunctionNode> child = functions->Child(node, chains[at]);
+    FunctionNode node = mapped[trie.parents[i].value];
+    for (FunctionNo function : namer.Functions(chains[trie.frames[i]])) {
+      const std::optional<FunctionNode> child = functions->Child(node, function);
       if (!child) {
         return Error(absl::StatusCode::kResourceExhausted,
                      fmt::format("the answer has more than {} nodes: ask for less, by selector or time",
@@ -137,7 +160,7 @@ absl::Status AddressFold::MapDay(const DayNodes& nodes, const std::vector<uint32
       }
       node = *child;
     }
-    mapped[i] = node.value;
+    mapped[i] = node;
     functions->AddSelf(node, nodes.values[i], nodes.counts[i]);
   }
   return absl::OkStatus();

@@ -30,13 +30,29 @@ FunctionNo FunctionTrie::InternFunction(FlameGraph::Kind kind, std::string_view 
 }
 
 std::optional<FunctionNode> FunctionTrie::Child(FunctionNode parent, FunctionNo function) {
-  uint64_t key = uint64_t{parent.value} << 32 | function.value;
-  if (auto it = children_.find(key); it != children_.end()) return FunctionNode{it->second};
-  if (nodes_.size() >= nodes_max_) return std::nullopt;
-  auto node = static_cast<uint32_t>(nodes_.size());
-  children_.emplace(key, node);
+  const Node& above = nodes_[parent.value];
+  const bool has_first = above.first_child != 0;
+  if (has_first && above.first_function == function.value) return FunctionNode{above.first_child};
+  const uint64_t key = uint64_t{parent.value} << 32 | function.value;
+  const auto node = static_cast<uint32_t>(nodes_.size());
+  if (nodes_.size() >= nodes_max_) {
+    const auto it = other_children_.find(key);
+    return it != other_children_.end() ? std::optional(FunctionNode{it->second}) : std::nullopt;
+  }
+  if (has_first) {
+    const auto [it, added] = other_children_.try_emplace(key, node);
+    if (!added) return FunctionNode{it->second};
+  } else {
+    nodes_[parent.value].first_child = node;
+    nodes_[parent.value].first_function = function.value;
+  }
   nodes_.push_back(Node{.parent = parent.value, .function = function.value});
   return FunctionNode{node};
+}
+
+void FunctionTrie::Expect(size_t more) {
+  const size_t wanted = std::min(nodes_max_, nodes_.size() + more);
+  if (wanted > nodes_.capacity()) nodes_.reserve(std::max(wanted, nodes_.capacity() * 2));
 }
 
 void FunctionTrie::AddSelf(FunctionNode node, uint64_t value, uint64_t count) {

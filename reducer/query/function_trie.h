@@ -28,6 +28,10 @@ class FunctionTrie {
   // nullopt: it would be a new node and there are nodes_max.
   std::optional<FunctionNode> Child(FunctionNode parent, FunctionNo function);
   void AddSelf(FunctionNode node, uint64_t value, uint64_t count);
+  // At most so many nodes will come: spares moving those that are there.
+  void Expect(size_t more);
+  // Of this one a child will be asked for soon.
+  void Prefetch(FunctionNode parent) const { __builtin_prefetch(&nodes_[parent.value]); }
 
   size_t node_count() const { return nodes_.size(); }
   size_t nodes_max() const { return nodes_max_; }
@@ -53,6 +57,7 @@ class FunctionTrie {
   struct Node {
     uint32_t parent = 0;
     uint32_t function = 0;
+    uint32_t first_child = 0, first_function = 0;  // the oldest child, and its function; most nodes have no other
     uint64_t self_value = 0, self_count = 0;
   };
   struct Weight {
@@ -80,7 +85,7 @@ class FunctionTrie {
   std::vector<Function> functions_;  // [0] = the root's
   absl::flat_hash_map<Function, uint32_t> function_ids_;
   std::vector<Node> nodes_;
-  absl::flat_hash_map<uint64_t, uint32_t> children_;  // parent << 32 | function → node
+  absl::flat_hash_map<uint64_t, uint32_t> other_children_;  // parent << 32 | function → node
 };
 
 }  // namespace tributary

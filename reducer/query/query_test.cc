@@ -1,10 +1,14 @@
 #include "reducer/query/query.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <map>
 #include <numeric>
 #include <random>
+#include <set>
+#include <tuple>
 
 #include "base/status.h"
 #include "base/test_directory.h"
@@ -217,7 +221,8 @@ TEST_F(QueryTest, InlinedCallsAreFramesOfTheirOwn) {
   builder.AddCode(0x140, 0x160, 1, middle, SymbolTableBuilder::Layer::kDebugInfo);
   builder.AddCode(0x150, 0x158, 2, inner, SymbolTableBuilder::Layer::kDebugInfo);
   builder.AddFunction({0x300, 0x40, ""}, SymbolTableBuilder::Layer::kFunctionBounds);
-  ASSERT_TRUE(symbols_->Put(Id(7), EncodeSymbolTable(*builder.Build(Id(7), SymbolSource::kDwarf)), SymbolOrigin::kUpload).ok());
+  ASSERT_TRUE(
+      symbols_->Put(Id(7), EncodeSymbolTable(*builder.Build(Id(7), SymbolSource::kDwarf)), SymbolOrigin::kUpload).ok());
   FakeShard& shard = store_.shards[0];
   ExecutableNo file = shard.AddExecutable(Id(7), "/opt/inlined");
   NodeNo caller = shard.AddNode(day_, NodeNo{0}, Native(file, 0x145, true));
@@ -236,6 +241,61 @@ TEST_F(QueryTest, InlinedCallsAreFramesOfTheirOwn) {
             "all;outer;app::middle();inner 1 1\n");
   EXPECT_EQ(graph.kinds[1], FlameGraph::Kind::kNative);
   EXPECT_EQ(graph.kinds[2], FlameGraph::Kind::kInlined);
+}
+
+// Random stacks over two random tables, each named frame by frame here; the answer is all of them, added up by path.
+TEST_F(QueryTest, ManyFramesAreNamedAsEachWouldBe) {
+  std::mt19937 random(5);
+  FakeShard& shard = store_.shards[0];
+  std::vector<std::pair<ExecutableNo, std::shared_ptr<const SymbolTable>>> files;
+  for (uint8_t n : {8, 9}) {
+    SymbolTableBuilder builder;
+    std::vector<uint32_t> nodes = {0};
+    for (uint32_t i = 0; i < 60; ++i) {
+      const uint32_t parent = i < 10 ? 0 : nodes[1 + random() % (nodes.size() - 1)];
+      const uint32_t name = random() % 8 == 0 ? 0 : builder.AddString("f" + std::to_string(random() % 15));
+      nodes.push_back(builder.AddNode(name, parent, builder.AddString("a.cc"), i));
+      const uint64_t begin = 0x1000 + random() % 0x400;
+      builder.AddCode(begin, begin + 1 + random() % 0x80, parent == 0 ? 0 : 1 + i, nodes.back(),
+                      SymbolTableBuilder::Layer::kDebugInfo);
+    }
+    files.emplace_back(shard.AddExecutable(Id(n), "/opt/file" + std::to_string(n)),
+                       builder.Build(Id(n), SymbolSource::kDwarf));
+    ASSERT_TRUE(symbols_->Put(Id(n), EncodeSymbolTable(*files.back().second), SymbolOrigin::kUpload).ok());
+  }
+  std::vector<std::pair<NodeNo, std::string>> stacks = {{NodeNo{0}, "all"}};
+  std::map<std::string, uint64_t> expected;
+  for (int i = 0; i < 2000; ++i) {
+    const auto& [file, table] = files[random() % 2];
+    const FrameRow frame = Native(file, 0xff0 + random() % 0x500, random() % 2 == 0);
+    auto [parent, path] = stacks[random() % stacks.size()];
+    std::string chain;
+    const std::string base = shard.executables[file.value].path.substr(5);
+    if (const uint32_t row = table->FindRow(frame.address - frame.is_caller); row != SymbolTable::kNoRow) {
+      table->ForEachFrame(row, [&](const SymbolTable::Frame& at) {
+        const std::string name(at.name);
+        chain = ";" + (name.empty() ? fmt::format("{}+0x{:x}", base, table->StartOf(at.node)) : name) + chain;
+        return true;
+      });
+    }
+    path += chain.empty() ? fmt::format(";{}+0x{:x}", base, frame.address) : chain;
+    stacks.emplace_back(shard.AddNode(day_, parent, frame), path);
+    AddSample(kMs, 1, 1, stacks.back().first, 1 + i);
+    expected[path] += static_cast<uint64_t>(1 + i);
+  }
+  const FlameGraph graph = Graph(Request(), 1'000'000);
+  std::map<std::string, uint64_t> self;
+  std::vector<std::string> paths;
+  std::set<std::tuple<int32_t, uint32_t, FlameGraph::Kind, int32_t>> siblings;
+  for (size_t i = 0; i < graph.parents.size(); ++i) {
+    EXPECT_TRUE(
+        siblings.emplace(graph.parents[i], graph.node_names[i], graph.kinds[i], graph.node_executables[i]).second);
+    const std::string& name = graph.names[graph.node_names[i]];
+    paths.push_back(i == 0 ? name : paths[static_cast<size_t>(graph.parents[i])] + ";" + name);
+    if (graph.self_values[i] != 0) self[paths.back()] += graph.self_values[i];
+  }
+  EXPECT_EQ(self, expected);
+  EXPECT_GT(self.size(), 1000u);
 }
 
 TEST_F(QueryTest, RangeIsHalfOpen) {
