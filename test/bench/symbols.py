@@ -160,7 +160,8 @@ def measure_flame_graph(report, table, directory):
     addresses = directory / "flame-graph-addresses"
     # Some more than are needed: of random ones some are the same.
     ours("addresses", table, str(FLAME_GRAPH_ADDRESSES * 2), addresses)
-    drawn = ours("flamegraph", table, addresses, str(FLAME_GRAPH_ADDRESSES))
+    runs = [ours("flamegraph", table, addresses, str(FLAME_GRAPH_ADDRESSES)) for _ in range(LOOKUP_RUNS)]
+    drawn = min(runs, key=lambda each: each["warm_ms"])
     lib.check(drawn["addresses"] == FLAME_GRAPH_ADDRESSES, f"{drawn['addresses']} addresses differ")
     report.figure("flame_graph_first", drawn["first_ms"], "ms")
     report.figure("flame_graph_warm", drawn["warm_ms"], "ms")
