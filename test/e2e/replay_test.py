@@ -129,14 +129,14 @@ def a_fleet_uploads_each_table_once():
 
         def replay(name):
             programs.append(lib.Program(name, [lib.BIN / "tributary", "replay", recording, "--intake-port", fresh.intake_port, "--nodes", 100,
-                                               "--symbols", 20000, "--repeat", 0], d))
+                                               "--symbols", 12000, "--repeat", 0], d))
             return programs[-1]
 
         first = replay("first")
         lib.wait_for("tables on their way", lambda: uploads("whole") >= 1 and uploads("begun") > uploads("whole"), 60)
         first.kill()
         replay("second")
-        lib.wait_for("all tables", lambda: fresh.metric("tributary_symbolizer_tables") >= len(ids), 60)
+        lib.wait_for("all tables", lambda: fresh.metric("tributary_symbolizer_tables") >= len(ids), 240)
         seen = {event: uploads(event) for event in ("begun", "resumed", "whole", "spoiled", "lost")}
         print(f"  {len(ids)} executables: {seen}, {fresh.metric('tributary_intake_symbol_bytes_total'):.0f} bytes")
         lib.check(seen["begun"] == seen["whole"] == fresh.metric("tributary_symbolizer_tables") == len(ids), f"{seen}, {len(ids)} executables")
