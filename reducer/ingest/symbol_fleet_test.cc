@@ -13,7 +13,6 @@
 #include "intake/test_relay.h"
 #include "reducer/ingest/shard.h"
 #include "reducer/store/sqlite_store.h"
-
 #include "symbols/symbol_builder.h"
 #include "symbols/symbol_codec.h"
 
