@@ -179,12 +179,12 @@ class SymbolFleetTest : public testing::Test {
     EXPECT_EQ(reducer_.Event("whole"), kExecutables);
     EXPECT_EQ(reducer_.Event("spoiled") + reducer_.Event("lost"), 0u);
     uint64_t bytes = 0;
-    for (const auto& [id, table] : Tables()) bytes += table.zstd.size();
+    for (const auto& [id, table] : Tables()) bytes += table.stored_bytes();
     EXPECT_EQ(reducer_.Count("tributary_intake_symbol_bytes_total"), bytes);
     for (uint32_t n = 0; n < kExecutables; ++n) {
       const std::shared_ptr<const SymbolTable> table = reducer_.symbols().Get(IdOf(n));
       ASSERT_NE(table, nullptr) << n;
-      EXPECT_TRUE(PackedTable::Of(EncodeSymbolTable(*table)).key == Tables().at(IdOf(n)).key) << n;
+      EXPECT_TRUE(PackedTable::Of(EncodeSymbolTable(*table)).key() == Tables().at(IdOf(n)).key()) << n;
     }
   }
 
@@ -206,7 +206,7 @@ TEST_F(SymbolFleetTest, AHundredNodesUploadEachTableOnce) {
   for (const auto& [id, carried] : relay_.carried()) {
     begun += carried.begun;
     ended += carried.ended;
-    EXPECT_EQ(carried.bytes, Tables().at(id).zstd.size());
+    EXPECT_EQ(carried.bytes, Tables().at(id).stored_bytes());
   }
   EXPECT_EQ(begun, kExecutables);
   EXPECT_EQ(ended, kExecutables);
@@ -299,7 +299,7 @@ TEST_F(SymbolFleetTest, SpoiledPartsAreThrownAwayAndThoseTablesUploadedWhole) {
   constexpr uint32_t kSpoiled = 10;
   for (uint32_t n = 0; n < kSpoiled; ++n) {
     const PackedTable& table = Tables().at(IdOf(n));
-    reducer_.parts().Keep(IdOf(n), {table.zstd.size(), table.raw_bytes, table.key, std::string(100, 'x')});
+    reducer_.parts().Keep(IdOf(n), {table.stored_bytes(), table.raw_bytes(), table.key(), std::string(100, 'x')});
   }
   StartNodes(/*chunk_period_ms=*/1);
   RunUntil([this] { return AllHere(); }, "all tables are here");
