@@ -10,12 +10,9 @@
 #include "absl/status/statusor.h"
 #include "dwarf/dwarf_sections.h"
 #include "dwarf/dwarf_unit.h"
+#include "elf/address_range.h"
 
 namespace tributary {
-
-struct AddressRange {
-  uint64_t begin = 0, end = 0;
-};
 
 // The DWARF of one file (or of one unit of a .dwp): its units, and what the values of their attributes mean. DWARF 2
 // to 5, 32 and 64 bits, little-endian. Hostile input: every offset is checked, what is not understood is left out and

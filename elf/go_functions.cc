@@ -7,15 +7,12 @@
 
 #include "elf/elf_format.h"
 #include "elf/file_window.h"
+#include "elf/go_table.h"
 
 namespace tributary {
 namespace {
 
-constexpr uint64_t kTableBytesMax = 256u << 20;
 constexpr uint64_t kNameTableBytesMax = 64u << 20;
-constexpr uint64_t kFunctionsMax = 2u << 20;
-constexpr uint64_t kSearchBytesMax = 64u << 20;
-constexpr int kTablesTriedMax = 2;
 constexpr size_t kChunkBytes = 256u << 10;
 constexpr size_t kNameBytesMax = 32;  // with the zero behind it
 constexpr size_t kNamesMax = 128;     // of equal names too
@@ -23,38 +20,8 @@ constexpr size_t kNamesMax = 128;     // of equal names too
 constexpr uint64_t kBeforeTextBytesMax = 1u << 20;
 constexpr size_t kGoexitBytes = 8;
 
-constexpr uint32_t kMagic2 = 0xfffffffb, kMagic16 = 0xfffffffa, kMagic18 = 0xfffffff0, kMagic20 = 0xfffffff1;
-constexpr uint64_t kWordsOffset = 8;
-
-bool IsMagic(uint32_t magic) { return magic == kMagic2 || magic == kMagic16 || magic == kMagic18 || magic == kMagic20; }
-
-// Begin of a table as it lies in the file.
-struct Start {
-  uint32_t magic;
-  uint8_t zero[2];
-  uint8_t quantum;
-  uint8_t pointer_bytes;
-
-  bool valid() const {
-    return IsMagic(magic) && zero[0] == 0 && zero[1] == 0 && (quantum == 1 || quantum == 4) && pointer_bytes == 8;
-  }
-};
-static_assert(sizeof(Start) == kWordsOffset);
-
-// Offsets in the file.
-struct Layout {
-  uint64_t end = 0;        // of the table
-  uint64_t functions = 0;  // pairs of address and place in `data`; one address more at the end
-  uint64_t count = 0;      // of functions
-  uint64_t data = 0;       // what is known of each: its address, then where its name lies in `names`
-  uint64_t names = 0;      // ended by zeros
-  uint64_t names_end = 0;
-  uint64_t field_bytes = 0;  // of an address and of a place
-  uint64_t text = 0;         // what addresses are relative to; 0: nothing, or not said
-};
-
 struct Name {
-  uint64_t offset = 0;  // in Layout::names
+  uint64_t offset = 0;  // in GoTableHeader::names
   size_t index = 0;
 };
 
@@ -63,15 +30,14 @@ struct Function {
   AddressRange range;  // not relocated
 };
 
-// One table, at a given place.
 class GoTable {
  public:
-  GoTable(ElfFile& file, std::span<const std::string_view> names)
-      : file_(file), wanted_(names), functions_(&file, 2), data_(&file, 2) {}
+  GoTable(ElfFile& file, const GoTableHeader& header, std::span<const std::string_view> names)
+      : file_(file), wanted_(names), functions_(&file, 2), data_(&file, 2), layout_(header) {
+    layout_.names_end = std::min(layout_.names_end, layout_.names + kNameTableBytesMax);
+  }
 
-  std::vector<AddressRange> Find(uint64_t offset, uint64_t size) {
-    size = std::min(size, kTableBytesMax);
-    if (!ReadLayout(offset, size)) return {};
+  std::vector<AddressRange> Find() {
     FindNames();
     if (!named(kGoexit) || !named(kGoexit1)) return {};
     FindFunctions();
@@ -91,36 +57,6 @@ class GoTable {
 
   bool named(size_t index) const {
     return std::any_of(names_.begin(), names_.end(), [&](const Name& name) { return name.index == index; });
-  }
-
-  bool ReadLayout(uint64_t offset, uint64_t size) {
-    char bytes[kWordsOffset + 8 * sizeof(uint64_t)];
-    if (size < sizeof(bytes) || offset > file_.file_size() || size > file_.file_size() - offset ||
-        !file_.ReadAt(offset, sizeof(bytes), bytes).ok()) {
-      return false;
-    }
-    std::string_view view(bytes, sizeof(bytes));
-    auto start = ReadElfStruct<Start>(view, 0);
-    if (!start.valid()) return false;
-    auto word = [&](size_t i) { return ReadElfStruct<uint64_t>(view, kWordsOffset + i * sizeof(uint64_t)); };
-    bool relative = start.magic == kMagic18 || start.magic == kMagic20;
-    uint64_t functions = sizeof(uint64_t) + kWordsOffset, data = 0, names = 0, names_end = size;
-    if (start.magic != kMagic2) {
-      size_t first = relative ? 3 : 2;  // where the names are said to be; then come units, files, pc data, functions
-      names = word(first);
-      names_end = word(first + 1);
-      functions = data = word(first + 4);
-      layout_.text = relative ? word(2) : 0;
-    }
-    if (functions > size || names > names_end || names_end > size) return false;
-    layout_.end = offset + size;
-    layout_.count = word(0);
-    layout_.functions = offset + functions;
-    layout_.data = offset + data;
-    layout_.names = offset + names;
-    layout_.names_end = offset + std::min(names_end, names + kNameTableBytesMax);
-    layout_.field_bytes = relative ? sizeof(uint32_t) : sizeof(uint64_t);
-    return layout_.count <= std::min(kFunctionsMax, (size - functions) / (2 * layout_.field_bytes));
   }
 
   void MatchName(std::string_view bytes, uint64_t offset) {
@@ -160,7 +96,7 @@ class GoTable {
 
   // Addresses and places go up: what does not ends the search, so that everything is read once at most.
   void FindFunctions() {
-    uint64_t field = layout_.field_bytes, at = layout_.functions;
+    uint64_t field = layout_.field_bytes(), at = layout_.functions;
     uint64_t begin = 0, end = 0, place = 0, place_before = 0, name = 0;
     if (!ReadField(functions_, at, field, &begin)) return;
     for (uint64_t i = 0; i < layout_.count; ++i, at += 2 * field, begin = end, place_before = place) {
@@ -181,7 +117,7 @@ class GoTable {
     for (const Function& goexit : found_) {
       if (goexit.index != kGoexit) continue;
       if (IsText(layout_.text, goexit.range)) return layout_.text;
-      if (layout_.field_bytes == sizeof(uint64_t)) continue;  // absolute
+      if (!layout_.relative()) continue;  // absolute
       for (const ElfSegment& segment : file_.segments()) {
         if (!segment.executable) continue;
         if (auto text = SearchText(segment, goexit.range)) return text;
@@ -246,50 +182,20 @@ class GoTable {
   ElfFile& file_;
   std::span<const std::string_view> wanted_;
   FileWindow functions_, data_;
-  Layout layout_;
+  GoTableHeader layout_;
   std::vector<Name> names_;
   std::vector<Function> found_;
 };
 
-// Linked by C's linker as an executable that may lie anywhere, Go's table is a part of a section of another name.
-std::vector<AddressRange> SearchSegments(ElfFile& file, std::span<const std::string_view> names) {
-  constexpr size_t kAlignment = 8;
-  uint64_t left = kSearchBytesMax;
-  int tried = 0;
-  std::string chunk;
-  for (const ElfSegment& segment : file.segments()) {
-    if (segment.file_offset > file.file_size()) continue;
-    uint64_t end = segment.file_offset + std::min(segment.file_size, file.file_size() - segment.file_offset);
-    uint64_t at = (segment.file_offset + kAlignment - 1) / kAlignment * kAlignment;
-    for (; at < end && left > 0; at += kChunkBytes) {
-      chunk.resize(std::min({uint64_t{kChunkBytes}, end - at, left}));
-      left -= chunk.size();
-      if (!file.ReadAt(at, chunk.size(), chunk.data()).ok()) return {};
-      for (size_t i = 0; i + sizeof(Start) <= chunk.size(); i += kAlignment) {
-        if (!ReadElfStruct<Start>(chunk, i).valid()) continue;
-        auto found = GoTable(file, names).Find(at + i, end - at - i);
-        if (!found.empty() || ++tried == kTablesTriedMax) return found;
-      }
-    }
-  }
-  return {};
-}
-
 }  // namespace
 
 std::vector<AddressRange> FindGoFunctions(ElfFile& file, std::span<const std::string_view> names) {
-  auto sections = file.Sections();
-  bool is_go = !sections.ok() || (*sections)->empty();  // or may be
-  if (sections.ok()) {
-    for (const ElfSection& section : **sections) {
-      if (section.type == kElfSectionNobits || (section.flags & kElfSectionCompressed) != 0) continue;
-      if (section.name == ".gopclntab" || section.name == ".data.rel.ro.gopclntab") {
-        return GoTable(file, names).Find(section.offset, section.size);
-      }
-      if (section.name == ".note.go.buildid" || section.name == ".go.buildinfo") is_go = true;
-    }
-  }
-  return is_go ? SearchSegments(file, names) : std::vector<AddressRange>();
+  std::vector<AddressRange> found;
+  FindGoTables(file, [&](const GoTableHeader& header) {
+    found = GoTable(file, header, names).Find();
+    return !found.empty();
+  });
+  return found;
 }
 
 }  // namespace tributary

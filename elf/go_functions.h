@@ -4,7 +4,8 @@
 #include <string_view>
 #include <vector>
 
-#include "elf/unwind_source.h"
+#include "elf/address_range.h"
+#include "elf/elf_file.h"
 
 namespace tributary {
 

@@ -6,6 +6,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "elf/address_range.h"
 #include "elf/elf_file.h"
 
 namespace tributary {
@@ -16,13 +17,6 @@ struct UnwindRow {
   uint64_t rule = 0;
 
   friend bool operator==(const UnwindRow&, const UnwindRow&) = default;
-};
-
-// Half-open range of ELF virtual addresses.
-struct AddressRange {
-  uint64_t begin = 0, end = 0;
-
-  friend bool operator==(const AddressRange&, const AddressRange&) = default;
 };
 
 // One executable's unwind information, ready to be compiled to rows range by range: .eh_frame through the search table

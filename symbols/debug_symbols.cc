@@ -6,6 +6,7 @@
 #include "dwarf/split_index.h"
 #include "elf/elf_format.h"
 #include "symbols/elf_symbols.h"
+#include "symbols/go_pclntab.h"
 #include "symbols/symbol_builder.h"
 
 namespace tributary {
@@ -15,13 +16,17 @@ constexpr uint64_t kLinkBytesMax = 64u << 10;
 
 class BuilderSink : public DwarfSink {
  public:
-  explicit BuilderSink(SymbolTableBuilder& builder) : builder_(builder) {}
+  // `go`: where Go's functions are, if anywhere.
+  BuilderSink(SymbolTableBuilder& builder, AddressRange go) : builder_(builder), go_(go) {}
+
+  bool told_of_go() const { return told_of_go_; }
 
   uint32_t AddString(std::string_view text) override { return builder_.AddString(text); }
   uint32_t AddNode(uint32_t name, uint32_t parent, uint32_t call_file, uint32_t call_line) override {
     return builder_.AddNode(name, parent, call_file, call_line);
   }
   void AddCode(AddressRange range, uint32_t depth, uint32_t node) override {
+    told_of_go_ |= range.begin >= go_.begin && range.begin < go_.end;
     builder_.AddCode(range.begin, range.end, depth, node, SymbolTableBuilder::Layer::kDebugInfo);
   }
   void AddLines(std::span<const DwarfLine> rows, uint64_t end) override {
@@ -32,6 +37,8 @@ class BuilderSink : public DwarfSink {
 
  private:
   SymbolTableBuilder& builder_;
+  const AddressRange go_;
+  bool told_of_go_ = false;
   std::vector<SymbolLine> lines_;
 };
 
@@ -64,14 +71,13 @@ class Reader {
   Reader(ElfFile& file, const DebugFileSource& source, uint64_t bytes_max)
       : file_(file), source_(source), bytes_max_(bytes_max) {}
 
-  absl::Status Read(SymbolTableBuilder& builder, DwarfFunctions::Counts* counts) {
+  absl::Status Read(BuilderSink& sink, DwarfFunctions::Counts* counts) {
     ASSIGN_OR_RETURN(const DwarfSectionStore sections, DwarfSectionStore::Read(file_, bytes_max_));
     ASSIGN_OR_RETURN(const std::vector<AddressRange> code, CodeOf(file_));
     OpenShared();
     ASSIGN_OR_RETURN(const std::unique_ptr<DwarfModule> module,
                      DwarfModule::Open(sections.sections(), shared_.module.get(), nullptr));
     main_ = &sections.sections();
-    BuilderSink sink(builder);
     DwarfFunctions functions(code, sink);
     functions.Read(*module, [this](const DwarfUnit& skeleton) { return Split(skeleton); });
     *counts = functions.counts();
@@ -148,11 +154,20 @@ absl::StatusOr<DebugSymbols> ReadDebugSymbols(ElfFile& file, const ExecutableId&
                                               uint64_t bytes_max) {
   SymbolTableBuilder builder;
   DebugSymbols out;
-  absl::StatusOr<SymbolSource> symbols = AddElfSymbols(file, builder, bytes_max);
-  if (!symbols.ok() && !absl::IsNotFound(symbols.status())) return symbols.status();
-  const absl::Status dwarf = Reader(file, source, bytes_max).Read(builder, &out.counts);
-  if (!dwarf.ok() && !(absl::IsNotFound(dwarf) && symbols.ok())) return dwarf;
-  out.table = builder.Build(id, dwarf.ok() ? SymbolSource::kDwarf : *symbols);
+  absl::StatusOr<SymbolSource> source_of_names = AddElfSymbols(file, builder, bytes_max);
+  if (!source_of_names.ok() && !absl::IsNotFound(source_of_names.status())) return source_of_names.status();
+  const absl::StatusOr<GoPclntab> go = GoPclntab::Open(file);
+  BuilderSink sink(builder, go.ok() ? go->code() : AddressRange());
+  const absl::Status dwarf = Reader(file, source, bytes_max).Read(sink, &out.counts);
+  if (!dwarf.ok() && !absl::IsNotFound(dwarf)) return dwarf;
+  if (dwarf.ok()) source_of_names = SymbolSource::kDwarf;
+  // Linked without debug information, a Go program may still have that of its C code.
+  if (go.ok() && !sink.told_of_go()) {
+    ASSIGN_OR_RETURN(out.go, go->AddTo(builder));
+    source_of_names = SymbolSource::kPclntab;
+  }
+  RETURN_IF_ERROR(source_of_names.status());
+  out.table = builder.Build(id, *source_of_names);
   out.left_out = builder.left_out();
   return out;
 }

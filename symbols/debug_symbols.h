@@ -8,6 +8,7 @@
 #include "absl/status/statusor.h"
 #include "dwarf/dwarf_functions.h"
 #include "elf/elf_file.h"
+#include "symbols/go_pclntab.h"
 #include "symbols/symbol_table.h"
 
 namespace tributary {
@@ -23,13 +24,14 @@ struct DebugFileSource {
 struct DebugSymbols {
   std::shared_ptr<const SymbolTable> table;
   DwarfFunctions::Counts counts;
+  GoPclntab::Counts go;   // where DWARF says nothing of Go's code
   uint64_t left_out = 0;  // over the table's caps
 };
 
 // All that an executable, or its separate debug file, says of its code: functions, inlined calls and lines of DWARF 2
-// to 5; functions of .symtab and .dynsym where there is no DWARF. NotFound: none of it. ResourceExhausted: more than
-// `bytes_max` of it. Hostile input: no worse than an error or a wrong name. Memory: the debug sections, and about half
-// as much again.
+// to 5; what a Go program's own table says where DWARF does not; functions of .symtab and .dynsym. NotFound: none of
+// it. ResourceExhausted: more than `bytes_max` of it. Hostile input: no worse than an error or a wrong name. Memory:
+// the debug sections, and about half as much again.
 absl::StatusOr<DebugSymbols> ReadDebugSymbols(ElfFile& file, const ExecutableId& id, const DebugFileSource& source,
                                               uint64_t bytes_max);
 

@@ -6,6 +6,7 @@
 #include "elf/elf_format.h"
 #include "elf/function_bounds.h"
 #include "elf/mini_debug_info.h"
+#include "symbols/go_pclntab.h"
 
 namespace tributary {
 namespace {
@@ -213,10 +214,15 @@ absl::StatusOr<SymbolSource> AddElfSymbols(ElfFile& file, SymbolTableBuilder& bu
   return Error(absl::StatusCode::kNotFound, "ELF file: neither function symbols nor bounds of functions");
 }
 
+absl::StatusOr<SymbolSource> AddOwnSymbols(ElfFile& file, SymbolTableBuilder& builder, uint64_t bytes_max) {
+  const absl::StatusOr<SymbolSource> source = AddElfSymbols(file, builder, bytes_max);
+  return AddGoSymbols(file, builder).ok() ? SymbolSource::kPclntab : source;
+}
+
 absl::StatusOr<std::shared_ptr<const SymbolTable>> ReadElfSymbols(ElfFile& file, const ExecutableId& id,
                                                                   uint64_t bytes_max) {
   SymbolTableBuilder builder;
-  ASSIGN_OR_RETURN(const SymbolSource source, AddElfSymbols(file, builder, bytes_max));
+  ASSIGN_OR_RETURN(const SymbolSource source, AddOwnSymbols(file, builder, bytes_max));
   return builder.Build(id, source);
 }
 

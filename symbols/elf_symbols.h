@@ -18,6 +18,9 @@ constexpr size_t kElfSymbolsMax = 4'000'000;
 // read, and what function_bounds.h says. Hostile input. Any thread.
 absl::StatusOr<SymbolSource> AddElfSymbols(ElfFile& file, SymbolTableBuilder& builder, uint64_t bytes_max = 1u << 30);
 
+// All that a file says without debug information: of Go programs what their own table says (symbols/go_pclntab.h), too.
+absl::StatusOr<SymbolSource> AddOwnSymbols(ElfFile& file, SymbolTableBuilder& builder, uint64_t bytes_max = 1u << 30);
+
 // The same as a table of their own.
 absl::StatusOr<std::shared_ptr<const SymbolTable>> ReadElfSymbols(ElfFile& file, const ExecutableId& id,
                                                                   uint64_t bytes_max = 1u << 30);

@@ -6,16 +6,18 @@
 
 #include "base/test_golden_file.h"
 #include "base/zstd.h"
+#include "symbols/go_image_testing.h"
 #include "symbols/symbol_builder.h"
 #include "symbols/symbol_codec.h"
 
-// The corpus of symbol_upload_fuzz is of the version of tables that is written now. UPDATE_GOLDEN=1 writes it.
+// The corpora that are made here: symbol_upload_fuzz's, of the version of tables that is written now, and
+// go_pclntab_fuzz's. UPDATE_GOLDEN=1 writes them.
 
 namespace tributary {
 namespace {
 
-const std::filesystem::path kFolder =
-    std::filesystem::path(TRIBUTARY_SOURCE_DIR) / "test/fuzz/corpus/symbol_upload_fuzz";
+const std::filesystem::path kCorpora = std::filesystem::path(TRIBUTARY_SOURCE_DIR) / "test/fuzz/corpus";
+const std::filesystem::path kFolder = kCorpora / "symbol_upload_fuzz";
 
 ExecutableId SomeId() { return *ExecutableId::Make(ExecutableIdKind::kGnuBuildId, std::string_view("0123456789")); }
 
@@ -61,6 +63,26 @@ TEST(FuzzCorpus, OfSymbolUploads) {
   std::string newer = encoded;
   newer[4] = 9;
   ExpectFile(kFolder / "newer_version", newer);
+}
+
+TEST(FuzzCorpus, OfGoPrograms) {
+  using testing::GoImage;
+  const std::filesystem::path folder = kCorpora / "go_pclntab_fuzz";
+  const std::pair<GoTableForm, std::string> forms[] = {{GoTableForm::kGo2, "go2"},
+                                                       {GoTableForm::kGo16, "go16"},
+                                                       {GoTableForm::kGo18, "go18"},
+                                                       {GoTableForm::kGo20, "go20"}};
+  for (const auto& [form, name] : forms) {
+    ExpectFile(folder / name, GoImage{.form = form}.Write().bytes);
+    ExpectFile(folder / (name + "_loaded_later"), GoImage{.form = form, .loaded_later = true}.Write().bytes);
+  }
+  const std::string plain = GoImage{}.Write().bytes;
+  ExpectFile(folder / "truncated", plain.substr(0, plain.size() * 2 / 3));
+  ExpectFile(folder / "symbols", GoImage{.module = false, .symbols = true}.Write().bytes);
+  ExpectFile(folder / "text_by_code", GoImage{.module = false}.Write().bytes);
+  ExpectFile(folder / "other_section", GoImage{.section = ".data.rel.ro"}.Write().bytes);
+  ExpectFile(folder / "calls_in_each_other", GoImage{.records = {{0, 26}, {1, 20}}}.Write().bytes);
+  ExpectFile(folder / "arm64", GoImage{.machine = kElfMachineArm64}.Write().bytes);
 }
 
 }  // namespace

@@ -56,7 +56,7 @@ Table MakeKernelTable(const SymbolMakerRequest& request, const Fd& file) {
 Table MakeElfTable(const SymbolMakerRequest& request, Fd file, uint64_t* left_out) {
   ASSIGN_OR_RETURN(const std::unique_ptr<ElfFile> elf, ElfFile::Open(std::move(file)));
   SymbolTableBuilder builder;
-  ASSIGN_OR_RETURN(const SymbolSource source, AddElfSymbols(*elf, builder, kSymbolBytesMax));
+  ASSIGN_OR_RETURN(const SymbolSource source, AddOwnSymbols(*elf, builder, kSymbolBytesMax));
   auto table = builder.Build(request.id, source);
   *left_out = builder.left_out();
   return table;

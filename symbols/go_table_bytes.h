@@ -1,0 +1,58 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "elf/go_table.h"
+#include "symbols/symbol_builder.h"
+
+namespace tributary {
+
+// How a value changes within a function (its line, say): up to `end`, an offset in its code, it is `value`; -1: none.
+struct GoStep {
+  uint32_t end;
+  int32_t value;
+};
+
+// The value there; -1 behind the last one.
+int32_t GoValueAt(const std::vector<GoStep>& steps, uint32_t offset);
+
+// Bytes of Go's table: what else is known of functions is made of its numbers, strings and steps. Offsets count from
+// the begin of the table; what leads out of it gives nothing.
+class GoTableBytes {
+ public:
+  GoTableBytes(const GoTableHeader& header, std::string bytes, SymbolTableBuilder& builder, uint32_t steps_max);
+
+  template <typename T>
+  bool Read(uint64_t offset, T* out) const {
+    if (offset > bytes_.size() || sizeof(T) > bytes_.size() - offset) return false;
+    std::memcpy(out, bytes_.data() + offset, sizeof(T));
+    return true;
+  }
+  const GoTableHeader& header() const { return header_; }
+  uint64_t size() const { return bytes_.size(); }
+
+  // Numbers of the builder's strings; 0: none.
+  uint32_t FunctionName(uint32_t place);
+  uint32_t FileName(uint32_t unit, int32_t file);
+
+  // Up to `size`, the function's. False: it ends in what is no step, or past the caps; `out` has what came before.
+  bool ReadSteps(uint32_t place, uint32_t size, std::vector<GoStep>* out);
+  bool steps_used_up() const { return steps_left_ == 0; }
+
+ private:
+  uint32_t StringAt(uint64_t offset);
+  bool ReadVarint(uint64_t* offset, uint32_t* out) const;
+
+  const GoTableHeader header_;
+  const std::string bytes_;
+  SymbolTableBuilder& builder_;
+  uint32_t steps_left_;
+  uint64_t string_bytes_left_;
+  absl::flat_hash_map<uint32_t, uint32_t> strings_;  // by offset
+};
+
+}  // namespace tributary
