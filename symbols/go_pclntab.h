@@ -16,8 +16,9 @@ namespace tributary {
 //
 // Input is hostile: an offset that leads out of the table, a table of steps that does not end and a call that is
 // inlined into itself end what is known of one function, and are counted. Bounds: 256 MiB of table, 2 M functions;
-// kStepsMax steps in all, names and paths not longer than twice the table. Memory: the table and 24 bytes a step
-// besides the builder's own. Thread: any, one at a time. Borrows the file.
+// kStepsMax steps in all, names and paths not longer than twice the table. Memory besides the
+// builder's own: the table, 8 bytes a step of one function, 16 a pointer that a loader is to write. Thread: any, one at
+// a time. Borrows the file.
 class GoPclntab {
  public:
   static constexpr uint32_t kStepsMax = 16u << 20;
