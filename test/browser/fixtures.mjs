@@ -425,6 +425,87 @@ export function emptyStackHealth() {
   return stackHealth(() => false);
 }
 
+const table = (source, rank, origin, functions, more = {}) => ({
+  source,
+  rank,
+  origin,
+  functions,
+  bytes: functions * 40,
+  stored_at: from,
+  contested: false,
+  ...more,
+});
+const id = (begin) => begin.repeat(40).slice(0, 40);
+
+// [name, build-id, path, addresses, unnamed, table]; `[kernel]` for all code of the kernel.
+const files = [
+  ['truth', id('9f3c'), '/usr/local/bin/truth', 40, 0, table('dwarf', 6, 'upload', 5120)],
+  ['libc.so.6', id('10bc'), '/usr/lib/x86_64-linux-gnu/libc.so.6', 60, 3, table('dwarf', 6, 'debuginfod', 9034)],
+  ['python3.11', id('9711'), '/usr/bin/python3.11', 200, 20, table('symtab', 3, 'node', 12001)],
+  ['[kernel]', id('4e71'), '[kernel]', 300, 0, table('kallsyms', 4, 'node', 121991)],
+  ['nginx', id('71c5'), '/usr/sbin/nginx', 100, 0, table('dwarf', 6, 'directory', 2210, {contested: true})],
+  ['libcrypto.so.3', id('5c1d'), '/usr/lib/x86_64-linux-gnu/libcrypto.so.3', 50, 32, table('dynsym', 2, 'node', 5801)],
+  ['libssl.so.3', id('551a'), '/usr/lib/x86_64-linux-gnu/libssl.so.3', 10, 10, table('functions', 1, 'node', 903)],
+  ['libz.so.1', `go:${id('12ab')}`, '/usr/lib/libz.so.1', 4, 0, table('pclntab', 5, 'node', 77)],
+  ['evil', id('e811'), `/tmp/${hostile.control}/evil`, 30, 30, null],
+  [hostile.command, '', `/tmp/${'long'.repeat(300)}/${hostile.image}`, 3, 3, null],
+];
+
+export const symbolNotices = [
+  {at: to - 60_000, build_id: '', text: 'the debuginfod server https://debug.example does not answer', times: 12},
+  {at: to - 120_000, build_id: id('e811'), text: `${hostile.image}: it is cut off${hostile.control}`, times: 1},
+];
+
+export function symbols(keep = () => true, pushed = []) {
+  const executables = files.map(([name, build_id, path, addresses, unnamed_addresses, symbols]) => {
+    const entry = {build_id, name, path, self_ns: 0, self_count: 0, total_ns: 0, total_count: 0};
+    for (const [owner, count, frames] of stacks) {
+      if (!keep(processes.find((p) => p.executable === owner))) continue;
+      const inside = ([, executable, kind]) => (kind === K ? name === '[kernel]' : executable === name);
+      if (frames.some(inside)) entry.total_count += count;
+      if (inside(frames.at(-1))) entry.self_count += count;
+    }
+    entry.self_ns = Math.round(entry.self_count * sampleNs);
+    entry.total_ns = Math.round(entry.total_count * sampleNs);
+    const sampled = entry.total_count > 0;
+    const mended = pushed.includes(name);
+    return {
+      ...entry,
+      addresses: sampled ? addresses : 0,
+      unnamed_addresses: sampled && !mended ? unnamed_addresses : 0,
+      symbols: mended ? table('dwarf', 6, 'upload', 321) : symbols,
+    };
+  });
+  const unseen = {build_id: id('0dd5'), name: '', path: '', self_ns: 0, self_count: 0, total_ns: 0, total_count: 0};
+  return {
+    total: flamegraph({from, to}, keep).total,
+    executables: [
+      ...executables.filter((e) => e.total_count > 0 || e.symbols).sort((a, b) => b.total_count - a.total_count),
+      {...unseen, addresses: 0, unnamed_addresses: 0, symbols: table('some_new_source', 9, 'some_new_origin', 8)},
+    ],
+    truncated: 0,
+    notices: symbolNotices,
+  };
+}
+
+export function emptySymbols() {
+  return {total: {ns: 0, count: 0}, executables: [], truncated: 0, notices: []};
+}
+
+// The same, with one address more without a name.
+export function shiftedSymbols(keep) {
+  const answer = symbols(keep);
+  answer.executables[0].unnamed_addresses += 1;
+  return answer;
+}
+
+export const uploaded = (stored) => ({
+  build_id: id('e811'),
+  stored,
+  symbols: table('dwarf', 6, 'upload', 321),
+  remarks: stored ? [`the debug information of 3 units is in .dwo files ${hostile.script}`] : [],
+});
+
 export function status() {
   const counters = {captured: 5230, idle: 61, stored: 5222, lost: {ring_full: 3, mapping_late: 1}, in_flight: 4};
   const stack_health = {complete: 4810, kernel_only: 200, unknown: 92, truncated_depth: 120};

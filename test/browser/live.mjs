@@ -1,11 +1,13 @@
 // The page against a running reducer: do the pixels, tooltips, search and filters say what the API says?
 //
 //   node live.mjs --url http://127.0.0.1:4040 --executable truth --functions spin_a,spin_b,spin_c
-//                 [--from -5m] [--to now] [--screenshot out.png] [--screenshot-all all.png]
+//                 [--from -5m] [--to now] [--upload FILE] [--screenshot out.png] [--screenshot-all all.png]
 //
 // --functions: functions that must be on the stacks of that executable, each as the widest frame of its name.
+// --upload: this file's names are new to the reducer; its base name is a sampled executable's.
 // --screenshot: the executable's graph; --screenshot-all: everything that ran in the range.
 // Exit code 0: all agrees; 1: a mismatch, named on standard error; 2: usage.
+import {basename} from 'node:path';
 import {parseArgs} from 'node:util';
 import {click, hover, layOut, openBrowser, settled} from './browser.mjs';
 
@@ -135,6 +137,50 @@ async function checkHealth(page, answer, what) {
   console.log(`stack health of ${what}: ${text}, ${executables.length} executables to blame, as the API says`);
 }
 
+// Every executable: its samples, its functions, its addresses without a name.
+async function checkExecutables(page, answer) {
+  await page.getByTestId('executables-details').click();
+  await settled(page);
+  const rows = await page.getByTestId('executable').all();
+  expect(rows.length, answer.executables.length, 'executables: rows');
+  for (const [i, row] of rows.entries()) {
+    const {name, total_count, addresses, unnamed_addresses, symbols} = answer.executables[i];
+    const what = `executables: row ${i + 1}, ${name}`;
+    const second = (cell) => row.locator('td').nth(cell).locator('.second').textContent();
+    if (total_count > 0) {
+      expect(await second(0), `${count(total_count)} ${total_count === 1 ? 'sample' : 'samples'}`, `${what}: samples`);
+      expect(await second(4), `${count(unnamed_addresses)} of ${count(addresses)}`, `${what}: no name`);
+    }
+    expect(
+      await row.locator('td').nth(3).textContent(),
+      symbols ? count(symbols.functions) : '',
+      `${what}: functions`,
+    );
+  }
+  const line = await page.getByTestId('executables-line').textContent();
+  await page.getByTestId('executables-details').click();
+  await settled(page);
+  console.log(`executables: ${line}, ${rows.length} rows as the API says`);
+}
+
+// Last of all, for frames may have other names from then on.
+async function checkUpload(page, url, parameters, path) {
+  await page.getByTestId('executables-details').click();
+  await page.getByTestId('upload-files').setInputFiles(path);
+  await page.getByTestId('upload-progress').filter({hasText: 'All files are through'}).waitFor();
+  await settled(page);
+  const outcome = await page.getByTestId('upload-outcome').textContent();
+  const answer = await ask(url, 'symbols', parameters);
+  const {symbols} = answer.executables.find(({name}) => name === basename(path)) ?? {};
+  if (symbols?.origin !== 'upload')
+    throw new Mismatch(`upload of ${path}: its names are still told by ${symbols?.origin}; the page says ${outcome}`);
+  if (!outcome.startsWith('stored: ') || !outcome.includes(`, ${count(symbols.functions)} functions`))
+    throw new Mismatch(`upload of ${path}: the page says ${outcome}, the API ${symbols.functions} functions`);
+  console.log(`upload of ${path}: ${outcome}`);
+  await page.getByTestId('executables-details').click();
+  await checkExecutables(page, answer);
+}
+
 async function main() {
   const {values} = parseArgs({
     options: {
@@ -143,6 +189,7 @@ async function main() {
       functions: {type: 'string'},
       from: {type: 'string', default: '-5m'},
       to: {type: 'string', default: 'now'},
+      upload: {type: 'string'},
       screenshot: {type: 'string'},
       'screenshot-all': {type: 'string'},
     },
@@ -150,7 +197,7 @@ async function main() {
   if (!values.url || !values.executable || !values.functions) {
     console.error(
       'usage: node live.mjs --url URL --executable NAME --functions a,b,c [--from -5m] [--to now] ' +
-        '[--screenshot FILE] [--screenshot-all FILE]',
+        '[--upload FILE] [--screenshot FILE] [--screenshot-all FILE]',
     );
     process.exit(2);
   }
@@ -164,6 +211,7 @@ async function main() {
   const all = layOut(await ask(url, 'flamegraph', fixed));
   const health = await ask(url, 'stack-health', {...fixed, query});
   const healthOfAll = await ask(url, 'stack-health', fixed);
+  const symbolsOfAll = await ask(url, 'symbols', {...fixed, limit: '300'});
   if (frames[0].totalNs === 0) throw new Mismatch(`no samples of ${values.executable} from ${from} to ${to}`);
 
   const {page, complaints, close} = await openBrowser({width: 1440, height: 900});
@@ -174,6 +222,7 @@ async function main() {
     const rootTooltip = await hover(page, all[0], all[0]);
     expect(rootTooltip.totalSamples, count(all[0].totalCount), 'samples of everything');
     await checkHealth(page, healthOfAll, 'everything');
+    await checkExecutables(page, symbolsOfAll);
     await page.mouse.move(2, 2);
     if (values['screenshot-all']) await page.screenshot({path: values['screenshot-all']});
 
@@ -199,6 +248,7 @@ async function main() {
     await page.mouse.move(2, 2);
     await settled(page);
     if (values.screenshot) await page.screenshot({path: values.screenshot});
+    if (values.upload) await checkUpload(page, url, {...fixed, query, limit: '300'}, values.upload);
     if (complaints.length) throw new Mismatch(`the browser complained: ${complaints.join('; ')}`);
   } finally {
     await close();

@@ -39,6 +39,8 @@ after(async () => {
 beforeEach(() => {
   server.scenario = 'normal';
   server.requests.length = 0;
+  server.pushed.length = 0;
+  server.uploads.length = 0;
   browser.complaints.length = 0;
 });
 // Whatever else a test asserts: no dialog opened, no script failed, nothing broke the content security policy.

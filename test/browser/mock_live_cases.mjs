@@ -1,6 +1,9 @@
 import assert from 'node:assert/strict';
 import {execFile} from 'node:child_process';
-import {describe, test} from 'node:test';
+import {mkdtempSync, rmSync, writeFileSync} from 'node:fs';
+import {tmpdir} from 'node:os';
+import {join} from 'node:path';
+import {after, describe, test} from 'node:test';
 import {fileURLToPath} from 'node:url';
 import {range, server} from './mock_harness.mjs';
 
@@ -26,12 +29,20 @@ describe('live.mjs', () => {
       );
     });
 
+  const scratch = mkdtempSync(join(tmpdir(), 'tributary-live-'));
+  after(() => rmSync(scratch, {recursive: true, force: true}));
+  const upload = (name, text) => {
+    writeFileSync(join(scratch, name), text);
+    return ['--functions', 'spin_sixty', '--upload', join(scratch, name)];
+  };
+
   test('agrees with a truthful server', async () => {
     const {code, stdout, stderr} = await run('--functions', 'spin_sixty,spin_thirty,spin_ten');
     assert.equal(stderr, '');
     assert.match(stdout, /spin_sixty: 60\.00% of 3,000 samples/);
     assert.match(stdout, /stack health of everything: 96\.7% of stacks complete, 4 executables to blame/);
     assert.match(stdout, /stack health of truth: 100% of stacks complete, 0 executables to blame/);
+    assert.match(stdout, /executables: 10 · 12\.3% of sampled addresses have no name.*, 11 rows as the API says/);
     assert.match(stdout, /page and API agree/);
     assert.equal(code, 0);
   });
@@ -47,6 +58,23 @@ describe('live.mjs', () => {
     server.scenario = 'two_faced_health';
     const {code, stderr} = await run('--functions', 'spin_sixty');
     assert.match(stderr, /mismatch: stack health of everything: complete: the page says "4,514 samples"/);
+    assert.equal(code, 1);
+  });
+
+  test('sends a file, and notices when its names do not come', async () => {
+    const taken = await run(...upload('libssl.so.3', 'libssl.so.3'));
+    assert.equal(taken.stderr, '');
+    assert.match(taken.stdout, /upload of .*libssl.so.3: stored: debug information, 321 functions/);
+    assert.equal(taken.code, 0);
+    const refused = await run(...upload('nginx', 'hello'));
+    assert.match(refused.stderr, /mismatch: upload of .*nginx: its names are still told by directory; the page says refused: it is neither/);
+    assert.equal(refused.code, 1);
+  });
+
+  test('notices one address that has a name', async () => {
+    server.scenario = 'two_faced_symbols';
+    const {code, stderr} = await run('--functions', 'spin_sixty');
+    assert.match(stderr, /mismatch: executables: row 1, libc\.so\.6: no name: the page says "4 of 60", the API "3 of 60"/);
     assert.equal(code, 1);
   });
 

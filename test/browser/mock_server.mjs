@@ -12,9 +12,13 @@ const types = {
 };
 
 export class MockServer {
-  // scenario: normal | empty | error | truncated | large | slow | lying | two_faced | two_faced_health | expired
+  // scenario: normal | empty | error | truncated | large | slow | lying | two_faced | two_faced_health |
+  // two_faced_symbols | expired | symbols_error | upload_slow | upload_cut | upload_too_large | upload_off
   scenario = 'normal';
   requests = []; // URLs asked below /api/v1/
+  pushed = []; // executables whose names were uploaded
+  uploads = []; // bodies, as text
+  heldUpload = new Promise((resolve) => (this.held = resolve));
 
   constructor(dist) {
     this.dist = dist;
@@ -36,6 +40,7 @@ export class MockServer {
     const url = new URL(request.url, this.url);
     const headers = {'Content-Security-Policy': "default-src 'self'", 'X-Content-Type-Options': 'nosniff'};
     if (url.pathname.startsWith('/api/v1/')) {
+      if (request.method === 'PUT') return void this.upload(request, response, headers);
       this.requests.push(url);
       if (this.scenario === 'slow') await new Promise((resolve) => (this.release = resolve));
       const [code, answer] = this.answer(url, request.headers['user-agent'] ?? '');
@@ -50,6 +55,40 @@ export class MockServer {
     }
     response.writeHead(200, {...headers, 'Content-Type': types[name.slice(name.lastIndexOf('.'))]});
     response.end(await readFile(join(this.dist, name)));
+  }
+
+  // An upload under `upload_slow` waits for this.
+  async answerUpload() {
+    const release = await this.heldUpload;
+    this.heldUpload = new Promise((resolve) => (this.held = resolve));
+    this.scenario = 'normal';
+    release();
+  }
+
+  // The body says what becomes of it: the names of an executable are stored as its, `again` is known, the rest refused.
+  async upload(request, response, headers) {
+    const reply = (code, answer) => {
+      response.writeHead(code, {...headers, 'Content-Type': 'application/json; charset=utf-8'});
+      response.end(JSON.stringify(answer));
+    };
+    const {length} = this.uploads;
+    this.uploads.push('');
+    if (this.scenario === 'upload_too_large') {
+      // Like the reducer: answered before the file has come, and closed.
+      response.once('finish', () => setTimeout(() => request.socket.destroy(), 200));
+      return reply(413, {error: 'the file is larger than 1000 bytes (--symbol-file-max-bytes)'});
+    }
+    if (this.scenario === 'upload_off') return reply(403, {error: 'this reducer takes no uploads (--symbol-uploads off)'});
+    for await (const piece of request) {
+      if (this.scenario === 'upload_cut') return request.socket.destroy();
+      this.uploads[length] += piece;
+    }
+    if (this.scenario === 'upload_slow') await new Promise((resolve) => this.held(resolve));
+    const body = this.uploads[length];
+    if (body === 'again') return reply(200, fixtures.uploaded(false));
+    if (!['evil', 'libssl.so.3'].includes(body)) return reply(400, {error: `it is neither an ELF file nor ${fixtures.hostile.image}`});
+    this.pushed.push(body);
+    return reply(201, fixtures.uploaded(true));
   }
 
   answer(url, userAgent) {
@@ -79,6 +118,12 @@ export class MockServer {
         if (this.scenario === 'two_faced_health' && userAgent.includes('Mozilla'))
           return [200, fixtures.shiftedStackHealth(keep)];
         return [200, fixtures.stackHealth(keep)];
+      case 'symbols':
+        if (this.scenario === 'empty') return [200, fixtures.emptySymbols()];
+        if (this.scenario === 'symbols_error') return [504, {error: 'the query took <b>longer</b> than 30 s'}];
+        if (this.scenario === 'two_faced_symbols' && userAgent.includes('Mozilla'))
+          return [200, fixtures.shiftedSymbols(keep)];
+        return [200, fixtures.symbols(keep, this.pushed)];
       case 'series':
         return [200, fixtures.series()];
       case 'top':

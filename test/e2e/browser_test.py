@@ -21,7 +21,7 @@ def page():
         lib.check(collector.stop() == 0, "the collector's exit code")
         result = subprocess.run(
             ["node", os.environ["BROWSER_TOOLS"] + "/live.mjs", "--url", reducer.url, "--from=-45s", "--executable", "truth", "--functions",
-             "hash_blocks,sort_rows,parse_text", "--screenshot", SCREENSHOTS / "filtered.png", "--screenshot-all",
+             "hash_blocks,sort_rows,parse_text", "--upload", lib.BIN / "truth", "--screenshot", SCREENSHOTS / "filtered.png", "--screenshot-all",
              SCREENSHOTS / "page.png"], capture_output=True, text=True, timeout=240, check=False)
         print("  " + "\n  ".join((result.stdout + result.stderr).strip().splitlines()))
         lib.check(result.returncode == 0, "the page does not agree with the API")

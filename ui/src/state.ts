@@ -6,6 +6,7 @@ import type {
   SeriesAnswer,
   StackHealthAnswer,
   StatusAnswer,
+  SymbolsAnswer,
   TimelineAnswer,
   TopAnswer,
   Weight,
@@ -50,6 +51,7 @@ export const timeline = signal<Loadable<TimelineAnswer>>(empty);
 export const stackHealth = signal<Loadable<StackHealthAnswer>>(empty);
 export const series = signal<Loadable<SeriesAnswer>>(empty);
 export const status = signal<Loadable<StatusAnswer>>(empty);
+export const symbols = signal<Loadable<SymbolsAnswer>>(empty);
 export const serverTop = signal<FunctionRow[] | null>(null); // only when the graph was truncated
 export const loading = signal(false);
 export const loadedAt = signal(0);
@@ -139,6 +141,29 @@ async function loadTop(parameters: Record<string, string>, abort: AbortSignal): 
   if (!abort.aborted) serverTop.value = top.value.value;
 }
 
+export const executablesMax = 300;
+const closedRefreshMs = 60_000;
+let symbolsLoadedAt = -Infinity;
+
+// Names change slowly: while only the line of the card is in sight, now and then is often enough.
+function wantsSymbols(sameQuestion: boolean): boolean {
+  const {value, error} = symbols.value;
+  if (view.value.executables === 'open' || !sameQuestion || !value || error) return true;
+  return Date.now() - symbolsLoadedAt >= closedRefreshMs;
+}
+
+async function loadSymbols(parameters: Record<string, string>, abort: AbortSignal, keepOld: boolean): Promise<void> {
+  const limited = {...parameters, limit: String(executablesMax)};
+  await load<SymbolsAnswer, SymbolsAnswer>(symbols, 'symbols', limited, abort, (answer) => answer, keepOld);
+  if (!abort.aborted) symbolsLoadedAt = Date.now();
+}
+
+// Tables have come: the graph has other names now.
+export function symbolsChanged(): Promise<void> {
+  symbolsLoadedAt = -Infinity;
+  return refresh();
+}
+
 export async function refresh(): Promise<void> {
   running?.abort();
   clearTimeout(timer);
@@ -167,6 +192,7 @@ export async function refresh(): Promise<void> {
     load<StackHealthAnswer, StackHealthAnswer>(stackHealth, 'stack-health', selected, abort.signal, same, keepOld),
     load<SeriesAnswer, SeriesAnswer>(series, 'series', range, abort.signal, same),
     load<StatusAnswer, StatusAnswer>(status, 'status', {}, abort.signal, same),
+    wantsSymbols(keepOld) ? loadSymbols(selected, abort.signal, keepOld) : null,
   ]);
   if (abort.signal.aborted) return;
   loading.value = false;

@@ -21,6 +21,16 @@ async function errorMessage(response: Response): Promise<string> {
   return `The server answered ${response.status} ${response.statusText}`.trim();
 }
 
+async function readJson<T>(path: string, response: Response, signal?: AbortSignal): Promise<T> {
+  if (!response.ok) throw new ApiError(response.status, await errorMessage(response));
+  try {
+    return (await response.json()) as T;
+  } catch (error) {
+    if (signal?.aborted) throw error;
+    throw new ApiError(response.status, `The answer to ${path} is not complete JSON.`);
+  }
+}
+
 export async function getJson<T>(path: string, parameters: Record<string, string>, signal: AbortSignal): Promise<T> {
   const search = new URLSearchParams(parameters).toString();
   let response: Response;
@@ -30,11 +40,17 @@ export async function getJson<T>(path: string, parameters: Record<string, string
     if (signal.aborted) throw error;
     throw new ApiError(0, 'The reducer does not answer. Is it running, and is this page still allowed to reach it?');
   }
-  if (!response.ok) throw new ApiError(response.status, await errorMessage(response));
+  return readJson<T>(path, response, signal);
+}
+
+// The browser reads the file while it is sent: its size does not matter here.
+export async function putFile<T>(path: string, file: Blob): Promise<T> {
+  const headers = {'Content-Type': 'application/octet-stream'};
+  let response: Response;
   try {
-    return (await response.json()) as T;
-  } catch (error) {
-    if (signal.aborted) throw error;
-    throw new ApiError(response.status, `The answer to ${path} is not complete JSON.`);
+    response = await fetch(`api/v1/${path}`, {method: 'PUT', body: file, headers, cache: 'no-store'});
+  } catch {
+    throw new ApiError(0, 'The connection ended before the reducer answered. Is it running? Then send the file again.');
   }
+  return readJson<T>(path, response);
 }

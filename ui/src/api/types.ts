@@ -115,6 +115,50 @@ export interface StackHealthAnswer {
   truncated_executables: number;
 }
 
+export interface SymbolTable {
+  source: string;
+  rank: number;
+  origin: string;
+  functions: number;
+  bytes: number;
+  stored_at: number;
+  contested: boolean;
+}
+
+export interface SymbolExecutable {
+  build_id: string;
+  name: string;
+  path: string;
+  self_ns: number;
+  self_count: number;
+  total_ns: number;
+  total_count: number;
+  addresses: number;
+  unnamed_addresses: number;
+  symbols: SymbolTable | null;
+}
+
+export interface SymbolNotice {
+  at: number;
+  build_id: string;
+  text: string;
+  times: number;
+}
+
+export interface SymbolsAnswer {
+  total: Weight;
+  executables: SymbolExecutable[];
+  truncated: number;
+  notices: SymbolNotice[];
+}
+
+export interface UploadAnswer {
+  build_id: string;
+  stored: boolean;
+  symbols: SymbolTable;
+  remarks: string[];
+}
+
 export interface StatusAnswer {
   version: string;
   uptime_s: number;

@@ -1,5 +1,6 @@
 import {formatClock} from '../model/format.ts';
 import {graphData, loadedAt, loading, setView, view} from '../state.ts';
+import {Executables} from './executables.tsx';
 import {Filters} from './filters.tsx';
 import {Flame} from './flame.tsx';
 import {Header} from './header.tsx';
@@ -47,6 +48,7 @@ export function App() {
         <StaleBanner />
         <Timeline />
         <StackHealth />
+        <Executables />
         <div class={`panes panes-${panes}`}>
           {panes !== 'table' && <Flame />}
           {panes !== 'flame' && <TopTable />}

@@ -16,6 +16,7 @@ export interface ViewState {
   ascending: boolean;
   filter: string; // of the table
   stacks: 'closed' | 'open'; // the reasons below stack health
+  executables: 'closed' | 'open'; // where their names come from
 }
 
 export const defaultView: ViewState = {
@@ -31,6 +32,7 @@ export const defaultView: ViewState = {
   ascending: false,
   filter: '',
   stacks: 'closed',
+  executables: 'closed',
 };
 
 const textMax = 4096;
@@ -57,6 +59,7 @@ export function parseHash(hash: string): ViewState {
     ascending: parameters.get('order') === 'asc',
     filter: text('filter'),
     stacks: oneOf(parameters.get('stacks'), ['closed', 'open'], defaultView.stacks),
+    executables: oneOf(parameters.get('executables'), ['closed', 'open'], defaultView.executables),
   };
 }
 
@@ -78,6 +81,7 @@ export function formatHash(view: ViewState): string {
   if (view.ascending) parameters.set('order', 'asc');
   put('filter', view.filter, '');
   put('stacks', view.stacks, defaultView.stacks);
+  put('executables', view.executables, defaultView.executables);
   const text = parameters.toString();
   return text ? `#${text}` : '';
 }

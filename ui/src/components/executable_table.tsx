@@ -1,0 +1,167 @@
+// Executables, most samples first: what names them, who told it, and how much of them has no name.
+import type {SeriesProcess, SymbolExecutable, SymbolsAnswer, SymbolTable} from '../api/types.ts';
+import {dimensionLabels} from '../model/filter_options.ts';
+import {formatBytes, formatCount, formatPercent, formatSamples, printable} from '../model/format.ts';
+import {formatSelector, replaceMatchers} from '../model/selector.ts';
+import {
+  originOf,
+  programMatcher,
+  shortBuildId,
+  sourceOf,
+  unnamedShare,
+  wasSampled,
+} from '../model/symbol_words.ts';
+import {selector, series, setView} from '../state.ts';
+import {Icon} from './icons.tsx';
+
+function Name({executable, processes}: {executable: SymbolExecutable; processes: readonly SeriesProcess[]}) {
+  const name = printable(executable.name) || (executable.build_id ? 'name not known' : 'no name');
+  const path = printable(executable.path);
+  const id = printable(executable.build_id);
+  const matcher = programMatcher(executable, processes);
+  const choose = () => {
+    const parsed = selector.value;
+    if (!matcher || !('matchers' in parsed)) return;
+    setView({query: formatSelector(replaceMatchers(parsed.matchers, dimensionLabels.process, [matcher])), zoom: ''});
+  };
+  return (
+    <th scope="row" class="executable">
+      {matcher ? (
+        <button type="button" title={`Show only ${name}`} data-testid="executable-choose" onClick={choose}>
+          {name}
+        </button>
+      ) : (
+        <span class="executable-name">{name}</span>
+      )}
+      <span class="executable-detail">
+        {path && path !== name && <span title={path}>{path}</span>}
+        {id ? (
+          <code title={`build-id ${id}`}>{shortBuildId(id)}</code>
+        ) : (
+          <span title="Its names cannot be kept: it has no build-id, and its contents were not read.">no build-id</span>
+        )}
+      </span>
+    </th>
+  );
+}
+
+function Contested() {
+  return (
+    <span
+      class="contested"
+      title="Different files with this build-id were sent. The table that knows more is kept, and may be wrong for some."
+    >
+      <Icon name="warning" />
+      contested
+    </span>
+  );
+}
+
+function TableCells({table}: {table: SymbolTable | null}) {
+  if (!table) {
+    return (
+      <>
+        <td class="source none">none</td>
+        <td class="wide-only" />
+        <td class="wide-only" />
+      </>
+    );
+  }
+  const {words, meaning} = sourceOf(table.source);
+  const functions = formatCount(table.functions);
+  return (
+    <>
+      <td class="source">
+        <span title={meaning}>{printable(words)}</span>
+        {table.contested && <Contested />}
+        <span class="narrow-only">{`by ${printable(originOf(table.origin))}`}</span>
+      </td>
+      <td class="wide-only">{printable(originOf(table.origin))}</td>
+      <td class="wide-only number" title={formatBytes(table.bytes)}>
+        {functions}
+      </td>
+    </>
+  );
+}
+
+function Row({executable, whole}: {executable: SymbolExecutable; whole: number}) {
+  const {total_ns, total_count, self_count, addresses, unnamed_addresses} = executable;
+  const unnamed = unnamedShare(unnamed_addresses, addresses);
+  return (
+    <tr data-testid="executable">
+      <Name executable={executable} processes={series.value.value?.processes ?? []} />
+      {wasSampled(executable) ? (
+        <td class="number" title={`${formatSamples(total_count)} with a frame of it, ${formatCount(self_count)} in it`}>
+          {formatPercent(total_ns, whole, 1)}
+          <span class="second wide-only">{formatSamples(total_count)}</span>
+        </td>
+      ) : (
+        <td class="number muted" title="No sample of this selection is in it">
+          –
+        </td>
+      )}
+      <TableCells table={executable.symbols} />
+      <td
+        class="number"
+        title={unnamed ? `${formatCount(unnamed_addresses)} of ${formatCount(addresses)} addresses` : ''}
+      >
+        {unnamed ? (
+          <>
+            <span class={`unnamed ${unnamed.level}`}>{unnamed.text}</span>
+            <span class="second wide-only">{`${formatCount(unnamed_addresses)} of ${formatCount(addresses)}`}</span>
+          </>
+        ) : (
+          '–'
+        )}
+      </td>
+    </tr>
+  );
+}
+
+export function ExecutableTable({answer}: {answer: SymbolsAnswer}) {
+  if (answer.executables.length === 0) {
+    return (
+      <p class="note" data-testid="executables-empty">
+        Nothing was sampled in this selection, and no names are kept yet. What is sent now will name what runs later.
+      </p>
+    );
+  }
+  return (
+    <>
+      <div class="executables-scroll" tabIndex={0} role="region" aria-label="List of executables">
+        <table data-testid="executables-table">
+          <thead>
+            <tr>
+              <th scope="col">Executable</th>
+              <th scope="col" class="number">
+                Samples
+              </th>
+              <th scope="col">Names from</th>
+              <th scope="col" class="wide-only">
+                Told by
+              </th>
+              <th scope="col" class="wide-only number">
+                Functions
+              </th>
+              <th scope="col" class="number" title="Share of the distinct addresses sampled">
+                No name
+              </th>
+            </tr>
+          </thead>
+          <tbody>
+            {answer.executables.map((executable) => (
+              <Row
+                key={`${executable.build_id} ${executable.path}`}
+                executable={executable}
+                whole={answer.total.ns}
+              />
+            ))}
+          </tbody>
+        </table>
+      </div>
+      {answer.truncated > 0 && (
+        <p class="table-foot">{`${formatCount(answer.truncated)} more are not listed: tributary symbols --limit`}</p>
+      )}
+    </>
+  );
+}

@@ -1,0 +1,86 @@
+// Where the names of an executable come from, in words, and what the list of executables says as a whole.
+import type {SeriesProcess, SymbolExecutable, SymbolsAnswer} from '../api/types.ts';
+import {formatCount, formatPercent} from './format.ts';
+import type {Matcher} from './selector.ts';
+
+interface SymbolSource {
+  words: string;
+  meaning: string;
+}
+
+export const symbolSources: Record<string, SymbolSource> = {
+  dwarf: {words: 'debug information', meaning: 'Functions, inlined calls, files and lines.'},
+  pclntab: {words: 'Go table', meaning: 'The table of functions and lines that every Go program carries.'},
+  kallsyms: {words: 'kernel', meaning: 'The functions that the running kernel tells.'},
+  symtab: {words: 'symbols', meaning: 'Functions, without inlined calls and lines. Its debug file knows more.'},
+  dynsym: {
+    words: 'exported symbols',
+    meaning: 'Only functions that the file offers to others; the rest has no names. Its debug file knows all.',
+  },
+  functions: {
+    words: 'function bounds',
+    meaning: 'Where functions begin and end, without names. Its debug file knows those.',
+  },
+};
+
+export function sourceOf(source: string): SymbolSource {
+  return symbolSources[source] ?? {words: source.replaceAll('_', ' '), meaning: ''};
+}
+
+const origins: Record<string, string> = {
+  node: 'its node',
+  upload: 'an upload',
+  directory: 'a directory',
+  debuginfod: 'debuginfod',
+};
+
+export function originOf(origin: string): string {
+  return origins[origin] ?? origin.replaceAll('_', ' ');
+}
+
+const idDigits = 12;
+
+// The kind stays: `go:` and `htl:` are part of what an executable is known by.
+export function shortBuildId(id: string): string {
+  const digits = id.slice(id.indexOf(':') + 1);
+  return digits.length <= idDigits ? id : `${id.slice(0, id.length - digits.length + idDigits)}…`;
+}
+
+export const wasSampled = (executable: SymbolExecutable): boolean => executable.total_count > 0;
+
+export interface UnnamedShare {
+  level: 'good' | 'fair' | 'poor';
+  text: string;
+}
+
+// null: no address was sampled, there is nothing to judge.
+export function unnamedShare(unnamed: number, addresses: number): UnnamedShare | null {
+  if (addresses <= 0) return null;
+  const share = unnamed / addresses;
+  return {
+    level: share <= 0.05 ? 'good' : share <= 0.25 ? 'fair' : 'poor',
+    text: formatPercent(unnamed, addresses, 1),
+  };
+}
+
+export interface SymbolSummary {
+  count: string;
+  unnamed: UnnamedShare | null;
+}
+
+// Sampled ones stand before the others: what is cut off matters only where the last one listed was sampled.
+export function summaryOf({executables, truncated}: SymbolsAnswer): SymbolSummary {
+  const sampled = executables.filter(wasSampled);
+  const sum = (of: 'addresses' | 'unnamed_addresses') => sampled.reduce((total, row) => total + row[of], 0);
+  const more = truncated > 0 && sampled.length === executables.length;
+  return {
+    count: `${more ? 'more than ' : ''}${formatCount(sampled.length)}`,
+    unnamed: unnamedShare(sum('unnamed_addresses'), sum('addresses')),
+  };
+}
+
+// What to filter by to see the processes that run this file. null: none does, it is a library, a module or the kernel.
+export function programMatcher({name}: SymbolExecutable, processes: readonly SeriesProcess[]): Matcher | null {
+  if (name === '' || !processes.some((process) => process.executable === name)) return null;
+  return {label: 'process_executable_name', operator: '=', value: name};
+}

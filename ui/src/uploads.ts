@@ -1,0 +1,79 @@
+// Executables and debug files that the user sends: one after another, for the reducer reads one at a time. They go on
+// while the card that shows them is closed.
+import {signal} from '@preact/signals';
+import {ApiError, putFile} from './api/client.ts';
+import type {UploadAnswer} from './api/types.ts';
+import {symbolsChanged} from './state.ts';
+
+export interface Upload {
+  id: number;
+  file: File;
+  state: 'waiting' | 'sending' | 'done' | 'failed';
+  answer: UploadAnswer | null; // once it is done
+  error: ApiError | null; // when it failed
+}
+
+export const uploadsMax = 500;
+export const uploads = signal<Upload[]>([]);
+export const leftOut = signal(0); // of the files chosen last, for the list was full
+export const isUnderWay = ({state}: Upload): boolean => state === 'waiting' || state === 'sending';
+
+let lastId = 0;
+let working = false;
+
+export function addFiles(files: readonly File[]): void {
+  const room = uploadsMax - uploads.value.length;
+  const added = files.slice(0, room).map((file): Upload => {
+    lastId += 1;
+    return {id: lastId, file, state: 'waiting', answer: null, error: null};
+  });
+  leftOut.value = files.length - added.length;
+  uploads.value = [...uploads.value, ...added];
+  void work();
+}
+
+export function sendAgain(id: number): void {
+  patch(id, {state: 'waiting', error: null});
+  void work();
+}
+
+export function clearFinished(): void {
+  uploads.value = uploads.value.filter(isUnderWay);
+  leftOut.value = 0;
+}
+
+function patch(id: number, change: Partial<Upload>): void {
+  uploads.value = uploads.value.map((upload) => (upload.id === id ? {...upload, ...change} : upload));
+}
+
+async function send(file: File): Promise<UploadAnswer> {
+  try {
+    await file.slice(0, 1).arrayBuffer();
+  } catch {
+    throw new ApiError(
+      0,
+      'It cannot be read: it is a folder, is gone, or is not yours. For folders: tributary symbols push.',
+    );
+  }
+  return putFile<UploadAnswer>('symbols', file);
+}
+
+async function work(): Promise<void> {
+  if (working) return;
+  working = true;
+  let stored = false;
+  for (;;) {
+    const next = uploads.value.find(({state}) => state === 'waiting');
+    if (!next) break;
+    patch(next.id, {state: 'sending'});
+    try {
+      const answer = await send(next.file);
+      patch(next.id, {state: 'done', answer});
+      stored ||= answer.stored;
+    } catch (error) {
+      patch(next.id, {state: 'failed', error: error instanceof ApiError ? error : new ApiError(0, String(error))});
+    }
+  }
+  working = false;
+  if (stored) void symbolsChanged();
+}
