@@ -10,6 +10,7 @@
 
 #include "base/child_process_testing.h"
 #include "base/socket_message.h"
+#include "base/zstd.h"
 #include "elf/elf_file.h"
 #include "kernel-collector/uplink/symbol_maker_process.h"
 #include "symbols/elf_symbols.h"

@@ -5,6 +5,7 @@
 #include <map>
 
 #include "base/child_process_testing.h"
+#include "base/zstd.h"
 #include "kernel-collector/processes/code_file_reader.h"
 #include "kernel-collector/processes/fakes_for_test.h"
 #include "kernel-collector/uplink/symbol_maker_process.h"
