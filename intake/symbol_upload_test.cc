@@ -57,7 +57,8 @@ PackedTable InFile(const std::string& encoded) {
 
 TEST(SymbolUpload, TablesInMemoryFilesArriveWholeAndAreFew) {
   SymbolSender sender;
-  SymbolReceiver receiver(2 << 20, 2 << 20);
+  Metrics metrics;
+  SymbolReceiver receiver({2 << 20, 2 << 20}, metrics);
   const std::string encoded = Noise(1'000'000);
   ASSERT_TRUE(receiver.Expect(Id("a")));
   for (size_t i = 0; i < SymbolSender::kQueuedFilesMax; ++i) ASSERT_TRUE(sender.Add(Id("a"), InFile(encoded)));

@@ -135,7 +135,8 @@ TEST_F(SymbolServerTest, TheSameIsAnsweredAgainWhenItsTimeHasCome) {
   EXPECT_EQ(sent, 2) << "what waits holds up nobody else";
   clock.Advance(SymbolServer::kAgainNs - kNsPerSecond - 1);
   server.Tick();
-  EXPECT_EQ(executor.waiting(), 0u);
+  executor.RunAll();  // the maker has nothing to do, and is stopped
+  EXPECT_EQ(sent, 2);
   clock.Advance(1);
   server.Tick();
   executor.RunAll();
