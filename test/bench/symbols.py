@@ -59,8 +59,11 @@ def build_addr2line():
     """The peer's program, or why there is none."""
     if shutil.which("cargo") is None:
         return None, "there is no cargo"
+    # Of a copy: cargo writes a lock file beside the manifest, and the source tree may be read-only.
+    source = lib.BIN.parent / "addr2line_bench_source"
+    shutil.copytree(HERE / "addr2line_bench", source, dirs_exist_ok=True)
     target = lib.BIN.parent / "addr2line_bench"
-    command = ["cargo", "build", "--quiet", "--release", "--locked", "--manifest-path", HERE / "addr2line_bench/Cargo.toml", "--target-dir", target]
+    command = ["cargo", "build", "--quiet", "--release", "--manifest-path", source / "Cargo.toml", "--target-dir", target]
     done = subprocess.run(command, capture_output=True, text=True)
     if done.returncode != 0:
         return None, f"cargo cannot build it: {(done.stderr.strip().splitlines() or ['no message'])[0]}"
