@@ -9,6 +9,7 @@
 #include "symbols/go_image_testing.h"
 #include "symbols/symbol_builder.h"
 #include "symbols/symbol_codec.h"
+#include "symbols/table_file.h"
 
 // The corpora that are made here: symbol_upload_fuzz's, of the version of tables that is written now, and
 // go_pclntab_fuzz's. UPDATE_GOLDEN=1 writes them.
@@ -57,6 +58,7 @@ TEST(FuzzCorpus, OfSymbolUploads) {
   ExpectFile(kFolder / "inlined", encoded);
   ExpectFile(kFolder / "inlined.zst", Stored(encoded, encoded.size()));
   ExpectFile(kFolder / "other_raw_size.zst", Stored(encoded, encoded.size() + 1));
+  ExpectFile(kFolder / "inlined.tsym", PackTableFile(DescribeTable(*inlined, encoded), encoded, 3));
   ExpectFile(kFolder / "truncated", encoded.substr(0, encoded.size() / 2));
   ExpectFile(kFolder / "empty_table", EncodeSymbolTable(*BuildSymbolTable(SomeId(), SymbolSource::kSymtab, {})));
   ExpectFile(kFolder / "flat", std::string(inlined->bytes()));

@@ -5,6 +5,7 @@
 
 #include "base/zstd.h"
 #include "symbols/symbol_codec.h"
+#include "symbols/table_file.h"
 
 namespace {
 
@@ -47,8 +48,8 @@ void DecodeAndCheck(std::string_view bytes) {
 }  // namespace
 
 // What an upload goes through in the reducer: zstd with the size that the sender states (here: the first two bytes),
-// then the table. The bytes are tried as a table too, as a fuzzer cannot guess a compressed one, and as the flat form
-// that is mapped from the disk.
+// then the table; or a table's file, as it is PUT. The bytes are tried as a table too, as a fuzzer cannot guess a
+// compressed one, and as the flat form that is mapped from the disk.
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   std::string_view bytes(reinterpret_cast<const char*>(data), size);
   DecodeAndCheck(bytes);
@@ -56,6 +57,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     LookUpAll(**flat);
     (void)tributary::EncodeSymbolTable(**flat);
   }
+  if (auto encoded = tributary::ReadTableFile(bytes); encoded.ok()) DecodeAndCheck(*encoded);
   if (size < 2) return 0;
   size_t raw_size = data[0] | data[1] << 8;
   auto raw = tributary::ZstdDecompress(bytes.substr(2), raw_size);
