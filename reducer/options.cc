@@ -96,7 +96,7 @@ absl::Status TakeSecurity(const SecurityTexts& texts, ReducerOptions& out) {
 
 // Where names come from, beside nodes (docs/symbols.md).
 struct SymbolTexts {
-  std::string bytes_max, file_bytes_max, uploads, debuginfod_urls;
+  std::string bytes_max, file_bytes_max, memory_max, uploads, debuginfod_urls;
 };
 void AddSymbols(Options& table, ReducerOptions& out, SymbolTexts& texts) {
   table.Add({.name = "symbols-dir",
@@ -113,6 +113,11 @@ void AddSymbols(Options& table, ReducerOptions& out, SymbolTexts& texts) {
              .value_name = "BYTES",
              .check = CheckBytes},
             &texts.file_bytes_max, "8GiB");
+  table.Add({.name = "symbol-memory-max-bytes",
+             .help = "memory that reading one such file may take; half of it for its debug sections",
+             .value_name = "BYTES",
+             .check = CheckBytes},
+            &texts.memory_max, "4GiB");
   table.Add({.name = "symbol-uploads",
              .help = "whether whoever reaches the page may send files with symbols: on or off",
              .value_name = "WHETHER",
@@ -135,6 +140,8 @@ void AddSymbols(Options& table, ReducerOptions& out, SymbolTexts& texts) {
 absl::Status TakeSymbols(const SymbolTexts& texts, ReducerOptions& out) {
   ASSIGN_OR_RETURN(const int64_t bytes, ParseBytes(texts.bytes_max));
   ASSIGN_OR_RETURN(const int64_t file_bytes, ParseBytes(texts.file_bytes_max));
+  ASSIGN_OR_RETURN(const int64_t memory, ParseBytes(texts.memory_max));
+  out.symbol_memory_bytes_max = static_cast<uint64_t>(memory);
   out.symbols_bytes_max = static_cast<uint64_t>(bytes);
   out.symbol_file_bytes_max = static_cast<uint64_t>(file_bytes);
   out.symbol_uploads = texts.uploads == "on";

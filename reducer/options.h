@@ -23,7 +23,7 @@ struct ReducerOptions {
   bool certificate_names_node = true;     // where client certificates are required
   int64_t node_bytes_per_second = 0;
   std::string symbols_dir;  // "": in the data directory
-  uint64_t symbols_bytes_max = 0, symbol_file_bytes_max = 0;
+  uint64_t symbols_bytes_max = 0, symbol_file_bytes_max = 0, symbol_memory_bytes_max = 0;
   bool symbol_uploads = true;
   std::vector<std::string> debug_dirs;
   std::vector<std::string> debuginfod_urls;

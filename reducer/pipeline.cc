@@ -111,7 +111,8 @@ absl::Status Pipeline::OpenSymbols() {
   // Where they were before; nodes are asked for what was in it.
   for (const char* suffix : {"", "-wal", "-shm"}) unlink((options_.data_dir + "/symbols.db" + suffix).c_str());
   symbol_extractor_ =
-      std::make_unique<SymbolExtractor>(SymbolExtractor::Options(), SymbolExtractor::SpawnSelf, metrics_);
+      std::make_unique<SymbolExtractor>(SymbolExtractor::Options{.memory_bytes_max = options_.symbol_memory_bytes_max},
+                                        SymbolExtractor::SpawnSelf, metrics_);
   symbol_importer_ = std::make_unique<SymbolImporter>(*symbols_, *symbol_extractor_, symbol_notices_);
   debug_files_ =
       std::make_unique<DebugFileFinder>(DebugFileFinder::Options{.directories = options_.debug_dirs,

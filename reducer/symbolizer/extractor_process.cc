@@ -1,5 +1,6 @@
 #include "reducer/symbolizer/extractor_process.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -82,10 +83,18 @@ absl::Status Extract(const ExtractorRequest& request, ExtractorAnswer* answer, s
   return absl::OkStatus();
 }
 
+// Where the machine runs out of memory, it is not the reducer that goes.
+void StepBack() {
+  setpriority(PRIO_PROCESS, 0, kNice);
+  const Fd score(open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC));
+  // Without it the kernel chooses by size, which is most often the same.
+  if (score.valid()) WriteAll(score.get(), "1000");
+}
+
 }  // namespace
 
 int RunSymbolExtractor(const ExtractorRequest& request) {
-  setpriority(PRIO_PROCESS, 0, kNice);
+  StepBack();
   const SandboxLimits limits = {.memory_bytes_max = request.memory_bytes_max,
                                 .file_bytes_max = kEncodedSymbolsMax + sizeof(ExtractorAnswer),
                                 .cpu_seconds_max = request.cpu_seconds_max};

@@ -21,7 +21,7 @@ namespace tributary {
 class SymbolExtractor {
  public:
   struct Options {
-    uint64_t memory_bytes_max = 6ull << 30;  // of addresses; of a file's debug sections half
+    uint64_t memory_bytes_max = 4ull << 30;  // of addresses; of a file's debug sections half
     uint64_t cpu_seconds_max = 300;
     int timeout_ms = 600'000;
     unsigned at_once = 1;

@@ -277,11 +277,12 @@ describe('sending names', () => {
 
   test('by keyboard alone', async () => {
     await open(opened);
+    // Said early: the browser is told in its own time that a file is chosen here and not in a dialog of the system.
+    const chooser = page.waitForEvent('filechooser');
     await byId('executables-details').focus();
     const reached = async () => page.evaluate(() => document.activeElement?.getAttribute('data-testid'));
     for (let tabs = 0; tabs < 12 && (await reached()) !== 'upload-files'; ++tabs) await page.keyboard.press('Tab');
     assert.equal(await reached(), 'upload-files');
-    const chooser = page.waitForEvent('filechooser');
     await page.keyboard.press('Enter');
     await (await chooser).setFiles([file('evil', 'evil')]);
     await through();

@@ -10,6 +10,7 @@ import sys
 import threading
 import time
 
+import dwarf_bombs
 import lib
 
 sys.path.insert(0, str(lib.SOURCE / "test" / "otlp"))
@@ -244,5 +245,43 @@ def hostile_uploads():
         shutil.rmtree(d / "answer", ignore_errors=True)
 
 
+def bombs():
+    """What unfolds to more than there is ends within its caps, each in a table or a refusal that is counted, while the page answers."""
+    with lib.directory() as d, lib.programs() as programs:
+        reducer = lib.Reducer(d, args=["--symbol-memory-max-bytes", "512MiB"])
+        programs.append(reducer)
+        url = f"http://127.0.0.1:{reducer.http_port}/api/v1/symbols"
+        slowest, stop = [0.0], threading.Event()
+
+        def keep_asking():
+            while not stop.is_set():
+                began = time.monotonic()
+                reducer.json("/api/v1/status")
+                slowest[0] = max(slowest[0], time.monotonic() - began)
+                time.sleep(0.05)
+
+        asking = threading.Thread(target=keep_asking)
+        asking.start()
+        try:
+            for bomb in dwarf_bombs.BOMBS:
+                path = bomb(d / "bomb")
+                began = time.monotonic()
+                code = run("curl", "-s", "-o", d / "answer", "-w", "%{http_code}", "-T", path, url).strip()
+                answer = (d / "answer").read_text()
+                print(f"  {bomb.__name__}: {path.stat().st_size:,} bytes, HTTP {code} after {time.monotonic() - began:.1f} s: {answer[:120]}")
+                lib.check(code in ("200", "201", "400", "413", "422"), f"{bomb.__name__}: HTTP {code}: {answer}")
+        finally:
+            stop.set()
+            asking.join()
+        made, failed = (reducer.metric(f"tributary_symbolizer_extractions{which}_total") for which in ("", "_failed"))
+        lib.check(made + failed == len(dwarf_bombs.BOMBS), f"{made} + {failed} files were read")
+        lib.check(failed >= 2, f"only {failed} were refused")
+        resident = reducer.status()["reducer"]["rss_bytes"]
+        print(f"  {int(made)} tables, {int(failed)} refusals; the slowest answer took {slowest[0]:.2f} s; the reducer has {resident >> 20} MiB")
+        lib.check(resident < 512 << 20, f"the reducer has {resident} bytes")
+        code = run("curl", "-s", "-o", d / "answer", "-w", "%{http_code}", "-T", lib.BIN / "unwind_cxx", url).strip()
+        lib.check(code == "201", f"a good file is refused: HTTP {code}")
+
+
 if __name__ == "__main__":
-    lib.main(named_by_upload_alone, found_by_the_reducer, hostile_uploads)
+    lib.main(named_by_upload_alone, found_by_the_reducer, hostile_uploads, bombs)
