@@ -29,8 +29,8 @@ class SymbolServer {
   static constexpr size_t kAnsweredMax = 65'536;
   static constexpr uint32_t kAnswersMax = 8;
   static constexpr int64_t kAgainNs = 10 * kNsPerSecond;
-  static constexpr int64_t kBytesPerSecond = 1 << 20;  // compressed
-  static constexpr int64_t kMakerIdleNs = 5 * kNsPerSecond;
+  static constexpr int64_t kBytesPerSecond = 1 << 20;      // compressed
+  static constexpr int64_t kMakerIdleNs = 500 * kNsPerMs;  // its pages cost more than to start it, 10 ms
 
   struct Callbacks {
     std::function<void(const ExecutableId&, PackedTable table)> send;

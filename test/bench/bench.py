@@ -34,7 +34,7 @@ def measure_node(load_class, rate, seconds):
 
             def snapshot():
                 status = reducer.status()["total"], reducer.status()["nodes"][0]["wire_bytes"]
-                symbols = reducer.metric("tributary_symbolizer_stored_bytes")  # they rest as they travel
+                symbols = reducer.metric("tributary_intake_symbol_bytes_total")
                 return cpu_ns(pid), cpu_ns(reducer.pid), program_run_time(pid), status[0]["captured"], status[1], symbols
 
             first = snapshot()

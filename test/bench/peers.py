@@ -49,7 +49,7 @@ class Ours:
         stored = self.reducer.status()["total"]["stored"]
         lib.wait_for("a batch", lambda: self.reducer.status()["total"]["stored"] != stored, REPORT_S)
         status = self.reducer.status()
-        return status["nodes"][0]["wire_bytes"], int(self.reducer.metric("tributary_symbolizer_stored_bytes")), status["total"]["stored"]
+        return status["nodes"][0]["wire_bytes"], int(self.reducer.metric("tributary_intake_symbol_bytes_total")), status["total"]["stored"]
 
     def _health(self, begin_ns, end_ns):
         return self.reducer.json("/api/v1/stack-health", **{"from": begin_ns // 10**6, "to": end_ns // 10**6})
