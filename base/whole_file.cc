@@ -11,19 +11,16 @@
 #include "base/status.h"
 
 namespace tributary {
-namespace {
 
-bool WriteAll(int fd, std::string_view bytes) {
+absl::Status WriteToFile(int fd, std::string_view bytes, std::string_view name) {
   while (!bytes.empty()) {
     const ssize_t n = write(fd, bytes.data(), bytes.size());
     if (n < 0 && errno == EINTR) continue;
-    if (n <= 0) return false;
+    if (n <= 0) return ErrnoStatus("write", name, n < 0 ? errno : EIO);
     bytes.remove_prefix(static_cast<size_t>(n));
   }
-  return true;
+  return absl::OkStatus();
 }
-
-}  // namespace
 
 absl::Status WriteWholeFile(const std::string& path, std::span<const std::string_view> parts, bool durable,
                             mode_t mode) {
@@ -32,13 +29,14 @@ absl::Status WriteWholeFile(const std::string& path, std::span<const std::string
   const std::string aside = fmt::format("{}.{}-{}.new", path, getpid(), number++);
   Fd file(open(aside.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode));
   if (!file.valid()) return ErrnoStatus("create", aside, errno);
-  bool written = true;
-  for (const std::string_view part : parts) written = written && WriteAll(file.get(), part);
-  if (written && (!durable || fdatasync(file.get()) == 0) && rename(aside.c_str(), path.c_str()) == 0) {
-    return absl::OkStatus();
+  absl::Status status;
+  for (const std::string_view part : parts) {
+    if (status.ok()) status = WriteToFile(file.get(), part, path);
   }
-  const absl::Status status = ErrnoStatus("write", path, errno);
-  unlink(aside.c_str());
+  if (status.ok() && ((durable && fdatasync(file.get()) != 0) || rename(aside.c_str(), path.c_str()) != 0)) {
+    status = ErrnoStatus("write", path, errno);
+  }
+  if (!status.ok()) unlink(aside.c_str());
   return status;
 }
 

@@ -4,6 +4,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <filesystem>
+#include <optional>
 #include <system_error>
 
 #include "base/fd.h"
@@ -85,21 +86,12 @@ class Pusher {
     Fd copy(fcntl(file.get(), F_DUPFD_CLOEXEC, 0));
     if (!copy.valid()) return ErrnoStatus("dup", path, errno);
     ASSIGN_OR_RETURN(const std::unique_ptr<ElfFile> elf, ElfFile::Open(std::move(copy)));
-    if (IsKernelCode(*elf)) {
-      return Error(absl::StatusCode::kUnimplemented, "a kernel's names come from its nodes");
+    std::optional<ExecutableId> claimed = ExecutableId();
+    if (!options_.build_id.empty()) claimed = ExecutableId::FromString(options_.build_id);
+    if (!claimed || (!options_.build_id.empty() && !claimed->known())) {
+      return Error(absl::StatusCode::kInvalidArgument, "--build-id must be hexadecimal, as file(1) shows it");
     }
-    ASSIGN_OR_RETURN(ExecutableId id, elf->Identity());
-    if (!options_.build_id.empty()) {
-      const auto claimed = ExecutableId::FromString(options_.build_id);
-      if (!claimed || !claimed->known()) {
-        return Error(absl::StatusCode::kInvalidArgument, "--build-id must be hexadecimal, as file(1) shows it");
-      }
-      if (id.kind() != ExecutableIdKind::kContentHash && id != *claimed) {
-        return Error(absl::StatusCode::kInvalidArgument,
-                     fmt::format("it is the file of {}, not of {}", id.ToString(), claimed->ToString()));
-      }
-      id = *claimed;
-    }
+    ASSIGN_OR_RETURN(const ExecutableId id, IdentityForSymbols(*elf, *claimed));
     ASSIGN_OR_RETURN(const DebugSymbols symbols, ReadDebugSymbols(*elf, id, LocalDebugFiles(path), kDebugBytesMax));
     if (symbols.counts.missing_split > 0) {
       fmt::print(stderr, "{}: {} units lie in .dwo files that are not where it says, nor beside it\n", path,

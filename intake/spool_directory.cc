@@ -14,6 +14,7 @@
 
 #include "base/fd.h"
 #include "base/status.h"
+#include "base/whole_file.h"
 #include "intake/spool_storage.h"
 
 // The spool's files on a real disk. Everything is opened below the directory's descriptor, whose owner and mode were
@@ -23,16 +24,6 @@ namespace tributary::intake {
 namespace {
 
 constexpr const char* kLockName = "LOCK";
-
-absl::Status WriteAll(int fd, std::string_view bytes, const std::string& name) {
-  while (!bytes.empty()) {
-    const ssize_t written = write(fd, bytes.data(), bytes.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written < 0) return ErrnoStatus("write", name, errno);
-    bytes.remove_prefix(static_cast<size_t>(written));
-  }
-  return absl::OkStatus();
-}
 
 class SpoolDirectory : public SpoolStorage {
  public:
@@ -78,13 +69,13 @@ class SpoolDirectory : public SpoolStorage {
 
   absl::Status Append(const std::string& name, std::string_view bytes) override {
     ASSIGN_OR_RETURN(const Fd fd, OpenFile(name, O_WRONLY | O_APPEND | O_CREAT));
-    return WriteAll(fd.get(), bytes, PathOf(name));
+    return WriteToFile(fd.get(), bytes, PathOf(name));
   }
 
   absl::Status Overwrite(const std::string& name, uint64_t offset, std::string_view bytes) override {
     ASSIGN_OR_RETURN(const Fd fd, OpenFile(name, O_WRONLY));
     if (lseek(fd.get(), static_cast<off_t>(offset), SEEK_SET) < 0) return ErrnoStatus("seek", PathOf(name), errno);
-    return WriteAll(fd.get(), bytes, PathOf(name));
+    return WriteToFile(fd.get(), bytes, PathOf(name));
   }
 
   absl::Status Sync(const std::string& name) override {

@@ -1,5 +1,7 @@
 #include "symbols/debug_symbols.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "base/status.h"
@@ -148,6 +150,13 @@ class Reader {
   std::optional<SplitIndex> index_;
 };
 
+bool IsKernelCode(ElfFile& file) {
+  const auto sections = file.Sections();
+  return sections.ok() && std::any_of((*sections)->begin(), (*sections)->end(), [](const ElfSection& section) {
+           return section.name == "__ksymtab" || section.name == ".gnu.linkonce.this_module";
+         });
+}
+
 }  // namespace
 
 absl::StatusOr<DebugSymbols> ReadDebugSymbols(ElfFile& file, const ExecutableId& id, const DebugFileSource& source,
@@ -172,11 +181,17 @@ absl::StatusOr<DebugSymbols> ReadDebugSymbols(ElfFile& file, const ExecutableId&
   return out;
 }
 
-bool IsKernelCode(ElfFile& file) {
-  const auto sections = file.Sections();
-  return sections.ok() && std::any_of((*sections)->begin(), (*sections)->end(), [](const ElfSection& section) {
-           return section.name == "__ksymtab" || section.name == ".gnu.linkonce.this_module";
-         });
+absl::StatusOr<ExecutableId> IdentityForSymbols(ElfFile& file, const ExecutableId& claimed) {
+  ASSIGN_OR_RETURN(const ExecutableId own, file.Identity());
+  const ExecutableId id = claimed.known() ? claimed : own;
+  if (own != id && own.kind() != ExecutableIdKind::kContentHash) {
+    return Error(absl::StatusCode::kInvalidArgument,
+                 fmt::format("it is the file of {}, not of {}", own.ToString(), id.ToString()));
+  }
+  if (IsKernelCode(file)) {
+    return Error(absl::StatusCode::kUnimplemented, "a kernel's names come from its nodes; its debug file is not read");
+  }
+  return id;
 }
 
 }  // namespace tributary

@@ -35,7 +35,9 @@ struct DebugSymbols {
 absl::StatusOr<DebugSymbols> ReadDebugSymbols(ElfFile& file, const ExecutableId& id, const DebugFileSource& source,
                                               uint64_t bytes_max);
 
-// A kernel, or a module: its addresses count from where it is loaded, and its nodes tell its functions.
-bool IsKernelCode(ElfFile& file);
+// Whose table is made of a file: `claimed`, if known, else its own id. InvalidArgument: it says itself that it is
+// another's; a hash of contents says nothing, being of the file before it was stripped, or after. Unimplemented: a
+// kernel, or a module: its addresses count from where it is loaded, and its nodes tell its functions.
+absl::StatusOr<ExecutableId> IdentityForSymbols(ElfFile& file, const ExecutableId& claimed);
 
 }  // namespace tributary

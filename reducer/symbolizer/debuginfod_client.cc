@@ -11,6 +11,7 @@
 #include "base/hex.h"
 #include "base/status.h"
 #include "base/version.h"
+#include "base/whole_file.h"
 
 namespace tributary {
 namespace {
@@ -27,7 +28,7 @@ struct Transfer {
   uint64_t bytes = 0, bytes_max = 0;
   const std::function<bool()>* is_cancelled = nullptr;
   bool too_large = false;
-  int write_error = 0;
+  absl::Status written;
 };
 
 size_t Append(char* data, size_t size, size_t count, void* user) {
@@ -35,15 +36,9 @@ size_t Append(char* data, size_t size, size_t count, void* user) {
   const size_t bytes = size * count;
   transfer.bytes += bytes;
   transfer.too_large = transfer.bytes > transfer.bytes_max;
-  for (size_t written = 0; !transfer.too_large && written < bytes;) {
-    const ssize_t n = write(transfer.file, data + written, bytes - written);
-    if (n <= 0 && errno != EINTR) {
-      transfer.write_error = errno;
-      return 0;
-    }
-    if (n > 0) written += static_cast<size_t>(n);
-  }
-  return transfer.too_large ? 0 : bytes;
+  if (transfer.too_large) return 0;
+  transfer.written = WriteToFile(transfer.file, {data, bytes}, "a fetched debug file");
+  return transfer.written.ok() ? bytes : 0;
 }
 
 int Progress(void* user, curl_off_t, curl_off_t, curl_off_t, curl_off_t) {
@@ -129,7 +124,7 @@ absl::StatusOr<Fd> DebuginfodClient::FetchFrom(Server& server, const std::string
     return Error(absl::StatusCode::kResourceExhausted,
                  fmt::format("the debug file is larger than {} bytes (--symbol-file-max-bytes)", transfer.bytes_max));
   }
-  if (transfer.write_error != 0) return ErrnoStatus("write", "a fetched debug file", transfer.write_error);
+  RETURN_IF_ERROR(transfer.written);
   return Error(absl::StatusCode::kUnavailable, result == CURLE_HTTP_RETURNED_ERROR
                                                    ? fmt::format("it answers with HTTP status {}", code)
                                                    : std::string(curl_easy_strerror(result)));

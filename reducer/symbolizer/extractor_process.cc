@@ -1,12 +1,9 @@
 #include "reducer/symbolizer/extractor_process.h"
 
 #include <fcntl.h>
-#include <fmt/format.h>
 #include <sys/resource.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <charconv>
 #include <cstring>
 #include <memory>
@@ -18,6 +15,7 @@
 #include "base/fd.h"
 #include "base/sandbox.h"
 #include "base/status.h"
+#include "base/whole_file.h"
 #include "elf/elf_file.h"
 #include "symbols/debug_symbols.h"
 #include "symbols/symbol_codec.h"
@@ -28,16 +26,6 @@ namespace {
 constexpr int kNice = 10;
 constexpr std::string_view kNoMemory = "it takes more memory than one file may";
 
-bool WriteAll(int fd, std::string_view bytes) {
-  while (!bytes.empty()) {
-    const ssize_t n = write(fd, bytes.data(), bytes.size());
-    if (n < 0 && errno == EINTR) continue;
-    if (n <= 0) return false;
-    bytes.remove_prefix(static_cast<size_t>(n));
-  }
-  return true;
-}
-
 template <size_t kSize>
 uint32_t CopyBytes(std::string_view from, uint8_t (&to)[kSize]) {
   const size_t n = std::min(from.size(), kSize);
@@ -47,18 +35,9 @@ uint32_t CopyBytes(std::string_view from, uint8_t (&to)[kSize]) {
 
 absl::Status Extract(const ExtractorRequest& request, ExtractorAnswer* answer, std::string* encoded) {
   ASSIGN_OR_RETURN(const std::unique_ptr<ElfFile> file, ElfFile::Open(Fd(kExtractorFile)));
-  ASSIGN_OR_RETURN(const ExecutableId own, file->Identity());
-  const ExecutableId id = request.claimed.known() ? request.claimed : own;
-  // A hash of contents is of the file before it was stripped, or after.
-  if (own != id && own.kind() != ExecutableIdKind::kContentHash) {
-    return Error(absl::StatusCode::kInvalidArgument,
-                 fmt::format("it is the file of {}, not of {}", own.ToString(), id.ToString()));
-  }
+  ASSIGN_OR_RETURN(const ExecutableId id, IdentityForSymbols(*file, request.claimed));
   answer->id_kind = static_cast<uint32_t>(id.kind());
   answer->id_bytes = CopyBytes(id.view(), answer->id);
-  if (IsKernelCode(*file)) {
-    return Error(absl::StatusCode::kUnimplemented, "a kernel's names come from its nodes; its debug file is not read");
-  }
   auto none = [] { return Error(absl::StatusCode::kNotFound, "it was not handed over"); };
   DebugFileSource source;
   source.split = [&](std::string_view, std::string_view) -> DebugFileSource::File { return none(); };
@@ -88,7 +67,7 @@ void StepBack() {
   setpriority(PRIO_PROCESS, 0, kNice);
   const Fd score(open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC));
   // Without it the kernel chooses by size, which is most often the same.
-  if (score.valid()) WriteAll(score.get(), "1000");
+  if (score.valid()) (void)WriteToFile(score.get(), "1000", "oom_score_adj");
 }
 
 }  // namespace
@@ -115,7 +94,9 @@ int RunSymbolExtractor(const ExtractorRequest& request) {
   if (!status.ok()) encoded.clear();
   answer.encoded_bytes = encoded.size();
   const std::string_view header(reinterpret_cast<const char*>(&answer), sizeof(answer));
-  return WriteAll(kExtractorOutput, header) && WriteAll(kExtractorOutput, encoded) ? 0 : 1;
+  const bool written =
+      WriteToFile(kExtractorOutput, header, "answer").ok() && WriteToFile(kExtractorOutput, encoded, "answer").ok();
+  return written ? 0 : 1;
 }
 
 int RunSymbolExtractor(int argc, const char* const* argv) {

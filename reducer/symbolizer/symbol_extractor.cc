@@ -5,7 +5,6 @@
 #include <poll.h>
 #include <spawn.h>
 #include <sys/eventfd.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -18,6 +17,7 @@
 #include <string_view>
 
 #include "base/clock.h"
+#include "base/memory_file.h"
 #include "base/status.h"
 #include "symbols/symbol_codec.h"
 
@@ -138,17 +138,7 @@ absl::StatusOr<SymbolExtractor::Extracted> SymbolExtractor::Extract(const Files&
     if (stopping_) return Error(absl::StatusCode::kUnavailable, "the reducer stops");
     ++running_;
   }
-  const Fd output(memfd_create("symbols", MFD_CLOEXEC));
-  absl::StatusOr<Extracted> extracted = ErrnoStatus("memfd_create", "for the process that reads symbols", errno);
-  if (output.valid()) {
-    const ExtractorRequest request = {.memory_bytes_max = options_.memory_bytes_max,
-                                      .cpu_seconds_max = options_.cpu_seconds_max,
-                                      .has_shared = files.shared >= 0,
-                                      .has_package = files.package >= 0,
-                                      .claimed = claimed};
-    const absl::Status run = Run(files, output.get(), request);
-    extracted = run.ok() ? ReadAnswer(output.get()) : absl::StatusOr<Extracted>(run);
-  }
+  absl::StatusOr<Extracted> extracted = RunAndRead(files, claimed);
   (extracted.ok() ? extracted_ : failed_).Add();
   {
     std::lock_guard lock(mutex_);
@@ -156,6 +146,19 @@ absl::StatusOr<SymbolExtractor::Extracted> SymbolExtractor::Extract(const Files&
   }
   free_.notify_all();
   return extracted;
+}
+
+absl::StatusOr<SymbolExtractor::Extracted> SymbolExtractor::RunAndRead(const Files& files,
+                                                                       const ExecutableId& claimed) {
+  ASSIGN_OR_RETURN(MemoryFile memory, MemoryFile::Create("symbols"));
+  const Fd output = std::move(memory).TakeDescriptor();
+  RETURN_IF_ERROR(Run(files, output.get(),
+                      {.memory_bytes_max = options_.memory_bytes_max,
+                       .cpu_seconds_max = options_.cpu_seconds_max,
+                       .has_shared = files.shared >= 0,
+                       .has_package = files.package >= 0,
+                       .claimed = claimed}));
+  return ReadAnswer(output.get());
 }
 
 absl::Status SymbolExtractor::Run(const Files& files, int output, const ExtractorRequest& request) {

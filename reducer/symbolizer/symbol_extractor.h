@@ -50,6 +50,7 @@ class SymbolExtractor {
   void Stop();  // ends what runs; nothing starts any more
 
  private:
+  absl::StatusOr<Extracted> RunAndRead(const Files& files, const ExecutableId& claimed);
   absl::Status Run(const Files& files, int output, const ExtractorRequest& request);
 
   const Options options_;

@@ -88,6 +88,7 @@ struct SymbolStore::Impl {
 
   absl::StatusOr<std::shared_ptr<const SymbolTable>> Load(const SymbolFiles::Row& row);
   void Forget(const SymbolFiles::Row& row, const absl::Status& why);
+  void Remember(const SymbolFiles::Contents& contents);
   absl::Status Rescan();
   absl::Status MakeRoom(const ExecutableId& for_id);
   absl::Status Replace(const SymbolFiles::Row& row, uint64_t flat);
@@ -162,26 +163,31 @@ void SymbolStore::Impl::ShowSizes() {
   flat_bytes.Set(static_cast<int64_t>(flats_on_disk));
 }
 
-// Under write_mutex.
-absl::Status SymbolStore::Impl::Rescan() {
-  ASSIGN_OR_RETURN(SymbolFiles::Contents contents, files.List());
+// What the whole directory holds. Under write_mutex.
+void SymbolStore::Impl::Remember(const SymbolFiles::Contents& contents) {
   tables_on_disk = flats_on_disk = 0;
   for (const SymbolFiles::Row& row : contents.rows) tables_on_disk += DiskBytes(row);
   for (const SymbolFiles::Flat& file : contents.flats) flats_on_disk += file.bytes;
   tables.Set(static_cast<int64_t>(contents.rows.size()));
   ShowSizes();
   std::lock_guard lock(mutex);
-  rows = std::move(contents.rows);
+  rows = contents.rows;
   scanned = clock.Monotonic();
+}
+
+// Under write_mutex.
+absl::Status SymbolStore::Impl::Rescan() {
+  ASSIGN_OR_RETURN(const SymbolFiles::Contents contents, files.List());
+  Remember(contents);
   return absl::OkStatus();
 }
 
 // Deletes what was not used for longest until both halves of the directory are within their bounds; never `for_id`'s
 // table, which has just come. Under write_mutex.
 absl::Status SymbolStore::Impl::MakeRoom(const ExecutableId& for_id) {
-  RETURN_IF_ERROR(Rescan());  // other reducers may have made room
-  if (!IsOver()) return absl::OkStatus();
   ASSIGN_OR_RETURN(SymbolFiles::Contents contents, files.List());
+  Remember(contents);
+  if (!IsOver()) return absl::OkStatus();  // other reducers may have made room
   const uint64_t half = options.disk_bytes_max / 2;
   auto by_use = [](const auto& a, const auto& b) { return a.last_used < b.last_used; };
   std::stable_sort(contents.rows.begin(), contents.rows.end(), by_use);

@@ -12,6 +12,7 @@
 #include "base/fd.h"
 #include "base/log.h"
 #include "base/status.h"
+#include "base/whole_file.h"
 #include "reducer/web/answers.h"
 #include "reducer/web/host_check.h"
 
@@ -101,14 +102,7 @@ absl::StatusOr<Fd> Receive(HttpBody& body, const WebServer::Options& options) {
           Error(absl::StatusCode::kResourceExhausted,
                 fmt::format("the file is larger than {} bytes (--symbol-file-max-bytes)", options.upload_bytes_max));
     }
-    while (status.ok() && !piece.empty()) {
-      const ssize_t n = write(file.get(), piece.data(), piece.size());
-      if (n > 0) {
-        piece.remove_prefix(static_cast<size_t>(n));
-      } else if (errno != EINTR) {
-        status = ErrnoStatus("write", "the uploaded file", errno);
-      }
-    }
+    if (status.ok()) status = WriteToFile(file.get(), piece, "the uploaded file");
     return status.ok();
   });
   RETURN_IF_ERROR(status);
