@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "base/heap.h"
 #include "base/log.h"
+#include "base/resident.h"
 #include "base/status.h"
 #include "kernel-collector/processes/code_file_reader.h"
 #include "kernel-collector/unwind/sandboxed_compiler.h"
@@ -35,7 +36,8 @@ Collector::~Collector() = default;
 absl::Status Collector::Run() {
   RETURN_IF_ERROR(Build());
   core_->ScanAll();
-  TrimHeap();  // BTF and /proc, as text, are done with
+  TrimHeap();          // BTF and /proc, as text, are done with
+  ReleaseCodePages();  // and so is the code that loaded programs and read them
   uplink_->delivery().Start();
   RETURN_IF_ERROR(probes_->StartSampling());
   StartTimers();

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/log.h"
+#include "base/resident.h"
 #include "base/sandbox.h"
 #include "base/socket_message.h"
 #include "base/status.h"
@@ -88,6 +89,7 @@ int RunUnwindParser(int socket, int idle_ms) {
     LogError("unwind parser: {}", Message(status));
     return 1;
   }
+  ReleaseCodePages();  // the loader's
   Parser parser;
   ParserRequest request;
   while (true) {

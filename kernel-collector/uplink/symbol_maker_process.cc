@@ -9,6 +9,7 @@
 
 #include "base/heap.h"
 #include "base/log.h"
+#include "base/resident.h"
 #include "base/sandbox.h"
 #include "base/socket_message.h"
 #include "base/status.h"
@@ -106,6 +107,7 @@ int RunSymbolMaker(int socket) {
     LogError("symbol maker: {}", Message(status));
     return 1;
   }
+  ReleaseCodePages();  // the loader's
   SymbolMakerRequest request;
   while (true) {
     Fd file;
