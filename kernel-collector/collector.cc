@@ -83,8 +83,9 @@ absl::Status Collector::Build() {
   core_ = std::make_unique<CollectorCore>(*probes_, OpenRecording(session), *worker_, clock, metrics_,
                                           std::move(core_options));
   symbols_ = std::make_unique<SymbolServer>(
-      options_.proc_root, core_->code_files(), std::make_shared<SymbolMaker>(SymbolMaker::SpawnSelf, metrics_),
-      *symbol_worker_, clock, metrics_,
+      SymbolServer::Options{.proc_root = options_.proc_root, .debug_information = options_.upload_debug_info},
+      core_->code_files(), std::make_shared<SymbolMaker>(SymbolMaker::SpawnSelf, metrics_), *symbol_worker_, clock,
+      metrics_,
       SymbolServer::Callbacks{
           .send = [this](const ExecutableId& id, PackedTable t) { uplink_->delivery().SendSymbols(id, std::move(t)); },
           .send_none = [this](const ExecutableId& id,

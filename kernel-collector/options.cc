@@ -166,6 +166,10 @@ absl::StatusOr<Options::Outcome> ParseCollectorOptions(int argc, const char* con
              .help = "file to write all batches to as well, for tributary inspect and replay; at most 1 GiB",
              .value_name = "FILE"},
             &options->record_intake_output_path, "");
+  table.Add({.name = "upload-debug-info",
+             .help = "make symbol tables of debug information too, where executables have it: inlined calls and lines, "
+                     "for seconds of CPU once a large executable and fleet"},
+            &options->upload_debug_info, false);
   AddWaiting(table, *options, &memory, &spool, &in_doubt);
   table.Add({.name = "node-id", .help = "stable name of this node; machine-id when empty", .value_name = "ID"},
             &options->node_id, "");

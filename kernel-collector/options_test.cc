@@ -29,6 +29,7 @@ TEST(CollectorOptions, Defaults) {
   EXPECT_EQ(options->batch_interval_ns, 5 * kNsPerSecond);
   EXPECT_DOUBLE_EQ(options->cpu_budget, 0.01);
   EXPECT_EQ(options->unwind_memory_bytes, 64 << 20);
+  EXPECT_FALSE(options->upload_debug_info);
 }
 
 TEST(CollectorOptions, EnvironmentAndFlags) {
@@ -36,11 +37,12 @@ TEST(CollectorOptions, EnvironmentAndFlags) {
                                       {"EBPF_NET_INTAKE_PORT", "9000"},
                                       {"EBPF_NET_INTAKE_ENCODER", "binary"},
                                       {"EBPF_NET_SAMPLE_RATE", "99"}};
-  auto options = Parse({"--sample-rate", "999", "--batch-interval=1s"}, environment);
+  auto options = Parse({"--sample-rate", "999", "--batch-interval=1s", "--upload-debug-info"}, environment);
   ASSERT_TRUE(options.ok()) << options.status();
   EXPECT_EQ(options->reducers[0].host, "reducer");
   EXPECT_EQ(options->reducers[0].port, 9000);
   EXPECT_EQ(options->sample_rate_hz, 999);
+  EXPECT_TRUE(options->upload_debug_info);
   EXPECT_EQ(options->batch_interval_ns, kNsPerSecond);
 }
 

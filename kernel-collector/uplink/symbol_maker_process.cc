@@ -15,6 +15,7 @@
 #include "base/status.h"
 #include "base/zstd.h"
 #include "kernel-collector/uplink/symbol_maker_protocol.h"
+#include "symbols/debug_symbols.h"
 #include "symbols/elf_symbols.h"
 #include "symbols/kallsyms.h"
 #include "symbols/symbol_codec.h"
@@ -24,6 +25,7 @@ namespace {
 
 constexpr uint64_t kMemoryBytesMax = uint64_t{1} << 30;
 constexpr uint64_t kSymbolBytesMax = 256u << 20;
+constexpr uint64_t kDebugBytesMax = kMemoryBytesMax / 2;  // what is made of it takes as much again
 constexpr size_t kKallsymsBytesMax = 256u << 20;
 constexpr size_t kReadBytes = 64u << 10;
 constexpr int kAnswerTimeoutMs = 60'000;
@@ -56,6 +58,12 @@ Table MakeKernelTable(const SymbolMakerRequest& request, const Fd& file) {
 
 Table MakeElfTable(const SymbolMakerRequest& request, Fd file, uint64_t* left_out) {
   ASSIGN_OR_RETURN(const std::unique_ptr<ElfFile> elf, ElfFile::Open(std::move(file)));
+  if (request.debug_information != 0) {
+    // What lies in other files cannot be opened from here.
+    ASSIGN_OR_RETURN(DebugSymbols all, ReadDebugSymbols(*elf, request.id, DebugFileSource(), kDebugBytesMax));
+    *left_out = all.left_out;
+    return std::move(all.table);
+  }
   SymbolTableBuilder builder;
   ASSIGN_OR_RETURN(const SymbolSource source, AddOwnSymbols(*elf, builder, kSymbolBytesMax));
   auto table = builder.Build(request.id, source);

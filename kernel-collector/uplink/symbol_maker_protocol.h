@@ -20,6 +20,7 @@ struct SymbolMakerRequest {
   static constexpr size_t kModuleNameMax = 64;  // the kernel's own limit, with the byte behind it
 
   uint32_t kind = kElf;
+  uint32_t debug_information = 0;  // kElf: inlined calls and lines too, where the file has them
   ExecutableId id;
   char module_name[kModuleNameMax] = {};
   uint64_t module_base = 0, module_size = 0;

@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <vector>
 
+#include "base/log.h"
 #include "base/memory_file.h"
 #include "base/status.h"
 #include "kernel-collector/processes/code_file_reader.h"
@@ -52,18 +53,19 @@ bool IsKernel(const KernelLayout& kernel, const ExecutableId& id) {
 
 struct SymbolServer::Reading {
   ExecutableId id;
-  std::string proc_root;
+  Options options;
   std::shared_ptr<const KernelLayout> kernel;
   std::string_view vdso_bytes;  // not "": it is the vdso that is asked for
   std::vector<FileLocation> locations;
   std::shared_ptr<SymbolMaker> maker;
 
   absl::StatusOr<PackedTable> packed = absl::UnknownError("not read");
+  absl::Status without_debug_information;  // why the table was made of symbols alone after all
 };
 
-SymbolServer::SymbolServer(std::string proc_root, const CodeFileTable& executables, std::shared_ptr<SymbolMaker> maker,
+SymbolServer::SymbolServer(Options options, const CodeFileTable& executables, std::shared_ptr<SymbolMaker> maker,
                            Executor& executor, const Clock& clock, Metrics& metrics, Callbacks callbacks)
-    : proc_root_(std::move(proc_root)),
+    : options_(std::move(options)),
       executables_(executables),
       maker_(std::move(maker)),
       executor_(executor),
@@ -106,7 +108,7 @@ void SymbolServer::Tick() {
   if (now < not_before_) return;
   auto reading = std::make_shared<Reading>();
   reading->id = next->id;
-  reading->proc_root = proc_root_;
+  reading->options = options_;
   reading->kernel = kernel_;
   if (vdso_id_.known() && reading->id == vdso_id_) reading->vdso_bytes = vdso_bytes_;
   reading->locations = executables_.LocationsOf(reading->id);
@@ -128,13 +130,20 @@ void SymbolServer::StopIdleMaker() {
                            });
 }
 
-absl::StatusOr<PackedTable> SymbolServer::Read(const Reading& reading) {
+absl::StatusOr<PackedTable> SymbolServer::Read(Reading& reading) {
   SymbolMakerRequest request{.id = reading.id};
-  absl::StatusOr<Fd> file =
-      IsKernel(*reading.kernel, reading.id) ? OpenKallsyms(reading.proc_root, *reading.kernel, reading.id, &request)
-      : !reading.vdso_bytes.empty()         ? InMemory(reading.vdso_bytes)
-                                            : OpenExecutable(reading.proc_root, reading.id, reading.locations);
+  const std::string& proc_root = reading.options.proc_root;
+  absl::StatusOr<Fd> file = IsKernel(*reading.kernel, reading.id)
+                                ? OpenKallsyms(proc_root, *reading.kernel, reading.id, &request)
+                            : !reading.vdso_bytes.empty() ? InMemory(reading.vdso_bytes)
+                                                          : OpenExecutable(proc_root, reading.id, reading.locations);
   if (!file.ok()) return file.status();
+  request.debug_information = reading.options.debug_information && request.kind == SymbolMakerRequest::kElf;
+  absl::StatusOr<PackedTable> made = reading.maker->Make(request, *file);
+  if (made.ok() || request.debug_information == 0) return made;
+  // Too large, or not to be read: its symbols are better than nothing.
+  reading.without_debug_information = made.status();
+  request.debug_information = 0;
   return reading.maker->Make(request, *file);
 }
 
@@ -145,6 +154,10 @@ void SymbolServer::Finish(Reading& reading) {
   Answered& answered = answered_[reading.id];
   answered.at = now;
   ++answered.times;
+  if (reading.packed.ok() && !reading.without_debug_information.ok()) {
+    LogWarning("debug information not used build_id={} cause=\"{}\"", reading.id.ToString(),
+               Message(reading.without_debug_information));
+  }
   if (reading.packed.ok()) {
     sent_.Add();
     sent_bytes_.Add(reading.packed->raw_bytes());

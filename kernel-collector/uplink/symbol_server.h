@@ -37,7 +37,11 @@ class SymbolServer {
     std::function<void(const ExecutableId&, std::string why)> send_none;
   };
 
-  SymbolServer(std::string proc_root, const CodeFileTable& executables, std::shared_ptr<SymbolMaker> maker,
+  struct Options {
+    std::string proc_root;
+    bool debug_information = false;  // of what is sampled, where the file has it
+  };
+  SymbolServer(Options options, const CodeFileTable& executables, std::shared_ptr<SymbolMaker> maker,
                Executor& executor, const Clock& clock, Metrics& metrics, Callbacks callbacks);
 
   void SetKernel(KernelLayout kernel) { kernel_ = std::make_shared<const KernelLayout>(std::move(kernel)); }
@@ -57,11 +61,11 @@ class SymbolServer {
     MonotonicNs not_before;
   };
   struct Reading;
-  static absl::StatusOr<PackedTable> Read(const Reading& reading);
+  static absl::StatusOr<PackedTable> Read(Reading& reading);
   void Finish(Reading& reading);
   void StopIdleMaker();
 
-  std::string proc_root_;
+  const Options options_;
   const CodeFileTable& executables_;
   const std::shared_ptr<SymbolMaker> maker_;  // used on `executor` alone while busy_
   Executor& executor_;

@@ -2,9 +2,12 @@
 
 #include <gtest/gtest.h>
 
+#include <fstream>
+#include <iterator>
 #include <map>
 
 #include "base/child_process_testing.h"
+#include "base/socket_message.h"
 #include "base/zstd.h"
 #include "kernel-collector/processes/code_file_reader.h"
 #include "kernel-collector/processes/fakes_for_test.h"
@@ -17,23 +20,44 @@ namespace {
 class SymbolServerTest : public ::testing::Test {
  protected:
   SymbolServerTest() {
-    KernelLayout kernel{.id = BuildId("kernel"), .text_begin = 0x1000, .text_end = 0x3000};
-    kernel.modules = {{"mod", 0x9000, 0x1000, BuildId("mod")}};
-    server.SetKernel(kernel);
+    server.SetKernel(Kernel());
     FakeProc::Write(proc.proc() + "/kallsyms",
                     "0000000000001000 T _stext\n0000000000001100 t work\n0000000000003000 T _etext\n"
                     "0000000000009010 t mod_work\t[mod]\n");
     proc.AddProcess(42, {});
   }
+  static KernelLayout Kernel() {
+    KernelLayout kernel{.id = BuildId("kernel"), .text_begin = 0x1000, .text_end = 0x3000};
+    kernel.modules = {{"mod", 0x9000, 0x1000, BuildId("mod")}};
+    return kernel;
+  }
+  // This test's own executable, as a file that process 42 has mapped.
+  ExecutableId MapSelf() {
+    std::ifstream file("/proc/self/exe", std::ios::binary);
+    const std::string bytes(std::istreambuf_iterator<char>(file), {});
+    proc.AddFile("/bin/self", bytes);
+    const ExecutableId id = (*ElfFile::FromMemory(bytes))->Identity().value();
+    files.Intern(FileKey{.build_id = id}, {Pid{42}, 0x1000, 0x2000, "/bin/self"});
+    return id;
+  }
   // The answer to one request: a decoded table, or null and `why`.
-  std::shared_ptr<const SymbolTable> Ask(const ExecutableId& id) {
-    server.Request(id);
+  std::shared_ptr<const SymbolTable> Ask(const ExecutableId& id) { return Ask(id, server); }
+  std::shared_ptr<const SymbolTable> Ask(const ExecutableId& id, SymbolServer& of) {
+    of.Request(id);
     executor.RunAll();
     auto table = tables.find(id);
     if (table == tables.end()) return nullptr;
     auto decoded = DecodeSymbolTable(table->second);
     EXPECT_TRUE(decoded.ok()) << decoded.status();
     return decoded.ok() ? *decoded : nullptr;
+  }
+
+  SymbolServer::Callbacks Callbacks() {
+    return {[this](const ExecutableId& id, PackedTable table) {
+              ++sent;
+              tables[id] = ZstdDecompress(table.Read(0, table.stored_bytes()).value(), table.raw_bytes()).value();
+            },
+            [this](const ExecutableId& id, std::string why) { reasons[id] = std::move(why); }};
   }
 
   FakeProc proc;
@@ -45,19 +69,7 @@ class SymbolServerTest : public ::testing::Test {
   int sent = 0;
   std::shared_ptr<SymbolMaker> maker = std::make_shared<SymbolMaker>(
       [] { return testing::Fork([](int socket) { return RunSymbolMaker(socket); }); }, metrics);
-  SymbolServer server{proc.proc(),
-                      files,
-                      maker,
-                      executor,
-                      clock,
-                      metrics,
-                      SymbolServer::Callbacks{
-                          [this](const ExecutableId& id, PackedTable table) {
-                            ++sent;
-                            tables[id] =
-                                ZstdDecompress(table.Read(0, table.stored_bytes()).value(), table.raw_bytes()).value();
-                          },
-                          [this](const ExecutableId& id, std::string why) { reasons[id] = std::move(why); }}};
+  SymbolServer server{{.proc_root = proc.proc()}, files, maker, executor, clock, metrics, Callbacks()};
 };
 
 TEST_F(SymbolServerTest, TheKernelsNamesAreOffsetsFromItsText) {
@@ -76,21 +88,44 @@ TEST_F(SymbolServerTest, AModulesNamesAreOffsetsFromItsBase) {
 }
 
 TEST_F(SymbolServerTest, AFilesNamesAreReadWhereItIsMapped) {
-  // This test's own executable has symbols; its build-id is what the file says.
-  std::string bytes = *[] {
-    auto self = std::make_shared<std::string>();
-    std::ifstream file("/proc/self/exe", std::ios::binary);
-    self->assign(std::istreambuf_iterator<char>(file), {});
-    return self;
-  }();
-  proc.AddFile("/bin/self", bytes);
-  auto identity = (*ElfFile::FromMemory(bytes))->Identity();
-  ASSERT_TRUE(identity.ok());
-  files.Intern(FileKey{.build_id = *identity}, {Pid{42}, 0x1000, 0x2000, "/bin/self"});
-  auto table = Ask(*identity);
+  const ExecutableId id = MapSelf();
+  auto table = Ask(id);
   ASSERT_NE(table, nullptr);
-  EXPECT_EQ(table->id(), *identity);
+  EXPECT_EQ(table->id(), id);
+  EXPECT_EQ(table->source(), SymbolSource::kSymtab);
   EXPECT_GT(table->function_count(), 100u);
+}
+
+TEST_F(SymbolServerTest, DebugInformationIsReadWhenItIsWanted) {
+  SymbolServer wants({.proc_root = proc.proc(), .debug_information = true}, files, maker, executor, clock, metrics,
+                     Callbacks());
+  wants.SetKernel(Kernel());
+  const ExecutableId id = MapSelf();
+  auto table = Ask(id, wants);
+  ASSERT_NE(table, nullptr);
+  EXPECT_EQ(table->source(), SymbolSource::kDwarf);
+  clock.Advance(kNsPerSecond);
+  EXPECT_NE(Ask(BuildId("kernel"), wants), nullptr) << "which has none";
+}
+
+TEST_F(SymbolServerTest, SymbolsAreBetterThanDebugInformationThatCannotBeRead) {
+  int spawned = 0;
+  auto dies_once = std::make_shared<SymbolMaker>(
+      [&] {
+        return testing::Fork([first = spawned++ == 0](int socket) {
+          SymbolMakerRequest request;
+          Fd file;
+          if (!first) return RunSymbolMaker(socket);
+          return ReceiveWithFile(socket, &request, sizeof(request), &file, -1) ? 1 : 2;
+        });
+      },
+      metrics);
+  SymbolServer wants({.proc_root = proc.proc(), .debug_information = true}, files, dies_once, executor, clock, metrics,
+                     Callbacks());
+  auto table = Ask(MapSelf(), wants);
+  ASSERT_NE(table, nullptr);
+  EXPECT_EQ(table->source(), SymbolSource::kSymtab);
+  EXPECT_EQ(spawned, 2);
 }
 
 TEST_F(SymbolServerTest, TheVdsoIsReadFromMemory) {

@@ -40,12 +40,14 @@ def strip_all(directory):
     return [directory / name for name in PROGRAMS]
 
 
-def sample(reducer, collector_args, commands, d, seconds=SECONDS):
+def sample(programs, reducer, collector_args, commands, d, seconds=SECONDS):
     """Runs all of them under a collector; the time between. The collector has ended and told everything."""
     start = lib.now_ms()
     collector = lib.Collector(d, reducer.intake_port, rate=499, args=collector_args)
+    programs.append(collector)
     lib.wait_for("the node", lambda: reducer.status()["nodes"], 20)
-    loads = [subprocess.Popen([str(c)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) for c in commands]
+    loads = [lib.Program(pathlib.Path(command).name, [command], d) for command in commands]
+    programs.extend(loads)
     time.sleep(seconds)
     return start, collector, loads
 
@@ -53,7 +55,6 @@ def sample(reducer, collector_args, commands, d, seconds=SECONDS):
 def end(loads, collector):
     for load in loads:
         load.kill()
-        load.wait()
     lib.check(collector.stop() == 0, "the collector's exit code")
 
 
@@ -76,8 +77,7 @@ def named_by_upload_alone():
         reducer = lib.Reducer(d, data=data)
         programs.append(reducer)
         server = f"http://127.0.0.1:{reducer.http_port}"
-        start, collector, loads = sample(reducer, [], commands, d)
-        programs.append(collector)
+        start, collector, loads = sample(programs, reducer, [], commands, d)
 
         def tables_came():
             answer = reducer.json("/api/v1/symbols", query=SELECTOR, **{"from": start})
@@ -148,6 +148,28 @@ def named_by_upload_alone():
         lib.check(with_lines > 50, "no lines in what was exported")
 
 
+def told_by_the_node():
+    """Programs that have their debug information on the node: with --upload-debug-info nobody needs to push anything."""
+    with lib.directory() as d, lib.programs() as programs:
+        reducer = lib.Reducer(d)
+        programs.append(reducer)
+        names = [name for name in PROGRAMS if build_id(lib.BIN / name)]
+        start, collector, loads = sample(programs, reducer, ["--upload-debug-info"], [lib.BIN / name for name in names], d)
+
+        def tables_came():
+            answer = reducer.json("/api/v1/symbols", query=SELECTOR, **{"from": start})
+            sources = {e["name"]: e["symbols"]["source"] for e in answer["executables"] if e["name"] in names and e["symbols"]}
+            return len(sources) == len(names) and sources
+
+        sources = lib.wait_for("every program's table from the node", tables_came, 60)
+        end(loads, collector)
+        lib.check(set(sources.values()) == {"dwarf"}, f"the tables are of {sources}")
+        graph = reducer.flamegraph(SELECTOR, start, lib.now_ms() + 1000)
+        kinds = [kind for _, kind, _ in frames_of(graph, names)]
+        print(f"  {len(kinds)} frames, {kinds.count(INLINED)} of them inlined, with nothing pushed")
+        lib.check(kinds.count(INLINED) > 0, "no inlined call")
+
+
 class DebugServer(http.server.BaseHTTPRequestHandler):
     """debuginfod, as far as it is asked; what it does with a build-id is told by `answers`."""
     answers = {}
@@ -191,8 +213,7 @@ def found_by_the_reducer():
         reducer = lib.Reducer(d, args=["--debug-dir", debug, "--debug-dir", d / "none", "--debuginfod-urls",
                                        f"http://127.0.0.1:1/ http://127.0.0.1:{server.server_port}/"])
         programs.append(reducer)
-        start, collector, loads = sample(reducer, [], commands, d, 3)
-        programs.append(collector)
+        start, collector, loads = sample(programs, reducer, [], commands, d, 3)
 
         def found():
             answer = reducer.json("/api/v1/symbols", **{"from": start})
@@ -284,4 +305,4 @@ def bombs():
 
 
 if __name__ == "__main__":
-    lib.main(named_by_upload_alone, found_by_the_reducer, hostile_uploads, bombs)
+    lib.main(named_by_upload_alone, told_by_the_node, found_by_the_reducer, hostile_uploads, bombs)
