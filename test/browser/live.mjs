@@ -18,12 +18,17 @@ function expect(actual, wanted, what) {
     throw new Mismatch(`${what}: the page says ${JSON.stringify(actual)}, the API ${JSON.stringify(wanted)}`);
 }
 
-// The page rounds to two digits; half of the last digit is what rounding may differ by.
-function expectPercent(text, part, whole, what) {
+// The page rounds to so many digits; half of the last one is what rounding may differ by. Beside the bounds 0 and 100 it says
+// no number: "<0.01%", ">99.99%".
+function expectPercent(text, part, whole, what, digits = 2) {
   const wanted = (100 * part) / whole;
-  const shown = Number(/^[<>]?([\d.]+)%$/.exec(text ?? '')?.[1]);
-  if (!(Math.abs(shown - wanted) <= 0.0051))
-    throw new Mismatch(`${what}: the page says ${text}, the API ${wanted.toFixed(4)}%`);
+  const [, bound, shown] = /^([<>]?)([\d.]+)%/.exec(text ?? '') ?? [];
+  const agrees = {
+    '': Math.abs(shown - wanted) <= 0.51 * 10 ** -digits,
+    '<': wanted > 0 && wanted <= shown,
+    '>': wanted < 100 && wanted >= shown,
+  };
+  if (!agrees[bound]) throw new Mismatch(`${what}: the page says ${text}, the API ${wanted.toFixed(4)}%`);
 }
 
 const count = (value) => value.toString().replace(/\B(?=(\d{3})+$)/g, ',');
@@ -112,12 +117,8 @@ async function checkHealth(page, answer, what) {
   const walked = samples - (endings.kernel_only ?? 0);
   const text = await page.getByTestId('health-share').textContent();
   if (walked > 0) {
-    const wanted = (100 * (endings.complete ?? 0)) / walked;
-    // Beside the bounds 0 and 100 the page says no number: "<0.1%", ">99.9%".
-    const [, bound, number] = /^([<>]?)([\d.]+)% of stacks complete$/.exec(text) ?? [];
-    const agrees = {'': Math.abs(number - wanted) <= 0.051, '<': wanted > 0 && wanted <= number, '>': wanted < 100 && wanted >= number};
-    if (!agrees[bound])
-      throw new Mismatch(`stack health of ${what}: the page says ${text}, the API ${wanted.toFixed(4)}%`);
+    if (!text.endsWith('% of stacks complete')) throw new Mismatch(`stack health of ${what}: the page says ${text}`);
+    expectPercent(text, endings.complete ?? 0, walked, `stack health of ${what}`, 1);
   }
   await page.getByTestId('health-details').click();
   for (const [ending, number] of Object.entries(endings)) {

@@ -247,7 +247,7 @@ describe('sending names', () => {
     await open(opened);
     server.scenario = 'upload_slow';
     await byId('upload-files').setInputFiles([path, path]);
-    await byId('upload-outcome').filter({hasText: 'sending'}).waitFor();
+    await server.heldUpload; // the first one is read
     rmSync(path);
     await server.answerUpload();
     await through();
