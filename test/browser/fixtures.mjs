@@ -277,6 +277,17 @@ export function shiftedFlamegraph(range, keep) {
   return graph.answer(range);
 }
 
+// The same, with names that have arguments of templates.
+export const templates = {
+  spin_sixty: 'std::map<int, std::vector<char>>::emplace<int>(std::pair<int, char> const&)',
+  step: '<work::Step<u8> as core::iter::Iterator>::next',
+};
+
+export function templateFlamegraph(range, keep) {
+  const answer = flamegraph(range, keep);
+  return {...answer, names: answer.names.map((name) => templates[name] ?? name)};
+}
+
 // 50,001 nodes that are all wide enough to be drawn: 1,000 stacks of 50 different frames side by side.
 export function largeFlamegraph(range) {
   const [stackCount, depth] = [1000, 50];

@@ -150,6 +150,42 @@ describe('flame graph', () => {
     assert.equal(await page.locator('th.total').getAttribute('aria-sort'), 'descending');
   });
 
+  test('names without the arguments of templates: drawn, remembered, and whole where it counts', async () => {
+    server.scenario = 'templates';
+    await open(`${fixed}&panes=both`);
+    const full = fixtures.templates.spin_sixty;
+    const short = 'std::map<…>::emplace<…>(std::pair<…> const&)';
+    const first = page.locator('.function-name').first();
+    const step = frame('step');
+    const picture = () => byId('flame').screenshot().then((shot) => shot.toString('base64'));
+    assert.equal(await first.textContent(), full);
+    const before = await picture();
+    await byId('names-short').click();
+    await settled(page);
+    try {
+      assert.equal(await hashParameter('names'), 'short');
+      assert.equal(await first.textContent(), short);
+      assert.equal(await byId('top-function').first().getAttribute('title'), full);
+      assert.notEqual(await picture(), before);
+      assert.equal((await hover(page, frame('spin_sixty'), root)).name, short);
+      assert.equal(await byId('tooltip-full').textContent(), full);
+      await click(page, step, root);
+      const crumb = byId('breadcrumbs').getByRole('button').last();
+      assert.equal(await crumb.textContent(), '<work::Step<…> as core::iter::Iterator>::next');
+      assert.equal(await crumb.getAttribute('title'), fixtures.templates.step);
+      await byId('search').fill('std::vector<char>');
+      assert.equal(await byId('search-result').textContent(), `1 frame, ${percent(1800, 3000)}`);
+      await open();
+      assert.equal(await first.textContent(), short);
+    } finally {
+      await byId('names-full').click();
+    }
+    assert.equal(await hashParameter('names'), null);
+    assert.equal(await first.textContent(), full);
+    await open();
+    assert.equal(await first.textContent(), full);
+  });
+
   test('50,000 nodes draw within a frame', async () => {
     server.scenario = 'large';
     await page.setViewportSize({width: 1440, height: 1500});

@@ -12,7 +12,7 @@ const types = {
 };
 
 export class MockServer {
-  // scenario: normal | empty | error | truncated | large | slow | lying | two_faced | two_faced_health |
+  // scenario: normal | empty | error | truncated | large | templates | slow | lying | two_faced | two_faced_health |
   // two_faced_symbols | expired | symbols_error | upload_slow | upload_cut | upload_too_large | upload_off
   scenario = 'normal';
   requests = []; // URLs asked below /api/v1/
@@ -103,6 +103,7 @@ export class MockServer {
       case 'flamegraph':
         if (this.scenario === 'empty') return [200, fixtures.emptyFlamegraph(range)];
         if (this.scenario === 'large') return [200, fixtures.largeFlamegraph(range)];
+        if (this.scenario === 'templates') return [200, fixtures.templateFlamegraph(range, keep)];
         if (this.scenario === 'lying') return [200, {...fixtures.flamegraph(range), names: ['all']}];
         // To the browser something else than to a script: what live.mjs must notice.
         if (this.scenario === 'two_faced' && userAgent.includes('Mozilla'))

@@ -16,9 +16,12 @@ import {foldFunctions, type FunctionRow} from './flame/fold.ts';
 import {buildGraph, findByKey, type FlameGraph} from './flame/graph.ts';
 import {compileSearch, findMatches} from './flame/search.ts';
 import {parseSelector} from './model/selector.ts';
+import {shortName} from './model/short_name.ts';
 import {formatHash, parseHash, type ViewState} from './model/view_state.ts';
 
-export const view = signal<ViewState>(parseHash(location.hash));
+// How long names are is a taste: where the address does not say, they are as they were last.
+const storedNames = () => (localStorage.getItem('names') === 'short' ? 'short' : 'full');
+export const view = signal<ViewState>(parseHash(location.hash, storedNames()));
 
 // What a user would want the browser's Back for gets its own history entry.
 const remembered: (keyof ViewState)[] = ['from', 'to', 'query', 'zoom', 'panes'];
@@ -26,6 +29,7 @@ const remembered: (keyof ViewState)[] = ['from', 'to', 'query', 'zoom', 'panes']
 export function setView(patch: Partial<ViewState>): void {
   const before = view.value;
   const after = {...before, ...patch};
+  if (patch.names) localStorage.setItem('names', patch.names);
   view.value = after;
   const address = `${location.pathname}${location.search}${formatHash(after)}`;
   if (formatHash(before) === formatHash(after)) return;
@@ -68,6 +72,13 @@ export const zoomNode = computed(() => {
   const data = graphData.value.value;
   return data ? findByKey(data.graph, view.value.zoom) : 0;
 });
+
+// A name as it is drawn; tooltips, details and search have all of it.
+const short = computed(() => view.value.names === 'short');
+export const shownName = (name: string): string => (short.value ? shortName(name) : name);
+const graphNames = computed(() => graphData.value.value?.graph.names ?? []);
+export const labels = computed((): readonly string[] => (short.value ? graphNames.value.map(shortName) : graphNames.value));
+
 const searchTerm = computed(() => view.value.search);
 export const search = computed(() => compileSearch(searchTerm.value));
 export const matches = computed(() => {
@@ -216,7 +227,7 @@ export function start(): void {
     if (themeChoice.value === 'system') localStorage.removeItem('theme');
     else localStorage.setItem('theme', themeChoice.value);
   });
-  const takeAddress = () => (view.value = parseHash(location.hash));
+  const takeAddress = () => (view.value = parseHash(location.hash, storedNames()));
   window.addEventListener('hashchange', takeAddress);
   window.addEventListener('popstate', takeAddress);
   // A hidden page asks nothing; it catches up when it is looked at again.

@@ -35,6 +35,16 @@ export function App() {
         <div class="toolbar">
           <Filters />
           <Segmented
+            name="Names"
+            title="Names with the arguments of templates and generics, or without"
+            value={view.value.names}
+            choose={(value) => setView({names: value})}
+            choices={[
+              ['full', 'f<int>'],
+              ['short', 'f<…>'],
+            ]}
+          />
+          <Segmented
             name="Panes"
             value={view.value.panes}
             choose={(value) => setView({panes: value})}

@@ -2,7 +2,7 @@ import {useEffect, useLayoutEffect, useRef, useState} from 'preact/hooks';
 import {FlameController, type Pointed} from '../flame/controller.ts';
 import {keyOf, pathTo, type FlameGraph} from '../flame/graph.ts';
 import {formatCount, formatPercent} from '../model/format.ts';
-import {graphData, matches, search, setView, theme, view, zoomNode, type GraphData} from '../state.ts';
+import {graphData, labels, matches, search, setView, shownName, theme, view, zoomNode, type GraphData} from '../state.ts';
 import {Icon} from './icons.tsx';
 import {Legend} from './legend.tsx';
 import {Segmented} from './segmented.tsx';
@@ -11,7 +11,7 @@ import {Tooltip} from './tooltip.tsx';
 
 function Breadcrumbs({graph, zoom}: {graph: FlameGraph; zoom: number}) {
   const path = pathTo(graph, zoom);
-  const name = (node: number) => graph.names[graph.name[node]!]!;
+  const full = (node: number) => graph.names[graph.name[node]!]!;
   // A deep path keeps its ends: where it comes from and what is close.
   const shown = path.length > 6 ? [path[0]!, -1, ...path.slice(-4)] : path;
   return (
@@ -25,11 +25,11 @@ function Breadcrumbs({graph, zoom}: {graph: FlameGraph; zoom: number}) {
           <button
             key={node}
             type="button"
-            title={name(node)}
+            title={full(node)}
             aria-current={i === shown.length - 1 ? 'location' : undefined}
             onClick={() => setView({zoom: keyOf(graph, node)})}
           >
-            {name(node)}
+            {shownName(full(node))}
           </button>
         ),
       )}
@@ -109,6 +109,7 @@ function Canvas({data}: {data: GraphData}) {
   const {orientation, colors} = view.value;
   const matching = matches.value?.nodes ?? null;
   const currentTheme = theme.value;
+  const currentLabels = labels.value;
 
   useLayoutEffect(() => {
     const made = new FlameController(scroller.current!, spacer.current!, canvas.current!, {
@@ -120,8 +121,8 @@ function Canvas({data}: {data: GraphData}) {
   }, []);
   useLayoutEffect(() => controller.current!.setGraph(graph, zoom), [graph]);
   useLayoutEffect(
-    () => controller.current!.setOptions({orientation, colors, theme: currentTheme, matches: matching}),
-    [orientation, colors, currentTheme, matching],
+    () => controller.current!.setOptions({orientation, colors, theme: currentTheme, matches: matching, labels: currentLabels}),
+    [orientation, colors, currentTheme, matching, currentLabels],
   );
   useLayoutEffect(() => controller.current!.zoomTo(zoom), [zoom]);
 

@@ -4,11 +4,12 @@ interface ChoiceProps<T extends string> {
   value: T;
   choices: readonly (readonly [T, string])[];
   choose: (value: T) => void;
+  title?: string;
 }
 
-export function Segmented<T extends string>({name, value, choices, choose}: ChoiceProps<T>) {
+export function Segmented<T extends string>({name, value, choices, choose, title}: ChoiceProps<T>) {
   return (
-    <div class="segmented" role="group" aria-label={name}>
+    <div class="segmented" role="group" aria-label={name} title={title}>
       {choices.map(([key, label]) => (
         <button
           key={key}

@@ -5,7 +5,7 @@ import type {Pointed} from '../flame/controller.ts';
 import {executableOf, type FlameGraph} from '../flame/graph.ts';
 import {kindNames} from '../flame/kind.ts';
 import {formatCount, formatDuration, formatPercent} from '../model/format.ts';
-import {theme, view} from '../state.ts';
+import {shownName, theme, view} from '../state.ts';
 
 interface AmountProps {
   name: string;
@@ -41,13 +41,20 @@ export function Tooltip({graph, zoom, pointed}: {graph: FlameGraph; zoom: number
     const top = Math.max(margin, below ? y + margin : y - height - margin);
     element.style.transform = `translate(${Math.round(left)}px, ${Math.round(top)}px)`;
   });
+  const name = graph.names[graph.name[node]!]!;
+  const short = shownName(name);
   const executable = executableOf(graph, node);
   const kind = graph.kind[node]!;
   return (
     <div class="tooltip" ref={box} role="status" data-testid="tooltip" data-node={node}>
       <p class="tooltip-name" data-testid="tooltip-name">
-        {graph.names[graph.name[node]!]}
+        {short}
       </p>
+      {short !== name && (
+        <p class="tooltip-full" data-testid="tooltip-full">
+          {name}
+        </p>
+      )}
       <p class="tooltip-origin">
         <span
           class="swatch"

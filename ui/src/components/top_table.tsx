@@ -4,7 +4,7 @@ import {sortRows, type FunctionRow, type SortColumn} from '../flame/fold.ts';
 import {kindNames} from '../flame/kind.ts';
 import {compileSearch, exactTerm} from '../flame/search.ts';
 import {formatCount, formatDuration, formatPercent, formatSamples, printable} from '../model/format.ts';
-import {functions, graphData, setView, theme, view, zoomNode} from '../state.ts';
+import {functions, graphData, setView, shownName, theme, view, zoomNode} from '../state.ts';
 import {Icon} from './icons.tsx';
 import {StateView} from './state_view.tsx';
 
@@ -51,7 +51,7 @@ function TopRow({row, whole, hues}: {row: FunctionRow; whole: number; hues: Hues
           data-testid="top-function"
           onClick={() => setView({search: searched ? '' : term})}
         >
-          <span class="function-name">{name}</span>
+          <span class="function-name">{shownName(name)}</span>
           <span class="function-origin">
             <span class="swatch" style={{background: color}} />
             {executable ? `${executable} · ${kindNames[row.kind] ?? 'unknown'}` : (kindNames[row.kind] ?? 'unknown')}

@@ -1,5 +1,5 @@
 // Owns the canvas: size, scrolling, zoom animation, pointer and keyboard. Draws at most once per animation frame, and
-// only when something changed. Knows nothing of Preact; the view (view.tsx) feeds it and listens.
+// only when something changed. Knows nothing of Preact; the view (components/flame.tsx) feeds it and listens.
 import type {ColorMode, Theme} from './colors.ts';
 import {nodeAt, type FlameGraph} from './graph.ts';
 import {Renderer, rowHeight, rowOfDepth, type Scene, type Viewport} from './renderer.ts';
@@ -20,6 +20,7 @@ export interface ControllerOptions {
   colors: ColorMode;
   theme: Theme;
   matches: Uint8Array | null;
+  labels: readonly string[]; // of the graph's names
 }
 
 const zoomMs = 180;
@@ -29,7 +30,13 @@ export class FlameController {
   private readonly abort = new AbortController();
   private readonly resizes: ResizeObserver;
   private graph: FlameGraph | null = null;
-  private options: ControllerOptions = {orientation: 'icicle', colors: 'executable', theme: 'light', matches: null};
+  private options: ControllerOptions = {
+    orientation: 'icicle',
+    colors: 'executable',
+    theme: 'light',
+    matches: null,
+    labels: [],
+  };
   private zoomed = 0;
   private viewport: Viewport = {x: 0, width: 1};
   private animation: {from: Viewport; start: number} | null = null;
@@ -100,6 +107,7 @@ export class FlameController {
     const graph = this.graph!;
     return {
       graph,
+      labels: this.options.labels,
       viewport: this.viewport,
       zoom: this.zoomed,
       orientation: this.options.orientation,

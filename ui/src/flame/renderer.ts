@@ -18,6 +18,7 @@ export interface Viewport {
 
 export interface Scene {
   graph: FlameGraph;
+  labels: readonly string[]; // by name
   viewport: Viewport;
   zoom: number;
   orientation: 'icicle' | 'flame';
@@ -157,7 +158,7 @@ export class Renderer {
     boxes: number[][],
     labels: Label[],
   ): void {
-    const {graph, viewport, pixelRatio, width, matches} = scene;
+    const {graph, labels: names, viewport, pixelRatio, width, matches} = scene;
     const depth = rowOfDepth(scene, row);
     const level = graph.levels[depth];
     if (!level) return;
@@ -195,7 +196,7 @@ export class Renderer {
       boxes[fill]!.push(x0, y, right - x0);
       const room = right - x0 - 2 * labelPadding;
       if (room < 3 * this.characterWidth) continue;
-      const name = graph.names[graph.name[node]!]!;
+      const name = names[graph.name[node]!]!;
       const text = fitLabel(name, room, this.characterWidth, (part) => this.context.measureText(part).width);
       if (text !== '') labels.push({text, x: x0 + labelPadding, y: y + rowHeight / 2, faded: faded && !matching});
     }

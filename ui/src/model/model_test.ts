@@ -276,6 +276,7 @@ test('the address reproduces the view, and holds only what differs from the defa
     panes: 'flame',
     orientation: 'flame',
     colors: 'kind',
+    names: 'short',
     search: '/x+y/ %',
     zoom: '00ff00ff12345678',
     sort: 'total',
@@ -286,10 +287,12 @@ test('the address reproduces the view, and holds only what differs from the defa
   };
   assert.deepEqual(parseHash(formatHash(view)), view);
   assert.equal(formatHash({...defaultView, live: false}), '#live=0');
+  assert.equal(parseHash('', 'short').names, 'short');
+  assert.equal(parseHash('#names=full', 'short').names, 'full');
 });
 
 test('an address with nonsense in it gives the default', () => {
-  assert.deepEqual(parseHash('#from=x&to=y&live=maybe&panes=9&zoom=<script>&sort=size&stacks=9&executables=9'), defaultView);
+  assert.deepEqual(parseHash('#from=x&to=y&live=maybe&panes=9&names=9&zoom=<script>&sort=size&stacks=9&executables=9'), defaultView);
   assert.equal(parseHash('#from=-5m&to=-10m').from, defaultView.from);
   assert.equal(parseHash(`#query=${'x'.repeat(10_000)}`).query.length, 4096);
   assert.equal(parseHash('#from=1&to=2&live=1').live, false);

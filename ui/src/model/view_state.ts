@@ -10,6 +10,7 @@ export interface ViewState {
   panes: 'both' | 'flame' | 'table';
   orientation: 'icicle' | 'flame'; // root on top, root at the bottom
   colors: 'executable' | 'kind';
+  names: 'full' | 'short'; // short: without template arguments (short_name.ts)
   search: string;
   zoom: string; // path key of the zoomed frame (flame/graph.ts), '' for the root
   sort: 'self' | 'total' | 'name';
@@ -26,6 +27,7 @@ export const defaultView: ViewState = {
   panes: 'both',
   orientation: 'icicle',
   colors: 'executable',
+  names: 'full',
   search: '',
   zoom: '',
   sort: 'self',
@@ -41,7 +43,8 @@ function oneOf<T extends string>(value: string | null, allowed: readonly T[], ot
   return allowed.includes(value as T) ? (value as T) : otherwise;
 }
 
-export function parseHash(hash: string): ViewState {
+// `names`: where the address does not say.
+export function parseHash(hash: string, names: ViewState['names'] = defaultView.names): ViewState {
   const parameters = new URLSearchParams(hash.replace(/^#/, ''));
   const text = (name: string) => (parameters.get(name) ?? '').slice(0, textMax);
   let range = {from: text('from') || defaultView.from, to: text('to') || defaultView.to};
@@ -53,6 +56,7 @@ export function parseHash(hash: string): ViewState {
     panes: oneOf(parameters.get('panes'), ['both', 'flame', 'table'], defaultView.panes),
     orientation: oneOf(parameters.get('orientation'), ['icicle', 'flame'], defaultView.orientation),
     colors: oneOf(parameters.get('colors'), ['executable', 'kind'], defaultView.colors),
+    names: oneOf(parameters.get('names'), ['full', 'short'], names),
     search: text('search'),
     zoom: /^[0-9a-f]{16}$/.test(text('zoom')) ? text('zoom') : '',
     sort: oneOf(parameters.get('sort'), ['self', 'total', 'name'], defaultView.sort),
@@ -75,6 +79,7 @@ export function formatHash(view: ViewState): string {
   put('panes', view.panes, defaultView.panes);
   put('orientation', view.orientation, defaultView.orientation);
   put('colors', view.colors, defaultView.colors);
+  put('names', view.names, defaultView.names);
   put('search', view.search, '');
   put('zoom', view.zoom, '');
   put('sort', view.sort, defaultView.sort);
