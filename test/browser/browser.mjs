@@ -50,6 +50,7 @@ export async function openBrowser({width = 1440, height = 900, colorScheme = 'li
 // Waits until the page has finished loading, has drawn, and no zoom is under way.
 export async function settled(page) {
   await page.waitForSelector('[data-testid="main"][data-loading="false"]');
+  if (await page.getByTestId('lines').count()) await page.waitForSelector('[data-testid="lines"][data-loading="false"]');
   const flame = page.getByTestId('flame');
   if (await flame.count()) await page.waitForSelector('[data-testid="flame"][data-busy="false"]');
   await page.evaluate(() => new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve))));

@@ -462,6 +462,21 @@ const files = [
   [hostile.command, '', `/tmp/${'long'.repeat(300)}/${hostile.image}`, 3, 3, null],
 ];
 
+// Samples of a function, and the executable that it is in.
+export function sampledIn(name, executable, keep = () => true) {
+  const is = (frame) => frame[0] === name && (executable === '' || frame[1] === executable);
+  const sampled = {self: 0, total: 0, build_id: ''};
+  for (const [owner, count, frames] of stacks) {
+    const frame = frames.find(is);
+    if (!frame || !keep(processes.find((p) => p.executable === owner))) continue;
+    sampled.total += count;
+    if (is(frames.at(-1))) sampled.self += count;
+    const home = frame[2] === K ? '[kernel]' : frame[1];
+    sampled.build_id = files.find(([file]) => file === home)?.[1] ?? id('f00d');
+  }
+  return sampled;
+}
+
 export const symbolNotices = [
   {at: to - 60_000, build_id: '', text: 'the debuginfod server https://debug.example does not answer', times: 12},
   {at: to - 120_000, build_id: id('e811'), text: `${hostile.image}: it is cut off${hostile.control}`, times: 1},

@@ -1,11 +1,14 @@
 // The page against a running reducer: do the pixels, tooltips, search and filters say what the API says?
 //
 //   node live.mjs --url http://127.0.0.1:4040 --executable truth --functions spin_a,spin_b,spin_c
-//                 [--from -5m] [--to now] [--upload FILE] [--screenshot out.png] [--screenshot-all all.png]
+//                 [--from -5m] [--to now] [--upload FILE [--screenshot-lines lines.png]] [--screenshot out.png]
+//                 [--screenshot-all all.png]
 //
 // --functions: functions that must be on the stacks of that executable, each as the widest frame of its name.
-// --upload: this file's names are new to the reducer; its base name is a sampled executable's.
-// --screenshot: the executable's graph; --screenshot-all: everything that ran in the range.
+// --upload: this file's names are new to the reducer; its base name is a sampled executable's. It has lines of the first
+// function.
+// --screenshot: the executable's graph; --screenshot-all: everything that ran in the range; --screenshot-lines: the lines of
+// the first function.
 // Exit code 0: all agrees; 1: a mismatch, named on standard error; 2: usage.
 import {basename} from 'node:path';
 import {parseArgs} from 'node:util';
@@ -111,6 +114,42 @@ async function checkFunction(page, frames, name) {
   await settled(page);
 }
 
+// Every line of a function, found by a search, and which of them have text. Answers the share of its time whose line is
+// known.
+async function checkLines(page, url, parameters, name) {
+  await page.getByTestId('search').fill(`"${name}"`);
+  await settled(page);
+  await page.getByTestId('open-lines-of-matches').click();
+  await page.getByTestId('match-lines').first().click();
+  await settled(page);
+  const executable = new URLSearchParams(new URL(page.url()).hash.slice(1)).get('lines_in') ?? '';
+  const {lines} = await ask(url, 'lines', {...parameters, function: name, executable});
+  const sum = (of) => of.reduce((total, line) => total + line.total_ns, 0);
+  const rows = await page.getByTestId('line').all();
+  expect(rows.length, Math.min(lines.length, 500), `lines of ${name}: rows`);
+  for (const row of rows) {
+    const title = await row.getByTestId('line-open').getAttribute('title');
+    const line = lines.find(({file, line: number}) => (title ? `${file}:${number}` === title : file === ''));
+    if (!line) throw new Mismatch(`lines of ${name}: the API has no ${title}`);
+    const [self, total] = await row.locator('.amount-percent').allTextContents();
+    for (const [shown, part] of [[self, line.self_ns], [total, line.total_ns]]) {
+      expectPercent(shown, part, sum(lines), `lines of ${name}: ${title}`, 1);
+    }
+  }
+  const known = sum(lines.filter(({line}) => line > 0)) / sum(lines);
+  const withText = lines.filter(({text}) => text !== null).length;
+  expect(await page.getByTestId('source-hot').count(), withText, `lines of ${name}: with text`);
+  const share = `${(100 * known).toFixed(1)}% of its time in known ones`;
+  console.log(`lines of ${name}: ${rows.length}, ${withText} with text, ${share}, as the API says`);
+  return known;
+}
+
+async function closeLines(page) {
+  await page.getByTestId('lines-close').click();
+  await page.getByTestId('search').fill('');
+  await settled(page);
+}
+
 // The share, each ending and each executable to blame.
 async function checkHealth(page, answer, what) {
   const {samples, endings, executables} = answer;
@@ -182,6 +221,14 @@ async function checkUpload(page, url, parameters, path) {
   await checkExecutables(page, answer);
 }
 
+// Of a function that has lines, and text where the reducer has it.
+async function checkSource(page, url, parameters, name, screenshot) {
+  const known = await checkLines(page, url, parameters, name);
+  if (known < 0.9) throw new Mismatch(`lines of ${name}: only ${(100 * known).toFixed(1)}% of its time has a line`);
+  if (screenshot) await page.screenshot({path: screenshot});
+  await closeLines(page);
+}
+
 async function main() {
   const {values} = parseArgs({
     options: {
@@ -193,12 +240,13 @@ async function main() {
       upload: {type: 'string'},
       screenshot: {type: 'string'},
       'screenshot-all': {type: 'string'},
+      'screenshot-lines': {type: 'string'},
     },
   });
   if (!values.url || !values.executable || !values.functions) {
     console.error(
       'usage: node live.mjs --url URL --executable NAME --functions a,b,c [--from -5m] [--to now] ' +
-        '[--upload FILE] [--screenshot FILE] [--screenshot-all FILE]',
+        '[--upload FILE [--screenshot-lines FILE]] [--screenshot FILE] [--screenshot-all FILE]',
     );
     process.exit(2);
   }
@@ -244,12 +292,18 @@ async function main() {
     );
 
     await checkHealth(page, health, values.executable);
-    for (const name of values.functions.split(',')) await checkFunction(page, frames, name);
+    const functions = values.functions.split(',');
+    for (const name of functions) await checkFunction(page, frames, name);
+    await checkLines(page, url, {...fixed, query}, functions[0]);
+    await closeLines(page);
 
     await page.mouse.move(2, 2);
     await settled(page);
     if (values.screenshot) await page.screenshot({path: values.screenshot});
-    if (values.upload) await checkUpload(page, url, {...fixed, query, limit: '300'}, values.upload);
+    if (values.upload) {
+      await checkUpload(page, url, {...fixed, query, limit: '300'}, values.upload);
+      await checkSource(page, url, {...fixed, query}, functions[0], values['screenshot-lines']);
+    }
     if (complaints.length) throw new Mismatch(`the browser complained: ${complaints.join('; ')}`);
   } finally {
     await close();

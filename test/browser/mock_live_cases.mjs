@@ -43,6 +43,7 @@ describe('live.mjs', () => {
     assert.match(stdout, /stack health of everything: 96\.7% of stacks complete, 4 executables to blame/);
     assert.match(stdout, /stack health of truth: 100% of stacks complete, 0 executables to blame/);
     assert.match(stdout, /executables: 10 · 12\.3% of sampled addresses have no name.*, 11 rows as the API says/);
+    assert.match(stdout, /lines of spin_sixty: 7, 6 with text, 99\.0% of its time in known ones, as the API says/);
     assert.match(stdout, /page and API agree/);
     assert.equal(code, 0);
   });
@@ -51,6 +52,13 @@ describe('live.mjs', () => {
     server.scenario = 'two_faced';
     const {code, stderr} = await run('--functions', 'spin_sixty');
     assert.match(stderr, /mismatch: pixels of spin_sixty: total: the page says 59\.90%, the API 60\.0000%/);
+    assert.equal(code, 1);
+  });
+
+  test('notices three samples in the wrong line', async () => {
+    server.scenario = 'two_faced_lines';
+    const {code, stderr} = await run('--functions', 'spin_sixty');
+    assert.match(stderr, /mismatch: .*: the page says [\d.]+%, the API/);
     assert.equal(code, 1);
   });
 

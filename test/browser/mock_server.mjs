@@ -3,6 +3,7 @@ import {createServer} from 'node:http';
 import {readFile} from 'node:fs/promises';
 import {join} from 'node:path';
 import * as fixtures from './fixtures.mjs';
+import {lines} from './lines_fixtures.mjs';
 
 const types = {
   '.html': 'text/html; charset=utf-8',
@@ -13,7 +14,8 @@ const types = {
 
 export class MockServer {
   // scenario: normal | empty | error | truncated | large | templates | slow | lying | two_faced | two_faced_health |
-  // two_faced_symbols | expired | symbols_error | upload_slow | upload_cut | upload_too_large | upload_off
+  // two_faced_symbols | two_faced_lines | lines_error | expired |
+  // symbols_error | upload_slow | upload_cut | upload_too_large | upload_off
   scenario = 'normal';
   requests = []; // URLs asked below /api/v1/
   pushed = []; // executables whose names were uploaded
@@ -125,6 +127,14 @@ export class MockServer {
         if (this.scenario === 'two_faced_symbols' && userAgent.includes('Mozilla'))
           return [200, fixtures.shiftedSymbols(keep)];
         return [200, fixtures.symbols(keep, this.pushed)];
+      case 'lines': {
+        if (this.scenario === 'lines_error') return [504, {error: 'the query took <b>longer</b> than 30 s'}];
+        const [name, executable] = ['function', 'executable'].map((key) => url.searchParams.get(key) ?? '');
+        const answer = lines(name, executable, this.scenario === 'empty' ? () => false : keep);
+        // Three samples more in one line.
+        if (this.scenario === 'two_faced_lines' && userAgent.includes('Mozilla')) answer.lines[0].total_ns += 3e9 / 19;
+        return [200, answer];
+      }
       case 'series':
         return [200, fixtures.series()];
       case 'top':

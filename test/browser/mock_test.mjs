@@ -4,4 +4,5 @@ import './mock_query_cases.mjs';
 import './mock_state_cases.mjs';
 import './mock_health_cases.mjs';
 import './mock_symbols_cases.mjs';
+import './mock_lines_cases.mjs';
 import './mock_live_cases.mjs';

@@ -1,6 +1,5 @@
 // The page's state. `view` is what the user asked for and lives in the address; the rest is what the server answered.
 import {computed, effect, signal, untracked, type Signal} from '@preact/signals';
-import {ApiError, getJson} from './api/client.ts';
 import type {
   FlameGraphAnswer,
   SeriesAnswer,
@@ -15,6 +14,8 @@ import type {Theme} from './flame/colors.ts';
 import {foldFunctions, type FunctionRow} from './flame/fold.ts';
 import {buildGraph, findByKey, type FlameGraph} from './flame/graph.ts';
 import {compileSearch, findMatches} from './flame/search.ts';
+import {forgetLines, loadLines} from './lines.ts';
+import {load, nothing, type Loadable} from './loadable.ts';
 import {parseSelector} from './model/selector.ts';
 import {shortName} from './model/short_name.ts';
 import {formatHash, parseHash, type ViewState} from './model/view_state.ts';
@@ -24,7 +25,7 @@ const storedNames = () => (localStorage.getItem('names') === 'short' ? 'short' :
 export const view = signal<ViewState>(parseHash(location.hash, storedNames()));
 
 // What a user would want the browser's Back for gets its own history entry.
-const remembered: (keyof ViewState)[] = ['from', 'to', 'query', 'zoom', 'panes'];
+const remembered: (keyof ViewState)[] = ['from', 'to', 'query', 'zoom', 'panes', 'lines', 'linesIn'];
 
 export function setView(patch: Partial<ViewState>): void {
   const before = view.value;
@@ -37,11 +38,6 @@ export function setView(patch: Partial<ViewState>): void {
   else history.replaceState(null, '', address);
 }
 
-export interface Loadable<T> {
-  value: T | null; // the last good answer, kept while a newer one fails
-  error: ApiError | null;
-}
-
 export interface GraphData {
   graph: FlameGraph;
   total: Weight;
@@ -49,13 +45,12 @@ export interface GraphData {
   to: number;
 }
 
-const empty = {value: null, error: null};
-export const graphData = signal<Loadable<GraphData>>(empty);
-export const timeline = signal<Loadable<TimelineAnswer>>(empty);
-export const stackHealth = signal<Loadable<StackHealthAnswer>>(empty);
-export const series = signal<Loadable<SeriesAnswer>>(empty);
-export const status = signal<Loadable<StatusAnswer>>(empty);
-export const symbols = signal<Loadable<SymbolsAnswer>>(empty);
+export const graphData = signal<Loadable<GraphData>>(nothing);
+export const timeline = signal<Loadable<TimelineAnswer>>(nothing);
+export const stackHealth = signal<Loadable<StackHealthAnswer>>(nothing);
+export const series = signal<Loadable<SeriesAnswer>>(nothing);
+export const status = signal<Loadable<StatusAnswer>>(nothing);
+export const symbols = signal<Loadable<SymbolsAnswer>>(nothing);
 export const serverTop = signal<FunctionRow[] | null>(null); // only when the graph was truncated
 export const loading = signal(false);
 export const loadedAt = signal(0);
@@ -106,26 +101,6 @@ let running: AbortController | null = null;
 let timer = 0;
 let answered = ''; // the question that the values on screen answer
 
-function asApiError(error: unknown): ApiError {
-  return error instanceof ApiError ? error : new ApiError(0, error instanceof Error ? error.message : String(error));
-}
-
-async function load<Answer, Value>(
-  target: Signal<Loadable<Value>>,
-  path: string,
-  parameters: Record<string, string>,
-  abort: AbortSignal,
-  convert: (answer: Answer) => Value,
-  keepOld = true,
-): Promise<void> {
-  try {
-    const value = convert(await getJson<Answer>(path, parameters, abort));
-    if (!abort.aborted) target.value = {value, error: null};
-  } catch (error) {
-    if (!abort.aborted) target.value = {value: keepOld ? target.value.value : null, error: asApiError(error)};
-  }
-}
-
 function toGraphData(answer: FlameGraphAnswer): GraphData {
   return {graph: buildGraph(answer), total: answer.total, from: answer.from, to: answer.to};
 }
@@ -145,7 +120,7 @@ function toRows(answer: TopAnswer): FunctionRow[] {
 const topLimit = '500';
 
 async function loadTop(parameters: Record<string, string>, abort: AbortSignal): Promise<void> {
-  const top: Signal<Loadable<FunctionRow[]>> = signal(empty);
+  const top: Signal<Loadable<FunctionRow[]>> = signal(nothing);
   if ((graphData.value.value?.graph.truncatedNodes ?? 0) > 0) {
     await load<TopAnswer, FunctionRow[]>(top, 'top', {...parameters, limit: topLimit}, abort, toRows);
   }
@@ -175,6 +150,27 @@ export function symbolsChanged(): Promise<void> {
   return refresh();
 }
 
+// What every question about samples says.
+function selected(): Record<string, string> {
+  const {from, to, query} = view.value;
+  return query.trim() === '' ? {from, to} : {from, to, query};
+}
+
+// The name as the server told it, and the executable that it is in ('': any).
+export function openLines(name: string, executable: string): void {
+  setView({lines: name, linesIn: executable, line: ''});
+}
+
+export function closeLines(): void {
+  setView({lines: '', linesIn: '', line: ''});
+}
+
+async function refreshLines(): Promise<void> {
+  const {lines, linesIn} = view.value;
+  if (lines === '') return forgetLines();
+  await loadLines({...selected(), function: lines, ...(linesIn && {executable: linesIn})});
+}
+
 export async function refresh(): Promise<void> {
   running?.abort();
   clearTimeout(timer);
@@ -182,28 +178,28 @@ export async function refresh(): Promise<void> {
   const abort = new AbortController();
   running = abort;
   loading.value = true;
-  const range = {from, to};
-  const selected = query.trim() === '' ? range : {...range, query};
+  const parameters = selected();
   const same = <T>(answer: T) => answer;
   // An old answer may stand in for a failed new one only if the question was the same.
   const question = JSON.stringify([from, to, query]);
   const keepOld = question === answered;
   await Promise.all([
-    load(graphData, 'flamegraph', selected, abort.signal, toGraphData, keepOld).then(() =>
-      loadTop(selected, abort.signal),
+    load(graphData, 'flamegraph', parameters, abort.signal, toGraphData, keepOld).then(() =>
+      loadTop(parameters, abort.signal),
     ),
     load<TimelineAnswer, TimelineAnswer>(
       timeline,
       'timeline',
-      {...selected, buckets: '180'},
+      {...parameters, buckets: '180'},
       abort.signal,
       same,
       keepOld,
     ),
-    load<StackHealthAnswer, StackHealthAnswer>(stackHealth, 'stack-health', selected, abort.signal, same, keepOld),
-    load<SeriesAnswer, SeriesAnswer>(series, 'series', range, abort.signal, same),
+    load<StackHealthAnswer, StackHealthAnswer>(stackHealth, 'stack-health', parameters, abort.signal, same, keepOld),
+    load<SeriesAnswer, SeriesAnswer>(series, 'series', {from, to}, abort.signal, same),
     load<StatusAnswer, StatusAnswer>(status, 'status', {}, abort.signal, same),
-    wantsSymbols(keepOld) ? loadSymbols(selected, abort.signal, keepOld) : null,
+    wantsSymbols(keepOld) ? loadSymbols(parameters, abort.signal, keepOld) : null,
+    refreshLines(),
   ]);
   if (abort.signal.aborted) return;
   loading.value = false;
@@ -236,6 +232,11 @@ export function start(): void {
     else if (view.value.live) void refresh();
   });
   const asked = computed(() => JSON.stringify([view.value.from, view.value.to, view.value.query]));
+  const askedLines = computed(() => JSON.stringify([view.value.lines, view.value.linesIn]));
+  effect(() => {
+    void askedLines.value;
+    untracked(() => void refreshLines());
+  });
   const live = computed(() => view.value.live);
   effect(() => {
     void asked.value;

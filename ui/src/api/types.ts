@@ -159,6 +159,35 @@ export interface UploadAnswer {
   remarks: string[];
 }
 
+export interface LineAddress extends Weight {
+  build_id: string;
+  address: string;
+}
+
+export interface FunctionLine {
+  file: string; // '': not known
+  line: number; // 0: not known
+  text: string | null;
+  self_ns: number;
+  self_count: number;
+  total_ns: number;
+  total_count: number;
+  addresses: LineAddress[];
+}
+
+export interface SourceText {
+  file: string;
+  first_line: number;
+  text: string[];
+}
+
+export interface LinesAnswer {
+  function: string;
+  executable: string;
+  lines: FunctionLine[];
+  sources: SourceText[];
+}
+
 export interface StatusAnswer {
   version: string;
   uptime_s: number;

@@ -5,6 +5,7 @@ import {Filters} from './filters.tsx';
 import {Flame} from './flame.tsx';
 import {Header} from './header.tsx';
 import {Icon} from './icons.tsx';
+import {Lines} from './lines.tsx';
 import {Segmented} from './segmented.tsx';
 import {StackHealth} from './stack_health.tsx';
 import {Timeline} from './timeline.tsx';
@@ -47,7 +48,7 @@ export function App() {
           <Segmented
             name="Panes"
             value={view.value.panes}
-            choose={(value) => setView({panes: value})}
+            choose={(value) => setView({panes: value, lines: '', linesIn: '', line: ''})}
             choices={[
               ['both', 'Both'],
               ['flame', 'Graph'],
@@ -59,10 +60,14 @@ export function App() {
         <Timeline />
         <StackHealth />
         <Executables />
-        <div class={`panes panes-${panes}`}>
-          {panes !== 'table' && <Flame />}
-          {panes !== 'flame' && <TopTable />}
-        </div>
+        {view.value.lines !== '' ? (
+          <Lines />
+        ) : (
+          <div class={`panes panes-${panes}`}>
+            {panes !== 'table' && <Flame />}
+            {panes !== 'flame' && <TopTable />}
+          </div>
+        )}
       </main>
     </>
   );

@@ -1,8 +1,9 @@
-import {useEffect, useLayoutEffect, useRef, useState} from 'preact/hooks';
+import {useLayoutEffect, useRef, useState} from 'preact/hooks';
 import {FlameController, type Pointed} from '../flame/controller.ts';
 import {keyOf, pathTo, type FlameGraph} from '../flame/graph.ts';
-import {formatCount, formatPercent} from '../model/format.ts';
-import {graphData, labels, matches, search, setView, shownName, theme, view, zoomNode, type GraphData} from '../state.ts';
+import {formatCount} from '../model/format.ts';
+import {graphData, labels, matches, openLines, setView, shownName, theme, view, zoomNode, type GraphData} from '../state.ts';
+import {FlameSearch} from './flame_search.tsx';
 import {Icon} from './icons.tsx';
 import {Legend} from './legend.tsx';
 import {Segmented} from './segmented.tsx';
@@ -37,64 +38,8 @@ function Breadcrumbs({graph, zoom}: {graph: FlameGraph; zoom: number}) {
   );
 }
 
-function Search() {
-  const input = useRef<HTMLInputElement>(null);
-  useEffect(() => {
-    const abort = new AbortController();
-    document.addEventListener(
-      'keydown',
-      (event) => {
-        const target = event.target as HTMLElement;
-        if (event.key !== '/' || /^(INPUT|TEXTAREA|SELECT)$/.test(target.tagName)) return;
-        event.preventDefault();
-        input.current?.focus();
-        input.current?.select();
-      },
-      {signal: abort.signal},
-    );
-    return () => abort.abort();
-  }, []);
-  const data = graphData.value.value;
-  const found = matches.value;
-  const zoom = zoomNode.value;
-  return (
-    <div class="search">
-      <Icon name="search" />
-      <input
-        ref={input}
-        type="search"
-        placeholder="Search functions"
-        aria-label="Search functions"
-        data-testid="search"
-        title={'Text, "exact name" or /regular expression/. Press / to get here.'}
-        value={view.value.search}
-        spellcheck={false}
-        autocomplete="off"
-        aria-invalid={search.value.error !== null}
-        onInput={(event) => setView({search: event.currentTarget.value})}
-        onKeyDown={(event) => {
-          if (event.key === 'Escape') {
-            setView({search: ''});
-            input.current?.blur();
-          }
-        }}
-      />
-      <span
-        class={`search-result${search.value.error ? ' bad' : ''}`}
-        role="status"
-        data-testid="search-result"
-        title={search.value.error ?? undefined}
-      >
-        {search.value.error
-          ? 'not a regular expression'
-          : found && data
-            ? `${formatCount(found.count)} ${found.count === 1 ? 'frame' : 'frames'}, ` +
-              `${formatPercent(found.ns, data.graph.totalNs[zoom]!)}`
-            : ''}
-      </span>
-    </div>
-  );
-}
+const linesOf = (graph: FlameGraph, node: number) =>
+  openLines(graph.raw.names[graph.name[node]!]!, graph.raw.executables[graph.executable[node]!] ?? '');
 
 function Canvas({data}: {data: GraphData}) {
   const scroller = useRef<HTMLDivElement>(null);
@@ -117,11 +62,29 @@ function Canvas({data}: {data: GraphData}) {
       point: setPointed,
     });
     controller.current = made;
-    return () => made.dispose();
+    const abort = new AbortController();
+    const onKeyDown = (event: KeyboardEvent) => {
+      const typing = /^(INPUT|TEXTAREA|SELECT)$/.test((event.target as HTMLElement).tagName);
+      if (event.key !== 'l' || typing || event.ctrlKey || event.metaKey || event.altKey) return;
+      const node = made.meant();
+      if (node > 0) linesOf(current.current, node);
+    };
+    document.addEventListener('keydown', onKeyDown, {signal: abort.signal});
+    return () => {
+      abort.abort();
+      made.dispose();
+    };
   }, []);
   useLayoutEffect(() => controller.current!.setGraph(graph, zoom), [graph]);
   useLayoutEffect(
-    () => controller.current!.setOptions({orientation, colors, theme: currentTheme, matches: matching, labels: currentLabels}),
+    () =>
+      controller.current!.setOptions({
+        orientation,
+        colors,
+        theme: currentTheme,
+        matches: matching,
+        labels: currentLabels,
+      }),
     [orientation, colors, currentTheme, matching, currentLabels],
   );
   useLayoutEffect(() => controller.current!.zoomTo(zoom), [zoom]);
@@ -135,7 +98,7 @@ function Canvas({data}: {data: GraphData}) {
             tabIndex={0}
             role="application"
             data-testid="flame"
-            aria-label={'Flame graph. Arrow keys move between frames, Enter zooms, Escape zooms out.'}
+            aria-label={'Flame graph. Arrow keys move between frames, Enter zooms, Escape zooms out, L shows lines.'}
           />
         </div>
       </div>
@@ -153,7 +116,7 @@ export function Flame() {
     <section class="card flame" aria-label="Flame graph">
       <div class="card-head">
         <h1>Flame graph</h1>
-        <Search />
+        <FlameSearch />
         <span class="spring" />
         <Segmented
           name="Colors"
@@ -192,7 +155,21 @@ export function Flame() {
                 'Their time still counts in the frames that called them. A shorter range or a filter shows them.'}
             </p>
           )}
-          <Breadcrumbs graph={data.graph} zoom={zoom} />
+          <div class="zoomed">
+            <Breadcrumbs graph={data.graph} zoom={zoom} />
+            {zoom > 0 && (
+              <button
+                type="button"
+                class="button small-button"
+                title="Where in this function the time goes. L: in the one that is pointed at"
+                data-testid="zoomed-lines"
+                onClick={() => linesOf(data.graph, zoom)}
+              >
+                <Icon name="lines" />
+                Lines
+              </button>
+            )}
+          </div>
           <Canvas data={data} />
           <Legend graph={data.graph} />
         </>

@@ -3,34 +3,20 @@ import {css, frameColor, type Hues} from '../flame/colors.ts';
 import {sortRows, type FunctionRow, type SortColumn} from '../flame/fold.ts';
 import {kindNames} from '../flame/kind.ts';
 import {compileSearch, exactTerm} from '../flame/search.ts';
-import {formatCount, formatDuration, formatPercent, formatSamples, printable} from '../model/format.ts';
-import {functions, graphData, setView, shownName, theme, view, zoomNode} from '../state.ts';
+import {formatCount, printable} from '../model/format.ts';
+import {functions, graphData, openLines, setView, shownName, theme, view, zoomNode} from '../state.ts';
+import {Amount, SortHead} from './cells.tsx';
 import {Icon} from './icons.tsx';
 import {StateView} from './state_view.tsx';
 
 const shownMax = 300;
 
-function SortHead({column, label}: {column: SortColumn; label: string}) {
+function Head({column, label}: {column: SortColumn; label: string}) {
   const {sort, ascending} = view.value;
   const active = sort === column;
   const choose = () => setView(active ? {ascending: !ascending} : {sort: column, ascending: column === 'name'});
-  return (
-    <th scope="col" class={column} aria-sort={active ? (ascending ? 'ascending' : 'descending') : 'none'}>
-      <button type="button" onClick={choose} data-testid={`sort-${column}`}>
-        {label}
-        {active && <Icon name={ascending ? 'up' : 'down'} />}
-      </button>
-    </th>
-  );
-}
-
-function Amount({ns, count, whole}: {ns: number; count: number; whole: number}) {
-  return (
-    <td class="amount" title={formatSamples(count)}>
-      <span class="amount-percent">{formatPercent(ns, whole, 1)}</span>
-      <span class="amount-time">{formatDuration(ns)}</span>
-    </td>
-  );
+  const order = active ? (ascending ? 'ascending' : 'descending') : 'none';
+  return <SortHead column={column} label={label} order={order} choose={choose} />;
 }
 
 function TopRow({row, whole, hues}: {row: FunctionRow; whole: number; hues: Hues}) {
@@ -46,6 +32,7 @@ function TopRow({row, whole, hues}: {row: FunctionRow; whole: number; hues: Hues
       <td class="name">
         <button
           type="button"
+          class="function"
           title={name}
           aria-pressed={searched}
           data-testid="top-function"
@@ -56,6 +43,16 @@ function TopRow({row, whole, hues}: {row: FunctionRow; whole: number; hues: Hues
             <span class="swatch" style={{background: color}} />
             {executable ? `${executable} · ${kindNames[row.kind] ?? 'unknown'}` : (kindNames[row.kind] ?? 'unknown')}
           </span>
+        </button>
+        <button
+          type="button"
+          class="lines-button"
+          aria-label={`Lines of ${name}`}
+          title="Lines: where in this function the time goes"
+          data-testid="top-lines"
+          onClick={() => openLines(row.name, row.executable)}
+        >
+          <Icon name="lines" />
         </button>
         <span class="self-bar" style={{width: `${whole > 0 ? (100 * row.selfNs) / whole : 0}%`}} />
       </td>
@@ -70,7 +67,7 @@ function Rows({graph, zoom}: {graph: NonNullable<typeof graphData.value.value>['
   const all = functions.value;
   const rows = useMemo(() => {
     const {test} = compileSearch(filter);
-    const kept = test ? all.filter((row) => test(row.name) || test(row.executable)) : all;
+    const kept = test ? all.filter((row) => test(printable(row.name)) || test(printable(row.executable))) : all;
     return sortRows(kept, sort, ascending);
   }, [all, filter, sort, ascending]);
   return (
@@ -79,9 +76,9 @@ function Rows({graph, zoom}: {graph: NonNullable<typeof graphData.value.value>['
         <table class="top" data-testid="top">
           <thead>
             <tr>
-              <SortHead column="name" label="Function" />
-              <SortHead column="self" label="Self" />
-              <SortHead column="total" label="Total" />
+              <Head column="name" label="Function" />
+              <Head column="self" label="Self" />
+              <Head column="total" label="Total" />
             </tr>
           </thead>
           <tbody>

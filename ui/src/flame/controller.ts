@@ -98,6 +98,11 @@ export class FlameController {
     this.reveal(node);
   }
 
+  // The frame that a key is about: the one with the focus, else the one under the pointer, else the zoomed one.
+  meant(): number {
+    return this.focused >= 0 ? this.focused : this.hovered >= 0 ? this.hovered : this.zoomed;
+  }
+
   private target(): Viewport {
     const graph = this.graph!;
     return {x: graph.start[this.zoomed]!, width: Math.max(1, graph.totalNs[this.zoomed]!)};

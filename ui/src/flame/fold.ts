@@ -1,8 +1,8 @@
 // Folds a flame graph, or the part below one frame, into functions.
-import {executableOf, type FlameGraph} from './graph.ts';
+import type {FlameGraph} from './graph.ts';
 
 export interface FunctionRow {
-  name: string;
+  name: string; // as the server told it, like that of the executable
   executable: string;
   kind: number;
   selfNs: number;
@@ -19,15 +19,14 @@ export function foldFunctions(graph: FlameGraph, zoom: number): FunctionRow[] {
     const parent = graph.parent[i]!;
     if (i !== zoom && (parent < zoom || (parent !== zoom && rowOfNode[parent]! < 0))) continue;
     if (i === 0) continue; // the root is no function
-    const executable = executableOf(graph, i);
     const key = `${graph.kind[i]} ${graph.name[i]} ${graph.executable[i]}`;
     let row = rowOf.get(key);
     if (row === undefined) {
       row = rows.length;
       rowOf.set(key, row);
       rows.push({
-        name: graph.names[graph.name[i]!]!,
-        executable,
+        name: graph.raw.names[graph.name[i]!]!,
+        executable: graph.raw.executables[graph.executable[i]!] ?? '',
         kind: graph.kind[i]!,
         selfNs: 0,
         selfCount: 0,

@@ -7,8 +7,9 @@ import {Kind} from './kind.ts';
 
 export interface FlameGraph {
   size: number;
-  names: string[];
+  names: string[]; // as they are shown: printable
   executables: string[];
+  raw: {names: string[]; executables: string[]}; // as the server told them: what it is asked by
   truncatedNodes: number;
   parent: Int32Array;
   name: Uint32Array;
@@ -46,6 +47,7 @@ export function buildGraph(answer: FlameGraphAnswer): FlameGraph {
     size,
     names: names.map(printable),
     executables: executables.map(printable),
+    raw: {names, executables},
     truncatedNodes: answer.truncated_nodes,
     parent: Int32Array.from(nodes.parent),
     name: Uint32Array.from(nodes.name),

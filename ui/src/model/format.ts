@@ -81,3 +81,8 @@ export function printable(text: string): string {
     (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,
   );
 }
+
+// A line of a source file: with its tabs, without what some systems end lines with.
+export function printableLine(text: string): string {
+  return text.replace(/\r$/, '').split('\t').map(printable).join('\t');
+}

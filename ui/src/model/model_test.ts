@@ -284,6 +284,10 @@ test('the address reproduces the view, and holds only what differs from the defa
     filter: 'é',
     stacks: 'open',
     executables: 'open',
+    lines: 'f<int>(char const*) & more',
+    linesIn: 'truth',
+    linesSort: 'place',
+    line: '/src/a b.c:42',
   };
   assert.deepEqual(parseHash(formatHash(view)), view);
   assert.equal(formatHash({...defaultView, live: false}), '#live=0');
@@ -292,7 +296,7 @@ test('the address reproduces the view, and holds only what differs from the defa
 });
 
 test('an address with nonsense in it gives the default', () => {
-  assert.deepEqual(parseHash('#from=x&to=y&live=maybe&panes=9&names=9&zoom=<script>&sort=size&stacks=9&executables=9'), defaultView);
+  assert.deepEqual(parseHash('#from=x&to=y&live=maybe&panes=9&names=9&zoom=<script>&sort=size&stacks=9&executables=9&lines_sort=9'), defaultView);
   assert.equal(parseHash('#from=-5m&to=-10m').from, defaultView.from);
   assert.equal(parseHash(`#query=${'x'.repeat(10_000)}`).query.length, 4096);
   assert.equal(parseHash('#from=1&to=2&live=1').live, false);

@@ -18,6 +18,10 @@ export interface ViewState {
   filter: string; // of the table
   stacks: 'closed' | 'open'; // the reasons below stack health
   executables: 'closed' | 'open'; // where their names come from
+  lines: string; // the function whose lines are shown, as the server names it; '': none
+  linesIn: string; // base name of its executable; '': any
+  linesSort: 'total' | 'self' | 'place';
+  line: string; // FILE:LINE whose addresses are shown
 }
 
 export const defaultView: ViewState = {
@@ -35,6 +39,10 @@ export const defaultView: ViewState = {
   filter: '',
   stacks: 'closed',
   executables: 'closed',
+  lines: '',
+  linesIn: '',
+  linesSort: 'total',
+  line: '',
 };
 
 const textMax = 4096;
@@ -64,6 +72,10 @@ export function parseHash(hash: string, names: ViewState['names'] = defaultView.
     filter: text('filter'),
     stacks: oneOf(parameters.get('stacks'), ['closed', 'open'], defaultView.stacks),
     executables: oneOf(parameters.get('executables'), ['closed', 'open'], defaultView.executables),
+    lines: text('lines'),
+    linesIn: text('lines_in'),
+    linesSort: oneOf(parameters.get('lines_sort'), ['total', 'self', 'place'], defaultView.linesSort),
+    line: text('line'),
   };
 }
 
@@ -87,6 +99,10 @@ export function formatHash(view: ViewState): string {
   put('filter', view.filter, '');
   put('stacks', view.stacks, defaultView.stacks);
   put('executables', view.executables, defaultView.executables);
+  put('lines', view.lines, '');
+  put('lines_in', view.linesIn, '');
+  put('lines_sort', view.linesSort, defaultView.linesSort);
+  put('line', view.line, '');
   const text = parameters.toString();
   return text ? `#${text}` : '';
 }

@@ -1,0 +1,167 @@
+// The lines of a function, hottest first: what ran in each, its text, and behind it the addresses.
+import {useEffect, useRef} from 'preact/hooks';
+import type {FunctionLine, LineAddress} from '../api/types.ts';
+import {formatCount, formatDuration, formatPercent, formatSamples, printable, printableLine} from '../model/format.ts';
+import {placeOf, sortLines, splitPath, type LinesSort, type LineTotals} from '../model/lines.ts';
+import {shortBuildId} from '../model/symbol_words.ts';
+import {setView, view} from '../state.ts';
+import {Amount, SortHead} from './cells.tsx';
+
+const shownMax = 500;
+const addressesMax = 100;
+
+function Addresses({addresses, whole}: {addresses: readonly LineAddress[]; whole: number}) {
+  const sorted = [...addresses].sort((a, b) => b.ns - a.ns);
+  return (
+    <>
+      <table class="addresses" data-testid="addresses">
+        <thead>
+          <tr>
+            <th scope="col">Address</th>
+            <th scope="col">Build-id</th>
+            <th scope="col" class="number">
+              Samples
+            </th>
+            <th scope="col" class="number">
+              Total
+            </th>
+          </tr>
+        </thead>
+        <tbody>
+          {sorted.slice(0, addressesMax).map(({build_id, address, ns, count}) => (
+            <tr key={`${build_id} ${address}`} data-testid="address">
+              <td>
+                <code>{printable(address)}</code>
+              </td>
+              <td>
+                <code title={printable(build_id)}>{shortBuildId(printable(build_id))}</code>
+              </td>
+              <td class="number">{formatCount(count)}</td>
+              <td class="number" title={formatDuration(ns)}>
+                {formatPercent(ns, whole, 1)}
+              </td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+      <p class="hint">
+        {sorted.length > addressesMax && `The first ${addressesMax} of ${formatCount(sorted.length)}. `}
+        Of a call it is the address that it returns to.
+      </p>
+    </>
+  );
+}
+
+// The name of the file and the line stand out; where the file is gives way when there is no room.
+function Place({line}: {line: FunctionLine}) {
+  if (line.file === '') return <span class="line-place">no line known</span>;
+  const {directory, name} = splitPath(line.file);
+  return (
+    <span class="line-place">
+      <b>{printable(name)}</b>
+      {line.line > 0 ? <b class="line-number">{`:${line.line}`}</b> : <span>, no line known</span>}
+      <span class="line-directory">{printable(directory)}</span>
+    </span>
+  );
+}
+
+interface RowProps {
+  line: FunctionLine;
+  open: boolean;
+  whole: number;
+  reveal: (place: string) => void;
+}
+
+function Row({line, open, whole, reveal}: RowProps) {
+  const place = placeOf(line);
+  const row = useRef<HTMLTableRowElement>(null);
+  useEffect(() => {
+    if (open) row.current?.scrollIntoView({block: 'nearest'});
+  }, [open]);
+  const toggle = () => {
+    setView({line: open ? '' : place || unplaced});
+    reveal(place);
+  };
+  return (
+    <>
+      <tr ref={row} class={open ? 'open' : undefined} data-testid="line">
+        <td class="name">
+          <button
+            type="button"
+            aria-expanded={open}
+            title={place && printable(place)}
+            data-testid="line-open"
+            onFocus={() => reveal(place)}
+            onClick={toggle}
+          >
+            <Place line={line} />
+            {line.text !== null && <span class="line-text">{printableLine(line.text).trim() || ' '}</span>}
+          </button>
+          <span class="self-bar total-bar" style={{width: `${whole > 0 ? (100 * line.total_ns) / whole : 0}%`}} />
+          <span class="self-bar" style={{width: `${whole > 0 ? (100 * line.self_ns) / whole : 0}%`}} />
+        </td>
+        <Amount ns={line.self_ns} count={line.self_count} whole={whole} />
+        <Amount ns={line.total_ns} count={line.total_count} whole={whole} />
+      </tr>
+      {open && (
+        <tr class="open-body">
+          <td colSpan={3}>
+            <Addresses addresses={line.addresses} whole={whole} />
+          </td>
+        </tr>
+      )}
+    </>
+  );
+}
+
+// What the address says of an open row whose place is not known.
+const unplaced = '?';
+
+interface LineTableProps {
+  lines: readonly FunctionLine[];
+  totals: LineTotals;
+  reveal: (place: string) => void;
+}
+
+export function LineTable({lines, totals, reveal}: LineTableProps) {
+  const {linesSort, line: chosen} = view.value;
+  const sorted = sortLines(lines, linesSort);
+  const shown = sorted.slice(0, shownMax);
+  const head = (column: LinesSort, label: string) => (
+    <SortHead
+      column={column}
+      label={label}
+      testId="lines-sort"
+      order={linesSort !== column ? 'none' : column === 'place' ? 'ascending' : 'descending'}
+      choose={() => setView({linesSort: column})}
+    />
+  );
+  return (
+    <div class="line-table">
+      <div class="table-scroll">
+        <table class="top" data-testid="line-table">
+          <thead>
+            <tr>
+              {head('place', 'Line')}
+              {head('self', 'Self')}
+              {head('total', 'Total')}
+            </tr>
+          </thead>
+          <tbody>
+            {shown.map((line) => {
+              const place = placeOf(line);
+              const open = chosen !== '' && chosen === (place || unplaced);
+              return <Row key={place} line={line} open={open} whole={totals.totalNs} reveal={reveal} />;
+            })}
+          </tbody>
+        </table>
+      </div>
+      <p class="table-foot" data-testid="line-count">
+        {sorted.length > shownMax
+          ? `The first ${formatCount(shownMax)} of ${formatCount(sorted.length)} lines`
+          : `${formatCount(sorted.length)} ${sorted.length === 1 ? 'line' : 'lines'}`}
+        {`; percent of this function’s ${formatSamples(totals.totalCount)}`}
+      </p>
+    </div>
+  );
+}

@@ -1,0 +1,180 @@
+// Where in one function the samples of this selection are: its lines, its source, and its addresses. It stands where graph
+// and table are otherwise; Escape leads back to them.
+import {useEffect, useRef, useState} from 'preact/hooks';
+import type {LinesAnswer} from '../api/types.ts';
+import {formatDuration, formatPercent, formatSamples, printable} from '../model/format.ts';
+import {hasPlace, listingsOf, placeOf, sortLines, totalsOf, type LineTotals} from '../model/lines.ts';
+import {whyNoLines, whyNothing, type Why} from '../model/lines_words.ts';
+import {functionLines, linesLoading} from '../lines.ts';
+import {closeLines, graphData, loading, refresh, setView, shownName, symbols, view} from '../state.ts';
+import {Icon} from './icons.tsx';
+import {LineTable} from './line_table.tsx';
+import {Listing, Textless} from './listing.tsx';
+import {StateView} from './state_view.tsx';
+
+function Explanation({title, why, testId}: {title: string; why: Why; testId: string}) {
+  const openExecutables = () => {
+    setView({executables: 'open'});
+    void refresh();
+    document.querySelector('.executables')?.scrollIntoView({block: 'start'});
+  };
+  return (
+    <div class="state no-lines" data-testid={testId}>
+      <h2>{title}</h2>
+      <p>{why.reason}</p>
+      <p>{why.advice}</p>
+      <p class="state-actions">
+        <button type="button" class="button" onClick={openExecutables}>
+          Show Executables
+        </button>
+      </p>
+    </div>
+  );
+}
+
+// The row that is asked for beside the one that has it.
+function moveFocus(section: HTMLElement, key: string): boolean {
+  const rows = [...section.querySelectorAll<HTMLElement>('[data-testid="line-open"]')];
+  const at = rows.indexOf(document.activeElement as HTMLElement);
+  const next = {ArrowDown: at + 1, ArrowUp: Math.max(0, at - 1), Home: 0, End: rows.length - 1}[key];
+  if (next === undefined || !rows[next]) return false;
+  rows[next].focus();
+  return true;
+}
+
+// Less than that is not worth a banner: the table says it.
+const unplacedShareTold = 0.05;
+
+function Known({answer, totals}: {answer: LinesAnswer; totals: LineTotals}) {
+  const hottest = sortLines(answer.lines.filter(hasPlace), 'total')[0];
+  const [revealed, setRevealed] = useState(view.value.line || (hottest ? placeOf(hottest) : ''));
+  const why = whyNoLines(answer.lines, symbols.value.value);
+  const {line} = view.value;
+  useEffect(() => {
+    if (line) setRevealed(line);
+  }, [line]);
+  if (totals.unplacedNs > 0 && answer.lines.every(({line: number}) => number === 0)) {
+    return (
+      <>
+        {why && <Explanation title="No lines of this function are known" why={why} testId="no-lines" />}
+        <LineTable lines={answer.lines} totals={totals} reveal={() => {}} />
+      </>
+    );
+  }
+  const {textless} = listingsOf(answer, new Set());
+  const much = totals.unplacedNs >= unplacedShareTold * totals.totalNs;
+  const withText = answer.sources.length > 0;
+  return (
+    <>
+      {why && much && (
+        <p class="banner" data-testid="lines-unplaced" title={why.advice}>
+          <Icon name="warning" />
+          {`${formatPercent(totals.unplacedNs, totals.totalNs, 1)} of its time has no line. ${why.reason}`}
+        </p>
+      )}
+      <div class={`lines-body${withText ? ' with-text' : ''}`}>
+        <LineTable lines={answer.lines} totals={totals} reveal={setRevealed} />
+        {withText ? (
+          <Listing answer={answer} whole={totals.totalNs} revealed={revealed} />
+        ) : (
+          <Textless files={textless} whole={totals.totalNs} />
+        )}
+      </div>
+    </>
+  );
+}
+
+function Body() {
+  const {value: answer, error} = functionLines.value;
+  if (!answer) return <StateView error={error} empty={false} />;
+  return (
+    <>
+      {error && (
+        <p class="banner" role="alert" data-testid="lines-stale">
+          <Icon name="warning" />
+          {`${printable(error.message)} What is shown is older.`}
+        </p>
+      )}
+      {answer.lines.length === 0 ? (
+        <Explanation title="No lines to show" why={whyNothing(answer.function)} testId="lines-empty" />
+      ) : (
+        <Known key={`${answer.function} ${answer.executable}`} answer={answer} totals={totalsOf(answer.lines)} />
+      )}
+    </>
+  );
+}
+
+function Sums({answer}: {answer: LinesAnswer}) {
+  const {selfNs, totalNs, totalCount} = totalsOf(answer.lines);
+  const whole = graphData.value.value?.total.ns ?? 0;
+  return (
+    <p class="lines-sums" data-testid="lines-sums">
+      <b>{formatDuration(totalNs)}</b>
+      {whole > 0 && ` · ${formatPercent(totalNs, whole, 1)} of the selection`}
+      {` · ${formatSamples(totalCount)} · ${formatDuration(selfNs)} self`}
+    </p>
+  );
+}
+
+export function Lines() {
+  const section = useRef<HTMLElement>(null);
+  const {lines: name, linesIn, query} = view.value;
+  const {value: answer} = functionLines.value;
+  // To the top of the window, until what stands above has its final height.
+  const placed = useRef(false);
+  const arrived = answer !== null && !loading.value;
+  useEffect(() => {
+    if (!placed.current) section.current!.scrollIntoView({block: 'start'});
+    placed.current ||= arrived;
+  }, [arrived]);
+  useEffect(() => {
+    section.current!.focus({preventScroll: true});
+    const abort = new AbortController();
+    const onKeyDown = (event: KeyboardEvent) => {
+      const target = event.target as HTMLElement;
+      if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey) return;
+      if (/^(INPUT|TEXTAREA|SELECT)$/.test(target.tagName)) return;
+      if (event.key === 'Escape') closeLines();
+      // The source scrolls by these keys itself.
+      else if (!section.current!.contains(target) || target.closest('.listing-scroll')) return;
+      else if (!moveFocus(section.current!, event.key)) return;
+      event.preventDefault();
+    };
+    document.addEventListener('keydown', onKeyDown, {signal: abort.signal});
+    return () => {
+      abort.abort();
+      // Back to where most come from; the graph is there once this is drawn.
+      requestAnimationFrame(() => document.querySelector<HTMLElement>('.flame canvas')?.focus({preventScroll: true}));
+    };
+  }, []);
+  const full = printable(name);
+  return (
+    <section
+      class="card lines"
+      ref={section}
+      tabIndex={-1}
+      aria-label={`Lines of ${full}`}
+      data-testid="lines"
+      data-loading={linesLoading.value}
+    >
+      <div class="card-head">
+        <button type="button" class="button" title="Escape" data-testid="lines-close" onClick={closeLines}>
+          <Icon name="back" />
+          Graph
+        </button>
+        <h1 class="lines-name">
+          Lines of <code title={full} data-testid="lines-name">{shownName(full)}</code>
+        </h1>
+        {linesIn && <span class="muted">{printable(linesIn)}</span>}
+        {query.trim() !== '' && (
+          <code class="lines-query" title={printable(query)} data-testid="lines-query">
+            {printable(query)}
+          </code>
+        )}
+        <span class="spring" />
+        {answer && answer.lines.length > 0 && <Sums answer={answer} />}
+      </div>
+      <Body />
+    </section>
+  );
+}

@@ -1,0 +1,59 @@
+// Why a function has no lines, and what to do about it.
+import type {FunctionLine, SymbolsAnswer} from '../api/types.ts';
+import {hasPlace} from './lines.ts';
+import {sourceOf} from './symbol_words.ts';
+
+export interface Why {
+  reason: string;
+  advice: string;
+}
+
+const sendDebugInformation =
+  'Its debug information knows lines: send it with “tributary symbols push”, drop it on Executables, ' +
+  'or let nodes (--upload-debug-info) or the reducer (--debug-dir, --debuginfod-urls) look for it. ' +
+  'What was sampled before gets its lines, too.';
+const buildWithLines =
+  'Assembler and code that the compiler makes up have none. If it is neither, it was built without them: ' +
+  'gcc, clang and rustc write lines with -g1, at no cost when it runs.';
+
+// Of samples whose line is not known; null where all are.
+export function whyNoLines(lines: readonly FunctionLine[], symbols: SymbolsAnswer | null): Why | null {
+  const unplaced = lines.filter((line) => !hasPlace(line));
+  if (unplaced.length === 0) return null;
+  if (unplaced.every(({file}) => file !== '')) {
+    return {reason: 'The debug information names the file of this code and no line.', advice: buildWithLines};
+  }
+  const ids = new Set(unplaced.flatMap(({addresses}) => addresses.map(({build_id}) => build_id)));
+  const table = symbols?.executables.find(({build_id, symbols: known}) => known && ids.has(build_id))?.symbols;
+  switch (table?.source) {
+    case undefined:
+      return {reason: 'What names this function tells no lines.', advice: sendDebugInformation};
+    case 'kallsyms':
+      return {
+        reason: 'The kernel and its modules are named by their nodes, which tell functions and no lines.',
+        advice: 'Debug files of kernels are refused. The addresses below are those of the running kernel.',
+      };
+    case 'dwarf':
+    case 'pclntab':
+      return {reason: 'Its debug information has no line for this code.', advice: buildWithLines};
+    default:
+      return {reason: `Its names come from ${sourceOf(table!.source).words}, without lines.`, advice: sendDebugInformation};
+  }
+}
+
+// No sample is in a function of that name.
+export function whyNothing(name: string): Why {
+  if (name === '[unknown]') {
+    return {
+      reason: 'No file is known behind these addresses.',
+      advice: 'Code that a program makes while it runs, such as that of a just-in-time compiler, has no lines.',
+    };
+  }
+  if (/\+0x[0-9a-f]+$/.test(name)) {
+    return {reason: 'This code has no name, and so no lines.', advice: sendDebugInformation};
+  }
+  return {
+    reason: 'No sample of this selection is in a function of that name.',
+    advice: 'A longer range or fewer filters may have some. Names change when better ones come.',
+  };
+}
