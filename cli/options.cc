@@ -160,8 +160,9 @@ CLI::App* AddSymbols(CLI::App& app, SymbolsOptions* options) {
 CLI::App* AddPush(CLI::App& symbols, PushOptions* options) {
   CLI::App* push = symbols.add_subcommand(
       "push", "Give the reducer names for executables: makes a symbol table of each file here, and sends that");
-  push->add_option("PATH", options->paths,
-                   "executables, libraries, separate debug files, .tsym files; of a directory all that are in it")
+  push->add_option(
+          "PATH", options->paths,
+          "executables, libraries, kernels, modules, separate debug files, .tsym files; of a directory all in it")
       ->required();
   AddServer(push, &options->server);
   push->add_option("--build-id", options->build_id, "whose names these are, where the one file has no build-id")

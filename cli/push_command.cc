@@ -63,7 +63,7 @@ class Pusher {
     absl::StatusOr<std::string> answer;
     if (is_elf && !options_.whole) {
       const absl::StatusOr<std::string> table = MakeTable(file, path);
-      if (absl::IsNotFound(table.status()) || absl::IsUnimplemented(table.status())) {
+      if (absl::IsNotFound(table.status())) {
         ++nameless_;
         if (named) Fail(path, Message(table.status()));
         return;

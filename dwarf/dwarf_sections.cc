@@ -2,6 +2,7 @@
 
 #include "base/status.h"
 #include "elf/compressed_section.h"
+#include "elf/relocations.h"
 
 namespace tributary {
 namespace {
@@ -40,6 +41,7 @@ std::string_view DwarfSections::* MemberOf(std::string_view section) {
 absl::StatusOr<DwarfSectionStore> DwarfSectionStore::Read(ElfFile& file, uint64_t bytes_max) {
   constexpr uint32_t kNoBits = 8;  // SHT_NOBITS: stripped into another file
   ASSIGN_OR_RETURN(const std::vector<ElfSection>* sections, file.Sections());
+  ASSIGN_OR_RETURN(const Relocations relocations, Relocations::Open(file));
   DwarfSectionStore store;
   for (const ElfSection& section : *sections) {
     std::string_view DwarfSections::* member = MemberOf(section.name);
@@ -52,6 +54,7 @@ absl::StatusOr<DwarfSectionStore> DwarfSectionStore::Read(ElfFile& file, uint64_
       ASSIGN_OR_RETURN(bytes, file.SectionBytes(section, bytes_max));
     }
     bytes_max -= bytes.size();
+    RETURN_IF_ERROR(relocations.Apply(static_cast<size_t>(&section - sections->data()), &bytes));
     store.bytes_.push_back(std::make_unique<std::string>(std::move(bytes)));
     store.sections_.*member = *store.bytes_.back();
   }

@@ -18,7 +18,8 @@ struct DwarfSections {
   std::string_view cu_index;  // of a .dwp: which parts of each section are of which unit
 };
 
-// The sections of one file in memory, inflated where they are compressed (zlib, zstd).
+// The sections of one file in memory, inflated where they are compressed (zlib, zstd); a relocatable file's with the
+// addresses of elf/module_layout.h.
 class DwarfSectionStore {
  public:
   // ResourceExhausted: more than `bytes_max` in all. NotFound: no DWARF in the file. InvalidArgument: corrupt.

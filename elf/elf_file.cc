@@ -186,6 +186,8 @@ absl::Status ElfFile::ReadSections() {
                          .offset = header.offset,
                          .size = header.size,
                          .link = header.link,
+                         .info = header.info,
+                         .alignment = header.alignment,
                          .entry_size = header.entry_size});
   }
   return absl::OkStatus();

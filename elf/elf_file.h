@@ -31,6 +31,8 @@ struct ElfSection {
   uint64_t offset = 0;
   uint64_t size = 0;
   uint32_t link = 0;
+  uint32_t info = 0;
+  uint64_t alignment = 0;
   uint64_t entry_size = 0;
 };
 
@@ -59,7 +61,7 @@ class ElfFile {
   absl::Status ReadAt(uint64_t offset, size_t size, char* out) const;
 
   uint16_t machine() const { return machine_; }  // EM_X86_64, EM_AARCH64
-  uint16_t type() const { return type_; }        // ET_REL (compilers' debug files, .dwo and .dwp), ET_EXEC, ET_DYN
+  uint16_t type() const { return type_; }        // ET_REL (kernel modules, .o, .dwo, .dwp), ET_EXEC, ET_DYN
   uint64_t file_size() const { return file_size_; }
   int descriptor() const;                    // borrowed; -1 for bytes in memory
   uint64_t entry() const { return entry_; }  // address where a process starts; 0 for none

@@ -65,14 +65,24 @@ struct ElfSymbol {
 };
 static_assert(sizeof(ElfSymbol) == 24);
 
+struct ElfRelocation {
+  uint64_t offset;
+  uint32_t type;    // the lower half of r_info
+  uint32_t symbol;  // the upper one
+  int64_t addend;
+};
+static_assert(sizeof(ElfRelocation) == 24);
+
 constexpr uint16_t kElfTypeRelocatable = 1, kElfTypeExecutable = 2, kElfTypeShared = 3;
 constexpr uint16_t kElfMachineX86_64 = 62, kElfMachineArm64 = 183;
 constexpr uint32_t kElfSegmentLoad = 1, kElfSegmentNote = 4;
 constexpr uint32_t kElfSegmentUnwindTable = 0x6474e550;  // PT_GNU_EH_FRAME
 constexpr uint32_t kElfSegmentExecutable = 1;            // flags
-constexpr uint32_t kElfSectionSymtab = 2, kElfSectionNote = 7, kElfSectionNobits = 8, kElfSectionDynsym = 11;
-constexpr uint64_t kElfSectionExecutable = 4, kElfSectionCompressed = 0x800;  // flags
-constexpr uint16_t kElfIndexUndefined = 0, kElfIndexReserved = 0xff00, kElfIndexExtended = 0xffff;
+constexpr uint32_t kElfSectionSymtab = 2, kElfSectionRelocations = 4, kElfSectionNote = 7, kElfSectionNobits = 8,
+                   kElfSectionDynsym = 11;
+constexpr uint64_t kElfSectionLoaded = 2, kElfSectionExecutable = 4, kElfSectionCompressed = 0x800;  // flags
+constexpr uint16_t kElfIndexUndefined = 0, kElfIndexReserved = 0xff00, kElfIndexAbsolute = 0xfff1,
+                   kElfIndexExtended = 0xffff;
 constexpr uint8_t kElfSymbolNoType = 0, kElfSymbolFunction = 2, kElfSymbolIfunc = 10;
 constexpr uint8_t kElfBindLocal = 0, kElfBindWeak = 2;
 

@@ -25,13 +25,16 @@ class ElfImage {
     names_.emplace_back(name);
     return static_cast<uint16_t>(sections_.size() - 1);
   }
+  // Of a section that was added, to be changed.
+  ElfSectionHeader& header(uint16_t section) { return sections_[section].header; }
   void AddNoteSegment(std::string_view bytes, uint64_t alignment = 4) { notes_.emplace_back(bytes, alignment); }
   void set_machine(uint16_t machine) { machine_ = machine; }
+  void set_type(uint16_t type) { type_ = type; }
   // The section that the segment of .eh_frame_hdr covers.
   void set_unwind_table(uint16_t section) { unwind_table_ = section; }
   void set_entry(uint64_t address) { entry_ = address; }
 
-  // The whole file. Section i lies at address kBase + its offset.
+  // The whole file. Section i lies at address kBase + its offset; a relocatable file's at 0.
   std::string Write() const {
     std::vector<Part> sections = sections_;
     std::string section_names(1, '\0');
@@ -57,7 +60,7 @@ class ElfImage {
     for (size_t i = 1; i < sections.size(); ++i) {
       Pad(out);
       sections[i].header.offset = out.size();
-      sections[i].header.address = kBase + out.size();
+      if (type_ != kElfTypeRelocatable) sections[i].header.address = kBase + out.size();
       out += sections[i].bytes;
     }
     Pad(out);
@@ -70,7 +73,7 @@ class ElfImage {
                           .memory_size = table.size});
     }
     ElfHeader header{.ident = {0x7f, 'E', 'L', 'F', 2, 1, 1},
-                     .type = kElfTypeShared,
+                     .type = type_,
                      .machine = machine_,
                      .version = 1,
                      .entry = entry_,
@@ -122,6 +125,7 @@ class ElfImage {
   std::vector<std::string> names_;
   std::vector<std::pair<std::string, uint64_t>> notes_;
   uint16_t machine_ = kElfMachineX86_64;
+  uint16_t type_ = kElfTypeShared;
   uint16_t unwind_table_ = 0;
   uint64_t entry_ = 0;
 };

@@ -7,8 +7,10 @@
 #include "base/status.h"
 #include "dwarf/split_index.h"
 #include "elf/elf_format.h"
+#include "elf/module_layout.h"
 #include "symbols/elf_symbols.h"
 #include "symbols/go_pclntab.h"
+#include "symbols/kernel_file.h"
 #include "symbols/symbol_builder.h"
 
 namespace tributary {
@@ -45,13 +47,15 @@ class BuilderSink : public DwarfSink {
 };
 
 // Sections say where code is better than segments, which may begin with the file's headers at address 0: where a linker
-// puts functions that it threw away.
-absl::StatusOr<std::vector<AddressRange>> CodeOf(ElfFile& file) {
+// puts functions that it threw away. Of a kernel's, those with something in the window.
+absl::StatusOr<std::vector<AddressRange>> CodeOf(ElfFile& file, AddressRange window) {
   ASSIGN_OR_RETURN(const std::vector<ElfSection>* sections, file.Sections());
+  if (file.type() == kElfTypeRelocatable) return std::vector<AddressRange>{ModuleLayout(*sections).code()};
   std::vector<AddressRange> code;
   for (const ElfSection& section : *sections) {
     if ((section.flags & kElfSectionExecutable) == 0 || section.size > UINT64_MAX - section.address) continue;
-    code.push_back({section.address, section.address + section.size});
+    const AddressRange range = {section.address, section.address + section.size};
+    if (range.begin < window.end && range.end > window.begin) code.push_back(range);
   }
   if (!code.empty()) return code;
   for (const ElfSegment& segment : file.segments()) {
@@ -70,12 +74,12 @@ struct Loaded {
 
 class Reader {
  public:
-  Reader(ElfFile& file, const DebugFileSource& source, uint64_t bytes_max)
-      : file_(file), source_(source), bytes_max_(bytes_max) {}
+  Reader(ElfFile& file, AddressRange window, const DebugFileSource& source, uint64_t bytes_max)
+      : file_(file), window_(window), source_(source), bytes_max_(bytes_max) {}
 
   absl::Status Read(BuilderSink& sink, DwarfFunctions::Counts* counts) {
     ASSIGN_OR_RETURN(const DwarfSectionStore sections, DwarfSectionStore::Read(file_, bytes_max_));
-    ASSIGN_OR_RETURN(const std::vector<AddressRange> code, CodeOf(file_));
+    ASSIGN_OR_RETURN(const std::vector<AddressRange> code, CodeOf(file_, window_));
     OpenShared();
     ASSIGN_OR_RETURN(const std::unique_ptr<DwarfModule> module,
                      DwarfModule::Open(sections.sections(), shared_.module.get(), nullptr));
@@ -141,6 +145,7 @@ class Reader {
   }
 
   ElfFile& file_;
+  const AddressRange window_;
   const DebugFileSource& source_;
   const uint64_t bytes_max_;
   const DwarfSections* main_ = nullptr;
@@ -150,24 +155,18 @@ class Reader {
   std::optional<SplitIndex> index_;
 };
 
-bool IsKernelCode(ElfFile& file) {
-  const auto sections = file.Sections();
-  return sections.ok() && std::any_of((*sections)->begin(), (*sections)->end(), [](const ElfSection& section) {
-           return section.name == "__ksymtab" || section.name == ".gnu.linkonce.this_module";
-         });
-}
-
 }  // namespace
 
 absl::StatusOr<DebugSymbols> ReadDebugSymbols(ElfFile& file, const ExecutableId& id, const DebugFileSource& source,
                                               uint64_t bytes_max) {
-  SymbolTableBuilder builder;
+  ASSIGN_OR_RETURN(const AddressRange window, FindSampledWindow(file));
+  SymbolTableBuilder builder(window);
   DebugSymbols out;
   absl::StatusOr<SymbolSource> source_of_names = AddElfSymbols(file, builder, bytes_max);
   if (!source_of_names.ok() && !absl::IsNotFound(source_of_names.status())) return source_of_names.status();
   const absl::StatusOr<GoPclntab> go = GoPclntab::Open(file);
   BuilderSink sink(builder, go.ok() ? go->code() : AddressRange());
-  const absl::Status dwarf = Reader(file, source, bytes_max).Read(sink, &out.counts);
+  const absl::Status dwarf = Reader(file, window, source, bytes_max).Read(sink, &out.counts);
   if (!dwarf.ok() && !absl::IsNotFound(dwarf)) return dwarf;
   if (dwarf.ok()) source_of_names = SymbolSource::kDwarf;
   // Linked without debug information, a Go program may still have that of its C code.
@@ -182,14 +181,19 @@ absl::StatusOr<DebugSymbols> ReadDebugSymbols(ElfFile& file, const ExecutableId&
 }
 
 absl::StatusOr<ExecutableId> IdentityForSymbols(ElfFile& file, const ExecutableId& claimed) {
+  const bool is_module = IsKernelModule(file);
+  if (file.type() == kElfTypeRelocatable && !is_module) {
+    return Error(absl::StatusCode::kNotFound, "it is an object file, to be linked: nobody runs it");
+  }
   ASSIGN_OR_RETURN(const ExecutableId own, file.Identity());
   const ExecutableId id = claimed.known() ? claimed : own;
   if (own != id && own.kind() != ExecutableIdKind::kContentHash) {
     return Error(absl::StatusCode::kInvalidArgument,
                  fmt::format("it is the file of {}, not of {}", own.ToString(), id.ToString()));
   }
-  if (IsKernelCode(file)) {
-    return Error(absl::StatusCode::kUnimplemented, "a kernel's names come from its nodes; its debug file is not read");
+  if ((is_module || IsKernel(file)) && id.kind() != ExecutableIdKind::kGnuBuildId) {
+    return Error(absl::StatusCode::kInvalidArgument,
+                 "a kernel, or a module of one, without a build-id: its samples cannot be told from another's");
   }
   return id;
 }

@@ -30,14 +30,15 @@ struct DebugSymbols {
 
 // All that an executable, or its separate debug file, says of its code: functions, inlined calls and lines of DWARF 2
 // to 5; what a Go program's own table says where DWARF does not; functions of .symtab and .dynsym. NotFound: none of
-// it. ResourceExhausted: more than `bytes_max` of it. Hostile input: no worse than an error or a wrong name. Memory:
+// it. Addresses of a kernel and of a module are those that samples have (symbols/kernel_file.h). ResourceExhausted:
+// more than `bytes_max` of it. Hostile input: no worse than an error or a wrong name. Memory:
 // the debug sections, and about half as much again.
 absl::StatusOr<DebugSymbols> ReadDebugSymbols(ElfFile& file, const ExecutableId& id, const DebugFileSource& source,
                                               uint64_t bytes_max);
 
 // Whose table is made of a file: `claimed`, if known, else its own id. InvalidArgument: it says itself that it is
-// another's; a hash of contents says nothing, being of the file before it was stripped, or after. Unimplemented: a
-// kernel, or a module: its addresses count from where it is loaded, and its nodes tell its functions.
+// another's; a hash of contents says nothing, being of the file before it was stripped, or after. Also of a kernel or a
+// module without a build-id. NotFound: an object file (.o, .dwo), which nobody runs.
 absl::StatusOr<ExecutableId> IdentityForSymbols(ElfFile& file, const ExecutableId& claimed);
 
 }  // namespace tributary

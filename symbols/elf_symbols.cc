@@ -6,6 +6,7 @@
 #include "elf/elf_format.h"
 #include "elf/function_bounds.h"
 #include "elf/mini_debug_info.h"
+#include "elf/module_layout.h"
 #include "symbols/go_pclntab.h"
 
 namespace tributary {
@@ -19,7 +20,7 @@ constexpr uint64_t kNameSharingSlackBytes = 64u << 10;
 struct Candidate {
   uint64_t address = 0;
   uint64_t size = 0;
-  uint64_t limit = 0;     // where its section or segment ends
+  uint64_t limit = 0;     // where its section or its piece of code ends
   uint32_t rank = 0;      // of two at one address the smaller is kept
   std::string_view name;  // in a string table
 };
@@ -37,9 +38,44 @@ bool IsMappingSymbol(std::string_view name) {
          (name.size() == 2 || name[2] == '.');
 }
 
+// Where a file's code is.
+class Code {
+ public:
+  static absl::StatusOr<Code> Of(ElfFile& file) {
+    Code code;
+    if (file.type() == kElfTypeRelocatable) {
+      ASSIGN_OR_RETURN(const std::vector<ElfSection>* sections, file.Sections());
+      code.layout_.emplace(*sections);
+      code.ranges_ = {code.layout_->code()};
+      return code;
+    }
+    for (const ElfSegment& segment : file.segments()) {
+      if (segment.executable) code.ranges_.push_back({segment.address, segment.address + segment.memory_size});
+    }
+    return code;
+  }
+
+  // What the addresses of a section's symbols count from.
+  uint64_t SymbolBase(uint16_t section) const { return layout_ ? layout_->AddressOf(section) : 0; }
+  uint64_t SectionAddress(const std::vector<ElfSection>& sections, uint16_t section) const {
+    return layout_ ? layout_->AddressOf(section) : sections[section].address;
+  }
+  // nullptr: no code is there.
+  const AddressRange* Find(uint64_t address) const {
+    for (const AddressRange& range : ranges_) {
+      if (address >= range.begin && address < range.end) return &range;
+    }
+    return nullptr;
+  }
+
+ private:
+  std::vector<AddressRange> ranges_;
+  std::optional<ModuleLayout> layout_;  // of a relocatable file, where symbols count from their section
+};
+
 class Reader {
  public:
-  Reader(ElfFile& file, uint64_t bytes_max) : file_(file), bytes_left_(bytes_max) {}
+  Reader(ElfFile& file, Code code, uint64_t bytes_max) : file_(file), code_(std::move(code)), bytes_left_(bytes_max) {}
 
   // The first table of that type in `from`: the file itself, or one with more symbols of its code. The gABI allows one
   // table of each type; more are not looked at.
@@ -128,15 +164,17 @@ class Reader {
     if (symbol.section == kElfIndexUndefined) return std::nullopt;
     // Reserved indices mean "absolute" and "common"; only "the index is elsewhere" is a section.
     if (symbol.section >= kElfIndexReserved && symbol.section != kElfIndexExtended) return std::nullopt;
-    const ElfSegment* segment = FindExecutable(symbol.value);
-    if (segment == nullptr) return std::nullopt;
-    Candidate candidate{.address = symbol.value, .size = symbol.size, .limit = segment->address + segment->memory_size};
+    const uint64_t address = code_.SymbolBase(symbol.section) + symbol.value;
+    const AddressRange* code = code_.Find(address);
+    if (code == nullptr) return std::nullopt;
+    Candidate candidate{.address = address, .size = symbol.size, .limit = code->end};
     if (symbol.section < sections.size()) {
       const ElfSection& section = sections[symbol.section];
       if (sized_label && (section.flags & kElfSectionExecutable) == 0) return std::nullopt;
-      bool inside = symbol.value >= section.address && symbol.value - section.address < section.size;
-      if (inside && symbol.size == 0 && section.size <= UINT64_MAX - section.address) {
-        candidate.limit = std::min(candidate.limit, section.address + section.size);
+      const uint64_t begin = code_.SectionAddress(sections, symbol.section);
+      bool inside = address >= begin && address - begin < section.size;
+      if (inside && symbol.size == 0 && section.size <= UINT64_MAX - begin) {
+        candidate.limit = std::min(candidate.limit, begin + section.size);
       }
     } else if (sized_label) {
       return std::nullopt;
@@ -144,16 +182,8 @@ class Reader {
     return candidate;
   }
 
-  const ElfSegment* FindExecutable(uint64_t address) const {
-    for (const ElfSegment& segment : file_.segments()) {
-      if (segment.executable && address >= segment.address && address - segment.address < segment.memory_size) {
-        return &segment;
-      }
-    }
-    return nullptr;
-  }
-
   ElfFile& file_;
+  const Code code_;
   uint64_t bytes_left_;
   size_t symbols_read_ = 0;
   bool any_static_ = false, any_dynamic_ = false;
@@ -181,6 +211,8 @@ std::vector<AddressRange> Join(const std::vector<SymbolRange>& symbols) {
 
 // Bounds of functions that no symbol names, or not to their end; the others would never show. False: the file has none.
 bool AddFunctionBounds(ElfFile& file, const std::vector<SymbolRange>& symbols, SymbolTableBuilder& builder) {
+  // Bounds of a relocatable file's functions are for a linker to fill in.
+  if (file.type() == kElfTypeRelocatable) return false;
   const auto bounds = FindFunctionBounds(file);
   if (!bounds.ok()) {
     builder.AddLeftOut(1);
@@ -201,7 +233,8 @@ bool AddFunctionBounds(ElfFile& file, const std::vector<SymbolRange>& symbols, S
 }  // namespace
 
 absl::StatusOr<SymbolSource> AddElfSymbols(ElfFile& file, SymbolTableBuilder& builder, uint64_t bytes_max) {
-  Reader reader(file, bytes_max);
+  ASSIGN_OR_RETURN(Code code, Code::Of(file));
+  Reader reader(file, std::move(code), bytes_max);
   RETURN_IF_ERROR(reader.ReadTable(file, kElfSectionSymtab));
   if (!reader.any()) AddMiniDebugInfo(file, reader, builder);
   RETURN_IF_ERROR(reader.ReadTable(file, kElfSectionDynsym));

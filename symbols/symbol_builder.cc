@@ -18,7 +18,8 @@ constexpr uint64_t kNoStart = std::numeric_limits<uint64_t>::max();  // of a fun
 
 }  // namespace
 
-SymbolTableBuilder::SymbolTableBuilder() : strings_(kStringsMax, SymbolTable::kStringBytesMax) {
+SymbolTableBuilder::SymbolTableBuilder(AddressRange window)
+    : window_(window), strings_(kStringsMax, SymbolTable::kStringBytesMax) {
   places_.push_back({});
   place_ids_.emplace(0, 0);
   nodes_.push_back({});
@@ -61,7 +62,11 @@ uint32_t SymbolTableBuilder::AddNode(uint32_t name, uint32_t parent, uint32_t ca
 }
 
 void SymbolTableBuilder::AddCode(uint64_t begin, uint64_t end, uint32_t depth, uint32_t node, Layer layer) {
+  begin = std::max(begin, window_.begin);
+  end = std::min(end, window_.end);
   if (begin >= end || node == 0) return;
+  begin -= window_.begin;
+  end -= window_.begin;
   if (claims_.size() == kClaimsMax) {
     ++left_out_;
     return;
@@ -71,22 +76,27 @@ void SymbolTableBuilder::AddCode(uint64_t begin, uint64_t end, uint32_t depth, u
 }
 
 void SymbolTableBuilder::AddLines(std::span<const SymbolLine> rows, uint64_t end) {
-  if (rows.empty() || rows.front().address >= end) return;
+  // Rows before the window say only what is at its begin.
+  while (rows.size() > 1 && rows[1].address <= window_.begin) rows = rows.subspan(1);
+  end = std::min(end, window_.end);
+  if (rows.empty() || std::max(rows.front().address, window_.begin) >= end) return;
   if (rows.size() > kLinesMax - lines_.size()) {
     left_out_ += rows.size();
     return;
   }
-  runs_.push_back({rows.front().address, end, lines_.size(), rows.size()});
-  for (const SymbolLine& row : rows) lines_.push_back({row.address, AddPlace(row.file, row.line)});
+  auto within = [this](uint64_t address) { return std::clamp(address, window_.begin, window_.end) - window_.begin; };
+  runs_.push_back({within(rows.front().address), within(end), lines_.size(), rows.size()});
+  for (const SymbolLine& row : rows) lines_.push_back({within(row.address), AddPlace(row.file, row.line)});
 }
 
 void SymbolTableBuilder::AddFunction(const SymbolRange& range, Layer layer) {
   const uint64_t size = std::min(range.size, UINT64_MAX - range.address);
+  if (range.address >= window_.end || range.address + size <= window_.begin) return;
   AddCode(range.address, range.address + size, 0, AddNode(AddString(range.name)), layer);
 }
 
 void SymbolTableBuilder::AddSymbolName(uint64_t address, std::string_view name) {
-  spelled_.insert(absl::HashOf(address, ToAbsl(name)));
+  spelled_.insert(absl::HashOf(address - window_.begin, ToAbsl(name)));
 }
 
 void SymbolTableBuilder::SpellAsSymbols() {

@@ -9,6 +9,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
+#include "elf/address_range.h"
 #include "symbols/string_pool.h"
 #include "symbols/symbol_table.h"
 
@@ -37,7 +38,8 @@ class SymbolTableBuilder {
   // Which source a function's claim on code is from, worst first: a worse one shows only where no better one claims.
   enum class Layer : uint8_t { kFunctionBounds, kSymbols, kDebugInfo };
 
-  SymbolTableBuilder();
+  // Code that is not in `window` is not told, and addresses count from its begin.
+  explicit SymbolTableBuilder(AddressRange window = {0, UINT64_MAX});
 
   // 0 for "" and for what is over a cap.
   uint32_t AddString(std::string_view text);
@@ -97,6 +99,7 @@ class SymbolTableBuilder {
   std::vector<Row> Merge(const std::vector<Piece>& pieces, const std::vector<LineStep>& lines);
   std::string Write(const ExecutableId& id, SymbolSource source, std::vector<Row> rows);
 
+  const AddressRange window_;
   StringPool strings_;
   std::vector<flat::Place> places_;
   absl::flat_hash_map<uint64_t, uint32_t> place_ids_;

@@ -135,6 +135,30 @@ TEST_F(SymbolBuilderTest, LinesWithoutAFunctionAreAFrame) {
   EXPECT_EQ(table_->Find(105), std::nullopt);
 }
 
+TEST_F(SymbolBuilderTest, OfAWindowAddressesCountFromItsBegin) {
+  SymbolTableBuilder builder({1000, 2000});
+  const uint32_t file = builder.AddString("f.cc"), across = builder.AddNode(builder.AddString("across"));
+  builder.AddCode(900, 1100, 0, across, Layer::kDebugInfo);
+  builder.AddFunction({800, 100, "before"}, Layer::kSymbols);
+  builder.AddFunction({1900, 500, "end"}, Layer::kSymbols);
+  builder.AddFunction({2000, 100, "behind"}, Layer::kSymbols);
+  const SymbolLine begin[] = {{900, file, 1}, {950, file, 2}, {1050, file, 3}},
+                   end[] = {{1990, file, 4}, {2010, file, 5}};
+  const SymbolLine outside[] = {{2000, file, 6}};
+  builder.AddLines(begin, 1100);
+  builder.AddLines(end, 2100);
+  builder.AddLines(outside, 2100);
+  table_ =
+      builder.Build(*ExecutableId::Make(ExecutableIdKind::kGnuBuildId, std::string_view("id")), SymbolSource::kDwarf);
+  EXPECT_EQ(table_->function_count(), 2u);
+  EXPECT_EQ(At(0), "across:2");
+  EXPECT_EQ(At(50), "across:3");
+  EXPECT_EQ(At(100), "-");
+  EXPECT_EQ(At(900), "end:0");
+  EXPECT_EQ(At(999), "end:4");
+  EXPECT_EQ(At(1000), "-");
+}
+
 TEST_F(SymbolBuilderTest, LineRunsThatOverlapEndWhereTheNextOneBegins) {
   Lines({{100, 0, 1}, {150, 0, 2}}, 200);
   Lines({{180, 0, 3}, {190, 0, 4}, {220, 0, 5}}, 230);

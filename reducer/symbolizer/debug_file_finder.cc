@@ -102,10 +102,8 @@ void DebugFileFinder::LookFor(const store::ExecutableRow& executable, Tried& tri
   const auto known = symbols_.Find(executable.id);
   const bool has_debug_information =
       known.ok() && SymbolSourceRank(known->said.source) >= SymbolSourceRank(SymbolSource::kDwarf);
-  // A kernel's debug file is not read.
-  const bool is_kernel = known.ok() && known->said.source == SymbolSource::kKallsyms;
   tried.directories_at.value = now.value + options_.directory_retry_ns;
-  if (has_debug_information || is_kernel) return;
+  if (has_debug_information) return;
   if (directories && TryDirectories(executable)) return;
   if (servers) TryServers(executable.id, tried);
 }

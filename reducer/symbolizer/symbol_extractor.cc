@@ -45,7 +45,7 @@ absl::StatusOr<SymbolExtractor::Extracted> ReadAnswer(int fd) {
     // A process that was taken over may give any code; what callers tell apart is not more than this.
     const auto code = static_cast<absl::StatusCode>(answer.code);
     const bool known = code == absl::StatusCode::kInvalidArgument || code == absl::StatusCode::kNotFound ||
-                       code == absl::StatusCode::kResourceExhausted || code == absl::StatusCode::kUnimplemented;
+                       code == absl::StatusCode::kResourceExhausted;
     return Error(known ? code : absl::StatusCode::kInternal, std::string_view(answer.message, bytes));
   }
   SymbolExtractor::Extracted out;

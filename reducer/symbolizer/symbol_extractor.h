@@ -43,8 +43,8 @@ class SymbolExtractor {
     std::string shared_id;  // not empty: build-id of what dwz moved to another file, which was not handed over
     uint64_t missing_split = 0, malformed = 0, left_out = 0;
   };
-  // `claimed`: whose it must be, if known. InvalidArgument, NotFound, Unimplemented: the file has nothing to tell, and
-  // why. ResourceExhausted: over a limit. Internal: the process died. Unavailable: Stop.
+  // `claimed`: whose it must be, if known. InvalidArgument, NotFound: the file has nothing to tell, and why.
+  // ResourceExhausted: over a limit. Internal: the process died. Unavailable: Stop.
   absl::StatusOr<Extracted> Extract(const Files& files, const ExecutableId& claimed);
 
   void Stop();  // ends what runs; nothing starts any more

@@ -58,7 +58,6 @@ int UploadStatus(absl::StatusCode code) {
     case absl::StatusCode::kInvalidArgument:
       return 400;
     case absl::StatusCode::kNotFound:
-    case absl::StatusCode::kUnimplemented:
       return 422;  // it is what it says, and has nothing to tell
     case absl::StatusCode::kResourceExhausted:
       return 413;

@@ -266,6 +266,28 @@ def hostile_uploads():
         shutil.rmtree(d / "answer", ignore_errors=True)
 
 
+def kernels_and_modules():
+    """Debug files of a kernel and of a module are tables like others, whoever reads them; without a build-id they are nobody's."""
+    with lib.directory() as d, lib.programs() as programs:
+        reducer = lib.Reducer(d)
+        programs.append(reducer)
+        server = f"http://127.0.0.1:{reducer.http_port}"
+        run("gcc", "-g", "-O2", "-ffreestanding", "-fno-pic", "-c", lib.SOURCE / "test/symbols/kernel.c", "-o", d / "kernel.o")
+        (d / "script").write_text("SECTIONS { . = 0x400000; .text : { _stext = .; *(.text .text.*) _etext = .; } __ksymtab : { *(__ksymtab) } }")
+        run("ld", "-e", "0", "--build-id", "-T", d / "script", d / "kernel.o", "-o", d / "vmlinux")
+        run("ld", "-r", "--build-id", d / "kernel.o", "-o", d / "work.ko")
+        pushed = cli("symbols", "push", "--server", server, d / "vmlinux")
+        lib.check(pushed.returncode == 0, f"push of a kernel: {pushed.stderr}")
+        for name, expected in (("work.ko", "201"), ("kernel.o", "400")):
+            code = run("curl", "-s", "-o", d / "answer", "-w", "%{http_code}", "-T", d / name, f"{server}/api/v1/symbols").strip()
+            lib.check(code == expected, f"{name}: HTTP {code}: {(d / 'answer').read_text()}")
+        tables = {e["build_id"]: e["symbols"] for e in reducer.json("/api/v1/symbols")["executables"] if e["symbols"]}
+        for name in ("vmlinux", "work.ko"):
+            table = tables.get(build_id(d / name))
+            lib.check(table and table["source"] == "dwarf" and table["functions"] >= 4, f"{name}: {table}")
+            print(f"  {name}: {table['functions']} functions")
+
+
 def bombs():
     """What unfolds to more than there is ends within its caps, each in a table or a refusal that is counted, while the page answers."""
     with lib.directory() as d, lib.programs() as programs:
@@ -305,4 +327,4 @@ def bombs():
 
 
 if __name__ == "__main__":
-    lib.main(named_by_upload_alone, told_by_the_node, found_by_the_reducer, hostile_uploads, bombs)
+    lib.main(named_by_upload_alone, told_by_the_node, found_by_the_reducer, kernels_and_modules, hostile_uploads, bombs)

@@ -8,6 +8,8 @@ Addresses are drawn from functions' code by a fixed seed. An address counts as e
 - as a line when file and line of the innermost frame are,
 - as a chain when all frames are, in names, files and lines.
 Programs named mini-… are stripped as distributions do, with the symbols in .gnu_debugdata, and compared with their twin that is not stripped.
+Those named kernel-… and module-… are loaded wherever there is room: addresses count from _stext, and what is outside of [_stext, _etext) has no name.
+A module's twin is linked as the kernel lays it out.
 Those named bounds-… are stripped of all symbols: where functions begin is compared with llvm-dwarfdump's FDEs, and with the twin's .symtab.
 One normalisation: the outermost function may be called what .symtab calls it or what DWARF does, and a part that a compiler split off
 (.cold, .part.0, .constprop.0, .isra.0, .llvm.N, .lto_priv.N) what the whole is called.
@@ -92,6 +94,35 @@ class Builder:
             xz mini
             objcopy --add-section .gnu_debugdata=mini.xz {}""")
 
+    def linked_by(self, script, objects, program, linker="ld"):
+        path = program.parent / "script"
+        path.write_text(f"SECTIONS {{ {script} }}")
+        run(tool(linker), "-e", "0", "--build-id", "-T", path, *objects, "-o", program)
+        return program
+
+    def kernel(self, name, compiler):
+        """As vmlinux: linked to high addresses, with labels around what stays."""
+        out = self.folder(name)
+        run(tool(compiler), "-g", "-O2", "-ffreestanding", "-fno-pic", "-mcmodel=kernel", "-c", HERE / "kernel.c", "-o", out / "kernel.o")
+        return self.linked_by(". = 0xffffffff81000000; .head.text : { *(.exit.text) } .text : { _stext = .; *(.text .text.*) *(.noinstr.text) _etext = .; } "
+                              ".init.text : { *(.init.text) } __ksymtab : { *(__ksymtab) }", [out / "kernel.o"], out / "program")
+
+    def module(self, name, compiler, *flags, linker="ld"):
+        out = self.folder(name)
+        run(tool(compiler), "-g", "-O2", "-ffreestanding", *flags, "-c", HERE / "kernel.c", "-o", out / "kernel.o")
+        run(tool(linker), "-r", "--build-id", out / "kernel.o", "-o", out / "program")
+        return out / "program"
+
+    def loaded_module(self, name, module, linker="ld"):
+        """A module linked as the kernel lays out its sections: code in the file's order, from .text on, and apart from it what goes after the start."""
+        code = [line[1].split()[0] for line in (line.split("]", 1) for line in run("readelf", "-WS", module).splitlines())
+                if len(line) == 2 and " AX " in line[1]]
+        stays = [section for section in code if not section.startswith(".init")]
+        apart = " ".join(f"{section} : {{ {'_stext = .;' if section == '.text' else ''} *({section}) {'_etext = .;' if section == stays[-1] else ''} }}"
+                         for section in stays)
+        program = self.folder(name) / "program"
+        return self.linked_by(f". = 0x10000; {apart} . = 0x100000; .init.text : {{ *(.init.text) }}", [module], program, linker)
+
     def rust(self, name, *flags):
         out = self.folder(name)
         run(tool("rustc"), "--edition", "2021", *flags, HERE / "work.rs", "-o", out / "program", cwd=out)
@@ -164,7 +195,29 @@ def programs(builder, wanted):
     yield from program("go-plain", lambda: builder.go("go-plain", "-ldflags=-compressdwarf=false", CGO_ENABLED="0"))
     for own in ("tributary", "reducer"):
         yield from program(f"own-{own}", lambda: BIN / own)
+    yield from kernel_programs(builder, program)
     yield from stripped_programs(builder, program)
+
+
+def kernel_programs(builder, program):
+    for compiler, short in (("gcc", "gcc"), ("clang-19", "clang")):
+        yield from program(f"kernel-{short}", lambda: builder.kernel(f"kernel-{short}", compiler))
+    ways = {"gcc": ("gcc", (), "ld"), "gcc-dwarf4": ("gcc", ("-gdwarf-4",), "ld"), "clang": ("clang-19", (), "ld.lld-19"),
+            "clang-arm64": ("clang-19", ("--target=aarch64-linux-gnu",), "ld.lld-19")}
+    # As distributions ship them, and without the code, as their debug packages do.
+    changes = {"": None, "-zlib": ("--compress-debug-sections=zlib",), "-debug-file": ("--only-keep-debug",)}
+    for way, (compiler, flags, linker) in ways.items():
+        for suffix, change in changes.items():
+            twin = None
+
+            def made():
+                nonlocal twin
+                module = builder.module(f"plain-module-{way}{suffix}", compiler, *flags, linker=linker)
+                twin = builder.loaded_module(f"twin-module-{way}{suffix}", module, linker)
+                return builder.changed(f"module-{way}{suffix}", module, tool("llvm-objcopy-19"), *change, "{}") if change else module
+
+            for each, path, _ in program(f"module-{way}{suffix}", made):
+                yield each, path, twin
 
 
 def stripped_programs(builder, program):
@@ -282,11 +335,26 @@ def dwarf_names(program, address):
     return set(re.findall(r'DW_AT_(?:linkage_name|name|abstract_origin|specification)\s*\((?:0x[0-9a-f]+ )?"([^"]+)"', out))
 
 
-def compare(program, oracle, count):
+def compare_loaded(program, oracle, count):
+    """As compare, of code whose addresses count from _stext; what lies outside has no name."""
+    labels = {parts[2]: int(parts[0], 16) for parts in map(str.split, run("nm", oracle).splitlines())}
+    begin, end = labels["_stext"], labels["_etext"]
+    ranges, _ = functions_of(oracle)
+    outside = [address for address, _ in ranges if not begin <= address < end]
+    assert outside and len(outside) < len(ranges), (outside, ranges)
+    named = [frames for frames in resolve(program, [(address - begin) % 2**64 for address in outside]) if frames]
+    assert not named, named
+    return compare(program, oracle, count, range(begin, end))
+
+
+def compare(program, oracle, count, window=None):
     """(addresses, equal leaf functions, lines, chains, differences)."""
     ranges, names = functions_of(oracle)
+    if window:
+        ranges = [(address, size) for address, size in ranges if address in window]
     addresses = draw(ranges, count)
-    mine, others = ours(program, addresses), theirs(oracle, addresses)
+    base = window.start if window else 0
+    mine, others = ours(program, [address - base for address in addresses]), theirs(oracle, addresses)
     assert len(mine) == len(others) == len(addresses), (len(mine), len(others), len(addresses))
     leaf = line = chain = 0
     differences = []
@@ -326,7 +394,8 @@ def main():
     with tempfile.TemporaryDirectory() as temporary:
         home = options.keep or pathlib.Path(temporary)
         for name, program, oracle in programs(Builder(home), options.names):
-            n, leaf, line, chain, differences = (compare_bounds if name.startswith("bounds") else compare)(program, oracle, options.addresses)
+            of = {"bounds": compare_bounds, "kernel": compare_loaded, "module": compare_loaded}.get(name.split("-")[0], compare)
+            n, leaf, line, chain, differences = of(program, oracle, options.addresses)
             count += 1
             totals = [a + b for a, b in zip(totals, (n, leaf, line, chain))]
             good = leaf >= LEAF_LEAST * n and line >= LINE_LEAST * n and chain >= CHAIN_LEAST * n
