@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <cerrno>
@@ -11,6 +12,22 @@
 #include "base/status.h"
 
 namespace tributary {
+
+absl::StatusOr<std::string> ReadWholeFile(int fd, size_t bytes_max, std::string_view name) {
+  std::string bytes;
+  char buffer[65'536];
+  while (true) {
+    const ssize_t n = pread(fd, buffer, sizeof(buffer), static_cast<off_t>(bytes.size()));
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return ErrnoStatus("read", name, errno);
+    if (n == 0) return bytes;
+    if (static_cast<size_t>(n) > bytes_max - bytes.size()) {
+      return Error(absl::StatusCode::kResourceExhausted,
+                   fmt::format("read {}: it has more than {} bytes", name, bytes_max));
+    }
+    bytes.append(buffer, static_cast<size_t>(n));
+  }
+}
 
 absl::Status WriteToFile(int fd, std::string_view bytes, std::string_view name) {
   while (!bytes.empty()) {

@@ -7,8 +7,13 @@
 #include <string_view>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 
 namespace tributary {
+
+// All of a file, wherever the descriptor stands. ResourceExhausted: it has more than `bytes_max`. Other errors: as
+// errno says, with `name` in them.
+absl::StatusOr<std::string> ReadWholeFile(int fd, size_t bytes_max, std::string_view name);
 
 // All of `bytes`, from where the descriptor stands. Errors: as errno says, with `name` in them; what was written stays.
 absl::Status WriteToFile(int fd, std::string_view bytes, std::string_view name);

@@ -1,12 +1,15 @@
 #include "base/whole_file.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
 #include <iterator>
 
+#include "base/fd.h"
 #include "base/test_directory.h"
 
 namespace tributary {
@@ -51,6 +54,19 @@ TEST_F(WholeFileTest, SaysWhichFile) {
   const absl::Status status = WriteWholeFile(directory_.path() + "/none/f", parts, false);
   EXPECT_EQ(status.code(), absl::StatusCode::kNotFound);
   EXPECT_NE(status.message().find("none/f"), status.message().npos);
+}
+
+TEST_F(WholeFileTest, IsReadFromItsBeginUpToACap) {
+  const std::string path = directory_.path() + "/f", text(100'000, 'x');
+  const std::string_view parts[] = {text};
+  ASSERT_TRUE(WriteWholeFile(path, parts, false).ok());
+  const Fd file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  ASSERT_EQ(lseek(file.get(), 7, SEEK_SET), 7);
+  const auto all = ReadWholeFile(file.get(), text.size(), "f");
+  ASSERT_TRUE(all.ok()) << all.status();
+  EXPECT_EQ(*all, text);
+  EXPECT_EQ(ReadWholeFile(file.get(), text.size() - 1, "f").status().code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_NE(ReadWholeFile(-1, 1, "the file").status().message().find("the file"), std::string_view::npos);
 }
 
 }  // namespace

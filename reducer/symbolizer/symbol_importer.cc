@@ -6,6 +6,7 @@
 #include <cerrno>
 
 #include "base/status.h"
+#include "base/whole_file.h"
 #include "symbols/symbol_codec.h"
 #include "symbols/table_file.h"
 
@@ -13,19 +14,6 @@ namespace tributary {
 namespace {
 
 constexpr size_t kTableFileBytesMax = kEncodedSymbolsMax / 2;
-
-absl::StatusOr<std::string> ReadAll(int fd, size_t bytes_max) {
-  std::string bytes;
-  char buffer[65'536];
-  while (true) {
-    const ssize_t n = pread(fd, buffer, sizeof(buffer), static_cast<off_t>(bytes.size()));
-    if (n < 0 && errno == EINTR) continue;
-    if (n < 0) return ErrnoStatus("read", "the file", errno);
-    if (n == 0) return bytes;
-    bytes.append(buffer, static_cast<size_t>(n));
-    if (bytes.size() > bytes_max) return Error(absl::StatusCode::kResourceExhausted, "the file is too large");
-  }
-}
 
 }  // namespace
 
@@ -58,7 +46,7 @@ absl::StatusOr<SymbolImporter::Imported> SymbolImporter::Import(const File& file
 }
 
 absl::StatusOr<SymbolImporter::Imported> SymbolImporter::ImportTable(const File& file) {
-  ASSIGN_OR_RETURN(const std::string bytes, ReadAll(file.fd, kTableFileBytesMax));
+  ASSIGN_OR_RETURN(const std::string bytes, ReadWholeFile(file.fd, kTableFileBytesMax, "the file"));
   const absl::StatusOr<TableFile> said = ParseTableFileHeader(bytes);
   const absl::StatusOr<std::string> encoded = ReadTableFile(bytes);
   if (!said.ok()) return Error(absl::StatusCode::kInvalidArgument, Message(said.status()));
