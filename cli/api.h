@@ -102,6 +102,7 @@ struct LinesAnswer {
     Values self, total;
   };
   std::vector<Line> lines;
+  uint64_t files_coming = 0;  // whose text is being fetched
 };
 
 struct TopAnswer {

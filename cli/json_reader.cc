@@ -247,6 +247,8 @@ absl::StatusOr<LinesAnswer> ParseLines(std::string_view json) {
                             .self = {GetNumber(line, "self_ns"), GetNumber(line, "self_count")},
                             .total = {GetNumber(line, "total_ns"), GetNumber(line, "total_count")}});
   }));
+  ASSIGN_OR_RETURN(const std::vector<std::string> coming, GetStrings(document.root, "sources_coming"));
+  answer.files_coming = coming.size();
   return answer;
 }
 

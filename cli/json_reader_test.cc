@@ -82,6 +82,20 @@ TEST(JsonReader, ReadsStackHealth) {
   EXPECT_FALSE(ParseStackHealth(R"({"endings":{},"executables":[{"name":"a"}]})").ok());
 }
 
+TEST(JsonReader, ReadsLinesAndHowManyFilesAreComing) {
+  const auto lines = ParseLines(
+      R"({"function":"f","executable":"","lines":[{"file":"/a.c","line":3,"text":null,"self_ns":1,"self_count":2,)"
+      R"("total_ns":3,"total_count":4,"addresses":[]}],"sources":[],"sources_coming":["/a.c"]})");
+  ASSERT_TRUE(lines.ok()) << lines.status();
+  ASSERT_EQ(lines->lines.size(), 1u);
+  EXPECT_EQ(lines->lines[0].file, "/a.c");
+  EXPECT_EQ(lines->lines[0].line, 3u);
+  EXPECT_EQ(lines->lines[0].text, "");
+  EXPECT_EQ(lines->lines[0].total.ns, 3u);
+  EXPECT_EQ(lines->files_coming, 1u);
+  EXPECT_FALSE(ParseLines(R"({"lines":[]})").ok());
+}
+
 TEST(JsonReader, ReadsTopSeriesErrorsAndPorts) {
   auto top = ParseTop(testing::kTopJson);
   ASSERT_TRUE(top.ok());

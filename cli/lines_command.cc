@@ -36,8 +36,13 @@ std::string WriteLines(const LinesAnswer& lines) {
     rows.push_back({FormatPercent(line.self.ns, whole.ns), FormatPercent(line.total.ns, whole.ns),
                     FormatNs(line.total.ns), PlaceOf(line), CutToWidth(EscapeForDisplay(line.text), kTextLettersMax)});
   }
-  return fmt::format("{} CPU time in {} samples\n\n", FormatNs(whole.ns), FormatCount(whole.count)) +
-         WriteTable({"SELF", "TOTAL", "TOTAL TIME", "LINE", ""}, {true, true, true, false, false}, rows);
+  std::string out = fmt::format("{} CPU time in {} samples\n\n", FormatNs(whole.ns), FormatCount(whole.count)) +
+                    WriteTable({"SELF", "TOTAL", "TOTAL TIME", "LINE", ""}, {true, true, true, false, false}, rows);
+  if (lines.files_coming > 0) {
+    out += fmt::format("\nthe text of {} {} is being fetched: ask again in a moment\n", lines.files_coming,
+                       lines.files_coming == 1 ? "file" : "files");
+  }
+  return out;
 }
 
 absl::StatusOr<int> RunLines(const LinesOptions& options) {

@@ -122,7 +122,24 @@ absl::Status Pipeline::OpenSymbols() {
                                                                  .temporary_directory = options_.data_dir},
                                         *symbols_, *symbol_importer_, symbol_notices_, clock_, metrics_);
   symbol_importer_->SetFindShared([this](const ExecutableId& id) { return debug_files_->FindShared(id); });
+  if (!options_.debuginfod_urls.empty()) OpenSourceFetcher();
   return absl::OkStatus();
+}
+
+// People wait for the text of a line: who is slower than this has none.
+void Pipeline::OpenSourceFetcher() {
+  source_servers_ = std::make_unique<DebuginfodClient>(
+      DebuginfodClient::Options{.urls = options_.debuginfod_urls,
+                                .file_bytes_max = SourceFiles::kFileBytesMax,
+                                .temporary_directory = options_.data_dir,
+                                .connect_timeout_ms = 5'000,
+                                .stall_timeout_s = 10,
+                                .total_timeout_s = 60},
+      [this] { return source_fetcher_->stopping(); }, clock_, metrics_);
+  source_fetcher_ = std::make_unique<SourceFetcher>(
+      SourceFetcher::Options{},
+      [this](const ExecutableId& id, const std::string& path) { return source_servers_->FetchSource(id, path); },
+      symbol_notices_, clock_, metrics_);
 }
 
 absl::StatusOr<std::vector<store::ExecutableRow>> Pipeline::AllExecutables() {
@@ -204,7 +221,7 @@ absl::Status Pipeline::Listen() {
   web.temporary_directory = options_.data_dir;
   absl::StatusOr<std::unique_ptr<WebServer>> server = WebServer::Start(
       std::move(web), WebContext{*engine_, *this, *symbols_, options_.symbol_uploads ? symbol_importer_.get() : nullptr,
-                                 symbol_notices_, source_files_, *store_, metrics_, clock_});
+                                 symbol_notices_, source_files_, source_fetcher_.get(), *store_, metrics_, clock_});
   if (!server.ok()) return ListenStatus(server.status(), "--http-listen");
   web_ = *std::move(server);
   // Not before: what keeps the reducer from starting is the only thing then said.
@@ -258,6 +275,7 @@ Pipeline::~Pipeline() {
     symbol_extractor_->Stop();
     debug_files_->Stop();
   }
+  if (source_fetcher_ != nullptr) source_fetcher_->Stop();
   if (accept_thread_.joinable()) {
     accept_loop_->Post([this] {
       acceptor_.reset();

@@ -18,6 +18,8 @@
 #include "reducer/query/query.h"
 #include "reducer/store/sqlite_store.h"
 #include "reducer/symbolizer/debug_file_finder.h"
+#include "reducer/symbolizer/debuginfod_client.h"
+#include "reducer/symbolizer/source_fetcher.h"
 #include "reducer/symbolizer/source_files.h"
 #include "reducer/symbolizer/symbol_extractor.h"
 #include "reducer/symbolizer/symbol_importer.h"
@@ -46,6 +48,7 @@ class Pipeline : private StatusSource {
   absl::Status Build();
   absl::Status OpenStores();
   absl::Status OpenSymbols();
+  void OpenSourceFetcher();
   absl::StatusOr<std::vector<store::ExecutableRow>> AllExecutables();
   absl::Status OpenShards();
   absl::StatusOr<std::shared_ptr<intake::Security>> OpenSecurity();
@@ -68,6 +71,8 @@ class Pipeline : private StatusSource {
   std::unique_ptr<SymbolStore> symbols_;
   SymbolNotices symbol_notices_;
   const SourceFiles source_files_;
+  std::unique_ptr<DebuginfodClient> source_servers_;  // these two only where there are servers
+  std::unique_ptr<SourceFetcher> source_fetcher_;
   std::unique_ptr<SymbolExtractor> symbol_extractor_;
   std::unique_ptr<SymbolImporter> symbol_importer_;
   std::unique_ptr<DebugFileFinder> debug_files_;

@@ -145,7 +145,7 @@ void DebugFileFinder::TryServers(const ExecutableId& id, Tried& tried) {
   absl::StatusOr<Fd> file;
   {
     std::lock_guard lock(servers_mutex_);
-    file = servers_.Fetch(id);
+    file = servers_.FetchDebugFile(id);
   }
   const MonotonicNs now = clock_.Monotonic();
   tried.servers_at.value =
@@ -154,7 +154,9 @@ void DebugFileFinder::TryServers(const ExecutableId& id, Tried& tried) {
     // Of no executable: a server that is down is one notice, not one for each.
     const bool down = absl::IsUnavailable(file.status());
     if (!stopping_ && !absl::IsNotFound(file.status())) {
-      notices_.Add(down ? ExecutableId() : id, "debuginfod: " + Message(file.status()));
+      const bool large = absl::IsResourceExhausted(file.status());
+      notices_.Add(down ? ExecutableId() : id,
+                   fmt::format("debuginfod: {}{}", Message(file.status()), large ? " (--symbol-file-max-bytes)" : ""));
     }
     return;
   }
@@ -170,7 +172,7 @@ Fd DebugFileFinder::FindShared(const ExecutableId& build_id) {
   }
   if (!servers_.enabled()) return Fd();
   std::lock_guard lock(servers_mutex_);
-  absl::StatusOr<Fd> fetched = servers_.Fetch(build_id);
+  absl::StatusOr<Fd> fetched = servers_.FetchDebugFile(build_id);
   return fetched.ok() ? *std::move(fetched) : Fd();
 }
 

@@ -37,8 +37,19 @@ size_t Append(char* data, size_t size, size_t count, void* user) {
   transfer.bytes += bytes;
   transfer.too_large = transfer.bytes > transfer.bytes_max;
   if (transfer.too_large) return 0;
-  transfer.written = WriteToFile(transfer.file, {data, bytes}, "a fetched debug file");
+  transfer.written = WriteToFile(transfer.file, {data, bytes}, "a fetched file");
   return transfer.written.ok() ? bytes : 0;
+}
+
+// A path of a URL: what is neither a letter, a digit nor "-._~/" as %XX.
+std::string Escaped(std::string_view path) {
+  std::string out;
+  for (const char c : path) {
+    const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+                       std::string_view("-._~/").find(c) != std::string_view::npos;
+    out += plain ? std::string(1, c) : fmt::format("%{:02X}", static_cast<unsigned char>(c));
+  }
+  return out;
 }
 
 int Progress(void* user, curl_off_t, curl_off_t, curl_off_t, curl_off_t) {
@@ -62,15 +73,23 @@ DebuginfodClient::DebuginfodClient(Options options, std::function<bool()> is_can
   for (const std::string& url : options_.urls) servers_.push_back({.url = url, .not_before = {}, .failure = ""});
 }
 
-absl::StatusOr<Fd> DebuginfodClient::Fetch(const ExecutableId& build_id) {
-  const std::string hex = ToHex(build_id.bytes());
+absl::StatusOr<Fd> DebuginfodClient::FetchDebugFile(const ExecutableId& build_id) {
+  return Fetch(fmt::format("/buildid/{}/debuginfo", ToHex(build_id.bytes())));
+}
+
+absl::StatusOr<std::string> DebuginfodClient::FetchSource(const ExecutableId& build_id, std::string_view path) {
+  ASSIGN_OR_RETURN(const Fd file, Fetch(fmt::format("/buildid/{}/source{}", ToHex(build_id.bytes()), Escaped(path))));
+  return ReadWholeFile(file.get(), options_.file_bytes_max, "a fetched source file");
+}
+
+absl::StatusOr<Fd> DebuginfodClient::Fetch(const std::string& what) {
   absl::Status status = Error(absl::StatusCode::kNotFound, "no debuginfod server has it");
   for (Server& server : servers_) {
     if (clock_.Monotonic() < server.not_before) {
       status = Error(absl::StatusCode::kUnavailable, server.failure);
       continue;
     }
-    absl::StatusOr<Fd> file = FetchFrom(server, hex);
+    absl::StatusOr<Fd> file = FetchFrom(server, what);
     if (file.ok()) return file;
     if (absl::IsNotFound(file.status())) continue;
     status = WithContext(file.status(), server.url);
@@ -81,13 +100,13 @@ absl::StatusOr<Fd> DebuginfodClient::Fetch(const ExecutableId& build_id) {
   return status;
 }
 
-absl::StatusOr<Fd> DebuginfodClient::FetchFrom(Server& server, const std::string& build_id) {
+absl::StatusOr<Fd> DebuginfodClient::FetchFrom(const Server& server, const std::string& what) {
   Fd file(open(options_.temporary_directory.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600));
   if (!file.valid()) return ErrnoStatus("make a temporary file in", options_.temporary_directory, errno);
   const std::unique_ptr<CURL, Cleanup> curl(curl_easy_init());
   if (curl == nullptr) return Error(absl::StatusCode::kResourceExhausted, "no memory for libcurl");
   Transfer transfer{.file = file.get(), .bytes_max = options_.file_bytes_max, .is_cancelled = &is_cancelled_};
-  const std::string url = fmt::format("{}/buildid/{}/debuginfo", server.url, build_id);
+  const std::string url = server.url + what;
   auto set = [&](CURLoption option, auto value) { curl_easy_setopt(curl.get(), option, value); };
   set(CURLOPT_URL, url.c_str());
   set(CURLOPT_PROTOCOLS_STR, "http,https");
@@ -122,7 +141,7 @@ absl::StatusOr<Fd> DebuginfodClient::FetchFrom(Server& server, const std::string
   failed_.Add();
   if (transfer.too_large) {
     return Error(absl::StatusCode::kResourceExhausted,
-                 fmt::format("the debug file is larger than {} bytes (--symbol-file-max-bytes)", transfer.bytes_max));
+                 fmt::format("it is larger than the {} bytes allowed", transfer.bytes_max));
   }
   RETURN_IF_ERROR(transfer.written);
   return Error(absl::StatusCode::kUnavailable, result == CURLE_HTTP_RETURNED_ERROR

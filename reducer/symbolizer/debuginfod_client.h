@@ -2,6 +2,7 @@
 
 #include <functional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -12,8 +13,9 @@
 
 namespace tributary {
 
-// Gets debug files from debuginfod servers, in turn (GET URL/buildid/HEX/debuginfo; elfutils' debuginfod(8)). They are
-// told the build-ids of what runs. A server that fails is left alone for a minute. One thread; waits for the network.
+// Gets debug files and source files from debuginfod servers, in turn (GET URL/buildid/HEX/debuginfo, …/source/PATH;
+// elfutils' debuginfod(8)). They are told the build-ids of what runs. A server that fails is left alone for a minute.
+// One thread; waits for the network.
 class DebuginfodClient {
  public:
   struct Options {
@@ -31,7 +33,9 @@ class DebuginfodClient {
   bool enabled() const { return !servers_.empty(); }
   // NotFound: every server says that it has none. Unavailable: one could not be asked, or was cut off, and why; the
   // rest has none. ResourceExhausted: over the size.
-  absl::StatusOr<Fd> Fetch(const ExecutableId& build_id);
+  absl::StatusOr<Fd> FetchDebugFile(const ExecutableId& build_id);
+  // `path`: absolute, as debug information has it. Its text; errors as above.
+  absl::StatusOr<std::string> FetchSource(const ExecutableId& build_id, std::string_view path);
 
  private:
   struct Server {
@@ -39,7 +43,9 @@ class DebuginfodClient {
     MonotonicNs not_before;
     std::string failure;
   };
-  absl::StatusOr<Fd> FetchFrom(Server& server, const std::string& build_id);
+  // `what`: behind the server's URL.
+  absl::StatusOr<Fd> Fetch(const std::string& what);
+  absl::StatusOr<Fd> FetchFrom(const Server& server, const std::string& what);
 
   const Options options_;
   const std::function<bool()> is_cancelled_;

@@ -12,6 +12,7 @@
 
 #include "base/fd.h"
 #include "base/status.h"
+#include "base/whole_file.h"
 
 namespace tributary {
 namespace {
@@ -24,29 +25,12 @@ Fd OpenBeneath(int directory, const std::string& path) {
   return Fd(static_cast<int>(syscall(SYS_openat2, directory, path.c_str(), &how, sizeof(how))));
 }
 
-absl::StatusOr<std::string> ReadAll(const Fd& file) {
+absl::StatusOr<std::string> ReadText(const Fd& file) {
   struct stat info{};
   if (fstat(file.get(), &info) != 0 || !S_ISREG(info.st_mode)) {
     return Error(absl::StatusCode::kNotFound, "source: not a file");
   }
-  if (static_cast<uint64_t>(info.st_size) > SourceFiles::kFileBytesMax) {
-    return Error(absl::StatusCode::kResourceExhausted, "source: the file is too large");
-  }
-  std::string text(static_cast<size_t>(info.st_size), '\0');
-  const ssize_t n = pread(file.get(), text.data(), text.size(), 0);
-  if (n < 0) return ErrnoStatus("read", "a source file", errno);
-  text.resize(static_cast<size_t>(n));
-  return text;
-}
-
-std::vector<std::string> Cut(std::string_view text, uint32_t first, uint32_t last) {
-  std::vector<std::string> lines;
-  for (uint32_t number = 1; number <= last && !text.empty(); ++number) {
-    const size_t end = std::min(text.find('\n'), text.size());
-    if (number >= first) lines.emplace_back(text.substr(0, std::min(end, SourceFiles::kLineBytesMax)));
-    text.remove_prefix(std::min(end + 1, text.size()));
-  }
-  return lines;
+  return ReadWholeFile(file.get(), SourceFiles::kFileBytesMax, "a source file");
 }
 
 // "/build/src/a/b.c" → "build/src/a/b.c", "src/a/b.c", "a/b.c".
@@ -63,6 +47,16 @@ std::vector<std::string> Candidates(std::string_view path) {
 
 }  // namespace
 
+std::vector<std::string> CutLines(std::string_view text, uint32_t first, uint32_t last) {
+  std::vector<std::string> lines;
+  for (uint32_t number = 1; number <= last && !text.empty(); ++number) {
+    const size_t end = std::min(text.find('\n'), text.size());
+    if (number >= first) lines.emplace_back(text.substr(0, std::min(end, SourceFiles::kLineBytesMax)));
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return lines;
+}
+
 absl::StatusOr<std::vector<std::string>> SourceFiles::Read(std::string_view path, uint32_t first, uint32_t last) const {
   for (const std::string& directory : directories_) {
     const Fd opened(open(directory.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
@@ -70,8 +64,8 @@ absl::StatusOr<std::vector<std::string>> SourceFiles::Read(std::string_view path
     for (const std::string& candidate : Candidates(path)) {
       const Fd file = OpenBeneath(opened.get(), candidate);
       if (!file.valid()) continue;
-      ASSIGN_OR_RETURN(const std::string text, ReadAll(file));
-      return Cut(text, first, last);
+      ASSIGN_OR_RETURN(const std::string text, ReadText(file));
+      return CutLines(text, first, last);
     }
   }
   return Error(absl::StatusCode::kNotFound, "source: no --source-dir has such a file");

@@ -26,4 +26,7 @@ class SourceFiles {
   std::vector<std::string> directories_;
 };
 
+// Lines [first, last] of a text, from 1 on; fewer where it ends before.
+std::vector<std::string> CutLines(std::string_view text, uint32_t first, uint32_t last);
+
 }  // namespace tributary

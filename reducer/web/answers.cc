@@ -276,8 +276,7 @@ std::string SymbolsJson(const ExecutableList& list, const std::vector<SymbolNoti
   return std::move(json).Take();
 }
 
-std::string LinesJson(const FunctionLinesRequest& function, const FunctionLines& lines,
-                      const std::vector<SourceText>& sources) {
+std::string LinesJson(const FunctionLinesRequest& function, const FunctionLines& lines, const SourceTexts& sources) {
   JsonWriter json;
   json.BeginObject();
   json.Field("function", function.name);
@@ -289,7 +288,7 @@ std::string LinesJson(const FunctionLinesRequest& function, const FunctionLines&
     json.Field("file", line.file);
     json.Field("line", line.line);
     json.Key("text");
-    if (const std::string* text = TextOf(line, sources)) {
+    if (const std::string* text = TextOf(line, sources.texts)) {
       json.String(*text);
     } else {
       json.Null();
@@ -313,7 +312,7 @@ std::string LinesJson(const FunctionLinesRequest& function, const FunctionLines&
   json.EndArray();
   json.Key("sources");
   json.BeginArray();
-  for (const SourceText& source : sources) {
+  for (const SourceText& source : sources.texts) {
     json.BeginObject();
     json.Field("file", source.file);
     json.Field("first_line", source.first_line);
@@ -321,6 +320,7 @@ std::string LinesJson(const FunctionLinesRequest& function, const FunctionLines&
     json.EndObject();
   }
   json.EndArray();
+  StringColumn(json, "sources_coming", sources.coming);
   json.EndObject();
   return std::move(json).Take();
 }

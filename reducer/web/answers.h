@@ -9,6 +9,7 @@
 #include "reducer/store/store.h"
 #include "reducer/symbolizer/symbol_importer.h"
 #include "reducer/symbolizer/symbol_notices.h"
+#include "reducer/web/source_texts.h"
 
 namespace tributary {
 
@@ -20,14 +21,7 @@ std::string TopJson(const std::vector<TopFunction>& functions, uint64_t total_va
 std::string TimelineJson(const QueryRequest& request, const Timeline& timeline);
 std::string SeriesJson(const SeriesList& series);
 std::string SymbolsJson(const ExecutableList& executables, const std::vector<SymbolNotices::Notice>& notices);
-// A piece of a source file.
-struct SourceText {
-  std::string file;
-  uint32_t first_line = 1;
-  std::vector<std::string> lines;
-};
-std::string LinesJson(const FunctionLinesRequest& function, const FunctionLines& lines,
-                      const std::vector<SourceText>& sources);
+std::string LinesJson(const FunctionLinesRequest& function, const FunctionLines& lines, const SourceTexts& sources);
 std::string UploadJson(const SymbolImporter::Imported& imported);
 std::string StackHealthJson(const StackHealth& health);
 

@@ -15,6 +15,7 @@
 #include "base/whole_file.h"
 #include "reducer/web/answers.h"
 #include "reducer/web/host_check.h"
+#include "reducer/web/source_texts.h"
 
 namespace tributary {
 namespace {
@@ -29,9 +30,6 @@ constexpr uint64_t kSeriesMax = 1'000;
 constexpr size_t kHealthExecutablesMax = 50;
 constexpr uint64_t kExecutablesDefault = 1'000;
 constexpr uint64_t kExecutablesMax = 100'000;
-constexpr size_t kSourcesMax = 16;  // files whose text one answer has
-constexpr uint32_t kSourceContextLines = 5;
-constexpr uint32_t kSourceLinesMax = 5'000;
 
 constexpr std::string_view kJson = "application/json; charset=utf-8";
 constexpr std::string_view kText = "text/plain; charset=utf-8";
@@ -107,26 +105,6 @@ absl::StatusOr<Fd> Receive(HttpBody& body, const WebServer::Options& options) {
   RETURN_IF_ERROR(status);
   if (!whole) return Error(absl::StatusCode::kInvalidArgument, "the upload broke off: send it again");
   return file;
-}
-
-// The text around the lines of each file, where it is known.
-std::vector<SourceText> ReadSources(const FunctionLines& lines, const SourceFiles& sources) {
-  std::map<std::string, std::pair<uint32_t, uint32_t>> ranges;
-  for (const FunctionLines::Line& line : lines.lines) {
-    if (line.file.empty() || line.line == 0) continue;
-    auto [range, added] = ranges.try_emplace(line.file, line.line, line.line);
-    range->second.first = std::min(range->second.first, line.line);
-    range->second.second = std::max(range->second.second, line.line);
-  }
-  std::vector<SourceText> texts;
-  for (const auto& [file, range] : ranges) {
-    if (texts.size() == kSourcesMax) break;
-    const uint32_t first = range.first > kSourceContextLines ? range.first - kSourceContextLines : 1;
-    const uint32_t last = std::min(range.second, first + kSourceLinesMax) + kSourceContextLines;
-    auto read = sources.Read(file, first, last);
-    if (read.ok()) texts.push_back({.file = file, .first_line = first, .lines = *std::move(read)});
-  }
-  return texts;
 }
 
 uint64_t ResidentBytes() {
@@ -324,7 +302,7 @@ Api::Answer Api::LinesAnswer(const Params& params, QueryRequest request) {
                  "function= must be the name of a function, as a flame graph shows it");
   }
   ASSIGN_OR_RETURN(const FunctionLines lines, context_.engine.QueryLines(request, function));
-  return LinesJson(function, lines, ReadSources(lines, context_.sources));
+  return LinesJson(function, lines, ReadSources(lines, context_.sources, context_.fetched_sources));
 }
 
 HttpResponse Api::TakeUpload(const HttpRequest& request) {

@@ -11,6 +11,7 @@
 #include "base/metrics.h"
 #include "reducer/query/query.h"
 #include "reducer/store/store.h"
+#include "reducer/symbolizer/source_fetcher.h"
 #include "reducer/symbolizer/source_files.h"
 #include "reducer/symbolizer/symbol_importer.h"
 #include "reducer/symbolizer/symbol_notices.h"
@@ -36,6 +37,7 @@ struct WebContext {
   SymbolImporter* importer;  // nullptr: uploads are refused
   const SymbolNotices& notices;
   const SourceFiles& sources;
+  SourceFetcher* fetched_sources;  // nullptr: there is no server to ask for others
   store::Store& store;
   Metrics& metrics;
   const Clock& clock;

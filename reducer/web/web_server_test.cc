@@ -61,7 +61,7 @@ class WebServerTest : public ::testing::Test {
   }
 
   WebContext Context() {
-    return {*engine_, status_, *symbols_, &importer_, notices_, sources_, store_, metrics_, clock_};
+    return {*engine_, status_, *symbols_, &importer_, notices_, sources_, &fetched_sources_, store_, metrics_, clock_};
   }
 
   void FillStore() {
@@ -117,6 +117,21 @@ class WebServerTest : public ::testing::Test {
     return out;
   }
 
+  // Of /build/src/truth.c; step is inlined into main.
+  void PutTableWithLines() {
+    SymbolTableBuilder builder;
+    const uint32_t file = builder.AddString("/build/src/truth.c");
+    const uint32_t main = builder.AddNode(builder.AddString("main"));
+    const uint32_t inlined = builder.AddNode(builder.AddString("step"), main, file, 3);
+    builder.AddCode(0x00, 0x40, 0, main, SymbolTableBuilder::Layer::kDebugInfo);
+    builder.AddCode(0x18, 0x28, 1, inlined, SymbolTableBuilder::Layer::kDebugInfo);
+    const SymbolLine lines[] = {{0x00, file, 2}, {0x18, file, 7}, {0x28, file, 4}};
+    builder.AddLines(lines, 0x40);
+    const uint8_t id[] = {0xab, 0xcd};
+    const auto table = builder.Build(*ExecutableId::Make(ExecutableIdKind::kGnuBuildId, std::span<const uint8_t>(id)),
+                                     SymbolSource::kDwarf);
+    ASSERT_TRUE(symbols_->Put(table->id(), EncodeSymbolTable(*table), SymbolOrigin::kUpload).ok());
+  }
   // Sends bytes as they are; the answer until the server closes.
   std::string Raw(std::string_view request) {
     Fd fd(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
@@ -143,6 +158,15 @@ class WebServerTest : public ::testing::Test {
   SymbolNotices notices_{clock_};
   const TestDirectory source_directory_;
   const SourceFiles sources_{{source_directory_.path()}};
+  std::string at_server_;  // the text of every source file; "": there is none
+  SourceFetcher fetched_sources_{{.in_background = false},
+                                 [this](const ExecutableId&, const std::string&) -> absl::StatusOr<std::string> {
+                                   if (at_server_.empty()) return absl::NotFoundError("no server has it");
+                                   return at_server_;
+                                 },
+                                 notices_,
+                                 clock_,
+                                 metrics_};
   SymbolExtractor extractor_{{}, ForkExtractor, metrics_};
   SymbolImporter importer_{*symbols_, extractor_, notices_};
   std::unique_ptr<QueryEngine> engine_;
@@ -418,7 +442,8 @@ TEST_F(WebServerTest, QueriesBeyondTheBoundAreToldToComeBack) {
   WebServer::Options options;
   options.queries_max = 2;
   options.queue_timeout_ms = 1;
-  Api api(options, {engine, status_, *symbols_, &importer_, notices_, sources_, blocking, metrics_, clock_}, {});
+  Api api(options, {engine, status_, *symbols_, &importer_, notices_, sources_, nullptr, blocking, metrics_, clock_},
+          {});
   api.ServeAnyHost();
   HttpRequest request{.method = "GET", .path = "/api/v1/top"};
   HttpResponse first, second;
@@ -451,7 +476,7 @@ TEST_F(WebServerTest, PageFilesAreServedByName) {
   EXPECT_EQ(get("/app.js").content_type, "text/javascript; charset=utf-8");
   EXPECT_EQ(get("/app").status, 404);
   EXPECT_EQ(get("/index.html/").status, 404);
-  Api without({}, {*engine_, status_, *symbols_, nullptr, notices_, sources_, store_, metrics_, clock_}, {});
+  Api without({}, {*engine_, status_, *symbols_, nullptr, notices_, sources_, nullptr, store_, metrics_, clock_}, {});
   without.ServeAnyHost();
   EXPECT_THAT(without.Handle(HttpRequest{.method = "GET", .path = "/"}).body, HasSubstr("/api/v1/"));
 }
@@ -522,18 +547,7 @@ TEST_F(WebServerTest, AnUploadThatStallsOrBreaksOffEndsAlone) {
 }
 
 TEST_F(WebServerTest, LinesOfAFunctionWithTheirText) {
-  SymbolTableBuilder builder;
-  const uint32_t file = builder.AddString("/build/src/truth.c");
-  const uint32_t main = builder.AddNode(builder.AddString("main"));
-  const uint32_t inlined = builder.AddNode(builder.AddString("step"), main, file, 3);
-  builder.AddCode(0x00, 0x40, 0, main, SymbolTableBuilder::Layer::kDebugInfo);
-  builder.AddCode(0x18, 0x28, 1, inlined, SymbolTableBuilder::Layer::kDebugInfo);
-  const SymbolLine lines[] = {{0x00, file, 2}, {0x18, file, 7}, {0x28, file, 4}};
-  builder.AddLines(lines, 0x40);
-  const uint8_t id[] = {0xab, 0xcd};
-  const auto table = builder.Build(*ExecutableId::Make(ExecutableIdKind::kGnuBuildId, std::span<const uint8_t>(id)),
-                                   SymbolSource::kDwarf);
-  ASSERT_TRUE(symbols_->Put(table->id(), EncodeSymbolTable(*table), SymbolOrigin::kUpload).ok());
+  PutTableWithLines();
   std::filesystem::create_directories(source_directory_.path() + "/src");
   std::ofstream(source_directory_.path() + "/src/truth.c") << "a\nint main() {\n  step(<x>);\n}\n";
   Start();
@@ -545,11 +559,32 @@ TEST_F(WebServerTest, LinesOfAFunctionWithTheirText) {
       R"("total_ns":500000,"total_count":1,"addresses":[{"build_id":"abcd","address":"0x10","ns":500000,"count":1}]},)"
       R"({"file":"/build/src/truth.c","line":3,"text":"  step(\u003cx\u003e);","self_ns":0,"self_count":0,)"
       R"("total_ns":1000000,"total_count":1,"addresses":[{"build_id":"abcd","address":"0x20","ns":1000000,"count":1}]}],)"
-      R"("sources":[{"file":"/build/src/truth.c","first_line":1,"text":["a","int main() {","  step(\u003cx\u003e);","}"]}]})");
+      R"("sources":[{"file":"/build/src/truth.c","first_line":1,"text":["a","int main() {","  step(\u003cx\u003e);","}"]}],"sources_coming":[]})");
   EXPECT_THAT(Get("/api/v1/lines?from=-10s&function=step").body,
               HasSubstr(R"("line":7,"text":null,"self_ns":1000000)"));
   EXPECT_THAT(Get("/api/v1/lines?from=-10s&function=main&executable=other").body, HasSubstr(R"("lines":[])"));
   EXPECT_EQ(Get("/api/v1/lines?from=-10s").status, 400);
+}
+
+TEST_F(WebServerTest, TextThatIsNotHereIsFetchedMeanwhile) {
+  PutTableWithLines();
+  at_server_ = "a\nint main() {\n  step();\n}\n";
+  Start();
+  const std::string coming = Get("/api/v1/lines?from=-10s&function=main").body;
+  EXPECT_THAT(coming, HasSubstr(R"("line":2,"text":null)"));
+  EXPECT_THAT(coming, HasSubstr(R"("sources":[],"sources_coming":["/build/src/truth.c"])"));
+  fetched_sources_.FetchWaiting();
+  const std::string here = Get("/api/v1/lines?from=-10s&function=main").body;
+  EXPECT_THAT(here, HasSubstr(R"("line":2,"text":"int main() {")"));
+  EXPECT_THAT(here, HasSubstr(R"("sources_coming":[])"));
+}
+
+TEST_F(WebServerTest, TextThatNobodyHasIsNotWaitedFor) {
+  PutTableWithLines();
+  Start();
+  Get("/api/v1/lines?from=-10s&function=main");
+  fetched_sources_.FetchWaiting();
+  EXPECT_THAT(Get("/api/v1/lines?from=-10s&function=main").body, HasSubstr(R"("sources":[],"sources_coming":[])"));
 }
 
 }  // namespace

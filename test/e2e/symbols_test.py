@@ -171,15 +171,25 @@ def told_by_the_node():
 
 
 class DebugServer(http.server.BaseHTTPRequestHandler):
-    """debuginfod, as far as it is asked; what it does with a build-id is told by `answers`."""
+    """debuginfod, as far as it is asked; what it does with a build-id is told by `answers`, with one of its source files by `sources`."""
     answers = {}
+    sources = {}
     asked = []
 
     def do_GET(self):
         self.asked.append(self.path)
-        what = self.answers.get(self.path.split("/")[2])
+        of, kind, *path = self.path.split("/")[2:]
+        what = self.answers.get(of) if kind == "debuginfo" else self.sources.get((of, path[-1]))
         if what == "hang":
             time.sleep(60)
+        elif what == "endless":
+            self.send_response(200)
+            self.end_headers()
+            try:
+                while True:
+                    self.wfile.write(b"no end\n" * 4096)
+            except OSError:
+                pass
         elif isinstance(what, int):
             self.send_error(what)
         elif what is None:
@@ -207,6 +217,7 @@ def found_by_the_reducer():
         (debug / ".build-id" / in_directory[:2]).mkdir(parents=True)
         run("objcopy", "--only-keep-debug", lib.BIN / "unwind_c", debug / ".build-id" / in_directory[:2] / (in_directory[2:] + ".debug"))
         DebugServer.answers = {at_server: lib.BIN / "unwind_cxx", lied_about: lib.BIN / "unwind_c"}
+        DebugServer.sources = {(at_server, "unwind_cxx.cc"): lib.SOURCE / "test/workloads/unwind_cxx.cc", (in_directory, "unwind_c.c"): "endless"}
         DebugServer.asked = []
         server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), DebugServer)
         threading.Thread(target=server.serve_forever, daemon=True).start()
@@ -229,14 +240,44 @@ def found_by_the_reducer():
             graph = reducer.flamegraph(f'{{process_executable_name="{name}"}}', start, stop)
             nameless = [n for n, _, _ in frames_of(graph, [name]) if "+0x" in n]
             lib.check(not nameless, f"{name}: {nameless[:5]}")
-        lib.check(sum(in_directory in path for path in DebugServer.asked) == 0, "a server was asked for what a directory has")
+        lib.check(f"/buildid/{in_directory}/debuginfo" not in DebugServer.asked, "a server was asked for what a directory has")
         lib.check(sum(lied_about in path for path in DebugServer.asked) == 1, "a lie was asked for again")
+        text_from_the_server(reducer, start, stop)
         # A server that hangs holds up nothing, and the reducer stops in time.
         DebugServer.answers = {key: "hang" for key in (at_server, lied_about)}
         began = time.monotonic()
         lib.check(reducer.stop() == 0, "the reducer's exit code")
         print(f"  stopped after {time.monotonic() - began:.1f} s")
         server.shutdown()
+
+
+def text_from_the_server(reducer, start, stop):
+    """Text of lines is fetched when somebody looks at them, and nobody waits for it, whatever the server does."""
+
+    def lines_of(program, file):
+        """The first function of that file with lines."""
+        query = {"query": f'{{process_executable_name="{program}"}}', "from": start, "to": stop}
+        for function in reducer.json("/api/v1/top", **query)["functions"]:
+            began = time.monotonic()
+            answer = reducer.json("/api/v1/lines", function=function["name"], executable=function["executable"], **query)
+            lib.check(time.monotonic() - began < 2, "the answer waits for a server")
+            if any(line["file"].endswith(file) for line in answer["lines"]):
+                return answer
+        raise lib.Failure(f"no function of {file} has lines")
+
+    lib.wait_for("the text that a server has", lambda: not lines_of("unwind_cxx", "unwind_cxx.cc")["sources_coming"], 20)
+    there = (lib.SOURCE / "test/workloads/unwind_cxx.cc").read_text().splitlines()
+    lines = [line for line in lines_of("unwind_cxx", "unwind_cxx.cc")["lines"] if line["file"].endswith("unwind_cxx.cc") and line["line"]]
+    print(f"  {len(lines)} lines with text, such as {lines[0]['text'].strip()!r}")
+    wrong = [line for line in lines if line["text"] != there[line["line"] - 1]]
+    lib.check(lines and not wrong, f"not the text of the file: {wrong[:2]}")
+    lib.wait_for("the end of an endless text", lambda: not lines_of("unwind_c", "unwind_c.c")["sources_coming"], 20)
+    texts = [line["text"] for line in lines_of("unwind_c", "unwind_c.c")["lines"] if line["file"].endswith("unwind_c.c")]
+    lib.check(texts and not any(texts), f"text of what has no end: {texts}")
+    notices = " ".join(n["text"] for n in reducer.json("/api/v1/symbols", **{"from": start})["notices"])
+    lib.check("source text: " in notices, "nobody is told of the endless text")
+    asked = [path for path in DebugServer.asked if "/source/" in path]
+    lib.check(len(asked) == len(set(asked)), f"asked for again: {asked}")
 
 
 def hostile_uploads():

@@ -186,6 +186,7 @@ export interface LinesAnswer {
   executable: string;
   lines: FunctionLine[];
   sources: SourceText[];
+  sources_coming: string[]; // files whose text is being fetched
 }
 
 export interface StatusAnswer {

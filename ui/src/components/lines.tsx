@@ -4,7 +4,7 @@ import {useEffect, useRef, useState} from 'preact/hooks';
 import type {LinesAnswer} from '../api/types.ts';
 import {formatDuration, formatPercent, formatSamples, printable} from '../model/format.ts';
 import {hasPlace, listingsOf, placeOf, sortLines, totalsOf, type LineTotals} from '../model/lines.ts';
-import {whyNoLines, whyNothing, type Why} from '../model/lines_words.ts';
+import {whatIsComing, whyNoLines, whyNothing, type Why} from '../model/lines_words.ts';
 import {functionLines, linesLoading} from '../lines.ts';
 import {closeLines, graphData, loading, refresh, setView, shownName, symbols, view} from '../state.ts';
 import {Icon} from './icons.tsx';
@@ -64,8 +64,14 @@ function Known({answer, totals}: {answer: LinesAnswer; totals: LineTotals}) {
   const {textless} = listingsOf(answer, new Set());
   const much = totals.unplacedNs >= unplacedShareTold * totals.totalNs;
   const withText = answer.sources.length > 0;
+  const coming = whatIsComing(answer);
   return (
     <>
+      {coming && (
+        <p class="banner" role="status" data-testid="lines-coming">
+          {coming}
+        </p>
+      )}
       {why && much && (
         <p class="banner" data-testid="lines-unplaced" title={why.advice}>
           <Icon name="warning" />

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import {test} from 'node:test';
 import type {FunctionLine, LinesAnswer, SymbolsAnswer} from '../api/types.ts';
 import {heatOf, listingsOf, placeOf, sortLines, splitPath, totalsOf, type ListingPart} from './lines.ts';
-import {whyNoLines, whyNothing} from './lines_words.ts';
+import {whatIsComing, whyNoLines, whyNothing} from './lines_words.ts';
 
 function at(file: string, line: number, total_ns: number, self_ns = total_ns, build_id = 'a'): FunctionLine {
   const addresses = [{build_id, address: '0x10', ns: total_ns, count: 1}];
@@ -16,6 +16,7 @@ function answer(lines: FunctionLine[], sources: [string, number, number][]): Lin
     executable: '',
     lines,
     sources: sources.map(([file, first_line, count]) => ({file, first_line, text: text(first_line, count)})),
+    sources_coming: [],
   };
 }
 
@@ -26,6 +27,13 @@ function outline(parts: readonly ListingPart[]): string {
     .map((part) => (part.kind === 'gap' ? `(${part.first}-${part.last})` : `${part.number}${part.samples ? '*' : ''}`))
     .join(' ');
 }
+
+test('says that text is coming', () => {
+  const known = answer([at('a.c', 1, 10)], []);
+  assert.equal(whatIsComing(known), '');
+  assert.match(whatIsComing({...known, sources_coming: ['a.c']}), /^The text of one file is being fetched/);
+  assert.match(whatIsComing({...known, sources_coming: ['a.c', 'b.c']}), /^The text of 2 files is being fetched/);
+});
 
 test('sums, and what of them has no line', () => {
   const lines = [at('a.c', 1, 10, 4), at('a.c', 0, 5), at('', 0, 3)];

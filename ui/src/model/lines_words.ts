@@ -1,5 +1,5 @@
-// Why a function has no lines, and what to do about it.
-import type {FunctionLine, SymbolsAnswer} from '../api/types.ts';
+// Why a function has no lines, or no text, and what to do about it.
+import type {FunctionLine, LinesAnswer, SymbolsAnswer} from '../api/types.ts';
 import {hasPlace} from './lines.ts';
 import {sourceOf} from './symbol_words.ts';
 
@@ -39,6 +39,13 @@ export function whyNoLines(lines: readonly FunctionLine[], symbols: SymbolsAnswe
     default:
       return {reason: `Its names come from ${sourceOf(table!.source).words}, without lines.`, advice: sendDebugInformation};
   }
+}
+
+// '': none is.
+export function whatIsComing({sources_coming: {length: files}}: LinesAnswer): string {
+  if (files === 0) return '';
+  const what = files === 1 ? 'one file' : `${files} files`;
+  return `The text of ${what} is being fetched from a debuginfod server: it is here with the next refresh.`;
 }
 
 // No sample is in a function of that name.

@@ -1,0 +1,28 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "reducer/query/query.h"
+#include "reducer/symbolizer/source_fetcher.h"
+#include "reducer/symbolizer/source_files.h"
+
+namespace tributary {
+
+// A piece of a source file.
+struct SourceText {
+  std::string file;
+  uint32_t first_line = 1;
+  std::vector<std::string> lines;
+};
+
+struct SourceTexts {
+  std::vector<SourceText> texts;
+  std::vector<std::string> coming;  // files that are being fetched
+};
+
+// The text around the lines of each file, where it is known: in a directory, else of a server (`fetched`; nullptr:
+// there is none). Of as many files as an answer may have. Waits for no server.
+SourceTexts ReadSources(const FunctionLines& lines, const SourceFiles& files, SourceFetcher* fetched);
+
+}  // namespace tributary
