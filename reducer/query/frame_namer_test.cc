@@ -1,0 +1,140 @@
+#include "reducer/query/frame_namer.h"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <map>
+#include <random>
+#include <set>
+#include <tuple>
+
+#include "reducer/query/query_testing.h"
+
+// How frames are named, as flame graphs show it.
+
+namespace tributary {
+namespace {
+
+using store::ExecutableNo;
+using store::FakeShard;
+using store::FrameRow;
+using store::NodeNo;
+
+using FrameNamerTest = QueryTest;
+
+TEST_F(FrameNamerTest, CallersAreLookedUpBeforeTheirReturnAddress) {
+  FakeShard& shard = store_.shards[0];
+  // A call that is main's last instruction returns to the first byte of what follows.
+  NodeNo caller = shard.AddNode(day_, NodeNo{0}, Native(truth_, 0x1100, true));
+  NodeNo leaf = shard.AddNode(day_, NodeNo{0}, Native(truth_, 0x1100, false));
+  AddSample(1 * kMs, 1, 1, caller, 2);
+  AddSample(1 * kMs, 1, 1, leaf, 1);
+  EXPECT_EQ(Render(Graph(Request())), "all 3 0\nall;main 2 2\nall;app::work(int) 1 1\n");
+}
+
+TEST_F(FrameNamerTest, NamesStopAtTheEndOfASymbol) {
+  FakeShard& shard = store_.shards[0];
+  AddSample(1 * kMs, 1, 1, shard.AddNode(day_, NodeNo{0}, FrameRow{FrameKind::kKernel, false, kernel_, 0x580}), 3);
+  AddSample(1 * kMs, 1, 1, shard.AddNode(day_, NodeNo{0}, Native(truth_, 0x1200)), 2);
+  AddSample(1 * kMs, 1, 1, shard.AddNode(day_, NodeNo{0}, Native(truth_, 0xfff)), 1);
+  EXPECT_EQ(Render(Graph(Request())), "all 6 0\nall;[kernel]+0x580 3 3\nall;truth+0x1200 2 2\nall;truth+0xfff 1 1\n");
+}
+
+TEST_F(FrameNamerTest, SymbolsThatComeLaterNameOldSamples) {
+  FakeShard& shard = store_.shards[0];
+  ExecutableNo late = shard.AddExecutable(Id(7), "/usr/lib/liblate.so");
+  AddSample(1 * kMs, 1, 1, shard.AddNode(day_, NodeNo{0}, Native(late, 0x42)), 1);
+  EXPECT_EQ(Render(Graph(Request())), "all 1 0\nall;liblate.so+0x42 1 1\n");
+  PutSymbols(Id(7), SymbolSource::kDynsym, {{0x40, 8, "late"}});
+  EXPECT_EQ(Render(Graph(Request())), "all 1 0\nall;late 1 1\n");
+}
+
+// [0x100, 0x200) outer, in it [0x140, 0x160) middle with [0x150, 0x158) inner in it; [0x300, 0x340) without a name.
+TEST_F(FrameNamerTest, InlinedCallsAreFramesOfTheirOwn) {
+  SymbolTableBuilder builder;
+  const uint32_t outer = builder.AddNode(builder.AddString("outer"));
+  const uint32_t middle = builder.AddNode(builder.AddString("_ZN3app6middleEv"), outer, builder.AddString("a.cc"), 5);
+  const uint32_t inner = builder.AddNode(builder.AddString("inner"), middle, builder.AddString("a.cc"), 9);
+  builder.AddCode(0x100, 0x200, 0, outer, SymbolTableBuilder::Layer::kDebugInfo);
+  builder.AddCode(0x140, 0x160, 1, middle, SymbolTableBuilder::Layer::kDebugInfo);
+  builder.AddCode(0x150, 0x158, 2, inner, SymbolTableBuilder::Layer::kDebugInfo);
+  builder.AddFunction({0x300, 0x40, ""}, SymbolTableBuilder::Layer::kFunctionBounds);
+  ASSERT_TRUE(
+      symbols_->Put(Id(7), EncodeSymbolTable(*builder.Build(Id(7), SymbolSource::kDwarf)), SymbolOrigin::kUpload).ok());
+  FakeShard& shard = store_.shards[0];
+  ExecutableNo file = shard.AddExecutable(Id(7), "/opt/inlined");
+  NodeNo caller = shard.AddNode(day_, NodeNo{0}, Native(file, 0x145, true));
+  AddSample(1 * kMs, 1, 1, shard.AddNode(day_, caller, Native(file, 0x150)), 4);
+  AddSample(2 * kMs, 1, 1, shard.AddNode(day_, caller, Native(file, 0x330)), 2);
+  AddSample(3 * kMs, 1, 1, shard.AddNode(day_, NodeNo{0}, Native(file, 0x157)), 1);
+  const FlameGraph graph = Graph(Request());
+  EXPECT_EQ(Render(graph),
+            "all 7 0\n"
+            "all;outer 7 0\n"
+            "all;outer;app::middle() 7 0\n"
+            "all;outer;app::middle();outer 4 0\n"
+            "all;outer;app::middle();outer;app::middle() 4 0\n"
+            "all;outer;app::middle();outer;app::middle();inner 4 4\n"
+            "all;outer;app::middle();inlined+0x300 2 2\n"
+            "all;outer;app::middle();inner 1 1\n");
+  EXPECT_EQ(graph.kinds[1], FlameGraph::Kind::kNative);
+  EXPECT_EQ(graph.kinds[2], FlameGraph::Kind::kInlined);
+}
+
+// Random stacks over two random tables, each named frame by frame here; the answer is all of them, added up by path.
+TEST_F(FrameNamerTest, ManyFramesAreNamedAsEachWouldBe) {
+  std::mt19937 random(5);
+  FakeShard& shard = store_.shards[0];
+  std::vector<std::pair<ExecutableNo, std::shared_ptr<const SymbolTable>>> files;
+  for (uint8_t n : {8, 9}) {
+    SymbolTableBuilder builder;
+    std::vector<uint32_t> nodes = {0};
+    for (uint32_t i = 0; i < 60; ++i) {
+      const uint32_t parent = i < 10 ? 0 : nodes[1 + random() % (nodes.size() - 1)];
+      const uint32_t name = random() % 8 == 0 ? 0 : builder.AddString("f" + std::to_string(random() % 15));
+      nodes.push_back(builder.AddNode(name, parent, builder.AddString("a.cc"), i));
+      const uint64_t begin = 0x1000 + random() % 0x400;
+      builder.AddCode(begin, begin + 1 + random() % 0x80, parent == 0 ? 0 : 1 + i, nodes.back(),
+                      SymbolTableBuilder::Layer::kDebugInfo);
+    }
+    files.emplace_back(shard.AddExecutable(Id(n), "/opt/file" + std::to_string(n)),
+                       builder.Build(Id(n), SymbolSource::kDwarf));
+    ASSERT_TRUE(symbols_->Put(Id(n), EncodeSymbolTable(*files.back().second), SymbolOrigin::kUpload).ok());
+  }
+  std::vector<std::pair<NodeNo, std::string>> stacks = {{NodeNo{0}, "all"}};
+  std::map<std::string, uint64_t> expected;
+  for (int i = 0; i < 2000; ++i) {
+    const auto& [file, table] = files[random() % 2];
+    const FrameRow frame = Native(file, 0xff0 + random() % 0x500, random() % 2 == 0);
+    auto [parent, path] = stacks[random() % stacks.size()];
+    std::string chain;
+    const std::string base = shard.executables[file.value].path.substr(5);
+    if (const uint32_t row = table->FindRow(frame.address - frame.is_caller); row != SymbolTable::kNoRow) {
+      table->ForEachFrame(row, [&](const SymbolTable::Frame& at) {
+        const std::string name(at.name);
+        chain = ";" + (name.empty() ? fmt::format("{}+0x{:x}", base, table->StartOf(at.node)) : name) + chain;
+        return true;
+      });
+    }
+    path += chain.empty() ? fmt::format(";{}+0x{:x}", base, frame.address) : chain;
+    stacks.emplace_back(shard.AddNode(day_, parent, frame), path);
+    AddSample(kMs, 1, 1, stacks.back().first, 1 + i);
+    expected[path] += static_cast<uint64_t>(1 + i);
+  }
+  const FlameGraph graph = Graph(Request(), 1'000'000);
+  std::map<std::string, uint64_t> self;
+  std::vector<std::string> paths;
+  std::set<std::tuple<int32_t, uint32_t, FlameGraph::Kind, int32_t>> siblings;
+  for (size_t i = 0; i < graph.parents.size(); ++i) {
+    EXPECT_TRUE(
+        siblings.emplace(graph.parents[i], graph.node_names[i], graph.kinds[i], graph.node_executables[i]).second);
+    const std::string& name = graph.names[graph.node_names[i]];
+    paths.push_back(i == 0 ? name : paths[static_cast<size_t>(graph.parents[i])] + ";" + name);
+    if (graph.self_values[i] != 0) self[paths.back()] += graph.self_values[i];
+  }
+  EXPECT_EQ(self, expected);
+  EXPECT_GT(self.size(), 1000u);
+}
+
+}  // namespace
+}  // namespace tributary
