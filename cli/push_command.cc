@@ -13,6 +13,7 @@
 #include "cli/commands.h"
 #include "cli/json_reader.h"
 #include "cli/text.h"
+#include "elf/elf_format.h"
 #include "symbols/debug_symbols.h"
 #include "symbols/local_debug_files.h"
 #include "symbols/symbol_codec.h"
@@ -56,13 +57,11 @@ class Pusher {
     char begin[8] = {};
     const ssize_t n = pread(file.get(), begin, sizeof(begin), 0);
     const std::string_view magic(begin, n > 0 ? static_cast<size_t>(n) : 0);
-    const bool is_elf = magic.starts_with(
-        "\x7f"
-        "ELF");
+    const bool is_elf = magic.starts_with(kElfMagic);
     if (!named && !is_elf && magic != kTableFileMagic) return;
     absl::StatusOr<std::string> answer;
     if (is_elf && !options_.whole) {
-      const absl::StatusOr<std::string> table = MakeTable(file, path);
+      const absl::StatusOr<std::string> table = MakeTable(file.get(), path);
       if (absl::IsNotFound(table.status())) {
         ++nameless_;
         if (named) Fail(path, Message(table.status()));
@@ -82,10 +81,8 @@ class Pusher {
     Tell(path, *upload);
   }
 
-  absl::StatusOr<std::string> MakeTable(const Fd& file, const std::string& path) {
-    Fd copy(fcntl(file.get(), F_DUPFD_CLOEXEC, 0));
-    if (!copy.valid()) return ErrnoStatus("dup", path, errno);
-    ASSIGN_OR_RETURN(const std::unique_ptr<ElfFile> elf, ElfFile::Open(std::move(copy)));
+  absl::StatusOr<std::string> MakeTable(int file, const std::string& path) {
+    ASSIGN_OR_RETURN(const std::unique_ptr<ElfFile> elf, ElfFile::OpenCopy(file));
     std::optional<ExecutableId> claimed = ExecutableId();
     if (!options_.build_id.empty()) claimed = ExecutableId::FromString(options_.build_id);
     if (!claimed || (!options_.build_id.empty() && !claimed->known())) {

@@ -1,5 +1,6 @@
 #include "elf/elf_file.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -67,6 +68,12 @@ absl::StatusOr<std::unique_ptr<ElfFile>> ElfFile::Open(Fd fd) {
   return file;
 }
 
+absl::StatusOr<std::unique_ptr<ElfFile>> ElfFile::OpenCopy(int descriptor) {
+  Fd copy(fcntl(descriptor, F_DUPFD_CLOEXEC, 0));
+  if (!copy.valid()) return ErrnoStatus("dup", "ELF file", errno);
+  return Open(std::move(copy));
+}
+
 absl::StatusOr<std::unique_ptr<ElfFile>> ElfFile::FromMemory(std::string_view bytes) {
   std::unique_ptr<ElfFile> file(new ElfFile);
   file->file_size_ = bytes.size();
@@ -79,12 +86,9 @@ absl::Status ElfFile::ReadHeaders() {
   ElfHeader header;
   if (file_size_ < sizeof(header)) return Lies("shorter than its header");
   RETURN_IF_ERROR(source_->Read(0, sizeof(header), reinterpret_cast<char*>(&header)));
-  // Magic, 64 bits, little-endian, version 1.
-  constexpr std::string_view kIdent(
-      "\x7f"
-      "ELF\x02\x01\x01",
-      7);
-  if (std::string_view(reinterpret_cast<const char*>(header.ident), kIdent.size()) != kIdent) {
+  constexpr std::string_view kForm("\x02\x01\x01");  // 64 bits, little-endian, version 1
+  const std::string_view ident(reinterpret_cast<const char*>(header.ident), sizeof(header.ident));
+  if (!ident.starts_with(kElfMagic) || !ident.substr(kElfMagic.size()).starts_with(kForm)) {
     return Lies("not 64-bit little-endian ELF");
   }
   if (header.type < kElfTypeRelocatable || header.type > kElfTypeShared) return Lies("neither program nor library");

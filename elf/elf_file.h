@@ -48,6 +48,8 @@ class ElfFile {
 
   // Reads by pread, only what is asked for: a file truncated meanwhile gives an error, not SIGBUS. Takes over `fd`.
   static absl::StatusOr<std::unique_ptr<ElfFile>> Open(Fd fd);
+  // The same of a descriptor that stays its owner's.
+  static absl::StatusOr<std::unique_ptr<ElfFile>> OpenCopy(int descriptor);
   // Bytes in memory (a vdso, a test). `bytes` outlive the object.
   static absl::StatusOr<std::unique_ptr<ElfFile>> FromMemory(std::string_view bytes);
 

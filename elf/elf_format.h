@@ -11,6 +11,11 @@ namespace tributary {
 
 static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "structures are read as they lie in the file");
 
+// What every file begins with.
+constexpr std::string_view kElfMagic(
+    "\x7f"
+    "ELF");
+
 struct ElfHeader {
   uint8_t ident[16];
   uint16_t type;

@@ -25,9 +25,7 @@ std::string BuildIdPath(const std::string& directory, const ExecutableId& id) {
 }
 
 bool IsThatOf(const Fd& file, const ExecutableId& id) {
-  Fd copy(fcntl(file.get(), F_DUPFD_CLOEXEC, 0));
-  if (!copy.valid()) return false;
-  const auto elf = ElfFile::Open(std::move(copy));
+  const auto elf = ElfFile::OpenCopy(file.get());
   if (!elf.ok()) return false;
   const auto own = (*elf)->Identity();
   return own.ok() && *own == id;

@@ -7,6 +7,7 @@
 
 #include "base/status.h"
 #include "base/whole_file.h"
+#include "elf/elf_format.h"
 #include "symbols/symbol_codec.h"
 #include "symbols/table_file.h"
 
@@ -27,8 +28,7 @@ absl::StatusOr<SymbolImporter::Imported> SymbolImporter::Import(const File& file
             "it is neither an ELF file (an executable, a library, its debug file) nor a symbol table's file (.tsym)");
   if (magic == kTableFileMagic) {
     imported = ImportTable(file);
-  } else if (magic.starts_with("\x7f"
-                               "ELF")) {
+  } else if (magic.starts_with(kElfMagic)) {
     imported = ImportElf(file);
   }
   if (!imported.ok()) {
