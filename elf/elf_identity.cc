@@ -4,6 +4,7 @@
 #include <array>
 
 #include "base/status.h"
+#include "elf/content_hash.h"
 #include "elf/elf_file.h"
 #include "elf/elf_format.h"
 #include "elf/elf_notes.h"
@@ -12,8 +13,7 @@
 namespace tributary {
 namespace {
 
-constexpr size_t kHashedBytes = 4096;  // of each end of the file
-constexpr size_t kHashBytes = 16;      // kept of the SHA-256
+constexpr size_t kHashBytes = 16;  // kept of the SHA-256
 
 std::optional<ExecutableId> HashId(ExecutableIdKind kind, std::string_view bytes) {
   std::array<uint8_t, SHA256_DIGEST_LENGTH> digest;
@@ -65,11 +65,16 @@ absl::StatusOr<ExecutableId> ElfFile::Identity() {
   if (ids.gnu) return *ids.gnu;
   if (ids.go) return *ids.go;
 
-  size_t part = std::min<uint64_t>(kHashedBytes, file_size_);
-  ASSIGN_OR_RETURN(std::string hashed, source_->Read(0, part));
-  ASSIGN_OR_RETURN(std::string tail, source_->Read(file_size_ - part, part));
-  hashed += tail;
-  for (int shift = 56; shift >= 0; shift -= 8) hashed.push_back(static_cast<char>(file_size_ >> shift));
+  size_t part = std::min<uint64_t>(kContentHashEndBytes, file_size_);
+  ASSIGN_OR_RETURN(const std::string head, source_->Read(0, part));
+  ASSIGN_OR_RETURN(const std::string tail, source_->Read(file_size_ - part, part));
+  return ContentHash(head, tail, file_size_);
+}
+
+ExecutableId ContentHash(std::string_view first, std::string_view last, uint64_t size) {
+  std::string hashed(first);
+  hashed += last;
+  for (int shift = 56; shift >= 0; shift -= 8) hashed.push_back(static_cast<char>(size >> shift));
   return *HashId(ExecutableIdKind::kContentHash, hashed);
 }
 
