@@ -17,6 +17,7 @@ namespace {
 constexpr size_t kSmallFileBytesMax = 1 << 20;
 constexpr size_t kChunkBytes = 256 << 10;
 constexpr size_t kModulesMax = 4096;
+constexpr size_t kGeneratedMax = 16'384;
 
 // Calls `take` with pieces of the file until it returns false.
 template <typename Take>
@@ -41,35 +42,80 @@ absl::StatusOr<std::string> ReadSmallFile(const std::string& path) {
   return bytes;
 }
 
-// Looks for the two symbols line by line and stops once it has both; megabytes of text are never held.
-absl::Status ReadTextBounds(const std::string& path, KernelLayout* layout) {
-  std::string carry;  // the beginning of a line that the last chunk cut
-  bool any_address = false;
-  RETURN_IF_ERROR(ReadChunks(path, [&](std::string_view chunk) {
-    carry += chunk;
-    std::string_view text = carry, line;
-    size_t whole = text.rfind('\n');
-    if (whole == std::string_view::npos) return carry.size() < kChunkBytes;
+// "bpf", "__builtin__ftrace", "__builtin__kprobes" (kernel/kallsyms.c, update_iter_mod); "": a module's name.
+std::string_view GeneratorOf(std::string_view module) {
+  constexpr std::string_view kBuiltin = "__builtin__";
+  if (module == "bpf") return module;
+  return module.starts_with(kBuiltin) ? module.substr(kBuiltin.size()) : std::string_view();
+}
+
+// What one pass over kallsyms finds. Megabytes of text are never held.
+class KallsymsScan {
+ public:
+  explicit KallsymsScan(KernelLayout* layout) : layout_(*layout) {}
+
+  // False: nothing more is to be found.
+  bool Take(std::string_view chunk) {
+    carry_ += chunk;
+    std::string_view text = carry_, line;
+    const size_t whole = text.rfind('\n');
+    if (whole == std::string_view::npos) return carry_.size() < kChunkBytes;
     std::string_view lines = text.substr(0, whole);
     while (TakeLine(lines, &line)) {
-      auto parsed = ParseKallsymsLine(line);
-      if (!parsed || !parsed->module.empty()) continue;
-      any_address |= parsed->address != 0;
-      if (parsed->name == "_stext") layout->text_begin = parsed->address;
-      if (parsed->name == "_etext") layout->text_end = parsed->address;
+      if (auto parsed = ParseKallsymsLine(line); parsed && !TakeSymbol(*parsed)) return false;
     }
-    carry.erase(0, whole + 1);
-    return layout->text_begin == 0 || layout->text_end == 0;
-  }));
-  if (!any_address) {
-    return Error(
-        absl::StatusCode::kPermissionDenied,
-        fmt::format("{} shows no addresses: run as root with CAP_SYSLOG, or set kernel.kptr_restrict to 0 or 1", path));
+    carry_.erase(0, whole + 1);
+    return true;
   }
+  bool hidden() const { return hidden_; }
+
+ private:
+  bool TakeSymbol(const KallsymsLine& symbol) {
+    if (!symbol.module.empty()) {
+      const std::string_view owner = GeneratorOf(symbol.module);
+      if (!owner.empty() && symbol.address != 0 && layout_.generated.size() < kGeneratedMax) {
+        layout_.generated.push_back(
+            {.begin = symbol.address, .owner = std::string(owner), .name = std::string(symbol.name)});
+      }
+      return true;
+    }
+    if (symbol.name == "_stext") {
+      layout_.text_begin = symbol.address;
+      hidden_ = symbol.address == 0;
+    }
+    if (symbol.name == "_etext") layout_.text_end = symbol.address;
+    return !hidden_;
+  }
+
+  KernelLayout& layout_;
+  std::string carry_;  // the beginning of a line that the last chunk cut
+  bool hidden_ = false;
+};
+
+absl::Status ReadKallsyms(const std::string& path, KernelLayout* layout) {
+  KallsymsScan scan(layout);
+  RETURN_IF_ERROR(ReadChunks(path, [&](std::string_view chunk) { return scan.Take(chunk); }));
+  if (scan.hidden()) return Error(absl::StatusCode::kPermissionDenied, path + " shows no addresses");
   if (layout->text_begin == 0 || layout->text_end <= layout->text_begin) {
     return Error(absl::StatusCode::kInvalidArgument, fmt::format("{}: no _stext and _etext", path));
   }
   return absl::OkStatus();
+}
+
+// Each reaches to the next, or to a module's text.
+void BoundGenerated(KernelLayout* layout) {
+  std::vector<GeneratedCode>& all = layout->generated;
+  std::stable_sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.begin < b.begin; });
+  all.erase(std::unique(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.begin == b.begin; }),
+            all.end());
+  auto module = layout->modules.begin();
+  for (size_t i = 0; i < all.size(); ++i) {
+    while (module != layout->modules.end() && module->base <= all[i].begin) ++module;
+    uint64_t room = all[i].name.starts_with("bpf_prog_") ? kBpfProgramBytesMax : kTrampolineBytesMax;
+    if (i + 1 < all.size()) room = std::min(room, all[i + 1].begin - all[i].begin);
+    if (module != layout->modules.end()) room = std::min(room, module->base - all[i].begin);
+    all[i].end = all[i].begin + std::min(room, UINT64_MAX - all[i].begin);
+  }
 }
 
 std::string_view TakeWord(std::string_view& line) {
@@ -123,11 +169,11 @@ absl::StatusOr<KernelLayout> ReadKernelLayout(const std::string& proc_root, cons
   auto id = BuildIdFromNotes(notes);
   if (!id.ok()) return WithContext(id.status(), notes_path);
   layout.id = *id;
-  RETURN_IF_ERROR(ReadTextBounds(proc_root + "/kallsyms", &layout));
+  RETURN_IF_ERROR(ReadKallsyms(proc_root + "/kallsyms", &layout));
 
-  auto modules = ReadSmallFile(proc_root + "/modules");
-  if (!modules.ok()) return layout;  // a kernel built without modules has no such file
-  std::string_view text = *modules, line;
+  // A kernel built without modules has no such file.
+  const std::string modules = ReadSmallFile(proc_root + "/modules").value_or("");
+  std::string_view text = modules, line;
   while (layout.modules.size() < kModulesMax && TakeLine(text, &line)) {
     if (auto module = ParseModule(line, sys_root)) layout.modules.push_back(*std::move(module));
   }
@@ -138,6 +184,7 @@ absl::StatusOr<KernelLayout> ReadKernelLayout(const std::string& proc_root, cons
     KernelModule& module = layout.modules[i];
     module.size = std::min(module.size, layout.modules[i + 1].base - module.base);
   }
+  BoundGenerated(&layout);
   return layout;
 }
 

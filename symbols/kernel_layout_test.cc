@@ -71,6 +71,37 @@ TEST_F(KernelLayoutTest, KeepsModulesApart) {
   EXPECT_EQ(layout->modules[0].size, 0x10000u);
 }
 
+TEST_F(KernelLayoutTest, ReadsGeneratedCode) {
+  Write("proc/modules", "m 4096 0 - Live 0xffffffffc02ff800\n");
+  Write("proc/kallsyms",
+        "ffffffff81000000 T _stext\nffffffff81e00000 T _etext\nffffffffc02ff800 t x\t[m]\n"
+        "ffffffffc0200000 t ftrace_trampoline\t[__builtin__ftrace]\n"
+        "ffffffffc0102000 t bpf_prog_2_late\t[bpf]\nffffffffc0101000 t bpf_prog_1_early\t[bpf]\n"
+        "ffffffffc02ff000 t kprobe_insn_page\t[__builtin__kprobes]\n0000000000000000 t bpf_prog_3_hidden\t[bpf]\n");
+  auto layout = Read();
+  ASSERT_TRUE(layout.ok()) << layout.status();
+  ASSERT_EQ(layout->generated.size(), 4u);
+  EXPECT_EQ(layout->generated[0].name, "bpf_prog_1_early");
+  EXPECT_EQ(layout->generated[0].owner, "bpf");
+  EXPECT_EQ(layout->generated[0].begin, 0xffffffffc0101000u);
+  EXPECT_EQ(layout->generated[0].end, 0xffffffffc0102000u);
+  EXPECT_EQ(layout->generated[1].end, 0xffffffffc0200000u);  // the next one's begin, within a mebibyte
+  EXPECT_EQ(layout->generated[2].end, 0xffffffffc0201000u);  // no program: a page
+  EXPECT_EQ(layout->generated[2].owner, "ftrace");
+  EXPECT_EQ(layout->generated[3].owner, "kprobes");
+  EXPECT_EQ(layout->generated[3].end, 0xffffffffc02ff800u);  // the module's text
+}
+
+TEST_F(KernelLayoutTest, GeneratedCodeEndsSomewhere) {
+  Write("proc/kallsyms",
+        "ffffffff81000000 T _stext\nffffffff81e00000 T _etext\nffffffffc0000000 t bpf_prog_1_a\t[bpf]\n"
+        "ffffffffffffff00 t bpf_prog_2_b\t[bpf]\n");
+  auto layout = Read();
+  ASSERT_TRUE(layout.ok()) << layout.status();
+  EXPECT_EQ(layout->generated[0].end - layout->generated[0].begin, kBpfProgramBytesMax);
+  EXPECT_EQ(layout->generated[1].end, UINT64_MAX);
+}
+
 TEST_F(KernelLayoutTest, SaysWhatIsMissing) {
   Write("proc/kallsyms", "0000000000000000 T _stext\n0000000000000000 T _etext\n");
   EXPECT_EQ(Read().status().code(), absl::StatusCode::kPermissionDenied);
