@@ -8,10 +8,10 @@
 #include "base/log.h"
 #include "base/resident.h"
 #include "base/status.h"
+#include "kernel-collector/probes/bpf_code.h"
 #include "kernel-collector/processes/code_file_reader.h"
 #include "kernel-collector/unwind/sandboxed_compiler.h"
 #include "kernel-collector/uplink/session_info.h"
-#include "symbols/kallsyms.h"
 
 namespace tributary {
 namespace {
@@ -68,12 +68,8 @@ absl::Status Collector::Build() {
   core_options.unwind.memory_bytes_max = static_cast<uint64_t>(options_.unwind_memory_bytes);
   core_options.unwind_compiler =
       std::make_shared<SandboxedCompiler>(options_.proc_root, SandboxedCompiler::SpawnSelf, metrics_);
-  auto kernel = ReadKernelLayout(options_.proc_root, options_.sys_root);
-  if (kernel.ok()) {
-    core_options.kernel = *kernel;
-  } else {
-    LogWarning("kernel frames stay unnamed cause=\"{}\"", Message(kernel.status()));
-  }
+  core_options.sys_root = options_.sys_root;
+  core_options.list_bpf = ListBpfCode;
 
   ASSIGN_OR_RETURN(const SessionInfo session,
                    MakeSessionInfo({.node_id = options_.node_id,
@@ -89,8 +85,9 @@ absl::Status Collector::Build() {
       SymbolServer::Callbacks{
           .send = [this](const ExecutableId& id, PackedTable t) { uplink_->delivery().SendSymbols(id, std::move(t)); },
           .send_none = [this](const ExecutableId& id,
-                              std::string why) { uplink_->delivery().SendNoSymbols(id, std::move(why)); }});
-  symbols_->SetKernel(core_->resolver().kernel());
+                              std::string why) { uplink_->delivery().SendNoSymbols(id, std::move(why)); },
+          .only_function = [this](const ExecutableId& id) { return core_->kernel_code().NameOf(id); }});
+  core_->kernel_code().SetChanged([this] { symbols_->SetKernel(core_->kernel_code().layout()); });
   ReadVdso();
   return absl::OkStatus();
 }
@@ -145,10 +142,8 @@ void Collector::StartTimers() {
   poll_timer_ = std::make_unique<Timer>(loop_, [this] { Poll(); });
   batch_timer_ = std::make_unique<Timer>(loop_, [this] { core_->FlushBatch(); });
   hotplug_timer_ = std::make_unique<Timer>(loop_, [this] { probes_->FollowHotplug(); });
-  summary_timer_ = std::make_unique<Timer>(loop_, [this] {
-    LogTotals("totals", uplink_->delivery().waiting_samples());
-    RefreshKernel();
-  });
+  summary_timer_ =
+      std::make_unique<Timer>(loop_, [this] { LogTotals("totals", uplink_->delivery().waiting_samples()); });
   wakeup_ = std::make_unique<ReadWatcher>(loop_, probes_->wakeup_fd(), [this] { OnWakeup(); });
   wakeup_timer_ = std::make_unique<Timer>(loop_, [this] { wakeup_->Start(); });
   wakeup_->Start();
@@ -232,21 +227,6 @@ void Collector::LogMetrics() const {
   for (size_t begin = 0, end; (end = text.find('\n', begin)) != std::string::npos; begin = end + 1) {
     if (text[begin] != '#') LogInfo("metric {}", std::string_view(text).substr(begin, end - begin));
   }
-}
-
-void Collector::RefreshKernel() {
-  // BPF programs' and trampolines' addresses stay unknown for good: look for new modules once for each growth only.
-  uint64_t unknown = core_->resolver().unknown_kernel_frames();
-  if (std::exchange(unknown_kernel_frames_, unknown) == unknown) return;
-  auto layout = std::make_shared<absl::StatusOr<KernelLayout>>(KernelLayout());
-  symbol_worker_->Submit([layout, proc_root = options_.proc_root,
-                          sys_root = options_.sys_root] { *layout = ReadKernelLayout(proc_root, sys_root); },
-                         [this, layout] {
-                           if (!layout->ok() || (*layout)->modules.size() == core_->resolver().kernel().modules.size())
-                             return;
-                           core_->resolver().SetKernel(**layout);
-                           symbols_->SetKernel(**layout);
-                         });
 }
 
 }  // namespace tributary

@@ -38,7 +38,6 @@ class Collector {
   void FinishStop();
   void LogTotals(std::string_view what, uint64_t unacked_samples);
   void LogMetrics() const;
-  void RefreshKernel();
   void ReadVdso();
   // Where the core's batches go: to the uplink, by way of the recording when there is one.
   BatchSink& OpenRecording(const SessionInfo& session);
@@ -61,7 +60,6 @@ class Collector {
   std::unique_ptr<SignalWatcher> sigterm_, sigint_, sigusr1_;
   bool stopping_ = false;
   MonotonicNs stop_began_;
-  uint64_t unknown_kernel_frames_ = 0;  // when the modules were last read
 };
 
 }  // namespace tributary

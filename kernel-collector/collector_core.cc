@@ -44,8 +44,15 @@ class CollectorCore::Merger : public SidebandVisitor {
     core_.TakeSamplesBefore(event.time.value);
     core_.processes_.OnExit(event);
   }
+  void OnKernelCode(const KernelCodeEvent& event) override {
+    core_.TakeSamplesBefore(event.time.value);
+    core_.kernel_code_.OnKernelCode(event);
+  }
   // Has no time: what was lost may concern any sample in hand.
-  void OnLost(const LostEvent& event) override { core_.processes_.OnLost(event); }
+  void OnLost(const LostEvent& event) override {
+    core_.processes_.OnLost(event);
+    core_.kernel_code_.OnLost();
+  }
 
  private:
   CollectorCore& core_;
@@ -62,7 +69,9 @@ CollectorCore::CollectorCore(Probes& probes, BatchSink& sink, Executor& executor
       processes_(code_files_, metrics),
       cgroups_(options_.proc_root, options_.cgroup_root, executor, clock, metrics),
       unwinder_(probes.unwind_maps(), executor, clock, metrics, UnwindOptions(options_), options_.unwind_compiler),
-      resolver_(options_.kernel),
+      kernel_code_({.proc_root = options_.proc_root, .sys_root = options_.sys_root, .list_bpf = options_.list_bpf},
+                   executor, clock, metrics),
+      resolver_(kernel_code_),
       batcher_(sink, clock, options_.dictionary),
       scan_tokens_(options_.scans_per_second_max),
       scan_tokens_at_(clock.Monotonic()),
@@ -76,22 +85,25 @@ CollectorCore::CollectorCore(Probes& probes, BatchSink& sink, Executor& executor
                                       {{"ending", std::string(EndingName(static_cast<Ending>(i)))}});
   }
   processes_.SetDropped([this](Pid pid) { unwinder_.Forget(pid); });
+  kernel_code_.SetDrain([this] { DrainProbes(); });
 }
 
 void CollectorCore::ScanAll() {
+  kernel_code_.ReadNow();
   size_t read = 0;
   for (Pid pid : reader_.ListProcesses()) {
     if (auto snapshot = reader_.Read(pid); snapshot.ok()) processes_.Merge(*snapshot);
     // Events go on meanwhile: their ring must not overrun before the first poll.
-    if (++read % 64 == 0) probes_.DrainSideband(processes_);
+    if (++read % 64 == 0) DrainProbes();
   }
-  probes_.DrainSideband(processes_);
+  DrainProbes();
 }
 
 void CollectorCore::Poll() {
   DrainProbes();
   for (const ProcessRunPtr& run : processes_.TakeChanged()) unwinder_.Forget(run->pid);
   unwinder_.Tick();
+  kernel_code_.Tick();
   RetryHeld(/*force=*/false);
   if (processes_.TakeLost()) SweepAfterLoss();
   if (MonotonicNs now = clock_.Monotonic(); now.value - dropped_at_.value >= kNsPerSecond) {

@@ -83,17 +83,27 @@ class CollectorCoreTest : public testing::Test {
   CollectorCoreTest() {
     options.proc_root = proc.proc();
     options.cgroup_root = proc.cgroup();
-    options.kernel.id = BuildId("kernel");
-    options.kernel.text_begin = 0xffffffff81000000;
-    options.kernel.text_end = 0xffffffff82000000;
-    options.kernel.modules = {{"ext4", 0xffffffffc0000000, 0x1000, BuildId("ext4")}};
+    options.sys_root = proc.sys();
+    proc.SetKernel({.text_begin = 0xffffffff81000000,
+                    .text_end = 0xffffffff82000000,
+                    .module = "ext4",
+                    .module_base = 0xffffffffc0000000,
+                    .module_size = 0x1000});
     proc.AddProcess(1, {});  // its root is the host's
     proc.AddFile("/bin/a", TinyElf("build-a"));
     proc.AddFile("/bin/b", TinyElf("build-b"));
   }
 
   CollectorCore& core() {
-    if (core_ == nullptr) core_ = std::make_unique<CollectorCore>(probes, sink, executor, clock, metrics, options);
+    if (core_ != nullptr) return *core_;
+    core_ = std::make_unique<CollectorCore>(probes, sink, executor, clock, metrics, options);
+    // What a test has prepared comes after the start.
+    auto ring = std::exchange(probes.ring, {}), copies = std::exchange(probes.copies, {});
+    auto events = std::exchange(probes.events, {});
+    core_->kernel_code().ReadNow();
+    probes.ring = std::move(ring);
+    probes.copies = std::move(copies);
+    probes.events = std::move(events);
     return *core_;
   }
 
@@ -153,6 +163,12 @@ class CollectorCoreTest : public testing::Test {
   }
   void Exit(int64_t time, int pid) {
     probes.events.push_back([=](SidebandVisitor& v) { v.OnExit(ExitEvent{MonotonicNs{time}, Pid{pid}, Tid{pid}}); });
+  }
+  void KernelCode(int64_t time, uint64_t start, std::string name, bool gone = false) {
+    probes.events.push_back([=](SidebandVisitor& v) {
+      v.OnKernelCode(
+          {.time = MonotonicNs{time}, .start = start, .length = 64, .is_bpf = true, .gone = gone, .name = name});
+    });
   }
   void Lost() {
     probes.events.push_back([](SidebandVisitor& v) { v.OnLost(LostEvent{7}); });
@@ -583,6 +599,44 @@ TEST_F(CollectorCoreTest, ReadsWhatRunsAlready) {
   EXPECT_EQ(core().processes().size(), 3u);  // and process 1
   ASSERT_NE(core().processes().Find(Pid{11}), nullptr);
   EXPECT_EQ(core().processes().Find(Pid{11})->comm, "eleven");
+}
+
+TEST_F(CollectorCoreTest, KernelCodeThatTakesTheOthersPlaceIsNotMixedUp) {
+  constexpr uint64_t kAt = 0xffffffffc0100000;
+  const int64_t start = 100 * kNsPerSecond;
+  core();
+  auto sample = [&](int64_t time) {
+    Sample(
+        {.time = start + time, .pid = 2, .kernel = {kAt + 8}, .flags = TRIB_FLAG_IN_KERNEL | TRIB_FLAG_KERNEL_THREAD});
+  };
+  KernelCode(start + 10, kAt, "bpf_prog_1_a");
+  sample(20);
+  KernelCode(start + 30, kAt, "bpf_prog_1_a", /*gone=*/true);
+  sample(40);
+  KernelCode(start + 50, kAt, "bpf_prog_2_b");
+  sample(60);
+  KernelCode(start + 70, kAt, "bpf_prog_2_b", /*gone=*/true);
+  core().Poll();
+  core().Poll();
+  EXPECT_EQ(Flushed(), (std::vector<std::string>{"2/0 prog: [bpf] bpf_prog_1_a+8", "2/0 prog: [bpf] bpf_prog_1_a+8",
+                                                 "2/0 prog: [bpf] bpf_prog_2_b+8"}));
+}
+
+TEST_F(CollectorCoreTest, SamplesWaitForKallsymsWhereEventsWereLost) {
+  constexpr uint64_t kAt = 0xffffffffc0100000;
+  const int64_t start = 100 * kNsPerSecond;
+  proc.SetKernel({.text_begin = 0xffffffff81000000,
+                  .text_end = 0xffffffff82000000,
+                  .more_kallsyms = "ffffffffc0100000 t bpf_prog_1_a\t[bpf]\n"});
+  core();
+  clock.Advance(100);
+  Lost();
+  Sample({.time = start + 50, .pid = 2, .kernel = {kAt + 8}, .flags = TRIB_FLAG_IN_KERNEL | TRIB_FLAG_KERNEL_THREAD});
+  core().Poll();
+  EXPECT_EQ(core().held(), 1u);
+  Settle();
+  EXPECT_EQ(core().held(), 0u);
+  EXPECT_EQ(Flushed(), (std::vector<std::string>{"2/0 prog: [bpf] bpf_prog_1_a+8"}));
 }
 
 }  // namespace

@@ -26,7 +26,7 @@ using ThreadRef = Strong<struct ThreadRefTag, uint32_t>;
 enum class FrameKind : uint8_t {
   kUnknown = 0,  // an address nothing is known of: no mapping covered it
   kNative = 1,   // (executable, ELF virtual address)
-  kKernel = 2,   // (kernel or module build-id, offset from its base: _stext, or the module's .text)
+  kKernel = 2,   // (kernel, module or generated code, offset from its base: _stext, the module's .text, its begin)
 };
 constexpr uint8_t kFrameKindCount = 3;
 

@@ -14,9 +14,9 @@ namespace tributary {
 // cpu-clock for all tasks on `cpu`, once every `period_ns`, with `program_fd` attached; created disabled.
 absl::StatusOr<Fd> OpenSamplingEvent(int cpu, uint64_t period_ns, int program_fd);
 
-// The dummy event whose ring tells of mmap, comm, fork, exit of all tasks on `cpu`; created enabled. Its records end in
-// the sample_id fields that kSampleIdBytes of sideband_record.h describes. InvalidArgument: `build_id` is true and the
-// kernel is older than 5.12.
+// The dummy event whose ring tells of mmap, comm, fork, exit of all tasks on `cpu`, and of kernel code that comes and
+// goes; created enabled. Its records end in the sample_id fields that kSampleIdBytes of sideband_record.h describes.
+// InvalidArgument: `build_id` is true and the kernel is older than 5.12.
 absl::StatusOr<Fd> OpenSidebandEvent(int cpu, bool build_id);
 
 // From here on the event counts, from the start of a period.

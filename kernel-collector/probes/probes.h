@@ -18,9 +18,9 @@
 
 namespace tributary {
 
-// What the kernel tells of processes, from the perf sideband (a dummy event per CPU with mmap2, comm, task and, from
-// Linux 5.12 on, build_id; clock CLOCK_MONOTONIC). Views are valid during the callback only. Source:
-// perf_event_open(2), include/uapi/linux/perf_event.h.
+// What the kernel tells of processes and of its own code, from the perf sideband (a dummy event per CPU with mmap2,
+// comm, task, ksymbol and, from Linux 5.12 on, build_id; clock CLOCK_MONOTONIC). Views are valid during the callback
+// only. Source: perf_event_open(2), include/uapi/linux/perf_event.h.
 struct MmapEvent {
   MonotonicNs time;
   Pid pid;
@@ -49,7 +49,16 @@ struct ExitEvent {
   Pid pid;
   Tid tid;
 };
-struct LostEvent {  // a CPU's sideband overran: every process may have stale mappings
+// Kernel code that belongs to no file came or went: a BPF program or trampoline, ftrace's or kprobes' (Linux 5.9). Told
+// before it can run; when it went, it may run for a moment more.
+struct KernelCodeEvent {
+  MonotonicNs time;
+  uint64_t start = 0, length = 0;
+  bool is_bpf = false;
+  bool gone = false;
+  std::string_view name;  // "bpf_prog_6deef7357e7b4530_sd_fw_egress", "ftrace_trampoline"
+};
+struct LostEvent {  // a CPU's sideband overran: every process may have stale mappings, the kernel other code
   uint64_t events = 0;
 };
 
@@ -60,6 +69,7 @@ class SidebandVisitor {
   virtual void OnFork(const ForkEvent& event) = 0;
   virtual void OnComm(const CommEvent& event) = 0;
   virtual void OnExit(const ExitEvent& event) = 0;
+  virtual void OnKernelCode(const KernelCodeEvent& event) = 0;
   virtual void OnLost(const LostEvent& event) = 0;
 };
 

@@ -15,9 +15,9 @@
 
 namespace tributary {
 
-// What the kernel tells of processes, from one perf ring per CPU, merged in order of time. Costs nothing on system
-// calls other than mmap, mprotect, fork, exec, exit, prctl; 256 KiB a CPU (less where locked memory is short), which
-// holds about 2,000 records between two drains. One thread.
+// What the kernel tells of processes and its own code, from one perf ring per CPU, merged in order of time. Costs
+// nothing on system calls other than mmap, mprotect, fork, exec, exit, prctl; 256 KiB a CPU (less where locked memory
+// is short), which holds about 2,000 records between two drains. One thread.
 class Sideband {
  public:
   // `metrics` outlives it. `wakeups`: an epoll instance that becomes readable when a ring fills; -1: none.

@@ -32,6 +32,10 @@ void CheckRecord(std::span<const uint8_t> record) {
     Require(mmap->executable && mmap->length > 0 && mmap->start + mmap->length >= mmap->start);
   }
   if (auto* comm = std::get_if<tributary::CommEvent>(&parsed)) CheckView(record, comm->comm);
+  if (auto* code = std::get_if<tributary::KernelCodeEvent>(&parsed)) {
+    CheckView(record, code->name);
+    Require(!code->name.empty() && code->length > 0 && code->start + code->length > code->start);
+  }
 #ifdef TRIBUTARY_PLANT_CRASH
   // Within reach only of a record whose header, type and size agree.
   if (auto* fork = std::get_if<tributary::ForkEvent>(&parsed)) Require(fork->pid.value != 77);

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "kernel-collector/probes/bpf_code.h"
 #include "kernel-collector/probes/live_test_util.h"
 #include "kernel-collector/probes/perf_event.h"
 #include "kernel-collector/probes/sideband.h"
@@ -21,7 +22,7 @@ namespace {
 class Recorder : public SidebandVisitor {
  public:
   struct Entry {
-    char kind;  // m, f, c, x (exit), l
+    char kind;  // m, f, c, x (exit), k and g (kernel code came, went), l
     MonotonicNs time;
     Pid pid, parent;
     Tid tid;
@@ -48,6 +49,9 @@ class Recorder : public SidebandVisitor {
   }
   void OnExit(const ExitEvent& e) override {
     entries.push_back({.kind = 'x', .time = e.time, .pid = e.pid, .tid = e.tid});
+  }
+  void OnKernelCode(const KernelCodeEvent& e) override {
+    entries.push_back({.kind = e.gone ? 'g' : 'k', .time = e.time, .text = std::string(e.name)});
   }
   void OnLost(const LostEvent& e) override { entries.push_back({.kind = 'l', .lost = e.events}); }
 
@@ -151,6 +155,41 @@ TEST(SidebandLive, ClockOfAnEventStopsWithIt) {
   int64_t end = *ReadEnabledNs(*event);
   usleep(20'000);
   EXPECT_EQ(*ReadEnabledNs(*event), end);
+}
+
+TEST(SidebandLive, TellsOfBpfPrograms) {
+  Metrics metrics;
+  auto sideband_probes = OpenProbes({}, metrics);
+  ASSERT_NE(sideband_probes, nullptr);
+  // Another collector's program, for as long as it lives.
+  Metrics other_metrics;
+  auto other = OpenProbes({}, other_metrics);
+  ASSERT_NE(other, nullptr);
+  Recorder recorder;
+  auto told = [&](char kind) {
+    sideband_probes->DrainSideband(recorder);
+    return std::ranges::any_of(recorder.entries, [&](const Recorder::Entry& e) {
+      return e.kind == kind && e.text.starts_with("bpf_prog_") && e.text.ends_with("_trib_sample_cpu");
+    });
+  };
+  EXPECT_TRUE(told('k'));
+  EXPECT_FALSE(told('g'));
+  other.reset();
+  Until([&] { return told('g'); });
+}
+
+TEST(BpfCodeLive, TellsHowLongProgramsAre) {
+  Metrics metrics;
+  auto probes = OpenProbes({}, metrics);
+  ASSERT_NE(probes, nullptr);
+  const std::vector<BpfCode> code = ListBpfCode();
+  const std::string listed = OutputOf("grep '_trib_sample_cpu' /proc/kallsyms");
+  ASSERT_NE(listed, "");
+  const uint64_t begin = std::stoull(listed, nullptr, 16);
+  auto it = std::ranges::find_if(code, [&](const BpfCode& each) { return each.begin == begin; });
+  ASSERT_NE(it, code.end());
+  EXPECT_GT(it->bytes, 100u);
+  EXPECT_LT(it->bytes, 1u << 20);
 }
 
 TEST(SidebandLive, KeepsWhatIsYoungerThanTheCall) {

@@ -97,6 +97,25 @@ SidebandRecord ParseComm(uint16_t misc, Fields fields, MonotonicNs time) {
   return event;
 }
 
+struct KsymbolFields {
+  uint64_t start;
+  uint32_t length;
+  uint16_t type, flags;
+};
+static_assert(sizeof(KsymbolFields) == 16);
+
+SidebandRecord ParseKsymbol(Fields fields, MonotonicNs time) {
+  auto raw = fields.Take<KsymbolFields>();
+  KernelCodeEvent event{.time = time,
+                        .start = raw.start,
+                        .length = raw.length,
+                        .is_bpf = raw.type == PERF_RECORD_KSYMBOL_TYPE_BPF,
+                        .gone = (raw.flags & PERF_RECORD_KSYMBOL_FLAGS_UNREGISTER) != 0};
+  event.name = fields.TakeString();
+  if (!fields.ok() || raw.length == 0 || raw.start + raw.length < raw.start || event.name.empty()) return BadRecord{};
+  return event;
+}
+
 SidebandRecord ParseLost(Fields fields) {
   fields.Take<uint64_t>();  // the event's id: each ring has one
   auto lost = fields.Take<uint64_t>();
@@ -129,6 +148,8 @@ SidebandRecord ParseSidebandRecord(std::span<const uint8_t> record) {
       return ParseTask(/*is_fork=*/false, fields, time);
     case PERF_RECORD_COMM:
       return ParseComm(header.misc, fields, time);
+    case PERF_RECORD_KSYMBOL:
+      return ParseKsymbol(fields, time);
     case PERF_RECORD_LOST:
       return ParseLost(fields);
     default:

@@ -53,6 +53,28 @@ TEST(SidebandRecord, RefusesMappingsThatMakeNoSense) {
   Parse<BadRecord>(MmapRecordWithInode({.start = ~uint64_t{0} - 10}, 1));
 }
 
+TEST(SidebandRecord, ReadsKernelCode) {
+  std::vector<uint8_t> record =
+      KsymbolRecord(0xffffffffc0001000, 0x80, PERF_RECORD_KSYMBOL_TYPE_BPF, 0, "bpf_prog_1_x", 9);
+  auto event = Parse<KernelCodeEvent>(record);
+  EXPECT_EQ(event.time, MonotonicNs{9});
+  EXPECT_EQ(event.start, 0xffffffffc0001000u);
+  EXPECT_EQ(event.length, 0x80u);
+  EXPECT_TRUE(event.is_bpf);
+  EXPECT_FALSE(event.gone);
+  EXPECT_EQ(event.name, "bpf_prog_1_x");
+  record = KsymbolRecord(0xffffffffc0001000, 0x80, PERF_RECORD_KSYMBOL_TYPE_OOL, PERF_RECORD_KSYMBOL_FLAGS_UNREGISTER,
+                         "ftrace_trampoline", 9);
+  EXPECT_FALSE(Parse<KernelCodeEvent>(record).is_bpf);
+  EXPECT_TRUE(Parse<KernelCodeEvent>(record).gone);
+}
+
+TEST(SidebandRecord, RefusesKernelCodeThatMakesNoSense) {
+  Parse<BadRecord>(KsymbolRecord(0xffffffffc0001000, 0, PERF_RECORD_KSYMBOL_TYPE_BPF, 0, "x", 9));
+  Parse<BadRecord>(KsymbolRecord(~uint64_t{0} - 10, 0x80, PERF_RECORD_KSYMBOL_TYPE_BPF, 0, "x", 9));
+  Parse<BadRecord>(KsymbolRecord(0xffffffffc0001000, 0x80, PERF_RECORD_KSYMBOL_TYPE_BPF, 0, "", 9));
+}
+
 TEST(SidebandRecord, ReadsForkExitCommLost) {
   auto task = [](uint32_t type) {
     RecordBuilder builder(type);

@@ -70,4 +70,9 @@ inline std::vector<uint8_t> MmapRecordWithInode(const MmapSpec& spec, int64_t ti
   return builder.Add(spec.protection).Add<uint32_t>(2).AddString(spec.path).Build(time_ns);
 }
 
+inline std::vector<uint8_t> KsymbolRecord(uint64_t start, uint32_t length, uint16_t type, uint16_t flags,
+                                          std::string_view name, int64_t time_ns) {
+  return RecordBuilder(PERF_RECORD_KSYMBOL).Add(start).Add(length).Add(type).Add(flags).AddString(name).Build(time_ns);
+}
+
 }  // namespace tributary

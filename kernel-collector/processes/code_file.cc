@@ -2,7 +2,19 @@
 
 #include <algorithm>
 
+#include "elf/content_hash.h"
+
 namespace tributary {
+
+CodeFilePtr MakeNamedCode(std::string path, std::string function) {
+  auto code = std::make_shared<CodeFile>();
+  // No file has these contents.
+  code->id = ContentHash("tributary: code without a file: " + path);
+  code->path = std::move(path);
+  code->only_function = std::move(function);
+  code->state = CodeFile::State::kReady;
+  return code;
+}
 
 void CodeFile::AddLocation(FileLocation location) {
   std::erase_if(locations, [&](const FileLocation& l) { return l.pid == location.pid; });

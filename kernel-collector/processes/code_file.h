@@ -59,6 +59,7 @@ struct CodeFile {
   std::vector<ElfSegment> segments;
   std::vector<FileLocation> locations;  // the newest last
   std::string_view memory;              // its bytes, when no file has them: the vdso's
+  std::string only_function;            // all that there is to know, of code that is in no file: see MakeNamedCode
 
   uint32_t unwind_table = 0;  // its number in UnwindTables; 0 = none yet
 
@@ -67,6 +68,9 @@ struct CodeFile {
   ExecutableRef interned;
 };
 using CodeFilePtr = std::shared_ptr<CodeFile>;
+
+// Code that is in no file, and of which no more is known than a name. Its identity is its path.
+CodeFilePtr MakeNamedCode(std::string path, std::string function);
 
 // Every executable that a known process has mapped, and where those that samples named were found. Capped: over
 // kFilesMax a file is not followed (its frames stay unknown) and counted. Loop thread only.

@@ -99,6 +99,7 @@ class FakeProc {
     std::filesystem::create_directories(top_ + "/proc");
     std::filesystem::create_directories(top_ + "/files");
     std::filesystem::create_directories(top_ + "/cgroup");
+    std::filesystem::create_directories(top_ + "/sys");
   }
   ~FakeProc() { std::filesystem::remove_all(top_); }
   FakeProc(const FakeProc&) = delete;
@@ -106,6 +107,7 @@ class FakeProc {
 
   std::string proc() const { return top_ + "/proc"; }
   std::string cgroup() const { return top_ + "/cgroup"; }
+  std::string sys() const { return top_ + "/sys"; }
   std::string files() const { return top_ + "/files"; }
 
   struct Options {
@@ -126,6 +128,22 @@ class FakeProc {
     if (!options.exe.empty()) std::filesystem::create_symlink(options.exe, dir + "/exe");
     if (!std::filesystem::exists(dir + "/root")) std::filesystem::create_directory_symlink(files(), dir + "/root");
   }
+  // A kernel whose build-id is "kernel", and perhaps a module of it whose build-id is its name.
+  struct Kernel {
+    uint64_t text_begin = 0, text_end = 0;
+    std::string module;
+    uint64_t module_base = 0, module_size = 0;
+    std::string more_kallsyms;
+  };
+  void SetKernel(const Kernel& kernel) {
+    AddNote(sys() + "/kernel/notes", "kernel");
+    std::string kallsyms = fmt::format("{:016x} T _stext\n{:016x} T _etext\n", kernel.text_begin, kernel.text_end);
+    Write(proc() + "/kallsyms", kallsyms + kernel.more_kallsyms);
+    if (kernel.module.empty()) return Write(proc() + "/modules", "");
+    Write(proc() + "/modules",
+          fmt::format("{} {} 0 - Live 0x{:x}\n", kernel.module, kernel.module_size, kernel.module_base));
+    AddNote(fmt::format("{}/module/{}/notes/.note.gnu.build-id", sys(), kernel.module), kernel.module);
+  }
   void RemoveProcess(int pid) { std::filesystem::remove_all(fmt::format("{}/{}", proc(), pid)); }
   // A file at `path` inside every process's root. Returns its path on this machine.
   std::string AddFile(const std::string& path, std::string_view bytes) {
@@ -139,6 +157,15 @@ class FakeProc {
   }
 
  private:
+  static void AddNote(const std::string& path, std::string_view build_id) {
+    std::filesystem::create_directories(std::filesystem::path(path).parent_path());
+    Elf64_Nhdr header{4, static_cast<Elf64_Word>(build_id.size()), NT_GNU_BUILD_ID};
+    std::string note(reinterpret_cast<const char*>(&header), sizeof header);
+    note.append("GNU\0", 4).append(build_id);
+    note.resize((note.size() + 3) / 4 * 4);
+    Write(path, note);
+  }
+
   std::string top_;
 };
 

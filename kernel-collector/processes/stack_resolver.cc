@@ -1,7 +1,5 @@
 #include "kernel-collector/processes/stack_resolver.h"
 
-#include <algorithm>
-
 namespace tributary {
 namespace {
 
@@ -12,44 +10,23 @@ constexpr uint64_t kLowestUserAddress = 65'536;
 
 bool MayBeMapped(uint64_t address) { return address >= kLowestUserAddress && address >> 56 == 0; }
 
-CodeFilePtr MakeKernelFile(const ExecutableId& id, std::string path) {
-  auto executable = std::make_shared<CodeFile>();
-  executable->id = id;
-  executable->path = std::move(path);
-  executable->state = CodeFile::State::kReady;
-  return executable;
-}
-
 }  // namespace
 
-StackResolver::StackResolver(KernelLayout kernel) { SetKernel(std::move(kernel)); }
-
-void StackResolver::SetKernel(KernelLayout kernel) {
-  kernel_ = std::move(kernel);
-  kernel_executable_ = MakeKernelFile(kernel_.id, "[kernel]");
-  module_executables_.clear();
-  for (const KernelModule& module : kernel_.modules) {
-    module_executables_.push_back(MakeKernelFile(module.id, "[" + module.name + "]"));
-  }
-}
-
-ResolvedFrame StackResolver::KernelFrame(uint64_t address, bool is_caller) {
-  // A call may be a function's last instruction: the address it returns to is then past the function, or past the text.
-  uint64_t probe = is_caller ? address - 1 : address;
-  if (probe >= kernel_.text_begin && probe < kernel_.text_end && kernel_.id.known()) {
-    return {FrameKind::kKernel, is_caller, kernel_executable_.get(), address - kernel_.text_begin};
-  }
-  auto it = std::upper_bound(kernel_.modules.begin(), kernel_.modules.end(), probe,
-                             [](uint64_t a, const KernelModule& m) { return a < m.base; });
-  if (it != kernel_.modules.begin()) {
-    const KernelModule& module = *--it;
-    if (probe - module.base < module.size && module.id.known()) {
-      size_t index = static_cast<size_t>(it - kernel_.modules.begin());
-      return {FrameKind::kKernel, is_caller, module_executables_[index].get(), address - module.base};
+void StackResolver::AddKernelFrames(const RawStack& stack, ResolvedStack* out) {
+  for (size_t i = stack.kernel.size(); i-- > 0;) {
+    const bool is_caller = i != 0;
+    // A call may be a function's last instruction: the address it returns to is then past the function.
+    const uint64_t probe = is_caller ? stack.kernel[i] - 1 : stack.kernel[i];
+    const KernelCode::Place place = kernel_.Find(probe, stack.time);
+    out->wants_executable |= place.wait;
+    if (!place.is_cause) {
+      out->frames.push_back({FrameKind::kKernel, is_caller, place.file, place.offset + (stack.kernel[i] - probe)});
+      continue;
     }
+    // Said once, however many frames it is true of.
+    const ResolvedFrame cause{FrameKind::kKernel, false, place.file, 0};
+    if (out->frames.empty() || out->frames.back().executable != place.file) out->frames.push_back(cause);
   }
-  ++unknown_kernel_frames_;
-  return {FrameKind::kUnknown, is_caller, nullptr, address};
 }
 
 void StackResolver::Resolve(const RawStack& stack, const ProcessRun& run, const MappingTable::List* snapshot,
@@ -89,7 +66,7 @@ void StackResolver::Resolve(const RawStack& stack, const ProcessRun& run, const 
     }
     out->frames.push_back(frame);
   }
-  for (size_t i = stack.kernel.size(); i-- > 0;) out->frames.push_back(KernelFrame(stack.kernel[i], i != 0));
+  AddKernelFrames(stack, out);
 }
 
 }  // namespace tributary

@@ -8,10 +8,10 @@
 #include <vector>
 
 #include "bpf/include/records.h"
+#include "kernel-collector/processes/kernel_code.h"
 #include "kernel-collector/processes/mapping_table.h"
 #include "kernel-collector/processes/process_table.h"
 #include "profile/model.h"
-#include "symbols/kallsyms.h"
 
 namespace tributary {
 
@@ -33,33 +33,25 @@ struct RawStack {
 struct ResolvedStack {
   std::vector<ResolvedFrame> frames;      // root first: the kernel's half sits on top of the user's
   Ending ending = Ending::kUnknown;       // set by who walked it
-  bool wants_executable = false;          // a file must be read first: `unread` has been called for it
+  bool wants_executable = false;          // a file, or kallsyms, must be read first, and will be
   std::vector<uint64_t> uncovered_pages;  // of addresses that no mapping covers, and that may only be late
 };
 
 // Turns addresses into (executable, ELF address). Loop thread only; reads nothing.
 class StackResolver {
  public:
-  explicit StackResolver(KernelLayout kernel);
+  // `kernel` outlives it.
+  explicit StackResolver(KernelCode& kernel) : kernel_(kernel) {}
 
   // `snapshot` is the run's table when the sample came (null: only its present one counts). Calls `unread` for each
   // executable that was touched and has not been read. `out` is reused: a sample allocates nothing.
   void Resolve(const RawStack& stack, const ProcessRun& run, const MappingTable::List* snapshot,
                const std::function<void(const CodeFilePtr&)>& unread, ResolvedStack* out);
 
-  // Modules may have come since the layout was read.
-  void SetKernel(KernelLayout kernel);
-  const KernelLayout& kernel() const { return kernel_; }
-  // Kernel addresses met in neither the kernel's text nor a module's.
-  uint64_t unknown_kernel_frames() const { return unknown_kernel_frames_; }
-
  private:
-  ResolvedFrame KernelFrame(uint64_t address, bool is_caller);
+  void AddKernelFrames(const RawStack& stack, ResolvedStack* out);
 
-  KernelLayout kernel_;
-  CodeFilePtr kernel_executable_;
-  std::vector<CodeFilePtr> module_executables_;  // parallel to kernel_.modules
-  uint64_t unknown_kernel_frames_ = 0;
+  KernelCode& kernel_;
 };
 
 }  // namespace tributary

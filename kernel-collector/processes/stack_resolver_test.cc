@@ -8,11 +8,14 @@
 namespace tributary {
 namespace {
 
-constexpr uint64_t kText = 0xffffffff81000000, kModule = 0xffffffffc0000000;
+constexpr uint64_t kText = 0xffffffff81000000, kModule = 0xffffffffc0000000, kProgram = 0xffffffffc0100000;
 
 class StackResolverTest : public testing::Test {
  protected:
   StackResolverTest() {
+    proc.SetKernel(
+        {.text_begin = kText, .text_end = kText + 0x1000, .module = "m", .module_base = kModule, .module_size = 0x100});
+    kernel_code.ReadNow();
     file->id = BuildId("file");
     file->state = CodeFile::State::kReady;
     file->segments = {{.file_offset = 0x1000, .file_size = 0x1000, .address = 0x401000, .memory_size = 0x1000}};
@@ -24,10 +27,12 @@ class StackResolverTest : public testing::Test {
     return out;
   }
 
-  StackResolver resolver{KernelLayout{.id = BuildId("kernel"),
-                                      .text_begin = kText,
-                                      .text_end = kText + 0x1000,
-                                      .modules = {{"m", kModule, 0x100, BuildId("m")}}}};
+  FakeProc proc;
+  FakeExecutor executor;
+  FakeClock clock;
+  Metrics metrics;
+  KernelCode kernel_code{{.proc_root = proc.proc(), .sys_root = proc.sys()}, executor, clock, metrics};
+  StackResolver resolver{kernel_code};
   CodeFilePtr file = std::make_shared<CodeFile>();
   ProcessRun run;
   MonotonicNs time{50};
@@ -63,10 +68,32 @@ TEST_F(StackResolverTest, AReturnAddressBelongsToTheCallBeforeIt) {
   EXPECT_EQ(out.frames[1].kind, FrameKind::kUnknown);
 }
 
-TEST_F(StackResolverTest, KernelAddressesOutsideAllTextAreUnknown) {
+TEST_F(StackResolverTest, WaitsForKallsymsOnceForCodeThatNobodyKnows) {
+  clock.Advance(100);
+  time = clock.Monotonic();
   Resolve({}, {kText - 1, kText + 0x1001, kModule + 0x101, 0}, TRIB_FLAG_IN_KERNEL | TRIB_FLAG_KERNEL_THREAD);
-  for (const ResolvedFrame& frame : out.frames) EXPECT_EQ(frame.kind, FrameKind::kUnknown);
-  EXPECT_EQ(resolver.unknown_kernel_frames(), 4u);
+  EXPECT_TRUE(out.wants_executable);
+  clock.Advance(100);
+  kernel_code.Tick();
+  executor.RunAll();
+  Resolve({}, {kText - 1, kText + 0x1001, kModule + 0x101, 0}, TRIB_FLAG_IN_KERNEL | TRIB_FLAG_KERNEL_THREAD);
+  EXPECT_FALSE(out.wants_executable);
+  // Said once.
+  ASSERT_EQ(out.frames.size(), 1u);
+  EXPECT_EQ(out.frames[0].kind, FrameKind::kKernel);
+  EXPECT_EQ(out.frames[0].executable->path, "[kernel] (generated code of no known name)");
+  EXPECT_EQ(out.frames[0].address, 0u);
+}
+
+TEST_F(StackResolverTest, FramesOfGeneratedCodeCountFromItsBegin) {
+  kernel_code.OnKernelCode(
+      {.time = MonotonicNs{40}, .start = kProgram, .length = 0x40, .is_bpf = true, .name = "bpf_prog_1_x"});
+  // Its last instruction is a call.
+  Resolve({}, {kText + 8, kProgram + 0x40, kText + 16}, TRIB_FLAG_IN_KERNEL);
+  ASSERT_EQ(out.frames.size(), 3u);
+  EXPECT_EQ(out.frames[1].executable->path, "[bpf] bpf_prog_1_x");
+  EXPECT_EQ(out.frames[1].address, 0x40u);
+  EXPECT_TRUE(out.frames[1].is_caller);
 }
 
 TEST_F(StackResolverTest, InterruptedCodeIsNoCaller) {

@@ -11,6 +11,8 @@
 #include "base/status.h"
 #include "kernel-collector/processes/code_file_reader.h"
 #include "kernel-collector/processes/proc_files.h"
+#include "symbols/symbol_builder.h"
+#include "symbols/symbol_codec.h"
 
 namespace tributary {
 namespace {
@@ -44,6 +46,14 @@ absl::StatusOr<Fd> OpenExecutable(const std::string& proc_root, const Executable
   return fd;
 }
 
+// More than any code of one name has; where it ends is known to who says which addresses are its own.
+constexpr uint64_t kFunctionBytes = uint64_t{1} << 30;
+
+PackedTable TableOf(const ExecutableId& id, std::string_view function) {
+  const auto table = BuildSymbolTable(id, SymbolSource::kKallsyms, {{.size = kFunctionBytes, .name = function}});
+  return PackedTable::Of(EncodeSymbolTable(*table));
+}
+
 bool IsKernel(const KernelLayout& kernel, const ExecutableId& id) {
   return id == kernel.id || std::any_of(kernel.modules.begin(), kernel.modules.end(),
                                         [&](const KernelModule& module) { return module.id == id; });
@@ -56,6 +66,7 @@ struct SymbolServer::Reading {
   Options options;
   std::shared_ptr<const KernelLayout> kernel;
   std::string_view vdso_bytes;  // not "": it is the vdso that is asked for
+  std::string only_function;    // not "": it is that
   std::vector<FileLocation> locations;
   std::shared_ptr<SymbolMaker> maker;
 
@@ -111,6 +122,7 @@ void SymbolServer::Tick() {
   reading->options = options_;
   reading->kernel = kernel_;
   if (vdso_id_.known() && reading->id == vdso_id_) reading->vdso_bytes = vdso_bytes_;
+  reading->only_function = callbacks_.only_function(reading->id);
   reading->locations = executables_.LocationsOf(reading->id);
   reading->maker = maker_;
   std::weak_ptr<bool> alive = alive_;
@@ -131,6 +143,7 @@ void SymbolServer::StopIdleMaker() {
 }
 
 absl::StatusOr<PackedTable> SymbolServer::Read(Reading& reading) {
+  if (!reading.only_function.empty()) return TableOf(reading.id, reading.only_function);
   SymbolMakerRequest request{.id = reading.id};
   const std::string& proc_root = reading.options.proc_root;
   absl::StatusOr<Fd> file = IsKernel(*reading.kernel, reading.id)

@@ -18,11 +18,11 @@
 
 namespace tributary {
 
-// Answers NeedSymbols: has a table made of the file that was sampled, of kallsyms for the kernel, and hands it over, or
-// says why there is none. One table at a time, and no more bytes on average than the uplink carries beside samples, so
-// that few wait. An id is answered again only kAgainNs later (an upload may be cut off by a lost connection; who asks
-// sooner waits) and kAnswersMax times in all. Loop thread; opens files on `executor`, and waits there for the maker's
-// process.
+// Answers NeedSymbols: has a table made of the file that was sampled, of kallsyms for the kernel, of its name for code
+// without a file, and hands it over, or says why there is none. One table at a time, and no more bytes on average than
+// the uplink carries beside samples, so that few wait. An id is answered again only kAgainNs later (an upload may be
+// cut off by a lost connection; who asks sooner waits) and kAnswersMax times in all. Loop thread; opens files on
+// `executor`, and waits there for the maker's process.
 class SymbolServer {
  public:
   static constexpr size_t kPendingMax = 4096;
@@ -35,6 +35,8 @@ class SymbolServer {
   struct Callbacks {
     std::function<void(const ExecutableId&, PackedTable table)> send;
     std::function<void(const ExecutableId&, std::string why)> send_none;
+    // What the only function of code without a file is called; "": it is none such.
+    std::function<std::string(const ExecutableId&)> only_function;
   };
 
   struct Options {
@@ -44,7 +46,7 @@ class SymbolServer {
   SymbolServer(Options options, const CodeFileTable& executables, std::shared_ptr<SymbolMaker> maker,
                Executor& executor, const Clock& clock, Metrics& metrics, Callbacks callbacks);
 
-  void SetKernel(KernelLayout kernel) { kernel_ = std::make_shared<const KernelLayout>(std::move(kernel)); }
+  void SetKernel(std::shared_ptr<const KernelLayout> kernel) { kernel_ = std::move(kernel); }
   void SetVdso(const ExecutableId& id, std::string_view bytes);
 
   void Request(const ExecutableId& id);

@@ -26,10 +26,10 @@ class SymbolServerTest : public ::testing::Test {
                     "0000000000009010 t mod_work\t[mod]\n");
     proc.AddProcess(42, {});
   }
-  static KernelLayout Kernel() {
+  static std::shared_ptr<const KernelLayout> Kernel() {
     KernelLayout kernel{.id = BuildId("kernel"), .text_begin = 0x1000, .text_end = 0x3000};
     kernel.modules = {{"mod", 0x9000, 0x1000, BuildId("mod")}};
-    return kernel;
+    return std::make_shared<const KernelLayout>(std::move(kernel));
   }
   // This test's own executable, as a file that process 42 has mapped.
   ExecutableId MapSelf() {
@@ -57,7 +57,8 @@ class SymbolServerTest : public ::testing::Test {
               ++sent;
               tables[id] = ZstdDecompress(table.Read(0, table.stored_bytes()).value(), table.raw_bytes()).value();
             },
-            [this](const ExecutableId& id, std::string why) { reasons[id] = std::move(why); }};
+            [this](const ExecutableId& id, std::string why) { reasons[id] = std::move(why); },
+            [this](const ExecutableId& id) { return id == named ? "bpf_prog_1_x" : std::string(); }};
   }
 
   FakeProc proc;
@@ -66,6 +67,7 @@ class SymbolServerTest : public ::testing::Test {
   FakeExecutor executor;
   CodeFileTable files{metrics};
   std::map<ExecutableId, std::string> tables, reasons;
+  ExecutableId named;  // code without a file
   int sent = 0;
   std::shared_ptr<SymbolMaker> maker = std::make_shared<SymbolMaker>(
       [] { return testing::Fork([](int socket) { return RunSymbolMaker(socket); }); }, metrics);
@@ -85,6 +87,16 @@ TEST_F(SymbolServerTest, AModulesNamesAreOffsetsFromItsBase) {
   ASSERT_NE(table, nullptr);
   ASSERT_TRUE(table->Find(0x10).has_value());
   EXPECT_EQ(table->Find(0x10)->name, "mod_work");
+}
+
+TEST_F(SymbolServerTest, CodeWithoutAFileHasOneName) {
+  named = BuildId("generated");
+  auto table = Ask(named);
+  ASSERT_NE(table, nullptr);
+  EXPECT_EQ(table->id(), named);
+  EXPECT_EQ(table->Find(0)->name, "bpf_prog_1_x");
+  EXPECT_EQ(table->Find(100'000)->name, "bpf_prog_1_x");
+  EXPECT_FALSE(maker->running());
 }
 
 TEST_F(SymbolServerTest, AFilesNamesAreReadWhereItIsMapped) {

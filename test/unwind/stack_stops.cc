@@ -121,7 +121,6 @@ class Stopper {
     ASSIGN_OR_RETURN(probes_, Probes::Open(probe_options, metrics_));
     ASSIGN_OR_RETURN(stop_map_, FindStopMap());
     CoreOptions options;
-    ASSIGN_OR_RETURN(options.kernel, ReadKernelLayout("/proc", "/sys"));
     core_ = std::make_unique<CollectorCore>(*probes_, sink_, executor_, Clock::Real(), metrics_, std::move(options));
     SetVdso();
     core_->ScanAll();
