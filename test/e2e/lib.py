@@ -139,11 +139,12 @@ class Reducer(Program):
 
 
 class Collector(Program):
-    """Without a CPU budget unless told: instrumented builds and 999 Hz cost more than the default allows."""
+    """Without a CPU budget unless told: instrumented builds and 999 Hz cost more than the default allows. `prefix` starts it elsewhere,
+    as `unshare -m` does."""
 
-    def __init__(self, directory, intake_port, rate=999, args=(), name="collector", cpu_budget="off"):
-        super().__init__(name, [BIN / "kernel-collector", "--intake-port", intake_port, "--sample-rate", rate, "--cpu-budget", cpu_budget,
-                                *args],
+    def __init__(self, directory, intake_port, rate=999, args=(), name="collector", cpu_budget="off", prefix=()):
+        super().__init__(name, [*prefix, BIN / "kernel-collector", "--intake-port", intake_port, "--sample-rate", rate, "--cpu-budget",
+                                cpu_budget, *args],
                          directory, as_root=True)
 
 

@@ -10,8 +10,9 @@ import subprocess
 import time
 
 HERE = pathlib.Path(__file__).resolve().parent
-PROGRAMS = ["kernel-collector", "truth", "truth_nofp"]
-APPLETS = ["cat", "date", "echo", "grep", "ifconfig", "insmod", "kill", "mount", "poweroff", "sh", "sort", "uname", "wc"]
+PROGRAMS = ["kernel-collector", "truth", "truth_nofp", "bpf_burner"]
+APPLETS = ["cat", "date", "echo", "grep", "ifconfig", "insmod", "kill", "mount", "nc", "poweroff", "sh", "sleep", "sort",
+           "uname", "wc"]
 CACHE = pathlib.Path(os.environ.get("TRIBUTARY_CACHE") or pathlib.Path.home() / ".cache/tributary")
 
 

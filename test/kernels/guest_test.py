@@ -1,5 +1,5 @@
 """Boots another kernel (qemu, software emulation) with our collector, which profiles two workloads there and sends to a reducer
-here; checks the programs loaded, the stacks, names and shares, and the law.
+here; checks the programs loaded, the stacks, names and shares, those of a module and of BPF programs too, and the law.
 
     guest_test.py VERSION [amd64|arm64]      a version that fetch.sh knows
 """
@@ -7,8 +7,10 @@ here; checks the programs loaded, the stacks, names and shares, and the law.
 import contextlib
 import pathlib
 import re
+import socket
 import subprocess
 import sys
+import threading
 import time
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -26,7 +28,10 @@ SHARE_BOUND = 0.1
 LEAVES_MIN = 0.85
 CHAINED_MIN = 0.95  # on an emulated CPU, reading an executable's unwind information takes as long as many samples
 SAMPLES_MIN = 300
-KERNEL_NAMED_MIN = 0.98
+KERNEL_NAMED_MIN = 0.98  # for the workloads to begin
+MODULE_SAMPLES_MIN = 20  # with a frame of the network card's modules, which are in every kernel's package and easily kept busy
+SINK_S = 4
+BPF_SAMPLES_MIN = 100  # of 3 s at 199 Hz
 USER, KERNEL = 1, 2  # kinds of frames
 
 
@@ -76,6 +81,48 @@ def kernel_named(graph):
     return named / max(1, sum(graph.total_count[node] for node in frames))
 
 
+@contextlib.contextmanager
+def sink():
+    """The port of a listener on the host that takes in what one guest sends, for SINK_S."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        def take():
+            with contextlib.suppress(OSError):
+                connection, _ = listener.accept()
+                until = time.monotonic() + SINK_S
+                while time.monotonic() < until and connection.recv(1 << 20):
+                    pass
+                connection.close()
+
+        threading.Thread(target=take, daemon=True).start()
+        yield listener.getsockname()[1]
+
+
+def check_kernel(graph, text):
+    """Every frame of the kernel has a name; a module's are those of kallsyms; and BPF programs loaded before and after the start."""
+    lib.check(kernel_named(graph) == 1, f"{kernel_named(graph):.4f} of the kernel's frames have names")
+    listed = re.search(r"BEGIN-KALLSYMS\n(.*?)END-KALLSYMS", text, re.DOTALL).group(1)
+    known = {(f"[{module}]", name) for name, module in re.findall(r"^[0-9a-f]+ \w (\S+)\t\[(virtio_\w+)\]$", listed, re.MULTILINE)}
+    modules = {module for module, _ in known}
+    lib.check("[virtio_net]" in modules, "virtio_net is no module")
+    frames = [node for node in range(len(graph)) if graph.kind[node] == KERNEL]
+    of_modules = {node for node in frames if graph.executable_of(node) in modules}
+    shown = {(graph.executable_of(node), graph.name_of(node)) for node in of_modules}
+    lib.check(shown <= known, f"kallsyms has none of these: {shown - known}")
+    lib.check("[virtio_net]" in {module for module, _ in shown}, "no frame of virtio_net")
+    samples = sum(graph.total_count[node] for node in of_modules if graph.parent[node] not in of_modules)
+    programs = {}
+    for name in ("early", "late"):
+        symbol = re.search(rf"^bpf_prog_[0-9a-f]{{16}}_{name}$", text, re.MULTILINE).group(0)
+        programs[symbol] = sum(graph.self_count[node] for node in frames if graph.name_of(node) == symbol)
+    print(f"{samples} samples with frames of modules: {sorted(shown)}; of BPF programs: {programs}", flush=True)
+    lib.check(samples > MODULE_SAMPLES_MIN, f"only {samples} samples with frames of modules")
+    lib.check(min(programs.values()) > BPF_SAMPLES_MIN, "samples of BPF programs are missing")
+
+
+def bpf_programs(graph):
+    return {found.group(1) for name in graph.names if (found := re.fullmatch(r"bpf_prog_[0-9a-f]{16}_(early|late)", name))}
+
+
 def selector(name):
     return f'{{process_executable_name="{name}"}}'
 
@@ -97,15 +144,16 @@ def drive(booted, reducer, graph_of):
     wait_for(booted, "the end of the workloads", lambda: "workloads done\n" in booted.text())
     for name in WORKLOADS:
         wait_for(booted, f"names of {name}", lambda name=name: graph_of(selector(name)).count_of("hash_blocks") > 0)
+    wait_for(booted, "names of BPF programs", lambda: bpf_programs(graph_of("{}")) == {"early", "late"})
     booted.tell("stop")
     lib.wait_for("the guest's end", lambda: not booted.running(), timeout_s=60)
 
 
-def run(version, machine, directory, reducer, started):
+def run(version, machine, directory, reducer, started, sink_port):
     kernel, release = fetch(version, machine)
     image = guest.build_initramfs(machine, kernel, directory)
     start_s, start_ms = time.monotonic(), lib.now_ms()
-    booted = guest.Guest(machine, kernel, image, directory, {"intake_port": reducer.intake_port})
+    booted = guest.Guest(machine, kernel, image, directory, {"intake_port": reducer.intake_port, "sink_port": sink_port})
     started.append(booted)
 
     def graph_of(wanted):
@@ -124,15 +172,16 @@ def run(version, machine, directory, reducer, started):
     lib.check_law(status)
     for name in WORKLOADS:
         check_workload(graph_of(selector(name)), name)
+    check_kernel(graph_of("{}"), booted.text())
 
 
 def main():
     version, machine = sys.argv[1], guest.MACHINES[sys.argv[2] if len(sys.argv) > 2 else "amd64"]
     try:
-        with lib.directory() as d, lib.programs() as started:
+        with lib.directory() as d, lib.programs() as started, sink() as sink_port:
             reducer = lib.Reducer(d)
             started.append(reducer)
-            run(version, machine, d, reducer, started)
+            run(version, machine, d, reducer, started, sink_port)
             lib.check(reducer.stop() == 0, "the reducer's exit code is not 0")
     except lib.Failure as e:
         print(f"FAILED: {e}")
