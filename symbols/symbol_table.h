@@ -107,7 +107,7 @@ class SymbolTable {
 };
 
 inline std::string_view SymbolTable::String(uint32_t index) const {
-  if (index == 0 || index + 1 >= string_offsets_.size()) return {};
+  if (index == 0 || index >= string_offsets_.size() - 1) return {};  // two at least
   const uint32_t begin = string_offsets_[index], end = string_offsets_[index + 1];
   if (begin > end || end > string_bytes_.size()) return {};
   return {string_bytes_.data() + begin, end - begin};
