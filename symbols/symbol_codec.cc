@@ -166,7 +166,9 @@ class Decoder {
 
   bool ReadRows() {
     contents_.row_addresses.reserve(rows_);
+    uint64_t last = 0;  // of the segments before
     for (const flat::Segment& segment : contents_.segments) {
+      if (&segment != contents_.segments.data() && segment.base <= last) return false;
       uint64_t address = 0;
       for (uint32_t i = 0; i < segment.rows; ++i) {
         uint64_t difference = 0;
@@ -175,6 +177,7 @@ class Decoder {
         if (address > UINT32_MAX || address > UINT64_MAX - segment.base) return false;
         contents_.row_addresses.push_back(static_cast<uint32_t>(address));
       }
+      last = segment.base + address;
     }
     return ReadIds(rows_, nodes_, &contents_.row_nodes) && ReadIds(rows_, places_, &contents_.row_places);
   }
