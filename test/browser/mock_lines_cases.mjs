@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import {describe, test} from 'node:test';
 import {click, hover, settled} from './browser.mjs';
 import * as fixtures from './fixtures.mjs';
-import {lines, longFunction} from './lines_fixtures.mjs';
+import {lines, longFunction, slowText} from './lines_fixtures.mjs';
 import {fixed, frame, root, server, page, open, byId, hashParameter, forgive, percent} from './mock_harness.mjs';
 
 const linked = (name, executable = '', more = '') =>
@@ -205,6 +205,16 @@ describe('lines', () => {
     assert.match(await byId('textless').textContent(), /start it with --source-dir.*spin\.c 1 line, 60\.0%/);
     const unplaced = await byId('lines-unplaced').textContent();
     assert.match(unplaced, /^15\.0% of its time has no line\. Its debug information has no line for this code/);
+  });
+
+  test('text that is being fetched comes by itself', async () => {
+    slowText.times = 1;
+    await open(linked('spin_sixty', 'truth'));
+    assert.match(await byId('lines-coming').textContent(), /^The text of one file is being fetched/);
+    assert.equal(await byId('listing').count(), 0);
+    await byId('listing').waitFor();
+    assert.equal(await byId('lines-coming').count(), 0);
+    assert.equal(slowText.times, 0);
   });
 
   test('two thousand lines: the hottest in sight, the rest counted', async () => {

@@ -6,10 +6,17 @@ import {load, nothing, type Loadable} from './loadable.ts';
 export const functionLines = signal<Loadable<LinesAnswer>>(nothing);
 export const linesLoading = signal(false);
 
+// Text that the server is fetching is asked for again, but not for ever: a server of its may be slow.
+const comingAgainMs = 2_000;
+const comingAgainMax = 15;
+
 let asking: {question: string; abort: AbortController; done: Promise<void>} | null = null;
 let answered = ''; // the question that is answered on screen
+let again: ReturnType<typeof setTimeout> | undefined;
+let timesAgain = 0;
 
 export function forgetLines(): void {
+  clearTimeout(again);
   asking?.abort.abort();
   asking = null;
   answered = '';
@@ -17,13 +24,26 @@ export function forgetLines(): void {
   functionLines.value = nothing;
 }
 
+function askAgain(question: string, parameters: Record<string, string>): void {
+  if ((functionLines.value.value?.sources_coming.length ?? 0) === 0 || timesAgain >= comingAgainMax) return;
+  again = setTimeout(() => {
+    if (question !== answered || asking !== null) return;
+    timesAgain++;
+    void loadLines(parameters);
+  }, comingAgainMs);
+}
+
 // A question that is under way is not asked twice.
 export function loadLines(parameters: Record<string, string>): Promise<void> {
   const question = JSON.stringify(parameters);
   if (asking?.question === question) return asking.done;
   asking?.abort.abort();
+  clearTimeout(again);
   const keepOld = question === answered;
-  if (!keepOld) functionLines.value = nothing;
+  if (!keepOld) {
+    functionLines.value = nothing;
+    timesAgain = 0;
+  }
   linesLoading.value = true;
   const abort = new AbortController();
   const same = (answer: LinesAnswer) => answer;
@@ -32,6 +52,7 @@ export function loadLines(parameters: Record<string, string>): Promise<void> {
     asking = null;
     answered = question;
     linesLoading.value = false;
+    askAgain(question, parameters);
   });
   asking = {question, abort, done};
   return done;

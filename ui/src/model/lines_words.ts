@@ -31,7 +31,7 @@ export function whyNoLines(lines: readonly FunctionLine[], symbols: SymbolsAnswe
     case 'kallsyms':
       return {
         reason: 'The kernel and its modules are named by their nodes, which tell functions and no lines.',
-        advice: 'Debug files of kernels are refused. The addresses below are those of the running kernel.',
+        advice: 'Debug files of kernels and modules (vmlinux, .ko.debug) have lines: send them as those of programs.',
       };
     case 'dwarf':
     case 'pclntab':
@@ -45,7 +45,7 @@ export function whyNoLines(lines: readonly FunctionLine[], symbols: SymbolsAnswe
 export function whatIsComing({sources_coming: {length: files}}: LinesAnswer): string {
   if (files === 0) return '';
   const what = files === 1 ? 'one file' : `${files} files`;
-  return `The text of ${what} is being fetched from a debuginfod server: it is here with the next refresh.`;
+  return `The text of ${what} is being fetched from a debuginfod server.`;
 }
 
 // No sample is in a function of that name.
