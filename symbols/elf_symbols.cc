@@ -8,6 +8,7 @@
 #include "elf/mini_debug_info.h"
 #include "elf/module_layout.h"
 #include "symbols/go_pclntab.h"
+#include "symbols/mapping_symbol.h"
 
 namespace tributary {
 namespace {
@@ -30,12 +31,6 @@ uint32_t Rank(const ElfSymbol& symbol, bool dynamic) {
   uint8_t binding = symbol.info >> 4;
   uint32_t by_binding = binding == kElfBindLocal ? 2 : binding == kElfBindWeak ? 1 : 0;
   return (symbol.size == 0 ? 8 : 0) + by_binding * 2 + (dynamic ? 1 : 0);
-}
-
-// arm64 marks code and data with $x and $d, with or without a suffix: they name nothing.
-bool IsMappingSymbol(std::string_view name) {
-  return name.size() >= 2 && name[0] == '$' && (name[1] == 'x' || name[1] == 'd') &&
-         (name.size() == 2 || name[2] == '.');
 }
 
 // Where a file's code is.

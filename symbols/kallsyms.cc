@@ -6,6 +6,7 @@
 #include "base/status.h"
 #include "elf/elf_notes.h"
 #include "symbols/kallsyms_lines.h"
+#include "symbols/mapping_symbol.h"
 #include "symbols/symbol_builder.h"
 
 namespace tributary {
@@ -19,7 +20,11 @@ struct Symbol {
   std::string_view name;
 };
 
-bool IsCode(char type) { return type == 'T' || type == 't' || type == 'W' || type == 'w'; }
+// Names a function, or is the like of one.
+bool IsFunction(const KallsymsLine& line) {
+  const bool is_code = line.type == 'T' || line.type == 't' || line.type == 'W' || line.type == 'w';
+  return is_code && !IsMappingSymbol(line.name);
+}
 
 // Linker scripts put such labels where a section begins or ends: at the address of a real function, or of none.
 bool IsMarker(std::string_view name) {
@@ -100,7 +105,7 @@ absl::StatusOr<ParsedKallsyms> ParseKallsyms(std::string_view text, const Execut
     // arm64's linker script puts _etext outside .text, where it has the type of data.
     if (parsed->name == "_stext") result.text_begin = parsed->address;
     if (parsed->name == "_etext") result.text_end = parsed->address;
-    if (!IsCode(parsed->type) || parsed->address == 0) continue;
+    if (!IsFunction(*parsed) || parsed->address == 0) continue;
     symbols.push_back({parsed->address, Rank(parsed->type, parsed->name), parsed->name});
   }
   if (any_line && !any_address) return Hidden();
@@ -119,7 +124,7 @@ absl::StatusOr<std::shared_ptr<const SymbolTable>> ParseModuleSymbols(std::strin
   std::string_view line;
   while (TakeLine(kallsyms_text, &line) && symbols.size() < kKallsymsMax) {
     auto parsed = ParseKallsymsLine(line);
-    if (!parsed || parsed->module != module_name || module_name.empty() || !IsCode(parsed->type)) continue;
+    if (!parsed || parsed->module != module_name || module_name.empty() || !IsFunction(*parsed)) continue;
     if (parsed->address == 0) {
       hidden = true;
       continue;

@@ -95,6 +95,21 @@ TEST(Kallsyms, TakesOneModulesFunctions) {
   EXPECT_EQ(ParseModuleSymbols(kText, "", 1, UINT64_MAX, SomeId()).status().code(), absl::StatusCode::kNotFound);
 }
 
+// Modules of arm64 have them among their functions.
+TEST(Kallsyms, MarksOfCodeAndDataNameNothing) {
+  constexpr std::string_view kModule =
+      "ffff800000001000 t $x\t[m]\n"
+      "ffff800000001000 t first\t[m]\n"
+      "ffff800000001040 t $x.7\t[m]\n"
+      "ffff800000001050 t $d\t[m]\n"
+      "ffff800000001060 t $xy\t[m]\n";
+  auto table = ParseModuleSymbols(kModule, "m", 0xffff800000001000, 0x100, SomeId());
+  ASSERT_TRUE(table.ok()) << table.status();
+  EXPECT_EQ(NameAt(**table, 0), "first");
+  EXPECT_EQ(NameAt(**table, 0x5f), "first");
+  EXPECT_EQ(NameAt(**table, 0x60), "$xy");
+}
+
 TEST(BuildIdFromNotes, ReadsTheGnuNote) {
   using testing::ElfImage;
   std::string notes = ElfImage::Note("Xen", 6, "linux") + ElfImage::Note("GNU", 3, std::string(20, '\x5a'));
