@@ -38,16 +38,35 @@ inline std::string Render(const FlameGraph& graph) {
   return out;
 }
 
-// A program "truth" (build-id 01…): main 0x1000–0x10ff calls work 0x1100–0x11ff and, past all symbols, 0x9000; and the
-// kernel (build-id 02…) with do_sys at 0x500.
-class QueryTest : public ::testing::Test {
+// An engine over stores and symbols that a test fills.
+class EngineTest : public ::testing::Test {
  protected:
+  explicit EngineTest(size_t shards) : store_{shards} {}
+
   void SetUp() override {
     absl::StatusOr<std::unique_ptr<SymbolStore>> symbols =
         SymbolStore::Open({.directory = symbols_directory_.path()}, clock_, metrics_);
     ASSERT_TRUE(symbols.ok()) << symbols.status();
     symbols_ = *std::move(symbols);
     engine_ = std::make_unique<QueryEngine>(store_, *symbols_);
+  }
+
+  FakeClock clock_;
+  Metrics metrics_;
+  store::FakeStore store_;
+  const TestDirectory symbols_directory_;
+  std::unique_ptr<SymbolStore> symbols_;
+  std::unique_ptr<QueryEngine> engine_;
+};
+
+// A program "truth" (build-id 01…): main 0x1000–0x10ff calls work 0x1100–0x11ff and, past all symbols, 0x9000; and the
+// kernel (build-id 02…) with do_sys at 0x500.
+class QueryTest : public EngineTest {
+ protected:
+  QueryTest() : EngineTest(1) {}
+
+  void SetUp() override {
+    ASSERT_NO_FATAL_FAILURE(EngineTest::SetUp());
     PutSymbols(Id(1), SymbolSource::kSymtab, {{0x1000, 0x100, "main"}, {0x1100, 0x100, "_ZN3app4workEi"}});
     PutSymbols(Id(2), SymbolSource::kKallsyms, {{0x500, 0x80, "do_sys"}});
     Fill(store_.shards[0]);
@@ -113,12 +132,6 @@ class QueryTest : public ::testing::Test {
     return graph.ok() ? *std::move(graph) : FlameGraph{};
   }
 
-  FakeClock clock_;
-  Metrics metrics_;
-  store::FakeStore store_{1};
-  const TestDirectory symbols_directory_;
-  std::unique_ptr<SymbolStore> symbols_;
-  std::unique_ptr<QueryEngine> engine_;
   store::Day day_;
   store::ExecutableNo truth_, kernel_;
   store::NodeNo main_, main_other_site_, work_, work_other_site_, unnamed_, kernel_node_, unmapped_;

@@ -2,9 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "base/status.h"
-#include "base/test_directory.h"
-#include "reducer/query/fake_store.h"
-#include "reducer/query/query.h"
+#include "reducer/query/query_testing.h"
 
 namespace tributary {
 namespace {
@@ -12,7 +10,6 @@ namespace {
 using store::Day;
 using store::ExecutableNo;
 using store::FakeShard;
-using store::FakeStore;
 using store::FrameRow;
 using store::NodeNo;
 using store::ProcessNo;
@@ -20,23 +17,15 @@ using store::ThreadNo;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-constexpr UnixNs kStart{20'000 * kNsPerDay};
-constexpr Day kDay{20'000};
-
-ExecutableId Id(uint8_t n) {
-  const uint8_t bytes[] = {n, 0x01};
-  return *ExecutableId::Make(ExecutableIdKind::kGnuBuildId, std::span<const uint8_t>(bytes));
-}
+constexpr Day kDay{20'000};  // of kStart
 
 // Process 1 is /opt/server, process 2 /opt/batch. Both call from libold.so, whose walk stops there.
-class StackHealthTest : public ::testing::Test {
+class StackHealthTest : public EngineTest {
  protected:
+  StackHealthTest() : EngineTest(2) {}
+
   void SetUp() override {
-    absl::StatusOr<std::unique_ptr<SymbolStore>> symbols =
-        SymbolStore::Open({.directory = symbols_directory_.path()}, clock_, metrics_);
-    ASSERT_TRUE(symbols.ok()) << symbols.status();
-    symbols_ = *std::move(symbols);
-    engine_ = std::make_unique<QueryEngine>(store_, *symbols_);
+    ASSERT_NO_FATAL_FAILURE(EngineTest::SetUp());
     for (FakeShard& shard : store_.shards) Fill(shard);
   }
 
@@ -89,12 +78,6 @@ class StackHealthTest : public ::testing::Test {
     return names;
   }
 
-  FakeClock clock_;
-  Metrics metrics_;
-  FakeStore store_{2};
-  const TestDirectory symbols_directory_;
-  std::unique_ptr<SymbolStore> symbols_;
-  std::unique_ptr<QueryEngine> engine_;
   int64_t next_ns_ = 0;
   NodeNo server_, old_, old_in_server_, kernel_on_old_, unmapped_, kernel_, nameless_;
 };
