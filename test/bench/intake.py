@@ -81,10 +81,10 @@ def record(directory, name, seconds):
     return recording
 
 
-def measure_capacity(directory, recording, nodes, repeat):
-    """Everything as fast as it goes; yields figures and returns samples/s by the clock on the wall."""
+def measure_capacity(directory, recording, nodes, repeat, name):
+    """Everything as fast as it goes: figures by name, and samples/s by the clock on the wall."""
     with lib.programs() as programs:
-        reducer = PinnedReducer(directory, f"{recording.stem}-capacity")
+        reducer = PinnedReducer(directory, f"{recording.stem}-{name}")
         programs.append(reducer)
         before = measure.cpu_ns(reducer.pid)
         started = time.monotonic()
@@ -100,15 +100,13 @@ def measure_capacity(directory, recording, nodes, repeat):
               f"{summary['batches_built']} batches built, {summary['reconnects']} reconnects; "
               f"{status['reducer']['disk_bytes'] / summary['samples_acked']:.2f} B a sample on disk; "
               f"dictionaries asked for {reducer.metric('tributary_reducer_need_dictionary_total'):.0f}")
-        figures = [("intake_samples_per_cpu_second", summary["samples_acked"] / cpu_s, "samples/s"),
-                   ("intake_peak_rss", peak, "MiB"),
-                   ("intake_wire_bytes_per_sample", summary["bytes_sent"] / summary["samples_acked"], "B")]
         lib.check(reducer.stop(60) == 0, "the reducer's exit code")
-        return figures, summary["samples_acked"] / seconds
+        return {"samples_per_cpu_second": summary["samples_acked"] / cpu_s, "peak_rss": peak,
+                "wire_bytes_per_sample": summary["bytes_sent"] / summary["samples_acked"], "samples_per_second": summary["samples_acked"] / seconds}
 
 
 def measure_overload(directory, recording, nodes, session, capacity, seconds):
-    """Ten times the capacity, and after a while for that long: durable samples a second as a share of it."""
+    """Ten times the capacity, and after a while for that long: durable samples a second."""
     speed = 10 * capacity / (nodes * session["samples"] / session["seconds"])
     with lib.programs() as programs:
         reducer = PinnedReducer(directory, f"{recording.stem}-overload")
@@ -130,7 +128,21 @@ def measure_overload(directory, recording, nodes, session, capacity, seconds):
         lib.check(status["total"]["stored"] >= acked, f"{acked} acknowledged, {status['total']}")
         print(f"  offered {10 * capacity:,.0f}/s ({speed:.1f} x real time), durable {stored / took:,.0f}/s, {stored / cpu_s:,.0f} per CPU second; nothing lost")
         reducer.kill()  # what is queued was never acknowledged
-        return [("intake_overload_goodput_share", stored / took / capacity, ""), ("intake_overload_samples_per_second", stored / took, "samples/s")]
+        return stored / took
+
+
+def measure_load(directory, recording, session, options):
+    """The capacity is measured before and behind the overload: a machine's speed differs by a fifth from minute to minute."""
+    repeat = max(1, round(options.samples / options.nodes / session["samples"]))
+    before = measure_capacity(directory, recording, options.nodes, repeat, "before")
+    overload = measure_overload(directory, recording, options.nodes, session, before["samples_per_second"], options.overload_seconds)
+    behind = measure_capacity(directory, recording, options.nodes, repeat, "behind")
+    mean = {name: (value + behind[name]) / 2 for name, value in before.items()}
+    return [("intake_samples_per_cpu_second", mean["samples_per_cpu_second"], "samples/s"),
+            ("intake_peak_rss", max(before["peak_rss"], behind["peak_rss"]), "MiB"),
+            ("intake_wire_bytes_per_sample", mean["wire_bytes_per_sample"], "B"),
+            ("intake_overload_goodput_share", overload / mean["samples_per_second"], ""),
+            ("intake_overload_samples_per_second", overload, "samples/s")]
 
 
 def main():
@@ -155,9 +167,7 @@ def main():
             session = summary_of(recording)
             print(f"{name} load: {session['samples']} samples in {session['seconds']:.0f} s, {session['bytes_per_sample']:.2f} B each in the file; "
                   f"load average {os.getloadavg()[0]:.1f}")
-            repeat = max(1, round(options.samples / options.nodes / session["samples"]))
-            figures, capacity = measure_capacity(directory, recording, options.nodes, repeat)
-            figures += measure_overload(directory, recording, options.nodes, session, capacity, options.overload_seconds)
+            figures = measure_load(directory, recording, session, options)
             for figure, value, unit in figures:
                 figure = figure.replace("intake_", f"intake_{name}_")
                 print(f"{figure:50} {value:16.3f}  {unit}")
