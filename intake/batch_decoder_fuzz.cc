@@ -61,7 +61,7 @@ void CheckBatch(const IncomingBatch& batch, const DictionaryCounts& after) {
     if (frame.executable.value >= after.executables) abort();
   }
   for (const Process& process : batch.definitions.processes) {
-    for (StringRef string : {process.comm, process.executable_path, process.container_id, process.cgroup_path}) {
+    for (StringRef string : process.texts()) {
       if (string.value >= after.strings) abort();
     }
     if (process.executable.value >= after.executables) abort();

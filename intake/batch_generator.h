@@ -62,6 +62,7 @@ class BatchGenerator {
     process.executable = Executable(n);
     process.container_id = n % 3 == 0 ? dictionary_->InternString(std::string(64, 'c')) : StringRef{};
     process.cgroup_path = dictionary_->InternString("/system.slice/" + name + ".service");
+    process.attributes = n % 5 == 0 ? dictionary_->InternString("service.name=" + name) : StringRef{};
     return dictionary_->InternProcess(process);
   }
   ExecutableRef Executable(uint64_t n) {

@@ -9,6 +9,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "base/log.h"
 #include "base/status.h"
+#include "intake/metadata_message.h"
 #include "intake/symbol_upload.h"
 
 namespace tributary::intake {
@@ -34,6 +35,9 @@ uint64_t SeedOf(const ClientOptions& options) {
 struct Client::Impl {
   Impl(AlarmSource& alarms, Connector& to, ClientOptions with, const Clock& by, Metrics& metrics,
        Callbacks with_callbacks);
+  ~Impl() {
+    if (started) StopListening();
+  }
 
   void Start();
   void Stop();
@@ -51,6 +55,9 @@ struct Client::Impl {
   int64_t NextBackoffMs();
 
   void Pump();
+  void PumpSoon();
+  bool SendMetadata();
+  void StopListening();
   bool TakeNext();
   void SendEntry(const SendWindow::Entry& entry);
   void Ack(uint64_t sequence);
@@ -86,6 +93,8 @@ struct Client::Impl {
   std::shared_ptr<const Dictionary> dictionary;
   SendWindow window;
   SymbolSender symbols;
+  MetadataFeed::Cursor told_metadata;  // on this connection
+  uint64_t metadata_subscription = 0;
   absl::flat_hash_map<ExecutableId, SymbolPart> asked;  // on this connection and not answered, with what is there
 
   std::unique_ptr<Alarm> retry_alarm, connect_alarm, tick_alarm, pump_alarm, symbol_alarm;
@@ -128,6 +137,7 @@ Client::Impl::Impl(AlarmSource& alarms, Connector& to, ClientOptions with, const
 
 void Client::Impl::Start() {
   if (std::exchange(started, true)) return;
+  if (options.metadata != nullptr) metadata_subscription = options.metadata->Subscribe([this] { PumpSoon(); });
   heard_at = clock.Monotonic();
   backoff_ms = options.backoff_min_ms;
   Connect();
@@ -138,7 +148,17 @@ void Client::Impl::Stop() {
   if (ready) Write(EncodeFrame(MessageType::kGoodbye, kChannelSamples, 0, EncodeGoodbye({.reason = "done"})));
   Close();
   retry_alarm->Stop();
+  StopListening();
   Changed();
+}
+
+void Client::Impl::StopListening() {
+  if (options.metadata != nullptr) options.metadata->Unsubscribe(metadata_subscription);
+}
+
+// What changes, changes in bursts.
+void Client::Impl::PumpSoon() {
+  if (ready) pump_alarm->StartOnce(0);
 }
 
 void Client::Impl::Connect() {
@@ -235,6 +255,7 @@ absl::Status Client::Impl::OnWelcome(const Welcome& welcome) {
     encoder.reset();
   }
   ready = true;
+  told_metadata = {};
   slow_retry = false;
   connects.Add();
   connect_alarm->Stop();
@@ -333,6 +354,7 @@ void Client::Impl::Pump() {
   if (std::exchange(pumping, true)) return;  // the feeder may wake us while it is asked
   size_t samples = 0;
   while (ready && stream->pending_bytes() < kSocketBacklogMax) {
+    if (SendMetadata()) continue;
     // One batch may always be on its way, however small the credit.
     if (window.wire_bytes() > 0 && window.wire_bytes() >= granted.credit_bytes) break;
     if (samples >= kSamplesPerTurn) {
@@ -347,6 +369,14 @@ void Client::Impl::Pump() {
     }
   }
   pumping = false;
+}
+
+// Ahead of samples, which it describes; the socket's backlog bounds it.
+bool Client::Impl::SendMetadata() {
+  if (options.metadata == nullptr) return false;
+  const std::optional<MetadataUpdate> update = options.metadata->Next(told_metadata);
+  if (update) Write(EncodeFrame(MessageType::kMetadata, kChannelSamples, 0, EncodeMetadata(*update)));
+  return update.has_value();
 }
 
 bool Client::Impl::TakeNext() {

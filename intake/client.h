@@ -16,6 +16,7 @@
 #include "intake/batch_codec.h"
 #include "intake/frame.h"
 #include "intake/messages.h"
+#include "intake/metadata_feed.h"
 #include "intake/send_window.h"
 #include "profile/batch.h"
 #include "symbols/packed_table.h"
@@ -38,6 +39,7 @@ struct ClientOptions {
   uint64_t seed = 0;                      // of the jitter; 0 = random
   int64_t connect_timeout_ms = 10'000;    // until Welcome
   int64_t symbol_chunk_period_ms = 62;    // a chunk of 64 KiB each: 1 MiB/s
+  MetadataFeed* metadata = nullptr;       // told on every connection, from its beginning; outlives the client
 };
 
 class Client {

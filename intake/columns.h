@@ -40,11 +40,12 @@ enum class DefinitionColumn : uint8_t {
   kProcesses = 12,
   kThreads = 13,
   kNodeFrameIds = 14,
+  kProcessAttributes = 15,
 };
-constexpr std::array<std::string_view, 15> kDefinitionColumnNames = {
-    "",           "before",           "evicted",        "stringLengths", "stringBytes",  "executables",
-    "frameKinds", "frameExecutables", "frameAddresses", "chainAttach",   "chainLengths", "nodeFrames",
-    "processes",  "threads",          "nodeFrameIds"};
+constexpr std::array<std::string_view, 16> kDefinitionColumnNames = {
+    "",           "before",           "evicted",        "stringLengths",    "stringBytes",  "executables",
+    "frameKinds", "frameExecutables", "frameAddresses", "chainAttach",      "chainLengths", "nodeFrames",
+    "processes",  "threads",          "nodeFrameIds",   "processAttributes"};
 
 // Packings are for ever: a column that needs another one becomes a new column.
 constexpr std::array<ColumnPacking, kDefinitionColumnNames.size()> kDefinitionPackings = {{
@@ -63,6 +64,7 @@ constexpr std::array<ColumnPacking, kDefinitionColumnNames.size()> kDefinitionPa
     {ColumnPacking::Layout::kRecords, NumberKind::kSmall, 10},  // processes
     {ColumnPacking::Layout::kRecords, NumberKind::kSmall, 3},   // threads
     {ColumnPacking::Layout::kNumbers, NumberKind::kWide},       // nodeFrameIds
+    {ColumnPacking::Layout::kNumbers, NumberKind::kSmall},      // processAttributes
 }};
 
 enum class SampleColumn : uint8_t {

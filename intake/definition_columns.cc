@@ -7,6 +7,8 @@ namespace {
 
 // More than a frame takes in its columns.
 constexpr size_t kFrameBytesMax = 16;
+// A number of a string.
+constexpr size_t kAttributesRefBytesMax = 5;
 
 }  // namespace
 
@@ -45,7 +47,7 @@ size_t DefinitionColumns::bytes() const {
   return evicted_.size() + string_lengths_.size() + string_bytes_.size() + executables_.size() + frame_kinds_.size() +
          frame_executables_.size() + frame_addresses_.size() + chain_attach_.size() + 5 * leaves_.size() +
          node_frames_.size() + node_frame_ids_.size() + kFrameBytesMax * (after_.frames - next_frame_) +
-         processes_.size() + threads_.size();
+         processes_.size() + kAttributesRefBytesMax * (after_.processes - before_.processes) + threads_.size();
 }
 
 void DefinitionColumns::Write(ColumnWriter& to) {
@@ -75,6 +77,7 @@ void DefinitionColumns::Write(ColumnWriter& to) {
   to.Put(DefinitionColumn::kProcesses, processes_);
   to.Put(DefinitionColumn::kThreads, threads_);
   to.Put(DefinitionColumn::kNodeFrameIds, node_frame_ids_);
+  to.Put(DefinitionColumn::kProcessAttributes, std::move(process_attributes_).Take());
 }
 
 void DefinitionColumns::AddString(uint32_t i) {
@@ -136,7 +139,9 @@ void DefinitionColumns::AddNode(uint32_t i) {
 }
 
 void DefinitionColumns::AddProcess(uint32_t i) {
-  process_telling_.Write(dictionary_.process(ProcessRef{i}), processes_);
+  const Process& process = dictionary_.process(ProcessRef{i});
+  process_telling_.Write(process, processes_);
+  process_attributes_.Add(process.attributes.value);
 }
 
 void DefinitionColumns::AddThread(uint32_t i) {

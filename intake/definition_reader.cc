@@ -215,18 +215,22 @@ absl::Status DefinitionReader::ReadNodes() {
 
 absl::Status DefinitionReader::ReadProcesses() {
   VarintReader reader(columns_[DefinitionColumn::kProcesses]);
+  ValueReader attributes(columns_[DefinitionColumn::kProcessAttributes], 0);
   ProcessTelling telling;
   while (!reader.AtEnd()) {
     Process process;
     if (!telling.Read(reader, &process)) return Truncated("processes");
     RETURN_IF_ERROR(Count("processes", limits_.processes_max, &after_.processes));
-    for (StringRef string : {process.comm, process.executable_path, process.container_id, process.cgroup_path}) {
+    uint64_t text = 0;
+    if (!attributes.Read(&text) || text > UINT32_MAX) return Truncated("processAttributes");
+    process.attributes = StringRef{static_cast<uint32_t>(text)};
+    for (StringRef string : process.texts()) {
       if (string.value >= after_.strings) return BadReference("string", string.value);
     }
     if (process.executable.value >= after_.executables) return BadReference("executable", process.executable.value);
     definitions_.processes.push_back(process);
   }
-  return absl::OkStatus();
+  return attributes.AtEnd() ? absl::OkStatus() : Truncated("processAttributes");
 }
 
 absl::Status DefinitionReader::ReadThreads() {

@@ -41,7 +41,8 @@ enum class MessageType : uint8_t {
   kNeedSymbols = 7,
   kSymbolChunk = 8,  // channel 1; 64 KiB of an encoded symbol table
   kHeartbeat = 9,
-  kGoodbye = 10,  // last words: why the sender is about to close, and whether to come back
+  kGoodbye = 10,   // last words: why the sender is about to close, and whether to come back
+  kMetadata = 11,  // of hosts, containers, pods
 };
 constexpr uint8_t kChannelSamples = 0;
 constexpr uint8_t kChannelSymbols = 1;

@@ -1,3 +1,4 @@
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -9,6 +10,7 @@
 #include "intake/batch_generator.h"
 #include "intake/frame.h"
 #include "intake/messages.h"
+#include "intake/metadata_message.h"
 
 // One frame of every message type as each released version sent it: readers understand them for ever. UPDATE_GOLDEN=1
 // writes those that are not there yet, and the fuzz corpus (the same frames, each after a byte that says how they
@@ -71,7 +73,14 @@ std::vector<std::pair<std::string, std::string>> CurrentFrames() {
   Batch after{.sequence = 2, .dictionary = evicted};
   after.samples.push_back({.node = evicted->InternNode({NodeRef{8}, FrameRef{1}})});
   const std::string eviction = BatchEncoder::Following(10, &full_encoder, *evicted).Encode(after).back();
+  MetadataUpdate update{.begins_snapshot = true, .ends_snapshot = true, .entities = {}};
+  update.entities.push_back(
+      {EntityKind::kPod, "7c0ffee0", UnixNs{1'763'700'000'000'000'000}, false, {{"k8s.pod.name", "web-1"}}});
+  update.entities.push_back(
+      {EntityKind::kContainer, "c0de", {}, true, {{"container.image.name", "web"}, {"k8s.pod.uid", "7c0ffee0"}}});
   return {
+      {"metadata", EncodeFrame(MessageType::kMetadata, 0, 0, EncodeMetadata(update))},
+      {"batch_attributes", BatchEncoder(7).Encode(BatchGenerator(2027).Next(12)).back()},
       {"before_eviction", before_eviction},
       {"eviction", eviction},
       {"hello", EncodeFrame(MessageType::kHello, 0, 0, EncodeHello(hello))},
@@ -189,6 +198,35 @@ TEST_F(Golden, WelcomeOfV1) {
   EXPECT_EQ(welcome->credit_bytes, 16u << 20);
   EXPECT_EQ(welcome->dictionary_nodes_max, 131'072u);
   EXPECT_EQ(welcome->heartbeat_ms, 5000u);
+}
+
+TEST_F(Golden, MetadataOfV1) {
+  uint32_t unknown_values = 0;
+  auto update = DecodeMetadata(Read("metadata").payload, &unknown_values);
+  ASSERT_TRUE(update.ok()) << update.status();
+  EXPECT_TRUE(update->begins_snapshot);
+  EXPECT_TRUE(update->ends_snapshot);
+  ASSERT_EQ(update->entities.size(), 2u);
+  EXPECT_EQ(
+      update->entities[0],
+      (Entity{EntityKind::kPod, "7c0ffee0", UnixNs{1'763'700'000'000'000'000}, false, {{"k8s.pod.name", "web-1"}}}));
+  EXPECT_EQ(
+      update->entities[1],
+      (Entity{
+          EntityKind::kContainer, "c0de", {}, true, {{"container.image.name", "web"}, {"k8s.pod.uid", "7c0ffee0"}}}));
+}
+
+TEST_F(Golden, ProcessAttributesOfV1) {
+  const Frame frame = Read("batch_attributes");
+  BatchDecoder decoder(7);
+  auto batch = decoder.Decode(frame.type, frame.sequence, frame.payload);
+  ASSERT_TRUE(batch.ok()) << batch.status();
+  std::vector<std::string> attributes;
+  for (const Process& process : batch->definitions.processes) {
+    if (process.attributes.value != 0) attributes.push_back(batch->definitions.strings[process.attributes.value - 1]);
+  }
+  EXPECT_THAT(attributes, testing::Each(testing::StartsWith("service.name=program")));
+  EXPECT_FALSE(attributes.empty());
 }
 
 TEST_F(Golden, DefinitionsOfV1) {

@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "base/status.h"
 #include "intake/message_sizes.h"
+#include "intake/metadata_message.h"
 
 namespace tributary::intake {
 namespace {
@@ -39,6 +40,8 @@ std::string_view TypeName(MessageType type) {
       return "heartbeat";
     case MessageType::kGoodbye:
       return "goodbye";
+    case MessageType::kMetadata:
+      return "metadata";
   }
   return "unknown";
 }
@@ -90,6 +93,7 @@ class Inspector {
 
  private:
   void WriteHello(std::string_view payload);
+  void WriteMetadata(std::string_view payload);
   void WriteSession(const Frame& frame);
   void WriteDefinitions(const DictionaryCounts& before, const Definitions& definitions);
   void WriteProcesses(uint32_t id, const std::vector<Process>& processes);
@@ -133,6 +137,7 @@ std::string Inspector::Line(const RecordedFrame& recorded) {
   json_.Field("stored_bytes", recorded.stored_bytes);
   json_.Field("raw_bytes", static_cast<uint64_t>(frame.payload.size()));
   if (frame.type == MessageType::kHello) WriteHello(frame.payload);
+  if (frame.type == MessageType::kMetadata) WriteMetadata(frame.payload);
   if (frame.type == MessageType::kDefinitions || frame.type == MessageType::kBatch) WriteSession(frame);
   json_.EndObject();
   return std::move(json_).Take() + "\n";
@@ -161,6 +166,30 @@ void Inspector::WriteHello(std::string_view payload) {
   // Never what a credential is.
   json_.Field("token", hello->token.empty() ? "" : "***");
   WriteClock(json_, hello->clock);
+}
+
+void Inspector::WriteMetadata(std::string_view payload) {
+  uint32_t unknown_values = 0;
+  absl::StatusOr<MetadataUpdate> update = DecodeMetadata(payload, &unknown_values);
+  if (!update.ok()) return Fail(update.status());
+  json_.Field("begins_snapshot", update->begins_snapshot);
+  json_.Field("ends_snapshot", update->ends_snapshot);
+  json_.Field("unknown_values", unknown_values);
+  json_.Key("entities");
+  json_.BeginArray();
+  for (const Entity& entity : update->entities) {
+    json_.BeginObject();
+    json_.Field("kind", EntityKindName(entity.kind));
+    json_.Field("id", EscapeForDisplay(entity.id));
+    json_.Field("from_unix_ns", entity.from.value);
+    json_.Field("gone", entity.gone);
+    json_.Key("attributes");
+    json_.BeginObject();
+    for (const auto& [key, value] : entity.attributes) json_.Field(EscapeForDisplay(key), EscapeForDisplay(value));
+    json_.EndObject();
+    json_.EndObject();
+  }
+  json_.EndArray();
 }
 
 void Inspector::WriteSession(const Frame& frame) {
@@ -262,6 +291,7 @@ void Inspector::WriteProcesses(uint32_t id, const std::vector<Process>& processe
     json_.Field("executable_path", Text(process.executable_path));
     json_.Field("container_id", Text(process.container_id));
     json_.Field("cgroup_path", Text(process.cgroup_path));
+    json_.Field("attributes", Text(process.attributes));
     json_.EndObject();
   }
   json_.EndArray();

@@ -9,6 +9,7 @@
 #include "intake/mend_checksums.h"
 #include "intake/message_mutator.h"
 #include "intake/messages.h"
+#include "intake/metadata_message.h"
 
 // What a connection goes through: bytes in pieces, frames, messages, batches. Checksums are put right first, or no
 // changed input would ever get past them; the first byte says in which pieces the stream arrives and whether its
@@ -41,6 +42,18 @@ void DecodeBatch(const tributary::intake::Frame& frame, BatchDecoder& decoder) {
   auto batch = decoder.Decode(frame.type, frame.sequence, frame.payload);
   if (!batch.ok()) return;
   CheckBatch(*batch, decoder.have());
+}
+
+// What decodes is within the limits, and comes back as it was.
+void CheckMetadata(const tributary::intake::Frame& frame) {
+  uint32_t unknown_values = 0;
+  auto update = DecodeMetadata(frame.payload, &unknown_values);
+  if (!update.ok()) return;
+  for (tributary::Entity entity : update->entities) {
+    if (!CutToLimits(entity)) abort();
+  }
+  auto again = DecodeMetadata(EncodeMetadata(*update), &unknown_values);
+  if (!again.ok() || *again != *update) abort();
 }
 
 void DecodeMessage(const tributary::intake::Frame& frame, BatchDecoder& decoder) {
@@ -77,6 +90,9 @@ void DecodeMessage(const tributary::intake::Frame& frame, BatchDecoder& decoder)
       break;
     case MessageType::kGoodbye:
       (void)DecodeGoodbye(frame.payload);
+      break;
+    case MessageType::kMetadata:
+      CheckMetadata(frame);
       break;
   }
 }

@@ -41,6 +41,8 @@ std::optional<capnp::StructSchema> SchemaOf(MessageType type) {
       return Schema::from<wire::Heartbeat>();
     case MessageType::kGoodbye:
       return Schema::from<wire::Goodbye>();
+    case MessageType::kMetadata:
+      return Schema::from<wire::Metadata>();
   }
   return std::nullopt;
 }

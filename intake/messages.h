@@ -18,6 +18,9 @@
 namespace tributary::intake {
 
 enum class Role : uint16_t { kNode = 0, kCluster = 1, kUpload = 2, kReplay = 3 };
+// What the node id of a cluster's session begins with, and no other's: so that a credential for one is none for the
+// other.
+constexpr std::string_view kClusterIdPrefix = "cluster/";
 
 // How many definitions of each table the two ends have in common; ids below it may be used.
 struct DictionaryCounts {

@@ -17,6 +17,7 @@
 #include "intake/limits.h"
 #include "intake/messages.h"
 #include "intake/symbol_parts.h"
+#include "profile/metadata.h"
 
 namespace tributary::intake {
 
@@ -50,6 +51,7 @@ class SessionOwner {
                          absl::StatusOr<std::string> encoded_table) = 0;
   // A piece of one came.
   virtual void OnSymbolProgress(const SessionInfo&) {}
+  virtual void OnMetadata(const SessionInfo&, MetadataUpdate) {}
   virtual void OnClosed(const SessionInfo& session, const absl::Status& why) = 0;
 };
 

@@ -5,6 +5,7 @@
 
 #include "base/log.h"
 #include "base/status.h"
+#include "intake/metadata_message.h"
 #include "intake/server.h"
 #include "intake/server_metrics.h"
 #include "intake/symbol_upload.h"
@@ -68,6 +69,7 @@ struct ServerSession::Impl {
   bool HandOver(const Frame& frame, IncomingBatch batch);
   void Hold(IncomingBatch batch);
   void HandleSymbolChunk(const Frame& frame);
+  void HandleMetadata(const Frame& frame);
   void GiveUpGeneration(uint32_t generation);
   void Stall(Frame frame);
   void Unstall();
@@ -232,6 +234,8 @@ void ServerSession::Impl::Handle(Frame frame) {
       return HandleBatch(std::move(frame));
     case MessageType::kSymbolChunk:
       return HandleSymbolChunk(frame);
+    case MessageType::kMetadata:
+      return HandleMetadata(frame);
     case MessageType::kHeartbeat:
       if (!DecodeHeartbeat(frame.payload).ok()) break;
       return Write(MessageType::kHeartbeat, frame.payload);
@@ -383,6 +387,14 @@ void ServerSession::Impl::HandleSymbolChunk(const Frame& frame) {
   if (!*table) return owner.OnSymbolProgress(hello.session);
   if ((*table)->encoded.status().code() == absl::StatusCode::kResourceExhausted) metrics.Refuse(Refusal::kOversized);
   owner.OnSymbols(hello.session, (*table)->id, std::move((*table)->encoded));
+}
+
+void ServerSession::Impl::HandleMetadata(const Frame& frame) {
+  uint32_t unknown_values = 0;
+  absl::StatusOr<MetadataUpdate> update = DecodeMetadata(frame.payload, &unknown_values);
+  if (!update.ok()) return Refuse(Refusal::kBadMessage, {.reason = Message(update.status())});
+  metrics.unknown_values.Add(unknown_values);
+  owner.OnMetadata(hello.session, *std::move(update));
 }
 
 void ServerSession::Impl::GiveUpGeneration(uint32_t generation) {

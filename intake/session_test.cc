@@ -512,5 +512,28 @@ TEST_F(IntakeTest, SymbolTableOverItsLimitIsRefusedAndTheSessionGoesOn) {
   EXPECT_EQ(store_.hellos.size(), 1u);
 }
 
+TEST_F(IntakeTest, MetadataIsToldAgainOnEveryConnection) {
+  MetadataFeed feed({}, Clock::Real(), metrics_);
+  client_options_.metadata = &feed;
+  feed.Set({EntityKind::kHost, "node", {}, false, {{"host.name", "a"}}});
+  feed.SetComplete();
+  StartServer();
+  StartClient();
+  RunUntil([&] { return store_.metadata.size() == 1; }, "a snapshot");
+  EXPECT_TRUE(store_.metadata[0].begins_snapshot && store_.metadata[0].ends_snapshot);
+  EXPECT_EQ(store_.metadata[0].entities, std::vector<Entity>{*feed.Find(EntityKind::kHost, "node")});
+  feed.Set({EntityKind::kContainer, "c", {}, false, {{"container.name", "web"}}});
+  RunUntil([&] { return store_.metadata.size() == 2; }, "a change");
+  EXPECT_FALSE(store_.metadata[1].begins_snapshot || store_.metadata[1].ends_snapshot);
+  ASSERT_EQ(store_.metadata[1].entities.size(), 1u);
+  EXPECT_EQ(store_.metadata[1].entities[0].id, "c");
+  server_.reset();
+  StartServer();
+  RunUntil([&] { return store_.metadata.size() == 3; }, "a snapshot for the next connection");
+  EXPECT_TRUE(store_.metadata[2].begins_snapshot && store_.metadata[2].ends_snapshot);
+  EXPECT_EQ(store_.metadata[2].entities.size(), 2u);
+  client_.reset();  // before the feed
+}
+
 }  // namespace
 }  // namespace tributary::intake

@@ -79,11 +79,8 @@ ProcessRef SegmentWriter::Map(const Dictionary& from, ProcessRef ref) {
   uint32_t& known = memo_.processes[ref.value];
   if (known == 0 && ref.value != 0) {
     Process process = from.process(ref);
-    process.comm = Map(from, process.comm);
     process.executable = Map(from, process.executable);
-    process.executable_path = Map(from, process.executable_path);
-    process.container_id = Map(from, process.container_id);
-    process.cgroup_path = Map(from, process.cgroup_path);
+    for (StringRef* text : process.mutable_texts()) *text = Map(from, *text);
     known = dictionary_->InternProcess(process).value;
   }
   return ProcessRef{known};

@@ -74,6 +74,7 @@ struct FakeStore : SessionOwner {
   void OnSymbols(const SessionInfo&, const ExecutableId& id, absl::StatusOr<std::string> table) override {
     symbols.emplace_back(id, std::move(table));
   }
+  void OnMetadata(const SessionInfo&, MetadataUpdate update) override { metadata.push_back(std::move(update)); }
   void OnClosed(const SessionInfo& session, const absl::Status& why) override {
     closed.push_back(why);
     if (on_closed) on_closed(session);
@@ -108,6 +109,7 @@ struct FakeStore : SessionOwner {
   std::map<uint64_t, Stored> stored;
   std::vector<Hello> hellos;
   std::vector<absl::Status> closed;
+  std::vector<MetadataUpdate> metadata;
   std::vector<std::pair<ExecutableId, absl::StatusOr<std::string>>> symbols;
   std::function<absl::Status(const IncomingBatch&)> on_batch;
   std::function<void(const SessionInfo&)> on_closed;

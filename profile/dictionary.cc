@@ -1,5 +1,6 @@
 #include "profile/dictionary.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "base/status.h"
@@ -68,7 +69,7 @@ Dictionary::Dictionary(const std::shared_ptr<const Dictionary>& from, Eviction e
   each(processes, [&](uint32_t i) {
     Process process = from->processes_[i];
     process.executable.value = executables[process.executable.value];
-    for (StringRef* ref : {&process.comm, &process.executable_path, &process.container_id, &process.cgroup_path}) {
+    for (StringRef* ref : process.mutable_texts()) {
       *ref = text(*ref);
     }
     return AppendProcess(process);
@@ -189,9 +190,9 @@ ProcessRef Dictionary::NewestProcess(ProcessRef ref) const {
 }
 
 bool Dictionary::IsDefined(const Process& p) const {
-  return p.comm.value < string_count() && p.executable_path.value < string_count() &&
-         p.container_id.value < string_count() && p.cgroup_path.value < string_count() &&
-         p.executable.value < executable_count();
+  const auto texts = p.texts();
+  return p.executable.value < executable_count() &&
+         std::all_of(texts.begin(), texts.end(), [this](StringRef text) { return text.value < string_count(); });
 }
 
 bool Dictionary::AppendProcess(const Process& process) {

@@ -78,8 +78,7 @@ class Marks {
   void Keep(ProcessRef ref) {
     processes_[ref.value] = true;
     const Process& process = of_.process(ref);
-    for (StringRef text : {process.comm, process.executable_path, process.container_id, process.cgroup_path})
-      Keep(text);
+    for (StringRef text : process.texts()) Keep(text);
     Keep(process.executable);
   }
 
@@ -121,8 +120,9 @@ std::shared_ptr<Dictionary> EvictedFrom(const std::shared_ptr<const Dictionary>&
       Holds(eviction.processes,
             [&](uint32_t i) {
               const Process& p = d.process(ProcessRef{i});
-              return kept(p.executable, executables) && kept(p.comm, strings) && kept(p.executable_path, strings) &&
-                     kept(p.container_id, strings) && kept(p.cgroup_path, strings);
+              const auto texts = p.texts();
+              return kept(p.executable, executables) &&
+                     std::all_of(texts.begin(), texts.end(), [&](StringRef text) { return kept(text, strings); });
             }) &&
       Holds(eviction.threads, [&](uint32_t i) {
         const Thread& thread = d.thread(ThreadRef{i});

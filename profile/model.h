@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <compare>
 #include <cstdint>
 #include <string>
@@ -84,6 +85,11 @@ struct Process {
   StringRef executable_path;  // as the process sees it (inside its mount namespace)
   StringRef container_id;     // "" = in no container; else lower-case hex, as the runtime names it
   StringRef cgroup_path;
+  StringRef attributes;  // what it says of itself, OTEL_SERVICE_NAME for one; as EncodeAttributes writes them
+
+  // All its texts, so that no list of them forgets one.
+  std::array<StringRef, 5> texts() const { return {comm, executable_path, container_id, cgroup_path, attributes}; }
+  std::array<StringRef*, 5> mutable_texts() { return {&comm, &executable_path, &container_id, &cgroup_path, &attributes}; }
 
   friend bool operator==(const Process&, const Process&) = default;
 };

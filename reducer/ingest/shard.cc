@@ -29,7 +29,8 @@ Shard::Shard(Options options, std::unique_ptr<store::ShardWriter> writer, Symbol
           ShardCore::Options{.server = options.server,
                              .queue = {options.writer.queue_bytes_max, options.writer.queue_batches_max},
                              .sessions_remembered_max = options.sessions_remembered_max,
-                             .tick_ms = options.tick_ms},
+                             .tick_ms = options.tick_ms,
+                             .metadata = options.metadata},
           writer_, static_cast<SymbolDesk&>(*this), clock, metrics,
           ShardCore::Callbacks{
               .connected = [this](const std::string& id) { CountConnected(id, 1); },

@@ -33,7 +33,8 @@ class Shard final : private SymbolDesk {
     WriterThread::Options writer;
     SymbolWorker::Options symbols;
     size_t sessions_remembered_max = 16'384;
-    uint64_t tick_ms = 1'000;  // maintenance, symbol requests
+    uint64_t tick_ms = 1'000;          // maintenance, symbol requests
+    MetadataSink* metadata = nullptr;  // outlives the shard; null: what is told of hosts and pods is not kept
   };
 
   // What is lent outlives the shard. Nothing runs until Start, apart from the writer.

@@ -1,5 +1,7 @@
 #include "reducer/ingest/shard_core.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <iterator>
 #include <utility>
@@ -68,6 +70,7 @@ void ShardCore::Accept(Arrival arrival) {
     Disconnect(it->second);
     live_.erase(it);
   }
+  if (arrival.hello.role == intake::Role::kCluster) return StartSession(std::move(arrival));  // it stores nothing
   const bool looking = looked_up_.contains(id);
   if (!looking && (looked_up_.size() >= kLookUpsMax || !writer_.TryFind(id))) return;  // it comes back
   looked_up_.insert_or_assign(id, std::move(arrival));
@@ -96,6 +99,7 @@ void ShardCore::StartSession(Arrival arrival) {
   const SessionId id = arrival.hello.session.session_id;
   Live& live = live_[id];
   live.info = std::make_shared<const SessionInfo>(arrival.hello.session);
+  live.teller = {arrival.hello.role == intake::Role::kCluster, arrival.hello.session.node_id};
   live.oldest_held = arrival.hello.next_sequence;
   live.asker = ++askers_;
   live.session = std::make_unique<intake::ServerSession>(alarms_, std::move(arrival.stream), std::move(arrival.hello),
@@ -105,22 +109,29 @@ void ShardCore::StartSession(Arrival arrival) {
 }
 
 absl::StatusOr<intake::SessionOwner::Known> ShardCore::OnHello(const intake::Hello& hello) {
-  if (hello.role != intake::Role::kNode && hello.role != intake::Role::kReplay) {
-    return absl::InvalidArgumentError("this reducer takes sessions of nodes and replays only");
+  if (hello.role != intake::Role::kNode && hello.role != intake::Role::kReplay &&
+      hello.role != intake::Role::kCluster) {
+    return absl::InvalidArgumentError("this reducer takes sessions of nodes, clusters and replays only");
   }
   if (hello.session.node_id.empty() || hello.session.node_id.size() > kNodeIdBytesMax) {
     return absl::InvalidArgumentError("a node id has 1 to 255 bytes");
   }
+  const bool is_cluster = hello.role == intake::Role::kCluster;
+  if (hello.session.node_id.starts_with(intake::kClusterIdPrefix) != is_cluster) {
+    return absl::InvalidArgumentError(
+        fmt::format("the ids of clusters, and no others, begin with \"{}\"", intake::kClusterIdPrefix));
+  }
   auto live = live_.find(hello.session.session_id);
+  if (live != live_.end() && is_cluster) {
+    Register(live->second);
+    return Known{};
+  }
   SessionMemory::Entry* known = memory_.Find(hello.session.session_id);
   if (live == live_.end() || known == nullptr) return absl::InternalError("session is not known here");
   // Who goes on with the session of an earlier process counts from 1 again: what was refused of that one's generations
   // would else never be asked for, and what is held could be taken for this one's.
   if (hello.dictionary_generation == 0) memory_.ForgetDictionary(*known);
-  live->second.registered = true;
-  if (callbacks_.connected) callbacks_.connected(hello.session.node_id);
-  LogInfo("node connected node={} host={} version={}", EscapeForDisplay(hello.session.node_id),
-          EscapeForDisplay(hello.session.host_name), EscapeForDisplay(hello.session.agent_version));
+  Register(live->second);
   Known answer;
   answer.durable_sequence = known->durable_sequence;
   answer.dictionary_kept = known->dictionary_held && known->generation == hello.dictionary_generation;
@@ -130,6 +141,15 @@ absl::StatusOr<intake::SessionOwner::Known> ShardCore::OnHello(const intake::Hel
     live->second.symbols.Want(known->executables);
   }
   return answer;
+}
+
+void ShardCore::Register(Live& live) {
+  const SessionInfo& info = *live.info;
+  live.registered = true;
+  if (!live.teller.is_cluster && callbacks_.connected) callbacks_.connected(info.node_id);
+  if (options_.metadata != nullptr) options_.metadata->Connected(live.teller);
+  LogInfo("{} connected node={} host={} version={}", live.teller.is_cluster ? "cluster" : "node",
+          EscapeForDisplay(info.node_id), EscapeForDisplay(info.host_name), EscapeForDisplay(info.agent_version));
 }
 
 bool ShardCore::HasRoom(const SessionInfo& info) {
@@ -156,6 +176,7 @@ absl::Status ShardCore::OnBatch(const SessionInfo& info, intake::IncomingBatch b
   auto it = live_.find(info.session_id);
   if (it == live_.end()) return absl::InternalError("session is not open");
   Live& live = it->second;
+  if (live.teller.is_cluster) return absl::InvalidArgumentError("a cluster has no samples");
   if (stopping_) return absl::ResourceExhaustedError("the reducer stops");
   const uint64_t bytes = live.session != nullptr ? live.session->bytes_received() : 0;
   store::PendingBatch pending;
@@ -264,6 +285,11 @@ void ShardCore::OnSymbolProgress(const SessionInfo& info) {
   symbols_.Progress(it->second.asker);
 }
 
+void ShardCore::OnMetadata(const SessionInfo& info, MetadataUpdate update) {
+  auto it = live_.find(info.session_id);
+  if (it != live_.end() && options_.metadata != nullptr) options_.metadata->Take(it->second.teller, std::move(update));
+}
+
 void ShardCore::AskForSymbols(const SessionId& id, Live& live) {
   std::vector<ExecutableId> candidates = live.symbols.TakeCandidates();
   if (candidates.empty()) return;
@@ -283,8 +309,8 @@ void ShardCore::AskForSymbols(const SessionId& id, Live& live) {
 void ShardCore::OnClosed(const SessionInfo& info, const absl::Status& why) {
   auto it = live_.find(info.session_id);
   if (it == live_.end()) return;
-  LogInfo("node disconnected node={} cause=\"{}\"", EscapeForDisplay(info.node_id),
-          why.ok() ? "closed by the collector" : EscapeForDisplay(Message(why)));
+  LogInfo("{} disconnected node={} cause=\"{}\"", it->second.teller.is_cluster ? "cluster" : "node",
+          EscapeForDisplay(info.node_id), why.ok() ? "closed by the collector" : EscapeForDisplay(Message(why)));
   Disconnect(it->second);
   live_.erase(it);
   if (closing_all_ && live_.empty()) closing_->StartOnce(0);
@@ -295,7 +321,9 @@ void ShardCore::Disconnect(Live& live) {
   // What it had of a table is kept before anybody else is asked for it.
   live.session.reset();
   if (live.symbols.owes()) symbols_.Release(live.asker);
-  if (std::exchange(live.registered, false) && callbacks_.disconnected) callbacks_.disconnected(live.info->node_id);
+  if (!std::exchange(live.registered, false)) return;
+  if (!live.teller.is_cluster && callbacks_.disconnected) callbacks_.disconnected(live.info->node_id);
+  if (options_.metadata != nullptr) options_.metadata->Disconnected(live.teller);
 }
 
 void ShardCore::OnTick() {

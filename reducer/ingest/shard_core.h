@@ -17,6 +17,7 @@
 #include "intake/server.h"
 #include "reducer/ingest/batch_writer.h"
 #include "reducer/ingest/ended_sessions.h"
+#include "reducer/ingest/metadata_sink.h"
 #include "reducer/ingest/queue_share.h"
 #include "reducer/ingest/session_memory.h"
 #include "reducer/ingest/symbol_requests.h"
@@ -49,7 +50,8 @@ class ShardCore : private intake::SessionOwner {
     intake::ServerOptions server;  // of its sessions
     QueueShare::Options queue;     // of the writer
     size_t sessions_remembered_max = 16'384;
-    uint64_t tick_ms = 1'000;  // maintenance, symbol requests
+    uint64_t tick_ms = 1'000;          // maintenance, symbol requests
+    MetadataSink* metadata = nullptr;  // outlives the core; null: what is told of hosts and pods is not kept
   };
   // Must not destroy the core.
   struct Callbacks {
@@ -87,7 +89,8 @@ class ShardCore : private intake::SessionOwner {
     size_t batch_bytes = 0;      // its last batch's memory: the next is expected to take as much
     bool held_back = false;      // its batch found no room,
     bool over_share = false;     // or its node holds its share of the queue
-    bool registered = false;     // `connected` was called
+    MetadataTeller teller;
+    bool registered = false;  // it was said that it is connected
     SymbolRequests symbols;
     uint64_t asker = 0;  // of this connection
   };
@@ -98,6 +101,7 @@ class ShardCore : private intake::SessionOwner {
   absl::Status OnBatch(const SessionInfo& info, intake::IncomingBatch batch) override;
   void OnSymbols(const SessionInfo& info, const ExecutableId& id, absl::StatusOr<std::string> encoded_table) override;
   void OnSymbolProgress(const SessionInfo& info) override;
+  void OnMetadata(const SessionInfo& info, MetadataUpdate update) override;
   void OnClosed(const SessionInfo& info, const absl::Status& why) override;
 
   void StartSession(Arrival arrival);
@@ -108,6 +112,7 @@ class ShardCore : private intake::SessionOwner {
   void WantReleased();
   void ResumeReading(const absl::flat_hash_set<std::string>& committed_nodes);
   void OnTick();
+  void Register(Live& live);
   void Disconnect(Live& live);
 
   AlarmSource& alarms_;

@@ -10,6 +10,7 @@
 #include "intake/batch_codec.h"
 #include "intake/batch_generator.h"
 #include "intake/frame.h"
+#include "intake/metadata_message.h"
 
 namespace tributary::ingest {
 namespace {
@@ -76,6 +77,18 @@ class TestDesk final : public SymbolDesk {
   std::vector<ExecutableId> to_release;
 };
 
+class TestSink final : public MetadataSink {
+ public:
+  void Connected(const MetadataTeller& teller) override { lines.push_back("+" + teller.id); }
+  void Disconnected(const MetadataTeller& teller) override { lines.push_back("-" + teller.id); }
+  void Take(const MetadataTeller& teller, MetadataUpdate update) override {
+    for (const Entity& entity : update.entities) {
+      lines.push_back((teller.is_cluster ? "cluster " : "node ") + teller.id + " tells " + entity.id);
+    }
+  }
+  std::vector<std::string> lines;
+};
+
 class ShardCoreTest : public testing::Test {
  protected:
   intake::Hello HelloOf(uint8_t session) {
@@ -117,7 +130,8 @@ class ShardCoreTest : public testing::Test {
   Metrics metrics_;
   TestWriter writer_;
   TestDesk symbols_;
-  ShardCore core_{loop_, {.tick_ms = 1}, writer_, symbols_, clock_, metrics_, {}};
+  TestSink sink_;
+  ShardCore core_{loop_, {.tick_ms = 1, .metadata = &sink_}, writer_, symbols_, clock_, metrics_, {}};
 };
 
 // What was read on the connection before is durable, or gone, when Welcome says how far that is: a collector that has
@@ -301,6 +315,52 @@ TEST_F(ShardCoreSymbolsTest, AnAnswerForAnEarlierConnectionIsNotTheNewOnes) {
   EXPECT_NE(symbols_.questions[1].asker, symbols_.questions[0].asker);
   symbols_.questions[1].reply({Id()}, 1);
   EXPECT_TRUE(Find(*second, intake::MessageType::kNeedSymbols).has_value());
+}
+
+std::string Telling(const std::string& id) {
+  const MetadataUpdate update{
+      .begins_snapshot = true, .ends_snapshot = true, .entities = {{EntityKind::kPod, id, {}, false, {}}}};
+  return intake::EncodeFrame(intake::MessageType::kMetadata, 0, 0, intake::EncodeMetadata(update));
+}
+
+TEST_F(ShardCoreTest, AClusterTellsOfItsPodsAndStoresNothing) {
+  intake::Hello hello = HelloOf(1);
+  hello.role = intake::Role::kCluster;
+  hello.session.node_id = "cluster/one";
+  auto wire = Connect(hello);
+  EXPECT_TRUE(writer_.finds.empty());
+  ASSERT_TRUE(WelcomeOn(*wire).has_value());
+  wire->callbacks.on_data(Telling("pod"));
+  intake::BatchGenerator generator(1);
+  for (const std::string& frame : intake::BatchEncoder(1).Encode(generator.Next(10))) wire->callbacks.on_data(frame);
+  EXPECT_TRUE(writer_.submitted.empty());
+  EXPECT_TRUE(Find(*wire, intake::MessageType::kGoodbye).has_value()) << "a cluster has no samples";
+  auto again = Connect(hello);
+  EXPECT_EQ(sink_.lines, (std::vector<std::string>{"+cluster/one", "cluster cluster/one tells pod", "-cluster/one",
+                                                   "+cluster/one"}));
+}
+
+TEST_F(ShardCoreTest, ANodeTellsOfItself) {
+  const intake::Hello hello = HelloOf(1);
+  auto wire = Connect(hello);
+  core_.OnFound(hello.session.session_id, uint64_t{0});
+  wire->callbacks.on_data(Telling("thing"));
+  EXPECT_EQ(sink_.lines, (std::vector<std::string>{"+node", "node node tells thing"}));
+}
+
+// A credential for nodes is none for clusters.
+TEST_F(ShardCoreTest, IdsOfClustersAreNoNodes) {
+  intake::Hello hello = HelloOf(1);
+  hello.role = intake::Role::kCluster;
+  auto no_cluster = Connect(hello);
+  EXPECT_FALSE(WelcomeOn(*no_cluster).has_value());
+  EXPECT_TRUE(Find(*no_cluster, intake::MessageType::kGoodbye).has_value());
+  hello = HelloOf(2);
+  hello.session.node_id = "cluster/one";
+  auto no_node = Connect(hello);
+  core_.OnFound(hello.session.session_id, uint64_t{0});
+  EXPECT_FALSE(WelcomeOn(*no_node).has_value());
+  EXPECT_TRUE(sink_.lines.empty());
 }
 
 }  // namespace

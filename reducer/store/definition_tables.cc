@@ -103,6 +103,7 @@ absl::StatusOr<uint32_t> DefinitionTables::Process(SessionDictionary& dictionary
   ASSIGN_OR_RETURN(row.executable_path, String(dictionary, process.executable_path, day));
   ASSIGN_OR_RETURN(row.container_id, String(dictionary, process.container_id, day));
   ASSIGN_OR_RETURN(row.cgroup_path, String(dictionary, process.cgroup_path, day));
+  ASSIGN_OR_RETURN(row.attributes, String(dictionary, process.attributes, day));
   ASSIGN_OR_RETURN(row.executable, Executable(dictionary, process.executable, day));
   row.no = known.no != 0 ? known.no : processes_->NewProcess();
   row.machine = source.machine;

@@ -7,15 +7,19 @@
 namespace tributary::store {
 namespace {
 
+// The first version had no column of attributes.
+constexpr char kVersion = 2;
+
 // One list of columns for both directions: how each is laid out never differs between them.
 template <typename Column>
-bool ForEachProcessColumn(Column column) {
+bool ForEachProcessColumn(Column column, char version) {
   return column.Differences(&StoredProcess::no) && column.Runs(&StoredProcess::machine) &&
          column.Runs(&StoredProcess::boot) && column.Differences(&StoredProcess::pid) &&
          column.Differences(&StoredProcess::parent) && column.Differences(&StoredProcess::start_time_ns) &&
          column.Runs(&StoredProcess::exec_sequence) && column.Differences(&StoredProcess::comm) &&
          column.Differences(&StoredProcess::executable_path) && column.Runs(&StoredProcess::container_id) &&
-         column.Runs(&StoredProcess::cgroup_path) && column.Differences(&StoredProcess::executable);
+         column.Runs(&StoredProcess::cgroup_path) && column.Differences(&StoredProcess::executable) &&
+         (version < 2 || column.Runs(&StoredProcess::attributes));
 }
 
 template <typename Column>
@@ -60,10 +64,10 @@ struct Read {
 }  // namespace
 
 std::string EncodeProcesses(const StoredProcesses& rows) {
-  std::string out(1, kColumnVersion);
+  std::string out(1, kVersion);
   AppendVarint(out, rows.processes.size());
   AppendVarint(out, rows.threads.size());
-  ForEachProcessColumn(Append<StoredProcess>{out, rows.processes});
+  ForEachProcessColumn(Append<StoredProcess>{out, rows.processes}, kVersion);
   ForEachThreadColumn(Append<StoredThread>{out, rows.threads});
   return out;
 }
@@ -73,13 +77,14 @@ absl::Status DecodeProcesses(std::string_view bytes, StoredProcesses* out) {
   std::string_view version;
   uint64_t processes = 0, threads = 0;
   // A row takes several bytes: more rows than bytes is a lie.
-  if (!reader.ReadBytes(1, &version) || version[0] != kColumnVersion || !reader.Read(&processes) ||
-      !reader.Read(&threads) || processes > reader.remaining() || threads > reader.remaining()) {
+  if (!reader.ReadBytes(1, &version) || version[0] < kColumnVersion || version[0] > kVersion ||
+      !reader.Read(&processes) || !reader.Read(&threads) || processes > reader.remaining() ||
+      threads > reader.remaining()) {
     return CorruptColumns("processes");
   }
   out->processes.assign(processes, {});
   out->threads.assign(threads, {});
-  if (!ForEachProcessColumn(Read<StoredProcess>{reader, out->processes}) ||
+  if (!ForEachProcessColumn(Read<StoredProcess>{reader, out->processes}, version[0]) ||
       !ForEachThreadColumn(Read<StoredThread>{reader, out->threads}) || !reader.AtEnd()) {
     return CorruptColumns("processes");
   }

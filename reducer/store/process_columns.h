@@ -36,7 +36,7 @@ struct StoredProcess {
   int32_t pid = 0, parent = 0;
   int64_t start_time_ns = 0;
   uint32_t exec_sequence = 0;
-  uint32_t comm = 0, executable_path = 0, container_id = 0, cgroup_path = 0;
+  uint32_t comm = 0, executable_path = 0, container_id = 0, cgroup_path = 0, attributes = 0;
   uint32_t executable = 0;
 };
 struct StoredThread {

@@ -24,6 +24,7 @@ StoredProcesses RandomRows(uint64_t seed, size_t processes, size_t threads) {
                               .executable_path = id(),
                               .container_id = id(),
                               .cgroup_path = id(),
+                              .attributes = id(),
                               .executable = id()});
   }
   for (size_t i = 0; i < threads; ++i) rows.threads.push_back({id(), id(), static_cast<int32_t>(id()), id()});
@@ -50,6 +51,7 @@ TEST(ProcessColumns, ComeBackAsTheyWere) {
       EXPECT_EQ(a.executable_path, b.executable_path);
       EXPECT_EQ(a.container_id, b.container_id);
       EXPECT_EQ(a.cgroup_path, b.cgroup_path);
+      EXPECT_EQ(a.attributes, b.attributes);
       EXPECT_EQ(a.executable, b.executable);
     }
     for (size_t i = 0; i < rows.threads.size(); ++i) {
@@ -59,6 +61,21 @@ TEST(ProcessColumns, ComeBackAsTheyWere) {
       EXPECT_EQ(back.threads[i].name, rows.threads[i].name);
     }
   }
+}
+
+// One process as the first version told it: it had no column of attributes.
+TEST(ProcessColumns, TheFirstVersionIsRead) {
+  StoredProcesses rows;
+  rows.processes.push_back({.no = 3, .pid = 42, .comm = 5, .container_id = 6, .executable = 7});
+  std::string first = EncodeProcesses(rows);
+  first[0] = 1;
+  first.resize(first.size() - 2);  // the run of attributes, and no threads behind it
+  StoredProcesses back;
+  ASSERT_TRUE(DecodeProcesses(first, &back).ok());
+  ASSERT_EQ(back.processes.size(), 1u);
+  EXPECT_EQ(back.processes[0].pid, 42);
+  EXPECT_EQ(back.processes[0].executable, 7u);
+  EXPECT_EQ(back.processes[0].attributes, 0u);
 }
 
 TEST(ProcessColumns, DamageIsRefused) {

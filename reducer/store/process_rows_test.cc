@@ -30,7 +30,8 @@ class ProcessRowsTest : public testing::Test {
   std::vector<std::string> NamesIn(int64_t from_minute, int64_t to_minute, const ProcessSet* only = nullptr) {
     std::vector<std::string> names;
     const TimeRange range{At(from_minute), At(to_minute)};
-    for (const ProcessRow& row : Reader()->Processes(range, only).value()) names.push_back(row.comm);
+    const std::vector<ProcessRow> rows = Reader()->Processes(range, only).value();
+    for (const ProcessRow& row : rows) names.push_back(row.comm);
     return names;
   }
 
@@ -82,7 +83,8 @@ TEST_F(ProcessRowsTest, NumbersAreNotGivenTwiceAcrossRestarts) {
     Open();
   }
   ProcessSet numbers;
-  for (const ProcessRow& row : Reader()->Processes({At(-10), At(0)}, nullptr).value()) numbers.insert(row.no);
+  const std::vector<ProcessRow> rows = Reader()->Processes({At(-10), At(0)}, nullptr).value();
+  for (const ProcessRow& row : rows) numbers.insert(row.no);
   EXPECT_EQ(numbers.size(), 3u);
 }
 

@@ -1,6 +1,7 @@
 #include "reducer/store/session_dictionary.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace tributary::store {
 namespace {
@@ -19,6 +20,7 @@ SessionDictionary::SessionDictionary(uint32_t generation) : generation_(generati
   string_ids.resize(1);
   executable_ids.resize(1);
   process_ids.resize(1);
+  newer_process_.resize(1);
   thread_ids.resize(1);
 }
 
@@ -73,18 +75,30 @@ bool SessionDictionary::Append(const intake::Definitions& definitions) {
 }
 
 bool SessionDictionary::AppendProcess(const Process& process) {
-  for (StringRef ref : {process.comm, process.executable_path, process.container_id, process.cgroup_path}) {
+  for (StringRef ref : process.texts()) {
     if (ref.value >= strings_.size()) return false;
   }
   if (process.executable.value >= executables_.size()) return false;
-  // Described anew it is the same process.
+  const uint32_t described_before = IndexProcess(process);
   StoreProcess id;
-  auto [newest, added] = newest_process_.try_emplace(process.key, 0);
-  if (!added && newest->second < process_ids.size()) id.no = process_ids[newest->second].no;
-  newest->second = static_cast<uint32_t>(processes_.size());
+  if (described_before != 0) id.no = process_ids[described_before].no;
   processes_.push_back(process);
   process_ids.push_back(id);
   return true;
+}
+
+// Notes that the next number is a description of this process; the number of the one that it takes the place of, or 0.
+// One that has moved to another container is described beside the old one: what ran there stays there.
+uint32_t SessionDictionary::IndexProcess(const Process& process) {
+  const auto number = static_cast<uint32_t>(newer_process_.size());
+  newer_process_.push_back(0);
+  auto [newest, added] = newest_process_.try_emplace(process.key, number);
+  if (added) return 0;
+  const uint32_t before = std::exchange(newest->second, number);
+  const StringRef container = processes_[before].container_id;
+  if (container.value != 0 && strings_[container.value] != strings_[process.container_id.value]) return 0;
+  newer_process_[before] = number;
+  return before;
 }
 
 void SessionDictionary::Truncate(const intake::DictionaryCounts& counts) {
@@ -103,7 +117,8 @@ void SessionDictionary::Truncate(const intake::DictionaryCounts& counts) {
 
 void SessionDictionary::IndexProcesses() {
   newest_process_.clear();
-  for (uint32_t i = 1; i < processes_.size(); ++i) newest_process_.insert_or_assign(processes_[i].key, i);
+  newer_process_.assign(1, 0);
+  for (uint32_t i = 1; i < processes_.size(); ++i) IndexProcess(processes_[i]);
 }
 
 std::unique_ptr<SessionDictionary> SessionDictionary::Derive(uint32_t generation, const Eviction& eviction) const {
@@ -140,7 +155,7 @@ std::unique_ptr<SessionDictionary> SessionDictionary::Derive(uint32_t generation
   }
   for (Process& process : out->processes_) {
     renumber(process.executable, executables);
-    for (StringRef* text : {&process.comm, &process.executable_path, &process.container_id, &process.cgroup_path}) {
+    for (StringRef* text : process.mutable_texts()) {
       renumber(*text, strings);
     }
   }
@@ -167,9 +182,12 @@ void SessionDictionary::ForgetStoreIds() {
   days_.clear();
 }
 
-ProcessRef SessionDictionary::NewestProcess(ProcessRef ref) const {
-  auto it = newest_process_.find(processes_[ref.value].key);
-  return it != newest_process_.end() ? ProcessRef{it->second} : ref;
+ProcessRef SessionDictionary::NewestProcess(ProcessRef ref) {
+  for (uint32_t newer; (newer = newer_process_[ref.value]) != 0; ref.value = newer) {
+    // Half as long a way the next time: a node may describe a process thousands of times.
+    if (newer_process_[newer] != 0) newer = newer_process_[ref.value] = newer_process_[newer];
+  }
+  return ref;
 }
 
 bool SessionDictionary::Defines(const Sample& sample) const {
@@ -195,7 +213,8 @@ size_t SessionDictionary::memory_bytes() const {
                  frames_.size() * sizeof(Frame) + nodes_.size() * sizeof(Node) + processes_.size() * sizeof(Process) +
                  threads_.size() * sizeof(Thread);
   bytes += (string_ids.size() + executable_ids.size()) * sizeof(StoreId) + process_ids.size() * sizeof(StoreProcess) +
-           thread_ids.size() * sizeof(StoreThread) + newest_process_.capacity() * (sizeof(ProcessKey) + 8);
+           thread_ids.size() * sizeof(StoreThread) + newest_process_.capacity() * (sizeof(ProcessKey) + 8) +
+           newer_process_.size() * sizeof(uint32_t);
   for (const DayIds& ids : days_) bytes += (ids.nodes.size() + ids.frames.size()) * sizeof(uint32_t);
   return bytes;
 }

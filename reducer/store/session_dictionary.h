@@ -38,8 +38,8 @@ class SessionDictionary {
   const Frame& frame(FrameRef ref) const { return frames_[ref.value]; }
   Node node(NodeRef ref) const { return nodes_[ref.value]; }
   const Process& process(ProcessRef ref) const { return processes_[ref.value]; }
-  // The newest definition of that process: attributes may be learned late.
-  ProcessRef NewestProcess(ProcessRef ref) const;
+  // The newest definition of that process in that container: attributes may be learned late.
+  ProcessRef NewestProcess(ProcessRef ref);
   const Thread& thread(ThreadRef ref) const { return threads_[ref.value]; }
   // Whether a sample's references are defined.
   bool Defines(const Sample& sample) const;
@@ -75,6 +75,7 @@ class SessionDictionary {
 
  private:
   bool AppendProcess(const Process& process);
+  uint32_t IndexProcess(const Process& process);
   void IndexProcesses();
 
   uint32_t generation_;
@@ -87,7 +88,8 @@ class SessionDictionary {
   std::vector<Process> processes_;
   std::vector<Thread> threads_;
   absl::flat_hash_map<ProcessKey, uint32_t> newest_process_;
-  std::list<DayIds> days_;  // most recently used first
+  std::vector<uint32_t> newer_process_;  // index: a process; the description that has taken its place, or 0
+  std::list<DayIds> days_;               // most recently used first
 };
 
 }  // namespace tributary::store

@@ -139,6 +139,7 @@ absl::StatusOr<std::vector<ProcessRow>> SqliteShardReader::Processes(TimeRange r
     ASSIGN_OR_RETURN(row.executable_path, strings_->Get(process.executable_path));
     ASSIGN_OR_RETURN(row.container_id, strings_->Get(process.container_id));
     ASSIGN_OR_RETURN(row.cgroup_path, strings_->Get(process.cgroup_path));
+    ASSIGN_OR_RETURN(row.attributes, strings_->Get(process.attributes));
     row.executable = ExecutableNo{process.executable};
     row.as_of = StartOf(last);
   }

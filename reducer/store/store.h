@@ -85,6 +85,7 @@ struct ProcessRow {
   int64_t start_time_ns = 0;
   uint32_t exec_sequence = 0;
   std::string comm, executable_path, container_id, cgroup_path;
+  std::string attributes;  // what it says of itself, for DecodeAttributes
   ExecutableNo executable;
   UnixNs as_of;  // of several descriptions of one process the latest is right
 };

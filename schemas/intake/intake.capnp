@@ -140,3 +140,24 @@ struct Goodbye {
   retry @1 :Bool = true;          # false: coming back unchanged is useless
   rejectedSequence @2 :UInt64;    # not 0: this batch was malformed; sending it again is useless
 }
+
+# What is known of a thing that samples belong to (docs/metadata.md). At most 64 KiB of keys and values.
+struct Entity {
+  kind @0 :UInt8;                 # 1 host, 2 container, 3 pod, 4 namespace, 5 Kubernetes node, 6 cluster, 7 rollout; unknown ones are skipped
+  id @1 :Text;                    # of its kind; at most 512 bytes
+  fromUnixNs @2 :Int64;           # since when this holds; 0: since it began, or nobody knows
+  gone @3 :Bool;                  # it has ended then
+  attributes @4 :List(Attribute); # at most 512, ascending by key, no key twice
+}
+
+struct Attribute {
+  key @0 :Text;                   # 1 to 320 bytes
+  value @1 :Text;                 # at most 4096 bytes, of any kind
+}
+
+# Type 11, collector to reducer: the state of things now. The first on a connection begins a snapshot.
+struct Metadata {
+  entities @0 :List(Entity);      # at most 4096
+  beginsSnapshot @1 :Bool;
+  endsSnapshot @2 :Bool;          # what this sender told before and not in the snapshot has gone
+}

@@ -1,0 +1,29 @@
+#pragma once
+
+#include <string>
+
+#include "profile/metadata.h"
+
+namespace tributary::ingest {
+
+// Who tells: a node of itself and its containers, or a cluster's watcher.
+struct MetadataTeller {
+  bool is_cluster = false;
+  std::string id;  // the session's node id, which its credential allows
+
+  friend bool operator==(const MetadataTeller&, const MetadataTeller&) = default;
+};
+
+// Takes what sessions tell of hosts, containers and pods, in each session's order. Called on the shards' loops, several
+// at a time; returns soon.
+class MetadataSink {
+ public:
+  virtual void Connected(const MetadataTeller& teller) = 0;
+  virtual void Disconnected(const MetadataTeller& teller) = 0;
+  virtual void Take(const MetadataTeller& teller, MetadataUpdate update) = 0;
+
+ protected:
+  ~MetadataSink() = default;
+};
+
+}  // namespace tributary::ingest
