@@ -13,7 +13,7 @@ constexpr int64_t kHopNs = 100'000;  // from the writer's thread to the loop
 // The process table of a store's dictionary, as the writing end has it: by id, not the newest of its key.
 class ById {
  public:
-  explicit ById(const store::SessionDictionary& dictionary) : dictionary_(dictionary) {}
+  explicit ById(store::SessionDictionary& dictionary) : dictionary_(dictionary) {}
   std::string_view string(StringRef ref) const { return dictionary_.string(ref); }
   const Executable& executable(ExecutableRef ref) const { return dictionary_.executable(ref); }
   const Frame& frame(FrameRef ref) const { return dictionary_.frame(ref); }
@@ -24,7 +24,7 @@ class ById {
   const Thread& thread(ThreadRef ref) const { return dictionary_.thread(ref); }
 
  private:
-  const store::SessionDictionary& dictionary_;
+  store::SessionDictionary& dictionary_;
 };
 
 }  // namespace
@@ -158,7 +158,7 @@ bool SimWriter::TakeDefinitions(Held& held, const intake::IncomingBatch& batch) 
   return ok;
 }
 
-void SimWriter::Store(DurableStore::Session& session, const store::SessionDictionary& dictionary,
+void SimWriter::Store(DurableStore::Session& session, store::SessionDictionary& dictionary,
                       const intake::IncomingBatch& batch) {
   const ById by_id(dictionary);
   for (const Sample& sample : batch.samples) {
