@@ -6,8 +6,9 @@
 
 #include <deque>
 
-#include "kernel-collector/processes/container_id.h"
+#include "kernel-collector/processes/proc_cgroup.h"
 #include "kernel-collector/processes/proc_files.h"
+#include "profile/cgroup_path.h"
 
 namespace tributary {
 namespace {
@@ -117,11 +118,11 @@ void CgroupNames::Read(Lookup& lookup) {
     }
   }
   lookup.name.path = paths.unified;
-  lookup.name.container_id = ContainerIdFromCgroupPath(paths.unified);
+  lookup.name.container_id = ParseCgroupPath(paths.unified).container_id;
   if (!lookup.name.container_id.empty() || lookup.key.v1_id == 0) return;
   // Under v1 containers live in its hierarchies, and the unified one often knows only "/".
-  for (const std::string& path : paths.legacy) {
-    std::string id = ContainerIdFromCgroupPath(path);
+  for (const auto& [controllers, path] : paths.legacy) {
+    std::string id = ParseCgroupPath(path).container_id;
     if (!id.empty() || lookup.name.path.size() <= 1) lookup.name.path = path;
     if (!id.empty()) {
       lookup.name.container_id = std::move(id);
@@ -139,7 +140,7 @@ void CgroupNames::Finish(const Lookup& lookup) {
     if (lookup.key.v1_id == 0) {
       for (const auto& [id, path] : lookup.unified) {
         if (names_.size() >= kNamesMax) break;
-        names_.try_emplace(Key{id, 0}, CgroupName{path, ContainerIdFromCgroupPath(path)});
+        names_.try_emplace(Key{id, 0}, CgroupName{path, ParseCgroupPath(path).container_id});
       }
     }
   }

@@ -2,8 +2,8 @@
 #include <cstdlib>
 #include <string_view>
 
-#include "kernel-collector/processes/container_id.h"
 #include "kernel-collector/processes/maps_parser.h"
+#include "kernel-collector/processes/proc_cgroup.h"
 #include "kernel-collector/processes/proc_reader.h"
 
 // What /proc says of a process, of which names and paths are the process's own choice: maps, stat and cgroup, all three
@@ -37,12 +37,10 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   auto stat = tributary::ParseProcStat(text);
   if (stat.ok()) Require(stat->comm.size() + 2 <= size);
   tributary::CgroupPaths paths = tributary::ParseProcCgroup(text);
-  paths.legacy.push_back(paths.unified);
-  paths.legacy.emplace_back(text);
-  for (const std::string& path : paths.legacy) {
-    std::string id = tributary::ContainerIdFromCgroupPath(path);
-    Require(id.empty() || path.find(id) != std::string::npos);
-    Require(id.size() <= 64);
+  Require(paths.unified.size() <= size);
+  for (const tributary::CgroupPaths::Legacy& hierarchy : paths.legacy) {
+    Require(hierarchy.path.starts_with('/'));
+    Require(hierarchy.controllers.size() + hierarchy.path.size() + 2 <= size);
   }
   return 0;
 }
