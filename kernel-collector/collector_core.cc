@@ -67,7 +67,8 @@ CollectorCore::CollectorCore(Probes& probes, BatchSink& sink, Executor& executor
       reader_(options_.proc_root, clock),
       code_files_(metrics),
       processes_(code_files_, metrics),
-      cgroups_(options_.proc_root, options_.cgroup_root, executor, clock, metrics),
+      cgroups_({.proc_root = options_.proc_root, .cgroup_root = options_.cgroup_root, .cgroup_v1 = options_.cgroup_v1},
+               executor, clock, metrics),
       unwinder_(probes.unwind_maps(), executor, clock, metrics, UnwindOptions(options_), options_.unwind_compiler),
       kernel_code_({.proc_root = options_.proc_root, .sys_root = options_.sys_root, .list_bpf = options_.list_bpf},
                    executor, clock, metrics),
@@ -297,9 +298,11 @@ bool CollectorCore::AwaitCgroup(const trib_sample& sample, ProcessRun& run) {
   if (run.cgroup_known && run.cgroup_v2_id == sample.cgroup_v2_id && run.cgroup_v1_id == sample.cgroup_v1_id) {
     return false;
   }
+  if (run.cgroup_moves > ProcessRun::kCgroupMovesMax) return false;
   const CgroupName* name = cgroups_.Find({sample.cgroup_v2_id, sample.cgroup_v1_id}, run.pid);
   if (name == nullptr) return true;
   run.cgroup_known = true;
+  ++run.cgroup_moves;
   run.cgroup_v2_id = sample.cgroup_v2_id;
   run.cgroup_v1_id = sample.cgroup_v1_id;
   run.cgroup_path = name->path;

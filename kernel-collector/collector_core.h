@@ -30,6 +30,7 @@ struct CoreOptions {
   std::string sys_root = "/sys";
   std::function<std::vector<BpfCode>()> list_bpf;  // see KernelCode::Options
   std::string cgroup_root = "/sys/fs/cgroup";
+  std::string cgroup_v1;  // see CgroupNames::Options
   UnwindTables::Options unwind;
   std::shared_ptr<UnwindCompiler> unwind_compiler;  // null: in this process
   int64_t hold_ns = kNsPerSecond;                   // how long a sample waits for what it needs

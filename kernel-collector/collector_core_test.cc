@@ -9,6 +9,7 @@
 #include <map>
 
 #include "kernel-collector/probes/fake_unwind_maps.h"
+#include "kernel-collector/processes/cgroup_walk.h"
 #include "kernel-collector/processes/fakes_for_test.h"
 
 namespace tributary {
@@ -172,6 +173,12 @@ class CollectorCoreTest : public testing::Test {
   }
   void Lost() {
     probes.events.push_back([](SidebandVisitor& v) { v.OnLost(LostEvent{7}); });
+  }
+
+  uint64_t MakeCgroup(const std::string& path) {
+    FakeProc::Write(proc.cgroup() + "/cgroup.controllers", "");
+    std::filesystem::create_directories(proc.cgroup() + path);
+    return CgroupIdOf(proc.cgroup() + path);
   }
 
   // Polls, lets the worker finish, polls again.
@@ -495,18 +502,40 @@ TEST_F(CollectorCoreTest, KernelThreadsNeedNothing) {
 
 TEST_F(CollectorCoreTest, FindsTheContainerByCgroup) {
   const std::string id(64, 'c');
-  std::filesystem::create_directories(proc.cgroup() + "/docker/" + id);
-  FakeProc::Write(proc.cgroup() + "/cgroup.controllers", "");
-  struct stat st{};
-  ASSERT_EQ(stat((proc.cgroup() + "/docker/" + id).c_str(), &st), 0);
+  const uint64_t cgroup = MakeCgroup("/docker/" + id);
   Exec(kT, 10, "a");
   Mmap(kT + 1, 10, 0x17000, "/bin/a", "build-a");
-  Sample({.time = kT + 2, .pid = 10, .user = {0x17020}, .cgroup = st.st_ino});  // no /proc/10: gone already
+  Sample({.time = kT + 2, .pid = 10, .user = {0x17020}, .cgroup = cgroup});  // no /proc/10: gone already
   Settle();
   Flushed();
   const Dictionary& d = *sink.batches.back().dictionary;
   EXPECT_EQ(d.string(ProcessOf(0).container_id), id);
   EXPECT_EQ(d.string(ProcessOf(0).cgroup_path), "/docker/" + id);
+}
+
+TEST_F(CollectorCoreTest, AProcessThatMovesIsDefinedAnew) {
+  const std::string ids[2] = {std::string(64, 'c'), std::string(64, 'd')};
+  uint64_t cgroups[2];
+  for (int i = 0; i < 2; ++i) cgroups[i] = MakeCgroup("/docker/" + ids[i]);
+  Exec(kT, 10, "a");
+  for (int i = 0; i < 2; ++i) Sample({.time = kT + 1 + i, .pid = 10, .cgroup = cgroups[i]});
+  Settle();
+  Settle();
+  Flushed();
+  ASSERT_EQ(sink.batches.back().samples.size(), 2u);
+  const Dictionary& d = *sink.batches.back().dictionary;
+  for (size_t i = 0; i < 2; ++i) EXPECT_EQ(d.string(ProcessOf(i).container_id), ids[i]);
+  EXPECT_EQ(ProcessOf(0).key, ProcessOf(1).key);
+}
+
+TEST_F(CollectorCoreTest, ThreadsInTwoCgroupsDoNotFillTheDictionary) {
+  const uint64_t cgroups[2] = {MakeCgroup("/threads/one"), MakeCgroup("/threads/two")};
+  Exec(kT, 10, "a");
+  for (int i = 0; i < 1000; ++i) Sample({.time = kT + 1 + i, .pid = 10, .cgroup = cgroups[i % 2]});
+  Settle();
+  Settle();
+  EXPECT_EQ(Flushed().size(), 1000u);
+  EXPECT_LE(sink.batches.back().dictionary->process_count(), ProcessRun::kCgroupMovesMax + 2);
 }
 
 TEST_F(CollectorCoreTest, WhatCannotBeHeldIsCounted) {

@@ -1,11 +1,10 @@
 #include "kernel-collector/processes/cgroup_names.h"
 
-#include <dirent.h>
 #include <fmt/format.h>
-#include <sys/stat.h>
 
-#include <deque>
+#include <algorithm>
 
+#include "kernel-collector/processes/cgroup_walk.h"
 #include "kernel-collector/processes/proc_cgroup.h"
 #include "kernel-collector/processes/proc_files.h"
 #include "profile/cgroup_path.h"
@@ -13,140 +12,180 @@
 namespace tributary {
 namespace {
 
-struct CloseDirectory {
-  void operator()(DIR* dir) const { closedir(dir); }
-};
+constexpr size_t kProcCgroupBytesMax = 64u << 10;
 
-constexpr int64_t kWalkPeriodNs = 5 * kNsPerSecond;
-
-bool Exists(const std::string& path) {
-  struct stat st{};
-  return stat(path.c_str(), &st) == 0;
+// Under v1 containers live in its hierarchies, and the unified one often knows only "/".
+CgroupName NameOf(const std::string& unified, const std::vector<std::string>& legacy) {
+  CgroupName name{unified, ParseCgroupPath(unified).container_id};
+  if (!name.container_id.empty()) return name;
+  for (const std::string& path : legacy) {
+    std::string id = ParseCgroupPath(path).container_id;
+    if (!id.empty()) return {path, std::move(id)};
+    if (name.path.size() <= 1) name.path = path;
+  }
+  return name;
 }
 
-// The inode number of a cgroup's directory, 0 when it is gone.
-uint64_t InodeOf(const std::string& path) {
-  struct stat st{};
-  return stat(path.c_str(), &st) == 0 ? st.st_ino : 0;
+bool HasController(std::string_view controllers, std::string_view wanted) {
+  while (!controllers.empty()) {
+    const std::string_view one = controllers.substr(0, controllers.find(','));
+    if (one == wanted) return true;
+    controllers.remove_prefix(std::min(controllers.size(), one.size() + 1));
+  }
+  return false;
 }
 
-// Where the unified hierarchy is mounted: at the top, or beside those of v1.
-std::string UnifiedRoot(const std::string& cgroup_root) {
-  if (Exists(cgroup_root + "/cgroup.controllers")) return cgroup_root;
-  return cgroup_root + "/unified";
+// Whether a path that /proc tells is of the cgroup that a sample names. One that is not there may be it: cgroups go
+// with their last process, and from another cgroup namespace paths lead elsewhere.
+bool MayBe(uint64_t id, const std::string& root, const std::string& path) {
+  if (id == 0 || root.empty() || path.empty()) return true;
+  const uint64_t there = CgroupIdOf(root + path);
+  return there == 0 || there == id;
+}
+
+template <typename Map>
+void Merge(Map& from, size_t max, Map* into) {
+  if (into->size() + from.size() > max) into->clear();
+  for (auto& [id, path] : from) into->insert_or_assign(id, std::move(path));
 }
 
 }  // namespace
 
-absl::flat_hash_map<uint64_t, std::string> WalkCgroups(const std::string& root, size_t directories_max) {
-  absl::flat_hash_map<uint64_t, std::string> found;
-  std::deque<std::string> pending = {"/"};
-  if (uint64_t inode = InodeOf(root); inode != 0) found.emplace(inode, "/");
-  while (!pending.empty() && found.size() < directories_max) {
-    std::string parent = std::move(pending.front());
-    pending.pop_front();
-    std::unique_ptr<DIR, CloseDirectory> dir(opendir((root + parent).c_str()));
-    if (dir == nullptr) continue;
-    while (const dirent* entry = readdir(dir.get())) {
-      std::string_view name = entry->d_name;
-      if (entry->d_type != DT_DIR || name == "." || name == "..") continue;
-      if (found.size() >= directories_max) break;
-      std::string path = parent == "/" ? fmt::format("/{}", name) : fmt::format("{}/{}", parent, name);
-      found.emplace(entry->d_ino, path);
-      pending.push_back(std::move(path));
-    }
-  }
-  return found;
-}
-
-struct CgroupNames::Lookup {
+struct CgroupNames::Reading {
   Key key;
   Pid pid;
-  std::string proc_root, cgroup_root;
-  bool may_walk = false;
+  Options options;
 
+  bool told = false;
   CgroupName name;
-  bool walked = false;
-  absl::flat_hash_map<uint64_t, std::string> unified;  // what a walk found on its way
 };
 
-CgroupNames::CgroupNames(std::string proc_root, std::string cgroup_root, Executor& executor, const Clock& clock,
-                         Metrics& metrics)
-    : proc_root_(std::move(proc_root)),
-      cgroup_root_(std::move(cgroup_root)),
+struct CgroupNames::Walk {
+  Options options;
+  bool wants_unified = false, wants_legacy = false;
+  std::vector<Key> wanted;
+
+  Paths unified, legacy;
+  int64_t took_ns = 0;
+};
+
+CgroupNames::CgroupNames(Options options, Executor& executor, const Clock& clock, Metrics& metrics)
+    : options_(std::move(options)),
       executor_(executor),
       clock_(clock),
       unknown_(
-          metrics.AddCounter("tributary_collector_cgroups_unknown_total", "cgroup ids that no path was found for")) {}
+          metrics.AddCounter("tributary_collector_cgroups_unknown_total", "cgroup ids that no path was found for")),
+      walks_(metrics.AddCounter("tributary_collector_cgroup_walks_total",
+                                "walks of the cgroup hierarchies for processes that were gone")) {}
 
 const CgroupName* CgroupNames::Find(Key key, Pid pid) {
   static const CgroupName kNoName;
   if (key.v2_id == 0 && key.v1_id == 0) return &kNoName;
   if (auto it = names_.find(key); it != names_.end()) return &it->second;
-  if (pending_.contains(key)) return nullptr;
-  auto lookup = std::make_shared<Lookup>();
-  lookup->key = key;
-  lookup->pid = pid;
-  lookup->proc_root = proc_root_;
-  lookup->cgroup_root = cgroup_root_;
-  MonotonicNs now = clock_.Monotonic();
-  lookup->may_walk = !walked_ || now.value - last_walk_.value >= kWalkPeriodNs;
+  if (reading_.contains(key)) return nullptr;
+  if (unread_.contains(key)) {
+    StartWalk();
+    return nullptr;
+  }
+  auto reading = std::make_shared<Reading>();
+  reading->key = key;
+  reading->pid = pid;
+  reading->options = options_;
   std::weak_ptr<bool> alive = alive_;
-  bool taken = executor_.Submit([lookup] { Read(*lookup); },
-                                [this, lookup, alive] {
-                                  if (!alive.expired()) Finish(*lookup);
+  bool taken = executor_.Submit([reading] { Read(*reading); },
+                                [this, reading, alive] {
+                                  if (!alive.expired()) FinishReading(*reading);
                                 });
-  if (taken) pending_.emplace(key, true);
+  if (taken) reading_.insert(key);
   return nullptr;
 }
 
-void CgroupNames::Read(Lookup& lookup) {
-  CgroupPaths paths;
-  auto text = ReadSmallFile(fmt::format("{}/{}/cgroup", lookup.proc_root, lookup.pid.value), 64u << 10);
-  if (text.ok()) paths = ParseProcCgroup(*text);
-  std::string root = UnifiedRoot(lookup.cgroup_root);
-  // The process may have moved, or its pid may be another's by now: the id decides where it can.
-  uint64_t inode = paths.unified.empty() ? 0 : InodeOf(root + paths.unified);
-  bool mismatch = inode != 0 && lookup.key.v2_id != 0 && inode != lookup.key.v2_id;
-  if (lookup.key.v2_id != 0 && (mismatch || !text.ok())) {
-    paths = CgroupPaths();
-    if (lookup.may_walk) {
-      lookup.walked = true;
-      lookup.unified = WalkCgroups(root, kDirectoriesMax);
-      auto it = lookup.unified.find(lookup.key.v2_id);
-      if (it != lookup.unified.end()) paths.unified = it->second;
-    }
+void CgroupNames::Read(Reading& reading) {
+  const Options& options = reading.options;
+  auto text = ReadSmallFile(fmt::format("{}/{}/cgroup", options.proc_root, reading.pid.value), kProcCgroupBytesMax);
+  if (!text.ok()) return;
+  const CgroupPaths paths = ParseProcCgroup(*text);
+  // The process may have moved, or its pid may be another's by now: the ids decide where they can.
+  if (!MayBe(reading.key.v2_id, UnifiedRoot(options.cgroup_root), paths.unified)) return;
+  std::vector<std::string> legacy;
+  for (const CgroupPaths::Legacy& hierarchy : paths.legacy) {
+    const bool ours = HasController(hierarchy.controllers, options.cgroup_v1);
+    if (ours && !MayBe(reading.key.v1_id, LegacyRoot(options.cgroup_root, options.cgroup_v1), hierarchy.path)) return;
+    if (reading.key.v1_id != 0) legacy.insert(ours ? legacy.begin() : legacy.end(), hierarchy.path);
   }
-  lookup.name.path = paths.unified;
-  lookup.name.container_id = ParseCgroupPath(paths.unified).container_id;
-  if (!lookup.name.container_id.empty() || lookup.key.v1_id == 0) return;
-  // Under v1 containers live in its hierarchies, and the unified one often knows only "/".
-  for (const auto& [controllers, path] : paths.legacy) {
-    std::string id = ParseCgroupPath(path).container_id;
-    if (!id.empty() || lookup.name.path.size() <= 1) lookup.name.path = path;
-    if (!id.empty()) {
-      lookup.name.container_id = std::move(id);
-      return;
-    }
-  }
+  reading.name = NameOf(paths.unified, legacy);
+  reading.told = !reading.name.path.empty();
 }
 
-void CgroupNames::Finish(const Lookup& lookup) {
-  pending_.erase(lookup.key);
-  if (names_.size() + lookup.unified.size() >= kNamesMax) names_.clear();
-  if (lookup.walked) {
-    walked_ = true;
-    last_walk_ = clock_.Monotonic();
-    if (lookup.key.v1_id == 0) {
-      for (const auto& [id, path] : lookup.unified) {
-        if (names_.size() >= kNamesMax) break;
-        names_.try_emplace(Key{id, 0}, CgroupName{path, ParseCgroupPath(path).container_id});
-      }
-    }
+void CgroupNames::FinishReading(const Reading& reading) {
+  reading_.erase(reading.key);
+  if (reading.told) return Remember(reading.key, reading.name);
+  if (CgroupName name; NameByWalks(reading.key, &name)) return Remember(reading.key, std::move(name));
+  if (unread_.size() >= kNamesMax) unread_.clear();
+  unread_.insert(reading.key);
+  StartWalk();
+}
+
+bool CgroupNames::MayWalk() const { return !walking_ && clock_.Monotonic() >= next_walk_; }
+
+void CgroupNames::StartWalk() {
+  if (!MayWalk()) return;
+  auto walk = std::make_shared<Walk>();
+  walk->options = options_;
+  walk->wanted.assign(unread_.begin(), unread_.end());
+  for (const Key& key : walk->wanted) {
+    walk->wants_unified |= key.v2_id != 0 && !unified_.contains(key.v2_id);
+    walk->wants_legacy |= key.v1_id != 0 && !legacy_.contains(key.v1_id);
   }
-  if (lookup.name.path.empty()) unknown_.Add();
-  // An empty name is remembered too: a cgroup that is gone does not come back.
-  names_.insert_or_assign(lookup.key, lookup.name);
+  std::weak_ptr<bool> alive = alive_;
+  walking_ = executor_.Submit(
+      [walk, &clock = clock_] {
+        const MonotonicNs began = clock.Monotonic();
+        const Options& options = walk->options;
+        if (walk->wants_unified) walk->unified = WalkCgroups(UnifiedRoot(options.cgroup_root), kDirectoriesMax);
+        const std::string legacy = LegacyRoot(options.cgroup_root, options.cgroup_v1);
+        if (walk->wants_legacy && !legacy.empty()) walk->legacy = WalkCgroups(legacy, kDirectoriesMax);
+        walk->took_ns = clock.Monotonic().value - began.value;
+      },
+      [this, walk, alive] {
+        if (!alive.expired()) FinishWalk(*walk);
+      });
+}
+
+void CgroupNames::FinishWalk(Walk& walk) {
+  walking_ = false;
+  walks_.Add();
+  next_walk_ = MonotonicNs{clock_.Monotonic().value + std::max(kWalkPeriodMinNs, kWalkShare * walk.took_ns)};
+  Merge(walk.unified, kDirectoriesMax, &unified_);
+  Merge(walk.legacy, kDirectoriesMax, &legacy_);
+  for (const Key& key : walk.wanted) {
+    if (unread_.erase(key) == 0) continue;
+    CgroupName name;
+    // Half a name is better than none. None is remembered too: a cgroup that is gone does not come back.
+    if (!NameByWalks(key, &name) && name.path.empty()) unknown_.Add();
+    Remember(key, std::move(name));
+  }
+  // Who asked after it had begun may have come too late for it: what it did not find may have begun since.
+  absl::erase_if(unread_, [this](const Key& key) {
+    CgroupName name;
+    const bool named = NameByWalks(key, &name);
+    if (named) Remember(key, std::move(name));
+    return named;
+  });
+}
+
+bool CgroupNames::NameByWalks(Key key, CgroupName* name) const {
+  auto unified = unified_.find(key.v2_id);
+  auto legacy = legacy_.find(key.v1_id);
+  std::vector<std::string> paths;
+  if (legacy != legacy_.end()) paths.push_back(legacy->second);
+  *name = NameOf(unified == unified_.end() ? "" : unified->second, paths);
+  return (key.v2_id == 0 || unified != unified_.end()) && (key.v1_id == 0 || legacy != legacy_.end());
+}
+
+void CgroupNames::Remember(Key key, CgroupName name) {
+  if (names_.size() >= kNamesMax) names_.clear();
+  names_.insert_or_assign(key, std::move(name));
 }
 
 }  // namespace tributary

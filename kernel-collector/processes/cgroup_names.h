@@ -1,11 +1,13 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
 #include "base/clock.h"
 #include "base/metrics.h"
 #include "base/types.h"
@@ -18,15 +20,24 @@ struct CgroupName {
   std::string container_id;  // "" = in no container
 };
 
-// From the cgroup ids that BPF reads to names. An id is the inode number of the cgroup's directory. The process's own
-// /proc/PID/cgroup answers first; for a process that is gone, a walk of the mounted hierarchy (rate-limited, bounded)
-// that remembers every cgroup it passes. Cache of kNamesMax; when full it starts again. Loop thread; reads on
-// `executor`.
+// From the cgroup ids that BPF reads to names. The process's own /proc/PID/cgroup answers first, where it is of the
+// same cgroups as the ids. Of a process that is gone, or has moved since, walks of the hierarchies tell, which remember
+// every cgroup they pass: a container outlives most of its processes. Walks follow one another only so closely that
+// they take 2% of a CPU; who asks in between is told later. Loop thread; reads on `executor`.
 class CgroupNames {
  public:
-  static constexpr size_t kNamesMax = 16'384;
-  static constexpr size_t kDirectoriesMax = 20'000;
+  static constexpr size_t kNamesMax = 16'384;        // when there are more the cache starts again
+  static constexpr size_t kDirectoriesMax = 20'000;  // of one hierarchy: walked, and remembered
+  static constexpr int64_t kWalkPeriodMinNs = 200 * kNsPerMs;
+  static constexpr int64_t kWalkShare = 50;  // of all time, one part
 
+  struct Options {
+    std::string proc_root = "/proc";
+    std::string cgroup_root = "/sys/fs/cgroup";
+    std::string cgroup_v1;  // the controller whose v1 hierarchy samples carry an id of: "memory"; "" for none
+  };
+
+  // Of the unified hierarchy and of the v1 one; 0 = none.
   struct Key {
     uint64_t v2_id = 0, v1_id = 0;
     friend bool operator==(const Key&, const Key&) = default;
@@ -36,29 +47,38 @@ class CgroupNames {
     }
   };
 
-  CgroupNames(std::string proc_root, std::string cgroup_root, Executor& executor, const Clock& clock, Metrics& metrics);
+  CgroupNames(Options options, Executor& executor, const Clock& clock, Metrics& metrics);
 
   // The name, or null while it is being looked up: ask again later.
   const CgroupName* Find(Key key, Pid pid);
   size_t size() const { return names_.size(); }
 
  private:
-  struct Lookup;
-  static void Read(Lookup& lookup);
-  void Finish(const Lookup& lookup);
+  using Paths = absl::flat_hash_map<uint64_t, std::string>;
+  struct Reading;
+  struct Walk;
 
-  std::string proc_root_, cgroup_root_;
+  static void Read(Reading& reading);
+  void FinishReading(const Reading& reading);
+  void StartWalk();
+  void FinishWalk(Walk& walk);
+  bool MayWalk() const;
+  // From what walks have passed; false when an id is not among them.
+  bool NameByWalks(Key key, CgroupName* name) const;
+  void Remember(Key key, CgroupName name);
+
+  const Options options_;
   Executor& executor_;
   const Clock& clock_;
   absl::flat_hash_map<Key, CgroupName> names_;
-  absl::flat_hash_map<Key, bool> pending_;
-  MonotonicNs last_walk_;
-  bool walked_ = false;
+  absl::flat_hash_set<Key> reading_;
+  absl::flat_hash_set<Key> unread_;  // /proc did not tell: a walk must
+  Paths unified_, legacy_;           // what walks have passed
+  bool walking_ = false;
+  MonotonicNs next_walk_;
   Counter& unknown_;
+  Counter& walks_;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };
-
-// Inode number of every directory below a hierarchy's root → its path in it. At most `directories_max`.
-absl::flat_hash_map<uint64_t, std::string> WalkCgroups(const std::string& root, size_t directories_max);
 
 }  // namespace tributary

@@ -3,45 +3,59 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
+#include "kernel-collector/processes/cgroup_walk.h"
 #include "kernel-collector/processes/fakes_for_test.h"
 
 namespace tributary {
 namespace {
 
 const std::string kId(64, 'd');
+const std::string kOther(64, 'e');
 
 class CgroupNamesTest : public testing::Test {
  protected:
   uint64_t MakeCgroup(const std::string& path) {
     std::filesystem::create_directories(proc.cgroup() + path);
-    struct stat st{};
-    EXPECT_EQ(stat((proc.cgroup() + path).c_str(), &st), 0);
-    return st.st_ino;
+    return CgroupIdOf(proc.cgroup() + path);
   }
   void UseUnified() { FakeProc::Write(proc.cgroup() + "/cgroup.controllers", ""); }
-  const CgroupName* Settled(CgroupNames::Key key, int pid) {
-    names.Find(key, Pid{pid});
-    executor.RunAll();
-    return names.Find(key, Pid{pid});
+  CgroupNames& names() {
+    if (names_ == nullptr) {
+      names_ = std::make_unique<CgroupNames>(
+          CgroupNames::Options{.proc_root = proc.proc(), .cgroup_root = proc.cgroup(), .cgroup_v1 = controller},
+          executor, clock, metrics);
+    }
+    return *names_;
   }
+  // As a sample asks that waits.
+  const CgroupName* Settled(CgroupNames::Key key, int pid) {
+    for (int i = 0; i < 3; ++i) {
+      names().Find(key, Pid{pid});
+      executor.RunAll();
+    }
+    return names().Find(key, Pid{pid});
+  }
+  uint64_t Walks() { return metrics.AddCounter("tributary_collector_cgroup_walks_total", "").value(); }
 
   FakeProc proc;
   FakeClock clock;
   Metrics metrics;
   FakeExecutor executor;
-  CgroupNames names{proc.proc(), proc.cgroup(), executor, clock, metrics};
+  std::string controller;
+  std::unique_ptr<CgroupNames> names_;
 };
 
 TEST_F(CgroupNamesTest, ReadsTheProcessesOwnPath) {
   UseUnified();
   uint64_t id = MakeCgroup("/docker/" + kId);
   proc.AddProcess(5, {.cgroup = "0::/docker/" + kId + "\n"});
-  EXPECT_EQ(names.Find({id, 0}, Pid{5}), nullptr);
-  EXPECT_EQ(names.Find({id, 0}, Pid{5}), nullptr);
+  EXPECT_EQ(names().Find({id, 0}, Pid{5}), nullptr);
+  EXPECT_EQ(names().Find({id, 0}, Pid{5}), nullptr);
   EXPECT_EQ(executor.RunAll(), 1u);  // asked once
-  ASSERT_NE(names.Find({id, 0}, Pid{5}), nullptr);
-  EXPECT_EQ(names.Find({id, 0}, Pid{5})->container_id, kId);
-  EXPECT_EQ(names.Find({id, 0}, Pid{5})->path, "/docker/" + kId);
+  ASSERT_NE(names().Find({id, 0}, Pid{5}), nullptr);
+  EXPECT_EQ(names().Find({id, 0}, Pid{5})->container_id, kId);
+  EXPECT_EQ(names().Find({id, 0}, Pid{5})->path, "/docker/" + kId);
+  EXPECT_EQ(Walks(), 0u);
 }
 
 TEST_F(CgroupNamesTest, TheIdDecidesWhenTheProcessHasMoved) {
@@ -58,22 +72,78 @@ TEST_F(CgroupNamesTest, FindsTheCgroupOfAProcessThatIsGone) {
   uint64_t other = MakeCgroup("/a/c");
   EXPECT_EQ(Settled({id, 0}, 5)->container_id, kId);
   // The walk has seen the other one as well.
-  ASSERT_NE(names.Find({other, 0}, Pid{6}), nullptr);
-  EXPECT_EQ(names.Find({other, 0}, Pid{6})->path, "/a/c");
+  EXPECT_EQ(Settled({other, 0}, 6)->path, "/a/c");
+  EXPECT_EQ(Walks(), 1u);
 }
 
-TEST_F(CgroupNamesTest, WalksSeldomAndRemembersFailure) {
+TEST_F(CgroupNamesTest, FindsTheVersionOneCgroupOfAProcessThatIsGone) {
+  controller = "memory";
+  uint64_t root = MakeCgroup("/unified");
+  uint64_t id = MakeCgroup("/memory/docker/" + kId);
+  uint64_t other = MakeCgroup("/memory/docker/" + kOther);
+  EXPECT_EQ(Settled({root, id}, 5)->container_id, kId);
+  EXPECT_EQ(Settled({root, id}, 5)->path, "/docker/" + kId);
+  EXPECT_EQ(Settled({root, other}, 6)->container_id, kOther);
+  EXPECT_EQ(Walks(), 1u);
+}
+
+TEST_F(CgroupNamesTest, ANeighboursPathIsNotTakenUnderVersionOneEither) {
+  controller = "memory";
+  uint64_t root = MakeCgroup("/unified");
+  uint64_t id = MakeCgroup("/memory/docker/" + kId);
+  MakeCgroup("/memory/docker/" + kOther);
+  // The pid is another's by now.
+  proc.AddProcess(5, {.cgroup = "3:cpu,memory:/docker/" + kOther + "\n2:pids:/docker/" + kOther + "\n0::/\n"});
+  EXPECT_EQ(Settled({root, id}, 5)->container_id, kId);
+}
+
+TEST_F(CgroupNamesTest, AContainerStartedAfterAWalkIsFoundByTheNext) {
   UseUnified();
   EXPECT_EQ(Settled({1, 0}, 5)->path, "");
-  uint64_t id = MakeCgroup("/later");
-  EXPECT_EQ(Settled({id, 0}, 5)->path, "");  // no second walk within five seconds
-  clock.Advance(5 * kNsPerSecond);
-  uint64_t much_later = MakeCgroup("/much-later");
-  EXPECT_EQ(Settled({much_later, 0}, 5)->path, "/much-later");
+  uint64_t later = MakeCgroup("/docker/" + kId);
+  EXPECT_EQ(Settled({later, 0}, 5), nullptr);  // a walk has only just been: ask again
+  clock.Advance(CgroupNames::kWalkPeriodMinNs);
+  EXPECT_EQ(Settled({later, 0}, 5)->container_id, kId);
+  EXPECT_EQ(Walks(), 2u);
+}
+
+TEST_F(CgroupNamesTest, WhatAWalkHasNotFoundIsNotSoughtAgain) {
+  UseUnified();
+  EXPECT_EQ(Settled({1, 0}, 5)->path, "");
+  clock.Advance(CgroupNames::kWalkPeriodMinNs);
+  EXPECT_EQ(Settled({1, 0}, 6)->path, "");
+  EXPECT_EQ(Walks(), 1u);
+  EXPECT_EQ(metrics.AddCounter("tributary_collector_cgroups_unknown_total", "").value(), 1u);
+}
+
+TEST_F(CgroupNamesTest, OneWalkAnswersAllThatWait) {
+  UseUnified();
+  std::vector<uint64_t> ids;
+  for (int i = 0; i < 10; ++i) ids.push_back(MakeCgroup("/docker/" + std::string(64, static_cast<char>('0' + i))));
+  EXPECT_EQ(Settled({1, 0}, 5)->path, "");
+  for (uint64_t id : ids) EXPECT_EQ(Settled({id, 0}, 6)->container_id.size(), 64u);  // the first walk passed them
+  uint64_t late = MakeCgroup("/late"), later = MakeCgroup("/later");
+  EXPECT_EQ(Settled({late, 0}, 7), nullptr);
+  EXPECT_EQ(Settled({later, 0}, 8), nullptr);
+  clock.Advance(CgroupNames::kWalkPeriodMinNs);
+  EXPECT_EQ(Settled({late, 0}, 7)->path, "/late");
+  EXPECT_EQ(Settled({later, 0}, 8)->path, "/later");
+  EXPECT_EQ(Walks(), 2u);
+}
+
+TEST_F(CgroupNamesTest, AWalkAnswersWhoAskedWhileItWentOn) {
+  UseUnified();
+  uint64_t first = MakeCgroup("/first"), second = MakeCgroup("/second");
+  names().Find({first, 0}, Pid{5});
+  names().Find({second, 0}, Pid{6});
+  executor.RunAll();  // the walk begins when the first has been read
+  ASSERT_NE(names().Find({second, 0}, Pid{6}), nullptr);
+  EXPECT_EQ(names().Find({second, 0}, Pid{6})->path, "/second");
+  EXPECT_EQ(Walks(), 1u);
 }
 
 TEST_F(CgroupNamesTest, ContainersUnderVersionOne) {
-  std::filesystem::create_directories(proc.cgroup() + "/unified");
+  MakeCgroup("/unified");
   proc.AddProcess(5, {.cgroup = "5:memory:/docker/" + kId + "\n1:cpu:/\n0::/\n"});
   const CgroupName* name = Settled({0, 4711}, 5);
   ASSERT_NE(name, nullptr);
@@ -81,8 +151,15 @@ TEST_F(CgroupNamesTest, ContainersUnderVersionOne) {
   EXPECT_EQ(name->path, "/docker/" + kId);
 }
 
+TEST_F(CgroupNamesTest, AnyHierarchyMayNameTheContainer) {
+  controller = "memory";
+  uint64_t id = MakeCgroup("/memory/system");
+  proc.AddProcess(5, {.cgroup = "7:name=systemd:/docker/" + kId + "\n5:memory:/system\n0::/\n"});
+  EXPECT_EQ(Settled({0, id}, 5)->container_id, kId);
+}
+
 TEST_F(CgroupNamesTest, NoIdsNoQuestion) {
-  ASSERT_NE(names.Find({0, 0}, Pid{5}), nullptr);
+  ASSERT_NE(names().Find({0, 0}, Pid{5}), nullptr);
   EXPECT_EQ(executor.waiting(), 0u);
 }
 
@@ -90,7 +167,7 @@ TEST_F(CgroupNamesTest, AFullWorkerIsAskedAgain) {
   UseUnified();
   uint64_t id = MakeCgroup("/x");
   executor.capacity = 0;
-  EXPECT_EQ(names.Find({id, 0}, Pid{5}), nullptr);
+  EXPECT_EQ(names().Find({id, 0}, Pid{5}), nullptr);
   executor.capacity = 10;
   EXPECT_EQ(Settled({id, 0}, 5)->path, "/x");
 }

@@ -70,6 +70,10 @@ struct ProcessRun {
 
   bool NeedsScan() const { return !complete || stale || (parent.value == 0 && !scanned); }
 
+  // Each is another definition of the process on the wire. Threads of one process may be in different cgroups, and take
+  // turns being sampled: then the process stays, after so many, where it was seen last.
+  static constexpr uint32_t kCgroupMovesMax = 64;
+  uint32_t cgroup_moves = 0;
   bool cgroup_known = false;
   uint64_t cgroup_v2_id = 0, cgroup_v1_id = 0;
   std::string cgroup_path, container_id;
