@@ -1,0 +1,191 @@
+"""Docker's containers, in cgroups named as Kubernetes names them: every sample carries its own container's id, also of processes that live
+for 30 ms, also of those that enter by `docker exec`, and none a neighbour's."""
+
+import concurrent.futures
+import contextlib
+import os
+import pathlib
+import re
+import shutil
+import signal
+import subprocess
+import time
+import uuid
+
+import lib
+
+NAMES = ("one", "two", "three")
+# Far more than any of them needs: a daemon that hangs fails the test and does not hold it up.
+COMMAND_TIMEOUT_S = 60
+
+
+def hierarchies():
+    for line in pathlib.Path("/proc/mounts").read_text().splitlines():
+        _, path, kind, *_ = line.split()
+        if kind in ("cgroup", "cgroup2"):
+            yield pathlib.Path(path)
+
+
+def processes_of(directory):
+    """Pids of whoever was started with something in `directory` on its command line: the daemon, containerd, shims."""
+    for entry in pathlib.Path("/proc").iterdir():
+        with contextlib.suppress(OSError):
+            if entry.name.isdigit() and str(directory).encode() in (entry / "cmdline").read_bytes():
+                if int(entry.name) != os.getpid():
+                    yield int(entry.name)
+
+
+class Docker:
+    """A daemon of our own: its own socket, data and runtime folders, no network. Nothing of it is left behind, however it ends."""
+
+    def __init__(self, directory):
+        self.directory = directory / "docker"
+        self.directory.mkdir()
+        self.pods = []
+        self.host = f"unix://{self.directory}/socket"
+        self.daemon = lib.Program("dockerd", ["dockerd", "--host", self.host, "--data-root", self.directory / "data", "--exec-root",
+                                              self.directory / "exec", "--pidfile", self.directory / "pid", "--bridge=none",
+                                              "--iptables=false", "--ip-masq=false", "--ip-forward=false", "--storage-driver=vfs"],
+                                  directory, as_root=True)
+
+    def __call__(self, *args, stdin=None):
+        result = subprocess.run([*lib.ROOT, "docker", "--host", self.host, *map(str, args)], stdin=stdin, capture_output=True, text=True,
+                                timeout=COMMAND_TIMEOUT_S, check=False)
+        lib.check(result.returncode == 0, f"docker {args[0]}: {result.stderr}")
+        return result.stdout.strip()
+
+    def wait_until_ready(self):
+        def ready():
+            lib.check(self.daemon.running(), f"dockerd ended:\n{self.daemon.text()}")
+            probe = subprocess.run([*lib.ROOT, "docker", "--host", self.host, "version"], capture_output=True, timeout=COMMAND_TIMEOUT_S,
+                                   check=False)
+            return probe.returncode == 0
+        lib.wait_for("dockerd", ready, COMMAND_TIMEOUT_S)
+
+    def run(self, image, *command):
+        """Starts a container in a pod of its own; (container id, pod uid)."""
+        pod = str(uuid.uuid4())
+        self.pods.append(pod)
+        return self("run", "--detach", "--network=none", f"--cgroup-parent=/kubepods/burstable/pod{pod}", image, *command), pod
+
+    def end(self):
+        with contextlib.suppress(lib.Failure, subprocess.TimeoutExpired):
+            for container in self("ps", "--all", "--quiet").split():
+                self("rm", "--force", container)
+        with contextlib.suppress(lib.Failure):
+            self.daemon.stop(30)
+        with contextlib.suppress(lib.Failure):
+            lib.wait_for("the end of all that the daemon started", self.kill_the_rest, 10)
+        for line in reversed(pathlib.Path("/proc/mounts").read_text().splitlines()):
+            if line.split()[1].startswith(f"{self.directory}/"):
+                subprocess.run([*lib.ROOT, "umount", "--lazy", line.split()[1]], check=False)
+        subprocess.run([*lib.ROOT, "rm", "-rf", self.directory], check=False)
+        self.remove_cgroups()
+
+    def cgroups(self):
+        """Of the pods, in every hierarchy: (hierarchy, the pod's folder)."""
+        for root in hierarchies():
+            for pod in self.pods:
+                folder = root / "kubepods/burstable" / f"pod{pod}"
+                if folder.is_dir():
+                    yield root, folder
+
+    def processes(self):
+        """Daemon, containerd and shims by what they were started with, what runs in containers by its cgroup."""
+        inside = {int(pid) for _, folder in self.cgroups() for file in folder.rglob("cgroup.procs") for pid in file.read_text().split()}
+        return inside | set(processes_of(self.directory))
+
+    def kill_the_rest(self):
+        """True when there is none."""
+        left = self.processes()
+        for pid in left:
+            subprocess.run([*lib.ROOT, "kill", f"-{int(signal.SIGKILL)}", str(pid)], check=False, stderr=subprocess.DEVNULL)
+        return not left
+
+    def remove_cgroups(self):
+        """What of the pods' cgroups the daemon leaves: the parents that it was given."""
+        for root, folder in list(self.cgroups()):
+            for child in sorted(folder.rglob("*/"), reverse=True):
+                subprocess.run([*lib.ROOT, "rmdir", child], check=False)
+            subprocess.run([*lib.ROOT, "rmdir", "-p", "--ignore-fail-on-non-empty", folder.relative_to(root)], check=False, cwd=root)
+
+    def left_behind(self):
+        """What the machine shows of this daemon after its end; empty, or the test has failed."""
+        left = [f"process {pid}" for pid in self.processes()]
+        left += [line for line in pathlib.Path("/proc/mounts").read_text().splitlines() if str(self.directory) in line]
+        return left + [str(folder) for _, folder in self.cgroups()]
+
+
+@contextlib.contextmanager
+def docker_daemon(directory):
+    docker = Docker(directory)
+    try:
+        docker.wait_until_ready()
+        yield docker
+    except BaseException:
+        print("--- dockerd (last lines)\n" + "\n".join(docker.daemon.text().splitlines()[-20:]))
+        raise
+    finally:
+        docker.end()
+    lib.check(not docker.left_behind(), f"left behind: {docker.left_behind()}")
+
+
+def make_image(docker, directory):
+    """Holds the life program under names of our choice, with the libraries that it is linked to, and something that sleeps."""
+    root = directory / "image"
+    root.mkdir()
+    for name in NAMES:
+        shutil.copy(lib.BIN / "life_a", root / name)
+        shutil.copy(lib.BIN / "life_b", root / f"{name}_short")
+    shutil.copy(shutil.which("busybox"), root / "sleep")
+    needed = subprocess.run(["ldd", lib.BIN / "life_a"], check=True, capture_output=True, text=True).stdout
+    for library in re.findall(r"(/\S+) \(0x", needed):
+        (root / library[1:]).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(library, root / library[1:])
+    archive = directory / "image.tar"
+    subprocess.run(["tar", "-C", root, "-cf", archive, "."], check=True)
+    with open(archive, "rb") as f:
+        return docker("import", "-", "profiled:latest", stdin=f)
+
+
+def count(reducer, start, end, **labels):
+    selector = ",".join(f'{label}="{value}"' for label, value in labels.items())
+    return reducer.flamegraph(f"{{{selector}}}", start, end).total_count[0]
+
+
+def three_pods():
+    with lib.directory() as d, docker_daemon(d) as docker, lib.programs() as programs:
+        image = make_image(docker, d)
+        reducer = lib.Reducer(d)
+        programs.append(reducer)
+        start = lib.now_ms()
+        collector = lib.Collector(d, reducer.intake_port, args=["--batch-interval", "1s"])
+        programs.append(collector)
+        lib.wait_for("the node", lambda: reducer.status()["nodes"], 20)
+
+        # What these containers are made of never runs: that they exist must be learned from processes that are gone after 30 ms.
+        containers = {name: docker.run(image, "/sleep", 1000) for name in NAMES}
+
+        def work(name):
+            docker("exec", containers[name][0], f"/{name}", "short", 30, 30, f"/{name}_short")
+            docker("exec", containers[name][0], f"/{name}", "fork", 30, 30)
+
+        with concurrent.futures.ThreadPoolExecutor() as pool:
+            list(pool.map(work, NAMES))
+        time.sleep(0.5)
+        lib.check(collector.stop() == 0, "the collector's exit code")
+        end = lib.now_ms() + 1000
+
+        for name, (container, _) in containers.items():
+            for executable in (name, f"{name}_short"):
+                everywhere = count(reducer, start, end, process_executable_name=executable)
+                here = count(reducer, start, end, process_executable_name=executable, container_id=container)
+                print(f"  {executable:12} {here} of {everywhere} samples in {container[:12]}")
+                lib.check(here > 300, f"{here} samples of {executable} in its container")
+                lib.check(here == everywhere, f"{everywhere - here} samples of {executable} are in no container, or another")
+        lib.check_law(reducer.status())
+        lib.check(reducer.stop() == 0, "the reducer's exit code")
+
+
+if __name__ == "__main__":
+    lib.main(three_pods)
