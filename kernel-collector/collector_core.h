@@ -16,6 +16,7 @@
 #include "kernel-collector/processes/cgroup_names.h"
 #include "kernel-collector/processes/code_file.h"
 #include "kernel-collector/processes/kernel_code.h"
+#include "kernel-collector/processes/process_environments.h"
 #include "kernel-collector/processes/process_table.h"
 #include "kernel-collector/processes/stack_resolver.h"
 #include "kernel-collector/processes/worker.h"
@@ -30,7 +31,9 @@ struct CoreOptions {
   std::string sys_root = "/sys";
   std::function<std::vector<BpfCode>()> list_bpf;  // see KernelCode::Options
   std::string cgroup_root = "/sys/fs/cgroup";
-  std::string cgroup_v1;  // see CgroupNames::Options
+  std::string cgroup_v1;                     // see CgroupNames::Options
+  std::vector<std::string> resource_env;     // see ProcessEnvironments::Options
+  Executor* environment_executor = nullptr;  // null: the one for all
   UnwindTables::Options unwind;
   std::shared_ptr<UnwindCompiler> unwind_compiler;  // null: in this process
   int64_t hold_ns = kNsPerSecond;                   // how long a sample waits for what it needs
@@ -128,6 +131,7 @@ class CollectorCore {
   CodeFileTable code_files_;
   ProcessTable processes_;
   CgroupNames cgroups_;
+  ProcessEnvironments environments_;
   Unwinder unwinder_;
   KernelCode kernel_code_;
   StackResolver resolver_;

@@ -538,6 +538,45 @@ TEST_F(CollectorCoreTest, ThreadsInTwoCgroupsDoNotFillTheDictionary) {
   EXPECT_LE(sink.batches.back().dictionary->process_count(), ProcessRun::kCgroupMovesMax + 2);
 }
 
+TEST_F(CollectorCoreTest, AProcessSaysWhatItIs) {
+  using std::string_literals::operator""s;
+  options.resource_env = {"STAGE"};
+  proc.AddProcess(10, {});
+  FakeProc::Write(proc.proc() + "/10/environ", "OTEL_SERVICE_NAME=shop\0STAGE=blue\0SECRET=x\0"s);
+  Fork(kT - 1, 1, 10);
+  Exec(kT, 10, "a");
+  Mmap(kT + 1, 10, 0x17000, "/bin/a", "build-a");
+  Sample({.time = kT + 2, .pid = 10});
+  core().Poll();
+  EXPECT_EQ(core().batcher().samples_waiting(), 1u);  // it waits for none of this
+  executor.RunAll();
+  core().Poll();
+  Sample({.time = kT + 3, .pid = 10});
+  core().Poll();
+  Flushed();
+  ASSERT_EQ(sink.batches.back().samples.size(), 2u);
+  // Told with the batch of the first sample: whoever stores it takes the newest description of each process.
+  const Dictionary& d = *sink.batches.back().dictionary;
+  const Process& told = ProcessOf(1);
+  EXPECT_EQ(d.string(told.attributes), "service.name=shop,process.environment_variable.STAGE=blue");
+  EXPECT_EQ(told.key, ProcessOf(0).key);
+  EXPECT_EQ(d.process(d.NewestProcess(ProcessRef{1})), told);
+  EXPECT_EQ(executor.waiting(), 0u);
+}
+
+TEST_F(CollectorCoreTest, WhatAProcessSaysIsToldAlsoWhenItIsNotSampledAgain) {
+  using std::string_literals::operator""s;
+  proc.AddProcess(10, {});
+  FakeProc::Write(proc.proc() + "/10/environ", "OTEL_SERVICE_NAME=shop\0"s);
+  Exec(kT, 10, "a");
+  Mmap(kT + 1, 10, 0x17000, "/bin/a", "build-a");
+  Sample({.time = kT + 2, .pid = 10});
+  Settle();
+  Flushed();
+  const Dictionary& d = *sink.batches.back().dictionary;
+  EXPECT_EQ(d.string(d.process(d.NewestProcess(ProcessRef{1})).attributes), "service.name=shop");
+}
+
 TEST_F(CollectorCoreTest, WhatCannotBeHeldIsCounted) {
   options.held_samples_max = 2;
   Exec(kT, 10, "a");

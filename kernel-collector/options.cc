@@ -43,6 +43,27 @@ absl::StatusOr<std::vector<HostPort>> ParseReducers(std::string_view value, uint
   }
 }
 
+constexpr size_t kResourceEnvMax = 32;
+constexpr size_t kVariableNameBytesMax = 128;
+
+// "NAME,NAME".
+absl::StatusOr<std::vector<std::string>> ParseVariableNames(std::string_view value) {
+  std::vector<std::string> names;
+  while (!value.empty()) {
+    const size_t comma = value.find(',');
+    const std::string_view name = value.substr(0, comma);
+    const bool is_last = comma == std::string_view::npos;
+    value.remove_prefix(is_last ? value.size() : comma + 1);
+    if (name.empty() || name.size() > kVariableNameBytesMax || name.find('=') != std::string_view::npos ||
+        names.size() == kResourceEnvMax || (!is_last && value.empty())) {
+      return Error(absl::StatusCode::kInvalidArgument,
+                   "must be names of environment variables, up to 32, with commas between them");
+    }
+    names.emplace_back(name);
+  }
+  return names;
+}
+
 absl::Status CheckDuration(std::string_view value, int64_t min_ns, int64_t max_ns, std::string_view range) {
   auto ns = ParseDurationNs(value);
   if (ns.ok() && *ns >= min_ns && *ns <= max_ns) return absl::OkStatus();
@@ -124,7 +145,7 @@ absl::Status TakeCredentials(IntakeCredentialOptions& out) {
 absl::StatusOr<Options::Outcome> ParseCollectorOptions(int argc, const char* const* argv,
                                                        const Options::Environment& environment,
                                                        CollectorOptions* options) {
-  std::string hosts, cpu_budget, unwind_memory, batch_interval, shutdown_timeout, memory, spool, in_doubt;
+  std::string hosts, cpu_budget, unwind_memory, batch_interval, shutdown_timeout, memory, spool, in_doubt, resource_env;
   int64_t port = 0;
   Options table("kernel-collector", "Samples every process of this machine and sends the stacks to a reducer.");
   table.Add(
@@ -170,6 +191,12 @@ absl::StatusOr<Options::Outcome> ParseCollectorOptions(int argc, const char* con
              .help = "make symbol tables of debug information too, where executables have it: inlined calls and lines, "
                      "for seconds of CPU once a large executable and fleet"},
             &options->upload_debug_info, false);
+  table.Add({.name = "resource-env",
+             .help = "environment variables to take from every process, as process.environment_variable.NAME; beside "
+                     "OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES, which are always read",
+             .value_name = "NAME,NAME",
+             .check = [](std::string_view v) { return ParseVariableNames(v).status(); }},
+            &resource_env, "");
   AddWaiting(table, *options, &memory, &spool, &in_doubt);
   table.Add({.name = "node-id", .help = "stable name of this node; machine-id when empty", .value_name = "ID"},
             &options->node_id, "");
@@ -185,6 +212,7 @@ absl::StatusOr<Options::Outcome> ParseCollectorOptions(int argc, const char* con
   ASSIGN_OR_RETURN(options->intake_memory_bytes, ParseBytes(memory));
   ASSIGN_OR_RETURN(options->spool_bytes_max, ParseBytes(spool));
   ASSIGN_OR_RETURN(options->in_doubt_timeout_ns, ParseDurationNs(in_doubt));
+  ASSIGN_OR_RETURN(options->resource_env, ParseVariableNames(resource_env));
   RETURN_IF_ERROR(TakeCredentials(options->credentials));
   ASSIGN_OR_RETURN(options->cpu_budget, ParseCpuBudget(cpu_budget));
   ASSIGN_OR_RETURN(options->unwind_memory_bytes, ParseBytes(unwind_memory));

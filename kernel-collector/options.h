@@ -25,6 +25,7 @@ struct CollectorOptions {
   bool upload_debug_info = false;
   std::string spool_dir;  // "" = none
   int64_t spool_bytes_max = 0;
+  std::vector<std::string> resource_env;  // names of environment variables
   std::string record_intake_output_path;  // "" = no recording
   std::string node_id;                    // "" = /etc/machine-id, else the host name
   std::string proc_root;

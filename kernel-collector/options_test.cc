@@ -81,6 +81,18 @@ TEST(CollectorOptions, WhatMayWait) {
   }
 }
 
+TEST(CollectorOptions, VariablesToTake) {
+  EXPECT_TRUE(Parse({})->resource_env.empty());
+  EXPECT_EQ(Parse({"--resource-env=POD,STAGE"})->resource_env, (std::vector<std::string>{"POD", "STAGE"}));
+  std::string many = "V";
+  for (int i = 0; i < 32; ++i) many += ",V" + std::to_string(i);
+  const std::string long_name(129, 'x');
+  for (const std::string& names :
+       {std::string(","), std::string("A,"), std::string("A,,B"), std::string("A=1"), many, long_name}) {
+    EXPECT_FALSE(Parse({"--resource-env", names.c_str()}).ok()) << names;
+  }
+}
+
 TEST(CollectorOptions, Credentials) {
   auto options = Parse({});
   ASSERT_TRUE(options.ok()) << options.status();

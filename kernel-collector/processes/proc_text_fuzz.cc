@@ -5,9 +5,11 @@
 #include "kernel-collector/processes/maps_parser.h"
 #include "kernel-collector/processes/proc_cgroup.h"
 #include "kernel-collector/processes/proc_reader.h"
+#include "kernel-collector/processes/process_environment.h"
+#include "profile/attributes.h"
 
-// What /proc says of a process, of which names and paths are the process's own choice: maps, stat and cgroup, all three
-// from the same bytes.
+// What /proc says of a process, of which names and paths are the process's own choice: maps, stat, cgroup and environ,
+// all from the same bytes.
 
 namespace {
 
@@ -42,5 +44,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     Require(hierarchy.path.starts_with('/'));
     Require(hierarchy.controllers.size() + hierarchy.path.size() + 2 <= size);
   }
+  const tributary::ProcessEnvironment environment = tributary::ParseProcessEnvironment(text, {"STAGE"});
+  Require(environment.attributes.size() <= tributary::kEnvironmentAttributesBytesMax);
+  for (const auto& [key, value] : tributary::DecodeAttributes(environment.attributes)) Require(!key.empty());
   return 0;
 }

@@ -101,6 +101,10 @@ void ProcessTable::OnFork(const ForkEvent& event) {
   child->mappings = parent->mappings;
   child->complete = parent->complete;
   child->stale = parent->stale;
+  if (parent->environment == ProcessRun::Environment::kKnown) {
+    child->environment = parent->environment;
+    child->attributes = parent->attributes;
+  }
 }
 
 void ProcessTable::OnComm(const CommEvent& event) {

@@ -78,6 +78,11 @@ struct ProcessRun {
   uint64_t cgroup_v2_id = 0, cgroup_v1_id = 0;
   std::string cgroup_path, container_id;
 
+  // What it says of itself by its environment (process_environment.h). Null when it says nothing, or is not known.
+  enum class Environment : uint8_t { kUnread, kReading, kKnown };
+  Environment environment = Environment::kUnread;
+  std::shared_ptr<const std::string> attributes;
+
   // Its number in the dictionary of that generation; 0 when something above has changed since.
   uint64_t interned_generation = 0;
   bool interned_executable = false;  // the definition names the executable: its id was known by then

@@ -42,10 +42,10 @@ bool Batcher::HasRoom(size_t frames) const {
   const Dictionary& d = *dictionary_;
   const DictionaryLimits& limits = d.limits();
   // The most that one sample can define: a frame, a node and an executable with its path per frame; its process with
-  // four strings and an executable; its thread with a name.
+  // five strings and an executable; its thread with a name.
   return d.node_count() + frames < limits.nodes_max && d.frame_count() + frames < limits.frames_max &&
          d.executable_count() + frames + 1 < limits.executables_max &&
-         d.string_count() + frames + 6 < limits.strings_max && d.process_count() + 1 < limits.processes_max &&
+         d.string_count() + frames + 7 < limits.strings_max && d.process_count() + 1 < limits.processes_max &&
          d.thread_count() + 1 < limits.threads_max;
 }
 
@@ -68,11 +68,18 @@ ProcessRef Batcher::Intern(ProcessRun& run) {
   process.executable_path = dictionary_->InternString(run.executable_path);
   process.container_id = dictionary_->InternString(run.container_id);
   process.cgroup_path = dictionary_->InternString(run.cgroup_path);
+  if (run.attributes != nullptr) process.attributes = dictionary_->InternString(*run.attributes);
   run.interned = dictionary_->InternProcess(process);
   run.interned_generation = generation_;
   run.interned_executable = has_executable;
   run.sampled = true;
   return run.interned;
+}
+
+void Batcher::Redefine(ProcessRun& run) {
+  const bool defined = run.interned_generation == generation_;
+  run.interned_generation = 0;
+  if (defined && HasRoom(0)) Intern(run);
 }
 
 void Batcher::Append(const NamedSample& sample, ProcessRun& run, const ResolvedStack& stack) {

@@ -41,6 +41,10 @@ class Batcher {
     Append(sample, run, stack);
   }
 
+  // More is known of a process: said of the samples in this batch, too. Their definition stands; of two the later
+  // counts.
+  void Redefine(ProcessRun& run);
+
   // Hands on what there is, be it nothing: accounting goes with it. Samples are put in order of time.
   void Flush(const Accounting& accounting);
 

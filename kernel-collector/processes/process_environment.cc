@@ -1,0 +1,100 @@
+#include "kernel-collector/processes/process_environment.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <optional>
+
+#include "base/status.h"
+#include "kernel-collector/processes/proc_files.h"
+#include "profile/attributes.h"
+#include "profile/metadata.h"
+
+namespace tributary {
+namespace {
+
+constexpr std::string_view kServiceName = "OTEL_SERVICE_NAME";
+constexpr std::string_view kResourceAttributes = "OTEL_RESOURCE_ATTRIBUTES";
+
+// The variables asked for, by their place in `names`.
+std::vector<std::optional<std::string_view>> FindVariables(std::string_view environment,
+                                                           const std::vector<std::string_view>& names) {
+  std::vector<std::optional<std::string_view>> found(names.size());
+  while (!environment.empty()) {
+    const size_t end = environment.find('\0');
+    const std::string_view entry = environment.substr(0, end);
+    environment.remove_prefix(end == std::string_view::npos ? environment.size() : end + 1);
+    const size_t equal = entry.find('=');
+    if (equal == std::string_view::npos) continue;
+    const auto name = std::find(names.begin(), names.end(), entry.substr(0, equal));
+    if (name == names.end()) continue;
+    auto& value = found[static_cast<size_t>(name - names.begin())];
+    if (!value) value = entry.substr(equal + 1);
+  }
+  return found;
+}
+
+// service.* first, so that a flood of others does not push them out.
+std::string Encode(const Attributes& attributes, size_t* dropped) {
+  Attributes first, others;
+  for (const Attribute& attribute : attributes) {
+    if (attribute.key.size() > kAttributeKeyBytesMax || attribute.value.size() > kAttributeValueBytesMax) {
+      ++*dropped;
+    } else {
+      (attribute.key.starts_with("service.") ? first : others).push_back(attribute);
+    }
+  }
+  std::string text = EncodeAttributes(first, kEnvironmentAttributesBytesMax, dropped);
+  const size_t used = text.empty() ? 0 : text.size() + 1;
+  const size_t room = kEnvironmentAttributesBytesMax - std::min(used, kEnvironmentAttributesBytesMax);
+  const std::string rest = EncodeAttributes(others, room, dropped);
+  if (!text.empty() && !rest.empty()) text += ',';
+  return text + rest;
+}
+
+}  // namespace
+
+ProcessEnvironment ParseProcessEnvironment(std::string_view environment, const std::vector<std::string>& names) {
+  std::vector<std::string_view> wanted = {kServiceName, kResourceAttributes};
+  wanted.insert(wanted.end(), names.begin(), names.end());
+  auto values = FindVariables(environment, wanted);
+  ProcessEnvironment parsed;
+  for (auto& value : values) {
+    if (!value || value->size() <= kEnvironmentValueBytesMax) continue;
+    value.reset();
+    ++parsed.dropped;
+  }
+  Attributes attributes;
+  if (values[1]) attributes = DecodeAttributes(*values[1]);
+  // An empty variable is as none (OpenTelemetry's configuration specification).
+  if (values[0] && !values[0]->empty()) SetAttribute(attributes, "service.name", *values[0]);
+  for (size_t i = 2; i < wanted.size(); ++i) {
+    if (values[i]) SetAttribute(attributes, fmt::format("process.environment_variable.{}", wanted[i]), *values[i]);
+  }
+  parsed.attributes = Encode(attributes, &parsed.dropped);
+  return parsed;
+}
+
+absl::StatusOr<ProcessEnvironment> ReadProcessEnvironment(const std::string& proc_root, Pid pid,
+                                                          const std::vector<std::string>& names) {
+  const std::string path = fmt::format("{}/{}/environ", proc_root, pid.value);
+  ASSIGN_OR_RETURN(Fd fd, OpenRegularFile(path));
+  // The kernel gives a page at a time. What is behind the limit is not looked at, and the variable cut there neither.
+  std::string text(64u << 10, '\0');
+  size_t size = 0;
+  for (;;) {
+    if (size == text.size()) text.resize(std::min(2 * text.size(), kEnvironmentBytesMax));
+    const ssize_t n = read(fd.get(), text.data() + size, text.size() - size);
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return ErrnoStatus("read", path, errno);
+    size += static_cast<size_t>(n);
+    if (n == 0 || size == kEnvironmentBytesMax) break;
+  }
+  text.resize(size);
+  if (size == kEnvironmentBytesMax) text.resize(text.rfind('\0') + 1);  // npos + 1 = 0
+  return ParseProcessEnvironment(text, names);
+}
+
+}  // namespace tributary

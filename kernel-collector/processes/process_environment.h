@@ -1,0 +1,37 @@
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "base/types.h"
+
+namespace tributary {
+
+// What a process says of itself by its environment: OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES (OpenTelemetry's
+// resource SDK specification), and variables that an operator names. Nothing else of it is kept, and nothing of it is
+// ever logged.
+
+constexpr size_t kEnvironmentBytesMax = 1u << 20;        // of it is read
+constexpr size_t kEnvironmentValueBytesMax = 64u << 10;  // longer variables count as dropped
+constexpr size_t kEnvironmentAttributesBytesMax = 4096;  // encoded: what the dictionary takes as one string
+
+struct ProcessEnvironment {
+  std::string attributes;  // see EncodeAttributes; "" when it says nothing
+  size_t dropped = 0;      // attributes and variables over a limit
+};
+
+// `environment`: as /proc/PID/environ has it, "NAME=value" with a zero byte behind each. Hostile: a process may write
+// anything there. Of two variables with one name the first counts, as for getenv. OTEL_SERVICE_NAME goes before
+// service.name in OTEL_RESOURCE_ATTRIBUTES, service.* before all others where there is no room for all. Each of `names`
+// that is there becomes "process.environment_variable.NAME".
+ProcessEnvironment ParseProcessEnvironment(std::string_view environment, const std::vector<std::string>& names);
+
+// Reads and parses. NotFound, or another error: the process is gone, or is none of ours. Empty for kernel threads, and
+// for processes that have ended and are not yet waited for. Blocks as long as somebody holds the process's memory map.
+absl::StatusOr<ProcessEnvironment> ReadProcessEnvironment(const std::string& proc_root, Pid pid,
+                                                          const std::vector<std::string>& names);
+
+}  // namespace tributary
