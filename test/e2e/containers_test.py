@@ -3,6 +3,7 @@ for 30 ms, also of those that enter by `docker exec`, and none a neighbour's."""
 
 import concurrent.futures
 import contextlib
+import json
 import os
 import pathlib
 import re
@@ -15,6 +16,7 @@ import uuid
 import lib
 
 NAMES = ("one", "two", "three")
+SECRET = "correct-horse-battery-staple"
 # Far more than any of them needs: a daemon that hangs fails the test and does not hold it up.
 COMMAND_TIMEOUT_S = 60
 
@@ -62,11 +64,12 @@ class Docker:
             return probe.returncode == 0
         lib.wait_for("dockerd", ready, COMMAND_TIMEOUT_S)
 
-    def run(self, image, *command):
+    def run(self, image, environment, *command):
         """Starts a container in a pod of its own; (container id, pod uid)."""
         pod = str(uuid.uuid4())
         self.pods.append(pod)
-        return self("run", "--detach", "--network=none", f"--cgroup-parent=/kubepods/burstable/pod{pod}", image, *command), pod
+        variables = [f"--env={name}={value}" for name, value in environment.items()]
+        return self("run", "--detach", "--network=none", f"--cgroup-parent=/kubepods/burstable/pod{pod}", *variables, image, *command), pod
 
     def end(self):
         with contextlib.suppress(lib.Failure, subprocess.TimeoutExpired):
@@ -153,18 +156,35 @@ def count(reducer, start, end, **labels):
     return reducer.flamegraph(f"{{{selector}}}", start, end).total_count[0]
 
 
+def definitions(recording):
+    """The processes of a recording, as it defines them."""
+    text = subprocess.run([lib.BIN / "tributary", "inspect", recording], check=True, capture_output=True, text=True).stdout
+    lib.check(SECRET not in text, "a variable that nobody asked for was recorded")
+    return [process for line in map(json.loads, text.splitlines()) for process in line.get("definitions", {}).get("processes", [])]
+
+
+def check_what_they_say(recording, containers):
+    """The programs that ran for two seconds said who they are; of those that ran for 30 ms, those that could be read."""
+    processes = definitions(recording)
+    for name, (container, _) in containers.items():
+        said = {p["attributes"] for p in processes if p["container_id"] == container and p["attributes"]}
+        lib.check(said == {f"service.name=shop-{name},process.environment_variable.STAGE=blue"}, f"{name} said {said}")
+
+
 def three_pods():
     with lib.directory() as d, docker_daemon(d) as docker, lib.programs() as programs:
         image = make_image(docker, d)
         reducer = lib.Reducer(d)
         programs.append(reducer)
         start = lib.now_ms()
-        collector = lib.Collector(d, reducer.intake_port, args=["--batch-interval", "1s"])
+        collector = lib.Collector(d, reducer.intake_port, args=["--batch-interval", "1s", "--resource-env", "STAGE",
+                                                                 "--record-intake-output-path", d / "recording"])
         programs.append(collector)
         lib.wait_for("the node", lambda: reducer.status()["nodes"], 20)
 
         # What these containers are made of never runs: that they exist must be learned from processes that are gone after 30 ms.
-        containers = {name: docker.run(image, "/sleep", 1000) for name in NAMES}
+        containers = {name: docker.run(image, {"OTEL_SERVICE_NAME": f"shop-{name}", "STAGE": "blue", "PASSWORD": SECRET}, "/sleep", 1000)
+                      for name in NAMES}
 
         def work(name):
             docker("exec", containers[name][0], f"/{name}", "short", 30, 30, f"/{name}_short")
@@ -183,6 +203,8 @@ def three_pods():
                 print(f"  {executable:12} {here} of {everywhere} samples in {container[:12]}")
                 lib.check(here > 300, f"{here} samples of {executable} in its container")
                 lib.check(here == everywhere, f"{everywhere - here} samples of {executable} are in no container, or another")
+        check_what_they_say(d / "recording", containers)
+        lib.check(SECRET not in collector.text(), "a variable that nobody asked for was logged")
         lib.check_law(reducer.status())
         lib.check(reducer.stop() == 0, "the reducer's exit code")
 
