@@ -33,7 +33,7 @@ std::string_view LabelName(Label label) { return kLabels[static_cast<size_t>(lab
 
 std::string NormalizeLabel(std::string_view name) {
   std::string out(name);
-  std::replace(out.begin(), out.end(), '.', '_');
+  std::replace_if(out.begin(), out.end(), [](char c) { return c == '.' || c == '/' || c == '-'; }, '_');
   return out;
 }
 

@@ -1,0 +1,165 @@
+#include "reducer/metadata/k8s_name_rules.h"
+
+#include <fmt/format.h>
+#include <re2/re2.h>
+
+#include <algorithm>
+#include <cctype>
+
+#include "base/status.h"
+#include "profile/metadata.h"
+
+namespace tributary {
+namespace {
+
+constexpr std::string_view kObjects[] = {"pod",         "namespace", "node", "deployment", "replicaset",
+                                         "statefulset", "daemonset", "job",  "cronjob"};
+constexpr std::string_view kLabelPart = ".label.", kAnnotationPart = ".annotation.";
+constexpr std::string_view kResourcePrefix = "resource.opentelemetry.io/";
+constexpr int64_t kRegexMemoryMax = 1 << 20;
+
+absl::Status Invalid(std::string_view rule, std::string_view what) {
+  return Error(absl::StatusCode::kInvalidArgument, fmt::format("\"{}\": {}", rule, what));
+}
+
+// "$1" → "\1", as RE2 writes it.
+std::string ToRewrite(std::string_view name) {
+  std::string out;
+  for (size_t i = 0; i < name.size(); ++i) {
+    const bool is_group =
+        name[i] == '$' && i + 1 < name.size() && std::isdigit(static_cast<unsigned char>(name[i + 1]));
+    if (is_group) {
+      out += '\\';
+    } else {
+      if (name[i] == '\\') out += '\\';
+      out += name[i];
+    }
+  }
+  return out;
+}
+
+}  // namespace
+
+absl::Status K8sNameRules::Add(Of of, std::string_view rule) {
+  if (rules_.size() >= kRulesMax) return Invalid(rule, fmt::format("there are {} rules already", kRulesMax));
+  Rule made{.of = of, .object = "pod"};
+  std::string_view rest = rule;
+  const size_t colon = rest.find(':');
+  const bool has_object =
+      colon != std::string_view::npos && std::all_of(rest.begin(), rest.begin() + static_cast<ptrdiff_t>(colon),
+                                                     [](unsigned char c) { return std::islower(c) != 0; });
+  if (has_object) {
+    made.object = rest.substr(0, colon);
+    if (std::find(std::begin(kObjects), std::end(kObjects), made.object) == std::end(kObjects)) {
+      return Invalid(rule,
+                     "before the colon must stand pod, namespace, node, deployment, replicaset, statefulset, "
+                     "daemonset, job or cronjob");
+    }
+    rest.remove_prefix(colon + 1);
+  }
+  const size_t equal = rest.find('=');
+  made.key = rest.substr(0, equal);
+  if (made.key.empty()) return Invalid(rule, "there is no key");
+  if (equal != std::string_view::npos) {
+    made.name = rest.substr(equal + 1);
+    if (made.name.empty()) return Invalid(rule, "there is no name behind the =");
+  }
+  if (made.key.find_first_of("*+?()[]|^$\\{}") != std::string::npos) {
+    re2::RE2::Options options;
+    options.set_log_errors(false);
+    options.set_max_mem(kRegexMemoryMax);
+    auto regex = std::make_shared<const re2::RE2>(made.key, options);
+    if (!regex->ok()) return Invalid(rule, regex->error());
+    made.name = ToRewrite(made.name);
+    std::string error;
+    if (!regex->CheckRewriteString(made.name, &error)) return Invalid(rule, error);
+    made.regex = std::move(regex);
+  }
+  rules_.push_back(std::move(made));
+  return absl::OkStatus();
+}
+
+bool K8sNameRules::Parse(std::string_view attribute, Key* key) {
+  if (!attribute.starts_with("k8s.")) return false;
+  const std::string_view rest = attribute.substr(4);
+  const size_t dot = rest.find('.');
+  if (dot == std::string_view::npos) return false;
+  key->object = rest.substr(0, dot);
+  const std::string_view tail = rest.substr(dot);
+  if (tail.starts_with(kLabelPart)) {
+    key->of = Of::kLabel;
+    key->name = tail.substr(kLabelPart.size());
+    return true;
+  }
+  if (!tail.starts_with(kAnnotationPart)) return false;
+  key->of = Of::kAnnotation;
+  key->name = tail.substr(kAnnotationPart.size());
+  return true;
+}
+
+// What service.* is made of, and what annotations say in attributes' own names.
+bool K8sNameRules::Decides(const Key& key) {
+  if (key.object != "pod") return false;
+  if (key.of == Of::kAnnotation) return key.name.starts_with(kResourcePrefix);
+  return key.name == "app.kubernetes.io/instance" || key.name == "app.kubernetes.io/name" ||
+         key.name == "app.kubernetes.io/version";
+}
+
+bool K8sNameRules::Rename(const Rule& rule, const Key& key, std::string_view attribute, std::string* name) const {
+  if (rule.of != key.of || rule.object != key.object) return false;
+  if (rule.regex == nullptr) {
+    if (rule.key != key.name) return false;
+    *name = rule.name.empty() ? std::string(attribute) : rule.name;
+    return true;
+  }
+  const re2::StringPiece text(key.name.data(), key.name.size());
+  std::vector<re2::StringPiece> groups(static_cast<size_t>(rule.regex->NumberOfCapturingGroups()) + 1);
+  if (!rule.regex->Match(text, 0, text.size(), re2::RE2::ANCHOR_BOTH, groups.data(), static_cast<int>(groups.size()))) {
+    return false;
+  }
+  name->clear();
+  if (rule.name.empty()) {
+    *name = attribute;
+  } else if (!rule.regex->Rewrite(name, rule.name, groups.data(), static_cast<int>(groups.size()))) {
+    return false;
+  }
+  return !name->empty() && name->size() <= kAttributeKeyBytesMax;
+}
+
+Attributes K8sNameRules::Apply(Attributes attributes) const {
+  Attributes kept, renamed;
+  kept.reserve(attributes.size());
+  for (Attribute& attribute : attributes) {
+    Key key;
+    if (!Parse(attribute.key, &key)) {
+      kept.push_back(std::move(attribute));
+      continue;
+    }
+    bool stays = Decides(key);
+    for (const Rule& rule : rules_) {
+      std::string name;
+      if (!Rename(rule, key, attribute.key, &name)) continue;
+      if (name == attribute.key) {
+        stays = true;
+      } else {
+        renamed.push_back({std::move(name), attribute.value});
+      }
+    }
+    if (stays) kept.push_back(std::move(attribute));
+  }
+  // What Kubernetes says of an object itself is not to be had by a label.
+  for (Attribute& attribute : renamed) {
+    if (FindAttribute(kept, attribute.key).empty()) SetAttribute(kept, attribute.key, attribute.value);
+  }
+  return kept;
+}
+
+bool K8sNameRules::IsInternal(std::string_view attribute) const {
+  Key key;
+  if (!Parse(attribute, &key) || !Decides(key)) return false;
+  std::string name;
+  return std::none_of(rules_.begin(), rules_.end(),
+                      [&](const Rule& rule) { return Rename(rule, key, attribute, &name) && name == attribute; });
+}
+
+}  // namespace tributary

@@ -1,0 +1,65 @@
+#include "reducer/metadata/k8s_name_rules.h"
+
+#include <gtest/gtest.h>
+
+namespace tributary {
+namespace {
+
+using Of = K8sNameRules::Of;
+
+const Attributes kTold = {{"k8s.namespace.label.team", "blue"},
+                          {"k8s.pod.annotation.resource.opentelemetry.io/service.name", "shop"},
+                          {"k8s.pod.annotation.secret", "s3cr3t"},
+                          {"k8s.pod.label.app", "web"},
+                          {"k8s.pod.label.app.kubernetes.io/name", "nginx"},
+                          {"k8s.pod.name", "web-1"}};
+
+TEST(K8sNameRules, WhatNobodyChoseIsNotKept) {
+  const K8sNameRules rules;
+  EXPECT_EQ(rules.Apply(kTold), (Attributes{{"k8s.pod.annotation.resource.opentelemetry.io/service.name", "shop"},
+                                            {"k8s.pod.label.app.kubernetes.io/name", "nginx"},
+                                            {"k8s.pod.name", "web-1"}}));
+  EXPECT_TRUE(rules.IsInternal("k8s.pod.label.app.kubernetes.io/name"));
+  EXPECT_TRUE(rules.IsInternal("k8s.pod.annotation.resource.opentelemetry.io/service.name"));
+  EXPECT_FALSE(rules.IsInternal("k8s.pod.name"));
+  EXPECT_FALSE(rules.IsInternal("k8s.pod.label.app"));
+}
+
+TEST(K8sNameRules, ChoosesAndRenames) {
+  K8sNameRules rules;
+  ASSERT_TRUE(rules.Add(Of::kLabel, "app").ok());
+  ASSERT_TRUE(rules.Add(Of::kLabel, "namespace:team=owner").ok());
+  ASSERT_TRUE(rules.Add(Of::kLabel, "pod:app.kubernetes.io/(.*)=k8s.label.$1").ok());
+  ASSERT_TRUE(rules.Add(Of::kAnnotation, "secr.t=x").ok());
+  const Attributes kept = rules.Apply(kTold);
+  EXPECT_EQ(FindAttribute(kept, "k8s.pod.label.app"), "web");
+  EXPECT_EQ(FindAttribute(kept, "owner"), "blue");
+  EXPECT_EQ(FindAttribute(kept, "k8s.label.name"), "nginx");
+  EXPECT_EQ(FindAttribute(kept, "k8s.namespace.label.team"), "");
+  EXPECT_EQ(FindAttribute(kept, "x"), "");                                // no regular expression: a dot is a dot
+  EXPECT_TRUE(rules.IsInternal("k8s.pod.label.app.kubernetes.io/name"));  // shown under another name
+}
+
+TEST(K8sNameRules, AChosenLabelOfServicesIsShown) {
+  K8sNameRules rules;
+  ASSERT_TRUE(rules.Add(Of::kLabel, "app\\.kubernetes\\.io/.*").ok());
+  EXPECT_FALSE(rules.IsInternal("k8s.pod.label.app.kubernetes.io/name"));
+}
+
+TEST(K8sNameRules, ALabelIsNotWhatKubernetesSays) {
+  K8sNameRules rules;
+  ASSERT_TRUE(rules.Add(Of::kLabel, "app=k8s.pod.name").ok());
+  EXPECT_EQ(FindAttribute(rules.Apply(kTold), "k8s.pod.name"), "web-1");
+}
+
+TEST(K8sNameRules, WrongRulesAreRefused) {
+  K8sNameRules rules;
+  for (std::string_view rule : {"", "=x", "app=", "thing:app", "a(b", "a(b)=$2", "pod:"}) {
+    EXPECT_EQ(rules.Add(Of::kLabel, rule).code(), absl::StatusCode::kInvalidArgument) << rule;
+  }
+  for (size_t i = 0; i < K8sNameRules::kRulesMax; ++i) EXPECT_TRUE(rules.Add(Of::kLabel, "app").ok());
+  EXPECT_FALSE(rules.Add(Of::kLabel, "app").ok());
+}
+
+}  // namespace
+}  // namespace tributary

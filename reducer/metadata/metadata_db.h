@@ -1,0 +1,69 @@
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "absl/functional/function_ref.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "reducer/metadata/entity_timeline.h"
+#include "reducer/store/sqlite.h"
+
+namespace tributary {
+
+// Who tells: a node of itself, or a cluster's watcher.
+struct MetadataTeller {
+  bool cluster = false;
+  std::string node_id;
+
+  friend auto operator<=>(const MetadataTeller&, const MetadataTeller&) = default;
+  template <typename H>
+  friend H AbslHashValue(H h, const MetadataTeller& teller) {
+    return H::combine(std::move(h), teller.cluster, teller.node_id);
+  }
+};
+
+// The states of entities in DIR/metadata.db. One thread writes, another may Find at the same time.
+class MetadataDb {
+ public:
+  // A file that cannot be read is set aside as FILE.broken, with a line in the log, and a new one begun.
+  static absl::StatusOr<std::unique_ptr<MetadataDb>> Open(const std::string& path, uint64_t bytes_max);
+
+  struct Row {
+    MetadataTeller teller;
+    EntityKind kind{};
+    std::string id;
+    bool used = false;
+    std::vector<EntityTimeline::State> states;
+  };
+  // One transaction. Of each entity, states from the first of `states` on are replaced; those before stay. Without
+  // states: only `used` is written.
+  absl::Status Save(std::span<const Row> rows);
+  // Every state that holds or ended after `since`, those of one entity one after the other, in order of time.
+  absl::Status Load(UnixNs since, absl::FunctionRef<void(const Row&)> visit);
+  // No states: not known.
+  absl::StatusOr<Row> Find(const MetadataTeller& teller, EntityKind kind, std::string_view id);
+  absl::StatusOr<std::vector<MetadataTeller>> Clusters();
+
+  // Removes states that ended before `unused_before` and belong to no sample, all that ended before `used_before`, and
+  // the oldest of those that ended when the file is larger than it may be. A bounded piece of work; true: there is
+  // more.
+  absl::StatusOr<bool> Expire(UnixNs unused_before, UnixNs used_before);
+
+ private:
+  MetadataDb(store::Database writer, store::Database reader, uint64_t bytes_max)
+      : writer_(std::move(writer)), reader_(std::move(reader)), bytes_max_(bytes_max) {}
+  absl::Status Prepare();
+
+  store::Database writer_;
+  std::mutex reader_mutex_;
+  store::Database reader_;  // guarded by reader_mutex_
+  const uint64_t bytes_max_;
+  store::Statement remove_, insert_, mark_;  // of the writer
+  store::Statement find_;                    // of the reader
+};
+
+}  // namespace tributary

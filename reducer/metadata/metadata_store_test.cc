@@ -1,0 +1,293 @@
+#include "reducer/metadata/metadata_store.h"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <thread>
+
+#include "base/test_directory.h"
+
+namespace tributary {
+namespace {
+
+const MetadataTeller kCluster = {true, "c1"}, kNode = {false, "n1"};
+
+Entity Make(EntityKind kind, std::string id, Attributes attributes, int64_t from = 0, bool gone = false) {
+  return {.kind = kind, .id = std::move(id), .from = UnixNs{from}, .gone = gone, .attributes = std::move(attributes)};
+}
+Entity Pod(std::string uid, std::string name, int64_t from = 0, bool gone = false) {
+  return Make(EntityKind::kPod, std::move(uid), {{"k8s.pod.name", std::move(name)}}, from, gone);
+}
+
+class MetadataStoreTest : public ::testing::Test {
+ protected:
+  void Open() {
+    store_.reset();
+    store_ = std::make_unique<MetadataStore>(options_, rules_, names_, clock_, metrics_);
+  }
+  void Tell(const MetadataTeller& teller, std::vector<Entity> entities) {
+    store_->Take(teller, {.entities = std::move(entities)});
+  }
+  void TellAll(const MetadataTeller& teller, std::vector<Entity> entities) {
+    store_->Take(teller, {.begins_snapshot = true, .ends_snapshot = true, .entities = std::move(entities)});
+  }
+  std::string PodName(std::string_view uid, UnixNs at) {
+    const FoundEntity found = store_->Find(EntityKind::kPod, kCluster, uid, at);
+    return found.entity == nullptr ? "" : std::string(FindAttribute(found.entity->attributes, "k8s.pod.name"));
+  }
+  std::string PodName(std::string_view uid) { return PodName(uid, clock_.Unix()); }
+  uint64_t Count(std::string_view name, Metrics::Labels labels = {}) {
+    return metrics_.AddCounter(name, "", std::move(labels)).value();
+  }
+  size_t Entities() { return static_cast<size_t>(metrics_.AddGauge("tributary_metadata_entities", "").value()); }
+
+  const TestDirectory directory_;
+  FakeClock clock_;
+  Metrics metrics_;
+  K8sNameRules rules_;
+  AttributeNames names_;
+  MetadataStore::Options options_ = {.path = directory_.path() + "/metadata.db"};
+  std::unique_ptr<MetadataStore> store_;
+};
+
+TEST_F(MetadataStoreTest, NodesAreBelievedOfThemselvesAlone) {
+  Open();
+  Tell(kNode, {Make(EntityKind::kHost, "n1", {{"host.name", "a"}}), Make(EntityKind::kHost, "n2", {{"host.name", "b"}}),
+               Pod("u1", "web"), Make(EntityKind::kContainer, "c", {{"container.image.name", "nginx"}}),
+               Make(EntityKind::kCluster, "", {}), Make(EntityKind::kUnknown, "x", {})});
+  Tell(kCluster, {Make(EntityKind::kHost, "n1", {{"host.name", "forged"}}), Pod("u1", "web")});
+  EXPECT_EQ(Count("tributary_metadata_refusals_total", {{"reason", "scope"}}), 5u);
+  EXPECT_EQ(FindAttribute(store_->Find(EntityKind::kHost, kNode, "n1", UnixNs{1}).entity->attributes, "host.name"),
+            "a");
+  EXPECT_EQ(store_->Find(EntityKind::kHost, {false, "n2"}, "n2", UnixNs{1}).entity, nullptr);
+  EXPECT_EQ(store_->Find(EntityKind::kContainer, {false, "n2"}, "c", UnixNs{1}).entity, nullptr);
+  EXPECT_EQ(PodName("u1"), "web");
+}
+
+TEST_F(MetadataStoreTest, WhatASnapshotLeavesOutHasGone) {
+  Open();
+  TellAll(kCluster, {Pod("u1", "one"), Pod("u2", "two")});
+  Tell(kNode, {Make(EntityKind::kHost, "n1", {})});
+  clock_.Advance(kNsPerSecond);
+  store_->Take(kCluster, {.begins_snapshot = true, .entities = {Pod("u2", "two")}});
+  Tell(kCluster, {Pod("u3", "three")});  // between a snapshot's messages: is there as well
+  store_->Take(kCluster, {.ends_snapshot = true, .entities = {Pod("u4", "four")}});
+  clock_.Advance(2 * kNsPerMinute);
+  store_->Flush();
+  store_->Maintain();
+  EXPECT_EQ(Entities(), 4u);        // u2, u3, u4, the host
+  EXPECT_EQ(PodName("u1"), "one");  // from the database
+}
+
+TEST_F(MetadataStoreTest, FindsInAnyClusterWhatIsAccepted) {
+  Open();
+  const MetadataTeller other = {true, "c2"};
+  Tell(other, {Make(EntityKind::kContainer, "c", {{"k8s.pod.uid", "liar"}})});
+  Tell(kCluster, {Make(EntityKind::kContainer, "c", {{"k8s.pod.uid", "u1"}})});
+  const auto found = store_->FindInClusters(EntityKind::kContainer, "c", clock_.Unix(), [](const Entity& entity) {
+    return FindAttribute(entity.attributes, "k8s.pod.uid") == "u1";
+  });
+  ASSERT_NE(found.entity, nullptr);
+  EXPECT_EQ(found.cluster, kCluster);
+  EXPECT_EQ(store_->FindInClusters(EntityKind::kPod, "c", clock_.Unix(), [](const Entity&) { return true; }).entity,
+            nullptr);
+}
+
+TEST_F(MetadataStoreTest, IsThereAfterARestart) {
+  Open();
+  const UnixNs before = clock_.Unix();
+  Tell(kCluster, {Pod("u1", "old"), Pod("u2", "stays")});
+  clock_.Advance(kNsPerSecond);
+  Tell(kCluster, {Pod("u1", "new")});
+  Open();
+  EXPECT_EQ(PodName("u1", before), "old");
+  EXPECT_EQ(PodName("u1"), "new");
+  EXPECT_EQ(PodName("u2"), "stays");
+  // The watcher connects again, and u2 is no more.
+  clock_.Advance(kNsPerSecond);
+  TellAll(kCluster, {Pod("u1", "new")});
+  EXPECT_EQ(PodName("u1", before), "old");
+  clock_.Advance(2 * kNsPerMinute);
+  store_->Flush();
+  store_->Maintain();
+  EXPECT_EQ(Entities(), 1u);
+}
+
+TEST_F(MetadataStoreTest, HistoryOfWhatLivesIsInTheDatabase) {
+  Open();
+  std::vector<UnixNs> times;
+  for (int i = 0; i < 5; ++i) {
+    Tell(kCluster, {Pod("u1", std::to_string(i))});
+    times.push_back(clock_.Unix());
+    clock_.Advance(2 * kNsPerMinute);
+    store_->Flush();
+  }
+  for (size_t i = 0; i < times.size(); ++i) EXPECT_EQ(PodName("u1", times[i]), std::to_string(i));
+  const FoundEntity found = store_->Find(EntityKind::kPod, kCluster, "u1", times[1]);
+  EXPECT_EQ(found.until, times[2]);
+}
+
+TEST_F(MetadataStoreTest, WhatBelongsToSamplesIsKeptAsLongAsTheyAre) {
+  Open();
+  Tell(kCluster, {Pod("u1", "used"), Pod("u2", "idle")});
+  EXPECT_EQ(PodName("u1"), "used");
+  Tell(kCluster, {Pod("u1", "", 0, true), Pod("u2", "", 0, true)});
+  store_->Flush();
+  clock_.Advance(30 * kNsPerMinute);
+  store_->Maintain();
+  EXPECT_EQ(Entities(), 0u);
+  Open();
+  clock_.Advance(40 * kNsPerMinute);
+  store_->Maintain();
+  EXPECT_EQ(PodName("u1"), "used");
+  EXPECT_EQ(PodName("u2"), "");
+  clock_.Advance(7 * kNsPerDay);
+  store_->Maintain();
+  Open();
+  EXPECT_EQ(PodName("u1"), "");
+}
+
+TEST_F(MetadataStoreTest, WhatWasLookedUpAfterItWentIsKeptToo) {
+  Open();
+  Tell(kCluster, {Pod("u1", "late")});
+  Tell(kCluster, {Pod("u1", "", 0, true)});
+  store_->Flush();
+  clock_.Advance(30 * kNsPerMinute);
+  store_->Maintain();
+  EXPECT_EQ(PodName("u1"), "late");  // a sample came late
+  store_->Maintain();
+  clock_.Advance(60 * kNsPerMinute);
+  store_->Maintain();
+  Open();
+  EXPECT_EQ(PodName("u1"), "late");
+}
+
+TEST_F(MetadataStoreTest, WhatComesAfterItWasMissedIsFound) {
+  Open();
+  EXPECT_EQ(PodName("u1"), "");  // the cache knows now that the database has none
+  Tell(kCluster, {Pod("u1", "web")});
+  EXPECT_EQ(PodName("u1"), "web");
+  Tell(kCluster, {Pod("u1", "", 0, true)});
+  store_->Flush();
+  clock_.Advance(2 * kNsPerMinute);
+  store_->Maintain();
+  EXPECT_EQ(Entities(), 0u);
+  EXPECT_EQ(PodName("u1"), "web");
+}
+
+TEST_F(MetadataStoreTest, MemoryIsBounded) {
+  options_.entities_max = 10;
+  options_.node_entities_max = 3;
+  options_.clusters_max = 1;
+  Open();
+  for (int i = 0; i < 20; ++i) Tell(kNode, {Make(EntityKind::kContainer, "c" + std::to_string(i), {})});
+  for (int i = 0; i < 20; ++i) Tell(kCluster, {Pod("u" + std::to_string(i), "p")});
+  Tell({true, "c2"}, {Pod("x", "p")});
+  EXPECT_EQ(Entities(), 10u);
+  EXPECT_EQ(Count("tributary_metadata_refusals_total", {{"reason", "full"}}), 17u + 13u + 1u);
+  Tell(kCluster, {Pod("u0", "changed")});  // what is known may change
+  EXPECT_EQ(PodName("u0"), "changed");
+}
+
+TEST_F(MetadataStoreTest, ChurnStaysBounded) {
+  Open();
+  size_t most = 0;
+  for (int second = 0; second < 300; ++second) {
+    for (int i = 0; i < 10; ++i) {
+      Tell(kCluster, {Pod("u" + std::to_string(second * 10 + i), "p")});
+      if (second > 10) Tell(kCluster, {Pod("u" + std::to_string((second - 10) * 10 + i), "", 0, true)});
+    }
+    clock_.Advance(kNsPerSecond);
+    if (second % 10 == 0) {
+      store_->Flush();
+      store_->Maintain();
+    }
+    most = std::max(most, Entities());
+  }
+  EXPECT_LE(most, 10u * (10 + 60 + 11));
+}
+
+TEST_F(MetadataStoreTest, ADamagedDatabaseIsSetAside) {
+  Open();
+  Tell(kCluster, {Pod("u1", "web")});
+  store_.reset();
+  {
+    std::ofstream file(options_.path, std::ios::binary | std::ios::trunc);
+    file << std::string(100'000, 'x');
+  }
+  Open();
+  EXPECT_EQ(PodName("u1"), "");
+  EXPECT_TRUE(std::filesystem::exists(options_.path + ".broken"));
+  Tell(kCluster, {Pod("u1", "again")});
+  Open();
+  EXPECT_EQ(PodName("u1"), "again");
+}
+
+TEST_F(MetadataStoreTest, WithoutADatabaseItIsKeptInMemory) {
+  options_.path = directory_.path() + "/missing/metadata.db";
+  Open();
+  EXPECT_EQ(Count("tributary_metadata_store_errors_total"), 1u);
+  Tell(kCluster, {Pod("u1", "web")});
+  Tell(kCluster, {Pod("u1", "", 0, true)});
+  store_->Flush();
+  clock_.Advance(30 * kNsPerMinute);
+  store_->Maintain();
+  EXPECT_EQ(PodName("u1"), "web");
+  clock_.Advance(31 * kNsPerMinute);
+  store_->Maintain();
+  EXPECT_EQ(PodName("u1"), "");
+}
+
+TEST_F(MetadataStoreTest, SaysWhomItWaitsFor) {
+  Open();
+  EXPECT_FALSE(store_->ExpectsClusters());
+  EXPECT_FALSE(store_->ExpectsContainers("n1"));
+  TellAll(kCluster, {});
+  Tell(kNode, {Make(EntityKind::kContainer, "c", {})});
+  EXPECT_TRUE(store_->ExpectsClusters());
+  EXPECT_TRUE(store_->ExpectsContainers("n1"));
+  EXPECT_FALSE(store_->ExpectsContainers("n2"));
+  clock_.Advance(kNsPerDay);
+  EXPECT_FALSE(store_->ExpectsClusters());
+  ASSERT_EQ(store_->Clusters().size(), 1u);
+  EXPECT_EQ(store_->Clusters()[0].node_id, "c1");
+}
+
+TEST_F(MetadataStoreTest, NamesThatAreToldAreKnown) {
+  ASSERT_TRUE(rules_.Add(K8sNameRules::Of::kLabel, "app").ok());
+  Open();
+  EXPECT_FALSE(names_.Knows("k8s_pod_label_app"));
+  Tell(kCluster, {Make(EntityKind::kPod, "u1", {{"k8s.pod.label.app", "web"}, {"k8s.pod.label.other", "x"}})});
+  EXPECT_TRUE(names_.Knows("k8s_pod_label_app"));
+  EXPECT_TRUE(names_.Knows("k8s.pod.label.app"));
+  EXPECT_FALSE(names_.Knows("k8s.pod.label.other"));
+  EXPECT_EQ(names_.Nearest("k8s_pod_lable_app"), "k8s.pod.label.app");
+}
+
+TEST_F(MetadataStoreTest, ThreadsTakeFindAndSaveTogether) {
+  Open();
+  std::atomic<bool> stop{false};
+  std::thread saver([&] {
+    while (!stop) {
+      store_->Flush();
+      store_->Maintain();
+    }
+  });
+  std::thread reader([&] {
+    while (!stop) {
+      for (int i = 0; i < 50; ++i) PodName("u" + std::to_string(i), UnixNs{i});
+    }
+  });
+  for (int i = 0; i < 2'000; ++i) {
+    Tell(kCluster, {Pod("u" + std::to_string(i % 50), std::to_string(i), i + 1, i % 7 == 0)});
+  }
+  stop = true;
+  saver.join();
+  reader.join();
+  EXPECT_EQ(Entities(), 50u);
+}
+
+}  // namespace
+}  // namespace tributary
