@@ -16,6 +16,7 @@ constexpr std::string_view kObjects[] = {"pod",         "namespace", "node", "de
                                          "statefulset", "daemonset", "job",  "cronjob"};
 constexpr std::string_view kLabelPart = ".label.", kAnnotationPart = ".annotation.";
 constexpr std::string_view kResourcePrefix = "resource.opentelemetry.io/";
+constexpr std::string_view kConfigHash = "kubernetes.io/config.hash";  // of a static pod: what its cgroups bear
 constexpr int64_t kRegexMemoryMax = 1 << 20;
 
 absl::Status Invalid(std::string_view rule, std::string_view what) {
@@ -97,10 +98,10 @@ bool K8sNameRules::Parse(std::string_view attribute, Key* key) {
   return true;
 }
 
-// What service.* is made of, and what annotations say in attributes' own names.
+// What service.* is made of, what annotations say in attributes' own names, and who a static pod is.
 bool K8sNameRules::Decides(const Key& key) {
   if (key.object != "pod") return false;
-  if (key.of == Of::kAnnotation) return key.name.starts_with(kResourcePrefix);
+  if (key.of == Of::kAnnotation) return key.name.starts_with(kResourcePrefix) || key.name == kConfigHash;
   return key.name == "app.kubernetes.io/instance" || key.name == "app.kubernetes.io/name" ||
          key.name == "app.kubernetes.io/version";
 }

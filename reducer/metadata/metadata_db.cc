@@ -76,20 +76,20 @@ absl::Status MetadataDb::Prepare() {
 absl::Status MetadataDb::Save(std::span<const Row> rows) {
   ASSIGN_OR_RETURN(store::Transaction transaction, store::Transaction::Begin(writer_));
   for (const Row& row : rows) {
-    const int cluster = row.teller.cluster ? 1 : 0;
+    const int cluster = row.teller.is_cluster ? 1 : 0;
     const auto kind = static_cast<uint8_t>(row.kind);
     if (!row.states.empty()) {
       // The first state of all replaces whatever was there.
-      RETURN_IF_ERROR(remove_.Bind(cluster, row.teller.node_id, kind, row.id, row.states.front().from.value).Run());
+      RETURN_IF_ERROR(remove_.Bind(cluster, row.teller.id, kind, row.id, row.states.front().from.value).Run());
     }
     for (const EntityTimeline::State& state : row.states) {
       const std::string attributes = EncodeAttributes(state.entity->attributes, SIZE_MAX, nullptr);
       RETURN_IF_ERROR(insert_
-                          .Bind(cluster, row.teller.node_id, kind, row.id, state.from.value, state.to.value,
+                          .Bind(cluster, row.teller.id, kind, row.id, state.from.value, state.to.value,
                                 row.used ? 1 : 0, attributes)
                           .Run());
     }
-    if (row.used) RETURN_IF_ERROR(mark_.Bind(cluster, row.teller.node_id, kind, row.id).Run());
+    if (row.used) RETURN_IF_ERROR(mark_.Bind(cluster, row.teller.id, kind, row.id).Run());
   }
   return transaction.Commit();
 }
@@ -103,8 +103,8 @@ absl::Status MetadataDb::Load(UnixNs since, absl::FunctionRef<void(const Row&)> 
   for (;;) {
     ASSIGN_OR_RETURN(const bool more, all.Step());
     const auto kind = more ? static_cast<EntityKind>(all.Int(2)) : EntityKind::kUnknown;
-    const bool same = more && row.kind == kind && row.id == all.Bytes(3) && row.teller.node_id == all.Bytes(1) &&
-                      row.teller.cluster == (all.Int(0) != 0);
+    const bool same = more && row.kind == kind && row.id == all.Bytes(3) && row.teller.id == all.Bytes(1) &&
+                      row.teller.is_cluster == (all.Int(0) != 0);
     if (!same && !row.states.empty()) visit(row);
     if (!more) return absl::OkStatus();
     if (!same) row = Row{{all.Int(0) != 0, std::string(all.Bytes(1))}, kind, std::string(all.Bytes(3)), false, {}};
@@ -116,7 +116,7 @@ absl::Status MetadataDb::Load(UnixNs since, absl::FunctionRef<void(const Row&)> 
 absl::StatusOr<MetadataDb::Row> MetadataDb::Find(const MetadataTeller& teller, EntityKind kind, std::string_view id) {
   Row row{.teller = teller, .kind = kind, .id = std::string(id)};
   std::lock_guard lock(reader_mutex_);
-  find_.Bind(teller.cluster ? 1 : 0, teller.node_id, static_cast<uint8_t>(kind), id);
+  find_.Bind(teller.is_cluster ? 1 : 0, teller.id, static_cast<uint8_t>(kind), id);
   for (;;) {
     ASSIGN_OR_RETURN(const bool more, find_.Step());
     if (!more) return row;

@@ -16,13 +16,13 @@ namespace tributary {
 
 // Who tells: a node of itself, or a cluster's watcher.
 struct MetadataTeller {
-  bool cluster = false;
-  std::string node_id;
+  bool is_cluster = false;
+  std::string id;  // the session's node id
 
   friend auto operator<=>(const MetadataTeller&, const MetadataTeller&) = default;
   template <typename H>
   friend H AbslHashValue(H h, const MetadataTeller& teller) {
-    return H::combine(std::move(h), teller.cluster, teller.node_id);
+    return H::combine(std::move(h), teller.is_cluster, teller.id);
   }
 };
 

@@ -80,28 +80,28 @@ void MetadataStore::Load() {
 
 MetadataStore::Told* MetadataStore::FindOrAddTeller(const MetadataTeller& teller) {
   if (auto it = tellers_.find(teller); it != tellers_.end()) return it->second.get();
-  if (teller.cluster && clusters_.size() >= options_.clusters_max) return nullptr;
+  if (teller.is_cluster && clusters_.size() >= options_.clusters_max) return nullptr;
   auto told = std::make_unique<Told>();
   told->teller = teller;
   Told* made = told.get();
   tellers_.emplace(teller, std::move(told));
-  if (teller.cluster) clusters_.push_back(made);
+  if (teller.is_cluster) clusters_.push_back(made);
   return made;
 }
 
 bool MetadataStore::MayTell(const MetadataTeller& teller, const Entity& entity) {
   switch (entity.kind) {
     case EntityKind::kHost:
-      return !teller.cluster && entity.id == teller.node_id;
+      return !teller.is_cluster && entity.id == teller.id;
     case EntityKind::kContainer:
       return !entity.id.empty();
     case EntityKind::kPod:
     case EntityKind::kNamespace:
     case EntityKind::kK8sNode:
     case EntityKind::kRollout:
-      return teller.cluster && !entity.id.empty();
+      return teller.is_cluster && !entity.id.empty();
     case EntityKind::kCluster:
-      return teller.cluster;
+      return teller.is_cluster;
     case EntityKind::kUnknown:
       break;
   }
@@ -141,7 +141,7 @@ void MetadataStore::TakeEntity(Told& told, Entity entity, UnixNs now) {
   auto it = told.records.find(key);
   if (it == told.records.end()) {
     const bool full = entities_ >= options_.entities_max || bytes_ >= options_.bytes_max ||
-                      (!told.teller.cluster && told.records.size() >= options_.node_entities_max);
+                      (!told.teller.is_cluster && told.records.size() >= options_.node_entities_max);
     if (full) {
       refused_full_.Add();
       return;
@@ -298,7 +298,7 @@ bool MetadataStore::ExpectsContainers(std::string_view node_id) const {
 std::vector<MetadataStore::Cluster> MetadataStore::Clusters() const {
   std::vector<Cluster> clusters;
   std::shared_lock lock(mutex_);
-  for (const Told* told : clusters_) clusters.push_back({told->teller.node_id, told->records.size(), told->last_told});
+  for (const Told* told : clusters_) clusters.push_back({told->teller.id, told->records.size(), told->last_told});
   return clusters;
 }
 

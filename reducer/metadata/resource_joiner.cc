@@ -1,0 +1,252 @@
+#include "reducer/metadata/resource_joiner.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/utf8.h"
+#include "reducer/metadata/labels.h"
+#include "reducer/metadata/service_identity.h"
+
+namespace tributary {
+namespace {
+
+constexpr std::string_view kResourceAnnotation = "k8s.pod.annotation.resource.opentelemetry.io/";
+
+// A static pod's uid in a cgroup is the hash of its manifest, which its mirror at the API server bears as an
+// annotation.
+constexpr std::string_view kConfigHash = "k8s.pod.annotation.kubernetes.io/config.hash";
+bool IsConfigHash(std::string_view pod_uid) { return !pod_uid.empty() && pod_uid.find('-') == std::string_view::npos; }
+
+// What tells where a process runs: there metadata is believed before the process itself.
+bool SaysWhere(std::string_view key) {
+  for (std::string_view prefix : {"k8s.", "container.", "host.", "cloud.", "os."}) {
+    if (key.starts_with(prefix)) return true;
+  }
+  return false;
+}
+
+// Kernel threads have no file.
+std::string_view ExecutableName(const store::ProcessRow& process) {
+  const std::string_view name = BaseName(process.executable_path);
+  return name.empty() ? std::string_view(process.comm) : name;
+}
+
+}  // namespace
+
+struct ResourceJoiner::Place {
+  std::string_view node_id, host_name, container_id, own_attributes, executable_name;
+  CgroupPath cgroup;
+};
+
+struct ResourceJoiner::Facts {
+  FoundEntity host, container, docker, pod, name_space, node, cluster;
+  UnixNs until = kTimeEnd;  // from here on one of them may be another
+
+  // In the order in which they are believed.
+  template <typename Visit>
+  void ForEach(const Visit& visit) const {
+    for (const FoundEntity* found : {&container, &docker, &pod, &name_space, &node, &cluster, &host}) {
+      if (found->entity != nullptr) visit(*found->entity);
+    }
+  }
+  const FoundEntity& Keep(FoundEntity& where, FoundEntity found) {
+    until = std::min(until, found.until);
+    where = std::move(found);
+    return where;
+  }
+  // An attribute of any of them; "" = none.
+  std::string_view Attribute(std::string_view key) const {
+    std::string_view value;
+    ForEach([&](const Entity& entity) {
+      if (value.empty()) value = FindAttribute(entity.attributes, key);
+    });
+    return value;
+  }
+};
+
+// Views of attributes with the rank of their source: of two with one key the lower rank stays, of one rank the first.
+struct ResourceJoiner::Merger {
+  struct Item {
+    std::string_view key, value;
+    size_t rank;
+  };
+  enum Source : uint8_t { kOperator, kWhere, kProcess, kAnnotation, kOther, kComputed };
+  std::vector<Item> items;
+
+  void Add(Source source, std::string_view key, std::string_view value) {
+    if (!key.empty() && !value.empty()) items.push_back({key, value, size_t{source} << 32 | items.size()});
+  }
+  Attributes Merged() {
+    std::sort(items.begin(), items.end(),
+              [](const Item& a, const Item& b) { return a.key != b.key ? a.key < b.key : a.rank < b.rank; });
+    Attributes merged;
+    merged.reserve(items.size());
+    for (const Item& item : items) {
+      if (merged.empty() || merged.back().key != item.key)
+        merged.push_back({std::string(item.key), ToUtf8(item.value)});
+    }
+    return merged;
+  }
+};
+
+ResourceJoiner::ResourceJoiner(const MetadataStore& store, const K8sNameRules& rules, AttributeNames& names,
+                               Attributes operator_attributes, Metrics& metrics)
+    : store_(store),
+      rules_(rules),
+      names_(names),
+      operator_attributes_(std::move(operator_attributes)),
+      disbelieved_(metrics.AddCounter("tributary_metadata_disbelieved_total",
+                                      "Joins in which a container was said to be another pod's than its cgroup is.")),
+      unsplit_(metrics.AddCounter("tributary_metadata_unsplit_joins_total",
+                                  "Joins with more states in their time than are told apart.")) {
+  names_.Meet(operator_attributes_);
+}
+
+ResourceJoiner::Place ResourceJoiner::PlaceOf(const store::ProcessRow& process) {
+  Place place{.node_id = process.node_id,
+              .host_name = process.host_name,
+              .container_id = process.container_id,
+              .own_attributes = std::string_view(process.attributes),
+              .executable_name = ExecutableName(process),
+              .cgroup = ParseCgroupPath(process.cgroup_path)};
+  if (place.container_id.empty()) place.container_id = place.cgroup.container_id;
+  return place;
+}
+
+void ResourceJoiner::FindPod(const Place& place, UnixNs at, Facts* facts) const {
+  const std::string_view vouched = place.cgroup.pod_uid;  // by the node's kernel
+  const bool is_static = IsConfigHash(vouched);
+  bool lied = false;
+  MetadataTeller cluster;
+  std::string_view uid = is_static ? std::string_view() : vouched;
+  if (!place.container_id.empty()) {
+    MetadataStore::FoundInCluster found =
+        store_.FindInClusters(EntityKind::kContainer, place.container_id, at, [&](const Entity& entity) {
+          const std::string_view told = FindAttribute(entity.attributes, "k8s.pod.uid");
+          const bool believed = vouched.empty() || is_static || told.empty() || told == vouched;
+          lied |= !believed;
+          return believed;
+        });
+    cluster = std::move(found.cluster);
+    facts->Keep(facts->container, std::move(found));
+    if (uid.empty() && facts->container.entity != nullptr) {
+      uid = FindAttribute(facts->container.entity->attributes, "k8s.pod.uid");
+    }
+  }
+  if (lied) disbelieved_.Add();
+  if (uid.empty()) return;
+  if (facts->container.entity != nullptr) {
+    facts->Keep(facts->pod, store_.Find(EntityKind::kPod, cluster, uid, at));
+  } else {
+    // The container is not told yet, the pod may be; or it is a process of the pod's own.
+    auto found = store_.FindInClusters(EntityKind::kPod, uid, at, [](const Entity&) { return true; });
+    cluster = std::move(found.cluster);
+    facts->Keep(facts->pod, std::move(found));
+  }
+  if (facts->pod.entity == nullptr) return;
+  if (is_static && FindAttribute(facts->pod.entity->attributes, kConfigHash) != vouched) {
+    disbelieved_.Add();
+    facts->pod.entity = facts->container.entity = nullptr;
+    return;
+  }
+  const Attributes& pod = facts->pod.entity->attributes;
+  facts->Keep(facts->name_space,
+              store_.Find(EntityKind::kNamespace, cluster, FindAttribute(pod, "k8s.namespace.name"), at));
+  facts->Keep(facts->node, store_.Find(EntityKind::kK8sNode, cluster, FindAttribute(pod, "k8s.node.name"), at));
+  facts->Keep(facts->cluster, store_.Find(EntityKind::kCluster, cluster, "", at));
+}
+
+ResourceJoiner::Facts ResourceJoiner::FindFacts(const Place& place, UnixNs at) const {
+  Facts facts;
+  const MetadataTeller node{false, std::string(place.node_id)};
+  facts.Keep(facts.host, store_.Find(EntityKind::kHost, node, place.node_id, at));
+  if (!place.container_id.empty() || !place.cgroup.pod_uid.empty()) FindPod(place, at, &facts);
+  if (!place.container_id.empty()) {
+    facts.Keep(facts.docker, store_.Find(EntityKind::kContainer, node, place.container_id, at));
+  }
+  return facts;
+}
+
+Resource ResourceJoiner::Merge(const Place& place, const Facts& facts) const {
+  Merger merger;
+  for (const auto& [key, value] : operator_attributes_) merger.Add(Merger::kOperator, key, value);
+  // What the kernel says comes first.
+  merger.Add(Merger::kWhere, "container.id", place.container_id);
+  if (!IsConfigHash(place.cgroup.pod_uid)) merger.Add(Merger::kWhere, "k8s.pod.uid", place.cgroup.pod_uid);
+  facts.ForEach([&](const Entity& entity) {
+    for (const auto& [key, value] : entity.attributes) {
+      if (key.starts_with(kResourceAnnotation)) {
+        merger.Add(Merger::kAnnotation, std::string_view(key).substr(kResourceAnnotation.size()), value);
+      }
+      if (!rules_.IsInternal(key)) merger.Add(SaysWhere(key) ? Merger::kWhere : Merger::kOther, key, value);
+    }
+  });
+  if (facts.pod.entity != nullptr) merger.Add(Merger::kWhere, "k8s.pod.uid", facts.pod.entity->id);
+  merger.Add(Merger::kWhere, "container.runtime.name", place.cgroup.runtime);
+  merger.Add(Merger::kWhere, "host.name", place.host_name);
+  merger.Add(Merger::kWhere, "host.id", place.node_id);
+  const Attributes own = DecodeAttributes(place.own_attributes);
+  names_.Meet(own);
+  for (const auto& [key, value] : own) {
+    if (!key.starts_with("process.") && !key.starts_with("thread.")) merger.Add(Merger::kProcess, key, value);
+  }
+  const ServiceIdentity service = MakeServiceIdentity([&facts](std::string_view key) { return facts.Attribute(key); },
+                                                      place.cgroup.systemd_unit, place.executable_name);
+  merger.Add(Merger::kComputed, "service.name", service.name);
+  merger.Add(Merger::kComputed, "service.namespace", service.name_space);
+  merger.Add(Merger::kComputed, "service.version", service.version);
+  merger.Add(Merger::kComputed, "service.instance.id", service.instance_id);
+  Resource resource;
+  resource.attributes = merger.Merged();
+  resource.in_container = !place.container_id.empty() || !place.cgroup.pod_uid.empty();
+  const bool has_pod = !place.cgroup.pod_uid.empty() || !FindAttribute(resource.attributes, "k8s.pod.uid").empty();
+  resource.is_complete =
+      (facts.container.entity != nullptr || facts.docker.entity != nullptr || place.container_id.empty()) &&
+      (!has_pod || facts.pod.entity != nullptr);
+  return resource;
+}
+
+ResourceStates ResourceJoiner::Join(const store::ProcessRow& process, store::TimeRange range) const {
+  const Place place = PlaceOf(process);
+  ResourceStates states;
+  UnixNs at = range.from;
+  for (;;) {
+    const Facts facts = FindFacts(place, at);
+    auto resource = std::make_shared<const Resource>(Merge(place, facts));
+    if (states.empty() || states.back().resource->attributes != resource->attributes) {
+      states.push_back({states.empty() ? kTimeBegin : at, std::move(resource)});
+    }
+    if (facts.until >= range.to || facts.until <= at) return states;
+    if (states.size() >= kStatesMax) {
+      unsplit_.Add();
+      return states;
+    }
+    at = facts.until;
+  }
+}
+
+bool ResourceJoiner::IsAwaited(const store::ProcessRow& process) const {
+  const Place place = PlaceOf(process);
+  if (!place.cgroup.pod_uid.empty()) return true;
+  return !place.container_id.empty() && (store_.ExpectsClusters() || store_.ExpectsContainers(process.node_id));
+}
+
+// Equal for processes whose resources are the same: the executable's name is the last resort for service.name.
+std::shared_ptr<const ResourceStates> ResourceCache::Of(const store::ProcessRow& process) {
+  std::string key;
+  for (std::string_view part :
+       {std::string_view(process.node_id), std::string_view(process.host_name), std::string_view(process.container_id),
+        std::string_view(process.cgroup_path), std::string_view(process.attributes), ExecutableName(process)}) {
+    key += part;
+    key += '\0';
+  }
+  auto [it, added] = by_place_.try_emplace(key);
+  if (!added) return it->second;
+  if (by_place_.size() > kPlacesMax) {
+    by_place_.clear();
+    it = by_place_.try_emplace(std::move(key)).first;
+  }
+  return it->second = std::make_shared<const ResourceStates>(joiner_.Join(process, range_));
+}
+
+}  // namespace tributary

@@ -1,0 +1,95 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "base/metrics.h"
+#include "profile/attributes.h"
+#include "profile/cgroup_path.h"
+#include "reducer/metadata/attribute_names.h"
+#include "reducer/metadata/k8s_name_rules.h"
+#include "reducer/metadata/metadata_store.h"
+#include "reducer/store/store.h"
+
+namespace tributary {
+
+// What a process belongs to, as one set of attributes: host, container, pod, namespace, node, cluster, service
+// (docs/metadata.md says which source wins). process.* and thread.* are not in it: those are the rows' own.
+struct Resource {
+  Attributes attributes;
+  bool in_container = false;
+  bool is_complete = false;  // of a container: it, and its pod where it has one, are known
+};
+
+// In time: each holds from its `from` to the next one's; the first from ever on.
+struct ResourceState {
+  UnixNs from;
+  std::shared_ptr<const Resource> resource;
+};
+using ResourceStates = std::vector<ResourceState>;
+
+// Joins processes with metadata. Thread-safe; what it borrows outlives it. A join takes a few µs: see ResourceCache.
+class ResourceJoiner {
+ public:
+  static constexpr size_t kStatesMax = 48;  // of one process in one range of time
+
+  // `operator_attributes` (--resource-attribute) win over everything.
+  ResourceJoiner(const MetadataStore& store, const K8sNameRules& rules, AttributeNames& names,
+                 Attributes operator_attributes, Metrics& metrics);
+
+  // What it belongs to within the range; at least one state.
+  ResourceStates Join(const store::ProcessRow& process, store::TimeRange range) const;
+
+  // Whether what is not known of a process's container may still come.
+  bool IsAwaited(const store::ProcessRow& process) const;
+
+  const MetadataStore& store() const { return store_; }
+  AttributeNames& names() const { return names_; }
+
+ private:
+  struct Place;   // of a process, in which all resources are the same
+  struct Facts;   // entities that were found at one time
+  struct Merger;  // of sources into one set
+
+  static Place PlaceOf(const store::ProcessRow& process);
+  Facts FindFacts(const Place& place, UnixNs at) const;
+  void FindPod(const Place& place, UnixNs at, Facts* facts) const;
+  Resource Merge(const Place& place, const Facts& facts) const;
+
+  const MetadataStore& store_;
+  const K8sNameRules& rules_;
+  AttributeNames& names_;
+  const Attributes operator_attributes_;
+  Counter &disbelieved_, &unsplit_;
+};
+
+// Joins of one query or export: processes of one container share one. Not thread-safe. At most kPlacesMax are held,
+// then all are made anew.
+class ResourceCache {
+ public:
+  static constexpr size_t kPlacesMax = 65'536;
+
+  ResourceCache(const ResourceJoiner& joiner, store::TimeRange range) : joiner_(joiner), range_(range) {}
+
+  // Valid for as long as the pointer is held.
+  std::shared_ptr<const ResourceStates> Of(const store::ProcessRow& process);
+
+  const ResourceJoiner& joiner() const { return joiner_; }
+
+ private:
+  const ResourceJoiner& joiner_;
+  const store::TimeRange range_;
+  absl::flat_hash_map<std::string, std::shared_ptr<const ResourceStates>> by_place_;
+};
+
+// The resource at a time.
+inline const std::shared_ptr<const Resource>& ResourceAt(const ResourceStates& states, UnixNs time) {
+  size_t i = states.size() - 1;
+  while (i > 0 && states[i].from > time) --i;
+  return states[i].resource;
+}
+
+}  // namespace tributary

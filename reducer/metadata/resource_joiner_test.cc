@@ -1,0 +1,287 @@
+#include "reducer/metadata/resource_joiner.h"
+
+#include <gtest/gtest.h>
+
+#include <memory>
+
+#include "reducer/metadata/service_identity.h"
+
+namespace tributary {
+namespace {
+
+const MetadataTeller kCluster = {true, "cluster/c1"}, kNode = {false, "n1"};
+constexpr char kContainer[] = "4c01db0b339c0d5a1fc8d5c8c4d4c4a8c2a4a3c9b7b6a5f4e3d2c1b0a9f8e7d6";
+constexpr char kPodUid[] = "0a1b2c3d-1111-2222-3333-444455556666";
+constexpr char kOtherUid[] = "ffffffff-1111-2222-3333-444455556666";
+
+Entity Make(EntityKind kind, std::string id, Attributes attributes, UnixNs from = {}) {
+  return {.kind = kind, .id = std::move(id), .from = from, .attributes = std::move(attributes)};
+}
+
+class ResourceJoinerTest : public ::testing::Test {
+ protected:
+  void Open(Attributes operator_attributes = {}) {
+    store_ = std::make_unique<MetadataStore>(MetadataStore::Options{}, rules_, names_, clock_, metrics_);
+    joiner_ = std::make_unique<ResourceJoiner>(*store_, rules_, names_, std::move(operator_attributes), metrics_);
+  }
+  void Tell(const MetadataTeller& teller, std::vector<Entity> entities) {
+    store_->Take(teller, {.entities = std::move(entities)});
+  }
+  void TellPod(Attributes more = {}) {
+    Attributes pod = {{"k8s.pod.name", "web-1"},           {"k8s.pod.ip", "10.0.0.7"},
+                      {"k8s.pod.hostname", "web-1"},       {"k8s.pod.start_time", "2026-11-01T00:00:00Z"},
+                      {"k8s.namespace.name", "shop"},      {"k8s.node.name", "worker-3"},
+                      {"k8s.deployment.name", "web"},      {"k8s.deployment.uid", "d-uid"},
+                      {"k8s.replicaset.name", "web-7c9f"}, {"k8s.replicaset.uid", "r-uid"}};
+    for (const auto& [key, value] : more) SetAttribute(pod, key, value);
+    std::sort(pod.begin(), pod.end());
+    Tell(kCluster, {Make(EntityKind::kPod, kPodUid, pod),
+                    Make(EntityKind::kContainer, kContainer,
+                         {{"container.image.name", "registry/shop/web"},
+                          {"container.image.repo_digests", "registry/shop/web@sha256:abcd"},
+                          {"container.image.tag", "1.2"},
+                          {"k8s.container.name", "nginx"},
+                          {"k8s.pod.uid", kPodUid}}),
+                    Make(EntityKind::kNamespace, "shop", {{"k8s.namespace.label.team", "blue"}}),
+                    Make(EntityKind::kK8sNode, "worker-3", {{"k8s.node.uid", "node-uid"}}),
+                    Make(EntityKind::kCluster, "", {{"k8s.cluster.uid", "cluster-uid"}})});
+  }
+  static store::ProcessRow InPod(const std::string& pod_uid = kPodUid) {
+    store::ProcessRow row = OnHost();
+    row.container_id = kContainer;
+    row.cgroup_path = "/kubepods/burstable/pod" + pod_uid + "/" + kContainer;
+    return row;
+  }
+  static store::ProcessRow OnHost() {
+    store::ProcessRow row;
+    row.node_id = "n1";
+    row.host_name = "host-1";
+    row.comm = "nginx";
+    row.executable_path = "/usr/sbin/nginx";
+    return row;
+  }
+  ResourceStates Join(const store::ProcessRow& row) {
+    return joiner_->Join(row, {UnixNs{0}, UnixNs{clock_.Unix().value + 1}});
+  }
+  std::string Get(const store::ProcessRow& row, std::string_view key) {
+    return std::string(FindAttribute(Join(row).back().resource->attributes, key));
+  }
+
+  FakeClock clock_;
+  Metrics metrics_;
+  K8sNameRules rules_;
+  AttributeNames names_;
+  std::unique_ptr<MetadataStore> store_;
+  std::unique_ptr<ResourceJoiner> joiner_;
+};
+
+TEST_F(ResourceJoinerTest, AContainerInAPodKnowsEverything) {
+  ASSERT_TRUE(rules_.Add(K8sNameRules::Of::kLabel, "namespace:team=team").ok());
+  Open();
+  Tell(kNode, {Make(EntityKind::kHost, "n1", {{"cloud.region", "eu-1"}, {"host.arch", "amd64"}})});
+  TellPod();
+  const ResourceStates states = Join(InPod());
+  ASSERT_EQ(states.size(), 1u);
+  EXPECT_TRUE(states[0].resource->in_container);
+  EXPECT_TRUE(states[0].resource->is_complete);
+  EXPECT_EQ(states[0].resource->attributes, (Attributes{
+                                                {"cloud.region", "eu-1"},
+                                                {"container.id", kContainer},
+                                                {"container.image.name", "registry/shop/web"},
+                                                {"container.image.repo_digests", "registry/shop/web@sha256:abcd"},
+                                                {"container.image.tag", "1.2"},
+                                                {"host.arch", "amd64"},
+                                                {"host.id", "n1"},
+                                                {"host.name", "host-1"},
+                                                {"k8s.cluster.uid", "cluster-uid"},
+                                                {"k8s.container.name", "nginx"},
+                                                {"k8s.deployment.name", "web"},
+                                                {"k8s.deployment.uid", "d-uid"},
+                                                {"k8s.namespace.name", "shop"},
+                                                {"k8s.node.name", "worker-3"},
+                                                {"k8s.node.uid", "node-uid"},
+                                                {"k8s.pod.hostname", "web-1"},
+                                                {"k8s.pod.ip", "10.0.0.7"},
+                                                {"k8s.pod.name", "web-1"},
+                                                {"k8s.pod.start_time", "2026-11-01T00:00:00Z"},
+                                                {"k8s.pod.uid", kPodUid},
+                                                {"k8s.replicaset.name", "web-7c9f"},
+                                                {"k8s.replicaset.uid", "r-uid"},
+                                                {"service.instance.id", "shop.web-1.nginx"},
+                                                {"service.name", "web"},
+                                                {"service.namespace", "shop"},
+                                                {"service.version", "1.2"},
+                                                {"team", "blue"},
+                                            }));
+}
+
+TEST_F(ResourceJoinerTest, ThePodComesFromTheCgroupWhereTheContainerIsNotTold) {
+  Open();
+  Tell(kCluster, {Make(EntityKind::kPod, kPodUid, {{"k8s.namespace.name", "shop"}, {"k8s.pod.name", "web-1"}})});
+  EXPECT_EQ(Get(InPod(), "k8s.pod.name"), "web-1");
+  EXPECT_FALSE(Join(InPod()).back().resource->is_complete);
+  EXPECT_TRUE(joiner_->IsAwaited(InPod()));
+}
+
+TEST_F(ResourceJoinerTest, AContainerThatNamesAnotherPodIsNotBelieved) {
+  Open();
+  TellPod();
+  Tell(kCluster, {Make(EntityKind::kPod, kOtherUid, {{"k8s.pod.name", "victim"}})});
+  const store::ProcessRow row = InPod(kOtherUid);
+  EXPECT_EQ(Get(row, "k8s.pod.name"), "victim");
+  EXPECT_EQ(Get(row, "k8s.pod.uid"), kOtherUid);
+  EXPECT_EQ(Get(row, "k8s.container.name"), "");
+  EXPECT_GE(metrics_.AddCounter("tributary_metadata_disbelieved_total", "").value(), 1u);
+}
+
+TEST_F(ResourceJoinerTest, AStaticPodIsKnownByItsManifest) {
+  Open();
+  const std::string hash = "0123456789abcdef0123456789abcdef";
+  store::ProcessRow row = InPod(hash);
+  TellPod();
+  EXPECT_EQ(Get(row, "k8s.pod.name"), "");  // another pod's container
+  TellPod({{"k8s.pod.annotation.kubernetes.io/config.hash", hash}});
+  EXPECT_EQ(Get(row, "k8s.pod.name"), "web-1");
+  EXPECT_EQ(Get(row, "k8s.pod.uid"), kPodUid);
+  EXPECT_EQ(Get(row, "k8s.pod.annotation.kubernetes.io/config.hash"), "");
+}
+
+TEST_F(ResourceJoinerTest, ServiceFollowsThePrecedence) {
+  Open();
+  TellPod();
+  store::ProcessRow row = InPod();
+  EXPECT_EQ(Get(row, "service.name"), "web");
+  TellPod({{"k8s.pod.label.app.kubernetes.io/name", "by-name"}, {"k8s.pod.label.app.kubernetes.io/version", "9"}});
+  EXPECT_EQ(Get(row, "service.name"), "by-name");
+  EXPECT_EQ(Get(row, "service.version"), "9");
+  EXPECT_EQ(Get(row, "k8s.pod.label.app.kubernetes.io/name"), "");
+  TellPod({{"k8s.pod.label.app.kubernetes.io/instance", "by-instance"},
+           {"k8s.pod.label.app.kubernetes.io/name", "by-name"}});
+  EXPECT_EQ(Get(row, "service.name"), "by-instance");
+  TellPod({{"k8s.pod.label.app.kubernetes.io/instance", "by-instance"},
+           {"k8s.pod.annotation.resource.opentelemetry.io/k8s.pod.name", "forged"},
+           {"k8s.pod.annotation.resource.opentelemetry.io/region", "north"},
+           {"k8s.pod.annotation.resource.opentelemetry.io/service.name", "by-annotation"},
+           {"k8s.pod.annotation.resource.opentelemetry.io/service.namespace", "other"}});
+  EXPECT_EQ(Get(row, "service.name"), "by-annotation");
+  EXPECT_EQ(Get(row, "service.namespace"), "other");
+  EXPECT_EQ(Get(row, "region"), "north");
+  EXPECT_EQ(Get(row, "k8s.pod.name"), "web-1");
+  row.attributes = "service.name=by-process,k8s.pod.name=forged,process.pid=1,tier=gold";
+  EXPECT_EQ(Get(row, "service.name"), "by-process");
+  EXPECT_EQ(Get(row, "k8s.pod.name"), "web-1");
+  EXPECT_EQ(Get(row, "process.pid"), "");
+  EXPECT_EQ(Get(row, "tier"), "gold");
+  EXPECT_TRUE(names_.Knows("tier"));
+}
+
+TEST_F(ResourceJoinerTest, TheOperatorHasTheLastWord) {
+  Open({{"deployment.environment.name", "prod"}, {"service.name", "all"}});
+  store::ProcessRow row = OnHost();
+  row.attributes = "service.name=mine,deployment.environment.name=test";
+  EXPECT_EQ(Get(row, "service.name"), "all");
+  EXPECT_EQ(Get(row, "deployment.environment.name"), "prod");
+}
+
+TEST_F(ResourceJoinerTest, WithoutContainersTheUnitOrTheExecutableNamesTheService) {
+  Open();
+  store::ProcessRow row = OnHost();
+  row.cgroup_path = "/system.slice/nginx-proxy.service";
+  EXPECT_EQ(Get(row, "service.name"), "nginx-proxy");
+  row.cgroup_path = "/";
+  EXPECT_EQ(Get(row, "service.name"), "nginx");
+  row.executable_path = "";
+  row.comm = "kworker/0:1";
+  EXPECT_EQ(Get(row, "service.name"), "kworker/0:1");
+  EXPECT_FALSE(Join(row).back().resource->in_container);
+  EXPECT_TRUE(Join(row).back().resource->is_complete);
+  EXPECT_FALSE(joiner_->IsAwaited(row));
+}
+
+TEST_F(ResourceJoinerTest, DockerTellsOfItsNodesContainersAlone) {
+  Open();
+  store::ProcessRow row = OnHost();
+  row.container_id = kContainer;
+  row.cgroup_path = std::string("/docker/") + kContainer;
+  EXPECT_FALSE(joiner_->IsAwaited(row));
+  Tell({false, "n2"}, {Make(EntityKind::kContainer, kContainer, {{"container.name", "forged"}})});
+  Tell(kNode, {Make(EntityKind::kContainer, kContainer,
+                    {{"container.image.tags", "7"}, {"container.label.com.docker.compose.service", "db"}})});
+  EXPECT_EQ(Get(row, "container.name"), "");
+  EXPECT_EQ(Get(row, "service.name"), "db");
+  EXPECT_EQ(Get(row, "service.version"), "7");
+  EXPECT_EQ(Get(row, "container.runtime.name"), "docker");
+  EXPECT_TRUE(joiner_->IsAwaited(row));
+}
+
+TEST_F(ResourceJoinerTest, AChangeSplitsTheTime) {
+  ASSERT_TRUE(rules_.Add(K8sNameRules::Of::kLabel, "version").ok());
+  Open();
+  TellPod({{"k8s.pod.label.version", "a"}});
+  clock_.Advance(kNsPerMinute);
+  const UnixNs change = clock_.Unix();
+  TellPod({{"k8s.pod.label.version", "b"}});
+  clock_.Advance(kNsPerMinute);
+  TellPod({{"k8s.pod.label.version", "b"}, {"k8s.pod.label.unseen", "1"}});  // nothing that shows
+  clock_.Advance(kNsPerMinute);
+  const ResourceStates states = Join(InPod());
+  ASSERT_EQ(states.size(), 2u);
+  EXPECT_EQ(states[1].from, change);
+  EXPECT_EQ(FindAttribute(ResourceAt(states, UnixNs{change.value - 1})->attributes, "k8s.pod.label.version"), "a");
+  EXPECT_EQ(FindAttribute(ResourceAt(states, change)->attributes, "k8s.pod.label.version"), "b");
+  EXPECT_EQ(joiner_->Join(InPod(), {change, clock_.Unix()}).size(), 1u);
+}
+
+TEST_F(ResourceJoinerTest, SplitsAreBounded) {
+  ASSERT_TRUE(rules_.Add(K8sNameRules::Of::kLabel, "namespace:n").ok());
+  ASSERT_TRUE(rules_.Add(K8sNameRules::Of::kLabel, "version").ok());
+  ASSERT_TRUE(rules_.Add(K8sNameRules::Of::kLabel, "node:n=m").ok());
+  Open();
+  for (int i = 0; i < 40; ++i) {
+    clock_.Advance(kNsPerMinute);
+    TellPod({{"k8s.pod.label.version", std::to_string(i)}});
+    clock_.Advance(kNsPerMinute);
+    Tell(kCluster, {Make(EntityKind::kNamespace, "shop", {{"k8s.namespace.label.n", std::to_string(i)}})});
+    clock_.Advance(kNsPerMinute);
+    Tell(kCluster, {Make(EntityKind::kK8sNode, "worker-3", {{"k8s.node.label.n", std::to_string(i)}})});
+  }
+  EXPECT_EQ(Join(InPod()).size(), ResourceJoiner::kStatesMax);
+}
+
+TEST_F(ResourceJoinerTest, ProcessesOfOnePlaceShareAJoin) {
+  Open();
+  TellPod();
+  ResourceCache cache(*joiner_, {UnixNs{0}, clock_.Unix()});
+  store::ProcessRow row = InPod();
+  const auto first = cache.Of(row);
+  row.pid = Pid{7};
+  EXPECT_EQ(cache.Of(row), first);
+  row.attributes = "tier=gold";
+  EXPECT_NE(cache.Of(row), first);
+}
+
+TEST(ServiceIdentity, TheFirstThatIsThere) {
+  struct Case {
+    Attributes attributes;
+    const char *name, *version;
+  };
+  for (const Case& c : std::vector<Case>{
+           {{{"k8s.job.name", "j"}, {"k8s.cronjob.name", "cj"}}, "cj", ""},
+           {{{"k8s.statefulset.name", "s"}, {"k8s.pod.name", "p"}}, "s", ""},
+           {{{"k8s.daemonset.name", "d"}}, "d", ""},
+           {{{"k8s.replicaset.name", "r"}, {"k8s.pod.name", "p"}}, "r", ""},
+           {{{"k8s.pod.name", "p"}, {"k8s.container.name", "c"}}, "p", ""},
+           {{{"container.image.repo_digests", "[\"r/i@sha256:12\",\"x\"]"}}, "unit", "sha256:12"},
+           {{{"container.image.tag", "3"}, {"container.image.repo_digests", "r/i@sha256:12"}}, "unit", "3"}}) {
+    Attributes sorted = c.attributes;
+    std::sort(sorted.begin(), sorted.end());
+    const ServiceIdentity identity =
+        MakeServiceIdentity([&](std::string_view key) { return FindAttribute(sorted, key); }, "unit.service", "exe");
+    EXPECT_EQ(identity.name, c.name);
+    EXPECT_EQ(identity.version, c.version);
+    EXPECT_EQ(identity.instance_id, "");
+  }
+}
+
+}  // namespace
+}  // namespace tributary
