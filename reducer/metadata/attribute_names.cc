@@ -1,7 +1,7 @@
 #include "reducer/metadata/attribute_names.h"
 
+#include <algorithm>
 #include <mutex>
-#include <vector>
 
 #include "base/edit_distance.h"
 #include "reducer/metadata/labels.h"
@@ -100,6 +100,17 @@ bool AttributeNames::Knows(std::string_view name) const {
   const std::string normalized = NormalizeLabel(name);
   std::shared_lock lock(mutex_);
   return names_.contains(normalized);
+}
+
+std::vector<std::string> AttributeNames::List() const {
+  std::vector<std::string> list;
+  {
+    std::shared_lock lock(mutex_);
+    list.reserve(names_.size());
+    for (const auto& [normalized, written] : names_) list.push_back(written);
+  }
+  std::sort(list.begin(), list.end());
+  return list;
 }
 
 std::string AttributeNames::Nearest(std::string_view name) const {

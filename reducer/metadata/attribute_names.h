@@ -3,6 +3,7 @@
 #include <shared_mutex>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "absl/container/flat_hash_map.h"
 #include "profile/attributes.h"
@@ -22,6 +23,7 @@ class AttributeNames {
 
   // However it is written: see NormalizeLabel.
   bool Knows(std::string_view name) const;
+  std::vector<std::string> List() const;  // as they are written in attributes, sorted
   // The known name that takes the fewest edits to reach; for error messages.
   std::string Nearest(std::string_view name) const;
 

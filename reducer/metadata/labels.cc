@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <array>
 
-#include "base/edit_distance.h"
 #include "base/utf8.h"
 
 namespace tributary {
@@ -27,14 +26,21 @@ constexpr std::array<Entry, 9> kLabels = {{
     {Label::kHostId, "host.id"},
 }};
 
+char Normalized(char c) { return c == '.' || c == '/' || c == '-' ? '_' : c; }
+
 }  // namespace
 
 std::string_view LabelName(Label label) { return kLabels[static_cast<size_t>(label)].name; }
 
 std::string NormalizeLabel(std::string_view name) {
   std::string out(name);
-  std::replace_if(out.begin(), out.end(), [](char c) { return c == '.' || c == '/' || c == '-'; }, '_');
+  for (char& c : out) c = Normalized(c);
   return out;
+}
+
+bool IsNormalizedAs(std::string_view name, std::string_view normalized) {
+  return name.size() == normalized.size() &&
+         std::equal(name.begin(), name.end(), normalized.begin(), [](char a, char b) { return Normalized(a) == b; });
 }
 
 std::optional<Label> FindLabel(std::string_view name) {
@@ -43,29 +49,6 @@ std::optional<Label> FindLabel(std::string_view name) {
     if (NormalizeLabel(entry.name) == normalized) return entry.label;
   }
   return std::nullopt;
-}
-
-Label NearestLabel(std::string_view name) {
-  std::string normalized = NormalizeLabel(name.substr(0, 64));
-  Label nearest = kLabels[0].label;
-  size_t fewest = SIZE_MAX;
-  for (const Entry& entry : kLabels) {
-    size_t edits = EditDistance(NormalizeLabel(entry.name), normalized);
-    if (edits < fewest) {
-      fewest = edits;
-      nearest = entry.label;
-    }
-  }
-  return nearest;
-}
-
-std::string LabelNames() {
-  std::string out;
-  for (const Entry& entry : kLabels) {
-    if (!out.empty()) out += ", ";
-    out += entry.name;
-  }
-  return out;
 }
 
 std::string_view BaseName(std::string_view path) {

@@ -9,7 +9,8 @@
 
 namespace tributary {
 
-// What a series can be selected by: OpenTelemetry attribute names (docs/api.md), and where each value comes from.
+// What a series can be selected by without a join: OpenTelemetry attribute names, and where each value comes from. All
+// others are attributes of its resource (resource_joiner.h); AttributeNames knows which there are.
 enum class Label {
   kProcessPid,
   kProcessExecutableName,
@@ -22,12 +23,11 @@ enum class Label {
   kHostId,
 };
 
-std::string_view LabelName(Label label);                // "process.pid"
-std::string NormalizeLabel(std::string_view name);      // `.` as `_`
-std::optional<Label> FindLabel(std::string_view name);  // dotted or normalized
-// The known label that takes the fewest edits to reach; for error messages.
-Label NearestLabel(std::string_view name);
-std::string LabelNames();  // "process.pid, …"
+std::string_view LabelName(Label label);            // "process.pid"
+std::string NormalizeLabel(std::string_view name);  // `.`, `-` and `/` as `_`
+// Whether `name` is written as `normalized` when it is normalized.
+bool IsNormalizedAs(std::string_view name, std::string_view normalized);
+std::optional<Label> FindLabel(std::string_view name);  // however it is written
 
 // Labels of a thread cannot be answered from sums, which are kept per process.
 inline bool IsThreadLabel(Label label) { return label == Label::kThreadId || label == Label::kThreadName; }

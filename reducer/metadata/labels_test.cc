@@ -13,11 +13,11 @@ TEST(Labels, DottedAndNormalizedNamesAreTheSame) {
   EXPECT_EQ(FindLabel(""), std::nullopt);
 }
 
-TEST(Labels, NearestIsTheFewestEditsAway) {
-  EXPECT_EQ(NearestLabel("proces_pid"), Label::kProcessPid);
-  EXPECT_EQ(NearestLabel("container"), Label::kContainerId);
-  EXPECT_EQ(NearestLabel("hostname"), Label::kHostName);
-  NearestLabel(std::string(1 << 20, 'x'));  // bounded work
+TEST(Labels, NamesOfKubernetesAreNormalizedToo) {
+  EXPECT_EQ(NormalizeLabel("k8s.pod.label.app.kubernetes.io/my-name"), "k8s_pod_label_app_kubernetes_io_my_name");
+  EXPECT_TRUE(IsNormalizedAs("a.b/c-d_e", "a_b_c_d_e"));
+  EXPECT_FALSE(IsNormalizedAs("a.b", "a_b_c"));
+  EXPECT_FALSE(IsNormalizedAs("a.b", "a.b"));
 }
 
 TEST(Labels, EveryNameIsFoundAgain) {

@@ -85,11 +85,14 @@ class ResourceCache {
   absl::flat_hash_map<std::string, std::shared_ptr<const ResourceStates>> by_place_;
 };
 
-// The resource at a time.
-inline const std::shared_ptr<const Resource>& ResourceAt(const ResourceStates& states, UnixNs time) {
+// Which state holds at a time.
+inline size_t ResourceIndexAt(const ResourceStates& states, UnixNs time) {
   size_t i = states.size() - 1;
   while (i > 0 && states[i].from > time) --i;
-  return states[i].resource;
+  return i;
+}
+inline const std::shared_ptr<const Resource>& ResourceAt(const ResourceStates& states, UnixNs time) {
+  return states[ResourceIndexAt(states, time)].resource;
 }
 
 }  // namespace tributary

@@ -65,14 +65,14 @@ absl::Status AddressFold::AddRow(DayNodes& nodes, store::NodeNo node, uint64_t v
 }
 
 absl::Status AddressFold::Scan() {
-  ASSIGN_OR_RETURN(Selection selection, Selection::Make(reader_, request_.selector, request_.range, limits_));
+  ASSIGN_OR_RETURN(Selection selection, Selection::Make(reader_, request_, limits_, resources_));
   if (selection.uses_threads()) {
     return reader_.ScanSamples(request_.range, [&](const store::SampleColumns& columns) -> absl::Status {
       RETURN_IF_ERROR(CheckCancelled(request_));
       if (columns.type != request_.type) return absl::OkStatus();
       ASSIGN_OR_RETURN(DayNodes * nodes, FindDay(columns.day));
       for (size_t i = 0; i < columns.nodes.size(); ++i) {
-        if (!selection.Has(columns.processes[i], columns.threads[i])) continue;
+        if (!selection.Has(columns.processes[i], columns.threads[i], columns.times[i])) continue;
         RETURN_IF_ERROR(AddRow(*nodes, columns.nodes[i], columns.values[i], columns.counts[i]));
       }
       return absl::OkStatus();
@@ -83,7 +83,7 @@ absl::Status AddressFold::Scan() {
     if (columns.type != request_.type) return absl::OkStatus();
     ASSIGN_OR_RETURN(DayNodes * nodes, FindDay(columns.day));
     for (size_t i = 0; i < columns.nodes.size(); ++i) {
-      if (!selection.Has(columns.processes[i])) continue;
+      if (!selection.Has(columns.processes[i], MiddleOf(columns.minute))) continue;
       RETURN_IF_ERROR(AddRow(*nodes, columns.nodes[i], columns.values[i], columns.counts[i]));
     }
     return absl::OkStatus();

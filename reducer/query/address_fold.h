@@ -19,8 +19,10 @@ namespace tributary {
 // mapping about 50 ns a node that was met (docs/data-model.md explains why no stack is rebuilt). One thread, one query.
 class AddressFold {
  public:
-  AddressFold(store::StoreReader& reader, const QueryRequest& request, const QueryLimits& limits)
-      : reader_(reader), request_(request), limits_(limits) {}
+  // `resources` may be null: see Selection.
+  AddressFold(store::StoreReader& reader, const QueryRequest& request, const QueryLimits& limits,
+              ResourceCache* resources)
+      : reader_(reader), request_(request), limits_(limits), resources_(resources) {}
 
   absl::Status Scan();
   absl::Status MapInto(FrameNamer& namer, FunctionTrie* functions);
@@ -44,6 +46,7 @@ class AddressFold {
   store::StoreReader& reader_;
   const QueryRequest& request_;
   const QueryLimits& limits_;
+  ResourceCache* const resources_;
   std::map<store::Day, DayNodes> days_;
   size_t node_count_ = 0;
 };

@@ -130,11 +130,12 @@ class LineBuilder {
 
 absl::StatusOr<FunctionLines> QueryEngine::QueryLines(const QueryRequest& request,
                                                       const FunctionLinesRequest& function) {
-  RETURN_IF_ERROR(CheckRequest(request));
+  RETURN_IF_ERROR(Check(request));
+  const std::unique_ptr<ResourceCache> resources = Resources(request);
   LineBuilder builder(symbols_, *demangled_, function);
   for (uint32_t shard = 0; shard < store_.shard_count(); ++shard) {
     ASSIGN_OR_RETURN(std::unique_ptr<store::StoreReader> reader, store_.OpenReader(shard));
-    AddressFold fold(*reader, request, limits_);
+    AddressFold fold(*reader, request, limits_, resources.get());
     RETURN_IF_ERROR(fold.Scan());
     RETURN_IF_ERROR(builder.AddShard(*reader, fold, request));
   }

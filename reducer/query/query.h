@@ -60,6 +60,7 @@ struct Timeline {
   std::vector<uint64_t> values, counts;
 };
 
+// Processes, and what they belong to.
 struct SeriesList {
   struct Process {
     store::ProcessRow row;
@@ -72,12 +73,15 @@ struct SeriesList {
     uint64_t value = 0, count = 0;
   };
   struct Named {
-    std::string id, name;
+    std::string id;          // of a container, pod (uid) or host
+    std::string name;        // "" where it is not known
+    std::string name_space;  // of a pod, workload or service
+    std::string kind;        // of a workload: "deployment"
     uint64_t value = 0, count = 0;
   };
   std::vector<Process> processes;
   std::vector<Thread> threads;
-  std::vector<Named> containers, hosts;
+  std::vector<Named> containers, hosts, pods, namespaces, workloads, services;
   bool truncated = false;
 };
 
@@ -145,12 +149,16 @@ struct FunctionLines {
 
 class DemangleCache;
 class FunctionTrie;
+class ResourceCache;
+class ResourceJoiner;
 
-// Errors of every query: InvalidArgument (the request), ResourceExhausted (QueryLimits), DeadlineExceeded
-// (is_cancelled), else the store's.
+// Errors of every query: InvalidArgument (the request, also a label that nothing has), ResourceExhausted (QueryLimits),
+// DeadlineExceeded (is_cancelled), else the store's.
 class QueryEngine {
  public:
-  QueryEngine(store::Store& store, SymbolStore& symbols, QueryLimits limits = {});
+  // `joiner` null: nothing is known of processes but what the store has. All of it outlives the engine.
+  QueryEngine(store::Store& store, SymbolStore& symbols, QueryLimits limits = {},
+              const ResourceJoiner* joiner = nullptr);
   ~QueryEngine();
 
   // Cut to its `nodes_max` largest subtrees.
@@ -165,15 +173,23 @@ class QueryEngine {
   absl::StatusOr<StackHealth> QueryStackHealth(const QueryRequest& request, size_t executables_max);
   absl::StatusOr<ExecutableList> QueryExecutables(const QueryRequest& request, size_t limit);
   absl::StatusOr<FunctionLines> QueryLines(const QueryRequest& request, const FunctionLinesRequest& function);
+  // Every label that a selector may speak of, sorted; also those that only processes of the range say they have.
+  absl::StatusOr<std::vector<std::string>> QueryLabels(const QueryRequest& request);
   // One a node, over all shards; by host name.
   absl::StatusOr<std::vector<store::NodeStatus>> QueryNodes();
 
  private:
   absl::Status Fold(const QueryRequest& request, FunctionTrie* trie);
+  absl::Status Check(const QueryRequest& request);
+  absl::Status MeetNames(const QueryRequest& request);
+  std::unique_ptr<ResourceCache> Resources(const QueryRequest& request) const;  // nullptr without a joiner
 
   store::Store& store_;
   SymbolStore& symbols_;
   const QueryLimits limits_;
+  const ResourceJoiner* const joiner_;
+  std::unique_ptr<AttributeNames> own_names_;  // without a joiner: those that are always known
+  AttributeNames& names_;
   std::unique_ptr<DemangleCache> demangled_;
 };
 

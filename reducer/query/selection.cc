@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 
 #include "base/status.h"
 
@@ -20,28 +21,82 @@ bool Holds(const std::vector<LabelMatcher>& matchers, const Row& row) {
                      [&row](const LabelMatcher& m) { return m.matcher->Holds(LabelValue(m.label, row)); });
 }
 
-void Mark(std::vector<uint8_t>& selected, uint32_t number, bool value, bool otherwise) {
+void Mark(std::vector<uint8_t>& selected, uint32_t number, uint8_t value, bool otherwise) {
   if (number >= selected.size()) selected.resize(size_t{number} + 1, otherwise ? 1 : 0);
-  selected[number] = value ? 1 : 0;
+  selected[number] = value;
 }
 
 }  // namespace
 
-absl::StatusOr<Selection> Selection::Make(store::StoreReader& reader, const Selector& selector, store::TimeRange range,
-                                          const QueryLimits& limits) {
-  std::vector<LabelMatcher> of_process, of_thread;
-  for (const Selector::Matcher& matcher : selector.matchers()) {
-    std::optional<Label> label = FindLabel(matcher.label);
-    if (!label) return Error(absl::StatusCode::kInvalidArgument, "selector: unknown label " + matcher.label);
-    (IsThreadLabel(*label) ? of_thread : of_process).push_back({*label, &matcher});
+// Sorts a selector's matchers by who answers them, and answers.
+class Selection::Maker {
+ public:
+  Maker(const Selector& selector, ResourceCache* resources) : resources_(resources) {
+    for (const Selector::Matcher& matcher : selector.matchers()) {
+      const std::optional<Label> label = FindLabel(matcher.label);
+      if (label && IsThreadLabel(*label)) {
+        of_thread_.push_back({*label, &matcher});
+      } else if (label && (resources == nullptr || *label != Label::kHostName)) {
+        of_process_.push_back({*label, &matcher});  // a host may have told another name than its session
+      } else {
+        of_resource_.push_back(&matcher);
+      }
+    }
   }
-  Selection selection;
-  if (of_process.empty() && of_thread.empty()) return selection;
 
-  selection.uses_threads_ = !of_thread.empty();
-  selection.unknown_process_ = Holds(of_process, store::ProcessRow{});
-  selection.unknown_thread_ = Holds(of_thread, store::ThreadRow{});
-  ASSIGN_OR_RETURN(std::vector<store::ProcessRow> rows, reader.Processes(range, nullptr));
+  bool selects_all() const { return of_process_.empty() && of_resource_.empty() && of_thread_.empty(); }
+  bool uses_threads() const { return !of_thread_.empty(); }
+  bool HoldsUnknown() const { return Holds(of_process_, store::ProcessRow{}) && HoldsResource({}); }
+  bool HoldsThread(const store::ThreadRow& thread) const { return Holds(of_thread_, thread); }
+
+  // When a process is selected: one span where that does not change.
+  const std::vector<Span>& SpansOf(const store::ProcessRow& row) {
+    static const std::vector<Span> kNever = {{kTimeBegin, false}}, kAlways = {{kTimeBegin, true}};
+    if (!Holds(of_process_, row)) return kNever;
+    if (of_resource_.empty()) return kAlways;
+    if (resources_ == nullptr) return HoldsResource({}) ? kAlways : kNever;
+    std::shared_ptr<const ResourceStates> states = resources_->Of(row);
+    auto [it, added] = by_states_.try_emplace(states.get());
+    if (!added) return it->second.spans;
+    it->second.states = std::move(states);
+    std::vector<Span>& spans = it->second.spans;
+    for (const ResourceState& state : *it->second.states) {
+      const bool selected = HoldsResource(state.resource->attributes);
+      if (spans.empty() || spans.back().selected != selected) spans.push_back({state.from, selected});
+    }
+    return spans;
+  }
+
+ private:
+  struct Answer {
+    std::shared_ptr<const ResourceStates> states;  // held: its address is the key
+    std::vector<Span> spans;
+  };
+
+  bool HoldsResource(const Attributes& attributes) const {
+    return std::all_of(of_resource_.begin(), of_resource_.end(), [&](const Selector::Matcher* matcher) {
+      auto it = std::find_if(attributes.begin(), attributes.end(),
+                             [&](const Attribute& a) { return IsNormalizedAs(a.key, matcher->label); });
+      return matcher->Holds(it == attributes.end() ? std::string_view() : std::string_view(it->value));
+    });
+  }
+
+  ResourceCache* const resources_;
+  std::vector<LabelMatcher> of_process_, of_thread_;
+  std::vector<const Selector::Matcher*> of_resource_;
+  absl::flat_hash_map<const ResourceStates*, Answer> by_states_;
+};
+
+absl::StatusOr<Selection> Selection::Make(store::StoreReader& reader, const QueryRequest& request,
+                                          const QueryLimits& limits, ResourceCache* resources) {
+  Maker maker(request.selector, resources);
+  Selection selection;
+  if (maker.selects_all()) return selection;
+
+  selection.uses_threads_ = maker.uses_threads();
+  selection.unknown_process_ = maker.HoldsUnknown();
+  selection.unknown_thread_ = maker.HoldsThread(store::ThreadRow{});
+  ASSIGN_OR_RETURN(std::vector<store::ProcessRow> rows, reader.Processes(request.range, nullptr));
   if (rows.size() > limits.processes_max) {
     return Error(absl::StatusCode::kResourceExhausted,
                  fmt::format("{} processes ran in this time, a query may look at {}: ask for a shorter time",
@@ -49,16 +104,26 @@ absl::StatusOr<Selection> Selection::Make(store::StoreReader& reader, const Sele
   }
   store::ProcessSet selected;
   for (const store::ProcessRow& row : rows) {
-    bool holds = Holds(of_process, row);
-    Mark(selection.processes_, row.no.value, holds, selection.unknown_process_);
-    if (holds) selected.insert(row.no);
+    const std::vector<Span>& spans = maker.SpansOf(row);
+    const bool always = spans.size() == 1;
+    Mark(selection.processes_, row.no.value, always ? static_cast<uint8_t>(spans[0].selected) : kSometimes,
+         selection.unknown_process_);
+    if (!always) selection.spans_[row.no] = spans;
+    if (!always || spans[0].selected) selected.insert(row.no);
   }
   if (!selection.uses_threads_) return selection;
-  ASSIGN_OR_RETURN(std::vector<store::ThreadRow> threads, reader.Threads(range, selected));
+  ASSIGN_OR_RETURN(std::vector<store::ThreadRow> threads, reader.Threads(request.range, selected));
   for (const store::ThreadRow& row : threads) {
-    Mark(selection.threads_, row.no.value, Holds(of_thread, row), selection.unknown_thread_);
+    Mark(selection.threads_, row.no.value, static_cast<uint8_t>(maker.HoldsThread(row)), selection.unknown_thread_);
   }
   return selection;
+}
+
+bool Selection::HasAt(store::ProcessNo process, UnixNs at) const {
+  const std::vector<Span>& spans = spans_.at(process);
+  size_t i = spans.size() - 1;
+  while (i > 0 && spans[i].from > at) --i;
+  return spans[i].selected;
 }
 
 }  // namespace tributary

@@ -5,6 +5,7 @@
 
 #include "base/log.h"
 #include "base/status.h"
+#include "reducer/metadata/attribute_names.h"
 #include "reducer/metadata/labels.h"
 
 namespace tributary {
@@ -18,7 +19,8 @@ constexpr int64_t kRegexMemoryMax = 1 << 20;  // RE2's budget for program and au
 absl::Status Invalid(std::string_view message) { return Error(absl::StatusCode::kInvalidArgument, message); }
 
 bool IsNameByte(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '.';
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '.' ||
+         c == '/' || c == '-';
 }
 
 // One pass from left to right; positions in messages count bytes from 0.
@@ -55,11 +57,8 @@ class Parser {
     while (!AtEnd() && IsNameByte(text_[position_])) ++position_;
     std::string_view name = text_.substr(begin, position_ - begin);
     if (name.empty()) return Expected("a label name");
-    if (!FindLabel(name)) {
-      return Invalid(fmt::format("selector: unknown label '{}' at byte {}; the nearest is '{}' (there are {})",
-                                 name.substr(0, 64), begin, LabelName(NearestLabel(name)), LabelNames()));
-    }
     matcher.label = NormalizeLabel(name);
+    matcher.position = begin;
     SkipSpace();
     if (Take('=')) {
       matcher.op = Take('~') ? Selector::Op::kMatches : Selector::Op::kEqual;
@@ -172,6 +171,16 @@ absl::StatusOr<Selector> Selector::Parse(std::string_view text) {
   Selector selector;
   ASSIGN_OR_RETURN(selector.matchers_, Parser(text).Parse());
   return selector;
+}
+
+absl::Status Selector::CheckNames(const AttributeNames& names) const {
+  for (const Matcher& matcher : matchers_) {
+    if (names.Knows(matcher.label)) continue;
+    return Invalid(fmt::format("selector: unknown label '{}' at byte {}; the nearest is '{}' (/api/v1/labels has all)",
+                               std::string_view(matcher.label).substr(0, 64), matcher.position,
+                               names.Nearest(matcher.label)));
+  }
+  return absl::OkStatus();
 }
 
 bool Selector::Uses(std::string_view normalized_label) const {

@@ -13,23 +13,27 @@ class RE2;
 
 namespace tributary {
 
+class AttributeNames;
+
 // `{process_executable_name="x", container_id=~"ab.*"}`: every matcher must hold. Label names are OpenTelemetry
-// attribute names; `.` may be written `_`. Values are whole-value matches; regular expressions are RE2's, ≤ 1 KiB. A
-// label that a series does not have is "".
+// attribute names; `.`, `/` and `-` may be written `_`. Values are whole-value matches; regular expressions are RE2's,
+// ≤ 1 KiB. A label that a series does not have is "".
 class Selector {
  public:
   enum class Op { kEqual, kNotEqual, kMatches, kNotMatches };
   struct Matcher {
-    std::string label;  // normalized: with `_`
+    std::string label;    // normalized: with `_`
+    size_t position = 0;  // of the label in the text
     Op op = Op::kEqual;
     std::string value;
     std::shared_ptr<const re2::RE2> regex;
     bool Holds(std::string_view value) const;
   };
 
-  // InvalidArgument: the message names the position and what was expected there, or the nearest known label. At most 32
-  // matchers.
+  // InvalidArgument: the message names the position and what was expected there. At most 32 matchers.
   static absl::StatusOr<Selector> Parse(std::string_view text);
+  // InvalidArgument: a label that nothing has; the message names its position and the nearest that something has.
+  absl::Status CheckNames(const AttributeNames& names) const;
 
   const std::vector<Matcher>& matchers() const { return matchers_; }
   // Whether every matcher on a label of `labels` (normalized names) holds; matchers on others are not looked at.

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "base/status.h"
+#include "reducer/metadata/attribute_names.h"
 
 namespace tributary {
 namespace {
@@ -73,7 +74,15 @@ TEST(Selector, ErrorsSayWhereAndWhat) {
 }
 
 TEST(Selector, UnknownLabelNamesTheNearest) {
-  EXPECT_THAT(ParseError("{proces_pid=\"1\"}"), HasSubstr("the nearest is 'process.pid'"));
+  const absl::StatusOr<Selector> selector = Selector::Parse("{host_id=\"1\",proces_pid=\"1\"}");
+  ASSERT_TRUE(selector.ok());
+  AttributeNames names;
+  const absl::Status unknown = selector->CheckNames(names);
+  EXPECT_EQ(unknown.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(Message(unknown), HasSubstr("'proces_pid' at byte 13; the nearest is 'process.pid'"));
+  names.Meet({{"proces.pid", ""}});
+  EXPECT_TRUE(selector->CheckNames(names).ok());
+  (void)Selector::Parse("{" + std::string(8000, 'x') + "=\"1\"}")->CheckNames(names);  // bounded work
 }
 
 TEST(Selector, RefusesBadAndHugeExpressions) {

@@ -33,6 +33,10 @@ struct ShardWeights {
   Weights<store::ThreadNo> threads;
 };
 
+// Of one shard, what its split processes weigh in each state of what they belong to; index as in ResourceStates.
+using SplitWeights = absl::flat_hash_map<store::ProcessNo, std::vector<Weight>>;
+using SplitStates = absl::flat_hash_map<store::ProcessNo, std::shared_ptr<const ResourceStates>>;
+
 // Sums answer for processes for as long as they are kept, raw samples for threads (and for processes when threads are
 // selected).
 absl::StatusOr<ShardWeights> Weigh(store::StoreReader& reader, const QueryRequest& request,
@@ -42,7 +46,7 @@ absl::StatusOr<ShardWeights> Weigh(store::StoreReader& reader, const QueryReques
     RETURN_IF_ERROR(CheckCancelled(request));
     if (columns.type != request.type) return absl::OkStatus();
     for (size_t i = 0; i < columns.times.size(); ++i) {
-      if (!selection.Has(columns.processes[i], columns.threads[i])) continue;
+      if (!selection.Has(columns.processes[i], columns.threads[i], columns.times[i])) continue;
       weights.threads[columns.threads[i]].Add(columns.values[i], columns.counts[i]);
       if (selection.uses_threads()) weights.processes[columns.processes[i]].Add(columns.values[i], columns.counts[i]);
     }
@@ -58,8 +62,48 @@ absl::StatusOr<ShardWeights> Weigh(store::StoreReader& reader, const QueryReques
     RETURN_IF_ERROR(CheckCancelled(request));
     if (columns.type != request.type) return absl::OkStatus();
     for (size_t i = 0; i < columns.nodes.size(); ++i) {
-      if (!selection.Has(columns.processes[i])) continue;
+      if (!selection.Has(columns.processes[i], MiddleOf(columns.minute))) continue;
       weights.processes[columns.processes[i]].Add(columns.values[i], columns.counts[i]);
+    }
+    return absl::OkStatus();
+  });
+  RETURN_IF_ERROR(scanned);
+  return weights;
+}
+
+// The second look that processes whose resource changed need; no others are looked at.
+absl::StatusOr<SplitWeights> WeighStates(store::StoreReader& reader, const QueryRequest& request,
+                                         const Selection& selection, const SplitStates& split) {
+  SplitWeights weights;
+  auto add = [&](store::ProcessNo process, UnixNs at, uint64_t value, uint64_t count) {
+    auto states = split.find(process);
+    if (states == split.end()) return;
+    std::vector<Weight>& of_process = weights[process];
+    of_process.resize(states->second->size());
+    of_process[ResourceIndexAt(*states->second, at)].Add(value, count);
+  };
+  if (selection.uses_threads()) {
+    const absl::Status scanned =
+        reader.ScanSamples(request.range, [&](const store::SampleColumns& columns) -> absl::Status {
+          RETURN_IF_ERROR(CheckCancelled(request));
+          if (columns.type != request.type) return absl::OkStatus();
+          for (size_t i = 0; i < columns.times.size(); ++i) {
+            if (!selection.Has(columns.processes[i], columns.threads[i], columns.times[i])) continue;
+            add(columns.processes[i], columns.times[i], columns.values[i], columns.counts[i]);
+          }
+          return absl::OkStatus();
+        });
+    RETURN_IF_ERROR(scanned);
+    return weights;
+  }
+  const absl::Status scanned = reader.ScanSums(request.range, [&](const store::SumColumns& columns) -> absl::Status {
+    RETURN_IF_ERROR(CheckCancelled(request));
+    if (columns.type != request.type) return absl::OkStatus();
+    const UnixNs at = MiddleOf(columns.minute);
+    for (size_t i = 0; i < columns.nodes.size(); ++i) {
+      if (selection.Has(columns.processes[i], at)) {
+        add(columns.processes[i], at, columns.values[i], columns.counts[i]);
+      }
     }
     return absl::OkStatus();
   });
@@ -80,17 +124,35 @@ void SortAndCut(std::vector<Entry>* entries, size_t limit, bool* truncated) {
 // Merges shards. Ordered maps: of equal weights the order is the same at every asking.
 class SeriesBuilder {
  public:
-  absl::Status AddShard(store::StoreReader& reader, const QueryRequest& request, const QueryLimits& limits) {
-    ASSIGN_OR_RETURN(Selection selection, Selection::Make(reader, request.selector, request.range, limits));
+  absl::Status AddShard(store::StoreReader& reader, const QueryRequest& request, const QueryLimits& limits,
+                        ResourceCache* resources) {
+    ASSIGN_OR_RETURN(Selection selection, Selection::Make(reader, request, limits, resources));
     ASSIGN_OR_RETURN(ShardWeights weights, Weigh(reader, request, selection));
     if (weights.processes.empty() && weights.threads.empty()) return absl::OkStatus();
     store::ProcessSet met;
     for (const auto& [process, weight] : weights.processes) met.insert(process);
     ASSIGN_OR_RETURN(std::vector<store::ProcessRow> rows, reader.Processes(request.range, &met));
     absl::flat_hash_map<store::ProcessNo, const store::ProcessRow*> by_number;
+    SplitStates split;
     for (const store::ProcessRow& row : rows) {
       by_number.emplace(row.no, &row);
-      AddProcess(row, weights.processes[row.no]);
+      const Weight& weight = weights.processes[row.no];
+      AddProcess(row, weight);
+      if (resources == nullptr) continue;
+      std::shared_ptr<const ResourceStates> states = resources->Of(row);
+      if (states->size() == 1) {
+        AddResource(states->front().resource->attributes, weight);
+      } else {
+        split.emplace(row.no, std::move(states));
+      }
+    }
+    if (!split.empty()) {
+      ASSIGN_OR_RETURN(const SplitWeights of_states, WeighStates(reader, request, selection, split));
+      for (const auto& [process, of_process] : of_states) {
+        for (size_t i = 0; i < of_process.size(); ++i) {
+          if (of_process[i].count != 0) AddResource((*split.at(process))[i].resource->attributes, of_process[i]);
+        }
+      }
     }
     ASSIGN_OR_RETURN(std::vector<store::ThreadRow> threads, reader.Threads(request.range, met));
     for (const store::ThreadRow& row : threads) {
@@ -106,12 +168,18 @@ class SeriesBuilder {
     SeriesList list;
     for (auto& [key, process] : processes_) list.processes.push_back(std::move(process));
     for (auto& [key, thread] : threads_) list.threads.push_back(std::move(thread));
-    for (auto& [id, container] : containers_) list.containers.push_back(std::move(container));
-    for (auto& [id, host] : hosts_) list.hosts.push_back(std::move(host));
+    auto take = [&](Named& named, std::vector<SeriesList::Named>* to) {
+      for (auto& [key, entry] : named) to->push_back(std::move(entry));
+      SortAndCut(to, limit, &list.truncated);
+    };
+    take(containers_, &list.containers);
+    take(hosts_, &list.hosts);
+    take(pods_, &list.pods);
+    take(namespaces_, &list.namespaces);
+    take(workloads_, &list.workloads);
+    take(services_, &list.services);
     SortAndCut(&list.processes, limit, &list.truncated);
     SortAndCut(&list.threads, limit, &list.truncated);
-    SortAndCut(&list.containers, limit, &list.truncated);
-    SortAndCut(&list.hosts, limit, &list.truncated);
     return list;
   }
 
@@ -119,14 +187,16 @@ class SeriesBuilder {
   // One run of one program may have several rows, when something about it was learned late: the latest describes it.
   using ProcessKey = std::tuple<std::string, Pid, int64_t, uint32_t>;
   using ThreadKey = std::tuple<std::string, Pid, Tid, std::string>;
+  using NamedKey = std::tuple<std::string, std::string, std::string>;
+  using Named = std::map<NamedKey, SeriesList::Named>;
 
   void AddProcess(const store::ProcessRow& row, const Weight& weight) {
     SeriesList::Process& process = processes_[{row.node_id, row.pid, row.start_time_ns, row.exec_sequence}];
     if (process.row.as_of <= row.as_of) process.row = row;
     process.value += weight.value;
     process.count += weight.count;
-    AddNamed(&hosts_, row.node_id, row.host_name, weight);
-    if (!row.container_id.empty()) AddNamed(&containers_, row.container_id, "", weight);
+    AddNamed(&hosts_, {.id = row.node_id, .name = row.host_name}, weight);
+    if (!row.container_id.empty()) AddNamed(&containers_, {.id = row.container_id}, weight);
   }
   void AddThread(const store::ThreadRow& row, const store::ProcessRow& process, const Weight& weight) {
     SeriesList::Thread& thread = threads_[{process.node_id, process.pid, row.tid, row.name}];
@@ -136,28 +206,55 @@ class SeriesBuilder {
     thread.value += weight.value;
     thread.count += weight.count;
   }
-  static void AddNamed(std::map<std::string, SeriesList::Named>* named, const std::string& id, const std::string& name,
-                       const Weight& weight) {
-    SeriesList::Named& entry = (*named)[id];
-    entry.id = id;
-    entry.name = name;
+  // The containers' weights were added with their processes: these know their names.
+  void AddResource(const Attributes& attributes, const Weight& weight) {
+    auto get = [&](std::string_view key) { return std::string(FindAttribute(attributes, key)); };
+    const std::string name_space = get("k8s.namespace.name");
+    std::string container = get("k8s.container.name");
+    if (container.empty()) container = get("container.name");
+    if (std::string id = get("container.id"); !id.empty() && !container.empty()) {
+      AddNamed(&containers_, {.id = std::move(id), .name = std::move(container)}, {});
+    }
+    if (std::string uid = get("k8s.pod.uid"); !uid.empty()) {
+      AddNamed(&pods_, {.id = std::move(uid), .name = get("k8s.pod.name"), .name_space = name_space}, weight);
+    }
+    if (!name_space.empty()) AddNamed(&namespaces_, {.name = name_space}, weight);
+    for (const char* kind : {"deployment", "statefulset", "daemonset", "cronjob", "job", "replicaset"}) {
+      std::string name = get(fmt::format("k8s.{}.name", kind));
+      if (name.empty()) continue;
+      AddNamed(&workloads_, {.name = std::move(name), .name_space = name_space, .kind = kind}, weight);
+      break;
+    }
+    AddNamed(&services_, {.name = get("service.name"), .name_space = get("service.namespace")}, weight);
+  }
+  // What has an id is known by it; the latest name describes it.
+  static void AddNamed(Named* named, SeriesList::Named what, const Weight& weight) {
+    auto key = what.id.empty() ? NamedKey(what.kind, what.name_space, what.name) : NamedKey(what.id, "", "");
+    SeriesList::Named& entry = (*named)[std::move(key)];
+    if (!what.name.empty()) {
+      entry.name = std::move(what.name);
+      entry.name_space = std::move(what.name_space);
+    }
+    entry.id = std::move(what.id);
+    entry.kind = std::move(what.kind);
     entry.value += weight.value;
     entry.count += weight.count;
   }
 
   std::map<ProcessKey, SeriesList::Process> processes_;
   std::map<ThreadKey, SeriesList::Thread> threads_;
-  std::map<std::string, SeriesList::Named> containers_, hosts_;
+  Named containers_, hosts_, pods_, namespaces_, workloads_, services_;
 };
 
 }  // namespace
 
 absl::StatusOr<SeriesList> QueryEngine::QuerySeries(const QueryRequest& request, size_t limit) {
-  RETURN_IF_ERROR(CheckRequest(request));
+  RETURN_IF_ERROR(Check(request));
+  const std::unique_ptr<ResourceCache> resources = Resources(request);
   SeriesBuilder builder;
   for (uint32_t shard = 0; shard < store_.shard_count(); ++shard) {
     ASSIGN_OR_RETURN(std::unique_ptr<store::StoreReader> reader, store_.OpenReader(shard));
-    RETURN_IF_ERROR(builder.AddShard(*reader, request, limits_));
+    RETURN_IF_ERROR(builder.AddShard(*reader, request, limits_, resources.get()));
   }
   return std::move(builder).Take(limit);
 }

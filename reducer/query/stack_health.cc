@@ -74,15 +74,16 @@ class OutermostFrames {
 // Merges shards. Ordered maps: of equal weights the order is the same at every asking.
 class HealthBuilder {
  public:
-  absl::Status AddShard(store::StoreReader& reader, const QueryRequest& request, const QueryLimits& limits) {
-    ASSIGN_OR_RETURN(Selection selection, Selection::Make(reader, request.selector, request.range, limits));
+  absl::Status AddShard(store::StoreReader& reader, const QueryRequest& request, const QueryLimits& limits,
+                        ResourceCache* resources) {
+    ASSIGN_OR_RETURN(Selection selection, Selection::Make(reader, request, limits, resources));
     OutermostFrames outermost(reader);
     Culprits culprits;
     absl::Status scanned = reader.ScanSamples(request.range, [&](const store::SampleColumns& columns) -> absl::Status {
       RETURN_IF_ERROR(CheckCancelled(request));
       if (columns.type != request.type) return absl::OkStatus();
       for (size_t i = 0; i < columns.times.size(); ++i) {
-        if (!selection.Has(columns.processes[i], columns.threads[i])) continue;
+        if (!selection.Has(columns.processes[i], columns.threads[i], columns.times[i])) continue;
         const Ending ending = columns.endings[i];
         total_.Add(ending, columns.values[i], columns.counts[i]);
         if (!IsCutShort(ending)) continue;
@@ -190,11 +191,12 @@ void StackHealth::Weights::Add(const Weights& other) {
 }
 
 absl::StatusOr<StackHealth> QueryEngine::QueryStackHealth(const QueryRequest& request, size_t executables_max) {
-  RETURN_IF_ERROR(CheckRequest(request));
+  RETURN_IF_ERROR(Check(request));
+  const std::unique_ptr<ResourceCache> resources = Resources(request);
   HealthBuilder builder;
   for (uint32_t shard = 0; shard < store_.shard_count(); ++shard) {
     ASSIGN_OR_RETURN(std::unique_ptr<store::StoreReader> reader, store_.OpenReader(shard));
-    RETURN_IF_ERROR(builder.AddShard(*reader, request, limits_));
+    RETURN_IF_ERROR(builder.AddShard(*reader, request, limits_, resources.get()));
   }
   return std::move(builder).Take(executables_max);
 }

@@ -79,7 +79,8 @@ absl::Status AddSamples(store::StoreReader& reader, const QueryRequest& request,
     for (size_t i = 0; i < columns.times.size(); ++i) {
       auto minute = static_cast<size_t>(MinuteOf(columns.times[i]) - first_minute);
       if (minute < minutes_seen->size()) (*minutes_seen)[minute] = true;
-      if (columns.type != request.type || !selection.Has(columns.processes[i], columns.threads[i])) continue;
+      if (columns.type != request.type || !selection.Has(columns.processes[i], columns.threads[i], columns.times[i]))
+        continue;
       buckets->Add(columns.times[i], columns.values[i], columns.counts[i]);
     }
     return absl::OkStatus();
@@ -95,7 +96,7 @@ absl::Status AddSums(store::StoreReader& reader, const QueryRequest& request, st
     if (columns.type != request.type || (minute < minutes_seen.size() && minutes_seen[minute])) return absl::OkStatus();
     uint64_t value = 0, count = 0;
     for (size_t i = 0; i < columns.nodes.size(); ++i) {
-      if (!selection.Has(columns.processes[i])) continue;
+      if (!selection.Has(columns.processes[i], MiddleOf(columns.minute))) continue;
       value += columns.values[i];
       count += columns.counts[i];
     }
@@ -125,11 +126,12 @@ absl::Status AddFine(store::StoreReader& reader, const QueryRequest& request, co
 }  // namespace
 
 absl::StatusOr<Timeline> QueryEngine::QueryTimeline(const QueryRequest& request, size_t buckets_max) {
-  RETURN_IF_ERROR(CheckRequest(request));
+  RETURN_IF_ERROR(Check(request));
+  const std::unique_ptr<ResourceCache> resources = Resources(request);
   Buckets buckets(request.range, buckets_max);
   for (uint32_t shard = 0; shard < store_.shard_count(); ++shard) {
     ASSIGN_OR_RETURN(std::unique_ptr<store::StoreReader> reader, store_.OpenReader(shard));
-    ASSIGN_OR_RETURN(Selection selection, Selection::Make(*reader, request.selector, request.range, limits_));
+    ASSIGN_OR_RETURN(Selection selection, Selection::Make(*reader, request, limits_, resources.get()));
     if (selection.uses_threads() || buckets.step_ns() < kNsPerMinute) {
       RETURN_IF_ERROR(AddFine(*reader, request, selection, &buckets));
     } else {

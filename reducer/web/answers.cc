@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <initializer_list>
+
 #include "base/json.h"
 #include "base/version.h"
 #include "reducer/metadata/labels.h"
@@ -79,6 +81,25 @@ void ProcessEntry(JsonWriter& json, const SeriesList::Process& process) {
   json.Field("host_id", row.node_id);
   Weight(json, process.value, process.count);
   json.EndObject();
+}
+
+void NamedEntries(JsonWriter& json, std::string_view key, const std::vector<SeriesList::Named>& entries,
+                  std::initializer_list<std::string_view> fields) {
+  json.Key(key);
+  json.BeginArray();
+  for (const SeriesList::Named& entry : entries) {
+    json.BeginObject();
+    for (std::string_view field : fields) {
+      const std::string& value = field == "id"     ? entry.id
+                                 : field == "name" ? entry.name
+                                 : field == "kind" ? entry.kind
+                                                   : entry.name_space;
+      json.Field(field, value);
+    }
+    Weight(json, entry.value, entry.count);
+    json.EndObject();
+  }
+  json.EndArray();
 }
 
 const std::string* TextOf(const FunctionLines::Line& line, const std::vector<SourceText>& sources) {
@@ -191,6 +212,14 @@ std::string TimelineJson(const QueryRequest& request, const Timeline& timeline) 
   return std::move(json).Take();
 }
 
+std::string LabelsJson(const std::vector<std::string>& labels) {
+  JsonWriter json;
+  json.BeginObject();
+  StringColumn(json, "labels", labels);
+  json.EndObject();
+  return std::move(json).Take();
+}
+
 std::string SeriesJson(const SeriesList& series) {
   JsonWriter json;
   json.BeginObject();
@@ -210,25 +239,12 @@ std::string SeriesJson(const SeriesList& series) {
     json.EndObject();
   }
   json.EndArray();
-  json.Key("containers");
-  json.BeginArray();
-  for (const SeriesList::Named& container : series.containers) {
-    json.BeginObject();
-    json.Field("id", container.id);
-    Weight(json, container.value, container.count);
-    json.EndObject();
-  }
-  json.EndArray();
-  json.Key("hosts");
-  json.BeginArray();
-  for (const SeriesList::Named& host : series.hosts) {
-    json.BeginObject();
-    json.Field("id", host.id);
-    json.Field("name", host.name);
-    Weight(json, host.value, host.count);
-    json.EndObject();
-  }
-  json.EndArray();
+  NamedEntries(json, "containers", series.containers, {"id", "name"});
+  NamedEntries(json, "hosts", series.hosts, {"id", "name"});
+  NamedEntries(json, "pods", series.pods, {"id", "name", "namespace"});
+  NamedEntries(json, "namespaces", series.namespaces, {"name"});
+  NamedEntries(json, "workloads", series.workloads, {"kind", "name", "namespace"});
+  NamedEntries(json, "services", series.services, {"name", "namespace"});
   json.Field("truncated", series.truncated);
   json.EndObject();
   return std::move(json).Take();

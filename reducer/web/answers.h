@@ -19,6 +19,7 @@ std::string ErrorJson(std::string_view what);
 std::string FlameGraphJson(const QueryRequest& request, const FlameGraph& graph);
 std::string TopJson(const std::vector<TopFunction>& functions, uint64_t total_value, uint64_t total_count);
 std::string TimelineJson(const QueryRequest& request, const Timeline& timeline);
+std::string LabelsJson(const std::vector<std::string>& labels);
 std::string SeriesJson(const SeriesList& series);
 std::string SymbolsJson(const ExecutableList& executables, const std::vector<SymbolNotices::Notice>& notices);
 std::string LinesJson(const FunctionLinesRequest& function, const FunctionLines& lines, const SourceTexts& sources);

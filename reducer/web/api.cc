@@ -167,6 +167,7 @@ Api::Api(const WebServer::Options& options, const WebContext& context, std::span
   add("top", &Api::TopAnswer);
   add("timeline", &Api::TimelineAnswer);
   add("series", &Api::SeriesAnswer);
+  add("labels", &Api::LabelsAnswer);
   add("stack-health", &Api::StackHealthAnswer);
   add("symbols", &Api::SymbolsAnswer);
   add("lines", &Api::LinesAnswer);
@@ -280,6 +281,11 @@ Api::Answer Api::SeriesAnswer(const Params& params, QueryRequest request) {
   ASSIGN_OR_RETURN(uint64_t limit, ParseNumber(params, "limit", kSeriesMax, 1, kSeriesMax));
   ASSIGN_OR_RETURN(SeriesList series, context_.engine.QuerySeries(request, limit));
   return SeriesJson(series);
+}
+
+Api::Answer Api::LabelsAnswer(const Params&, QueryRequest request) {
+  ASSIGN_OR_RETURN(std::vector<std::string> labels, context_.engine.QueryLabels(request));
+  return LabelsJson(labels);
 }
 
 Api::Answer Api::StackHealthAnswer(const Params&, QueryRequest request) {

@@ -209,8 +209,10 @@ TEST_F(WebServerTest, TopTimelineAndSeriesAreTheDocumentedShapes) {
             R"("executable_path":"/opt/bin/truth","container_id":"c0ffee","host":"host-1","host_id":"node-1",)"
             R"("ns":1500000,"count":2}],)"
             R"("threads":[{"pid":42,"tid":43,"name":"worker\u000a","host":"host-1","ns":1500000,"count":2}],)"
-            R"("containers":[{"id":"c0ffee","ns":1500000,"count":2}],)"
-            R"("hosts":[{"id":"node-1","name":"host-1","ns":1500000,"count":2}],"truncated":false})");
+            R"("containers":[{"id":"c0ffee","name":"","ns":1500000,"count":2}],)"
+            R"("hosts":[{"id":"node-1","name":"host-1","ns":1500000,"count":2}],)"
+            R"("pods":[],"namespaces":[],"workloads":[],"services":[],"truncated":false})");
+  EXPECT_THAT(Get("/api/v1/labels").body, ::testing::StartsWith(R"({"labels":["cloud.account.id",)"));
 }
 
 TEST_F(WebServerTest, StackHealthIsTheDocumentedShape) {

@@ -1,0 +1,154 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/status.h"
+#include "reducer/metadata/resource_joiner.h"
+#include "reducer/query/query_testing.h"
+
+namespace tributary {
+namespace {
+
+using ::testing::HasSubstr;
+
+const MetadataTeller kCluster = {true, "cluster/c1"};
+constexpr char kContainer[] = "4c01db0b339c0d5a1fc8d5c8c4d4c4a8c2a4a3c9b7b6a5f4e3d2c1b0a9f8e7d6";
+constexpr char kPodUid[] = "0a1b2c3d-1111-2222-3333-444455556666";
+
+// Process 2 of QueryTest runs in a container of a pod, process 1 on the host.
+class ResourceQueryTest : public QueryTest {
+ protected:
+  void SetUp() override {
+    ASSERT_NO_FATAL_FAILURE(QueryTest::SetUp());
+    ASSERT_TRUE(rules_.Add(K8sNameRules::Of::kLabel, "version").ok());
+    metadata_ = std::make_unique<MetadataStore>(MetadataStore::Options{}, rules_, names_, now_, metrics_);
+    joiner_ = std::make_unique<ResourceJoiner>(*metadata_, rules_, names_, Attributes{}, metrics_);
+    engine_ = std::make_unique<QueryEngine>(store_, *symbols_, QueryLimits{}, joiner_.get());
+    store::ProcessRow& row = store_.shards[0].processes[1];
+    row.container_id = kContainer;
+    row.cgroup_path = std::string("/kubepods/pod") + kPodUid + "/" + kContainer;
+  }
+  void TellPod(std::string version, UnixNs from) {
+    metadata_->Take(kCluster,
+                    {.entities = {{.kind = EntityKind::kPod,
+                                   .id = kPodUid,
+                                   .from = from,
+                                   .attributes = {{"k8s.deployment.name", "web"},
+                                                  {"k8s.namespace.name", "shop"},
+                                                  {"k8s.pod.label.version", std::move(version)},
+                                                  {"k8s.pod.name", "web-1"}}},
+                                  {.kind = EntityKind::kContainer,
+                                   .id = kContainer,
+                                   .attributes = {{"k8s.container.name", "nginx"}, {"k8s.pod.uid", kPodUid}}}}});
+  }
+  uint64_t Total(std::string_view selector) {
+    const absl::StatusOr<FlameGraph> graph = engine_->QueryFlameGraph(Request(selector), 10);
+    EXPECT_TRUE(graph.ok()) << graph.status();
+    return graph.ok() ? graph->total_values[0] : 0;
+  }
+  std::string ErrorOf(std::string_view selector) {
+    const absl::StatusOr<FlameGraph> graph = engine_->QueryFlameGraph(Request(selector), 10);
+    EXPECT_EQ(graph.status().code(), absl::StatusCode::kInvalidArgument);
+    return Message(graph.status());
+  }
+
+  FakeClock now_{MonotonicNs{1}, UnixNs{kStart.value + kNsPerMinute}};
+  K8sNameRules rules_;
+  AttributeNames names_;
+  std::unique_ptr<MetadataStore> metadata_;
+  std::unique_ptr<ResourceJoiner> joiner_;
+};
+
+TEST_F(ResourceQueryTest, SelectsByWhatIsJoined) {
+  AddSample(1, 1, 1, work_, 10);
+  AddSample(2, 2, 3, work_, 5);
+  EXPECT_EQ(Total(R"({k8s_pod_name="web-1"})"), 0u);  // not told yet
+  TellPod("1", {});
+  EXPECT_EQ(Total(R"({k8s_pod_name="web-1"})"), 5u);
+  EXPECT_EQ(Total(R"({k8s.namespace.name="shop",service_name=~"web.*"})"), 5u);
+  EXPECT_EQ(Total(R"({k8s_namespace_name=""})"), 10u);
+  EXPECT_EQ(Total(R"({service_name="truth"})"), 10u);
+  EXPECT_EQ(Total(R"({service_name!="truth",process_pid="200"})"), 5u);
+  EXPECT_EQ(Total(R"({k8s_pod_label_version="1",thread_name="other"})"), 5u);
+  EXPECT_EQ(Total(R"({host_name="host-1"})"), 15u);
+}
+
+TEST_F(ResourceQueryTest, ALabelThatNothingHasIsAnError) {
+  AddSample(1, 1, 1, work_, 10);
+  EXPECT_THAT(ErrorOf(R"({k8s_pod_nam="x"})"), HasSubstr("the nearest is 'k8s.pod.name'"));
+  EXPECT_THAT(ErrorOf(R"({tier="gold"})"), HasSubstr("unknown label 'tier'"));
+  // A process that says so is enough, though nobody looked at it yet.
+  store_.shards[0].processes[0].attributes = "tier=gold";
+  EXPECT_EQ(Total(R"({tier="gold"})"), 10u);
+  const absl::StatusOr<std::vector<std::string>> labels = engine_->QueryLabels(Request());
+  ASSERT_TRUE(labels.ok());
+  EXPECT_THAT(*labels, ::testing::IsSupersetOf({"host.name", "k8s.pod.name", "process.pid", "tier"}));
+}
+
+TEST_F(ResourceQueryTest, AChangeIsToldApartByTime) {
+  TellPod("1", kStart);
+  TellPod("2", At(30 * kNsPerSecond));
+  AddSample(1, 1, 1, work_, 100);
+  AddSample(10 * kNsPerSecond, 2, 3, work_, 5);
+  AddSample(40 * kNsPerSecond, 2, 3, work_, 7);
+  // Raw samples: to the nanosecond.
+  EXPECT_EQ(Total(R"({k8s_pod_label_version="1",thread_name=~".*"})"), 5u);
+  EXPECT_EQ(Total(R"({k8s_pod_label_version="2",thread_name=~".*"})"), 7u);
+  const absl::StatusOr<Timeline> timeline = engine_->QueryTimeline(Request(R"({k8s_pod_label_version="2"})"), 2);
+  ASSERT_TRUE(timeline.ok());
+  EXPECT_EQ(timeline->values, (std::vector<uint64_t>{0, 7}));
+  // Sums: by the middle of their minute.
+  EXPECT_EQ(Total(R"({k8s_pod_label_version="1"})"), 0u);
+  EXPECT_EQ(Total(R"({k8s_pod_label_version="2"})"), 12u);
+  EXPECT_EQ(Total(R"({k8s_namespace_name="shop"})"), 12u);
+}
+
+TEST_F(ResourceQueryTest, SeriesHaveWhatProcessesBelongTo) {
+  TellPod("1", {});
+  AddSample(1, 1, 1, work_, 10);
+  AddSample(2, 2, 3, work_, 5);
+  const absl::StatusOr<SeriesList> list = engine_->QuerySeries(Request(), 10);
+  ASSERT_TRUE(list.ok());
+  ASSERT_EQ(list->containers.size(), 1u);
+  EXPECT_EQ(list->containers[0].name, "nginx");
+  EXPECT_EQ(list->containers[0].value, 5u);
+  ASSERT_EQ(list->pods.size(), 1u);
+  EXPECT_EQ(list->pods[0].id, kPodUid);
+  EXPECT_EQ(list->pods[0].name, "web-1");
+  EXPECT_EQ(list->pods[0].name_space, "shop");
+  ASSERT_EQ(list->namespaces.size(), 1u);
+  EXPECT_EQ(list->namespaces[0].name, "shop");
+  ASSERT_EQ(list->workloads.size(), 1u);
+  EXPECT_EQ(list->workloads[0].kind, "deployment");
+  EXPECT_EQ(list->workloads[0].name, "web");
+  ASSERT_EQ(list->services.size(), 2u);
+  EXPECT_EQ(list->services[0].name, "truth");
+  EXPECT_EQ(list->services[0].value, 10u);
+  EXPECT_EQ(list->services[1].name, "web");
+}
+
+TEST_F(ResourceQueryTest, SeriesOfAServiceThatChangedHaveBothNames) {
+  auto tell = [&](const char* name, UnixNs from) {
+    metadata_->Take(
+        kCluster,
+        {.entities = {{.kind = EntityKind::kPod,
+                       .id = kPodUid,
+                       .from = from,
+                       .attributes = {{"k8s.pod.annotation.resource.opentelemetry.io/service.name", name}}}}});
+  };
+  tell("old", kStart);
+  tell("new", At(30 * kNsPerSecond));
+  AddSample(10 * kNsPerSecond, 2, 3, work_, 5);
+  AddSample(40 * kNsPerSecond, 2, 3, work_, 7);
+  const absl::StatusOr<SeriesList> list = engine_->QuerySeries(Request(R"({thread_name=~".*"})"), 10);
+  ASSERT_TRUE(list.ok());
+  ASSERT_EQ(list->services.size(), 2u);
+  EXPECT_EQ(list->services[0].name, "new");
+  EXPECT_EQ(list->services[0].value, 7u);
+  EXPECT_EQ(list->services[1].name, "old");
+  EXPECT_EQ(list->services[1].value, 5u);
+  ASSERT_EQ(list->pods.size(), 1u);
+  EXPECT_EQ(list->pods[0].value, 12u);
+}
+
+}  // namespace
+}  // namespace tributary
