@@ -30,6 +30,12 @@ absl::Status CheckAge(std::string_view text) {
   return Error(absl::StatusCode::kInvalidArgument, "must be a duration of 10m to 3650d");
 }
 
+absl::Status CheckWait(std::string_view text) {
+  absl::StatusOr<int64_t> ns = ParseDurationNs(text);
+  if (ns.ok() && *ns >= 0 && *ns <= 10 * kNsPerMinute) return absl::OkStatus();
+  return Error(absl::StatusCode::kInvalidArgument, "must be a duration of 0s to 10m");
+}
+
 absl::Status CheckBytes(std::string_view text) {
   absl::StatusOr<int64_t> bytes = ParseBytes(text);
   if (bytes.ok() && *bytes >= kBytesMin) return absl::OkStatus();
@@ -157,6 +163,54 @@ absl::Status TakeSymbols(const SymbolTexts& texts, ReducerOptions& out) {
   return absl::OkStatus();
 }
 
+// What samples belong to (docs/metadata.md).
+struct MetadataTexts {
+  std::string keep, wait;
+  std::vector<std::string> labels, annotations, attributes;
+};
+void AddMetadata(Options& table, MetadataTexts& texts) {
+  table.Add({.name = "metadata-keep",
+             .help = "how long pods and containers that have gone are kept where no sample belongs to them",
+             .value_name = "DURATION",
+             .check = CheckAge},
+            &texts.keep, "1h");
+  table.Add({.name = "metadata-wait",
+             .help = "how long exporters hold samples of a container that is not known yet, 0s to 10m",
+             .value_name = "DURATION",
+             .check = CheckWait},
+            &texts.wait, "10s");
+  table.Add({.name = "k8s-label",
+             .help = "label of pods to keep as an attribute, [OBJECT:]KEY[=NAME], KEY may be a regular expression; may "
+                     "be repeated (docs/metadata.md)",
+             .value_name = "RULE"},
+            &texts.labels);
+  table.Add({.name = "k8s-annotation", .help = "the same of annotations", .value_name = "RULE"}, &texts.annotations);
+  table.Add({.name = "resource-attribute",
+             .help = "attribute of everything, whatever else is known; as in OTEL_RESOURCE_ATTRIBUTES; may be repeated",
+             .value_name = "KEY=VALUE"},
+            &texts.attributes);
+}
+
+absl::Status TakeMetadata(const MetadataTexts& texts, ReducerOptions& out) {
+  ASSIGN_OR_RETURN(out.metadata_keep_ns, ParseDurationNs(texts.keep));
+  ASSIGN_OR_RETURN(out.metadata_wait_ns, ParseDurationNs(texts.wait));
+  for (const std::string& rule : texts.labels) {
+    RETURN_IF_ERROR(WithContext(out.k8s_names.Add(K8sNameRules::Of::kLabel, rule), "--k8s-label"));
+  }
+  for (const std::string& rule : texts.annotations) {
+    RETURN_IF_ERROR(WithContext(out.k8s_names.Add(K8sNameRules::Of::kAnnotation, rule), "--k8s-annotation"));
+  }
+  for (const std::string& text : texts.attributes) {
+    const Attributes attributes = DecodeAttributes(text);
+    if (attributes.empty()) {
+      return Error(absl::StatusCode::kInvalidArgument,
+                   fmt::format("--resource-attribute: \"{}\" is not KEY=VALUE", text));
+    }
+    for (const auto& [key, value] : attributes) SetAttribute(out.resource, key, value);
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 std::string DefaultDataDirectory(bool is_root, const Options::Environment& environment) {
@@ -221,6 +275,8 @@ absl::StatusOr<ReducerOptions> ParseReducerOptions(int argc, const char* const* 
   AddSecurity(table, out, security);
   SymbolTexts symbols;
   AddSymbols(table, out, symbols);
+  MetadataTexts metadata;
+  AddMetadata(table, metadata);
   ASSIGN_OR_RETURN(Options::Outcome outcome, table.Parse(argc, argv, environment));
   out.exit = outcome == Options::Outcome::kExit;
   if (out.exit) return out;
@@ -231,6 +287,7 @@ absl::StatusOr<ReducerOptions> ParseReducerOptions(int argc, const char* const* 
   ASSIGN_OR_RETURN(int64_t bytes, ParseBytes(bytes_max));
   RETURN_IF_ERROR(TakeSecurity(security, out));
   RETURN_IF_ERROR(TakeSymbols(symbols, out));
+  RETURN_IF_ERROR(TakeMetadata(metadata, out));
   // Sums outlive the samples that they are made of.
   out.raw_age_ns = std::min(out.raw_age_ns, out.sum_age_ns);
   out.store_bytes_max = static_cast<uint64_t>(bytes);

@@ -7,6 +7,8 @@
 #include "absl/status/statusor.h"
 #include "base/log.h"
 #include "base/options.h"
+#include "profile/attributes.h"
+#include "reducer/metadata/k8s_name_rules.h"
 
 namespace tributary {
 
@@ -28,6 +30,9 @@ struct ReducerOptions {
   std::vector<std::string> debug_dirs;
   std::vector<std::string> debuginfod_urls;
   std::vector<std::string> source_dirs;
+  int64_t metadata_keep_ns = 0, metadata_wait_ns = 0;
+  K8sNameRules k8s_names;
+  Attributes resource;  // of everything
   std::string ports_file;
   LogOptions log;
   bool exit = false;  // --help and the like were answered: there is nothing to run

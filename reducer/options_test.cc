@@ -62,6 +62,24 @@ TEST(ReducerOptions, Security) {
   EXPECT_FALSE(Parse({"--intake-node-bytes-per-second=1"}).ok());
 }
 
+TEST(ReducerOptions, Metadata) {
+  auto options = Parse({});
+  EXPECT_EQ(options->metadata_keep_ns, 60 * kNsPerMinute);
+  EXPECT_EQ(options->metadata_wait_ns, 10 * kNsPerSecond);
+  options = Parse({"--k8s-label", "app", "--k8s-label=namespace:team=team", "--k8s-annotation", "a/(.*)=b.$1",
+                   "--resource-attribute", "env=prod,zone=a%2Cb", "--resource-attribute=env=test"});
+  ASSERT_TRUE(options.ok()) << options.status();
+  EXPECT_EQ(options->resource, (Attributes{{"env", "test"}, {"zone", "a,b"}}));
+  EXPECT_EQ(options->k8s_names.Apply({{"k8s.namespace.label.team", "x"},
+                                      {"k8s.pod.annotation.a/1", "y"},
+                                      {"k8s.pod.label.app", "z"},
+                                      {"k8s.pod.label.other", "?"}}),
+            (Attributes{{"b.1", "y"}, {"k8s.pod.label.app", "z"}, {"team", "x"}}));
+  EXPECT_FALSE(Parse({"--k8s-label", "thing:app"}).ok());
+  EXPECT_FALSE(Parse({"--resource-attribute", "nonsense"}).ok());
+  EXPECT_FALSE(Parse({"--metadata-wait", "1h"}).ok());
+}
+
 TEST(ReducerOptions, AWrongValueNamesItsOption) {
   for (auto [flag, value] : std::initializer_list<std::pair<const char*, const char*>>{{"--retention", "1s"},
                                                                                        {"--retention-raw", "x"},

@@ -4,6 +4,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <thread>
@@ -97,8 +98,35 @@ absl::Status Pipeline::OpenStores() {
   store_ = *std::move(store);
   RETURN_IF_ERROR(OpenSymbols());
   symbol_parts_ = std::make_unique<intake::SymbolParts>(intake::SymbolParts::Options(), metrics_);
-  engine_ = std::make_unique<QueryEngine>(*store_, *symbols_);
+  OpenMetadata();
+  engine_ = std::make_unique<QueryEngine>(*store_, *symbols_, QueryLimits(), joiner_.get());
   return absl::OkStatus();
+}
+
+void Pipeline::OpenMetadata() {
+  MetadataStore::Options options;
+  options.path = options_.data_dir + "/metadata.db";
+  options.keep_ns = options_.metadata_keep_ns;
+  options.keep_used_ns = std::max(options_.sum_age_ns, options_.metadata_keep_ns);
+  metadata_ =
+      std::make_unique<MetadataStore>(std::move(options), options_.k8s_names, attribute_names_, clock_, metrics_);
+  joiner_ =
+      std::make_unique<ResourceJoiner>(*metadata_, options_.k8s_names, attribute_names_, options_.resource, metrics_);
+  metadata_->Start([this] { MarkUsedMetadata(); });
+}
+
+// Joins what was sampled lately: what is found by that is kept with the samples.
+void Pipeline::MarkUsedMetadata() {
+  const UnixNs now = clock_.Unix();
+  const store::TimeRange range{UnixNs{now.value - 2 * MetadataStore::kMarkUsedNs}, now};
+  for (uint32_t shard = 0; shard < store_->shard_count(); ++shard) {
+    const absl::StatusOr<std::unique_ptr<store::StoreReader>> reader = store_->OpenReader(shard);
+    if (!reader.ok()) continue;  // the next time
+    const absl::StatusOr<std::vector<store::ProcessRow>> rows = (*reader)->Processes(range, nullptr);
+    if (!rows.ok()) continue;
+    ResourceCache resources(*joiner_, range);
+    for (const store::ProcessRow& row : *rows) resources.Of(row);
+  }
 }
 
 absl::Status Pipeline::OpenSymbols() {
@@ -189,6 +217,7 @@ absl::Status Pipeline::OpenShards() {
     ingest::Shard::Options options;
     options.number = number;
     options.server = IntakeOptions();
+    options.metadata = metadata_.get();
     shards_.push_back(
         std::make_unique<ingest::Shard>(std::move(options), std::move(writer), *symbols_, clock_, metrics_));
   }
@@ -220,8 +249,9 @@ absl::Status Pipeline::Listen() {
   web.upload_bytes_max = options_.symbol_file_bytes_max;
   web.temporary_directory = options_.data_dir;
   absl::StatusOr<std::unique_ptr<WebServer>> server = WebServer::Start(
-      std::move(web), WebContext{*engine_, *this, *symbols_, options_.symbol_uploads ? symbol_importer_.get() : nullptr,
-                                 symbol_notices_, source_files_, source_fetcher_.get(), *store_, metrics_, clock_});
+      std::move(web),
+      WebContext{*engine_, *this, *symbols_, options_.symbol_uploads ? symbol_importer_.get() : nullptr,
+                 symbol_notices_, source_files_, source_fetcher_.get(), *store_, metrics_, clock_, metadata_.get()});
   if (!server.ok()) return ListenStatus(server.status(), "--http-listen");
   web_ = *std::move(server);
   // Not before: what keeps the reducer from starting is the only thing then said.
@@ -276,6 +306,7 @@ Pipeline::~Pipeline() {
     debug_files_->Stop();
   }
   if (source_fetcher_ != nullptr) source_fetcher_->Stop();
+  if (metadata_ != nullptr) metadata_->Stop();
   if (accept_thread_.joinable()) {
     accept_loop_->Post([this] {
       acceptor_.reset();

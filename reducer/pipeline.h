@@ -14,6 +14,8 @@
 #include "intake/server.h"
 #include "reducer/export/exporter.h"
 #include "reducer/ingest/shard.h"
+#include "reducer/metadata/metadata_store.h"
+#include "reducer/metadata/resource_joiner.h"
 #include "reducer/options.h"
 #include "reducer/query/query.h"
 #include "reducer/store/sqlite_store.h"
@@ -48,6 +50,8 @@ class Pipeline : private StatusSource {
   absl::Status Build();
   absl::Status OpenStores();
   absl::Status OpenSymbols();
+  void OpenMetadata();
+  void MarkUsedMetadata();
   void OpenSourceFetcher();
   absl::StatusOr<std::vector<store::ExecutableRow>> AllExecutables();
   absl::Status OpenShards();
@@ -77,6 +81,9 @@ class Pipeline : private StatusSource {
   std::unique_ptr<SymbolImporter> symbol_importer_;
   std::unique_ptr<DebugFileFinder> debug_files_;
   std::unique_ptr<intake::SymbolParts> symbol_parts_;
+  AttributeNames attribute_names_;
+  std::unique_ptr<MetadataStore> metadata_;
+  std::unique_ptr<ResourceJoiner> joiner_;
   std::unique_ptr<QueryEngine> engine_;
   std::vector<std::unique_ptr<intake::Limits>> limits_;  // one a shard, then the acceptor's
   std::vector<std::unique_ptr<ingest::Shard>> shards_;

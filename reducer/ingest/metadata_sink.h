@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string>
+#include <utility>
 
 #include "profile/metadata.h"
 
@@ -12,6 +13,10 @@ struct MetadataTeller {
   std::string id;  // the session's node id, which its credential allows
 
   friend bool operator==(const MetadataTeller&, const MetadataTeller&) = default;
+  template <typename H>
+  friend H AbslHashValue(H h, const MetadataTeller& teller) {
+    return H::combine(std::move(h), teller.is_cluster, teller.id);
+  }
 };
 
 // Takes what sessions tell of hosts, containers and pods, in each session's order. Called on the shards' loops, several

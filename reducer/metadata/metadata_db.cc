@@ -62,6 +62,8 @@ absl::StatusOr<std::unique_ptr<MetadataDb>> MetadataDb::Open(const std::string& 
 }
 
 absl::Status MetadataDb::Prepare() {
+  ASSIGN_OR_RETURN(known_, writer_.Prepare("SELECT count(*), max(used) FROM state WHERE cluster = ? AND teller = ? AND "
+                                           "kind = ? AND id = ?"));
   ASSIGN_OR_RETURN(remove_, writer_.Prepare("DELETE FROM state WHERE cluster = ? AND teller = ? AND kind = ? AND "
                                             "id = ? AND begins >= ?"));
   ASSIGN_OR_RETURN(insert_, writer_.Prepare("INSERT INTO state (cluster, teller, kind, id, begins, ends, used, "
@@ -75,23 +77,30 @@ absl::Status MetadataDb::Prepare() {
 
 absl::Status MetadataDb::Save(std::span<const Row> rows) {
   ASSIGN_OR_RETURN(store::Transaction transaction, store::Transaction::Begin(writer_));
-  for (const Row& row : rows) {
-    const int cluster = row.teller.is_cluster ? 1 : 0;
-    const auto kind = static_cast<uint8_t>(row.kind);
-    if (!row.states.empty()) {
-      // The first state of all replaces whatever was there.
-      RETURN_IF_ERROR(remove_.Bind(cluster, row.teller.id, kind, row.id, row.states.front().from.value).Run());
-    }
-    for (const EntityTimeline::State& state : row.states) {
-      const std::string attributes = EncodeAttributes(state.entity->attributes, SIZE_MAX, nullptr);
-      RETURN_IF_ERROR(insert_
-                          .Bind(cluster, row.teller.id, kind, row.id, state.from.value, state.to.value,
-                                row.used ? 1 : 0, attributes)
-                          .Run());
-    }
-    if (row.used) RETURN_IF_ERROR(mark_.Bind(cluster, row.teller.id, kind, row.id).Run());
-  }
+  for (const Row& row : rows) RETURN_IF_ERROR(SaveRow(row));
   return transaction.Commit();
+}
+
+absl::Status MetadataDb::SaveRow(const Row& row) {
+  const int cluster = row.teller.is_cluster ? 1 : 0;
+  const auto kind = static_cast<uint8_t>(row.kind);
+  bool used = row.used;
+  if (!row.states.empty()) {
+    ASSIGN_OR_RETURN(const bool any, known_.Bind(cluster, row.teller.id, kind, row.id).Step());
+    const bool known = any && known_.Int(0) > 0;
+    used |= any && known_.Int(1) != 0;
+    known_.Reset();
+    if (known && row.ended_unseen) return absl::OkStatus();
+    // The first state of all replaces whatever was there.
+    RETURN_IF_ERROR(remove_.Bind(cluster, row.teller.id, kind, row.id, row.states.front().from.value).Run());
+  }
+  for (const EntityTimeline::State& state : row.states) {
+    const std::string attributes = EncodeAttributes(state.entity->attributes, SIZE_MAX, nullptr);
+    RETURN_IF_ERROR(
+        insert_.Bind(cluster, row.teller.id, kind, row.id, state.from.value, state.to.value, used ? 1 : 0, attributes)
+            .Run());
+  }
+  return used ? mark_.Bind(cluster, row.teller.id, kind, row.id).Run() : absl::OkStatus();
 }
 
 absl::Status MetadataDb::Load(UnixNs since, absl::FunctionRef<void(const Row&)> visit) {
@@ -107,7 +116,8 @@ absl::Status MetadataDb::Load(UnixNs since, absl::FunctionRef<void(const Row&)> 
                       row.teller.is_cluster == (all.Int(0) != 0);
     if (!same && !row.states.empty()) visit(row);
     if (!more) return absl::OkStatus();
-    if (!same) row = Row{{all.Int(0) != 0, std::string(all.Bytes(1))}, kind, std::string(all.Bytes(3)), false, {}};
+    if (!same)
+      row = Row{{all.Int(0) != 0, std::string(all.Bytes(1))}, kind, std::string(all.Bytes(3)), false, false, {}};
     row.used |= all.Int(6) != 0;
     row.states.push_back(StateOf(all, kind, row.id, 4));
   }

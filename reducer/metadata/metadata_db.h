@@ -9,22 +9,13 @@
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "reducer/ingest/metadata_sink.h"
 #include "reducer/metadata/entity_timeline.h"
 #include "reducer/store/sqlite.h"
 
 namespace tributary {
 
-// Who tells: a node of itself, or a cluster's watcher.
-struct MetadataTeller {
-  bool is_cluster = false;
-  std::string id;  // the session's node id
-
-  friend auto operator<=>(const MetadataTeller&, const MetadataTeller&) = default;
-  template <typename H>
-  friend H AbslHashValue(H h, const MetadataTeller& teller) {
-    return H::combine(std::move(h), teller.is_cluster, teller.id);
-  }
-};
+using ingest::MetadataTeller;
 
 // The states of entities in DIR/metadata.db. One thread writes, another may Find at the same time.
 class MetadataDb {
@@ -37,10 +28,11 @@ class MetadataDb {
     EntityKind kind{};
     std::string id;
     bool used = false;
+    bool ended_unseen = false;  // it was told only when it had gone: what is known of it already is as good
     std::vector<EntityTimeline::State> states;
   };
   // One transaction. Of each entity, states from the first of `states` on are replaced; those before stay. Without
-  // states: only `used` is written.
+  // states: only `used` is written, which is never taken back.
   absl::Status Save(std::span<const Row> rows);
   // Every state that holds or ended after `since`, those of one entity one after the other, in order of time.
   absl::Status Load(UnixNs since, absl::FunctionRef<void(const Row&)> visit);
@@ -57,13 +49,14 @@ class MetadataDb {
   MetadataDb(store::Database writer, store::Database reader, uint64_t bytes_max)
       : writer_(std::move(writer)), reader_(std::move(reader)), bytes_max_(bytes_max) {}
   absl::Status Prepare();
+  absl::Status SaveRow(const Row& row);
 
   store::Database writer_;
   std::mutex reader_mutex_;
   store::Database reader_;  // guarded by reader_mutex_
   const uint64_t bytes_max_;
-  store::Statement remove_, insert_, mark_;  // of the writer
-  store::Statement find_;                    // of the reader
+  store::Statement known_, remove_, insert_, mark_;  // of the writer
+  store::Statement find_;                            // of the reader
 };
 
 }  // namespace tributary

@@ -108,6 +108,16 @@ bool MetadataStore::MayTell(const MetadataTeller& teller, const Entity& entity) 
   return false;  // also a kind of a later release
 }
 
+void MetadataStore::Connected(const MetadataTeller& teller) {
+  std::unique_lock lock(mutex_);
+  if (Told* told = FindOrAddTeller(teller)) ++told->connections;
+}
+
+void MetadataStore::Disconnected(const MetadataTeller& teller) {
+  std::unique_lock lock(mutex_);
+  if (auto it = tellers_.find(teller); it != tellers_.end() && it->second->connections > 0) --it->second->connections;
+}
+
 void MetadataStore::Take(const MetadataTeller& teller, MetadataUpdate update) {
   std::vector<Entity> entities;
   entities.reserve(update.entities.size());
@@ -151,11 +161,13 @@ void MetadataStore::TakeEntity(Told& told, Entity entity, UnixNs now) {
     it->second->has_older = db_ != nullptr;
     // An event is kept as long as samples are.
     it->second->used = entity.kind == EntityKind::kRollout;
+    it->second->ended_unseen = entity.gone;
     ++entities_;
   }
   told.tells_containers |= entity.kind == EntityKind::kContainer;
   Record& record = *it->second;
   record.snapshot = told.snapshot;
+  record.ended_unseen &= entity.gone;
   // What ended a while ago and is saved is found in the database.
   if (db_ != nullptr && !record.dirty &&
       record.timeline.DropBefore(UnixNs{now.value - options_.gone_in_memory_ns}) > 0) {
@@ -298,7 +310,8 @@ bool MetadataStore::ExpectsContainers(std::string_view node_id) const {
 std::vector<MetadataStore::Cluster> MetadataStore::Clusters() const {
   std::vector<Cluster> clusters;
   std::shared_lock lock(mutex_);
-  for (const Told* told : clusters_) clusters.push_back({told->teller.id, told->records.size(), told->last_told});
+  for (const Told* told : clusters_)
+    clusters.push_back({told->teller.id, told->connections > 0, told->records.size(), told->last_told});
   return clusters;
 }
 

@@ -34,8 +34,10 @@ namespace tributary {
 //
 // A node is believed of itself and its containers; everything else it tells is refused and counted. Thread-safe: Find
 // takes a shared lock for some 100 ns, Take the exclusive one for about a µs an entity.
-class MetadataStore {
+class MetadataStore final : public ingest::MetadataSink {
  public:
+  static constexpr int64_t kMarkUsedNs = 10 * kNsPerMinute;  // between two calls of Start's `mark_used`, at most
+
   struct Options {
     std::string path;                          // of the database; "": memory alone
     int64_t keep_ns = 60 * kNsPerMinute;       // what has gone, where no sample was joined with it
@@ -61,7 +63,10 @@ class MetadataStore {
   // Ends it. No call of `mark_used` comes later.
   void Stop();
 
-  void Take(const MetadataTeller& teller, MetadataUpdate update);
+  // ingest::MetadataSink
+  void Connected(const MetadataTeller& teller) override;
+  void Disconnected(const MetadataTeller& teller) override;
+  void Take(const MetadataTeller& teller, MetadataUpdate update) override;
 
   // What a teller said of a thing. What is found counts as joined with a sample.
   FoundEntity Find(EntityKind kind, const MetadataTeller& teller, std::string_view id, UnixNs at) const;
@@ -78,11 +83,12 @@ class MetadataStore {
   bool ExpectsContainers(std::string_view node_id) const;
 
   struct Cluster {
-    std::string node_id;
+    std::string id;
+    bool connected = false;
     size_t entities = 0;
-    UnixNs last_told;
+    UnixNs last_told;  // 0: not since the reducer started
   };
-  std::vector<Cluster> Clusters() const;
+  std::vector<Cluster> Clusters() const;  // in the order in which they came
 
   // What the thread does; for tests.
   void Flush();
@@ -109,7 +115,8 @@ class MetadataStore {
     mutable std::atomic<bool> used{false};
     bool used_saved = false;
     bool dirty = false;
-    bool has_older = false;  // states before these are in the database
+    bool has_older = false;     // states before these are in the database
+    bool ended_unseen = false;  // as in MetadataDb::Row
     uint32_t snapshot = 0;
     size_t bytes = 0;
   };
@@ -119,6 +126,7 @@ class MetadataStore {
     Records records;
     uint32_t snapshot = 0;
     bool tells_containers = false;
+    int connections = 0;
     UnixNs last_told;
   };
   struct Cold {

@@ -12,7 +12,7 @@
 namespace tributary {
 namespace {
 
-const MetadataTeller kCluster = {true, "c1"}, kNode = {false, "n1"};
+const MetadataTeller kCluster = {true, "cluster/c1"}, kNode = {false, "n1"};
 
 Entity Make(EntityKind kind, std::string id, Attributes attributes, int64_t from = 0, bool gone = false) {
   return {.kind = kind, .id = std::move(id), .from = UnixNs{from}, .gone = gone, .attributes = std::move(attributes)};
@@ -164,6 +164,30 @@ TEST_F(MetadataStoreTest, WhatWasLookedUpAfterItWentIsKeptToo) {
   EXPECT_EQ(PodName("u1"), "late");
 }
 
+TEST_F(MetadataStoreTest, AnEndThatIsToldAgainTakesNothingAway) {
+  Open();
+  const UnixNs before = clock_.Unix();
+  Tell(kCluster, {Pod("u1", "first")});
+  clock_.Advance(kNsPerSecond);
+  Tell(kCluster, {Pod("u1", "second")});
+  EXPECT_EQ(PodName("u1"), "second");
+  Tell(kCluster, {Pod("u1", "", 0, true)});
+  store_->Flush();
+  clock_.Advance(2 * kNsPerMinute);
+  store_->Maintain();
+  // The watcher connects again and tells what went lately, as far as it still knows it.
+  TellAll(kCluster, {Pod("u1", "second", clock_.Unix().value - kNsPerMinute, true), Pod("u2", "missed", 0, true)});
+  store_->Flush();
+  clock_.Advance(2 * kNsPerMinute);
+  store_->Maintain();
+  EXPECT_EQ(PodName("u1", before), "first");
+  EXPECT_EQ(PodName("u2"), "missed");
+  clock_.Advance(70 * kNsPerMinute);
+  store_->Maintain();
+  Open();
+  EXPECT_EQ(PodName("u1", before), "first");  // it belongs to samples still
+}
+
 TEST_F(MetadataStoreTest, WhatComesAfterItWasMissedIsFound) {
   Open();
   EXPECT_EQ(PodName("u1"), "");  // the cache knows now that the database has none
@@ -252,7 +276,14 @@ TEST_F(MetadataStoreTest, SaysWhomItWaitsFor) {
   clock_.Advance(kNsPerDay);
   EXPECT_FALSE(store_->ExpectsClusters());
   ASSERT_EQ(store_->Clusters().size(), 1u);
-  EXPECT_EQ(store_->Clusters()[0].node_id, "c1");
+  EXPECT_EQ(store_->Clusters()[0].id, "cluster/c1");
+  EXPECT_FALSE(store_->Clusters()[0].connected);
+  store_->Connected(kCluster);
+  store_->Connected(kCluster);
+  store_->Disconnected(kCluster);
+  EXPECT_TRUE(store_->Clusters()[0].connected);
+  store_->Disconnected(kCluster);
+  EXPECT_FALSE(store_->Clusters()[0].connected);
 }
 
 TEST_F(MetadataStoreTest, NamesThatAreToldAreKnown) {

@@ -11,7 +11,6 @@ namespace {
 
 constexpr int64_t kFlushNs = kNsPerSecond;
 constexpr int64_t kMaintainNs = 10 * kNsPerSecond;
-constexpr int64_t kMarkUsedNs = 10 * kNsPerMinute;
 // Of entities: the lock is held for as long as it takes to copy their pointers.
 constexpr size_t kSavedAtOnceMax = 4'096;
 
@@ -66,7 +65,8 @@ std::vector<MetadataDb::Row> MetadataStore::TakeDirty(std::vector<std::pair<Told
     Record& record = *it->second;
     record.dirty = false;
     record.used_saved = record.used;
-    rows.push_back({told->teller, key.first, key.second, record.used_saved, record.timeline.states()});
+    rows.push_back(
+        {told->teller, key.first, key.second, record.used_saved, record.ended_unseen, record.timeline.states()});
   }
   return rows;
 }
@@ -112,7 +112,7 @@ std::vector<MetadataDb::Row> MetadataStore::CollectUsed() {
     std::lock_guard lock(cold_mutex_);
     for (Cold& cold : cold_) {
       if (!std::exchange(cold.used, false)) continue;
-      rows.push_back({cold.teller, cold.key.first, cold.key.second, true, {}});
+      rows.push_back({cold.teller, cold.key.first, cold.key.second, true, false, {}});
     }
   }
   std::unique_lock lock(mutex_);
@@ -120,7 +120,7 @@ std::vector<MetadataDb::Row> MetadataStore::CollectUsed() {
     for (auto& [key, record] : told->records) {
       if (record->dirty || record->used_saved || !record->used) continue;
       record->used_saved = true;
-      rows.push_back({teller, key.first, key.second, true, {}});
+      rows.push_back({teller, key.first, key.second, true, false, {}});
     }
   }
   return rows;

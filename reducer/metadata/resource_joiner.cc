@@ -70,7 +70,7 @@ struct ResourceJoiner::Merger {
     std::string_view key, value;
     size_t rank;
   };
-  enum Source : uint8_t { kOperator, kWhere, kProcess, kAnnotation, kOther, kComputed };
+  enum Source : uint8_t { kOperator, kNodeOperator, kWhere, kProcess, kAnnotation, kOther, kComputed };
   std::vector<Item> items;
 
   void Add(Source source, std::string_view key, std::string_view value) {
@@ -170,7 +170,8 @@ ResourceJoiner::Facts ResourceJoiner::FindFacts(const Place& place, UnixNs at) c
 Resource ResourceJoiner::Merge(const Place& place, const Facts& facts) const {
   Merger merger;
   for (const auto& [key, value] : operator_attributes_) merger.Add(Merger::kOperator, key, value);
-  // What the kernel says comes first.
+  // What the session and the kernel say comes first.
+  merger.Add(Merger::kWhere, "host.id", place.node_id);
   merger.Add(Merger::kWhere, "container.id", place.container_id);
   if (!IsConfigHash(place.cgroup.pod_uid)) merger.Add(Merger::kWhere, "k8s.pod.uid", place.cgroup.pod_uid);
   facts.ForEach([&](const Entity& entity) {
@@ -178,13 +179,15 @@ Resource ResourceJoiner::Merge(const Place& place, const Facts& facts) const {
       if (key.starts_with(kResourceAnnotation)) {
         merger.Add(Merger::kAnnotation, std::string_view(key).substr(kResourceAnnotation.size()), value);
       }
-      if (!rules_.IsInternal(key)) merger.Add(SaysWhere(key) ? Merger::kWhere : Merger::kOther, key, value);
+      if (rules_.IsInternal(key)) continue;
+      // What a node tells beyond its machine and cloud, its operator said.
+      const Merger::Source other = entity.kind == EntityKind::kHost ? Merger::kNodeOperator : Merger::kOther;
+      merger.Add(SaysWhere(key) ? Merger::kWhere : other, key, value);
     }
   });
   if (facts.pod.entity != nullptr) merger.Add(Merger::kWhere, "k8s.pod.uid", facts.pod.entity->id);
   merger.Add(Merger::kWhere, "container.runtime.name", place.cgroup.runtime);
   merger.Add(Merger::kWhere, "host.name", place.host_name);
-  merger.Add(Merger::kWhere, "host.id", place.node_id);
   const Attributes own = DecodeAttributes(place.own_attributes);
   names_.Meet(own);
   for (const auto& [key, value] : own) {

@@ -181,6 +181,12 @@ TEST_F(ResourceJoinerTest, TheOperatorHasTheLastWord) {
   row.attributes = "service.name=mine,deployment.environment.name=test";
   EXPECT_EQ(Get(row, "service.name"), "all");
   EXPECT_EQ(Get(row, "deployment.environment.name"), "prod");
+  row.attributes = "team=mine,host.id=forged";
+  EXPECT_EQ(Get(row, "host.id"), "n1");
+  Tell(kNode, {Make(EntityKind::kHost, "n1", {{"host.name", "told"}, {"service.name", "node"}, {"team", "nodes"}})});
+  EXPECT_EQ(Get(row, "team"), "nodes");
+  EXPECT_EQ(Get(row, "service.name"), "all");
+  EXPECT_EQ(Get(row, "host.name"), "told");
 }
 
 TEST_F(ResourceJoinerTest, WithoutContainersTheUnitOrTheExecutableNamesTheService) {

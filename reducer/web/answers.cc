@@ -415,6 +415,17 @@ std::string StatusJson(const std::vector<store::NodeStatus>& nodes, const std::v
   json.BeginArray();
   for (size_t i = 0; i < nodes.size(); ++i) NodeEntry(json, nodes[i], connected[i]);
   json.EndArray();
+  json.Key("clusters");
+  json.BeginArray();
+  for (const MetadataStore::Cluster& cluster : reducer.clusters) {
+    json.BeginObject();
+    json.Field("id", cluster.id);
+    json.Field("connected", cluster.connected);
+    json.Field("entities", cluster.entities);
+    json.Field("last_told", cluster.last_told.value / kNsPerMs);
+    json.EndObject();
+  }
+  json.EndArray();
   json.Key("reducer");
   json.BeginObject();
   json.Field("cpu_seconds", reducer.cpu_seconds);

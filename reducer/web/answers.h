@@ -5,6 +5,7 @@
 #include <string_view>
 #include <vector>
 
+#include "reducer/metadata/metadata_store.h"
 #include "reducer/query/query.h"
 #include "reducer/store/store.h"
 #include "reducer/symbolizer/symbol_importer.h"
@@ -32,6 +33,7 @@ struct ReducerStatus {
   uint64_t rss_bytes = 0, disk_bytes = 0;
   uint32_t shards = 0;
   uint64_t symbol_tables = 0;
+  std::vector<MetadataStore::Cluster> clusters;
 };
 // `connected`: of the node of the same index.
 std::string StatusJson(const std::vector<store::NodeStatus>& nodes, const std::vector<bool>& connected,

@@ -9,6 +9,7 @@
 #include "absl/status/statusor.h"
 #include "base/clock.h"
 #include "base/metrics.h"
+#include "reducer/metadata/metadata_store.h"
 #include "reducer/query/query.h"
 #include "reducer/store/store.h"
 #include "reducer/symbolizer/source_fetcher.h"
@@ -41,6 +42,7 @@ struct WebContext {
   store::Store& store;
   Metrics& metrics;
   const Clock& clock;
+  const MetadataStore* metadata = nullptr;  // nullptr: there are no clusters
 };
 
 // The HTTP side of the reducer: docs/api.md, /metrics, the health checks and the page. Answers on threads of its own:
