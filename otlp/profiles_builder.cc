@@ -169,15 +169,14 @@ int32_t ProfilesBuilder::IntAttribute(std::string_view key, int64_t value) {
   return it->second;
 }
 
-ResourceIndex ProfilesBuilder::AddResource(const ResourceInfo& info) {
-  auto [it, added] = resource_ids_.try_emplace(info, static_cast<int32_t>(resources_.size()));
+ResourceIndex ProfilesBuilder::AddResource(const Attributes& attributes) {
+  auto [it, added] = resource_ids_.try_emplace(attributes, static_cast<int32_t>(resources_.size()));
   if (added) {
     resources_.push_back(std::make_unique<OpenResource>());
     auto& resource = resources_.back()->resource;
-    auto text = [](std::string_view value) { return std::string(CutUtf8(ToUtf8(value), kStringBytesMax)); };
-    AddAttribute(resource, "container.id", text(info.container_id));
-    AddAttribute(resource, "host.name", text(info.host_name));
-    AddAttribute(resource, "host.id", text(info.host_id));
+    for (const auto& [key, value] : attributes) {
+      AddAttribute(resource, key, std::string(CutUtf8(ToUtf8(value), kStringBytesMax)));
+    }
     bytes_ += kResourceBytes + resource.ByteSizeLong() + options_.scope_name.size() + options_.scope_version.size();
   }
   return ResourceIndex(it->second);

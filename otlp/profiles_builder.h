@@ -13,6 +13,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "base/types.h"
+#include "profile/attributes.h"
 #include "profile/executable_id.h"
 #include "profile/model.h"
 
@@ -40,15 +41,6 @@ using LocationIndex = Strong<struct OtlpLocationTag, int32_t>;
 using StackIndex = Strong<struct OtlpStackTag, int32_t>;
 using ResourceIndex = Strong<struct OtlpResourceTag, int32_t>;      // from 0
 using AttributesIndex = Strong<struct OtlpAttributesTag, int32_t>;  // a sample's set of attributes; 0 = none
-
-// What a ResourceProfiles is of: one container, or what runs in none on one host. Empty strings are left out.
-struct ResourceInfo {
-  std::string host_name;
-  std::string host_id;
-  std::string container_id;
-
-  friend auto operator<=>(const ResourceInfo&, const ResourceInfo&) = default;
-};
 
 // Who a sample is of. What is empty or not set is left out.
 struct ThreadInfo {
@@ -88,7 +80,8 @@ class ProfilesBuilder {
   ProfilesBuilder(const ProfilesBuilder&) = delete;
   ProfilesBuilder& operator=(const ProfilesBuilder&) = delete;
 
-  ResourceIndex AddResource(const ResourceInfo& info);
+  // What a ResourceProfiles is of, in the order in which it is to be told. Empty values are left out.
+  ResourceIndex AddResource(const Attributes& attributes);
   AttributesIndex AddThread(const ThreadInfo& info);
   // The thread's attributes, and how the walk of a stack ended where it did not end well: stacks that are complete, or
   // have no user part, get no attribute more.
@@ -177,7 +170,7 @@ class ProfilesBuilder {
   std::map<std::vector<int32_t>, int32_t> attribute_set_ids_;
   std::map<std::pair<AttributesIndex, Ending>, AttributesIndex> ending_sets_;
   std::vector<std::unique_ptr<OpenResource>> resources_;
-  std::map<ResourceInfo, int32_t> resource_ids_;
+  std::map<Attributes, int32_t> resource_ids_;
 };
 
 }  // namespace tributary::otlp

@@ -16,7 +16,7 @@ class ProfilesBuilderTest : public ::testing::Test {
   // A sample of one thread of one process, at a stack of one frame.
   ProfilesBuilder::SampleInfo Sample(int64_t time, uint64_t value, uint32_t count = 1) {
     ProfilesBuilder::SampleInfo sample;
-    sample.resource = builder_.AddResource({.host_name = "h", .host_id = "m1", .container_id = "c1"});
+    sample.resource = builder_.AddResource({{"container.id", "c1"}, {"host.name", "h"}, {"host.id", "m1"}});
     sample.attributes = builder_.AddThread({.thread_name = "worker",
                                             .executable_name = "etcd",
                                             .executable_path = "/usr/local/bin/etcd",
@@ -205,7 +205,7 @@ TEST_F(ProfilesBuilderTest, InterningGivesEqualThingsOneIndex) {
   StackIndex s = builder_.AddStack(std::vector<LocationIndex>{a, a});
   EXPECT_EQ(builder_.AddStack(std::vector<LocationIndex>{a, a}), s);
   EXPECT_NE(builder_.AddStack(std::vector<LocationIndex>{a}), s);
-  EXPECT_EQ(builder_.AddResource({.host_name = "x"}), builder_.AddResource({.host_name = "x"}));
+  EXPECT_EQ(builder_.AddResource({{"host.name", "x"}}), builder_.AddResource({{"host.name", "x"}}));
 }
 
 TEST_F(ProfilesBuilderTest, MakesTextUtf8AndCutsItBetweenCharacters) {

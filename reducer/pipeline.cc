@@ -264,7 +264,8 @@ absl::Status Pipeline::Listen() {
 
 absl::Status Pipeline::OpenExporters() {
   for (const std::string& url : options_.exports) {
-    absl::StatusOr<std::unique_ptr<Exporter>> exporter = MakeExporter(url, *store_, *symbols_, clock_, metrics_);
+    absl::StatusOr<std::unique_ptr<Exporter>> exporter = MakeExporter(
+        url, *store_, *symbols_, {.joiner = joiner_.get(), .wait_ns = options_.metadata_wait_ns}, clock_, metrics_);
     if (!exporter.ok()) return WithContext(exporter.status(), fmt::format("--export {}", url));
     exporters_.push_back(*std::move(exporter));
   }

@@ -13,6 +13,7 @@ ExportLoop::ExportLoop(Options options, store::Store& store, SymbolLookup symbol
       symbols_(std::move(symbols)),
       sender_(std::move(sender)),
       clock_(clock),
+      containers_(options_.metadata_wait_ns),
       backoff_(static_cast<uint64_t>(clock.Unix().value)),
       samples_(metrics.AddCounter("tributary_export_samples_total", "Samples that the receiver accepted.",
                                   {{"exporter", options_.metric_label}})),
@@ -74,8 +75,12 @@ ExportLoop::Progress ExportLoop::Advance(Feed& feed, bool flush, MonotonicNs dea
   }
   bool full = feed.scan->row_count() >= options_.scan_rows_max;
   if (feed.maker == nullptr) {
-    if (!flush && !full && AwaitsNames(feed)) return Progress::kWaiting;
-    feed.maker = std::make_unique<RequestMaker>(*feed.scan, symbols_, options_.builder);
+    if (!flush && !full) {
+      // Both clocks start at once.
+      const bool awaits_names = AwaitsNames(feed);
+      if (AwaitsMetadata(feed) || awaits_names) return Progress::kWaiting;
+    }
+    feed.maker = std::make_unique<RequestMaker>(*feed.scan, symbols_, options_.joiner, options_.builder);
     feed.made = feed.maker->Next();
   }
   while (feed.made.request != nullptr) {
@@ -110,7 +115,25 @@ bool ExportLoop::AwaitsNames(const Feed& feed) {
   for (const ExecutableId& id : feed.scan->executables()) {
     if (symbols_(id) == nullptr) wait |= names_.ShouldWait(id, now);
   }
-  return wait && now.value - feed.held_since.value < NameWait::kWaitNs;
+  return wait && now.value - feed.held_since.value < kNamesWaitNs;
+}
+
+bool ExportLoop::AwaitsMetadata(const Feed& feed) {
+  if (options_.joiner == nullptr || options_.metadata_wait_ns == 0) return false;
+  const MonotonicNs now = clock_.Monotonic();
+  bool wait = false;
+  ResourceCache resources(*options_.joiner, feed.scan->range());
+  for (const auto& [no, process] : feed.scan->processes()) {
+    const Resource& resource = *resources.Of(process)->back().resource;
+    if (!resource.in_container) continue;
+    const std::string key = process.node_id + '\0' + process.container_id + '\0' + process.cgroup_path;
+    if (resource.is_complete) {
+      containers_.Arrived(key);
+    } else if (options_.joiner->IsAwaited(process)) {
+      wait |= containers_.ShouldWait(key, now);
+    }
+  }
+  return wait && now.value - feed.held_since.value < options_.metadata_wait_ns;
 }
 
 // True: this request needs no other attempt.

@@ -10,7 +10,8 @@
 #include "base/metrics.h"
 #include "otlp/retry.h"
 #include "otlp/sender.h"
-#include "reducer/export/name_wait.h"
+#include "profile/executable_id.h"
+#include "reducer/export/arrival_wait.h"
 #include "reducer/export/shard_scan.h"
 #include "reducer/store/store.h"
 
@@ -25,12 +26,15 @@ class ExportLoop {
   static constexpr size_t kScanRowsMax = 100'000;
   static constexpr int64_t kSendTimeoutNs = 10 * kNsPerSecond;
   static constexpr int64_t kPollNs = kNsPerSecond;
+  static constexpr int64_t kNamesWaitNs = 10 * kNsPerSecond;
 
   struct Options {
     std::string cursor_name;
     std::string metric_label;  // "otlp", "console"
     otlp::ProfilesBuilder::Options builder;
     size_t scan_rows_max = kScanRowsMax;
+    const ResourceJoiner* joiner = nullptr;  // outlives the loop; null: hosts and containers' ids are all that is told
+    int64_t metadata_wait_ns = 10 * kNsPerSecond;  // for a container that is not known yet
   };
   ExportLoop(Options options, store::Store& store, SymbolLookup symbols, std::unique_ptr<otlp::ProfilesSender> sender,
              const Clock& clock, Metrics& metrics);
@@ -61,6 +65,7 @@ class ExportLoop {
   Progress Advance(Feed& feed, bool flush, MonotonicNs deadline);
   absl::Status ReadNext(Feed& feed);
   bool AwaitsNames(const Feed& feed);
+  bool AwaitsMetadata(const Feed& feed);
   bool Send(Feed& feed, int64_t timeout_ns);
   absl::Status Finish(Feed& feed);
   void AddFeeds();
@@ -72,7 +77,8 @@ class ExportLoop {
   const std::unique_ptr<otlp::ProfilesSender> sender_;
   const Clock& clock_;
   std::vector<Feed> feeds_;
-  NameWait names_;
+  ArrivalWait<ExecutableId> names_{kNamesWaitNs};
+  ArrivalWait<std::string> containers_;  // by node and container
   otlp::Backoff backoff_;
   MonotonicNs not_before_{0};  // after a failure: no attempt sooner
   std::atomic<bool> cancelled_{false};

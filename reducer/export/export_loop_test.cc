@@ -5,6 +5,7 @@
 #include <deque>
 
 #include "reducer/export/committed_store.h"
+#include "reducer/metadata/resource_joiner.h"
 #include "schemas/otlp/profiles_service.pb.h"
 #include "symbols/symbol_builder.h"
 
@@ -180,6 +181,99 @@ TEST_F(ExportLoopTest, TellsWhoASampleIsOf) {
             5);
 }
 
+// The same with metadata, of which a test tells.
+class JoinedExportTest : public ExportLoopTest {
+ protected:
+  static constexpr char kContainer[] = "4c01db0b339c0d5a1fc8d5c8c4d4c4a8c2a4a3c9b7b6a5f4e3d2c1b0a9f8e7d6";
+
+  void SetUp() override {
+    Restart({.cursor_name = "test", .metric_label = "otlp", .joiner = &joiner_});
+    AddSymbols();
+    AddProcess(0, kContainer);
+  }
+  void TellPod(const std::string& name, UnixNs from = {}) {
+    metadata_.Take({true, "cluster/c"},
+                   {.entities = {{.kind = EntityKind::kPod,
+                                  .id = "u-1",
+                                  .from = from,
+                                  .attributes = {{"k8s.namespace.name", "shop"}, {"k8s.pod.name", name}}},
+                                 {.kind = EntityKind::kContainer,
+                                  .id = kContainer,
+                                  .attributes = {{"k8s.container.name", "c"}, {"k8s.pod.uid", "u-1"}}}}});
+  }
+  std::string Told(int resource, std::string_view key) {
+    for (const auto& attribute : sender_->taken.at(0).resource_profiles(resource).resource().attributes()) {
+      if (attribute.key() == key) return attribute.value().string_value();
+    }
+    return "";
+  }
+
+  K8sNameRules rules_;
+  AttributeNames names_;
+  MetadataStore metadata_{MetadataStore::Options{}, rules_, names_, clock_, metrics_};
+  ResourceJoiner joiner_{metadata_, rules_, names_, {{"env", "prod"}}, metrics_};
+};
+
+TEST_F(JoinedExportTest, ResourcesHaveWhatIsKnown) {
+  TellPod("web-1");
+  AddSamples(2);
+  loop_->RunOnce();
+  ASSERT_EQ(sender_->taken.size(), 1u);
+  ASSERT_EQ(sender_->taken[0].resource_profiles_size(), 1);
+  EXPECT_EQ(Told(0, "container.id"), kContainer);
+  EXPECT_EQ(Told(0, "k8s.pod.name"), "web-1");
+  EXPECT_EQ(Told(0, "service.instance.id"), "shop.web-1.c");
+  EXPECT_EQ(Told(0, "host.name"), "host");
+  EXPECT_EQ(Told(0, "env"), "prod");
+}
+
+TEST_F(JoinedExportTest, WaitsForThePodOnce) {
+  metadata_.Take({true, "cluster/c"}, {.begins_snapshot = true, .ends_snapshot = true});
+  AddSamples(1);
+  loop_->RunOnce();
+  EXPECT_EQ(SamplesTaken(), 0u);
+  clock_.Advance(2 * kNsPerSecond);
+  TellPod("web-1");
+  loop_->RunOnce();
+  EXPECT_EQ(SamplesTaken(), 1u);
+  EXPECT_EQ(Told(0, "k8s.pod.name"), "web-1");
+}
+
+TEST_F(JoinedExportTest, GoesWithoutAPodThatNeverComes) {
+  metadata_.Take({true, "cluster/c"}, {.begins_snapshot = true, .ends_snapshot = true});
+  AddSamples(1);
+  loop_->RunOnce();
+  clock_.Advance(10 * kNsPerSecond);
+  loop_->RunOnce();
+  EXPECT_EQ(SamplesTaken(), 1u);
+  EXPECT_EQ(Told(0, "container.id"), kContainer);
+  AddSamples(1);  // not again
+  loop_->RunOnce();
+  EXPECT_EQ(SamplesTaken(), 2u);
+}
+
+TEST_F(JoinedExportTest, WaitsForNobodyWhereNobodyTells) {
+  AddSamples(1);
+  loop_->RunOnce();
+  EXPECT_EQ(SamplesTaken(), 1u);
+}
+
+TEST_F(JoinedExportTest, AChangeMakesTwoResources) {
+  clock_.Advance(kNsPerSecond);
+  TellPod("old", kStart);
+  TellPod("new", UnixNs{kStart.value + 2 * kNsPerMs});
+  AddSamples(5);  // a millisecond apart
+  loop_->RunOnce();
+  ASSERT_EQ(sender_->taken[0].resource_profiles_size(), 2);
+  EXPECT_EQ(Told(0, "k8s.pod.name"), "old");
+  EXPECT_EQ(Told(1, "k8s.pod.name"), "new");
+  const auto samples_of = [&](int i) {
+    return sender_->taken[0].resource_profiles(i).scope_profiles(0).profiles(0).samples(0).timestamps_unix_nano_size();
+  };
+  EXPECT_EQ(samples_of(0), 2);
+  EXPECT_EQ(samples_of(1), 3);
+}
+
 TEST_F(ExportLoopTest, TellsWhyAStackIsIncomplete) {
   AddProcess();
   AddSymbols();
@@ -223,7 +317,7 @@ TEST_F(ExportLoopTest, SendsWithoutNamesAfterTenSecondsAndThenAtOnce) {
   AddProcess();
   AddSamples(1);
   loop_->RunOnce();
-  clock_.Advance(NameWait::kWaitNs - 1);
+  clock_.Advance(ExportLoop::kNamesWaitNs - 1);
   loop_->RunOnce();
   EXPECT_TRUE(sender_->taken.empty());
   clock_.Advance(1);

@@ -86,13 +86,16 @@ absl::StatusOr<std::unique_ptr<otlp::ProfilesSender>> MakeSender(const ExportUrl
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Exporter>> MakeExporter(std::string_view text, store::Store& store, SymbolStore& symbols,
-                                                       const Clock& clock, Metrics& metrics) {
+                                                       const ExportMetadata& metadata, const Clock& clock,
+                                                       Metrics& metrics) {
   ASSIGN_OR_RETURN(ExportUrl url, ParseExportUrl(text));
   ASSIGN_OR_RETURN(std::unique_ptr<otlp::ProfilesSender> sender, MakeSender(url));
   ExportLoop::Options options;
   options.cursor_name = url.cursor_name;
   options.metric_label = url.kind == ExportUrl::Kind::kOtlp ? "otlp" : "console";
   options.builder.scope_version = std::string(kVersion);
+  options.joiner = metadata.joiner;
+  options.metadata_wait_ns = metadata.wait_ns;
   auto loop = std::make_unique<ExportLoop>(
       std::move(options), store, [&symbols](const ExecutableId& id) { return symbols.Get(id); }, std::move(sender),
       clock, metrics);

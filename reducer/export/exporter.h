@@ -11,6 +11,8 @@
 
 namespace tributary {
 
+class ResourceJoiner;
+
 // Sends what the store has committed to somewhere else, on a thread of its own, from construction until destruction.
 // Its place is a cursor per shard kept with the data, saved after each success: at least once over restarts. The
 // destructor makes a last pass over what was committed before it began and returns within 5 s, sent or not; what was
@@ -27,7 +29,12 @@ class Exporter {
 //                       ?layout=lazybackend (default: with times and lines) or ?layout=collector (with value types)
 // InvalidArgument: not such a URL, the message says what would be. Unimplemented: this build has no gRPC.
 // `store`, `symbols`, `clock` and `metrics` outlive the exporter. Any thread.
+struct ExportMetadata {
+  const ResourceJoiner* joiner = nullptr;  // outlives the exporter; null: only what the store knows is told
+  int64_t wait_ns = 0;                     // how long samples of a container that is not known are held
+};
 absl::StatusOr<std::unique_ptr<Exporter>> MakeExporter(std::string_view url, store::Store& store, SymbolStore& symbols,
-                                                       const Clock& clock, Metrics& metrics);
+                                                       const ExportMetadata& metadata, const Clock& clock,
+                                                       Metrics& metrics);
 
 }  // namespace tributary

@@ -60,7 +60,7 @@ TEST_F(ExporterTest, SendsWhatIsLeftWhenItEnds) {
   std::string text;
   {
     CapturedStdout captured;
-    MakeExporter("console?layout=collector", store_, *symbols_, Clock::Real(), metrics_)->reset();
+    MakeExporter("console?layout=collector", store_, *symbols_, {}, Clock::Real(), metrics_)->reset();
     text = captured.text();
   }
   EXPECT_NE(text.find("\nInstrumentation: native, Function: 0x10\n"), text.npos) << text;
@@ -68,14 +68,14 @@ TEST_F(ExporterTest, SendsWhatIsLeftWhenItEnds) {
 }
 
 TEST_F(ExporterTest, RefusesWhatIsNoPlaceToExportTo) {
-  EXPECT_EQ(MakeExporter("stdout", store_, *symbols_, Clock::Real(), metrics_).status().code(),
+  EXPECT_EQ(MakeExporter("stdout", store_, *symbols_, {}, Clock::Real(), metrics_).status().code(),
             absl::StatusCode::kInvalidArgument);
 }
 
 // Nobody listens: an end comes soon all the same, and the next run has everything still to send.
 TEST_F(ExporterTest, EndsWhenNobodyTakesWhatItSends) {
   absl::StatusOr<std::unique_ptr<Exporter>> exporter =
-      MakeExporter("otlp://127.0.0.1:1", store_, *symbols_, Clock::Real(), metrics_);
+      MakeExporter("otlp://127.0.0.1:1", store_, *symbols_, {}, Clock::Real(), metrics_);
 #if TRIBUTARY_HAS_GRPC
   ASSERT_TRUE(exporter.ok()) << exporter.status();
   exporter->reset();

@@ -50,7 +50,8 @@ absl::Status ShardScan::Collect(store::StoreReader& reader, int64_t cursor, size
 }
 
 absl::Status ShardScan::LoadDefinitions(store::StoreReader& reader) {
-  store::TimeRange range{chunks_[0].columns.times[0], chunks_[0].columns.times[0]};
+  store::TimeRange& range = range_;
+  range = {chunks_[0].columns.times[0], chunks_[0].columns.times[0]};
   store::ProcessSet met;
   for (const Chunk& chunk : chunks_) {
     for (UnixNs time : chunk.columns.times) {
@@ -95,8 +96,11 @@ void ShardScan::FindExecutables() {
   executables_.assign(found.begin(), found.end());
 }
 
-RequestMaker::RequestMaker(const ShardScan& scan, SymbolLookup symbols, otlp::ProfilesBuilder::Options options)
-    : scan_(scan), symbols_(std::move(symbols)), options_(std::move(options)) {}
+RequestMaker::RequestMaker(const ShardScan& scan, SymbolLookup symbols, const ResourceJoiner* joiner,
+                           otlp::ProfilesBuilder::Options options)
+    : scan_(scan), symbols_(std::move(symbols)), options_(std::move(options)) {
+  if (joiner != nullptr) resources_.emplace(*joiner, scan.range());
+}
 
 RequestMaker::Made RequestMaker::Next() {
   if (chunk_ == scan_.chunks_.size()) return {};
@@ -123,7 +127,7 @@ RequestMaker::Made RequestMaker::Next() {
 void RequestMaker::AddRow(const ShardScan::Chunk& chunk, size_t row) {
   const store::SampleColumns& columns = chunk.columns;
   otlp::ProfilesBuilder::SampleInfo sample;
-  sample.resource = Resource(chunk, columns.processes[row]);
+  sample.resource = ResourceOf(chunk, columns.processes[row], columns.times[row]);
   sample.attributes = builder_->AddEnding(Thread(columns.processes[row], columns.threads[row]), columns.endings[row]);
   sample.stack = Stack(columns.day, columns.nodes[row]);
   sample.type = columns.type;
@@ -133,17 +137,31 @@ void RequestMaker::AddRow(const ShardScan::Chunk& chunk, size_t row) {
   builder_->AddSample(sample);
 }
 
-otlp::ResourceIndex RequestMaker::Resource(const ShardScan::Chunk& chunk, store::ProcessNo no) {
-  auto process = scan_.processes_.find(no);
-  if (process == scan_.processes_.end())
-    return builder_->AddResource({.host_name = "", .host_id = chunk.node_id, .container_id = ""});
+otlp::ResourceIndex RequestMaker::ResourceOf(const ShardScan::Chunk& chunk, store::ProcessNo no, UnixNs time) {
   auto cached = resource_cache_.find(no);
-  if (cached != resource_cache_.end()) return cached->second;
-  otlp::ResourceIndex index = builder_->AddResource({.host_name = LabelValue(Label::kHostName, process->second),
-                                                     .host_id = LabelValue(Label::kHostId, process->second),
-                                                     .container_id = LabelValue(Label::kContainerId, process->second)});
-  resource_cache_.emplace(no, index);
+  if (cached == resource_cache_.end()) {
+    auto process = scan_.processes_.find(no);
+    if (process == scan_.processes_.end()) return builder_->AddResource({{"host.id", chunk.node_id}});
+    cached = resource_cache_.emplace(no, Join(process->second)).first;
+  }
+  Joined& joined = cached->second;
+  const size_t i = joined.states == nullptr ? 0 : ResourceIndexAt(*joined.states, time);
+  otlp::ResourceIndex& index = joined.indices[i];
+  if (index.value < 0) index = builder_->AddResource((*joined.states)[i].resource->attributes);
   return index;
+}
+
+RequestMaker::Joined RequestMaker::Join(const store::ProcessRow& process) {
+  Joined joined;
+  if (resources_) {
+    joined.states = resources_->Of(process);
+    joined.indices.resize(joined.states->size(), otlp::ResourceIndex(-1));
+  } else {
+    joined.indices = {builder_->AddResource({{"container.id", LabelValue(Label::kContainerId, process)},
+                                             {"host.name", LabelValue(Label::kHostName, process)},
+                                             {"host.id", LabelValue(Label::kHostId, process)}})};
+  }
+  return joined;
 }
 
 otlp::AttributesIndex RequestMaker::Thread(store::ProcessNo process_no, store::ThreadNo thread_no) {

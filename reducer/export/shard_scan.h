@@ -4,12 +4,14 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/statusor.h"
 #include "otlp/profiles_builder.h"
+#include "reducer/metadata/resource_joiner.h"
 #include "reducer/store/store.h"
 #include "symbols/symbol_table.h"
 
@@ -30,6 +32,8 @@ class ShardScan {
   static absl::StatusOr<std::unique_ptr<ShardScan>> Read(store::StoreReader& reader, int64_t cursor,
                                                          size_t samples_max);
 
+  const absl::flat_hash_map<store::ProcessNo, store::ProcessRow>& processes() const { return processes_; }
+  store::TimeRange range() const { return range_; }  // of the samples
   int64_t next_cursor() const { return next_cursor_; }
   size_t row_count() const { return row_count_; }
   // The executables that the samples' stacks run through, each once.
@@ -47,6 +51,7 @@ class ShardScan {
   void FindExecutables();
 
   std::vector<Chunk> chunks_;
+  store::TimeRange range_;
   size_t row_count_ = 0;
   int64_t next_cursor_ = 0;
   absl::flat_hash_map<store::ProcessNo, store::ProcessRow> processes_;
@@ -60,7 +65,9 @@ class ShardScan {
 // `scan` outlives it.
 class RequestMaker {
  public:
-  RequestMaker(const ShardScan& scan, SymbolLookup symbols, otlp::ProfilesBuilder::Options options);
+  // `joiner` may be null.
+  RequestMaker(const ShardScan& scan, SymbolLookup symbols, const ResourceJoiner* joiner,
+               otlp::ProfilesBuilder::Options options);
 
   struct Made {
     otlp::ProfilesRequestPtr request;
@@ -72,7 +79,12 @@ class RequestMaker {
 
  private:
   void AddRow(const ShardScan::Chunk& chunk, size_t row);
-  otlp::ResourceIndex Resource(const ShardScan::Chunk& chunk, store::ProcessNo no);
+  struct Joined {
+    std::shared_ptr<const ResourceStates> states;  // null: all is in `index`
+    std::vector<otlp::ResourceIndex> indices;      // of each state; value −1: not told yet
+  };
+  otlp::ResourceIndex ResourceOf(const ShardScan::Chunk& chunk, store::ProcessNo no, UnixNs time);
+  Joined Join(const store::ProcessRow& process);
   otlp::AttributesIndex Thread(store::ProcessNo process, store::ThreadNo no);
   otlp::StackIndex Stack(store::Day day, store::NodeNo node);
   otlp::LocationIndex Location(const store::Trie& trie, uint32_t frame);
@@ -82,13 +94,14 @@ class RequestMaker {
   const ShardScan& scan_;
   const SymbolLookup symbols_;
   const otlp::ProfilesBuilder::Options options_;
+  std::optional<ResourceCache> resources_;
   size_t chunk_ = 0, row_ = 0;  // the next sample
   absl::flat_hash_map<store::ExecutableNo, std::shared_ptr<const SymbolTable>> tables_;
   absl::flat_hash_map<const char*, std::string> demangled_;  // by where its table has it
 
   // Of the request being made.
   std::unique_ptr<otlp::ProfilesBuilder> builder_;
-  absl::flat_hash_map<store::ProcessNo, otlp::ResourceIndex> resource_cache_;
+  absl::flat_hash_map<store::ProcessNo, Joined> resource_cache_;
   absl::flat_hash_map<std::pair<store::ProcessNo, store::ThreadNo>, otlp::AttributesIndex> thread_cache_;
   absl::flat_hash_map<std::pair<store::Day, store::NodeNo>, otlp::StackIndex> stack_cache_;
   absl::flat_hash_map<std::pair<const store::Trie*, uint32_t>, otlp::LocationIndex> location_cache_;

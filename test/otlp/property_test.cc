@@ -50,7 +50,7 @@ class World {
   ProfilesBuilder::SampleInfo Sample(ProfilesBuilder& builder) {
     ProfilesBuilder::SampleInfo sample;
     sample.resource = builder.AddResource(
-        {.host_name = "h", .host_id = "m", .container_id = Draw(2) == 0 ? "" : "c" + std::to_string(Draw(3))});
+        {{"container.id", Draw(2) == 0 ? "" : "c" + std::to_string(Draw(3))}, {"host.name", "h"}, {"host.id", "m"}});
     ThreadInfo thread{.thread_name = Text(), .executable_name = Text(), .executable_path = Text()};
     if (Draw(4) != 0) thread.pid = Pid{static_cast<int32_t>(Draw(5))};
     if (Draw(4) != 0) thread.tid = Tid{static_cast<int32_t>(Draw(5))};

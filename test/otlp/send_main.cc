@@ -22,8 +22,9 @@ ProfilesRequestPtr MakeRequest(std::mt19937_64& random, Sent* sent) {
   for (int i = 0; i < 2000; ++i) {
     ProfilesBuilder::SampleInfo sample;
     uint64_t process = draw(8);
-    sample.resource = builder.AddResource(
-        {.host_name = "host", .host_id = "m-1", .container_id = process < 4 ? "" : "c" + std::to_string(process)});
+    sample.resource = builder.AddResource({{"container.id", process < 4 ? "" : "c" + std::to_string(process)},
+                                           {"host.name", "host"},
+                                           {"host.id", "m-1"}});
     sample.attributes = builder.AddThread({.thread_name = "thr\xc3\xa4"
                                                           "d\x01",
                                            .executable_name = "server",
