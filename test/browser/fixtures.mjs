@@ -369,7 +369,11 @@ export function series() {
       {pid: p.pid, tid: p.pid, name: p.command, host: p.host, ...part(p, 0.75)},
       {pid: p.pid, tid: p.pid + 1, name: `${p.command.slice(0, 8)}-worker`, host: p.host, ...part(p, 0.25)},
     ]),
-    containers: sorted.filter((p) => p.container_id).map((p) => ({id: p.container_id, ...part(p, 1)})),
+    containers: sorted.filter((p) => p.container_id).map((p) => ({id: p.container_id, name: '', ...part(p, 1)})),
+    pods: [],
+    namespaces: [],
+    workloads: [],
+    services: sorted.filter((p) => p.executable).map((p) => ({name: p.executable, namespace: '', ...part(p, 1)})),
     hosts: [
       {
         id: 'b6f7c1d2e3a4',

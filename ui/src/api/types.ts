@@ -69,8 +69,12 @@ export interface SeriesThread extends Weight {
 export interface SeriesAnswer {
   processes: SeriesProcess[];
   threads: SeriesThread[];
-  containers: ({id: string} & Weight)[];
+  containers: ({id: string; name: string} & Weight)[];
   hosts: ({id: string; name: string} & Weight)[];
+  pods: ({id: string; name: string; namespace: string} & Weight)[];
+  namespaces: ({name: string} & Weight)[];
+  workloads: ({kind: string; name: string; namespace: string} & Weight)[];
+  services: ({name: string; namespace: string} & Weight)[];
   truncated: boolean;
 }
 

@@ -206,6 +206,7 @@ export function Filters() {
     <section class="filters" aria-label="Filters">
       <Filter dimension="process" />
       <Filter dimension="thread" />
+      <Filter dimension="service" />
       <Filter dimension="container" />
       <Filter dimension="host" />
       <SelectorField />

@@ -11,12 +11,25 @@ export interface FilterOption {
   matchers: Matcher[];
 }
 
-export type Dimension = 'process' | 'thread' | 'container' | 'host';
+export type Dimension = 'process' | 'thread' | 'service' | 'container' | 'host';
 
 // The labels that each filter reads and replaces.
 export const dimensionLabels: Record<Dimension, readonly string[]> = {
   process: ['process_executable_name', 'process_command', 'process_pid'],
   thread: ['thread_name', 'thread_id'],
+  service: [
+    'service_name',
+    'service_namespace',
+    'k8s_namespace_name',
+    'k8s_deployment_name',
+    'k8s_statefulset_name',
+    'k8s_daemonset_name',
+    'k8s_cronjob_name',
+    'k8s_job_name',
+    'k8s_replicaset_name',
+    'k8s_pod_name',
+    'k8s_pod_uid',
+  ],
   container: ['container_id'],
   host: ['host_name', 'host_id'],
 };
@@ -101,6 +114,54 @@ function threadOptions(series: SeriesAnswer, matchers: readonly Matcher[]): Filt
   return [...names.sort(byWeight), ...single.sort(byWeight)];
 }
 
+// What runs, from the widest to the narrowest; without Kubernetes there are services alone.
+function serviceOptions(series: SeriesAnswer): FilterOption[] {
+  const options = <T extends Weight & {name: string}>(
+    section: string,
+    entries: readonly T[],
+    detail: (entry: T) => string,
+    matchers: (entry: T) => Matcher[],
+  ) =>
+    entries
+      .filter((entry) => entry.name !== '')
+      .map((entry): FilterOption => ({
+        section,
+        label: printable(entry.name),
+        detail: printable(detail(entry)),
+        ns: entry.ns,
+        matchers: matchers(entry),
+      }))
+      .sort(byWeight);
+  const inNamespace = (label: string, entry: {namespace: string}) =>
+    entry.namespace ? [is(label, entry.namespace)] : [];
+  return [
+    ...options(
+      'By namespace',
+      series.namespaces,
+      () => '',
+      (entry) => [is('k8s_namespace_name', entry.name)],
+    ),
+    ...options(
+      'By service',
+      series.services,
+      (entry) => entry.namespace,
+      (entry) => [...inNamespace('service_namespace', entry), is('service_name', entry.name)],
+    ),
+    ...options(
+      'By workload',
+      series.workloads,
+      (entry) => [entry.kind, entry.namespace].filter(Boolean).join(' · '),
+      (entry) => [...inNamespace('k8s_namespace_name', entry), is(`k8s_${entry.kind}_name`, entry.name)],
+    ),
+    ...options(
+      'By pod',
+      series.pods,
+      (entry) => entry.namespace,
+      (entry) => [...inNamespace('k8s_namespace_name', entry), is('k8s_pod_name', entry.name)],
+    ),
+  ];
+}
+
 export function filterOptions(
   dimension: Dimension,
   series: SeriesAnswer,
@@ -111,13 +172,17 @@ export function filterOptions(
       return processOptions(series);
     case 'thread':
       return threadOptions(series, matchers);
+    case 'service':
+      return serviceOptions(series);
     case 'container':
       return series.containers
         .filter((container) => container.id !== '')
         .map((container): FilterOption => ({
           section: '',
-          label: printable(container.id.slice(0, 12)),
-          detail: plural(series.processes.filter((process) => process.container_id === container.id).length, 'process'),
+          label: printable(container.name || container.id.slice(0, 12)),
+          detail: container.name
+            ? printable(container.id.slice(0, 12))
+            : plural(series.processes.filter((process) => process.container_id === container.id).length, 'process'),
           ns: container.ns,
           matchers: [is('container_id', container.id)],
         }))

@@ -167,13 +167,21 @@ function seriesAnswer(): SeriesAnswer {
       {pid: 12, tid: 12, name: 'py', host: 'h', ns: 60, count: 6},
     ],
     containers: [
-      {id: 'c0ffee'.repeat(8), ns: 60, count: 6},
-      {id: '', ns: 85, count: 8},
+      {id: 'c0ffee'.repeat(8), name: '', ns: 60, count: 6},
+      {id: '', name: '', ns: 85, count: 8},
+      {id: 'beef'.repeat(16), name: 'nginx', ns: 5, count: 1},
     ],
     hosts: [
       {id: 'id-h', name: 'h', ns: 1, count: 1},
       {id: 'id-a', name: 'twin', ns: 9, count: 1},
       {id: 'id-b', name: 'twin', ns: 5, count: 1},
+    ],
+    pods: [{id: 'u-1', name: 'web-1', namespace: 'shop', ns: 5, count: 1}],
+    namespaces: [{name: 'shop', ns: 5, count: 1}],
+    workloads: [{kind: 'deployment', name: 'web', namespace: 'shop', ns: 5, count: 1}],
+    services: [
+      {name: 'web', namespace: 'shop', ns: 5, count: 1},
+      {name: 'truth', namespace: '', ns: 80, count: 8},
     ],
     truncated: false,
   };
@@ -212,11 +220,27 @@ test('thread options follow the chosen process', () => {
 test('containers without id are none; hosts that share a name are told apart by id', () => {
   assert.deepEqual(
     filterOptions('container', seriesAnswer(), []).map((o) => [o.label, o.detail]),
-    [['c0ffeec0ffee', '1 process']],
+    [
+      ['c0ffeec0ffee', '1 process'],
+      ['nginx', 'beefbeefbeef'],
+    ],
   );
   assert.deepEqual(
     filterOptions('host', seriesAnswer(), []).map((o) => formatSelector(o.matchers)),
     ['{host_id="id-a"}', '{host_id="id-b"}', '{host_name="h"}'],
+  );
+});
+
+test('services, workloads and pods are chosen together with their namespace', () => {
+  assert.deepEqual(
+    filterOptions('service', seriesAnswer(), []).map((o) => [o.section, o.label, o.detail, formatSelector(o.matchers)]),
+    [
+      ['By namespace', 'shop', '', '{k8s_namespace_name="shop"}'],
+      ['By service', 'truth', '', '{service_name="truth"}'],
+      ['By service', 'web', 'shop', '{service_namespace="shop", service_name="web"}'],
+      ['By workload', 'web', 'deployment · shop', '{k8s_namespace_name="shop", k8s_deployment_name="web"}'],
+      ['By pod', 'web-1', 'shop', '{k8s_namespace_name="shop", k8s_pod_name="web-1"}'],
+    ],
   );
 });
 
