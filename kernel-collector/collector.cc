@@ -62,7 +62,7 @@ absl::Status Collector::Build() {
       CpuBudget::Callbacks{.bpf_run_ns = [this] { return probes_->ReadRunNs(); },
                            .set_period = [this](int64_t period_ns) { return SetPeriod(period_ns); }});
   worker_ = std::make_unique<Worker>(loop_);
-  environment_worker_ = std::make_unique<Worker>(loop_);
+  resource_worker_ = std::make_unique<Worker>(loop_);
   symbol_worker_ = std::make_unique<Worker>(loop_);
 
   CoreOptions core_options;
@@ -76,7 +76,7 @@ absl::Status Collector::Build() {
       std::make_shared<SandboxedCompiler>(options_.proc_root, SandboxedCompiler::SpawnSelf, metrics_);
   core_options.sys_root = options_.sys_root;
   core_options.resource_env = options_.resource_env;
-  core_options.environment_executor = environment_worker_.get();
+  core_options.resource_executor = resource_worker_.get();
   core_options.list_bpf = ListBpfCode;
 
   ASSIGN_OR_RETURN(const SessionInfo session,

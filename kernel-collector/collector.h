@@ -46,9 +46,9 @@ class Collector {
   Metrics& metrics_;
   // In order of construction: each uses what stands above it.
   Loop loop_;
-  std::unique_ptr<Worker> worker_;              // what samples wait for: files, /proc, unwind rows
-  std::unique_ptr<Worker> environment_worker_;  // processes' environments, which processes can hold up
-  std::unique_ptr<Worker> symbol_worker_;       // what may take seconds
+  std::unique_ptr<Worker> worker_;           // what samples wait for: files, /proc, unwind rows
+  std::unique_ptr<Worker> resource_worker_;  // what processes say of themselves, and can hold up
+  std::unique_ptr<Worker> symbol_worker_;    // what may take seconds
   std::unique_ptr<Probes> probes_;
   std::unique_ptr<CpuBudget> budget_;
   std::unique_ptr<Uplink> uplink_;

@@ -69,9 +69,8 @@ CollectorCore::CollectorCore(Probes& probes, BatchSink& sink, Executor& executor
       processes_(code_files_, metrics),
       cgroups_({.proc_root = options_.proc_root, .cgroup_root = options_.cgroup_root, .cgroup_v1 = options_.cgroup_v1},
                executor, clock, metrics),
-      environments_({.proc_root = options_.proc_root, .names = options_.resource_env},
-                    options_.environment_executor != nullptr ? *options_.environment_executor : executor, clock,
-                    metrics),
+      resources_({.proc_root = options_.proc_root, .names = options_.resource_env},
+                 options_.resource_executor != nullptr ? *options_.resource_executor : executor, clock, metrics),
       unwinder_(probes.unwind_maps(), executor, clock, metrics, UnwindOptions(options_), options_.unwind_compiler),
       kernel_code_({.proc_root = options_.proc_root, .sys_root = options_.sys_root, .list_bpf = options_.list_bpf},
                    executor, clock, metrics),
@@ -106,7 +105,7 @@ void CollectorCore::ScanAll() {
 void CollectorCore::Poll() {
   DrainProbes();
   for (const ProcessRunPtr& run : processes_.TakeChanged()) unwinder_.Forget(run->pid);
-  for (const ProcessRunPtr& run : environments_.Settle(processes_)) batcher_.Redefine(*run);
+  for (const ProcessRunPtr& run : resources_.Settle(processes_)) batcher_.Redefine(*run);
   unwinder_.Tick();
   kernel_code_.Tick();
   RetryHeld(/*force=*/false);
@@ -146,9 +145,9 @@ void CollectorCore::Take(const SampleRecord& record, std::span<const uint64_t> w
                                            static_cast<int64_t>(sample.start_time_ns), TimeOf(sample));
   if (IsKernelThread(sample)) {
     run->complete = run->scanned = true, run->stale = false;
-    run->environment = ProcessRun::Environment::kKnown;
+  } else {
+    resources_.OnSample(*run, TimeOf(sample), processes_);
   }
-  if (run->environment == ProcessRun::Environment::kUnread) environments_.Want(*run, processes_);
   if (run->comm.empty() && sample.pid == sample.tid) run->comm = CommOf(sample);
   const size_t frames_to_trust = unwinder_.FramesToTrust(record, *run);
   if (TryAdd(record, frames_to_trust, *run, nullptr, /*force=*/false)) return;

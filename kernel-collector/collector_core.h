@@ -16,8 +16,8 @@
 #include "kernel-collector/processes/cgroup_names.h"
 #include "kernel-collector/processes/code_file.h"
 #include "kernel-collector/processes/kernel_code.h"
-#include "kernel-collector/processes/process_environments.h"
 #include "kernel-collector/processes/process_table.h"
+#include "kernel-collector/processes/resource_reader.h"
 #include "kernel-collector/processes/stack_resolver.h"
 #include "kernel-collector/processes/worker.h"
 #include "kernel-collector/unwind/unwinder.h"
@@ -31,9 +31,9 @@ struct CoreOptions {
   std::string sys_root = "/sys";
   std::function<std::vector<BpfCode>()> list_bpf;  // see KernelCode::Options
   std::string cgroup_root = "/sys/fs/cgroup";
-  std::string cgroup_v1;                     // see CgroupNames::Options
-  std::vector<std::string> resource_env;     // see ProcessEnvironments::Options
-  Executor* environment_executor = nullptr;  // null: the one for all
+  std::string cgroup_v1;                  // see CgroupNames::Options
+  std::vector<std::string> resource_env;  // see ResourceReader::Options
+  Executor* resource_executor = nullptr;  // null: the one for all
   UnwindTables::Options unwind;
   std::shared_ptr<UnwindCompiler> unwind_compiler;  // null: in this process
   int64_t hold_ns = kNsPerSecond;                   // how long a sample waits for what it needs
@@ -131,7 +131,7 @@ class CollectorCore {
   CodeFileTable code_files_;
   ProcessTable processes_;
   CgroupNames cgroups_;
-  ProcessEnvironments environments_;
+  ResourceReader resources_;
   Unwinder unwinder_;
   KernelCode kernel_code_;
   StackResolver resolver_;

@@ -18,7 +18,8 @@ struct CgroupPaths {
   std::string unified;         // "" when there is none
   std::vector<Legacy> legacy;  // of v1 hierarchies, in file order
 };
-// What is no such line, and what has a relative path, is left out. Hostile: 32 v1 hierarchies at most, 4,096 bytes a path.
+// What is no such line, and what has a relative path, is left out. Hostile: 32 v1 hierarchies at most, 4,096 bytes a
+// path.
 CgroupPaths ParseProcCgroup(std::string_view text);
 
 }  // namespace tributary

@@ -36,8 +36,10 @@ std::vector<std::optional<std::string_view>> FindVariables(std::string_view envi
   return found;
 }
 
-// service.* first, so that a flood of others does not push them out.
-std::string Encode(const Attributes& attributes, size_t* dropped) {
+}  // namespace
+
+std::string EncodeResource(const Attributes& attributes, size_t* dropped) {
+  // A flood of others is not to push a service's name out.
   Attributes first, others;
   for (const Attribute& attribute : attributes) {
     if (attribute.key.size() > kAttributeKeyBytesMax || attribute.value.size() > kAttributeValueBytesMax) {
@@ -54,7 +56,12 @@ std::string Encode(const Attributes& attributes, size_t* dropped) {
   return text + rest;
 }
 
-}  // namespace
+std::string MergeResources(std::string_view second, std::string_view first, size_t* dropped) {
+  if (second.empty() || first.empty()) return std::string(second.empty() ? first : second);
+  Attributes attributes = DecodeAttributes(second);
+  for (const auto& [key, value] : DecodeAttributes(first)) SetAttribute(attributes, key, value);
+  return EncodeResource(attributes, dropped);
+}
 
 ProcessEnvironment ParseProcessEnvironment(std::string_view environment, const std::vector<std::string>& names) {
   std::vector<std::string_view> wanted = {kServiceName, kResourceAttributes};
@@ -73,7 +80,7 @@ ProcessEnvironment ParseProcessEnvironment(std::string_view environment, const s
   for (size_t i = 2; i < wanted.size(); ++i) {
     if (values[i]) SetAttribute(attributes, fmt::format("process.environment_variable.{}", wanted[i]), *values[i]);
   }
-  parsed.attributes = Encode(attributes, &parsed.dropped);
+  parsed.attributes = EncodeResource(attributes, &parsed.dropped);
   return parsed;
 }
 

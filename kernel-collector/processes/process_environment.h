@@ -7,6 +7,7 @@
 
 #include "absl/status/statusor.h"
 #include "base/types.h"
+#include "profile/attributes.h"
 
 namespace tributary {
 
@@ -28,6 +29,12 @@ struct ProcessEnvironment {
 // service.name in OTEL_RESOURCE_ATTRIBUTES, service.* before all others where there is no room for all. Each of `names`
 // that is there becomes "process.environment_variable.NAME".
 ProcessEnvironment ParseProcessEnvironment(std::string_view environment, const std::vector<std::string>& names);
+
+// `attributes` encoded so: kEnvironmentAttributesBytesMax at most, service.* before others. `dropped` is raised by what
+// is left out.
+std::string EncodeResource(const Attributes& attributes, size_t* dropped);
+// Two texts of EncodeResource as one: what `first` says goes before what `second` says of the same.
+std::string MergeResources(std::string_view second, std::string_view first, size_t* dropped);
 
 // Reads and parses. NotFound, or another error: the process is gone, or is none of ours. Empty for kernel threads, and
 // for processes that have ended and are not yet waited for. Blocks as long as somebody holds the process's memory map.

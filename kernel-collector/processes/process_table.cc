@@ -103,7 +103,8 @@ void ProcessTable::OnFork(const ForkEvent& event) {
   child->stale = parent->stale;
   if (parent->environment == ProcessRun::Environment::kKnown) {
     child->environment = parent->environment;
-    child->attributes = parent->attributes;
+    child->environment_attributes = parent->environment_attributes;
+    child->attributes = parent->environment_attributes;
   }
 }
 

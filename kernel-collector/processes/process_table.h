@@ -78,10 +78,13 @@ struct ProcessRun {
   uint64_t cgroup_v2_id = 0, cgroup_v1_id = 0;
   std::string cgroup_path, container_id;
 
-  // What it says of itself by its environment (process_environment.h). Null when it says nothing, or is not known.
+  // What it says of itself, and when that is looked at (resource_reader.h). Null: it says nothing, or is not known.
   enum class Environment : uint8_t { kUnread, kReading, kKnown };
   Environment environment = Environment::kUnread;
-  std::shared_ptr<const std::string> attributes;
+  int64_t context_period_ns = 0;
+  MonotonicNs context_due;
+  std::shared_ptr<const std::string> environment_attributes, context_attributes;
+  std::shared_ptr<const std::string> attributes;  // both
 
   // Its number in the dictionary of that generation; 0 when something above has changed since.
   uint64_t interned_generation = 0;

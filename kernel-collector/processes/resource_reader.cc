@@ -1,0 +1,132 @@
+#include "kernel-collector/processes/resource_reader.h"
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+#include "kernel-collector/processes/process_context.h"
+#include "kernel-collector/processes/process_environment.h"
+
+namespace tributary {
+namespace {
+
+constexpr MonotonicNs kNever{std::numeric_limits<int64_t>::max()};
+
+using Text = std::shared_ptr<const std::string>;
+
+Text Shared(std::string text) { return text.empty() ? nullptr : std::make_shared<const std::string>(std::move(text)); }
+
+bool AreEqual(const Text& a, const Text& b) { return a == b || (a != nullptr && b != nullptr && *a == *b); }
+
+}  // namespace
+
+struct ResourceReader::Reading {
+  ProcessRunPtr run;
+  bool of_context = false;  // else of the environment
+  absl::StatusOr<ProcessEnvironment> environment = absl::UnknownError("");
+  absl::StatusOr<ProcessContext> context = absl::UnknownError("");
+  MonotonicNs ended;
+};
+
+ResourceReader::ResourceReader(Options options, Executor& executor, const Clock& clock, Metrics& metrics)
+    : options_(std::move(options)),
+      executor_(executor),
+      clock_(clock),
+      unread_(metrics.AddCounter("tributary_collector_environments_unread_total",
+                                 "sampled processes that were gone before their environment was read")),
+      contexts_(metrics.AddCounter("tributary_collector_process_contexts_total",
+                                   "OpenTelemetry process contexts read: each once per look")),
+      contexts_refused_(metrics.AddCounter("tributary_collector_process_contexts_refused_total",
+                                           "OpenTelemetry process contexts that make no sense")),
+      dropped_(metrics.AddCounter("tributary_collector_resource_attributes_dropped_total",
+                                  "attributes that processes say of themselves, over a limit or of no text")) {}
+
+void ResourceReader::Want(ProcessRun& run, MonotonicNs now, const ProcessTable& processes) {
+  // Of a run that has ended, or that exec has replaced, /proc shows nothing any more.
+  const ProcessRunPtr current = processes.Find(run.pid);
+  if (current.get() != &run || run.exited) {
+    if (run.environment == ProcessRun::Environment::kUnread) unread_.Add();
+    run.environment = ProcessRun::Environment::kKnown;
+    run.context_due = kNever;
+    return;
+  }
+  if (run.environment == ProcessRun::Environment::kUnread) {
+    auto reading = std::make_shared<Reading>();
+    reading->run = current;
+    if (Submit(std::move(reading))) run.environment = ProcessRun::Environment::kReading;
+  }
+  if (now < run.context_due) return;
+  if (run.context_period_ns != 0) {
+    auto reading = std::make_shared<Reading>();
+    reading->run = current;
+    reading->of_context = true;
+    if (!Submit(std::move(reading))) return;
+  }
+  run.context_period_ns =
+      run.context_period_ns == 0 ? kFirstContextNs : std::min(10 * run.context_period_ns, kContextPeriodMaxNs);
+  run.context_due = MonotonicNs{now.value + run.context_period_ns};
+}
+
+bool ResourceReader::Submit(std::shared_ptr<Reading> reading) {
+  std::weak_ptr<bool> alive = alive_;
+  return executor_.Submit(
+      [reading, proc_root = options_.proc_root, names = options_.names, pid = reading->run->pid, &clock = clock_] {
+        if (reading->of_context) {
+          reading->context = ReadProcessContext(proc_root, pid);
+        } else {
+          reading->environment = ReadProcessEnvironment(proc_root, pid, names);
+        }
+        reading->ended = clock.Monotonic();
+      },
+      [this, reading, alive] {
+        if (!alive.expired()) read_.push_back(reading);
+      });
+}
+
+std::vector<ProcessRunPtr> ResourceReader::Settle(const ProcessTable& processes) {
+  std::vector<ProcessRunPtr> learned;
+  for (const auto& reading : std::exchange(read_, {})) {
+    ProcessRun& run = *reading->run;
+    // What began with an exec, or under the same pid, before the reading's end may be what was read.
+    const ProcessRunPtr current = processes.Find(run.pid);
+    const bool replaced = current != nullptr && current.get() != &run && current->began <= reading->ended;
+    const bool ended = run.exited && run.last_seen <= reading->ended;
+    if (!Take(*reading, !replaced && !ended, run)) continue;
+    size_t dropped = 0;
+    run.attributes = Shared(MergeResources(run.environment_attributes ? *run.environment_attributes : "",
+                                           run.context_attributes ? *run.context_attributes : "", &dropped));
+    dropped_.Add(dropped);
+    learned.push_back(reading->run);
+  }
+  return learned;
+}
+
+bool ResourceReader::Take(Reading& reading, bool was_it, ProcessRun& run) {
+  if (!reading.of_context) {
+    run.environment = ProcessRun::Environment::kKnown;
+    if (!was_it || !reading.environment.ok()) {
+      unread_.Add();
+      return false;
+    }
+    dropped_.Add(reading.environment->dropped);
+    run.environment_attributes = Shared(std::move(reading.environment->attributes));
+    return run.environment_attributes != nullptr;
+  }
+  if (!was_it || absl::IsUnavailable(reading.context.status())) return false;
+  Text said;
+  if (reading.context.ok()) {
+    contexts_.Add();
+    size_t dropped = reading.context->dropped;
+    said = Shared(EncodeResource(reading.context->attributes, &dropped));
+    // One that is only read again is not to be counted again.
+    if (!AreEqual(said, run.context_attributes)) dropped_.Add(dropped);
+  } else if (absl::IsInvalidArgument(reading.context.status())) {
+    contexts_refused_.Add();
+    return false;
+  }
+  if (AreEqual(said, run.context_attributes)) return false;
+  run.context_attributes = std::move(said);
+  return true;
+}
+
+}  // namespace tributary

@@ -1,0 +1,62 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/metrics.h"
+#include "kernel-collector/processes/process_table.h"
+#include "kernel-collector/processes/worker.h"
+
+namespace tributary {
+
+// Has read what each process that is sampled says of itself. Its environment (process_environment.h), once per exec; a
+// child that has not called exec has its parent's. What an SDK in it publishes (process_context.h), which it does when
+// it has started, and may change: that is looked for while the process is sampled, at kFirstContextNs after its first
+// sample, then ten times as far apart each time up to kContextPeriodMaxNs. What it publishes goes before what its
+// environment says.
+//
+// No sample waits for this: it is told when it is known, with the batch that is being filled. `executor` should be of
+// its own, for reading a process's memory can take as long as that process likes; while it does, others go without.
+// Loop thread.
+class ResourceReader {
+ public:
+  static constexpr int64_t kFirstContextNs = 2 * kNsPerSecond;
+  static constexpr int64_t kContextPeriodMaxNs = 2000 * kNsPerSecond;
+
+  struct Options {
+    std::string proc_root = "/proc";
+    std::vector<std::string> names;  // see ParseProcessEnvironment
+  };
+
+  ResourceReader(Options options, Executor& executor, const Clock& clock, Metrics& metrics);
+
+  // A user process's run is sampled.
+  void OnSample(ProcessRun& run, MonotonicNs now, const ProcessTable& processes) {
+    if (run.environment == ProcessRun::Environment::kUnread || now >= run.context_due) Want(run, now, processes);
+  }
+  // Gives what has been read since the last call to its runs, if they were still what was read: process events up to
+  // now must have been fed, which tell. Returns the runs that there is more, or something else, to tell of.
+  std::vector<ProcessRunPtr> Settle(const ProcessTable& processes);
+
+ private:
+  struct Reading;
+
+  void Want(ProcessRun& run, MonotonicNs now, const ProcessTable& processes);
+  bool Submit(std::shared_ptr<Reading> reading);
+  // Whether `run` says something else than before.
+  bool Take(Reading& reading, bool was_it, ProcessRun& run);
+
+  const Options options_;
+  Executor& executor_;
+  const Clock& clock_;
+  std::vector<std::shared_ptr<Reading>> read_;
+  Counter& unread_;
+  Counter& contexts_;
+  Counter& contexts_refused_;
+  Counter& dropped_;
+  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+};
+
+}  // namespace tributary
