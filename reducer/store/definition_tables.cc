@@ -116,6 +116,15 @@ absl::StatusOr<uint32_t> DefinitionTables::Process(SessionDictionary& dictionary
   return row.no;
 }
 
+absl::Status DefinitionTables::Redescribe(SessionDictionary& dictionary, ProcessRef first, const Source& source) {
+  for (ProcessRef ref = first; ref.value < dictionary.process_ids.size(); ++ref.value) {
+    const Slot slot = dictionary.process_ids[ref.value].described_slot;
+    if (slot == kNoSlot) continue;
+    RETURN_IF_ERROR(Process(dictionary, ref, source, slot).status());
+  }
+  return absl::OkStatus();
+}
+
 absl::StatusOr<SessionDictionary::StoreThread> DefinitionTables::Thread(SessionDictionary& dictionary, ThreadRef ref,
                                                                         const Source& source, Slot slot) {
   SessionDictionary::StoreThread& known = dictionary.thread_ids[ref.value];

@@ -35,6 +35,9 @@ class DefinitionTables {
   absl::StatusOr<SessionDictionary::StoreThread> Thread(SessionDictionary& dictionary, ThreadRef ref,
                                                         const Source& source, Slot slot);
 
+  // Processes from `first` on that are described anew: told again where they were told last, for no sample may come.
+  absl::Status Redescribe(SessionDictionary& dictionary, ProcessRef first, const Source& source);
+
   // What was told of processes and threads, before the transaction commits.
   absl::Status WriteProcesses() { return processes_->Write(); }
   // The transaction was rolled back; sessions' dictionaries are their owner's to clear.

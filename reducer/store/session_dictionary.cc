@@ -81,7 +81,11 @@ bool SessionDictionary::AppendProcess(const Process& process) {
   if (process.executable.value >= executables_.size()) return false;
   const uint32_t described_before = IndexProcess(process);
   StoreProcess id;
-  if (described_before != 0) id.no = process_ids[described_before].no;
+  if (described_before != 0) {
+    const StoreProcess& before = process_ids[described_before];
+    id.no = before.no;
+    id.described_slot = before.slot != kNoSlot ? before.slot : before.described_slot;
+  }
   processes_.push_back(process);
   process_ids.push_back(id);
   return true;

@@ -53,6 +53,7 @@ class SessionDictionary {
   struct StoreProcess {
     uint32_t no = 0;
     Slot slot = kNoSlot;
+    Slot described_slot = kNoSlot;  // where the description that this one takes the place of was told last
   };
   struct StoreThread {
     uint32_t no = 0, process = 0;

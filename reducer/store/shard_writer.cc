@@ -239,6 +239,8 @@ bool SqliteShardWriter::TakeDefinitions(Session& session, const intake::Incoming
 }
 
 absl::Status SqliteShardWriter::StoreSamples(Session& session, const intake::IncomingBatch& batch) {
+  RETURN_IF_ERROR(definitions_->Redescribe(*session.dictionary, ProcessRef{batch.before.processes},
+                                           {session.machine, session.boot_id}));
   const SampleTimes times(batch.clock, clock_.Unix().value);
   std::vector<Typed> rows;
   rows.reserve(batch.samples.size());

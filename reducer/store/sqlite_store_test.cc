@@ -370,6 +370,22 @@ TEST_F(SqliteStoreTest, ProcessAttributesLearnedLateReachOldSamples) {
   EXPECT_EQ(processes[0].container_id, "abc");
 }
 
+TEST_F(SqliteStoreTest, ProcessAttributesLearnedAfterTheLastSampleReachIt) {
+  TestCollector collector("node-a");
+  Dictionary& dictionary = collector.dictionary();
+  Process process;
+  process.key = {Pid{5}, 100, 0};
+  ThreadRef thread = dictionary.InternThread({dictionary.InternProcess(process), Tid{5}, StringRef{}});
+  collector.Add(At(-1), thread, collector.Stack({1}));
+  CommitOne(collector.Take(At(-1)));
+  process.attributes = dictionary.InternString("service.name=web");
+  dictionary.InternProcess(process);
+  CommitOne(collector.Take(At(0)));  // no sample of it, nor of any other process
+  auto processes = Reader()->Processes(kAlways, nullptr).value();
+  ASSERT_EQ(processes.size(), 1u);
+  EXPECT_EQ(processes[0].attributes, "service.name=web");
+}
+
 TEST_F(SqliteStoreTest, WhatAProcessSaysOfItselfIsKept) {
   TestCollector collector("node-a");
   Dictionary& dictionary = collector.dictionary();
