@@ -164,10 +164,13 @@ def definitions(recording):
 
 
 def check_what_they_say(recording, containers):
-    """The programs that ran for two seconds said who they are; of those that ran for 30 ms, those that could be read."""
+    """All are in their pods. Programs that ran for two seconds said who they are; of those that ran for 30 ms, those that could be read."""
     processes = definitions(recording)
-    for name, (container, _) in containers.items():
-        said = {p["attributes"] for p in processes if p["container_id"] == container and p["attributes"]}
+    for name, (container, pod) in containers.items():
+        inside = [p for p in processes if p["container_id"] == container]
+        paths = {p["cgroup_path"] for p in inside}
+        lib.check(paths == {f"/kubepods/burstable/pod{pod}/{container}"}, f"{name}'s pod is not in its cgroup: {paths}")
+        said = {p["attributes"] for p in inside if p["attributes"]}
         lib.check(said == {f"service.name=shop-{name},process.environment_variable.STAGE=blue"}, f"{name} said {said}")
 
 
