@@ -65,6 +65,8 @@ std::string YamlQuoted(std::string_view text) {
   return out.c_str();
 }
 
+std::string YamlKey(const YAML::Node& node) { return node.IsScalar() ? node.Scalar() : ""; }
+
 }  // namespace
 
 Options::Options(std::string binary, std::string summary) : binary_(std::move(binary)), summary_(std::move(summary)) {}
@@ -227,26 +229,33 @@ absl::Status Options::ParseFile(const std::string& path) {
   if (!root.IsMap()) {
     return Error(absl::StatusCode::kInvalidArgument, fmt::format("--config {}: must be a map of options", path));
   }
-  for (const auto& item : root) {
-    std::string key = item.first.IsScalar() ? item.first.Scalar() : "";
-    Entry* entry = Find(Replaced(key, '_', '-'));
-    if (entry == nullptr || !entry->in_file) {
-      return Error(absl::StatusCode::kInvalidArgument,
-                   fmt::format("--config {}: unknown key '{}'; did you mean '{}'?", path, EscapeForDisplay(key),
-                               Replaced(Nearest(Replaced(key, '_', '-')), '-', '_')));
+  for (const auto& item : root) RETURN_IF_ERROR(ParseFileKey(path, YamlKey(item.first), item.second, false));
+  return absl::OkStatus();
+}
+
+absl::Status Options::ParseFileKey(const std::string& path, const std::string& key, const YAML::Node& value,
+                                   bool nested) {
+  Entry* entry = Find(Replaced(key, '_', '-'));
+  if (entry == nullptr && value.IsMap() && !nested) {
+    for (const auto& item : value) {
+      RETURN_IF_ERROR(ParseFileKey(path, key + "_" + YamlKey(item.first), item.second, true));
     }
-    Source source{1, fmt::format("{}: {}", path, key)};
-    if (item.second.IsScalar() || item.second.IsNull()) {
-      RETURN_IF_ERROR(Apply(*entry, item.second.IsNull() ? "" : item.second.Scalar(), source));
-    } else if (item.second.IsSequence() && entry->is_list) {
-      for (const auto& element : item.second) {
-        RETURN_IF_ERROR(Apply(*entry, element.IsScalar() ? element.Scalar() : "", source));
-      }
-    } else {
-      return Error(
-          absl::StatusCode::kInvalidArgument,
-          fmt::format("{}: must be {}", source.name, entry->is_list ? "a value or a list of values" : "one value"));
-    }
+    return absl::OkStatus();
+  }
+  if (entry == nullptr || !entry->in_file) {
+    return Error(absl::StatusCode::kInvalidArgument,
+                 fmt::format("--config {}: unknown key '{}'; did you mean '{}'?", path, EscapeForDisplay(key),
+                             Replaced(Nearest(Replaced(key, '_', '-')), '-', '_')));
+  }
+  const Source source{1, fmt::format("{}: {}", path, key)};
+  if (value.IsScalar() || value.IsNull()) return Apply(*entry, value.IsNull() ? "" : value.Scalar(), source);
+  if (!value.IsSequence() || !entry->is_list) {
+    return Error(
+        absl::StatusCode::kInvalidArgument,
+        fmt::format("{}: must be {}", source.name, entry->is_list ? "a value or a list of values" : "one value"));
+  }
+  for (const auto& element : value) {
+    RETURN_IF_ERROR(Apply(*entry, element.IsScalar() ? element.Scalar() : "", source));
   }
   return absl::OkStatus();
 }

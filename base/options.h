@@ -10,12 +10,16 @@
 #include "absl/status/statusor.h"
 #include "base/log.h"
 
+namespace YAML {
+class Node;
+}
+
 namespace tributary {
 
 // One table per binary: flag `--sample-rate`, environment `EBPF_NET_SAMPLE_RATE` and YAML key `sample_rate` are one
-// option. Precedence: flag > environment > file > default. An unknown key is an error that names the nearest one.
-// `--help` and
-// `--print-config` print the table.
+// option. Precedence: flag > environment > file > default. An unknown key is an error that names the nearest one. In
+// the file, `intake: {host: h}` is another way to write `intake_host: h`. `--help` and `--print-config` print the
+// table.
 //
 //   Options options("reducer", "Names, stores and shows what kernel-collectors send.");
 //   std::string listen;
@@ -85,6 +89,8 @@ class Options {
   absl::Status Apply(Entry& entry, std::string_view value, const Source& source);
   absl::Status ParseEnvironment(const Environment& environment);
   absl::Status ParseFile(const std::string& path);
+  // One key of the file. What stands below `key` in a map is an option of both names.
+  absl::Status ParseFileKey(const std::string& path, const std::string& key, const YAML::Node& value, bool nested);
   absl::Status ParseFlags(const std::vector<std::string>& args);
   void AddCommon();
 

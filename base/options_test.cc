@@ -59,6 +59,20 @@ TEST(Options, FlagOutranksEnvironmentOutranksFile) {
   EXPECT_FALSE(p.live);
 }
 
+TEST(Options, AMapInTheFileIsThePrefixOfItsOptions) {
+  std::string flag = "--config=" + WriteFile("intake: {listen: 'file:1'}\nsample:\n  rate: 7\nexport: [a]\n");
+  Parsed p({flag.c_str()});
+  ASSERT_TRUE(p.outcome.ok()) << p.error();
+  EXPECT_EQ(p.listen, "file:1");
+  EXPECT_EQ(p.rate, 7);
+  flag = "--config=" + WriteFile("intake: {listne: x}\n");
+  EXPECT_THAT(Parsed({flag.c_str()}).error(), HasSubstr("unknown key 'intake_listne'; did you mean 'intake_listen'?"));
+  flag = "--config=" + WriteFile("intake: {listen: {listen: x}}\n");
+  EXPECT_THAT(Parsed({flag.c_str()}).error(), HasSubstr("intake_listen: must be one value"));
+  flag = "--config=" + WriteFile("a: {b: {c: x}}\n");
+  EXPECT_THAT(Parsed({flag.c_str()}).error(), HasSubstr("unknown key 'a_b'"));
+}
+
 TEST(Options, AStrongerListReplacesAWeakerOne) {
   std::string file = WriteFile("export: [a, b]\n");
   std::string flag = "--config=" + file;
