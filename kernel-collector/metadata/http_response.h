@@ -1,0 +1,56 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+
+namespace tributary {
+
+struct HttpResponse {
+  int status = 0;
+  std::vector<std::pair<std::string, std::string>> headers;  // names in lower case
+  std::string body;
+
+  // "" when there is none. `name` in lower case.
+  std::string_view Header(std::string_view name) const;
+};
+
+// Reads one HTTP/1.1 response (RFC 9112) piece by piece: a body of a stated length, in chunks, or up to the
+// connection's end. The peer may be anybody: the head has kHeadBytesMax at most, the body as many as the owner says.
+//
+// InvalidArgument: that is no HTTP. ResourceExhausted: more bytes than allowed. After an error, and once done, an
+// object is fed no more. Not thread-safe.
+class HttpResponseReader {
+ public:
+  static constexpr size_t kHeadBytesMax = 16u << 10;
+
+  explicit HttpResponseReader(size_t body_bytes_max) : body_bytes_max_(body_bytes_max) {}
+
+  absl::Status Feed(std::string_view bytes);
+  // The peer has closed. InvalidArgument: in mid-response.
+  absl::Status End();
+  bool done() const { return part_ == Part::kDone; }
+  HttpResponse Take() && { return std::move(response_); }
+
+ private:
+  enum class Part { kHead, kBody, kBodyToEnd, kChunkSize, kChunk, kChunkEnd, kTrailer, kDone };
+
+  absl::Status ParseHead(std::string_view head);
+  absl::Status ChooseBody();
+  absl::Status TakeChunkSize(std::string_view line);
+  absl::Status TakeBody();
+  absl::Status Step(bool* more);
+
+  const size_t body_bytes_max_;
+  Part part_ = Part::kHead;
+  std::string buffer_;  // read, not yet understood
+  uint64_t left_ = 0;   // of the body, or of this chunk
+  size_t trailer_bytes_ = 0;
+  HttpResponse response_;
+};
+
+}  // namespace tributary
