@@ -16,8 +16,9 @@ class Executor {
   virtual bool Submit(std::function<void()> work, std::function<void()> done) = 0;
 };
 
-// One thread behind a bounded queue. Submit and the destructor on the loop's thread. The destructor drops what has not
-// begun and waits two seconds at most for what has: a file system that hangs must not keep the collector from stopping.
+// One thread behind a bounded queue, begun with the first job. Submit and the destructor on the loop's thread. The
+// destructor drops what has not begun and waits two seconds at most for what has: a file system that hangs must not
+// keep the collector from stopping.
 class Worker : public Executor {
  public:
   static constexpr size_t kQueueMax = 4096;
@@ -28,7 +29,10 @@ class Worker : public Executor {
 
  private:
   struct State;
+  static void RunJobs(State& state);
+
   std::shared_ptr<State> state_;
+  bool begun_ = false;
 };
 
 }  // namespace tributary
