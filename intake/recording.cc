@@ -6,12 +6,14 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <optional>
 #include <utility>
 
 #include "base/log.h"
 #include "base/status.h"
 #include "intake/frame.h"
 #include "intake/messages.h"
+#include "intake/metadata_message.h"
 
 namespace tributary::intake {
 
@@ -45,6 +47,7 @@ RecordingSink::RecordingSink(RecordingOptions options, Fd file, BatchSink& next,
                                      "Samples not in the recording: over its cap, or it cannot be written")) {}
 
 absl::Status RecordingSink::Take(Batch batch) {
+  if (recording()) RecordMetadata();
   if (recording()) {
     Record(batch);
   } else {
@@ -69,16 +72,29 @@ void RecordingSink::Record(Batch& batch) {
   std::string bytes;
   for (const std::string& frame : encoder_.Encode(batch)) bytes += frame;
   batch.sequence = sequence;
-  if (written_ + bytes.size() > options_.bytes_max) {
-    unrecorded_.Add(samples);
-    return End(Error(absl::StatusCode::kOutOfRange, fmt::format("it has {} bytes, its most", options_.bytes_max)));
-  }
-  if (absl::Status status = Write(bytes); !status.ok()) {
-    unrecorded_.Add(samples);
-    return End(status);
-  }
+  if (!Append(bytes)) return unrecorded_.Add(samples);
   ++next_sequence_;
   recorded_.Add(samples);
+}
+
+void RecordingSink::RecordMetadata() {
+  if (options_.metadata == nullptr) return;
+  while (recording()) {
+    const std::optional<MetadataUpdate> update = options_.metadata->Next(recorded_metadata_);
+    if (!update) return;
+    Append(EncodeFrame(MessageType::kMetadata, kChannelSamples, 0, EncodeMetadata(*update)));
+  }
+}
+
+bool RecordingSink::Append(std::string_view bytes) {
+  absl::Status status;
+  if (written_ + bytes.size() > options_.bytes_max) {
+    status = Error(absl::StatusCode::kOutOfRange, fmt::format("it has {} bytes, its most", options_.bytes_max));
+  } else {
+    status = Write(bytes);
+  }
+  if (!status.ok()) End(status);
+  return status.ok();
 }
 
 absl::Status RecordingSink::Write(std::string_view bytes) {

@@ -11,6 +11,7 @@
 #include "base/fd.h"
 #include "base/metrics.h"
 #include "intake/batch_codec.h"
+#include "intake/metadata_feed.h"
 #include "profile/batch.h"
 
 namespace tributary::intake {
@@ -18,6 +19,7 @@ namespace tributary::intake {
 struct RecordingOptions {
   std::string path;
   uint64_t bytes_max = 1u << 30;
+  MetadataFeed* metadata = nullptr;  // recorded, too: before each batch what is new of it; outlives the sink
 };
 
 // Writes every batch to a file before it hands it on: a session as it would go over the wire, for `tributary inspect`
@@ -41,6 +43,9 @@ class RecordingSink : public BatchSink {
  private:
   RecordingSink(RecordingOptions options, Fd file, BatchSink& next, Metrics& metrics);
   void Record(Batch& batch);
+  void RecordMetadata();
+  // At the end of the file, if there is room for it. False: recording has ended.
+  bool Append(std::string_view bytes);
   // All of it or nothing, as far as the disk allows.
   absl::Status Write(std::string_view bytes);
   void End(const absl::Status& why);
@@ -50,6 +55,7 @@ class RecordingSink : public BatchSink {
   BatchSink& next_;
   uint64_t written_ = 0;
   uint64_t next_sequence_ = 1;
+  MetadataFeed::Cursor recorded_metadata_;
   std::shared_ptr<const Dictionary> dictionary_;
   BatchEncoder encoder_{0};
   Counter& recorded_bytes_;

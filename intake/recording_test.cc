@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "intake/batch_generator.h"
+#include "intake/metadata_message.h"
 #include "intake/recording_reader.h"
 
 namespace tributary::intake {
@@ -71,6 +72,30 @@ class Recording : public testing::Test {
   KeepingSink next_;
   BatchGenerator generator_{1};
 };
+
+TEST_F(Recording, HoldsWhatIsKnownOfThings) {
+  MetadataFeed feed({}, clock_, metrics_);
+  feed.Set({.kind = EntityKind::kHost, .id = "node", .attributes = {{"host.name", "h"}}});
+  auto sink = RecordingSink::Open({.path = path_, .metadata = &feed}, {}, next_, clock_, metrics_);
+  ASSERT_TRUE(sink.ok()) << sink.status();
+  ASSERT_TRUE((*sink)->Take(generator_.Next(10)).ok());
+  feed.Set({.kind = EntityKind::kContainer, .id = "c", .attributes = {{"container.name", "web"}}});
+  ASSERT_TRUE((*sink)->Take(generator_.Next(10)).ok());
+  ASSERT_TRUE((*sink)->Take(generator_.Next(10)).ok());
+
+  std::vector<std::string> told;
+  auto reader = RecordingReader::Open(path_);
+  ASSERT_TRUE(reader.ok());
+  for (RecordedFrame recorded; *(*reader)->Next(&recorded);) {
+    if (recorded.frame.type == MessageType::kBatch) told.push_back("batch");
+    if (recorded.frame.type != MessageType::kMetadata) continue;
+    uint32_t unknown_values = 0;
+    auto update = DecodeMetadata(recorded.frame.payload, &unknown_values);
+    ASSERT_TRUE(update.ok()) << update.status();
+    for (const Entity& entity : update->entities) told.push_back(entity.id);
+  }
+  EXPECT_EQ(told, (std::vector<std::string>{"node", "batch", "c", "batch", "batch"}));
+}
 
 TEST_F(Recording, HoldsWhatWasHandedOn) {
   auto sink = Open();
