@@ -17,6 +17,9 @@ pkg_check_modules(ELF REQUIRED IMPORTED_TARGET libelf)
 pkg_check_modules(BPF REQUIRED IMPORTED_TARGET libbpf)
 pkg_check_modules(SQLITE REQUIRED IMPORTED_TARGET sqlite3)
 pkg_check_modules(CURL REQUIRED IMPORTED_TARGET libcurl)
+# Debian has simdjson's headers for every architecture in one package, but its link name for one only.
+find_path(SIMDJSON_INCLUDE simdjson.h REQUIRED)
+find_library(SIMDJSON_LIBRARY NAMES simdjson libsimdjson.so.14 REQUIRED)
 pkg_check_modules(CLI11 IMPORTED_TARGET CLI11)
 
 if(TRIBUTARY_REDUCER)

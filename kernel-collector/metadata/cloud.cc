@@ -1,0 +1,89 @@
+#include "kernel-collector/metadata/cloud.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/status.h"
+#include "kernel-collector/metadata/cloud_services.h"
+#include "kernel-collector/processes/proc_files.h"
+
+namespace tributary {
+namespace {
+
+// What Azure's machines carry, and others of Microsoft's hypervisor do not.
+constexpr std::string_view kAzureAssetTag = "7783-7084-3265-9085-8269-3286-77";
+
+std::string LowerLine(const std::string& path) {
+  auto text = ReadSmallFile(path, 4096);
+  if (!text.ok()) return "";
+  std::string line = text->substr(0, text->find('\n'));
+  for (char& c : line) {
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  }
+  return line;
+}
+
+}  // namespace
+
+std::string_view CloudName(Cloud cloud) {
+  switch (cloud) {
+    case Cloud::kNone:
+      break;
+    case Cloud::kAws:
+      return "aws";
+    case Cloud::kGcp:
+      return "gcp";
+    case Cloud::kAzure:
+      return "azure";
+  }
+  return "none";
+}
+
+Cloud DetectCloud(const std::string& sys_root) {
+  const std::string dmi = sys_root + "/class/dmi/id/";
+  const std::string vendor = LowerLine(dmi + "sys_vendor");
+  // Nitro says so itself. What runs on Xen has it in the BIOS' version, or in an identity that begins so.
+  if (vendor == "amazon ec2" || LowerLine(dmi + "bios_vendor") == "amazon ec2" ||
+      LowerLine(dmi + "board_vendor") == "amazon ec2") {
+    return Cloud::kAws;
+  }
+  if (vendor == "xen" && (LowerLine(dmi + "bios_version").find("amazon") != std::string::npos ||
+                          LowerLine(sys_root + "/hypervisor/uuid").starts_with("ec2"))) {
+    return Cloud::kAws;
+  }
+  if (vendor == "google" && LowerLine(dmi + "product_name").starts_with("google")) return Cloud::kGcp;
+  if (vendor == "microsoft corporation" && LowerLine(dmi + "chassis_asset_tag") == kAzureAssetTag) return Cloud::kAzure;
+  return Cloud::kNone;
+}
+
+HttpEndpoint InstanceService(Cloud) { return {.address = "169.254.169.254"}; }
+
+absl::StatusOr<Attributes> AskCloud(Cloud cloud, const HttpAsk& ask) {
+  switch (cloud) {
+    case Cloud::kNone:
+      break;
+    case Cloud::kAws:
+      return AskAws(ask);
+    case Cloud::kGcp:
+      return AskGcp(ask);
+    case Cloud::kAzure:
+      return AskAzure(ask);
+  }
+  return Error(absl::StatusCode::kInvalidArgument, "no cloud to ask");
+}
+
+absl::StatusOr<HttpResponse> AskOk(const HttpAsk& ask, const HttpRequest& request) {
+  auto response = ask(request);
+  if (!response.ok()) return WithContext(response.status(), request.path);
+  if (response->status == 200) return response;
+  return Error(response->status == 404 ? absl::StatusCode::kNotFound : absl::StatusCode::kUnavailable,
+               fmt::format("{}: answered {}", request.path, response->status));
+}
+
+void SetIdentifier(Attributes& attributes, std::string_view key, std::string_view value) {
+  const bool printable = std::all_of(value.begin(), value.end(), [](char c) { return c >= ' ' && c < 0x7f; });
+  if (printable && !value.empty() && value.size() <= 255) SetAttribute(attributes, key, value);
+}
+
+}  // namespace tributary

@@ -1,0 +1,57 @@
+#include "kernel-collector/metadata/cloud_metadata.h"
+
+#include "base/log.h"
+#include "base/status.h"
+
+namespace tributary {
+namespace {
+
+constexpr int kAttempts = 5;
+constexpr uint64_t kFirstPauseMs = 2000;  // then twice as long each time: 30 s in all
+
+absl::StatusOr<Attributes> AskNow(Cloud cloud, const HttpEndpoint& endpoint, int64_t timeout_ns) {
+  const MonotonicNs deadline{Clock::Real().Monotonic().value + timeout_ns};
+  return AskCloud(
+      cloud, [&](const HttpRequest& request) { return HttpExchange(endpoint, request, deadline, kCloudBodyBytesMax); });
+}
+
+}  // namespace
+
+CloudMetadata::CloudMetadata(Options options, Executor& executor, AlarmSource& alarms, Metrics& metrics,
+                             std::function<void(const Attributes&)> done)
+    : options_(std::move(options)),
+      executor_(executor),
+      done_(std::move(done)),
+      again_(alarms.NewAlarm([this] { Ask(); })),
+      answered_(metrics.AddCounter("tributary_collector_cloud_requests_total",
+                                   "times that the cloud's instance service was asked", {{"result", "answered"}})),
+      failed_(metrics.AddCounter("tributary_collector_cloud_requests_total",
+                                 "times that the cloud's instance service was asked", {{"result", "failed"}})) {}
+
+void CloudMetadata::Ask() {
+  if (options_.cloud == Cloud::kNone) return done_({});
+  ++asked_;
+  auto answer = std::make_shared<absl::StatusOr<Attributes>>(absl::UnknownError(""));
+  const bool taken = executor_.Submit(
+      [answer, options = options_] { *answer = AskNow(options.cloud, options.endpoint, options.timeout_ns); },
+      [this, answer, alive = std::weak_ptr<bool>(alive_)] {
+        if (!alive.expired()) Take(*answer);
+      });
+  if (!taken) Take(Error(absl::StatusCode::kResourceExhausted, "too much waits to be read"));
+}
+
+void CloudMetadata::Take(const absl::StatusOr<Attributes>& answer) {
+  if (answer.ok()) {
+    answered_.Add();
+    LogInfo("cloud provider={} region={} instance={}", CloudName(options_.cloud),
+            FindAttribute(*answer, "cloud.region"), FindAttribute(*answer, "host.id"));
+    return done_(*answer);
+  }
+  failed_.Add();
+  if (asked_ < kAttempts) return again_->StartOnce(kFirstPauseMs << (asked_ - 1));
+  LogWarning("cloud metadata is missing provider={} cause=\"{}\" attempts={}: --cloud-metadata off does without",
+             CloudName(options_.cloud), Message(answer.status()), asked_);
+  done_({});
+}
+
+}  // namespace tributary
