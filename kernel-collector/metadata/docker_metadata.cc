@@ -1,0 +1,148 @@
+#include "kernel-collector/metadata/docker_metadata.h"
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "base/status.h"
+
+namespace tributary {
+namespace {
+
+constexpr uint64_t kBetweenMs = 20;  // requests
+constexpr uint64_t kPauseMs = 1000, kPauseMaxMs = 60'000;
+constexpr uint64_t kListMs = 60'000;
+// A container that was asked about this short before a list may not be in it yet.
+constexpr int64_t kSettledNs = 10 * kNsPerSecond;
+// Containers of others: Docker may be starting, but most machines that have none never get it.
+constexpr size_t kWaitingWithoutDockerMax = 256;
+
+Counter& Requests(Metrics& metrics, const char* result) {
+  return metrics.AddCounter("tributary_collector_docker_containers_total", "containers that Docker was asked about",
+                            {{"result", result}});
+}
+
+}  // namespace
+
+DockerMetadata::DockerMetadata(std::shared_ptr<DockerClient> client, Executor& executor, AlarmSource& alarms,
+                               const Clock& clock, intake::MetadataFeed& feed, Metrics& metrics)
+    : client_(std::move(client)),
+      executor_(executor),
+      clock_(clock),
+      feed_(feed),
+      known_(metrics.AddGauge("tributary_collector_docker_containers_known", "running containers known from Docker")),
+      found_(Requests(metrics, "found")),
+      not_found_(Requests(metrics, "not_found")),
+      failed_(Requests(metrics, "failed")),
+      refused_(Requests(metrics, "refused")),
+      labels_left_out_(metrics.AddCounter("tributary_collector_docker_labels_left_out_total",
+                                          "labels of containers over the limit of 64, or too long")),
+      next_(alarms.NewAlarm([this] {
+        pausing_ = false;
+        AskNext();
+      })),
+      list_(alarms.NewAlarm([this] { ListAgain(); })) {}
+
+void DockerMetadata::OnContainerSeen(std::string_view id) {
+  if (!IsDockerContainerId(id) || containers_.contains(std::string(id))) return;
+  if (absent_ && waiting_.size() >= kWaitingWithoutDockerMax) return;
+  if (containers_.size() == kContainersMax) return refused_.Add();
+  containers_.emplace(id, Container());
+  waiting_.emplace_back(id);
+  AskNext();
+}
+
+void DockerMetadata::AskNext() {
+  if (asking_ || pausing_ || waiting_.empty()) return;
+  const std::string id = waiting_.front();
+  auto answer = std::make_shared<absl::StatusOr<DockerContainer>>(absl::UnknownError(""));
+  asking_ = executor_.Submit([answer, id, client = client_] { *answer = client->Inspect(id); },
+                             [this, answer, id, alive = std::weak_ptr<bool>(alive_)] {
+                               if (!alive.expired()) Take(id, *std::move(answer));
+                             });
+  if (!asking_) return PauseAfter(Error(absl::StatusCode::kResourceExhausted, "too much waits to be read"));
+  waiting_.pop_front();
+}
+
+void DockerMetadata::Take(const std::string& id, absl::StatusOr<DockerContainer> answer) {
+  asking_ = false;
+  Container& container = containers_[id];
+  container.asked_at = clock_.Monotonic();
+  ++container.attempts;
+  if (!std::exchange(listing_, true)) list_->StartEvery(kListMs);
+  const absl::StatusCode code = answer.status().code();
+  const bool silent = !answer.ok() && code != absl::StatusCode::kNotFound &&
+                      code != absl::StatusCode::kInvalidArgument && code != absl::StatusCode::kResourceExhausted;
+  absent_ = code == absl::StatusCode::kFailedPrecondition;
+  // One container may be what Docker chokes on; others shall not wait for it for ever.
+  if (silent && (container.attempts < kAttemptsMax || absent_)) {
+    waiting_.push_back(id);
+    return PauseAfter(answer.status());
+  }
+  failures_ = silent ? failures_ : 0;
+  container.state = answer.ok() ? State::kKnown : State::kNotKnown;
+  if (answer.ok()) {
+    found_.Add();
+    known_.Add(1);
+    labels_left_out_.Add(answer->labels_left_out);
+    feed_.Set({.kind = EntityKind::kContainer, .id = id, .attributes = std::move(answer->attributes)});
+  } else if (code == absl::StatusCode::kNotFound) {
+    not_found_.Add();
+  } else {
+    failed_.Add();
+    Log(answer.status());
+  }
+  if (silent) return PauseAfter(answer.status());
+  pausing_ = true;
+  next_->StartOnce(kBetweenMs);
+}
+
+// For all: who does not answer one does not answer another.
+void DockerMetadata::PauseAfter(const absl::Status& failure) {
+  ++failures_;
+  pausing_ = true;
+  next_->StartOnce(std::min(kPauseMs << std::min(failures_ - 1, 6), kPauseMaxMs));
+  // A machine without Docker has nothing to tell.
+  if (failure.code() != absl::StatusCode::kFailedPrecondition) Log(failure);
+}
+
+void DockerMetadata::Log(const absl::Status& failure) {
+  if (uint64_t held; log_limit_.Allow(clock_.Monotonic(), &held)) {
+    LogWarning("docker does not say what its containers are cause=\"{}\" waiting={} suppressed={}", Message(failure),
+               waiting_.size(), held);
+  }
+}
+
+void DockerMetadata::ListAgain() {
+  if (asking_ || pausing_ || containers_.size() == waiting_.size()) return;
+  auto running = std::make_shared<absl::StatusOr<std::vector<std::string>>>(absl::UnknownError(""));
+  asking_ = executor_.Submit([running, client = client_] { *running = client->ListRunning(); },
+                             [this, running, asked_at = clock_.Monotonic(), alive = std::weak_ptr<bool>(alive_)] {
+                               if (!alive.expired()) TakeList(asked_at, *running);
+                             });
+}
+
+void DockerMetadata::TakeList(MonotonicNs asked_at, const absl::StatusOr<std::vector<std::string>>& running) {
+  asking_ = false;
+  if (running.ok()) {
+    const std::set<std::string_view> ids(running->begin(), running->end());
+    for (auto it = containers_.begin(); it != containers_.end();) {
+      const auto& [id, container] = *it;
+      const bool settled = container.state != State::kWaiting && asked_at.value - container.asked_at.value > kSettledNs;
+      if (!settled || ids.contains(id)) {
+        ++it;
+        continue;
+      }
+      if (container.state == State::kKnown) {
+        known_.Add(-1);
+        feed_.Remove(EntityKind::kContainer, id, clock_.Unix());
+      }
+      containers_.erase(it++);
+    }
+  } else if (running.status().code() != absl::StatusCode::kFailedPrecondition) {
+    Log(running.status());
+  }
+  AskNext();
+}
+
+}  // namespace tributary

@@ -1,0 +1,70 @@
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "base/alarm.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/metrics.h"
+#include "intake/metadata_feed.h"
+#include "kernel-collector/metadata/docker_client.h"
+#include "kernel-collector/processes/worker.h"
+
+namespace tributary {
+
+// Tells what Docker knows of the containers that samples are of. A container is asked about once, when it is first
+// seen: the cost follows what is sampled, not what runs. Once a minute one list of what still runs says which have
+// ended. One request at a time, 50 a second at most; while Docker does not answer, pauses of up to a minute. At most
+// kContainersMax are known and waiting, what is over is counted and not asked about. Loop thread; asks on `executor`.
+class DockerMetadata {
+ public:
+  static constexpr size_t kContainersMax = 4096;
+  static constexpr int kAttemptsMax = 5;
+
+  // `client` is used on the executor; it, executor, feed and clock outlive this or are kept by it.
+  DockerMetadata(std::shared_ptr<DockerClient> client, Executor& executor, AlarmSource& alarms, const Clock& clock,
+                 intake::MetadataFeed& feed, Metrics& metrics);
+
+  // Any id, as often as it likes.
+  void OnContainerSeen(std::string_view id);
+
+ private:
+  enum class State { kWaiting, kKnown, kNotKnown };
+  struct Container {
+    State state = State::kWaiting;
+    int attempts = 0;
+    MonotonicNs asked_at;
+  };
+
+  void AskNext();
+  void Take(const std::string& id, absl::StatusOr<DockerContainer> answer);
+  void PauseAfter(const absl::Status& failure);
+  void ListAgain();
+  void TakeList(MonotonicNs asked_at, const absl::StatusOr<std::vector<std::string>>& running);
+  void Log(const absl::Status& failure);
+
+  const std::shared_ptr<DockerClient> client_;
+  Executor& executor_;
+  const Clock& clock_;
+  intake::MetadataFeed& feed_;
+  absl::flat_hash_map<std::string, Container> containers_;
+  std::deque<std::string> waiting_;
+  bool asking_ = false;   // a request is on its way
+  bool pausing_ = false;  // until next_ rings
+  bool listing_ = false;  // list_ is set
+  bool absent_ = false;   // there was no Docker at the last request
+  int failures_ = 0;      // one after another
+  LogLimit log_limit_{kNsPerMinute};
+  Gauge& known_;
+  Counter &found_, &not_found_, &failed_, &refused_, &labels_left_out_;
+  std::unique_ptr<Alarm> next_, list_;
+  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+};
+
+}  // namespace tributary
