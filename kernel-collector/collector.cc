@@ -30,6 +30,9 @@ constexpr uint64_t kSummaryMs = 60'000;
 constexpr uint64_t kStopPollMs = 20;
 // How long a stop waits for files that held samples need. The rest of its time is for the reducer.
 constexpr int64_t kStopHoldNs = 500 * kNsPerMs;
+// What the node tells of its containers, those gone within the hour included.
+constexpr size_t kMetadataEntitiesMax = 2 * DockerMetadata::kContainersMax;
+constexpr size_t kMetadataBytesMax = 8u << 20;
 
 }  // namespace
 
@@ -40,6 +43,7 @@ absl::Status Collector::Run() {
   core_->ScanAll();
   TrimHeap();          // BTF and /proc, as text, are done with
   ReleaseCodePages();  // and so is the code that loaded programs and read them
+  metadata_->Start();
   uplink_->delivery().Start();
   RETURN_IF_ERROR(probes_->StartSampling());
   StartTimers();
@@ -64,6 +68,7 @@ absl::Status Collector::Build() {
   worker_ = std::make_unique<Worker>(loop_);
   resource_worker_ = std::make_unique<Worker>(loop_);
   symbol_worker_ = std::make_unique<Worker>(loop_);
+  service_worker_ = std::make_unique<Worker>(loop_);
 
   CoreOptions core_options;
   core_options.proc_root = options_.proc_root;
@@ -78,11 +83,22 @@ absl::Status Collector::Build() {
   core_options.resource_env = options_.resource_env;
   core_options.resource_executor = resource_worker_.get();
   core_options.list_bpf = ListBpfCode;
+  core_options.on_container = [this](std::string_view id) { metadata_->OnContainerSeen(id); };
 
   ASSIGN_OR_RETURN(const SessionInfo session,
                    MakeSessionInfo({.node_id = options_.node_id,
+                                    .host_dir = options_.metadata.host_dir,
                                     .proc_root = options_.proc_root,
+                                    .sys_root = options_.sys_root,
                                     .sample_rate_hz = static_cast<uint32_t>(options_.sample_rate_hz)}));
+  feed_ = std::make_unique<intake::MetadataFeed>(
+      intake::MetadataFeed::Options{.entities_max = kMetadataEntitiesMax, .bytes_max = kMetadataBytesMax}, clock,
+      metrics_);
+  metadata_ = std::make_unique<NodeMetadata>(NodeMetadata::Options{.said = options_.metadata,
+                                                                   .proc_root = options_.proc_root,
+                                                                   .sys_root = options_.sys_root,
+                                                                   .node_id_given = !options_.node_id.empty()},
+                                             session, *service_worker_, loop_, clock, *feed_, metrics_);
   RETURN_IF_ERROR(OpenUplink(session));
   core_ = std::make_unique<CollectorCore>(*probes_, OpenRecording(session), *worker_, clock, metrics_,
                                           std::move(core_options));
@@ -104,6 +120,7 @@ absl::Status Collector::OpenUplink(const SessionInfo& session) {
   UplinkOptions options;
   options.delivery.reducers = options_.reducers;
   options.delivery.client.session = session;
+  options.delivery.client.metadata = feed_.get();
   options.delivery.memory_bytes_max = static_cast<size_t>(options_.intake_memory_bytes);
   options.delivery.in_doubt_timeout_ms = options_.in_doubt_timeout_ns / kNsPerMs;
   options.credentials = options_.credentials;
@@ -116,8 +133,8 @@ absl::Status Collector::OpenUplink(const SessionInfo& session) {
 
 BatchSink& Collector::OpenRecording(const SessionInfo& session) {
   if (options_.record_intake_output_path.empty()) return uplink_->delivery();
-  auto recording = intake::RecordingSink::Open({.path = options_.record_intake_output_path}, session,
-                                               uplink_->delivery(), Clock::Real(), metrics_);
+  auto recording = intake::RecordingSink::Open({.path = options_.record_intake_output_path, .metadata = feed_.get()},
+                                               session, uplink_->delivery(), Clock::Real(), metrics_);
   if (!recording.ok()) {
     LogWarning("recording cannot be made cause=\"{}\": samples are sent all the same", Message(recording.status()));
     return uplink_->delivery();

@@ -5,9 +5,11 @@
 #include "absl/status/status.h"
 #include "base/loop.h"
 #include "base/metrics.h"
+#include "intake/metadata_feed.h"
 #include "intake/recording.h"
 #include "kernel-collector/budget/cpu_budget.h"
 #include "kernel-collector/collector_core.h"
+#include "kernel-collector/metadata/node_metadata.h"
 #include "kernel-collector/options.h"
 #include "kernel-collector/probes/probes.h"
 #include "kernel-collector/processes/worker.h"
@@ -49,10 +51,13 @@ class Collector {
   std::unique_ptr<Worker> worker_;           // what samples wait for: files, /proc, unwind rows
   std::unique_ptr<Worker> resource_worker_;  // what processes say of themselves, and can hold up
   std::unique_ptr<Worker> symbol_worker_;    // what may take seconds
+  std::unique_ptr<Worker> service_worker_;   // what others answer, or do not: a cloud's instance service, Docker
   std::unique_ptr<Probes> probes_;
   std::unique_ptr<CpuBudget> budget_;
+  std::unique_ptr<intake::MetadataFeed> feed_;
   std::unique_ptr<Uplink> uplink_;
   std::unique_ptr<intake::RecordingSink> recording_;  // between core and uplink, when asked for
+  std::unique_ptr<NodeMetadata> metadata_;
   std::unique_ptr<CollectorCore> core_;
   std::unique_ptr<SymbolServer> symbols_;
   std::unique_ptr<ReadWatcher> wakeup_;  // when a ring fills before the poll timer's time

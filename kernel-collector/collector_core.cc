@@ -315,6 +315,7 @@ bool CollectorCore::AwaitCgroup(const trib_sample& sample, ProcessRun& run) {
   run.cgroup_path = name->path;
   run.container_id = name->container_id;
   run.interned_generation = 0;
+  if (options_.on_container && !run.container_id.empty()) options_.on_container(run.container_id);
   return false;
 }
 

@@ -7,6 +7,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/clock.h"
@@ -42,6 +43,7 @@ struct CoreOptions {
   uint32_t scans_per_second_max = 100;              // of single processes, after the first scan
   int64_t scan_again_ns = 5 * kNsPerSecond;         // of one process
   DictionaryLimits dictionary;
+  std::function<void(std::string_view id)> on_container;  // a sampled process is found to be in it; may be null
 };
 
 // From probes to batches: everything of the collector but its loop, its socket and its symbols, so that a test can run

@@ -8,6 +8,7 @@
 
 #include "base/status.h"
 #include "base/types.h"
+#include "kernel-collector/metadata/host_files.h"
 
 namespace tributary {
 namespace {
@@ -198,14 +199,20 @@ absl::StatusOr<Options::Outcome> ParseCollectorOptions(int argc, const char* con
              .check = [](std::string_view v) { return ParseVariableNames(v).status(); }},
             &resource_env, "");
   AddWaiting(table, *options, &memory, &spool, &in_doubt);
-  table.Add({.name = "node-id", .help = "stable name of this node; machine-id when empty", .value_name = "ID"},
+  table.Add({.name = "node-id",
+             .help = "stable name of this node; machine-id when empty, else the firmware's",
+             .value_name = "ID"},
             &options->node_id, "");
   table.Add({.name = "proc-root", .help = "where the host's /proc is mounted", .value_name = "DIR"},
             &options->proc_root, "/proc");
   table.Add({.name = "sys-root", .help = "where the host's /sys is mounted", .value_name = "DIR"}, &options->sys_root,
             "/sys");
-  table.Add({.name = "cgroup-root", .help = "where the host's cgroups are mounted", .value_name = "DIR"},
-            &options->cgroup_root, "/sys/fs/cgroup");
+  table.Add({.name = "cgroup-root",
+             .help = "where the host's cgroups are mounted; /sys/fs/cgroup when empty, below --host-dir if it is there",
+             .value_name = "DIR"},
+            &options->cgroup_root, "");
+  MetadataOptionTable metadata(options->metadata);
+  metadata.AddTo(table);
   ASSIGN_OR_RETURN(Options::Outcome outcome, table.Parse(argc, argv, environment));
   if (outcome == Options::Outcome::kExit) return outcome;
   ASSIGN_OR_RETURN(options->reducers, ParseReducers(hosts, static_cast<uint16_t>(port)));
@@ -214,6 +221,10 @@ absl::StatusOr<Options::Outcome> ParseCollectorOptions(int argc, const char* con
   ASSIGN_OR_RETURN(options->in_doubt_timeout_ns, ParseDurationNs(in_doubt));
   ASSIGN_OR_RETURN(options->resource_env, ParseVariableNames(resource_env));
   RETURN_IF_ERROR(TakeCredentials(options->credentials));
+  RETURN_IF_ERROR(metadata.Take());
+  if (options->cgroup_root.empty()) {
+    options->cgroup_root = PathOnHost(options->metadata.host_dir, "/sys/fs/cgroup");
+  }
   ASSIGN_OR_RETURN(options->cpu_budget, ParseCpuBudget(cpu_budget));
   ASSIGN_OR_RETURN(options->unwind_memory_bytes, ParseBytes(unwind_memory));
   ASSIGN_OR_RETURN(options->batch_interval_ns, ParseDurationNs(batch_interval));

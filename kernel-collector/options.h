@@ -6,6 +6,7 @@
 
 #include "absl/status/statusor.h"
 #include "base/options.h"
+#include "kernel-collector/metadata/metadata_options.h"
 #include "kernel-collector/uplink/intake_credentials.h"
 
 namespace tributary {
@@ -31,6 +32,7 @@ struct CollectorOptions {
   std::string proc_root;
   std::string sys_root;
   std::string cgroup_root;
+  MetadataOptions metadata;
 };
 
 absl::StatusOr<Options::Outcome> ParseCollectorOptions(int argc, const char* const* argv,

@@ -9,6 +9,8 @@
 
 #include "base/status.h"
 #include "base/version.h"
+#include "kernel-collector/metadata/host_facts.h"
+#include "kernel-collector/metadata/host_files.h"
 #include "kernel-collector/processes/proc_files.h"
 
 namespace tributary {
@@ -34,13 +36,14 @@ absl::StatusOr<SessionInfo> MakeSessionInfo(const SessionInfoOptions& options) {
   if (getrandom(info.session_id.data(), info.session_id.size(), 0) != static_cast<ssize_t>(info.session_id.size())) {
     return ErrnoStatus("getrandom", "session id", errno);
   }
+  const HostFiles files(options.host_dir, options.proc_root);
+  info.host_name = ReadHostName(files, options.proc_root);
   utsname names{};
   uname(&names);
-  info.host_name = names.nodename;
   info.kernel_release = names.release;
   info.architecture = ArchitectureName(names.machine);
   info.node_id = options.node_id;
-  if (info.node_id.empty()) info.node_id = FirstLine(options.host_root + "/etc/machine-id");
+  if (info.node_id.empty()) info.node_id = ReadHostId(files, options.sys_root);
   if (info.node_id.empty()) info.node_id = info.host_name;
   info.boot_id = FirstLine(options.proc_root + "/sys/kernel/random/boot_id");
   info.agent_version = kVersion;

@@ -1,0 +1,142 @@
+#include "kernel-collector/metadata/metadata_options.h"
+
+#include <fmt/format.h>
+
+#include <iterator>
+
+#include "base/status.h"
+#include "base/types.h"
+#include "base/utf8.h"
+#include "kernel-collector/metadata/http_client.h"
+#include "profile/metadata.h"
+
+namespace tributary {
+namespace {
+
+absl::Status Invalid(std::string_view message) { return Error(absl::StatusCode::kInvalidArgument, message); }
+
+// As opentelemetry-network's collectors have them: in the file below `labels:`, EBPF_NET_AGENT_* in the environment.
+struct Label {
+  const char* name;
+  const char* attribute;
+  bool in_environment;  // under the old name, too
+};
+constexpr Label kLabels[] = {
+    {"namespace", "service.namespace", true},
+    {"cluster", "k8s.cluster.name", true},
+    {"environment", "deployment.environment.name", false},
+    {"service", "service.name", true},
+    {"host", "host.name", true},
+    {"zone", "cloud.availability_zone", true},
+};
+
+absl::Status CheckLabel(std::string_view value) {
+  if (value.size() <= kAttributeValueBytesMax && IsUtf8(value)) return absl::OkStatus();
+  return Invalid(fmt::format("must be text of {} bytes at most", kAttributeValueBytesMax));
+}
+
+// All of it: what DecodeAttributes would pass over is a mistake here.
+absl::Status CheckAttributes(std::string_view text) {
+  for (std::string_view rest = text;;) {
+    const std::string_view pair = rest.substr(0, rest.find(','));
+    const Attributes attributes = DecodeAttributes(pair);
+    if (attributes.empty() || attributes[0].key.size() > kAttributeKeyBytesMax || !IsUtf8(attributes[0].key) ||
+        !CheckLabel(attributes[0].value).ok()) {
+      return Invalid("must be KEY=VALUE, several with commas between them");
+    }
+    if (pair.size() == rest.size()) return absl::OkStatus();
+    rest.remove_prefix(pair.size() + 1);
+  }
+}
+
+absl::Status CheckCloud(std::string_view value) {
+  for (const char* known : {"auto", "off", "aws", "gcp", "azure"}) {
+    if (value == known) return absl::OkStatus();
+  }
+  return Invalid("must be auto, off, aws, gcp or azure");
+}
+
+absl::Status CheckTimeout(std::string_view value) {
+  const auto ns = ParseDurationNs(value);
+  if (ns.ok() && *ns >= kNsPerMs && *ns <= kNsPerMinute) return absl::OkStatus();
+  return Invalid("must be a duration of 1ms to 1m");
+}
+
+}  // namespace
+
+void MetadataOptionTable::AddTo(Options& table) {
+  static_assert(std::size(kLabels) == kLabelCount);
+  table.Add(
+      {.name = "host-dir",
+       .help = "where the host's /etc, /sys/fs/cgroup and /var/run are mounted; what is not there is read below /",
+       .value_name = "DIR"},
+      &out_.host_dir, "/hostfs");
+  for (size_t i = 0; i < std::size(kLabels); ++i) {
+    const Label& label = kLabels[i];
+    Options::Spec spec{.name = fmt::format("labels-{}", label.name),
+                       .help = fmt::format("{} of everything that is sampled on this node", label.attribute),
+                       .value_name = "NAME",
+                       .check = CheckLabel};
+    if (label.in_environment) {
+      std::string upper(label.name);
+      for (char& c : upper) c = static_cast<char>(c - 'a' + 'A');
+      spec.env_aliases = {"EBPF_NET_AGENT_" + upper};
+    }
+    table.Add(std::move(spec), &labels_[i], "");
+  }
+  table.Add({.name = "resource-attribute",
+             .help = "attribute of everything that is sampled on this node, whatever else is found out; as in "
+                     "OTEL_RESOURCE_ATTRIBUTES, %XX for bytes with a meaning",
+             .value_name = "KEY=VALUE",
+             .check = CheckAttributes},
+            &attributes_);
+  table.Add({.name = "cloud-metadata",
+             .help = "whose instance service to ask about this machine: aws, gcp, azure, none (off), or that of the "
+                     "cloud that the firmware names, if it does (auto)",
+             .value_name = "WHOSE",
+             .check = CheckCloud},
+            &cloud_, "auto");
+  table.Add({.name = "cloud-metadata-timeout",
+             .help = "how long the instance service may take, 1ms to 1m",
+             .value_name = "DURATION",
+             .check = CheckTimeout},
+            &timeout_, "1s");
+  table.Add({.name = "cloud-metadata-timeout-ms",
+             .help = "the same as opentelemetry-network's collectors had it: in microseconds, whatever its name says; "
+                     "0: --cloud-metadata-timeout counts",
+             .value_name = "US"},
+            &old_timeout_us_, 0, 0, 60'000'000);
+  table.Add({.name = "cloud-metadata-endpoint",
+             .help = "where the instance service is, for tests; the cloud's own address when empty",
+             .value_name = "URL",
+             .check = [](std::string_view v) { return v.empty() ? absl::OkStatus() : ParseHttpEndpoint(v).status(); }},
+            &out_.cloud_endpoint, "");
+  table.Add({.name = "docker-socket",
+             .help = "where Docker listens, for images and labels of containers; below --host-dir if it is there; "
+                     "empty: Docker is not asked",
+             .value_name = "PATH"},
+            &out_.docker_socket, "/var/run/docker.sock");
+  table.Add({.name = "docker-ns-label",
+             .help = "label of containers whose value is their service.namespace",
+             .value_name = "LABEL",
+             .env_aliases = {"DOCKER_NS_LABEL"}},
+            &out_.docker_namespace_label, "");
+}
+
+absl::Status MetadataOptionTable::Take() {
+  for (size_t i = 0; i < std::size(kLabels); ++i) {
+    if (!labels_[i].empty()) SetAttribute(out_.resource, kLabels[i].attribute, labels_[i]);
+  }
+  for (const std::string& text : attributes_) {
+    for (const auto& [key, value] : DecodeAttributes(text)) SetAttribute(out_.resource, key, value);
+  }
+  out_.detect_cloud = cloud_ == "auto";
+  for (const Cloud cloud : {Cloud::kAws, Cloud::kGcp, Cloud::kAzure}) {
+    if (cloud_ == CloudName(cloud)) out_.cloud = cloud;
+  }
+  ASSIGN_OR_RETURN(out_.cloud_timeout_ns, ParseDurationNs(timeout_));
+  if (old_timeout_us_ != 0) out_.cloud_timeout_ns = old_timeout_us_ * kNsPerUs;
+  return absl::OkStatus();
+}
+
+}  // namespace tributary

@@ -1,0 +1,43 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "base/options.h"
+#include "kernel-collector/metadata/cloud.h"
+#include "profile/attributes.h"
+
+namespace tributary {
+
+// What an operator says of a node, and of where more is found out.
+struct MetadataOptions {
+  std::string host_dir;      // where parts of the host's file system are mounted
+  Attributes resource;       // labels, and --resource-attribute over them
+  bool detect_cloud = true;  // as firmware says; else `cloud` it is
+  Cloud cloud = Cloud::kNone;
+  std::string cloud_endpoint;  // "" = the cloud's own
+  int64_t cloud_timeout_ns = 0;
+  std::string docker_socket;  // "" = Docker is not asked
+  std::string docker_namespace_label;
+};
+
+// The options for it, in a binary's table. Outlives Parse; Take afterwards.
+class MetadataOptionTable {
+ public:
+  explicit MetadataOptionTable(MetadataOptions& out) : out_(out) {}
+
+  void AddTo(Options& table);
+  absl::Status Take();
+
+ private:
+  static constexpr size_t kLabelCount = 6;
+
+  MetadataOptions& out_;
+  std::string labels_[kLabelCount];
+  std::vector<std::string> attributes_;
+  std::string cloud_, timeout_;
+  int64_t old_timeout_us_ = 0;
+};
+
+}  // namespace tributary

@@ -1,0 +1,73 @@
+#include "kernel-collector/metadata/node_metadata.h"
+
+#include "kernel-collector/metadata/host_facts.h"
+#include "kernel-collector/metadata/host_files.h"
+
+namespace tributary {
+namespace {
+
+// By then containers that were there before this collector have been sampled again: those that its predecessor told of
+// and it does not are over.
+constexpr uint64_t kContainersSettledMs = 60'000;
+
+CloudMetadata::Options CloudOptions(const NodeMetadata::Options& options) {
+  const MetadataOptions& said = options.said;
+  CloudMetadata::Options out{.cloud = said.detect_cloud ? DetectCloud(options.sys_root) : said.cloud,
+                             .timeout_ns = said.cloud_timeout_ns};
+  auto endpoint = ParseHttpEndpoint(said.cloud_endpoint);
+  out.endpoint = endpoint.ok() ? *endpoint : InstanceService(out.cloud);
+  return out;
+}
+
+}  // namespace
+
+NodeMetadata::NodeMetadata(const Options& options, const SessionInfo& session, Executor& executor, AlarmSource& alarms,
+                           const Clock& clock, intake::MetadataFeed& feed, Metrics& metrics)
+    : options_(options), node_id_(session.node_id), feed_(feed) {
+  const HostFiles files(options_.said.host_dir, options_.proc_root);
+  host_ = ReadOs(files);
+  SetAttribute(host_, "host.id", node_id_);
+  SetAttribute(host_, "host.name", session.host_name);
+  SetAttribute(host_, "host.arch", session.architecture);
+  containers_alarm_ = alarms.NewAlarm([this] {
+    containers_settled_ = true;
+    CompleteWhenSettled();
+  });
+  cloud_ = std::make_unique<CloudMetadata>(CloudOptions(options_), executor, alarms, metrics,
+                                           [this](const Attributes& cloud) {
+                                             TellHost(cloud);
+                                             cloud_settled_ = true;
+                                             CompleteWhenSettled();
+                                           });
+  if (options_.said.docker_socket.empty()) return;
+  docker_ = std::make_unique<DockerMetadata>(
+      std::make_shared<DockerClient>(DockerSocket(options_.said.docker_socket, options_.said.host_dir),
+                                     options_.said.docker_namespace_label),
+      executor, alarms, clock, feed, metrics);
+}
+
+void NodeMetadata::Start() {
+  TellHost({});
+  containers_settled_ = docker_ == nullptr;
+  if (!containers_settled_) containers_alarm_->StartOnce(kContainersSettledMs);
+  cloud_->Start();
+}
+
+void NodeMetadata::OnContainerSeen(std::string_view id) {
+  if (docker_ != nullptr) docker_->OnContainerSeen(id);
+}
+
+void NodeMetadata::TellHost(const Attributes& cloud) {
+  Entity host{.kind = EntityKind::kHost, .id = node_id_, .attributes = host_};
+  for (const auto& [key, value] : cloud) {
+    if (key != "host.id" || !options_.node_id_given) SetAttribute(host.attributes, key, value);
+  }
+  for (const auto& [key, value] : options_.said.resource) SetAttribute(host.attributes, key, value);
+  feed_.Set(std::move(host));
+}
+
+void NodeMetadata::CompleteWhenSettled() {
+  if (cloud_settled_ && containers_settled_) feed_.SetComplete();
+}
+
+}  // namespace tributary
