@@ -1,5 +1,5 @@
 """Docker's containers, in cgroups named as Kubernetes names them: every sample carries its own container's id, also of processes that live
-for 30 ms, also of those that enter by `docker exec`, and none a neighbour's."""
+for 30 ms, also of those that enter by `docker exec`, and none a neighbour's. What Docker says of the containers is told."""
 
 import concurrent.futures
 import contextlib
@@ -64,12 +64,12 @@ class Docker:
             return probe.returncode == 0
         lib.wait_for("dockerd", ready, COMMAND_TIMEOUT_S)
 
-    def run(self, image, environment, *command):
+    def run(self, image, environment, *command, options=()):
         """Starts a container in a pod of its own; (container id, pod uid)."""
         pod = str(uuid.uuid4())
         self.pods.append(pod)
         variables = [f"--env={name}={value}" for name, value in environment.items()]
-        return self("run", "--detach", "--network=none", f"--cgroup-parent=/kubepods/burstable/pod{pod}", *variables, image, *command), pod
+        return self("run", "--detach", "--network=none", *options, f"--cgroup-parent=/kubepods/burstable/pod{pod}", *variables, image, *command), pod
 
     def end(self):
         with contextlib.suppress(lib.Failure, subprocess.TimeoutExpired):
@@ -156,11 +156,28 @@ def count(reducer, start, end, **labels):
     return reducer.flamegraph(f"{{{selector}}}", start, end).total_count[0]
 
 
-def definitions(recording):
-    """The processes of a recording, as it defines them."""
+def messages(recording):
+    """Of a recording; nothing in it may be what nobody asked for."""
     text = subprocess.run([lib.BIN / "tributary", "inspect", recording], check=True, capture_output=True, text=True).stdout
     lib.check(SECRET not in text, "a variable that nobody asked for was recorded")
-    return [process for line in map(json.loads, text.splitlines()) for process in line.get("definitions", {}).get("processes", [])]
+    return [json.loads(line) for line in text.splitlines()]
+
+
+def definitions(recording):
+    """The processes of a recording, as it defines them."""
+    return [process for line in messages(recording) for process in line.get("definitions", {}).get("processes", [])]
+
+
+def check_what_docker_says(docker, recording, containers):
+    """Of each container its name, its image by name and id, and its labels."""
+    told = {entity["id"]: entity["attributes"] for line in messages(recording) for entity in line.get("entities", ())
+            if entity["kind"] == "container"}
+    lib.check(set(told) == {container for container, _ in containers.values()}, f"told of {set(told)}")
+    for name, (container, _) in containers.items():
+        expected = {"container.name": docker("inspect", "--format", "{{.Name}}", container).lstrip("/"),
+                    "container.runtime.name": "docker", "container.label.app": f"shop-{name}", "container.image.name": "profiled",
+                    "container.image.tag": "latest", "container.image.id": docker("inspect", "--format", "{{.Image}}", container)}
+        lib.check(told[container] == expected, f"{name}: {told[container]}, not {expected}")
 
 
 def check_what_they_say(recording, containers):
@@ -181,12 +198,14 @@ def three_pods():
         programs.append(reducer)
         start = lib.now_ms()
         collector = lib.Collector(d, reducer.intake_port, args=["--batch-interval", "1s", "--resource-env", "STAGE",
+                                                                 "--docker-socket", docker.directory / "socket",
                                                                  "--record-intake-output-path", d / "recording"])
         programs.append(collector)
         lib.wait_for("the node", lambda: reducer.status()["nodes"], 20)
 
         # What these containers are made of never runs: that they exist must be learned from processes that are gone after 30 ms.
-        containers = {name: docker.run(image, {"OTEL_SERVICE_NAME": f"shop-{name}", "STAGE": "blue", "PASSWORD": SECRET}, "/sleep", 1000)
+        containers = {name: docker.run(image, {"OTEL_SERVICE_NAME": f"shop-{name}", "STAGE": "blue", "PASSWORD": SECRET}, "/sleep", 1000,
+                                       options=[f"--label=app=shop-{name}"])
                       for name in NAMES}
 
         def work(name):
@@ -207,6 +226,7 @@ def three_pods():
                 lib.check(here > 300, f"{here} samples of {executable} in its container")
                 lib.check(here == everywhere, f"{everywhere - here} samples of {executable} are in no container, or another")
         check_what_they_say(d / "recording", containers)
+        check_what_docker_says(docker, d / "recording", containers)
         lib.check(SECRET not in collector.text(), "a variable that nobody asked for was logged")
         lib.check_law(reducer.status())
         lib.check(reducer.stop() == 0, "the reducer's exit code")
