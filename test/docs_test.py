@@ -11,7 +11,7 @@ BIN = pathlib.Path(os.environ["TRIBUTARY_BIN"])
 
 
 def sources():
-    for folder in ("base", "intake", "otlp", "kernel-collector", "reducer"):
+    for folder in ("base", "intake", "otlp", "kernel-collector", "k8s-collector", "reducer"):
         for path in (SOURCE / folder).rglob("*"):
             if path.suffix in (".cc", ".h") and not path.name.endswith("_test.cc"):
                 yield path

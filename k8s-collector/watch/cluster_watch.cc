@@ -1,0 +1,91 @@
+#include "k8s-collector/watch/cluster_watch.h"
+
+#include <utility>
+
+#include "base/log.h"
+#include "base/status.h"
+
+namespace tributary {
+
+ClusterWatch::ClusterWatch(ApiTransport& transport, AlarmSource& alarms, const Clock& clock,
+                           ResourceWatch::Options options, WatchEvents& events, Metrics& metrics,
+                           std::function<void()> complete)
+    : transport_(transport),
+      clock_(clock),
+      metrics_(metrics),
+      complete_(std::move(complete)),
+      tick_(alarms.NewAlarm([this] { Tick(); })) {
+  for (size_t i = 0; i < kinds_.size(); ++i) {
+    kinds_[i].watch = std::make_unique<ResourceWatch>(AllResources()[i], options, events, metrics_);
+  }
+}
+
+ClusterWatch::~ClusterWatch() = default;
+
+void ClusterWatch::Start() {
+  for (Kind& kind : kinds_) Begin(kind);
+  tick_->StartEvery(kTickMs);
+}
+
+void ClusterWatch::Tick() {
+  const MonotonicNs now = clock_.Monotonic();
+  for (Kind& kind : kinds_) {
+    if (kind.request == nullptr) {
+      if (now >= kind.watch->due()) Begin(kind);
+    } else if (now.value - kind.heard.value >= kind.silence_ns) {
+      kind.request.reset();
+      End(kind, Error(absl::StatusCode::kDeadlineExceeded, "the API server fell silent"));
+    }
+  }
+}
+
+void ClusterWatch::Begin(Kind& kind) {
+  const ResourceWatch::Request request = kind.watch->Begin(clock_.Monotonic());
+  kind.heard = clock_.Monotonic();
+  kind.silence_ns = request.silence_ns;
+  kind.request = transport_.Get(request.target, request.accept,
+                                {.on_answer =
+                                     [this, &kind](int status, int64_t retry_after_s) {
+                                       kind.heard = clock_.Monotonic();
+                                       kind.watch->OnAnswer(status, retry_after_s, kind.heard);
+                                       Tell(kind);
+                                     },
+                                 .on_bytes =
+                                     [this, &kind](std::string_view bytes) {
+                                       kind.heard = clock_.Monotonic();
+                                       return kind.watch->OnBytes(bytes, kind.heard);
+                                     },
+                                 .on_end =
+                                     [this, &kind](const absl::Status& transport) {
+                                       const auto ended = std::exchange(kind.request, nullptr);
+                                       End(kind, transport);
+                                     }});
+}
+
+void ClusterWatch::End(Kind& kind, const absl::Status& transport) {
+  kind.watch->OnEnd(transport, clock_.Monotonic());
+  Tell(kind);
+  LookWhetherComplete();
+  if (clock_.Monotonic() >= kind.watch->due()) Begin(kind);
+}
+
+void ClusterWatch::Tell(Kind& kind) {
+  const std::string& trouble = kind.watch->trouble();
+  if (trouble == kind.told) return;
+  if (trouble.empty()) {
+    LogInfo("watching again kind={}", kind.watch->info().plural);
+  } else {
+    LogWarning("not watching kind={} cause=\"{}\"", kind.watch->info().plural, trouble);
+  }
+  kind.told = trouble;
+}
+
+void ClusterWatch::LookWhetherComplete() {
+  if (complete_ == nullptr) return;
+  for (const Kind& kind : kinds_) {
+    if (!kind.watch->listed() && !kind.watch->refused()) return;
+  }
+  std::exchange(complete_, nullptr)();
+}
+
+}  // namespace tributary

@@ -1,0 +1,198 @@
+#include "k8s-collector/watch/http_transport.h"
+
+#include <curl/curl.h>
+#include <fcntl.h>
+#include <fmt/format.h>
+
+#include <cerrno>
+#include <utility>
+
+#include "base/fd.h"
+#include "base/status.h"
+#include "base/version.h"
+#include "base/whole_file.h"
+#include "k8s-collector/watch/curl_loop.h"
+
+namespace tributary {
+namespace {
+
+constexpr long kConnectTimeoutMs = 10'000;
+constexpr long kKeepAliveSeconds = 30;
+constexpr size_t kSecretBytesMax = 1u << 20;
+
+// Of a file, or as given; without the spaces around it.
+absl::StatusOr<std::string> Material(const std::string& file, const std::string& text) {
+  std::string out = text;
+  if (!file.empty()) {
+    const Fd fd(open(file.c_str(), O_RDONLY | O_CLOEXEC));
+    if (!fd.valid()) return ErrnoStatus("open", file, errno);
+    ASSIGN_OR_RETURN(out, ReadWholeFile(fd.get(), kSecretBytesMax, file));
+  }
+  const size_t begin = out.find_first_not_of(" \t\r\n");
+  if (begin == std::string::npos) return std::string();
+  return out.substr(begin, out.find_last_not_of(" \t\r\n") - begin + 1);
+}
+
+struct FreeList {
+  void operator()(curl_slist* list) const { curl_slist_free_all(list); }
+};
+
+}  // namespace
+
+// What the requests of one transport share.
+struct HttpTransport::Impl {
+  Impl(Loop& on, ApiAccess how, Metrics& metrics)
+      : loop(on),
+        access(std::move(how)),
+        curl(on),
+        bytes(metrics.AddCounter("tributary_k8s_received_bytes_total", "Bytes of the API server's answers.")) {}
+
+  Loop& loop;
+  const ApiAccess access;
+  CurlLoop curl;
+  Counter& bytes;
+};
+
+namespace {
+
+class HttpRequest : public ApiTransport::Request, public CurlLoop::Transfer {
+ public:
+  HttpRequest(Loop& loop, CurlLoop& curl, Counter& bytes, ApiTransport::Callbacks callbacks)
+      : curl_(curl), bytes_(bytes), callbacks_(std::move(callbacks)), refuse_(loop, [this] { OnRefused(); }) {}
+
+  ~HttpRequest() override {
+    if (easy_ != nullptr) {
+      curl_.Remove(easy_);
+      curl_easy_cleanup(easy_);
+    }
+  }
+
+  void Start(const ApiAccess& access, std::string_view target, std::string_view accept) {
+    refused_ = SetUp(access, target, accept);
+    if (refused_.ok()) {
+      curl_.Add(easy_, *this);
+    } else {
+      refuse_.StartOnce(0);
+    }
+  }
+
+  void OnDone(int curl_code) override {
+    absl::Status status;
+    if (no_more_wanted_) {
+      status = Error(absl::StatusCode::kCancelled, "no more wanted");
+    } else if (curl_code != CURLE_OK) {
+      const char* detail = error_[0] != '\0' ? error_ : curl_easy_strerror(static_cast<CURLcode>(curl_code));
+      status = Error(absl::StatusCode::kUnavailable, detail);
+    }
+    auto on_end = std::move(callbacks_.on_end);
+    on_end(std::move(status));  // may destroy this
+  }
+
+ private:
+  template <typename Value>
+  void Set(CURLoption option, Value value) {
+    curl_easy_setopt(easy_, option, value);
+  }
+
+  absl::Status SetBlob(CURLoption option, const std::string& file, const std::string& pem) {
+    ASSIGN_OR_RETURN(std::string text, Material(file, pem));
+    if (text.empty()) return absl::OkStatus();
+    curl_blob blob{.data = text.data(), .len = text.size(), .flags = CURL_BLOB_COPY};
+    Set(option, &blob);
+    return absl::OkStatus();
+  }
+
+  absl::Status SetUp(const ApiAccess& access, std::string_view target, std::string_view accept) {
+    easy_ = curl_easy_init();
+    if (easy_ == nullptr) return Error(absl::StatusCode::kResourceExhausted, "no memory for libcurl");
+    const std::string url = access.server + std::string(target);
+    Set(CURLOPT_URL, url.c_str());
+    Set(CURLOPT_PROTOCOLS_STR, "http,https");
+    Set(CURLOPT_HTTP_VERSION, static_cast<long>(CURL_HTTP_VERSION_1_1));
+    Set(CURLOPT_NOSIGNAL, 1L);
+    Set(CURLOPT_ACCEPT_ENCODING, "gzip");
+    Set(CURLOPT_USERAGENT, "tributary-k8s-collector/" TRIBUTARY_VERSION);
+    Set(CURLOPT_CONNECTTIMEOUT_MS, kConnectTimeoutMs);
+    Set(CURLOPT_TCP_KEEPALIVE, 1L);
+    Set(CURLOPT_TCP_KEEPIDLE, kKeepAliveSeconds);
+    Set(CURLOPT_TCP_KEEPINTVL, kKeepAliveSeconds);
+    Set(CURLOPT_ERRORBUFFER, error_);
+    Set(CURLOPT_HEADERFUNCTION, OnHeader);
+    Set(CURLOPT_HEADERDATA, this);
+    Set(CURLOPT_WRITEFUNCTION, OnBytes);
+    Set(CURLOPT_WRITEDATA, this);
+    if (access.insecure) {
+      Set(CURLOPT_SSL_VERIFYPEER, 0L);
+      Set(CURLOPT_SSL_VERIFYHOST, 0L);
+    }
+    RETURN_IF_ERROR(SetBlob(CURLOPT_CAINFO_BLOB, access.ca_file, access.ca_pem));
+    RETURN_IF_ERROR(SetBlob(CURLOPT_SSLCERT_BLOB, access.cert_file, access.cert_pem));
+    RETURN_IF_ERROR(SetBlob(CURLOPT_SSLKEY_BLOB, access.key_file, access.key_pem));
+    ASSIGN_OR_RETURN(const std::string token, Material(access.token_file, access.token));
+    if (token.find_first_of("\r\n") != std::string::npos) {
+      return Error(absl::StatusCode::kFailedPrecondition, "the token has more than one line");
+    }
+    AddHeader(fmt::format("Accept: {}", accept));
+    if (!token.empty()) AddHeader("Authorization: Bearer " + token);
+    Set(CURLOPT_HTTPHEADER, headers_.get());
+    return absl::OkStatus();
+  }
+
+  void AddHeader(const std::string& line) { headers_.reset(curl_slist_append(headers_.release(), line.c_str())); }
+
+  void OnRefused() {
+    auto on_end = std::move(callbacks_.on_end);
+    on_end(Error(absl::StatusCode::kFailedPrecondition, Message(refused_)));
+  }
+
+  static size_t OnHeader(char* data, size_t size, size_t count, void* user) {
+    auto& request = *static_cast<HttpRequest*>(user);
+    const std::string_view line(data, size * count);
+    if (line == "\r\n" || line == "\n") request.OnHeadersEnd();
+    return size * count;
+  }
+
+  void OnHeadersEnd() {
+    long status = 0;
+    curl_off_t retry_after_s = 0;
+    curl_easy_getinfo(easy_, CURLINFO_RESPONSE_CODE, &status);
+    curl_easy_getinfo(easy_, CURLINFO_RETRY_AFTER, &retry_after_s);
+    if (status < 200 || answered_) return;  // 100 Continue and the like; trailers
+    answered_ = true;
+    callbacks_.on_answer(static_cast<int>(status), retry_after_s);
+  }
+
+  static size_t OnBytes(char* data, size_t size, size_t count, void* user) {
+    auto& request = *static_cast<HttpRequest*>(user);
+    const size_t bytes = size * count;
+    request.bytes_.Add(bytes);
+    if (request.callbacks_.on_bytes({data, bytes})) return bytes;
+    request.no_more_wanted_ = true;
+    return CURL_WRITEFUNC_ERROR;
+  }
+
+  CurlLoop& curl_;
+  Counter& bytes_;
+  ApiTransport::Callbacks callbacks_;
+  CURL* easy_ = nullptr;
+  std::unique_ptr<curl_slist, FreeList> headers_;
+  char error_[CURL_ERROR_SIZE] = {};
+  bool answered_ = false, no_more_wanted_ = false;
+  absl::Status refused_;  // by ourselves, before anything was sent
+  Timer refuse_;
+};
+
+}  // namespace
+
+HttpTransport::HttpTransport(Loop& loop, ApiAccess access, Metrics& metrics)
+    : impl_(std::make_unique<Impl>(loop, std::move(access), metrics)) {}
+HttpTransport::~HttpTransport() = default;
+
+std::unique_ptr<ApiTransport::Request> HttpTransport::Get(std::string_view target, std::string_view accept,
+                                                          Callbacks callbacks) {
+  auto request = std::make_unique<HttpRequest>(impl_->loop, impl_->curl, impl_->bytes, std::move(callbacks));
+  request->Start(impl_->access, target, accept);
+  return request;
+}
+
+}  // namespace tributary

@@ -1,0 +1,159 @@
+#include "k8s-collector/watch/http_transport.h"
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+
+#include <fstream>
+
+#include "base/clock.h"
+#include "base/status.h"
+#include "base/tcp.h"
+#include "base/test_certificates.h"
+#include "base/tls.h"
+
+namespace tributary {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+// Says `answer` to whoever connects and has asked, then `then` closes or not.
+class HttpTransportTest : public testing::Test {
+ protected:
+  void Serve(std::string answer, bool closes) {
+    auto listener = TcpListener::Listen(loop_, "127.0.0.1", 0, [this, answer, closes](std::unique_ptr<TcpStream> tcp) {
+      peer_ =
+          tls_ == nullptr ? std::unique_ptr<Stream>(std::move(tcp)) : TlsStream::Accept(std::move(tcp), *tls_, loop_);
+      peer_->Start({.on_data =
+                        [this, answer, closes](std::string_view bytes) {
+                          asked_ += bytes;
+                          if (!asked_.ends_with("\r\n\r\n")) return;
+                          closes_ = closes;
+                          peer_->Write(answer);
+                        },
+                    .on_close = [](absl::Status) {},
+                    .on_drained =
+                        [this] {
+                          if (closes_) loop_.Post([this] { peer_.reset(); });
+                        }});
+    });
+    ASSERT_TRUE(listener.ok());
+    listener_ = *std::move(listener);
+    access_.server = fmt::format("{}://127.0.0.1:{}", tls_ == nullptr ? "http" : "https", listener_->port());
+  }
+
+  // Until the request ends.
+  void Get(bool wants = true) {
+    asked_.clear();
+    body_.clear();
+    status_ = 0;
+    HttpTransport transport(loop_, access_, metrics_);
+    auto request = transport.Get("/api/v1/pods?limit=1", "application/json",
+                                 {.on_answer =
+                                      [this](int status, int64_t retry_after_s) {
+                                        status_ = status;
+                                        retry_after_s_ = retry_after_s;
+                                      },
+                                  .on_bytes =
+                                      [this, wants](std::string_view bytes) {
+                                        body_ += bytes;
+                                        return wants;
+                                      },
+                                  .on_end =
+                                      [this](absl::Status end) {
+                                        end_ = std::move(end);
+                                        loop_.Stop();
+                                      }});
+    loop_.Run();
+  }
+
+  TestFiles files_;
+  Metrics metrics_;
+  Loop loop_;
+  ApiAccess access_;
+  std::unique_ptr<TlsContext> tls_;
+  std::unique_ptr<TcpListener> listener_;
+  std::unique_ptr<Stream> peer_;
+  std::string asked_, body_;
+  bool closes_ = false;
+  int status_ = 0;
+  int64_t retry_after_s_ = 0;
+  absl::Status end_;
+};
+
+TEST_F(HttpTransportTest, AsksAndIsAnswered) {
+  Serve("HTTP/1.1 429 Slow\r\nRetry-After: 7\r\nContent-Length: 5\r\n\r\nhello", false);
+  Get();
+  EXPECT_TRUE(end_.ok()) << end_;
+  EXPECT_EQ(status_, 429);
+  EXPECT_EQ(retry_after_s_, 7);
+  EXPECT_EQ(body_, "hello");
+  EXPECT_THAT(asked_, HasSubstr("GET /api/v1/pods?limit=1 HTTP/1.1\r\n"));
+  EXPECT_THAT(asked_, HasSubstr("Accept: application/json\r\n"));
+  EXPECT_THAT(asked_, Not(HasSubstr("Authorization")));
+}
+
+TEST_F(HttpTransportTest, ShowsTheTokenThatIsThereNow) {
+  Serve("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n", false);
+  access_.token_file = files_.Write("token", "first\n");
+  Get();
+  EXPECT_THAT(asked_, HasSubstr("Authorization: Bearer first\r\n"));
+  files_.Write("token", "second");
+  Get();
+  EXPECT_THAT(asked_, HasSubstr("Authorization: Bearer second\r\n"));
+}
+
+TEST_F(HttpTransportTest, AConnectionThatBreaksIsNoWholeAnswer) {
+  Serve("HTTP/1.1 200 OK\r\nContent-Length: 50\r\n\r\nhalf", true);
+  Get();
+  EXPECT_TRUE(absl::IsUnavailable(end_)) << end_;
+  EXPECT_EQ(body_, "half");
+}
+
+TEST_F(HttpTransportTest, StopsWhenNothingMoreIsWanted) {
+  Serve("HTTP/1.1 200 OK\r\nContent-Length: 500\r\n\r\nhalf", false);
+  Get(/*wants=*/false);
+  EXPECT_TRUE(absl::IsCancelled(end_)) << end_;
+}
+
+TEST_F(HttpTransportTest, NobodyThereIsUnavailable) {
+  Serve("", true);
+  listener_.reset();
+  Get();
+  EXPECT_TRUE(absl::IsUnavailable(end_)) << end_;
+  EXPECT_EQ(status_, 0);
+}
+
+TEST_F(HttpTransportTest, AFileThatCannotBeReadSaysWhich) {
+  Serve("", true);
+  access_.token_file = "/nowhere/token";
+  Get();
+  EXPECT_TRUE(absl::IsFailedPrecondition(end_)) << end_;
+  EXPECT_THAT(Message(end_), HasSubstr("/nowhere/token"));
+}
+
+TEST_F(HttpTransportTest, KnowsTheServerByItsCertificate) {
+  const TestAuthority authority("cluster"), other("other");
+  const PemPair pair = authority.Issue({.common_name = "api", .alternatives = "IP:127.0.0.1"});
+  auto tls = TlsContext::Load({.side = TlsContext::Side::kServer,
+                               .cert_path = files_.Write("cert", pair.cert),
+                               .key_path = files_.Write("key", pair.key)},
+                              Clock::Real(), metrics_);
+  ASSERT_TRUE(tls.ok()) << tls.status();
+  tls_ = *std::move(tls);
+  Serve("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok", false);
+  access_.ca_pem = authority.pem();
+  Get();
+  EXPECT_TRUE(end_.ok()) << end_;
+  EXPECT_EQ(body_, "ok");
+  access_.ca_pem = other.pem();
+  Get();
+  EXPECT_TRUE(absl::IsUnavailable(end_));
+  EXPECT_EQ(asked_, "");
+  access_.insecure = true;
+  Get();
+  EXPECT_TRUE(end_.ok()) << end_;
+}
+
+}  // namespace
+}  // namespace tributary

@@ -1,0 +1,63 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace tributary {
+
+// Of a Kubernetes object what attributes are made of; bounded, whatever the API server sends.
+struct KubeObject {
+  static constexpr size_t kLabelsMax = 256;      // and as many annotations
+  static constexpr size_t kTextBytesMax = 4096;  // of one label, annotation, image, …
+  static constexpr size_t kOwnersMax = 16;
+  static constexpr size_t kContainersMax = 256;  // of each of the lists below
+
+  using Texts = std::vector<std::pair<std::string, std::string>>;
+
+  struct Owner {
+    std::string kind, name, uid;
+    bool controller = false;
+  };
+  // From the pod's specification: all kinds of containers, they have one space of names.
+  struct Container {
+    std::string name, image;
+    bool is_main = false;  // neither an init nor an ephemeral container
+  };
+  struct ContainerStatus {
+    std::string name;
+    std::string id, last_id;  // "containerd://0123…"; the latter is of the run before the last restart
+    std::string image, image_id;
+    int64_t restarts = 0;
+  };
+
+  std::string name, name_space, uid, resource_version;
+  std::string created;  // RFC 3339, as the API server has it: "2026-11-23T00:40:00Z"
+  Texts labels, annotations;
+  std::vector<Owner> owners;
+
+  // Of pods alone.
+  std::string node_name, host_name, ip;
+  std::vector<Container> containers;
+  std::vector<ContainerStatus> statuses;
+
+  size_t left_out = 0;  // labels and the like beyond the limits above
+
+  // Of a list that is ordered or not; "" when there is none.
+  static std::string_view Find(const Texts& texts, std::string_view key) {
+    for (const auto& [name, value] : texts) {
+      if (name == key) return value;
+    }
+    return "";
+  }
+  const Owner* controller() const {
+    for (const Owner& owner : owners) {
+      if (owner.controller) return &owner;
+    }
+    return nullptr;
+  }
+};
+
+}  // namespace tributary

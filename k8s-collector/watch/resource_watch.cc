@@ -1,0 +1,254 @@
+#include "k8s-collector/watch/resource_watch.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/log.h"
+#include "base/status.h"
+
+namespace tributary {
+namespace {
+
+constexpr std::string_view kAcceptWhole = "application/json";
+// The second is for servers of other groups that cannot do the first.
+constexpr std::string_view kAcceptMetadataList =
+    "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json";
+constexpr std::string_view kAcceptMetadata =
+    "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json";
+constexpr size_t kErrorBodyBytesMax = 8u << 10;
+constexpr size_t kShownBytes = 256;
+constexpr uint32_t kFailuresBeforeList = 5;  // of a watch, one behind the other
+// A watch that lasted so long was one, even if nothing happened.
+constexpr int64_t kWatchWorkedNs = 10 * kNsPerSecond;
+
+// For a URL's query: what is not unreserved (RFC 3986) as %XX.
+std::string Escaped(std::string_view text) {
+  std::string out;
+  for (const char c : text) {
+    const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+                       std::string_view("-._~").find(c) != std::string_view::npos;
+    out += plain ? std::string(1, c) : fmt::format("%{:02X}", static_cast<unsigned char>(c));
+  }
+  return out;
+}
+
+}  // namespace
+
+ResourceWatch::ResourceWatch(const ResourceInfo& info, Options options, WatchEvents& events, WatchMetrics& metrics)
+    : info_(info),
+      options_(options),
+      events_(events),
+      metrics_(metrics),
+      random_(options.seed != 0 ? options.seed : std::random_device{}()) {}
+
+ResourceWatch::Request ResourceWatch::Begin(MonotonicNs now) {
+  answer_ = {.is_watch = !version_.empty(), .began = now};
+  if (answer_.is_watch) {
+    metrics_.watches.Add();
+    splitter_ = std::make_unique<JsonSplitter>(JsonSplitter::Shape::kObjects, options_.object_bytes_max);
+    const int64_t seconds = options_.watch_seconds_min +
+                            static_cast<int64_t>(random_() % static_cast<uint64_t>(options_.watch_seconds_min));
+    return {.target = fmt::format("{}?watch=true&allowWatchBookmarks=true&resourceVersion={}&timeoutSeconds={}",
+                                  info_.path, Escaped(version_), seconds),
+            .accept = info_.whole ? kAcceptWhole : kAcceptMetadata,
+            .silence_ns = options_.watch_silence_ns};
+  }
+  splitter_ = std::make_unique<JsonSplitter>(JsonSplitter::Shape::kItems, options_.object_bytes_max);
+  if (more_.empty()) {
+    metrics_.lists.Add();
+    flawed_ = false;
+    events_.OnListBegin(info_.kind);
+  }
+  return {.target = fmt::format("{}?limit={}{}{}", info_.path, options_.page_objects,
+                                more_.empty() ? "" : "&continue=", Escaped(more_)),
+          .accept = info_.whole ? kAcceptWhole : kAcceptMetadataList,
+          .silence_ns = options_.list_silence_ns};
+}
+
+void ResourceWatch::OnAnswer(int status, int64_t retry_after_s, MonotonicNs) {
+  answer_.status = status;
+  answer_.retry_after_ns =
+      std::clamp<int64_t>(retry_after_s, 0, options_.retry_after_max_ns / kNsPerSecond) * kNsPerSecond;
+  // A watch is let in before it has anything to say.
+  if (status == 200 && answer_.is_watch) Settle();
+}
+
+bool ResourceWatch::OnBytes(std::string_view bytes, MonotonicNs now) {
+  if (answer_.broken || answer_.has_error_event) return false;
+  if (answer_.status != 200) {
+    answer_.body += bytes.substr(0, kErrorBodyBytesMax - answer_.body.size());
+    return answer_.body.size() < kErrorBodyBytesMax;
+  }
+  const uint64_t too_large = splitter_->too_large();
+  const absl::Status status = splitter_->Feed(bytes, [this, now](std::string_view json) {
+    if (answer_.is_watch) return TakeEvent(json, now);
+    TakeObject(json);
+    return true;
+  });
+  metrics_.too_large_objects.Add(splitter_->too_large() - too_large);
+  if (!status.ok()) Break(Message(status));
+  return !answer_.broken && !answer_.has_error_event;
+}
+
+void ResourceWatch::TakeObject(std::string_view json) {
+  absl::StatusOr<KubeObject> object = decoder_.DecodeObject(json);
+  if (!object.ok()) {
+    metrics_.malformed_objects.Add();
+    flawed_ = true;
+    return;
+  }
+  metrics_.left_out.Add(object->left_out);
+  events_.OnObject(info_.kind, *object);
+}
+
+bool ResourceWatch::TakeEvent(std::string_view json, MonotonicNs) {
+  absl::StatusOr<WatchEvent> event = decoder_.DecodeEvent(json);
+  if (!event.ok() || event->type == WatchEvent::Type::kUnknown) {
+    metrics_.malformed_objects.Add();
+    flawed_ = true;
+    return true;
+  }
+  if (event->type == WatchEvent::Type::kError) {
+    answer_.has_error_event = true;
+    answer_.error = std::move(event->error);
+    return false;
+  }
+  answer_.progressed = true;
+  failures_ = 0;
+  if (!event->object.resource_version.empty()) version_ = event->object.resource_version;
+  if (event->type == WatchEvent::Type::kBookmark) return true;
+  metrics_.events.Add();
+  metrics_.left_out.Add(event->object.left_out);
+  if (event->type == WatchEvent::Type::kDeleted) {
+    events_.OnDeleted(info_.kind, event->object);
+  } else {
+    events_.OnObject(info_.kind, event->object);
+  }
+  return true;
+}
+
+void ResourceWatch::Break(std::string why) {
+  answer_.broken = true;
+  answer_.why = std::move(why);
+}
+
+void ResourceWatch::OnEnd(const absl::Status& transport, MonotonicNs now) {
+  if (answer_.broken) {
+    Fail(WatchFailure::kMalformed, fmt::format("{}: {}", verb(), answer_.why), now);
+  } else if (answer_.status != 0 && answer_.status != 200) {
+    EndRefused(now);
+  } else if (answer_.is_watch && (answer_.has_error_event || answer_.status == 200)) {
+    EndWatch(transport, now);
+  } else if (!transport.ok() || answer_.status == 0) {
+    const bool silent = absl::IsDeadlineExceeded(transport);
+    Fail(silent ? WatchFailure::kSilent : WatchFailure::kConnection,
+         fmt::format("{}: {}", verb(), transport.ok() ? "no answer" : Message(transport)), now);
+  } else {
+    EndList(now);
+  }
+  splitter_.reset();
+}
+
+void ResourceWatch::EndList(MonotonicNs now) {
+  absl::StatusOr<ListEnd> end = decoder_.DecodeListEnd(splitter_->rest());
+  if (!end.ok() || !splitter_->whole()) {
+    Fail(WatchFailure::kMalformed, fmt::format("list: {}", end.ok() ? "cut off" : Message(end.status())), now);
+    return;
+  }
+  Settle();
+  failures_ = 0;
+  due_ = now;
+  more_ = end->more;
+  if (!more_.empty()) return;
+  version_ = end->resource_version;
+  listed_ = true;
+  events_.OnListEnd(info_.kind);
+}
+
+void ResourceWatch::EndWatch(const absl::Status& transport, MonotonicNs now) {
+  if (flawed_) ListAgain();
+  if (answer_.has_error_event) {
+    const std::string why = fmt::format("watch: the server ends it: {} (code {})",
+                                        EscapeForDisplay(answer_.error.message), answer_.error.code);
+    if (answer_.error.code == 410) {
+      ListAgain();
+      Fail(WatchFailure::kExpired, why, now);
+    } else {
+      Fail(answer_.error.code == 429 ? WatchFailure::kThrottled : WatchFailure::kServer, why, now,
+           answer_.retry_after_ns);
+    }
+    return;
+  }
+  if (absl::IsDeadlineExceeded(transport)) {
+    Fail(WatchFailure::kSilent, "watch: " + Message(transport), now);
+  } else if (!transport.ok()) {
+    Fail(WatchFailure::kConnection, "watch: " + Message(transport), now);
+  } else if (answer_.progressed || now.value - answer_.began.value >= kWatchWorkedNs) {
+    failures_ = 0;
+    due_.value = now.value + Jittered(options_.backoff_min_ns / 4);
+  } else {
+    Fail(WatchFailure::kServer, "watch: the server ends it at once", now);
+  }
+}
+
+void ResourceWatch::EndRefused(MonotonicNs now) {
+  const ApiError error = decoder_.DecodeError(answer_.body);
+  const std::string said = EscapeForDisplay(
+      !error.message.empty() ? std::string_view(error.message) : std::string_view(answer_.body).substr(0, kShownBytes));
+  auto why = [&](std::string_view what) {
+    return fmt::format("{}: HTTP status {}{}{}{}", verb(), answer_.status, what, said.empty() ? "" : ": ", said);
+  };
+  switch (answer_.status) {
+    case 401:
+      return Fail(WatchFailure::kUnauthorized, why(", the API server does not accept the credentials"), now);
+    case 403:
+      refused_ = true;
+      return Fail(WatchFailure::kForbidden,
+                  why(fmt::format(", not allowed: grant the verb \"{}\" on the resource \"{}\" of the API group \"{}\"",
+                                  verb(), info_.plural, info_.group)),
+                  now, options_.refused_retry_ns);
+    case 404:
+      refused_ = true;
+      return Fail(WatchFailure::kNotServed, why(", the API server does not serve this kind"), now,
+                  options_.refused_retry_ns);
+    case 400:  // a resource version, or a token of a page, that this server does not understand
+    case 410:
+      ListAgain();
+      return Fail(WatchFailure::kExpired, why(""), now);
+    case 429:
+      return Fail(WatchFailure::kThrottled, why(""), now, answer_.retry_after_ns);
+    default:
+      return Fail(WatchFailure::kServer, why(""), now, answer_.retry_after_ns);
+  }
+}
+
+void ResourceWatch::ListAgain() {
+  version_.clear();
+  more_.clear();
+}
+
+void ResourceWatch::Settle() {
+  refused_ = false;
+  trouble_.clear();
+}
+
+void ResourceWatch::Fail(WatchFailure reason, std::string why, MonotonicNs now, int64_t at_least_ns) {
+  metrics_.failures[static_cast<size_t>(reason)]->Add();
+  trouble_ = std::move(why);
+  ++failures_;
+  // An answer that cannot be gone on with, again and again: from the beginning. A server that is away is waited for.
+  const bool got_nowhere =
+      reason == WatchFailure::kMalformed || (reason == WatchFailure::kServer && answer_.status == 200);
+  if (got_nowhere && failures_ % kFailuresBeforeList == 0) ListAgain();
+  const int64_t backoff_ns =
+      std::min(options_.backoff_min_ns << std::min<uint32_t>(failures_ - 1, 20), options_.backoff_max_ns);
+  due_.value = now.value + std::max(Jittered(backoff_ns), at_least_ns > 0 ? at_least_ns + Jittered(kNsPerSecond) : 0);
+}
+
+// Between half of it and all.
+int64_t ResourceWatch::Jittered(int64_t ns) {
+  return ns / 2 + static_cast<int64_t>(random_() % static_cast<uint64_t>(ns / 2 + 1));
+}
+
+}  // namespace tributary

@@ -1,0 +1,26 @@
+#include "k8s-collector/watch/watch_metrics.h"
+
+namespace tributary {
+
+WatchMetrics::WatchMetrics(Metrics& metrics)
+    : lists(metrics.AddCounter("tributary_k8s_lists_total", "Times that all objects of a kind were listed.")),
+      watches(metrics.AddCounter("tributary_k8s_watches_total", "Watches begun, or gone on with.")),
+      events(metrics.AddCounter("tributary_k8s_events_total", "Objects that changed, as watches told.")),
+      malformed_objects(metrics.AddCounter("tributary_k8s_objects_dropped_total",
+                                           "Objects of the API server that could not be used, by reason.",
+                                           {{"reason", "malformed"}})),
+      too_large_objects(metrics.AddCounter("tributary_k8s_objects_dropped_total",
+                                           "Objects of the API server that could not be used, by reason.",
+                                           {{"reason", "too_large"}})),
+      left_out(metrics.AddCounter("tributary_k8s_fields_left_out_total",
+                                  "Labels, annotations, owners and containers beyond the limits of one object.")) {
+  constexpr std::array<const char*, kWatchFailureCount> kNames = {
+      "connection", "silent", "unauthorized", "forbidden", "not_served", "expired", "throttled", "server", "malformed"};
+  for (size_t i = 0; i < kNames.size(); ++i) {
+    failures[i] = &metrics.AddCounter("tributary_k8s_failures_total",
+                                      "Requests to the API server that did not bring what they were made for.",
+                                      {{"reason", kNames[i]}});
+  }
+}
+
+}  // namespace tributary

@@ -1,0 +1,33 @@
+#pragma once
+
+#include <array>
+
+#include "base/metrics.h"
+#include "k8s-collector/watch/resource_kind.h"
+
+namespace tributary {
+
+// Why a request did not bring what it was made for.
+enum class WatchFailure : uint8_t {
+  kConnection,    // no connection, or one that broke
+  kSilent,        // no byte for too long
+  kUnauthorized,  // 401
+  kForbidden,     // 403
+  kNotServed,     // 404
+  kExpired,       // 410, as a status or as an event: listed again
+  kThrottled,     // 429
+  kServer,        // other statuses and errors
+  kMalformed,     // an answer that is none of this API
+};
+constexpr size_t kWatchFailureCount = 9;
+
+// What the watches of all kinds count, together.
+struct WatchMetrics {
+  explicit WatchMetrics(Metrics& metrics);
+
+  Counter &lists, &watches, &events;
+  Counter &malformed_objects, &too_large_objects, &left_out;
+  std::array<Counter*, kWatchFailureCount> failures;
+};
+
+}  // namespace tributary
