@@ -1,0 +1,60 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "absl/container/flat_hash_map.h"
+#include "base/status.h"
+
+namespace tributary {
+
+// Things by name that a list tells of anew from time to time: what a list did not mention before its end has gone.
+template <typename T>
+class MarkedTable {
+ public:
+  void BeginList() { ++list_; }
+
+  // Adds or finds, and marks as mentioned.
+  T& Put(std::string_view key, bool* is_new = nullptr) {
+    auto found = entries_.find(ToAbsl(key));
+    if (is_new != nullptr) *is_new = found == entries_.end();
+    if (found == entries_.end()) found = entries_.emplace(std::string(key), Entry{}).first;
+    found->second.list = list_;
+    return found->second.value;
+  }
+  T* Find(std::string_view key) {
+    const auto found = entries_.find(ToAbsl(key));
+    return found == entries_.end() ? nullptr : &found->second.value;
+  }
+  void Erase(std::string_view key) {
+    if (const auto found = entries_.find(ToAbsl(key)); found != entries_.end()) entries_.erase(found);
+  }
+  // `gone(key, value)` for each that is taken out.
+  template <typename Gone>
+  void EndList(Gone gone) {
+    for (auto it = entries_.begin(); it != entries_.end();) {
+      if (it->second.list == list_) {
+        ++it;
+        continue;
+      }
+      gone(it->first, it->second.value);
+      entries_.erase(it++);
+    }
+  }
+  template <typename Use>
+  void ForEach(Use use) {
+    for (auto& [key, entry] : entries_) use(key, entry.value);
+  }
+  size_t size() const { return entries_.size(); }
+
+ private:
+  struct Entry {
+    T value;
+    uint32_t list = 0;
+  };
+  absl::flat_hash_map<std::string, Entry> entries_;
+  uint32_t list_ = 0;
+};
+
+}  // namespace tributary

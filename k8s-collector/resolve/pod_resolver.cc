@@ -1,0 +1,324 @@
+#include "k8s-collector/resolve/pod_resolver.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <utility>
+
+#include "absl/hash/hash.h"
+
+namespace tributary {
+namespace {
+
+constexpr std::string_view kRevision = "deployment.kubernetes.io/revision";
+constexpr std::string_view kSystemNamespace = "kube-system";
+
+// Whether something that was known is so no longer; what is only added was so before, too.
+bool Contradicts(const Attributes& known, const Attributes& now) {
+  auto at = now.begin();
+  for (const Attribute& each : known) {
+    while (at != now.end() && at->key < each.key) ++at;
+    if (at == now.end() || *at != each) return true;
+  }
+  return false;
+}
+
+std::string PathOf(const KubeObject& object) {
+  return object.name_space.empty() ? object.name : fmt::format("{}/{}", object.name_space, object.name);
+}
+
+bool HasOwnOwner(std::string_view kind) { return kind == "ReplicaSet" || kind == "Job"; }
+
+// The kinds whose pods are followed over rollouts.
+std::string_view WorkloadKind(ResourceKind kind) {
+  switch (kind) {
+    case ResourceKind::kDeployments:
+      return "Deployment";
+    case ResourceKind::kStatefulSets:
+      return "StatefulSet";
+    case ResourceKind::kDaemonSets:
+      return "DaemonSet";
+    case ResourceKind::kCronJobs:
+      return "CronJob";
+    case ResourceKind::kReplicaSets:
+      return "ReplicaSet";
+    case ResourceKind::kJobs:
+      return "Job";
+    default:
+      return "";
+  }
+}
+
+}  // namespace
+
+PodResolver::PodResolver(Options options, intake::MetadataFeed& feed, const Clock& clock, Metrics& metrics)
+    : options_(std::move(options)),
+      feed_(feed),
+      clock_(clock),
+      pods_gauge_(metrics.AddGauge("tributary_k8s_pods", "Pods that there are.")),
+      owners_gauge_(metrics.AddGauge("tributary_k8s_owners", "ReplicaSets and Jobs that there are.")),
+      left_out_(metrics.AddCounter("tributary_k8s_attributes_left_out_total",
+                                   "Labels, annotations and container ids that are over limits, or unusable.")),
+      turned_away_(metrics.AddCounter("tributary_k8s_turned_away_total", "Pods and owners beyond the number allowed.")),
+      unusable_(metrics.AddCounter("tributary_k8s_unusable_objects_total", "Objects without a name or a uid.")),
+      duplicates_(metrics.AddCounter("tributary_k8s_duplicate_containers_total",
+                                     "Container ids that a pod named although another had done so.")),
+      rollouts_total_(metrics.AddCounter("tributary_k8s_rollouts_total", "Rollouts that were noticed.")) {
+  TellCluster();
+}
+
+void PodResolver::OnListBegin(ResourceKind kind) {
+  if (kind == ResourceKind::kPods) {
+    pods_.BeginList();
+    rollouts_.Hold();
+  } else if (HasOwnOwner(WorkloadKind(kind))) {
+    OwnersOf(kind).BeginList();
+  } else {
+    NamedOf(kind).BeginList();
+  }
+}
+
+void PodResolver::OnObject(ResourceKind kind, const KubeObject& object) {
+  if (object.uid.empty() || object.name.empty()) return unusable_.Add();
+  if (kind == ResourceKind::kPods) return PutPod(object);
+  if (HasOwnOwner(WorkloadKind(kind))) return PutOwner(kind, object);
+  NamedOf(kind).Put(PathOf(object));
+  uint64_t left_out = 0;
+  if (kind == ResourceKind::kNamespaces) {
+    Tell(MakeNamespace(object, left_out));
+    if (object.name == kSystemNamespace && object.uid != cluster_uid_) {
+      cluster_uid_ = object.uid;
+      TellCluster();
+    }
+  } else if (kind == ResourceKind::kNodes) {
+    Tell(MakeNode(object, left_out));
+  }
+  left_out_.Add(left_out);
+}
+
+void PodResolver::OnDeleted(ResourceKind kind, const KubeObject& last) {
+  if (kind == ResourceKind::kPods) {
+    if (const Pod* pod = pods_.Find(last.uid); pod != nullptr) {
+      GonePod(last.uid, *pod);
+      pods_.Erase(last.uid);
+    }
+    pods_gauge_.Set(static_cast<int64_t>(pods_.size()));
+  } else if (HasOwnOwner(WorkloadKind(kind))) {
+    if (const Owner* owner = OwnersOf(kind).Find(last.uid); owner != nullptr) GoneOwner(kind, *owner);
+    OwnersOf(kind).Erase(last.uid);
+  } else {
+    const std::string path = PathOf(last);
+    GoneNamed(kind, path);
+    NamedOf(kind).Erase(path);
+  }
+}
+
+void PodResolver::OnListEnd(ResourceKind kind) {
+  if (kind == ResourceKind::kPods) {
+    pods_.EndList([this](const std::string& uid, const Pod& pod) { GonePod(uid, pod); });
+    pods_gauge_.Set(static_cast<int64_t>(pods_.size()));
+    if (complete_) {
+      for (Entity& rollout : rollouts_.Settle()) TellRollout(std::move(rollout));
+    }
+  } else if (HasOwnOwner(WorkloadKind(kind))) {
+    OwnersOf(kind).EndList([this, kind](const std::string&, const Owner& owner) { GoneOwner(kind, owner); });
+    owners_gauge_.Set(static_cast<int64_t>(replica_sets_.size() + jobs_.size()));
+  } else {
+    NamedOf(kind).EndList([this, kind](const std::string& path, char) { GoneNamed(kind, path); });
+  }
+}
+
+void PodResolver::OnComplete() {
+  complete_ = true;
+  for (Entity& rollout : rollouts_.Settle()) TellRollout(std::move(rollout));
+  feed_.SetComplete();
+}
+
+void PodResolver::PutPod(const KubeObject& object) {
+  if (pods_.Find(object.uid) == nullptr && pods_.size() >= options_.pods_max) return turned_away_.Add();
+  Pod& pod = pods_.Put(object.uid);
+  pods_gauge_.Set(static_cast<int64_t>(pods_.size()));
+  const OwnerChain chain = ChainOf(object);
+  pod.owner_uid = chain.uid;
+  uint64_t left_out = 0;
+  Tell(MakePod(object, chain, left_out));
+  left_out_.Add(left_out);
+  PutContainers(object, pod);
+  Follow(object, chain, pod);
+}
+
+OwnerChain PodResolver::ChainOf(const KubeObject& pod) {
+  OwnerChain chain;
+  const KubeObject::Owner* controller = pod.controller();
+  if (controller == nullptr) return chain;
+  chain = {.kind = controller->kind, .name = controller->name, .uid = controller->uid};
+  if (!HasOwnOwner(chain.kind)) return chain;
+  MarkedTable<Owner>& owners = chain.kind == "Job" ? jobs_ : replica_sets_;
+  if (const Owner* owner = owners.Find(chain.uid); owner != nullptr) {
+    chain.top_kind = owner->top_kind;
+    chain.top_name = owner->top_name;
+    chain.top_uid = owner->top_uid;
+    return chain;
+  }
+  // An owner may go before its pods do; what they were is known still.
+  const Entity* known = feed_.Find(EntityKind::kPod, pod.uid);
+  if (known == nullptr) return chain;
+  const std::string_view kind = chain.kind == "Job" ? "CronJob" : "Deployment";
+  const std::string prefix = fmt::format("k8s.{}.", OwnerWord(kind));
+  chain.top_name = FindAttribute(known->attributes, prefix + "name");
+  chain.top_uid = FindAttribute(known->attributes, prefix + "uid");
+  if (!chain.top_name.empty()) chain.top_kind = kind;
+  return chain;
+}
+
+void PodResolver::PutContainers(const KubeObject& object, Pod& pod) {
+  std::vector<std::string> named;
+  uint64_t left_out = 0;
+  for (ContainerEntity& container : MakeContainers(object, left_out)) {
+    const std::string id = container.entity.id;
+    const auto [owner, is_first] = container_pods_.try_emplace(id, object.uid);
+    if (owner->second != object.uid) {
+      duplicates_.Add();
+      continue;
+    }
+    if (std::find(named.begin(), named.end(), id) != named.end()) continue;
+    named.push_back(id);
+    // Of one that has ended nothing is learned after that.
+    if (!container.has_ended || is_first) Tell(std::move(container.entity));
+    if (container.has_ended) feed_.Remove(EntityKind::kContainer, id, clock_.Unix());
+  }
+  left_out_.Add(left_out);
+  for (const std::string& id : pod.containers) {
+    if (std::find(named.begin(), named.end(), id) != named.end()) continue;
+    feed_.Remove(EntityKind::kContainer, id, clock_.Unix());
+    container_pods_.erase(id);
+  }
+  named.shrink_to_fit();
+  pod.containers = std::move(named);
+}
+
+void PodResolver::GonePod(const std::string& uid, const Pod& pod) {
+  const UnixNs now = clock_.Unix();
+  for (const std::string& id : pod.containers) {
+    feed_.Remove(EntityKind::kContainer, id, now);
+    container_pods_.erase(id);
+  }
+  feed_.Remove(EntityKind::kPod, uid, now);
+  const auto waiting = waiting_.find(pod.owner_uid);
+  if (waiting == waiting_.end()) return;
+  std::erase_if(waiting->second, [&](const Waiting& each) { return each.pod_uid == uid; });
+  if (waiting->second.empty()) waiting_.erase(waiting);
+}
+
+void PodResolver::PutOwner(ResourceKind kind, const KubeObject& object) {
+  MarkedTable<Owner>& owners = OwnersOf(kind);
+  if (owners.Find(object.uid) == nullptr && replica_sets_.size() + jobs_.size() >= options_.owners_max) {
+    return turned_away_.Add();
+  }
+  Owner now{.path = PathOf(object)};
+  if (const KubeObject::Owner* controller = object.controller(); controller != nullptr) {
+    now.top_kind = controller->kind;
+    now.top_name = controller->name;
+    now.top_uid = controller->uid;
+  }
+  const std::string_view revision = KubeObject::Find(object.annotations, kRevision);
+  std::from_chars(revision.data(), revision.data() + revision.size(), now.revision);
+  bool is_new = false;
+  Owner& owner = owners.Put(object.uid, &is_new);
+  const bool has_other_owner = !is_new && owner.top_uid != now.top_uid;
+  owner = std::move(now);
+  owners_gauge_.Set(static_cast<int64_t>(replica_sets_.size() + jobs_.size()));
+  if (has_other_owner) {  // adopted: rare, so that looking at every pod is good enough
+    pods_.ForEach([&](const std::string& uid, const Pod& pod) {
+      if (pod.owner_uid == object.uid) TellTop(uid, owner);
+    });
+  }
+  const auto waiting = waiting_.find(object.uid);
+  if (waiting == waiting_.end()) return;
+  for (Waiting& each : std::exchange(waiting->second, {})) {
+    TellTop(each.pod_uid, owner);
+    See(std::move(each.sighting), &owner);
+  }
+  waiting_.erase(object.uid);
+}
+
+void PodResolver::GoneOwner(ResourceKind kind, const Owner& owner) { GoneNamed(kind, owner.path); }
+
+void PodResolver::TellTop(const std::string& pod_uid, const Owner& owner) {
+  const Entity* known = feed_.Find(EntityKind::kPod, pod_uid);
+  if (known == nullptr || known->gone || owner.top_kind.empty()) return;
+  Entity entity = *known;
+  SetOwner(entity.attributes, owner.top_kind, owner.top_name, owner.top_uid);
+  Tell(std::move(entity));
+}
+
+void PodResolver::Follow(const KubeObject& object, const OwnerChain& chain, Pod& pod) {
+  if (OwnerWord(chain.kind).empty()) return;
+  PodVersion version = VersionOf(object);
+  const size_t hash = absl::HashOf(version.hash, version.images, version.service_version) | 1;
+  if (hash == pod.version) return;
+  RolloutTracker::Sighting sighting{.kind = chain.kind,
+                                    .name_space = object.name_space,
+                                    .name = chain.name,
+                                    .uid = chain.uid,
+                                    .version = std::move(version),
+                                    .since = pod.version == 0 ? CreatedAt(object) : clock_.Unix()};
+  pod.version = hash;
+  if (!HasOwnOwner(chain.kind)) return See(std::move(sighting), nullptr);
+  MarkedTable<Owner>& owners = chain.kind == "Job" ? jobs_ : replica_sets_;
+  if (const Owner* owner = owners.Find(chain.uid); owner != nullptr) return See(std::move(sighting), owner);
+  std::vector<Waiting>& waiting = waiting_[chain.uid];
+  for (Waiting& each : waiting) {
+    if (each.pod_uid != object.uid) continue;
+    each.sighting = std::move(sighting);
+    return;
+  }
+  waiting.push_back({.pod_uid = object.uid, .sighting = std::move(sighting)});
+}
+
+void PodResolver::See(RolloutTracker::Sighting sighting, const Owner* owner) {
+  if (owner != nullptr && !owner->top_kind.empty()) {
+    sighting.kind = owner->top_kind;
+    sighting.name = owner->top_name;
+    sighting.uid = owner->top_uid;
+  }
+  if (owner != nullptr) sighting.revision = owner->revision;
+  if (std::optional<Entity> rollout = rollouts_.See(std::move(sighting))) TellRollout(*std::move(rollout));
+}
+
+void PodResolver::TellRollout(Entity rollout) {
+  rollouts_total_.Add();
+  if (told_rollouts_.size() >= kRolloutsMax) {
+    feed_.Remove(EntityKind::kRollout, told_rollouts_.front(), clock_.Unix());
+    told_rollouts_.pop_front();
+  }
+  told_rollouts_.push_back(rollout.id);
+  feed_.Set(std::move(rollout));
+}
+
+// What a name stood for is no more.
+void PodResolver::GoneNamed(ResourceKind kind, std::string_view path) {
+  if (kind == ResourceKind::kNamespaces) {
+    feed_.Remove(EntityKind::kNamespace, path, clock_.Unix());
+  } else if (kind == ResourceKind::kNodes) {
+    feed_.Remove(EntityKind::kK8sNode, path, clock_.Unix());
+  } else if (const size_t slash = path.find('/'); slash != std::string_view::npos) {
+    rollouts_.Forget(WorkloadKind(kind), path.substr(0, slash), path.substr(slash + 1));
+  }
+}
+
+void PodResolver::TellCluster() {
+  Entity cluster = MakeCluster(options_.cluster_name, cluster_uid_);
+  if (!cluster.attributes.empty()) Tell(std::move(cluster));
+}
+
+void PodResolver::Tell(Entity entity) {
+  const Entity* known = feed_.Find(entity.kind, entity.id);
+  if (known != nullptr && !known->gone) {
+    entity.from = Contradicts(known->attributes, entity.attributes) ? clock_.Unix() : known->from;
+  }
+  feed_.Set(std::move(entity));
+}
+
+}  // namespace tributary

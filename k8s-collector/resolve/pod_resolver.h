@@ -1,0 +1,98 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <deque>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "base/clock.h"
+#include "base/metrics.h"
+#include "intake/metadata_feed.h"
+#include "k8s-collector/resolve/kube_entities.h"
+#include "k8s-collector/resolve/marked_table.h"
+#include "k8s-collector/resolve/rollout_tracker.h"
+#include "k8s-collector/watch/resource_watch.h"
+
+namespace tributary {
+
+// Turns what a cluster's watch tells into what reducers are told: pods with their owners, containers, namespaces,
+// nodes, the cluster and rollouts. Pods do not wait for their owners: they are told at once, and again when the owner's
+// own owner becomes known. What a pod is lies in the feed alone; here is what it takes to follow it: some 300 bytes a
+// pod. On its owner's thread.
+class PodResolver : public WatchEvents {
+ public:
+  struct Options {
+    std::string cluster_name;  // "" = none
+    size_t pods_max = 200'000;
+    size_t owners_max = 500'000;  // ReplicaSets and Jobs
+  };
+  static constexpr size_t kRolloutsMax = 256;  // that are told; the oldest go first
+
+  // What is lent outlives the resolver.
+  PodResolver(Options options, intake::MetadataFeed& feed, const Clock& clock, Metrics& metrics);
+
+  void OnListBegin(ResourceKind kind) override;
+  void OnObject(ResourceKind kind, const KubeObject& object) override;
+  void OnDeleted(ResourceKind kind, const KubeObject& last) override;
+  void OnListEnd(ResourceKind kind) override;
+  // Every kind has been listed that can be: what looks like a rollout from here on is one, and the feed is complete.
+  void OnComplete();
+
+  // The uid of the namespace kube-system; "" until it is known.
+  const std::string& cluster_uid() const { return cluster_uid_; }
+  size_t pods() const { return pods_.size(); }
+
+ private:
+  struct Pod {
+    std::vector<std::string> containers;  // ids that this pod was the first to name
+    std::string owner_uid;
+    size_t version = 0;  // hash of what it runs; 0: not told to the tracker yet
+  };
+  // A ReplicaSet or a Job, and who controls it.
+  struct Owner {
+    std::string top_kind, top_name, top_uid;
+    std::string path;  // "NAMESPACE/NAME"
+    int64_t revision = 0;
+  };
+  // A pod that is told without its owner's owner.
+  struct Waiting {
+    std::string pod_uid;
+    RolloutTracker::Sighting sighting;
+  };
+
+  void PutPod(const KubeObject& object);
+  OwnerChain ChainOf(const KubeObject& pod);
+  void PutContainers(const KubeObject& object, Pod& pod);
+  void GonePod(const std::string& uid, const Pod& pod);
+  void PutOwner(ResourceKind kind, const KubeObject& object);
+  void GoneOwner(ResourceKind kind, const Owner& owner);
+  void TellTop(const std::string& pod_uid, const Owner& owner);
+  void Follow(const KubeObject& object, const OwnerChain& chain, Pod& pod);
+  void See(RolloutTracker::Sighting sighting, const Owner* owner);
+  void TellRollout(Entity rollout);
+  void GoneNamed(ResourceKind kind, std::string_view path);
+  void TellCluster();
+  void Tell(Entity entity);
+  MarkedTable<Owner>& OwnersOf(ResourceKind kind) { return kind == ResourceKind::kJobs ? jobs_ : replica_sets_; }
+  MarkedTable<char>& NamedOf(ResourceKind kind) { return named_[static_cast<size_t>(kind)]; }
+
+  const Options options_;
+  intake::MetadataFeed& feed_;
+  const Clock& clock_;
+  MarkedTable<Pod> pods_;
+  MarkedTable<Owner> replica_sets_, jobs_;
+  std::array<MarkedTable<char>, kResourceKindCount> named_;         // the other kinds, by "NAMESPACE/NAME" or "NAME"
+  absl::flat_hash_map<std::string, std::vector<Waiting>> waiting_;  // by the owner's uid
+  absl::flat_hash_map<std::string, std::string> container_pods_;    // container id → uid of the pod that named it first
+  RolloutTracker rollouts_;
+  std::deque<std::string> told_rollouts_;  // ids
+  std::string cluster_uid_;
+  bool complete_ = false;
+  Gauge &pods_gauge_, &owners_gauge_;
+  Counter &left_out_, &turned_away_, &unusable_, &duplicates_, &rollouts_total_;
+};
+
+}  // namespace tributary
