@@ -8,6 +8,7 @@
 
 #include "base/status.h"
 #include "base/types.h"
+#include "intake/intake_options.h"
 #include "kernel-collector/metadata/host_files.h"
 
 namespace tributary {
@@ -16,32 +17,6 @@ namespace {
 absl::Status CheckEncoder(std::string_view value) {
   if (value == "binary") return absl::OkStatus();
   return Error(absl::StatusCode::kInvalidArgument, "must be binary: the only encoder of this version");
-}
-
-constexpr size_t kReducersMax = 8;
-
-// "HOST" (with the port of --intake-port), "HOST:PORT", "[V6]:PORT"; several with commas between them.
-absl::StatusOr<std::vector<HostPort>> ParseReducers(std::string_view value, uint16_t port) {
-  std::vector<HostPort> reducers;
-  while (true) {
-    const size_t comma = value.find(',');
-    const std::string_view one = value.substr(0, comma);
-    const bool bare_v6 = std::count(one.begin(), one.end(), ':') > 1 && !one.starts_with('[');
-    HostPort reducer{std::string(one), port};
-    if (!bare_v6 && one.find(':') != std::string_view::npos) {
-      ASSIGN_OR_RETURN(reducer, ParseHostPort(one));
-    }
-    const bool known = std::any_of(reducers.begin(), reducers.end(), [&](const HostPort& other) {
-      return other.host == reducer.host && other.port == reducer.port;
-    });
-    if (reducer.host.empty() || reducer.port == 0 || known || reducers.size() == kReducersMax) {
-      return Error(absl::StatusCode::kInvalidArgument,
-                   "must be a host name or an address, or up to 8 different ones with commas between them");
-    }
-    reducers.push_back(std::move(reducer));
-    if (comma == std::string_view::npos) return reducers;
-    value.remove_prefix(comma + 1);
-  }
 }
 
 constexpr size_t kResourceEnvMax = 32;
@@ -113,34 +88,6 @@ void AddWaiting(Options& table, CollectorOptions& options, std::string* memory, 
             in_doubt, "5m");
 }
 
-// Who the reducer is, and who we are to it (docs/security.md).
-void AddCredentials(Options& table, IntakeCredentialOptions& out) {
-  table.Add({.name = "tls", .help = "speak TLS to the reducer; implied by the other tls options"}, &out.tls, false);
-  table.Add({.name = "tls-ca",
-             .help = "who signs the reducer's certificate, PEM; the system's authorities when empty",
-             .value_name = "FILE"},
-            &out.tls_ca, "");
-  table.Add({.name = "tls-cert", .help = "own certificate chain, PEM, for reducers that ask", .value_name = "FILE"},
-            &out.tls_cert, "");
-  table.Add({.name = "tls-key", .help = "private key of --tls-cert, PEM", .value_name = "FILE"}, &out.tls_key, "");
-  table.Add({.name = "tls-server-name",
-             .help = "name that the reducer's certificate is for; --intake-host when empty",
-             .value_name = "NAME"},
-            &out.tls_server_name, "");
-  table.Add({.name = "intake-token-file",
-             .help = "file with the token to show; read again for every connection",
-             .value_name = "FILE"},
-            &out.token_file, "");
-}
-
-absl::Status TakeCredentials(IntakeCredentialOptions& out) {
-  if (out.tls_cert.empty() != out.tls_key.empty()) {
-    return Error(absl::StatusCode::kInvalidArgument, "--tls-cert and --tls-key belong together: one is missing");
-  }
-  out.tls = out.tls || !out.tls_ca.empty() || !out.tls_cert.empty() || !out.tls_server_name.empty();
-  return absl::OkStatus();
-}
-
 }  // namespace
 
 absl::StatusOr<Options::Outcome> ParseCollectorOptions(int argc, const char* const* argv,
@@ -154,13 +101,13 @@ absl::StatusOr<Options::Outcome> ParseCollectorOptions(int argc, const char* con
        .help = "host of the reducer, or HOST:PORT; of several, with commas between them, each node prefers one and "
                "turns to another when that is silent",
        .value_name = "HOST",
-       .check = [](std::string_view v) { return ParseReducers(v, 1).status(); }},
+       .check = [](std::string_view v) { return intake::ParseReducers(v, 1).status(); }},
       &hosts, "127.0.0.1");
   table.Add({.name = "intake-port", .help = "port of the reducer", .value_name = "PORT"}, &port, 8000, 1, 65'535);
   table.Add(
       {.name = "intake-encoder", .help = "how samples are sent: binary", .value_name = "NAME", .check = CheckEncoder},
       &options->intake_encoder, "binary");
-  AddCredentials(table, options->credentials);
+  intake::AddCredentials(table, options->credentials);
   table.Add({.name = "sample-rate", .help = "samples per second and CPU", .value_name = "HZ"}, &options->sample_rate_hz,
             19, 1, 10'000);
   table.Add(
@@ -215,12 +162,12 @@ absl::StatusOr<Options::Outcome> ParseCollectorOptions(int argc, const char* con
   metadata.AddTo(table);
   ASSIGN_OR_RETURN(Options::Outcome outcome, table.Parse(argc, argv, environment));
   if (outcome == Options::Outcome::kExit) return outcome;
-  ASSIGN_OR_RETURN(options->reducers, ParseReducers(hosts, static_cast<uint16_t>(port)));
+  ASSIGN_OR_RETURN(options->reducers, intake::ParseReducers(hosts, static_cast<uint16_t>(port)));
   ASSIGN_OR_RETURN(options->intake_memory_bytes, ParseBytes(memory));
   ASSIGN_OR_RETURN(options->spool_bytes_max, ParseBytes(spool));
   ASSIGN_OR_RETURN(options->in_doubt_timeout_ns, ParseDurationNs(in_doubt));
   ASSIGN_OR_RETURN(options->resource_env, ParseVariableNames(resource_env));
-  RETURN_IF_ERROR(TakeCredentials(options->credentials));
+  RETURN_IF_ERROR(intake::TakeCredentials(options->credentials));
   RETURN_IF_ERROR(metadata.Take());
   if (options->cgroup_root.empty()) {
     options->cgroup_root = PathOnHost(options->metadata.host_dir, "/sys/fs/cgroup");

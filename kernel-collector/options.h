@@ -6,8 +6,8 @@
 
 #include "absl/status/statusor.h"
 #include "base/options.h"
+#include "intake/credentials.h"
 #include "kernel-collector/metadata/metadata_options.h"
-#include "kernel-collector/uplink/intake_credentials.h"
 
 namespace tributary {
 

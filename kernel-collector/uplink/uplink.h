@@ -11,7 +11,7 @@
 #include "intake/delivery.h"
 #include "intake/spool.h"
 #include "kernel-collector/probes/pinned_session.h"
-#include "kernel-collector/uplink/intake_credentials.h"
+#include "intake/credentials.h"
 
 namespace tributary {
 

@@ -1,4 +1,4 @@
-#include "kernel-collector/uplink/intake_credentials.h"
+#include "intake/credentials.h"
 
 #include <gmock/gmock.h>
 
