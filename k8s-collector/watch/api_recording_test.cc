@@ -1,7 +1,9 @@
 #include "k8s-collector/watch/api_recording.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 
+#include <array>
 #include <fstream>
 
 #include "base/status.h"
@@ -105,11 +107,17 @@ TEST_F(ApiRecordingTest, KindsAreReplayedInTheOrderOfTime) {
       "{\"t\":1000,\"request\":\"/api/v1/pods?limit=500\"}\n{\"t\":1005,\"status\":200}\n" +
           EncodeStep({.at = UnixNs{1010 * kNsPerMs}, .what = What::kBytes, .text = ListJson({ObjectJson("p", 1)}, 2)}) +
           "{\"t\":1011,\"end\":\"\"}\n");
-  WriteLines(
-      "nodes.jsonl",
-      "{\"t\":900,\"request\":\"/api/v1/nodes?limit=500\"}\n{\"t\":1012,\"status\":403}\n{\"t\":1013,\"end\":\"\"}\n");
+  std::string refusals;
+  for (const auto& [begin, answer, end] : {std::array{900, 1012, 1013}, std::array{2000, 2001, 2002},
+                                           std::array{3000, 3001, 3002}, std::array{4000, 4001, 4002}}) {
+    refusals += fmt::format(
+        "{{\"t\":{},\"request\":\"/api/v1/"
+        "nodes?limit=500\"}}\n{{\"t\":{},\"status\":403}}\n{{\"t\":{},\"end\":\"\"}}\n",
+        begin, answer, end);
+  }
+  WriteLines("nodes.jsonl", refusals);
   ASSERT_TRUE(Replay().ok());
-  EXPECT_THAT(log_.log, ElementsAre("begin", "begin", "put p", "end", "complete"));
+  EXPECT_THAT(log_.log, ElementsAre("begin", "begin", "put p", "end", "begin", "begin", "begin", "complete"));
 }
 
 TEST_F(ApiRecordingTest, SaysWhereARecordingIsWrong) {

@@ -203,15 +203,15 @@ void ResourceWatch::EndRefused(MonotonicNs now) {
     case 401:
       return Fail(WatchFailure::kUnauthorized, why(", the API server does not accept the credentials"), now);
     case 403:
-      refused_ = true;
-      return Fail(WatchFailure::kForbidden,
-                  why(fmt::format(", not allowed: grant the verb \"{}\" on the resource \"{}\" of the API group \"{}\"",
-                                  verb(), info_.plural, info_.group)),
-                  now, options_.refused_retry_ns);
+      ++refusals_;
+      return Fail(
+          WatchFailure::kForbidden,
+          why(fmt::format(", not allowed: grant the verb {} on the resource {} of {}", verb(), info_.plural,
+                          info_.group.empty() ? "the core API group" : fmt::format("the API group {}", info_.group))),
+          now);
     case 404:
-      refused_ = true;
-      return Fail(WatchFailure::kNotServed, why(", the API server does not serve this kind"), now,
-                  options_.refused_retry_ns);
+      ++refusals_;
+      return Fail(WatchFailure::kNotServed, why(", the API server does not serve this kind"), now);
     case 400:  // a resource version, or a token of a page, that this server does not understand
     case 410:
       ListAgain();
@@ -229,7 +229,7 @@ void ResourceWatch::ListAgain() {
 }
 
 void ResourceWatch::Settle() {
-  refused_ = false;
+  refusals_ = 0;
   trouble_.clear();
 }
 
@@ -241,8 +241,9 @@ void ResourceWatch::Fail(WatchFailure reason, std::string why, MonotonicNs now, 
   const bool got_nowhere =
       reason == WatchFailure::kMalformed || (reason == WatchFailure::kServer && answer_.status == 200);
   if (got_nowhere && failures_ % kFailuresBeforeList == 0) ListAgain();
-  const int64_t backoff_ns =
-      std::min(options_.backoff_min_ns << std::min<uint32_t>(failures_ - 1, 20), options_.backoff_max_ns);
+  // Somebody must change something before a refusal ends, but for those of a server that has just begun.
+  const int64_t longest_ns = refused() ? options_.refused_retry_ns : options_.backoff_max_ns;
+  const int64_t backoff_ns = std::min(options_.backoff_min_ns << std::min<uint32_t>(failures_ - 1, 20), longest_ns);
   due_.value = now.value + std::max(Jittered(backoff_ns), at_least_ns > 0 ? at_least_ns + Jittered(kNsPerSecond) : 0);
 }
 

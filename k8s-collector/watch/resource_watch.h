@@ -37,7 +37,7 @@ class ResourceWatch {
     int64_t page_objects = 500;
     int64_t backoff_min_ns = kNsPerSecond;
     int64_t backoff_max_ns = 30 * kNsPerSecond;
-    int64_t refused_retry_ns = kNsPerMinute;        // after 403 and 404: somebody must change something first
+    int64_t refused_retry_ns = kNsPerMinute;        // at most, after 403 and 404
     int64_t retry_after_max_ns = 5 * kNsPerMinute;  // of what a server may ask for
     int64_t list_silence_ns = kNsPerMinute;
     int64_t watch_silence_ns = 150 * kNsPerSecond;  // servers send a bookmark every minute
@@ -45,6 +45,8 @@ class ResourceWatch {
     size_t object_bytes_max = 4u << 20;             // etcd takes 1.5 MiB
     uint64_t seed = 0;                              // of jitter; 0 = random
   };
+  static constexpr uint32_t kRefusalsMax = 4;
+
   // What is lent outlives the watch.
   ResourceWatch(const ResourceInfo& info, Options options, WatchEvents& events, WatchMetrics& metrics);
 
@@ -63,8 +65,9 @@ class ResourceWatch {
 
   const ResourceInfo& info() const { return info_; }
   bool listed() const { return listed_; }  // once at least
-  // Neither allowed nor there: not to be waited for.
-  bool refused() const { return refused_; }
+  // Not allowed, or not there, time and again: not to be waited for. Once or twice says nothing: an API server that has
+  // just begun does not know its own rules yet.
+  bool refused() const { return refusals_ >= kRefusalsMax; }
   // What is wrong at present, for people; "" while all is well.
   const std::string& trouble() const { return trouble_; }
 
@@ -104,7 +107,8 @@ class ResourceWatch {
   MonotonicNs due_;
   std::string version_;  // to watch from; "" = to be listed
   std::string more_;     // token of the list's next page; "" = its first
-  bool listed_ = false, refused_ = false;
+  bool listed_ = false;
+  uint32_t refusals_ = 0;  // one behind the other
   bool flawed_ = false;    // an object could not be read: listed again when the watch ends, after minutes at most
   uint32_t failures_ = 0;  // since the last success
   std::string trouble_;

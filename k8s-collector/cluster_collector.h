@@ -1,0 +1,57 @@
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "base/loop.h"
+#include "base/metrics.h"
+#include "k8s-collector/options.h"
+#include "k8s-collector/resolve/pod_resolver.h"
+#include "k8s-collector/uplink/cluster_uplink.h"
+#include "k8s-collector/uplink/entity_printer.h"
+#include "k8s-collector/watch/api_access.h"
+#include "k8s-collector/watch/api_replay.h"
+#include "k8s-collector/watch/cluster_watch.h"
+#include "k8s-collector/watch/http_transport.h"
+#include "k8s-collector/watch/recording_transport.h"
+
+namespace tributary {
+
+// Joins watch, resolver, feed and uplink on one loop, on the thread that calls Run. SIGUSR1 logs every metric.
+class ClusterCollector {
+ public:
+  ClusterCollector(const ClusterOptions& options, Metrics& metrics);
+  ~ClusterCollector();
+
+  // Until SIGTERM or SIGINT; a printed replay ends by itself. An error says in one sentence what is missing to begin;
+  // an API server or a reducer that cannot be reached is none.
+  absl::Status Run();
+
+ private:
+  absl::StatusOr<ApiAccess> FindAccess() const;
+  absl::Status Watch();
+  absl::Status Replay();
+  absl::Status OpenOutput();
+  void OnComplete();
+  void StartUplink();
+  void LogMetrics() const;
+
+  const ClusterOptions options_;
+  Metrics& metrics_;
+  // In order of construction: each uses what stands above it.
+  Loop loop_;
+  intake::MetadataFeed feed_;
+  std::unique_ptr<EntityPrinter> printer_;  // one of these two
+  std::unique_ptr<ClusterUplink> uplink_;
+  std::string fallback_name_;  // for a cluster whose uid cannot be known
+  std::unique_ptr<ApiReplay> replay_;
+  std::unique_ptr<PodResolver> resolver_;
+  std::unique_ptr<HttpTransport> http_;
+  std::unique_ptr<RecordingTransport> recording_;
+  std::unique_ptr<ClusterWatch> watch_;
+  std::unique_ptr<Timer> print_timer_;
+  std::unique_ptr<SignalWatcher> sigterm_, sigint_, sigusr1_;
+};
+
+}  // namespace tributary

@@ -1,0 +1,48 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "base/loop.h"
+#include "base/metrics.h"
+#include "base/options.h"
+#include "base/tcp.h"
+#include "intake/client.h"
+#include "intake/credentials.h"
+#include "intake/metadata_feed.h"
+
+namespace tributary {
+
+// Tells every reducer what the feed holds, each over a session of its own: a node may turn to any of them. On the
+// loop's thread.
+class ClusterUplink {
+ public:
+  // An error names the option whose file cannot be used. What is lent outlives the uplink.
+  static absl::StatusOr<std::unique_ptr<ClusterUplink>> Open(Loop& loop, std::vector<HostPort> reducers,
+                                                             IntakeCredentialOptions credentials,
+                                                             intake::MetadataFeed& feed, const Clock& clock,
+                                                             Metrics& metrics);
+
+  // Connects, as the node with that id; once. Internal: no source of randomness.
+  absl::Status Start(const std::string& node_id);
+  bool started() const { return !clients_.empty(); }
+
+ private:
+  ClusterUplink(Loop& loop, std::vector<HostPort> reducers, intake::MetadataFeed& feed, const Clock& clock,
+                Metrics& metrics)
+      : loop_(loop), tcp_(loop), reducers_(std::move(reducers)), feed_(feed), clock_(clock), metrics_(metrics) {}
+
+  Loop& loop_;
+  TcpConnector tcp_;
+  const std::vector<HostPort> reducers_;
+  intake::MetadataFeed& feed_;
+  const Clock& clock_;
+  Metrics& metrics_;
+  std::unique_ptr<IntakeCredentials> credentials_;
+  std::vector<std::unique_ptr<intake::Client>> clients_;
+};
+
+}  // namespace tributary
