@@ -37,7 +37,8 @@ class DocsTest(unittest.TestCase):
 
     def test_options_in_the_readme_exist(self):
         known = ""
-        for command in (["reducer", "--help"], ["kernel-collector", "--help"], ["tributary", "--help"], ["tributary", "top", "--help"],
+        for command in (["reducer", "--help"], ["kernel-collector", "--help"], ["k8s-collector", "--help"],
+                        ["tributary", "--help"], ["tributary", "top", "--help"],
                         ["tributary", "flamegraph", "--help"], ["tributary", "record", "--help"], ["tributary", "status", "--help"],
                         ["tributary", "inspect", "--help"], ["tributary", "replay", "--help"], ["tributary", "symbols", "push", "--help"], ["tributary", "lines", "--help"]):
             known += subprocess.run([BIN / command[0], *command[1:]], check=True, capture_output=True, text=True).stdout

@@ -1,0 +1,75 @@
+"""What an API server's objects should have become, worked out from their JSON once more and otherwise than the collector does it."""
+
+import re
+
+WORDS = {"Deployment": "deployment", "ReplicaSet": "replicaset", "StatefulSet": "statefulset", "DaemonSet": "daemonset", "Job": "job",
+         "CronJob": "cronjob"}
+# All that entities are made of.
+PATHS = {"pods": "/api/v1/pods", "namespaces": "/api/v1/namespaces", "nodes": "/api/v1/nodes", "replicasets": "/apis/apps/v1/replicasets",
+         "jobs": "/apis/batch/v1/jobs"}
+
+
+def controller(meta):
+    return next((o for o in meta.get("ownerReferences", []) if o.get("controller")), None)
+
+
+def texts(prefix, meta):
+    out = {f"{prefix}.label.{k}": v for k, v in meta.get("labels", {}).items()}
+    annotations = {k: v for k, v in meta.get("annotations", {}).items() if k != "kubectl.kubernetes.io/last-applied-configuration"}
+    out.update({f"{prefix}.annotation.{k}": v for k, v in annotations.items() if len(v) <= 1024 or k.startswith("resource.opentelemetry.io/")})
+    return out
+
+
+def pod_attributes(pod, parents):
+    meta, spec, status = pod["metadata"], pod["spec"], pod.get("status", {})
+    out = {"k8s.pod.name": meta["name"], "k8s.pod.uid": meta["uid"], "k8s.namespace.name": meta["namespace"],
+           "k8s.node.name": spec.get("nodeName"), "k8s.pod.ip": status.get("podIP"), "k8s.pod.hostname": spec.get("hostname"),
+           "k8s.pod.start_time": meta["creationTimestamp"], **texts("k8s.pod", meta)}
+    owner = controller(meta)
+    for each in (owner, parents.get(owner["uid"]) if owner else None):
+        if each and each["kind"] in WORDS:
+            out[f"k8s.{WORDS[each['kind']]}.name"], out[f"k8s.{WORDS[each['kind']]}.uid"] = each["name"], each["uid"]
+    return {k: v for k, v in out.items() if v is not None}
+
+
+def container_attributes(pod, status):
+    images = {c["name"]: c["image"] for c in pod["spec"]["containers"] + pod["spec"].get("initContainers", [])}
+    match = re.fullmatch(r"(?P<name>(?:[^/@]+/)*[^:/@]+)(?::(?P<tag>[^@]+))?(?:@.+)?", images[status["name"]])
+    out = {"k8s.pod.uid": pod["metadata"]["uid"], "k8s.container.name": status["name"],
+           "k8s.container.restart_count": str(status["restartCount"]), "container.image.name": match["name"],
+           "container.image.tag": match["tag"] or "latest", "container.runtime.name": status["containerID"].split("://")[0],
+           "container.image.id": status["imageID"]}
+    if "@" in status["imageID"]:
+        out["container.image.repo_digests"] = status["imageID"]
+    return out
+
+
+def entities(objects, cluster_name=""):
+    """{(kind, id): attributes} of all that is there. `objects`: {plural: [object]}."""
+    parents = {o["metadata"]["uid"]: controller(o["metadata"]) for plural in ("replicasets", "jobs") for o in objects[plural]}
+    out = {}
+    for pod in objects["pods"]:
+        out["pod", pod["metadata"]["uid"]] = pod_attributes(pod, parents)
+        for status in pod.get("status", {}).get("containerStatuses", []) + pod.get("status", {}).get("initContainerStatuses", []):
+            if status.get("containerID"):
+                out["container", status["containerID"].split("://")[1]] = container_attributes(pod, status)
+    for each in objects["namespaces"]:
+        meta = each["metadata"]
+        out["namespace", meta["name"]] = {"k8s.namespace.name": meta["name"], **texts("k8s.namespace", meta)}
+        if meta["name"] == "kube-system":
+            out["cluster", ""] = {"k8s.cluster.uid": meta["uid"], **({"k8s.cluster.name": cluster_name} if cluster_name else {})}
+    for each in objects["nodes"]:
+        meta = each["metadata"]
+        out["k8s_node", meta["name"]] = {"k8s.node.name": meta["name"], "k8s.node.uid": meta["uid"], **texts("k8s.node", meta)}
+    return out
+
+
+def differences(expected, told):
+    """Of expected entities to those that were told and are not gone: a line each."""
+    alive = {key: e["attributes"] for key, e in told.items() if not e.get("gone") and key[0] != "rollout"}
+    out = [f"missing {key}" for key in expected.keys() - alive.keys()] + [f"not there {key}" for key in alive.keys() - expected.keys()]
+    for key in expected.keys() & alive.keys():
+        for name in expected[key].keys() | alive[key].keys():
+            if expected[key].get(name) != alive[key].get(name):
+                out.append(f"{key} {name}: expected {expected[key].get(name)!r}, told {alive[key].get(name)!r}")
+    return out
