@@ -175,6 +175,39 @@ def docker():
         leave(made, started)
 
 
+def samples_are_found_by_it():
+    """What was told selects samples at the reducer."""
+    containers = {WEB: ("web-1", "shop/web:7", IMAGE, {"team": "red"}), JOB: ("job-1", "shop/job", IMAGE, {})}
+    made, started = in_containers([WEB, JOB])
+    try:
+        with lib.directory() as d, lib.programs() as programs, fake_services.serving(fake_services.instance_service) as cloud, \
+                fake_services.serving(fake_services.docker_api(containers, {}), d / "docker.sock"):
+            reducer = lib.Reducer(d)
+            programs.append(reducer)
+            start = lib.now_ms()
+            node = lib.Collector(d, reducer.intake_port, rate=RATE, args=[
+                "--batch-interval", "500ms", "--cloud-metadata", "aws", "--cloud-metadata-endpoint", cloud.url, "--docker-socket",
+                d / "docker.sock", "--labels-environment", "prod"])
+            programs.append(node)
+
+            def count(selector):
+                return reducer.flamegraph(f'{{process_executable_name="truth",{selector}}}', start, lib.now_ms() + 1000).total_count[0]
+
+            lib.wait_for("samples of both", lambda: count('container_name="web-1"') > 100 and count('container_name="job-1"') > 100, 30)
+            lib.check(node.stop() == 0, "the collector's exit code")
+            both = count('cloud_region="eu-west-1"')
+            web, job = (count(f'container_id="{container}"') for container in (WEB, JOB))
+            lib.check(web + job == both and web > 0 and job > 0, f"{web} and {job} of {both}")
+            for selector, expected in {'container_image_tag="7"': web, 'container_image_name="shop/job"': job,
+                                       'deployment_environment_name="prod"': both, 'cloud_resource_id=~".*/i-1234567890abcdef0"': both,
+                                       'os_type="linux"': both, 'container_label_team="red"': web}.items():
+                lib.check(count(selector) == expected, f"{selector}: {count(selector)}, not {expected}")
+            lib.check_law(reducer.status())
+            lib.check(reducer.stop() == 0, "the reducer's exit code")
+    finally:
+        leave(made, started)
+
+
 def dockers_that_are_none():
     """A socket that hangs, lies or floods costs neither samples nor memory, and a stop is not delayed for long."""
     made, started = in_containers([WEB, JOB])
@@ -204,4 +237,4 @@ def dockers_that_are_none():
 
 
 if __name__ == "__main__":
-    lib.main(host_and_operator, clouds, clouds_that_are_none, docker, dockers_that_are_none)
+    lib.main(host_and_operator, clouds, clouds_that_are_none, docker, samples_are_found_by_it, dockers_that_are_none)
