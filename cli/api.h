@@ -72,6 +72,23 @@ struct SymbolsAnswer {
   std::vector<Notice> notices;  // the newest first
 };
 
+struct RolloutsAnswer {
+  struct Version {
+    std::string hash, images, version;
+  };
+  struct Use {
+    uint64_t from_ms = 0, to_ms = 0, cpu_ns = 0;
+  };
+  struct Rollout {
+    uint64_t at_ms = 0;
+    std::string kind, name_space, name;
+    Version now, previous;
+    Use before, after;
+  };
+  std::vector<Rollout> rollouts;  // the newest first
+  bool truncated = false;
+};
+
 struct UploadAnswer {
   std::string build_id;
   bool stored = false;

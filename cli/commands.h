@@ -20,6 +20,7 @@ absl::StatusOr<int> RunReplay(const ReplayOptions& options);
 absl::StatusOr<int> RunResolve(const ResolveOptions& options);
 absl::StatusOr<int> RunSymbols(const SymbolsOptions& options);
 absl::StatusOr<int> RunLines(const LinesOptions& options);
+absl::StatusOr<int> RunRollouts(const RolloutsOptions& options);
 absl::StatusOr<int> RunPush(const PushOptions& options);
 
 // What they print, for tests.
@@ -27,6 +28,7 @@ absl::StatusOr<int> RunPush(const PushOptions& options);
 std::string WriteStatus(const StatusAnswer& status, const absl::StatusOr<StackHealthAnswer>& recent);
 std::string WriteTop(const TopAnswer& top);
 std::string WriteLines(const LinesAnswer& lines);
+std::string WriteRollouts(const RolloutsAnswer& rollouts);
 std::string WriteSymbols(const SymbolsAnswer& symbols);
 
 HttpClient::Parameters QueryParameters(const QueryOptions& query);

@@ -252,6 +252,35 @@ absl::StatusOr<LinesAnswer> ParseLines(std::string_view json) {
   return answer;
 }
 
+absl::StatusOr<RolloutsAnswer> ParseRollouts(std::string_view json) {
+  Document document;
+  RETURN_IF_ERROR(document.Parse(json));
+  RolloutsAnswer answer;
+  auto version = [](const object& from) {
+    return RolloutsAnswer::Version{GetString(from, "hash"), GetString(from, "images"), GetString(from, "version")};
+  };
+  auto use = [](const object& rollout, std::string_view key) {
+    object from;
+    if (rollout.at_key(key).get(from) != simdjson::SUCCESS) return RolloutsAnswer::Use();
+    return RolloutsAnswer::Use{GetNumber(from, "from"), GetNumber(from, "to"), GetNumber(from, "cpu_ns")};
+  };
+  RETURN_IF_ERROR(ForEachObject(document.root, "rollouts", [&](const object& rollout) {
+    object previous;
+    const bool has_previous = rollout.at_key("previous").get(previous) == simdjson::SUCCESS;
+    answer.rollouts.push_back({.at_ms = GetNumber(rollout, "at"),
+                               .kind = GetString(rollout, "kind"),
+                               .name_space = GetString(rollout, "namespace"),
+                               .name = GetString(rollout, "name"),
+                               .now = version(rollout),
+                               .previous = has_previous ? version(previous) : RolloutsAnswer::Version(),
+                               .before = use(rollout, "before"),
+                               .after = use(rollout, "after")});
+  }));
+  if (document.root.at_key("truncated").get(answer.truncated) != simdjson::SUCCESS)
+    return Bad("not said whether there are more");
+  return answer;
+}
+
 absl::StatusOr<UploadAnswer> ParseUpload(std::string_view json) {
   Document document;
   RETURN_IF_ERROR(document.Parse(json));

@@ -18,6 +18,7 @@ absl::StatusOr<SeriesAnswer> ParseSeries(std::string_view json);
 absl::StatusOr<StackHealthAnswer> ParseStackHealth(std::string_view json);
 absl::StatusOr<SymbolsAnswer> ParseSymbols(std::string_view json);
 absl::StatusOr<LinesAnswer> ParseLines(std::string_view json);
+absl::StatusOr<RolloutsAnswer> ParseRollouts(std::string_view json);
 absl::StatusOr<UploadAnswer> ParseUpload(std::string_view json);
 
 // The text of {"error": …}, "" when it is no such body.

@@ -39,6 +39,9 @@ int main(int argc, char** argv) {
     case Command::kLines:
       exit_code = cli::RunLines(line.lines);
       break;
+    case Command::kRollouts:
+      exit_code = cli::RunRollouts(line.rollouts);
+      break;
     case Command::kPush:
       exit_code = cli::RunPush(line.push);
       break;

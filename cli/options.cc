@@ -57,6 +57,19 @@ CLI::App* AddLines(CLI::App& app, LinesOptions* options) {
   return lines;
 }
 
+CLI::App* AddRollouts(CLI::App& app, RolloutsOptions* options) {
+  CLI::App* rollouts = app.add_subcommand(
+      "rollouts", "When workloads began to run another version, and their CPU use in the 30 minutes before and after");
+  options->query.from = "-24h";
+  AddQuery(rollouts, &options->query);
+  rollouts->add_option("--limit", options->limit, "rollouts at most, the newest")
+      ->type_name("N")
+      ->check(CLI::Range(1, 100))
+      ->capture_default_str();
+  rollouts->add_flag("--json", options->json, "the reducer's answer as it is");
+  return rollouts;
+}
+
 CLI::App* AddFlameGraph(CLI::App& app, FlameGraphOptions* options) {
   CLI::App* flame_graph = app.add_subcommand("flamegraph", "A flame graph as a file");
   AddQuery(flame_graph, &options->query);
@@ -193,6 +206,7 @@ CommandLine ParseCommandLine(int argc, const char* const* argv) {
   CLI::App* status = AddStatus(app, &line.status);
   CLI::App* top = AddTop(app, &line.top);
   CLI::App* lines = AddLines(app, &line.lines);
+  CLI::App* rollouts = AddRollouts(app, &line.rollouts);
   CLI::App* flame_graph = AddFlameGraph(app, &line.flame_graph);
   CLI::App* record = AddRecord(app, &line.record);
   CLI::App* inspect = AddInspect(app, &line.inspect);
@@ -223,6 +237,7 @@ CommandLine ParseCommandLine(int argc, const char* const* argv) {
                  : replay->parsed()      ? Command::kReplay
                  : resolve->parsed()     ? Command::kResolve
                  : lines->parsed()       ? Command::kLines
+                 : rollouts->parsed()    ? Command::kRollouts
                  : push->parsed()        ? Command::kPush
                  : symbols->parsed()     ? Command::kSymbols
                                          : Command::kRecord;

@@ -71,6 +71,12 @@ struct SymbolsOptions {
   bool json = false;
 };
 
+struct RolloutsOptions {
+  QueryOptions query;
+  int limit = 20;
+  bool json = false;
+};
+
 struct LinesOptions {
   QueryOptions query;
   std::string function, executable;
@@ -96,7 +102,8 @@ struct CommandLine {
     kResolve,
     kSymbols,
     kPush,
-    kLines
+    kLines,
+    kRollouts
   };
   Command command = Command::kNone;
   int exit_code = kExitOk;  // of kNone: help was printed, or a usage error
@@ -110,6 +117,7 @@ struct CommandLine {
   SymbolsOptions symbols;
   PushOptions push;
   LinesOptions lines;
+  RolloutsOptions rollouts;
 };
 
 // Prints help, version and usage errors itself.

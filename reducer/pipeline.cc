@@ -110,6 +110,9 @@ void Pipeline::OpenMetadata() {
   options.keep_used_ns = std::max(options_.sum_age_ns, options_.metadata_keep_ns);
   metadata_ =
       std::make_unique<MetadataStore>(std::move(options), options_.k8s_names, attribute_names_, clock_, metrics_);
+  rollouts_ = std::make_unique<RolloutLog>(
+      RolloutLog::Options{.path = options_.data_dir + "/rollouts.db", .keep_ns = options_.sum_age_ns}, *metadata_,
+      clock_, metrics_);
   joiner_ =
       std::make_unique<ResourceJoiner>(*metadata_, options_.k8s_names, attribute_names_, options_.resource, metrics_);
   metadata_->Start([this] { MarkUsedMetadata(); });
@@ -217,7 +220,7 @@ absl::Status Pipeline::OpenShards() {
     ingest::Shard::Options options;
     options.number = number;
     options.server = IntakeOptions();
-    options.metadata = metadata_.get();
+    options.metadata = rollouts_.get();
     shards_.push_back(
         std::make_unique<ingest::Shard>(std::move(options), std::move(writer), *symbols_, clock_, metrics_));
   }
@@ -249,9 +252,9 @@ absl::Status Pipeline::Listen() {
   web.upload_bytes_max = options_.symbol_file_bytes_max;
   web.temporary_directory = options_.data_dir;
   absl::StatusOr<std::unique_ptr<WebServer>> server = WebServer::Start(
-      std::move(web),
-      WebContext{*engine_, *this, *symbols_, options_.symbol_uploads ? symbol_importer_.get() : nullptr,
-                 symbol_notices_, source_files_, source_fetcher_.get(), *store_, metrics_, clock_, metadata_.get()});
+      std::move(web), WebContext{*engine_, *this, *symbols_, options_.symbol_uploads ? symbol_importer_.get() : nullptr,
+                                 symbol_notices_, source_files_, source_fetcher_.get(), *store_, metrics_, clock_,
+                                 metadata_.get(), rollouts_.get()});
   if (!server.ok()) return ListenStatus(server.status(), "--http-listen");
   web_ = *std::move(server);
   // Not before: what keeps the reducer from starting is the only thing then said.

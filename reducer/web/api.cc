@@ -15,6 +15,7 @@
 #include "base/whole_file.h"
 #include "reducer/web/answers.h"
 #include "reducer/web/host_check.h"
+#include "reducer/web/rollouts.h"
 #include "reducer/web/source_texts.h"
 
 namespace tributary {
@@ -27,6 +28,8 @@ constexpr uint64_t kTopMax = 100'000;
 constexpr uint64_t kBucketsDefault = 120;
 constexpr uint64_t kBucketsMax = 2'000;
 constexpr uint64_t kSeriesMax = 1'000;
+constexpr uint64_t kRolloutsMax = 1'000;
+constexpr uint64_t kRolloutsWithCpuDefault = 20, kRolloutsWithCpuMax = 100;
 constexpr size_t kHealthExecutablesMax = 50;
 constexpr uint64_t kExecutablesDefault = 1'000;
 constexpr uint64_t kExecutablesMax = 100'000;
@@ -171,6 +174,7 @@ Api::Api(const WebServer::Options& options, const WebContext& context, std::span
   add("stack-health", &Api::StackHealthAnswer);
   add("symbols", &Api::SymbolsAnswer);
   add("lines", &Api::LinesAnswer);
+  add("rollouts", &Api::RolloutsAnswer);
 }
 
 Counter& Api::Refusals(std::string_view reason) {
@@ -309,6 +313,16 @@ Api::Answer Api::LinesAnswer(const Params& params, QueryRequest request) {
   }
   ASSIGN_OR_RETURN(const FunctionLines lines, context_.engine.QueryLines(request, function));
   return LinesJson(function, lines, ReadSources(lines, context_.sources, context_.fetched_sources));
+}
+
+Api::Answer Api::RolloutsAnswer(const Params& params, QueryRequest request) {
+  RolloutsRequest rollouts;
+  ASSIGN_OR_RETURN(const uint64_t with_cpu, ParseNumber(params, "cpu", 0, 0, 1));
+  rollouts.with_cpu = with_cpu != 0;
+  ASSIGN_OR_RETURN(rollouts.limit,
+                   ParseNumber(params, "limit", rollouts.with_cpu ? kRolloutsWithCpuDefault : kRolloutsMax, 1,
+                               rollouts.with_cpu ? kRolloutsWithCpuMax : kRolloutsMax));
+  return RolloutsJson(context_.engine, context_.rollouts, request, rollouts, context_.clock.Unix());
 }
 
 HttpResponse Api::TakeUpload(const HttpRequest& request) {

@@ -63,6 +63,7 @@ class Api {
   Answer StackHealthAnswer(const Params& params, QueryRequest request);
   Answer SymbolsAnswer(const Params& params, QueryRequest request);
   Answer LinesAnswer(const Params& params, QueryRequest request);
+  Answer RolloutsAnswer(const Params& params, QueryRequest request);
   HttpResponse TakeUpload(const HttpRequest& request);
   Answer StatusAnswer();
   HttpResponse Page(std::string_view path) const;

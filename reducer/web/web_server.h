@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/metrics.h"
 #include "reducer/metadata/metadata_store.h"
+#include "reducer/metadata/rollout_log.h"
 #include "reducer/query/query.h"
 #include "reducer/store/store.h"
 #include "reducer/symbolizer/source_fetcher.h"
@@ -43,6 +44,7 @@ struct WebContext {
   Metrics& metrics;
   const Clock& clock;
   const MetadataStore* metadata = nullptr;  // nullptr: there are no clusters
+  const RolloutLog* rollouts = nullptr;     // nullptr: there are none
 };
 
 // The HTTP side of the reducer: docs/api.md, /metrics, the health checks and the page. Answers on threads of its own:

@@ -356,6 +356,21 @@ export function timeline(range, buckets, share = 1) {
   return {...range, step_ms, cpu_ns, count: cpu_ns.map((ns) => Math.round(ns / sampleNs))};
 }
 
+// One in the middle of the range, two so near to each other at a quarter that they share a mark, one outside of it.
+export function rollouts(range) {
+  const at = (share) => Math.round(range.from + share * (range.to - range.from));
+  const rollout = (share, name, version) => ({
+    ...{at: at(share), cluster: 'cluster/1', kind: 'deployment', namespace: 'shop', name},
+    ...{hash: `h${version}`, images: `${name}:${version}`, version},
+    previous: {hash: 'h1', images: `${name}:1.9`, version: '1.9'},
+  });
+  return {
+    ...range,
+    rollouts: [rollout(1.5, 'late', '9'), rollout(0.5, 'web', '2.0'), rollout(0.2501, 'cart', '3.0'), rollout(0.25, 'pay', '4.0')],
+    truncated: false,
+  };
+}
+
 export function series() {
   for (const entry of processes) {
     entry.count = stacks.filter(([owner]) => owner === entry.executable).reduce((sum, [, count]) => sum + count, 0);

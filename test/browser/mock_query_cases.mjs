@@ -108,6 +108,27 @@ describe('time', () => {
     assert.match(text, new RegExp(`: ${cores.toFixed(2)} cores, ${answer.count[bucket]} samples$`));
   });
 
+  test('rollouts are marked on the timeline, and a click shows both half hours', async () => {
+    await open();
+    const marks = page.getByTestId('rollout');
+    assert.equal(await marks.count(), 2);
+    assert.match(await marks.nth(0).getAttribute('title'), /shop\/pay: version 1\.9 → 4\.0\n.*shop\/cart: version 1\.9 → 3\.0$/);
+    assert.match(await marks.nth(1).getAttribute('aria-label'), /^Rollout: .*deployment shop\/web: version 1\.9 → 2\.0$/);
+    const plot = await page.locator('.u-over').boundingBox();
+    const mark = await marks.nth(1).boundingBox();
+    assert.ok(Math.abs(mark.x + mark.width / 2 - (plot.x + plot.width / 2)) < 2, `${mark.x} in ${plot.x} + ${plot.width}`);
+    const at = fixtures.rollouts(range).rollouts[1].at;
+    await page.mouse.click(mark.x + mark.width / 2, mark.y + 4);
+    await settled(page);
+    const from = Number(await hashParameter('from')), to = Number(await hashParameter('to'));
+    assert.ok(Math.abs(from - (at - 1_800_000)) < 2_000, `from ${from}`);
+    assert.ok(Math.abs(to - (at + 1_800_000)) < 2_000, `to ${to}`);
+    // Under a mark's line the timeline is still the timeline.
+    await open();
+    await page.mouse.move(mark.x + mark.width / 2, mark.y + 60);
+    await byId('timeline-readout').waitFor();
+  });
+
   test('live: refreshes by itself and keeps the zoom', async () => {
     await page.clock.install();
     try {

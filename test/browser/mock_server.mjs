@@ -115,6 +115,8 @@ export class MockServer {
         const buckets = Number(url.searchParams.get('buckets') ?? 120);
         return [200, fixtures.timeline(range, buckets, this.scenario === 'empty' ? 0 : 1)];
       }
+      case 'rollouts':
+        return [200, this.scenario === 'empty' ? {rollouts: [], truncated: false} : fixtures.rollouts(range)];
       case 'stack-health':
         if (this.scenario === 'empty') return [200, fixtures.emptyStackHealth()];
         if (this.scenario === 'expired') return [200, {...fixtures.stackHealth(keep), samples: 1234}];

@@ -2,6 +2,7 @@
 import {computed, effect, signal, untracked, type Signal} from '@preact/signals';
 import type {
   FlameGraphAnswer,
+  RolloutsAnswer,
   SeriesAnswer,
   StackHealthAnswer,
   StatusAnswer,
@@ -47,6 +48,7 @@ export interface GraphData {
 
 export const graphData = signal<Loadable<GraphData>>(nothing);
 export const timeline = signal<Loadable<TimelineAnswer>>(nothing);
+export const rollouts = signal<Loadable<RolloutsAnswer>>(nothing);
 export const stackHealth = signal<Loadable<StackHealthAnswer>>(nothing);
 export const series = signal<Loadable<SeriesAnswer>>(nothing);
 export const status = signal<Loadable<StatusAnswer>>(nothing);
@@ -195,6 +197,7 @@ export async function refresh(): Promise<void> {
       same,
       keepOld,
     ),
+    load<RolloutsAnswer, RolloutsAnswer>(rollouts, 'rollouts', parameters, abort.signal, same, keepOld),
     load<StackHealthAnswer, StackHealthAnswer>(stackHealth, 'stack-health', parameters, abort.signal, same, keepOld),
     load<SeriesAnswer, SeriesAnswer>(series, 'series', {from, to}, abort.signal, same),
     load<StatusAnswer, StatusAnswer>(status, 'status', {}, abort.signal, same),

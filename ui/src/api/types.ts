@@ -47,6 +47,26 @@ export interface TimelineAnswer {
   count: number[];
 }
 
+export interface RolloutVersion {
+  hash: string;
+  images: string;
+  version: string;
+}
+
+export interface Rollout extends RolloutVersion {
+  at: number;
+  cluster: string;
+  kind: string;
+  namespace: string;
+  name: string;
+  previous: RolloutVersion;
+}
+
+export interface RolloutsAnswer {
+  rollouts: Rollout[];
+  truncated: boolean;
+}
+
 export interface SeriesProcess extends Weight {
   pid: number;
   parent_pid: number;

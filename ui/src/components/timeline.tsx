@@ -1,14 +1,17 @@
 // CPU use over time. Dragging across it sets the range; a double click doubles it.
 import {useEffect, useRef, useState} from 'preact/hooks';
 import uPlot from 'uplot';
-import type {TimelineAnswer} from '../api/types.ts';
+import type {Rollout, TimelineAnswer} from '../api/types.ts';
 import {palettes} from '../flame/colors.ts';
 import {formatClock, formatCores, formatDate, formatDuration, formatSamples} from '../model/format.ts';
+import {type Mark, marksOf} from '../model/rollouts.ts';
 import {absoluteRange, zoomedOut} from '../model/time_range.ts';
-import {graphData, setView, theme, timeline, view} from '../state.ts';
+import {graphData, rollouts, setView, theme, timeline, view} from '../state.ts';
+import {RolloutMarks} from './rollout_marks.tsx';
 
 const chartHeight = 124;
 const dragMin = 4; // pixels; less is a click
+const marksApart = 8; // pixels
 
 export function coresOf(answer: TimelineAnswer, bucket: number): number {
   return (answer.cpu_ns[bucket] ?? 0) / (answer.step_ms * 1e6);
@@ -31,7 +34,11 @@ function tickLabel(ms: number, stepMs: number): string {
   return stepMs >= 60e3 ? clock.slice(0, 5) : clock;
 }
 
-function chartOptions(width: number, onHover: (bucket: number | null) => void): uPlot.Options {
+function chartOptions(
+  width: number,
+  onHover: (bucket: number | null) => void,
+  onDraw: (chart: uPlot) => void,
+): uPlot.Options {
   const palette = palettes[theme.value];
   const font = '11px system-ui, sans-serif';
   const axis = {stroke: palette.axis, font, grid: {stroke: palette.grid, width: 1}, ticks: {show: false}};
@@ -73,6 +80,7 @@ function chartOptions(width: number, onHover: (bucket: number | null) => void): 
       },
     ],
     hooks: {
+      draw: [onDraw],
       setCursor: [
         (chart) => {
           const {left} = chart.cursor;
@@ -97,13 +105,37 @@ function chartOptions(width: number, onHover: (bucket: number | null) => void): 
   };
 }
 
+interface Plot {
+  left: number; // of the chart, in pixels
+  width: number;
+  from: number;
+  to: number;
+}
+
+function plotOf(chart: uPlot): Plot {
+  const {min = 0, max = 0} = chart.scales['x']!;
+  return {left: chart.bbox.left / uPlot.pxRatio, width: chart.bbox.width / uPlot.pxRatio, from: min, to: max};
+}
+
+function marksOn(plot: Plot, all: readonly Rollout[]): Mark[] {
+  const toPixels = (ms: number) => ((ms - plot.from) / (plot.to - plot.from)) * plot.width;
+  return plot.to > plot.from ? marksOf(all, toPixels, plot.width, marksApart) : [];
+}
+
 function Chart({answer, onHover}: {answer: TimelineAnswer; onHover: (bucket: number | null) => void}) {
   const host = useRef<HTMLDivElement>(null);
   const chart = useRef<uPlot | null>(null);
+  const [plot, setPlot] = useState<Plot | null>(null);
   const currentTheme = theme.value;
+  // Where the axes leave room for the plot is known when it is drawn.
+  const onDraw = (drawn: uPlot) =>
+    setPlot((old) => {
+      const now = plotOf(drawn);
+      return old && JSON.stringify(old) === JSON.stringify(now) ? old : now;
+    });
   useEffect(() => {
     const element = host.current!;
-    const made = new uPlot(chartOptions(element.clientWidth, onHover), toColumns(answer), element);
+    const made = new uPlot(chartOptions(element.clientWidth, onHover, onDraw), toColumns(answer), element);
     chart.current = made;
     const resizes = new ResizeObserver(() => made.setSize({width: element.clientWidth, height: chartHeight}));
     resizes.observe(element);
@@ -115,7 +147,13 @@ function Chart({answer, onHover}: {answer: TimelineAnswer; onHover: (bucket: num
   useEffect(() => chart.current?.setData(toColumns(answer)), [answer]);
   const most = Math.max(...answer.cpu_ns.map((_, i) => coresOf(answer, i)), 0);
   const label = `CPU use from ${formatClock(answer.from)} to ${formatClock(answer.to)}, at most ${formatCores(most)}`;
-  return <div ref={host} class="chart" data-testid="timeline" role="img" aria-label={label} />;
+  const all = rollouts.value.value?.rollouts ?? [];
+  return (
+    <div class="chart-frame">
+      <div ref={host} class="chart" data-testid="timeline" role="img" aria-label={label} />
+      {plot && <RolloutMarks marks={marksOn(plot, all)} offset={plot.left} />}
+    </div>
+  );
 }
 
 function Readout({answer, bucket}: {answer: TimelineAnswer; bucket: number | null}) {

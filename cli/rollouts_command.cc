@@ -1,0 +1,83 @@
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <ctime>
+#include <optional>
+
+#include "base/log.h"
+#include "base/status.h"
+#include "cli/commands.h"
+#include "cli/json_reader.h"
+#include "cli/text.h"
+
+namespace tributary::cli {
+namespace {
+
+constexpr size_t kChangeLettersMax = 60;
+
+std::string TimeOf(uint64_t unix_ms) {
+  const auto seconds = static_cast<std::time_t>(unix_ms / 1000);
+  std::tm local{};
+  if (localtime_r(&seconds, &local) == nullptr) return "?";
+  return fmt::format("{:%Y-%m-%d %H:%M:%S}", local);
+}
+
+// "a → b"; what both are where that is the same.
+std::string ChangeOf(const std::string& before, const std::string& now) {
+  if (before == now) return EscapeForDisplay(now);
+  return CutToWidth(fmt::format("{} → {}", before.empty() ? "?" : EscapeForDisplay(before),
+                                now.empty() ? "?" : EscapeForDisplay(now)),
+                    kChangeLettersMax);
+}
+
+std::optional<double> CoresOf(const RolloutsAnswer::Use& use) {
+  if (use.to_ms <= use.from_ms) return std::nullopt;
+  return static_cast<double>(use.cpu_ns) / (static_cast<double>(use.to_ms - use.from_ms) * 1e6);
+}
+
+std::string WriteCores(std::optional<double> cores) { return cores ? fmt::format("{:.3g}", *cores) : "-"; }
+
+std::string WriteChange(std::optional<double> before, std::optional<double> after) {
+  if (!before || !after || *before <= 0) return "-";
+  return fmt::format("{:+.1f}%", (*after / *before - 1) * 100);
+}
+
+}  // namespace
+
+std::string WriteRollouts(const RolloutsAnswer& answer) {
+  if (answer.rollouts.empty()) {
+    return "no workload changed in this time: k8s-collector tells of rollouts (docs/rollouts.md)\n";
+  }
+  std::vector<std::vector<std::string>> rows;
+  for (const RolloutsAnswer::Rollout& rollout : answer.rollouts) {
+    const std::optional<double> before = CoresOf(rollout.before), after = CoresOf(rollout.after);
+    std::string images = ChangeOf(rollout.previous.images, rollout.now.images);
+    // What changed is in the template then: its hash is all that there is to say.
+    if (rollout.previous.images == rollout.now.images) {
+      images += fmt::format(" ({})", ChangeOf(rollout.previous.hash, rollout.now.hash));
+    }
+    rows.push_back({TimeOf(rollout.at_ms),
+                    EscapeForDisplay(fmt::format("{} {} {}", rollout.name_space, rollout.kind, rollout.name)), images,
+                    ChangeOf(rollout.previous.version, rollout.now.version), WriteCores(before), WriteCores(after),
+                    WriteChange(before, after)});
+  }
+  std::string out = WriteTable({"TIME", "WORKLOAD", "IMAGES", "VERSION", "CORES BEFORE", "AFTER", "CHANGE"},
+                               {false, false, false, false, true, true, true}, rows);
+  if (answer.truncated) out += "\nthere are more: --limit, or a shorter time\n";
+  return out;
+}
+
+absl::StatusOr<int> RunRollouts(const RolloutsOptions& options) {
+  HttpClient::Parameters parameters = QueryParameters(options.query);
+  parameters.emplace_back("limit", fmt::format("{}", options.limit));
+  parameters.emplace_back("cpu", "1");
+  ASSIGN_OR_RETURN(std::string json, HttpClient(options.query.server).Get("/api/v1/rollouts", parameters));
+  ASSIGN_OR_RETURN(const RolloutsAnswer rollouts, ParseRollouts(json));
+  if (options.json && !json.ends_with('\n')) json += '\n';
+  RETURN_IF_ERROR(WriteOutput("-", options.json ? json : WriteRollouts(rollouts)));
+  return kExitOk;
+}
+
+}  // namespace tributary::cli

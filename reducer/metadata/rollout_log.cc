@@ -1,0 +1,152 @@
+#include "reducer/metadata/rollout_log.h"
+
+#include <algorithm>
+#include <array>
+
+#include "base/status.h"
+#include "embedded/sql_rollouts_0001.h"
+
+namespace tributary {
+namespace {
+
+constexpr std::string_view kSettings =
+    "PRAGMA journal_mode = WAL;"
+    "PRAGMA synchronous = NORMAL;"
+    "PRAGMA cache_size = -512;";
+
+constexpr std::array<std::string_view, 6> kKinds = {"deployment", "statefulset", "daemonset",
+                                                    "replicaset", "job",         "cronjob"};
+
+// "KIND/NAMESPACE/NAME/HASH", as clusters' watchers write it. False: it is not.
+bool ParseId(std::string_view id, Rollout* out) {
+  for (std::string* part : {&out->kind, &out->name_space, &out->name}) {
+    const size_t slash = id.find('/');
+    if (slash == 0 || slash == std::string_view::npos) return false;
+    *part = id.substr(0, slash);
+    id.remove_prefix(slash + 1);
+  }
+  return !id.empty() && std::find(kKinds.begin(), kKinds.end(), out->kind) != kKinds.end();
+}
+
+std::string KeyOf(const std::string& cluster, const std::string& id) { return cluster + '\0' + id; }
+
+}  // namespace
+
+RolloutLog::RolloutLog(Options options, ingest::MetadataSink& rest, const Clock& clock, Metrics& metrics)
+    : options_(std::move(options)),
+      rest_(rest),
+      clock_(clock),
+      taken_(metrics.AddCounter("tributary_metadata_rollouts_total", "Rollouts that clusters' watchers told of")),
+      refused_(metrics.AddCounter("tributary_metadata_rollouts_refused_total", "Told rollouts that make no sense")),
+      dropped_(metrics.AddCounter("tributary_metadata_rollouts_dropped_total",
+                                  "Rollouts forgotten early: there were too many")),
+      failures_(
+          metrics.AddCounter("tributary_metadata_rollouts_failures_total", "Failed reads and writes of rollouts.db")) {
+  if (options_.path.empty()) return;
+  absl::Status opened = OpenDatabase();
+  if (opened.ok()) opened = Load();
+  if (opened.ok()) return;
+  Fail("open", opened);
+  insert_ = store::Statement();
+  remove_ = store::Statement();  // before what they are of
+  database_.reset();
+}
+
+absl::Status RolloutLog::OpenDatabase() {
+  ASSIGN_OR_RETURN(store::Database database, store::Database::Open(options_.path, store::Database::Mode::kReadWrite));
+  database_.emplace(std::move(database));
+  RETURN_IF_ERROR(database_->Execute(kSettings));
+  RETURN_IF_ERROR(database_->Migrate({{embedded::sql_rollouts_0001()}}));
+  ASSIGN_OR_RETURN(insert_, database_->Prepare("INSERT OR IGNORE INTO rollout (cluster, id, at, attributes) "
+                                               "VALUES (?, ?, ?, ?)"));
+  ASSIGN_OR_RETURN(remove_, database_->Prepare("DELETE FROM rollout WHERE cluster = ? AND id = ?"));
+  return absl::OkStatus();
+}
+
+absl::Status RolloutLog::Load() {
+  ASSIGN_OR_RETURN(store::Statement all, database_->Prepare("SELECT cluster, id, at, attributes FROM rollout"));
+  for (;;) {
+    ASSIGN_OR_RETURN(const bool row, all.Step());
+    if (!row) break;
+    (void)Put(std::string(all.Bytes(0)), std::string(all.Bytes(1)), UnixNs{all.Int(2)}, DecodeAttributes(all.Bytes(3)));
+  }
+  DropOld();
+  return absl::OkStatus();
+}
+
+void RolloutLog::Take(const ingest::MetadataTeller& teller, MetadataUpdate update) {
+  {
+    const std::lock_guard lock(mutex_);
+    std::erase_if(update.entities, [&](Entity& entity) {
+      if (!teller.is_cluster || entity.kind != EntityKind::kRollout) return false;
+      // One that has gone is one that its watcher does not tell of any more: it has happened all the same.
+      if (!entity.gone) Add(teller.id, std::move(entity));
+      return true;
+    });
+    DropOld();
+  }
+  rest_.Take(teller, std::move(update));
+}
+
+void RolloutLog::Add(const std::string& cluster, Entity entity) {
+  const std::string attributes = EncodeAttributes(entity.attributes, kEntityBytesMax, nullptr);
+  if (known_.contains(KeyOf(cluster, entity.id))) return;
+  if (!Put(cluster, entity.id, entity.from, std::move(entity.attributes))) return refused_.Add();
+  taken_.Add();
+  if (!database_) return;
+  const absl::Status saved = insert_.Bind(cluster, entity.id, entity.from.value, attributes).Run();
+  if (!saved.ok()) Fail("write", saved);
+}
+
+bool RolloutLog::Put(const std::string& cluster, const std::string& id, UnixNs at, Attributes attributes) {
+  Rollout rollout{.cluster = cluster, .at = at, .attributes = std::move(attributes)};
+  if (at.value <= 0 || !ParseId(id, &rollout)) return false;
+  std::string key = KeyOf(cluster, id);
+  if (!known_.insert(key).second) return false;
+  rollouts_.emplace(Key(at, std::move(key)), std::move(rollout));
+  return true;
+}
+
+void RolloutLog::DropOld() {
+  const int64_t oldest = clock_.Unix().value - options_.keep_ns;
+  while (!rollouts_.empty()) {
+    const bool too_many = rollouts_.size() > kRolloutsMax;
+    if (!too_many && rollouts_.begin()->first.first.value >= oldest) return;
+    if (too_many) dropped_.Add();
+    Forget(rollouts_.begin());
+  }
+}
+
+void RolloutLog::Forget(std::map<Key, Rollout>::iterator rollout) {
+  const std::string& key = rollout->first.second;
+  if (database_) {
+    const std::string id = key.substr(key.find('\0') + 1);
+    const absl::Status removed = remove_.Bind(rollout->second.cluster, id).Run();
+    if (!removed.ok()) Fail("write", removed);
+  }
+  known_.erase(key);
+  rollouts_.erase(rollout);
+}
+
+std::vector<Rollout> RolloutLog::List(store::TimeRange range, size_t limit,
+                                      absl::FunctionRef<bool(const Rollout&)> accept) const {
+  const std::lock_guard lock(mutex_);
+  std::vector<Rollout> out;
+  if (range.from >= range.to) return out;
+  const auto begin = rollouts_.lower_bound(Key(range.from, ""));
+  for (auto it = rollouts_.lower_bound(Key(range.to, "")); it != begin && out.size() < limit;) {
+    --it;
+    if (accept(it->second)) out.push_back(it->second);
+  }
+  return out;
+}
+
+void RolloutLog::Fail(std::string_view what, const absl::Status& status) {
+  failures_.Add();
+  uint64_t suppressed = 0;
+  if (!failure_log_.Allow(clock_.Monotonic(), &suppressed)) return;
+  LogWarning("rollouts cannot be kept on disk, only in memory path={} operation={} error=\"{}\" suppressed={}",
+             options_.path, what, Message(status), suppressed);
+}
+
+}  // namespace tributary

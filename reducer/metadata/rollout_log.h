@@ -1,0 +1,75 @@
+#pragma once
+
+#include <map>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/container/flat_hash_set.h"
+#include "absl/functional/function_ref.h"
+#include "absl/status/status.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/metrics.h"
+#include "reducer/ingest/metadata_sink.h"
+#include "reducer/store/sqlite.h"
+#include "reducer/store/store.h"
+
+namespace tributary {
+
+// A workload began to run another version.
+struct Rollout {
+  std::string cluster;                 // the watcher's node id
+  std::string kind, name_space, name;  // "deployment"
+  UnixNs at;                           // the first pod of that version was made
+  Attributes attributes;               // rollout.*, rollout.previous.*, service.version, …
+};
+
+// The rollouts that clusters' watchers tell of, which are events, not states: they are taken out of what is told on its
+// way to `rest`. All are in memory, kRolloutsMax at most, the oldest go first; and in a database of their own, which
+// outlives the reducer. A commit does not wait for the disk: watchers tell of the last ones again. Thread-safe.
+class RolloutLog final : public ingest::MetadataSink {
+ public:
+  static constexpr size_t kRolloutsMax = 20'000;
+
+  struct Options {
+    std::string path;  // of the database; "": memory alone
+    int64_t keep_ns = 7 * kNsPerDay;
+  };
+  // `rest`, `clock` and `metrics` outlive the log. A database that cannot be used is logged and gone without.
+  RolloutLog(Options options, ingest::MetadataSink& rest, const Clock& clock, Metrics& metrics);
+
+  void Connected(const ingest::MetadataTeller& teller) override { rest_.Connected(teller); }
+  void Disconnected(const ingest::MetadataTeller& teller) override { rest_.Disconnected(teller); }
+  void Take(const ingest::MetadataTeller& teller, MetadataUpdate update) override;
+
+  // Those within the range that `accept` takes, the newest first, at most `limit`.
+  std::vector<Rollout> List(store::TimeRange range, size_t limit, absl::FunctionRef<bool(const Rollout&)> accept) const;
+
+ private:
+  using Key = std::pair<UnixNs, std::string>;  // its time; cluster, zero byte, id
+
+  absl::Status OpenDatabase();
+  absl::Status Load();
+  void Add(const std::string& cluster, Entity entity);
+  // False: it is none, or known already.
+  bool Put(const std::string& cluster, const std::string& id, UnixNs at, Attributes attributes);
+  void Forget(std::map<Key, Rollout>::iterator rollout);
+  void DropOld();
+  void Fail(std::string_view what, const absl::Status& status);
+
+  const Options options_;
+  ingest::MetadataSink& rest_;
+  const Clock& clock_;
+  mutable std::mutex mutex_;  // guards all that follows
+  std::optional<store::Database> database_;
+  store::Statement insert_, remove_;
+  std::map<Key, Rollout> rollouts_;
+  absl::flat_hash_set<std::string> known_;  // second parts of keys
+  LogLimit failure_log_{60 * kNsPerSecond};
+  Counter &taken_, &refused_, &dropped_, &failures_;
+};
+
+}  // namespace tributary

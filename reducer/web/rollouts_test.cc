@@ -1,0 +1,86 @@
+#include "reducer/web/rollouts.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <optional>
+
+#include "reducer/query/resource_query_testing.h"
+
+namespace tributary {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+class RolloutsTest : public ResourceQueryTest {
+ protected:
+  void SetUp() override {
+    ASSERT_NO_FATAL_FAILURE(ResourceQueryTest::SetUp());
+    log_.emplace(RolloutLog::Options{}, *metadata_, now_, metrics_);
+    TellPod("1", {});
+  }
+  void Tell(const std::string& id, int64_t at_ns) {
+    log_->Take(kCluster, {.entities = {{.kind = EntityKind::kRollout,
+                                        .id = id,
+                                        .from = At(at_ns),
+                                        .attributes = {{"rollout.hash", "b"},
+                                                       {"rollout.images", "web:2"},
+                                                       {"rollout.previous.hash", "a"},
+                                                       {"rollout.previous.images", "web:1"},
+                                                       {"rollout.previous.service.version", "1.0"},
+                                                       {"service.version", "2.0"}}}}});
+  }
+  std::string Json(std::string_view selector, RolloutsRequest request = {}) {
+    const absl::StatusOr<std::string> json = RolloutsJson(*engine_, &*log_, Request(selector), request, now_.Unix());
+    EXPECT_TRUE(json.ok()) << json.status();
+    return json.value_or("");
+  }
+
+  std::optional<RolloutLog> log_;
+};
+
+TEST_F(RolloutsTest, HasTheCpuTimeOfBothSides) {
+  AddSample(10 * kNsPerSecond, 2, 3, work_, 5);
+  AddSample(11 * kNsPerSecond, 1, 1, work_, 1000);  // on the host
+  AddSample(31 * kNsPerSecond, 2, 3, work_, 7, 2);
+  Tell("deployment/shop/web/b", 30 * kNsPerSecond);
+  const std::string json = Json("{}", {.with_cpu = true});
+  EXPECT_THAT(json, HasSubstr(R"("kind":"deployment","namespace":"shop","name":"web","hash":"b","images":"web:2",)"
+                              R"("version":"2.0","previous":{"hash":"a","images":"web:1","version":"1.0"})"));
+  EXPECT_THAT(json, testing::ContainsRegex(R"("before":.[^}]*"cpu_ns":5,"count":1)"));
+  EXPECT_THAT(json, testing::ContainsRegex(R"("after":.[^}]*"cpu_ns":7,"count":2)"));
+  EXPECT_THAT(json, HasSubstr(R"("truncated":false)"));
+  EXPECT_THAT(Json("{}"), Not(HasSubstr("before")));
+}
+
+TEST_F(RolloutsTest, ASelectorMeansTheWorkloadsThatHaveItsSamples) {
+  AddSample(10 * kNsPerSecond, 1, 1, work_, 1000);
+  AddSample(10 * kNsPerSecond, 2, 3, work_, 5);
+  Tell("deployment/shop/web/b", 30 * kNsPerSecond);
+  Tell("deployment/shop/cart/b", 31 * kNsPerSecond);
+  EXPECT_THAT(Json("{}"), HasSubstr("cart"));
+  EXPECT_THAT(Json(R"({service_name="web"})"), HasSubstr(R"("name":"web")"));
+  EXPECT_THAT(Json(R"({service_name="web"})"), Not(HasSubstr("cart")));
+  EXPECT_THAT(Json(R"({process_pid="100"})"), HasSubstr(R"("rollouts":[])"));
+}
+
+TEST_F(RolloutsTest, SaysWhenThereAreMore) {
+  for (int i = 0; i < 3; ++i) Tell("deployment/shop/web/" + std::to_string(i), i * kNsPerSecond);
+  EXPECT_THAT(Json("{}", {.limit = 2}), HasSubstr(R"("truncated":true)"));
+  EXPECT_THAT(Json("{}", {.limit = 3}), HasSubstr(R"("truncated":false)"));
+}
+
+TEST_F(RolloutsTest, NamesCannotSpeakToTheSelector) {
+  Tell(R"(deployment/a"b\c/d",x="/h)", 30 * kNsPerSecond);
+  EXPECT_THAT(Json("{}", {.with_cpu = true}), HasSubstr(R"("cpu_ns":0)"));
+}
+
+TEST_F(RolloutsTest, WithoutALogThereAreNone) {
+  const auto json = RolloutsJson(*engine_, nullptr, Request("{}"), {}, now_.Unix());
+  ASSERT_TRUE(json.ok());
+  EXPECT_THAT(*json, HasSubstr(R"("rollouts":[])"));
+}
+
+}  // namespace
+}  // namespace tributary

@@ -1,0 +1,41 @@
+import assert from 'node:assert/strict';
+import {test} from 'node:test';
+import type {Rollout} from '../api/types.ts';
+import {marksOf, rolloutRange, rolloutText} from './rollouts.ts';
+
+const rollout = (at: number, change: Partial<Rollout> = {}): Rollout => ({
+  at,
+  cluster: 'cluster/c',
+  kind: 'deployment',
+  namespace: 'shop',
+  name: 'web',
+  hash: 'b',
+  images: 'web:2',
+  version: '2.1',
+  previous: {hash: 'a', images: 'web:1', version: '2.0'},
+  ...change,
+});
+
+test('a mark says the version, else the images, else the template', () => {
+  assert.match(rolloutText(rollout(0)), /^\d\d:\d\d:\d\d deployment shop\/web: version 2\.0 → 2\.1$/);
+  assert.match(rolloutText(rollout(0, {version: '2.0'})), /web: web:1 → web:2$/);
+  assert.match(rolloutText(rollout(0, {version: '2.0', images: 'web:1'})), /web: template a → b$/);
+  assert.match(rolloutText(rollout(0, {previous: {hash: '', images: '', version: ''}})), /version \? → 2\.1$/);
+});
+
+test('the range is half an hour on both sides, and ends now', () => {
+  const at = 10_000_000;
+  assert.deepEqual(rolloutRange(rollout(at), at * 2), {from: at - 1_800_000, to: at + 1_800_000});
+  assert.deepEqual(rolloutRange(rollout(at), at + 5), {from: at - 1_800_000, to: at + 5});
+});
+
+test('rollouts that are near to each other share a mark', () => {
+  const marks = marksOf([rollout(50), rollout(10), rollout(12), rollout(-1), rollout(101)], (ms) => ms, 100, 6);
+  assert.deepEqual(
+    marks.map((mark) => [mark.left, mark.rollouts.length]),
+    [
+      [10, 2],
+      [50, 1],
+    ],
+  );
+});
