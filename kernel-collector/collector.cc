@@ -11,6 +11,7 @@
 #include "kernel-collector/probes/bpf_code.h"
 #include "kernel-collector/probes/cgroup_v1.h"
 #include "kernel-collector/processes/code_file_reader.h"
+#include "kernel-collector/processes/proc_cgroup.h"
 #include "kernel-collector/processes/proc_files.h"
 #include "kernel-collector/unwind/sandboxed_compiler.h"
 #include "kernel-collector/uplink/session_info.h"
@@ -75,7 +76,10 @@ absl::Status Collector::Build() {
   core_options.cgroup_root = options_.cgroup_root;
   // As the probes choose it.
   auto own_cgroups = ReadSmallFile("/proc/self/cgroup", 64u << 10);
-  if (own_cgroups.ok()) core_options.cgroup_v1 = CgroupV1Name(ChooseCgroupV1(*own_cgroups));
+  if (own_cgroups.ok()) {
+    core_options.cgroup_v1 = CgroupV1Name(ChooseCgroupV1(*own_cgroups));
+    core_options.takes_cgroup_events = !HasLegacyController(ParseProcCgroup(*own_cgroups), "perf_event");
+  }
   core_options.unwind.memory_bytes_max = static_cast<uint64_t>(options_.unwind_memory_bytes);
   core_options.unwind_compiler =
       std::make_shared<SandboxedCompiler>(options_.proc_root, SandboxedCompiler::SpawnSelf, metrics_);

@@ -48,6 +48,7 @@ class CollectorCore::Merger : public SidebandVisitor {
     core_.TakeSamplesBefore(event.time.value);
     core_.kernel_code_.OnKernelCode(event);
   }
+  void OnCgroup(const CgroupEvent& event) override { core_.cgroups_.OnMade(event.id, event.path); }
   // Has no time: what was lost may concern any sample in hand.
   void OnLost(const LostEvent& event) override {
     core_.processes_.OnLost(event);
@@ -67,7 +68,10 @@ CollectorCore::CollectorCore(Probes& probes, BatchSink& sink, Executor& executor
       reader_(options_.proc_root, clock),
       code_files_(metrics),
       processes_(code_files_, metrics),
-      cgroups_({.proc_root = options_.proc_root, .cgroup_root = options_.cgroup_root, .cgroup_v1 = options_.cgroup_v1},
+      cgroups_({.proc_root = options_.proc_root,
+                .cgroup_root = options_.cgroup_root,
+                .cgroup_v1 = options_.cgroup_v1,
+                .takes_events = options_.takes_cgroup_events},
                executor, clock, metrics),
       resources_({.proc_root = options_.proc_root, .names = options_.resource_env},
                  options_.resource_executor != nullptr ? *options_.resource_executor : executor, clock, metrics),

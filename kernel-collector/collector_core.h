@@ -32,7 +32,9 @@ struct CoreOptions {
   std::string sys_root = "/sys";
   std::function<std::vector<BpfCode>()> list_bpf;  // see KernelCode::Options
   std::string cgroup_root = "/sys/fs/cgroup";
-  std::string cgroup_v1;                  // see CgroupNames::Options
+  // See CgroupNames::Options.
+  std::string cgroup_v1;
+  bool takes_cgroup_events = true;
   std::vector<std::string> resource_env;  // see ResourceReader::Options
   Executor* resource_executor = nullptr;  // null: the one for all
   UnwindTables::Options unwind;

@@ -513,6 +513,19 @@ TEST_F(CollectorCoreTest, FindsTheContainerByCgroup) {
   EXPECT_EQ(d.string(ProcessOf(0).cgroup_path), "/docker/" + id);
 }
 
+TEST_F(CollectorCoreTest, FindsAContainerThatIsGoneByTheKernelsWord) {
+  const std::string id(64, 'c');
+  MakeCgroup("/other");
+  const std::string path = "/docker/" + id;
+  probes.events.push_back(
+      [&](SidebandVisitor& v) { v.OnCgroup({.time = MonotonicNs{kT - 1}, .id = 4711, .path = path}); });
+  Exec(kT, 10, "a");
+  Sample({.time = kT + 2, .pid = 10, .cgroup = 4711});
+  Settle();
+  Flushed();
+  EXPECT_EQ(sink.batches.back().dictionary->string(ProcessOf(0).container_id), id);
+}
+
 TEST_F(CollectorCoreTest, AProcessThatMovesIsDefinedAnew) {
   const std::string ids[2] = {std::string(64, 'c'), std::string(64, 'd')};
   uint64_t cgroups[2];

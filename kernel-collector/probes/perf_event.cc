@@ -61,6 +61,7 @@ absl::StatusOr<Fd> OpenSidebandEvent(int cpu, bool build_id) {
   attr.comm_exec = 1;
   attr.task = 1;
   attr.ksymbol = 1;
+  attr.cgroup = 1;
   attr.use_clockid = 1;
   attr.clockid = CLOCK_MONOTONIC;
   // Wakes whoever polls it once in half a ring, which 0 means: the ring is read on a timer that may come too late.

@@ -58,6 +58,12 @@ struct KernelCodeEvent {
   bool gone = false;
   std::string_view name;  // "bpf_prog_6deef7357e7b4530_sd_fw_egress", "ftrace_trampoline"
 };
+// A cgroup was made (Linux 5.7), in the hierarchy that has perf_event: the unified one, unless v1 has taken it.
+struct CgroupEvent {
+  MonotonicNs time;
+  uint64_t id = 0;  // as samples carry it
+  std::string_view path;
+};
 struct LostEvent {  // a CPU's sideband overran: every process may have stale mappings, the kernel other code
   uint64_t events = 0;
 };
@@ -70,6 +76,7 @@ class SidebandVisitor {
   virtual void OnComm(const CommEvent& event) = 0;
   virtual void OnExit(const ExitEvent& event) = 0;
   virtual void OnKernelCode(const KernelCodeEvent& event) = 0;
+  virtual void OnCgroup(const CgroupEvent& event) = 0;
   virtual void OnLost(const LostEvent& event) = 0;
 };
 

@@ -110,6 +110,7 @@ void Sideband::Deliver(std::span<const uint8_t> record, SidebandVisitor& visitor
   if (auto* comm = std::get_if<CommEvent>(&parsed)) return visitor.OnComm(*comm);
   if (auto* exit = std::get_if<ExitEvent>(&parsed)) return visitor.OnExit(*exit);
   if (auto* code = std::get_if<KernelCodeEvent>(&parsed)) return visitor.OnKernelCode(*code);
+  if (auto* cgroup = std::get_if<CgroupEvent>(&parsed)) return visitor.OnCgroup(*cgroup);
   if (auto* lost = std::get_if<LostEvent>(&parsed)) {
     lost_.Add(lost->events);
     return visitor.OnLost(*lost);

@@ -36,6 +36,10 @@ void CheckRecord(std::span<const uint8_t> record) {
     CheckView(record, code->name);
     Require(!code->name.empty() && code->length > 0 && code->start + code->length > code->start);
   }
+  if (auto* cgroup = std::get_if<tributary::CgroupEvent>(&parsed)) {
+    CheckView(record, cgroup->path);
+    Require(cgroup->id != 0 && !cgroup->path.empty());
+  }
 #ifdef TRIBUTARY_PLANT_CRASH
   // Within reach only of a record whose header, type and size agree.
   if (auto* fork = std::get_if<tributary::ForkEvent>(&parsed)) Require(fork->pid.value != 77);

@@ -2,8 +2,12 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <filesystem>
+#include <fstream>
 #include <string>
 #include <thread>
 #include <utility>
@@ -22,7 +26,7 @@ namespace {
 class Recorder : public SidebandVisitor {
  public:
   struct Entry {
-    char kind;  // m, f, c, x (exit), k and g (kernel code came, went), l
+    char kind;  // m, f, c, x (exit), k and g (kernel code came, went), d (cgroup), l
     MonotonicNs time;
     Pid pid, parent;
     Tid tid;
@@ -30,6 +34,7 @@ class Recorder : public SidebandVisitor {
     std::string build_id;
     bool exec = false;
     uint64_t lost = 0;
+    uint64_t id = 0;
   };
   void OnMmap(const MmapEvent& e) override {
     entries.push_back({.kind = 'm',
@@ -53,6 +58,9 @@ class Recorder : public SidebandVisitor {
   void OnKernelCode(const KernelCodeEvent& e) override {
     entries.push_back({.kind = e.gone ? 'g' : 'k', .time = e.time, .text = std::string(e.name)});
   }
+  void OnCgroup(const CgroupEvent& e) override {
+    entries.push_back({.kind = 'd', .time = e.time, .text = std::string(e.path), .id = e.id});
+  }
   void OnLost(const LostEvent& e) override { entries.push_back({.kind = 'l', .lost = e.events}); }
 
   std::vector<Entry> Of(Pid pid) const {
@@ -68,6 +76,33 @@ class Recorder : public SidebandVisitor {
 
   std::vector<Entry> entries;
 };
+
+TEST(SidebandLive, TellsOfCgroupsBeforeAnybodyIsInThem) {
+  // Where perf_event is: the unified hierarchy, unless a v1 hierarchy has it.
+  std::string root;
+  std::ifstream mounts("/proc/self/mounts");
+  for (std::string device, where, type, mount_options, rest; mounts >> device >> where >> type >> mount_options;) {
+    std::getline(mounts, rest);
+    const bool is_v1 = type == "cgroup" && ("," + mount_options + ",").find(",perf_event,") != std::string::npos;
+    if (is_v1 || (type == "cgroup2" && root.empty())) root = where;
+  }
+  if (root.empty()) GTEST_SKIP() << "no cgroup hierarchy with perf_event";
+  Metrics metrics;
+  auto probes = OpenProbes({}, metrics);
+  ASSERT_NE(probes, nullptr);
+  const std::string name = "tributary-live-" + std::to_string(getpid());
+  ASSERT_TRUE(std::filesystem::create_directories(root + "/" + name + "/inner"));
+  struct stat inner{};
+  ASSERT_EQ(stat((root + "/" + name + "/inner").c_str(), &inner), 0);
+  std::filesystem::remove(root + "/" + name + "/inner");
+  std::filesystem::remove(root + "/" + name);
+  Recorder recorder;
+  probes->DrainSideband(recorder);
+  const auto found = std::ranges::find_if(
+      recorder.entries, [&](const Recorder::Entry& e) { return e.kind == 'd' && e.id == inner.st_ino; });
+  ASSERT_NE(found, recorder.entries.end());
+  EXPECT_THAT(found->text, testing::EndsWith("/" + name + "/inner"));
+}
 
 TEST(SidebandLive, TellsTheLifeOfAProcess) {
   Metrics metrics;

@@ -116,6 +116,13 @@ SidebandRecord ParseKsymbol(Fields fields, MonotonicNs time) {
   return event;
 }
 
+SidebandRecord ParseCgroup(Fields fields, MonotonicNs time) {
+  CgroupEvent event{.time = time, .id = fields.Take<uint64_t>()};
+  event.path = fields.TakeString();
+  if (!fields.ok() || event.id == 0 || !event.path.starts_with('/')) return BadRecord{};
+  return event;
+}
+
 SidebandRecord ParseLost(Fields fields) {
   fields.Take<uint64_t>();  // the event's id: each ring has one
   auto lost = fields.Take<uint64_t>();
@@ -150,6 +157,8 @@ SidebandRecord ParseSidebandRecord(std::span<const uint8_t> record) {
       return ParseComm(header.misc, fields, time);
     case PERF_RECORD_KSYMBOL:
       return ParseKsymbol(fields, time);
+    case PERF_RECORD_CGROUP:
+      return ParseCgroup(fields, time);
     case PERF_RECORD_LOST:
       return ParseLost(fields);
     default:

@@ -20,8 +20,8 @@ struct IgnoredRecord {};  // well formed, of a kind nobody asked for, or a mappi
 struct BadRecord {};      // sizes or fields that make no sense
 
 // Views in the event point into the record.
-using SidebandRecord =
-    std::variant<IgnoredRecord, BadRecord, MmapEvent, ForkEvent, CommEvent, ExitEvent, KernelCodeEvent, LostEvent>;
+using SidebandRecord = std::variant<IgnoredRecord, BadRecord, MmapEvent, ForkEvent, CommEvent, ExitEvent,
+                                    KernelCodeEvent, CgroupEvent, LostEvent>;
 
 // `record` is one whole record with its perf_event_header.
 SidebandRecord ParseSidebandRecord(std::span<const uint8_t> record);

@@ -53,6 +53,20 @@ TEST(SidebandRecord, RefusesMappingsThatMakeNoSense) {
   Parse<BadRecord>(MmapRecordWithInode({.start = ~uint64_t{0} - 10}, 1));
 }
 
+TEST(SidebandRecord, ReadsCgroups) {
+  auto record = [](uint64_t id, std::string_view path) {
+    return RecordBuilder(PERF_RECORD_CGROUP).Add(id).AddString(path).Build(9);
+  };
+  const std::vector<uint8_t> good = record(4711, "/docker/x");
+  auto event = Parse<CgroupEvent>(good);
+  EXPECT_EQ(event.time, MonotonicNs{9});
+  EXPECT_EQ(event.id, 4711u);
+  EXPECT_EQ(event.path, "/docker/x");
+  Parse<BadRecord>(record(0, "/docker/x"));
+  Parse<BadRecord>(record(1, ""));
+  Parse<BadRecord>(RecordBuilder(PERF_RECORD_CGROUP).Add<uint32_t>(1).Build(9));
+}
+
 TEST(SidebandRecord, ReadsKernelCode) {
   std::vector<uint8_t> record =
       KsymbolRecord(0xffffffffc0001000, 0x80, PERF_RECORD_KSYMBOL_TYPE_BPF, 0, "bpf_prog_1_x", 9);

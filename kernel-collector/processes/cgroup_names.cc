@@ -26,15 +26,6 @@ CgroupName NameOf(const std::string& unified, const std::vector<std::string>& le
   return name;
 }
 
-bool HasController(std::string_view controllers, std::string_view wanted) {
-  while (!controllers.empty()) {
-    const std::string_view one = controllers.substr(0, controllers.find(','));
-    if (one == wanted) return true;
-    controllers.remove_prefix(std::min(controllers.size(), one.size() + 1));
-  }
-  return false;
-}
-
 // Whether a path that /proc tells is of the cgroup that a sample names. One that is not there may be it: cgroups go
 // with their last process, and from another cgroup namespace paths lead elsewhere.
 bool MayBe(uint64_t id, const std::string& root, const std::string& path) {
@@ -98,6 +89,12 @@ const CgroupName* CgroupNames::Find(Key key, Pid pid) {
                                 });
   if (taken) reading_.insert(key);
   return nullptr;
+}
+
+void CgroupNames::OnMade(uint64_t id, std::string_view path) {
+  if (!options_.takes_events) return;
+  if (unified_.size() >= kDirectoriesMax) unified_.clear();  // a walk finds those that are there again
+  unified_.insert_or_assign(id, path);
 }
 
 void CgroupNames::Read(Reading& reading) {

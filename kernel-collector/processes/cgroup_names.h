@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -22,7 +23,8 @@ struct CgroupName {
 
 // From the cgroup ids that BPF reads to names. The process's own /proc/PID/cgroup answers first, where it is of the
 // same cgroups as the ids. Of a process that is gone, or has moved since, walks of the hierarchies tell, which remember
-// every cgroup they pass: a container outlives most of its processes. Walks follow one another only so closely that
+// every cgroup they pass: a container outlives most of its processes. Of the unified hierarchy the kernel's events tell
+// the same beforehand. Walks follow one another only so closely that
 // they take 2% of a CPU; who asks in between is told later. Loop thread; reads on `executor`.
 class CgroupNames {
  public:
@@ -34,7 +36,8 @@ class CgroupNames {
   struct Options {
     std::string proc_root = "/proc";
     std::string cgroup_root = "/sys/fs/cgroup";
-    std::string cgroup_v1;  // the controller whose v1 hierarchy samples carry an id of: "memory"; "" for none
+    std::string cgroup_v1;     // the controller whose v1 hierarchy samples carry an id of: "memory"; "" for none
+    bool takes_events = true;  // OnMade tells of the unified hierarchy's cgroups
   };
 
   // Of the unified hierarchy and of the v1 one; 0 = none.
@@ -49,6 +52,8 @@ class CgroupNames {
 
   CgroupNames(Options options, Executor& executor, const Clock& clock, Metrics& metrics);
 
+  // The kernel has made a cgroup: known before anybody is in it, and also when it and all that ran there are gone.
+  void OnMade(uint64_t id, std::string_view path);
   // The name, or null while it is being looked up: ask again later.
   const CgroupName* Find(Key key, Pid pid);
   size_t size() const { return names_.size(); }
@@ -73,7 +78,7 @@ class CgroupNames {
   absl::flat_hash_map<Key, CgroupName> names_;
   absl::flat_hash_set<Key> reading_;
   absl::flat_hash_set<Key> unread_;  // /proc did not tell: a walk must
-  Paths unified_, legacy_;           // what walks have passed
+  Paths unified_, legacy_;           // what walks have passed, and events told of
   bool walking_ = false;
   MonotonicNs next_walk_;
   Counter& unknown_;

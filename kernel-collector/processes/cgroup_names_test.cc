@@ -21,9 +21,11 @@ class CgroupNamesTest : public testing::Test {
   void UseUnified() { FakeProc::Write(proc.cgroup() + "/cgroup.controllers", ""); }
   CgroupNames& names() {
     if (names_ == nullptr) {
-      names_ = std::make_unique<CgroupNames>(
-          CgroupNames::Options{.proc_root = proc.proc(), .cgroup_root = proc.cgroup(), .cgroup_v1 = controller},
-          executor, clock, metrics);
+      names_ = std::make_unique<CgroupNames>(CgroupNames::Options{.proc_root = proc.proc(),
+                                                                  .cgroup_root = proc.cgroup(),
+                                                                  .cgroup_v1 = controller,
+                                                                  .takes_events = takes_events},
+                                             executor, clock, metrics);
     }
     return *names_;
   }
@@ -42,6 +44,7 @@ class CgroupNamesTest : public testing::Test {
   Metrics metrics;
   FakeExecutor executor;
   std::string controller;
+  bool takes_events = true;
   std::unique_ptr<CgroupNames> names_;
 };
 
@@ -140,6 +143,20 @@ TEST_F(CgroupNamesTest, AWalkAnswersWhoAskedWhileItWentOn) {
   ASSERT_NE(names().Find({second, 0}, Pid{6}), nullptr);
   EXPECT_EQ(names().Find({second, 0}, Pid{6})->path, "/second");
   EXPECT_EQ(Walks(), 1u);
+}
+
+TEST_F(CgroupNamesTest, WhatTheKernelToldOfIsKnownAlsoWhenItIsGone) {
+  UseUnified();
+  names().OnMade(4711, "/docker/" + kId);
+  EXPECT_EQ(Settled({4711, 0}, 5)->container_id, kId);
+  EXPECT_EQ(Walks(), 0u);
+}
+
+TEST_F(CgroupNamesTest, WhatTheKernelToldOfAnotherHierarchyIsLeftAside) {
+  UseUnified();
+  takes_events = false;
+  names().OnMade(4711, "/docker/" + kId);
+  EXPECT_EQ(Settled({4711, 0}, 5)->container_id, "");
 }
 
 TEST_F(CgroupNamesTest, ContainersUnderVersionOne) {

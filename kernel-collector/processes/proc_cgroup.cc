@@ -1,5 +1,7 @@
 #include "kernel-collector/processes/proc_cgroup.h"
 
+#include <algorithm>
+
 namespace tributary {
 namespace {
 
@@ -7,6 +9,21 @@ constexpr size_t kPathBytesMax = 4096;
 constexpr size_t kHierarchiesMax = 32;
 
 }  // namespace
+
+bool HasController(std::string_view controllers, std::string_view wanted) {
+  while (!controllers.empty()) {
+    const std::string_view one = controllers.substr(0, controllers.find(','));
+    if (one == wanted) return true;
+    controllers.remove_prefix(std::min(controllers.size(), one.size() + 1));
+  }
+  return false;
+}
+
+bool HasLegacyController(const CgroupPaths& paths, std::string_view wanted) {
+  return std::any_of(paths.legacy.begin(), paths.legacy.end(), [&](const CgroupPaths::Legacy& hierarchy) {
+    return HasController(hierarchy.controllers, wanted);
+  });
+}
 
 CgroupPaths ParseProcCgroup(std::string_view text) {
   CgroupPaths paths;

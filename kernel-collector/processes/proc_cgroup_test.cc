@@ -11,6 +11,14 @@ TEST(ProcCgroup, ReadsBothVersions) {
   EXPECT_EQ(paths.legacy, (std::vector<CgroupPaths::Legacy>{{"name=systemd", "/docker/a"}, {"memory", "/docker/a:b"}}));
 }
 
+TEST(ProcCgroup, KnowsWhichHierarchyHasAController) {
+  CgroupPaths paths = ParseProcCgroup("9:net_cls,perf_event:/\n4:cpu,cpuacct:/docker\n0::/\n");
+  EXPECT_TRUE(HasLegacyController(paths, "perf_event"));
+  EXPECT_TRUE(HasLegacyController(paths, "cpuacct"));
+  EXPECT_FALSE(HasLegacyController(paths, "acct"));
+  EXPECT_FALSE(HasLegacyController(paths, ""));
+}
+
 TEST(ProcCgroup, SkipsWhatIsNotALine) {
   CgroupPaths paths = ParseProcCgroup("\n0:\n0::\n0::relative\n::\n5:cpu\n0::/ok");
   EXPECT_EQ(paths.unified, "/ok");

@@ -108,6 +108,7 @@ class ProcessTable : public SidebandVisitor {
   void OnComm(const CommEvent& event) override;
   void OnExit(const ExitEvent& event) override;
   void OnKernelCode(const KernelCodeEvent&) override {}
+  void OnCgroup(const CgroupEvent&) override {}
   void OnLost(const LostEvent& event) override;
 
   // The run that a sample is of; one that is not complete when nothing is known of it. Never null.
