@@ -218,13 +218,17 @@ def three_pods():
         lib.check(collector.stop() == 0, "the collector's exit code")
         end = lib.now_ms() + 1000
 
-        for name, (container, _) in containers.items():
+        for name, (container, pod) in containers.items():
             for executable in (name, f"{name}_short"):
                 everywhere = count(reducer, start, end, process_executable_name=executable)
                 here = count(reducer, start, end, process_executable_name=executable, container_id=container)
                 print(f"  {executable:12} {here} of {everywhere} samples in {container[:12]}")
                 lib.check(here > 300, f"{here} samples of {executable} in its container")
                 lib.check(here == everywhere, f"{everywhere - here} samples of {executable} are in no container, or another")
+                in_pod = count(reducer, start, end, process_executable_name=executable, k8s_pod_uid=pod)
+                lib.check(in_pod == everywhere, f"{everywhere - in_pod} samples of {executable} are in no pod, or another")
+            of_service = count(reducer, start, end, process_executable_name=name, service_name=f"shop-{name}")
+            lib.check(of_service == count(reducer, start, end, process_executable_name=name), f"{of_service} samples of shop-{name}")
         check_what_they_say(d / "recording", containers)
         check_what_docker_says(docker, d / "recording", containers)
         lib.check(SECRET not in collector.text(), "a variable that nobody asked for was logged")
