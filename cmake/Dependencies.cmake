@@ -21,9 +21,6 @@ pkg_check_modules(CURL REQUIRED IMPORTED_TARGET libcurl)
 find_path(SIMDJSON_INCLUDE simdjson.h REQUIRED)
 find_library(SIMDJSON_LIBRARY NAMES simdjson libsimdjson.so.14 REQUIRED)
 pkg_check_modules(CLI11 IMPORTED_TARGET CLI11)
-# Debian has simdjson's headers for every architecture in one package, but its link name for one only.
-find_path(SIMDJSON_INCLUDE simdjson.h REQUIRED)
-find_library(SIMDJSON_LIBRARY NAMES simdjson libsimdjson.so.14 REQUIRED)
 
 if(TRIBUTARY_REDUCER)
   find_package(Protobuf REQUIRED)

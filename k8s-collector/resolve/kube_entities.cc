@@ -8,7 +8,8 @@
 #include <chrono>
 #include <utility>
 
-#include "k8s-collector/resolve/image_reference.h"
+#include "k8s-collector/resolve/container_reference.h"
+#include "profile/image_reference.h"
 
 namespace tributary {
 namespace {
