@@ -49,19 +49,31 @@ struct ResourceJoiner::Facts {
       if (found->entity != nullptr) visit(*found->entity);
     }
   }
+  bool IsOf(const Facts& other) const {
+    const auto same = [](const FoundEntity& a, const FoundEntity& b) { return a.entity == b.entity; };
+    return same(host, other.host) && same(container, other.container) && same(docker, other.docker) &&
+           same(pod, other.pod) && same(name_space, other.name_space) && same(node, other.node) &&
+           same(cluster, other.cluster);
+  }
   const FoundEntity& Keep(FoundEntity& where, FoundEntity found) {
     until = std::min(until, found.until);
     where = std::move(found);
     return where;
   }
-  // An attribute of any of them; "" = none.
+  // What service.* is made of stands where it belongs; "" = none.
   std::string_view Attribute(std::string_view key) const {
-    std::string_view value;
-    ForEach([&](const Entity& entity) {
-      if (value.empty()) value = FindAttribute(entity.attributes, key);
-    });
-    return value;
+    const bool of_container = key.starts_with("container.") || key.starts_with("k8s.container.");
+    for (const FoundEntity* found : {of_container ? &container : &pod, &docker}) {
+      if (found->entity == nullptr) continue;
+      if (std::string_view value = FindAttribute(found->entity->attributes, key); !value.empty()) return value;
+    }
+    return {};
   }
+};
+
+struct ResourceJoiner::Kept {
+  Facts facts;  // held: equal addresses are the same entities
+  std::shared_ptr<const Resource> resource;
 };
 
 // Views of attributes with the rank of their source: of two with one key the lower rank stays, of one rank the first.
@@ -73,6 +85,7 @@ struct ResourceJoiner::Merger {
   enum Source : uint8_t { kOperator, kNodeOperator, kWhere, kProcess, kAnnotation, kOther, kComputed };
   std::vector<Item> items;
 
+  Merger() { items.reserve(64); }
   void Add(Source source, std::string_view key, std::string_view value) {
     if (!key.empty() && !value.empty()) items.push_back({key, value, size_t{source} << 32 | items.size()});
   }
@@ -101,6 +114,8 @@ ResourceJoiner::ResourceJoiner(const MetadataStore& store, const K8sNameRules& r
                                   "Joins with more states in their time than are told apart.")) {
   names_.Meet(operator_attributes_);
 }
+
+ResourceJoiner::~ResourceJoiner() = default;
 
 ResourceJoiner::Place ResourceJoiner::PlaceOf(const store::ProcessRow& process) {
   Place place{.node_id = process.node_id,
@@ -189,7 +204,7 @@ Resource ResourceJoiner::Merge(const Place& place, const Facts& facts) const {
   merger.Add(Merger::kWhere, "container.runtime.name", place.cgroup.runtime);
   merger.Add(Merger::kWhere, "host.name", place.host_name);
   const Attributes own = DecodeAttributes(place.own_attributes);
-  names_.Meet(own);
+  if (!own.empty()) names_.Meet(own);
   for (const auto& [key, value] : own) {
     if (!key.starts_with("process.") && !key.starts_with("thread.")) merger.Add(Merger::kProcess, key, value);
   }
@@ -209,13 +224,43 @@ Resource ResourceJoiner::Merge(const Place& place, const Facts& facts) const {
   return resource;
 }
 
+// Equal for processes whose resources are the same: the executable's name is the last resort for service.name.
+std::string ResourceJoiner::KeyOf(const store::ProcessRow& process) {
+  std::string key;
+  for (std::string_view part :
+       {std::string_view(process.node_id), std::string_view(process.host_name), std::string_view(process.container_id),
+        std::string_view(process.cgroup_path), std::string_view(process.attributes), ExecutableName(process)}) {
+    key += part;
+    key += '\0';
+  }
+  return key;
+}
+
 ResourceStates ResourceJoiner::Join(const store::ProcessRow& process, store::TimeRange range) const {
+  return Join(KeyOf(process), process, range);
+}
+
+std::shared_ptr<const Resource> ResourceJoiner::Merged(const std::string& key, const Place& place,
+                                                       const Facts& facts) const {
+  {
+    std::lock_guard lock(kept_mutex_);
+    if (auto it = kept_.find(key); it != kept_.end() && it->second.facts.IsOf(facts)) return it->second.resource;
+  }
+  auto resource = std::make_shared<const Resource>(Merge(place, facts));
+  std::lock_guard lock(kept_mutex_);
+  if (kept_.size() >= kPlacesKeptMax) kept_.clear();
+  kept_.insert_or_assign(key, Kept{facts, resource});
+  return resource;
+}
+
+ResourceStates ResourceJoiner::Join(const std::string& key, const store::ProcessRow& process,
+                                    store::TimeRange range) const {
   const Place place = PlaceOf(process);
   ResourceStates states;
   UnixNs at = range.from;
   for (;;) {
     const Facts facts = FindFacts(place, at);
-    auto resource = std::make_shared<const Resource>(Merge(place, facts));
+    std::shared_ptr<const Resource> resource = Merged(key, place, facts);
     if (states.empty() || states.back().resource->attributes != resource->attributes) {
       states.push_back({states.empty() ? kTimeBegin : at, std::move(resource)});
     }
@@ -234,22 +279,15 @@ bool ResourceJoiner::IsAwaited(const store::ProcessRow& process) const {
   return !place.container_id.empty() && (store_.ExpectsClusters() || store_.ExpectsContainers(process.node_id));
 }
 
-// Equal for processes whose resources are the same: the executable's name is the last resort for service.name.
 std::shared_ptr<const ResourceStates> ResourceCache::Of(const store::ProcessRow& process) {
-  std::string key;
-  for (std::string_view part :
-       {std::string_view(process.node_id), std::string_view(process.host_name), std::string_view(process.container_id),
-        std::string_view(process.cgroup_path), std::string_view(process.attributes), ExecutableName(process)}) {
-    key += part;
-    key += '\0';
-  }
+  const std::string key = ResourceJoiner::KeyOf(process);
   auto [it, added] = by_place_.try_emplace(key);
   if (!added) return it->second;
   if (by_place_.size() > kPlacesMax) {
     by_place_.clear();
-    it = by_place_.try_emplace(std::move(key)).first;
+    it = by_place_.try_emplace(key).first;
   }
-  return it->second = std::make_shared<const ResourceStates>(joiner_.Join(process, range_));
+  return it->second = std::make_shared<const ResourceStates>(joiner_.Join(key, process, range_));
 }
 
 }  // namespace tributary

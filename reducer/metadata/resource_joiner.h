@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -31,14 +32,17 @@ struct ResourceState {
 };
 using ResourceStates = std::vector<ResourceState>;
 
-// Joins processes with metadata. Thread-safe; what it borrows outlives it. A join takes a few µs: see ResourceCache.
+// Joins processes with metadata. Thread-safe; what it borrows outlives it. A join takes 15 µs, 2 where nothing has
+// changed since the last one of its place; places are remembered for that, about 5 KB each. See also ResourceCache.
 class ResourceJoiner {
  public:
+  static constexpr size_t kPlacesKeptMax = 16'384;
   static constexpr size_t kStatesMax = 48;  // of one process in one range of time
 
   // `operator_attributes` (--resource-attribute) win over everything.
   ResourceJoiner(const MetadataStore& store, const K8sNameRules& rules, AttributeNames& names,
                  Attributes operator_attributes, Metrics& metrics);
+  ~ResourceJoiner();
 
   // What it belongs to within the range; at least one state.
   ResourceStates Join(const store::ProcessRow& process, store::TimeRange range) const;
@@ -50,11 +54,17 @@ class ResourceJoiner {
   AttributeNames& names() const { return names_; }
 
  private:
+  friend class ResourceCache;
   struct Place;   // of a process, in which all resources are the same
   struct Facts;   // entities that were found at one time
   struct Merger;  // of sources into one set
 
+  struct Kept;  // the last join of a place
+
   static Place PlaceOf(const store::ProcessRow& process);
+  static std::string KeyOf(const store::ProcessRow& process);
+  ResourceStates Join(const std::string& key, const store::ProcessRow& process, store::TimeRange range) const;
+  std::shared_ptr<const Resource> Merged(const std::string& key, const Place& place, const Facts& facts) const;
   Facts FindFacts(const Place& place, UnixNs at) const;
   void FindPod(const Place& place, UnixNs at, Facts* facts) const;
   Resource Merge(const Place& place, const Facts& facts) const;
@@ -64,6 +74,8 @@ class ResourceJoiner {
   AttributeNames& names_;
   const Attributes operator_attributes_;
   Counter &disbelieved_, &unsplit_;
+  mutable std::mutex kept_mutex_;
+  mutable absl::flat_hash_map<std::string, Kept> kept_;  // guarded by kept_mutex_; by KeyOf
 };
 
 // Joins of one query or export: processes of one container share one. Not thread-safe. At most kPlacesMax are held,

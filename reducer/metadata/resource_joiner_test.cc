@@ -33,8 +33,8 @@ class ResourceJoinerTest : public ::testing::Test {
                       {"k8s.namespace.name", "shop"},      {"k8s.node.name", "worker-3"},
                       {"k8s.deployment.name", "web"},      {"k8s.deployment.uid", "d-uid"},
                       {"k8s.replicaset.name", "web-7c9f"}, {"k8s.replicaset.uid", "r-uid"}};
-    for (const auto& [key, value] : more) SetAttribute(pod, key, value);
     std::sort(pod.begin(), pod.end());
+    for (const auto& [key, value] : more) SetAttribute(pod, key, value);
     Tell(kCluster, {Make(EntityKind::kPod, kPodUid, pod),
                     Make(EntityKind::kContainer, kContainer,
                          {{"container.image.name", "registry/shop/web"},
@@ -264,6 +264,17 @@ TEST_F(ResourceJoinerTest, ProcessesOfOnePlaceShareAJoin) {
   EXPECT_EQ(cache.Of(row), first);
   row.attributes = "tier=gold";
   EXPECT_NE(cache.Of(row), first);
+}
+
+TEST_F(ResourceJoinerTest, WhatHasNotChangedIsNotJoinedAnew) {
+  Open();
+  TellPod();
+  const auto first = Join(InPod()).back().resource;
+  EXPECT_EQ(Join(InPod()).back().resource, first);
+  clock_.Advance(kNsPerSecond);
+  TellPod({{"k8s.pod.ip", "10.0.0.8"}});
+  EXPECT_EQ(Get(InPod(), "k8s.pod.ip"), "10.0.0.8");
+  EXPECT_NE(Join(InPod()).back().resource, first);
 }
 
 TEST(ServiceIdentity, TheFirstThatIsThere) {

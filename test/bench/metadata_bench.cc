@@ -1,0 +1,178 @@
+// What it costs to join samples with metadata: 10,000 pods of one container each, two processes in each container.
+// Export: one scan of 100,000 samples, all of its joins made anew. Selection: a query over a million samples, from
+// reading its processes on. docs/benchmarks.md says what is expected.
+
+#include <benchmark/benchmark.h>
+#include <fmt/format.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/metrics.h"
+#include "base/status.h"
+#include "reducer/metadata/resource_joiner.h"
+#include "reducer/query/fake_store.h"
+#include "reducer/query/selection.h"
+
+namespace tributary {
+namespace {
+
+constexpr int kPods = 10'000;
+constexpr int kProcessesPerPod = 2;
+const MetadataTeller kCluster = {true, "cluster/bench"};
+
+std::string PodUid(int pod) { return fmt::format("0a1b2c3d-1111-2222-3333-{:012x}", pod); }
+std::string ContainerId(int pod) { return fmt::format("{:064x}", pod + 1); }
+
+Entity Pod(int pod) {
+  const int workload = pod % 300;
+  const std::string name = fmt::format("workload-{}", workload);
+  return {.kind = EntityKind::kPod,
+          .id = PodUid(pod),
+          .attributes = {{"k8s.deployment.name", name},
+                         {"k8s.deployment.uid", PodUid(1'000'000 + workload)},
+                         {"k8s.namespace.name", fmt::format("namespace-{}", workload % 20)},
+                         {"k8s.node.name", fmt::format("node-{}", pod % 300)},
+                         {"k8s.pod.hostname", fmt::format("{}-5c9f7d-{}", name, pod)},
+                         {"k8s.pod.ip", fmt::format("10.{}.{}.7", pod / 256, pod % 256)},
+                         {"k8s.pod.label.app", name},
+                         {"k8s.pod.label.app.kubernetes.io/name", name},
+                         {"k8s.pod.name", fmt::format("{}-5c9f7d-{}", name, pod)},
+                         {"k8s.pod.start_time", "2026-11-01T00:00:00Z"},
+                         {"k8s.replicaset.name", name + "-5c9f7d"},
+                         {"k8s.replicaset.uid", PodUid(2'000'000 + workload)}}};
+}
+Entity Container(int pod) {
+  return {.kind = EntityKind::kContainer,
+          .id = ContainerId(pod),
+          .attributes = {{"container.image.name", "registry.example/team/service"},
+                         {"container.image.repo_digests", "registry.example/team/service@sha256:" + ContainerId(7)},
+                         {"container.image.tag", "1.2.3"},
+                         {"k8s.container.name", "main"},
+                         {"k8s.pod.uid", PodUid(pod)}}};
+}
+
+struct Cluster {
+  Cluster() {
+    TRIBUTARY_CHECK(rules.Add(K8sNameRules::Of::kLabel, "app").ok());
+    store = std::make_unique<MetadataStore>(MetadataStore::Options{}, rules, names, Clock::Real(), metrics);
+    joiner = std::make_unique<ResourceJoiner>(*store, rules, names, Attributes{}, metrics);
+    MetadataUpdate update;
+    for (int i = 0; i < 300; ++i) {
+      update.entities.push_back({.kind = EntityKind::kNamespace, .id = fmt::format("namespace-{}", i)});
+      update.entities.push_back({.kind = EntityKind::kK8sNode,
+                                 .id = fmt::format("node-{}", i),
+                                 .attributes = {{"k8s.node.uid", PodUid(3'000'000 + i)}}});
+      store->Take({false, fmt::format("node-{}", i)},
+                  {.entities = {{.kind = EntityKind::kHost,
+                                 .id = fmt::format("node-{}", i),
+                                 .attributes = {{"cloud.region", "eu-1"}, {"host.arch", "amd64"}}}}});
+    }
+    update.entities.push_back({.kind = EntityKind::kCluster, .attributes = {{"k8s.cluster.uid", PodUid(4'000'000)}}});
+    store->Take(kCluster, std::move(update));
+    for (int pod = 0; pod < kPods; ++pod) store->Take(kCluster, {.entities = {Pod(pod), Container(pod)}});
+    FillShard();
+  }
+
+  void FillShard() {
+    for (int i = 0; i < kPods * kProcessesPerPod; ++i) {
+      const int pod = i % kPods;
+      store::ProcessRow row;
+      row.no = store::ProcessNo{static_cast<uint32_t>(i + 1)};
+      row.node_id = row.host_name = fmt::format("node-{}", pod % 300);
+      row.pid = Pid{i + 1};
+      row.comm = "service";
+      row.executable_path = "/usr/bin/service";
+      row.container_id = ContainerId(pod);
+      row.cgroup_path = fmt::format("/kubepods/burstable/pod{}/{}", PodUid(pod), ContainerId(pod));
+      rows.push_back(std::move(row));
+    }
+  }
+
+  Metrics metrics;
+  K8sNameRules rules;
+  AttributeNames names;
+  std::unique_ptr<MetadataStore> store;
+  std::unique_ptr<ResourceJoiner> joiner;
+  std::vector<store::ProcessRow> rows;
+};
+
+Cluster& TheCluster() {
+  static Cluster cluster;
+  return cluster;
+}
+
+// A reader that has nothing but these processes.
+class RowsReader : public store::FakeReader {
+ public:
+  RowsReader(store::FakeShard& shard, const std::vector<store::ProcessRow>& rows) : FakeReader(shard), rows_(rows) {}
+  absl::StatusOr<std::vector<store::ProcessRow>> Processes(store::TimeRange, const store::ProcessSet*) override {
+    return rows_;
+  }
+
+ private:
+  const std::vector<store::ProcessRow>& rows_;
+};
+
+void Export(benchmark::State& state) {
+  Cluster& cluster = TheCluster();
+  constexpr int kSamples = 100'000;
+  uint64_t told = 0;
+  for (auto _ : state) {
+    ResourceCache resources(*cluster.joiner, {UnixNs{0}, UnixNs{kNsPerMinute}});
+    absl::flat_hash_map<store::ProcessNo, std::shared_ptr<const ResourceStates>> of_process;
+    for (int i = 0; i < kSamples; ++i) {
+      const store::ProcessRow& row = cluster.rows[static_cast<size_t>(i) * 7919 % cluster.rows.size()];
+      auto [it, added] = of_process.try_emplace(row.no);
+      if (added) it->second = resources.Of(row);
+      told += ResourceAt(*it->second, UnixNs{i})->attributes.size();
+    }
+  }
+  benchmark::DoNotOptimize(told);
+  state.SetItemsProcessed(state.iterations() * kSamples);
+}
+BENCHMARK(Export)->Unit(benchmark::kMillisecond);
+
+void Select(benchmark::State& state) {
+  Cluster& cluster = TheCluster();
+  constexpr int kSamples = 1'000'000;
+  const QueryRequest request{.selector = *Selector::Parse(R"({k8s_namespace_name="namespace-3",service_name=~"w.*"})"),
+                             .range = {UnixNs{0}, UnixNs{kNsPerMinute}}};
+  store::FakeShard shard;
+  uint64_t selected = 0;
+  for (auto _ : state) {
+    RowsReader reader(shard, cluster.rows);
+    ResourceCache resources(*cluster.joiner, request.range);
+    const absl::StatusOr<Selection> selection = Selection::Make(reader, request, QueryLimits(), &resources);
+    TRIBUTARY_CHECK(selection.ok());
+    for (int i = 0; i < kSamples; ++i) {
+      const store::ProcessRow& row = cluster.rows[static_cast<size_t>(i) * 7919 % cluster.rows.size()];
+      selected += selection->Has(row.no, UnixNs{i}) ? 1 : 0;
+    }
+  }
+  TRIBUTARY_CHECK(selected > 0);
+  state.SetItemsProcessed(state.iterations() * kSamples);
+}
+BENCHMARK(Select)->Unit(benchmark::kMillisecond);
+
+// 10,000 pods of which 100 a second are replaced: what a second of that costs.
+void Churn(benchmark::State& state) {
+  Cluster& cluster = TheCluster();
+  int next = kPods;
+  for (auto _ : state) {
+    for (int i = 0; i < 100; ++i, ++next) {
+      Entity gone = Pod(next - 100);
+      gone.gone = true;
+      cluster.store->Take(kCluster, {.entities = {std::move(gone), Pod(next), Container(next)}});
+    }
+  }
+  state.SetItemsProcessed(state.iterations() * 100);
+}
+BENCHMARK(Churn)->Unit(benchmark::kMicrosecond)->Iterations(100);
+
+}  // namespace
+}  // namespace tributary
+
+BENCHMARK_MAIN();
