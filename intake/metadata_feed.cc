@@ -5,6 +5,12 @@
 #include "intake/metadata_message.h"
 
 namespace tributary::intake {
+namespace {
+
+// What one thing takes beside its id and its attributes: the entries in both tables.
+constexpr size_t kBytesBeside = 256;
+
+}  // namespace
 
 MetadataFeed::MetadataFeed(Options options, const Clock& clock, Metrics& metrics)
     : options_(options),
@@ -18,48 +24,52 @@ MetadataFeed::~MetadataFeed() = default;
 
 void MetadataFeed::Set(Entity entity) {
   if (!CutToLimits(entity)) cut_.Add();
-  Put(std::move(entity));
+  Put({entity.kind, std::move(entity.id)}, packer_.Pack(entity.attributes), entity.from, entity.gone);
 }
 
 void MetadataFeed::Remove(EntityKind kind, std::string_view id, UnixNs at) {
   const auto it = entities_.find(Key(kind, id));
-  if (it == entities_.end() || it->second.entity.gone) return;
-  Entity entity = it->second.entity;
-  entity.gone = true;
-  entity.from = at;
-  Put(std::move(entity));
+  if (it == entities_.end() || it->second.gone) return;
+  Put(it->first, it->second.attributes, at, /*gone=*/true);
 }
 
 void MetadataFeed::SetComplete() {
   if (!std::exchange(complete_, true)) Changed();
 }
 
-void MetadataFeed::Put(Entity entity) {
+void MetadataFeed::Put(Key key, std::string attributes, UnixNs from, bool gone) {
   ForgetGone();
-  Key key(entity.kind, entity.id);
   const auto found = entities_.find(key);
   const bool is_new = found == entities_.end();
-  if (!is_new) {
-    const Entity& known = found->second.entity;
-    if (known.gone == entity.gone && known.attributes == entity.attributes) return;
-  }
+  if (!is_new && found->second.gone == gone && found->second.attributes == attributes) return;
   const size_t before = is_new ? 0 : found->second.bytes;
-  const size_t bytes = 2 * entity.id.size() + BytesOf(entity) + entity.attributes.size() * sizeof(Attribute);
+  const size_t bytes = kBytesBeside + key.second.size() + attributes.size();
   if (bytes_ - before + bytes > options_.bytes_max || (is_new && entities_.size() >= options_.entities_max)) {
     return turned_away_.Add();
   }
-  Known& known = is_new ? entities_[key] : found->second;
+  Entities::value_type& entry = is_new ? *entities_.try_emplace(std::move(key)).first : *found;
+  Known& known = entry.second;
   if (known.change != 0) by_change_.erase(known.change);
   known.change = ++last_change_;
   bytes_ += bytes - known.bytes;
   known.bytes = bytes;
-  if (entity.gone && !known.entity.gone) {
+  if (gone && !known.gone) {
     known.gone_since = clock_.Monotonic();
-    gone_.emplace_back(known.gone_since, key);
+    gone_.emplace_back(known.gone_since, entry.first);
   }
-  known.entity = std::move(entity);
-  by_change_.emplace(last_change_, std::move(key));
+  known.attributes = std::move(attributes);
+  known.from = from;
+  known.gone = gone;
+  by_change_.emplace(last_change_, &entry);
   Changed();
+}
+
+Entity MetadataFeed::Unpack(const Key& key, const Known& known) const {
+  return {.kind = key.first,
+          .id = key.second,
+          .from = known.from,
+          .gone = known.gone,
+          .attributes = packer_.Unpack(known.attributes)};
 }
 
 void MetadataFeed::ForgetGone() {
@@ -68,7 +78,7 @@ void MetadataFeed::ForgetGone() {
     const auto& [since, key] = gone_.front();
     const auto it = entities_.find(key);
     // It may have come back since, and gone again.
-    if (it != entities_.end() && it->second.entity.gone && it->second.gone_since == since) {
+    if (it != entities_.end() && it->second.gone && it->second.gone_since == since) {
       by_change_.erase(it->second.change);
       bytes_ -= it->second.bytes;
       entities_.erase(it);
@@ -94,11 +104,11 @@ std::optional<MetadataUpdate> MetadataFeed::Next(Cursor& cursor) {
   size_t bytes = 0;
   auto next = by_change_.upper_bound(cursor.change);
   for (; next != by_change_.end() && update.entities.size() < kUpdateEntitiesMax; ++next) {
-    const Known& known = entities_.at(next->second);
-    const size_t more = BytesOf(known.entity);
+    Entity entity = Unpack(next->second->first, next->second->second);
+    const size_t more = BytesOf(entity);
     if (bytes != 0 && bytes + more > options_.update_bytes_max) break;
     bytes += more;
-    update.entities.push_back(known.entity);
+    update.entities.push_back(std::move(entity));
     cursor.change = next->first;
   }
   const bool all = next == by_change_.end();
@@ -109,9 +119,10 @@ std::optional<MetadataUpdate> MetadataFeed::Next(Cursor& cursor) {
   return update;
 }
 
-const Entity* MetadataFeed::Find(EntityKind kind, std::string_view id) const {
+std::optional<Entity> MetadataFeed::Find(EntityKind kind, std::string_view id) const {
   const auto it = entities_.find(Key(kind, id));
-  return it != entities_.end() ? &it->second.entity : nullptr;
+  if (it == entities_.end()) return std::nullopt;
+  return Unpack(it->first, it->second);
 }
 
 }  // namespace tributary::intake

@@ -8,9 +8,10 @@
 #include <string>
 #include <utility>
 
-#include "absl/container/flat_hash_map.h"
+#include "absl/container/node_hash_map.h"
 #include "base/clock.h"
 #include "base/metrics.h"
+#include "intake/packed_attributes.h"
 #include "profile/metadata.h"
 
 namespace tributary::intake {
@@ -24,7 +25,7 @@ class MetadataFeed {
  public:
   struct Options {
     size_t entities_max = 500'000;
-    size_t bytes_max = 256u << 20;  // of ids, keys and values
+    size_t bytes_max = 256u << 20;  // in memory, about
     int64_t gone_keep_ns = 3'600 * kNsPerSecond;
     size_t update_bytes_max = 256u << 10;  // of one message; one entity may always be
   };
@@ -54,25 +55,31 @@ class MetadataFeed {
 
   size_t size() const { return entities_.size(); }
   size_t bytes() const { return bytes_; }
-  const Entity* Find(EntityKind kind, std::string_view id) const;
+  // Made for the caller: things are kept packed.
+  std::optional<Entity> Find(EntityKind kind, std::string_view id) const;
 
  private:
   struct Known {
-    Entity entity;
+    std::string attributes;  // packed
+    UnixNs from;
+    bool gone = false;
     uint64_t change = 0;
     size_t bytes = 0;
     MonotonicNs gone_since;
   };
   using Key = std::pair<EntityKind, std::string>;
 
-  void Put(Entity entity);
+  void Put(Key key, std::string attributes, UnixNs from, bool gone);
+  Entity Unpack(const Key& key, const Known& known) const;
   void ForgetGone();
   void Changed();
 
   const Options options_;
   const Clock& clock_;
-  absl::flat_hash_map<Key, Known> entities_;
-  std::map<uint64_t, Key> by_change_;
+  using Entities = absl::node_hash_map<Key, Known>;
+  AttributePacker packer_;
+  Entities entities_;
+  std::map<uint64_t, const Entities::value_type*> by_change_;
   std::list<std::pair<MonotonicNs, Key>> gone_;  // oldest first
   uint64_t last_change_ = 0;
   size_t bytes_ = 0;

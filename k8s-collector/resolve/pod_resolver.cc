@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <optional>
 #include <utility>
 
 #include "absl/hash/hash.h"
@@ -162,8 +163,8 @@ OwnerChain PodResolver::ChainOf(const KubeObject& pod) {
     return chain;
   }
   // An owner may go before its pods do; what they were is known still.
-  const Entity* known = feed_.Find(EntityKind::kPod, pod.uid);
-  if (known == nullptr) return chain;
+  const std::optional<Entity> known = feed_.Find(EntityKind::kPod, pod.uid);
+  if (!known) return chain;
   const std::string_view kind = chain.kind == "Job" ? "CronJob" : "Deployment";
   const std::string prefix = fmt::format("k8s.{}.", OwnerWord(kind));
   chain.top_name = FindAttribute(known->attributes, prefix + "name");
@@ -246,11 +247,10 @@ void PodResolver::PutOwner(ResourceKind kind, const KubeObject& object) {
 void PodResolver::GoneOwner(ResourceKind kind, const Owner& owner) { GoneNamed(kind, owner.path); }
 
 void PodResolver::TellTop(const std::string& pod_uid, const Owner& owner) {
-  const Entity* known = feed_.Find(EntityKind::kPod, pod_uid);
-  if (known == nullptr || known->gone || owner.top_kind.empty()) return;
-  Entity entity = *known;
-  SetOwner(entity.attributes, owner.top_kind, owner.top_name, owner.top_uid);
-  Tell(std::move(entity));
+  std::optional<Entity> known = feed_.Find(EntityKind::kPod, pod_uid);
+  if (!known || known->gone || owner.top_kind.empty()) return;
+  SetOwner(known->attributes, owner.top_kind, owner.top_name, owner.top_uid);
+  Tell(*std::move(known));
 }
 
 void PodResolver::Follow(const KubeObject& object, const OwnerChain& chain, Pod& pod) {
@@ -314,8 +314,8 @@ void PodResolver::TellCluster() {
 }
 
 void PodResolver::Tell(Entity entity) {
-  const Entity* known = feed_.Find(entity.kind, entity.id);
-  if (known != nullptr && !known->gone) {
+  const std::optional<Entity> known = feed_.Find(entity.kind, entity.id);
+  if (known && !known->gone) {
     entity.from = Contradicts(known->attributes, entity.attributes) ? clock_.Unix() : known->from;
   }
   feed_.Set(std::move(entity));

@@ -38,10 +38,10 @@ KubeObject WebPod(const std::string& name, const std::string& hash = "5d4",
 
 class PodResolverTest : public testing::Test {
  protected:
-  const Entity* Find(EntityKind kind, std::string_view id) { return feed_.Find(kind, id); }
+  std::optional<Entity> Find(EntityKind kind, std::string_view id) { return feed_.Find(kind, id); }
   std::string Get(EntityKind kind, std::string_view id, std::string_view key) {
-    const Entity* entity = feed_.Find(kind, id);
-    return entity == nullptr ? "no entity" : std::string(FindAttribute(entity->attributes, key));
+    const std::optional<Entity> entity = feed_.Find(kind, id);
+    return !entity ? "no entity" : std::string(FindAttribute(entity->attributes, key));
   }
   std::string OfPod(const std::string& name, std::string_view key) { return Get(EntityKind::kPod, "u-" + name, key); }
   std::vector<std::string> Rollouts() {
@@ -64,8 +64,8 @@ class PodResolverTest : public testing::Test {
 TEST_F(PodResolverTest, TellsAPodWithItsOwners) {
   resolver_.OnObject(kReplicaSets, OwnedBy(Named("web-5d4"), "Deployment", "web"));
   resolver_.OnObject(kPods, WebPod("web-1"));
-  const Entity* pod = Find(EntityKind::kPod, "u-web-1");
-  ASSERT_NE(pod, nullptr);
+  const std::optional<Entity> pod = Find(EntityKind::kPod, "u-web-1");
+  ASSERT_TRUE(pod);
   EXPECT_EQ(pod->attributes, (Attributes{{"k8s.deployment.name", "web"},
                                          {"k8s.deployment.uid", "u-web"},
                                          {"k8s.namespace.name", "shop"},
@@ -148,7 +148,7 @@ TEST_F(PodResolverTest, WhatIsDeletedHasGone) {
   resolver_.OnObject(kPods, WebPod("web-1"));
   clock_.Advance(kNsPerMinute);
   resolver_.OnDeleted(kPods, WebPod("web-1"));
-  for (const Entity* entity : {Find(EntityKind::kPod, "u-web-1"), Find(EntityKind::kContainer, "id-web-1")}) {
+  for (const auto& entity : {Find(EntityKind::kPod, "u-web-1"), Find(EntityKind::kContainer, "id-web-1")}) {
     EXPECT_TRUE(entity->gone);
     EXPECT_EQ(entity->from, clock_.Unix());
   }
@@ -207,7 +207,7 @@ TEST_F(PodResolverTest, AnnotationsAreBoundedAndTheirOwnersComeFirst) {
   for (int i = 0; i < 100; ++i) pod.annotations.emplace_back(fmt::format("a{:03}", i), "v");
   pod.annotations.emplace_back("resource.opentelemetry.io/service.name", std::string(2000, 'n'));
   resolver_.OnObject(kPods, pod);
-  const Entity* entity = Find(EntityKind::kPod, "u-web-1");
+  const std::optional<Entity> entity = Find(EntityKind::kPod, "u-web-1");
   const auto count = std::count_if(entity->attributes.begin(), entity->attributes.end(),
                                    [](const Attribute& a) { return a.key.starts_with("k8s.pod.annotation."); });
   EXPECT_EQ(count, 64);
