@@ -11,8 +11,8 @@
 namespace tributary {
 namespace {
 
-// Of 200,000 pods about 100,000 find room, of 10,000 all, with those that have gone lately. What has gone is also what
-// is missing from the snapshot that begins each connection: it need not be kept for long.
+// A pod with its containers takes some 2 KB here, so this holds the 200,000 that are followed at most. What has gone is
+// also what is missing from the snapshot that begins each connection: it need not be kept for long.
 constexpr intake::MetadataFeed::Options kFeed = {.bytes_max = 512u << 20, .gone_keep_ns = 30 * kNsPerSecond};
 constexpr uint64_t kPrintMs = 100;
 
