@@ -38,8 +38,8 @@ class DockerMetadataTest : public ::testing::Test {
     while (executor_.RunAll() > 0 && alarms_.delay_ms(kNext) == 20) alarms_.Ring(kNext);
   }
   bool Knows(const std::string& id) const {
-    const Entity* entity = feed_.Find(EntityKind::kContainer, id);
-    return entity != nullptr && !entity->gone && FindAttribute(entity->attributes, "container.name") == "web";
+    const std::optional<Entity> entity = feed_.Find(EntityKind::kContainer, id);
+    return entity && !entity->gone && FindAttribute(entity->attributes, "container.name") == "web";
   }
   uint64_t Counted(const char* result) {
     return metrics_.AddCounter("tributary_collector_docker_containers_total", "", {{"result", result}}).value();
@@ -157,8 +157,8 @@ TEST_F(DockerMetadataTest, WhatRunsNoMoreIsToldGone) {
   clock_.Advance(60 * kNsPerSecond);
   alarms_.Ring(kList);
   executor_.RunAll();
-  const Entity* gone = feed_.Find(EntityKind::kContainer, Id(1));
-  ASSERT_NE(gone, nullptr);
+  const std::optional<Entity> gone = feed_.Find(EntityKind::kContainer, Id(1));
+  ASSERT_TRUE(gone.has_value());
   EXPECT_TRUE(gone->gone);
   EXPECT_EQ(gone->from, clock_.Unix());
   EXPECT_TRUE(Knows(Id(2)));

@@ -35,8 +35,8 @@ class NodeMetadataTest : public ::testing::Test {
     return *node_;
   }
   std::string Host(std::string_view key) const {
-    const Entity* host = feed_.Find(EntityKind::kHost, "machine-id");
-    return host == nullptr ? "no host" : std::string(FindAttribute(host->attributes, key));
+    const std::optional<Entity> host = feed_.Find(EntityKind::kHost, "machine-id");
+    return !host ? "no host" : std::string(FindAttribute(host->attributes, key));
   }
 
   const TestDirectory root_;
