@@ -22,10 +22,11 @@ TEST(EntityPrinter, PrintsWhatChangedOnce) {
   printer.Print();
   printer.Print();
   std::fclose(out);
-  EXPECT_EQ(std::string(text, size),
-            "{\"kind\":\"pod\",\"id\":\"u\\n\",\"from\":5,\"attributes\":{\"k8s.pod.name\":\"a\\\"b\"}}\n"
-            "{\"kind\":\"pod\",\"id\":\"u\\n\",\"from\":7,\"gone\":true,\"attributes\":{\"k8s.pod.name\":\"a\\\"b\"}}\n"
-            "{\"complete\":true}\n");
+  EXPECT_EQ(
+      std::string(text, size),
+      "{\"kind\":\"pod\",\"id\":\"u\\u000a\",\"from\":5,\"attributes\":{\"k8s.pod.name\":\"a\\\"b\"}}\n"
+      "{\"kind\":\"pod\",\"id\":\"u\\u000a\",\"from\":7,\"gone\":true,\"attributes\":{\"k8s.pod.name\":\"a\\\"b\"}}\n"
+      "{\"complete\":true}\n");
   std::free(text);
 }
 
