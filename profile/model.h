@@ -89,7 +89,9 @@ struct Process {
 
   // All its texts, so that no list of them forgets one.
   std::array<StringRef, 5> texts() const { return {comm, executable_path, container_id, cgroup_path, attributes}; }
-  std::array<StringRef*, 5> mutable_texts() { return {&comm, &executable_path, &container_id, &cgroup_path, &attributes}; }
+  std::array<StringRef*, 5> mutable_texts() {
+    return {&comm, &executable_path, &container_id, &cgroup_path, &attributes};
+  }
 
   friend bool operator==(const Process&, const Process&) = default;
 };

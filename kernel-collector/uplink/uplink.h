@@ -8,10 +8,10 @@
 #include "base/loop.h"
 #include "base/metrics.h"
 #include "base/tcp.h"
+#include "intake/credentials.h"
 #include "intake/delivery.h"
 #include "intake/spool.h"
 #include "kernel-collector/probes/pinned_session.h"
-#include "intake/credentials.h"
 
 namespace tributary {
 
