@@ -150,7 +150,7 @@ void CollectorCore::Take(const SampleRecord& record, std::span<const uint64_t> w
   if (IsKernelThread(sample)) {
     run->complete = run->scanned = true, run->stale = false;
   } else {
-    resources_.OnSample(*run, TimeOf(sample), processes_);
+    resources_.OnSample(run, TimeOf(sample), processes_);
   }
   if (run->comm.empty() && sample.pid == sample.tid) run->comm = CommOf(sample);
   const size_t frames_to_trust = unwinder_.FramesToTrust(record, *run);

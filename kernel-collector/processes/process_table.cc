@@ -105,6 +105,8 @@ void ProcessTable::OnFork(const ForkEvent& event) {
     child->environment = parent->environment;
     child->environment_attributes = parent->environment_attributes;
     child->attributes = parent->environment_attributes;
+  } else {
+    child->forked_from = parent;
   }
 }
 

@@ -85,6 +85,11 @@ struct ProcessRun {
   MonotonicNs context_due;
   std::shared_ptr<const std::string> environment_attributes, context_attributes;
   std::shared_ptr<const std::string> attributes;  // both
+  // Who has the same environment: the run that forked this one, where it was not known yet; and those that were forked
+  // and gone before they could be read, and wait for this one's.
+  static constexpr size_t kHeirsMax = 1024;
+  std::weak_ptr<ProcessRun> forked_from;
+  std::vector<std::weak_ptr<ProcessRun>> heirs;
 
   // Its number in the dictionary of that generation; 0 when something above has changed since.
   uint64_t interned_generation = 0;

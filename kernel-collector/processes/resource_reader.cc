@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <optional>
 #include <utility>
 
 #include "kernel-collector/processes/process_context.h"
@@ -41,30 +42,31 @@ ResourceReader::ResourceReader(Options options, Executor& executor, const Clock&
       dropped_(metrics.AddCounter("tributary_collector_resource_attributes_dropped_total",
                                   "attributes that processes say of themselves, over a limit or of no text")) {}
 
-void ResourceReader::Want(ProcessRun& run, MonotonicNs now, const ProcessTable& processes) {
+void ResourceReader::Want(const ProcessRunPtr& run, MonotonicNs now, const ProcessTable& processes) {
   // Of a run that has ended, or that exec has replaced, /proc shows nothing any more.
-  const ProcessRunPtr current = processes.Find(run.pid);
-  if (current.get() != &run || run.exited) {
-    if (run.environment == ProcessRun::Environment::kUnread) unread_.Add();
-    run.environment = ProcessRun::Environment::kKnown;
-    run.context_due = kNever;
+  if (processes.Find(run->pid) != run || run->exited) {
+    if (run->environment == ProcessRun::Environment::kUnread) Inherit(run);
+    run->context_due = kNever;
     return;
   }
-  if (run.environment == ProcessRun::Environment::kUnread) {
+  WantEnvironment(run);
+  if (now < run->context_due) return;
+  if (run->context_period_ns != 0) {
     auto reading = std::make_shared<Reading>();
-    reading->run = current;
-    if (Submit(std::move(reading))) run.environment = ProcessRun::Environment::kReading;
-  }
-  if (now < run.context_due) return;
-  if (run.context_period_ns != 0) {
-    auto reading = std::make_shared<Reading>();
-    reading->run = current;
+    reading->run = run;
     reading->of_context = true;
     if (!Submit(std::move(reading))) return;
   }
-  run.context_period_ns =
-      run.context_period_ns == 0 ? kFirstContextNs : std::min(10 * run.context_period_ns, kContextPeriodMaxNs);
-  run.context_due = MonotonicNs{now.value + run.context_period_ns};
+  run->context_period_ns =
+      run->context_period_ns == 0 ? kFirstContextNs : std::min(10 * run->context_period_ns, kContextPeriodMaxNs);
+  run->context_due = MonotonicNs{now.value + run->context_period_ns};
+}
+
+void ResourceReader::WantEnvironment(const ProcessRunPtr& run) {
+  if (run->environment != ProcessRun::Environment::kUnread) return;
+  auto reading = std::make_shared<Reading>();
+  reading->run = run;
+  if (Submit(std::move(reading))) run->environment = ProcessRun::Environment::kReading;
 }
 
 bool ResourceReader::Submit(std::shared_ptr<Reading> reading) {
@@ -84,49 +86,82 @@ bool ResourceReader::Submit(std::shared_ptr<Reading> reading) {
 }
 
 std::vector<ProcessRunPtr> ResourceReader::Settle(const ProcessTable& processes) {
-  std::vector<ProcessRunPtr> learned;
   for (const auto& reading : std::exchange(read_, {})) {
-    ProcessRun& run = *reading->run;
+    const ProcessRun& run = *reading->run;
     // What began with an exec, or under the same pid, before the reading's end may be what was read.
     const ProcessRunPtr current = processes.Find(run.pid);
     const bool replaced = current != nullptr && current.get() != &run && current->began <= reading->ended;
     const bool ended = run.exited && run.last_seen <= reading->ended;
-    if (!Take(*reading, !replaced && !ended, run)) continue;
-    size_t dropped = 0;
-    run.attributes = Shared(MergeResources(run.environment_attributes ? *run.environment_attributes : "",
-                                           run.context_attributes ? *run.context_attributes : "", &dropped));
-    dropped_.Add(dropped);
-    learned.push_back(reading->run);
+    if (reading->of_context) {
+      TakeContext(*reading, !replaced && !ended);
+    } else {
+      TakeEnvironment(*reading, !replaced && !ended);
+    }
   }
-  return learned;
+  return std::exchange(learned_, {});
 }
 
-bool ResourceReader::Take(Reading& reading, bool was_it, ProcessRun& run) {
-  if (!reading.of_context) {
-    run.environment = ProcessRun::Environment::kKnown;
-    if (!was_it || !reading.environment.ok()) {
-      unread_.Add();
-      return false;
-    }
-    dropped_.Add(reading.environment->dropped);
-    run.environment_attributes = Shared(std::move(reading.environment->attributes));
-    return run.environment_attributes != nullptr;
+void ResourceReader::TakeEnvironment(Reading& reading, bool was_it) {
+  if (!was_it || !reading.environment.ok()) return Inherit(reading.run);
+  dropped_.Add(reading.environment->dropped);
+  Settled(reading.run, Shared(std::move(reading.environment->attributes)));
+}
+
+// A run that cannot be read any more has what the one has that forked it, if that is known, or will be.
+void ResourceReader::Inherit(const ProcessRunPtr& run) {
+  const ProcessRunPtr from = run->forked_from.lock();
+  if (from != nullptr && from->environment == ProcessRun::Environment::kKnown && from->environment_attributes) {
+    return Settled(run, from->environment_attributes);
   }
-  if (!was_it || absl::IsUnavailable(reading.context.status())) return false;
+  const bool is_coming = from != nullptr && from->environment != ProcessRun::Environment::kKnown;
+  if (!is_coming || from->heirs.size() >= ProcessRun::kHeirsMax) {
+    return Settled(run, std::nullopt);
+  }
+  run->environment = ProcessRun::Environment::kReading;
+  from->heirs.push_back(run);
+  WantEnvironment(from);
+}
+
+// Of a run and of all that wait for it; none: nobody knows.
+void ResourceReader::Settled(const ProcessRunPtr& run, const std::optional<Text>& environment) {
+  std::vector<ProcessRunPtr> all = {run};
+  while (!all.empty()) {
+    const ProcessRunPtr one = std::move(all.back());
+    all.pop_back();
+    one->environment = ProcessRun::Environment::kKnown;
+    for (const std::weak_ptr<ProcessRun>& heir : std::exchange(one->heirs, {})) {
+      if (ProcessRunPtr waiting = heir.lock()) all.push_back(std::move(waiting));
+    }
+    if (!environment) unread_.Add();
+    if (!environment || *environment == nullptr) continue;
+    one->environment_attributes = *environment;
+    Learn(one);
+  }
+}
+
+void ResourceReader::TakeContext(Reading& reading, bool was_it) {
+  if (!was_it || absl::IsUnavailable(reading.context.status())) return;
   Text said;
   if (reading.context.ok()) {
     contexts_.Add();
     size_t dropped = reading.context->dropped;
     said = Shared(EncodeResource(reading.context->attributes, &dropped));
     // One that is only read again is not to be counted again.
-    if (!AreEqual(said, run.context_attributes)) dropped_.Add(dropped);
+    if (!AreEqual(said, reading.run->context_attributes)) dropped_.Add(dropped);
   } else if (absl::IsInvalidArgument(reading.context.status())) {
-    contexts_refused_.Add();
-    return false;
+    return contexts_refused_.Add();
   }
-  if (AreEqual(said, run.context_attributes)) return false;
-  run.context_attributes = std::move(said);
-  return true;
+  if (AreEqual(said, reading.run->context_attributes)) return;
+  reading.run->context_attributes = std::move(said);
+  Learn(reading.run);
+}
+
+void ResourceReader::Learn(const ProcessRunPtr& run) {
+  size_t dropped = 0;
+  run->attributes = Shared(MergeResources(run->environment_attributes ? *run->environment_attributes : "",
+                                          run->context_attributes ? *run->context_attributes : "", &dropped));
+  dropped_.Add(dropped);
+  learned_.push_back(run);
 }
 
 }  // namespace tributary

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -12,7 +13,8 @@
 namespace tributary {
 
 // Has read what each process that is sampled says of itself. Its environment (process_environment.h), once per exec; a
-// child that has not called exec has its parent's. What an SDK in it publishes (process_context.h), which it does when
+// child that has not called exec has its parent's, also where it was gone before either could be read and the parent
+// still runs. What an SDK in it publishes (process_context.h), which it does when
 // it has started, and may change: that is looked for while the process is sampled, at kFirstContextNs after its first
 // sample, then ten times as far apart each time up to kContextPeriodMaxNs. What it publishes goes before what its
 // environment says.
@@ -33,8 +35,8 @@ class ResourceReader {
   ResourceReader(Options options, Executor& executor, const Clock& clock, Metrics& metrics);
 
   // A user process's run is sampled.
-  void OnSample(ProcessRun& run, MonotonicNs now, const ProcessTable& processes) {
-    if (run.environment == ProcessRun::Environment::kUnread || now >= run.context_due) Want(run, now, processes);
+  void OnSample(const ProcessRunPtr& run, MonotonicNs now, const ProcessTable& processes) {
+    if (run->environment == ProcessRun::Environment::kUnread || now >= run->context_due) Want(run, now, processes);
   }
   // Gives what has been read since the last call to its runs, if they were still what was read: process events up to
   // now must have been fed, which tell. Returns the runs that there is more, or something else, to tell of.
@@ -43,15 +45,20 @@ class ResourceReader {
  private:
   struct Reading;
 
-  void Want(ProcessRun& run, MonotonicNs now, const ProcessTable& processes);
+  void Want(const ProcessRunPtr& run, MonotonicNs now, const ProcessTable& processes);
+  void WantEnvironment(const ProcessRunPtr& run);
   bool Submit(std::shared_ptr<Reading> reading);
-  // Whether `run` says something else than before.
-  bool Take(Reading& reading, bool was_it, ProcessRun& run);
+  void TakeEnvironment(Reading& reading, bool was_it);
+  void TakeContext(Reading& reading, bool was_it);
+  void Inherit(const ProcessRunPtr& run);
+  void Settled(const ProcessRunPtr& run, const std::optional<std::shared_ptr<const std::string>>& environment);
+  void Learn(const ProcessRunPtr& run);
 
   const Options options_;
   Executor& executor_;
   const Clock& clock_;
   std::vector<std::shared_ptr<Reading>> read_;
+  std::vector<ProcessRunPtr> learned_;  // what the next Settle returns
   Counter& unread_;
   Counter& contexts_;
   Counter& contexts_refused_;

@@ -27,11 +27,12 @@ class ResourceReaderTest : public testing::Test {
     table.OnExit({clock.Monotonic(), Pid{pid}, Tid{pid}});
     clock.Advance(1);
   }
-  ProcessRun& Run(int pid) { return *table.Find(Pid{pid}); }
+  ProcessRunPtr RunPtr(int pid) { return table.Find(Pid{pid}); }
+  ProcessRun& Run(int pid) { return *RunPtr(pid); }
   // Asked for, read, settled.
   std::string Told(int pid) {
     ProcessRunPtr run = table.Find(Pid{pid});
-    resources.OnSample(*run, clock.Monotonic(), table);
+    resources.OnSample(run, clock.Monotonic(), table);
     executor.RunAll();
     clock.Advance(1);
     resources.Settle(table);
@@ -51,7 +52,7 @@ class ResourceReaderTest : public testing::Test {
 TEST_F(ResourceReaderTest, ReadOnceAndToldOnce) {
   AddProcess(5, "OTEL_SERVICE_NAME=shop\0POD=web\0"s);
   Exec(5);
-  resources.OnSample(Run(5), clock.Monotonic(), table);
+  resources.OnSample(RunPtr(5), clock.Monotonic(), table);
   EXPECT_EQ(Run(5).environment, ProcessRun::Environment::kReading);
   EXPECT_EQ(executor.RunAll(), 1u);
   auto learned = resources.Settle(table);
@@ -64,7 +65,7 @@ TEST_F(ResourceReaderTest, ReadOnceAndToldOnce) {
 TEST_F(ResourceReaderTest, NothingToSayIsNothingToTell) {
   AddProcess(5, "PATH=/bin\0"s);
   Exec(5);
-  resources.OnSample(Run(5), clock.Monotonic(), table);
+  resources.OnSample(RunPtr(5), clock.Monotonic(), table);
   executor.RunAll();
   EXPECT_TRUE(resources.Settle(table).empty());
   EXPECT_EQ(Unread(), 0u);
@@ -90,6 +91,46 @@ TEST_F(ResourceReaderTest, AForkOfAParentThatIsNotKnownIsRead) {
   EXPECT_EQ(Told(6), "service.name=shop");
 }
 
+// Short children of a parent that only waits: it is read because of them, and they have what it has.
+TEST_F(ResourceReaderTest, AChildThatIsGoneHasItsParentsAsSoonAsThatIsKnown) {
+  AddProcess(5, "OTEL_SERVICE_NAME=shop\0"s);
+  Exec(5);
+  Fork(5, 6);
+  Fork(6, 7);
+  const ProcessRunPtr child = RunPtr(6), grandchild = RunPtr(7);
+  Exit(7);
+  Exit(6);
+  resources.OnSample(grandchild, clock.Monotonic(), table);  // its samples are read when it is gone
+  for (int i = 0; i < 3; ++i) {
+    executor.RunAll();
+    clock.Advance(1);
+    for (const ProcessRunPtr& run : resources.Settle(table)) EXPECT_EQ(*run->attributes, "service.name=shop");
+  }
+  ASSERT_NE(grandchild->attributes, nullptr);
+  EXPECT_EQ(*grandchild->attributes, "service.name=shop");
+  EXPECT_EQ(Unread(), 0u);
+  resources.OnSample(child, clock.Monotonic(), table);
+  EXPECT_EQ(*child->attributes, "service.name=shop");
+}
+
+TEST_F(ResourceReaderTest, WhenAllAreGoneAllAreCounted) {
+  Exec(5);
+  Fork(5, 6);
+  const ProcessRunPtr parent = RunPtr(5), child = RunPtr(6);
+  Exit(6);
+  Exit(5);
+  resources.OnSample(child, clock.Monotonic(), table);
+  executor.RunAll();
+  clock.Advance(1);
+  EXPECT_TRUE(resources.Settle(table).empty());
+  EXPECT_EQ(child->attributes, nullptr);
+  EXPECT_EQ(child->environment, ProcessRun::Environment::kKnown);
+  EXPECT_EQ(Unread(), 2u) << "parent and child";
+  resources.OnSample(parent, clock.Monotonic(), table);
+  resources.OnSample(child, clock.Monotonic(), table);
+  EXPECT_EQ(executor.RunAll(), 0u);
+}
+
 TEST_F(ResourceReaderTest, WhatIsGoneHasNoneAndIsCounted) {
   Exec(5);
   EXPECT_EQ(Told(5), "");  // not in /proc any more
@@ -105,7 +146,7 @@ TEST_F(ResourceReaderTest, AnotherProgramsIsNotTaken) {
   AddProcess(5, "OTEL_SERVICE_NAME=next\0"s);
   Exec(5);
   ProcessRunPtr before = table.Find(Pid{5});
-  resources.OnSample(*before, clock.Monotonic(), table);
+  resources.OnSample(before, clock.Monotonic(), table);
   Exec(5);  // happened before the reading, is only learned now
   executor.RunAll();
   EXPECT_TRUE(resources.Settle(table).empty());
@@ -120,8 +161,8 @@ TEST_F(ResourceReaderTest, AnEndAfterTheReadingDoesNotSpoilIt) {
   Exec(5);
   Exec(6);
   ProcessRunPtr before = table.Find(Pid{5});
-  resources.OnSample(*before, clock.Monotonic(), table);
-  resources.OnSample(Run(6), clock.Monotonic(), table);
+  resources.OnSample(before, clock.Monotonic(), table);
+  resources.OnSample(RunPtr(6), clock.Monotonic(), table);
   executor.RunAll();
   clock.Advance(1);
   Exec(5);
@@ -174,7 +215,7 @@ TEST_F(ResourceReaderContextTest, OneThatSaysTheSameIsNotToldAgain) {
   clock.Advance(ResourceReader::kFirstContextNs);
   EXPECT_EQ(Told(5), "service.name=shop");
   clock.Advance(10 * ResourceReader::kFirstContextNs);
-  resources.OnSample(Run(5), clock.Monotonic(), table);
+  resources.OnSample(RunPtr(5), clock.Monotonic(), table);
   EXPECT_EQ(executor.RunAll(), 1u);
   EXPECT_TRUE(resources.Settle(table).empty());
 }
