@@ -70,6 +70,10 @@ void SetAttribute(Attributes& attributes, std::string_view key, std::string_view
   }
 }
 
+bool Includes(const Attributes& whole, const Attributes& part) {
+  return std::includes(whole.begin(), whole.end(), part.begin(), part.end());
+}
+
 std::string EncodeAttributes(const Attributes& attributes, size_t bytes_max, size_t* dropped) {
   std::string out;
   for (const auto& [key, value] : attributes) {

@@ -21,6 +21,9 @@ std::string_view FindAttribute(const Attributes& attributes, std::string_view ke
 // Sets or replaces.
 void SetAttribute(Attributes& attributes, std::string_view key, std::string_view value);
 
+// Whether everything that is in `part` is in `whole`, too.
+bool Includes(const Attributes& whole, const Attributes& part);
+
 // As one text, "key=value,key=value", in the encoding of OTEL_RESOURCE_ATTRIBUTES (OpenTelemetry's resource SDK
 // specification; W3C Baggage's values): what is no printable ASCII, and `%`, `,`, `;`, `"`, `\`, `=` and space, is
 // percent-encoded, in keys too. At most `bytes_max` bytes: attributes that do not fit are left out, those behind them

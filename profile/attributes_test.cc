@@ -17,6 +17,15 @@ TEST(Attributes, SetsInOrderAndReplaces) {
   EXPECT_EQ(FindAttribute(attributes, "c"), "");
 }
 
+TEST(Attributes, IncludesWhatIsTheSameInBoth) {
+  const Attributes whole = {{"a", "1"}, {"b", "2"}, {"c", "3"}};
+  EXPECT_TRUE(Includes(whole, whole));
+  EXPECT_TRUE(Includes(whole, {{"a", "1"}, {"c", "3"}}));
+  EXPECT_TRUE(Includes(whole, {}));
+  EXPECT_FALSE(Includes(whole, {{"b", "3"}}));
+  EXPECT_FALSE(Includes({{"a", "1"}}, whole));
+}
+
 TEST(Attributes, EncodesWhatABaggageValueMayNotHold) {
   EXPECT_EQ(EncodeAttributes({{"k", "a b,c=d;e%\n\"\\ü"}, {"service.name", "web-1"}}, 1000, nullptr),
             "k=a%20b%2Cc%3Dd%3Be%25%0A%22%5C%C3%BC,service.name=web-1");

@@ -33,7 +33,9 @@ std::string_view EntityKindName(EntityKind kind);  // "host", …, "unknown"
 struct Entity {
   EntityKind kind = EntityKind::kUnknown;
   std::string id;
-  UnixNs from;        // since when it holds; 0: since the thing began, or nobody knows
+  // Since when it holds. 0: since the thing began, or nobody knows; of one that is known already, what is only added
+  // was so before, and what differs is so from when it is heard of.
+  UnixNs from;
   bool gone = false;  // the thing has ended, at `from`; `attributes` are those it had last
   Attributes attributes;
 

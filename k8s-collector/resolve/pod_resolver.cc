@@ -15,16 +15,6 @@ namespace {
 constexpr std::string_view kRevision = "deployment.kubernetes.io/revision";
 constexpr std::string_view kSystemNamespace = "kube-system";
 
-// Whether something that was known is so no longer; what is only added was so before, too.
-bool Contradicts(const Attributes& known, const Attributes& now) {
-  auto at = now.begin();
-  for (const Attribute& each : known) {
-    while (at != now.end() && at->key < each.key) ++at;
-    if (at == now.end() || *at != each) return true;
-  }
-  return false;
-}
-
 std::string PathOf(const KubeObject& object) {
   return object.name_space.empty() ? object.name : fmt::format("{}/{}", object.name_space, object.name);
 }
@@ -316,7 +306,8 @@ void PodResolver::TellCluster() {
 void PodResolver::Tell(Entity entity) {
   const std::optional<Entity> known = feed_.Find(entity.kind, entity.id);
   if (known && !known->gone) {
-    entity.from = Contradicts(known->attributes, entity.attributes) ? clock_.Unix() : known->from;
+    // What is only added was so before, too.
+    entity.from = Includes(entity.attributes, known->attributes) ? known->from : clock_.Unix();
   }
   feed_.Set(std::move(entity));
 }

@@ -8,8 +8,7 @@ bool EntityTimeline::Tell(Entity entity, UnixNs now, uint64_t* lost_states) {
   if (entity.gone && !states_.empty()) return End(entity.from, now);
   const UnixNs told = std::min(entity.from, now);
   const UnixNs end = entity.gone ? (told.value == 0 ? now : told) : kTimeEnd;
-  // Since when it holds is not known: of the first state for ever, of a later one from when it was heard of.
-  UnixNs from = entity.gone || told.value == 0 ? (states_.empty() ? kTimeBegin : now) : told;
+  UnixNs from = entity.gone || told.value == 0 ? BeginOf(entity, now) : told;
   if (!states_.empty()) {
     State& last = states_.back();
     if (last.to == kTimeEnd && last.entity->attributes == entity.attributes && from >= last.from) return false;
@@ -25,6 +24,14 @@ bool EntityTimeline::Tell(Entity entity, UnixNs now, uint64_t* lost_states) {
     if (lost_states != nullptr) ++*lost_states;
   }
   return true;
+}
+
+// Since when it holds is not known: the first state holds for ever, and what only adds to the last one as long as that;
+// what differs from when it was heard of.
+UnixNs EntityTimeline::BeginOf(const Entity& entity, UnixNs now) const {
+  if (states_.empty()) return kTimeBegin;
+  const State& last = states_.back();
+  return !gone() && Includes(entity.attributes, last.entity->attributes) ? last.from : now;
 }
 
 bool EntityTimeline::End(UnixNs at, UnixNs now) {

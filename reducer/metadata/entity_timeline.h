@@ -49,6 +49,8 @@ class EntityTimeline {
   size_t DropBefore(UnixNs time);
 
  private:
+  UnixNs BeginOf(const Entity& entity, UnixNs now) const;
+
   std::vector<State> states_;  // in order of time
 };
 

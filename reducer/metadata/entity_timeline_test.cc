@@ -39,6 +39,23 @@ TEST(EntityTimeline, AChangeHoldsFromItsTimeOn) {
   EXPECT_EQ(timeline.Find(UnixNs{1}).until, UnixNs{200});
 }
 
+// A watcher learns of a pod's owner, or of its cluster's uid, a moment after the pod.
+TEST(EntityTimeline, WhatIsOnlyAddedWasSoBefore) {
+  EntityTimeline timeline;
+  Entity pod = Pod(0, "a");
+  timeline.Tell(pod, UnixNs{100}, nullptr);
+  SetAttribute(pod.attributes, "k8s.deployment.name", "web");
+  EXPECT_TRUE(timeline.Tell(pod, UnixNs{200}, nullptr));
+  EXPECT_EQ(timeline.states().size(), 1u);
+  EXPECT_EQ(FindAttribute(timeline.Find(UnixNs{50}).entity->attributes, "k8s.deployment.name"), "web");
+  timeline.Tell(Pod(0, "b"), UnixNs{300}, nullptr);
+  pod = Pod(0, "b");
+  SetAttribute(pod.attributes, "k8s.node.name", "n");
+  EXPECT_TRUE(timeline.Tell(pod, UnixNs{400}, nullptr));
+  EXPECT_EQ(NameAt(timeline, 299), "a");
+  EXPECT_EQ(FindAttribute(timeline.Find(UnixNs{300}).entity->attributes, "k8s.node.name"), "n");
+}
+
 TEST(EntityTimeline, WhatIsToldLastIsRight) {
   EntityTimeline timeline;
   timeline.Tell(Pod(100, "a"), UnixNs{110}, nullptr);

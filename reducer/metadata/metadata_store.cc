@@ -98,10 +98,10 @@ bool MetadataStore::MayTell(const MetadataTeller& teller, const Entity& entity) 
     case EntityKind::kPod:
     case EntityKind::kNamespace:
     case EntityKind::kK8sNode:
-    case EntityKind::kRollout:
       return teller.is_cluster && !entity.id.empty();
     case EntityKind::kCluster:
       return teller.is_cluster;
+    case EntityKind::kRollout:  // an event: a cluster's go to the RolloutLog
     case EntityKind::kUnknown:
       break;
   }
@@ -159,8 +159,6 @@ void MetadataStore::TakeEntity(Told& told, Entity entity, UnixNs now) {
     it = told.records.emplace(key, std::make_unique<Record>()).first;
     // Perhaps it was told, and forgotten here, before.
     it->second->has_older = db_ != nullptr;
-    // An event is kept as long as samples are.
-    it->second->used = entity.kind == EntityKind::kRollout;
     it->second->ended_unseen = entity.gone;
     ++entities_;
   }
