@@ -24,7 +24,7 @@ def otlp_to_a_collector():
         reducer = lib.Reducer(d, args=["--export", f"otlp://{otel.address}"])
         programs.append(reducer)
         start = lib.now_ms()
-        collector = lib.Collector(d, reducer.intake_port, rate=299, args=["--batch-interval", "1s"])
+        collector = lib.Collector(d, reducer.intake_port, rate=997, args=["--batch-interval", "1s"])
         programs.append(collector)
         lib.wait_for("the node", lambda: reducer.status()["nodes"], 20)
         truth = lib.run_truth(8)
