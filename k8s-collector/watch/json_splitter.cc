@@ -55,17 +55,24 @@ absl::Status JsonSplitter::FeedOutside(char c) {
   return absl::OkStatus();
 }
 
+// False: `c` is of a string, or a quote.
+bool JsonSplitter::PassString(char c) {
+  if (!in_string_) {
+    in_string_ = c == '"';
+    return !in_string_;
+  }
+  in_string_ = escaped_ || c != '"';
+  escaped_ = !escaped_ && c == '\\';
+  return false;
+}
+
 void JsonSplitter::KeepRest(char c) {
-  if (in_string_) {
-    in_string_ = escaped_ || c != '"';
-    escaped_ = !escaped_ && c == '\\';
-  } else if (c == '"') {
-    in_string_ = true;
-  } else if (c == '{' || c == '[') {
+  const bool is_structure = PassString(c);
+  if (is_structure && (c == '{' || c == '[')) {
     begun_ = true;
     if (c == '[' && depth_ == 1 && at_items()) in_items_ = true;
     ++depth_;
-  } else if (c == '}' || c == ']') {
+  } else if (is_structure && (c == '}' || c == ']')) {
     --depth_;  // never below 0: at 0 only an opening bracket comes here
     if (depth_ == 1) in_items_ = false;
   }
@@ -89,14 +96,10 @@ bool JsonSplitter::at_items() const {
 }
 
 void JsonSplitter::FeedObject(char c) {
-  if (in_string_) {
-    in_string_ = escaped_ || c != '"';
-    escaped_ = !escaped_ && c == '\\';
-  } else if (c == '"') {
-    in_string_ = true;
-  } else if (c == '{' || c == '[') {
+  const bool is_structure = PassString(c);
+  if (is_structure && (c == '{' || c == '[')) {
     ++depth_;
-  } else if (c == '}' || c == ']') {
+  } else if (is_structure && (c == '}' || c == ']')) {
     in_object_ = --depth_ != outside();
   }
   if (skipping_) return;

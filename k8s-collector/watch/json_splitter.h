@@ -37,6 +37,7 @@ class JsonSplitter {
   bool at_items() const;
   absl::Status FeedOutside(char c);
   void FeedObject(char c);
+  bool PassString(char c);
   void KeepRest(char c);
 
   const Shape shape_;

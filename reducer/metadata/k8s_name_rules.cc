@@ -8,12 +8,15 @@
 
 #include "base/status.h"
 #include "profile/metadata.h"
+#include "reducer/metadata/labels.h"
 
 namespace tributary {
 namespace {
 
-constexpr std::string_view kObjects[] = {"pod",         "namespace", "node", "deployment", "replicaset",
-                                         "statefulset", "daemonset", "job",  "cronjob"};
+bool IsObject(std::string_view word) {
+  return word == "pod" || word == "namespace" || word == "node" || IsWorkloadKind(word);
+}
+
 constexpr std::string_view kLabelPart = ".label.", kAnnotationPart = ".annotation.";
 constexpr std::string_view kResourcePrefix = "resource.opentelemetry.io/";
 constexpr std::string_view kConfigHash = "kubernetes.io/config.hash";  // of a static pod: what its cgroups bear
@@ -51,7 +54,7 @@ absl::Status K8sNameRules::Add(Of of, std::string_view rule) {
                                                      [](unsigned char c) { return std::islower(c) != 0; });
   if (has_object) {
     made.object = rest.substr(0, colon);
-    if (std::find(std::begin(kObjects), std::end(kObjects), made.object) == std::end(kObjects)) {
+    if (!IsObject(made.object)) {
       return Invalid(rule,
                      "before the colon must stand pod, namespace, node, deployment, replicaset, statefulset, "
                      "daemonset, job or cronjob");

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <algorithm>
+#include <array>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -8,6 +10,13 @@
 #include "reducer/store/store.h"
 
 namespace tributary {
+
+// Of Kubernetes workloads, as in k8s.KIND.name; what owns others stands before them.
+constexpr std::array<std::string_view, 6> kWorkloadKinds = {"deployment", "statefulset", "daemonset",
+                                                            "cronjob",    "job",         "replicaset"};
+inline bool IsWorkloadKind(std::string_view kind) {
+  return std::find(kWorkloadKinds.begin(), kWorkloadKinds.end(), kind) != kWorkloadKinds.end();
+}
 
 // What a series can be selected by without a join: OpenTelemetry attribute names, and where each value comes from. All
 // others are attributes of its resource (resource_joiner.h); AttributeNames knows which there are.

@@ -1,10 +1,8 @@
 #include "reducer/metadata/rollout_log.h"
 
-#include <algorithm>
-#include <array>
-
 #include "base/status.h"
 #include "embedded/sql_rollouts_0001.h"
+#include "reducer/metadata/labels.h"
 
 namespace tributary {
 namespace {
@@ -14,9 +12,6 @@ constexpr std::string_view kSettings =
     "PRAGMA synchronous = NORMAL;"
     "PRAGMA cache_size = -512;";
 
-constexpr std::array<std::string_view, 6> kKinds = {"deployment", "statefulset", "daemonset",
-                                                    "replicaset", "job",         "cronjob"};
-
 // "KIND/NAMESPACE/NAME/HASH", as clusters' watchers write it. False: it is not.
 bool ParseId(std::string_view id, Rollout* out) {
   for (std::string* part : {&out->kind, &out->name_space, &out->name}) {
@@ -25,7 +20,7 @@ bool ParseId(std::string_view id, Rollout* out) {
     *part = id.substr(0, slash);
     id.remove_prefix(slash + 1);
   }
-  return !id.empty() && std::find(kKinds.begin(), kKinds.end(), out->kind) != kKinds.end();
+  return !id.empty() && IsWorkloadKind(out->kind);
 }
 
 std::string KeyOf(const std::string& cluster, const std::string& id) { return cluster + '\0' + id; }
@@ -89,8 +84,8 @@ void RolloutLog::Take(const ingest::MetadataTeller& teller, MetadataUpdate updat
 }
 
 void RolloutLog::Add(const std::string& cluster, Entity entity) {
-  const std::string attributes = EncodeAttributes(entity.attributes, kEntityBytesMax, nullptr);
   if (known_.contains(KeyOf(cluster, entity.id))) return;
+  const std::string attributes = EncodeAttributes(entity.attributes, kEntityBytesMax, nullptr);
   if (!Put(cluster, entity.id, entity.from, std::move(entity.attributes))) return refused_.Add();
   taken_.Add();
   if (!database_) return;

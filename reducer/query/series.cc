@@ -8,6 +8,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "base/status.h"
+#include "reducer/metadata/labels.h"
 #include "reducer/query/address_fold.h"
 #include "reducer/query/query.h"
 #include "reducer/query/selection.h"
@@ -219,10 +220,10 @@ class SeriesBuilder {
       AddNamed(&pods_, {.id = std::move(uid), .name = get("k8s.pod.name"), .name_space = name_space}, weight);
     }
     if (!name_space.empty()) AddNamed(&namespaces_, {.name = name_space}, weight);
-    for (const char* kind : {"deployment", "statefulset", "daemonset", "cronjob", "job", "replicaset"}) {
+    for (std::string_view kind : kWorkloadKinds) {
       std::string name = get(fmt::format("k8s.{}.name", kind));
       if (name.empty()) continue;
-      AddNamed(&workloads_, {.name = std::move(name), .name_space = name_space, .kind = kind}, weight);
+      AddNamed(&workloads_, {.name = std::move(name), .name_space = name_space, .kind = std::string(kind)}, weight);
       break;
     }
     AddNamed(&services_, {.name = get("service.name"), .name_space = get("service.namespace")}, weight);
