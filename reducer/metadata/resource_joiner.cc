@@ -25,6 +25,14 @@ bool SaysWhere(std::string_view key) {
   return false;
 }
 
+// What SDKs say that were not told a name: "unknown_service", "unknown_service:java" (OpenTelemetry's resource
+// conventions).
+bool IsSdkDefault(std::string_view key, std::string_view value) {
+  constexpr std::string_view kUnknown = "unknown_service";
+  return key == "service.name" && value.starts_with(kUnknown) &&
+         (value.size() == kUnknown.size() || value[kUnknown.size()] == ':');
+}
+
 // Kernel threads have no file.
 std::string_view ExecutableName(const store::ProcessRow& process) {
   const std::string_view name = BaseName(process.executable_path);
@@ -206,7 +214,8 @@ Resource ResourceJoiner::Merge(const Place& place, const Facts& facts) const {
   const Attributes own = DecodeAttributes(place.own_attributes);
   if (!own.empty()) names_.Meet(own);
   for (const auto& [key, value] : own) {
-    if (!key.starts_with("process.") && !key.starts_with("thread.")) merger.Add(Merger::kProcess, key, value);
+    if (key.starts_with("process.") || key.starts_with("thread.") || IsSdkDefault(key, value)) continue;
+    merger.Add(Merger::kProcess, key, value);
   }
   const ServiceIdentity service = MakeServiceIdentity([&facts](std::string_view key) { return facts.Attribute(key); },
                                                       place.cgroup.systemd_unit, place.executable_name);

@@ -173,6 +173,12 @@ TEST_F(ResourceJoinerTest, ServiceFollowsThePrecedence) {
   EXPECT_EQ(Get(row, "process.pid"), "");
   EXPECT_EQ(Get(row, "tier"), "gold");
   EXPECT_TRUE(names_.Knows("tier"));
+  for (const char* sdk_default : {"service.name=unknown_service", "service.name=unknown_service:java"}) {
+    row.attributes = sdk_default;
+    EXPECT_EQ(Get(row, "service.name"), "by-annotation");
+  }
+  row.attributes = "service.name=unknown_services";
+  EXPECT_EQ(Get(row, "service.name"), "unknown_services");
 }
 
 TEST_F(ResourceJoinerTest, TheOperatorHasTheLastWord) {
