@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 
+#include "base/little_endian.h"
 #include "base/status.h"
 #include "base/zstd.h"
 
@@ -20,20 +21,6 @@ constexpr size_t kCompressBytesMin = 64;
 constexpr size_t kIdleBytesMax = 4u << 10;
 // What was returned is cut off beyond this.
 constexpr size_t kConsumedBytesMax = 64u << 10;
-
-template <typename T>
-void Store(char* to, T value) {
-  for (size_t i = 0; i < sizeof(T); ++i) to[i] = static_cast<char>(value >> (8 * i));
-}
-
-template <typename T>
-T Load(const char* from) {
-  T value = 0;
-  for (size_t i = 0; i < sizeof(T); ++i) {
-    value = static_cast<T>(value | static_cast<T>(T{static_cast<uint8_t>(from[i])} << (8 * i)));
-  }
-  return value;
-}
 
 uint64_t Checksum(std::string_view header, std::string_view payload) {
   std::unique_ptr<XXH3_state_t, decltype(&XXH3_freeState)> state(XXH3_createState(), &XXH3_freeState);
@@ -81,15 +68,15 @@ std::string EncodeFrame(MessageType type, uint8_t channel, uint64_t sequence, st
     }
   }
   std::string frame(kHeaderBytes, '\0');
-  Store<uint32_t>(&frame[0], kMagic);
-  Store<uint8_t>(&frame[4], kFrameVersion);
-  Store<uint8_t>(&frame[5], static_cast<uint8_t>(type));
-  Store<uint8_t>(&frame[6], flags);
-  Store<uint8_t>(&frame[7], channel);
-  Store<uint64_t>(&frame[8], sequence);
-  Store<uint32_t>(&frame[16], static_cast<uint32_t>(payload.size()));
-  Store<uint32_t>(&frame[20], static_cast<uint32_t>(stored.size()));
-  Store<uint64_t>(&frame[kChecksumOffset], Checksum(frame, stored));
+  StoreLittleEndian<uint32_t>(&frame[0], kMagic);
+  StoreLittleEndian<uint8_t>(&frame[4], kFrameVersion);
+  StoreLittleEndian<uint8_t>(&frame[5], static_cast<uint8_t>(type));
+  StoreLittleEndian<uint8_t>(&frame[6], flags);
+  StoreLittleEndian<uint8_t>(&frame[7], channel);
+  StoreLittleEndian<uint64_t>(&frame[8], sequence);
+  StoreLittleEndian<uint32_t>(&frame[16], static_cast<uint32_t>(payload.size()));
+  StoreLittleEndian<uint32_t>(&frame[20], static_cast<uint32_t>(stored.size()));
+  StoreLittleEndian<uint64_t>(&frame[kChecksumOffset], Checksum(frame, stored));
   frame.append(stored);
   return frame;
 }
@@ -101,14 +88,14 @@ absl::Status FrameDecoder::Fail(FrameFault fault, std::string_view message) {
 
 absl::StatusOr<FrameDecoder::Header> FrameDecoder::CheckHeader(std::string_view bytes) {
   Header header{};
-  header.type = Load<uint8_t>(&bytes[5]);
-  header.flags = Load<uint8_t>(&bytes[6]);
-  header.channel = Load<uint8_t>(&bytes[7]);
-  header.sequence = Load<uint64_t>(&bytes[8]);
-  header.raw_bytes = Load<uint32_t>(&bytes[16]);
-  header.stored_bytes = Load<uint32_t>(&bytes[20]);
-  header.checksum = Load<uint64_t>(&bytes[kChecksumOffset]);
-  if (uint8_t version = Load<uint8_t>(&bytes[4]); version != kFrameVersion) {
+  header.type = LoadLittleEndian<uint8_t>(&bytes[5]);
+  header.flags = LoadLittleEndian<uint8_t>(&bytes[6]);
+  header.channel = LoadLittleEndian<uint8_t>(&bytes[7]);
+  header.sequence = LoadLittleEndian<uint64_t>(&bytes[8]);
+  header.raw_bytes = LoadLittleEndian<uint32_t>(&bytes[16]);
+  header.stored_bytes = LoadLittleEndian<uint32_t>(&bytes[20]);
+  header.checksum = LoadLittleEndian<uint64_t>(&bytes[kChecksumOffset]);
+  if (uint8_t version = LoadLittleEndian<uint8_t>(&bytes[4]); version != kFrameVersion) {
     return Fail(FrameFault::kBadVersion,
                 fmt::format("frame version {} where {} is spoken: upgrade the older side", version, kFrameVersion));
   }
@@ -130,7 +117,7 @@ absl::StatusOr<FrameDecoder::Header> FrameDecoder::CheckHeader(std::string_view 
 absl::StatusOr<bool> FrameDecoder::Next(Frame* frame) {
   const std::string_view bytes = std::string_view(buffer_).substr(consumed_);
   if (bytes.size() < sizeof(kMagic)) return false;
-  if (Load<uint32_t>(bytes.data()) != kMagic) {
+  if (LoadLittleEndian<uint32_t>(bytes.data()) != kMagic) {
     return Fail(FrameFault::kBadMagic, fmt::format("not the intake protocol but {}", NameProtocol(bytes)));
   }
   if (bytes.size() < kHeaderBytes) return false;

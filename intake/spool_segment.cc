@@ -7,6 +7,7 @@
 #include <charconv>
 #include <cstring>
 
+#include "base/little_endian.h"
 #include "base/status.h"
 #include "base/varint.h"
 #include "intake/batch_codec.h"
@@ -23,20 +24,6 @@ constexpr size_t kHeaderFixedBytes = 20;     // magic, version, length, checksum
 constexpr size_t kClaimFixedBytes = 20;      // magic, serial, length, checksum
 constexpr size_t kAccountingBytesMax = 700;  // two totals and 64 losses of ten bytes, and their number
 constexpr size_t kLossReasonsMax = 64;
-
-template <typename T>
-void Store(char* to, T value) {
-  for (size_t i = 0; i < sizeof(T); ++i) to[i] = static_cast<char>(value >> (8 * i));
-}
-
-template <typename T>
-T Load(const char* from) {
-  T value = 0;
-  for (size_t i = 0; i < sizeof(T); ++i) {
-    value = static_cast<T>(value | static_cast<T>(T{static_cast<uint8_t>(from[i])} << (8 * i)));
-  }
-  return value;
-}
 
 void AppendText(std::string& out, std::string_view text) {
   text = text.substr(0, kTextBytesMax);
@@ -98,13 +85,14 @@ bool ReadClaim(VarintReader& reader, SegmentClaim* out) {
 }
 
 std::optional<FoundClaims> DecodeSlot(std::string_view slot) {
-  if (Load<uint32_t>(&slot[0]) != kClaimMagic) return std::nullopt;
-  const size_t size = Load<uint32_t>(&slot[8]);
+  if (LoadLittleEndian<uint32_t>(&slot[0]) != kClaimMagic) return std::nullopt;
+  const size_t size = LoadLittleEndian<uint32_t>(&slot[8]);
   if (size > kClaimSlotBytes - kClaimFixedBytes) return std::nullopt;
   FoundClaims found;
-  found.serial = Load<uint32_t>(&slot[4]);
+  found.serial = LoadLittleEndian<uint32_t>(&slot[4]);
   const std::string_view body = slot.substr(kClaimFixedBytes, size);
-  if (XXH3_64bits_withSeed(body.data(), size, found.serial) != Load<uint64_t>(&slot[12])) return std::nullopt;
+  if (XXH3_64bits_withSeed(body.data(), size, found.serial) != LoadLittleEndian<uint64_t>(&slot[12]))
+    return std::nullopt;
   VarintReader reader(body);
   while (!reader.AtEnd()) {
     SegmentClaim claim;
@@ -142,10 +130,10 @@ std::string EncodeSegmentHeader(const SegmentHeader& header, const std::vector<S
   AppendVarint(body, session.sample_rate_hz);
   TRIBUTARY_CHECK(kHeaderFixedBytes + body.size() <= kClaimSlotsOffset);
   std::string out(kSegmentHeaderBytes, '\0');
-  Store<uint32_t>(&out[0], kSegmentMagic);
-  Store<uint32_t>(&out[4], kSegmentVersion);
-  Store<uint32_t>(&out[8], static_cast<uint32_t>(body.size()));
-  Store<uint64_t>(&out[12], XXH3_64bits(body.data(), body.size()));
+  StoreLittleEndian<uint32_t>(&out[0], kSegmentMagic);
+  StoreLittleEndian<uint32_t>(&out[4], kSegmentVersion);
+  StoreLittleEndian<uint32_t>(&out[8], static_cast<uint32_t>(body.size()));
+  StoreLittleEndian<uint64_t>(&out[12], XXH3_64bits(body.data(), body.size()));
   out.replace(kHeaderFixedBytes, body.size(), body);
   if (!claims.empty()) {
     const std::string slot = EncodeClaimSlot(claims, 1).value();
@@ -157,14 +145,15 @@ std::string EncodeSegmentHeader(const SegmentHeader& header, const std::vector<S
 absl::StatusOr<SegmentHeader> DecodeSegmentHeader(std::string_view file) {
   auto damaged = [](std::string_view what) { return Error(absl::StatusCode::kInvalidArgument, what); };
   if (file.size() < kSegmentHeaderBytes) return damaged("segment is shorter than its header");
-  if (Load<uint32_t>(&file[0]) != kSegmentMagic) return damaged("not a segment");
-  if (uint32_t version = Load<uint32_t>(&file[4]); version != kSegmentVersion) {
+  if (LoadLittleEndian<uint32_t>(&file[0]) != kSegmentMagic) return damaged("not a segment");
+  if (uint32_t version = LoadLittleEndian<uint32_t>(&file[4]); version != kSegmentVersion) {
     return damaged(fmt::format("segment of version {} where {} is read", version, kSegmentVersion));
   }
-  const size_t size = Load<uint32_t>(&file[8]);
+  const size_t size = LoadLittleEndian<uint32_t>(&file[8]);
   if (size > kClaimSlotsOffset - kHeaderFixedBytes) return damaged("segment header is too long");
   const std::string_view body = file.substr(kHeaderFixedBytes, size);
-  if (XXH3_64bits(body.data(), size) != Load<uint64_t>(&file[12])) return damaged("segment header is damaged");
+  if (XXH3_64bits(body.data(), size) != LoadLittleEndian<uint64_t>(&file[12]))
+    return damaged("segment header is damaged");
   VarintReader reader(body);
   SegmentHeader header;
   SessionInfo& session = header.session;
@@ -202,10 +191,10 @@ absl::StatusOr<std::string> EncodeClaimSlot(const std::vector<SegmentClaim>& cla
                  fmt::format("spool: a segment has no room for {} claims", claims.size()));
   }
   std::string out(kClaimSlotBytes, '\0');
-  Store<uint32_t>(&out[0], kClaimMagic);
-  Store<uint32_t>(&out[4], serial);
-  Store<uint32_t>(&out[8], static_cast<uint32_t>(body.size()));
-  Store<uint64_t>(&out[12], XXH3_64bits_withSeed(body.data(), body.size(), serial));
+  StoreLittleEndian<uint32_t>(&out[0], kClaimMagic);
+  StoreLittleEndian<uint32_t>(&out[4], serial);
+  StoreLittleEndian<uint32_t>(&out[8], static_cast<uint32_t>(body.size()));
+  StoreLittleEndian<uint64_t>(&out[12], XXH3_64bits_withSeed(body.data(), body.size(), serial));
   out.replace(kClaimFixedBytes, body.size(), body);
   return out;
 }
@@ -246,12 +235,12 @@ std::string EncodeRecord(SegmentId segment, uint32_t ordinal, const Batch& batch
   for (const std::string& frame : frames) bytes += frame.size();
   std::string out(kRecordPrefixBytes, '\0');
   out.reserve(kRecordPrefixBytes + accounting.size() + bytes);
-  Store<uint32_t>(&out[0], kRecordMagic);
-  Store<uint32_t>(&out[4], ordinal);
-  Store<uint32_t>(&out[8], static_cast<uint32_t>(batch.samples.size()));
-  Store<uint32_t>(&out[12], static_cast<uint32_t>(bytes));
-  Store<uint32_t>(&out[16], static_cast<uint32_t>(accounting.size()));
-  Store<uint64_t>(&out[20], RecordChecksum(out, accounting, segment));
+  StoreLittleEndian<uint32_t>(&out[0], kRecordMagic);
+  StoreLittleEndian<uint32_t>(&out[4], ordinal);
+  StoreLittleEndian<uint32_t>(&out[8], static_cast<uint32_t>(batch.samples.size()));
+  StoreLittleEndian<uint32_t>(&out[12], static_cast<uint32_t>(bytes));
+  StoreLittleEndian<uint32_t>(&out[16], static_cast<uint32_t>(accounting.size()));
+  StoreLittleEndian<uint64_t>(&out[20], RecordChecksum(out, accounting, segment));
   out.append(accounting);
   for (const std::string& frame : frames) out.append(frame);
   return out;
@@ -260,18 +249,18 @@ std::string EncodeRecord(SegmentId segment, uint32_t ordinal, const Batch& batch
 std::optional<SpoolRecord> RecordAt(std::string_view file, size_t offset, SegmentId segment) {
   if (offset > file.size() || file.size() - offset < kRecordPrefixBytes) return std::nullopt;
   const std::string_view prefix = file.substr(offset, kRecordPrefixBytes);
-  if (Load<uint32_t>(&prefix[0]) != kRecordMagic) return std::nullopt;
-  const size_t accounting_bytes = Load<uint32_t>(&prefix[16]);
+  if (LoadLittleEndian<uint32_t>(&prefix[0]) != kRecordMagic) return std::nullopt;
+  const size_t accounting_bytes = LoadLittleEndian<uint32_t>(&prefix[16]);
   if (accounting_bytes > kAccountingBytesMax || accounting_bytes > file.size() - offset - kRecordPrefixBytes) {
     return std::nullopt;
   }
   const std::string_view accounting = file.substr(offset + kRecordPrefixBytes, accounting_bytes);
-  if (RecordChecksum(prefix, accounting, segment) != Load<uint64_t>(&prefix[20])) return std::nullopt;
+  if (RecordChecksum(prefix, accounting, segment) != LoadLittleEndian<uint64_t>(&prefix[20])) return std::nullopt;
   SpoolRecord record;
-  record.ordinal = Load<uint32_t>(&prefix[4]);
+  record.ordinal = LoadLittleEndian<uint32_t>(&prefix[4]);
   record.totals.batches = 1;
-  record.totals.samples = Load<uint32_t>(&prefix[8]);
-  record.frames_bytes = Load<uint32_t>(&prefix[12]);
+  record.totals.samples = LoadLittleEndian<uint32_t>(&prefix[8]);
+  record.frames_bytes = LoadLittleEndian<uint32_t>(&prefix[12]);
   record.frames_offset = offset + kRecordPrefixBytes + accounting_bytes;
   if (record.totals.samples > BatchEncoder::kSamplesPerBatchMax) return std::nullopt;
   VarintReader reader(accounting);
@@ -290,7 +279,7 @@ SegmentScan ScanSegment(std::string_view file, SegmentId segment) {
   // Behind a torn record is nothing; behind a damaged one are whole ones, which tell at least what is lost.
   uint32_t last = scan.whole.batches;
   char magic[sizeof(kRecordMagic)];
-  Store<uint32_t>(magic, kRecordMagic);
+  StoreLittleEndian<uint32_t>(magic, kRecordMagic);
   for (size_t at = scan.whole_bytes;;) {
     at = file.find(std::string_view(magic, sizeof(magic)), at);
     if (at == std::string_view::npos) break;
