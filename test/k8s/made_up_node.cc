@@ -1,0 +1,248 @@
+// A node that is made up: it speaks the intake protocol to a real reducer, with the client that kernel-collectors have,
+// and sends the samples that it is told to. For tests of what the reducer makes of samples that no kernel took: any
+// number of containers, at any time.
+//
+//   made_up_node --intake-port 8000 [--intake-host HOST] [--node-id NAME]     NAME is host.id and host.name
+//
+// Standard input, a pipe, is JSON lines:
+//
+//   {"pid": 7, "executable": "/usr/bin/web", "cgroup": "/kubepods/burstable/podUID/ID", "times": [UNIX NS, …]}
+//     One CPU sample of that process (and its only thread) at each of the times, within a day of now; the same process
+//     may have more of them later. The container's id is read from the cgroup's path, as a kernel-collector does it.
+//     May be there: "attributes": what the process says of itself ("service.name=a,b=c", OTEL_RESOURCE_ATTRIBUTES).
+//   {"send": true}
+//     When everything before is durable at the reducer, the line {"durable": N} comes out: samples so far.
+//
+// At the end of the input it sends what is left and exits: 0, or 1 where a line is none of these, or the reducer did
+// not take everything within 20 s. Samples weigh 10 ms; their stacks are one frame without a file, so that nobody waits
+// for its name.
+
+#include <sys/random.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <cstdio>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+#include <simdjson.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/loop.h"
+#include "base/metrics.h"
+#include "base/options.h"
+#include "base/status.h"
+#include "base/tcp.h"
+#include "intake/delivery.h"
+#include "profile/cgroup_path.h"
+
+namespace tributary {
+namespace {
+
+constexpr size_t kBatchSamplesMax = 10'000;
+constexpr uint64_t kPeriodNs = 10'000'000;
+constexpr int64_t kFlushMs = 20'000;
+constexpr uint64_t kPollMs = 2;
+constexpr size_t kCommBytesMax = 15;  // TASK_COMM_LEN − 1
+
+struct Arguments {
+  std::string intake_host, node_id;
+  int64_t intake_port = 0;
+};
+
+absl::StatusOr<SessionInfo> SessionOf(const std::string& node_id) {
+  SessionInfo session{
+      .node_id = node_id, .boot_id = "made-up", .host_name = node_id, .agent_version = "made-up", .cpu_count = 1};
+  if (getrandom(session.session_id.data(), session.session_id.size(), 0) !=
+      static_cast<ssize_t>(session.session_id.size())) {
+    return ErrnoStatus("getrandom", "session id", errno);
+  }
+  return session;
+}
+
+class MadeUpNode {
+ public:
+  MadeUpNode(const Arguments& arguments, SessionInfo session)
+      : tcp_(loop_),
+        delivery_(loop_, tcp_, OptionsOf(arguments, std::move(session)), nullptr, Clock::Real(), metrics_,
+                  {.need_symbols = [](const ExecutableId&) {},
+                   .lost = [this](LossReason, uint64_t samples) { lost_ += samples; },
+                   .durable = {},
+                   .earlier_told = {}}),
+        input_(loop_, STDIN_FILENO, [this] { Read(); }),
+        poll_(loop_, [this] { AnswerWhenDurable(); }) {}
+
+  absl::Status Run() {
+    delivery_.Start();
+    input_.Start();
+    loop_.Run();
+    return end_;
+  }
+
+ private:
+  static intake::DeliveryOptions OptionsOf(const Arguments& arguments, SessionInfo session) {
+    intake::DeliveryOptions options;
+    options.reducers = {{arguments.intake_host, static_cast<uint16_t>(arguments.intake_port)}};
+    options.client.session = std::move(session);
+    return options;
+  }
+
+  void Read() {
+    std::array<char, 1 << 16> bytes;
+    const ssize_t got = read(STDIN_FILENO, bytes.data(), bytes.size());
+    if (got < 0 && (errno == EINTR || errno == EAGAIN)) return;
+    if (got > 0) {
+      lines_.append(bytes.data(), static_cast<size_t>(got));
+    } else {
+      at_end_ = true;
+    }
+    HandleLines();
+  }
+
+  // Up to one that has to be waited for.
+  void HandleLines() {
+    for (size_t end; !poll_is_on_ && (end = lines_.find('\n')) != std::string::npos;) {
+      const std::string line = lines_.substr(0, end);
+      lines_.erase(0, end + 1);
+      if (absl::Status status = Handle(line); !status.ok()) return Stop(WithContext(status, line.substr(0, 200)));
+    }
+    if (poll_is_on_) return input_.Stop();
+    if (!at_end_) return input_.Start();
+    input_.Stop();
+    SendBatch();
+    delivery_.Flush(kFlushMs, [this](uint64_t undelivered) {
+      Stop(undelivered + lost_ == 0
+               ? absl::OkStatus()
+               : Error(absl::StatusCode::kUnavailable, fmt::format("not delivered: {} samples", undelivered + lost_)));
+    });
+  }
+
+  absl::Status Handle(const std::string& line) {
+    simdjson::dom::object said;
+    if (parser_.parse(line).get(said) != simdjson::SUCCESS) return Bad("no JSON object");
+    if (said["send"].error() == simdjson::SUCCESS) {
+      SendBatch();
+      poll_is_on_ = true;
+      poll_.StartEvery(kPollMs);
+      return absl::OkStatus();
+    }
+    int64_t pid = 0;
+    std::string_view executable, cgroup, attributes;
+    simdjson::dom::array times;
+    if (said["pid"].get(pid) != simdjson::SUCCESS || said["executable"].get(executable) != simdjson::SUCCESS ||
+        said["cgroup"].get(cgroup) != simdjson::SUCCESS || said["times"].get(times) != simdjson::SUCCESS) {
+      return Bad("pid, executable, cgroup and times are needed");
+    }
+    if (said["attributes"].get(attributes) != simdjson::SUCCESS) attributes = "";
+    const ThreadRef thread = Intern(Pid{static_cast<int32_t>(pid)}, executable, cgroup, attributes);
+    for (const simdjson::dom::element each : times) {
+      int64_t unix_ns = 0;
+      if (each.get(unix_ns) != simdjson::SUCCESS) return Bad("times are whole ns");
+      Take(thread, UnixNs{unix_ns});
+    }
+    return absl::OkStatus();
+  }
+
+  ThreadRef Intern(Pid pid, std::string_view executable, std::string_view cgroup, std::string_view attributes) {
+    Dictionary& d = *dictionary_;
+    Process process;
+    process.key = {pid, /*start_time_ns=*/int64_t{pid.value} * kNsPerSecond, 0};
+    process.parent = Pid{1};
+    process.comm = d.InternString(executable.substr(executable.rfind('/') + 1).substr(0, kCommBytesMax));
+    process.executable_path = d.InternString(executable);
+    process.container_id = d.InternString(ParseCgroupPath(cgroup).container_id);
+    process.cgroup_path = d.InternString(cgroup);
+    process.attributes = d.InternString(attributes);
+    return d.InternThread({d.InternProcess(process), Tid{pid.value}, process.comm});
+  }
+
+  void Take(ThreadRef thread, UnixNs time) {
+    Sample sample;
+    sample.time = MonotonicNs{clock_.monotonic.value + (time.value - clock_.unix.value)};
+    sample.thread = thread;
+    sample.node = dictionary_->InternNode({NodeRef{}, dictionary_->InternFrame({.address = 0x1000})});
+    sample.ending = Ending::kComplete;
+    sample.value = kPeriodNs;
+    samples_.push_back(sample);
+    if (samples_.size() == kBatchSamplesMax) SendBatch();
+  }
+
+  void SendBatch() {
+    if (samples_.empty()) return;
+    std::stable_sort(samples_.begin(), samples_.end(),
+                     [](const Sample& a, const Sample& b) { return a.time < b.time; });
+    accounting_.captured += samples_.size();
+    Batch batch{
+        .clock = clock_, .samples = std::exchange(samples_, {}), .accounting = accounting_, .dictionary = dictionary_};
+    if (absl::Status status = delivery_.Take(std::move(batch)); !status.ok()) Stop(status);
+  }
+
+  void AnswerWhenDurable() {
+    if (delivery_.waiting_samples() > 0) return;
+    poll_.Stop();
+    poll_is_on_ = false;
+    if (lost_ > 0) return Stop(Error(absl::StatusCode::kDataLoss, fmt::format("lost: {} samples", lost_)));
+    fmt::print("{{\"durable\": {}}}\n", accounting_.captured);
+    std::fflush(stdout);
+    HandleLines();
+  }
+
+  static absl::Status Bad(std::string_view what) { return Error(absl::StatusCode::kInvalidArgument, what); }
+
+  void Stop(absl::Status end) {
+    end_ = std::move(end);
+    loop_.Stop();
+  }
+
+  Loop loop_;
+  TcpConnector tcp_;
+  Metrics metrics_;
+  uint64_t lost_ = 0;
+  intake::Delivery delivery_;
+  ReadWatcher input_;
+  Timer poll_;
+  bool poll_is_on_ = false, at_end_ = false;
+  simdjson::dom::parser parser_;
+  std::string lines_;
+  // One pair of readings for all: a time is told the same in every batch.
+  const ClockPair clock_ = Clock::Real().Pair();
+  std::shared_ptr<Dictionary> dictionary_ = std::make_shared<Dictionary>();
+  std::vector<Sample> samples_;
+  Accounting accounting_;
+  absl::Status end_;
+};
+
+absl::Status Run(int argc, char** argv) {
+  Arguments arguments;
+  Options options("made_up_node", "Sends samples that it is told on standard input.");
+  options.Add({.name = "intake-host", .help = "host of the reducer", .value_name = "HOST"}, &arguments.intake_host,
+              "127.0.0.1");
+  options.Add({.name = "intake-port", .help = "port of the reducer", .value_name = "PORT"}, &arguments.intake_port,
+              8000, 1, 65'535);
+  options.Add({.name = "node-id", .help = "host.id and host.name", .value_name = "NAME"}, &arguments.node_id,
+              "made-up");
+  ASSIGN_OR_RETURN(const Options::Outcome outcome, options.Parse(argc, argv, Options::ProcessEnvironment()));
+  if (outcome == Options::Outcome::kExit) return absl::OkStatus();
+  ASSIGN_OR_RETURN(SessionInfo session, SessionOf(arguments.node_id));
+  return MadeUpNode(arguments, std::move(session)).Run();
+}
+
+}  // namespace
+}  // namespace tributary
+
+int main(int argc, char** argv) {
+  signal(SIGPIPE, SIG_IGN);
+  if (absl::Status status = tributary::Run(argc, argv); !status.ok()) {
+    tributary::LogError("made_up_node: {}", tributary::Message(status));
+    return 1;
+  }
+  return 0;
+}
