@@ -41,6 +41,16 @@ std::string_view WorkloadKind(ResourceKind kind) {
   }
 }
 
+bool IsLabelOrAnnotation(const Attribute& attribute) {
+  return attribute.key.find(".label.") != std::string::npos || attribute.key.find(".annotation.") != std::string::npos;
+}
+
+// What is only added was so before, an owner or an address that became known; but a label is there from when it is set.
+bool WasSoBefore(const Attributes& now, const Attributes& before) {
+  return Includes(now, before) && std::count_if(now.begin(), now.end(), IsLabelOrAnnotation) ==
+                                      std::count_if(before.begin(), before.end(), IsLabelOrAnnotation);
+}
+
 }  // namespace
 
 PodResolver::PodResolver(Options options, intake::MetadataFeed& feed, const Clock& clock, Metrics& metrics)
@@ -306,8 +316,7 @@ void PodResolver::TellCluster() {
 void PodResolver::Tell(Entity entity) {
   const std::optional<Entity> known = feed_.Find(entity.kind, entity.id);
   if (known && !known->gone) {
-    // What is only added was so before, too.
-    entity.from = Includes(entity.attributes, known->attributes) ? known->from : clock_.Unix();
+    entity.from = WasSoBefore(entity.attributes, known->attributes) ? known->from : clock_.Unix();
   }
   feed_.Set(std::move(entity));
 }

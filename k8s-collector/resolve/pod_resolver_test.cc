@@ -179,6 +179,22 @@ TEST_F(PodResolverTest, ALabelThatChangesHoldsFromThenOn) {
   EXPECT_EQ(Find(EntityKind::kPod, "u-web-1")->from, clock_.Unix());
 }
 
+TEST_F(PodResolverTest, ALabelOrAnnotationThatIsAddedHoldsFromThenOn) {
+  for (const bool is_label : {true, false}) {
+    KubeObject pod = WebPod("web-1");
+    resolver_.OnObject(kPods, pod);
+    (is_label ? pod.labels : pod.annotations).emplace_back("late", "x");
+    clock_.Advance(kNsPerMinute);
+    resolver_.OnObject(kPods, pod);
+    const UnixNs added = clock_.Unix();
+    EXPECT_EQ(Find(EntityKind::kPod, "u-web-1")->from, added);
+    clock_.Advance(kNsPerMinute);
+    pod.host_name = "h";  // it was so before, as long as the rest
+    resolver_.OnObject(kPods, pod);
+    EXPECT_EQ(Find(EntityKind::kPod, "u-web-1")->from, added);
+  }
+}
+
 TEST_F(PodResolverTest, NamesTheCluster) {
   EXPECT_EQ(Get(EntityKind::kCluster, "", "k8s.cluster.name"), "prod");
   resolver_.OnObject(ResourceKind::kNamespaces, Named("kube-system", ""));
