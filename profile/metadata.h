@@ -42,6 +42,10 @@ struct Entity {
   friend bool operator==(const Entity&, const Entity&) = default;
 };
 
+// Of a container: what its service.version is where nobody says it (profile/image_reference.h: ImageVersion). Not in
+// OpenTelemetry's conventions, and not shown.
+constexpr std::string_view kImageVersion = "container.image.version";
+
 // A message of one teller. A snapshot is all that it knows, in one message or several: whatever else it had told before
 // a snapshot's end has gone.
 struct MetadataUpdate {

@@ -84,7 +84,8 @@ void AddContainer(const KubeObject& pod, const KubeObject::ContainerStatus& stat
   builder.Add("container.runtime.name", reference.runtime);
   if (!image.name.empty()) {
     builder.Add("container.image.name", image.name);
-    builder.Add("container.image.tag", image.tag);
+    builder.Add("container.image.tag", ImageTag(image));
+    builder.Add(std::string(kImageVersion), ImageVersion(image));
   }
   if (!last) {  // an earlier run may have had another
     const size_t scheme = status.image_id.find("://");

@@ -121,6 +121,7 @@ TEST_F(PodResolverTest, TellsContainersByTheirIds) {
                         {"container.image.name", "r.example:5000/web"},
                         {"container.image.repo_digests", "docker.io/library/web" + digest},
                         {"container.image.tag", "5d4"},
+                        {"container.image.version", "5d4"},
                         {"container.runtime.name", "containerd"},
                         {"k8s.container.name", "c"},
                         {"k8s.container.restart_count", "2"},

@@ -82,7 +82,9 @@ bool IsIdOf(std::string_view reference, std::string_view image_id) {
 void TakeImage(std::string_view reference, Attributes& out) {
   const ImageReference image = ParseImageReference(reference);
   SetUnlessEmpty(out, "container.image.name", image.name);
-  SetUnlessEmpty(out, "container.image.tag", image.tag);
+  if (image.name.empty()) return;
+  SetAttribute(out, "container.image.tag", ImageTag(image));
+  SetUnlessEmpty(out, kImageVersion, ImageVersion(image));
 }
 
 }  // namespace

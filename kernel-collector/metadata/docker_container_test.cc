@@ -28,6 +28,7 @@ TEST(DockerContainer, NameImageAndLabels) {
                 {"container.image.id", kImageId},
                 {"container.image.name", "localhost:5000/shop/web"},
                 {"container.image.tag", "7"},
+                {"container.image.version", "7"},
                 {"container.label.b", "2"},
                 {"container.label.com.docker.compose.service", "web"},
                 {"container.name", "web-1"},
@@ -37,6 +38,8 @@ TEST(DockerContainer, NameImageAndLabels) {
 
 TEST(DockerContainer, AnImageWithoutATagIsTheLatest) {
   EXPECT_EQ(FindAttribute(Of(Container("nginx")), "container.image.tag"), "latest");
+  EXPECT_EQ(FindAttribute(Of(Container("nginx")), "container.image.version"), "");
+  EXPECT_EQ(FindAttribute(Of(Container("nginx@" + kImageId)), "container.image.version"), kImageId);
   EXPECT_EQ(FindAttribute(Of(Container("nginx@" + kImageId)), "container.image.name"), "nginx");
 }
 
@@ -115,7 +118,8 @@ TEST(DockerImage, DigestsAndNames) {
   EXPECT_EQ(*image,
             (Attributes{{"container.image.name", "shop/web"},
                         {"container.image.repo_digests", "docker.io/shop/web@" + digest + ",r.example/b@" + digest},
-                        {"container.image.tag", "7"}}));
+                        {"container.image.tag", "7"},
+                        {"container.image.version", "7"}}));
   image = ParseDockerImage(R"({"RepoTags":[],"RepoDigests":null})");
   ASSERT_TRUE(image.ok()) << image.status();
   EXPECT_EQ(*image, Attributes());

@@ -4,6 +4,7 @@
 #include <mutex>
 
 #include "base/edit_distance.h"
+#include "profile/metadata.h"
 #include "reducer/metadata/labels.h"
 
 namespace tributary {
@@ -84,6 +85,7 @@ void AttributeNames::Meet(const Attributes& attributes) {
   {
     std::shared_lock lock(mutex_);
     for (const Attribute& attribute : attributes) {
+      if (attribute.key == kImageVersion) continue;
       std::string normalized = NormalizeLabel(attribute.key);
       if (!names_.contains(normalized)) fresh.emplace_back(std::move(normalized), attribute.key);
     }

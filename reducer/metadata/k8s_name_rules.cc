@@ -159,6 +159,7 @@ Attributes K8sNameRules::Apply(Attributes attributes) const {
 }
 
 bool K8sNameRules::IsInternal(std::string_view attribute) const {
+  if (attribute == kImageVersion) return true;
   Key key;
   if (!Parse(attribute, &key) || !Decides(key)) return false;
   std::string name;

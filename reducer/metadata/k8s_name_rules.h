@@ -34,7 +34,8 @@ class K8sNameRules {
   // Those that decide about service.* stay as well (docs/metadata.md): IsInternal tells them.
   Attributes Apply(Attributes attributes) const;
 
-  // Whether an attribute of an entity is a label or annotation that stayed for its meaning alone, not to be shown.
+  // Whether an attribute of an entity is there for what is made of it alone, not to be shown: labels and annotations
+  // that stayed for that, and an image's version.
   bool IsInternal(std::string_view key) const;
 
  private:

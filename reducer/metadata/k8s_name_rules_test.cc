@@ -21,6 +21,7 @@ TEST(K8sNameRules, WhatNobodyChoseIsNotKept) {
                                             {"k8s.pod.name", "web-1"}}));
   EXPECT_TRUE(rules.IsInternal("k8s.pod.label.app.kubernetes.io/name"));
   EXPECT_TRUE(rules.IsInternal("k8s.pod.annotation.resource.opentelemetry.io/service.name"));
+  EXPECT_TRUE(rules.IsInternal("container.image.version"));
   EXPECT_FALSE(rules.IsInternal("k8s.pod.name"));
   EXPECT_FALSE(rules.IsInternal("k8s.pod.label.app"));
 }

@@ -208,6 +208,8 @@ Resource ResourceJoiner::Merge(const Place& place, const Facts& facts) const {
       merger.Add(SaysWhere(key) ? Merger::kWhere : other, key, value);
     }
   });
+  // The conventions' name for what k8sattributesprocessor and everybody else call container.image.tag.
+  merger.Add(Merger::kWhere, "container.image.tags", facts.Attribute("container.image.tag"));
   if (facts.pod.entity != nullptr) merger.Add(Merger::kWhere, "k8s.pod.uid", facts.pod.entity->id);
   merger.Add(Merger::kWhere, "container.runtime.name", place.cgroup.runtime);
   merger.Add(Merger::kWhere, "host.name", place.host_name);

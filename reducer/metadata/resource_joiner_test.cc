@@ -40,6 +40,7 @@ class ResourceJoinerTest : public ::testing::Test {
                          {{"container.image.name", "registry/shop/web"},
                           {"container.image.repo_digests", "registry/shop/web@sha256:abcd"},
                           {"container.image.tag", "1.2"},
+                          {"container.image.version", "1.2@sha256:abcd"},
                           {"k8s.container.name", "nginx"},
                           {"k8s.pod.uid", kPodUid}}),
                     Make(EntityKind::kNamespace, "shop", {{"k8s.namespace.label.team", "blue"}}),
@@ -90,6 +91,7 @@ TEST_F(ResourceJoinerTest, AContainerInAPodKnowsEverything) {
                                                 {"container.image.name", "registry/shop/web"},
                                                 {"container.image.repo_digests", "registry/shop/web@sha256:abcd"},
                                                 {"container.image.tag", "1.2"},
+                                                {"container.image.tags", "1.2"},
                                                 {"host.arch", "amd64"},
                                                 {"host.id", "n1"},
                                                 {"host.name", "host-1"},
@@ -110,7 +112,7 @@ TEST_F(ResourceJoinerTest, AContainerInAPodKnowsEverything) {
                                                 {"service.instance.id", "shop.web-1.nginx"},
                                                 {"service.name", "web"},
                                                 {"service.namespace", "shop"},
-                                                {"service.version", "1.2"},
+                                                {"service.version", "1.2@sha256:abcd"},
                                                 {"team", "blue"},
                                             }));
 }
@@ -218,7 +220,7 @@ TEST_F(ResourceJoinerTest, DockerTellsOfItsNodesContainersAlone) {
   EXPECT_FALSE(joiner_->IsAwaited(row));
   Tell({false, "n2"}, {Make(EntityKind::kContainer, kContainer, {{"container.name", "forged"}})});
   Tell(kNode, {Make(EntityKind::kContainer, kContainer,
-                    {{"container.image.tags", "7"}, {"container.label.com.docker.compose.service", "db"}})});
+                    {{"container.image.version", "7"}, {"container.label.com.docker.compose.service", "db"}})});
   EXPECT_EQ(Get(row, "container.name"), "");
   EXPECT_EQ(Get(row, "service.name"), "db");
   EXPECT_EQ(Get(row, "service.version"), "7");
@@ -294,8 +296,8 @@ TEST(ServiceIdentity, TheFirstThatIsThere) {
            {{{"k8s.daemonset.name", "d"}}, "d", ""},
            {{{"k8s.replicaset.name", "r"}, {"k8s.pod.name", "p"}}, "r", ""},
            {{{"k8s.pod.name", "p"}, {"k8s.container.name", "c"}}, "p", ""},
-           {{{"container.image.repo_digests", "[\"r/i@sha256:12\",\"x\"]"}}, "unit", "sha256:12"},
-           {{{"container.image.tag", "3"}, {"container.image.repo_digests", "r/i@sha256:12"}}, "unit", "3"}}) {
+           {{{"container.image.tag", "latest"}, {"container.image.repo_digests", "r/i@sha256:12"}}, "unit", ""},
+           {{{"container.image.tag", "latest"}, {"container.image.version", "sha256:12"}}, "unit", "sha256:12"}}) {
     Attributes sorted = c.attributes;
     std::sort(sorted.begin(), sorted.end());
     const ServiceIdentity identity =

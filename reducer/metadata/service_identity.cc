@@ -4,6 +4,8 @@
 
 #include <initializer_list>
 
+#include "profile/metadata.h"
+
 namespace tributary {
 namespace {
 
@@ -25,20 +27,6 @@ std::string_view NameOf(AttributeLookup attribute, std::string_view systemd_unit
   return systemd_unit.empty() ? executable_name : systemd_unit;
 }
 
-// "sha256:…" of the first of "registry/image@sha256:…".
-std::string_view DigestOf(std::string_view repo_digests) {
-  const size_t at = repo_digests.find('@');
-  if (at == std::string_view::npos) return {};
-  const std::string_view digest = repo_digests.substr(at + 1);
-  return digest.substr(0, digest.find_first_of("\",] "));
-}
-
-std::string_view VersionOf(AttributeLookup attribute) {
-  const std::string_view told =
-      FirstOf(attribute, {"k8s.pod.label.app.kubernetes.io/version", "container.image.tag", "container.image.tags"});
-  return told.empty() ? DigestOf(attribute("container.image.repo_digests")) : told;
-}
-
 }  // namespace
 
 ServiceIdentity MakeServiceIdentity(AttributeLookup attribute, std::string_view systemd_unit,
@@ -46,7 +34,7 @@ ServiceIdentity MakeServiceIdentity(AttributeLookup attribute, std::string_view 
   ServiceIdentity identity;
   identity.name = NameOf(attribute, systemd_unit, executable_name);
   identity.name_space = attribute("k8s.namespace.name");
-  identity.version = VersionOf(attribute);
+  identity.version = FirstOf(attribute, {"k8s.pod.label.app.kubernetes.io/version", kImageVersion});
   const std::string_view pod = attribute("k8s.pod.name"), container = attribute("k8s.container.name");
   if (!identity.name_space.empty() && !pod.empty() && !container.empty()) {
     identity.instance_id = fmt::format("{}.{}.{}", identity.name_space, pod, container);

@@ -17,8 +17,8 @@ using AttributeLookup = absl::FunctionRef<std::string_view(std::string_view key)
 
 // Of a container in a pod, by OpenTelemetry's rules ("Specify resource attributes using Kubernetes annotations",
 // non-normative part of the semantic conventions): the first that is there of the labels app.kubernetes.io/instance and
-// /name, the workload's name, the pod's, the container's; the label app.kubernetes.io/version, the image's tag, its
-// digest. Elsewhere: Docker Compose's service, the systemd unit without `.service`, the executable's name.
+// /name, the workload's name, the pod's, the container's; the label app.kubernetes.io/version, the version in the
+// image's reference. Elsewhere: Docker Compose's service, the systemd unit without `.service`, the executable's name.
 ServiceIdentity MakeServiceIdentity(AttributeLookup attribute, std::string_view systemd_unit,
                                     std::string_view executable_name);
 

@@ -50,6 +50,7 @@ Entity Container(int pod) {
           .attributes = {{"container.image.name", "registry.example/team/service"},
                          {"container.image.repo_digests", "registry.example/team/service@sha256:" + ContainerId(7)},
                          {"container.image.tag", "1.2.3"},
+                         {"container.image.version", "1.2.3"},
                          {"k8s.container.name", "main"},
                          {"k8s.pod.uid", PodUid(pod)}}};
 }

@@ -34,11 +34,13 @@ def pod_attributes(pod, parents):
 
 def container_attributes(pod, status):
     images = {c["name"]: c["image"] for c in pod["spec"]["containers"] + pod["spec"].get("initContainers", [])}
-    match = re.fullmatch(r"(?P<name>(?:[^/@]+/)*[^:/@]+)(?::(?P<tag>[^@]+))?(?:@.+)?", images[status["name"]])
+    match = re.fullmatch(r"(?P<name>(?:[^/@]+/)*[^:/@]+)(?::(?P<tag>[^@]+))?(?:@(?P<digest>.+))?", images[status["name"]])
     out = {"k8s.pod.uid": pod["metadata"]["uid"], "k8s.container.name": status["name"],
            "k8s.container.restart_count": str(status["restartCount"]), "container.image.name": match["name"],
            "container.image.tag": match["tag"] or "latest", "container.runtime.name": status["containerID"].split("://")[0],
            "container.image.id": status["imageID"]}
+    if version := "@".join(filter(None, (match["tag"], match["digest"]))):
+        out["container.image.version"] = version
     if "@" in status["imageID"]:
         out["container.image.repo_digests"] = status["imageID"]
     return out
