@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <limits>
 
+#include "absl/strings/numbers.h"
 #include "base/hex.h"
 #include "base/status.h"
 #include "base/utf8.h"
+#include "profile/attribute_types.h"
 #include "schemas/otlp/profiles_service.pb.h"
 
 namespace tributary::otlp {
@@ -80,12 +82,24 @@ std::string_view BuildIdAttribute(ExecutableIdKind kind) {
   return "";
 }
 
-void AddAttribute(opentelemetry::proto::resource::v1::Resource& resource, std::string_view key,
-                  const std::string& value) {
-  if (value.empty()) return;
-  auto* attribute = resource.add_attributes();
-  attribute->set_key(std::string(key));
-  attribute->mutable_value()->set_string_value(value);
+std::string ToText(std::string_view value) {
+  return std::string(CutUtf8(ToUtf8(value), ProfilesBuilder::kStringBytesMax));
+}
+
+void AddAttribute(opentelemetry::proto::resource::v1::Resource& resource, const Attribute& attribute) {
+  if (attribute.value.empty()) return;
+  auto* added = resource.add_attributes();
+  added->set_key(attribute.key);
+  const AttributeType type = AttributeTypeOf(attribute.key);
+  int64_t number = 0;
+  if (type == AttributeType::kTexts) {
+    auto* texts = added->mutable_value()->mutable_array_value();
+    for (std::string_view text : SplitTexts(attribute.value)) texts->add_values()->set_string_value(ToText(text));
+  } else if (type == AttributeType::kInt && absl::SimpleAtoi(attribute.value, &number)) {
+    added->mutable_value()->set_int_value(number);
+  } else {
+    added->mutable_value()->set_string_value(ToText(attribute.value));
+  }
 }
 
 }  // namespace
@@ -174,9 +188,7 @@ ResourceIndex ProfilesBuilder::AddResource(const Attributes& attributes) {
   if (added) {
     resources_.push_back(std::make_unique<OpenResource>());
     auto& resource = resources_.back()->resource;
-    for (const auto& [key, value] : attributes) {
-      AddAttribute(resource, key, std::string(CutUtf8(ToUtf8(value), kStringBytesMax)));
-    }
+    for (const Attribute& attribute : attributes) AddAttribute(resource, attribute);
     bytes_ += kResourceBytes + resource.ByteSizeLong() + options_.scope_name.size() + options_.scope_version.size();
   }
   return ResourceIndex(it->second);

@@ -80,7 +80,8 @@ class ProfilesBuilder {
   ProfilesBuilder(const ProfilesBuilder&) = delete;
   ProfilesBuilder& operator=(const ProfilesBuilder&) = delete;
 
-  // What a ResourceProfiles is of, in the order in which it is to be told. Empty values are left out.
+  // What a ResourceProfiles is of, in the order in which it is to be told, each value in its type
+  // (profile/attribute_types.h). Empty values are left out.
   ResourceIndex AddResource(const Attributes& attributes);
   AttributesIndex AddThread(const ThreadInfo& info);
   // The thread's attributes, and how the walk of a stack ended where it did not end well: stacks that are complete, or

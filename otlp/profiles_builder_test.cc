@@ -208,6 +208,29 @@ TEST_F(ProfilesBuilderTest, InterningGivesEqualThingsOneIndex) {
   EXPECT_EQ(builder_.AddResource({{"host.name", "x"}}), builder_.AddResource({{"host.name", "x"}}));
 }
 
+TEST_F(ProfilesBuilderTest, ResourcesHaveTheTypesOfTheConventions) {
+  ProfilesBuilder::SampleInfo sample = Sample(1000, 7);
+  sample.resource = builder_.AddResource({{"container.image.repo_digests", "a@sha256:1,b\xff@sha256:2"},
+                                          {"container.image.tags", "7"},
+                                          {"k8s.container.restart_count", "3"},
+                                          {"k8s.pod.label.n", "4,5"}});
+  builder_.AddSample(sample);
+  sample.resource = builder_.AddResource({{"k8s.container.restart_count", "many"}});
+  builder_.AddSample(sample);
+  ProfilesRequestPtr request = builder_.Finish();
+  const auto value = [&](int resource, int attribute) {
+    return request->resource_profiles(resource).resource().attributes(attribute).value();
+  };
+  ASSERT_EQ(value(0, 0).array_value().values_size(), 2);
+  EXPECT_EQ(value(0, 0).array_value().values(0).string_value(), "a@sha256:1");
+  EXPECT_EQ(value(0, 0).array_value().values(1).string_value(), "b\xef\xbf\xbd@sha256:2");
+  ASSERT_EQ(value(0, 1).array_value().values_size(), 1);
+  EXPECT_EQ(value(0, 1).array_value().values(0).string_value(), "7");
+  EXPECT_EQ(value(0, 2).int_value(), 3);
+  EXPECT_EQ(value(0, 3).string_value(), "4,5");
+  EXPECT_EQ(value(1, 0).string_value(), "many");
+}
+
 TEST_F(ProfilesBuilderTest, MakesTextUtf8AndCutsItBetweenCharacters) {
   builder_.AddFunction("a\xff", "");
   std::string longer(ProfilesBuilder::kStringBytesMax - 1, 'x');
