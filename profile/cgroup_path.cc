@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <optional>
 
 namespace tributary {
 namespace {
@@ -110,11 +111,25 @@ bool HoldsRandomId(std::string_view name) {
   return false;
 }
 
-std::string_view UnitOf(std::string_view name) {
-  if (name.size() > 8 && name.ends_with(".service")) return name;
-  if (name.size() <= 6 || !name.ends_with(".scope")) return {};
-  if (name == "init.scope" || name.starts_with("session-") || HoldsRandomId(name)) return {};
-  return name;
+// Ends in "-" and digits: what was started once has its process's id or a count there.
+bool EndsInNumber(std::string_view name) {
+  const size_t dash = name.rfind('-');
+  return dash != std::string_view::npos && IsDigits(name.substr(dash + 1));
+}
+
+// What systemd-run makes up: "run-u12", "run-p123-i456"; "run-r<32 digits>" holds a random id.
+bool IsRun(std::string_view name) {
+  if (!name.starts_with("run-") || name.size() < 6) return false;
+  return (name[4] == 'u' && IsDigits(name.substr(5))) || (name[4] == 'p' && name.find("-i") != std::string_view::npos);
+}
+
+// None: this is no unit. "": it is one whose name tells nothing.
+std::optional<std::string_view> UnitOf(std::string_view name) {
+  std::string_view stem = name;
+  if (name.size() > 8 && Strip(&stem, ".service")) return IsRun(stem) || HoldsRandomId(stem) ? "" : name;
+  if (name.size() <= 6 || !Strip(&stem, ".scope")) return std::nullopt;
+  const bool is_nothing = stem == "init" || EndsInNumber(stem) || IsRun(stem) || HoldsRandomId(stem);
+  return is_nothing ? "" : name;
 }
 
 std::string_view TakeLast(std::string_view* path) {
@@ -130,7 +145,7 @@ CgroupPath ParseCgroupPath(std::string_view path) {
   CgroupPath parsed;
   if (path.size() > kPathBytesMax) return parsed;
   Strip(&path, " (deleted)");  // of a cgroup that has gone before its last process: proc_cgroup_show in the kernel
-  std::string_view unit;
+  std::optional<std::string_view> unit;
   while (!path.empty()) {
     const std::string_view name = TakeLast(&path);
     if (parsed.container_id.empty()) {
@@ -143,9 +158,9 @@ CgroupPath ParseCgroupPath(std::string_view path) {
       }
     }
     if (parsed.pod_uid.empty()) parsed.pod_uid = PodUidOf(name);
-    if (unit.empty()) unit = UnitOf(name);
+    if (!unit) unit = UnitOf(name);
   }
-  if (parsed.container_id.empty()) parsed.systemd_unit = unit;
+  if (parsed.container_id.empty() && unit) parsed.systemd_unit = *unit;
   return parsed;
 }
 

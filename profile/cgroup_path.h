@@ -18,8 +18,9 @@ struct CgroupPath {
   // As Kubernetes writes it, with dashes; of a static pod the 32 hexadecimal digits of its manifest's hash, which its
   // mirror at the API server bears as annotation kubernetes.io/config.hash. "" = in none.
   std::string pod_uid;
-  // "nginx.service", "app-firefox-2114.scope"; "" in a container, and where there is none. What systemd names for a
-  // login, for itself or at random (session-3.scope, init.scope, vte-spawn-UUID.scope) names no workload.
+  // "nginx.service", "machine-web.scope"; "" in a container, and where there is none. A name that is made up when
+  // something is started (session-3.scope, vte-spawn-UUID.scope, app-firefox-2114.scope, run-u12.service) names no
+  // workload, and nor does init.scope, systemd itself: there is none then, whatever is around it.
   std::string systemd_unit;
 
   friend bool operator==(const CgroupPath&, const CgroupPath&) = default;

@@ -253,7 +253,7 @@ TEST(CgroupPath, Podman) {
       {"/machine.slice/libpod-conmon-" + kId + ".scope", {}},
       {"/libpod_parent/conmon", {}},
       // containers/crun#376
-      {"/user.slice/user-1000.slice/user@1000.service/user.slice/podman-6696.scope", {"", "", "", "podman-6696.scope"}},
+      {"/user.slice/user-1000.slice/user@1000.service/user.slice/podman-6696.scope", {}},
   });
 }
 
@@ -298,13 +298,22 @@ TEST(CgroupPath, Systemd) {
       {"/system.slice/ssh.service", {"", "", "", "ssh.service"}},
       {"/system.slice/systemd-udevd.service/udev", {"", "", "", "systemd-udevd.service"}},
       {"/system.slice/system-postgresql.slice/postgresql@15-main.service", {"", "", "", "postgresql@15-main.service"}},
-      {"/user.slice/user-1000.slice/user@1000.service/init.scope", {"", "", "", "user@1000.service"}},
-      {"/user.slice/user-1000.slice/user@1000.service/app.slice/app-gnome-firefox-2114.scope",
-       {"", "", "", "app-gnome-firefox-2114.scope"}},
+      {"/system.slice/system-worker.slice/worker@3.service", {"", "", "", "worker@3.service"}},
+      {"/system.slice/run-u12.service", {}},
+      {"/system.slice/run-p123-i456.scope", {}},
+      {"/system.slice/run-r0f1e2d3c4b5a69788796a5b4c3d2e1f0.service", {}},
+      {"/system.slice/run-parts.service", {"", "", "", "run-parts.service"}},
+      {"/system.slice/run-updates.service", {"", "", "", "run-updates.service"}},
+      {"/user.slice/user-1000.slice/user@1000.service/app.slice/pipewire.service", {"", "", "", "pipewire.service"}},
+      {"/user.slice/user-1000.slice/user@1000.service", {"", "", "", "user@1000.service"}},
+      {"/user.slice/user-1000.slice/user@1000.service/init.scope", {}},
+      {"/user.slice/user-1000.slice/user@1000.service/app.slice/app-gnome-firefox-2114.scope", {}},
+      {"/user.slice/user-1000.slice/user@1000.service/app.slice/app-firefox@0f1e2d3c4b5a69788796a5b4c3d2e1f0.service",
+       {}},
       // podman-container-tools/podman#20910: a terminal's window
       {"/user.slice/user-10000.slice/user@10000.service/app.slice/app-org.gnome.Terminal.slice/"
        "vte-spawn-f22f14d2-3d44-4304-9879-3fdd0df7b08e.scope",
-       {"", "", "", "user@10000.service"}},
+       {}},
       {"/user.slice/user-1002.slice/session-48.scope", {}},
       {"/init.scope", {}},
       {"/system.slice", {}},

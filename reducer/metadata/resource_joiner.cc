@@ -33,10 +33,12 @@ bool IsSdkDefault(std::string_view key, std::string_view value) {
          (value.size() == kUnknown.size() || value[kUnknown.size()] == ':');
 }
 
-// Kernel threads have no file.
+// Kernel threads have no file, and of most kinds there is one a CPU, or ever other ones: "ksoftirqd/3", "kworker/u9:0".
+constexpr Pid kKthreadd{2};
 std::string_view ExecutableName(const store::ProcessRow& process) {
-  const std::string_view name = BaseName(process.executable_path);
-  return name.empty() ? std::string_view(process.comm) : name;
+  if (const std::string_view name = BaseName(process.executable_path); !name.empty()) return name;
+  const std::string_view comm = process.comm;
+  return process.parent == kKthreadd ? comm.substr(0, comm.find('/')) : comm;
 }
 
 }  // namespace

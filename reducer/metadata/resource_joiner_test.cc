@@ -202,11 +202,15 @@ TEST_F(ResourceJoinerTest, WithoutContainersTheUnitOrTheExecutableNamesTheServic
   store::ProcessRow row = OnHost();
   row.cgroup_path = "/system.slice/nginx-proxy.service";
   EXPECT_EQ(Get(row, "service.name"), "nginx-proxy");
+  row.cgroup_path = "/system.slice/system-nginx.slice/nginx@blue.service";
+  EXPECT_EQ(Get(row, "service.name"), "nginx@blue");
   row.cgroup_path = "/";
   EXPECT_EQ(Get(row, "service.name"), "nginx");
   row.executable_path = "";
   row.comm = "kworker/0:1";
   EXPECT_EQ(Get(row, "service.name"), "kworker/0:1");
+  row.parent = Pid{2};
+  EXPECT_EQ(Get(row, "service.name"), "kworker");
   EXPECT_FALSE(Join(row).back().resource->in_container);
   EXPECT_TRUE(Join(row).back().resource->is_complete);
   EXPECT_FALSE(joiner_->IsAwaited(row));

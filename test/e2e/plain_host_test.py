@@ -1,0 +1,179 @@
+"""A host without containers, Kubernetes and cloud: every sample has a service all the same, the systemd unit's or the executable's name;
+nothing has an empty value, nobody is asked in vain, and the logs are quiet."""
+
+import collections
+import contextlib
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+
+import container_test
+import fake_services
+import lib
+
+RATE = 499
+MACHINE_ID = "fedcba9876543210fedcba9876543210"
+USER = "user.slice/user-1000.slice"
+APPS = f"{USER}/user@1000.service/app.slice"
+
+ATTRIBUTE = re.compile(r"^  (\S+): (.*) \(\w+\)$", re.M)
+LOG_LINE = re.compile(r"^\d{4}-\d\d-\d\dT\S+ \w+ ")
+
+# Where a program runs, and what it says → its service. The program's name is the key.
+PROGRAMS = {
+    "p-unit": ("system.slice/shop-web.service", None, "shop-web"),
+    "p-nested": ("system.slice/shop-db.service/worker", None, "shop-db"),
+    "p-template": ("system.slice/system-worker.slice/worker@3.service", None, "worker@3"),
+    "p-session": (f"{USER}/session-3.scope", None, "p-session"),
+    "p-user": (f"{APPS}/pipewire.service", None, "pipewire"),
+    "p-terminal": (f"{APPS}/app-org.gnome.Terminal.slice/vte-spawn-f22f14d2-3d44-4304-9879-3fdd0df7b08e.scope", None, "p-terminal"),
+    "p-plain": (None, None, "p-plain"),
+    "p-sdk": ("system.slice/shop-sdk.service", "checkout", "checkout"),
+}
+HOST = {"host.id": MACHINE_ID, "os.type": "linux", "os.name": "Plain Linux", "os.version": "12", "os.description": "Plain Linux 12 (plain)"}
+
+
+def make_host(directory):
+    """The files that tell of a host; no container runtime's socket is in it."""
+    etc = directory / "hostfs/etc"
+    etc.mkdir(parents=True)
+    (etc / "machine-id").write_text(MACHINE_ID + "\n")
+    (etc / "os-release").write_text('NAME="Plain Linux"\nVERSION_ID=12\nPRETTY_NAME="Plain Linux 12 (plain)"\n')
+    return directory / "hostfs"
+
+
+@contextlib.contextmanager
+def cgroups(paths):
+    made = {path: container_test.make(path) for path in paths}
+    try:
+        yield made
+    finally:
+        for folders in made.values():
+            container_test.remove(folders)
+
+
+def start_in(folders, command, environment=None):
+    """Moved into the cgroups before it starts; folders empty: stays where the test is."""
+    enter = "".join(f"echo $$ > {root}/{folder}/cgroup.procs && " for root, folder in folders)
+    env = {key: value for key, value in os.environ.items() if not key.startswith("OTEL_")} | (environment or {})
+    return subprocess.Popen(lib.ROOT + ["sh", "-c", f"{enter}exec {' '.join(map(str, command))}"], stdout=subprocess.DEVNULL, env=env)
+
+
+def run_all(directory, made):
+    """Each program for two seconds, under a name of its own."""
+    started = []
+    for name, (path, service, _) in PROGRAMS.items():
+        program = directory / name
+        shutil.copy(lib.BIN / "truth", program)
+        started.append(start_in(made[path] if path else [], [program, 2], {"OTEL_SERVICE_NAME": service} if service else None))
+    for process in started:
+        lib.check(process.wait() == 0, "a program's exit code")
+
+
+def kernel_work(directory):
+    """What gives the kernel's own threads something to do: pages to write back."""
+    subprocess.run(["dd", "if=/dev/zero", f"of={directory / 'pages'}", "bs=1M", "count=400", "conv=fsync"], check=True, capture_output=True)
+
+
+def start_collector(directory, reducer, cloud, *args):
+    """On a machine whose firmware is none of the clouds', whatever this one's is."""
+    without_firmware = 'if [ -d /sys/class/dmi/id ]; then mount -t tmpfs none /sys/class/dmi/id; fi; exec "$0" "$@"'
+    return lib.Collector(directory, reducer.intake_port, rate=RATE, prefix=["unshare", "-m", "sh", "-c", without_firmware],
+                         args=["--batch-interval", "500ms", "--host-dir", make_host(directory), "--cloud-metadata", "auto",
+                               "--cloud-metadata-endpoint", cloud.url, *args])
+
+
+def check_services(reducer, start, end):
+    for name, (_, _, service) in PROGRAMS.items():
+        def count(**labels):
+            selector = ",".join(f'{label}="{value}"' for label, value in labels.items())
+            return reducer.flamegraph(f"{{{selector}}}", start, end).total_count[0]
+        everywhere = count(process_executable_name=name)
+        lib.check(everywhere > RATE / 3, f"{everywhere} samples of {name}")
+        here = count(process_executable_name=name, service_name=service)
+        lib.check(here == everywhere, f"{name}: {here} of {everywhere} samples are of service {service}")
+        with_host = count(process_executable_name=name, **{key.replace(".", "_"): value for key, value in HOST.items()})
+        lib.check(with_host == everywhere, f"{name}: {with_host} of {everywhere} samples know their host")
+        print(f"  {name:12} {everywhere} samples of {service}")
+
+
+def check_series(reducer, start, end):
+    """What a page offers to choose from."""
+    def of(query):
+        return reducer.json("/api/v1/series", query=query, **{"from": start, "to": end})
+    ours = of('{process_executable_name=~"p-.*"}')
+    for kind in ("containers", "pods", "namespaces", "workloads"):
+        lib.check(not ours[kind], f"{kind}: {ours[kind]}")
+    lib.check({service["name"] for service in ours["services"]} == {service for _, _, service in PROGRAMS.values()}, f"{ours['services']}")
+    kernel = of('{process_executable_path=""}')
+    threads = {process["command"] for process in kernel["processes"] if process["parent_pid"] == 2}
+    lib.check(any("/" in name for name in threads), f"of the kernel's threads only {threads} were sampled")
+    names = {service["name"] for service in kernel["services"]}
+    lib.check({name.split("/")[0] for name in threads} <= names and not [name for name in names if "/" in name], f"{threads}: {names}")
+    everything = of("{}")
+    for service in everything["services"]:
+        lib.check(service["name"] and "unknown" not in service["name"], f"service {service}")
+    for process in everything["processes"]:
+        lib.check(process["executable"] or process["command"], f"a process without a name: {process}")
+    print(f"  kernel threads {sorted(threads)} of services {sorted(names)}")
+
+
+def exported_resources(text):
+    """Of the console exporter: attributes of each resource, with what process ran in it."""
+    for block in text.split("--------------- New Resource Profile --------------\n")[1:]:
+        resource, profiles = block.split("------------------- New Profile -------------------\n", 1)
+        yield dict(ATTRIBUTE.findall(resource)), set(re.findall(r"^  +process.executable.name: (.*) \(Str\)$", profiles, re.M))
+
+
+def check_export(text):
+    services = {}
+    for resource, executables in exported_resources(text):
+        lib.check(all(resource.values()), f"an attribute without a value was exported: {resource}")
+        lib.check(resource.items() >= HOST.items() and resource.get("host.name") and resource.get("host.arch"), f"the host is missing in {resource}")
+        lib.check("service.name" in resource and "unknown" not in resource["service.name"], f"without a service: {resource} {executables}")
+        ours = executables & set(PROGRAMS)
+        lib.check(not ours or not [key for key in resource if key.startswith(("k8s.", "container.", "cloud."))], f"{resource}")
+        for executable in ours:
+            services.setdefault(executable, set()).add(resource["service.name"])
+    for name, (_, _, service) in PROGRAMS.items():
+        lib.check(services.get(name) == {service}, f"{name} was exported as of {services.get(name)}")
+
+
+def check_log(program):
+    """Neither complaints nor a line that comes again and again."""
+    lines = [line.split(" ", 1)[1] for line in program.text().splitlines() if LOG_LINE.match(line)]
+    lib.check(lines, f"{program.name} says nothing")
+    complaints = [line for line in lines if not line.startswith("info ") and "raise the limit on open files" not in line]
+    lib.check(not complaints, f"{program.name} complains: {complaints}")
+    often = [line for line, times in collections.Counter(lines).items() if times > 1]
+    lib.check(not often, f"{program.name} repeats itself: {often}")
+
+
+def a_plain_host():
+    paths = {path for path, _, _ in PROGRAMS.values() if path}
+    with lib.directory() as d, cgroups(paths) as made, lib.programs() as programs, \
+            fake_services.serving(fake_services.instance_service) as cloud:
+        reducer = lib.Reducer(d, args=["--export", "console?layout=collector"])
+        programs.append(reducer)
+        start = lib.now_ms()
+        collector = start_collector(d, reducer, cloud, "--docker-socket", d / "no.sock")
+        programs.append(collector)
+        lib.wait_for("the node", lambda: reducer.status()["nodes"], 20)
+        run_all(d, made)
+        kernel_work(d)
+        lib.check(collector.stop() == 0, "the collector's exit code")
+        end = lib.now_ms() + 1000
+        check_services(reducer, start, end)
+        check_series(reducer, start, end)
+        lib.check(not cloud.requests, f"a cloud was asked: {cloud.requests}")
+        lib.check_law(reducer.status())
+        lib.check(reducer.stop() == 0, "the reducer's exit code")
+        for program in (collector, reducer):
+            check_log(program)
+        check_export(reducer.text())
+
+
+if __name__ == "__main__":
+    lib.main(a_plain_host)
