@@ -176,7 +176,8 @@ def check_what_docker_says(docker, recording, containers):
     for name, (container, _) in containers.items():
         expected = {"container.name": docker("inspect", "--format", "{{.Name}}", container).lstrip("/"),
                     "container.runtime.name": "docker", "container.label.app": f"shop-{name}", "container.image.name": "profiled",
-                    "container.image.tag": "latest", "container.image.id": docker("inspect", "--format", "{{.Image}}", container)}
+                    "container.image.tag": "latest", "container.image.version": "latest",
+                    "container.image.id": docker("inspect", "--format", "{{.Image}}", container)}
         lib.check(told[container] == expected, f"{name}: {told[container]}, not {expected}")
 
 
