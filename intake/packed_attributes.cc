@@ -34,6 +34,7 @@ std::string AttributePacker::Pack(const Attributes& attributes) {
 
 Attributes AttributePacker::Unpack(std::string_view packed) const {
   Attributes out;
+  out.reserve(16);
   VarintReader reader(packed);
   const auto read_text = [&reader] {
     uint64_t size = 0;

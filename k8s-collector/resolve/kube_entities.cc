@@ -32,6 +32,12 @@ class Builder {
       attributes_.push_back({std::move(key), std::string(value)});
     }
   }
+  void AddOwner(std::string_view kind, std::string_view name, std::string_view uid) {
+    const std::string_view word = OwnerWord(kind);
+    if (word.empty()) return;
+    Add(fmt::format("k8s.{}.name", word), name);
+    Add(fmt::format("k8s.{}.uid", word), uid);
+  }
   void AddLabels(std::string_view prefix, const KubeObject& object) {
     for (const auto& [key, value] : object.labels) AddEvenEmpty(fmt::format("{}.label.{}", prefix, key), value);
   }
@@ -150,10 +156,9 @@ Entity MakePod(const KubeObject& pod, const OwnerChain& owners, uint64_t& left_o
   builder.Add("k8s.pod.start_time", pod.created);
   builder.AddLabels("k8s.pod", pod);
   builder.AddAnnotations("k8s.pod", pod);
-  Entity entity{.kind = EntityKind::kPod, .id = pod.uid, .attributes = std::move(builder).Take()};
-  SetOwner(entity.attributes, owners.kind, owners.name, owners.uid);
-  SetOwner(entity.attributes, owners.top_kind, owners.top_name, owners.top_uid);
-  return entity;
+  builder.AddOwner(owners.kind, owners.name, owners.uid);
+  builder.AddOwner(owners.top_kind, owners.top_name, owners.top_uid);
+  return {.kind = EntityKind::kPod, .id = pod.uid, .attributes = std::move(builder).Take()};
 }
 
 std::vector<ContainerEntity> MakeContainers(const KubeObject& pod, uint64_t& left_out) {

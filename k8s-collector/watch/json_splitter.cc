@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <array>
+
 #include "base/log.h"
 #include "base/status.h"
 
@@ -12,23 +14,36 @@ namespace {
 constexpr size_t kKeepBytes = 256u << 10;
 constexpr size_t kShownBytes = 40;
 
+enum Meaning : uint8_t { kNothing, kQuote, kBackslash, kBracket };
+constexpr std::array<Meaning, 256> kMeanings = [] {
+  std::array<Meaning, 256> meanings{};
+  meanings['"'] = kQuote;
+  meanings['\\'] = kBackslash;
+  for (const char c : {'{', '}', '[', ']'}) meanings[static_cast<unsigned char>(c)] = kBracket;
+  return meanings;
+}();
+Meaning MeaningOf(char c) { return kMeanings[static_cast<unsigned char>(c)]; }
+
 bool IsSpace(char c) { return c == ' ' || c == '\n' || c == '\r' || c == '\t'; }
 
 }  // namespace
 
 absl::Status JsonSplitter::Feed(std::string_view bytes, const Take& take) {
-  for (size_t i = 0; i < bytes.size(); ++i) {
-    if (in_object_) {
-      FeedObject(bytes[i]);
-      if (in_object_) continue;
-      if (!skipping_ && !take(object_)) return absl::OkStatus();
-      object_.clear();
-      if (object_.capacity() > kKeepBytes) object_.shrink_to_fit();
+  while (!bytes.empty()) {
+    if (!in_object_) {
+      if (absl::Status status = FeedOutside(bytes.front()); !status.ok()) {
+        return WithContext(status, EscapeForDisplay(bytes.substr(0, kShownBytes)));
+      }
+      bytes.remove_prefix(1);
       continue;
     }
-    if (absl::Status status = FeedOutside(bytes[i]); !status.ok()) {
-      return WithContext(status, EscapeForDisplay(bytes.substr(i, kShownBytes)));
-    }
+    const size_t passed = PassObject(bytes);
+    KeepObject(bytes.substr(0, passed));
+    bytes.remove_prefix(passed);
+    if (in_object_) return absl::OkStatus();
+    if (!skipping_ && !take(object_)) return absl::OkStatus();
+    object_.clear();
+    if (object_.capacity() > kKeepBytes) object_.shrink_to_fit();
   }
   return absl::OkStatus();
 }
@@ -95,22 +110,36 @@ bool JsonSplitter::at_items() const {
   return !before.ends_with('\\');
 }
 
-void JsonSplitter::FeedObject(char c) {
-  const bool is_structure = PassString(c);
-  if (is_structure && (c == '{' || c == '[')) {
-    ++depth_;
-  } else if (is_structure && (c == '}' || c == ']')) {
-    in_object_ = --depth_ != outside();
+// Up to the end of the object at hand, or of `bytes`: how many. Most bytes mean nothing; they are passed in runs.
+size_t JsonSplitter::PassObject(std::string_view bytes) {
+  size_t at = 0;
+  while (at < bytes.size() && in_object_) {
+    if (!escaped_) {
+      const Meaning ignored = in_string_ ? kBracket : kBackslash;
+      while (at < bytes.size() && (MeaningOf(bytes[at]) == kNothing || MeaningOf(bytes[at]) == ignored)) ++at;
+      if (at == bytes.size()) break;
+    }
+    const char c = bytes[at++];
+    if (!PassString(c)) continue;
+    if (c == '{' || c == '[') {
+      ++depth_;
+    } else {
+      in_object_ = --depth_ != outside();
+    }
   }
+  return at;
+}
+
+void JsonSplitter::KeepObject(std::string_view part) {
   if (skipping_) return;
-  if (object_.size() >= object_bytes_max_) {
+  if (part.size() > object_bytes_max_ - object_.size()) {
     skipping_ = true;
     ++too_large_;
     object_.clear();
     object_.shrink_to_fit();
     return;
   }
-  object_ += c;
+  object_ += part;
 }
 
 }  // namespace tributary

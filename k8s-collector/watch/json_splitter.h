@@ -36,7 +36,8 @@ class JsonSplitter {
   size_t outside() const { return shape_ == Shape::kObjects ? 0 : 2; }
   bool at_items() const;
   absl::Status FeedOutside(char c);
-  void FeedObject(char c);
+  size_t PassObject(std::string_view bytes);
+  void KeepObject(std::string_view part);
   bool PassString(char c);
   void KeepRest(char c);
 

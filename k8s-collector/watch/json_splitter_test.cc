@@ -45,6 +45,24 @@ TEST(JsonSplitter, CutsObjectsThatStandBehindEachOther) {
   EXPECT_TRUE(split.whole);
 }
 
+TEST(JsonSplitter, AnswersMayBeCutAnywhere) {
+  const std::string text = R"({"a":{"b":[1,{}],"\\":"}{\"["}}{"c\\":["]\\\"{"]})";
+  const Split whole = SplitAll(kObjects, text);
+  ASSERT_EQ(whole.objects.size(), 2u);
+  for (size_t cut = 0; cut < text.size(); ++cut) {
+    JsonSplitter splitter(kObjects, 1000);
+    std::vector<std::string> objects;
+    for (const std::string& part : {text.substr(0, cut), text.substr(cut, 1), text.substr(cut + 1)}) {
+      const auto take = [&](std::string_view object) {
+        objects.emplace_back(object);
+        return true;
+      };
+      ASSERT_TRUE(splitter.Feed(part, take).ok());
+    }
+    EXPECT_EQ(objects, whole.objects) << cut;
+  }
+}
+
 TEST(JsonSplitter, TakesTheItemsOutOfAList) {
   const Split split = SplitAll(
       kItems, R"({"kind":"L","metadata":{"items":[{}],"x":"\"items\":["}, "items" : [ {"a":[]} , {"b":{}} ],"z":1})");
@@ -74,6 +92,12 @@ TEST(JsonSplitter, LeavesOutWhatIsTooLarge) {
   const Split split = SplitAll(kObjects, "{\"a\":1}" + large + "{\"b\":2}");
   EXPECT_THAT(split.objects, ElementsAre("{\"a\":1}", "{\"b\":2}"));
   EXPECT_EQ(split.too_large, 1u);
+}
+
+TEST(JsonSplitter, WhatIsAsLargeAsAllowedIsTaken) {
+  const std::string object = "{\"a\":\"" + std::string(92, 'x') + "\"}";
+  EXPECT_EQ(SplitAll(kObjects, object, object.size()).too_large, 0u);
+  EXPECT_EQ(SplitAll(kObjects, object, object.size() - 1).too_large, 1u);
 }
 
 TEST(JsonSplitter, BoundsWhatIsAroundTheItems) {

@@ -137,6 +137,7 @@ WatchEvent::Type TypeOf(std::string_view name) {
 
 struct ObjectDecoder::Impl {
   std::unique_ptr<simdjson::dom::parser> parser;
+  std::string padded;  // the parser reads beyond an object's end; by itself it would copy each to new memory
 
   absl::StatusOr<object> Parse(std::string_view json) {
     if (parser == nullptr || parser->capacity() > kKeepCapacityBytes) {
@@ -145,8 +146,12 @@ struct ObjectDecoder::Impl {
         return Error(absl::StatusCode::kResourceExhausted, "no memory for JSON");
       }
     }
+    if (padded.capacity() > kKeepCapacityBytes) padded = std::string();
+    padded.assign(json);
+    padded.append(simdjson::SIMDJSON_PADDING, ' ');
     object out;
-    if (simdjson::error_code error = parser->parse(json.data(), json.size()).get(out); error != simdjson::SUCCESS) {
+    if (simdjson::error_code error = parser->parse(padded.data(), json.size(), /*realloc_if_needed=*/false).get(out);
+        error != simdjson::SUCCESS) {
       return Malformed(simdjson::error_message(error));
     }
     return out;
