@@ -3,6 +3,15 @@
 #include <cstdint>
 
 namespace tributary {
+namespace {
+
+bool IsAscii(std::string_view text) {
+  char bits = 0;
+  for (const char c : text) bits |= c;  // no branch: 16 bytes at a time and more
+  return (bits & 0x80) == 0;
+}
+
+}  // namespace
 
 size_t Utf8SequenceLength(std::string_view text) {
   if (text.empty()) return 0;
@@ -33,6 +42,7 @@ size_t Utf8SequenceLength(std::string_view text) {
 }
 
 bool IsUtf8(std::string_view text) {
+  if (IsAscii(text)) return true;
   while (!text.empty()) {
     size_t n = Utf8SequenceLength(text);
     if (n == 0) return false;
@@ -42,6 +52,8 @@ bool IsUtf8(std::string_view text) {
 }
 
 std::string ToUtf8(std::string_view text) {
+  // Nearly all text is.
+  if (IsAscii(text)) return std::string(text);
   std::string out;
   out.reserve(text.size());
   while (!text.empty()) {

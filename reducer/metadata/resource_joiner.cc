@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/container/inlined_vector.h"
 #include "base/utf8.h"
 #include "reducer/metadata/labels.h"
 #include "reducer/metadata/service_identity.h"
@@ -93,21 +94,19 @@ struct ResourceJoiner::Merger {
     size_t rank;
   };
   enum Source : uint8_t { kOperator, kNodeOperator, kWhere, kProcess, kAnnotation, kOther, kComputed };
-  std::vector<Item> items;
+  absl::InlinedVector<Item, 96> items;
 
-  Merger() { items.reserve(64); }
   void Add(Source source, std::string_view key, std::string_view value) {
     if (!key.empty() && !value.empty()) items.push_back({key, value, size_t{source} << 32 | items.size()});
   }
   Attributes Merged() {
     std::sort(items.begin(), items.end(),
               [](const Item& a, const Item& b) { return a.key != b.key ? a.key < b.key : a.rank < b.rank; });
+    items.erase(std::unique(items.begin(), items.end(), [](const Item& a, const Item& b) { return a.key == b.key; }),
+                items.end());
     Attributes merged;
     merged.reserve(items.size());
-    for (const Item& item : items) {
-      if (merged.empty() || merged.back().key != item.key)
-        merged.push_back({std::string(item.key), ToUtf8(item.value)});
-    }
+    for (const Item& item : items) merged.push_back({std::string(item.key), ToUtf8(item.value)});
     return merged;
   }
 };

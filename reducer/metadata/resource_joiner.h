@@ -32,7 +32,7 @@ struct ResourceState {
 };
 using ResourceStates = std::vector<ResourceState>;
 
-// Joins processes with metadata. Thread-safe; what it borrows outlives it. A join takes 15 µs, 2 where nothing has
+// Joins processes with metadata. Thread-safe; what it borrows outlives it. A join takes 11 µs, 2 where nothing has
 // changed since the last one of its place; places are remembered for that, about 5 KB each. See also ResourceCache.
 class ResourceJoiner {
  public:
