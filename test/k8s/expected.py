@@ -32,18 +32,34 @@ def pod_attributes(pod, parents):
     return {k: v for k, v in out.items() if v is not None}
 
 
+def repo_digest(image_id):
+    """With its registry in full; None of an image that no registry has."""
+    if "@" not in image_id:
+        return None
+    first, slash, _ = image_id.partition("/")
+    if not slash:
+        return f"docker.io/library/{image_id}"
+    return image_id if re.search(r"[.:]", first) or first == "localhost" else f"docker.io/{image_id}"
+
+
 def container_attributes(pod, status):
     images = {c["name"]: c["image"] for c in pod["spec"]["containers"] + pod["spec"].get("initContainers", [])}
     match = re.fullmatch(r"(?P<name>(?:[^/@]+/)*[^:/@]+)(?::(?P<tag>[^@]+))?(?:@(?P<digest>.+))?", images[status["name"]])
+    image_id = status["imageID"].split("://")[-1]
     out = {"k8s.pod.uid": pod["metadata"]["uid"], "k8s.container.name": status["name"],
            "k8s.container.restart_count": str(status["restartCount"]), "container.image.name": match["name"],
            "container.image.tag": match["tag"] or "latest", "container.runtime.name": status["containerID"].split("://")[0],
-           "container.image.id": status["imageID"]}
-    if version := "@".join(filter(None, (match["tag"], match["digest"]))):
-        out["container.image.version"] = version
-    if "@" in status["imageID"]:
-        out["container.image.repo_digests"] = status["imageID"]
-    return out
+           "container.image.version": "@".join(filter(None, (match["tag"], match["digest"]))) or None,
+           "container.image.id": image_id, "container.image.repo_digests": repo_digest(image_id)}
+    return {k: v for k, v in out.items() if v is not None}
+
+
+def containers(pod):
+    """(id, status) of what runs in a pod."""
+    statuses = pod.get("status", {})
+    for status in statuses.get("containerStatuses", []) + statuses.get("initContainerStatuses", []):
+        if status.get("containerID"):
+            yield status["containerID"].split("://")[1], status
 
 
 def entities(objects, cluster_name=""):
@@ -52,9 +68,8 @@ def entities(objects, cluster_name=""):
     out = {}
     for pod in objects["pods"]:
         out["pod", pod["metadata"]["uid"]] = pod_attributes(pod, parents)
-        for status in pod.get("status", {}).get("containerStatuses", []) + pod.get("status", {}).get("initContainerStatuses", []):
-            if status.get("containerID"):
-                out["container", status["containerID"].split("://")[1]] = container_attributes(pod, status)
+        for container, status in containers(pod):
+            out["container", container] = container_attributes(pod, status)
     for each in objects["namespaces"]:
         meta = each["metadata"]
         out["namespace", meta["name"]] = {"k8s.namespace.name": meta["name"], **texts("k8s.namespace", meta)}

@@ -1,0 +1,76 @@
+"""What the resource of a container's samples should be by the API's objects: OpenTelemetry's rules, worked out once more and otherwise than
+the reducer does it."""
+
+import expected
+
+CLUSTER_NAME = "prod"
+# Of the reducer; chosen() says once more what they choose.
+NAME_RULES = ["--k8s-label", "tier", "--k8s-label", "namespace:team=team", "--k8s-label", "pod:app.kubernetes.io/(.*)=k8s.label.$1",
+              "--k8s-label", "node:topology.kubernetes.io/.*", "--k8s-annotation", "note", "--k8s-annotation", "namespace:cost=cost.centre"]
+WHERE = ("k8s.", "container.", "host.", "cloud.", "os.")
+OTEL = "resource.opentelemetry.io/"
+
+
+def chosen(pod, namespace, node):
+    labels, annotations = pod["metadata"].get("labels", {}), pod["metadata"].get("annotations", {})
+    out = {f"k8s.label.{k.removeprefix('app.kubernetes.io/')}": v for k, v in labels.items() if k.startswith("app.kubernetes.io/")}
+    out["k8s.pod.label.tier"] = labels.get("tier")
+    out["k8s.pod.annotation.note"] = annotations.get("note")
+    out["team"] = namespace.get("labels", {}).get("team")
+    out["cost.centre"] = namespace.get("annotations", {}).get("cost")
+    out.update({f"k8s.node.label.{k}": v for k, v in node.get("labels", {}).items() if k.startswith("topology.kubernetes.io/")})
+    return out
+
+
+def service_version(pod, container):
+    label = pod["metadata"].get("labels", {}).get("app.kubernetes.io/version")
+    return label or container.get("container.image.version")
+
+
+def service(pod, owned, container):
+    """What follows from what a pod is, where nobody says otherwise. `owned`: the pod's attributes, owners among them."""
+    labels = pod["metadata"].get("labels", {})
+    names = [labels.get("app.kubernetes.io/instance"), labels.get("app.kubernetes.io/name")]
+    names += [owned.get(f"k8s.{kind}.name") for kind in ("deployment", "replicaset", "statefulset", "daemonset", "cronjob", "job", "pod")]
+    namespace = pod["metadata"]["namespace"]
+    return {"service.name": next(name for name in names if name), "service.namespace": namespace,
+            "service.version": service_version(pod, container),
+            "service.instance.id": f"{namespace}.{pod['metadata']['name']}.{container['k8s.container.name']}"}
+
+
+def as_exported(attributes):
+    """As OTLP has them, by the conventions' types."""
+    out = {k: v for k, v in attributes.items() if v is not None and k != "container.image.version"}
+    out["k8s.container.restart_count"] = int(out["k8s.container.restart_count"])
+    out["container.image.tags"] = [out["container.image.tag"]]
+    if "container.image.repo_digests" in out:
+        out["container.image.repo_digests"] = [out["container.image.repo_digests"]]
+    return out
+
+
+class Resources:
+    """Of one state of the cluster. `objects`: {plural: [object]}."""
+
+    def __init__(self, objects):
+        self.entities = expected.entities(objects, cluster_name=CLUSTER_NAME)
+        self.pods = objects["pods"]
+        self.namespaces = {o["metadata"]["name"]: o["metadata"] for o in objects["namespaces"]}
+        self.nodes = {o["metadata"]["name"]: o["metadata"] for o in objects["nodes"]}
+
+    def of(self, pod, container_id, own):
+        """`own`: what the process says of itself."""
+        meta = pod["metadata"]
+        node_name = pod["spec"]["nodeName"]
+        plain = {k: v for k, v in self.entities["pod", meta["uid"]].items() if ".label." not in k and ".annotation." not in k}
+        container = self.entities["container", container_id]
+        node = self.nodes.get(node_name, {})
+        picked = chosen(pod, self.namespaces[meta["namespace"]], node)
+        # The later ones win.
+        out = service(pod, plain, container)
+        out.update({k: v for k, v in picked.items() if not k.startswith(WHERE)})
+        out.update({k.removeprefix(OTEL): v for k, v in meta.get("annotations", {}).items() if k.startswith(OTEL)})
+        out.update(own)
+        out.update({k: v for k, v in picked.items() if k.startswith(WHERE)})
+        out.update({**self.entities["cluster", ""], **plain, **container})
+        out.update({"container.id": container_id, "host.id": node_name, "host.name": node_name, "k8s.node.uid": node.get("uid")})
+        return as_exported(out)

@@ -1,0 +1,125 @@
+"""Made-up nodes and a k8s-collector before a real reducer; at the end every sample is read back, and compared with what its cluster's API said."""
+
+import collections
+import json
+import pathlib
+import random
+import sys
+import time
+
+from cluster import wait_for
+from collectors import Collector
+from expected_resource import CLUSTER_NAME, NAME_RULES
+from exported import Sink
+from history import History
+from node import Node
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "e2e"))
+import lib  # noqa: E402
+
+MATCHERS_MAX = 32  # of a selector
+
+
+def selector_of(attributes):
+    """Of an attribute that is a list, labels have the text."""
+    def text(value):
+        return ",".join(value) if isinstance(value, list) else str(value)
+    return "{" + ",".join(f"{key}={json.dumps(text(value), ensure_ascii=False)}" for key, value in attributes) + "}"
+
+
+class Pipeline:
+    """A context manager. `node_names`: nodes that may be sampled."""
+
+    def __init__(self, directory, node_names):
+        self.directory, self.node_names = pathlib.Path(directory), node_names
+        self.history = History()
+        self.nodes, self.collector, self.reducer = {}, None, None
+
+    def __enter__(self):
+        self.live = Sink().__enter__()
+        # Long enough for all that a test does to the API server.
+        self.reducer = self._start_reducer(self.live, "--metadata-wait", "3m")
+        self.node_log = open(self.directory / "nodes.log", "ab")
+        self.nodes = {name: Node(name, self.reducer.intake_port, self.node_log) for name in self.node_names}
+        return self
+
+    def __exit__(self, *_):
+        for each in [*self.nodes.values(), *filter(None, [self.collector])]:
+            each.kill()
+        if self.reducer.running():
+            self.reducer.kill()
+        self.node_log.close()
+        self.live.__exit__()
+
+    def _start_reducer(self, sink, *arguments):
+        return lib.Reducer(self.directory, args=["--export", f"otlp://{sink.address}", *NAME_RULES, *arguments])
+
+    def watch(self, *arguments):
+        self.collector = Collector("--cluster-name", CLUSTER_NAME, "--intake-port", self.reducer.intake_port, *arguments,
+                                   log=self.directory / "telling.log")
+
+    def send(self):
+        self.history.send(self.nodes)
+
+    def wait_until_told(self, pod_uid, attributes, seconds):
+        """The reducer has heard this of a pod: samples from now on show it."""
+        process = next(p for p in self.history.processes.values() if p.pod_uid == pod_uid)
+        selector = selector_of([("container.id", process.container_id), *attributes.items()])
+
+        def is_told():
+            ms = self.history.take_uncertain(process)
+            self.send()
+            return self._count(selector, ms)
+        wait_for(is_told, seconds, f"the reducer to be told {attributes}")
+
+    def _count(self, selector, ms):
+        """Samples at that ms."""
+        return sum(self.reducer.json("/api/v1/timeline", query=selector, **{"from": ms, "to": ms + 1})["count"])
+
+    def assert_all_as_expected(self):
+        """Ends all of it but the reducer, which is started once more: what it exports then is what its disk says."""
+        exit_codes = [each.stop() for each in self.nodes.values()]
+        assert not any(exit_codes), f"{exit_codes}\n{(self.directory / 'nodes.log').read_text()[-2000:]}"
+        self._compare("exported as they came", self.live, with_late=False)
+        assert self.collector.stop() == 0, self.collector.log()[-2000:]
+        lib.check_law(self.reducer.status(), lost=0)
+        assert self.reducer.stop() == 0, self.reducer.text()[-2000:]
+        with Sink() as again:
+            self.reducer = self._start_reducer(again)
+            self._compare("exported once more, by a reducer started anew", again, with_late=True)
+        self._compare_series()
+        self._compare_selections(random.Random(1))
+
+    def _compare(self, what, sink, with_late):
+        begin = time.monotonic()
+        wait_for(lambda: self.reducer.metric("tributary_export_samples_total") >= len(self.history.samples), 60, what)
+        wrong, samples, attributes = self.history.compare(sink.samples(), with_late)
+        print(f"{what}: {samples} samples of {len(self.history.processes)} containers, {attributes} attributes, {len(wrong)} differ "
+              f"({time.monotonic() - begin:.1f} s)", file=sys.stderr)
+        assert not wrong, "\n".join(wrong[:20])
+
+    def _compare_series(self):
+        """Pods and containers with their numbers of samples, a namespace at a time."""
+        pods, containers = collections.defaultdict(collections.Counter), collections.defaultdict(collections.Counter)
+        for sample in self.history.samples.values():
+            said = sample.process.attributes
+            pods[said["k8s.namespace.name"]][sample.process.pod_uid, said["k8s.namespace.name"]] += 1
+            containers[said["k8s.namespace.name"]][sample.process.container_id, said["k8s.container.name"]] += 1
+        for namespace in pods:
+            found = self.reducer.json("/api/v1/series", query=selector_of([("k8s.namespace.name", namespace)]), limit=1000,
+                                      **{"from": "-1h", "to": int(time.time() * 1000) + 1000})
+            assert not found["truncated"], namespace
+            got = {(p["id"], p["namespace"]): p["count"] for p in found["pods"]}, {(c["id"], c["name"]): c["count"] for c in found["containers"]}
+            assert got == (pods[namespace], containers[namespace]), namespace
+        print(f"found by namespace: {sum(map(len, pods.values()))} pods, {sum(map(len, containers.values()))} containers", file=sys.stderr)
+
+    def _compare_selections(self, chance, count=100):
+        """Samples are found by all of their attributes at once."""
+        samples = [(key, s) for key, s in self.history.samples.items() if s.attributes]
+        for (_, ms), sample in chance.sample(samples, min(count, len(samples))):
+            identity = ("container.id", sample.process.container_id)
+            rest = [item for item in sample.attributes.items() if item[0] != identity[0]]
+            for i in range(0, len(rest), MATCHERS_MAX - 1):
+                selector = selector_of([identity, *rest[i:i + MATCHERS_MAX - 1]])
+                assert self._count(selector, ms) == 1, selector
+        print(f"found by all of their attributes: {min(count, len(samples))} samples", file=sys.stderr)

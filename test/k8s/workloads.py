@@ -1,0 +1,144 @@
+"""Workloads of all kinds with their pods, as controllers and kubelets would make and run them: nobody else does in this cluster."""
+
+import threading
+
+from cluster import in_parallel
+from node import runtime_of
+
+DIGEST = "sha256:" + "0123456789abcdef" * 4
+NODES = [f"node-{i}" for i in range(8)]
+NAMESPACES = [f"team-{i}" for i in range(6)]
+APPS = "/apis/apps/v1/namespaces"
+OTEL = "resource.opentelemetry.io/"
+# As kubelets of several runtimes say which image runs; of one built on the node nobody knows a registry.
+IMAGE_IDS = [f"registry.example:5000/shop/{{name}}@{DIGEST}", f"docker.io/library/{{name}}@{DIGEST}", f"docker-pullable://{{name}}@{DIGEST}",
+             "sha256:" + "ab" * 32]
+
+
+def workload_of(i):
+    """Namespace, kind and name of the i-th workload of 300."""
+    kind = ("Deployment", "Deployment", "Deployment", "StatefulSet", "DaemonSet", "CronJob")[i % 6]
+    return NAMESPACES[i % len(NAMESPACES)], kind, f"{kind.lower()}-{i}"
+
+
+def identity_of(owner):
+    """Labels and annotations by which the pods of a workload say which service they are; some say nothing."""
+    number = int(owner["name"].split("-")[1])
+    return [({}, {OTEL + "service.name": f"svc-{number}", OTEL + "deployment.environment.name": "live ü"}),
+            ({"app.kubernetes.io/name": f"name-{number}"}, {OTEL + "service.version": f"9.{number}", OTEL + "service.namespace": "shop"}),
+            ({"app.kubernetes.io/instance": f"instance-{number}", "app.kubernetes.io/name": "n", "app.kubernetes.io/version": "4.5"}, {}),
+            ({}, {OTEL + "k8s.node.name": "not-this-one", OTEL + "service.instance.id": f"i-{number}"}),
+            ({}, {})][number % 5]
+
+
+class Workloads:
+    def __init__(self, cluster):
+        self.cluster = cluster
+        self.serial = 0
+        self.lock = threading.Lock()
+
+    def number(self):
+        with self.lock:
+            self.serial += 1
+            return self.serial
+
+    def create(self, i):
+        namespace, kind, name = workload_of(i)
+        labels = {"app": name}
+        template = {"metadata": {"labels": labels}, "spec": {"containers": [{"name": "main", "image": "web:1"}], "restartPolicy": "Always"}}
+        body = {"metadata": {"name": name, "labels": labels}, "spec": {"selector": {"matchLabels": labels}, "template": template}}
+        group = "apps"
+        if kind == "StatefulSet":
+            body["spec"]["serviceName"] = name
+        if kind == "CronJob":
+            template["spec"]["restartPolicy"] = "Never"
+            body["spec"] = {"schedule": "0 0 1 1 *", "jobTemplate": {"spec": {"template": template}}}
+            group = "batch"
+        top = self.cluster.call("POST", f"/apis/{group}/v1/namespaces/{namespace}/{kind.lower()}s", body)
+        return self.owner(kind, top)
+
+    def owner(self, kind, thing):
+        return {"apiVersion": "apps/v1", "kind": kind, "name": thing["metadata"]["name"], "uid": thing["metadata"]["uid"], "controller": True}
+
+    def replica_set(self, namespace, deployment, hash_, revision):
+        labels = {"app": deployment["name"], "pod-template-hash": hash_}
+        body = {"metadata": {"name": f"{deployment['name']}-{hash_}", "labels": labels, "ownerReferences": [deployment],
+                             "annotations": {"deployment.kubernetes.io/revision": str(revision)}},
+                "spec": {"selector": {"matchLabels": labels}, "template": {"metadata": {"labels": labels},
+                                                                             "spec": {"containers": [{"name": "main", "image": "web:1"}]}}}}
+        return self.owner("ReplicaSet", self.cluster.call("POST", f"{APPS}/{namespace}/replicasets", body))
+
+    def job(self, namespace, cron_job):
+        body = {"metadata": {"name": f"{cron_job['name']}-{self.number()}", "ownerReferences": [cron_job]},
+                "spec": {"template": {"spec": {"containers": [{"name": "main", "image": "job:1"}], "restartPolicy": "Never"}}}}
+        return self.owner("Job", self.cluster.call("POST", f"/apis/batch/v1/namespaces/{namespace}/jobs", body))
+
+    def pod(self, namespace, owner, hash_, image="registry.example:5000/shop/web:1.2.3", node=None):
+        serial = self.number()
+        label = {"ReplicaSet": "pod-template-hash", "Job": "job-name"}.get(owner["kind"], "controller-revision-hash")
+        labels, annotations = identity_of(owner)
+        sides = len(owner["name"]) % 2
+        body = {"metadata": {"name": f"{owner['name']}-{serial}", "ownerReferences": [owner],
+                             "labels": {"app": owner["name"], label: hash_, "tier": str(serial % 3), **labels},
+                             "annotations": {"note": "two\nlines \"quoted\" ü", "long": "y" * 1500, **annotations,
+                                             "kubectl.kubernetes.io/last-applied-configuration": "x" * 500}},
+                "spec": {"nodeName": node or NODES[serial % len(NODES)], "hostname": f"h{serial}",
+                         "initContainers": [{"name": "init", "image": f"init@{DIGEST}"}] if serial % 4 == 0 else [],
+                         "containers": [{"name": "main", "image": image}, {"name": "side", "image": "proxy"}][: 1 + sides]}}
+        made = self.cluster.call("POST", f"/api/v1/namespaces/{namespace}/pods", body)
+        self.run(namespace, made)
+        return made
+
+    def static_pod(self, node):
+        """The mirror that a kubelet makes of a pod in a file; processes' cgroups have the file's hash for its uid."""
+        hash_ = f"{self.number():032x}"
+        name = node["metadata"]["name"]
+        body = {"metadata": {"name": f"proxy-{name}", "ownerReferences": [{**self.owner("Node", node), "apiVersion": "v1"}],
+                             "annotations": {"kubernetes.io/config.hash": hash_, "kubernetes.io/config.mirror": hash_,
+                                             "kubernetes.io/config.source": "file"}},
+                "spec": {"nodeName": name, "hostNetwork": True, "containers": [{"name": "proxy", "image": "registry.example/proxy:1"}]}}
+        self.run("kube-system", self.cluster.call("POST", "/api/v1/namespaces/kube-system/pods", body))
+
+    def run(self, namespace, pod, restarts=0):
+        """As a kubelet says that it runs; what ran before has ended."""
+        spec, earlier = pod["spec"], pod.get("status", {})
+        ids = {s["name"]: s.get("containerID") for s in earlier.get("containerStatuses", []) + earlier.get("initContainerStatuses", [])}
+
+        def status(container):
+            number = self.number()
+            last = {"lastState": {"terminated": {"exitCode": 1, "containerID": ids[container["name"]]}}} if ids.get(container["name"]) else {}
+            return {"name": container["name"], "image": container["image"], "restartCount": restarts, "ready": True,
+                    "imageID": IMAGE_IDS[number % len(IMAGE_IDS)].format(name=container["name"]),
+                    "containerID": f"{runtime_of(spec['nodeName'])}://{number:064x}", **last}
+        number = self.number()
+        self.cluster.patch(f"/api/v1/namespaces/{namespace}/pods/{pod['metadata']['name']}/status", {"status": {
+            "podIP": earlier.get("podIP") or f"10.{number >> 16 & 255}.{number >> 8 & 255}.{number & 255}", "phase": "Running",
+            "containerStatuses": [status(c) for c in spec["containers"]],
+            "initContainerStatuses": [status(c) for c in spec.get("initContainers", [])]}})
+
+    def delete_pod(self, pod):
+        self.cluster.call("DELETE", f"/api/v1/namespaces/{pod['metadata']['namespace']}/pods/{pod['metadata']['name']}",
+                          {"gracePeriodSeconds": 0})
+
+    def add_node(self, name):
+        return self.cluster.call("POST", "/api/v1/nodes", {"metadata": {"name": name, "labels": {"topology.kubernetes.io/zone": "z"}}})
+
+    def populate(self, pods, workloads):
+        """Pods of that many workloads, and a static one a node."""
+        for name in NAMESPACES:
+            self.cluster.call("POST", "/api/v1/namespaces", {"metadata": {"name": name, "labels": {"team": name}, "annotations": {"cost": "7"}}})
+        for name in NODES:
+            self.static_pod(self.add_node(name))
+
+        def populate_one(i):
+            namespace, kind, _ = workload_of(i)
+            top = self.create(i)
+            owner, hash_ = top, f"rev{i}"
+            if kind == "Deployment":
+                owner = self.replica_set(namespace, top, hash_, 1)
+            elif kind == "CronJob":
+                owner = self.job(namespace, top)
+            for _ in range(i, pods - len(NODES), workloads):
+                self.pod(namespace, owner, hash_)
+            return top, owner
+        return in_parallel(populate_one, range(workloads))
