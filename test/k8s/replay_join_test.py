@@ -1,0 +1,39 @@
+"""A recording of cluster_test.py told to a reducer: samples of every container, also of pods that went, have what the API server said of it.
+
+See replay_test.py for how the recording is made.
+"""
+
+import json
+import pathlib
+import tarfile
+import tempfile
+import unittest
+
+from pipeline import Pipeline
+
+RECORDING = pathlib.Path(__file__).resolve().parent / "recording.tar.xz"
+
+
+class ReplayJoinTest(unittest.TestCase):
+    def test_samples_before_and_after_they_are_told_of(self):
+        directory = pathlib.Path(self.enterContext(tempfile.TemporaryDirectory(prefix="tributary-k8s-")))
+        recording = directory / "recording"
+        with tarfile.open(RECORDING) as packed:
+            packed.extractall(recording, filter="data")
+        wanted = json.loads((recording / "expected.json").read_text())
+        objects, gone = wanted["objects"], wanted["gone_pods"]
+        self.assertGreater(len(objects["pods"]), 40)
+        self.assertGreater(len(gone), 10)
+        # A replay tells of each thing what it was last.
+        objects["pods"] += gone
+        pipeline = self.enterContext(Pipeline(directory, {pod["spec"]["nodeName"] for pod in objects["pods"]}))
+        pipeline.history.take(objects)
+        pipeline.send()
+        pipeline.watch("--replay", recording)
+        pipeline.history.take(objects)
+        pipeline.send()
+        pipeline.assert_all_as_expected()
+
+
+if __name__ == "__main__":
+    unittest.main(warnings="ignore")
