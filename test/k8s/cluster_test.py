@@ -45,9 +45,9 @@ class ClusterTest(unittest.TestCase):
         cls.made = cls.workloads.populate(ARGUMENTS.pods, cls.count)
         kubeconfig = cls.cluster.kubeconfig(cls.token_file)
         # What runs is sampled before anybody tells what it is.
-        cls.pipeline = cls.enterClassContext(Pipeline(path, NODES))
+        cls.pipeline = cls.enterClassContext(Pipeline(path, NODES, "--kubeconfig", kubeconfig))
         cls.sample(cls.objects())
-        cls.pipeline.watch("--kubeconfig", kubeconfig)
+        cls.pipeline.watch()
         recording = ["--record", ARGUMENTS.keep_recording] if ARGUMENTS.keep_recording else []
         cls.collector = PrintingCollector("--kubeconfig", kubeconfig, *recording, log=path / "collector.log")
         cls.addClassCleanup(cls.collector.kill)
@@ -83,7 +83,7 @@ class ClusterTest(unittest.TestCase):
     def change(self, path, **metadata):
         self.cluster.patch(path, {"metadata": metadata})
 
-    def test_1_every_attribute_of_every_pod(self):
+    def test_01_every_attribute_of_every_pod(self):
         objects, want = self.assert_equal_to_api()
         self.assertEqual(len(objects["pods"]), ARGUMENTS.pods)
         compared = sum(len(attributes) for (kind, _), attributes in want.items() if kind in ("pod", "container"))
@@ -95,7 +95,7 @@ class ClusterTest(unittest.TestCase):
         print(f"compared {compared} attributes of {len(objects['pods'])} pods; {re.search('VmRSS.*', status)[0]}", file=sys.stderr)
         self.sample(objects)
 
-    def test_2_rolling_update_and_back(self):
+    def test_02_rolling_update_and_back(self):
         namespace, _, name = workload_of(0)
         deployment, first = self.made[0]
         old = [p for p in self.cluster.items(f"/api/v1/namespaces/{namespace}/pods") if p["metadata"]["name"].startswith(f"{first['name']}-")]
@@ -118,7 +118,7 @@ class ClusterTest(unittest.TestCase):
         self.assertTrue(self.collector.rollouts[1]["id"].startswith(f"deployment/{namespace}/{name}/rev0@"))
         self.sample_when_told()
 
-    def test_3_delete_restart_and_node_loss(self):
+    def test_03_delete_restart_and_node_loss(self):
         objects = self.objects()
         lost = [p for p in objects["pods"] if p["spec"]["nodeName"] == NODES[3]]
         # Taken before, and sent when all of it has gone.
@@ -136,7 +136,7 @@ class ClusterTest(unittest.TestCase):
             self.assertLess(abs(told["from"] / 1e9 - time.time()), 60)
         self.assertTrue(self.collector.told["container", before]["gone"])
 
-    def test_4_another_node_of_that_name_and_other_labels(self):
+    def test_04_another_node_of_that_name_and_other_labels(self):
         objects = self.objects()
         self.workloads.add_node(NODES[3])
         for i in (0, 1, 5):
@@ -150,7 +150,7 @@ class ClusterTest(unittest.TestCase):
                         annotations={"note": "another", OTEL + "service.name": "renamed"})
         self.sample_when_told()
 
-    def test_5_api_server_restarts(self):
+    def test_05_api_server_restarts(self):
         objects = self.objects()
         self.cluster.stop_api()
         self.sample(objects)
@@ -161,7 +161,7 @@ class ClusterTest(unittest.TestCase):
         self.sample(self.objects())
         self.sample_when_told(seconds=60)
 
-    def test_6_gone(self):
+    def test_06_gone(self):
         """While the collectors look away, objects come and go, and the API server forgets that."""
         for collector in (self.collector, self.pipeline.collector):
             collector.pause()
@@ -188,7 +188,7 @@ class ClusterTest(unittest.TestCase):
         self.assertIn("410", self.collector.log())
         self.assertIn("410", self.pipeline.collector.log())
 
-    def test_7_expired_token(self):
+    def test_07_expired_token(self):
         self.token_file.write_text("expired")
         self.cluster.stop_api()
         self.cluster.start_api()
@@ -199,7 +199,7 @@ class ClusterTest(unittest.TestCase):
         self.workloads.pod(workload_of(4)[0], self.made[4][1], "rev4")
         self.sample_when_told(seconds=60)
 
-    def test_8_dropped_permission(self):
+    def test_08_dropped_permission(self):
         role = "/apis/rbac.authorization.k8s.io/v1/clusterroles/tributary-k8s-collector"
         rules = self.cluster.call("GET", role)["rules"]
         fewer = [dict(r, resources=[x for x in r["resources"] if x != "jobs"]) for r in rules]
@@ -221,7 +221,24 @@ class ClusterTest(unittest.TestCase):
         self.pipeline.wait_until_told(of_job["metadata"]["uid"], {"k8s.cronjob.name": workload_of(5)[2]}, 90)
         self.sample_when_told()
 
-    def test_9_every_sample_of_every_container(self):
+    def test_09_collector_and_reducer_start_anew(self):
+        self.pipeline.collector.kill()
+        namespace = workload_of(3)[0]
+        *deleted, _ = self.cluster.items(f"/api/v1/namespaces/{namespace}/pods")[:3]
+        self.pipeline.history.take(self.objects())
+        for pod in deleted:
+            self.workloads.delete_pod(pod)
+        pod = self.workloads.pod(namespace, self.made[3][1], "rev3")
+        self.sample(self.objects())
+        self.pipeline.watch()
+        self.pipeline.wait_until_told(pod["metadata"]["uid"], {"k8s.pod.name": pod["metadata"]["name"]}, 30)
+        self.sample_when_told()
+        self.pipeline.restart_reducer()
+        self.workloads.pod(namespace, self.made[3][1], "rev3")
+        self.sample(self.objects())
+        self.sample_when_told()
+
+    def test_10_every_sample_of_every_container(self):
         objects, _ = self.assert_equal_to_api()
         self.pipeline.assert_all_as_expected()
         self.assertEqual(self.collector.stop(), 0)

@@ -28,17 +28,17 @@ def selector_of(attributes):
 
 
 class Pipeline:
-    """A context manager. `node_names`: nodes that may be sampled."""
+    """A context manager. `node_names`: nodes that may be sampled. `arguments`: of k8s-collector."""
 
-    def __init__(self, directory, node_names):
-        self.directory, self.node_names = pathlib.Path(directory), node_names
+    def __init__(self, directory, node_names, *arguments):
+        self.directory, self.node_names, self.arguments = pathlib.Path(directory), node_names, arguments
         self.history = History()
+        self.exported_before = 0  # by reducers before this one
         self.nodes, self.collector, self.reducer = {}, None, None
 
     def __enter__(self):
         self.live = Sink().__enter__()
-        # Long enough for all that a test does to the API server.
-        self.reducer = self._start_reducer(self.live, "--metadata-wait", "3m")
+        self.reducer = self._start_reducer(self.live)
         self.node_log = open(self.directory / "nodes.log", "ab")
         self.nodes = {name: Node(name, self.reducer.intake_port, self.node_log) for name in self.node_names}
         return self
@@ -51,12 +51,21 @@ class Pipeline:
         self.node_log.close()
         self.live.__exit__()
 
-    def _start_reducer(self, sink, *arguments):
-        return lib.Reducer(self.directory, args=["--export", f"otlp://{sink.address}", *NAME_RULES, *arguments])
+    def _start_reducer(self, sink, **ports):
+        # It waits for metadata as long as anything takes that a test does to the API server.
+        return lib.Reducer(self.directory, args=["--export", f"otlp://{sink.address}", "--metadata-wait", "3m", *NAME_RULES], **ports)
 
-    def watch(self, *arguments):
-        self.collector = Collector("--cluster-name", CLUSTER_NAME, "--intake-port", self.reducer.intake_port, *arguments,
+    def watch(self):
+        self.collector = Collector("--cluster-name", CLUSTER_NAME, "--intake-port", self.reducer.intake_port, *self.arguments,
                                    log=self.directory / "telling.log")
+
+    def restart_reducer(self):
+        """All are left to find the new one themselves."""
+        self._wait_until_exported()
+        self.exported_before = len(self.history.samples)
+        port = self.reducer.intake_port
+        assert self.reducer.stop() == 0, self.reducer.text()[-2000:]
+        self.reducer = self._start_reducer(self.live, intake_port=port)
 
     def send(self):
         self.history.send(self.nodes)
@@ -85,14 +94,19 @@ class Pipeline:
         lib.check_law(self.reducer.status(), lost=0)
         assert self.reducer.stop() == 0, self.reducer.text()[-2000:]
         with Sink() as again:
+            self.exported_before = 0
             self.reducer = self._start_reducer(again)
             self._compare("exported once more, by a reducer started anew", again, with_late=True)
         self._compare_series()
         self._compare_selections(random.Random(1))
 
+    def _wait_until_exported(self):
+        wait_for(lambda: self.exported_before + self.reducer.metric("tributary_export_samples_total") >= len(self.history.samples), 60,
+                 "all samples to be exported")
+
     def _compare(self, what, sink, with_late):
         begin = time.monotonic()
-        wait_for(lambda: self.reducer.metric("tributary_export_samples_total") >= len(self.history.samples), 60, what)
+        self._wait_until_exported()
         wrong, samples, attributes = self.history.compare(sink.samples(), with_late)
         print(f"{what}: {samples} samples of {len(self.history.processes)} containers, {attributes} attributes, {len(wrong)} differ "
               f"({time.monotonic() - begin:.1f} s)", file=sys.stderr)

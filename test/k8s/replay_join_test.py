@@ -26,10 +26,11 @@ class ReplayJoinTest(unittest.TestCase):
         self.assertGreater(len(gone), 10)
         # A replay tells of each thing what it was last.
         objects["pods"] += gone
-        pipeline = self.enterContext(Pipeline(directory, {pod["spec"]["nodeName"] for pod in objects["pods"]}))
+        nodes = {pod["spec"]["nodeName"] for pod in objects["pods"]}
+        pipeline = self.enterContext(Pipeline(directory, nodes, "--replay", recording))
         pipeline.history.take(objects)
         pipeline.send()
-        pipeline.watch("--replay", recording)
+        pipeline.watch()
         pipeline.history.take(objects)
         pipeline.send()
         pipeline.assert_all_as_expected()
