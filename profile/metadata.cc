@@ -20,6 +20,8 @@ std::string_view EntityKindName(EntityKind kind) {
       return "cluster";
     case EntityKind::kRollout:
       return "rollout";
+    case EntityKind::kWorkload:
+      return "workload";
   }
   return "unknown";
 }

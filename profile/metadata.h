@@ -24,8 +24,9 @@ enum class EntityKind : uint8_t {
   kCluster = 6,    // id: "". What holds for all of a watcher's entities: k8s.cluster.uid, k8s.cluster.name
   kRollout =
       7,  // id: "KIND/NAMESPACE/NAME/HASH". A workload begins to run another template; `from`: when (docs/rollouts.md)
+  kWorkload = 8,  // id: its uid, as in k8s.deployment.uid of a pod. Labels and annotations of what pods are of
 };
-constexpr uint8_t kEntityKindMax = 7;
+constexpr uint8_t kEntityKindMax = 8;
 std::string_view EntityKindName(EntityKind kind);  // "host", …, "unknown"
 
 // One state of one thing. Labels and annotations of Kubernetes objects are attributes too, with the object's kind

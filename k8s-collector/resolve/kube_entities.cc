@@ -170,6 +170,14 @@ std::vector<ContainerEntity> MakeContainers(const KubeObject& pod, uint64_t& lef
   return out;
 }
 
+Entity MakeWorkload(std::string_view word, const KubeObject& workload, uint64_t& left_out) {
+  Builder builder(left_out);
+  const std::string prefix = fmt::format("k8s.{}", word);
+  builder.AddLabels(prefix, workload);
+  builder.AddAnnotations(prefix, workload);
+  return {.kind = EntityKind::kWorkload, .id = workload.uid, .attributes = std::move(builder).Take()};
+}
+
 Entity MakeNamespace(const KubeObject& name_space, uint64_t& left_out) {
   Builder builder(left_out);
   builder.Add("k8s.namespace.name", name_space.name);

@@ -33,6 +33,8 @@ struct ContainerEntity {
 // `left_out` is raised by what is beyond limits.
 Entity MakePod(const KubeObject& pod, const OwnerChain& owners, uint64_t& left_out);
 std::vector<ContainerEntity> MakeContainers(const KubeObject& pod, uint64_t& left_out);
+// Of a Deployment or whatever else pods are of; `word`: OwnerWord of its kind.
+Entity MakeWorkload(std::string_view word, const KubeObject& workload, uint64_t& left_out);
 Entity MakeNamespace(const KubeObject& name_space, uint64_t& left_out);
 Entity MakeNode(const KubeObject& node, uint64_t& left_out);
 Entity MakeCluster(std::string_view name, std::string_view uid);

@@ -84,7 +84,8 @@ void PodResolver::OnObject(ResourceKind kind, const KubeObject& object) {
   if (object.uid.empty() || object.name.empty()) return unusable_.Add();
   if (kind == ResourceKind::kPods) return PutPod(object);
   if (HasOwnOwner(WorkloadKind(kind))) return PutOwner(kind, object);
-  NamedOf(kind).Put(PathOf(object));
+  std::string& uid = NamedOf(kind).Put(PathOf(object));
+  const std::string before = std::exchange(uid, object.uid);
   uint64_t left_out = 0;
   if (kind == ResourceKind::kNamespaces) {
     Tell(MakeNamespace(object, left_out));
@@ -94,6 +95,9 @@ void PodResolver::OnObject(ResourceKind kind, const KubeObject& object) {
     }
   } else if (kind == ResourceKind::kNodes) {
     Tell(MakeNode(object, left_out));
+  } else {
+    if (before != object.uid) feed_.Remove(EntityKind::kWorkload, before, clock_.Unix());
+    TellWorkload(kind, object);
   }
   left_out_.Add(left_out);
 }
@@ -106,11 +110,11 @@ void PodResolver::OnDeleted(ResourceKind kind, const KubeObject& last) {
     }
     pods_gauge_.Set(static_cast<int64_t>(pods_.size()));
   } else if (HasOwnOwner(WorkloadKind(kind))) {
-    if (const Owner* owner = OwnersOf(kind).Find(last.uid); owner != nullptr) GoneOwner(kind, *owner);
+    if (const Owner* owner = OwnersOf(kind).Find(last.uid); owner != nullptr) GoneOwner(kind, last.uid, *owner);
     OwnersOf(kind).Erase(last.uid);
   } else {
     const std::string path = PathOf(last);
-    GoneNamed(kind, path);
+    GoneNamed(kind, path, last.uid);
     NamedOf(kind).Erase(path);
   }
 }
@@ -123,10 +127,11 @@ void PodResolver::OnListEnd(ResourceKind kind) {
       for (Entity& rollout : rollouts_.Settle()) TellRollout(std::move(rollout));
     }
   } else if (HasOwnOwner(WorkloadKind(kind))) {
-    OwnersOf(kind).EndList([this, kind](const std::string&, const Owner& owner) { GoneOwner(kind, owner); });
+    OwnersOf(kind).EndList([this, kind](const std::string& uid, const Owner& owner) { GoneOwner(kind, uid, owner); });
     owners_gauge_.Set(static_cast<int64_t>(replica_sets_.size() + jobs_.size()));
   } else {
-    NamedOf(kind).EndList([this, kind](const std::string& path, char) { GoneNamed(kind, path); });
+    NamedOf(kind).EndList(
+        [this, kind](const std::string& path, const std::string& uid) { GoneNamed(kind, path, uid); });
   }
 }
 
@@ -230,6 +235,7 @@ void PodResolver::PutOwner(ResourceKind kind, const KubeObject& object) {
   const bool has_other_owner = !is_new && owner.top_uid != now.top_uid;
   owner = std::move(now);
   owners_gauge_.Set(static_cast<int64_t>(replica_sets_.size() + jobs_.size()));
+  TellWorkload(kind, object);
   if (has_other_owner) {  // adopted: rare, so that looking at every pod is good enough
     pods_.ForEach([&](const std::string& uid, const Pod& pod) {
       if (pod.owner_uid == object.uid) TellTop(uid, owner);
@@ -244,7 +250,17 @@ void PodResolver::PutOwner(ResourceKind kind, const KubeObject& object) {
   waiting_.erase(object.uid);
 }
 
-void PodResolver::GoneOwner(ResourceKind kind, const Owner& owner) { GoneNamed(kind, owner.path); }
+void PodResolver::GoneOwner(ResourceKind kind, const std::string& uid, const Owner& owner) {
+  GoneNamed(kind, owner.path, uid);
+}
+
+// One that has neither labels nor annotations is not told of.
+void PodResolver::TellWorkload(ResourceKind kind, const KubeObject& object) {
+  uint64_t left_out = 0;
+  Entity workload = MakeWorkload(OwnerWord(WorkloadKind(kind)), object, left_out);
+  left_out_.Add(left_out);
+  if (!workload.attributes.empty() || feed_.Find(EntityKind::kWorkload, object.uid)) Tell(std::move(workload));
+}
 
 void PodResolver::TellTop(const std::string& pod_uid, const Owner& owner) {
   std::optional<Entity> known = feed_.Find(EntityKind::kPod, pod_uid);
@@ -298,12 +314,13 @@ void PodResolver::TellRollout(Entity rollout) {
 }
 
 // What a name stood for is no more.
-void PodResolver::GoneNamed(ResourceKind kind, std::string_view path) {
+void PodResolver::GoneNamed(ResourceKind kind, std::string_view path, std::string_view uid) {
   if (kind == ResourceKind::kNamespaces) {
     feed_.Remove(EntityKind::kNamespace, path, clock_.Unix());
   } else if (kind == ResourceKind::kNodes) {
     feed_.Remove(EntityKind::kK8sNode, path, clock_.Unix());
   } else if (const size_t slash = path.find('/'); slash != std::string_view::npos) {
+    feed_.Remove(EntityKind::kWorkload, uid, clock_.Unix());
     rollouts_.Forget(WorkloadKind(kind), path.substr(0, slash), path.substr(slash + 1));
   }
 }

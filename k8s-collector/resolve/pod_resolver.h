@@ -18,10 +18,10 @@
 
 namespace tributary {
 
-// Turns what a cluster's watch tells into what reducers are told: pods with their owners, containers, namespaces,
-// nodes, the cluster and rollouts. Pods do not wait for their owners: they are told at once, and again when the owner's
-// own owner becomes known. What a pod is lies in the feed alone; here is what it takes to follow it: some 300 bytes a
-// pod. On its owner's thread.
+// Turns what a cluster's watch tells into what reducers are told: pods with their owners, containers, workloads,
+// namespaces, nodes, the cluster and rollouts. Pods do not wait for their owners: they are told at once, and again when
+// the owner's own owner becomes known. What a pod is lies in the feed alone; here is what it takes to follow it: some
+// 300 bytes a pod. On its owner's thread.
 class PodResolver : public WatchEvents {
  public:
   struct Options {
@@ -68,23 +68,25 @@ class PodResolver : public WatchEvents {
   void PutContainers(const KubeObject& object, Pod& pod);
   void GonePod(const std::string& uid, const Pod& pod);
   void PutOwner(ResourceKind kind, const KubeObject& object);
-  void GoneOwner(ResourceKind kind, const Owner& owner);
+  void GoneOwner(ResourceKind kind, const std::string& uid, const Owner& owner);
+  void TellWorkload(ResourceKind kind, const KubeObject& object);
   void TellTop(const std::string& pod_uid, const Owner& owner);
   void Follow(const KubeObject& object, const OwnerChain& chain, Pod& pod);
   void See(RolloutTracker::Sighting sighting, const Owner* owner);
   void TellRollout(Entity rollout);
-  void GoneNamed(ResourceKind kind, std::string_view path);
+  void GoneNamed(ResourceKind kind, std::string_view path, std::string_view uid);
   void TellCluster();
   void Tell(Entity entity);
   MarkedTable<Owner>& OwnersOf(ResourceKind kind) { return kind == ResourceKind::kJobs ? jobs_ : replica_sets_; }
-  MarkedTable<char>& NamedOf(ResourceKind kind) { return named_[static_cast<size_t>(kind)]; }
+  MarkedTable<std::string>& NamedOf(ResourceKind kind) { return named_[static_cast<size_t>(kind)]; }
 
   const Options options_;
   intake::MetadataFeed& feed_;
   const Clock& clock_;
   MarkedTable<Pod> pods_;
   MarkedTable<Owner> replica_sets_, jobs_;
-  std::array<MarkedTable<char>, kResourceKindCount> named_;         // the other kinds, by "NAMESPACE/NAME" or "NAME"
+  std::array<MarkedTable<std::string>, kResourceKindCount>
+      named_;  // the other kinds' uids, by "NAMESPACE/NAME" or "NAME"
   absl::flat_hash_map<std::string, std::vector<Waiting>> waiting_;  // by the owner's uid
   absl::flat_hash_map<std::string, std::string> container_pods_;    // container id → uid of the pod that named it first
   RolloutTracker rollouts_;

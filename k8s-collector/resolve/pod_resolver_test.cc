@@ -109,6 +109,37 @@ TEST_F(PodResolverTest, KnowsAllKindsOfOwners) {
   EXPECT_EQ(OfPod("p-Widget", "k8s.pod.name"), "p-Widget");
 }
 
+TEST_F(PodResolverTest, TellsTheLabelsOfWorkloadsByTheirUids) {
+  const auto labelled = [](KubeObject object, const std::string& team) {
+    object.labels = {{"team", team}};
+    object.annotations = {{"cost", "7"}};
+    return object;
+  };
+  const auto team = [this](std::string_view uid, std::string_view word) {
+    return Get(EntityKind::kWorkload, uid, fmt::format("k8s.{}.label.team", word));
+  };
+  resolver_.OnObject(ResourceKind::kDeployments, labelled(Named("web"), "blue"));
+  resolver_.OnObject(kReplicaSets, labelled(OwnedBy(Named("web-5d4"), "Deployment", "web"), "green"));
+  resolver_.OnObject(ResourceKind::kCronJobs, Named("nightly"));
+  EXPECT_EQ(team("u-web", "deployment"), "blue");
+  EXPECT_EQ(Get(EntityKind::kWorkload, "u-web", "k8s.deployment.annotation.cost"), "7");
+  EXPECT_EQ(team("u-web-5d4", "replicaset"), "green");
+  EXPECT_FALSE(Find(EntityKind::kWorkload, "u-nightly"));  // it has no labels
+
+  resolver_.OnObject(ResourceKind::kDeployments, Named("web"));
+  EXPECT_EQ(team("u-web", "deployment"), "");
+  KubeObject again = labelled(Named("web"), "red");
+  again.uid = "u-again";
+  resolver_.OnObject(ResourceKind::kDeployments, again);  // made anew, unseen
+  EXPECT_TRUE(Find(EntityKind::kWorkload, "u-web")->gone);
+  EXPECT_EQ(team("u-again", "deployment"), "red");
+  resolver_.OnListBegin(ResourceKind::kDeployments);
+  resolver_.OnListEnd(ResourceKind::kDeployments);
+  EXPECT_TRUE(Find(EntityKind::kWorkload, "u-again")->gone);
+  resolver_.OnDeleted(kReplicaSets, Named("web-5d4"));
+  EXPECT_TRUE(Find(EntityKind::kWorkload, "u-web-5d4")->gone);
+}
+
 TEST_F(PodResolverTest, TellsContainersByTheirIds) {
   KubeObject pod = WebPod("web-1");
   const std::string digest = "@sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";

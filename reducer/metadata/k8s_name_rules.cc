@@ -130,8 +130,17 @@ bool K8sNameRules::Rename(const Rule& rule, const Key& key, std::string_view att
   return !name->empty() && name->size() <= kAttributeKeyBytesMax;
 }
 
+bool K8sNameRules::ChoosesOfWorkloads() const {
+  return std::any_of(rules_.begin(), rules_.end(), [](const Rule& rule) { return IsWorkloadKind(rule.object); });
+}
+
 Attributes K8sNameRules::Apply(Attributes attributes) const {
-  Attributes kept, renamed;
+  struct Renamed {
+    size_t rank;
+    Attribute attribute;
+  };
+  Attributes kept;
+  std::vector<Renamed> renamed;
   kept.reserve(attributes.size());
   for (Attribute& attribute : attributes) {
     Key key;
@@ -140,19 +149,21 @@ Attributes K8sNameRules::Apply(Attributes attributes) const {
       continue;
     }
     bool stays = Decides(key);
-    for (const Rule& rule : rules_) {
+    for (size_t i = 0; i < rules_.size(); ++i) {
       std::string name;
-      if (!Rename(rule, key, attribute.key, &name)) continue;
+      if (!Rename(rules_[i], key, attribute.key, &name)) continue;
       if (name == attribute.key) {
         stays = true;
       } else {
-        renamed.push_back({std::move(name), attribute.value});
+        const size_t rank = i + (key.of == Of::kAnnotation ? kRulesMax : 0);
+        renamed.push_back({rank, {std::move(name), attribute.value}});
       }
     }
     if (stays) kept.push_back(std::move(attribute));
   }
+  std::stable_sort(renamed.begin(), renamed.end(), [](const Renamed& a, const Renamed& b) { return a.rank > b.rank; });
   // What Kubernetes says of an object itself is not to be had by a label.
-  for (Attribute& attribute : renamed) {
+  for (const auto& [rank, attribute] : renamed) {
     if (FindAttribute(kept, attribute.key).empty()) SetAttribute(kept, attribute.key, attribute.value);
   }
   return kept;

@@ -30,8 +30,12 @@ class K8sNameRules {
   // InvalidArgument: the message says what is wrong with it.
   absl::Status Add(Of of, std::string_view rule);
 
+  // Whether any rule is about labels or annotations of workloads.
+  bool ChoosesOfWorkloads() const;
+
   // Puts what was chosen in place of an entity's labels and annotations, as they are told ("k8s.pod.label.app").
-  // Those that decide about service.* stay as well (docs/metadata.md): IsInternal tells them.
+  // Those that decide about service.* stay as well (docs/metadata.md): IsInternal tells them. Of rules with one name
+  // the later counts, and annotations before labels, as with k8sattributesprocessor.
   Attributes Apply(Attributes attributes) const;
 
   // Whether an attribute of an entity is there for what is made of it alone, not to be shown: labels and annotations

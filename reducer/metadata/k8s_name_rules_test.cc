@@ -41,6 +41,19 @@ TEST(K8sNameRules, ChoosesAndRenames) {
   EXPECT_TRUE(rules.IsInternal("k8s.pod.label.app.kubernetes.io/name"));  // shown under another name
 }
 
+TEST(K8sNameRules, OfTwoRulesWithOneNameTheLaterCounts) {
+  const Attributes told = {{"k8s.pod.annotation.c", "3"}, {"k8s.pod.label.a", "1"}, {"k8s.pod.label.b", "2"}};
+  K8sNameRules rules;
+  ASSERT_TRUE(rules.Add(Of::kLabel, "b=x").ok());
+  ASSERT_TRUE(rules.Add(Of::kLabel, "a=x").ok());
+  ASSERT_TRUE(rules.Add(Of::kLabel, "none=x").ok());
+  EXPECT_EQ(rules.Apply(told), (Attributes{{"x", "1"}}));
+  K8sNameRules with_annotation;
+  ASSERT_TRUE(with_annotation.Add(Of::kAnnotation, "c=x").ok());
+  ASSERT_TRUE(with_annotation.Add(Of::kLabel, "a=x").ok());
+  EXPECT_EQ(with_annotation.Apply(told), (Attributes{{"x", "3"}}));
+}
+
 TEST(K8sNameRules, AChosenLabelOfServicesIsShown) {
   K8sNameRules rules;
   ASSERT_TRUE(rules.Add(Of::kLabel, "app\\.kubernetes\\.io/.*").ok());

@@ -98,6 +98,7 @@ bool MetadataStore::MayTell(const MetadataTeller& teller, const Entity& entity) 
     case EntityKind::kPod:
     case EntityKind::kNamespace:
     case EntityKind::kK8sNode:
+    case EntityKind::kWorkload:
       return teller.is_cluster && !entity.id.empty();
     case EntityKind::kCluster:
       return teller.is_cluster;
@@ -150,6 +151,8 @@ void MetadataStore::TakeEntity(Told& told, Entity entity, UnixNs now) {
   Key key(entity.kind, entity.id);
   auto it = told.records.find(key);
   if (it == told.records.end()) {
+    // A workload is its labels; of most none was chosen.
+    if (entity.kind == EntityKind::kWorkload && entity.attributes.empty()) return;
     const bool full = entities_ >= options_.entities_max || bytes_ >= options_.bytes_max ||
                       (!told.teller.is_cluster && told.records.size() >= options_.node_entities_max);
     if (full) {

@@ -1,6 +1,7 @@
 #include "reducer/metadata/resource_joiner.h"
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 #include "absl/container/inlined_vector.h"
@@ -17,6 +18,12 @@ constexpr std::string_view kResourceAnnotation = "k8s.pod.annotation.resource.op
 // annotation.
 constexpr std::string_view kConfigHash = "k8s.pod.annotation.kubernetes.io/config.hash";
 bool IsConfigHash(std::string_view pod_uid) { return !pod_uid.empty() && pod_uid.find('-') == std::string_view::npos; }
+
+// Of what workloads a pod can be, in the order in which k8sattributesprocessor believes them: a ReplicaSet and its
+// Deployment, a Job and its CronJob, or one alone.
+constexpr std::string_view kWorkloadUids[] = {"k8s.deployment.uid", "k8s.replicaset.uid", "k8s.statefulset.uid",
+                                              "k8s.daemonset.uid",  "k8s.job.uid",        "k8s.cronjob.uid"};
+constexpr size_t kWorkloadsMax = 2;
 
 // What tells where a process runs: there metadata is believed before the process itself.
 bool SaysWhere(std::string_view key) {
@@ -51,12 +58,14 @@ struct ResourceJoiner::Place {
 
 struct ResourceJoiner::Facts {
   FoundEntity host, container, docker, pod, name_space, node, cluster;
+  std::array<FoundEntity, kWorkloadsMax> workloads;
   UnixNs until = kTimeEnd;  // from here on one of them may be another
 
   // In the order in which they are believed.
   template <typename Visit>
   void ForEach(const Visit& visit) const {
-    for (const FoundEntity* found : {&container, &docker, &pod, &name_space, &node, &cluster, &host}) {
+    for (const FoundEntity* found :
+         {&container, &docker, &pod, &name_space, &node, &workloads[0], &workloads[1], &cluster, &host}) {
       if (found->entity != nullptr) visit(*found->entity);
     }
   }
@@ -64,7 +73,8 @@ struct ResourceJoiner::Facts {
     const auto same = [](const FoundEntity& a, const FoundEntity& b) { return a.entity == b.entity; };
     return same(host, other.host) && same(container, other.container) && same(docker, other.docker) &&
            same(pod, other.pod) && same(name_space, other.name_space) && same(node, other.node) &&
-           same(cluster, other.cluster);
+           same(cluster, other.cluster) &&
+           std::equal(workloads.begin(), workloads.end(), other.workloads.begin(), same);
   }
   const FoundEntity& Keep(FoundEntity& where, FoundEntity found) {
     until = std::min(until, found.until);
@@ -177,6 +187,14 @@ void ResourceJoiner::FindPod(const Place& place, UnixNs at, Facts* facts) const 
   facts->Keep(facts->name_space,
               store_.Find(EntityKind::kNamespace, cluster, FindAttribute(pod, "k8s.namespace.name"), at));
   facts->Keep(facts->node, store_.Find(EntityKind::kK8sNode, cluster, FindAttribute(pod, "k8s.node.name"), at));
+  if (rules_.ChoosesOfWorkloads()) {
+    size_t found = 0;
+    for (std::string_view key : kWorkloadUids) {
+      const std::string_view workload = FindAttribute(pod, key);
+      if (workload.empty() || found == kWorkloadsMax) continue;
+      facts->Keep(facts->workloads[found++], store_.Find(EntityKind::kWorkload, cluster, workload, at));
+    }
+  }
   facts->Keep(facts->cluster, store_.Find(EntityKind::kCluster, cluster, "", at));
 }
 

@@ -117,6 +117,24 @@ TEST_F(ResourceJoinerTest, AContainerInAPodKnowsEverything) {
                                             }));
 }
 
+TEST_F(ResourceJoinerTest, LabelsOfWorkloadsAreAddedWhereTheyAreChosen) {
+  ASSERT_TRUE(rules_.Add(K8sNameRules::Of::kLabel, "deployment:team=team").ok());
+  ASSERT_TRUE(rules_.Add(K8sNameRules::Of::kAnnotation, "replicaset:note").ok());
+  Open();
+  TellPod();
+  Tell(kCluster, {Make(EntityKind::kWorkload, "d-uid", {{"k8s.deployment.label.team", "blue"}}),
+                  Make(EntityKind::kWorkload, "r-uid", {{"k8s.replicaset.annotation.note", "x"}}),
+                  Make(EntityKind::kWorkload, "other", {{"k8s.deployment.label.tier", "1"}})});
+  EXPECT_EQ(Get(InPod(), "team"), "blue");
+  EXPECT_EQ(Get(InPod(), "k8s.replicaset.annotation.note"), "x");
+  EXPECT_EQ(Get(InPod(), "k8s.deployment.label.team"), "");
+  const MetadataTeller cluster = kCluster;
+  EXPECT_EQ(store_->Find(EntityKind::kWorkload, cluster, "other", clock_.Unix()).entity, nullptr);  // nothing chosen
+  clock_.Advance(kNsPerSecond);
+  Tell(kCluster, {Make(EntityKind::kWorkload, "d-uid", {})});
+  EXPECT_EQ(Get(InPod(), "team"), "");
+}
+
 TEST_F(ResourceJoinerTest, ThePodComesFromTheCgroupWhereTheContainerIsNotTold) {
   Open();
   Tell(kCluster, {Make(EntityKind::kPod, kPodUid, {{"k8s.namespace.name", "shop"}, {"k8s.pod.name", "web-1"}})});

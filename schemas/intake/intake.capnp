@@ -143,7 +143,7 @@ struct Goodbye {
 
 # What is known of a thing that samples belong to (docs/metadata.md). At most 64 KiB of keys and values.
 struct Entity {
-  kind @0 :UInt8;                 # 1 host, 2 container, 3 pod, 4 namespace, 5 Kubernetes node, 6 cluster, 7 rollout; unknown ones are skipped
+  kind @0 :UInt8;                 # 1 host, 2 container, 3 pod, 4 namespace, 5 Kubernetes node, 6 cluster, 7 rollout, 8 workload; unknown ones are skipped
   id @1 :Text;                    # of its kind; at most 512 bytes
   fromUnixNs @2 :Int64;           # since when this holds; 0: since it began, or nobody knows
   gone @3 :Bool;                  # it has ended then

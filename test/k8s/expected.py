@@ -5,8 +5,14 @@ import re
 WORDS = {"Deployment": "deployment", "ReplicaSet": "replicaset", "StatefulSet": "statefulset", "DaemonSet": "daemonset", "Job": "job",
          "CronJob": "cronjob"}
 # All that entities are made of.
-PATHS = {"pods": "/api/v1/pods", "namespaces": "/api/v1/namespaces", "nodes": "/api/v1/nodes", "replicasets": "/apis/apps/v1/replicasets",
-         "jobs": "/apis/batch/v1/jobs"}
+WORKLOADS = {"deployments": "deployment", "replicasets": "replicaset", "statefulsets": "statefulset", "daemonsets": "daemonset", "jobs": "job",
+             "cronjobs": "cronjob"}
+PATHS = {"pods": "/api/v1/pods", "namespaces": "/api/v1/namespaces", "nodes": "/api/v1/nodes",
+         **{plural: f"/apis/{'batch' if 'job' in plural else 'apps'}/v1/{plural}" for plural in WORKLOADS}}
+
+
+# A field of an old version, which an API server shows as an annotation where the whole object is asked for.
+NO_ANNOTATIONS = {"kubectl.kubernetes.io/last-applied-configuration", "deprecated.daemonset.template.generation"}
 
 
 def controller(meta):
@@ -15,7 +21,7 @@ def controller(meta):
 
 def texts(prefix, meta):
     out = {f"{prefix}.label.{k}": v for k, v in meta.get("labels", {}).items()}
-    annotations = {k: v for k, v in meta.get("annotations", {}).items() if k != "kubectl.kubernetes.io/last-applied-configuration"}
+    annotations = {k: v for k, v in meta.get("annotations", {}).items() if k not in NO_ANNOTATIONS}
     out.update({f"{prefix}.annotation.{k}": v for k, v in annotations.items() if len(v) <= 1024 or k.startswith("resource.opentelemetry.io/")})
     return out
 
@@ -78,6 +84,10 @@ def entities(objects, cluster_name=""):
     for each in objects["nodes"]:
         meta = each["metadata"]
         out["k8s_node", meta["name"]] = {"k8s.node.name": meta["name"], "k8s.node.uid": meta["uid"], **texts("k8s.node", meta)}
+    for plural, word in WORKLOADS.items():
+        for meta in (each["metadata"] for each in objects[plural]):
+            if told := texts(f"k8s.{word}", meta):
+                out["workload", meta["uid"]] = told
     return out
 
 
