@@ -21,9 +21,9 @@ import time
 HERE = pathlib.Path(__file__).resolve().parent
 
 
-def binary():
-    """Path of the Collector, built if it is not in the cache."""
-    done = subprocess.run([HERE / "collector" / "build.sh"], check=True, stdout=subprocess.PIPE, text=True)
+def binary(recipe=HERE / "collector"):
+    """Path of the Collector of a folder, built if it is not in the cache."""
+    done = subprocess.run([recipe / "build.sh"], check=True, stdout=subprocess.PIPE, text=True)
     return done.stdout.strip().splitlines()[-1]
 
 
@@ -40,9 +40,10 @@ def _die_with_parent():
 
 
 class Collector:
-    """One Collector process. Its files and its log are in `folder`, which is made."""
+    """One Collector process. Its files and its log are in `folder`, which is made. `recipe` has its build.sh and config.yaml."""
 
-    def __init__(self, folder, start_timeout_s=30):
+    def __init__(self, folder, start_timeout_s=30, recipe=HERE / "collector", gates=(), environment=None):
+        self.recipe, self.gates, self.environment = recipe, ["service.profilesSupport", *gates], environment or {}
         self.folder = pathlib.Path(folder)
         self.folder.mkdir(parents=True, exist_ok=True)
         self.json_path = self.folder / "profiles.jsonl"
@@ -53,15 +54,14 @@ class Collector:
         self.address = None  # "127.0.0.1:port" once it listens
 
     def start(self):
-        program = binary()
+        program = binary(self.recipe)
         # A port that was free a moment ago may be taken by now: then another one.
         for _ in range(5):
             self.address = f"127.0.0.1:{free_port()}"
             with open(self.log_path, "ab") as log:
                 self.process = subprocess.Popen(
-                    [program, "--config", HERE / "collector" / "config.yaml",
-                     "--feature-gates=service.profilesSupport"],
-                    env={**os.environ, "GRPC": self.address, "OUT": str(self.folder)},
+                    [program, "--config", self.recipe / "config.yaml", f"--feature-gates={','.join(self.gates)}"],
+                    env={**os.environ, **self.environment, "GRPC": self.address, "OUT": str(self.folder)},
                     stdin=subprocess.DEVNULL, stdout=log, stderr=log, preexec_fn=_die_with_parent)
             if self._wait_until_it_listens():
                 return self
