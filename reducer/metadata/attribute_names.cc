@@ -56,6 +56,7 @@ constexpr std::string_view kSemanticNames[] = {
     "k8s.replicaset.uid",
     "k8s.statefulset.name",
     "k8s.statefulset.uid",
+    "node.id",
     "os.description",
     "os.name",
     "os.type",

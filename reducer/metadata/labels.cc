@@ -14,7 +14,7 @@ struct Entry {
   Label label;
   std::string_view name;
 };
-constexpr std::array<Entry, 9> kLabels = {{
+constexpr std::array<Entry, 10> kLabels = {{
     {Label::kProcessPid, "process.pid"},
     {Label::kProcessExecutableName, "process.executable.name"},
     {Label::kProcessExecutablePath, "process.executable.path"},
@@ -24,6 +24,7 @@ constexpr std::array<Entry, 9> kLabels = {{
     {Label::kContainerId, "container.id"},
     {Label::kHostName, "host.name"},
     {Label::kHostId, "host.id"},
+    {Label::kNodeId, "node.id"},
 }};
 
 char Normalized(char c) { return c == '.' || c == '/' || c == '-' ? '_' : c; }
@@ -71,6 +72,7 @@ std::string LabelValue(Label label, const store::ProcessRow& process) {
     case Label::kHostName:
       return ToUtf8(process.host_name);
     case Label::kHostId:
+    case Label::kNodeId:
       return ToUtf8(process.node_id);
     case Label::kThreadId:
     case Label::kThreadName:

@@ -19,7 +19,9 @@ inline bool IsWorkloadKind(std::string_view kind) {
 }
 
 // What a series can be selected by without a join: OpenTelemetry attribute names, and where each value comes from. All
-// others are attributes of its resource (resource_joiner.h); AttributeNames knows which there are.
+// others are attributes of its resource (resource_joiner.h); AttributeNames knows which there are. host.name and
+// host.id are both: a host may tell others than its session. node.id is ours: what the node calls itself to its
+// reducers.
 enum class Label {
   kProcessPid,
   kProcessExecutableName,
@@ -30,6 +32,7 @@ enum class Label {
   kContainerId,
   kHostName,
   kHostId,
+  kNodeId,
 };
 
 std::string_view LabelName(Label label);            // "process.pid"
@@ -37,6 +40,8 @@ std::string NormalizeLabel(std::string_view name);  // `.`, `-` and `/` as `_`
 // Whether `name` is written as `normalized` when it is normalized.
 bool IsNormalizedAs(std::string_view name, std::string_view normalized);
 std::optional<Label> FindLabel(std::string_view name);  // however it is written
+
+inline bool IsHostLabel(Label label) { return label == Label::kHostName || label == Label::kHostId; }
 
 // Labels of a thread cannot be answered from sums, which are kept per process.
 inline bool IsThreadLabel(Label label) { return label == Label::kThreadId || label == Label::kThreadName; }

@@ -21,7 +21,7 @@ TEST(Labels, NamesOfKubernetesAreNormalizedToo) {
 }
 
 TEST(Labels, EveryNameIsFoundAgain) {
-  for (int i = 0; i <= static_cast<int>(Label::kHostId); ++i) {
+  for (int i = 0; i <= static_cast<int>(Label::kNodeId); ++i) {
     EXPECT_EQ(FindLabel(LabelName(static_cast<Label>(i))), static_cast<Label>(i));
   }
 }
@@ -41,6 +41,7 @@ TEST(Labels, ValuesComeFromTheRows) {
   EXPECT_EQ(LabelValue(Label::kContainerId, process), "abc");
   EXPECT_EQ(LabelValue(Label::kHostName, process), "web");
   EXPECT_EQ(LabelValue(Label::kHostId, process), "n1");
+  EXPECT_EQ(LabelValue(Label::kNodeId, process), "n1");
   EXPECT_EQ(LabelValue(Label::kThreadId, process), "");
   EXPECT_EQ(LabelValue(Label::kProcessPid, store::ProcessRow{}), "");
 
@@ -49,7 +50,7 @@ TEST(Labels, ValuesComeFromTheRows) {
   thread.name = "worker";
   EXPECT_EQ(LabelValue(Label::kThreadId, thread), "7");
   EXPECT_EQ(LabelValue(Label::kThreadName, thread), "worker");
-  EXPECT_EQ(LabelValue(Label::kHostId, thread), "");
+  EXPECT_EQ(LabelValue(Label::kNodeId, thread), "");
 }
 
 }  // namespace

@@ -213,7 +213,6 @@ Resource ResourceJoiner::Merge(const Place& place, const Facts& facts) const {
   Merger merger;
   for (const auto& [key, value] : operator_attributes_) merger.Add(Merger::kOperator, key, value);
   // What the session and the kernel say comes first.
-  merger.Add(Merger::kWhere, "host.id", place.node_id);
   merger.Add(Merger::kWhere, "container.id", place.container_id);
   if (!IsConfigHash(place.cgroup.pod_uid)) merger.Add(Merger::kWhere, "k8s.pod.uid", place.cgroup.pod_uid);
   facts.ForEach([&](const Entity& entity) {
@@ -232,6 +231,7 @@ Resource ResourceJoiner::Merge(const Place& place, const Facts& facts) const {
   if (facts.pod.entity != nullptr) merger.Add(Merger::kWhere, "k8s.pod.uid", facts.pod.entity->id);
   merger.Add(Merger::kWhere, "container.runtime.name", place.cgroup.runtime);
   merger.Add(Merger::kWhere, "host.name", place.host_name);
+  merger.Add(Merger::kWhere, "host.id", place.node_id);  // where it has not told better: a cloud's instance
   const Attributes own = DecodeAttributes(place.own_attributes);
   if (!own.empty()) names_.Meet(own);
   for (const auto& [key, value] : own) {

@@ -4,6 +4,7 @@
 
 #include <memory>
 
+#include "reducer/metadata/labels.h"
 #include "reducer/metadata/service_identity.h"
 
 namespace tributary {
@@ -213,6 +214,16 @@ TEST_F(ResourceJoinerTest, TheOperatorHasTheLastWord) {
   EXPECT_EQ(Get(row, "team"), "nodes");
   EXPECT_EQ(Get(row, "service.name"), "all");
   EXPECT_EQ(Get(row, "host.name"), "told");
+}
+
+TEST_F(ResourceJoinerTest, TheHostsIdIsWhatItTellsElseTheNodes) {
+  Open();
+  EXPECT_EQ(Get(OnHost(), "host.id"), "n1");
+  Tell(kNode, {Make(EntityKind::kHost, "n1", {{"host.id", "i-1234"}})});
+  store::ProcessRow row = OnHost();
+  row.attributes = "host.id=forged";
+  EXPECT_EQ(Get(row, "host.id"), "i-1234");
+  EXPECT_EQ(LabelValue(Label::kNodeId, row), "n1");
 }
 
 TEST_F(ResourceJoinerTest, WithoutContainersTheUnitOrTheExecutableNamesTheService) {

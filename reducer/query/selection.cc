@@ -36,8 +36,8 @@ class Selection::Maker {
       const std::optional<Label> label = FindLabel(matcher.label);
       if (label && IsThreadLabel(*label)) {
         of_thread_.push_back({*label, &matcher});
-      } else if (label && (resources == nullptr || *label != Label::kHostName)) {
-        of_process_.push_back({*label, &matcher});  // a host may have told another name than its session
+      } else if (label && (resources == nullptr || !IsHostLabel(*label))) {
+        of_process_.push_back({*label, &matcher});
       } else {
         of_resource_.push_back(&matcher);
       }

@@ -78,7 +78,7 @@ void ProcessEntry(JsonWriter& json, const SeriesList::Process& process) {
   json.Field("executable_path", row.executable_path);
   json.Field("container_id", row.container_id);
   json.Field("host", row.host_name);
-  json.Field("host_id", row.node_id);
+  json.Field("node_id", row.node_id);
   Weight(json, process.value, process.count);
   json.EndObject();
 }

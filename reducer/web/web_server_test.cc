@@ -206,7 +206,7 @@ TEST_F(WebServerTest, TopTimelineAndSeriesAreTheDocumentedShapes) {
   EXPECT_EQ(Get("/api/v1/series").body,
             R"({"processes":[{"pid":42,"parent_pid":1,"start_time_ns":77,)"
             R"("command":"\"\u003cb\u003e\u001b[2J\ufffd\u0026","executable":"truth",)"
-            R"("executable_path":"/opt/bin/truth","container_id":"c0ffee","host":"host-1","host_id":"node-1",)"
+            R"("executable_path":"/opt/bin/truth","container_id":"c0ffee","host":"host-1","node_id":"node-1",)"
             R"("ns":1500000,"count":2}],)"
             R"("threads":[{"pid":42,"tid":43,"name":"worker\u000a","host":"host-1","ns":1500000,"count":2}],)"
             R"("containers":[{"id":"c0ffee","name":"","ns":1500000,"count":2}],)"

@@ -181,7 +181,7 @@ const process = (pid, command, executable, container_id = '') => ({
   executable_path: executable && `/usr/bin/${executable}`,
   container_id,
   host: 'node-1',
-  host_id: 'b6f7c1d2e3a4',
+  node_id: 'b6f7c1d2e3a4',
   ns: 0,
   count: 0,
 });

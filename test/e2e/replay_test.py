@@ -79,7 +79,7 @@ def three_nodes_have_the_same_stacks():
         lib.check(len(status["nodes"]) == 3, f"{len(status['nodes'])} nodes")
         for node in status["nodes"]:
             lib.check(node["captured"] == node["stored"] == stored, f"{node}, {stored} expected")
-            lib.check(folded(fresh, f'{{host_id="{node["id"]}"}}') == stacks, f"the stacks of {node['id']} differ")
+            lib.check(folded(fresh, f'{{node_id="{node["id"]}"}}') == stacks, f"the stacks of {node['id']} differ")
         lib.check(fresh.stop() == 0, "the reducer's exit code")
 
 
@@ -110,7 +110,7 @@ def nothing_twice_after_the_reducers_death():
         lib.check(status["total"]["stored"] == 3 * stored, f"stored {status['total']['stored']}, three times {stored} expected")
         lib.check(summary["reconnects"] >= 6, "nobody noticed the reducer's death")
         for node in status["nodes"]:
-            lib.check(folded(fresh, f'{{host_id="{node["id"]}"}}') == stacks, f"the stacks of {node['id']} differ")
+            lib.check(folded(fresh, f'{{node_id="{node["id"]}"}}') == stacks, f"the stacks of {node['id']} differ")
 
 
 def a_fleet_uploads_each_table_once():

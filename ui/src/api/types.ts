@@ -76,7 +76,7 @@ export interface SeriesProcess extends Weight {
   executable_path: string;
   container_id: string;
   host: string;
-  host_id: string;
+  node_id: string;
 }
 
 export interface SeriesThread extends Weight {

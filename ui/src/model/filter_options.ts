@@ -31,7 +31,7 @@ export const dimensionLabels: Record<Dimension, readonly string[]> = {
     'k8s_pod_uid',
   ],
   container: ['container_id'],
-  host: ['host_name', 'host_id'],
+  host: ['host_name', 'host_id', 'node_id'],
 };
 
 const is = (label: string, value: string | number): Matcher => ({label, operator: '=', value: String(value)});
@@ -89,7 +89,7 @@ function holds(process: Process, matchers: readonly Matcher[]): boolean {
     process_pid: String(process.pid),
     container_id: process.container_id,
     host_name: process.host,
-    host_id: process.host_id,
+    node_id: process.node_id,
   };
   return matchers.every((m) => m.operator !== '=' || labels[m.label] === undefined || labels[m.label] === m.value);
 }
@@ -197,7 +197,7 @@ export function filterOptions(
           ns: host.ns,
           // Two machines may share a name.
           matchers: [
-            host.name && names.get(host.name)!.length === 1 ? is('host_name', host.name) : is('host_id', host.id),
+            host.name && names.get(host.name)!.length === 1 ? is('host_name', host.name) : is('node_id', host.id),
           ],
         }))
         .sort(byWeight);

@@ -150,7 +150,7 @@ function seriesAnswer(): SeriesAnswer {
     executable_path: '',
     container_id,
     host: 'h',
-    host_id: 'id-h',
+    node_id: 'id-h',
     ns,
     count: ns,
   });
@@ -227,7 +227,7 @@ test('containers without id are none; hosts that share a name are told apart by 
   );
   assert.deepEqual(
     filterOptions('host', seriesAnswer(), []).map((o) => formatSelector(o.matchers)),
-    ['{host_id="id-a"}', '{host_id="id-b"}', '{host_name="h"}'],
+    ['{node_id="id-a"}', '{node_id="id-b"}', '{host_name="h"}'],
   );
 });
 
