@@ -145,6 +145,12 @@ absl::StatusOr<std::vector<MetadataTeller>> MetadataDb::Clusters() {
   }
 }
 
+absl::StatusOr<bool> MetadataDb::Knows(const MetadataTeller& teller) {
+  ASSIGN_OR_RETURN(store::Statement any,
+                   writer_.Prepare("SELECT 1 FROM state WHERE cluster = ? AND teller = ? LIMIT 1"));
+  return any.Bind(teller.is_cluster ? 1 : 0, teller.id).Step();
+}
+
 absl::StatusOr<bool> MetadataDb::Expire(UnixNs unused_before, UnixNs used_before) {
   ASSIGN_OR_RETURN(store::Transaction transaction, store::Transaction::Begin(writer_));
   ASSIGN_OR_RETURN(store::Statement old, writer_.Prepare("DELETE FROM state WHERE rowid IN (SELECT rowid FROM state "

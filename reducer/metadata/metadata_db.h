@@ -39,6 +39,8 @@ class MetadataDb {
   // No states: not known.
   absl::StatusOr<Row> Find(const MetadataTeller& teller, EntityKind kind, std::string_view id);
   absl::StatusOr<std::vector<MetadataTeller>> Clusters();
+  // Whether there is anything that it told.
+  absl::StatusOr<bool> Knows(const MetadataTeller& teller);
 
   // Removes states that ended before `unused_before` and belong to no sample, all that ended before `used_before`, and
   // the oldest of those that ended when the file is larger than it may be. A bounded piece of work; true: there is

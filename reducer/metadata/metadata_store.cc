@@ -28,7 +28,8 @@ MetadataStore::MetadataStore(Options options, const K8sNameRules& rules, Attribu
                                       "States of entities that change too often to keep all.")),
       failures_(metrics.AddCounter("tributary_metadata_store_errors_total", "Failures to read or write metadata.db.")),
       entities_gauge_(metrics.AddGauge("tributary_metadata_entities", "Entities in memory.")),
-      bytes_gauge_(metrics.AddGauge("tributary_metadata_bytes", "Memory of the entities, about.")) {
+      bytes_gauge_(metrics.AddGauge("tributary_metadata_bytes", "Memory of the entities, about.")),
+      tellers_gauge_(metrics.AddGauge("tributary_metadata_tellers", "Nodes and clusters' watchers that are known.")) {
   if (options_.path.empty()) return;
   OpenDatabase();
   if (db_ != nullptr) Load();
@@ -52,7 +53,7 @@ void MetadataStore::OpenDatabase() {
 void MetadataStore::Load() {
   const UnixNs now = clock_.Unix();
   auto take = [this, now](const MetadataDb::Row& row) {
-    Told* told = FindOrAddTeller(row.teller);
+    Told* told = FindOrAddTeller(row.teller, now);
     if (told == nullptr || entities_ >= options_.entities_max || bytes_ >= options_.bytes_max) return;
     auto record = std::make_unique<Record>();
     for (const EntityTimeline::State& state : row.states) {
@@ -72,21 +73,26 @@ void MetadataStore::Load() {
   absl::Status loaded = db_->Load(UnixNs{now.value - options_.gone_in_memory_ns}, take);
   absl::StatusOr<std::vector<MetadataTeller>> clusters = db_->Clusters();
   if (clusters.ok()) {
-    for (const MetadataTeller& cluster : *clusters) FindOrAddTeller(cluster);
+    for (const MetadataTeller& cluster : *clusters) FindOrAddTeller(cluster, now);
   }
   if (!loaded.ok()) LogFailure("read", loaded);
   if (entities_ > 0) LogInfo("metadata read entities={} bytes={}", entities_, bytes_);
 }
 
-MetadataStore::Told* MetadataStore::FindOrAddTeller(const MetadataTeller& teller) {
-  if (auto it = tellers_.find(teller); it != tellers_.end()) return it->second.get();
-  if (teller.is_cluster && clusters_.size() >= options_.clusters_max) return nullptr;
-  auto told = std::make_unique<Told>();
-  told->teller = teller;
-  Told* made = told.get();
-  tellers_.emplace(teller, std::move(told));
-  if (teller.is_cluster) clusters_.push_back(made);
-  return made;
+// And has heard of it.
+MetadataStore::Told* MetadataStore::FindOrAddTeller(const MetadataTeller& teller, UnixNs now) {
+  auto it = tellers_.find(teller);
+  if (it == tellers_.end()) {
+    const bool full = teller.is_cluster ? clusters_.size() >= options_.clusters_max
+                                        : tellers_.size() - clusters_.size() >= options_.nodes_max;
+    if (full) return nullptr;
+    it = tellers_.emplace(teller, std::make_unique<Told>()).first;
+    it->second->teller = teller;
+    if (teller.is_cluster) clusters_.push_back(it->second.get());
+    tellers_gauge_.Set(static_cast<int64_t>(tellers_.size()));
+  }
+  it->second->last_heard = now;
+  return it->second.get();
 }
 
 bool MetadataStore::MayTell(const MetadataTeller& teller, const Entity& entity) {
@@ -111,12 +117,15 @@ bool MetadataStore::MayTell(const MetadataTeller& teller, const Entity& entity) 
 
 void MetadataStore::Connected(const MetadataTeller& teller) {
   std::unique_lock lock(mutex_);
-  if (Told* told = FindOrAddTeller(teller)) ++told->connections;
+  if (Told* told = FindOrAddTeller(teller, clock_.Unix())) ++told->connections;
 }
 
 void MetadataStore::Disconnected(const MetadataTeller& teller) {
   std::unique_lock lock(mutex_);
-  if (auto it = tellers_.find(teller); it != tellers_.end() && it->second->connections > 0) --it->second->connections;
+  auto it = tellers_.find(teller);
+  if (it == tellers_.end() || it->second->connections == 0) return;
+  --it->second->connections;
+  it->second->last_heard = clock_.Unix();
 }
 
 void MetadataStore::Take(const MetadataTeller& teller, MetadataUpdate update) {
@@ -134,7 +143,7 @@ void MetadataStore::Take(const MetadataTeller& teller, MetadataUpdate update) {
   updates_.Add(entities.size());
   const UnixNs now = clock_.Unix();
   std::unique_lock lock(mutex_);
-  Told* told = FindOrAddTeller(teller);
+  Told* told = FindOrAddTeller(teller, now);
   if (told == nullptr) {
     refused_full_.Add(entities.size());
     return;
@@ -230,21 +239,21 @@ FoundEntity MetadataStore::Find(EntityKind kind, const MetadataTeller& teller, s
 
 MetadataStore::FoundInCluster MetadataStore::FindInClusters(EntityKind kind, std::string_view id, UnixNs at,
                                                             absl::FunctionRef<bool(const Entity&)> accept) const {
-  std::vector<std::pair<const Told*, Looked>> unsure;
+  std::vector<std::pair<MetadataTeller, Looked>> unsure;
   {
     std::shared_lock lock(mutex_);
     for (const Told* told : clusters_) {
       Looked looked = Look(told, kind, id, at);
       if (looked.ask_database) {
-        unsure.emplace_back(told, std::move(looked));
+        unsure.emplace_back(told->teller, std::move(looked));
       } else if (looked.entity != nullptr && accept(*looked.entity)) {
         return {std::move(looked), told->teller};
       }
     }
   }
-  for (const auto& [told, looked] : unsure) {
-    FoundEntity found = FindCold(told->teller, kind, id, looked, at);
-    if (found.entity != nullptr && accept(*found.entity)) return {std::move(found), told->teller};
+  for (const auto& [teller, looked] : unsure) {
+    FoundEntity found = FindCold(teller, kind, id, looked, at);
+    if (found.entity != nullptr && accept(*found.entity)) return {std::move(found), teller};
   }
   return {};
 }

@@ -47,6 +47,8 @@ class MetadataStore final : public ingest::MetadataSink {
     size_t bytes_max = size_t{1} << 30;        // in memory
     size_t node_entities_max = 4'096;          // in memory, of one node
     size_t clusters_max = 64;
+    size_t nodes_max = 65'536;                // some 200 bytes each
+    int64_t away_ns = 6 * 60 * kNsPerMinute;  // who is away so long is gone for good, with all that it told
     uint64_t db_bytes_max = uint64_t{4} << 30;
     size_t cold_entities_max = 16'384;   // that came back from the database,
     size_t cold_bytes_max = 128u << 20;  // and their memory
@@ -128,6 +130,7 @@ class MetadataStore final : public ingest::MetadataSink {
     bool tells_containers = false;
     int connections = 0;
     UnixNs last_told;
+    UnixNs last_heard;  // of a connection, too
   };
   struct Cold {
     MetadataTeller teller;
@@ -143,7 +146,8 @@ class MetadataStore final : public ingest::MetadataSink {
 
   void Load();
   void OpenDatabase();
-  Told* FindOrAddTeller(const MetadataTeller& teller);
+  Told* FindOrAddTeller(const MetadataTeller& teller, UnixNs now);
+  bool IsAway(const Told& told, UnixNs now) const;
   bool MayTell(const MetadataTeller& teller, const Entity& entity);
   void TakeEntity(Told& told, Entity entity, UnixNs now);
   void EndSnapshot(Told& told, UnixNs now);
@@ -154,6 +158,8 @@ class MetadataStore final : public ingest::MetadataSink {
                        UnixNs at) const;
   void ForgetCold(const MetadataTeller& teller, const Key& key);
   void DropGone(UnixNs now);
+  std::vector<MetadataTeller> EndAway(UnixNs now);
+  void ForgetAway(UnixNs now);
   std::vector<MetadataDb::Row> CollectUsed();
   std::vector<MetadataDb::Row> TakeDirty(std::vector<std::pair<Told*, Key>>* taken);
   void LogFailure(std::string_view what, const absl::Status& status);
@@ -188,7 +194,7 @@ class MetadataStore final : public ingest::MetadataSink {
   LogLimit failure_log_{60 * kNsPerSecond};
 
   Counter &updates_, &refused_scope_, &refused_full_, &lost_states_, &failures_;
-  Gauge &entities_gauge_, &bytes_gauge_;
+  Gauge &entities_gauge_, &bytes_gauge_, &tellers_gauge_;
 
   std::function<void()> mark_used_;
   std::mutex thread_mutex_;

@@ -41,6 +41,15 @@ class MetadataStoreTest : public ::testing::Test {
   uint64_t Count(std::string_view name, Metrics::Labels labels = {}) {
     return metrics_.AddCounter(name, "", std::move(labels)).value();
   }
+  // What the thread does in the minutes after.
+  void Upkeep() {
+    for (int i = 0; i < 2; ++i) {
+      store_->Flush();
+      store_->Maintain();
+      clock_.Advance(2 * kNsPerMinute);
+    }
+  }
+  size_t Tellers() { return static_cast<size_t>(metrics_.AddGauge("tributary_metadata_tellers", "").value()); }
   size_t Entities() { return static_cast<size_t>(metrics_.AddGauge("tributary_metadata_entities", "").value()); }
 
   const TestDirectory directory_;
@@ -213,6 +222,61 @@ TEST_F(MetadataStoreTest, MemoryIsBounded) {
   EXPECT_EQ(Count("tributary_metadata_refusals_total", {{"reason", "full"}}), 17u + 13u + 1u);
   Tell(kCluster, {Pod("u0", "changed")});  // what is known may change
   EXPECT_EQ(PodName("u0"), "changed");
+}
+
+TEST_F(MetadataStoreTest, WhoIsGoneForGoodIsForgotten) {
+  const MetadataTeller stays = {false, "n2"};
+  Open();
+  for (const MetadataTeller& teller : {kNode, kCluster, stays}) store_->Connected(teller);
+  Tell(kNode, {Make(EntityKind::kHost, "n1", {{"host.name", "a"}}), Make(EntityKind::kContainer, "c", {})});
+  Tell(stays, {Make(EntityKind::kHost, "n2", {})});
+  Tell(kCluster, {Pod("u1", "used"), Pod("u2", "idle")});
+  EXPECT_EQ(PodName("u1"), "used");
+  for (const MetadataTeller& teller : {kNode, kCluster}) store_->Disconnected(teller);
+  clock_.Advance(5 * 60 * kNsPerMinute);
+  Upkeep();
+  EXPECT_EQ(Entities(), 5u);  // it may come back
+  clock_.Advance(2 * 60 * kNsPerMinute);
+  Upkeep();
+  Upkeep();
+  EXPECT_EQ(Entities(), 1u);
+  EXPECT_EQ(Tellers(), 2u);  // of the cluster there is history
+  EXPECT_EQ(PodName("u1"), "used");
+  EXPECT_EQ(PodName("u2"), "");
+  clock_.Advance(8 * kNsPerDay);
+  Upkeep();
+  EXPECT_EQ(Tellers(), 1u);
+  EXPECT_EQ(store_->Clusters().size(), 0u);
+  Tell(kCluster, {Pod("u3", "back")});
+  Tell(kNode, {Make(EntityKind::kHost, "n1", {{"host.name", "b"}})});
+  EXPECT_EQ(PodName("u3"), "back");
+  EXPECT_EQ(Entities(), 3u);
+}
+
+TEST_F(MetadataStoreTest, WhoWasForgottenBeforeARestartStaysSo) {
+  Open();
+  Tell(kNode, {Make(EntityKind::kHost, "n1", {{"host.name", "a"}})});
+  Open();
+  EXPECT_EQ(Tellers(), 1u);
+  clock_.Advance(7 * 60 * kNsPerMinute);
+  Upkeep();
+  Upkeep();
+  EXPECT_EQ(Tellers(), 0u);
+  Open();
+  EXPECT_EQ(Tellers(), 0u);
+}
+
+TEST_F(MetadataStoreTest, NodesAreBounded) {
+  options_.nodes_max = 2;
+  Open();
+  for (int i = 0; i < 5; ++i) {
+    const std::string id = "n" + std::to_string(i);
+    store_->Connected({false, id});
+    Tell({false, id}, {Make(EntityKind::kHost, id, {})});
+    store_->Disconnected({false, id});
+  }
+  EXPECT_EQ(Tellers(), 2u);
+  EXPECT_EQ(Count("tributary_metadata_refusals_total", {{"reason", "full"}}), 3u);
 }
 
 TEST_F(MetadataStoreTest, ChurnStaysBounded) {

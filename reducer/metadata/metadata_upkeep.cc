@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 
+#include "absl/container/flat_hash_set.h"
 #include "base/status.h"
 #include "reducer/metadata/metadata_store.h"
 
@@ -141,7 +142,53 @@ void MetadataStore::Maintain() {
       if (!more.ok() || !*more) break;
     }
   }
+  ForgetAway(now);
   DropGone(now);
+}
+
+bool MetadataStore::IsAway(const Told& told, UnixNs now) const {
+  return told.connections == 0 && told.last_heard.value < now.value - options_.away_ns;
+}
+
+// What lived when a node or a watcher was heard of last has ended then. Returns those of whom nothing is in memory.
+std::vector<MetadataTeller> MetadataStore::EndAway(UnixNs now) {
+  std::vector<MetadataTeller> empty;
+  std::unique_lock lock(mutex_);
+  for (const auto& [teller, told] : tellers_) {
+    if (!IsAway(*told, now)) continue;
+    if (told->records.empty()) empty.push_back(teller);
+    for (auto& [key, record] : told->records) {
+      if (!record->timeline.End(told->last_heard, now)) continue;
+      Changed(*told, key, *record);
+      gone_.push_back({told.get(), key, now});
+    }
+  }
+  return empty;
+}
+
+void MetadataStore::ForgetAway(UnixNs now) {
+  std::vector<MetadataTeller> leaving = EndAway(now);
+  // The history of a cluster is found by its watcher; a node is known to whoever asks.
+  std::erase_if(leaving, [this](const MetadataTeller& teller) {
+    if (db_ == nullptr || !teller.is_cluster) return false;
+    const absl::StatusOr<bool> has_history = db_->Knows(teller);
+    if (!has_history.ok()) LogFailure("read", has_history.status());
+    return !has_history.ok() || *has_history;
+  });
+  if (leaving.empty()) return;
+  absl::flat_hash_set<const Told*> left;
+  std::unique_lock lock(mutex_);
+  for (const MetadataTeller& teller : leaving) {
+    const auto it = tellers_.find(teller);
+    if (it != tellers_.end() && IsAway(*it->second, now) && it->second->records.empty()) left.insert(it->second.get());
+  }
+  std::erase_if(gone_, [&left](const Gone& gone) { return left.contains(gone.told); });
+  for (auto* keys : {&dirty_, &trimmed_}) {
+    std::erase_if(*keys, [&left](const auto& key) { return left.contains(key.first); });
+  }
+  std::erase_if(clusters_, [&left](const Told* told) { return left.contains(told); });
+  absl::erase_if(tellers_, [&left](const auto& teller) { return left.contains(teller.second.get()); });
+  tellers_gauge_.Set(static_cast<int64_t>(tellers_.size()));
 }
 
 void MetadataStore::DropGone(UnixNs now) {
