@@ -61,11 +61,13 @@ PodResolver::PodResolver(Options options, intake::MetadataFeed& feed, const Cloc
       owners_gauge_(metrics.AddGauge("tributary_k8s_owners", "ReplicaSets and Jobs that there are.")),
       left_out_(metrics.AddCounter("tributary_k8s_attributes_left_out_total",
                                    "Labels, annotations and container ids that are over limits, or unusable.")),
-      turned_away_(metrics.AddCounter("tributary_k8s_turned_away_total", "Pods and owners beyond the number allowed.")),
+      turned_away_(metrics.AddCounter("tributary_k8s_turned_away_total",
+                                      "Pods, containers, owners and workloads beyond the number allowed.")),
       unusable_(metrics.AddCounter("tributary_k8s_unusable_objects_total", "Objects without a name or a uid.")),
       duplicates_(metrics.AddCounter("tributary_k8s_duplicate_containers_total",
                                      "Container ids that a pod named although another had done so.")),
-      rollouts_total_(metrics.AddCounter("tributary_k8s_rollouts_total", "Rollouts that were noticed.")) {
+      rollouts_total_(metrics.AddCounter("tributary_k8s_rollouts_total", "Rollouts that were noticed.")),
+      rollouts_(turned_away_) {
   TellCluster();
 }
 
@@ -84,8 +86,9 @@ void PodResolver::OnObject(ResourceKind kind, const KubeObject& object) {
   if (object.uid.empty() || object.name.empty()) return unusable_.Add();
   if (kind == ResourceKind::kPods) return PutPod(object);
   if (HasOwnOwner(WorkloadKind(kind))) return PutOwner(kind, object);
-  std::string& uid = NamedOf(kind).Put(PathOf(object));
-  const std::string before = std::exchange(uid, object.uid);
+  std::string* uid = PutNamed(kind, PathOf(object));
+  if (uid == nullptr) return turned_away_.Add();
+  const std::string before = std::exchange(*uid, object.uid);
   uint64_t left_out = 0;
   if (kind == ResourceKind::kNamespaces) {
     Tell(MakeNamespace(object, left_out));
@@ -141,6 +144,16 @@ void PodResolver::OnComplete() {
   feed_.SetComplete();
 }
 
+std::string* PodResolver::PutNamed(ResourceKind kind, const std::string& path) {
+  MarkedTable<std::string>& named = NamedOf(kind);
+  if (named.Find(path) == nullptr) {
+    size_t names = 0;
+    for (const MarkedTable<std::string>& each : named_) names += each.size();
+    if (names >= options_.named_max) return nullptr;
+  }
+  return &named.Put(path);
+}
+
 void PodResolver::PutPod(const KubeObject& object) {
   if (pods_.Find(object.uid) == nullptr && pods_.size() >= options_.pods_max) return turned_away_.Add();
   Pod& pod = pods_.Put(object.uid);
@@ -183,6 +196,10 @@ void PodResolver::PutContainers(const KubeObject& object, Pod& pod) {
   uint64_t left_out = 0;
   for (ContainerEntity& container : MakeContainers(object, left_out)) {
     const std::string id = container.entity.id;
+    if (container_pods_.size() >= options_.containers_max && !container_pods_.contains(id)) {
+      turned_away_.Add();
+      continue;
+    }
     const auto [owner, is_first] = container_pods_.try_emplace(id, object.uid);
     if (owner->second != object.uid) {
       duplicates_.Add();

@@ -27,7 +27,9 @@ class PodResolver : public WatchEvents {
   struct Options {
     std::string cluster_name;  // "" = none
     size_t pods_max = 200'000;
+    size_t containers_max = 1'000'000;
     size_t owners_max = 500'000;  // ReplicaSets and Jobs
+    size_t named_max = 200'000;   // of the other kinds together
   };
   static constexpr size_t kRolloutsMax = 256;  // that are told; the oldest go first
 
@@ -63,6 +65,8 @@ class PodResolver : public WatchEvents {
     RolloutTracker::Sighting sighting;
   };
 
+  // Where its uid stands; null: there are too many.
+  std::string* PutNamed(ResourceKind kind, const std::string& path);
   void PutPod(const KubeObject& object);
   OwnerChain ChainOf(const KubeObject& pod);
   void PutContainers(const KubeObject& object, Pod& pod);
@@ -83,6 +87,8 @@ class PodResolver : public WatchEvents {
   const Options options_;
   intake::MetadataFeed& feed_;
   const Clock& clock_;
+  Gauge &pods_gauge_, &owners_gauge_;
+  Counter &left_out_, &turned_away_, &unusable_, &duplicates_, &rollouts_total_;
   MarkedTable<Pod> pods_;
   MarkedTable<Owner> replica_sets_, jobs_;
   std::array<MarkedTable<std::string>, kResourceKindCount>
@@ -93,8 +99,6 @@ class PodResolver : public WatchEvents {
   std::deque<std::string> told_rollouts_;  // ids
   std::string cluster_uid_;
   bool complete_ = false;
-  Gauge &pods_gauge_, &owners_gauge_;
-  Counter &left_out_, &turned_away_, &unusable_, &duplicates_, &rollouts_total_;
 };
 
 }  // namespace tributary

@@ -284,6 +284,19 @@ TEST_F(PodResolverTest, PodsAreBounded) {
   EXPECT_THAT(metrics_.PrometheusText(), HasSubstr("tributary_k8s_unusable_objects_total 1"));
 }
 
+TEST_F(PodResolverTest, ContainersAndNamesAreBounded) {
+  PodResolver resolver({.containers_max = 3, .named_max = 2}, feed_, clock_, metrics_);
+  KubeObject pod = WebPod("web-0");
+  for (int i = 0; i < 5; ++i) pod.statuses.push_back({.name = "c", .id = fmt::format("containerd://more-{}", i)});
+  for (int again = 0; again < 2; ++again) resolver.OnObject(kPods, pod);  // 6 containers
+  for (int i = 0; i < 4; ++i) resolver.OnObject(ResourceKind::kNamespaces, Named(fmt::format("team-{}", i), ""));
+  resolver.OnObject(ResourceKind::kNamespaces, Named("team-0", ""));
+  EXPECT_THAT(metrics_.PrometheusText(), HasSubstr("tributary_k8s_turned_away_total 8"));  // 2 × 3 and 2
+  EXPECT_TRUE(Find(EntityKind::kContainer, "more-1"));
+  EXPECT_FALSE(Find(EntityKind::kContainer, "more-2"));
+  EXPECT_FALSE(Find(EntityKind::kNamespace, "team-2"));
+}
+
 TEST_F(PodResolverTest, NoticesRolloutsWhenAllIsListed) {
   resolver_.OnListBegin(kPods);
   resolver_.OnObject(kPods, WebPod("a-new", "b", "2023-11-14T22:10:00Z"));

@@ -70,7 +70,11 @@ std::vector<Entity> RolloutTracker::Settle() {
 std::optional<Entity> RolloutTracker::See(Sighting sighting) {
   if (OwnerWord(sighting.kind).empty()) return std::nullopt;
   if (!holding_) return Judge(std::move(sighting));
-  held_.push_back(std::move(sighting));
+  if (held_.size() < kHeldMax) {
+    held_.push_back(std::move(sighting));
+  } else {
+    turned_away_.Add();
+  }
   return std::nullopt;
 }
 
@@ -88,7 +92,7 @@ std::optional<Entity> RolloutTracker::Judge(Sighting sighting) {
   auto found = workloads_.find(key);
   if (found == workloads_.end() || found->second.uid != sighting.uid) {
     if (found == workloads_.end() && workloads_.size() >= kWorkloadsMax) {
-      ++turned_away_;
+      turned_away_.Add();
       return std::nullopt;
     }
     workloads_[key] = {.uid = std::move(sighting.uid),

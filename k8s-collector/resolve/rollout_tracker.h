@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "base/metrics.h"
 #include "k8s-collector/watch/kube_object.h"
 #include "profile/metadata.h"
 
@@ -30,7 +31,8 @@ PodVersion VersionOf(const KubeObject& pod);
 class RolloutTracker {
  public:
   static constexpr size_t kWorkloadsMax = 50'000;
-  static constexpr size_t kSeenMax = 16;  // hashes of a workload that are remembered
+  static constexpr size_t kSeenMax = 16;       // hashes of a workload that are remembered
+  static constexpr size_t kHeldMax = 200'000;  // sightings that wait
 
   struct Sighting {
     std::string kind, name_space, name, uid;  // of the workload: "Deployment"
@@ -38,6 +40,9 @@ class RolloutTracker {
     UnixNs since;          // the pod runs it since then
     int64_t revision = 0;  // of its ReplicaSet; 0: not known
   };
+
+  // `turned_away`: sightings, and workloads, that are too many.
+  explicit RolloutTracker(Counter& turned_away) : turned_away_(turned_away) {}
 
   // Until the first Settle, and after each Hold, sightings wait for Settle: lists come in the order of names.
   void Hold() { holding_ = true; }
@@ -49,7 +54,6 @@ class RolloutTracker {
   void Forget(std::string_view kind, std::string_view name_space, std::string_view name);
 
   size_t workloads() const { return workloads_.size(); }
-  uint64_t turned_away() const { return turned_away_; }
 
  private:
   struct Workload {
@@ -63,10 +67,10 @@ class RolloutTracker {
   std::optional<Entity> Judge(Sighting sighting);
   static bool IsNewer(const Workload& workload, const Sighting& sighting);
 
+  Counter& turned_away_;
   bool holding_ = true;
   std::vector<Sighting> held_;
   absl::flat_hash_map<std::string, Workload> workloads_;
-  uint64_t turned_away_ = 0;
 };
 
 }  // namespace tributary

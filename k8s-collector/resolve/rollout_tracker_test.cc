@@ -25,7 +25,9 @@ class RolloutTrackerTest : public testing::Test {
     auto rollout = tracker_.See(std::move(sighting));
     return rollout ? rollout->id : "";
   }
-  RolloutTracker tracker_;
+  Metrics metrics_;
+  Counter& turned_away_ = metrics_.AddCounter("turned_away_total", "");
+  RolloutTracker tracker_{turned_away_};
 };
 
 TEST_F(RolloutTrackerTest, TheFirstVersionIsNoRollout) {
@@ -112,7 +114,13 @@ TEST_F(RolloutTrackerTest, WorkloadsAreBounded) {
     See(pod);
   }
   EXPECT_EQ(tracker_.workloads(), RolloutTracker::kWorkloadsMax);
-  EXPECT_EQ(tracker_.turned_away(), 1u);
+  EXPECT_EQ(turned_away_.value(), 1u);
+}
+
+TEST_F(RolloutTrackerTest, WhatWaitsIsBounded) {
+  tracker_.Hold();
+  for (size_t i = 0; i < RolloutTracker::kHeldMax + 2; ++i) See(Pod("a", 100));
+  EXPECT_EQ(turned_away_.value(), 2u);
 }
 
 TEST(VersionOf, ComesFromLabelsAnnotationsAndImages) {
