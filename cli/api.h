@@ -82,6 +82,7 @@ struct RolloutsAnswer {
   struct Rollout {
     uint64_t at_ms = 0;
     std::string kind, name_space, name;
+    std::string environment, executable;  // of a service
     Version now, previous;
     Use before, after;
   };

@@ -271,6 +271,8 @@ absl::StatusOr<RolloutsAnswer> ParseRollouts(std::string_view json) {
                                .kind = GetString(rollout, "kind"),
                                .name_space = GetString(rollout, "namespace"),
                                .name = GetString(rollout, "name"),
+                               .environment = GetString(rollout, "environment"),
+                               .executable = GetString(rollout, "executable"),
                                .now = version(rollout),
                                .previous = has_previous ? version(previous) : RolloutsAnswer::Version(),
                                .before = use(rollout, "before"),

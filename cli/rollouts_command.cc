@@ -32,6 +32,23 @@ std::string ChangeOf(const std::string& before, const std::string& now) {
                     kChangeLettersMax);
 }
 
+// "shop service checkout (prod)"
+std::string WorkloadOf(const RolloutsAnswer::Rollout& rollout) {
+  std::string text = rollout.name_space.empty() ? "" : rollout.name_space + ' ';
+  text += fmt::format("{} {}", rollout.kind, rollout.name);
+  if (!rollout.environment.empty()) text += fmt::format(" ({})", rollout.environment);
+  return EscapeForDisplay(text);
+}
+
+// What of it another runs: images; else the hash of a template, a digest or build-id is all that there is to say.
+std::string WhatOf(const RolloutsAnswer::Rollout& rollout) {
+  const RolloutsAnswer::Version &now = rollout.now, &previous = rollout.previous;
+  const bool is_program = now.images.empty() && previous.images.empty();
+  const std::string what = is_program ? EscapeForDisplay(rollout.executable) : ChangeOf(previous.images, now.images);
+  if (now.images != previous.images || now.hash == previous.hash) return what;
+  return fmt::format("{}{}({})", what, what.empty() ? "" : " ", ChangeOf(previous.hash, now.hash));
+}
+
 std::optional<double> CoresOf(const RolloutsAnswer::Use& use) {
   if (use.to_ms <= use.from_ms) return std::nullopt;
   return static_cast<double>(use.cpu_ns) / (static_cast<double>(use.to_ms - use.from_ms) * 1e6);
@@ -48,22 +65,16 @@ std::string WriteChange(std::optional<double> before, std::optional<double> afte
 
 std::string WriteRollouts(const RolloutsAnswer& answer) {
   if (answer.rollouts.empty()) {
-    return "no workload changed in this time: k8s-collector tells of rollouts (docs/rollouts.md)\n";
+    return "no workload and no service changed in this time (docs/rollouts.md says what is noticed)\n";
   }
   std::vector<std::vector<std::string>> rows;
   for (const RolloutsAnswer::Rollout& rollout : answer.rollouts) {
     const std::optional<double> before = CoresOf(rollout.before), after = CoresOf(rollout.after);
-    std::string images = ChangeOf(rollout.previous.images, rollout.now.images);
-    // What changed is in the template then: its hash is all that there is to say.
-    if (rollout.previous.images == rollout.now.images) {
-      images += fmt::format(" ({})", ChangeOf(rollout.previous.hash, rollout.now.hash));
-    }
-    rows.push_back({TimeOf(rollout.at_ms),
-                    EscapeForDisplay(fmt::format("{} {} {}", rollout.name_space, rollout.kind, rollout.name)), images,
+    rows.push_back({TimeOf(rollout.at_ms), WorkloadOf(rollout), WhatOf(rollout),
                     ChangeOf(rollout.previous.version, rollout.now.version), WriteCores(before), WriteCores(after),
                     WriteChange(before, after)});
   }
-  std::string out = WriteTable({"TIME", "WORKLOAD", "IMAGES", "VERSION", "CORES BEFORE", "AFTER", "CHANGE"},
+  std::string out = WriteTable({"TIME", "WORKLOAD", "WHAT", "VERSION", "CORES BEFORE", "AFTER", "CHANGE"},
                                {false, false, false, false, true, true, true}, rows);
   if (answer.truncated) out += "\nthere are more: --limit, or a shorter time\n";
   return out;

@@ -30,10 +30,22 @@ TEST(RolloutsCommand, ShowsWhatChangedAndTheCoresOnBothSides) {
   EXPECT_THAT(text, HasSubstr("there are more"));
 }
 
+TEST(RolloutsCommand, ShowsServices) {
+  const auto answer = ParseRollouts(R"({"truncated":false,"rollouts":[
+    {"at":1,"kind":"service","namespace":"","name":"nginx","environment":"prod","executable":"nginx","hash":"77aa","images":"",
+     "version":"","previous":{"hash":"9f3c","images":"","version":""}},
+    {"at":1,"kind":"service","namespace":"shop","name":"pay","environment":"","executable":"java","hash":"","images":"",
+     "version":"2","previous":{"hash":"","images":"","version":"1"}}]})");
+  ASSERT_TRUE(answer.ok()) << answer.status();
+  const std::string text = WriteRollouts(*answer);
+  EXPECT_THAT(text, testing::ContainsRegex("  service nginx [(]prod[)]  nginx [(]9f3c → 77aa[)] "));
+  EXPECT_THAT(text, testing::ContainsRegex("  shop service pay  +java +1 → 2 "));
+}
+
 TEST(RolloutsCommand, SaysWhereTheyComeFromWhenThereAreNone) {
   const auto answer = ParseRollouts(R"({"rollouts":[],"truncated":false})");
   ASSERT_TRUE(answer.ok());
-  EXPECT_THAT(WriteRollouts(*answer), HasSubstr("k8s-collector"));
+  EXPECT_THAT(WriteRollouts(*answer), HasSubstr("docs/rollouts.md"));
 }
 
 TEST(RolloutsCommand, ControlBytesDoNotReachTheTerminal) {

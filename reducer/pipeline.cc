@@ -116,6 +116,10 @@ void Pipeline::OpenMetadata() {
   joiner_ =
       std::make_unique<ResourceJoiner>(*metadata_, options_.k8s_names, attribute_names_, options_.resource, metrics_);
   metadata_->Start([this] { MarkUsedMetadata(); });
+  services_ = std::make_unique<ServiceWatch>(
+      ServiceWatch::Options{.path = options_.data_dir + "/rollouts.db", .keep_ns = options_.sum_age_ns}, *store_,
+      *joiner_, *rollouts_, clock_, metrics_);
+  services_->Start();
 }
 
 // Joins what was sampled lately: what is found by that is kept with the samples.
@@ -310,6 +314,7 @@ Pipeline::~Pipeline() {
     debug_files_->Stop();
   }
   if (source_fetcher_ != nullptr) source_fetcher_->Stop();
+  if (services_ != nullptr) services_->Stop();
   if (metadata_ != nullptr) metadata_->Stop();
   if (accept_thread_.joinable()) {
     accept_loop_->Post([this] {

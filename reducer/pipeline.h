@@ -17,6 +17,7 @@
 #include "reducer/metadata/metadata_store.h"
 #include "reducer/metadata/resource_joiner.h"
 #include "reducer/metadata/rollout_log.h"
+#include "reducer/metadata/service_watch.h"
 #include "reducer/options.h"
 #include "reducer/query/query.h"
 #include "reducer/store/sqlite_store.h"
@@ -86,6 +87,7 @@ class Pipeline : private StatusSource {
   std::unique_ptr<MetadataStore> metadata_;
   std::unique_ptr<RolloutLog> rollouts_;  // before it
   std::unique_ptr<ResourceJoiner> joiner_;
+  std::unique_ptr<ServiceWatch> services_;
   std::unique_ptr<QueryEngine> engine_;
   std::vector<std::unique_ptr<intake::Limits>> limits_;  // one a shard, then the acceptor's
   std::vector<std::unique_ptr<ingest::Shard>> shards_;

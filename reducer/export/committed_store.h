@@ -6,7 +6,7 @@
 #include <string>
 #include <utility>
 
-#include "reducer/query/fake_store.h"
+#include "reducer/store/fake_store.h"
 
 namespace tributary::store {
 

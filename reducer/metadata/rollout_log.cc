@@ -2,6 +2,7 @@
 
 #include "base/status.h"
 #include "embedded/sql_rollouts_0001.h"
+#include "embedded/sql_rollouts_0002.h"
 #include "reducer/metadata/labels.h"
 
 namespace tributary {
@@ -11,6 +12,16 @@ constexpr std::string_view kSettings =
     "PRAGMA journal_mode = WAL;"
     "PRAGMA synchronous = NORMAL;"
     "PRAGMA cache_size = -512;";
+
+// Names of services may hold anything: they are not in the id. Clusters' watchers do not tell of this kind.
+constexpr std::string_view kServicePrefix = "service/";
+bool ParseServiceId(std::string_view id, Rollout* out) {
+  if (!out->cluster.empty() || !id.starts_with(kServicePrefix)) return false;
+  out->kind = kServiceKind;
+  out->name_space = FindAttribute(out->attributes, "service.namespace");
+  out->name = FindAttribute(out->attributes, "service.name");
+  return !out->name.empty();
+}
 
 // "KIND/NAMESPACE/NAME/HASH", as clusters' watchers write it. False: it is not.
 bool ParseId(std::string_view id, Rollout* out) {
@@ -31,7 +42,8 @@ RolloutLog::RolloutLog(Options options, ingest::MetadataSink& rest, const Clock&
     : options_(std::move(options)),
       rest_(rest),
       clock_(clock),
-      taken_(metrics.AddCounter("tributary_metadata_rollouts_total", "Rollouts that clusters' watchers told of")),
+      taken_(metrics.AddCounter("tributary_metadata_rollouts_total",
+                                "Rollouts that clusters' watchers told of, and of services")),
       refused_(metrics.AddCounter("tributary_metadata_rollouts_refused_total", "Told rollouts that make no sense")),
       dropped_(metrics.AddCounter("tributary_metadata_rollouts_dropped_total",
                                   "Rollouts forgotten early: there were too many")),
@@ -51,7 +63,7 @@ absl::Status RolloutLog::OpenDatabase() {
   ASSIGN_OR_RETURN(store::Database database, store::Database::Open(options_.path, store::Database::Mode::kReadWrite));
   database_.emplace(std::move(database));
   RETURN_IF_ERROR(database_->Execute(kSettings));
-  RETURN_IF_ERROR(database_->Migrate({{embedded::sql_rollouts_0001()}}));
+  RETURN_IF_ERROR(database_->Migrate({{embedded::sql_rollouts_0001()}, {embedded::sql_rollouts_0002()}}));
   ASSIGN_OR_RETURN(insert_, database_->Prepare("INSERT OR IGNORE INTO rollout (cluster, id, at, attributes) "
                                                "VALUES (?, ?, ?, ?)"));
   ASSIGN_OR_RETURN(remove_, database_->Prepare("DELETE FROM rollout WHERE cluster = ? AND id = ?"));
@@ -83,19 +95,33 @@ void RolloutLog::Take(const ingest::MetadataTeller& teller, MetadataUpdate updat
   rest_.Take(teller, std::move(update));
 }
 
-void RolloutLog::Add(const std::string& cluster, Entity entity) {
-  if (known_.contains(KeyOf(cluster, entity.id))) return;
+bool RolloutLog::AddService(const std::string& id, UnixNs at, Attributes attributes) {
+  const std::lock_guard lock(mutex_);
+  const bool added = Add("", {.kind = EntityKind::kRollout,
+                              .id = std::string(kServicePrefix) + id,
+                              .from = at,
+                              .attributes = std::move(attributes)});
+  DropOld();
+  return added;
+}
+
+bool RolloutLog::Add(const std::string& cluster, Entity entity) {
+  if (known_.contains(KeyOf(cluster, entity.id))) return false;
   const std::string attributes = EncodeAttributes(entity.attributes, kEntityBytesMax, nullptr);
-  if (!Put(cluster, entity.id, entity.from, std::move(entity.attributes))) return refused_.Add();
+  if (!Put(cluster, entity.id, entity.from, std::move(entity.attributes))) {
+    refused_.Add();
+    return false;
+  }
   taken_.Add();
-  if (!database_) return;
+  if (!database_) return true;
   const absl::Status saved = insert_.Bind(cluster, entity.id, entity.from.value, attributes).Run();
   if (!saved.ok()) Fail("write", saved);
+  return true;
 }
 
 bool RolloutLog::Put(const std::string& cluster, const std::string& id, UnixNs at, Attributes attributes) {
   Rollout rollout{.cluster = cluster, .at = at, .attributes = std::move(attributes)};
-  if (at.value <= 0 || !ParseId(id, &rollout)) return false;
+  if (at.value <= 0 || !(ParseServiceId(id, &rollout) || ParseId(id, &rollout))) return false;
   std::string key = KeyOf(cluster, id);
   if (!known_.insert(key).second) return false;
   rollouts_.emplace(Key(at, std::move(key)), std::move(rollout));

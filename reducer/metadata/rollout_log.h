@@ -21,15 +21,18 @@ namespace tributary {
 
 // A workload began to run another version.
 struct Rollout {
-  std::string cluster;                 // the watcher's node id
-  std::string kind, name_space, name;  // "deployment"
-  UnixNs at;                           // the first pod of that version was made
+  std::string cluster;                 // the watcher's node id; "": noticed here (service_watch.h)
+  std::string kind, name_space, name;  // "deployment"; kServiceKind
+  UnixNs at;                           // the first pod of that version was made, or process began
   Attributes attributes;               // rollout.*, rollout.previous.*, service.version, …
 };
+// Of what is noticed here. Name and namespace are the attributes service.name and service.namespace.
+constexpr std::string_view kServiceKind = "service";
 
 // The rollouts that clusters' watchers tell of, which are events, not states: they are taken out of what is told on its
-// way to `rest`. All are in memory, kRolloutsMax at most, the oldest go first; and in a database of their own, which
-// outlives the reducer. A commit does not wait for the disk: watchers tell of the last ones again. Thread-safe.
+// way to `rest`; and those that are noticed here. All are in memory, kRolloutsMax at most, the oldest go first; and in
+// a database of their own, which outlives the reducer. A commit does not wait for the disk: watchers tell of the last
+// ones again. Thread-safe.
 class RolloutLog final : public ingest::MetadataSink {
  public:
   static constexpr size_t kRolloutsMax = 20'000;
@@ -45,6 +48,9 @@ class RolloutLog final : public ingest::MetadataSink {
   void Disconnected(const ingest::MetadataTeller& teller) override { rest_.Disconnected(teller); }
   void Take(const ingest::MetadataTeller& teller, MetadataUpdate update) override;
 
+  // Of a service; `id` is of this rollout alone. False: it is known already.
+  bool AddService(const std::string& id, UnixNs at, Attributes attributes);
+
   // Those within the range that `accept` takes, the newest first, at most `limit`.
   std::vector<Rollout> List(store::TimeRange range, size_t limit, absl::FunctionRef<bool(const Rollout&)> accept) const;
 
@@ -53,7 +59,7 @@ class RolloutLog final : public ingest::MetadataSink {
 
   absl::Status OpenDatabase();
   absl::Status Load();
-  void Add(const std::string& cluster, Entity entity);
+  bool Add(const std::string& cluster, Entity entity);
   // False: it is none, or known already.
   bool Put(const std::string& cluster, const std::string& id, UnixNs at, Attributes attributes);
   void Forget(std::map<Key, Rollout>::iterator rollout);

@@ -81,14 +81,14 @@ TEST_F(RolloutLogTest, OneIsOneHoweverOftenItIsTold) {
 
 TEST_F(RolloutLogTest, WhatMakesNoSenseIsRefused) {
   for (const char* id : {"", "deployment", "deployment/shop", "deployment/shop/web", "deployment/shop/web/", "//web/1",
-                         "pod/shop/web/1"}) {
+                         "pod/shop/web/1", "service/1"}) {
     log_->Take(kCluster, {.entities = {Of(id, -50)}});
   }
   Entity timeless = Of("deployment/shop/web/1", 0);
   timeless.from = UnixNs{};
   log_->Take(kCluster, {.entities = {timeless}});
   EXPECT_THAT(Listed(-100, 0), IsEmpty());
-  EXPECT_EQ(Count("tributary_metadata_rollouts_refused_total"), 8u);
+  EXPECT_EQ(Count("tributary_metadata_rollouts_refused_total"), 9u);
   log_->Take(kNode, {.entities = {Of("deployment/shop/web/1", -50)}});
   EXPECT_THAT(Listed(-100, 0), IsEmpty()) << "a node's word";
   EXPECT_THAT(rest_.lines, ElementsAre("rollout")) << "which the store refuses and counts";
@@ -104,6 +104,16 @@ TEST_F(RolloutLogTest, OutlivesARestart) {
   EXPECT_EQ(FindAttribute(rollouts[0].attributes, "rollout.images"), "web:2,side,car");
   log_->Take(kCluster, {.entities = {Of("deployment/shop/web/1", -40)}});
   EXPECT_EQ(Listed(-100, 0).size(), 1u);
+}
+
+TEST_F(RolloutLogTest, ThoseOfServicesHaveAnyName) {
+  const Attributes attributes = {{"service.name", "a/b,c=\n"}, {"service.namespace", "x/y"}};
+  EXPECT_TRUE(log_->AddService("1", At(-50), attributes));
+  EXPECT_FALSE(log_->AddService("1", At(-50), attributes)) << "it is known";
+  EXPECT_FALSE(log_->AddService("2", At(-50), {})) << "of none";
+  EXPECT_THAT(Listed(-100, 0), ElementsAre("service x/y a/b,c=\n"));
+  Open();
+  EXPECT_THAT(Listed(-100, 0), ElementsAre("service x/y a/b,c=\n"));
 }
 
 TEST_F(RolloutLogTest, OldOnesGo) {

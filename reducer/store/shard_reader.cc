@@ -84,10 +84,11 @@ absl::StatusOr<std::vector<NodeStatus>> SqliteShardReader::Nodes() {
   if (database_ == nullptr) return nodes;
   ASSIGN_OR_RETURN(
       Statement statement,
-      database_->Prepare("SELECT m.node_id, m.host_name, m.agent_version, m.kernel_release, m.architecture, "
-                         "m.cpu_count, m.sample_rate_hz, s.last_seen, s.captured, s.idle, s.lost, s.stored, "
-                         "s.wire_bytes, s.endings, s.closed_reason, s.closed_captured FROM session s JOIN machine m ON "
-                         "m.id = s.machine ORDER BY m.id"));
+      database_->Prepare(
+          "SELECT m.node_id, m.host_name, m.agent_version, m.kernel_release, m.architecture, "
+          "m.cpu_count, m.sample_rate_hz, s.last_seen, s.captured, s.idle, s.lost, s.stored, "
+          "s.wire_bytes, s.endings, s.closed_reason, s.closed_captured, s.boot_ns FROM session s JOIN machine m ON "
+          "m.id = s.machine ORDER BY m.id"));
   for (;;) {
     ASSIGN_OR_RETURN(bool row, statement.Step());
     if (!row) return nodes;
@@ -102,7 +103,10 @@ absl::StatusOr<std::vector<NodeStatus>> SqliteShardReader::Nodes() {
       added.sample_rate_hz = static_cast<uint32_t>(statement.Int(6));
     }
     NodeStatus& node = nodes.back();
-    node.last_seen = std::max(node.last_seen, UnixNs{statement.Int(7)});
+    if (const UnixNs last_seen{statement.Int(7)}; last_seen >= node.last_seen) {
+      node.last_seen = last_seen;
+      node.booted = UnixNs{statement.Int(16)};
+    }
     SessionTotals totals;
     totals.accounting.captured = static_cast<uint64_t>(statement.Int(8));
     totals.accounting.idle = static_cast<uint64_t>(statement.Int(9));

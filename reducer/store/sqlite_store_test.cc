@@ -59,6 +59,7 @@ TEST_F(SqliteStoreTest, SamplesComeBackInStoreIds) {
 
   auto nodes = reader->Nodes().value();
   ASSERT_EQ(nodes.size(), 1u);
+  EXPECT_NE(nodes[0].booted.value, 0);
   EXPECT_EQ(nodes[0].accounting.captured, 5u);
   EXPECT_EQ(nodes[0].stored, 2u);
   EXPECT_EQ(nodes[0].accounting.lost[static_cast<size_t>(LossReason::kRingFull)], 3u);

@@ -72,6 +72,7 @@ struct NodeStatus {
   std::string node_id, host_name, agent_version, kernel_release, architecture;
   uint32_t cpu_count = 0, sample_rate_hz = 0;
   UnixNs last_seen;
+  UnixNs booted;                        // of the session that was seen last; 0 = not known
   Accounting accounting;                // Σ over its sessions, as the collectors told
   uint64_t stored = 0;                  // samples committed
   uint64_t wire_bytes = 0;              // received

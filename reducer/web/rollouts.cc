@@ -36,7 +36,31 @@ absl::StatusOr<Workloads> SelectedWorkloads(QueryEngine& engine, const QueryRequ
   for (const SeriesList::Named& workload : series.workloads) {
     workloads.emplace(workload.kind, workload.name_space, workload.name);
   }
+  for (const SeriesList::Named& service : series.services) {
+    workloads.emplace(kServiceKind, service.name_space, service.name);
+  }
   return workloads;
+}
+
+std::string_view EnvironmentOf(const Rollout& rollout) {
+  return rollout.kind == kServiceKind ? FindAttribute(rollout.attributes, "deployment.environment.name") : "";
+}
+
+// What a service's name does not say: services of two environments have one name.
+bool IsInEnvironment(const Rollout& rollout, const Selector& selector) {
+  return rollout.kind != kServiceKind ||
+         std::all_of(selector.matchers().begin(), selector.matchers().end(), [&](const Selector::Matcher& matcher) {
+           return matcher.label != "deployment_environment_name" || matcher.Holds(EnvironmentOf(rollout));
+         });
+}
+
+std::string SelectorOf(const Rollout& rollout) {
+  if (rollout.kind == kServiceKind) {
+    return fmt::format("{{service_namespace={},service_name={},deployment_environment_name={}}}",
+                       Quoted(rollout.name_space), Quoted(rollout.name), Quoted(EnvironmentOf(rollout)));
+  }
+  return fmt::format("{{k8s_namespace_name={},k8s_{}_name={}}}", Quoted(rollout.name_space), rollout.kind,
+                     Quoted(rollout.name));
 }
 
 struct Use {
@@ -50,9 +74,7 @@ absl::StatusOr<Use> UseOf(QueryEngine& engine, const QueryRequest& query, const 
   if (range.from >= range.to) return use;
   QueryRequest request = query;
   request.range = range;
-  ASSIGN_OR_RETURN(request.selector,
-                   Selector::Parse(fmt::format("{{k8s_namespace_name={},k8s_{}_name={}}}", Quoted(rollout.name_space),
-                                               rollout.kind, Quoted(rollout.name))));
+  ASSIGN_OR_RETURN(request.selector, Selector::Parse(SelectorOf(rollout)));
   ASSIGN_OR_RETURN(const Timeline timeline, engine.QueryTimeline(request, 1));
   use.cpu_ns = std::accumulate(timeline.values.begin(), timeline.values.end(), uint64_t{0});
   use.count = std::accumulate(timeline.counts.begin(), timeline.counts.end(), uint64_t{0});
@@ -83,6 +105,8 @@ absl::Status WriteRollout(JsonWriter& json, QueryEngine& engine, const QueryRequ
   json.Field("kind", rollout.kind);
   json.Field("namespace", rollout.name_space);
   json.Field("name", rollout.name);
+  json.Field("environment", EnvironmentOf(rollout));
+  json.Field("executable", FindAttribute(rollout.attributes, "process.executable.name"));
   WriteVersion(json, rollout.attributes, "rollout", "service.version");
   json.Key("previous");
   json.BeginObject();
@@ -109,7 +133,8 @@ absl::StatusOr<std::string> RolloutsJson(QueryEngine& engine, const RolloutLog* 
     ASSIGN_OR_RETURN(selected, SelectedWorkloads(engine, query));
   }
   auto is_selected = [&](const Rollout& rollout) {
-    return !selected || selected->contains(Workload(rollout.kind, rollout.name_space, rollout.name));
+    return !selected || (selected->contains(Workload(rollout.kind, rollout.name_space, rollout.name)) &&
+                         IsInEnvironment(rollout, query.selector));
   };
   std::vector<Rollout> rollouts;
   if (log != nullptr) rollouts = log->List(query.range, request.limit + 1, is_selected);

@@ -46,8 +46,11 @@ TEST_F(RolloutsTest, HasTheCpuTimeOfBothSides) {
   AddSample(31 * kNsPerSecond, 2, 3, work_, 7, 2);
   Tell("deployment/shop/web/b", 30 * kNsPerSecond);
   const std::string json = Json("{}", {.with_cpu = true});
-  EXPECT_THAT(json, HasSubstr(R"("kind":"deployment","namespace":"shop","name":"web","hash":"b","images":"web:2",)"
-                              R"("version":"2.0","previous":{"hash":"a","images":"web:1","version":"1.0"})"));
+  EXPECT_THAT(
+      json,
+      HasSubstr(
+          R"("kind":"deployment","namespace":"shop","name":"web","environment":"","executable":"",)"
+          R"("hash":"b","images":"web:2","version":"2.0","previous":{"hash":"a","images":"web:1","version":"1.0"})"));
   EXPECT_THAT(json, testing::ContainsRegex(R"("before":.[^}]*"cpu_ns":5,"count":1)"));
   EXPECT_THAT(json, testing::ContainsRegex(R"("after":.[^}]*"cpu_ns":7,"count":2)"));
   EXPECT_THAT(json, HasSubstr(R"("truncated":false)"));
@@ -74,6 +77,33 @@ TEST_F(RolloutsTest, SaysWhenThereAreMore) {
 TEST_F(RolloutsTest, NamesCannotSpeakToTheSelector) {
   Tell(R"(deployment/a"b\c/d",x="/h)", 30 * kNsPerSecond);
   EXPECT_THAT(Json("{}", {.with_cpu = true}), HasSubstr(R"("cpu_ns":0)"));
+}
+
+TEST_F(RolloutsTest, OfAServiceToo) {
+  store_.shards[0].processes[0].attributes = "service.name=checkout,deployment.environment.name=prod";
+  AddSample(10 * kNsPerSecond, 1, 1, work_, 5);
+  AddSample(11 * kNsPerSecond, 2, 3, work_, 1000);
+  const auto tell = [&](std::string_view id, const std::string& environment, int64_t at_ns) {
+    Attributes attributes = {{"deployment.environment.name", environment},
+                             {"process.executable.name", "server"},
+                             {"rollout.hash", "77aa"},
+                             {"rollout.previous.hash", "9f3c"},
+                             {"service.name", "checkout"}};
+    EXPECT_TRUE(log_->AddService(std::string(id), At(at_ns), std::move(attributes)));
+  };
+  tell("1", "prod", 12 * kNsPerSecond);
+  tell("2", "staging", 13 * kNsPerSecond);
+  const std::string prod = R"("kind":"service","namespace":"","name":"checkout","environment":"prod","executable":)"
+                           R"("server","hash":"77aa","images":"","version":"")";
+  const std::string json = Json("{}", {.with_cpu = true});
+  EXPECT_THAT(json, HasSubstr(prod));
+  EXPECT_THAT(json, HasSubstr("staging"));
+  EXPECT_THAT(json, testing::ContainsRegex(R"("before":.[^}]*"cpu_ns":5,"count":1)"));
+  EXPECT_THAT(json, Not(HasSubstr(R"("cpu_ns":1000)")));
+  EXPECT_THAT(Json(R"({service_name="checkout"})"), HasSubstr(prod));
+  EXPECT_THAT(Json(R"({deployment_environment_name="prod"})"), HasSubstr(prod));
+  EXPECT_THAT(Json(R"({deployment_environment_name="prod"})"), Not(HasSubstr("staging")));
+  EXPECT_THAT(Json(R"({service_name="web"})"), HasSubstr(R"("rollouts":[])"));
 }
 
 TEST_F(RolloutsTest, WithoutALogThereAreNone) {

@@ -16,7 +16,7 @@
 #include "base/json.h"
 #include "base/status.h"
 #include "base/test_directory.h"
-#include "reducer/query/fake_store.h"
+#include "reducer/store/fake_store.h"
 #include "reducer/symbolizer/extractor_testing.h"
 #include "reducer/web/answers.h"
 #include "reducer/web/api.h"

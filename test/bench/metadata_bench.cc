@@ -13,8 +13,8 @@
 #include "base/metrics.h"
 #include "base/status.h"
 #include "reducer/metadata/resource_joiner.h"
-#include "reducer/query/fake_store.h"
 #include "reducer/query/selection.h"
+#include "reducer/store/fake_store.h"
 
 namespace tributary {
 namespace {

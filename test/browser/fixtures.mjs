@@ -360,7 +360,7 @@ export function timeline(range, buckets, share = 1) {
 export function rollouts(range) {
   const at = (share) => Math.round(range.from + share * (range.to - range.from));
   const rollout = (share, name, version) => ({
-    ...{at: at(share), cluster: 'cluster/1', kind: 'deployment', namespace: 'shop', name},
+    ...{at: at(share), cluster: 'cluster/1', kind: 'deployment', namespace: 'shop', name, environment: '', executable: ''},
     ...{hash: `h${version}`, images: `${name}:${version}`, version},
     previous: {hash: 'h1', images: `${name}:1.9`, version: '1.9'},
   });

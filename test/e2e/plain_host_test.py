@@ -1,8 +1,9 @@
-"""A host without containers, Kubernetes and cloud: every sample has a service all the same, the systemd unit's or the executable's name;
-nothing has an empty value, nobody is asked in vain, and the logs are quiet."""
+"""A host without Kubernetes and cloud: every sample has a service all the same, the systemd unit's or the executable's name; nothing has an
+empty value, nobody is asked in vain, and the logs are quiet. That a service runs another version is noticed."""
 
 import collections
 import contextlib
+import json
 import os
 import pathlib
 import re
@@ -175,5 +176,69 @@ def a_plain_host():
         check_export(reducer.text())
 
 
+def rollouts(reducer, *args):
+    text = subprocess.run([lib.BIN / "tributary", "rollouts", "--server", reducer.url, "--from", "-10m", *args], check=True,
+                          capture_output=True, text=True).stdout
+    return json.loads(text)["rollouts"] if "--json" in args else text
+
+
+def composed(version):
+    """What Docker says of a Compose service's container."""
+    return ("shop-web-1", f"shop/web:{version}", "sha256:" + str(version) * 64, {"com.docker.compose.service": "web"})
+
+
+def run_version(version, program, containers):
+    """Of a service that says its version itself, and of one whose image does; two processes each, one after the other."""
+    says = {"OTEL_RESOURCE_ATTRIBUTES": f"service.name=checkout,service.namespace=shop,service.version={version},deployment.environment.name=prod"}
+    for _ in range(2):
+        for process in [start_in([], [program, 2], says), start_in(containers[version], [program, 2])]:
+            lib.check(process.wait() == 0, "a program's exit code")
+
+
+def check_rollouts(reducer):
+    found = {rollout["name"]: rollout for rollout in rollouts(reducer, "--json")}
+    lib.check(set(found) == {"checkout", "web"}, f"{found}")
+    expected = {"checkout": {"kind": "service", "namespace": "shop", "environment": "prod", "version": "2", "images": "", "executable": "truth"},
+                "web": {"kind": "service", "namespace": "", "environment": "", "version": "2", "images": "shop/web:2", "hash": "2" * 12}}
+    for name, fields in expected.items():
+        said = {key: found[name][key] for key in fields}
+        lib.check(said == fields, f"{name}: {said}")
+        lib.check(found[name]["previous"]["version"] == "1" and found[name]["cluster"] == "", f"{found[name]}")
+        before, after = found[name]["before"]["count"], found[name]["after"]["count"]
+        lib.check(before > RATE * 3 and after > RATE * 3, f"{name}: {before} samples before, {after} after")
+        marks = reducer.json("/api/v1/rollouts", query=f'{{service_name="{name}"}}', **{"from": "-10m", "to": "now"})["rollouts"]
+        lib.check([mark["name"] for mark in marks] == [name], f"the page draws {marks}")
+    text = rollouts(reducer)
+    lib.check(re.search(r"shop service checkout \(prod\) +truth +1 → 2 ", text), text)
+    lib.check(re.search(r"  service web +shop/web:1 → shop/web:2 +1 → 2 ", text), text)
+
+
+def deploys():
+    names = {1: "a1" * 32, 2: "b2" * 32}
+    with lib.directory() as d, lib.programs() as programs, cgroups([f"docker/{container}" for container in names.values()]) as made, \
+            fake_services.serving(fake_services.docker_api({names[v]: composed(v) for v in names}, {}), d / "docker.sock"):
+        containers = {version: made[f"docker/{container}"] for version, container in names.items()}
+        reducer = lib.Reducer(d)
+        programs.append(reducer)
+        collector = lib.Collector(d, reducer.intake_port, rate=RATE, args=["--batch-interval", "500ms", "--cloud-metadata", "off",
+                                                                           "--docker-socket", d / "docker.sock"])
+        programs.append(collector)
+        lib.wait_for("the node", lambda: reducer.status()["nodes"], 20)
+        run_version(1, lib.BIN / "truth", containers)
+        lib.wait_for("both services to be known", lambda: reducer.metric("tributary_metadata_service_programs") >= 2, 90, 0.5)
+        lib.check(not rollouts(reducer, "--json"), "what is seen first is no rollout")
+        run_version(2, lib.BIN / "truth", containers)
+        lib.wait_for("both rollouts", lambda: len(rollouts(reducer, "--json")) >= 2, 90, 0.5)
+        check_rollouts(reducer)
+        lib.check(collector.stop() == 0, "the collector's exit code")
+        lib.check(reducer.stop() == 0, "the reducer's exit code")
+        # A restart neither forgets them nor notices them again.
+        reducer = lib.Reducer(d, data=reducer.data, name="second")
+        programs.append(reducer)
+        lib.wait_for("a look", lambda: reducer.metric("tributary_metadata_service_programs") >= 2, 60, 0.5)
+        check_rollouts(reducer)
+        lib.check(reducer.stop() == 0, "the reducer's exit code")
+
+
 if __name__ == "__main__":
-    lib.main(a_plain_host)
+    lib.main(a_plain_host, deploys)

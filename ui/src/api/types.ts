@@ -59,6 +59,8 @@ export interface Rollout extends RolloutVersion {
   kind: string;
   namespace: string;
   name: string;
+  environment: string; // these two of a service
+  executable: string;
   previous: RolloutVersion;
 }
 

@@ -8,15 +8,19 @@ function change(before: string, now: string): string {
   return before === now ? now : `${before || '?'} → ${now || '?'}`;
 }
 
-export function rolloutText(rollout: Rollout): string {
+function what(rollout: Rollout): string {
   const {previous} = rollout;
-  const what =
-    rollout.version !== previous.version
-      ? `version ${change(previous.version, rollout.version)}`
-      : rollout.images !== previous.images
-        ? change(previous.images, rollout.images)
-        : `template ${change(previous.hash, rollout.hash)}`;
-  return `${formatClock(rollout.at)} ${rollout.kind} ${rollout.namespace}/${rollout.name}: ${what}`;
+  if (rollout.version !== previous.version) return `version ${change(previous.version, rollout.version)}`;
+  if (rollout.images !== previous.images) return change(previous.images, rollout.images);
+  const hash = change(previous.hash, rollout.hash);
+  if (rollout.kind !== 'service') return `template ${hash}`;
+  return `${rollout.images || rollout.executable} ${hash}`;
+}
+
+export function rolloutText(rollout: Rollout): string {
+  const {kind, namespace, name, environment} = rollout;
+  const workload = (namespace && `${namespace}/`) + name + (environment && ` (${environment})`);
+  return `${formatClock(rollout.at)} ${kind} ${workload}: ${what(rollout)}`;
 }
 
 // The half hours on both sides of it, as far as they have passed.

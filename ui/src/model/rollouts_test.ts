@@ -9,6 +9,8 @@ const rollout = (at: number, change: Partial<Rollout> = {}): Rollout => ({
   kind: 'deployment',
   namespace: 'shop',
   name: 'web',
+  environment: '',
+  executable: '',
   hash: 'b',
   images: 'web:2',
   version: '2.1',
@@ -21,6 +23,14 @@ test('a mark says the version, else the images, else the template', () => {
   assert.match(rolloutText(rollout(0, {version: '2.0'})), /web: web:1 → web:2$/);
   assert.match(rolloutText(rollout(0, {version: '2.0', images: 'web:1'})), /web: template a → b$/);
   assert.match(rolloutText(rollout(0, {previous: {hash: '', images: '', version: ''}})), /version \? → 2\.1$/);
+});
+
+test('of a service it says the environment, and the executable where that is all that changed', () => {
+  const of = {kind: 'service', namespace: '', environment: 'prod', executable: 'nginx'};
+  const service = (more: Partial<Rollout>) => rolloutText(rollout(0, {...of, ...more}));
+  assert.match(service({}), / service web \(prod\): version 2\.0 → 2\.1$/);
+  assert.match(service({version: '2.0', images: 'web:1'}), /: web:1 a → b$/);
+  assert.match(service({version: '', images: '', previous: {hash: 'a', images: '', version: ''}}), /: nginx a → b$/);
 });
 
 test('the range is half an hour on both sides, and ends now', () => {

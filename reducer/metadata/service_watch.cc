@@ -1,0 +1,218 @@
+#include "reducer/metadata/service_watch.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <functional>
+
+#include "absl/container/flat_hash_map.h"
+#include "base/status.h"
+
+namespace tributary {
+namespace {
+
+constexpr size_t kShownDigits = 16;  // of "go:…" a few less
+
+// FNV-1a: the same after a restart, and in every build.
+std::string HashOf(std::string_view text) {
+  uint64_t hash = 0xcbf29ce484222325;
+  for (const char c : text) hash = (hash ^ static_cast<uint8_t>(c)) * 0x100000001b3;
+  return fmt::format("{:016x}", hash);
+}
+
+const std::string& HashOf(const ServiceVersion& version) {
+  return version.digest.empty() ? version.build_id : version.digest;
+}
+
+void Describe(Attributes& attributes, const ServiceVersion& version, std::string_view prefix,
+              std::string_view version_key) {
+  const auto set = [&](std::string_view key, const std::string& value) {
+    if (!value.empty()) SetAttribute(attributes, key, value);
+  };
+  set(fmt::format("{}.hash", prefix), HashOf(version));
+  set(fmt::format("{}.images", prefix), version.image);
+  set(version_key, version.version);
+}
+
+Attributes AttributesOf(const ServiceTracker::Change& change) {
+  Attributes attributes;
+  const ServiceProgram& program = change.program;
+  SetAttribute(attributes, "service.name", program.name);
+  if (!program.name_space.empty()) SetAttribute(attributes, "service.namespace", program.name_space);
+  if (!program.environment.empty()) SetAttribute(attributes, "deployment.environment.name", program.environment);
+  SetAttribute(attributes, "process.executable.name", program.executable);
+  Describe(attributes, change.now, "rollout", "service.version");
+  Describe(attributes, change.previous, "rollout.previous", "rollout.previous.service.version");
+  return attributes;
+}
+
+std::string IdOf(const ServiceTracker::Change& change) {
+  std::string text;
+  for (const std::string* part : {&change.program.name_space, &change.program.name, &change.program.environment,
+                                  &change.now.version, &change.now.image, &change.now.digest, &change.now.build_id}) {
+    text += *part;
+    text += '\0';
+  }
+  return fmt::format("{}@{}", HashOf(text), change.at.value / kNsPerSecond);
+}
+
+bool IsOnlyBuild(const ServiceVersion& version) {
+  return version.version.empty() && version.image.empty() && version.digest.empty();
+}
+
+}  // namespace
+
+ServiceWatch::ServiceWatch(Options options, store::Store& store, const ResourceJoiner& joiner, RolloutLog& log,
+                           const Clock& clock, Metrics& metrics)
+    : options_(std::move(options)),
+      store_(store),
+      joiner_(joiner),
+      log_(log),
+      clock_(clock),
+      programs_(
+          metrics.AddGauge("tributary_metadata_service_programs", "Programs of services whose versions are known")),
+      turned_away_(metrics.AddCounter("tributary_metadata_service_programs_refused_total",
+                                      "Looks at programs whose versions are not remembered: there are too many")),
+      muted_(metrics.AddCounter("tributary_metadata_rollouts_muted_total",
+                                "Changes of services that change too often to be rollouts")),
+      failures_(
+          metrics.AddCounter("tributary_metadata_rollouts_failures_total", "Failed reads and writes of rollouts.db")) {
+  if (options_.path.empty()) return;
+  absl::StatusOr<ServiceStateDb> opened = ServiceStateDb::Open(options_.path);
+  absl::Status status = opened.status();
+  if (status.ok()) {
+    db_.emplace(*std::move(opened));
+    status =
+        db_->Load([this](const ServiceProgram& program, std::string_view state) { tracker_.Restore(program, state); });
+  }
+  if (status.ok()) return;
+  Fail("open", status);
+  db_.reset();
+}
+
+void ServiceWatch::Start() {
+  thread_ = std::thread([this] { Run(); });
+}
+
+void ServiceWatch::Stop() {
+  {
+    const std::lock_guard lock(mutex_);
+    stopping_ = true;
+    changed_.notify_all();
+  }
+  if (thread_.joinable()) thread_.join();
+}
+
+void ServiceWatch::Run() {
+  int64_t pause_ns = kPeriodNs;
+  std::unique_lock lock(mutex_);
+  while (!changed_.wait_for(lock, std::chrono::nanoseconds(pause_ns), [this] { return stopping_; })) {
+    lock.unlock();
+    const int64_t begun = clock_.Monotonic().value;
+    Look();
+    pause_ns = std::max(kPeriodNs, (clock_.Monotonic().value - begun) * kPauseFactor);
+    lock.lock();
+  }
+}
+
+void ServiceWatch::Look() {
+  const UnixNs now = clock_.Unix();
+  std::vector<ServiceSighting> sightings;
+  build_ids_.resize(store_.shard_count());
+  for (uint32_t shard = 0; shard < store_.shard_count(); ++shard) {
+    // Judged without one shard's processes, another's would seem to be gone.
+    if (!LookAt(shard, now, &sightings).ok()) return;
+  }
+  const uint64_t turned_away = tracker_.turned_away(), muted = tracker_.muted();
+  for (const ServiceTracker::Change& change : tracker_.See(std::move(sightings), now)) Tell(change);
+  turned_away_.Add(tracker_.turned_away() - turned_away);
+  muted_.Add(tracker_.muted() - muted);
+  Save(now);
+  programs_.Set(static_cast<int64_t>(tracker_.programs().size()));
+}
+
+absl::Status ServiceWatch::LookAt(uint32_t shard, UnixNs now, std::vector<ServiceSighting>* sightings) {
+  ASSIGN_OR_RETURN(const std::unique_ptr<store::StoreReader> reader, store_.OpenReader(shard));
+  const store::TimeRange range{UnixNs{now.value - kLookBackNs}, UnixNs{now.value + 1}};
+  ASSIGN_OR_RETURN(const std::vector<store::ProcessRow> processes, reader->Processes(range, nullptr));
+  if (processes.empty()) return absl::OkStatus();
+  absl::flat_hash_map<std::string, UnixNs> booted;
+  ASSIGN_OR_RETURN(const std::vector<store::NodeStatus> nodes, reader->Nodes());
+  for (const store::NodeStatus& node : nodes) booted[node.node_id] = node.booted;
+
+  std::vector<std::string>& build_ids = build_ids_[shard].texts;
+  const auto newest = std::max_element(processes.begin(), processes.end(),
+                                       [](const auto& a, const auto& b) { return a.executable < b.executable; });
+  if (newest->executable.value >= build_ids.size()) {
+    ASSIGN_OR_RETURN(const std::vector<store::ExecutableRow> rows, reader->Executables());
+    build_ids.clear();
+    for (const store::ExecutableRow& row : rows) {
+      build_ids.push_back(row.id.known() ? row.id.ToString().substr(0, kShownDigits) : "");
+    }
+  }
+  ResourceCache resources(joiner_, range);
+  for (const store::ProcessRow& process : processes) {
+    const uint32_t executable = process.executable.value;
+    const std::string_view build_id = executable < build_ids.size() ? std::string_view(build_ids[executable]) : "";
+    const std::shared_ptr<const ResourceStates> states = resources.Of(process);
+    std::optional<ServiceSighting> sighting =
+        SightingOf(process, states->back().resource->attributes, build_id, booted[process.node_id], now);
+    if (sighting) sightings->push_back(*std::move(sighting));
+  }
+  return absl::OkStatus();
+}
+
+// Programs of one service come into a version one after the other, and each is noticed.
+bool ServiceWatch::IsToldAlready(const ServiceTracker::Change& change) const {
+  const Attributes attributes = AttributesOf(change);
+  const auto same = [&](const Rollout& rollout, std::string_view key) {
+    return FindAttribute(rollout.attributes, key) == FindAttribute(attributes, key);
+  };
+  const std::vector<Rollout> last = log_.List({kTimeBegin, kTimeEnd}, 1, [&](const Rollout& rollout) {
+    return rollout.kind == kServiceKind && rollout.name == change.program.name &&
+           rollout.name_space == change.program.name_space && same(rollout, "deployment.environment.name");
+  });
+  if (last.empty()) return false;
+  const bool same_program = same(last[0], "process.executable.name");
+  if (IsOnlyBuild(change.now)) return !same_program && std::abs(change.at.value - last[0].at.value) < kTogetherNs;
+  return !same_program && same(last[0], "service.version") && same(last[0], "rollout.images") &&
+         same(last[0], "rollout.hash");
+}
+
+void ServiceWatch::Tell(const ServiceTracker::Change& change) {
+  if (IsToldAlready(change)) return;
+  if (!log_.AddService(IdOf(change), change.at, AttributesOf(change))) return;
+  LogInfo("rollout service={} namespace={} environment={} executable={} version={} image={} hash={}",
+          EscapeForDisplay(change.program.name), EscapeForDisplay(change.program.name_space),
+          EscapeForDisplay(change.program.environment), EscapeForDisplay(change.program.executable),
+          EscapeForDisplay(change.now.version), EscapeForDisplay(change.now.image),
+          EscapeForDisplay(HashOf(change.now)));
+}
+
+void ServiceWatch::Save(UnixNs now) {
+  std::vector<ServiceStateDb::Row> rows;
+  for (ServiceProgram& program : tracker_.ForgetBefore(UnixNs{now.value - options_.keep_ns})) {
+    rows.push_back({std::move(program), std::nullopt});
+  }
+  for (auto& [name, program] : tracker_.programs()) {
+    if (std::exchange(program.is_dirty, false)) rows.push_back({name, ServiceTracker::Encode(program)});
+  }
+  if (!db_ || rows.empty()) return;
+  const absl::Status saved = db_->Save(rows);
+  if (saved.ok()) return;
+  Fail("write", saved);
+  for (const ServiceStateDb::Row& row : rows) {
+    if (auto it = tracker_.programs().find(row.program); it != tracker_.programs().end()) it->second.is_dirty = true;
+  }
+}
+
+void ServiceWatch::Fail(std::string_view what, const absl::Status& status) {
+  failures_.Add();
+  uint64_t suppressed = 0;
+  if (!failure_log_.Allow(clock_.Monotonic(), &suppressed)) return;
+  LogWarning("versions of services are not kept over a restart path={} operation={} error=\"{}\" suppressed={}",
+             options_.path, what, Message(status), suppressed);
+}
+
+}  // namespace tributary

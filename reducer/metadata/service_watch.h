@@ -1,0 +1,79 @@
+#pragma once
+
+#include <condition_variable>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/metrics.h"
+#include "reducer/metadata/resource_joiner.h"
+#include "reducer/metadata/rollout_log.h"
+#include "reducer/metadata/service_state_db.h"
+#include "reducer/metadata/service_tracker.h"
+#include "reducer/store/store.h"
+
+namespace tributary {
+
+// Notices rollouts of services that no cluster's watcher tells of: on a thread of its own it looks, every kPeriodNs, at
+// the processes that were sampled lately in all shards, joins them, and puts what ServiceTracker finds into the log.
+// Nothing is done when samples come in. A look takes 1 to 2 µs a process; where that is long there are longer pauses,
+// so that it stays below 2% of one CPU.
+class ServiceWatch {
+ public:
+  static constexpr int64_t kPeriodNs = 20 * kNsPerSecond;
+  static constexpr int64_t kPauseFactor = 50;
+  static constexpr int64_t kLookBackNs = 2 * kNsPerMinute;
+  // Programs of one service that change together are one rollout, where only their build-ids tell.
+  static constexpr int64_t kTogetherNs = 10 * kNsPerMinute;
+
+  struct Options {
+    std::string path;  // of the log's database; "": memory alone
+    int64_t keep_ns = 7 * kNsPerDay;
+  };
+  // What it borrows outlives it. A database that cannot be used is logged and gone without.
+  ServiceWatch(Options options, store::Store& store, const ResourceJoiner& joiner, RolloutLog& log, const Clock& clock,
+               Metrics& metrics);
+  ~ServiceWatch() { Stop(); }
+
+  void Start();
+  void Stop();
+
+  void Look();  // what the thread does; for tests
+
+ private:
+  // Of one shard, by number; read again when one is met that is not known.
+  struct BuildIds {
+    std::vector<std::string> texts;
+  };
+
+  void Run();
+  absl::Status LookAt(uint32_t shard, UnixNs now, std::vector<ServiceSighting>* sightings);
+  void Tell(const ServiceTracker::Change& change);
+  bool IsToldAlready(const ServiceTracker::Change& change) const;
+  void Save(UnixNs now);
+  void Fail(std::string_view what, const absl::Status& status);
+
+  const Options options_;
+  store::Store& store_;
+  const ResourceJoiner& joiner_;
+  RolloutLog& log_;
+  const Clock& clock_;
+  ServiceTracker tracker_;
+  std::vector<BuildIds> build_ids_;
+  std::optional<ServiceStateDb> db_;
+  LogLimit failure_log_{60 * kNsPerSecond};
+  Gauge& programs_;
+  Counter &turned_away_, &muted_, &failures_;
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool stopping_ = false;  // guarded by mutex_
+  std::thread thread_;
+};
+
+}  // namespace tributary
