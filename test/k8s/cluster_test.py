@@ -113,8 +113,9 @@ class ClusterTest(unittest.TestCase):
         created = time.strptime(new[0]["metadata"]["creationTimestamp"], "%Y-%m-%dT%H:%M:%SZ")
         self.assertEqual(rollout["from"], calendar.timegm(created) * 10**9)
         self.change(f"{APPS}/{namespace}/replicasets/{first['name']}", annotations={"deployment.kubernetes.io/revision": "3"})
-        self.workloads.pod(namespace, first, "rev0")
+        back = self.workloads.pod(namespace, first, "rev0")
         wait_for(lambda: len(self.collector.rollouts) == 2, 10, "the way back")
+        self.pipeline.wait_until_told(back, {"revision": "3"})
         self.assertTrue(self.collector.rollouts[1]["id"].startswith(f"deployment/{namespace}/{name}/rev0@"))
         self.sample_when_told()
 
@@ -137,17 +138,21 @@ class ClusterTest(unittest.TestCase):
         self.assertTrue(self.collector.told["container", before]["gone"])
 
     def test_04_another_node_of_that_name_and_other_labels(self):
-        objects = self.objects()
-        self.workloads.add_node(NODES[3])
-        for i in (0, 1, 5):
-            namespace, _, _ = workload_of(i)
-            self.workloads.pod(namespace, self.made[i][1], f"rev{i}", node=NODES[3])
-        self.sample_when_told()
-        self.change(f"/api/v1/namespaces/{NAMESPACES[1]}", labels={"team": "moved"})
+        node = self.workloads.add_node(NODES[3])
+        on_node = [self.workloads.pod(workload_of(i)[0], self.made[i][1], f"rev{i}", node=NODES[3]) for i in (0, 1, 5)]
+        self.pipeline.wait_until_told(on_node[0], {"k8s.node.uid": node["metadata"]["uid"]})
+        objects = self.sample_when_told()
+        of_nodes = {name: [p for p in objects["pods"] if p["spec"]["nodeName"] == name] for name in NODES}
         self.change(f"/api/v1/nodes/{NODES[1]}", labels={"topology.kubernetes.io/zone": None, "topology.kubernetes.io/region": "r"})
-        for pod in [p["metadata"] for p in objects["pods"] if p["spec"]["nodeName"] == NODES[5]][:20]:
-            self.change(f"/api/v1/namespaces/{pod['namespace']}/pods/{pod['name']}", labels={"tier": "moved", "app.kubernetes.io/part-of": "all"},
+        self.pipeline.wait_until_told(of_nodes[NODES[1]][0], {"k8s.node.label.topology.kubernetes.io/zone": ""})
+        self.change(f"/api/v1/namespaces/{NAMESPACES[1]}", labels={"team": "moved"})
+        in_namespace = next(p for p in objects["pods"] if p["metadata"]["namespace"] == NAMESPACES[1])
+        self.pipeline.wait_until_told(in_namespace, {"team": "moved"})
+        for pod in of_nodes[NODES[5]][:20]:
+            meta = pod["metadata"]
+            self.change(f"/api/v1/namespaces/{meta['namespace']}/pods/{meta['name']}", labels={"tier": "moved", "app.kubernetes.io/part-of": "all"},
                         annotations={"note": "another", OTEL + "service.name": "renamed"})
+        self.pipeline.wait_until_told(pod, {"k8s.pod.label.tier": "moved"})
         self.sample_when_told()
 
     def test_05_api_server_restarts(self):
@@ -181,7 +186,7 @@ class ClusterTest(unittest.TestCase):
         self.cluster.start_api()
         self.doCleanups()
         self.assert_equal_to_api(seconds=60)
-        self.pipeline.wait_until_told(stays["metadata"]["uid"], {"team": "away"}, 60)
+        self.pipeline.wait_until_told(stays, {"team": "away"}, 60)
         self.sample_when_told()
         for pod in deleted:
             self.assertTrue(self.collector.told["pod", pod["metadata"]["uid"]]["gone"])
@@ -218,7 +223,7 @@ class ClusterTest(unittest.TestCase):
         self.sample(self.objects(), is_late=True)
         self.cluster.call("PATCH", role, {"rules": rules}, "application/merge-patch+json")
         self.assert_equal_to_api(seconds=90)
-        self.pipeline.wait_until_told(of_job["metadata"]["uid"], {"k8s.cronjob.name": workload_of(5)[2]}, 90)
+        self.pipeline.wait_until_told(of_job, {"k8s.cronjob.name": workload_of(5)[2]}, 90)
         self.sample_when_told()
 
     def test_09_collector_and_reducer_start_anew(self):
@@ -231,14 +236,26 @@ class ClusterTest(unittest.TestCase):
         pod = self.workloads.pod(namespace, self.made[3][1], "rev3")
         self.sample(self.objects())
         self.pipeline.watch()
-        self.pipeline.wait_until_told(pod["metadata"]["uid"], {"k8s.pod.name": pod["metadata"]["name"]}, 30)
+        self.pipeline.wait_until_told(pod, {"k8s.pod.name": pod["metadata"]["name"]})
         self.sample_when_told()
         self.pipeline.restart_reducer()
         self.workloads.pod(namespace, self.made[3][1], "rev3")
         self.sample(self.objects())
         self.sample_when_told()
 
-    def test_10_every_sample_of_every_container(self):
+    def test_10_a_pod_that_names_the_container_of_another(self):
+        objects = self.objects()
+        victim, liar = [p for p in objects["pods"] if p["metadata"]["namespace"] == NAMESPACES[0]][:2]
+        (status, *_), (stolen, *_) = liar["status"]["containerStatuses"], victim["status"]["containerStatuses"]
+        own = status["containerID"].split("://")[1]
+        path = f"/api/v1/namespaces/{NAMESPACES[0]}/pods/{liar['metadata']['name']}/status"
+        self.cluster.patch(path, {"status": {"containerStatuses": [{**status, "containerID": stolen["containerID"]}]}})
+        wait_for(lambda: self.collector.told["container", own].get("gone"), 30, "the lie to be told")
+        self.sample(objects)  # all is still what it was
+        self.workloads.run(NAMESPACES[0], liar, restarts=1)
+        self.sample_when_told()
+
+    def test_11_every_sample_of_every_container(self):
         objects, _ = self.assert_equal_to_api()
         self.pipeline.assert_all_as_expected()
         self.assertEqual(self.collector.stop(), 0)

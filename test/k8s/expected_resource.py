@@ -6,18 +6,25 @@ import expected
 CLUSTER_NAME = "prod"
 # Of the reducer; chosen() says once more what they choose.
 NAME_RULES = ["--k8s-label", "tier", "--k8s-label", "namespace:team=team", "--k8s-label", "pod:app.kubernetes.io/(.*)=k8s.label.$1",
-              "--k8s-label", "node:topology.kubernetes.io/.*", "--k8s-annotation", "note", "--k8s-annotation", "namespace:cost=cost.centre"]
+              "--k8s-label", "node:topology.kubernetes.io/.*", "--k8s-annotation", "note", "--k8s-annotation", "namespace:cost=cost.centre",
+              "--k8s-label", "deployment:app", "--k8s-label", "statefulset:.*", "--k8s-label", "cronjob:app=cron",
+              "--k8s-annotation", "replicaset:deployment.kubernetes.io/revision=revision"]
 WHERE = ("k8s.", "container.", "host.", "cloud.", "os.")
 OTEL = "resource.opentelemetry.io/"
 
 
-def chosen(pod, namespace, node):
+def chosen(pod, namespace, node, owners):
+    """`owners`: {"deployment": metadata, …}"""
     labels, annotations = pod["metadata"].get("labels", {}), pod["metadata"].get("annotations", {})
     out = {f"k8s.label.{k.removeprefix('app.kubernetes.io/')}": v for k, v in labels.items() if k.startswith("app.kubernetes.io/")}
     out["k8s.pod.label.tier"] = labels.get("tier")
     out["k8s.pod.annotation.note"] = annotations.get("note")
     out["team"] = namespace.get("labels", {}).get("team")
     out["cost.centre"] = namespace.get("annotations", {}).get("cost")
+    out["k8s.deployment.label.app"] = owners.get("deployment", {}).get("labels", {}).get("app")
+    out["revision"] = owners.get("replicaset", {}).get("annotations", {}).get("deployment.kubernetes.io/revision")
+    out["cron"] = owners.get("cronjob", {}).get("labels", {}).get("app")
+    out.update({f"k8s.statefulset.label.{k}": v for k, v in owners.get("statefulset", {}).get("labels", {}).items()})
     out.update({f"k8s.node.label.{k}": v for k, v in node.get("labels", {}).items() if k.startswith("topology.kubernetes.io/")})
     return out
 
@@ -55,6 +62,7 @@ class Resources:
         self.entities = expected.entities(objects, cluster_name=CLUSTER_NAME)
         self.pods = objects["pods"]
         self.namespaces = {o["metadata"]["name"]: o["metadata"] for o in objects["namespaces"]}
+        self.workloads = {o["metadata"]["uid"]: o["metadata"] for plural in expected.WORKLOADS for o in objects[plural]}
         self.nodes = {o["metadata"]["name"]: o["metadata"] for o in objects["nodes"]}
 
     def of(self, pod, container_id, own):
@@ -64,7 +72,9 @@ class Resources:
         plain = {k: v for k, v in self.entities["pod", meta["uid"]].items() if ".label." not in k and ".annotation." not in k}
         container = self.entities["container", container_id]
         node = self.nodes.get(node_name, {})
-        picked = chosen(pod, self.namespaces[meta["namespace"]], node)
+        uids = {word: plain.get(f"k8s.{word}.uid") for word in expected.WORKLOADS.values()}
+        owners = {word: self.workloads[uid] for word, uid in uids.items() if uid in self.workloads}
+        picked = chosen(pod, self.namespaces[meta["namespace"]], node, owners)
         # The later ones win.
         out = service(pod, plain, container)
         out.update({k: v for k, v in picked.items() if not k.startswith(WHERE)})

@@ -3,6 +3,7 @@
 Field numbers are those of schemas/otlp/*.proto.
 """
 
+import functools
 import gzip
 import pathlib
 import struct
@@ -61,15 +62,20 @@ def samples(message):
     dictionary = next((list(fields(v)) for n, v in fields(message) if n == 2), [])
     strings = [v.decode() for n, v in dictionary if n == 5]
     attributes = [_table_attribute(v, strings) for n, v in dictionary if n == 6]
+    pids = {}  # by the attributes of a sample, as they are written
+    # Resources have much in common.
+    key_value = functools.lru_cache(maxsize=None)(lambda data: _key_value(data, strings))
     for profiles in (dict_of(v) for n, v in fields(message) if n == 1):
-        resource = dict(_key_value(v, strings) for n, v in fields(profiles[1][0]) if n == 1)
+        resource = dict(key_value(v) for n, v in fields(profiles[1][0]) if n == 1)
         for sample in (s for scope in profiles.get(2, []) for p in dict_of(scope).get(2, []) for s in dict_of(p).get(2, [])):
             parts = dict_of(sample)
-            indices = [i for v in parts.get(2, []) for i in ([v] if isinstance(v, int) else _ints(v))]
-            pid = next(value for key, value in (attributes[i] for i in indices) if key == "process.pid")
+            written = tuple(parts.get(2, []))
+            if written not in pids:
+                indices = [i for v in written for i in ([v] if isinstance(v, int) else _ints(v))]
+                pids[written] = next(value for key, value in (attributes[i] for i in indices) if key == "process.pid")
             for times in parts.get(5, []):
                 for time in struct.unpack(f"<{len(times) // 8}Q", times):
-                    yield pid, time, resource
+                    yield pids[written], time, resource
 
 
 def dict_of(data):

@@ -54,21 +54,26 @@ class History:
                 continue
             self.pods[pod["metadata"]["uid"]] = pod
             for container_id, status in expected.containers(pod):
-                process = self.processes.get(container_id)
-                if process is None:
-                    process = self.processes[container_id] = Process(1000 + len(self.processes), pod, container_id, status)
+                process = self._process(pod, container_id, status)
                 attributes = resources.of(pod, container_id, process.own)
                 if attributes != process.attributes:  # else one object for all samples: there are tens of thousands
                     process.attributes = attributes
                 self.samples[process.pid, ms] = Sample(process, process.attributes, is_late)
                 self._unsent.append((process, ms))
 
-    def take_uncertain(self, process):
-        """One of which nobody says what its attributes must be. When it was taken, in ms."""
+    def take_uncertain(self, pod):
+        """One of a container of that pod, of which nobody says what its attributes must be. The container's id, and when it was taken, in ms."""
+        container_id, status = next(expected.containers(pod))
+        process = self._process(pod, container_id, status)
         ms = self._now_ms()
         self.samples[process.pid, ms] = Sample(process, None, is_late=False)
         self._unsent.append((process, ms))
-        return ms
+        return container_id, ms
+
+    def _process(self, pod, container_id, status):
+        if container_id not in self.processes:
+            self.processes[container_id] = Process(1000 + len(self.processes), pod, container_id, status)
+        return self.processes[container_id]
 
     def _now_ms(self):
         self._last_ms = max(time.time_ns() // MS, self._last_ms + 2)

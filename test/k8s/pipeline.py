@@ -70,15 +70,12 @@ class Pipeline:
     def send(self):
         self.history.send(self.nodes)
 
-    def wait_until_told(self, pod_uid, attributes, seconds):
+    def wait_until_told(self, pod, attributes, seconds=30):
         """The reducer has heard this of a pod: samples from now on show it."""
-        process = next(p for p in self.history.processes.values() if p.pod_uid == pod_uid)
-        selector = selector_of([("container.id", process.container_id), *attributes.items()])
-
         def is_told():
-            ms = self.history.take_uncertain(process)
+            container_id, ms = self.history.take_uncertain(pod)
             self.send()
-            return self._count(selector, ms)
+            return self._count(selector_of([("container.id", container_id), *attributes.items()]), ms)
         wait_for(is_told, seconds, f"the reducer to be told {attributes}")
 
     def _count(self, selector, ms):

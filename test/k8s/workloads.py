@@ -85,9 +85,7 @@ class Workloads:
                 "spec": {"nodeName": node or NODES[serial % len(NODES)], "hostname": f"h{serial}",
                          "initContainers": [{"name": "init", "image": f"init@{DIGEST}"}] if serial % 4 == 0 else [],
                          "containers": [{"name": "main", "image": image}, {"name": "side", "image": "proxy"}][: 1 + sides]}}
-        made = self.cluster.call("POST", f"/api/v1/namespaces/{namespace}/pods", body)
-        self.run(namespace, made)
-        return made
+        return self.run(namespace, self.cluster.call("POST", f"/api/v1/namespaces/{namespace}/pods", body))
 
     def static_pod(self, node):
         """The mirror that a kubelet makes of a pod in a file; processes' cgroups have the file's hash for its uid."""
@@ -111,7 +109,7 @@ class Workloads:
                     "imageID": IMAGE_IDS[number % len(IMAGE_IDS)].format(name=container["name"]),
                     "containerID": f"{runtime_of(spec['nodeName'])}://{number:064x}", **last}
         number = self.number()
-        self.cluster.patch(f"/api/v1/namespaces/{namespace}/pods/{pod['metadata']['name']}/status", {"status": {
+        return self.cluster.patch(f"/api/v1/namespaces/{namespace}/pods/{pod['metadata']['name']}/status", {"status": {
             "podIP": earlier.get("podIP") or f"10.{number >> 16 & 255}.{number >> 8 & 255}.{number & 255}", "phase": "Running",
             "containerStatuses": [status(c) for c in spec["containers"]],
             "initContainerStatuses": [status(c) for c in spec.get("initContainers", [])]}})
