@@ -127,10 +127,10 @@ bool ExportLoop::AwaitsMetadata(const Feed& feed) {
     const Resource& resource = *resources.Of(process)->back().resource;
     if (!resource.in_container) continue;
     const std::string key = process.node_id + '\0' + process.container_id + '\0' + process.cgroup_path;
-    if (resource.is_complete) {
-      containers_.Arrived(key);
-    } else if (options_.joiner->IsAwaited(process)) {
+    if (options_.joiner->IsAwaited(process, resource)) {
       wait |= containers_.ShouldWait(key, now);
+    } else if (resource.is_complete) {
+      containers_.Arrived(key);
     }
   }
   return wait && now.value - feed.held_since.value < options_.metadata_wait_ns;

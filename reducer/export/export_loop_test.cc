@@ -239,6 +239,37 @@ TEST_F(JoinedExportTest, WaitsForThePodOnce) {
   EXPECT_EQ(Told(0, "k8s.pod.name"), "web-1");
 }
 
+// Pods are listed in less time than the rest that they belong to.
+TEST_F(JoinedExportTest, WaitsForTheEndOfASnapshot) {
+  const MetadataTeller cluster = {true, "cluster/c"};
+  metadata_.Take(cluster, {.begins_snapshot = true});
+  TellPod("web-1");
+  AddSamples(1);
+  loop_->RunOnce();
+  EXPECT_EQ(SamplesTaken(), 0u);
+  metadata_.Take(cluster, {.entities = {{.kind = EntityKind::kCluster, .attributes = {{"k8s.cluster.uid", "c"}}}}});
+  loop_->RunOnce();
+  EXPECT_EQ(SamplesTaken(), 0u);
+  metadata_.Take(cluster, {.ends_snapshot = true});
+  loop_->RunOnce();
+  EXPECT_EQ(SamplesTaken(), 1u);
+  EXPECT_EQ(Told(0, "k8s.cluster.uid"), "c");
+}
+
+TEST_F(JoinedExportTest, GoesWithoutASnapshotsEndThatNeverComes) {
+  metadata_.Take({true, "cluster/c"}, {.begins_snapshot = true});
+  TellPod("web-1");
+  AddSamples(1);
+  loop_->RunOnce();
+  EXPECT_EQ(SamplesTaken(), 0u);
+  clock_.Advance(10 * kNsPerSecond);
+  loop_->RunOnce();
+  EXPECT_EQ(SamplesTaken(), 1u);
+  AddSamples(1);  // not again
+  loop_->RunOnce();
+  EXPECT_EQ(SamplesTaken(), 2u);
+}
+
 TEST_F(JoinedExportTest, GoesWithoutAPodThatNeverComes) {
   metadata_.Take({true, "cluster/c"}, {.begins_snapshot = true, .ends_snapshot = true});
   AddSamples(1);

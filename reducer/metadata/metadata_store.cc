@@ -124,8 +124,9 @@ void MetadataStore::Disconnected(const MetadataTeller& teller) {
   std::unique_lock lock(mutex_);
   auto it = tellers_.find(teller);
   if (it == tellers_.end() || it->second->connections == 0) return;
-  --it->second->connections;
-  it->second->last_heard = clock_.Unix();
+  Told& told = *it->second;
+  told.last_heard = clock_.Unix();
+  if (--told.connections == 0) told.in_snapshot = false;
 }
 
 void MetadataStore::Take(const MetadataTeller& teller, MetadataUpdate update) {
@@ -150,6 +151,7 @@ void MetadataStore::Take(const MetadataTeller& teller, MetadataUpdate update) {
   }
   told->last_told = now;
   if (update.begins_snapshot) ++told->snapshot;
+  told->in_snapshot = (told->in_snapshot || update.begins_snapshot) && !update.ends_snapshot;
   for (Entity& entity : entities) TakeEntity(*told, std::move(entity), now);
   if (update.ends_snapshot) EndSnapshot(*told, now);
   entities_gauge_.Set(static_cast<int64_t>(entities_));
@@ -309,6 +311,11 @@ bool MetadataStore::ExpectsClusters() const {
   std::shared_lock lock(mutex_);
   return std::any_of(clusters_.begin(), clusters_.end(),
                      [since](const Told* told) { return told->last_told.value >= since; });
+}
+
+bool MetadataStore::HearsSnapshot() const {
+  std::shared_lock lock(mutex_);
+  return std::any_of(clusters_.begin(), clusters_.end(), [](const Told* told) { return told->in_snapshot; });
 }
 
 bool MetadataStore::ExpectsContainers(std::string_view node_id) const {

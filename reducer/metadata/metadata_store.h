@@ -81,6 +81,8 @@ class MetadataStore final : public ingest::MetadataSink {
 
   // Whether a cluster's watcher told anything in the last hours: what it has not told yet may come.
   bool ExpectsClusters() const;
+  // Whether a cluster's watcher is in the middle of telling all that it knows.
+  bool HearsSnapshot() const;
   // Whether that node tells of its containers.
   bool ExpectsContainers(std::string_view node_id) const;
 
@@ -127,6 +129,7 @@ class MetadataStore final : public ingest::MetadataSink {
     MetadataTeller teller;
     Records records;
     uint32_t snapshot = 0;
+    bool in_snapshot = false;
     bool tells_containers = false;
     int connections = 0;
     UnixNs last_told;

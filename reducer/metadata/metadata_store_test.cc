@@ -328,6 +328,24 @@ TEST_F(MetadataStoreTest, WithoutADatabaseItIsKeptInMemory) {
   EXPECT_EQ(PodName("u1"), "");
 }
 
+TEST_F(MetadataStoreTest, KnowsWhetherASnapshotIsUnderWay) {
+  Open();
+  store_->Connected(kCluster);
+  Tell(kCluster, {Pod("u1", "one")});
+  EXPECT_FALSE(store_->HearsSnapshot());
+  store_->Take(kCluster, {.begins_snapshot = true});
+  Tell(kCluster, {Pod("u2", "two")});
+  EXPECT_TRUE(store_->HearsSnapshot());
+  store_->Take(kCluster, {.ends_snapshot = true});
+  EXPECT_FALSE(store_->HearsSnapshot());
+  TellAll(kCluster, {Pod("u1", "one")});
+  store_->Take(kNode, {.begins_snapshot = true});
+  EXPECT_FALSE(store_->HearsSnapshot());
+  store_->Take(kCluster, {.begins_snapshot = true});
+  store_->Disconnected(kCluster);  // no more of it comes
+  EXPECT_FALSE(store_->HearsSnapshot());
+}
+
 TEST_F(MetadataStoreTest, SaysWhomItWaitsFor) {
   Open();
   EXPECT_FALSE(store_->ExpectsClusters());

@@ -303,7 +303,10 @@ ResourceStates ResourceJoiner::Join(const std::string& key, const store::Process
   }
 }
 
-bool ResourceJoiner::IsAwaited(const store::ProcessRow& process) const {
+bool ResourceJoiner::IsAwaited(const store::ProcessRow& process, const Resource& resource) const {
+  if (resource.is_complete) {
+    return store_.HearsSnapshot() && !FindAttribute(resource.attributes, "k8s.pod.uid").empty();
+  }
   const Place place = PlaceOf(process);
   if (!place.cgroup.pod_uid.empty()) return true;
   return !place.container_id.empty() && (store_.ExpectsClusters() || store_.ExpectsContainers(process.node_id));

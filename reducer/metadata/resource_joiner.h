@@ -47,8 +47,9 @@ class ResourceJoiner {
   // What it belongs to within the range; at least one state.
   ResourceStates Join(const store::ProcessRow& process, store::TimeRange range) const;
 
-  // Whether what is not known of a process's container may still come.
-  bool IsAwaited(const store::ProcessRow& process) const;
+  // Whether more of what a process in a container belongs to may still come; `resource` is what is known. Of a pod that
+  // is known this is so while its cluster's watcher goes on telling all there is: owners, namespaces, nodes.
+  bool IsAwaited(const store::ProcessRow& process, const Resource& resource) const;
 
   const MetadataStore& store() const { return store_; }
   AttributeNames& names() const { return names_; }

@@ -65,6 +65,7 @@ class ResourceJoinerTest : public ::testing::Test {
   ResourceStates Join(const store::ProcessRow& row) {
     return joiner_->Join(row, {UnixNs{0}, UnixNs{clock_.Unix().value + 1}});
   }
+  bool IsAwaited(const store::ProcessRow& row) { return joiner_->IsAwaited(row, *Join(row).back().resource); }
   std::string Get(const store::ProcessRow& row, std::string_view key) {
     return std::string(FindAttribute(Join(row).back().resource->attributes, key));
   }
@@ -141,7 +142,7 @@ TEST_F(ResourceJoinerTest, ThePodComesFromTheCgroupWhereTheContainerIsNotTold) {
   Tell(kCluster, {Make(EntityKind::kPod, kPodUid, {{"k8s.namespace.name", "shop"}, {"k8s.pod.name", "web-1"}})});
   EXPECT_EQ(Get(InPod(), "k8s.pod.name"), "web-1");
   EXPECT_FALSE(Join(InPod()).back().resource->is_complete);
-  EXPECT_TRUE(joiner_->IsAwaited(InPod()));
+  EXPECT_TRUE(IsAwaited(InPod()));
 }
 
 TEST_F(ResourceJoinerTest, AContainerThatNamesAnotherPodIsNotBelieved) {
@@ -242,7 +243,7 @@ TEST_F(ResourceJoinerTest, WithoutContainersTheUnitOrTheExecutableNamesTheServic
   EXPECT_EQ(Get(row, "service.name"), "kworker");
   EXPECT_FALSE(Join(row).back().resource->in_container);
   EXPECT_TRUE(Join(row).back().resource->is_complete);
-  EXPECT_FALSE(joiner_->IsAwaited(row));
+  EXPECT_FALSE(IsAwaited(row));
 }
 
 TEST_F(ResourceJoinerTest, DockerTellsOfItsNodesContainersAlone) {
@@ -250,7 +251,7 @@ TEST_F(ResourceJoinerTest, DockerTellsOfItsNodesContainersAlone) {
   store::ProcessRow row = OnHost();
   row.container_id = kContainer;
   row.cgroup_path = std::string("/docker/") + kContainer;
-  EXPECT_FALSE(joiner_->IsAwaited(row));
+  EXPECT_FALSE(IsAwaited(row));
   Tell({false, "n2"}, {Make(EntityKind::kContainer, kContainer, {{"container.name", "forged"}})});
   Tell(kNode, {Make(EntityKind::kContainer, kContainer,
                     {{"container.image.version", "7"}, {"container.label.com.docker.compose.service", "db"}})});
@@ -258,7 +259,10 @@ TEST_F(ResourceJoinerTest, DockerTellsOfItsNodesContainersAlone) {
   EXPECT_EQ(Get(row, "service.name"), "db");
   EXPECT_EQ(Get(row, "service.version"), "7");
   EXPECT_EQ(Get(row, "container.runtime.name"), "docker");
-  EXPECT_TRUE(joiner_->IsAwaited(row));
+  EXPECT_FALSE(IsAwaited(row));
+  row.container_id = std::string(64, 'b');
+  row.cgroup_path = "/docker/" + row.container_id;
+  EXPECT_TRUE(IsAwaited(row));
 }
 
 TEST_F(ResourceJoinerTest, AChangeSplitsTheTime) {
