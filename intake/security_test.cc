@@ -323,9 +323,11 @@ TEST_F(SecurityTest, AFrameMustBecomeWhole) {
   std::string part = EncodeFrame(MessageType::kBatch, 0, 1, payload);
   part.resize(40);
   RawClient slow(tcp_, server_options_.port, HelloFrame("slow") + part);
+  RunUntil([&] { return slow.welcome(); }, "let in");
   Timer drip(loop_, [&] { slow.Write("x"); });  // never silent
   drip.StartEvery(10);
   RunUntil([&] { return slow.goodbye().has_value(); }, "given up");
+  ASSERT_TRUE(slow.goodbye());
   EXPECT_THAT(slow.goodbye()->reason, HasSubstr("a frame was not whole after 100 ms"));
   EXPECT_EQ(Refused("timeout"), 1u);
 }
