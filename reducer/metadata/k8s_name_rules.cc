@@ -79,6 +79,7 @@ absl::Status K8sNameRules::Add(Of of, std::string_view rule) {
     if (!regex->CheckRewriteString(made.name, &error)) return Invalid(rule, error);
     made.regex = std::move(regex);
   }
+  chooses_of_workloads_ |= IsWorkloadKind(made.object);
   rules_.push_back(std::move(made));
   return absl::OkStatus();
 }
@@ -128,10 +129,6 @@ bool K8sNameRules::Rename(const Rule& rule, const Key& key, std::string_view att
     return false;
   }
   return !name->empty() && name->size() <= kAttributeKeyBytesMax;
-}
-
-bool K8sNameRules::ChoosesOfWorkloads() const {
-  return std::any_of(rules_.begin(), rules_.end(), [](const Rule& rule) { return IsWorkloadKind(rule.object); });
 }
 
 Attributes K8sNameRules::Apply(Attributes attributes) const {

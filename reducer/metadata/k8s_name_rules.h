@@ -31,7 +31,7 @@ class K8sNameRules {
   absl::Status Add(Of of, std::string_view rule);
 
   // Whether any rule is about labels or annotations of workloads.
-  bool ChoosesOfWorkloads() const;
+  bool chooses_of_workloads() const { return chooses_of_workloads_; }
 
   // Puts what was chosen in place of an entity's labels and annotations, as they are told ("k8s.pod.label.app").
   // Those that decide about service.* stay as well (docs/metadata.md): IsInternal tells them. Of rules with one name
@@ -57,6 +57,7 @@ class K8sNameRules {
   bool Rename(const Rule& rule, const Key& key, std::string_view attribute, std::string* name) const;
 
   std::vector<Rule> rules_;
+  bool chooses_of_workloads_ = false;
 };
 
 }  // namespace tributary

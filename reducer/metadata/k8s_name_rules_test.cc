@@ -54,6 +54,14 @@ TEST(K8sNameRules, OfTwoRulesWithOneNameTheLaterCounts) {
   EXPECT_EQ(with_annotation.Apply(told), (Attributes{{"x", "3"}}));
 }
 
+TEST(K8sNameRules, KnowsWhetherWorkloadsMatter) {
+  K8sNameRules rules;
+  ASSERT_TRUE(rules.Add(Of::kLabel, "namespace:team").ok());
+  EXPECT_FALSE(rules.chooses_of_workloads());
+  ASSERT_TRUE(rules.Add(Of::kAnnotation, "cronjob:team").ok());
+  EXPECT_TRUE(rules.chooses_of_workloads());
+}
+
 TEST(K8sNameRules, AChosenLabelOfServicesIsShown) {
   K8sNameRules rules;
   ASSERT_TRUE(rules.Add(Of::kLabel, "app\\.kubernetes\\.io/.*").ok());

@@ -187,7 +187,7 @@ void ResourceJoiner::FindPod(const Place& place, UnixNs at, Facts* facts) const 
   facts->Keep(facts->name_space,
               store_.Find(EntityKind::kNamespace, cluster, FindAttribute(pod, "k8s.namespace.name"), at));
   facts->Keep(facts->node, store_.Find(EntityKind::kK8sNode, cluster, FindAttribute(pod, "k8s.node.name"), at));
-  if (rules_.ChoosesOfWorkloads()) {
+  if (rules_.chooses_of_workloads()) {
     size_t found = 0;
     for (std::string_view key : kWorkloadUids) {
       const std::string_view workload = FindAttribute(pod, key);
