@@ -54,6 +54,7 @@ class Container:
     node: str
     id: str
     cgroup: str
+    is_unknown_to_processor: bool = False
 
 
 class OddPods:
@@ -67,26 +68,37 @@ class OddPods:
         metadata = {"name": name, **more.pop("metadata", {})}
         return self.cluster.call("POST", path, {"metadata": metadata, **more})["metadata"]
 
-    def pod(self, name, image="web:1", image_id=DIGEST, owners=(), labels=None, annotations=None, namespace="shop", spec=None, restarts=0):
+    def pod(self, name, image="web:1", image_id=DIGEST, owners=(), labels=None, annotations=None, namespace="shop", spec=None,
+            ephemeral=None, **run):
         body = {"metadata": {"name": name, "labels": labels or {}, "annotations": annotations or {}, "ownerReferences": list(owners)},
                 "spec": {"nodeName": NODES[self.serial % len(NODES)], "containers": [{"name": "main", "image": image}], **(spec or {})}}
         path = f"/api/v1/namespaces/{namespace}/pods"
-        self.run(self.cluster.call("POST", path, body), path, image_id, restarts)
+        made = self.cluster.call("POST", path, body)
+        if ephemeral:
+            made = self.cluster.patch(f"{path}/{name}/ephemeralcontainers", {"spec": {"ephemeralContainers": ephemeral}})
+        self.run(made, path, image_id, **run)
 
-    def run(self, pod, path, image_id, restarts):
-        """What a kubelet would say; main containers, init containers, and none that was added later."""
+    def run(self, pod, path, image_id=DIGEST, restarts=0, is_unknown_to_processor=False, has_restarted=False):
+        """What a kubelet would say."""
         name, node = pod["metadata"]["name"], pod["spec"]["nodeName"]
 
-        def status(container):
+        def container_id(container, is_unknown):
             self.serial += 1
-            container_id = f"{self.serial:064x}"
-            self.containers.append(Container(f"{name}/{container['name']}", node, container_id, cgroup_of(node, pod, container_id)))
-            return {"name": container["name"], "image": "as-the-runtime-calls-it:1", "imageID": image_id, "restartCount": restarts,
-                    "containerID": f"{runtime_of(node)}://{container_id}", "ready": True}
+            made = f"{self.serial:064x}"
+            self.containers.append(Container(f"{name}/{container['name']}", node, made, cgroup_of(node, pod, made), is_unknown))
+            return f"{runtime_of(node)}://{made}"
+
+        def status(container, is_unknown=is_unknown_to_processor):
+            out = {"name": container["name"], "image": "as-the-runtime-calls-it:1", "imageID": image_id, "restartCount": restarts,
+                   "containerID": container_id(container, is_unknown), "ready": True}
+            if has_restarted:
+                out["lastState"] = {"terminated": {"exitCode": 1, "containerID": container_id(container, True)}}
+            return out
         self.cluster.patch(f"{path}/{name}/status", {"status": {
             "podIP": f"10.0.{self.serial >> 8}.{self.serial & 255}", "phase": "Running",
             "containerStatuses": [status(c) for c in pod["spec"]["containers"]],
-            "initContainerStatuses": [status(c) for c in pod["spec"].get("initContainers", [])]}})
+            "initContainerStatuses": [status(c) for c in pod["spec"].get("initContainers", [])],
+            "ephemeralContainerStatuses": [status(c, True) for c in pod["spec"].get("ephemeralContainers", [])]}})
 
     @staticmethod
     def owner(kind, metadata, controller=True):
@@ -149,4 +161,7 @@ class OddPods:
                               "kubernetes.io/config.source": "file"}, spec={"nodeName": "worker-0", "hostNetwork": True})
         self.pod("empty-labels", labels=EMPTY_LABELS)
         self.pod("forger", annotations=FORGED)
+        self.pod("restarted", restarts=1, has_restarted=True)
+        self.pod("debugged", ephemeral=[{"name": "debugger", "image": "busybox:1"}])
+        self.pod("jaeger-agent", is_unknown_to_processor=True)
         self.pod("uncontrolled", owners=[{**self.web, "controller": False}])
