@@ -49,6 +49,8 @@ void JsonWriter::String(std::string_view value) {
       out_ += static_cast<char>(c);
     } else if (c < 0x20 || c == 0x7f || c == '<' || c == '>' || c == '&') {
       fmt::format_to(std::back_inserter(out_), "\\u{:04x}", c);
+    } else if (n == 2 && c == 0xc2 && static_cast<unsigned char>(value[1]) < 0xa0) {  // C1 controls
+      fmt::format_to(std::back_inserter(out_), "\\u{:04x}", static_cast<unsigned char>(value[1]));
     } else {
       out_.append(value.substr(0, n));
     }

@@ -8,8 +8,8 @@
 namespace tributary {
 
 // Writes JSON (RFC 8259) into one string, with commas where they belong. Strings are escaped; ill-formed UTF-8 becomes
-// U+FFFD; `<`, `>` and `&` are written as \u00XX so that the text may stand inside an HTML page. Integers are written
-// in full: a reader that holds numbers as doubles is exact up to 2^53.
+// U+FFFD; control characters, and `<`, `>` and `&`, are written as \u00XX so that the text may stand in a terminal and
+// inside an HTML page. Integers are written in full: a reader that holds numbers as doubles is exact up to 2^53.
 //
 //   JsonWriter json;
 //   json.BeginObject();

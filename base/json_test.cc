@@ -26,8 +26,8 @@ TEST(JsonWriter, PutsCommasWhereTheyBelong) {
 
 TEST(JsonWriter, EscapesWhatIsNotText) {
   JsonWriter json;
-  json.String("\"\\\n\x1b<img>&\xff✓");
-  EXPECT_EQ(std::move(json).Take(), R"("\"\\\u000a\u001b\u003cimg\u003e\u0026\ufffd✓")");
+  json.String("\"\\\n\x1b\xc2\x9b\xc2\xa0<img>&\xff✓");
+  EXPECT_EQ(std::move(json).Take(), "\"\\\"\\\\\\u000a\\u001b\\u009b\xc2\xa0\\u003cimg\\u003e\\u0026\\ufffd✓\"");
 }
 
 TEST(JsonWriter, HasNoNumberForNotANumber) {
