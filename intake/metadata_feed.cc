@@ -1,5 +1,6 @@
 #include "intake/metadata_feed.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "intake/metadata_message.h"
@@ -79,6 +80,7 @@ void MetadataFeed::ForgetGone() {
     const auto it = entities_.find(key);
     // It may have come back since, and gone again.
     if (it != entities_.end() && it->second.gone && it->second.gone_since == since) {
+      last_forgotten_ = std::max(last_forgotten_, it->second.change);
       by_change_.erase(it->second.change);
       bytes_ -= it->second.bytes;
       entities_.erase(it);
@@ -99,6 +101,9 @@ void MetadataFeed::Changed() {
 }
 
 std::optional<MetadataUpdate> MetadataFeed::Next(Cursor& cursor) {
+  if (cursor.begun && last_forgotten_ > std::max(cursor.first, cursor.change)) cursor.missed = true;
+  if (cursor.missed && cursor.ended) cursor = {};
+  if (!cursor.begun) cursor.first = last_change_;
   MetadataUpdate update;
   update.begins_snapshot = !cursor.begun;
   size_t bytes = 0;

@@ -19,8 +19,8 @@ namespace tributary::intake {
 // What a process knows of hosts, containers, pods, as its reducers are to be told it: the latest state of each thing,
 // in the order in which they changed. A reducer's session reads it with a cursor of its own: first a snapshot, then
 // what changed, each state once, those in between left out. What has gone is told, too, and kept for `gone_keep_ns`,
-// so that who was away hears of it. Memory is bounded by entities_max and bytes_max; what finds no room is counted and
-// not told. On one thread.
+// so that who was away hears of it; who reads so slowly that an end was missed gets another snapshot. Memory is bounded
+// by entities_max and bytes_max; what finds no room is counted and not told. On one thread.
 class MetadataFeed {
  public:
   struct Options {
@@ -48,7 +48,9 @@ class MetadataFeed {
 
   struct Cursor {
     uint64_t change = 0;                // told up to here
+    uint64_t first = 0;                 // the latest change when the snapshot began
     bool begun = false, ended = false;  // the snapshot
+    bool missed = false;                // an end that was forgotten before it was told: all is told anew
   };
   // What is to be told next, moving the cursor behind it; none: nothing until `changed`.
   std::optional<MetadataUpdate> Next(Cursor& cursor);
@@ -82,6 +84,7 @@ class MetadataFeed {
   std::map<uint64_t, const Entities::value_type*> by_change_;
   std::list<std::pair<MonotonicNs, Key>> gone_;  // oldest first
   uint64_t last_change_ = 0;
+  uint64_t last_forgotten_ = 0;  // of the changes of what has gone
   size_t bytes_ = 0;
   bool complete_ = false;
   std::map<uint64_t, std::function<void()>> subscribers_;

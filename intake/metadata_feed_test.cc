@@ -4,6 +4,7 @@
 
 #include <map>
 #include <random>
+#include <set>
 
 namespace tributary::intake {
 namespace {
@@ -85,6 +86,40 @@ TEST_F(MetadataFeedTest, WhatHasGoneIsForgottenLater) {
   EXPECT_EQ(feed_->size(), 2u);
 }
 
+TEST_F(MetadataFeedTest, WhoWasTooSlowToHearOfAnEndIsToldAllAnew) {
+  Make({.gone_keep_ns = 10});
+  for (const char* id : {"a", "b"}) feed_->Set(PodOf(id, "1"));
+  feed_->SetComplete();
+  MetadataFeed::Cursor slow, quick;
+  EXPECT_EQ(Told(slow), (Lines{"begin", "a=1", "b=1", "end"}));
+  EXPECT_EQ(Told(quick), (Lines{"begin", "a=1", "b=1", "end"}));
+  feed_->Remove(EntityKind::kPod, "a", UnixNs{9});
+  EXPECT_EQ(Told(quick), (Lines{"a gone"}));
+  clock_.Advance(10);
+  feed_->Set(PodOf("c", "1"));
+  EXPECT_EQ(Told(quick), (Lines{"c=1"}));
+  EXPECT_EQ(Told(slow), (Lines{"begin", "b=1", "c=1", "end"}));
+  feed_->Set(PodOf("c", "2"));
+  EXPECT_EQ(Told(slow), (Lines{"c=2"}));
+}
+
+TEST_F(MetadataFeedTest, WhatWasForgottenDuringASnapshotIsMissedOnlyIfItWasToldBefore) {
+  Make({.gone_keep_ns = 10, .update_bytes_max = 1});
+  for (const char* id : {"x", "a", "b"}) feed_->Set(PodOf(id, "1"));
+  feed_->SetComplete();
+  feed_->Remove(EntityKind::kPod, "x", UnixNs{9});
+  MetadataFeed::Cursor slow, slower;
+  ASSERT_EQ(feed_->Next(slow)->entities[0].id, "a");
+  ASSERT_EQ(feed_->Next(slower)->entities[0].id, "a");
+  clock_.Advance(10);
+  feed_->Set(PodOf("c", "1"));  // x is forgotten
+  EXPECT_EQ(Told(slow), (Lines{"b=1", "c=1", "end"}));
+  feed_->Remove(EntityKind::kPod, "a", UnixNs{9});
+  clock_.Advance(10);
+  feed_->Set(PodOf("d", "1"));  // a is forgotten
+  EXPECT_EQ(Told(slower), (Lines{"b=1", "c=1", "d=1", "end", "begin", "b=1", "c=1", "d=1", "end"}));
+}
+
 TEST_F(MetadataFeedTest, KeepsToItsBounds) {
   Make({.entities_max = 2});
   for (const char* id : {"a", "b", "c"}) feed_->Set(PodOf(id, "1"));
@@ -101,14 +136,34 @@ TEST_F(MetadataFeedTest, KeepsToItsBounds) {
   for (int i = 0; i < 9; ++i) EXPECT_EQ(feed_->Next(cursor)->entities.size(), 1u);
 }
 
-// Whatever changes between its messages, a reader ends up with what is known.
+// What a reader makes of what it is told.
+struct Reader {
+  MetadataFeed::Cursor cursor;
+  std::map<std::string, std::string> told;
+  std::set<std::string> in_snapshot;
+
+  void Take(const MetadataUpdate& update) {
+    if (update.begins_snapshot) in_snapshot.clear();
+    for (const Entity& e : update.entities) {
+      in_snapshot.insert(e.id);
+      told[e.id] = FindAttribute(e.attributes, "k8s.pod.name");
+      if (e.gone) told.erase(e.id);
+    }
+    if (update.ends_snapshot)
+      std::erase_if(told, [this](const auto& each) { return !in_snapshot.contains(each.first); });
+  }
+};
+
+// Whatever changes between its messages, and however long it does not read, a reader ends up with what is known.
 TEST_F(MetadataFeedTest, AnyReaderEndsUpWithAll) {
   std::mt19937 random(11);
-  Make({.gone_keep_ns = 1'000'000, .update_bytes_max = 64});
+  Make({.gone_keep_ns = 10, .update_bytes_max = 64});
   feed_->SetComplete();
-  MetadataFeed::Cursor cursor;
-  std::map<std::string, std::string> model, told;
-  for (int round = 0; round < 3'000; ++round) {
+  Reader reader;
+  std::map<std::string, std::string> model;
+  int pause = 0;
+  for (int round = 0; round < 10'000; ++round) {
+    clock_.Advance(1);
     const std::string id = std::to_string(random() % 20);
     if (random() % 4 == 0) {
       feed_->Remove(EntityKind::kPod, id, UnixNs{9});
@@ -118,29 +173,14 @@ TEST_F(MetadataFeedTest, AnyReaderEndsUpWithAll) {
       feed_->Set(PodOf(id, name));
       model[id] = name;
     }
-    if (random() % 100 == 0) {
-      cursor = {};  // another connection
-      told.clear();
-    }
-    const auto update = random() % 2 == 0 ? feed_->Next(cursor) : std::nullopt;
-    for (const Entity& e : update ? update->entities : std::vector<Entity>()) {
-      if (e.gone) {
-        told.erase(e.id);
-      } else {
-        told[e.id] = FindAttribute(e.attributes, "k8s.pod.name");
-      }
-    }
+    if (random() % 500 == 0) reader = {};  // another connection
+    if (random() % 200 == 0) pause = static_cast<int>(random() % 60);
+    if (--pause > 0 || random() % 2 == 0) continue;
+    if (const auto update = feed_->Next(reader.cursor)) reader.Take(*update);
+    if (random() % 20 != 0) continue;
+    while (const auto update = feed_->Next(reader.cursor)) reader.Take(*update);
+    ASSERT_EQ(reader.told, model) << round;
   }
-  while (const auto update = feed_->Next(cursor)) {
-    for (const Entity& e : update->entities) {
-      if (e.gone) {
-        told.erase(e.id);
-      } else {
-        told[e.id] = FindAttribute(e.attributes, "k8s.pod.name");
-      }
-    }
-  }
-  EXPECT_EQ(told, model);
 }
 
 TEST_F(MetadataFeedTest, CallsSubscribersUntilTheyLeave) {
