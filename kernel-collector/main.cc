@@ -28,7 +28,8 @@ int main(int argc, char** argv) {
   }
   if (*outcome == Options::Outcome::kExit) return 0;
 
-  Metrics metrics;
+  // Never destroyed: what a worker begun and could not end in time (worker.h) may count after everything else has gone.
+  static Metrics& metrics = *new Metrics;
   Collector collector(options, metrics);
   if (absl::Status status = collector.Run(); !status.ok()) {
     LogError("kernel-collector: {}", Message(status));
