@@ -224,7 +224,7 @@ def dockers_that_are_none():
                 lib.check(kinds == ["host"], f"{serve.__name__}: {kinds}")
                 memory = pathlib.Path(f"/proc/{node.pid}/status").read_text()
                 peak_kb = int(memory.split("VmHWM:")[1].split()[0])
-                lib.check(peak_kb < 150_000, f"{serve.__name__}: {peak_kb} KB")
+                lib.check(peak_kb < 150_000 or lib.is_instrumented("kernel-collector"), f"{serve.__name__}: {peak_kb} KB")
                 begun = time.monotonic()
                 lib.check(node.stop() == 0, f"{serve.__name__}: the exit code")
                 lib.check(time.monotonic() - begun < 4, f"{serve.__name__}: a stop took {time.monotonic() - begun:.1f} s")

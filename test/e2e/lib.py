@@ -186,6 +186,12 @@ class FlameGraph:
         return self.answer["executables"][index] if index >= 0 else None
 
 
+def is_instrumented(program):
+    """Built with a sanitizer, which takes memory and time of its own."""
+    binary = (BIN / program).read_bytes()
+    return b"__asan_init" in binary or b"__tsan_init" in binary
+
+
 def now_ms():
     return int(time.time() * 1000)
 

@@ -25,8 +25,7 @@ llvm.LLVMContextCreate.restype = ctypes.c_void_p
 while True:
     llvm.LLVMContextDispose(ctypes.c_void_p(llvm.LLVMContextCreate()))
 """
-BINARY = (lib.BIN / "kernel-collector").read_bytes()
-INSTRUMENTED = b"__asan_init" in BINARY or b"__tsan_init" in BINARY
+INSTRUMENTED = lib.is_instrumented("kernel-collector")
 
 
 def llvm():

@@ -21,8 +21,7 @@ PARSER_KIB_MAX = 64 << 10
 PARSER_SOCKET = 3
 STARTS = {"_start", "clone", "__clone3", "clone3", "_dl_start_user"}
 LAST_LINE = re.compile(r"metric (tributary_[a-z0-9_]+)(?:\{[^}]*\})? ([0-9.e+-]+)")
-BINARY = (lib.BIN / "kernel-collector").read_bytes()
-INSTRUMENTED = b"__asan_init" in BINARY or b"__tsan_init" in BINARY
+INSTRUMENTED = lib.is_instrumented("kernel-collector")
 
 
 class Watch:
