@@ -67,7 +67,10 @@ absl::Status Collector::Build() {
       CpuBudget::Callbacks{.bpf_run_ns = [this] { return probes_->ReadRunNs(); },
                            .set_period = [this](int64_t period_ns) { return SetPeriod(period_ns); }});
   worker_ = std::make_unique<Worker>(loop_);
-  resource_worker_ = std::make_unique<Worker>(loop_);
+  Counter& stuck = metrics_.AddCounter("tributary_collector_resource_reads_stuck_total",
+                                       "reads of what a process says of itself that others did not wait for any more");
+  resource_worker_ = std::make_unique<Worker>(
+      loop_, Worker::Options{.stuck_max = ResourceReader::kStuckMax, .on_stuck = [&stuck] { stuck.Add(); }});
   symbol_worker_ = std::make_unique<Worker>(loop_);
   service_worker_ = std::make_unique<Worker>(loop_);
 

@@ -81,6 +81,7 @@ struct ProcessRun {
   // What it says of itself, and when that is looked at (resource_reader.h). Null: it says nothing, or is not known.
   enum class Environment : uint8_t { kUnread, kReading, kKnown };
   Environment environment = Environment::kUnread;
+  bool is_being_read = false;
   int64_t context_period_ns = 0;
   MonotonicNs context_due;
   std::shared_ptr<const std::string> environment_attributes, context_attributes;

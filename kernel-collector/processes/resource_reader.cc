@@ -70,24 +70,27 @@ void ResourceReader::WantEnvironment(const ProcessRunPtr& run) {
 }
 
 bool ResourceReader::Submit(std::shared_ptr<Reading> reading) {
+  if (reading->run->is_being_read) return false;  // the next sample asks again
   std::weak_ptr<bool> alive = alive_;
-  return executor_.Submit(
-      [reading, proc_root = options_.proc_root, names = options_.names, pid = reading->run->pid, &clock = clock_] {
-        if (reading->of_context) {
-          reading->context = ReadProcessContext(proc_root, pid);
-        } else {
-          reading->environment = ReadProcessEnvironment(proc_root, pid, names);
-        }
-        reading->ended = clock.Monotonic();
-      },
-      [this, reading, alive] {
-        if (!alive.expired()) read_.push_back(reading);
-      });
+  return reading->run->is_being_read = executor_.Submit(
+             [reading, proc_root = options_.proc_root, names = options_.names, pid = reading->run->pid,
+              &clock = clock_] {
+               if (reading->of_context) {
+                 reading->context = ReadProcessContext(proc_root, pid);
+               } else {
+                 reading->environment = ReadProcessEnvironment(proc_root, pid, names);
+               }
+               reading->ended = clock.Monotonic();
+             },
+             [this, reading, alive] {
+               if (!alive.expired()) read_.push_back(reading);
+             });
 }
 
 std::vector<ProcessRunPtr> ResourceReader::Settle(const ProcessTable& processes) {
   for (const auto& reading : std::exchange(read_, {})) {
-    const ProcessRun& run = *reading->run;
+    ProcessRun& run = *reading->run;
+    run.is_being_read = false;
     // What began with an exec, or under the same pid, before the reading's end may be what was read.
     const ProcessRunPtr current = processes.Find(run.pid);
     const bool replaced = current != nullptr && current.get() != &run && current->began <= reading->ended;

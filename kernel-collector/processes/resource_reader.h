@@ -19,13 +19,14 @@ namespace tributary {
 // sample, then ten times as far apart each time up to kContextPeriodMaxNs. What it publishes goes before what its
 // environment says.
 //
-// No sample waits for this: it is told when it is known, with the batch that is being filled. `executor` should be of
-// its own, for reading a process's memory can take as long as that process likes; while it does, others go without.
-// Loop thread.
+// No sample waits for this: it is told when it is known, with the batch that is being filled. Reading a process's
+// memory can take as long as that process likes: a process is read once at a time, and `executor` should be of its own,
+// a Worker of which some jobs may be stuck. Loop thread.
 class ResourceReader {
  public:
   static constexpr int64_t kFirstContextNs = 2 * kNsPerSecond;
   static constexpr int64_t kContextPeriodMaxNs = 2000 * kNsPerSecond;
+  static constexpr size_t kStuckMax = 8;  // processes that others do not wait for
 
   struct Options {
     std::string proc_root = "/proc";

@@ -62,6 +62,18 @@ TEST_F(ResourceReaderTest, ReadOnceAndToldOnce) {
   EXPECT_TRUE(resources.Settle(table).empty());
 }
 
+TEST_F(ResourceReaderTest, AProcessIsReadOnceAtATime) {
+  AddProcess(5, "OTEL_SERVICE_NAME=shop\0"s);
+  Exec(5);
+  resources.OnSample(RunPtr(5), clock.Monotonic(), table);
+  clock.Advance(ResourceReader::kContextPeriodMaxNs);  // while that hangs its context is due, again and again
+  for (int i = 0; i < 3; ++i) resources.OnSample(RunPtr(5), clock.Monotonic(), table);
+  EXPECT_EQ(executor.RunAll(), 1u);
+  EXPECT_EQ(resources.Settle(table).size(), 1u);
+  resources.OnSample(RunPtr(5), clock.Monotonic(), table);
+  EXPECT_EQ(executor.RunAll(), 1u) << "then it is looked for";
+}
+
 TEST_F(ResourceReaderTest, NothingToSayIsNothingToTell) {
   AddProcess(5, "PATH=/bin\0"s);
   Exec(5);

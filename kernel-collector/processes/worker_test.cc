@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <future>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -63,6 +64,68 @@ TEST(Worker, AJobThatHangsDoesNotKeepItsOwner) {
   }
   release->set_value();
   ended->get_future().wait();
+}
+
+TEST(Worker, OthersGoOnWhileJobsAreStuck) {
+  Loop loop;
+  int stuck = 0;
+  Worker worker(loop, {.stuck_max = 2, .stuck_ms = 20, .on_stuck = [&] { ++stuck; }});
+  auto release = std::make_shared<std::promise<void>>();
+  std::shared_future<void> released = release->get_future().share();
+  std::vector<std::string> done;
+  for (const char* name : {"hangs", "hangs too"}) {
+    ASSERT_TRUE(worker.Submit([released] { released.wait(); }, [&done, name] { done.push_back(name); }));
+  }
+  for (int i = 0; i < 3; ++i) {
+    ASSERT_TRUE(worker.Submit([] {},
+                              [&] {
+                                done.push_back("goes on");
+                                if (done.size() == 3) release->set_value();
+                              }));
+  }
+  Timer watch(loop, [&] {
+    if (done.size() == 5) loop.Stop();
+  });
+  watch.StartEvery(5);
+  loop.Run();
+  watch.Stop();
+  EXPECT_EQ(stuck, 2);
+  EXPECT_EQ((std::vector<std::string>(done.begin(), done.begin() + 3)), (std::vector<std::string>(3, "goes on")));
+  // Those that were stuck have room for the next.
+  bool again = false;
+  auto second = std::make_shared<std::promise<void>>();
+  ASSERT_TRUE(worker.Submit([second] { second->get_future().wait(); }, [] {}));
+  ASSERT_TRUE(worker.Submit([] {},
+                            [&] {
+                              again = true;
+                              second->set_value();
+                              loop.Stop();
+                            }));
+  loop.Run();
+  EXPECT_TRUE(again);
+  EXPECT_EQ(stuck, 3);
+}
+
+TEST(Worker, NoMoreThreadsThanItMay) {
+  Loop loop;
+  int stuck = 0;
+  Worker worker(loop, {.stuck_max = 1, .stuck_ms = 10, .on_stuck = [&] { ++stuck; }});
+  auto release = std::make_shared<std::promise<void>>();
+  std::shared_future<void> released = release->get_future().share();
+  size_t done = 0;
+  for (int i = 0; i < 4; ++i) {
+    ASSERT_TRUE(worker.Submit([released] { released.wait(); },
+                              [&] {
+                                if (++done == 4) loop.Stop();
+                              }));
+  }
+  Timer later(loop, [&] {
+    EXPECT_EQ(done, 0u);
+    release->set_value();
+  });
+  later.StartOnce(200);
+  loop.Run();
+  EXPECT_EQ(stuck, 1);
 }
 
 }  // namespace
