@@ -27,11 +27,17 @@ struct StatusAnswer {
     Totals totals;
     Counts stack_health;
   };
+  struct Cluster {
+    std::string id;
+    bool connected = false;
+    uint64_t entities = 0, last_told_ms = 0;  // 0: not since the reducer started
+  };
   std::string version;
   uint64_t uptime_s = 0;
   Totals total;
   Counts stack_health;
   std::vector<Node> nodes;
+  std::vector<Cluster> clusters;
   double reducer_cpu_seconds = 0;
   uint64_t reducer_rss_bytes = 0, reducer_disk_bytes = 0, shards = 0, symbol_tables = 0;
 };

@@ -172,6 +172,14 @@ absl::StatusOr<StatusAnswer> ParseStatus(std::string_view json) {
                             .totals = GetTotals(node),
                             .stack_health = GetCounts(node, "stack_health")});
   }));
+  if (!root.at_key("clusters").error()) {  // an older reducer has none
+    RETURN_IF_ERROR(ForEachObject(root, "clusters", [&](const object& cluster) {
+      status.clusters.push_back({.id = GetString(cluster, "id"),
+                                 .connected = GetBool(cluster, "connected"),
+                                 .entities = GetNumber(cluster, "entities"),
+                                 .last_told_ms = GetNumber(cluster, "last_told")});
+    }));
+  }
   object reducer;
   if (root.at_key("reducer").get(reducer) == simdjson::SUCCESS) {
     status.reducer_cpu_seconds = GetReal(reducer, "cpu_seconds");

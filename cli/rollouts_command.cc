@@ -1,9 +1,7 @@
-#include <fmt/chrono.h>
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
-#include <ctime>
 #include <optional>
 
 #include "base/log.h"
@@ -16,13 +14,6 @@ namespace tributary::cli {
 namespace {
 
 constexpr size_t kChangeLettersMax = 60;
-
-std::string TimeOf(uint64_t unix_ms) {
-  const auto seconds = static_cast<std::time_t>(unix_ms / 1000);
-  std::tm local{};
-  if (localtime_r(&seconds, &local) == nullptr) return "?";
-  return fmt::format("{:%Y-%m-%d %H:%M:%S}", local);
-}
 
 // "a → b"; what both are where that is the same.
 std::string ChangeOf(const std::string& before, const std::string& now) {
@@ -70,7 +61,7 @@ std::string WriteRollouts(const RolloutsAnswer& answer) {
   std::vector<std::vector<std::string>> rows;
   for (const RolloutsAnswer::Rollout& rollout : answer.rollouts) {
     const std::optional<double> before = CoresOf(rollout.before), after = CoresOf(rollout.after);
-    rows.push_back({TimeOf(rollout.at_ms), WorkloadOf(rollout), WhatOf(rollout),
+    rows.push_back({FormatTime(rollout.at_ms), WorkloadOf(rollout), WhatOf(rollout),
                     ChangeOf(rollout.previous.version, rollout.now.version), WriteCores(before), WriteCores(after),
                     WriteChange(before, after)});
   }

@@ -75,6 +75,18 @@ std::string RecentHealthText(const absl::StatusOr<StackHealthAnswer>& recent) {
   return out;
 }
 
+// The watchers of Kubernetes clusters.
+std::string ClustersText(const std::vector<StatusAnswer::Cluster>& clusters) {
+  if (clusters.empty()) return "";
+  std::vector<std::vector<std::string>> rows;
+  for (const StatusAnswer::Cluster& cluster : clusters) {
+    rows.push_back({EscapeForDisplay(cluster.id), cluster.connected ? "connected" : "gone",
+                    FormatCount(cluster.entities),
+                    cluster.last_told_ms == 0 ? "not since the reducer started" : FormatTime(cluster.last_told_ms)});
+  }
+  return '\n' + WriteTable({"CLUSTER", "STATE", "ENTITIES", "LAST TOLD"}, {false, false, true, false}, rows);
+}
+
 // One object of two: the second is told under `key`.
 std::string WithMember(std::string json, std::string_view key, std::string_view member) {
   const size_t end = json.find_last_of('}');
@@ -99,6 +111,7 @@ std::string WriteStatus(const StatusAnswer& status, const absl::StatusOr<StackHe
                   FormatCount(status.total.in_flight), LostText(status.total), FormatBytes(wire_bytes)});
   std::string out = WriteTable({"NODE", "STATE", "RATE", "CAPTURED", "STORED", "IN FLIGHT", "LOST", "WIRE"},
                                {false, false, true, true, true, true, false, false}, rows);
+  out += ClustersText(status.clusters);
   out += fmt::format("\nstacks: {}\n", HealthText(status.stack_health));
   if (status.nodes.size() > 1) {
     for (const StatusAnswer::Node& node : status.nodes) {

@@ -1,8 +1,10 @@
 #include "cli/text.h"
 
+#include <fmt/chrono.h>
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <ctime>
 
 #include "base/utf8.h"
 
@@ -44,6 +46,13 @@ std::string FormatBytes(uint64_t bytes) {
 std::string FormatPercent(uint64_t part, uint64_t whole) {
   if (whole == 0) return "-";
   return fmt::format("{:.2f}%", 100.0 * static_cast<double>(part) / static_cast<double>(whole));
+}
+
+std::string FormatTime(uint64_t unix_ms) {
+  const auto seconds = static_cast<std::time_t>(unix_ms / 1000);
+  std::tm local{};
+  if (localtime_r(&seconds, &local) == nullptr) return "?";
+  return fmt::format("{:%Y-%m-%d %H:%M:%S}", local);
 }
 
 std::string CutToWidth(std::string_view text, size_t letters) {

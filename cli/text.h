@@ -12,6 +12,7 @@ std::string FormatNs(uint64_t ns);                         // "12.3 s", "1 h 02 
 std::string FormatCount(uint64_t count);                   // "1,234,567"
 std::string FormatBytes(uint64_t bytes);                   // "1.2 MiB"
 std::string FormatPercent(uint64_t part, uint64_t whole);  // "12.34%"; "-" of nothing
+std::string FormatTime(uint64_t unix_ms);                  // "2026-11-23 14:02:11", here
 
 // At most `letters` code points, the last of them "…" when something was cut. `text` is UTF-8.
 std::string CutToWidth(std::string_view text, size_t letters);

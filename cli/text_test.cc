@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdlib>
+
 #include "base/status.h"
 #include "cli/cli_test_data.h"
 #include "cli/commands.h"
@@ -64,6 +66,23 @@ TEST(StatusCommand, SaysWhyRecentHealthIsNotKnown) {
                 .find("last 5 minutes: there is no such path\n"),
             std::string::npos);
   EXPECT_NE(WriteStatus(status, StackHealthAnswer()).find("last 5 minutes: no stacks yet\n"), std::string::npos);
+}
+
+TEST(StatusCommand, ShowsClusters) {
+  setenv("TZ", "UTC", 1);
+  StatusAnswer status = *ParseStatus(testing::kStatusJson);
+  EXPECT_TRUE(status.clusters.empty()) << "an older reducer says nothing of them";
+  status = *ParseStatus(R"({"total": {}, "nodes": [], "clusters": [
+    {"id": "cluster/prod", "connected": true, "entities": 12345, "last_told": 1763700131000},
+    {"id": "cluster/\u0007", "connected": false, "entities": 0, "last_told": 0}]})");
+  EXPECT_NE(WriteStatus(status, StackHealthAnswer())
+                .find("\nCLUSTER       STATE      ENTITIES  LAST TOLD\n"
+                      "cluster/prod  connected    12,345  2025-11-21 04:42:11\n"
+                      "cluster/\\x07  gone              0  not since the reducer started\n"
+                      "\nstacks: "),
+            std::string::npos)
+      << WriteStatus(status, StackHealthAnswer());
+  EXPECT_FALSE(ParseStatus(R"({"total": {}, "nodes": [], "clusters": 3})").ok());
 }
 
 TEST(TopCommand, ShowsSharesAndEscapesNames) {
