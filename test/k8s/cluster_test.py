@@ -211,7 +211,7 @@ class ClusterTest(unittest.TestCase):
         self.cluster.call("PATCH", role, {"rules": fewer}, "application/merge-patch+json")
         self.cluster.stop_api()
         self.cluster.start_api()
-        wait_for(lambda: "grant the verb watch on the resource jobs of the API group batch" in self.collector.log(), 60,
+        wait_for(lambda: re.search("grant the verb (list|watch) on the resource jobs of the API group batch", self.collector.log()), 60,
                  "a word about the permission")
         pod = self.workloads.pod(workload_of(3)[0], self.made[3][1], "rev3")  # other kinds go on
         wait_for(lambda: ("pod", pod["metadata"]["uid"]) in self.collector.told, 60, "a new pod")
