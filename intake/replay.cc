@@ -34,11 +34,7 @@ Replay::Replay(AlarmSource& alarms, Connector& connector, const Clock& clock, Re
       symbol_alarm_(alarms.NewAlarm([this] { SendSymbols(); })),
       done_alarm_(alarms.NewAlarm([this] { done_(first_failure_); })) {
   for (uint32_t i = 1; i <= options_.nodes; ++i) {
-    SessionInfo session = script_.session();
-    for (uint8_t& byte : session.session_id) byte = static_cast<uint8_t>(random_());
-    session.node_id = fmt::format("{}-replay-{}", session.node_id, i);
-    session.host_name = fmt::format("{}-replay-{}", session.host_name, i);
-    nodes_.push_back(std::make_unique<ReplayNode>(*this, std::move(session)));
+    nodes_.push_back(std::make_unique<ReplayNode>(*this, fmt::format("-replay-{}", i)));
   }
 }
 

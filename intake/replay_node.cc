@@ -3,26 +3,35 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
+#include <vector>
 
 #include "base/log.h"
 #include "base/status.h"
+#include "intake/metadata_message.h"
 #include "intake/replay.h"
 
 namespace tributary::intake {
 namespace {
 
 constexpr size_t kSocketBacklogMax = 256u << 10;  // handed to the socket and not yet taken
+constexpr size_t kUpdateBytes = 256u << 10;       // of metadata in one message, and one thing more
 constexpr uint32_t kHeartbeatMinMs = 10, kHeartbeatMaxMs = 60'000;
 constexpr uint64_t kSilentPeriodsMax = 3;
 constexpr uint64_t kWelcomeMs = 30'000;  // a reducer that a thousand nodes call at once takes its time
 
 }  // namespace
 
-ReplayNode::ReplayNode(Replay& replay, SessionInfo session)
+ReplayNode::ReplayNode(Replay& replay, std::string suffix)
     : replay_(replay),
-      session_(std::move(session)),
+      suffix_(std::move(suffix)),
+      session_(replay.script_.session()),
       backoff_ms_(replay.options_.backoff_min_ms),
-      retry_(replay.alarms_.NewAlarm([this] { Connect(); })) {}
+      retry_(replay.alarms_.NewAlarm([this] { Connect(); })) {
+  for (uint8_t& byte : session_.session_id) byte = static_cast<uint8_t>(replay.random_());
+  session_.node_id += suffix_;
+  session_.host_name += suffix_;
+}
 
 void ReplayNode::Connect() {
   state_ = State::kConnecting;
@@ -118,6 +127,7 @@ absl::Status ReplayNode::OnWelcome(const Welcome& welcome) {
   OnAck(welcome.durable_sequence);
   if (over()) return absl::OkStatus();
   Rewind();
+  SendMetadata();
   replay_.OnReady(*this, granted_.heartbeat_ms);
   return absl::OkStatus();
 }
@@ -131,6 +141,28 @@ absl::Status ReplayNode::OnGoodbye(const Goodbye& goodbye) {
     return absl::OkStatus();
   }
   return why;
+}
+
+// All that the recorded node told, as this node's own.
+void ReplayNode::SendMetadata() {
+  const std::vector<Entity>& entities = replay_.script_.entities();
+  MetadataUpdate update{.begins_snapshot = true};
+  size_t bytes = 0;
+  for (Entity entity : entities) {
+    if (entity.kind == EntityKind::kHost) {
+      entity.id = session_.node_id;
+      for (auto& [key, value] : entity.attributes) {
+        if (key == "host.id" || key == "host.name") value += suffix_;
+      }
+    }
+    bytes += BytesOf(entity);
+    update.entities.push_back(std::move(entity));
+    if (bytes < kUpdateBytes) continue;
+    Write(MessageType::kMetadata, EncodeMetadata(std::exchange(update, {})));
+    bytes = 0;
+  }
+  update.ends_snapshot = true;
+  if (!entities.empty()) Write(MessageType::kMetadata, EncodeMetadata(update));
 }
 
 void ReplayNode::OnAck(uint64_t sequence) {

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
+#include <string>
 #include <string_view>
 #include <utility>
 
@@ -21,7 +22,8 @@ class ReplayNode {
  public:
   enum class State { kNew, kConnecting, kReady, kWaiting, kFinished, kFailed };
 
-  ReplayNode(Replay& replay, SessionInfo session);
+  // What its id and its host's name are the recorded ones with.
+  ReplayNode(Replay& replay, std::string suffix);
 
   void Connect();
   void Pump();             // sends what is due, as far as credit and socket allow
@@ -45,10 +47,12 @@ class ReplayNode {
   void Disconnect(const absl::Status& why);
   void Finish();
   void Fail(const absl::Status& why);
+  void SendMetadata();
   void Write(MessageType type, std::string_view payload, uint8_t channel = kChannelSamples);
 
   Replay& replay_;
-  const SessionInfo session_;
+  const std::string suffix_;
+  SessionInfo session_;
   State state_ = State::kNew;
   std::unique_ptr<Stream> stream_;
   FrameDecoder decoder_;

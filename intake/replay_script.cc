@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "base/status.h"
+#include "intake/metadata_message.h"
 #include "intake/wire.h"
 
 namespace tributary::intake {
@@ -101,6 +102,9 @@ absl::Status ReplayScript::AddFrames(RecordingReader& reader) {
     if (!got.ok()) return got.status();
     if (!*got) return absl::OkStatus();
     const MessageType type = recorded.frame.type;
+    if (type == MessageType::kMetadata) {
+      RETURN_IF_ERROR(WithContext(AddMetadata(recorded.frame), fmt::format("{}: offset {}", path_, recorded.offset)));
+    }
     if (type != MessageType::kDefinitions && type != MessageType::kBatch) continue;
     absl::StatusOr<IncomingBatch> batch = session.Take(recorded.frame);
     if (!batch.ok()) return WithContext(batch.status(), fmt::format("{}: offset {}", path_, recorded.offset));
@@ -120,6 +124,25 @@ absl::Status ReplayScript::AddFrames(RecordingReader& reader) {
     step.at_ns = std::max(step.at_ns, batch->clock.monotonic.value - first.value);
     steps_.push_back(step);
   }
+}
+
+absl::Status ReplayScript::AddMetadata(const Frame& frame) {
+  uint32_t unknown_values = 0;
+  ASSIGN_OR_RETURN(MetadataUpdate update, DecodeMetadata(frame.payload, &unknown_values));
+  for (Entity& entity : update.entities) {
+    // Its samples are in the recording, also where it has gone before the end.
+    entity.gone = false;
+    entity.from = UnixNs{};
+    const auto known = std::find_if(entities_.begin(), entities_.end(), [&](const Entity& other) {
+      return other.kind == entity.kind && other.id == entity.id;
+    });
+    if (known != entities_.end()) {
+      *known = std::move(entity);
+    } else if (entities_.size() < kUpdateEntitiesMax) {
+      entities_.push_back(std::move(entity));
+    }
+  }
+  return absl::OkStatus();
 }
 
 int64_t ReplayScript::duration_ns() const {

@@ -7,8 +7,10 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "base/fd.h"
+#include "intake/frame.h"
 #include "intake/recording_reader.h"
 #include "profile/batch.h"
+#include "profile/metadata.h"
 
 namespace tributary::intake {
 
@@ -43,6 +45,7 @@ class ReplayScript {
   uint32_t generations() const { return steps_.back().generation + 1; }
   int64_t duration_ns() const;  // of one pass
   const absl::Status& torn() const { return torn_; }
+  const std::vector<Entity>& entities() const { return entities_; }
 
   // The frames of a step, ready for the wire. An error: the file has changed since it was loaded.
   absl::StatusOr<std::string> Build(size_t step, const Telling& telling) const;
@@ -50,11 +53,13 @@ class ReplayScript {
  private:
   ReplayScript() = default;
   absl::Status AddFrames(RecordingReader& reader);
+  absl::Status AddMetadata(const Frame& frame);
 
   std::string path_;
   Fd file_;
   SessionInfo session_;
   std::vector<Step> steps_;
+  std::vector<Entity> entities_;
   absl::Status torn_;
 };
 

@@ -34,11 +34,16 @@ class ReplayTest : public IntakeTest {
     session.node_id = "node";
     session.host_name = "host";
     NullSink none;
-    auto sink = RecordingSink::Open({.path = path_}, session, none, Clock::Real(), metrics_);
+    MetadataFeed metadata({}, Clock::Real(), metrics_);
+    metadata.Set(
+        {.kind = EntityKind::kHost, .id = "node", .attributes = {{"host.name", "host"}, {"os.type", "linux"}}});
+    metadata.Set({.kind = EntityKind::kContainer, .id = "c0ffee", .attributes = {{"container.name", "web"}}});
+    auto sink = RecordingSink::Open({.path = path_, .metadata = &metadata}, session, none, Clock::Real(), metrics_);
     ASSERT_TRUE(sink.ok()) << sink.status();
     for (size_t i = 0; i < kBatches; ++i) {
       if (i == 2) generator_.Evict();
       if (i == 4) generator_.NewDictionary();
+      if (i == 3) metadata.Remove(EntityKind::kContainer, "c0ffee", UnixNs{1});
       Batch batch = generator_.Next(kSamples);
       for (const Sample& sample : FakeStore::ResolveIn(*batch.dictionary, batch.samples)) {
         recorded_.push_back(sample);
@@ -140,6 +145,30 @@ TEST_F(ReplayTest, SendsTheRecordingAsManyNodes) {
   EXPECT_EQ(totals.samples_acked, totals.samples_sent);
   EXPECT_EQ(totals.batches_built, kBatches);  // once for all nodes
   EXPECT_EQ(totals.finished, 3u);
+}
+
+TEST_F(ReplayTest, TellsWhatTheNodeToldAsEachNodesOwn) {
+  StartReducer();
+  StartReplay({.nodes = 2, .speed = kMax});
+  RunToEnd();
+  EXPECT_TRUE(end_.ok()) << end_;
+  std::set<std::string> hosts;
+  for (const auto& [id, store] : stores_) {
+    ASSERT_EQ(store.metadata.size(), 1u);
+    const MetadataUpdate& update = store.metadata[0];
+    EXPECT_TRUE(update.begins_snapshot && update.ends_snapshot);
+    ASSERT_EQ(update.entities.size(), 2u);
+    const Entity& host = update.entities[0];
+    EXPECT_EQ(host.kind, EntityKind::kHost);
+    EXPECT_EQ(host.id, store.hellos.front().session.node_id);
+    EXPECT_EQ(FindAttribute(host.attributes, "host.name"), store.hellos.front().session.host_name);
+    EXPECT_EQ(FindAttribute(host.attributes, "os.type"), "linux");
+    hosts.insert(host.id);
+    // It had gone before the recording's end, its samples are there.
+    EXPECT_EQ(update.entities[1],
+              (Entity{.kind = EntityKind::kContainer, .id = "c0ffee", .attributes = {{"container.name", "web"}}}));
+  }
+  EXPECT_EQ(hosts, (std::set<std::string>{"node-replay-1", "node-replay-2"}));
 }
 
 TEST_F(ReplayTest, RepeatsUnderNewGenerations) {
