@@ -56,6 +56,9 @@ TEST(ServiceVersion, NoneOfWhatIsNotOurs) {
   Attributes of_pod = resource;
   SetAttribute(of_pod, "k8s.pod.uid", "u");
   EXPECT_FALSE(SightingOf(Process(), of_pod, "", kBooted, kNow));
+  store::ProcessRow of_static_pod = Process();
+  of_static_pod.cgroup_path = std::string("/kubepods/burstable/pod36b6d6be73b1065af369b3985edafa09/") + kId;
+  EXPECT_FALSE(SightingOf(of_static_pod, resource, "", kBooted, kNow));
   EXPECT_FALSE(SightingOf(Process(), resource, "", UnixNs{}, kNow)) << "a node whose boot is not known";
   store::ProcessRow process = Process();
   process.start_time_ns = kNsPerDay - 5 * kNsPerSecond;
