@@ -1,11 +1,13 @@
 #include "base/child_process.h"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <csignal>
+#include <fstream>
 #include <string>
 
 #include "base/child_process_testing.h"
@@ -86,6 +88,20 @@ TEST(Sandbox, OpeningAFileKills) {
   const siginfo_t ended = AwaitEnd(*child);
   EXPECT_EQ(ended.si_code, CLD_KILLED);
   EXPECT_EQ(ended.si_status, SIGSYS);
+}
+
+TEST(Sandbox, ListsOfProcessesShowItsName) {
+  auto child = Fork([](int socket) {
+    char c = 'x';
+    if (!EnterSandbox({.name = "reader", .memory_bytes_max = 1 << 30}).ok()) return 2;
+    return WriteAll(socket, &c, 1, -1) && ReadAll(socket, &c, 1, -1) ? 3 : 4;
+  });
+  ASSERT_TRUE(child.ok());
+  char c = 0;
+  ASSERT_TRUE(ReadAll(child->socket(), &c, 1, 10'000));
+  std::string comm;
+  std::getline(std::ifstream(fmt::format("/proc/{}/comm", child->pid())), comm);
+  EXPECT_EQ(comm, "reader");
 }
 
 }  // namespace

@@ -95,6 +95,7 @@ absl::Status EnterSandbox(const SandboxLimits& limits) {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
   set.memory_bytes_max = RLIM_INFINITY;  // sanitizers reserve terabytes of addresses at start
 #endif
+  if (prctl(PR_SET_NAME, set.name) != 0) return ErrnoStatus("name", "the parser process", errno);
   RETURN_IF_ERROR(LimitResources(set));
   RETURN_IF_ERROR(BecomeNobody());
   std::vector<sock_filter> filter = Filter();

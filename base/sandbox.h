@@ -8,6 +8,7 @@ namespace tributary {
 
 // What a process in the sandbox may still use.
 struct SandboxLimits {
+  const char* name = "sandbox";   // what lists of processes show: comm, of up to 15 bytes
   uint64_t memory_bytes_max = 0;  // of address space
   uint64_t file_bytes_max = 0;    // how far it may write into a file that it was handed; 0: not at all
   uint64_t cpu_seconds_max = 0;   // 0: whoever waits for it limits that

@@ -85,7 +85,8 @@ class Parser {
 }  // namespace
 
 int RunUnwindParser(int socket, int idle_ms) {
-  if (absl::Status status = EnterSandbox({.memory_bytes_max = kMemoryBytesMax}); !status.ok()) {
+  if (absl::Status status = EnterSandbox({.name = "unwind-parser", .memory_bytes_max = kMemoryBytesMax});
+      !status.ok()) {
     LogError("unwind parser: {}", Message(status));
     return 1;
   }

@@ -111,7 +111,7 @@ bool Answer(int socket, const SymbolMakerRequest& request, Fd file) {
 }  // namespace
 
 int RunSymbolMaker(int socket) {
-  if (absl::Status status = EnterSandbox({.memory_bytes_max = kMemoryBytesMax}); !status.ok()) {
+  if (absl::Status status = EnterSandbox({.name = "symbol-maker", .memory_bytes_max = kMemoryBytesMax}); !status.ok()) {
     LogError("symbol maker: {}", Message(status));
     return 1;
   }

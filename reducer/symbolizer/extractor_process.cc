@@ -74,7 +74,8 @@ void StepBack() {
 
 int RunSymbolExtractor(const ExtractorRequest& request) {
   StepBack();
-  const SandboxLimits limits = {.memory_bytes_max = request.memory_bytes_max,
+  const SandboxLimits limits = {.name = "symbol-reader",
+                                .memory_bytes_max = request.memory_bytes_max,
                                 .file_bytes_max = kEncodedSymbolsMax + sizeof(ExtractorAnswer),
                                 .cpu_seconds_max = request.cpu_seconds_max};
   ExtractorAnswer answer;
