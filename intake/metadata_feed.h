@@ -8,6 +8,7 @@
 #include <string>
 #include <utility>
 
+#include "absl/container/btree_map.h"
 #include "absl/container/node_hash_map.h"
 #include "base/clock.h"
 #include "base/metrics.h"
@@ -81,7 +82,7 @@ class MetadataFeed {
   using Entities = absl::node_hash_map<Key, Known>;
   AttributePacker packer_;
   Entities entities_;
-  std::map<uint64_t, const Entities::value_type*> by_change_;
+  absl::btree_map<uint64_t, const Entities::value_type*> by_change_;
   std::list<std::pair<MonotonicNs, Key>> gone_;  // oldest first
   uint64_t last_change_ = 0;
   uint64_t last_forgotten_ = 0;  // of the changes of what has gone

@@ -193,15 +193,16 @@ OwnerChain PodResolver::ChainOf(const KubeObject& pod) {
 
 void PodResolver::PutContainers(const KubeObject& object, Pod& pod) {
   std::vector<std::string> named;
+  const size_t uid = absl::HashOf(object.uid);
   uint64_t left_out = 0;
   for (ContainerEntity& container : MakeContainers(object, left_out)) {
     const std::string id = container.entity.id;
-    if (container_pods_.size() >= options_.containers_max && !container_pods_.contains(id)) {
+    if (container_pods_.size() >= options_.containers_max && !container_pods_.contains(absl::HashOf(id))) {
       turned_away_.Add();
       continue;
     }
-    const auto [owner, is_first] = container_pods_.try_emplace(id, object.uid);
-    if (owner->second != object.uid) {
+    const auto [owner, is_first] = container_pods_.try_emplace(absl::HashOf(id), uid);
+    if (owner->second != uid) {
       duplicates_.Add();
       continue;
     }
@@ -215,7 +216,7 @@ void PodResolver::PutContainers(const KubeObject& object, Pod& pod) {
   for (const std::string& id : pod.containers) {
     if (std::find(named.begin(), named.end(), id) != named.end()) continue;
     feed_.Remove(EntityKind::kContainer, id, clock_.Unix());
-    container_pods_.erase(id);
+    container_pods_.erase(absl::HashOf(id));
   }
   named.shrink_to_fit();
   pod.containers = std::move(named);
@@ -225,7 +226,7 @@ void PodResolver::GonePod(const std::string& uid, const Pod& pod) {
   const UnixNs now = clock_.Unix();
   for (const std::string& id : pod.containers) {
     feed_.Remove(EntityKind::kContainer, id, now);
-    container_pods_.erase(id);
+    container_pods_.erase(absl::HashOf(id));
   }
   feed_.Remove(EntityKind::kPod, uid, now);
   const auto waiting = waiting_.find(pod.owner_uid);

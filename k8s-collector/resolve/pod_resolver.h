@@ -94,7 +94,8 @@ class PodResolver : public WatchEvents {
   std::array<MarkedTable<std::string>, kResourceKindCount>
       named_;  // the other kinds' uids, by "NAMESPACE/NAME" or "NAME"
   absl::flat_hash_map<std::string, std::vector<Waiting>> waiting_;  // by the owner's uid
-  absl::flat_hash_map<std::string, std::string> container_pods_;    // container id → uid of the pod that named it first
+  // Hash of a container's id → of the uid of the pod that named it first.
+  absl::flat_hash_map<size_t, size_t> container_pods_;
   RolloutTracker rollouts_;
   std::deque<std::string> told_rollouts_;  // ids
   std::string cluster_uid_;
