@@ -159,7 +159,11 @@ void PodResolver::PutPod(const KubeObject& object) {
   Pod& pod = pods_.Put(object.uid);
   pods_gauge_.Set(static_cast<int64_t>(pods_.size()));
   const OwnerChain chain = ChainOf(object);
-  pod.owner_uid = chain.uid;
+  if (pod.owner_uid != chain.uid) {
+    StopWaiting(object.uid, pod);
+    pod.owner_uid = chain.uid;
+    pod.version = 0;  // to be followed as the new owner's
+  }
   uint64_t left_out = 0;
   Tell(MakePod(object, chain, left_out));
   left_out_.Add(left_out);
@@ -229,9 +233,13 @@ void PodResolver::GonePod(const std::string& uid, const Pod& pod) {
     container_pods_.erase(absl::HashOf(id));
   }
   feed_.Remove(EntityKind::kPod, uid, now);
+  StopWaiting(uid, pod);
+}
+
+void PodResolver::StopWaiting(const std::string& uid, const Pod& pod) {
   const auto waiting = waiting_.find(pod.owner_uid);
   if (waiting == waiting_.end()) return;
-  std::erase_if(waiting->second, [&](const Waiting& each) { return each.pod_uid == uid; });
+  waiting->second.erase(uid);
   if (waiting->second.empty()) waiting_.erase(waiting);
 }
 
@@ -261,9 +269,9 @@ void PodResolver::PutOwner(ResourceKind kind, const KubeObject& object) {
   }
   const auto waiting = waiting_.find(object.uid);
   if (waiting == waiting_.end()) return;
-  for (Waiting& each : std::exchange(waiting->second, {})) {
-    TellTop(each.pod_uid, owner);
-    See(std::move(each.sighting), &owner);
+  for (auto& [pod_uid, sighting] : waiting->second) {
+    TellTop(pod_uid, owner);
+    See(std::move(sighting), &owner);
   }
   waiting_.erase(object.uid);
 }
@@ -302,13 +310,7 @@ void PodResolver::Follow(const KubeObject& object, const OwnerChain& chain, Pod&
   if (!HasOwnOwner(chain.kind)) return See(std::move(sighting), nullptr);
   MarkedTable<Owner>& owners = chain.kind == "Job" ? jobs_ : replica_sets_;
   if (const Owner* owner = owners.Find(chain.uid); owner != nullptr) return See(std::move(sighting), owner);
-  std::vector<Waiting>& waiting = waiting_[chain.uid];
-  for (Waiting& each : waiting) {
-    if (each.pod_uid != object.uid) continue;
-    each.sighting = std::move(sighting);
-    return;
-  }
-  waiting.push_back({.pod_uid = object.uid, .sighting = std::move(sighting)});
+  waiting_[chain.uid].insert_or_assign(object.uid, std::move(sighting));
 }
 
 void PodResolver::See(RolloutTracker::Sighting sighting, const Owner* owner) {

@@ -3,6 +3,7 @@
 #include <array>
 #include <cstdint>
 #include <deque>
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -59,11 +60,8 @@ class PodResolver : public WatchEvents {
     std::string path;  // "NAMESPACE/NAME"
     int64_t revision = 0;
   };
-  // A pod that is told without its owner's owner.
-  struct Waiting {
-    std::string pod_uid;
-    RolloutTracker::Sighting sighting;
-  };
+  // Pods that are told without their owner's owner, by uid.
+  using Waiting = std::map<std::string, RolloutTracker::Sighting>;
 
   // Where its uid stands; null: there are too many.
   std::string* PutNamed(ResourceKind kind, const std::string& path);
@@ -71,6 +69,7 @@ class PodResolver : public WatchEvents {
   OwnerChain ChainOf(const KubeObject& pod);
   void PutContainers(const KubeObject& object, Pod& pod);
   void GonePod(const std::string& uid, const Pod& pod);
+  void StopWaiting(const std::string& uid, const Pod& pod);
   void PutOwner(ResourceKind kind, const KubeObject& object);
   void GoneOwner(ResourceKind kind, const std::string& uid, const Owner& owner);
   void TellWorkload(ResourceKind kind, const KubeObject& object);
@@ -92,8 +91,8 @@ class PodResolver : public WatchEvents {
   MarkedTable<Pod> pods_;
   MarkedTable<Owner> replica_sets_, jobs_;
   std::array<MarkedTable<std::string>, kResourceKindCount>
-      named_;  // the other kinds' uids, by "NAMESPACE/NAME" or "NAME"
-  absl::flat_hash_map<std::string, std::vector<Waiting>> waiting_;  // by the owner's uid
+      named_;                                          // the other kinds' uids, by "NAMESPACE/NAME" or "NAME"
+  absl::flat_hash_map<std::string, Waiting> waiting_;  // by the owner's uid
   // Hash of a container's id → of the uid of the pod that named it first.
   absl::flat_hash_map<size_t, size_t> container_pods_;
   RolloutTracker rollouts_;

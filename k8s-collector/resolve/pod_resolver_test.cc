@@ -321,6 +321,24 @@ TEST_F(PodResolverTest, NoticesRolloutsWhenAllIsListed) {
   EXPECT_EQ(Rollouts().size(), 2u);  // another workload of that name
 }
 
+TEST_F(PodResolverTest, APodThatGetsAnotherOwnerNoLongerWaitsForTheFirst) {
+  for (const char* app : {"web", "api"}) {
+    const std::string replica_set = fmt::format("{}-a", app);
+    resolver_.OnObject(kReplicaSets, OwnedBy(Named(replica_set), "Deployment", app));
+    resolver_.OnObject(kPods, OwnedBy(WebPod(fmt::format("{}-old", app), "a"), "ReplicaSet", replica_set));
+  }
+  resolver_.OnComplete();
+  const KubeObject pod = WebPod("stray", "b", "2023-11-14T22:10:00Z");
+  resolver_.OnObject(kPods, pod);  // web-b is not known yet
+  resolver_.OnObject(kPods, OwnedBy(pod, "ReplicaSet", "api-b"));
+  resolver_.OnObject(kReplicaSets, OwnedBy(Named("web-b"), "Deployment", "web"));
+  EXPECT_EQ(OfPod("stray", "k8s.deployment.name"), "");
+  EXPECT_THAT(Rollouts(), ElementsAre());
+  resolver_.OnObject(kReplicaSets, OwnedBy(Named("api-b"), "Deployment", "api"));
+  EXPECT_EQ(OfPod("stray", "k8s.deployment.name"), "api");
+  EXPECT_THAT(Rollouts(), ElementsAre("deployment/shop/api/b"));
+}
+
 TEST(CreatedAt, ReadsRfc3339) {
   EXPECT_EQ(CreatedAt({.created = "1970-01-02T00:00:01Z"}).value, (86'400 + 1) * kNsPerSecond);
   for (const char* text : {"", "2023-13-01T00:00:00Z", "2023-02-30T00:00:00Z", "2023-01-01T24:00:00Z",
