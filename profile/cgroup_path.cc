@@ -120,7 +120,11 @@ bool EndsInNumber(std::string_view name) {
 // What systemd-run makes up: "run-u12", "run-p123-i456"; "run-r<32 digits>" holds a random id.
 bool IsRun(std::string_view name) {
   if (!name.starts_with("run-") || name.size() < 6) return false;
-  return (name[4] == 'u' && IsDigits(name.substr(5))) || (name[4] == 'p' && name.find("-i") != std::string_view::npos);
+  const std::string_view number = name.substr(5);
+  if (name[4] == 'u') return IsDigits(number);
+  const size_t dash = number.find("-i");
+  return name[4] == 'p' && dash != std::string_view::npos && IsDigits(number.substr(0, dash)) &&
+         IsDigits(number.substr(dash + 2));
 }
 
 // None: this is no unit. "": it is one whose name tells nothing.

@@ -304,6 +304,7 @@ TEST(CgroupPath, Systemd) {
       {"/system.slice/run-r0f1e2d3c4b5a69788796a5b4c3d2e1f0.service", {}},
       {"/system.slice/run-parts.service", {"", "", "", "run-parts.service"}},
       {"/system.slice/run-updates.service", {"", "", "", "run-updates.service"}},
+      {"/system.slice/run-proxy-internal.service", {"", "", "", "run-proxy-internal.service"}},
       {"/user.slice/user-1000.slice/user@1000.service/app.slice/pipewire.service", {"", "", "", "pipewire.service"}},
       {"/user.slice/user-1000.slice/user@1000.service", {"", "", "", "user@1000.service"}},
       {"/user.slice/user-1000.slice/user@1000.service/init.scope", {}},
