@@ -1,5 +1,7 @@
 #include "reducer/metadata/rollout_log.h"
 
+#include <algorithm>
+
 #include "base/status.h"
 #include "embedded/sql_rollouts_0001.h"
 #include "embedded/sql_rollouts_0002.h"
@@ -107,14 +109,16 @@ bool RolloutLog::AddService(const std::string& id, UnixNs at, Attributes attribu
 
 bool RolloutLog::Add(const std::string& cluster, Entity entity) {
   if (known_.contains(KeyOf(cluster, entity.id))) return false;
+  // A cluster's clock may be ahead, and what is to come would never be old.
+  const UnixNs at = std::min(entity.from, clock_.Unix());
   const std::string attributes = EncodeAttributes(entity.attributes, kEntityBytesMax, nullptr);
-  if (!Put(cluster, entity.id, entity.from, std::move(entity.attributes))) {
+  if (!Put(cluster, entity.id, at, std::move(entity.attributes))) {
     refused_.Add();
     return false;
   }
   taken_.Add();
   if (!database_) return true;
-  const absl::Status saved = insert_.Bind(cluster, entity.id, entity.from.value, attributes).Run();
+  const absl::Status saved = insert_.Bind(cluster, entity.id, at.value, attributes).Run();
   if (!saved.ok()) Fail("write", saved);
   return true;
 }

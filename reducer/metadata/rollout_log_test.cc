@@ -124,6 +124,14 @@ TEST_F(RolloutLogTest, OldOnesGo) {
   EXPECT_THAT(Listed(-2000, 0), IsEmpty());
 }
 
+TEST_F(RolloutLogTest, NoneIsStillToCome) {
+  log_->Take(kCluster, {.entities = {Of("deployment/shop/web/1", 1'000'000)}});
+  EXPECT_EQ(Listed(0, 1).size(), 1u);
+  clock_.Advance(1001 * kNsPerSecond);
+  Open();
+  EXPECT_THAT(Listed(-2000, 2'000'000), IsEmpty()) << "it is as old as its telling";
+}
+
 TEST_F(RolloutLogTest, IsBounded) {
   options_.path = "";
   Open();
