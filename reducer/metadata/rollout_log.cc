@@ -3,17 +3,11 @@
 #include <algorithm>
 
 #include "base/status.h"
-#include "embedded/sql_rollouts_0001.h"
-#include "embedded/sql_rollouts_0002.h"
 #include "reducer/metadata/labels.h"
+#include "reducer/metadata/rollouts_db.h"
 
 namespace tributary {
 namespace {
-
-constexpr std::string_view kSettings =
-    "PRAGMA journal_mode = WAL;"
-    "PRAGMA synchronous = NORMAL;"
-    "PRAGMA cache_size = -512;";
 
 // Names of services may hold anything: they are not in the id. Clusters' watchers do not tell of this kind.
 constexpr std::string_view kServicePrefix = "service/";
@@ -62,10 +56,8 @@ RolloutLog::RolloutLog(Options options, ingest::MetadataSink& rest, const Clock&
 }
 
 absl::Status RolloutLog::OpenDatabase() {
-  ASSIGN_OR_RETURN(store::Database database, store::Database::Open(options_.path, store::Database::Mode::kReadWrite));
+  ASSIGN_OR_RETURN(store::Database database, OpenRolloutsDb(options_.path));
   database_.emplace(std::move(database));
-  RETURN_IF_ERROR(database_->Execute(kSettings));
-  RETURN_IF_ERROR(database_->Migrate({{embedded::sql_rollouts_0001()}, {embedded::sql_rollouts_0002()}}));
   ASSIGN_OR_RETURN(insert_, database_->Prepare("INSERT OR IGNORE INTO rollout (cluster, id, at, attributes) "
                                                "VALUES (?, ?, ?, ?)"));
   ASSIGN_OR_RETURN(remove_, database_->Prepare("DELETE FROM rollout WHERE cluster = ? AND id = ?"));

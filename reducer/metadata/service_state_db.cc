@@ -1,15 +1,13 @@
 #include "reducer/metadata/service_state_db.h"
 
 #include "base/status.h"
-#include "embedded/sql_rollouts_0001.h"
-#include "embedded/sql_rollouts_0002.h"
+#include "reducer/metadata/rollouts_db.h"
 
 namespace tributary {
 
 absl::StatusOr<ServiceStateDb> ServiceStateDb::Open(const std::string& path) {
-  ASSIGN_OR_RETURN(store::Database opened, store::Database::Open(path, store::Database::Mode::kReadWrite));
+  ASSIGN_OR_RETURN(store::Database opened, OpenRolloutsDb(path));
   ServiceStateDb db(std::move(opened));
-  RETURN_IF_ERROR(db.database_.Migrate({{embedded::sql_rollouts_0001()}, {embedded::sql_rollouts_0002()}}));
   ASSIGN_OR_RETURN(db.put_, db.database_.Prepare("INSERT OR REPLACE INTO program "
                                                  "(namespace, service, environment, executable, state) "
                                                  "VALUES (?, ?, ?, ?, ?)"));
