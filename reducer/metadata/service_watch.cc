@@ -6,7 +6,6 @@
 #include <chrono>
 #include <functional>
 
-#include "absl/container/flat_hash_map.h"
 #include "base/status.h"
 
 namespace tributary {
@@ -136,30 +135,43 @@ absl::Status ServiceWatch::LookAt(uint32_t shard, UnixNs now, std::vector<Servic
   ASSIGN_OR_RETURN(const std::unique_ptr<store::StoreReader> reader, store_.OpenReader(shard));
   const store::TimeRange range{UnixNs{now.value - kLookBackNs}, UnixNs{now.value + 1}};
   ASSIGN_OR_RETURN(const std::vector<store::ProcessRow> processes, reader->Processes(range, nullptr));
+  BuildIds& build_ids = build_ids_[shard];
+  RETURN_IF_ERROR(UpdateBuildIds(*reader, processes, &build_ids));
   if (processes.empty()) return absl::OkStatus();
   absl::flat_hash_map<std::string, UnixNs> booted;
   ASSIGN_OR_RETURN(const std::vector<store::NodeStatus> nodes, reader->Nodes());
   for (const store::NodeStatus& node : nodes) booted[node.node_id] = node.booted;
-
-  std::vector<std::string>& build_ids = build_ids_[shard].texts;
-  const auto newest = std::max_element(processes.begin(), processes.end(),
-                                       [](const auto& a, const auto& b) { return a.executable < b.executable; });
-  if (newest->executable.value >= build_ids.size()) {
-    ASSIGN_OR_RETURN(const std::vector<store::ExecutableRow> rows, reader->Executables());
-    build_ids.clear();
-    for (const store::ExecutableRow& row : rows) {
-      build_ids.push_back(row.id.known() ? row.id.ToString().substr(0, kShownDigits) : "");
-    }
-  }
   ResourceCache resources(joiner_, range);
   for (const store::ProcessRow& process : processes) {
-    const uint32_t executable = process.executable.value;
-    const std::string_view build_id = executable < build_ids.size() ? std::string_view(build_ids[executable]) : "";
     const std::shared_ptr<const ResourceStates> states = resources.Of(process);
     std::optional<ServiceSighting> sighting =
-        SightingOf(process, states->back().resource->attributes, build_id, booted[process.node_id], now);
+        SightingOf(process, states->back().resource->attributes, build_ids[process.executable.value],
+                   booted[process.node_id], now);
     if (sighting) sightings->push_back(*std::move(sighting));
   }
+  return absl::OkStatus();
+}
+
+absl::Status ServiceWatch::UpdateBuildIds(store::StoreReader& reader, const std::vector<store::ProcessRow>& processes,
+                                          BuildIds* build_ids) {
+  BuildIds running;
+  bool all_known = true;
+  for (const store::ProcessRow& process : processes) {
+    const uint32_t executable = process.executable.value;
+    const auto [entry, added] = running.try_emplace(executable);
+    if (!added) continue;
+    const auto known = build_ids->find(executable);
+    if (known != build_ids->end()) entry->second = known->second;
+    all_known &= known != build_ids->end();
+  }
+  if (!all_known) {
+    ASSIGN_OR_RETURN(const std::vector<store::ExecutableRow> rows, reader.Executables());
+    for (auto& [executable, build_id] : running) {
+      if (executable >= rows.size() || !rows[executable].id.known()) continue;
+      build_id = rows[executable].id.ToString().substr(0, kShownDigits);
+    }
+  }
+  *build_ids = std::move(running);
   return absl::OkStatus();
 }
 

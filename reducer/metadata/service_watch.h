@@ -7,6 +7,7 @@
 #include <thread>
 #include <vector>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
 #include "base/clock.h"
 #include "base/log.h"
@@ -46,13 +47,14 @@ class ServiceWatch {
   void Look();  // what the thread does; for tests
 
  private:
-  // Of one shard, by number; read again when one is met that is not known.
-  struct BuildIds {
-    std::vector<std::string> texts;
-  };
+  // Of the executables of one shard that ran at the last look. Numbers of others may be given anew: all are read again
+  // when one of them is met.
+  using BuildIds = absl::flat_hash_map<uint32_t, std::string>;
 
   void Run();
   absl::Status LookAt(uint32_t shard, UnixNs now, std::vector<ServiceSighting>* sightings);
+  static absl::Status UpdateBuildIds(store::StoreReader& reader, const std::vector<store::ProcessRow>& processes,
+                                     BuildIds* build_ids);
   void Tell(const ServiceTracker::Change& change);
   bool IsToldAlready(const ServiceTracker::Change& change) const;
   void Save(UnixNs now);

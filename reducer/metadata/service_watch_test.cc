@@ -135,6 +135,36 @@ TEST_F(ServiceWatchTest, BuildIdsOfOneServiceThatChangeTogetherAreOne) {
   EXPECT_THAT(Told()[0], "service /unit: 03ab 06ab");
 }
 
+TEST_F(ServiceWatchTest, NumbersOfExecutablesAreGivenAnew) {
+  Run(0, "daemon", "", 1);
+  Run(0, "installer", "", 2);
+  Pass(16);
+  store::FakeShard& shard = store_.shards[0];
+  shard.processes.pop_back();
+  Pass(1);
+  shard.executables.pop_back();
+  Run(0, "daemon", "", 3);
+  Pass(16);
+  EXPECT_THAT(Told(), ElementsAre("service /unit: 01ab 03ab"));
+}
+
+TEST_F(ServiceWatchTest, TheFileOfAnEarlierReleaseIsTakenOver) {
+  ASSERT_TRUE(log_->AddService("1", clock_.Unix(), {{"service.name", "old"}}));
+  watch_.reset();
+  log_.reset();
+  {
+    absl::StatusOr<store::Database> file = store::Database::Open(path_, store::Database::Mode::kReadWrite);
+    ASSERT_TRUE(file.ok() && file->Execute("DROP TABLE program; PRAGMA user_version = 1").ok());
+  }
+  Open();
+  Run(0, "server", "service.name=web,service.version=1");
+  Pass(1);
+  Open();
+  Run(0, "server", "service.name=web,service.version=2");
+  Pass(1);
+  EXPECT_THAT(Told(), ElementsAre("service /web: 1 2", "service /old:  "));
+}
+
 TEST_F(ServiceWatchTest, ARestartTellsNothingTwiceAndMissesNothing) {
   Run(0, "server", "service.name=web,service.version=1");
   Pass(1);
