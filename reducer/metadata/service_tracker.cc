@@ -99,7 +99,10 @@ std::optional<ServiceTracker::Change> ServiceTracker::SetCurrent(const ServicePr
   return Change{name, program.versions.front().what, program.versions[version].what, at};
 }
 
-std::vector<ServiceProgram> ServiceTracker::ForgetBefore(UnixNs seen) {
+std::vector<ServiceProgram> ServiceTracker::Forget(UnixNs now, int64_t keep_ns) {
+  // After a restart those that run are seen first.
+  const bool is_crowded = programs_.size() >= kProgramsMax && now.value - first_pass_.value >= kCrowdedKeepNs;
+  const UnixNs seen{now.value - (is_crowded ? std::min(keep_ns, kCrowdedKeepNs) : keep_ns)};
   std::vector<ServiceProgram> forgotten;
   absl::erase_if(programs_, [&](const auto& entry) {
     const std::vector<Version>& versions = entry.second.versions;

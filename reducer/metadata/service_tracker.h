@@ -23,7 +23,8 @@ namespace tributary {
 class ServiceTracker {
  public:
   static constexpr size_t kProgramsMax = 20'000;
-  static constexpr size_t kVersionsMax = 8;  // of a program that are remembered
+  static constexpr int64_t kCrowdedKeepNs = 60 * kNsPerMinute;  // where there are as many
+  static constexpr size_t kVersionsMax = 8;                     // of a program that are remembered
   static constexpr int kStreakMax = 6;
   static constexpr int64_t kCalmNs = 60 * kNsPerMinute;
   static constexpr int64_t kGoneNs = 10 * kNsPerMinute;
@@ -49,8 +50,8 @@ class ServiceTracker {
   };
   // What runs at `now`, all of it.
   std::vector<Change> See(std::vector<ServiceSighting> sightings, UnixNs now);
-  // Those that have not been seen since; returns them.
-  std::vector<ServiceProgram> ForgetBefore(UnixNs seen);
+  // Those that have not been seen for so long, or for kCrowdedKeepNs where there is no room for others; returns them.
+  std::vector<ServiceProgram> Forget(UnixNs now, int64_t keep_ns);
 
   // What it knew before a restart.
   void Restore(const ServiceProgram& program, std::string_view state);

@@ -164,9 +164,23 @@ TEST_F(ServiceTrackerTest, IsBoundedAndForgets) {
   tracker_.See(many, At(50));
   EXPECT_EQ(tracker_.programs().size(), ServiceTracker::kProgramsMax);
   EXPECT_EQ(tracker_.turned_away(), 3u);
-  EXPECT_THAT(tracker_.ForgetBefore(At(50)), IsEmpty());
-  EXPECT_EQ(tracker_.ForgetBefore(At(51)).size(), ServiceTracker::kProgramsMax);
+  EXPECT_THAT(tracker_.Forget(At(150), 100 * kNsPerSecond), IsEmpty());
+  EXPECT_EQ(tracker_.Forget(At(151), 100 * kNsPerSecond).size(), ServiceTracker::kProgramsMax);
   EXPECT_TRUE(tracker_.programs().empty());
+}
+
+TEST_F(ServiceTrackerTest, NamesThatAreMadeUpTakeNoRoomForLong) {
+  std::vector<ServiceSighting> many;
+  for (size_t i = 0; i < ServiceTracker::kProgramsMax; ++i) {
+    many.push_back({{"", "s" + std::to_string(i), "", "x"}, {.version = "1"}, At(10)});
+  }
+  tracker_.See(many, At(50));
+  EXPECT_THAT(tracker_.Forget(At(50 + 3599), kDay * kNsPerSecond), IsEmpty());
+  many.resize(1);
+  tracker_.See(many, At(50 + 3600));
+  EXPECT_EQ(tracker_.Forget(At(50 + 3601), kDay * kNsPerSecond).size(), ServiceTracker::kProgramsMax - 1);
+  EXPECT_TRUE(tracker_.programs().contains(many[0].program));
+  EXPECT_THAT(tracker_.Forget(At(50 + 9000), kDay * kNsPerSecond), IsEmpty()) << "there is room now";
 }
 
 }  // namespace

@@ -204,7 +204,7 @@ void ServiceWatch::Tell(const ServiceTracker::Change& change) {
 
 void ServiceWatch::Save(UnixNs now) {
   std::vector<ServiceStateDb::Row> rows;
-  for (ServiceProgram& program : tracker_.ForgetBefore(UnixNs{now.value - options_.keep_ns})) {
+  for (ServiceProgram& program : tracker_.Forget(now, options_.keep_ns)) {
     rows.push_back({std::move(program), std::nullopt});
   }
   for (auto& [name, program] : tracker_.programs()) {
