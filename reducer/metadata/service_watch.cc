@@ -106,7 +106,7 @@ void ServiceWatch::Stop() {
 void ServiceWatch::Run() {
   int64_t pause_ns = kPeriodNs;
   std::unique_lock lock(mutex_);
-  while (!changed_.wait_for(lock, std::chrono::nanoseconds(pause_ns), [this] { return stopping_; })) {
+  while (!changed_.wait_for(lock, std::chrono::nanoseconds(pause_ns), [this] { return stopping_.load(); })) {
     lock.unlock();
     const int64_t begun = clock_.Monotonic().value;
     Look();
@@ -143,6 +143,7 @@ absl::Status ServiceWatch::LookAt(uint32_t shard, UnixNs now, std::vector<Servic
   for (const store::NodeStatus& node : nodes) booted[node.node_id] = node.booted;
   ResourceCache resources(joiner_, range);
   for (const store::ProcessRow& process : processes) {
+    if (stopping_) return absl::CancelledError("stops");
     const std::shared_ptr<const ResourceStates> states = resources.Of(process);
     std::optional<ServiceSighting> sighting =
         SightingOf(process, states->back().resource->attributes, build_ids[process.executable.value],

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <condition_variable>
 #include <mutex>
 #include <optional>
@@ -74,7 +75,7 @@ class ServiceWatch {
 
   std::mutex mutex_;
   std::condition_variable changed_;
-  bool stopping_ = false;  // guarded by mutex_
+  std::atomic<bool> stopping_{false};  // is set with mutex_; a look, which may be long, asks without
   std::thread thread_;
 };
 

@@ -207,6 +207,15 @@ TEST_F(ServiceWatchTest, ADamagedFileCostsTheMemoryOfRestartsAlone) {
   EXPECT_EQ(Told().size(), 1u);
 }
 
+TEST_F(ServiceWatchTest, StopWaitsForNoWholeLook) {
+  Run(0, "server", "service.name=web,service.version=1");
+  Pass(1);
+  Run(0, "server", "service.name=web,service.version=2");
+  watch_->Stop();
+  Pass(1);
+  EXPECT_THAT(Told(), IsEmpty());
+}
+
 TEST_F(ServiceWatchTest, StartsAndStops) {
   watch_->Start();
   watch_->Stop();
