@@ -120,6 +120,7 @@ bool RolloutLog::Put(const std::string& cluster, const std::string& id, UnixNs a
   if (at.value <= 0 || !(ParseServiceId(id, &rollout) || ParseId(id, &rollout))) return false;
   std::string key = KeyOf(cluster, id);
   if (!known_.insert(key).second) return false;
+  by_cluster_[cluster].emplace(at, key);
   rollouts_.emplace(Key(at, std::move(key)), std::move(rollout));
   return true;
 }
@@ -130,8 +131,14 @@ void RolloutLog::DropOld() {
     const bool too_many = rollouts_.size() > kRolloutsMax;
     if (!too_many && rollouts_.begin()->first.first.value >= oldest) return;
     if (too_many) dropped_.Add();
-    Forget(rollouts_.begin());
+    Forget(too_many ? OldestOfMost() : rollouts_.begin());
   }
+}
+
+std::map<RolloutLog::Key, Rollout>::iterator RolloutLog::OldestOfMost() {
+  const auto most = std::max_element(by_cluster_.begin(), by_cluster_.end(),
+                                     [](const auto& a, const auto& b) { return a.second.size() < b.second.size(); });
+  return rollouts_.find(*most->second.begin());
 }
 
 void RolloutLog::Forget(std::map<Key, Rollout>::iterator rollout) {
@@ -142,6 +149,9 @@ void RolloutLog::Forget(std::map<Key, Rollout>::iterator rollout) {
     if (!removed.ok()) Fail("write", removed);
   }
   known_.erase(key);
+  const auto of_cluster = by_cluster_.find(rollout->second.cluster);
+  of_cluster->second.erase(rollout->first);
+  if (of_cluster->second.empty()) by_cluster_.erase(of_cluster);
   rollouts_.erase(rollout);
 }
 

@@ -3,10 +3,12 @@
 #include <map>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
@@ -30,9 +32,10 @@ struct Rollout {
 constexpr std::string_view kServiceKind = "service";
 
 // The rollouts that clusters' watchers tell of, which are events, not states: they are taken out of what is told on its
-// way to `rest`; and those that are noticed here. All are in memory, kRolloutsMax at most, the oldest go first; and in
-// a database of their own, which outlives the reducer. A commit does not wait for the disk: watchers tell of the last
-// ones again. Thread-safe.
+// way to `rest`; and those that are noticed here. All are in memory, kRolloutsMax at most: then the oldest go of the
+// cluster that told the most, or of those noticed here, so that nobody pushes out what others told; and in a database
+// of their own, which outlives the reducer. A commit does not wait for the disk: watchers tell of the last ones again.
+// Thread-safe.
 class RolloutLog final : public ingest::MetadataSink {
  public:
   static constexpr size_t kRolloutsMax = 20'000;
@@ -62,6 +65,7 @@ class RolloutLog final : public ingest::MetadataSink {
   bool Add(const std::string& cluster, Entity entity);
   // False: it is none, or known already.
   bool Put(const std::string& cluster, const std::string& id, UnixNs at, Attributes attributes);
+  std::map<Key, Rollout>::iterator OldestOfMost();
   void Forget(std::map<Key, Rollout>::iterator rollout);
   void DropOld();
   void Fail(std::string_view what, const absl::Status& status);
@@ -74,6 +78,7 @@ class RolloutLog final : public ingest::MetadataSink {
   store::Statement insert_, remove_;
   std::map<Key, Rollout> rollouts_;
   absl::flat_hash_set<std::string> known_;  // second parts of keys
+  absl::flat_hash_map<std::string, std::set<Key>> by_cluster_;
   LogLimit failure_log_{60 * kNsPerSecond};
   Counter &taken_, &refused_, &dropped_, &failures_;
 };

@@ -144,6 +144,21 @@ TEST_F(RolloutLogTest, IsBounded) {
   EXPECT_EQ(Count("tributary_metadata_rollouts_dropped_total"), 5u);
 }
 
+TEST_F(RolloutLogTest, NobodyPushesOutWhatOthersTold) {
+  options_.path = "";
+  Open();
+  MetadataUpdate few, many;
+  for (int i = 0; i < 10; ++i) few.entities.push_back(Of("deployment/shop/web/" + std::to_string(i), -900));
+  for (size_t i = 0; i < RolloutLog::kRolloutsMax; ++i) {
+    many.entities.push_back(Of("deployment/shop/web/" + std::to_string(i), -500));
+  }
+  log_->Take(kCluster, std::move(few));
+  log_->Take({true, "cluster/two"}, std::move(many));
+  EXPECT_EQ(Listed(-1000, -600, SIZE_MAX).size(), 10u);
+  EXPECT_EQ(Listed(-1000, 0, SIZE_MAX).size(), RolloutLog::kRolloutsMax);
+  EXPECT_EQ(Count("tributary_metadata_rollouts_dropped_total"), 10u);
+}
+
 TEST_F(RolloutLogTest, ADamagedFileCostsTheDiskAlone) {
   log_.reset();
   std::ofstream(options_.path) << std::string(8192, 'x');
