@@ -11,9 +11,10 @@
 namespace tributary {
 namespace {
 
-// A pod with its containers takes some 2 KB here, so this holds the 200,000 that are followed at most. What has gone is
-// also what is missing from the snapshot that begins each connection: it need not be kept for long.
-constexpr intake::MetadataFeed::Options kFeed = {.bytes_max = 512u << 20, .gone_keep_ns = 30 * kNsPerSecond};
+// Holds all that PodResolver follows at most; a pod with its containers takes 2 to 4 KB here. What has gone is also
+// what is missing from the snapshot that begins each connection: it need not be kept for long.
+constexpr intake::MetadataFeed::Options kFeed = {
+    .entities_max = 2'000'000, .bytes_max = 1u << 30, .gone_keep_ns = 30 * kNsPerSecond};
 constexpr uint64_t kPrintMs = 100;
 
 }  // namespace
