@@ -129,10 +129,12 @@ void Pipeline::MarkUsedMetadata() {
   for (uint32_t shard = 0; shard < store_->shard_count(); ++shard) {
     const absl::StatusOr<std::unique_ptr<store::StoreReader>> reader = store_->OpenReader(shard);
     if (!reader.ok()) continue;  // the next time
-    const absl::StatusOr<std::vector<store::ProcessRow>> rows = (*reader)->Processes(range, nullptr);
-    if (!rows.ok()) continue;
     ResourceCache resources(*joiner_, range);
-    for (const store::ProcessRow& row : *rows) resources.Of(row);
+    // What cannot be read now is looked up the next time.
+    (void)(*reader)->ScanProcesses(range, [&resources](const store::ProcessRow& row) {
+      resources.Of(row);
+      return absl::OkStatus();
+    });
   }
 }
 

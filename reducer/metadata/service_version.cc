@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "absl/hash/hash.h"
 #include "base/utf8.h"
 #include "profile/cgroup_path.h"
 #include "reducer/metadata/labels.h"
@@ -49,6 +50,22 @@ void ServiceVersion::Fill(const ServiceVersion& other) {
   fill(image, other.image);
   fill(digest, other.digest);
   fill(build_id, other.build_id);
+}
+
+void ServiceSightings::Add(ServiceSighting sighting) {
+  const ServiceVersion& version = sighting.version;
+  const size_t hash = absl::HashOf(sighting.program, version.version, version.image, version.digest, version.build_id,
+                                   sighting.began.value / kNsPerSecond);
+  const auto [known, added] = known_.try_emplace(hash, list_.size());
+  if (!added) {
+    UnixNs& began = list_[known->second].began;
+    began = std::min(began, sighting.began);
+  } else if (list_.size() < kMax) {
+    list_.push_back(std::move(sighting));
+  } else {
+    known_.erase(known);
+    ++turned_away_;
+  }
 }
 
 std::optional<ServiceSighting> SightingOf(const store::ProcessRow& process, const Attributes& resource,

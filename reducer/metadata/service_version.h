@@ -3,7 +3,10 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
+#include "absl/container/flat_hash_map.h"
 #include "base/types.h"
 #include "profile/attributes.h"
 #include "reducer/store/store.h"
@@ -43,6 +46,22 @@ struct ServiceSighting {
   ServiceProgram program;
   ServiceVersion version;
   UnixNs began;  // the process
+};
+
+// What a look has seen. Of the processes of a version that begin in one second the first stands for all: where they
+// live for a moment there are millions.
+class ServiceSightings {
+ public:
+  static constexpr size_t kMax = 200'000;
+
+  void Add(ServiceSighting sighting);
+  std::vector<ServiceSighting> Take() { return std::move(list_); }
+  uint64_t turned_away() const { return turned_away_; }  // there are too many
+
+ private:
+  std::vector<ServiceSighting> list_;
+  absl::flat_hash_map<size_t, size_t> known_;  // hash → its index
+  uint64_t turned_away_ = 0;
 };
 
 // Some of what is known of a process comes seconds after its first sample: until then it is not judged.

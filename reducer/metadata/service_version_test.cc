@@ -79,5 +79,30 @@ TEST(ServiceVersion, LongVersionsAreCut) {
   EXPECT_EQ(sighting->version.version.size(), 256u);
 }
 
+TEST(ServiceSightings, OneStandsForThoseOfASecond) {
+  ServiceSightings sightings;
+  const auto add = [&](std::string version, int64_t began_ns) {
+    sightings.Add({{"shop", "web", "", "server"}, {.version = std::move(version)}, UnixNs{kNow.value + began_ns}});
+  };
+  for (int i = 999; i >= 0; --i) add("1", i * kNsPerMs);
+  add("1", kNsPerSecond);
+  add("2", 5);
+  const std::vector<ServiceSighting> taken = sightings.Take();
+  ASSERT_EQ(taken.size(), 3u);
+  EXPECT_EQ(taken[0].began, kNow);
+  EXPECT_EQ(taken[1].began.value, kNow.value + kNsPerSecond);
+  EXPECT_EQ(taken[2].version.version, "2");
+  EXPECT_EQ(sightings.turned_away(), 0u);
+}
+
+TEST(ServiceSightings, AreSoMany) {
+  ServiceSightings sightings;
+  for (size_t i = 0; i < ServiceSightings::kMax + 3; ++i) {
+    sightings.Add({{"", "web", "", "server"}, {.version = "1"}, UnixNs{static_cast<int64_t>(i) * kNsPerSecond}});
+  }
+  EXPECT_EQ(sightings.turned_away(), 3u);
+  EXPECT_EQ(sightings.Take().size(), ServiceSightings::kMax);
+}
+
 }  // namespace
 }  // namespace tributary

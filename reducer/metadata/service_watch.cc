@@ -117,62 +117,55 @@ void ServiceWatch::Run() {
 
 void ServiceWatch::Look() {
   const UnixNs now = clock_.Unix();
-  std::vector<ServiceSighting> sightings;
+  ServiceSightings sightings;
   build_ids_.resize(store_.shard_count());
   for (uint32_t shard = 0; shard < store_.shard_count(); ++shard) {
     // Judged without one shard's processes, another's would seem to be gone.
     if (!LookAt(shard, now, &sightings).ok()) return;
   }
   const uint64_t turned_away = tracker_.turned_away(), muted = tracker_.muted();
-  for (const ServiceTracker::Change& change : tracker_.See(std::move(sightings), now)) Tell(change);
-  turned_away_.Add(tracker_.turned_away() - turned_away);
+  for (const ServiceTracker::Change& change : tracker_.See(sightings.Take(), now)) Tell(change);
+  turned_away_.Add(tracker_.turned_away() - turned_away + sightings.turned_away());
   muted_.Add(tracker_.muted() - muted);
   Save(now);
   programs_.Set(static_cast<int64_t>(tracker_.programs().size()));
 }
 
-absl::Status ServiceWatch::LookAt(uint32_t shard, UnixNs now, std::vector<ServiceSighting>* sightings) {
+absl::Status ServiceWatch::LookAt(uint32_t shard, UnixNs now, ServiceSightings* sightings) {
   ASSIGN_OR_RETURN(const std::unique_ptr<store::StoreReader> reader, store_.OpenReader(shard));
-  const store::TimeRange range{UnixNs{now.value - kLookBackNs}, UnixNs{now.value + 1}};
-  ASSIGN_OR_RETURN(const std::vector<store::ProcessRow> processes, reader->Processes(range, nullptr));
-  BuildIds& build_ids = build_ids_[shard];
-  RETURN_IF_ERROR(UpdateBuildIds(*reader, processes, &build_ids));
-  if (processes.empty()) return absl::OkStatus();
   absl::flat_hash_map<std::string, UnixNs> booted;
   ASSIGN_OR_RETURN(const std::vector<store::NodeStatus> nodes, reader->Nodes());
   for (const store::NodeStatus& node : nodes) booted[node.node_id] = node.booted;
+
+  BuildIds running;
+  std::optional<std::vector<store::ExecutableRow>> executables;
+  const auto build_id_of = [&](uint32_t executable) -> absl::StatusOr<std::string> {
+    const auto [entry, added] = running.try_emplace(executable);
+    if (!added) return entry->second;
+    if (const auto known = build_ids_[shard].find(executable); known != build_ids_[shard].end()) {
+      return entry->second = known->second;
+    }
+    if (!executables) {
+      ASSIGN_OR_RETURN(executables, reader->Executables());
+    }
+    if (executable < executables->size() && (*executables)[executable].id.known()) {
+      entry->second = (*executables)[executable].id.ToString().substr(0, kShownDigits);
+    }
+    return entry->second;
+  };
+
+  const store::TimeRange range{UnixNs{now.value - kLookBackNs}, UnixNs{now.value + 1}};
   ResourceCache resources(joiner_, range);
-  for (const store::ProcessRow& process : processes) {
+  RETURN_IF_ERROR(reader->ScanProcesses(range, [&](const store::ProcessRow& process) -> absl::Status {
     if (stopping_) return absl::CancelledError("stops");
+    ASSIGN_OR_RETURN(const std::string build_id, build_id_of(process.executable.value));
     const std::shared_ptr<const ResourceStates> states = resources.Of(process);
     std::optional<ServiceSighting> sighting =
-        SightingOf(process, states->back().resource->attributes, build_ids[process.executable.value],
-                   booted[process.node_id], now);
-    if (sighting) sightings->push_back(*std::move(sighting));
-  }
-  return absl::OkStatus();
-}
-
-absl::Status ServiceWatch::UpdateBuildIds(store::StoreReader& reader, const std::vector<store::ProcessRow>& processes,
-                                          BuildIds* build_ids) {
-  BuildIds running;
-  bool all_known = true;
-  for (const store::ProcessRow& process : processes) {
-    const uint32_t executable = process.executable.value;
-    const auto [entry, added] = running.try_emplace(executable);
-    if (!added) continue;
-    const auto known = build_ids->find(executable);
-    if (known != build_ids->end()) entry->second = known->second;
-    all_known &= known != build_ids->end();
-  }
-  if (!all_known) {
-    ASSIGN_OR_RETURN(const std::vector<store::ExecutableRow> rows, reader.Executables());
-    for (auto& [executable, build_id] : running) {
-      if (executable >= rows.size() || !rows[executable].id.known()) continue;
-      build_id = rows[executable].id.ToString().substr(0, kShownDigits);
-    }
-  }
-  *build_ids = std::move(running);
+        SightingOf(process, states->back().resource->attributes, build_id, booted[process.node_id], now);
+    if (sighting) sightings->Add(*std::move(sighting));
+    return absl::OkStatus();
+  }));
+  build_ids_[shard] = std::move(running);
   return absl::OkStatus();
 }
 

@@ -53,9 +53,7 @@ class ServiceWatch {
   using BuildIds = absl::flat_hash_map<uint32_t, std::string>;
 
   void Run();
-  absl::Status LookAt(uint32_t shard, UnixNs now, std::vector<ServiceSighting>* sightings);
-  static absl::Status UpdateBuildIds(store::StoreReader& reader, const std::vector<store::ProcessRow>& processes,
-                                     BuildIds* build_ids);
+  absl::Status LookAt(uint32_t shard, UnixNs now, ServiceSightings* sightings);
   void Tell(const ServiceTracker::Change& change);
   bool IsToldAlready(const ServiceTracker::Change& change) const;
   void Save(UnixNs now);

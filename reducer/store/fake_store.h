@@ -81,6 +81,11 @@ class FakeReader : public StoreReader {
     }
     return rows;
   }
+  absl::Status ScanProcesses(TimeRange range, const ProcessVisitor& visit) override {
+    ASSIGN_OR_RETURN(const std::vector<ProcessRow> rows, Processes(range, nullptr));
+    for (const ProcessRow& row : rows) RETURN_IF_ERROR(visit(row));
+    return absl::OkStatus();
+  }
   absl::StatusOr<std::vector<ThreadRow>> Threads(TimeRange /*range*/, const ProcessSet& of) override {
     RETURN_IF_ERROR(Check());
     std::vector<ThreadRow> rows;

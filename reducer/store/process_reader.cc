@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <functional>
+#include <vector>
 
-#include "absl/container/flat_hash_set.h"
 #include "base/status.h"
 #include "reducer/store/column_codec.h"
 
@@ -14,7 +14,7 @@ absl::StatusOr<StringReader> StringReader::Prepare(Database& database) {
   return reader;
 }
 
-absl::StatusOr<std::string> StringReader::Get(uint32_t id) {
+absl::StatusOr<std::string_view> StringReader::Get(uint32_t id) {
   auto [it, added] = known_.try_emplace(id);
   if (!added) return it->second;
   ASSIGN_OR_RETURN(bool row, find_.Bind(id).Step());
@@ -25,7 +25,7 @@ absl::StatusOr<std::string> StringReader::Get(uint32_t id) {
   return it->second;
 }
 
-absl::StatusOr<FoundProcesses> ReadProcesses(Database& database, Slot first, Slot last) {
+absl::Status VisitProcesses(Database& database, Slot first, Slot last, PieceVisitor visit) {
   // Ids first, from the index alone: sorting whole rows would copy their columns.
   ASSIGN_OR_RETURN(Statement list,
                    database.Prepare("SELECT id FROM process_chunk WHERE last_slot >= ? AND first_slot <= ?"));
@@ -40,25 +40,16 @@ absl::StatusOr<FoundProcesses> ReadProcesses(Database& database, Slot first, Slo
   ASSIGN_OR_RETURN(Statement find,
                    database.Prepare("SELECT raw_bytes, columns, last_slot FROM process_chunk WHERE id = ?"));
   StoredProcesses piece;
-  FoundProcesses out;
-  absl::flat_hash_set<uint32_t> met_processes, met_threads;
   for (int64_t id : ids) {
     ASSIGN_OR_RETURN(bool row, find.Bind(id).Step());
     if (!row) continue;
     ASSIGN_OR_RETURN(std::string raw, UnpackColumns(find.Bytes(1), find.Int(0)));
     RETURN_IF_ERROR(DecodeProcesses(raw, &piece));
     const Slot told{static_cast<int32_t>(find.Int(2))};
-    for (auto it = piece.processes.rbegin(); it != piece.processes.rend(); ++it) {
-      if (met_processes.insert(it->no).second) out.processes.push_back({*it, told});
-    }
-    for (auto it = piece.threads.rbegin(); it != piece.threads.rend(); ++it) {
-      if (met_threads.insert(it->no).second) out.threads.push_back(*it);
-    }
     find.Reset();
+    RETURN_IF_ERROR(visit(piece, told));
   }
-  std::reverse(out.processes.begin(), out.processes.end());
-  std::reverse(out.threads.begin(), out.threads.end());
-  return out;
+  return absl::OkStatus();
 }
 
 }  // namespace tributary::store

@@ -2,9 +2,10 @@
 
 #include <cstdint>
 #include <string>
-#include <vector>
+#include <string_view>
 
-#include "absl/container/flat_hash_map.h"
+#include "absl/container/node_hash_map.h"
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "reducer/store/process_columns.h"
@@ -17,23 +18,17 @@ class StringReader {
  public:
   // `database` outlives this.
   static absl::StatusOr<StringReader> Prepare(Database& database);
-  // "" for an id that no row has.
-  absl::StatusOr<std::string> Get(uint32_t id);
+  // "" for an id that no row has. Valid as long as this.
+  absl::StatusOr<std::string_view> Get(uint32_t id);
 
  private:
   Statement find_;
-  absl::flat_hash_map<uint32_t, std::string> known_;
+  absl::node_hash_map<uint32_t, std::string> known_;
 };
 
-// What is told of the processes and threads of some slots: each once, as the latest piece says, in the order of pieces.
-struct FoundProcess {
-  StoredProcess process;
-  Slot last;  // of its piece
-};
-struct FoundProcesses {
-  std::vector<FoundProcess> processes;
-  std::vector<StoredThread> threads;
-};
-absl::StatusOr<FoundProcesses> ReadProcesses(Database& database, Slot first, Slot last);
+// What is told of the processes and threads of some slots, piece by piece, the latest first: of two descriptions of one
+// the first that is met is right. `told`: the last slot of the piece.
+using PieceVisitor = absl::FunctionRef<absl::Status(const StoredProcesses& piece, Slot told)>;
+absl::Status VisitProcesses(Database& database, Slot first, Slot last, PieceVisitor visit);
 
 }  // namespace tributary::store

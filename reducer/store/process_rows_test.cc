@@ -32,6 +32,15 @@ class ProcessRowsTest : public testing::Test {
     const TimeRange range{At(from_minute), At(to_minute)};
     const std::vector<ProcessRow> rows = Reader()->Processes(range, only).value();
     for (const ProcessRow& row : rows) names.push_back(row.comm);
+    if (only == nullptr) {
+      std::vector<std::string> scanned;
+      const auto visit = [&scanned](const ProcessRow& row) {
+        scanned.push_back(row.comm);
+        return absl::OkStatus();
+      };
+      EXPECT_TRUE(Reader()->ScanProcesses(range, visit).ok());
+      EXPECT_THAT(scanned, testing::UnorderedElementsAreArray(names));
+    }
     return names;
   }
 
@@ -58,6 +67,8 @@ TEST_F(ProcessRowsTest, AreFoundWhereTheirSamplesAre) {
   EXPECT_THAT(NamesIn(-30, -20), testing::ElementsAre("early", "both"));
   EXPECT_THAT(NamesIn(-10, 0), testing::ElementsAre("both", "late"));
   EXPECT_THAT(NamesIn(-40, 0), testing::UnorderedElementsAre("early", "both", "late")) << "each once";
+  const auto refuse = [](const ProcessRow&) { return absl::CancelledError("enough"); };
+  EXPECT_TRUE(absl::IsCancelled(Reader()->ScanProcesses({At(-40), At(0)}, refuse)));
   EXPECT_THAT(NamesIn(-20, -10), testing::IsEmpty());
   EXPECT_THAT(NamesIn(-10, -10), testing::IsEmpty());
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "absl/container/flat_hash_set.h"
 #include "base/status.h"
 #include "reducer/store/column_codec.h"
 #include "reducer/store/minute_sums.h"
@@ -122,44 +123,70 @@ absl::StatusOr<std::vector<NodeStatus>> SqliteShardReader::Nodes() {
   }
 }
 
+absl::Status SqliteShardReader::ScanProcesses(TimeRange range, const ProcessVisitor& visit) {
+  return ScanProcesses(range, nullptr, visit);
+}
+
+absl::Status SqliteShardReader::ScanProcesses(TimeRange range, const ProcessSet* only, const ProcessVisitor& visit) {
+  if (database_ == nullptr || range.from >= range.to) return absl::OkStatus();
+  absl::flat_hash_set<uint32_t> met;
+  ProcessRow row;  // one for all: its texts keep their memory
+  return VisitProcesses(*database_, SlotOf(range.from), LastSlotOf(range),
+                        [&](const StoredProcesses& piece, Slot told) -> absl::Status {
+                          for (auto it = piece.processes.rbegin(); it != piece.processes.rend(); ++it) {
+                            if (only != nullptr && !only->contains(ProcessNo{it->no})) continue;
+                            if (!met.insert(it->no).second) continue;
+                            RETURN_IF_ERROR(Describe(*it, told, &row));
+                            RETURN_IF_ERROR(visit(row));
+                          }
+                          return absl::OkStatus();
+                        });
+}
+
+absl::Status SqliteShardReader::Describe(const StoredProcess& process, Slot told, ProcessRow* row) {
+  row->no = ProcessNo{process.no};
+  const auto machine = machines_.find(process.machine);
+  row->node_id = machine == machines_.end() ? "" : machine->second.node_id;
+  row->host_name = machine == machines_.end() ? "" : machine->second.host_name;
+  row->pid = Pid{process.pid};
+  row->parent = Pid{process.parent};
+  row->start_time_ns = process.start_time_ns;
+  row->exec_sequence = process.exec_sequence;
+  ASSIGN_OR_RETURN(row->comm, strings_->Get(process.comm));
+  ASSIGN_OR_RETURN(row->executable_path, strings_->Get(process.executable_path));
+  ASSIGN_OR_RETURN(row->container_id, strings_->Get(process.container_id));
+  ASSIGN_OR_RETURN(row->cgroup_path, strings_->Get(process.cgroup_path));
+  ASSIGN_OR_RETURN(row->attributes, strings_->Get(process.attributes));
+  row->executable = ExecutableNo{process.executable};
+  row->as_of = StartOf(told);
+  return absl::OkStatus();
+}
+
 absl::StatusOr<std::vector<ProcessRow>> SqliteShardReader::Processes(TimeRange range, const ProcessSet* only) {
   std::vector<ProcessRow> rows;
-  if (database_ == nullptr || range.from >= range.to) return rows;
-  ASSIGN_OR_RETURN(FoundProcesses found, ReadProcesses(*database_, SlotOf(range.from), LastSlotOf(range)));
-  for (const auto& [process, last] : found.processes) {
-    const ProcessNo no{process.no};
-    if (only != nullptr && !only->contains(no)) continue;
-    ProcessRow& row = rows.emplace_back();
-    row.no = no;
-    if (auto machine = machines_.find(process.machine); machine != machines_.end()) {
-      row.node_id = machine->second.node_id;
-      row.host_name = machine->second.host_name;
-    }
-    row.pid = Pid{process.pid};
-    row.parent = Pid{process.parent};
-    row.start_time_ns = process.start_time_ns;
-    row.exec_sequence = process.exec_sequence;
-    ASSIGN_OR_RETURN(row.comm, strings_->Get(process.comm));
-    ASSIGN_OR_RETURN(row.executable_path, strings_->Get(process.executable_path));
-    ASSIGN_OR_RETURN(row.container_id, strings_->Get(process.container_id));
-    ASSIGN_OR_RETURN(row.cgroup_path, strings_->Get(process.cgroup_path));
-    ASSIGN_OR_RETURN(row.attributes, strings_->Get(process.attributes));
-    row.executable = ExecutableNo{process.executable};
-    row.as_of = StartOf(last);
-  }
+  RETURN_IF_ERROR(ScanProcesses(range, only, [&rows](const ProcessRow& row) {
+    rows.push_back(row);
+    return absl::OkStatus();
+  }));
+  std::reverse(rows.begin(), rows.end());  // in the order in which they were told
   return rows;
 }
 
 absl::StatusOr<std::vector<ThreadRow>> SqliteShardReader::Threads(TimeRange range, const ProcessSet& of) {
   std::vector<ThreadRow> rows;
   if (database_ == nullptr || range.from >= range.to) return rows;
-  ASSIGN_OR_RETURN(FoundProcesses found, ReadProcesses(*database_, SlotOf(range.from), LastSlotOf(range)));
-  for (const StoredThread& thread : found.threads) {
-    const ProcessNo process{thread.process};
-    if (!of.contains(process)) continue;
-    ASSIGN_OR_RETURN(std::string name, strings_->Get(thread.name));
-    rows.push_back(ThreadRow{ThreadNo{thread.no}, process, Tid{thread.tid}, std::move(name)});
-  }
+  absl::flat_hash_set<uint32_t> met;
+  RETURN_IF_ERROR(VisitProcesses(*database_, SlotOf(range.from), LastSlotOf(range),
+                                 [&](const StoredProcesses& piece, Slot) -> absl::Status {
+                                   for (auto it = piece.threads.rbegin(); it != piece.threads.rend(); ++it) {
+                                     const ProcessNo process{it->process};
+                                     if (!met.insert(it->no).second || !of.contains(process)) continue;
+                                     ASSIGN_OR_RETURN(const std::string_view name, strings_->Get(it->name));
+                                     rows.push_back({ThreadNo{it->no}, process, Tid{it->tid}, std::string(name)});
+                                   }
+                                   return absl::OkStatus();
+                                 }));
+  std::reverse(rows.begin(), rows.end());
   return rows;
 }
 

@@ -22,6 +22,7 @@ class SqliteShardReader : public StoreReader {
 
   absl::StatusOr<std::vector<NodeStatus>> Nodes() override;
   absl::StatusOr<std::vector<ProcessRow>> Processes(TimeRange range, const ProcessSet* only) override;
+  absl::Status ScanProcesses(TimeRange range, const ProcessVisitor& visit) override;
   absl::StatusOr<std::vector<ThreadRow>> Threads(TimeRange range, const ProcessSet& of) override;
   absl::StatusOr<std::vector<ExecutableRow>> Executables() override;
   absl::StatusOr<std::shared_ptr<const Trie>> LoadTrie(Day day) override;
@@ -32,6 +33,8 @@ class SqliteShardReader : public StoreReader {
  private:
   SqliteShardReader(uint32_t shard, TrieCache& cache) : shard_(shard), cache_(cache) {}
   absl::Status Start(const std::string& path);
+  absl::Status ScanProcesses(TimeRange range, const ProcessSet* only, const ProcessVisitor& visit);
+  absl::Status Describe(const StoredProcess& process, Slot told, ProcessRow* row);
   // The machine's node id, "" for a row that names none.
   absl::StatusOr<std::string_view> NodeIdOf(int64_t machine);
   absl::Status ScanSumRows(int64_t first_minute, int64_t last_minute, const SumVisitor& visit);

@@ -143,6 +143,7 @@ struct SumColumns {
 };
 
 using SampleVisitor = std::function<absl::Status(const SampleColumns&)>;
+using ProcessVisitor = std::function<absl::Status(const ProcessRow&)>;
 using SumVisitor = std::function<absl::Status(const SumColumns&)>;
 
 // A consistent view of one shard, of the moment it was opened. One thread.
@@ -154,6 +155,9 @@ class StoreReader {
   // Processes that samples in the range refer to, and some that samples shortly before and after it do. `only`: of
   // these alone; nullptr: all.
   virtual absl::StatusOr<std::vector<ProcessRow>> Processes(TimeRange range, const ProcessSet* only) = 0;
+  // All of them one by one, in no order, for whoever must not hold them all: of short-lived ones there are millions. A
+  // row is valid during its call; an error of the call stops the scan and is returned.
+  virtual absl::Status ScanProcesses(TimeRange range, const ProcessVisitor& visit) = 0;
   // The same of the threads of these processes.
   virtual absl::StatusOr<std::vector<ThreadRow>> Threads(TimeRange range, const ProcessSet& of) = 0;
   virtual absl::StatusOr<std::vector<ExecutableRow>> Executables() = 0;  // index: ExecutableNo; [0] = unknown
