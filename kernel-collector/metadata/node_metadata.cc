@@ -26,7 +26,6 @@ NodeMetadata::NodeMetadata(const Options& options, const SessionInfo& session, E
     : options_(options), node_id_(session.node_id), feed_(feed) {
   const HostFiles files(options_.said.host_dir, options_.proc_root);
   host_ = ReadOs(files);
-  SetAttribute(host_, "host.id", node_id_);
   SetAttribute(host_, "host.name", session.host_name);
   SetAttribute(host_, "host.arch", session.architecture);
   containers_alarm_ = alarms.NewAlarm([this] {
@@ -35,8 +34,8 @@ NodeMetadata::NodeMetadata(const Options& options, const SessionInfo& session, E
   });
   cloud_ = std::make_unique<CloudMetadata>(CloudOptions(options_), executor, alarms, metrics,
                                            [this](const Attributes& cloud) {
-                                             TellHost(cloud);
                                              cloud_settled_ = true;
+                                             TellHost(cloud);
                                              CompleteWhenSettled();
                                            });
   if (options_.said.docker_socket.empty()) return;
@@ -59,6 +58,8 @@ void NodeMetadata::OnContainerSeen(std::string_view id) {
 
 void NodeMetadata::TellHost(const Attributes& cloud) {
   Entity host{.kind = EntityKind::kHost, .id = node_id_, .attributes = host_};
+  // Not before it is settled: what is added later was so before, what differs later is so from then on.
+  if (cloud_settled_ || options_.node_id_given) SetAttribute(host.attributes, "host.id", node_id_);
   for (const auto& [key, value] : cloud) {
     if (key != "host.id" || !options_.node_id_given) SetAttribute(host.attributes, key, value);
   }
