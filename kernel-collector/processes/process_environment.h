@@ -22,6 +22,7 @@ constexpr size_t kEnvironmentAttributesBytesMax = 4096;  // encoded: what the di
 struct ProcessEnvironment {
   std::string attributes;  // see EncodeAttributes; "" when it says nothing
   size_t dropped = 0;      // attributes and variables over a limit
+  bool is_empty = false;   // not one variable
 };
 
 // `environment`: as /proc/PID/environ has it, "NAME=value" with a zero byte behind each. Hostile: a process may write
@@ -36,8 +37,9 @@ std::string EncodeResource(const Attributes& attributes, size_t* dropped);
 // Two texts of EncodeResource as one: what `first` says goes before what `second` says of the same.
 std::string MergeResources(std::string_view second, std::string_view first, size_t* dropped);
 
-// Reads and parses. NotFound, or another error: the process is gone, or is none of ours. Empty for kernel threads, and
-// for processes that have ended and are not yet waited for. Blocks as long as somebody holds the process's memory map.
+// Reads and parses. NotFound, or another error: the process is gone, or is none of ours. Empty for kernel threads, for
+// processes that are ending, and for those in the middle of an exec. Blocks as long as somebody holds the process's
+// memory map.
 absl::StatusOr<ProcessEnvironment> ReadProcessEnvironment(const std::string& proc_root, Pid pid,
                                                           const std::vector<std::string>& names);
 

@@ -90,7 +90,7 @@ struct ProcessRun {
   // and gone before they could be read, and wait for this one's.
   static constexpr size_t kHeirsMax = 1024;
   std::weak_ptr<ProcessRun> forked_from;
-  std::vector<std::weak_ptr<ProcessRun>> heirs;
+  std::vector<std::shared_ptr<ProcessRun>> heirs;  // that exec has replaced are in no table
 
   // Its number in the dictionary of that generation; 0 when something above has changed since.
   uint64_t interned_generation = 0;

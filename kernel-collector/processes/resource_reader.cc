@@ -23,7 +23,8 @@ bool AreEqual(const Text& a, const Text& b) { return a == b || (a != nullptr && 
 
 struct ResourceReader::Reading {
   ProcessRunPtr run;
-  bool of_context = false;  // else of the environment
+  ProcessRunPtr forked_from;  // is known for as long as this may need what it knows
+  bool of_context = false;    // else of the environment
   absl::StatusOr<ProcessEnvironment> environment = absl::UnknownError("");
   absl::StatusOr<ProcessContext> context = absl::UnknownError("");
   MonotonicNs ended;
@@ -66,6 +67,7 @@ void ResourceReader::WantEnvironment(const ProcessRunPtr& run) {
   if (run->environment != ProcessRun::Environment::kUnread) return;
   auto reading = std::make_shared<Reading>();
   reading->run = run;
+  reading->forked_from = run->forked_from.lock();
   if (Submit(std::move(reading))) run->environment = ProcessRun::Environment::kReading;
 }
 
@@ -100,12 +102,15 @@ std::vector<ProcessRunPtr> ResourceReader::Settle(const ProcessTable& processes)
     } else {
       TakeEnvironment(*reading, !replaced && !ended);
     }
+    if (!run.heirs.empty()) WantEnvironment(reading->run);  // which was not possible meanwhile
   }
   return std::exchange(learned_, {});
 }
 
 void ResourceReader::TakeEnvironment(Reading& reading, bool was_it) {
   if (!was_it || !reading.environment.ok()) return Inherit(reading.run);
+  // One that is ending, or about to be another program, shows nothing before its event says so.
+  if (reading.environment->is_empty && reading.forked_from != nullptr) return Inherit(reading.run);
   dropped_.Add(reading.environment->dropped);
   Settled(reading.run, Shared(std::move(reading.environment->attributes)));
 }
@@ -132,9 +137,7 @@ void ResourceReader::Settled(const ProcessRunPtr& run, const std::optional<Text>
     const ProcessRunPtr one = std::move(all.back());
     all.pop_back();
     one->environment = ProcessRun::Environment::kKnown;
-    for (const std::weak_ptr<ProcessRun>& heir : std::exchange(one->heirs, {})) {
-      if (ProcessRunPtr waiting = heir.lock()) all.push_back(std::move(waiting));
-    }
+    for (ProcessRunPtr& heir : std::exchange(one->heirs, {})) all.push_back(std::move(heir));
     if (!environment) unread_.Add();
     if (!environment || *environment == nullptr) continue;
     one->environment_attributes = *environment;

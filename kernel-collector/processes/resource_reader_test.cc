@@ -125,6 +125,33 @@ TEST_F(ResourceReaderTest, AChildThatIsGoneHasItsParentsAsSoonAsThatIsKnown) {
   EXPECT_EQ(*child->attributes, "service.name=shop");
 }
 
+// What a child was before its exec has had a sample, and nobody else remembers it.
+TEST_F(ResourceReaderTest, AChildThatExecHasReplacedHasItsParents) {
+  AddProcess(5, "OTEL_SERVICE_NAME=shop\0"s);
+  Exec(5);
+  Fork(5, 6);
+  ProcessRunPtr before = RunPtr(6);
+  Exec(6);
+  resources.OnSample(before, clock.Monotonic(), table);
+  before.reset();
+  executor.RunAll();
+  clock.Advance(1);
+  std::vector<Pid> told;
+  for (const ProcessRunPtr& run : resources.Settle(table)) told.push_back(run->pid);
+  EXPECT_EQ(told, (std::vector<Pid>{Pid{5}, Pid{6}}));
+}
+
+// Its memory goes before the event that tells of its end, and comes after the one of its exec.
+TEST_F(ResourceReaderTest, AChildThatShowsNothingHasItsParents) {
+  AddProcess(5, "OTEL_SERVICE_NAME=shop\0"s);
+  Exec(5);
+  AddProcess(6, "");
+  Fork(5, 6);
+  Told(6);
+  EXPECT_EQ(Told(6), "service.name=shop");
+  EXPECT_EQ(Unread(), 0u);
+}
+
 TEST_F(ResourceReaderTest, WhenAllAreGoneAllAreCounted) {
   Exec(5);
   Fork(5, 6);
