@@ -14,10 +14,9 @@ namespace tributary {
 
 // Has read what each process that is sampled says of itself. Its environment (process_environment.h), once per exec; a
 // child that has not called exec has its parent's, also where it was gone before either could be read and the parent
-// still runs. What an SDK in it publishes (process_context.h), which it does when
-// it has started, and may change: that is looked for while the process is sampled, at kFirstContextNs after its first
-// sample, then ten times as far apart each time up to kContextPeriodMaxNs. What it publishes goes before what its
-// environment says.
+// still runs. What an SDK in it publishes (process_context.h), which it does when it has started, and may change: that
+// is looked for while the process is sampled, at kFirstContextNs after its first sample, then ten times as far apart
+// each time up to kContextPeriodMaxNs. What it publishes goes before what its environment says.
 //
 // No sample waits for this: it is told when it is known, with the batch that is being filled. Reading a process's
 // memory can take as long as that process likes: a process is read once at a time, and `executor` should be of its own,

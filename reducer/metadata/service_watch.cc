@@ -1,6 +1,7 @@
 #include "reducer/metadata/service_watch.h"
 
 #include <fmt/format.h>
+#include <xxhash.h>
 
 #include <algorithm>
 #include <chrono>
@@ -12,13 +13,6 @@ namespace tributary {
 namespace {
 
 constexpr size_t kShownDigits = 16;  // of "go:…" a few less
-
-// FNV-1a: the same after a restart, and in every build.
-std::string HashOf(std::string_view text) {
-  uint64_t hash = 0xcbf29ce484222325;
-  for (const char c : text) hash = (hash ^ static_cast<uint8_t>(c)) * 0x100000001b3;
-  return fmt::format("{:016x}", hash);
-}
 
 const std::string& HashOf(const ServiceVersion& version) {
   return version.digest.empty() ? version.build_id : version.digest;
@@ -53,7 +47,8 @@ std::string IdOf(const ServiceTracker::Change& change) {
     text += *part;
     text += '\0';
   }
-  return fmt::format("{}@{}", HashOf(text), change.at.value / kNsPerSecond);
+  // The same after a restart, and in every build.
+  return fmt::format("{:016x}@{}", XXH3_64bits(text.data(), text.size()), change.at.value / kNsPerSecond);
 }
 
 bool IsOnlyBuild(const ServiceVersion& version) {
