@@ -17,9 +17,8 @@ pkg_check_modules(ELF REQUIRED IMPORTED_TARGET libelf)
 pkg_check_modules(BPF REQUIRED IMPORTED_TARGET libbpf)
 pkg_check_modules(SQLITE REQUIRED IMPORTED_TARGET sqlite3)
 pkg_check_modules(CURL REQUIRED IMPORTED_TARGET libcurl)
-# Debian has simdjson's headers for every architecture in one package, but its link name for one only.
 find_path(SIMDJSON_INCLUDE simdjson.h REQUIRED)
-find_library(SIMDJSON_LIBRARY NAMES simdjson libsimdjson.so.14 REQUIRED)
+find_library(SIMDJSON_LIBRARY simdjson REQUIRED)
 pkg_check_modules(CLI11 IMPORTED_TARGET CLI11)
 
 if(TRIBUTARY_REDUCER)
@@ -27,6 +26,8 @@ if(TRIBUTARY_REDUCER)
   pkg_check_modules(RE2 REQUIRED IMPORTED_TARGET re2)
   if(TRIBUTARY_GRPC)
     find_package(gRPC REQUIRED)
+    # gRPC::grpc_cpp_plugin is the target's program, which a cross build cannot run.
+    find_program(GRPC_CPP_PLUGIN grpc_cpp_plugin REQUIRED)
   endif()
 endif()
 
@@ -40,9 +41,14 @@ endif()
 
 find_program(CCACHE ccache)
 if(CCACHE)
-  # The launcher sees one tree under many build folders: relative paths make their objects interchangeable.
-  set(launcher ${CMAKE_COMMAND} -E env CCACHE_BASEDIR=${PROJECT_SOURCE_DIR} CCACHE_NOHASHDIR=1
-      CCACHE_SLOPPINESS=pch_defines,time_macros ${CCACHE})
+  if(TRIBUTARY_PACKAGE)
+    # ccache must not turn paths into relative ones: what it finds would differ from what the compiler makes.
+    set(launcher ${CCACHE})
+  else()
+    # The launcher sees one tree under many build folders: relative paths make their objects interchangeable.
+    set(launcher ${CMAKE_COMMAND} -E env CCACHE_BASEDIR=${PROJECT_SOURCE_DIR} CCACHE_NOHASHDIR=1
+        CCACHE_SLOPPINESS=pch_defines,time_macros ${CCACHE})
+  endif()
   set(CMAKE_C_COMPILER_LAUNCHER ${launcher})
   set(CMAKE_CXX_COMPILER_LAUNCHER ${launcher})
 endif()

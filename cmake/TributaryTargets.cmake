@@ -172,7 +172,8 @@ function(tributary_bpf name source)
   add_custom_command(
     OUTPUT ${out}
     COMMAND ${BPF_CLANG} -target bpf -mcpu=v2 -O2 -g -Wall -Werror -D__TARGET_ARCH_${arch} ${ARG_DEFINES}
-            -I${PROJECT_SOURCE_DIR} -idirafter /usr/include/${triple} -idirafter /usr/include
+            -ffile-prefix-map=${PROJECT_SOURCE_DIR}=. -ffile-compilation-dir=.  # BTF has the names of files
+            -I${PROJECT_SOURCE_DIR} -idirafter ${CMAKE_SYSROOT}/usr/include/${triple} -idirafter ${CMAKE_SYSROOT}/usr/include
             -c ${CMAKE_CURRENT_SOURCE_DIR}/${source} -o ${out}
     COMMAND ${BPF_STRIP} -g ${out}
     DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/${source} ${ARG_DEPENDS}

@@ -1,0 +1,16 @@
+# The commit that binaries name with --version, in base/commit.h below the build folder. TRIBUTARY_COMMIT is a hash, "git" for what
+# deploy/version.sh finds at each build, or "dev": a developer's build must not link everything anew after each commit.
+set(TRIBUTARY_COMMIT "dev" CACHE STRING "The commit that --version names: a hash, git (looked up at each build), or dev")
+
+set(SOURCE ${PROJECT_SOURCE_DIR})
+set(HEADER ${PROJECT_BINARY_DIR}/base/commit.h)
+if(TRIBUTARY_COMMIT STREQUAL "git")
+  add_custom_target(tributary_commit
+    COMMAND ${CMAKE_COMMAND} -DCOMMIT=git -DSOURCE=${SOURCE} -DHEADER=${HEADER} -P ${SOURCE}/cmake/WriteCommit.cmake
+    BYPRODUCTS ${HEADER}
+    VERBATIM)
+else()
+  set(COMMIT ${TRIBUTARY_COMMIT})
+  include(WriteCommit)
+  add_custom_target(tributary_commit)
+endif()
