@@ -7,6 +7,7 @@
 #include <memory>
 #include <vector>
 
+#include "base/log_setup.h"
 #include "base/utf8.h"
 
 namespace tributary {
@@ -30,18 +31,52 @@ spdlog::level::level_enum ToSpdlog(LogLevel level) {
   return spdlog::level::info;
 }
 
-std::shared_ptr<spdlog::logger>& Logger() {
-  static std::shared_ptr<spdlog::logger> logger = [] {
-    auto l = std::make_shared<spdlog::logger>("tributary", std::make_shared<spdlog::sinks::stderr_sink_mt>());
-    l->set_pattern("%Y-%m-%dT%H:%M:%S.%e %l %v");
-    return l;
+// Local time as in RFC 3339, with milliseconds and the zone's offset.
+#define TRIBUTARY_LOG_TIME "%Y-%m-%dT%H:%M:%S.%e%z"
+
+const char* PatternOf(LogFormat format) {
+  switch (format) {
+    case LogFormat::kText:
+      break;
+    case LogFormat::kLogfmt:
+      return "time=" TRIBUTARY_LOG_TIME " level=%l msg=\"%v\"";
+    case LogFormat::kJson:
+      return R"({"time":")" TRIBUTARY_LOG_TIME R"(","level":"%l","msg":"%v"})";
+  }
+  return TRIBUTARY_LOG_TIME " %l %v";
+}
+
+struct LogState {
+  std::shared_ptr<spdlog::logger> logger;
+  LogFormat format = LogFormat::kText;
+};
+
+LogState& State() {
+  static LogState state = [] {
+    auto logger = std::make_shared<spdlog::logger>("tributary", std::make_shared<spdlog::sinks::stderr_sink_mt>());
+    logger->set_pattern(PatternOf(LogFormat::kText));
+    return LogState{std::move(logger)};
   }();
-  return logger;
+  return state;
+}
+
+// The inside of a quoted value. Both formats agree on these two characters; EscapeForDisplay has dealt with others.
+std::string EscapeQuotes(std::string_view text) {
+  std::string out;
+  out.reserve(text.size());
+  for (char c : text) {
+    if (c == '"' || c == '\\') out += '\\';
+    out += c;
+  }
+  return out;
 }
 
 }  // namespace
 
-void InitLog(const LogOptions& options) {
+void InitLog(const LogOptions& options) { InitLog(LogSetup{.options = options}); }
+
+void InitLog(const LogSetup& setup) {
+  const LogOptions& options = setup.options;
   std::vector<spdlog::sink_ptr> sinks;
   if (options.console) sinks.push_back(std::make_shared<spdlog::sinks::stderr_sink_mt>());
   if (!options.file_path.empty()) {
@@ -53,15 +88,21 @@ void InitLog(const LogOptions& options) {
     }
   }
   auto logger = std::make_shared<spdlog::logger>("tributary", sinks.begin(), sinks.end());
-  logger->set_pattern("%Y-%m-%dT%H:%M:%S.%e %l %v");
+  logger->set_pattern(PatternOf(setup.format));
   logger->set_level(ToSpdlog(options.level));
   logger->flush_on(spdlog::level::info);
-  Logger() = std::move(logger);
+  State() = {std::move(logger), setup.format};
 }
 
-bool LogEnabled(LogLevel level) { return Logger()->should_log(ToSpdlog(level)); }
+void SetLogLevel(LogLevel level) { State().logger->set_level(ToSpdlog(level)); }
 
-void LogLine(LogLevel level, std::string_view line) { Logger()->log(ToSpdlog(level), "{}", EscapeForDisplay(line)); }
+bool LogEnabled(LogLevel level) { return State().logger->should_log(ToSpdlog(level)); }
+
+void LogLine(LogLevel level, std::string_view line) {
+  const std::string shown = EscapeForDisplay(line);
+  const LogState& state = State();
+  state.logger->log(ToSpdlog(level), "{}", state.format == LogFormat::kText ? shown : EscapeQuotes(shown));
+}
 
 std::string EscapeForDisplay(std::string_view text) {
   std::string out;

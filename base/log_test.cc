@@ -1,11 +1,69 @@
 #include "base/log.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cstdlib>
+#include <ctime>
+#include <functional>
+
+#include "base/log_setup.h"
 #include "base/utf8.h"
 
 namespace tributary {
 namespace {
+
+// The lines that `write` logs, in a zone of its own; the log is as before afterwards.
+std::string Logged(const LogSetup& setup, const std::function<void()>& write) {
+  setenv("TZ", "XXX-05:30", 1);
+  tzset();
+  testing::internal::CaptureStderr();
+  InitLog(setup);
+  write();
+  std::string text = testing::internal::GetCapturedStderr();
+  InitLog(LogSetup());
+  unsetenv("TZ");
+  tzset();
+  return text;
+}
+
+constexpr char kHostile[] = "read name=\"a\\b\" \x1b[2J\xff\n";
+constexpr char kTime[] = "[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\\.[0-9]{3}\\+05:30";
+
+TEST(Log, TextBeginsWithTimeAndZone) {
+  const std::string line = Logged({}, [] { LogInfo("{}", kHostile); });
+  EXPECT_THAT(line, testing::MatchesRegex(fmt::format("{} info .*\n", kTime)));
+  EXPECT_THAT(line, testing::EndsWith(R"( info read name="a\b" \x1b[2J\xff\x0a)"
+                                      "\n"));
+}
+
+TEST(Log, LogfmtQuotesTheMessage) {
+  const std::string line = Logged({.format = LogFormat::kLogfmt}, [] { LogInfo("{}", kHostile); });
+  EXPECT_THAT(line, testing::MatchesRegex(fmt::format("time={} level=info .*\n", kTime)));
+  EXPECT_THAT(line, testing::EndsWith(R"( msg="read name=\"a\\b\" \\x1b[2J\\xff\\x0a")"
+                                      "\n"));
+}
+
+TEST(Log, JsonIsOneObjectALine) {
+  const std::string line = Logged({.format = LogFormat::kJson}, [] { LogError("{}", kHostile); });
+  EXPECT_THAT(line, testing::MatchesRegex(fmt::format(".\"time\":\"{}\",.*\n", kTime)));
+  EXPECT_THAT(line, testing::StartsWith("{"));
+  EXPECT_THAT(line, testing::EndsWith(R"(,"level":"error","msg":"read name=\"a\\b\" \\x1b[2J\\xff\\x0a"})"
+                                      "\n"));
+}
+
+TEST(Log, TheLevelMayChange) {
+  const std::string text = Logged({.options = {.level = LogLevel::kWarning}}, [] {
+    LogInfo("one");
+    SetLogLevel(LogLevel::kDebug);
+    LogDebug("two");
+    SetLogLevel(LogLevel::kError);
+    LogWarning("three");
+  });
+  EXPECT_THAT(text, testing::EndsWith(" debug two\n"));
+  EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 1);
+}
 
 TEST(EscapeForDisplay, KeepsTextAndEscapesWhatSteersATerminal) {
   EXPECT_EQ(EscapeForDisplay("naïve ✓"), "naïve ✓");

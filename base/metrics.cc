@@ -2,6 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
+
+#include "base/types.h"
+
 namespace tributary {
 namespace {
 
@@ -18,6 +22,13 @@ std::string EscapeLabel(std::string_view value) {
     }
   }
   return out;
+}
+
+// As the text format writes numbers that are none.
+std::string NumberText(double value) {
+  if (std::isnan(value)) return "NaN";
+  if (std::isinf(value)) return value > 0 ? "+Inf" : "-Inf";
+  return fmt::format("{}", value);
 }
 
 }  // namespace
@@ -37,11 +48,19 @@ Metrics::Series* Metrics::Find(Family& family, const Labels& labels) {
 }
 
 Counter& Metrics::AddCounter(std::string_view name, std::string_view help, Labels labels) {
+  return FindOrAddCounter(name, help, std::move(labels), /*is_duration=*/false);
+}
+
+Counter& Metrics::AddDurationCounter(std::string_view name, std::string_view help, Labels labels) {
+  return FindOrAddCounter(name, help, std::move(labels), /*is_duration=*/true);
+}
+
+Counter& Metrics::FindOrAddCounter(std::string_view name, std::string_view help, Labels labels, bool is_duration) {
   std::lock_guard lock(mutex_);
   Family& family = FindOrAdd(name, help, true);
   if (Series* found = Find(family, labels); found != nullptr && found->counter != nullptr) return *found->counter;
   Counter& counter = counters_.emplace_back();
-  family.series.push_back(Series{.labels = std::move(labels), .counter = &counter});
+  family.series.push_back(Series{.labels = std::move(labels), .counter = &counter, .is_duration = is_duration});
   return counter;
 }
 
@@ -75,12 +94,14 @@ std::string Metrics::PrometheusText() const {
         }
         out += '}';
       }
-      if (series.counter) {
+      if (series.is_duration) {
+        out += fmt::format(" {}\n", static_cast<double>(series.counter->value()) / kNsPerSecond);
+      } else if (series.counter) {
         out += fmt::format(" {}\n", series.counter->value());
       } else if (series.gauge) {
         out += fmt::format(" {}\n", series.gauge->value());
       } else {
-        out += fmt::format(" {}\n", series.read());
+        out += fmt::format(" {}\n", NumberText(series.read()));
       }
     }
   }

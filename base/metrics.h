@@ -41,6 +41,8 @@ class Metrics {
   using Labels = std::vector<std::pair<std::string, std::string>>;
 
   Counter& AddCounter(std::string_view name, std::string_view help, Labels labels = {});
+  // Counts nanoseconds and shows seconds: the unit that Prometheus wants for every time.
+  Counter& AddDurationCounter(std::string_view name, std::string_view help, Labels labels = {});
   Gauge& AddGauge(std::string_view name, std::string_view help, Labels labels = {});
   // Read at scrape time on the scraping thread: `read` must be thread-safe and outlive the registry's last scrape.
   void AddCallback(std::string_view name, std::string_view help, bool is_counter, Labels labels,
@@ -53,6 +55,7 @@ class Metrics {
   struct Series {
     Labels labels;
     Counter* counter = nullptr;
+    bool is_duration = false;  // `counter` has nanoseconds
     Gauge* gauge = nullptr;
     std::function<double()> read;
   };
@@ -62,6 +65,7 @@ class Metrics {
     std::vector<Series> series;
   };
   Family& FindOrAdd(std::string_view name, std::string_view help, bool is_counter);
+  Counter& FindOrAddCounter(std::string_view name, std::string_view help, Labels labels, bool is_duration);
   static Series* Find(Family& family, const Labels& labels);
 
   mutable std::mutex mutex_;

@@ -26,5 +26,15 @@ TEST(Metrics, SameNameAndLabelsAreOneMetric) {
   EXPECT_NE(&a, &metrics.AddCounter("n", "N.", {{"k", "w"}}));
 }
 
+TEST(Metrics, ShowsDurationsInSeconds) {
+  Metrics metrics;
+  Counter& time = metrics.AddDurationCounter("tributary_x_seconds_total", "X.");
+  time.Add(1'500'000'000);
+  EXPECT_EQ(&time, &metrics.AddDurationCounter("tributary_x_seconds_total", "X."));
+  EXPECT_EQ(metrics.PrometheusText(),
+            "# HELP tributary_x_seconds_total X.\n# TYPE tributary_x_seconds_total counter\n"
+            "tributary_x_seconds_total 1.5\n");
+}
+
 }  // namespace
 }  // namespace tributary

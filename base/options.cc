@@ -12,6 +12,7 @@
 #include <iterator>
 #include <utility>
 
+#include "base/docs/print_docs.h"
 #include "base/edit_distance.h"
 #include "base/status.h"
 #include "base/version.h"
@@ -29,10 +30,14 @@ std::string Replaced(std::string_view text, char from, char to) {
   return out;
 }
 
-std::string EnvironmentName(std::string_view option) {
-  std::string out(kEnvironmentPrefix);
-  for (char c : option) out += c == '-' ? '_' : static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
-  return out;
+// "must be a, b or c", unless `text` is one of them.
+absl::Status CheckOneOf(const std::vector<std::string>& values, std::string_view text) {
+  if (values.empty() || std::find(values.begin(), values.end(), text) != values.end()) return absl::OkStatus();
+  std::string names;
+  for (size_t i = 0; i < values.size(); ++i) {
+    names += fmt::format("{}{}", i == 0 ? "" : i + 1 < values.size() ? ", " : " or ", values[i]);
+  }
+  return Error(absl::StatusCode::kInvalidArgument, "must be " + names);
 }
 
 absl::StatusOr<bool> ParseBool(std::string_view text) {
@@ -44,9 +49,15 @@ absl::StatusOr<bool> ParseBool(std::string_view text) {
 constexpr std::string_view kLogLevels[] = {"trace",   "debug", "info",
                                            "warning", "error", "critical"};  // as enum LogLevel
 
-bool IsLogLevel(std::string_view text) {
-  return std::find(std::begin(kLogLevels), std::end(kLogLevels), text) != std::end(kLogLevels);
+constexpr std::string_view kLogFormats[] = {"text", "logfmt", "json"};  // as enum LogFormat
+
+// Its place in the list; the list's size if it is not there.
+template <size_t size>
+size_t IndexOf(const std::string_view (&names)[size], std::string_view name) {
+  return static_cast<size_t>(std::find(std::begin(names), std::end(names), name) - std::begin(names));
 }
+
+bool IsLogLevel(std::string_view text) { return IndexOf(kLogLevels, text) < std::size(kLogLevels); }
 
 template <typename T>
 absl::StatusOr<T> ParseNumber(std::string_view text, T min, T max) {
@@ -71,8 +82,15 @@ std::string YamlKey(const YAML::Node& node) { return node.IsScalar() ? node.Scal
 
 Options::Options(std::string binary, std::string summary) : binary_(std::move(binary)), summary_(std::move(summary)) {}
 
+std::string Options::EnvironmentName(std::string_view option) {
+  std::string out(kEnvironmentPrefix);
+  for (char c : option) out += c == '-' ? '_' : static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
+  return out;
+}
+
 void Options::AddEntry(Entry entry) {
   TRIBUTARY_CHECK(Find(entry.spec.name) == nullptr);
+  if (entry.spec.flag_only) entry.in_file = false;
   entry.text = entry.default_text;
   TRIBUTARY_CHECK(entry.default_text.empty() || entry.set(entry.default_text).ok());
   entries_.push_back(std::move(entry));
@@ -131,13 +149,14 @@ void Options::AddCommon() {
   Add({.name = "log-level",
        .help = "trace, debug, info, warning, error or critical; --debug is short for --log-level=debug, and so on",
        .value_name = "LEVEL",
-       .check =
-           [](std::string_view text) {
-             if (IsLogLevel(text)) return absl::OkStatus();
-             return Error(absl::StatusCode::kInvalidArgument,
-                          "must be one of trace, debug, info, warning, error, critical");
-           }},
+       .reloadable = true,
+       .values = {std::begin(kLogLevels), std::end(kLogLevels)}},
       &log_level_, "info");
+  Add({.name = "log-format",
+       .help = "text for people; logfmt or json, one object a line, for programs",
+       .value_name = "FORMAT",
+       .values = {std::begin(kLogFormats), std::end(kLogFormats)}},
+      &log_format_, "text");
   Add({.name = "log-file-path", .help = "also log to this file, rotated at 1 MiB", .value_name = "PATH"},
       &log_file_path_, "");
   auto own = [&](std::string name, std::string help, bool* target) {
@@ -151,6 +170,13 @@ void Options::AddCommon() {
       &config_path_, "");
   entries_.back().in_file = false;
   own("print-config", "print the configuration in force, with the source of each value, and exit", &print_config_);
+  Add({.name = "print-docs",
+       .help = "print a document made of these options, and exit: the man page, a shell's completion script, or the "
+               "configuration file with every option commented out: man, bash, zsh, fish or yaml",
+       .value_name = "FORMAT",
+       .values = {std::begin(docs::kFormats), std::end(docs::kFormats)}},
+      &print_docs_, "");
+  entries_.back().in_file = false;
   own("version", "print the version and exit", &version_);
   own("help", "print this help and exit", &help_);
 }
@@ -163,6 +189,11 @@ Options::Entry* Options::Find(std::string_view name) {
     }
   }
   return nullptr;
+}
+
+bool Options::IsGiven(std::string_view name) const {
+  return std::any_of(entries_.begin(), entries_.end(),
+                     [name](const Entry& entry) { return entry.spec.name == name && entry.rank > 0; });
 }
 
 std::string Options::Nearest(std::string_view name) const {
@@ -183,7 +214,8 @@ absl::Status Options::Apply(Entry& entry, std::string_view value, const Source& 
   // A list given by a stronger source replaces the weaker one's; within one source it grows.
   bool appends = entry.is_list && source.rank == entry.rank;
   if (entry.is_list && !appends) entry.clear();
-  absl::Status status = entry.spec.check ? entry.spec.check(value) : absl::OkStatus();
+  absl::Status status = CheckOneOf(entry.spec.values, value);
+  if (status.ok() && entry.spec.check) status = entry.spec.check(value);
   if (status.ok()) status = entry.set(value);
   if (!status.ok()) {
     return Error(absl::StatusCode::kInvalidArgument,
@@ -198,11 +230,12 @@ absl::Status Options::Apply(Entry& entry, std::string_view value, const Source& 
 
 absl::Status Options::ParseEnvironment(const Environment& environment) {
   for (Entry& entry : entries_) {
+    if (!entry.in_file) continue;  // --config was read before; the others say what to print, and are flags only
     std::vector<std::string> names = entry.spec.env_aliases;
     names.push_back(EnvironmentName(entry.spec.name));  // last: the main name wins
     for (const std::string& name : names) {
       auto it = environment.find(name);
-      if (it == environment.end()) continue;
+      if (it == environment.end() || it->second.empty()) continue;  // as compose files and pod templates unset one
       Source source{2, "environment variable " + name};
       std::string_view rest = it->second;
       while (entry.is_list && rest.find(',') != rest.npos) {
@@ -334,7 +367,12 @@ absl::StatusOr<Options::Outcome> Options::Parse(int argc, const char* const* arg
     return Outcome::kExit;
   }
   if (version_) {
-    fmt::print("{} {}\n", binary_, kVersion);
+    fmt::print("{}\n", VersionLine(binary_));
+    return Outcome::kExit;
+  }
+  if (!print_docs_.empty()) {
+    ASSIGN_OR_RETURN(const std::string text, Docs(environment));
+    fputs(text.c_str(), stdout);
     return Outcome::kExit;
   }
   if (print_config_) {
@@ -357,6 +395,7 @@ std::string Options::Help() const {
     if (entry.in_file) {
       out += fmt::format("\n      environment {}", EnvironmentName(entry.spec.name));
       for (const std::string& alias : entry.spec.env_aliases) out += ", " + alias;
+      if (entry.spec.reloadable) out += "; SIGHUP puts a new value in force";
     }
     out += '\n';
   }
@@ -391,14 +430,21 @@ std::string Options::PrintConfig() const {
   return out;
 }
 
-LogOptions Options::log_options() const {
-  LogOptions log;
-  log.console = log_console_;
-  log.file_path = log_file_path_;
-  for (size_t i = 0; i < std::size(kLogLevels); ++i) {
-    if (log_level_ == kLogLevels[i]) log.level = static_cast<LogLevel>(i);
+LogSetup Options::log_setup() const {
+  LogSetup setup;
+  setup.options.console = log_console_;
+  setup.options.file_path = log_file_path_;
+  setup.options.level = static_cast<LogLevel>(IndexOf(kLogLevels, log_level_));
+  setup.format = static_cast<LogFormat>(IndexOf(kLogFormats, log_format_));
+  return setup;
+}
+
+std::vector<OptionValue> Options::values() const {
+  std::vector<OptionValue> values;
+  for (const Entry& entry : entries_) {
+    if (entry.in_file) values.push_back({entry.spec.name, entry.text, entry.spec.reloadable});
   }
-  return log;
+  return values;
 }
 
 Options::Environment Options::ProcessEnvironment() {

@@ -8,18 +8,28 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "base/log.h"
+#include "base/log_setup.h"
 
+namespace tributary::docs {
+struct Command;
+struct Manual;
+}  // namespace tributary::docs
 namespace YAML {
 class Node;
 }
 
 namespace tributary {
 
+// What an option says, for a comparison with what it said before. A list's values stand with commas between them.
+struct OptionValue {
+  std::string name, text;
+  bool reloadable = false;
+};
+
 // One table per binary: flag `--sample-rate`, environment `EBPF_NET_SAMPLE_RATE` and YAML key `sample_rate` are one
-// option. Precedence: flag > environment > file > default. An unknown key is an error that names the nearest one. In
-// the file, `intake: {host: h}` is another way to write `intake_host: h`. `--help` and `--print-config` print the
-// table.
+// option. Precedence: flag > environment > file > default. A variable that is set but empty counts as unset. An unknown
+// key is an error that names the nearest one. In the file, `intake: {host: h}` is another way to write `intake_host:
+// h`. `--help` and `--print-config` print the table.
 //
 //   Options options("reducer", "Names, stores and shows what kernel-collectors send.");
 //   std::string listen;
@@ -35,11 +45,17 @@ class Options {
     std::vector<std::string> env_aliases;   // other environment variables, in full
     // Checks a value; the message says what is allowed ("must be 1 to 10000").
     std::function<absl::Status(std::string_view)> check;
-    bool secret = false;  // --print-config shows ***
+    bool secret = false;      // --print-config shows ***
+    bool reloadable = false;  // SIGHUP puts a new value in force; --help says so
+    // The only values that are allowed, if there are any here. Completions offer them.
+    std::vector<std::string> values;
+    // The default as documents show it, if the real one depends on the user or the machine.
+    std::string documented_default;
+    bool flag_only = false;  // asks for one act, as --health-check: no environment variable, no key of the file
   };
   enum class Outcome {
     kRun,
-    kExit,  // --help, --version or --print-config printed what was asked for
+    kExit,  // --help, --version, --print-config or --print-docs printed what was asked for
   };
   using Environment = std::map<std::string, std::string>;
 
@@ -53,13 +69,20 @@ class Options {
   // Repeatable flag; comma-separated in the environment; a list in YAML.
   void Add(Spec spec, std::vector<std::string>* target);
 
-  // Adds --config, --print-config, --version, --help, and the log options by itself. InvalidArgument: the message says
-  // which source, which key and what would be right. Positional arguments are kept if AllowPositional() was called, and
-  // everything after "--" always is. Call once.
+  // Adds --config, --print-config, --print-docs, --version, --help, and the log options by itself. InvalidArgument: the
+  // message says which source, which key and what would be right. Positional arguments are kept if AllowPositional()
+  // was called, and everything after "--" always is. Call once.
   absl::StatusOr<Outcome> Parse(int argc, const char* const* argv, const Environment& environment);
   void AllowPositional(std::string help) { positional_help_ = std::move(help); }
+  // True if a flag, the environment or the file gave the value, be it the default. After Parse.
+  bool IsGiven(std::string_view name) const;
   const std::vector<std::string>& positional() const { return positional_; }
-  LogOptions log_options() const;  // what --log-console, --log-level and --log-file-path said
+  LogSetup log_setup() const;               // what the options --log-… said
+  std::vector<OptionValue> values() const;  // all that may stand in a file
+
+  // `make` returns the texts of the manual that the table does not hold; called by --print-docs only.
+  void SetManual(docs::Manual (*make)()) { make_manual_ = make; }
+  docs::Command Describe() const;  // the table, as base/docs/ turns it into documents
 
   std::string Help() const;
   std::string PrintConfig() const;  // YAML, with the source of each value as a comment
@@ -93,6 +116,8 @@ class Options {
   absl::Status ParseFileKey(const std::string& path, const std::string& key, const YAML::Node& value, bool nested);
   absl::Status ParseFlags(const std::vector<std::string>& args);
   void AddCommon();
+  absl::StatusOr<std::string> Docs(const Environment& environment) const;  // what --print-docs prints
+  static std::string EnvironmentName(std::string_view option);
 
   std::string binary_, summary_, positional_help_;
   std::vector<Entry> entries_;
@@ -100,7 +125,9 @@ class Options {
   std::string config_path_;
   bool print_config_ = false, version_ = false, help_ = false;
   bool log_console_ = true;
-  std::string log_level_, log_file_path_;
+  std::string print_docs_;
+  docs::Manual (*make_manual_)() = nullptr;
+  std::string log_level_, log_format_, log_file_path_;
 };
 
 // "host:port", "[::1]:port" or ":port" (all addresses).
@@ -109,6 +136,9 @@ struct HostPort {
   uint16_t port = 0;
 };
 absl::StatusOr<HostPort> ParseHostPort(std::string_view text);
+std::string FormatHostPort(const HostPort& address);  // "[::1]:4040": ParseHostPort reads it back
+// The same, to listen on: a port alone is one of 127.0.0.1.
+absl::StatusOr<HostPort> ParseListen(std::string_view text);
 // "90s", "5m", "24h", "7d", "250ms" → ns.
 absl::StatusOr<int64_t> ParseDurationNs(std::string_view text);
 // "64MiB", "10GB", "1048576" → bytes.

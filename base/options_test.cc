@@ -5,12 +5,16 @@
 
 #include <cstdio>
 #include <fstream>
+#include <map>
+
+#include "base/docs/document.h"
 
 namespace tributary {
 namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 struct Parsed {
   Options options{"reducer", "Test."};
@@ -59,6 +63,44 @@ TEST(Options, FlagOutranksEnvironmentOutranksFile) {
   EXPECT_FALSE(p.live);
 }
 
+TEST(Options, AVariableThatIsSetButEmptyCountsAsUnset) {
+  const std::string file = WriteFile("intake_listen: file:1\nexport: [a]\n");
+  Parsed p({}, {{"EBPF_NET_CONFIG", file},
+                {"EBPF_NET_SAMPLE_RATE", ""},
+                {"EBPF_NET_LIVE", ""},
+                {"EBPF_NET_EXPORT", ""},
+                {"EBPF_NET_INTAKE_LISTEN", ""},
+                {"OLD_LISTEN", "alias:1"}});
+  ASSERT_TRUE(p.outcome.ok()) << p.error();
+  EXPECT_EQ(p.rate, 19);
+  EXPECT_TRUE(p.live);
+  EXPECT_THAT(p.exports, ElementsAre("a"));
+  EXPECT_EQ(p.listen, "alias:1");
+  EXPECT_TRUE(Parsed({}, {{"EBPF_NET_CONFIG", ""}}).outcome.ok());
+}
+
+TEST(Options, LogOptionsAreThoseOfEveryProgram) {
+  Parsed p({"--log-format=json", "--debug", "--log-console", "--log-file-path", "/l"});
+  ASSERT_TRUE(p.outcome.ok()) << p.error();
+  const LogSetup log = p.options.log_setup();
+  EXPECT_EQ(log.format, LogFormat::kJson);
+  EXPECT_EQ(log.options.level, LogLevel::kDebug);
+  EXPECT_TRUE(log.options.console);
+  EXPECT_EQ(log.options.file_path, "/l");
+  EXPECT_THAT(Parsed({"--log-format=xml"}).error(), HasSubstr("must be text, logfmt or json"));
+}
+
+TEST(Options, ValuesAreWhatTheOptionsSay) {
+  Parsed p({"--export=a", "--export=b", "--token=secret"}, {{"EBPF_NET_SAMPLE_RATE", "7"}});
+  ASSERT_TRUE(p.outcome.ok()) << p.error();
+  std::map<std::string, std::string> texts;
+  for (const OptionValue& value : p.options.values()) texts[value.name] = value.text;
+  EXPECT_EQ(texts["export"], "a,b");
+  EXPECT_EQ(texts["sample-rate"], "7");
+  EXPECT_EQ(texts["intake-listen"], "127.0.0.1:8000");
+  EXPECT_FALSE(texts.contains("config"));
+}
+
 TEST(Options, AMapInTheFileIsThePrefixOfItsOptions) {
   std::string flag = "--config=" + WriteFile("intake: {listen: 'file:1'}\nsample:\n  rate: 7\nexport: [a]\n");
   Parsed p({flag.c_str()});
@@ -95,10 +137,10 @@ TEST(Options, BooleansTakeNoValueAndCanBeNegated) {
 }
 
 TEST(Options, LogLevelsAreFlagsOfTheirOwn) {
-  EXPECT_EQ(Parsed({"--debug"}).options.log_options().level, LogLevel::kDebug);
-  EXPECT_EQ(Parsed({"--log-level=error"}).options.log_options().level, LogLevel::kError);
-  EXPECT_EQ(Parsed({}).options.log_options().level, LogLevel::kInfo);
-  EXPECT_FALSE(Parsed({"--no-console-log"}).options.log_options().console);
+  EXPECT_EQ(Parsed({"--debug"}).options.log_setup().options.level, LogLevel::kDebug);
+  EXPECT_EQ(Parsed({"--log-level=error"}).options.log_setup().options.level, LogLevel::kError);
+  EXPECT_EQ(Parsed({}).options.log_setup().options.level, LogLevel::kInfo);
+  EXPECT_FALSE(Parsed({"--no-console-log"}).options.log_setup().options.console);
 }
 
 TEST(Options, UnknownKeysNameTheNearest) {
@@ -114,7 +156,8 @@ TEST(Options, BadValuesSayWhereTheyComeFromAndWhatIsAllowed) {
   EXPECT_THAT(Parsed({"--sample-rate"}).error(), HasSubstr("needs a value"));
   EXPECT_THAT(Parsed({"stray"}).error(), HasSubstr("unexpected argument 'stray'"));
   EXPECT_THAT(Parsed({"--config=/nonexistent/x.yaml"}).error(), HasSubstr("cannot be read"));
-  EXPECT_THAT(Parsed({"--log-level=loud"}).error(), HasSubstr("must be one of trace"));
+  EXPECT_THAT(Parsed({"--log-level=loud"}).error(),
+              HasSubstr("must be trace, debug, info, warning, error or critical"));
 }
 
 TEST(Options, PrintConfigIsYamlThatReadsBackTheSame) {
@@ -133,6 +176,59 @@ TEST(Options, HelpListsFlagEnvironmentAndDefault) {
   Parsed p({});
   EXPECT_THAT(p.options.Help(),
               HasSubstr("--sample-rate VALUE\n      rate (default 19)\n      environment EBPF_NET_SAMPLE_RATE"));
+}
+
+TEST(Options, DescribeWhatDocumentsAreMadeOf) {
+  const docs::Command program = Parsed({}).options.Describe();
+  EXPECT_EQ(program.name, "reducer");
+  const docs::Option& listen = program.options.front();
+  EXPECT_THAT(listen.flags, ElementsAre("--intake-listen", "-p"));
+  EXPECT_THAT(listen.environment, ElementsAre("EBPF_NET_INTAKE_LISTEN", "OLD_LISTEN"));
+  EXPECT_EQ(listen.key, "intake_listen");
+  EXPECT_EQ(listen.default_text, "127.0.0.1:8000");
+  EXPECT_EQ(program.options.back().flags[0], "--help");
+  EXPECT_EQ(program.options.back().key, "");
+}
+
+TEST(Options, PrintDocsIsAFlagOnly) {
+  EXPECT_EQ(*Parsed({}, {{"EBPF_NET_PRINT_DOCS", "man"}}).outcome, Options::Outcome::kRun);
+  EXPECT_EQ(*Parsed({}, {{"EBPF_NET_HELP", "true"}}).outcome, Options::Outcome::kRun);
+  const std::string flag = "--config=" + WriteFile("print_docs: man\n");
+  EXPECT_THAT(Parsed({flag.c_str()}).error(), HasSubstr("unknown key 'print_docs'"));
+  EXPECT_THAT(Parsed({"--print-docs=html"}).error(), HasSubstr("must be man, bash, zsh, fish or yaml"));
+  ::testing::internal::CaptureStdout();
+  EXPECT_EQ(*Parsed({"--print-docs=yaml"}).outcome, Options::Outcome::kExit);
+  EXPECT_THAT(::testing::internal::GetCapturedStdout(), HasSubstr("# rate\n#sample_rate: 19\n"));
+}
+
+TEST(Options, TellsGivenValuesFromDefaults) {
+  Parsed p({"--sample-rate=19"}, {{"OLD_LISTEN", "127.0.0.1:8000"}});
+  EXPECT_TRUE(p.options.IsGiven("sample-rate"));
+  EXPECT_TRUE(p.options.IsGiven("intake-listen"));
+  EXPECT_FALSE(p.options.IsGiven("live"));
+  EXPECT_FALSE(p.options.IsGiven("export"));
+}
+
+TEST(Options, SomeAreFlagsAlone) {
+  const std::string path = WriteFile("act: true\n");
+  for (std::vector<const char*> args :
+       {std::vector<const char*>{"x"}, {"x", "--act"}, {"x", "--config", path.c_str()}}) {
+    bool act = false;
+    Options options("x", "Test.");
+    options.Add({.name = "act", .help = "act", .flag_only = true}, &act, false);
+    const bool is_file = args.size() == 3;
+    EXPECT_EQ(options.Parse(static_cast<int>(args.size()), args.data(), {{"EBPF_NET_ACT", "1"}}).ok(), !is_file);
+    EXPECT_EQ(act, args.size() == 2);
+    EXPECT_THAT(options.Help(), Not(HasSubstr("EBPF_NET_ACT")));
+    EXPECT_THAT(options.PrintConfig(), Not(HasSubstr("act:")));
+  }
+}
+
+TEST(ParseListen, TakesAPortAlone) {
+  EXPECT_EQ(FormatHostPort(*ParseListen("80")), "127.0.0.1:80");
+  EXPECT_EQ(FormatHostPort(*ParseListen("[::1]:80")), "[::1]:80");
+  EXPECT_FALSE(ParseListen("").ok());
+  EXPECT_FALSE(ParseListen("65536").ok());
 }
 
 TEST(ParseHostPort, AcceptsNamesAndBracketedAddresses) {

@@ -53,6 +53,16 @@ absl::StatusOr<HostPort> ParseHostPort(std::string_view text) {
   return out;
 }
 
+std::string FormatHostPort(const HostPort& address) {
+  const bool is_v6 = address.host.find(':') != std::string::npos;
+  return fmt::format("{}{}{}:{}", is_v6 ? "[" : "", address.host, is_v6 ? "]" : "", address.port);
+}
+
+absl::StatusOr<HostPort> ParseListen(std::string_view text) {
+  const bool is_port = !text.empty() && text.find_first_not_of("0123456789") == text.npos;
+  return ParseHostPort(is_port ? fmt::format("127.0.0.1:{}", text) : std::string(text));
+}
+
 absl::StatusOr<int64_t> ParseDurationNs(std::string_view text) {
   return ParseWithUnit(text,
                        {{"ns", 1},

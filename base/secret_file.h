@@ -30,8 +30,8 @@ class FileWatch {
   };
   static Stamp Look(const std::string& path);
 
-  const std::vector<std::string> paths_;
-  const int64_t period_ns_;
+  std::vector<std::string> paths_;
+  int64_t period_ns_;
   std::vector<Stamp> stamps_;
   MonotonicNs looked_;
   bool has_looked_ = false;

@@ -4,6 +4,7 @@
 #include <openssl/err.h>
 #include <openssl/pem.h>
 #include <openssl/ssl.h>
+#include <unistd.h>
 
 #include <cstring>
 #include <ctime>
@@ -12,6 +13,7 @@
 
 #include "base/log.h"
 #include "base/status.h"
+#include "base/system_ca.h"
 
 namespace tributary {
 namespace {
@@ -53,6 +55,22 @@ absl::Status UseKey(SSL_CTX* context, const std::string& path) {
   return absl::OkStatus();
 }
 
+// Where OpenSSL looks by itself is best: of a folder it reads only the certificates that it needs. An OpenSSL that was
+// built for another distribution than it runs on finds nothing there.
+absl::Status UseSystemAuthorities(SSL_CTX* context) {
+  if (SSL_CTX_set_default_verify_paths(context) != 1) {
+    return Bad("the system's certificate authorities", "cannot be read");
+  }
+  for (const char* path : {X509_get_default_cert_dir(), X509_get_default_cert_file()}) {
+    if (access(path, R_OK) == 0) return absl::OkStatus();
+  }
+  const std::string file = SystemCaFile();
+  if (!file.empty() && SSL_CTX_load_verify_file(context, file.c_str()) != 1) {
+    return Bad(file, "no certificate authority in PEM form");
+  }
+  return absl::OkStatus();
+}
+
 // Unix time, 0 when unknown.
 int64_t NotAfter(SSL_CTX* context) {
   const X509* own = SSL_CTX_get0_certificate(context);
@@ -89,6 +107,7 @@ void TlsContext::Deleter::operator()(ssl_ctx_st* context) const { SSL_CTX_free(c
 TlsContext::TlsContext(Options options, const Clock& clock, Metrics& metrics)
     : options_(std::move(options)),
       clock_(clock),
+      metrics_(metrics),
       reloads_(metrics.AddCounter("tributary_tls_reloads_total", "Changed certificate files, by what became of them",
                                   {{"result", "used"}})),
       failed_reloads_(metrics.AddCounter("tributary_tls_reloads_total",
@@ -101,6 +120,15 @@ absl::StatusOr<std::unique_ptr<TlsContext>> TlsContext::Load(Options options, co
   std::unique_ptr<TlsContext> context(new TlsContext(std::move(options), clock, metrics));
   ASSIGN_OR_RETURN(context->native_, context->Read());
   return context;
+}
+
+absl::Status TlsContext::Change(Options options) {
+  TRIBUTARY_CHECK(options.side == options_.side);
+  ASSIGN_OR_RETURN(std::unique_ptr<TlsContext> fresh, Load(std::move(options), clock_, metrics_));
+  options_ = std::move(fresh->options_);
+  watch_ = std::move(fresh->watch_);
+  native_ = std::move(fresh->native_);
+  return absl::OkStatus();
 }
 
 absl::StatusOr<TlsContext::Native> TlsContext::Read() {
@@ -123,8 +151,8 @@ absl::StatusOr<TlsContext::Native> TlsContext::Read() {
       return Bad(options_.ca_path, "no certificate authority in PEM form");
     }
     if (server) SSL_CTX_set_client_CA_list(context, SSL_load_client_CA_file(options_.ca_path.c_str()));
-  } else if (!server && SSL_CTX_set_default_verify_paths(context) != 1) {
-    return Bad("the system's certificate authorities", "cannot be read");
+  } else if (!server) {
+    RETURN_IF_ERROR(UseSystemAuthorities(context));
   }
   if (!server) {
     SSL_CTX_set_verify(context, SSL_VERIFY_PEER, nullptr);

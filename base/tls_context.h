@@ -41,6 +41,9 @@ class TlsContext {
   // InvalidArgument: a file is missing or is not what it should be; the message names it.
   static absl::StatusOr<std::unique_ptr<TlsContext>> Load(Options options, const Clock& clock, Metrics& metrics);
 
+  // Other files from now on, for new connections; the side must be the same. Errors as Load's: then nothing changes.
+  absl::Status Change(Options options);
+
   // Null when OpenSSL is out of memory.
   Connection NewConnection();
   Side side() const { return options_.side; }
@@ -53,8 +56,9 @@ class TlsContext {
   absl::StatusOr<Native> Read();
   void LookForChanges();
 
-  const Options options_;
+  Options options_;
   const Clock& clock_;
+  Metrics& metrics_;
   Counter &reloads_, &failed_reloads_;
   Gauge& expiry_;
   FileWatch watch_;

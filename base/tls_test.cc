@@ -375,6 +375,26 @@ TEST_F(TlsTest, NewFilesAreUsedForNewConnectionsWhileOldOnesLive) {
   EXPECT_EQ(old_seen.data, "still here");
 }
 
+TEST_F(TlsTest, AChangeToOtherFilesHoldsForNewConnectionsOrNotAtAll) {
+  Connect();
+  const TestAuthority next("next authority");
+  WritePair("next-server", next.Issue({.common_name = "s", .alternatives = "DNS:reducer.example"}));
+  TlsContext::Options other = server_options_;
+  other.cert_path = files_.Path("next-server.pem");
+  EXPECT_FALSE(server_context_->Change(other).ok()) << "the key is of the old certificate";
+  Connect();
+  EXPECT_TRUE(connected_->ok()) << *connected_;
+  other.key_path = files_.Path("next-server.key");
+  ASSERT_TRUE(server_context_->Change(other).ok());
+  Connect();
+  EXPECT_EQ(connected_->code(), absl::StatusCode::kUnauthenticated);
+  TlsContext::Options trusting = client_options_;
+  trusting.ca_path = files_.Write("next-ca.pem", next.pem());
+  ASSERT_TRUE(client_context_->Change(trusting).ok());
+  Connect();
+  EXPECT_TRUE(connected_->ok()) << *connected_;
+}
+
 TEST_F(TlsTest, FilesThatCannotBeUsedLeaveTheOldOnesInForce) {
   Connect();
   Counter& refused = metrics_.AddCounter("tributary_tls_reloads_total", "", {{"result", "refused"}});

@@ -1,0 +1,39 @@
+#include "base/docs/completions.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/docs/testing.h"
+#include "base/test_golden_file.h"
+
+namespace tributary::docs {
+namespace {
+
+using ::testing::ElementsAre;
+
+const std::filesystem::path kTestData = std::filesystem::path(TRIBUTARY_SOURCE_DIR) / "base/docs/testdata";
+
+// What these scripts answer in their shells: test/docs_gen_test.py.
+TEST(Completions, AreTheGoldenOnes) {
+  ExpectFile(kTestData / "odd-program.bash", BashCompletion(OddProgram()));
+  ExpectFile(kTestData / "odd-program.zsh", ZshCompletion(OddProgram()));
+  ExpectFile(kTestData / "odd-program.fish", FishCompletion(OddProgram()));
+}
+
+TEST(Completions, KnowWhatAValueIs) {
+  const Command program = OddProgram();
+  EXPECT_EQ(KindOfValue(program.options[0]), ValueKind::kWords);
+  EXPECT_EQ(KindOfValue(program.options[1]), ValueKind::kFile);
+  EXPECT_EQ(KindOfValue(program.options[2]), ValueKind::kDirectory);
+  EXPECT_EQ(KindOfValue(program.options[4]), ValueKind::kNone);
+  EXPECT_THAT(FlagsWithValues(program),
+              ElementsAre("--cert", "--dir", "--export", "--format", "--level", "--token", "-l"));
+}
+
+TEST(Completions, QuoteForTheShell) {
+  EXPECT_EQ(ShellQuoted("a"), "'a'");
+  EXPECT_EQ(ShellQuoted("it's $x"), "'it'\\''s $x'");
+}
+
+}  // namespace
+}  // namespace tributary::docs

@@ -1,0 +1,27 @@
+#include "base/docs/config_file.h"
+
+#include <gtest/gtest.h>
+#include <yaml-cpp/yaml.h>
+
+#include "base/docs/testing.h"
+#include "base/test_golden_file.h"
+
+namespace tributary::docs {
+namespace {
+
+TEST(ConfigFile, IsTheGoldenOne) {
+  ExpectFile(std::filesystem::path(TRIBUTARY_SOURCE_DIR) / "base/docs/testdata/odd-program.yaml",
+             ConfigFile(OddProgram()));
+}
+
+TEST(ConfigFile, SetsNothingAsItIs) { EXPECT_TRUE(YAML::Load(ConfigFile(OddProgram())).IsNull()); }
+
+TEST(ConfigFile, ShowsNoSecret) { EXPECT_EQ(ConfigFile(OddProgram()).find("geheim"), std::string::npos); }
+
+TEST(ConfigFile, BreaksLongTextBetweenWords) {
+  Command program{.name = "x", .options = {{.flags = {"--a"}, .help = std::string(250, 'w') + " v", .key = "a"}}};
+  EXPECT_NE(ConfigFile(program).find("# " + std::string(250, 'w') + "\n# v\n#a: \"\"\n"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace tributary::docs

@@ -1,0 +1,59 @@
+#include "base/docs/print_docs.h"
+
+#include <fmt/format.h>
+
+#include <charconv>
+#include <ctime>
+
+#include "base/docs/completions.h"
+#include "base/docs/config_file.h"
+#include "base/docs/man_page.h"
+#include "base/status.h"
+
+namespace tributary::docs {
+namespace {
+
+// The date of man pages that nobody dates: when this version's manual was written. Packages set SOURCE_DATE_EPOCH.
+constexpr std::string_view kManualDate = "2026-11-23";
+
+absl::Status Invalid(std::string_view message) { return Error(absl::StatusCode::kInvalidArgument, message); }
+
+absl::StatusOr<std::string> Date(const std::map<std::string, std::string>& environment) {
+  const auto it = environment.find("SOURCE_DATE_EPOCH");
+  if (it == environment.end() || it->second.empty()) return std::string(kManualDate);
+  const std::string& text = it->second;
+  time_t seconds = 0;
+  auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), seconds);
+  tm parts{};
+  if (error != std::errc() || end != text.data() + text.size() || gmtime_r(&seconds, &parts) == nullptr) {
+    return Invalid("environment variable SOURCE_DATE_EPOCH: must be seconds since 1970, or unset");
+  }
+  return fmt::format("{:04}-{:02}-{:02}", parts.tm_year + 1900, parts.tm_mon + 1, parts.tm_mday);
+}
+
+}  // namespace
+
+absl::StatusOr<std::string> Print(std::string_view format, std::string_view command, const Command& program,
+                                  const Manual& manual, const std::map<std::string, std::string>& environment) {
+  if (!command.empty() && format != "man") {
+    return Invalid(fmt::format("--print-docs {} is of the whole program: leave out '{}'", format, command));
+  }
+  if (format == "man") {
+    ASSIGN_OR_RETURN(const std::string date, Date(environment));
+    if (command.empty()) return ManPage(program, manual, date);
+    const Command* found = FindCommand(program, command);
+    if (found == nullptr) {
+      return Invalid(
+          fmt::format("--print-docs man: there is no command '{}'; {} --help lists them", command, program.name));
+    }
+    return CommandManPage(program, *found, command, manual, date);
+  }
+  if (format == "bash") return BashCompletion(program);
+  if (format == "zsh") return ZshCompletion(program);
+  if (format == "fish") return FishCompletion(program);
+  if (format == "yaml" && HasConfigFile(program)) return ConfigFile(program);
+  if (format == "yaml") return Invalid(fmt::format("{} reads no configuration file", program.name));
+  return Invalid(fmt::format("--print-docs: must be man, bash, zsh, fish or yaml, not '{}'", format));
+}
+
+}  // namespace tributary::docs

@@ -1,0 +1,20 @@
+#pragma once
+
+#include <map>
+#include <string>
+#include <string_view>
+
+#include "absl/status/statusor.h"
+#include "base/docs/document.h"
+
+namespace tributary::docs {
+
+// What `--print-docs FORMAT` takes.
+constexpr std::string_view kFormats[] = {"man", "bash", "zsh", "fish", "yaml"};
+
+// Returns the document of a program. `command` is "" or one of its commands, which then has a man page of its own.
+// `environment` may hold SOURCE_DATE_EPOCH, the date of man pages. InvalidArgument: no such format or command.
+absl::StatusOr<std::string> Print(std::string_view format, std::string_view command, const Command& program,
+                                  const Manual& manual, const std::map<std::string, std::string>& environment);
+
+}  // namespace tributary::docs

@@ -1,0 +1,145 @@
+#include "base/health_check.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <netdb.h>
+#include <poll.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "base/clock.h"
+#include "base/fd.h"
+#include "base/log.h"
+#include "base/status.h"
+
+namespace tributary {
+namespace {
+
+constexpr int64_t kTimeoutMs = 2'000;
+constexpr size_t kStatusLineBytesMax = 256;  // what is read of an answer: its first line says all
+
+// One exchange with a peer, until a deadline. `peer` is for messages.
+class Exchange {
+ public:
+  Exchange(std::string peer, int64_t deadline_ns) : peer_(std::move(peer)), deadline_ns_(deadline_ns) {}
+
+  absl::Status Connect(const addrinfo& to) {
+    socket_.Reset(socket(to.ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+    if (!socket_.valid()) return ErrnoStatus("open", "socket", errno);
+    if (connect(socket_.get(), to.ai_addr, to.ai_addrlen) == 0) return absl::OkStatus();
+    if (errno != EINPROGRESS) return ErrnoStatus("connect to", peer_, errno);
+    RETURN_IF_ERROR(Wait(POLLOUT));
+    int error = 0;
+    socklen_t size = sizeof(error);
+    if (getsockopt(socket_.get(), SOL_SOCKET, SO_ERROR, &error, &size) != 0) error = errno;
+    return error == 0 ? absl::OkStatus() : ErrnoStatus("connect to", peer_, error);
+  }
+
+  absl::Status Send(std::string_view text) {
+    // Into an empty socket buffer, where so little fits.
+    if (send(socket_.get(), text.data(), text.size(), MSG_NOSIGNAL) == static_cast<ssize_t>(text.size())) {
+      return absl::OkStatus();
+    }
+    return ErrnoStatus("send to", peer_, errno);
+  }
+
+  absl::StatusOr<std::string> ReceiveLine() {
+    std::string text;
+    while (text.find('\n') == text.npos && text.size() < kStatusLineBytesMax) {
+      RETURN_IF_ERROR(Wait(POLLIN));
+      char bytes[kStatusLineBytesMax];
+      const ssize_t n = recv(socket_.get(), bytes, sizeof(bytes), 0);
+      if (n < 0 && (errno == EINTR || errno == EAGAIN)) continue;
+      if (n < 0) return ErrnoStatus("receive from", peer_, errno);
+      if (n == 0) break;
+      text.append(bytes, static_cast<size_t>(n));
+    }
+    text.resize(std::min(text.find_first_of("\r\n"), text.size()));
+    return text;
+  }
+
+ private:
+  absl::Status Wait(short events) {
+    while (true) {
+      const int64_t left_ns = deadline_ns_ - Clock::Real().Monotonic().value;
+      if (left_ns <= 0) return Error(absl::StatusCode::kUnavailable, fmt::format("no answer from {} in time", peer_));
+      pollfd fd{socket_.get(), events, 0};
+      const int ready = poll(&fd, 1, static_cast<int>(left_ns / kNsPerMs) + 1);
+      if (ready > 0) return absl::OkStatus();
+      if (ready < 0 && errno != EINTR) return ErrnoStatus("poll", peer_, errno);
+    }
+  }
+
+  const std::string peer_;
+  const int64_t deadline_ns_;
+  Fd socket_;
+};
+
+// Where a program answers that listens on `host`.
+std::string HostToAsk(const std::string& host) {
+  if (host == "0.0.0.0") return "127.0.0.1";
+  return host == "::" ? "::1" : host;
+}
+
+absl::StatusOr<std::string> AskAt(const addrinfo& to, const std::string& peer, int64_t deadline_ns) {
+  Exchange exchange(peer, deadline_ns);
+  RETURN_IF_ERROR(exchange.Connect(to));
+  RETURN_IF_ERROR(exchange.Send(fmt::format("GET /healthz HTTP/1.1\r\nHost: {}\r\nConnection: close\r\n\r\n", peer)));
+  return exchange.ReceiveLine();
+}
+
+}  // namespace
+
+void AddHealthCheck(Options& table, bool* wanted) {
+  table.Add({.name = "health-check",
+             .help = "ask the running program whether it is healthy, print one line and exit with 0 or 1; give the "
+                     "same options, environment and file as it has",
+             .flag_only = true},
+            wanted, false);
+}
+
+absl::Status AskHealth(const HostPort& address, int64_t timeout_ms) {
+  const std::string host = HostToAsk(address.host);
+  const std::string text = FormatHostPort({.host = host, .port = address.port});
+  if (address.port == 0) {
+    return Error(absl::StatusCode::kInvalidArgument, fmt::format("{}: port 0 says nothing; name one", text));
+  }
+  addrinfo hints{};
+  hints.ai_socktype = SOCK_STREAM;
+  hints.ai_flags = AI_NUMERICSERV;
+  addrinfo* found = nullptr;
+  if (int error = getaddrinfo(host.c_str(), std::to_string(address.port).c_str(), &hints, &found); error != 0) {
+    return Error(absl::StatusCode::kInvalidArgument, fmt::format("{}: {}", text, gai_strerror(error)));
+  }
+  const std::unique_ptr<addrinfo, void (*)(addrinfo*)> addresses(found, freeaddrinfo);
+  const int64_t deadline_ns = Clock::Real().Monotonic().value + timeout_ms * kNsPerMs;
+  absl::StatusOr<std::string> line = AskAt(*found, text, deadline_ns);
+  for (const addrinfo* next = found->ai_next; !line.ok() && next != nullptr; next = next->ai_next) {
+    line = AskAt(*next, text, deadline_ns);
+  }
+  if (!line.ok()) return Error(absl::StatusCode::kUnavailable, Message(line.status()));
+  if (line->starts_with("HTTP/1.") && line->substr(0, 13).ends_with(" 200 ")) return absl::OkStatus();
+  return Error(absl::StatusCode::kFailedPrecondition, fmt::format("{} answered \"{}\"", text, EscapeForDisplay(*line)));
+}
+
+int RunHealthCheck(std::string_view component, std::string_view option, const std::optional<HostPort>& address) {
+  if (!address) {
+    fmt::print("{} cannot be asked: --{} is off\n", component, option);
+    return 1;
+  }
+  const absl::Status status = AskHealth(*address, kTimeoutMs);
+  if (status.ok()) {
+    fmt::print("{} is healthy\n", component);
+    return 0;
+  }
+  fmt::print("{} is not healthy: {}; does it run, with the same --{}?\n", component, Message(status), option);
+  return 1;
+}
+
+}  // namespace tributary

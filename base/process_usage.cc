@@ -1,0 +1,57 @@
+#include "base/process_usage.h"
+
+#include <algorithm>
+#include <charconv>
+
+namespace tributary {
+namespace {
+
+std::optional<uint64_t> ParseNumber(std::string_view text) {
+  uint64_t value = 0;
+  auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end == text.data()) return std::nullopt;
+  return value;
+}
+
+// What stands before the next space, which is taken away too.
+std::string_view NextWord(std::string_view& text) {
+  const size_t end = std::min(text.find_first_of(" \n"), text.size());
+  std::string_view word = text.substr(0, end);
+  text.remove_prefix(std::min(end + 1, text.size()));
+  return word;
+}
+
+}  // namespace
+
+std::optional<ProcessUsage> ParseProcessUsage(std::string_view text) {
+  const size_t name_end = text.rfind(") ");
+  if (name_end == text.npos) return std::nullopt;
+  text.remove_prefix(name_end + 2);
+  constexpr int kThreads = 20, kStartTicks = 22, kVirtualBytes = 23, kResidentPages = 24;
+  ProcessUsage out;
+  for (int field = 3; field <= kResidentPages; ++field) {
+    const std::string_view word = NextWord(text);
+    uint64_t* wanted = field == kThreads         ? &out.threads
+                       : field == kStartTicks    ? &out.start_ticks
+                       : field == kVirtualBytes  ? &out.virtual_bytes
+                       : field == kResidentPages ? &out.resident_pages
+                                                 : nullptr;
+    if (wanted == nullptr) continue;
+    const std::optional<uint64_t> value = ParseNumber(word);
+    if (!value) return std::nullopt;
+    *wanted = *value;
+  }
+  return out;
+}
+
+std::optional<uint64_t> ParseBootTime(std::string_view text) {
+  constexpr std::string_view kKey = "btime ";
+  while (!text.empty()) {
+    const std::string_view line = text.substr(0, text.find('\n'));
+    if (line.starts_with(kKey)) return ParseNumber(line.substr(kKey.size()));
+    text.remove_prefix(std::min(line.size() + 1, text.size()));
+  }
+  return std::nullopt;
+}
+
+}  // namespace tributary

@@ -1,0 +1,23 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+namespace tributary {
+
+// The fields of /proc/PID/stat that describe a process as a whole (proc(5)).
+struct ProcessUsage {
+  uint64_t threads = 0;
+  uint64_t start_ticks = 0;  // since boot
+  uint64_t virtual_bytes = 0;
+  uint64_t resident_pages = 0;
+};
+
+// nullopt: the text has another form. A program's name in it may hold any byte, spaces and parentheses included.
+std::optional<ProcessUsage> ParseProcessUsage(std::string_view text);
+
+// "btime" of /proc/stat: seconds from 1970 to the boot of the machine. nullopt: there is no such line.
+std::optional<uint64_t> ParseBootTime(std::string_view text);
+
+}  // namespace tributary
