@@ -12,6 +12,7 @@
 
 #include "base/log.h"
 #include "base/status.h"
+#include "base/system_ca.h"
 #include "cli/json_reader.h"
 
 namespace tributary::cli {
@@ -63,6 +64,7 @@ class Exchange {
     TRIBUTARY_CHECK(curl_ != nullptr);
     Set(CURLOPT_URL, url_.c_str());
     Set(CURLOPT_PROTOCOLS_STR, "http,https");
+    if (const std::string file = SystemCaFile(); !file.empty()) Set(CURLOPT_CAINFO, file.c_str());
     Set(CURLOPT_CONNECTTIMEOUT_MS, kConnectTimeoutMs);
     Set(CURLOPT_NOSIGNAL, 1L);
     Set(CURLOPT_ACCEPT_ENCODING, "");  // whatever curl can undo

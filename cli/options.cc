@@ -1,9 +1,11 @@
 #include "cli/options.h"
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <string_view>
 
 #include "base/version.h"
+#include "cli/print_docs.h"
 
 namespace tributary::cli {
 namespace {
@@ -195,52 +197,78 @@ CLI::App* AddResolve(CLI::App& symbols, ResolveOptions* options) {
   return resolve;
 }
 
+// All commands; what they are given goes to `line`, which must outlive them.
+struct Commands {
+  explicit Commands(CommandLine& line);
+
+  CLI::App app{"Asks a Tributary reducer, profiles one command, or reads recorded sessions.", "tributary"};
+  CLI::App *status, *top, *lines, *rollouts, *flame_graph, *record, *inspect, *replay, *symbols, *push, *resolve;
+  std::string print_docs;  // only for --help: ParseCommandLine looks for the option before all others
+};
+
+Commands::Commands(CommandLine& line) {
+  app.set_version_flag("--version", VersionLine("tributary"));
+  app.add_option(
+         "--print-docs", print_docs,
+         "print a document made of these options, and exit: man, bash, zsh or fish; man COMMAND for a command's "
+         "page; commands for the names of all commands")
+      ->type_name("FORMAT")
+      ->check(CLI::IsMember({"man", "bash", "zsh", "fish", "commands"}));
+  app.require_subcommand(1);
+  app.footer("Every command has --help of its own.");
+  status = AddStatus(app, &line.status);
+  top = AddTop(app, &line.top);
+  lines = AddLines(app, &line.lines);
+  rollouts = AddRollouts(app, &line.rollouts);
+  flame_graph = AddFlameGraph(app, &line.flame_graph);
+  record = AddRecord(app, &line.record);
+  inspect = AddInspect(app, &line.inspect);
+  replay = AddReplay(app, &line.replay);
+  symbols = AddSymbols(app, &line.symbols);
+  push = AddPush(*symbols, &line.push);
+  resolve = AddResolve(*symbols, &line.resolve);
+}
+
+CommandLine::Command ChosenCommand(const Commands& commands) {
+  using Command = CommandLine::Command;
+  return commands.status->parsed()        ? Command::kStatus
+         : commands.top->parsed()         ? Command::kTop
+         : commands.flame_graph->parsed() ? Command::kFlameGraph
+         : commands.inspect->parsed()     ? Command::kInspect
+         : commands.replay->parsed()      ? Command::kReplay
+         : commands.resolve->parsed()     ? Command::kResolve
+         : commands.lines->parsed()       ? Command::kLines
+         : commands.rollouts->parsed()    ? Command::kRollouts
+         : commands.push->parsed()        ? Command::kPush
+         : commands.symbols->parsed()     ? Command::kSymbols
+                                          : Command::kRecord;
+}
+
 }  // namespace
 
 CommandLine ParseCommandLine(int argc, const char* const* argv) {
   CommandLine line;
-  CLI::App app("Asks a Tributary reducer, profiles one command, or reads recorded sessions.", "tributary");
-  app.set_version_flag("--version", "tributary " + std::string(kVersion));
-  app.require_subcommand(1);
-  app.footer("Every command has --help of its own.");
-  CLI::App* status = AddStatus(app, &line.status);
-  CLI::App* top = AddTop(app, &line.top);
-  CLI::App* lines = AddLines(app, &line.lines);
-  CLI::App* rollouts = AddRollouts(app, &line.rollouts);
-  CLI::App* flame_graph = AddFlameGraph(app, &line.flame_graph);
-  CLI::App* record = AddRecord(app, &line.record);
-  CLI::App* inspect = AddInspect(app, &line.inspect);
-  CLI::App* replay = AddReplay(app, &line.replay);
-  CLI::App* symbols = AddSymbols(app, &line.symbols);
-  CLI::App* push = AddPush(*symbols, &line.push);
-  CLI::App* resolve = AddResolve(*symbols, &line.resolve);
-
+  Commands commands(line);
+  const std::vector<std::string> arguments(argv + std::min(argc, 1), argv + argc);
+  if (AsksForDocs(arguments)) {
+    line.exit_code = PrintDocs(commands.app, arguments);
+    return line;
+  }
   // What stands behind "--" is record's command, whatever it looks like.
   int own = 1;
   while (own < argc && std::string_view(argv[own]) != "--") ++own;
   for (int i = own + 1; i < argc; ++i) line.record.command.emplace_back(argv[i]);
   try {
-    app.parse(own, argv);
-    if (record->parsed() == (line.record.command.empty())) {
-      throw CLI::ValidationError(record->parsed() ? "record needs a command: tributary record -- COMMAND"
-                                                  : "only record takes a command behind --");
+    commands.app.parse(own, argv);
+    if (commands.record->parsed() == (line.record.command.empty())) {
+      throw CLI::ValidationError(commands.record->parsed() ? "record needs a command: tributary record -- COMMAND"
+                                                           : "only record takes a command behind --");
     }
   } catch (const CLI::ParseError& error) {
-    line.exit_code = app.exit(error) == 0 ? kExitOk : kExitUsage;
+    line.exit_code = commands.app.exit(error) == 0 ? kExitOk : kExitUsage;
     return line;
   }
-  using Command = CommandLine::Command;
-  line.command = status->parsed()        ? Command::kStatus
-                 : top->parsed()         ? Command::kTop
-                 : flame_graph->parsed() ? Command::kFlameGraph
-                 : inspect->parsed()     ? Command::kInspect
-                 : replay->parsed()      ? Command::kReplay
-                 : resolve->parsed()     ? Command::kResolve
-                 : lines->parsed()       ? Command::kLines
-                 : rollouts->parsed()    ? Command::kRollouts
-                 : push->parsed()        ? Command::kPush
-                 : symbols->parsed()     ? Command::kSymbols
-                                         : Command::kRecord;
+  line.command = ChosenCommand(commands);
   return line;
 }
 

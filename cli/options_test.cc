@@ -23,6 +23,25 @@ TEST(CommandLine, TakesRelativeTimesAsValues) {
   EXPECT_EQ(Parse({"top", "--from=-5m"}).top.query.from, "-5m");
 }
 
+TEST(CommandLine, PrintsDocuments) {
+  const auto output = [](std::vector<const char*> arguments, int exit_code) {
+    ::testing::internal::CaptureStdout();
+    ::testing::internal::CaptureStderr();
+    const CommandLine line = Parse(std::move(arguments));
+    EXPECT_EQ(line.command, Command::kNone);
+    EXPECT_EQ(line.exit_code, exit_code);
+    return ::testing::internal::GetCapturedStdout() + ::testing::internal::GetCapturedStderr();
+  };
+  EXPECT_NE(output({"--print-docs", "man"}, kExitOk).find(".TH TRIBUTARY 1"), std::string::npos);
+  EXPECT_NE(output({"--print-docs=man", "symbols", "push"}, kExitOk).find(".TH TRIBUTARY\\-SYMBOLS\\-PUSH 1"),
+            std::string::npos);
+  EXPECT_NE(output({"--print-docs", "man", "top"}, kExitOk).find("off_cpu"), std::string::npos);
+  EXPECT_NE(output({"--print-docs", "commands"}, kExitOk).find("\nsymbols-resolve\n"), std::string::npos);
+  EXPECT_NE(output({"--print-docs", "yaml"}, kExitUsage).find("reads no configuration file"), std::string::npos);
+  EXPECT_NE(output({"--print-docs", "man", "nonsense"}, kExitUsage).find("no command 'nonsense'"), std::string::npos);
+  EXPECT_NE(output({"--print-docs"}, kExitUsage).find("must be man, bash, zsh, fish"), std::string::npos);
+}
+
 TEST(CommandLine, ReplaysAFileAsManyNodes) {
   CommandLine line = Parse({"replay", "x.rec", "--intake-host", "h", "--intake-port", "9", "--nodes", "1000", "--speed",
                             "max", "--tls-cert", "c", "--tls-key", "k", "--json"});

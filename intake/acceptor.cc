@@ -29,6 +29,7 @@ struct Acceptor::Impl {
   struct Waiting {
     Waiting(Loop& loop, std::function<void()> on_deadline)
         : decoder(kHelloBytesMax), deadline(loop, std::move(on_deadline)) {}
+    std::shared_ptr<Security> security;  // null: none. Before the stream, which borrows of it
     std::unique_ptr<Stream> stream;
     TlsStream* tls = nullptr;  // the same, where TLS is spoken
     std::unique_ptr<Limits::Share> share;
@@ -39,14 +40,14 @@ struct Acceptor::Impl {
   };
 
   Impl(Loop& on, const ServerOptions& with, Metrics& all, const Clock& by, std::function<void(PendingSession)> give)
-      : loop(on), options(with), clock(by), metrics(all), hand_over(std::move(give)) {}
+      : loop(on), options(with), clock(by), metrics(all), hand_over(std::move(give)), security(with.security) {}
 
   void OnAccept(std::unique_ptr<TcpStream> stream);
   void MakeRoom();
   void OnData(Waiting& waiting, std::string_view bytes);
   void OnClose(Waiting& waiting, const absl::Status& status);
   void OnHello(Waiting& waiting, const Frame& frame);
-  absl::Status CheckToken(const Hello& hello, Refusal* refusal);
+  absl::Status CheckToken(const Waiting& waiting, const Hello& hello, Refusal* refusal);
   absl::Status CheckIdentity(const Waiting& waiting, const Hello& hello, Refusal* refusal);
   void OnDeadline(Waiting& waiting);
   void Refuse(Waiting& waiting, Refusal refusal, const Goodbye& goodbye);
@@ -58,6 +59,7 @@ struct Acceptor::Impl {
   const Clock& clock;
   ServerMetrics metrics;
   const std::function<void(PendingSession)> hand_over;
+  std::shared_ptr<Security> security;
   std::list<Waiting> waiting_list;
   std::vector<LogLimit> log_limits = std::vector<LogLimit>(kRefusalCount, LogLimit(10 * kNsPerSecond));
   std::unique_ptr<TcpListener> listener;
@@ -83,8 +85,9 @@ void Acceptor::Impl::OnAccept(std::unique_ptr<TcpStream> stream) {
   Waiting& waiting = waiting_list.emplace_back(loop, [this, self] { OnDeadline(**self); });
   *self = &waiting;
   waiting.self = std::prev(waiting_list.end());
-  if (options.security != nullptr && options.security->tls != nullptr) {
-    auto tls = TlsStream::Accept(std::move(stream), *options.security->tls, loop, options.hello_timeout_ms);
+  waiting.security = security;
+  if (security != nullptr && security->tls != nullptr) {
+    auto tls = TlsStream::Accept(std::move(stream), *security->tls, loop, options.hello_timeout_ms);
     waiting.tls = tls.get();
     waiting.stream = std::move(tls);
   } else {
@@ -155,7 +158,7 @@ void Acceptor::Impl::OnHello(Waiting& waiting, const Frame& frame) {
   }
   Refusal refusal{};
   absl::Status allowed = CheckIdentity(waiting, *hello, &refusal);
-  if (allowed.ok()) allowed = CheckToken(*hello, &refusal);
+  if (allowed.ok()) allowed = CheckToken(waiting, *hello, &refusal);
   if (!allowed.ok()) {
     return Refuse(waiting, refusal,
                   {.reason = fmt::format("node {}: {}", EscapeForDisplay(hello->session.node_id), Message(allowed)),
@@ -169,14 +172,14 @@ void Acceptor::Impl::OnHello(Waiting& waiting, const Frame& frame) {
 
 absl::Status Acceptor::Impl::CheckIdentity(const Waiting& waiting, const Hello& hello, Refusal* refusal) {
   *refusal = Refusal::kForgedIdentity;
-  if (waiting.tls == nullptr || !options.security->tls->checks_peers()) return absl::OkStatus();
-  if (!options.security->certificate_names_node) return absl::OkStatus();
+  if (waiting.tls == nullptr || !waiting.security->tls->checks_peers()) return absl::OkStatus();
+  if (!waiting.security->certificate_names_node) return absl::OkStatus();
   return Security::CheckNames(waiting.tls->peer_identity(), hello.session.node_id);
 }
 
-absl::Status Acceptor::Impl::CheckToken(const Hello& hello, Refusal* refusal) {
-  if (options.security == nullptr || options.security->tokens == nullptr) return absl::OkStatus();
-  absl::Status status = options.security->tokens->Check(hello.token, hello.session.node_id);
+absl::Status Acceptor::Impl::CheckToken(const Waiting& waiting, const Hello& hello, Refusal* refusal) {
+  if (waiting.security == nullptr || waiting.security->tokens == nullptr) return absl::OkStatus();
+  absl::Status status = waiting.security->tokens->Check(hello.token, hello.session.node_id);
   *refusal = absl::IsPermissionDenied(status) ? Refusal::kForgedIdentity : Refusal::kBadToken;
   return status;
 }
@@ -238,6 +241,8 @@ absl::StatusOr<std::unique_ptr<Acceptor>> Acceptor::Listen(Loop& loop, const Ser
                    }));
   return std::unique_ptr<Acceptor>(new Acceptor(std::move(impl)));
 }
+
+void Acceptor::SetSecurity(std::shared_ptr<Security> security) { impl_->security = std::move(security); }
 
 uint16_t Acceptor::port() const { return impl_->listener->port(); }
 

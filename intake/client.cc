@@ -69,7 +69,7 @@ struct Client::Impl {
   }
 
   Connector& connector;
-  const ClientOptions options;
+  ClientOptions options;
   const Clock& clock;
   const Callbacks callbacks;
   std::mt19937_64 random;
@@ -94,6 +94,7 @@ struct Client::Impl {
   SendWindow window;
   SymbolSender symbols;
   MetadataFeed::Cursor told_metadata;  // on this connection
+  bool has_told_metadata = false;      // all of it, once, on any connection
   uint64_t metadata_subscription = 0;
   absl::flat_hash_map<ExecutableId, SymbolPart> asked;  // on this connection and not answered, with what is there
 
@@ -376,6 +377,7 @@ bool Client::Impl::SendMetadata() {
   if (options.metadata == nullptr) return false;
   const std::optional<MetadataUpdate> update = options.metadata->Next(told_metadata);
   if (update) Write(EncodeFrame(MessageType::kMetadata, kChannelSamples, 0, EncodeMetadata(*update)));
+  has_told_metadata |= told_metadata.ended;
   return update.has_value();
 }
 
@@ -475,8 +477,10 @@ std::vector<SendWindow::Entry> Client::GiveUp() {
 
 bool Client::started() const { return impl_->started; }
 bool Client::ready() const { return impl_->ready; }
+bool Client::has_told_metadata() const { return impl_->has_told_metadata; }
 MonotonicNs Client::silent_since() const { return impl_->heard_at; }
 const SendWindow& Client::window() const { return impl_->window; }
+void Client::SetSampleRate(uint32_t hz) { impl_->options.session.sample_rate_hz = hz; }
 const ClientOptions& Client::options() const { return impl_->options; }
 uint64_t Client::bytes_sent() const { return impl_->bytes_sent; }
 

@@ -66,6 +66,9 @@ class Client {
   void Stop();
   void Wake();
 
+  // What Hello says of the session, from the next connection on.
+  void SetSampleRate(uint32_t hz);
+
   // Queues a table for upload (chunks of 64 KiB between batches, 1 MiB/s at most), or says there is none; of what the
   // reducer has already only the rest is sent. Tables not asked for on this connection are dropped, as are those not
   // yet sent when it breaks: the reducer asks again.
@@ -78,6 +81,7 @@ class Client {
   bool started() const;
   bool ready() const;                // between Welcome and the end of its connection
   MonotonicNs silent_since() const;  // heard nothing since: from the last byte read, or from Start
+  bool has_told_metadata() const;    // all of a snapshot of the metadata was sent, on this connection or an earlier one
   const SendWindow& window() const;
   const ClientOptions& options() const;
   uint64_t bytes_sent() const;  // on the wire, all frames

@@ -8,31 +8,48 @@
 
 namespace tributary {
 
+std::unique_ptr<Stream> IntakeCredentials::Switch::Connect(const std::string& host, uint16_t port,
+                                                           std::function<void(absl::Status)> done) {
+  Connector& connector = credentials_.options_.tls ? *credentials_.tls_ : credentials_.tcp_;
+  return connector.Connect(host, port, std::move(done));
+}
+
 absl::StatusOr<std::unique_ptr<IntakeCredentials>> IntakeCredentials::Load(IntakeCredentialOptions options,
                                                                            Connector& tcp, AlarmSource& alarms,
                                                                            const Clock& clock, Metrics& metrics) {
-  std::unique_ptr<IntakeCredentials> made(new IntakeCredentials(std::move(options), tcp));
-  const IntakeCredentialOptions& with = made->options_;
-  if (with.tls) {
-    auto context = TlsContext::Load({.side = TlsContext::Side::kClient,
-                                     .cert_path = with.tls_cert,
-                                     .key_path = with.tls_key,
-                                     .ca_path = with.tls_ca},
-                                    clock, metrics);
-    if (!context.ok()) return WithContext(context.status(), "--tls-cert, --tls-key, --tls-ca");
-    made->context_ = *std::move(context);
-    made->tls_ = std::make_unique<TlsConnector>(tcp, *made->context_, alarms, with.tls_server_name);
-  }
-  if (!with.token_file.empty()) {
-    auto token = intake::ReadToken(with.token_file);
-    if (!token.ok()) return WithContext(token.status(), "--intake-token-file");
-    made->token_ = *std::move(token);
-    if (!with.tls) LogWarning("the intake token travels in plain text: use --tls");
+  std::unique_ptr<IntakeCredentials> made(new IntakeCredentials(tcp, alarms, clock, metrics));
+  RETURN_IF_ERROR(made->Change(std::move(options)));
+  if (!made->options_.token_file.empty() && !made->options_.tls) {
+    LogWarning("the intake token travels in plain text: use --tls");
   }
   return made;
 }
 
-Connector& IntakeCredentials::connector() { return tls_ != nullptr ? *tls_ : tcp_; }
+absl::Status IntakeCredentials::Change(IntakeCredentialOptions options) {
+  absl::StatusOr<std::string> token = "";
+  if (!options.token_file.empty()) token = intake::ReadToken(options.token_file);
+  if (!token.ok()) return WithContext(token.status(), "--intake-token-file");
+  // Last, as it is what changes something.
+  if (options.tls) RETURN_IF_ERROR(WithContext(TakeTls(options), "--tls-cert, --tls-key, --tls-ca"));
+  token_ = *std::move(token);
+  complained_ = false;
+  options_ = std::move(options);
+  return absl::OkStatus();
+}
+
+absl::Status IntakeCredentials::TakeTls(const IntakeCredentialOptions& options) {
+  TlsContext::Options files{.side = TlsContext::Side::kClient,
+                            .cert_path = options.tls_cert,
+                            .key_path = options.tls_key,
+                            .ca_path = options.tls_ca};
+  if (context_ != nullptr) {
+    RETURN_IF_ERROR(context_->Change(std::move(files)));
+  } else {
+    ASSIGN_OR_RETURN(context_, TlsContext::Load(std::move(files), clock_, metrics_));
+  }
+  tls_ = std::make_unique<TlsConnector>(tcp_, *context_, alarms_, options.tls_server_name);
+  return absl::OkStatus();
+}
 
 std::string IntakeCredentials::Token() {
   if (options_.token_file.empty()) return "";

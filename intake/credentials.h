@@ -31,18 +31,37 @@ class IntakeCredentials {
                                                                  AlarmSource& alarms, const Clock& clock,
                                                                  Metrics& metrics);
 
-  // TCP, or TLS over it. Outlived by nothing that it connects.
-  Connector& connector();
+  // Other options, and the files as they are now, for the connections to come. Errors as Load's: then nothing changes.
+  absl::Status Change(IntakeCredentialOptions options);
+
+  // TCP, or TLS over it, as the options say when it connects. Outlived by nothing that it connects.
+  Connector& connector() { return connector_; }
   // For Hello: read from the file at each call, so that a new one is used at the next connection. When the file cannot
   // be read, the last good token; that is said once until it can be read again.
   std::string Token();
 
  private:
-  IntakeCredentials(IntakeCredentialOptions options, Connector& tcp) : options_(std::move(options)), tcp_(tcp) {}
+  class Switch : public Connector {
+   public:
+    explicit Switch(IntakeCredentials& credentials) : credentials_(credentials) {}
+    std::unique_ptr<Stream> Connect(const std::string& host, uint16_t port,
+                                    std::function<void(absl::Status)> done) override;
 
-  const IntakeCredentialOptions options_;
+   private:
+    IntakeCredentials& credentials_;
+  };
+
+  IntakeCredentials(Connector& tcp, AlarmSource& alarms, const Clock& clock, Metrics& metrics)
+      : tcp_(tcp), alarms_(alarms), clock_(clock), metrics_(metrics), connector_(*this) {}
+  absl::Status TakeTls(const IntakeCredentialOptions& options);
+
   Connector& tcp_;
-  std::unique_ptr<TlsContext> context_;
+  AlarmSource& alarms_;
+  const Clock& clock_;
+  Metrics& metrics_;
+  Switch connector_;
+  IntakeCredentialOptions options_;
+  std::unique_ptr<TlsContext> context_;  // once there: attempts to connect may be using it
   std::unique_ptr<TlsConnector> tls_;
   std::string token_;
   bool complained_ = false;

@@ -457,6 +457,10 @@ bool Delivery::connected() const {
 }
 bool Delivery::settled() const { return impl_->settled; }
 uint64_t Delivery::waiting_samples() const { return impl_->Waiting(); }
+void Delivery::SetSampleRate(uint32_t hz) {
+  for (const auto& reducer : impl_->reducers) reducer.client->SetSampleRate(hz);
+}
+
 uint64_t Delivery::bytes_sent() const {
   uint64_t bytes = 0;
   for (const auto& reducer : impl_->reducers) bytes += reducer.client->bytes_sent();

@@ -74,6 +74,9 @@ class Delivery : public BatchSink {
   // What the spool was made with as its `dropped`.
   void OnSpoolDropped(LossReason reason, uint64_t samples, const Accounting& accounting, bool earlier);
 
+  // What reducers are told of this node, each from its next connection on.
+  void SetSampleRate(uint32_t hz);
+
   void SendSymbols(const ExecutableId& id, PackedTable table);
   void SendNoSymbols(const ExecutableId& id, std::string why);
 

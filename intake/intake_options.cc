@@ -37,21 +37,29 @@ absl::StatusOr<std::vector<HostPort>> ParseReducers(std::string_view value, uint
 }
 
 void AddCredentials(Options& table, IntakeCredentialOptions& out) {
-  table.Add({.name = "tls", .help = "speak TLS to the reducer; implied by the other tls options"}, &out.tls, false);
+  table.Add({.name = "tls", .help = "speak TLS to the reducer; implied by the other tls options", .reloadable = true},
+            &out.tls, false);
   table.Add({.name = "tls-ca",
              .help = "who signs the reducer's certificate, PEM; the system's authorities when empty",
-             .value_name = "FILE"},
+             .value_name = "FILE",
+             .reloadable = true},
             &out.tls_ca, "");
-  table.Add({.name = "tls-cert", .help = "own certificate chain, PEM, for reducers that ask", .value_name = "FILE"},
+  table.Add({.name = "tls-cert",
+             .help = "own certificate chain, PEM, for reducers that ask",
+             .value_name = "FILE",
+             .reloadable = true},
             &out.tls_cert, "");
-  table.Add({.name = "tls-key", .help = "private key of --tls-cert, PEM", .value_name = "FILE"}, &out.tls_key, "");
+  table.Add({.name = "tls-key", .help = "private key of --tls-cert, PEM", .value_name = "FILE", .reloadable = true},
+            &out.tls_key, "");
   table.Add({.name = "tls-server-name",
              .help = "name that the reducer's certificate is for; --intake-host when empty",
-             .value_name = "NAME"},
+             .value_name = "NAME",
+             .reloadable = true},
             &out.tls_server_name, "");
   table.Add({.name = "intake-token-file",
              .help = "file with the token to show; read again for every connection",
-             .value_name = "FILE"},
+             .value_name = "FILE",
+             .reloadable = true},
             &out.token_file, "");
 }
 

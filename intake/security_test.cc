@@ -205,6 +205,17 @@ TEST_F(SecurityTest, Tokens) {
   ExpectTaken(tcp_, HelloFrame("web-1", kToken));
 }
 
+TEST_F(SecurityTest, OtherTokensHoldForNewConnections) {
+  AskForTokens();
+  Listen();
+  ExpectTaken(tcp_, HelloFrame("web-1", kToken));
+  auto fresh = std::make_shared<Security>();
+  fresh->tokens = TokenFile::Load(files_.Write("fresh", "another-token-of-all\n"), Clock::Real()).value();
+  server_->SetSecurity(std::move(fresh));
+  EXPECT_TRUE(ExpectRefused(tcp_, HelloFrame("web-1", kToken), "bad_token"));
+  ExpectTaken(tcp_, HelloFrame("web-1", "another-token-of-all"));
+}
+
 TEST_F(SecurityTest, PlainTextOnATlsPort) {
   AskForTls(false);
   Listen();

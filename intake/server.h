@@ -116,6 +116,8 @@ class Acceptor {
                                                           std::function<void(PendingSession)> hand_over);
   ~Acceptor();
   uint16_t port() const;
+  // Of the connections to come: those that wait keep what they began with. On the accepting loop.
+  void SetSecurity(std::shared_ptr<Security> security);
 
  private:
   struct Impl;

@@ -135,6 +135,7 @@ class TestServer {
     if (acceptor.ok()) acceptor_ = *std::move(acceptor);
   }
   uint16_t port() const { return acceptor_->port(); }
+  void SetSecurity(std::shared_ptr<Security> security) { acceptor_->SetSecurity(std::move(security)); }
   ServerSession* live() {
     for (auto it = sessions.rbegin(); it != sessions.rend(); ++it) {
       if (!(*it)->closed()) return it->get();

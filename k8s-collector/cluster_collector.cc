@@ -1,11 +1,15 @@
 #include "k8s-collector/cluster_collector.h"
 
+#include <fmt/format.h>
+
 #include <csignal>
 #include <utility>
 
+#include "base/capabilities.h"
 #include "base/clock.h"
 #include "base/heap.h"
 #include "base/log.h"
+#include "base/process_metrics.h"
 #include "base/status.h"
 
 namespace tributary {
@@ -19,8 +23,14 @@ constexpr uint64_t kPrintMs = 100;
 
 }  // namespace
 
-ClusterCollector::ClusterCollector(const ClusterOptions& options, Metrics& metrics)
-    : options_(options), metrics_(metrics), feed_(kFeed, Clock::Real(), metrics) {}
+ClusterCollector::ClusterCollector(const ClusterOptions& options,
+                                   std::function<absl::StatusOr<Options::Outcome>(ClusterOptions*)> parse,
+                                   Metrics& metrics)
+    : options_(options),
+      parse_(std::move(parse)),
+      metrics_(metrics),
+      service_(loop_),
+      feed_(kFeed, Clock::Real(), metrics) {}
 
 ClusterCollector::~ClusterCollector() = default;
 
@@ -28,16 +38,38 @@ absl::Status ClusterCollector::Run() {
   sigterm_ = std::make_unique<SignalWatcher>(loop_, SIGTERM, [this] { loop_.Stop(); });
   sigint_ = std::make_unique<SignalWatcher>(loop_, SIGINT, [this] { loop_.Stop(); });
   sigusr1_ = std::make_unique<SignalWatcher>(loop_, SIGUSR1, [this] { LogMetrics(); });
-  RETURN_IF_ERROR(OpenOutput());
+  AddProcessMetrics(metrics_, "k8s-collector");
+  if (!options_.print_entities) {
+    ASSIGN_OR_RETURN(metrics_server_,
+                     MetricsServer::Open(loop_, options_.metrics_listen, metrics_, [this] { return NotReady(); }));
+    if (metrics_server_ != nullptr) LogInfo("metrics url={}", metrics_server_->url());
+  }
+  // Before the first thread: it talks over the network, and reads files that its user may read.
+  RETURN_IF_ERROR(WithContext(DropAllCapabilities(), "drop capabilities"));
+  RETURN_IF_ERROR(OpenOutput());  // reads credentials with the rights that reloads will have
+  service_.SetStatus("waiting for the API server's first answers");
   if (options_.replay_dir.empty()) {
     RETURN_IF_ERROR(Watch());
   } else {
     RETURN_IF_ERROR(Replay());
     if (printer_ != nullptr) return absl::OkStatus();
   }
+  service_.ReloadOnHangup(
+      {.metric = "tributary_k8s_reloads_total", .in_force = options_.values, .reload = [this] { return Reload(); }},
+      metrics_);
+  // An API server that cannot be reached is asked again and again: whoever waits for this program need not wait for it.
+  service_.Ready();
   loop_.Run();
+  service_.Stopping();
   if (printer_ != nullptr) printer_->Print();
   return absl::OkStatus();
+}
+
+absl::StatusOr<Reloader::Reloaded> ClusterCollector::Reload() {
+  ClusterOptions fresh;
+  RETURN_IF_ERROR(parse_(&fresh).status());
+  if (uplink_ != nullptr) RETURN_IF_ERROR(uplink_->credentials().Change(fresh.credentials));
+  return Reloader::Reloaded{.values = std::move(fresh.values), .log_level = fresh.log.options.level};
 }
 
 absl::Status ClusterCollector::OpenOutput() {
@@ -110,6 +142,7 @@ absl::Status ClusterCollector::Replay() {
 void ClusterCollector::OnComplete() {
   resolver_->OnComplete();
   TrimHeap();
+  service_.SetStatus(fmt::format("{} pods", resolver_->pods()));
   LogInfo("complete pods={} entities={} bytes={}", resolver_->pods(), feed_.size(), feed_.bytes());
   if (uplink_ != nullptr && !uplink_->started()) StartUplink();
 }
@@ -125,6 +158,11 @@ void ClusterCollector::StartUplink() {
     LogError("no reducer can be told cause=\"{}\"", Message(status));
     loop_.Stop();
   }
+}
+
+std::string ClusterCollector::NotReady() const {
+  if (!feed_.complete()) return "The API server's objects are not all read yet.";
+  return uplink_->has_told_all() ? "" : "No reducer has been sent the cluster's objects yet.";
 }
 
 void ClusterCollector::LogMetrics() const {

@@ -1,11 +1,13 @@
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 
 #include "absl/status/status.h"
 #include "base/loop.h"
 #include "base/metrics.h"
+#include "base/service.h"
 #include "k8s-collector/options.h"
 #include "k8s-collector/resolve/pod_resolver.h"
 #include "k8s-collector/uplink/cluster_uplink.h"
@@ -21,11 +23,13 @@ namespace tributary {
 // Joins watch, resolver, feed and uplink on one loop, on the thread that calls Run. SIGUSR1 logs every metric.
 class ClusterCollector {
  public:
-  ClusterCollector(const ClusterOptions& options, Metrics& metrics);
+  // Before there is a second thread (Service). `parse` reads the options anew.
+  ClusterCollector(const ClusterOptions& options,
+                   std::function<absl::StatusOr<Options::Outcome>(ClusterOptions*)> parse, Metrics& metrics);
   ~ClusterCollector();
 
-  // Until SIGTERM or SIGINT; a printed replay ends by itself. An error says in one sentence what is missing to begin;
-  // an API server or a reducer that cannot be reached is none.
+  // Until SIGTERM or SIGINT; SIGHUP reloads; a printed replay ends by itself. An error says in one sentence what is
+  // missing to begin; an API server or a reducer that cannot be reached is none.
   absl::Status Run();
 
  private:
@@ -33,14 +37,19 @@ class ClusterCollector {
   absl::Status Watch();
   absl::Status Replay();
   absl::Status OpenOutput();
+  absl::StatusOr<Reloader::Reloaded> Reload();
   void OnComplete();
   void StartUplink();
+  std::string NotReady() const;
   void LogMetrics() const;
 
   const ClusterOptions options_;
+  const std::function<absl::StatusOr<Options::Outcome>(ClusterOptions*)> parse_;
   Metrics& metrics_;
   // In order of construction: each uses what stands above it.
   Loop loop_;
+  Service service_;
+  std::unique_ptr<MetricsServer> metrics_server_;  // nullptr: switched off, or its default port was taken
   intake::MetadataFeed feed_;
   std::unique_ptr<EntityPrinter> printer_;  // one of these two
   std::unique_ptr<ClusterUplink> uplink_;

@@ -1,7 +1,9 @@
 #include "k8s-collector/options.h"
 
+#include "base/health_check.h"
 #include "base/status.h"
 #include "intake/intake_options.h"
+#include "k8s-collector/manual.h"
 #include "k8s-collector/watch/api_access.h"
 
 namespace tributary {
@@ -43,9 +45,10 @@ void AddCluster(Options& table, ClusterOptions& options) {
 
 absl::StatusOr<Options::Outcome> ParseClusterOptions(int argc, const char* const* argv,
                                                      const Options::Environment& environment, ClusterOptions* options) {
-  std::string hosts;
+  std::string hosts, metrics_listen;
   int64_t port = 0;
   Options table("k8s-collector", "Tells reducers what the pods, workloads and nodes of a Kubernetes cluster are.");
+  table.SetManual(ClusterManual);
   table.Add({.name = "intake-host",
              .help = "host of the reducer, or HOST:PORT; of several, with commas between them, all are told",
              .value_name = "HOST",
@@ -54,8 +57,14 @@ absl::StatusOr<Options::Outcome> ParseClusterOptions(int argc, const char* const
   table.Add({.name = "intake-port", .help = "port of the reducer", .value_name = "PORT"}, &port, 8000, 1, 65'535);
   intake::AddCredentials(table, options->credentials);
   AddCluster(table, *options);
+  AddMetricsListen(table, "127.0.0.1:4042", &metrics_listen);
+  AddHealthCheck(table, &options->health_check);
   ASSIGN_OR_RETURN(Options::Outcome outcome, table.Parse(argc, argv, environment));
   if (outcome == Options::Outcome::kExit) return outcome;
+  options->log = table.log_setup();
+  options->values = table.values();
+  ASSIGN_OR_RETURN(options->metrics_listen, TakeMetricsListen(table, metrics_listen));
+  if (options->health_check) return outcome;
   ASSIGN_OR_RETURN(options->reducers, intake::ParseReducers(hosts, static_cast<uint16_t>(port)));
   RETURN_IF_ERROR(intake::TakeCredentials(options->credentials));
   if (!options->record_dir.empty() && !options->replay_dir.empty()) {

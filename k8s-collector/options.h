@@ -4,6 +4,8 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "base/log_setup.h"
+#include "base/metrics_server.h"
 #include "base/options.h"
 #include "intake/credentials.h"
 
@@ -18,6 +20,10 @@ struct ClusterOptions {
   std::string cluster_name;         // "" = none
   std::string record_dir, replay_dir;
   bool print_entities = false;
+  LogSetup log;
+  std::vector<OptionValue> values;
+  MetricsListen metrics_listen;
+  bool health_check = false;  // to ask a running collector how it is, instead of being one
 };
 
 absl::StatusOr<Options::Outcome> ParseClusterOptions(int argc, const char* const* argv,

@@ -17,6 +17,14 @@ absl::StatusOr<ClusterOptions> Parse(std::vector<const char*> args, const Option
   return options;
 }
 
+TEST(ClusterOptions, LogOptionsAreTaken) {
+  auto options = Parse({"--log-console", "--log-level=error", "--log-format", "logfmt", "--log-file-path=/l"});
+  ASSERT_TRUE(options.ok()) << options.status();
+  EXPECT_EQ(options->log.options.level, LogLevel::kError);
+  EXPECT_EQ(options->log.format, LogFormat::kLogfmt);
+  EXPECT_EQ(options->log.options.file_path, "/l");
+}
+
 TEST(ClusterOptions, EnvironmentAndFlags) {
   auto options = Parse({"--intake-host=a,b:9", "--cluster-name", "prod"},
                        {{"KUBECONFIG", "/k"}, {"EBPF_NET_INTAKE_PORT", "7"}, {"EBPF_NET_API_SERVER", "https://h:1/"}});
@@ -34,6 +42,12 @@ TEST(ClusterOptions, RefusesWhatCannotBe) {
   EXPECT_FALSE(Parse({"--intake-host="}).ok());
   EXPECT_FALSE(Parse({"--tls-cert=c"}).ok());
   EXPECT_THAT(Message(Parse({"--record=a", "--replay=b"}).status()), HasSubstr("exclude"));
+}
+
+TEST(ClusterOptions, MetricsListen) {
+  EXPECT_EQ(FormatHostPort(Parse({})->metrics_listen.address.value_or(HostPort())), "127.0.0.1:4042");
+  EXPECT_FALSE(Parse({"--metrics-listen="})->metrics_listen.address.has_value());
+  EXPECT_TRUE(Parse({"--health-check"})->health_check);
 }
 
 }  // namespace

@@ -2,14 +2,20 @@
 
 #include <algorithm>
 #include <csignal>
+#include <functional>
+#include <utility>
+#include <vector>
 
 #include "base/clock.h"
 #include "base/heap.h"
 #include "base/log.h"
+#include "base/process_metrics.h"
 #include "base/resident.h"
 #include "base/status.h"
+#include "kernel-collector/privileges.h"
 #include "kernel-collector/probes/bpf_code.h"
 #include "kernel-collector/probes/cgroup_v1.h"
+#include "kernel-collector/probes/ring_size.h"
 #include "kernel-collector/processes/code_file_reader.h"
 #include "kernel-collector/processes/proc_cgroup.h"
 #include "kernel-collector/processes/proc_files.h"
@@ -19,9 +25,7 @@
 namespace tributary {
 namespace {
 
-// The ring holds two seconds of samples at full size; a poll must come far sooner than that. But each finds its memory
-// in no cache, and so costs hundreds of microseconds however little there is to do: half of what a collector takes.
-uint64_t PollMs(int64_t period_ns) { return std::clamp<uint64_t>(100 * period_ns / kNsPerMs, 10, 200); }
+size_t CpuCount() { return static_cast<size_t>(std::max(OnlineCpuCount(), 1)); }
 
 // Rings that fill faster are looked at sooner, but not more often than this.
 constexpr int64_t kWakeupNs = 10 * kNsPerMs;
@@ -35,23 +39,50 @@ constexpr int64_t kStopHoldNs = 500 * kNsPerMs;
 constexpr size_t kMetadataEntitiesMax = 2 * DockerMetadata::kContainersMax;
 constexpr size_t kMetadataBytesMax = 8u << 20;
 
+// Programs can be asked for until CAP_SYS_ADMIN is given up, which comes before they are asked for first. Later ones
+// are known by their events; only those that come while events are lost have an uncertain end.
+std::function<std::vector<BpfCode>()> ListBpfFromNowOn() {
+  auto at_start = std::make_shared<std::vector<BpfCode>>(ListBpfCode());
+  return [at_start] { return at_start->empty() ? ListBpfCode() : std::exchange(*at_start, {}); };
+}
+
 }  // namespace
+
+Collector::Collector(const CollectorOptions& options,
+                     std::function<absl::StatusOr<Options::Outcome>(CollectorOptions*)> parse, Metrics& metrics)
+    : options_(options),
+      parse_(std::move(parse)),
+      metrics_(metrics),
+      ring_bytes_(
+          SampleRingBytes(static_cast<uint32_t>(options.sample_rate_hz), CpuCount(), ProbeOptions().ring_seconds)),
+      service_(loop_),
+      rate_hz_(static_cast<uint32_t>(options.sample_rate_hz)) {}
 
 Collector::~Collector() = default;
 
 absl::Status Collector::Run() {
   RETURN_IF_ERROR(Build());
+  // Before any worker has its first job, and with it a thread.
+  RETURN_IF_ERROR(DropPrivileges(Probes::TryEvent));
   core_->ScanAll();
   TrimHeap();          // BTF and /proc, as text, are done with
   ReleaseCodePages();  // and so is the code that loaded programs and read them
   metadata_->Start();
   uplink_->delivery().Start();
   RETURN_IF_ERROR(probes_->StartSampling());
+  sampling_ = true;
   StartTimers();
   LogInfo("sampling rate_hz={} processes={} intake={}:{}{} build_ids={}", options_.sample_rate_hz,
           core_->processes().size(), options_.reducers.front().host, options_.reducers.front().port,
           options_.reducers.size() > 1 ? fmt::format(" and {} more", options_.reducers.size() - 1) : "",
           probes_->has_build_ids() ? "event" : "file");
+  if (metrics_server_ != nullptr) LogInfo("metrics url={}", metrics_server_->url());
+  service_.ReloadOnHangup({.metric = "tributary_collector_reloads_total",
+                           .in_force = options_.values,
+                           .reload = [this] { return Reload(); }},
+                          metrics_);
+  service_.SetStatus(fmt::format("sampling at {} Hz", rate_hz_));
+  service_.Ready();
   loop_.Run();
   return absl::OkStatus();
 }
@@ -60,6 +91,10 @@ absl::Status Collector::Build() {
   const Clock& clock = Clock::Real();
   ProbeOptions probe_options;
   probe_options.sample_rate_hz = static_cast<uint32_t>(options_.sample_rate_hz);
+  AddProcessMetrics(metrics_, "kernel-collector");
+  // Ahead of the probes, which take over what an earlier collector left: a start that fails must not have done that.
+  ASSIGN_OR_RETURN(metrics_server_,
+                   MetricsServer::Open(loop_, options_.metrics_listen, metrics_, [this] { return NotReady(); }));
   ASSIGN_OR_RETURN(probes_, Probes::Open(probe_options, metrics_));
   budget_ = std::make_unique<CpuBudget>(
       CpuBudget::Options{.budget = options_.cpu_budget, .period_ns = kNsPerSecond / options_.sample_rate_hz}, clock,
@@ -89,7 +124,7 @@ absl::Status Collector::Build() {
   core_options.sys_root = options_.sys_root;
   core_options.resource_env = options_.resource_env;
   core_options.resource_executor = resource_worker_.get();
-  core_options.list_bpf = ListBpfCode;
+  core_options.list_bpf = ListBpfFromNowOn();
   core_options.on_container = [this](std::string_view id) { metadata_->OnContainerSeen(id); };
 
   ASSIGN_OR_RETURN(const SessionInfo session,
@@ -180,7 +215,7 @@ void Collector::StartTimers() {
   wakeup_timer_ = std::make_unique<Timer>(loop_, [this] { wakeup_->Start(); });
   wakeup_->Start();
   budget_timer_ = std::make_unique<Timer>(loop_, [this] { budget_->Tick(); });
-  poll_timer_->StartEvery(PollMs(budget_->period_ns()));
+  poll_timer_->StartEvery(SampleRingPollMs(ring_bytes_, budget_->period_ns(), CpuCount()));
   budget_timer_->StartEvery(kBudgetMs);
   batch_timer_->StartEvery(static_cast<uint64_t>(options_.batch_interval_ns / kNsPerMs));
   hotplug_timer_->StartEvery(kHotplugMs);
@@ -189,8 +224,27 @@ void Collector::StartTimers() {
 
 absl::Status Collector::SetPeriod(int64_t period_ns) {
   RETURN_IF_ERROR(probes_->SetPeriod(static_cast<uint64_t>(period_ns)));
-  poll_timer_->StartEvery(PollMs(period_ns));
+  poll_timer_->StartEvery(SampleRingPollMs(ring_bytes_, period_ns, CpuCount()));
   return absl::OkStatus();
+}
+
+absl::StatusOr<Reloader::Reloaded> Collector::Reload() {
+  CollectorOptions fresh;
+  RETURN_IF_ERROR(parse_(&fresh).status());
+  RETURN_IF_ERROR(uplink_->credentials().Change(fresh.credentials));
+  Reloader::Reloaded reloaded{.values = std::move(fresh.values), .log_level = fresh.log.options.level};
+  const uint32_t rate_hz = static_cast<uint32_t>(fresh.sample_rate_hz),
+                 max_hz = SampleRingRateMaxHz(ring_bytes_, CpuCount());
+  if (fresh.sample_rate_hz > options_.sample_rate_hz && rate_hz > max_hz) {
+    LogWarning("the ring of samples has room for rates up to {} Hz since start", max_hz);
+    reloaded.refused.push_back("sample-rate");
+  } else if (rate_hz != rate_hz_) {
+    rate_hz_ = rate_hz;
+    budget_->SetConfiguredPeriod(kNsPerSecond / rate_hz);
+    uplink_->delivery().SetSampleRate(rate_hz);
+    service_.SetStatus(fmt::format("sampling at {} Hz", rate_hz));
+  }
+  return reloaded;
 }
 
 void Collector::OnWakeup() {
@@ -220,6 +274,7 @@ void Collector::Stop() {
     return;
   }
   stopping_ = true;
+  service_.Stopping();
   stop_began_ = Clock::Real().Monotonic();
   batch_timer_->Stop();
   hotplug_timer_->Stop();
@@ -252,6 +307,11 @@ void Collector::LogTotals(std::string_view what, uint64_t unacked_samples) {
           what, totals.captured, core_->batcher().samples_sent(), unacked_samples, core_->held(), totals.TotalLost(),
           lost, core_->batcher().batches(), uplink_->delivery().bytes_sent(), core_->processes().size(),
           core_->code_files().size());
+}
+
+std::string Collector::NotReady() const {
+  if (stopping_) return "The collector is stopping.";
+  return sampling_ ? "" : "Sampling has not begun.";
 }
 
 void Collector::LogMetrics() const {

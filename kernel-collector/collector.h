@@ -1,10 +1,12 @@
 #pragma once
 
+#include <functional>
 #include <memory>
 
 #include "absl/status/status.h"
 #include "base/loop.h"
 #include "base/metrics.h"
+#include "base/service.h"
 #include "intake/metadata_feed.h"
 #include "intake/recording.h"
 #include "kernel-collector/budget/cpu_budget.h"
@@ -22,11 +24,14 @@ namespace tributary {
 // the worker's reads. SIGUSR1 logs every metric.
 class Collector {
  public:
-  Collector(const CollectorOptions& options, Metrics& metrics) : options_(options), metrics_(metrics) {}
+  // Before there is a second thread (Service). `parse` reads the options anew.
+  Collector(const CollectorOptions& options, std::function<absl::StatusOr<Options::Outcome>(CollectorOptions*)> parse,
+            Metrics& metrics);
   ~Collector();
 
-  // Until SIGTERM or SIGINT: then sampling ends, what was captured is sent, within --shutdown-timeout. An error says in
-  // one sentence why sampling could not begin; an intake that cannot be reached is none.
+  // Until SIGTERM or SIGINT; SIGHUP reloads. In the end sampling ends, what was captured is sent, within
+  // --shutdown-timeout. An error says in one sentence why sampling could not begin; an intake that cannot be reached is
+  // none.
   absl::Status Run();
 
  private:
@@ -34,6 +39,7 @@ class Collector {
   absl::Status OpenUplink(const SessionInfo& session);
   void StartTimers();
   absl::Status SetPeriod(int64_t period_ns);
+  absl::StatusOr<Reloader::Reloaded> Reload();
   void OnWakeup();
   void Poll();
   void Stop();
@@ -41,17 +47,22 @@ class Collector {
   void LogTotals(std::string_view what, uint64_t unacked_samples);
   void LogMetrics() const;
   void ReadVdso();
+  std::string NotReady() const;
   // Where the core's batches go: to the uplink, by way of the recording when there is one.
   BatchSink& OpenRecording(const SessionInfo& session);
 
   const CollectorOptions options_;
+  const std::function<absl::StatusOr<Options::Outcome>(CollectorOptions*)> parse_;
   Metrics& metrics_;
+  const uint64_t ring_bytes_;  // of the ring of samples, for the rate at start
   // In order of construction: each uses what stands above it.
   Loop loop_;
-  std::unique_ptr<Worker> worker_;           // what samples wait for: files, /proc, unwind rows
-  std::unique_ptr<Worker> resource_worker_;  // what processes say of themselves, and can hold up
-  std::unique_ptr<Worker> symbol_worker_;    // what may take seconds
-  std::unique_ptr<Worker> service_worker_;   // what others answer, or do not: a cloud's instance service, Docker
+  Service service_;
+  std::unique_ptr<MetricsServer> metrics_server_;  // nullptr: switched off, or its default port was taken
+  std::unique_ptr<Worker> worker_;                 // what samples wait for: files, /proc, unwind rows
+  std::unique_ptr<Worker> resource_worker_;        // what processes say of themselves, and can hold up
+  std::unique_ptr<Worker> symbol_worker_;          // what may take seconds
+  std::unique_ptr<Worker> service_worker_;         // what others answer, or do not: a cloud's instance service, Docker
   std::unique_ptr<Probes> probes_;
   std::unique_ptr<CpuBudget> budget_;
   std::unique_ptr<intake::MetadataFeed> feed_;
@@ -64,6 +75,8 @@ class Collector {
   MonotonicNs woken_at_;                 // when Poll was last called for that
   std::unique_ptr<Timer> poll_timer_, wakeup_timer_, batch_timer_, hotplug_timer_, budget_timer_, summary_timer_;
   std::unique_ptr<SignalWatcher> sigterm_, sigint_, sigusr1_;
+  uint32_t rate_hz_;  // the configured one; the budget may have lowered it
+  bool sampling_ = false;
   bool stopping_ = false;
   MonotonicNs stop_began_;
 };

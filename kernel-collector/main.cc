@@ -2,6 +2,8 @@
 #include <string_view>
 
 #include "base/child_process.h"
+#include "base/descriptor_limit.h"
+#include "base/health_check.h"
 #include "base/heap.h"
 #include "base/log.h"
 #include "base/metrics.h"
@@ -12,25 +14,41 @@
 #include "kernel-collector/unwind/parser_process.h"
 #include "kernel-collector/uplink/symbol_maker_process.h"
 
-// 0: stopped as asked. 1: sampling could not begin. 2: an option is wrong.
+namespace {
+
+// Two perf events a CPU on machines of some hundred CPUs, and the files of processes that are looked at.
+constexpr size_t kEnoughDescriptors = 1'024;
+
+}  // namespace
+
+// 0: stopped as asked, or healthy. 1: sampling could not begin, or not healthy. 2: an option is wrong.
 int main(int argc, char** argv) {
   using namespace tributary;
   LimitHeap();
   signal(SIGPIPE, SIG_IGN);
   signal(SIGUSR1, SIG_IGN);  // until there is something to tell
+  signal(SIGHUP, SIG_IGN);   // until there is something to reload
   if (argc == 2 && std::string_view(argv[1]) == kParserArgument) return RunUnwindParser(ChildProcess::kSocket);
   if (argc == 2 && std::string_view(argv[1]) == kSymbolMakerArgument) return RunSymbolMaker(ChildProcess::kSocket);
+  auto parse = [&](CollectorOptions* options) {
+    return ParseCollectorOptions(argc, argv, Options::ProcessEnvironment(), options);
+  };
   CollectorOptions options;
-  auto outcome = ParseCollectorOptions(argc, argv, Options::ProcessEnvironment(), &options);
+  auto outcome = parse(&options);
   if (!outcome.ok()) {
     LogError("kernel-collector: {}", Message(outcome.status()));
     return 2;
   }
   if (*outcome == Options::Outcome::kExit) return 0;
+  if (options.health_check) {
+    return RunHealthCheck("kernel-collector", "metrics-listen", options.metrics_listen.address);
+  }
+  InitLog(options.log);
+  WarnOfLowDescriptorLimit(RaiseDescriptorLimit(), kEnoughDescriptors);
 
   // Never destroyed: what a worker begun and could not end in time (worker.h) may count after everything else has gone.
   static Metrics& metrics = *new Metrics;
-  Collector collector(options, metrics);
+  Collector collector(options, parse, metrics);
   if (absl::Status status = collector.Run(); !status.ok()) {
     LogError("kernel-collector: {}", Message(status));
     return 1;

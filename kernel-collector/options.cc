@@ -1,23 +1,21 @@
 #include "kernel-collector/options.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <charconv>
 #include <limits>
 
+#include "base/health_check.h"
 #include "base/status.h"
 #include "base/types.h"
 #include "intake/intake_options.h"
+#include "kernel-collector/manual.h"
 #include "kernel-collector/metadata/host_files.h"
 
 namespace tributary {
 namespace {
-
-absl::Status CheckEncoder(std::string_view value) {
-  if (value == "binary") return absl::OkStatus();
-  return Error(absl::StatusCode::kInvalidArgument, "must be binary: the only encoder of this version");
-}
 
 constexpr size_t kResourceEnvMax = 32;
 constexpr size_t kVariableNameBytesMax = 128;
@@ -88,14 +86,30 @@ void AddWaiting(Options& table, CollectorOptions& options, std::string* memory, 
             in_doubt, "5m");
 }
 
+// Below --host-dir only if `inside` is there as well: the folder may be empty, or hold other mounts alone, as
+// /hostfs/sys does where only /hostfs/sys/fs/cgroup is mounted.
+std::string MountOnHost(const std::string& host_dir, const std::string& path, const char* inside) {
+  const std::string mounted = PathOnHost(host_dir, path);
+  return access((mounted + inside).c_str(), F_OK) == 0 ? mounted : path;
+}
+
+void FindHostFolders(CollectorOptions& options) {
+  const std::string& host_dir = options.metadata.host_dir;
+  if (options.proc_root.empty()) options.proc_root = MountOnHost(host_dir, "/proc", "/1/stat");
+  if (options.sys_root.empty()) options.sys_root = MountOnHost(host_dir, "/sys", "/kernel");
+  if (options.cgroup_root.empty()) options.cgroup_root = PathOnHost(host_dir, "/sys/fs/cgroup");
+}
+
 }  // namespace
 
 absl::StatusOr<Options::Outcome> ParseCollectorOptions(int argc, const char* const* argv,
                                                        const Options::Environment& environment,
                                                        CollectorOptions* options) {
   std::string hosts, cpu_budget, unwind_memory, batch_interval, shutdown_timeout, memory, spool, in_doubt, resource_env;
+  std::string metrics_listen;
   int64_t port = 0;
   Options table("kernel-collector", "Samples every process of this machine and sends the stacks to a reducer.");
+  table.SetManual(CollectorManual);
   table.Add(
       {.name = "intake-host",
        .help = "host of the reducer, or HOST:PORT; of several, with commas between them, each node prefers one and "
@@ -105,11 +119,11 @@ absl::StatusOr<Options::Outcome> ParseCollectorOptions(int argc, const char* con
       &hosts, "127.0.0.1");
   table.Add({.name = "intake-port", .help = "port of the reducer", .value_name = "PORT"}, &port, 8000, 1, 65'535);
   table.Add(
-      {.name = "intake-encoder", .help = "how samples are sent: binary", .value_name = "NAME", .check = CheckEncoder},
+      {.name = "intake-encoder", .help = "how samples are sent: binary", .value_name = "NAME", .values = {"binary"}},
       &options->intake_encoder, "binary");
   intake::AddCredentials(table, options->credentials);
-  table.Add({.name = "sample-rate", .help = "samples per second and CPU", .value_name = "HZ"}, &options->sample_rate_hz,
-            19, 1, 10'000);
+  table.Add({.name = "sample-rate", .help = "samples per second and CPU", .value_name = "HZ", .reloadable = true},
+            &options->sample_rate_hz, 19, 1, 10'000);
   table.Add(
       {.name = "cpu-budget",
        .help = "share of this machine's CPU time to keep within, by a lower sample rate if need be; off: no bound",
@@ -150,18 +164,28 @@ absl::StatusOr<Options::Outcome> ParseCollectorOptions(int argc, const char* con
              .help = "stable name of this node; machine-id when empty, else the firmware's",
              .value_name = "ID"},
             &options->node_id, "");
-  table.Add({.name = "proc-root", .help = "where the host's /proc is mounted", .value_name = "DIR"},
-            &options->proc_root, "/proc");
-  table.Add({.name = "sys-root", .help = "where the host's /sys is mounted", .value_name = "DIR"}, &options->sys_root,
-            "/sys");
+  table.Add({.name = "proc-root",
+             .help = "where the host's /proc is mounted; /proc when empty, below --host-dir if it is there",
+             .value_name = "DIR"},
+            &options->proc_root, "");
+  table.Add({.name = "sys-root",
+             .help = "where the host's /sys is mounted; /sys when empty, below --host-dir if it is there",
+             .value_name = "DIR"},
+            &options->sys_root, "");
   table.Add({.name = "cgroup-root",
              .help = "where the host's cgroups are mounted; /sys/fs/cgroup when empty, below --host-dir if it is there",
              .value_name = "DIR"},
             &options->cgroup_root, "");
   MetadataOptionTable metadata(options->metadata);
   metadata.AddTo(table);
+  AddMetricsListen(table, "127.0.0.1:4041", &metrics_listen);
+  AddHealthCheck(table, &options->health_check);
   ASSIGN_OR_RETURN(Options::Outcome outcome, table.Parse(argc, argv, environment));
   if (outcome == Options::Outcome::kExit) return outcome;
+  options->log = table.log_setup();
+  options->values = table.values();
+  ASSIGN_OR_RETURN(options->metrics_listen, TakeMetricsListen(table, metrics_listen));
+  if (options->health_check) return outcome;
   ASSIGN_OR_RETURN(options->reducers, intake::ParseReducers(hosts, static_cast<uint16_t>(port)));
   ASSIGN_OR_RETURN(options->intake_memory_bytes, ParseBytes(memory));
   ASSIGN_OR_RETURN(options->spool_bytes_max, ParseBytes(spool));
@@ -169,9 +193,7 @@ absl::StatusOr<Options::Outcome> ParseCollectorOptions(int argc, const char* con
   ASSIGN_OR_RETURN(options->resource_env, ParseVariableNames(resource_env));
   RETURN_IF_ERROR(intake::TakeCredentials(options->credentials));
   RETURN_IF_ERROR(metadata.Take());
-  if (options->cgroup_root.empty()) {
-    options->cgroup_root = PathOnHost(options->metadata.host_dir, "/sys/fs/cgroup");
-  }
+  FindHostFolders(*options);
   ASSIGN_OR_RETURN(options->cpu_budget, ParseCpuBudget(cpu_budget));
   ASSIGN_OR_RETURN(options->unwind_memory_bytes, ParseBytes(unwind_memory));
   ASSIGN_OR_RETURN(options->batch_interval_ns, ParseDurationNs(batch_interval));

@@ -5,6 +5,8 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "base/log_setup.h"
+#include "base/metrics_server.h"
 #include "base/options.h"
 #include "intake/credentials.h"
 #include "kernel-collector/metadata/metadata_options.h"
@@ -33,6 +35,10 @@ struct CollectorOptions {
   std::string sys_root;
   std::string cgroup_root;
   MetadataOptions metadata;
+  LogSetup log;
+  std::vector<OptionValue> values;
+  MetricsListen metrics_listen;
+  bool health_check = false;  // to ask a running collector how it is, instead of being one
 };
 
 absl::StatusOr<Options::Outcome> ParseCollectorOptions(int argc, const char* const* argv,

@@ -3,8 +3,10 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <filesystem>
 #include <vector>
 
+#include "base/test_directory.h"
 #include "base/types.h"
 
 namespace tributary {
@@ -32,6 +34,14 @@ TEST(CollectorOptions, Defaults) {
   EXPECT_FALSE(options->upload_debug_info);
 }
 
+TEST(CollectorOptions, LogOptionsAreTaken) {
+  auto options = Parse({"--log-console", "--log-level=error", "--log-format", "logfmt", "--log-file-path=/l"});
+  ASSERT_TRUE(options.ok()) << options.status();
+  EXPECT_EQ(options->log.options.level, LogLevel::kError);
+  EXPECT_EQ(options->log.format, LogFormat::kLogfmt);
+  EXPECT_EQ(options->log.options.file_path, "/l");
+}
+
 TEST(CollectorOptions, EnvironmentAndFlags) {
   Options::Environment environment = {{"EBPF_NET_INTAKE_HOST", "reducer"},
                                       {"EBPF_NET_INTAKE_PORT", "9000"},
@@ -44,6 +54,18 @@ TEST(CollectorOptions, EnvironmentAndFlags) {
   EXPECT_EQ(options->sample_rate_hz, 999);
   EXPECT_TRUE(options->upload_debug_info);
   EXPECT_EQ(options->batch_interval_ns, kNsPerSecond);
+}
+
+TEST(CollectorOptions, MetricsListen) {
+  auto options = Parse({});
+  ASSERT_TRUE(options.ok()) << options.status();
+  EXPECT_EQ(FormatHostPort(options->metrics_listen.address.value_or(HostPort())), "127.0.0.1:4041");
+  EXPECT_FALSE(options->health_check);
+  // A health check does not mind what it does not use.
+  options = Parse({"--metrics-listen=off", "--health-check", "--tls-cert=c"});
+  ASSERT_TRUE(options.ok()) << options.status();
+  EXPECT_FALSE(options->metrics_listen.address.has_value());
+  EXPECT_TRUE(options->health_check);
 }
 
 TEST(CollectorOptions, CpuBudgetAndUnwindMemory) {
@@ -120,6 +142,29 @@ TEST(CollectorOptions, RefusesWhatMakesNoSense) {
     EXPECT_FALSE(Parse({flag}).ok()) << flag;
   }
   EXPECT_NE(Parse({"--intake-encoder=otlp_log"}).status().message().find("binary"), absl::string_view::npos);
+}
+
+TEST(CollectorOptions, FindsTheHostsFoldersWhereTheyAreMounted) {
+  TestDirectory host;
+  auto options = Parse({"--host-dir", host.path().c_str()});
+  ASSERT_TRUE(options.ok()) << options.status();
+  EXPECT_EQ(options->proc_root, "/proc");
+  EXPECT_EQ(options->sys_root, "/sys");
+  EXPECT_EQ(options->cgroup_root, "/sys/fs/cgroup");
+  // As `--volume /sys/fs/cgroup:/hostfs/sys/fs/cgroup` leaves it, beside a folder that is empty.
+  std::filesystem::create_directories(host.path() + "/sys/fs/cgroup");
+  std::filesystem::create_directories(host.path() + "/proc");
+  options = Parse({"--host-dir", host.path().c_str()});
+  EXPECT_EQ(options->proc_root, "/proc");
+  EXPECT_EQ(options->sys_root, "/sys");
+  EXPECT_EQ(options->cgroup_root, host.path() + "/sys/fs/cgroup");
+  std::filesystem::create_directories(host.path() + "/sys/kernel");
+  std::filesystem::create_directories(host.path() + "/proc/1/stat");
+  options = Parse({"--host-dir", host.path().c_str()});
+  EXPECT_EQ(options->proc_root, host.path() + "/proc");
+  EXPECT_EQ(options->sys_root, host.path() + "/sys");
+  options = Parse({"--host-dir", host.path().c_str(), "--proc-root=/p", "--sys-root=/s", "--cgroup-root=/c"});
+  EXPECT_EQ(options->proc_root + options->sys_root + options->cgroup_root, "/p/s/c");
 }
 
 }  // namespace

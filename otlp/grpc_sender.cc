@@ -1,11 +1,18 @@
 #include "otlp/grpc_sender.h"
 
+#include <fcntl.h>
 #include <grpcpp/grpcpp.h>
 
 #include <chrono>
+#include <cstdlib>
 #include <mutex>
+#include <string>
 
+#include "base/fd.h"
+#include "base/log.h"
 #include "base/status.h"
+#include "base/system_ca.h"
+#include "base/whole_file.h"
 #include "otlp/retry.h"
 #include "schemas/otlp/profiles_service.grpc.pb.h"
 
@@ -14,6 +21,8 @@ namespace tributary::otlp {
 using ::opentelemetry::proto::collector::profiles::v1development::ExportProfilesServiceResponse;
 using ::opentelemetry::proto::collector::profiles::v1development::ProfilesService;
 
+constexpr size_t kAuthoritiesBytesMax = 16u << 20;
+
 struct GrpcSender::Impl {
   std::unique_ptr<ProfilesService::Stub> stub;
   std::mutex mutex;
@@ -21,13 +30,31 @@ struct GrpcSender::Impl {
   grpc::ClientContext* context = nullptr;  // of the call under way; guarded by mutex
 };
 
+namespace {
+
+// "" has gRPC look by itself. It knows its own variable, which wins, and most distributions' places, but not
+// SSL_CERT_FILE.
+std::string SystemAuthorities() {
+  const std::string path = SystemCaFile();
+  if (path.empty() || getenv("GRPC_DEFAULT_SSL_ROOTS_FILE_PATH") != nullptr) return "";
+  const Fd file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  absl::StatusOr<std::string> pem = ReadWholeFile(file.get(), kAuthoritiesBytesMax, path);
+  if (!pem.ok()) {
+    LogWarning("export certificate authorities cannot be read cause=\"{}\"", Message(pem.status()));
+    return "";
+  }
+  return *std::move(pem);
+}
+
+}  // namespace
+
 GrpcSender::GrpcSender(const Options& options) : impl_(std::make_unique<Impl>()) {
   grpc::ChannelArguments arguments;
   arguments.SetUserAgentPrefix("OTel-OTLP-Exporter-cpp/" + options.version);
   arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 500);
   arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 5000);
   std::shared_ptr<grpc::ChannelCredentials> credentials =
-      options.tls ? grpc::SslCredentials({}) : grpc::InsecureChannelCredentials();
+      options.tls ? grpc::SslCredentials({.pem_root_certs = SystemAuthorities()}) : grpc::InsecureChannelCredentials();
   impl_->stub = ProfilesService::NewStub(grpc::CreateCustomChannel(options.target, credentials, arguments));
 }
 

@@ -4,10 +4,12 @@
 #include <gtest/gtest.h>
 
 #include <condition_variable>
+#include <cstdlib>
 #include <map>
 #include <mutex>
 #include <thread>
 
+#include "base/test_certificates.h"
 #include "base/types.h"
 #include "schemas/otlp/profiles_service.grpc.pb.h"
 #include "schemas/otlp/rpc_status.pb.h"
@@ -23,9 +25,9 @@ constexpr int64_t kTimeoutNs = 10 * kNsPerSecond;
 // A receiver on a port of its own that answers as it is told.
 class Receiver : public ProfilesService::Service {
  public:
-  Receiver() {
+  explicit Receiver(std::shared_ptr<grpc::ServerCredentials> credentials = grpc::InsecureServerCredentials()) {
     grpc::ServerBuilder builder;
-    builder.AddListeningPort("127.0.0.1:0", grpc::InsecureServerCredentials(), &port_);
+    builder.AddListeningPort("127.0.0.1:0", credentials, &port_);
     builder.RegisterService(this);
     server_ = builder.BuildAndStart();
   }
@@ -80,6 +82,25 @@ TEST(GrpcSender, HandsARequestOver) {
   EXPECT_EQ(receiver.received.SerializeAsString(), Request().SerializeAsString());
   EXPECT_TRUE(receiver.metadata["user-agent"].starts_with("OTel-OTLP-Exporter-cpp/1.2.3 "))
       << receiver.metadata["user-agent"];
+}
+
+TEST(GrpcSender, TrustsTheAuthoritiesThatTheEnvironmentNames) {
+  unsetenv("GRPC_DEFAULT_SSL_ROOTS_FILE_PATH");  // it would win
+  const TestAuthority authority("test");
+  const PemPair server = authority.Issue({.common_name = "localhost", .alternatives = "DNS:localhost,IP:127.0.0.1"});
+  Receiver receiver(grpc::SslServerCredentials([&] {
+    grpc::SslServerCredentialsOptions options;
+    options.pem_key_cert_pairs.push_back({server.key, server.cert});
+    return options;
+  }()));
+  GrpcSender stranger({.target = receiver.target(), .tls = true});
+  EXPECT_FALSE(stranger.Send(Request(), kTimeoutNs).status.ok());
+  const TestFiles files;
+  setenv("SSL_CERT_FILE", files.Write("ca.pem", authority.pem()).c_str(), 1);
+  GrpcSender sender({.target = receiver.target(), .tls = true});
+  const SendResult result = sender.Send(Request(), kTimeoutNs);
+  unsetenv("SSL_CERT_FILE");
+  EXPECT_TRUE(result.status.ok()) << result.status;
 }
 
 TEST(GrpcSender, TellsOfPartialSuccess) {

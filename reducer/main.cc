@@ -2,18 +2,21 @@
 #include <string_view>
 
 #include "base/clock.h"
+#include "base/health_check.h"
 #include "base/log.h"
 #include "base/loop.h"
 #include "base/metrics.h"
+#include "base/service.h"
 #include "base/status.h"
 #include "reducer/options.h"
 #include "reducer/pipeline.h"
 #include "reducer/symbolizer/extractor_process.h"
 
-// 0: stopped as asked. 1: could not start. 2: an option is wrong.
+// 0: stopped as asked, or healthy. 1: could not start, or not healthy. 2: an option is wrong.
 int main(int argc, char** argv) {
   using namespace tributary;
   signal(SIGPIPE, SIG_IGN);
+  signal(SIGHUP, SIG_IGN);  // until there is something to reload
   if (argc > 1 && std::string_view(argv[1]) == kExtractorArgument) return RunSymbolExtractor(argc - 2, argv + 2);
   absl::StatusOr<ReducerOptions> options = ParseReducerOptions(argc, argv, Options::ProcessEnvironment());
   if (!options.ok()) {
@@ -21,10 +24,12 @@ int main(int argc, char** argv) {
     return 2;
   }
   if (options->exit) return 0;
+  if (options->health_check) return RunHealthCheck("reducer", "http-listen", options->http_listen);
   InitLog(options->log);
 
   // Watched before anything starts: a signal that comes early stops what has started.
   Loop loop;
+  Service service(loop);
   SignalWatcher on_terminate(loop, SIGTERM, [&] { loop.Stop(); });
   SignalWatcher on_interrupt(loop, SIGINT, [&] { loop.Stop(); });
   Metrics metrics;
@@ -33,8 +38,20 @@ int main(int argc, char** argv) {
     LogError("reducer: {}", Message(pipeline.status()));
     return 1;
   }
+  auto reload = [&]() -> absl::StatusOr<Reloader::Reloaded> {
+    ASSIGN_OR_RETURN(ReducerOptions fresh, ParseReducerOptions(argc, argv, Options::ProcessEnvironment()));
+    RETURN_IF_ERROR((*pipeline)->ReplaceCredentials(fresh));
+    return Reloader::Reloaded{.values = std::move(fresh.values), .log_level = fresh.log.options.level};
+  };
+  service.ReloadOnHangup(
+      {.metric = "tributary_reducer_reloads_total", .in_force = options->values, .reload = std::move(reload)}, metrics);
+  for (auto& [name, watched] : (*pipeline)->loops()) service.Watch(name, *watched);
+  service.SetStatus(
+      fmt::format("intake on port {}, page on port {}", (*pipeline)->intake_port(), (*pipeline)->http_port()));
+  service.Ready();
   loop.Run();
   LogInfo("reducer stops");
+  service.Stopping();
   pipeline->reset();
   return 0;
 }

@@ -4,23 +4,17 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cctype>
 #include <sstream>
 
+#include "base/health_check.h"
 #include "base/status.h"
 #include "base/types.h"
+#include "reducer/manual.h"
 
 namespace tributary {
 namespace {
 
 constexpr int64_t kBytesMin = 16 << 20;
-
-// "HOST:PORT", or a port alone, which then is one of this machine only.
-absl::StatusOr<HostPort> ParseListen(std::string_view text) {
-  const bool port_only =
-      !text.empty() && std::all_of(text.begin(), text.end(), [](unsigned char c) { return std::isdigit(c) != 0; });
-  return ParseHostPort(port_only ? fmt::format("127.0.0.1:{}", text) : std::string(text));
-}
 
 absl::Status CheckListen(std::string_view text) { return ParseListen(text).status(); }
 
@@ -48,16 +42,6 @@ absl::Status CheckRate(std::string_view text) {
   return Error(absl::StatusCode::kInvalidArgument, "must be a size of 64KiB to 1TiB");
 }
 
-absl::Status CheckIdentity(std::string_view text) {
-  if (text == "credential" || text == "any") return absl::OkStatus();
-  return Error(absl::StatusCode::kInvalidArgument, "must be credential or any");
-}
-
-absl::Status CheckOnOff(std::string_view text) {
-  if (text == "on" || text == "off") return absl::OkStatus();
-  return Error(absl::StatusCode::kInvalidArgument, "must be on or off");
-}
-
 // Who may connect to the intake, and how much each may send (docs/security.md).
 struct SecurityTexts {
   std::string identity, node_rate;
@@ -65,21 +49,26 @@ struct SecurityTexts {
 void AddSecurity(Options& table, ReducerOptions& out, SecurityTexts& texts) {
   table.Add({.name = "tls-cert",
              .help = "certificate chain of the intake, PEM; collectors must then speak TLS",
-             .value_name = "FILE"},
+             .value_name = "FILE",
+             .reloadable = true},
             &out.tls_cert, "");
-  table.Add({.name = "tls-key", .help = "private key of --tls-cert, PEM", .value_name = "FILE"}, &out.tls_key, "");
+  table.Add({.name = "tls-key", .help = "private key of --tls-cert, PEM", .value_name = "FILE", .reloadable = true},
+            &out.tls_key, "");
   table.Add({.name = "tls-ca",
              .help = "who signs collectors' certificates, PEM; each must then show one",
-             .value_name = "FILE"},
+             .value_name = "FILE",
+             .reloadable = true},
             &out.tls_ca, "");
   table.Add({.name = "intake-token-file",
              .help = "tokens that collectors must show one of: lines TOKEN or TOKEN NODE-ID-PATTERN",
-             .value_name = "FILE"},
+             .value_name = "FILE",
+             .reloadable = true},
             &out.intake_token_file, "");
   table.Add({.name = "intake-identity",
              .help = "credential: with --tls-ca, a certificate must name the node that shows it; any: it need not",
              .value_name = "WHAT",
-             .check = CheckIdentity},
+             .reloadable = true,
+             .values = {"credential", "any"}},
             &texts.identity, "credential");
   table.Add({.name = "intake-node-bytes-per-second",
              .help = "beyond this rate a node is not read from for a while; nothing is lost by it",
@@ -127,7 +116,7 @@ void AddSymbols(Options& table, ReducerOptions& out, SymbolTexts& texts) {
   table.Add({.name = "symbol-uploads",
              .help = "whether whoever reaches the page may send files with symbols: on or off",
              .value_name = "WHETHER",
-             .check = CheckOnOff},
+             .values = {"on", "off"}},
             &texts.uploads, "on");
   table.Add({.name = "debug-dir",
              .help = "look here for debug files of what was sampled, as /usr/lib/debug; may be repeated",
@@ -230,6 +219,7 @@ absl::StatusOr<ReducerOptions> ParseReducerOptions(int argc, const char* const* 
   std::string intake, http, raw_age, sum_age, bytes_max;
   int64_t shards = 1;
   Options table("reducer", "Names, stores and shows what kernel-collectors send.");
+  table.SetManual(ReducerManual);
   table.Add({.name = "intake-listen",
              .help = "address that collectors connect to; a port alone means 127.0.0.1",
              .value_name = "HOST:PORT",
@@ -244,7 +234,8 @@ absl::StatusOr<ReducerOptions> ParseReducerOptions(int argc, const char* const* 
   table.Add({.name = "data-dir",
              .help = "where data are kept: /var/lib/tributary for root, $XDG_STATE_HOME/tributary or "
                      "~/.local/state/tributary else",
-             .value_name = "DIR"},
+             .value_name = "DIR",
+             .documented_default = DefaultDataDirectory(true, {})},
             &out.data_dir, DefaultDataDirectory(geteuid() == 0, environment));
   table.Add({.name = "shards",
              .help = "event loops, each with a store file of its own; nodes are spread over them",
@@ -271,6 +262,7 @@ absl::StatusOr<ReducerOptions> ParseReducerOptions(int argc, const char* const* 
              .help = "file that gets {\"intake\":N,\"http\":N} once both ports are open; for port 0",
              .value_name = "PATH"},
             &out.ports_file, "");
+  AddHealthCheck(table, &out.health_check);
   SecurityTexts security;
   AddSecurity(table, out, security);
   SymbolTexts symbols;
@@ -282,6 +274,7 @@ absl::StatusOr<ReducerOptions> ParseReducerOptions(int argc, const char* const* 
   if (out.exit) return out;
   ASSIGN_OR_RETURN(out.intake_listen, ParseListen(intake));
   ASSIGN_OR_RETURN(out.http_listen, ParseListen(http));
+  if (out.health_check) return out;
   ASSIGN_OR_RETURN(out.raw_age_ns, ParseDurationNs(raw_age));
   ASSIGN_OR_RETURN(out.sum_age_ns, ParseDurationNs(sum_age));
   ASSIGN_OR_RETURN(int64_t bytes, ParseBytes(bytes_max));
@@ -292,7 +285,8 @@ absl::StatusOr<ReducerOptions> ParseReducerOptions(int argc, const char* const* 
   out.raw_age_ns = std::min(out.raw_age_ns, out.sum_age_ns);
   out.store_bytes_max = static_cast<uint64_t>(bytes);
   out.shards = static_cast<uint32_t>(shards);
-  out.log = table.log_options();
+  out.log = table.log_setup();
+  out.values = table.values();
   return out;
 }
 

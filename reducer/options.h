@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "base/log.h"
+#include "base/log_setup.h"
 #include "base/options.h"
 #include "profile/attributes.h"
 #include "reducer/metadata/k8s_name_rules.h"
@@ -34,8 +34,10 @@ struct ReducerOptions {
   K8sNameRules k8s_names;
   Attributes resource;  // of everything
   std::string ports_file;
-  LogOptions log;
-  bool exit = false;  // --help and the like were answered: there is nothing to run
+  LogSetup log;
+  std::vector<OptionValue> values;
+  bool health_check = false;  // to ask a running reducer how it is, instead of being one
+  bool exit = false;          // --help and the like were answered: there is nothing to run
 };
 
 absl::StatusOr<ReducerOptions> ParseReducerOptions(int argc, const char* const* argv,

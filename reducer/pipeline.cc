@@ -1,15 +1,18 @@
 #include "reducer/pipeline.h"
 
 #include <fmt/format.h>
-#include <sys/resource.h>
+#include <pthread.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <cstdio>
+#include <future>
 #include <thread>
 
+#include "base/capabilities.h"
+#include "base/descriptor_limit.h"
 #include "base/log.h"
+#include "base/process_metrics.h"
 #include "base/status.h"
 #include "base/whole_file.h"
 
@@ -29,17 +32,13 @@ constexpr size_t kConnectionsMin = 64;
 // Before Hello a connection may hold 64 KiB; of all of them together no more than this.
 constexpr size_t kWaitingBytesMax = 64u << 20;
 
-// Raises the limit on open files as far as it may be; how many connections that allows.
-size_t RaiseDescriptorLimit(size_t wanted) {
-  rlimit limit{};
-  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return wanted;
-  if (limit.rlim_cur < limit.rlim_max) {
-    rlimit raised = limit;
-    raised.rlim_cur = limit.rlim_max;
-    if (setrlimit(RLIMIT_NOFILE, &raised) == 0) limit = raised;
-  }
-  if (limit.rlim_cur >= wanted + kOwnDescriptors) return wanted;
-  return limit.rlim_cur > kOwnDescriptors + kConnectionsMin ? limit.rlim_cur - kOwnDescriptors : kConnectionsMin;
+// Room for 3,000 collectors: a smaller limit deserves a warning, a larger one is as good as any.
+constexpr size_t kEnoughDescriptors = 4'096;
+
+// How many connections a limit on open files allows.
+size_t ConnectionsWithin(size_t descriptors, size_t wanted) {
+  if (descriptors < kOwnDescriptors + kConnectionsMin) return kConnectionsMin;
+  return std::min(wanted, descriptors - kOwnDescriptors);
 }
 
 // A port that is taken is the one error whose cause is another program.
@@ -62,13 +61,22 @@ absl::StatusOr<std::unique_ptr<Pipeline>> Pipeline::Start(const ReducerOptions& 
 }
 
 absl::Status Pipeline::Build() {
+  RETURN_IF_ERROR(Listen());
+  RETURN_IF_ERROR(WithContext(DropAllCapabilities(), "drop capabilities"));  // before the first thread
+  // Read again, with the rights that reloads will have: a file that only a capability could read is an error now, not
+  // at the first rotation.
+  ASSIGN_OR_RETURN(std::shared_ptr<intake::Security> security, OpenSecurity(options_));
+  acceptor_->SetSecurity(std::move(security));
   RETURN_IF_ERROR(OpenStores());
   RETURN_IF_ERROR(OpenShards());
-  RETURN_IF_ERROR(Listen());
+  RETURN_IF_ERROR(StartWeb());
   RETURN_IF_ERROR(OpenExporters());
   AddMetrics();
   for (const auto& shard : shards_) shard->Start();
-  accept_thread_ = std::thread([this] { accept_loop_->Run(); });
+  accept_thread_ = std::thread([this] {
+    pthread_setname_np(pthread_self(), "accept");
+    accept_loop_->Run();
+  });
   ready_ = true;
   RETURN_IF_ERROR(WritePortsFile());
   LogInfo("reducer ready page={} intake={}:{} tls={} tokens={} data={} shards={}", PageUrl(),
@@ -198,25 +206,41 @@ intake::ServerOptions Pipeline::IntakeOptions() {
   return options;
 }
 
-absl::StatusOr<std::shared_ptr<intake::Security>> Pipeline::OpenSecurity() {
+absl::StatusOr<std::shared_ptr<intake::Security>> Pipeline::OpenSecurity(const ReducerOptions& options) const {
   auto security = std::make_shared<intake::Security>();
-  security->certificate_names_node = options_.certificate_names_node;
-  if (!options_.tls_cert.empty()) {
+  security->certificate_names_node = options.certificate_names_node;
+  if (!options.tls_cert.empty()) {
     auto tls = TlsContext::Load({.side = TlsContext::Side::kServer,
-                                 .cert_path = options_.tls_cert,
-                                 .key_path = options_.tls_key,
-                                 .ca_path = options_.tls_ca},
+                                 .cert_path = options.tls_cert,
+                                 .key_path = options.tls_key,
+                                 .ca_path = options.tls_ca},
                                 clock_, metrics_);
     if (!tls.ok()) return WithContext(tls.status(), "--tls-cert, --tls-key, --tls-ca");
     security->tls = *std::move(tls);
   }
-  if (!options_.intake_token_file.empty()) {
-    auto tokens = intake::TokenFile::Load(options_.intake_token_file, clock_);
+  if (!options.intake_token_file.empty()) {
+    auto tokens = intake::TokenFile::Load(options.intake_token_file, clock_);
     if (!tokens.ok()) return WithContext(tokens.status(), "--intake-token-file");
     security->tokens = *std::move(tokens);
-    if (security->tls == nullptr) LogWarning("intake tokens travel in plain text: give --tls-cert and --tls-key");
   }
   return security;
+}
+
+absl::Status Pipeline::ReplaceCredentials(const ReducerOptions& options) {
+  ASSIGN_OR_RETURN(std::shared_ptr<intake::Security> security, OpenSecurity(options));
+  std::promise<void> replaced;
+  accept_loop_->Post([&] {
+    acceptor_->SetSecurity(std::move(security));
+    replaced.set_value();
+  });
+  replaced.get_future().wait();
+  return absl::OkStatus();
+}
+
+std::vector<std::pair<std::string, Loop*>> Pipeline::loops() {
+  std::vector<std::pair<std::string, Loop*>> loops = {{"accept", accept_loop_.get()}};
+  for (size_t i = 0; i < shards_.size(); ++i) loops.emplace_back(fmt::format("shard {}", i), &shards_[i]->loop());
+  return loops;
 }
 
 // Shards beyond --shards hold data from before: no node is sent to them, but their retention goes on.
@@ -239,10 +263,13 @@ absl::Status Pipeline::Listen() {
   intake::ServerOptions options;
   options.host = options_.intake_listen.host;
   options.port = options_.intake_listen.port;
-  const size_t wanted = options.connections_max;
-  options.connections_max = RaiseDescriptorLimit(wanted);
+  const size_t descriptors = RaiseDescriptorLimit();
+  options.connections_max = ConnectionsWithin(descriptors, options.connections_max);
   options.limits = limits_.back().get();
-  ASSIGN_OR_RETURN(options.security, OpenSecurity());
+  ASSIGN_OR_RETURN(options.security, OpenSecurity(options_));
+  if (options.security->tokens != nullptr && options.security->tls == nullptr) {
+    LogWarning("intake tokens travel in plain text: give --tls-cert and --tls-key");
+  }
   accept_loop_ = std::make_unique<Loop>();
   absl::StatusOr<std::unique_ptr<intake::Acceptor>> acceptor =
       intake::Acceptor::Listen(*accept_loop_, options, clock_, metrics_, [this](intake::PendingSession session) {
@@ -252,22 +279,23 @@ absl::Status Pipeline::Listen() {
   if (!acceptor.ok()) return ListenStatus(acceptor.status(), "--intake-listen");
   acceptor_ = *std::move(acceptor);
   acceptor_port_ = acceptor_->port();
+  absl::StatusOr<ListeningSocket> http = ListenTcp(options_.http_listen.host, options_.http_listen.port);
+  if (!http.ok()) return ListenStatus(http.status(), "--http-listen");
+  http_listening_ = *std::move(http);
+  // Not before: what keeps the reducer from starting is the only thing then said.
+  WarnOfLowDescriptorLimit(descriptors, kEnoughDescriptors);
+  return absl::OkStatus();
+}
+
+absl::Status Pipeline::StartWeb() {
   WebServer::Options web;
-  web.host = options_.http_listen.host;
-  web.port = options_.http_listen.port;
   web.upload_bytes_max = options_.symbol_file_bytes_max;
   web.temporary_directory = options_.data_dir;
-  absl::StatusOr<std::unique_ptr<WebServer>> server = WebServer::Start(
-      std::move(web), WebContext{*engine_, *this, *symbols_, options_.symbol_uploads ? symbol_importer_.get() : nullptr,
-                                 symbol_notices_, source_files_, source_fetcher_.get(), *store_, metrics_, clock_,
-                                 metadata_.get(), rollouts_.get()});
-  if (!server.ok()) return ListenStatus(server.status(), "--http-listen");
-  web_ = *std::move(server);
-  // Not before: what keeps the reducer from starting is the only thing then said.
-  if (options.connections_max < wanted) {
-    LogWarning("intake takes {} connections, not {}: raise the limit on open files (ulimit -n)",
-               options.connections_max, wanted);
-  }
+  ASSIGN_OR_RETURN(web_, WebServer::StartOn(std::move(http_listening_), std::move(web),
+                                            WebContext{*engine_, *this, *symbols_,
+                                                       options_.symbol_uploads ? symbol_importer_.get() : nullptr,
+                                                       symbol_notices_, source_files_, source_fetcher_.get(), *store_,
+                                                       metrics_, clock_, metadata_.get(), rollouts_.get()}));
   return absl::OkStatus();
 }
 
@@ -282,6 +310,7 @@ absl::Status Pipeline::OpenExporters() {
 }
 
 void Pipeline::AddMetrics() {
+  AddProcessMetrics(metrics_, "reducer");
   metrics_.AddCallback("tributary_reducer_disk_bytes", "size of the data directory's files", false, {},
                        [store = store_.get()] { return static_cast<double>(store->disk_bytes()); });
   metrics_.AddCallback("tributary_reducer_resident_bytes", "memory that the process has in RAM", false, {},

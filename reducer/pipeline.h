@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -29,13 +30,15 @@
 #include "reducer/symbolizer/symbol_importer.h"
 #include "reducer/symbolizer/symbol_notices.h"
 #include "reducer/symbolizer/symbol_store.h"
+#include "reducer/web/http_socket.h"
 #include "reducer/web/web_server.h"
 
 namespace tributary {
 
 // The reducer, put together: collectors → acceptor → shards → store → query engine → web server and exporters. Builds
 // its parts in that order, starts them, and takes them down so that everything received is stored and acknowledged, and
-// everything stored is exported, within 5 s. On main's thread; every part has threads of its own.
+// everything stored is exported, within 5 s. On main's thread; every part has threads of its own. It opens its ports
+// first, and then gives up every capability of the process: ports below 1024 may take one, and nothing later does.
 class Pipeline : private StatusSource {
  public:
   // `clock` and `metrics` outlive the pipeline. The message of an error is one line for a person: what cannot be done
@@ -43,6 +46,12 @@ class Pipeline : private StatusSource {
   static absl::StatusOr<std::unique_ptr<Pipeline>> Start(const ReducerOptions& options, const Clock& clock,
                                                          Metrics& metrics);
   ~Pipeline() override;
+
+  // Certificates and tokens of the intake as these options say, for the connections to come; nothing else is taken. An
+  // error names the option: then nothing changes. Waits for the accepting loop.
+  absl::Status ReplaceCredentials(const ReducerOptions& options);
+  // What must make progress, with names for people. They live as long as the pipeline.
+  std::vector<std::pair<std::string, Loop*>> loops();
 
   uint16_t intake_port() const { return acceptor_port_; }
   uint16_t http_port() const { return web_->port(); }
@@ -57,9 +66,10 @@ class Pipeline : private StatusSource {
   void OpenSourceFetcher();
   absl::StatusOr<std::vector<store::ExecutableRow>> AllExecutables();
   absl::Status OpenShards();
-  absl::StatusOr<std::shared_ptr<intake::Security>> OpenSecurity();
+  absl::StatusOr<std::shared_ptr<intake::Security>> OpenSecurity(const ReducerOptions& options) const;
   intake::ServerOptions IntakeOptions();
   absl::Status Listen();
+  absl::Status StartWeb();
   absl::Status OpenExporters();
   absl::Status WritePortsFile() const;
   void AddMetrics();
@@ -89,13 +99,14 @@ class Pipeline : private StatusSource {
   std::unique_ptr<ResourceJoiner> joiner_;
   std::unique_ptr<ServiceWatch> services_;
   std::unique_ptr<QueryEngine> engine_;
-  std::vector<std::unique_ptr<intake::Limits>> limits_;  // one a shard, then the acceptor's
+  std::vector<std::unique_ptr<intake::Limits>> limits_;  // the acceptor's, then one a shard
   std::vector<std::unique_ptr<ingest::Shard>> shards_;
   // Handshakes and credentials cost what strangers like: not the shards' time.
   std::unique_ptr<Loop> accept_loop_;
   std::unique_ptr<intake::Acceptor> acceptor_;  // on that loop
   std::thread accept_thread_;
   uint16_t acceptor_port_ = 0;
+  ListeningSocket http_listening_;  // until web_ takes it
   std::vector<std::unique_ptr<Exporter>> exporters_;
   std::atomic<bool> ready_{false};
   std::unique_ptr<WebServer> web_;

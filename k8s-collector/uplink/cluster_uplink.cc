@@ -3,6 +3,7 @@
 #include <sys/random.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <optional>
 
@@ -54,6 +55,10 @@ absl::Status ClusterUplink::Start(const std::string& node_id) {
   }
   LogInfo("telling reducers={} node={}", reducers_.size(), node_id);
   return absl::OkStatus();
+}
+
+bool ClusterUplink::has_told_all() const {
+  return std::any_of(clients_.begin(), clients_.end(), [](const auto& client) { return client->has_told_metadata(); });
 }
 
 }  // namespace tributary

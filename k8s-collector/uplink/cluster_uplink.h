@@ -28,7 +28,10 @@ class ClusterUplink {
 
   // Connects, as the node with that id; once. Internal: no source of randomness.
   absl::Status Start(const std::string& node_id);
+  IntakeCredentials& credentials() { return *credentials_; }
   bool started() const { return !clients_.empty(); }
+  // Whether a reducer was sent all that the feed knew, since the start.
+  bool has_told_all() const;
 
  private:
   ClusterUplink(Loop& loop, std::vector<HostPort> reducers, intake::MetadataFeed& feed, const Clock& clock,

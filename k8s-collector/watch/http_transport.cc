@@ -9,6 +9,7 @@
 
 #include "base/fd.h"
 #include "base/status.h"
+#include "base/system_ca.h"
 #include "base/version.h"
 #include "base/whole_file.h"
 #include "k8s-collector/watch/curl_loop.h"
@@ -125,6 +126,8 @@ class HttpRequest : public ApiTransport::Request, public CurlLoop::Transfer {
       Set(CURLOPT_SSL_VERIFYPEER, 0L);
       Set(CURLOPT_SSL_VERIFYHOST, 0L);
     }
+    // A CA of the cluster's own, below, takes the place of the system's.
+    if (const std::string file = SystemCaFile(); !file.empty()) Set(CURLOPT_CAINFO, file.c_str());
     RETURN_IF_ERROR(SetBlob(CURLOPT_CAINFO_BLOB, access.ca_file, access.ca_pem));
     RETURN_IF_ERROR(SetBlob(CURLOPT_SSLCERT_BLOB, access.cert_file, access.cert_pem));
     RETURN_IF_ERROR(SetBlob(CURLOPT_SSLKEY_BLOB, access.key_file, access.key_pem));

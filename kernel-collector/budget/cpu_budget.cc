@@ -37,9 +37,9 @@ CpuBudget::CpuBudget(const Options& options, const Clock& clock, Metrics& metric
                       /*is_counter=*/false, {}, [shown = shown_] { return Hz(shown->period_ns); });
   metrics.AddCallback("tributary_collector_cpu_share", "Of the node's CPU time, what the collector took lately",
                       /*is_counter=*/false, {}, [shown = shown_] { return shown->share.load(); });
-  metrics.AddCallback("tributary_collector_process_cpu_nanoseconds_total",
-                      "CPU time of the collector's process and its children",
-                      /*is_counter=*/true, {}, [shown = shown_] { return static_cast<double>(shown->process_ns); });
+  metrics.AddCallback(
+      "tributary_collector_process_cpu_seconds_total", "CPU time of the collector's process and its children",
+      /*is_counter=*/true, {}, [shown = shown_] { return static_cast<double>(shown->process_ns) / kNsPerSecond; });
 }
 
 void CpuBudget::Tick() {
@@ -51,6 +51,11 @@ void CpuBudget::Tick() {
   governor_.Feed(use);
   shown_->process_ns = use.process_ns;
   shown_->share = governor_.share().value_or(0);
+  if (governor_.period_ns() != period_ns_) Change();
+}
+
+void CpuBudget::SetConfiguredPeriod(int64_t period_ns) {
+  governor_.SetConfiguredPeriod(period_ns);
   if (governor_.period_ns() != period_ns_) Change();
 }
 

@@ -35,6 +35,9 @@ class CpuBudget {
   // Every second.
   void Tick();
 
+  // As CpuGovernor's.
+  void SetConfiguredPeriod(int64_t period_ns);
+
   int64_t period_ns() const { return period_ns_; }  // in force
 
  private:

@@ -49,7 +49,7 @@ TEST_F(CpuBudgetTest, LowersTheRateAndTellsIt) {
   EXPECT_THAT(text, HasSubstr("tributary_collector_cpu_share 0.2\n"));
   EXPECT_THAT(text, HasSubstr("tributary_collector_rate_changes_total{direction=\"lowered\"} 1\n"));
   EXPECT_THAT(text, HasSubstr("tributary_collector_rate_changes_total{direction=\"raised\"} 0\n"));
-  EXPECT_THAT(text, HasSubstr("tributary_collector_process_cpu_nanoseconds_total 10000000000\n"));
+  EXPECT_THAT(text, HasSubstr("tributary_collector_process_cpu_seconds_total 10\n"));
   EXPECT_THAT(text, ::testing::Not(HasSubstr("tributary_collector_sample_rate_hz 100\n")));
 }
 
@@ -61,6 +61,23 @@ TEST_F(CpuBudgetTest, TriesAgainWhenThePeriodCouldNotBeSet) {
   answer_ = absl::OkStatus();
   Tick(1);
   EXPECT_EQ(budget_.period_ns(), asked_ns_);
+}
+
+TEST_F(CpuBudgetTest, AnotherConfiguredRateIsInForceAtOnceAndBoundByTheBudget) {
+  budget_.SetConfiguredPeriod(kNsPerSecond / 999);
+  EXPECT_EQ(asked_ns_, kNsPerSecond / 999);
+  EXPECT_EQ(budget_.period_ns(), kNsPerSecond / 999);
+  Tick(10);
+  EXPECT_GT(budget_.period_ns(), kNsPerSecond / 999);
+}
+
+TEST_F(CpuBudgetTest, AConfiguredRateThatCouldNotBeSetIsTriedAgain) {
+  answer_ = Error(absl::StatusCode::kInternal, "no");
+  budget_.SetConfiguredPeriod(kNsPerSecond / 50);
+  EXPECT_EQ(budget_.period_ns(), kNsPerSecond / 100);
+  answer_ = absl::OkStatus();
+  Tick(1);
+  EXPECT_EQ(budget_.period_ns(), kNsPerSecond / 50);
 }
 
 }  // namespace

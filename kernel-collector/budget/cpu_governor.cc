@@ -41,6 +41,11 @@ bool CpuGovernor::Feed(const CpuUse& use) {
   return changed;
 }
 
+void CpuGovernor::SetConfiguredPeriod(int64_t period_ns) {
+  ladder_ = RateLadder(period_ns);
+  MoveTo(0);
+}
+
 bool CpuGovernor::Judge(double share) {
   share_ = share;
   mean_share_ = windows_since_change_ == 0 ? share : mean_share_ + kNewWindowWeight * (share - mean_share_);

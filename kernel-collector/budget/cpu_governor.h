@@ -52,6 +52,9 @@ class CpuGovernor {
   // Every second or so; the first call begins the first window. True: period_ns() has changed and wants to be set.
   bool Feed(const CpuUse& use);
 
+  // Another configured period, which is in force at once. What is saved stays: who changes it often gains nothing.
+  void SetConfiguredPeriod(int64_t period_ns);
+
   int64_t period_ns() const { return ladder_.period_ns(step_); }
   bool at_lowest_rate() const { return step_ + 1 == ladder_.size(); }
   // Of the node, in the window that ended last; nullopt before.
@@ -64,7 +67,7 @@ class CpuGovernor {
   void MoveTo(size_t step);
 
   const double budget_;
-  const RateLadder ladder_;
+  RateLadder ladder_;
   size_t step_ = 0;
   std::optional<CpuUse> window_start_;
   std::optional<double> share_;

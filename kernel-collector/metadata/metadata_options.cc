@@ -49,13 +49,6 @@ absl::Status CheckAttributes(std::string_view text) {
   }
 }
 
-absl::Status CheckCloud(std::string_view value) {
-  for (const char* known : {"auto", "off", "aws", "gcp", "azure"}) {
-    if (value == known) return absl::OkStatus();
-  }
-  return Invalid("must be auto, off, aws, gcp or azure");
-}
-
 absl::Status CheckTimeout(std::string_view value) {
   const auto ns = ParseDurationNs(value);
   if (ns.ok() && *ns >= kNsPerMs && *ns <= kNsPerMinute) return absl::OkStatus();
@@ -94,7 +87,7 @@ void MetadataOptionTable::AddTo(Options& table) {
              .help = "whose instance service to ask about this machine: aws, gcp, azure, none (off), or that of the "
                      "cloud that the firmware names, if it does (auto)",
              .value_name = "WHOSE",
-             .check = CheckCloud},
+             .values = {"auto", "off", "aws", "gcp", "azure"}},
             &cloud_, "auto");
   table.Add({.name = "cloud-metadata-timeout",
              .help = "how long the instance service may take, 1ms to 1m",

@@ -12,7 +12,8 @@ struct BpfCode {
 };
 
 // Of all programs that are loaded now; kallsyms knows where they begin, and not how long they are. Empty without
-// CAP_SYS_ADMIN, and where addresses are hidden. At most 16,384. Some microseconds a program.
+// CAP_SYS_ADMIN, which kernel-collector most often gives up once it has started, and where addresses are hidden. At
+// most 16,384. Some microseconds a program.
 std::vector<BpfCode> ListBpfCode();
 
 }  // namespace tributary

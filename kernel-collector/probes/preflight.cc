@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 #include <linux/capability.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
@@ -18,20 +17,9 @@
 namespace tributary {
 namespace {
 
-// Debian 12's header has them all; the numbers are user ABI.
-constexpr uint64_t kSysAdmin = uint64_t{1} << CAP_SYS_ADMIN;
-constexpr uint64_t kPerfmon = uint64_t{1} << CAP_PERFMON;
-constexpr uint64_t kBpf = uint64_t{1} << CAP_BPF;
-
 constexpr int kKernelMajor = 5, kKernelMinor = 10;
+constexpr int kParanoidMax = 2;  // the kernel's own scale; beyond it is what distributions have added
 constexpr ino_t kInitialPidNamespace = 0xEFFFFFFC;  // PROC_PID_INIT_INO, include/linux/proc_ns.h
-
-uint64_t EffectiveCapabilities() {
-  __user_cap_header_struct header = {_LINUX_CAPABILITY_VERSION_3, 0};
-  __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3] = {};
-  if (syscall(SYS_capget, &header, data) != 0) return 0;
-  return data[0].effective | uint64_t{data[1].effective} << 32;
-}
 
 }  // namespace
 
@@ -39,7 +27,7 @@ Machine ReadMachine() {
   Machine machine;
   utsname name = {};
   if (uname(&name) == 0) machine.kernel_release = name.release;
-  machine.effective_capabilities = EffectiveCapabilities();
+  machine.capabilities = EffectiveCapabilities();
   machine.has_btf = access("/sys/kernel/btf/vmlinux", R_OK) == 0;
   struct stat status = {};
   machine.initial_pid_namespace = stat("/proc/self/ns/pid", &status) != 0 || status.st_ino == kInitialPidNamespace;
@@ -54,11 +42,10 @@ absl::Status CheckMachine(const Machine& machine) {
                  fmt::format("Linux {} is too old: kernel-collector needs Linux {}.{} or later",
                              EscapeForDisplay(machine.kernel_release), kKernelMajor, kKernelMinor));
   }
-  if ((machine.effective_capabilities & kSysAdmin) == 0) {
+  if (!machine.capabilities.Has(CAP_SYS_ADMIN)) {
     std::string missing;
-    if ((machine.effective_capabilities & kBpf) == 0) missing = "CAP_BPF";
-    if ((machine.effective_capabilities & kPerfmon) == 0)
-      missing += missing.empty() ? "CAP_PERFMON" : " and CAP_PERFMON";
+    if (!machine.capabilities.Has(CAP_BPF)) missing = "CAP_BPF";
+    if (!machine.capabilities.Has(CAP_PERFMON)) missing += missing.empty() ? "CAP_PERFMON" : " and CAP_PERFMON";
     if (!missing.empty()) {
       return Error(absl::StatusCode::kPermissionDenied,
                    fmt::format("{} missing: run kernel-collector as root, or grant CAP_BPF and CAP_PERFMON "
@@ -87,10 +74,16 @@ absl::Status ExplainPerfEventError(int error, int paranoid) {
                    "hides the call: allow perf_event_open there");
     case EACCES:
     case EPERM:
+      if (paranoid > kParanoidMax) {
+        return Error(absl::StatusCode::kPermissionDenied,
+                     fmt::format("perf_event_open: {}: with kernel.perf_event_paranoid={} this kernel asks for "
+                                 "CAP_SYS_ADMIN: set it to {}, or grant CAP_SYS_ADMIN",
+                                 error == EPERM ? "EPERM" : "EACCES", paranoid, kParanoidMax));
+      }
       return Error(absl::StatusCode::kPermissionDenied,
                    fmt::format("perf_event_open: {}: refused with kernel.perf_event_paranoid={}: grant CAP_PERFMON "
-                               "(CAP_SYS_ADMIN where it is above 2) in the initial user namespace, and allow "
-                               "perf_event_open in the container's seccomp profile",
+                               "in the initial user namespace, and allow perf_event_open in the container's seccomp "
+                               "profile",
                                error == EPERM ? "EPERM" : "EACCES", paranoid));
     default:
       return ErrnoStatus("perf_event_open", "cpu-clock", error);

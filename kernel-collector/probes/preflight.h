@@ -1,19 +1,19 @@
 #pragma once
 
-#include <cstdint>
 #include <string>
 #include <string_view>
 
 #include "absl/status/status.h"
+#include "base/capabilities.h"
 
 namespace tributary {
 
 // What a machine must offer before anything is tried, so that a refusal names its cause and not a failed system call.
 struct Machine {
-  std::string kernel_release;           // uname -r
-  uint64_t effective_capabilities = 0;  // bit n: capability n of capabilities(7)
-  bool has_btf = false;                 // /sys/kernel/btf/vmlinux can be read
-  bool initial_pid_namespace = true;    // process ids are the ones the kernel side sees
+  std::string kernel_release;         // uname -r
+  CapabilitySet capabilities;         // the effective ones
+  bool has_btf = false;               // /sys/kernel/btf/vmlinux can be read
+  bool initial_pid_namespace = true;  // process ids are the ones the kernel side sees
 };
 
 // Reads the running machine. Never fails: what cannot be read is reported as absent.

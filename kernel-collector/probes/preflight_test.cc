@@ -17,11 +17,8 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-constexpr uint64_t Bit(int capability) { return uint64_t{1} << capability; }
-
 Machine GoodMachine() {
-  return {
-      .kernel_release = "6.1.0-18-amd64", .effective_capabilities = Bit(CAP_BPF) | Bit(CAP_PERFMON), .has_btf = true};
+  return {.kernel_release = "6.1.0-18-amd64", .capabilities = {CAP_BPF, CAP_PERFMON}, .has_btf = true};
 }
 
 TEST(Preflight, AcceptsMachinesThatWillDo) {
@@ -32,7 +29,7 @@ TEST(Preflight, AcceptsMachinesThatWillDo) {
     EXPECT_TRUE(CheckMachine(machine).ok()) << release;
   }
   Machine root = GoodMachine();
-  root.effective_capabilities = Bit(CAP_SYS_ADMIN);
+  root.capabilities = {CAP_SYS_ADMIN};
   EXPECT_TRUE(CheckMachine(root).ok());
 }
 
@@ -48,12 +45,12 @@ TEST(Preflight, RefusesOldKernels) {
 
 TEST(Preflight, NamesMissingCapabilities) {
   Machine machine = GoodMachine();
-  machine.effective_capabilities = Bit(CAP_BPF);
+  machine.capabilities = {CAP_BPF};
   EXPECT_TRUE(absl::IsPermissionDenied(CheckMachine(machine)));
   EXPECT_THAT(Message(CheckMachine(machine)), testing::StartsWith("CAP_PERFMON missing"));
-  machine.effective_capabilities = Bit(CAP_PERFMON);
+  machine.capabilities = {CAP_PERFMON};
   EXPECT_THAT(Message(CheckMachine(machine)), testing::StartsWith("CAP_BPF missing"));
-  machine.effective_capabilities = 0;
+  machine.capabilities = {};
   EXPECT_THAT(Message(CheckMachine(machine)), testing::StartsWith("CAP_BPF and CAP_PERFMON missing"));
 }
 
@@ -71,6 +68,8 @@ TEST(Preflight, NamesMissingBtfAndPrivatePidNamespace) {
 TEST(Preflight, ExplainsRefusedSystemCalls) {
   EXPECT_TRUE(absl::IsPermissionDenied(ExplainPerfEventError(EACCES, 3)));
   EXPECT_THAT(Message(ExplainPerfEventError(EACCES, 3)), HasSubstr("perf_event_paranoid=3"));
+  EXPECT_THAT(Message(ExplainPerfEventError(EACCES, 3)), HasSubstr("set it to 2, or grant CAP_SYS_ADMIN"));
+  EXPECT_THAT(Message(ExplainPerfEventError(EACCES, 2)), HasSubstr("grant CAP_PERFMON"));
   EXPECT_TRUE(absl::IsUnimplemented(ExplainPerfEventError(ENOSYS, 0)));
   EXPECT_THAT(Message(ExplainPerfEventError(ENOSYS, 0)), HasSubstr("seccomp"));
   EXPECT_TRUE(absl::IsInvalidArgument(ExplainPerfEventError(EINVAL, 0)));

@@ -22,6 +22,7 @@
 #include "kernel-collector/probes/cpu_list.h"
 #include "kernel-collector/probes/perf_event.h"
 #include "kernel-collector/probes/preflight.h"
+#include "kernel-collector/probes/ring_size.h"
 #include "kernel-collector/probes/sampler.h"
 #include "kernel-collector/probes/sideband.h"
 #include "kernel-collector/probes/wakeups.h"
@@ -30,7 +31,7 @@ namespace tributary {
 namespace {
 
 constexpr uint32_t kSampleRateMaxHz = 50'000;  // exact up to there, measured
-constexpr uint64_t kRingBytesMin = 64 << 10, kRingBytesMax = 128 << 20;
+constexpr uint64_t kCopiesBytesMin = 512 << 10, kCopiesBytesMax = 128 << 20;
 constexpr int64_t kRestartNsMax = 2 * kNsPerMs;  // that SetPeriod may take to keep CPUs apart
 constexpr int kLateStartsMax = 4;                // periods that StartSampling may take longer than one
 constexpr char kPinFolder[] = "/sys/fs/bpf/tributary";
@@ -44,14 +45,10 @@ std::string ReadSmallFile(const char* path) {
 
 absl::StatusOr<std::vector<int>> OnlineCpus() { return ParseCpuList(ReadSmallFile("/sys/devices/system/cpu/online")); }
 
-uint32_t RingBytes(const ProbeOptions& options, size_t cpus) {
-  uint64_t wanted = uint64_t{options.sample_rate_hz} * cpus * 1024 * options.ring_seconds;
-  return static_cast<uint32_t>(std::bit_ceil(std::clamp(wanted, kRingBytesMin, kRingBytesMax)));
-}
-
 uint32_t CopiesBytes(const ProbeOptions& options, size_t cpus) {
   if (options.copies_bytes != 0) return options.copies_bytes;
-  return static_cast<uint32_t>(std::bit_ceil(std::clamp<uint64_t>(cpus * (128 << 10), 512 << 10, kRingBytesMax)));
+  return static_cast<uint32_t>(
+      std::bit_ceil(std::clamp<uint64_t>(cpus * (128 << 10), kCopiesBytesMin, kCopiesBytesMax)));
 }
 
 // Addresses have as many bits as the kernel was built for; stacks lie in the upper half of what there is.
@@ -128,7 +125,9 @@ void KernelProbes::AddMetrics(Metrics& metrics) {
   add("tributary_collector_stack_copies_total", "Samples that came with a copy of their stack", TRIB_COPIES);
   add("tributary_collector_stack_copies_refused_total", "Samples kept without a copy of their stack: no room for it",
       TRIB_COPY_RING_FULL);
-  add("tributary_collector_sampling_ns_total", "Time spent in the sampling program, on all CPUs", TRIB_RUN_NS);
+  metrics.AddCallback("tributary_collector_sampling_seconds_total", "Time spent in the sampling program, on all CPUs",
+                      /*is_counter=*/true, {},
+                      [counters] { return static_cast<double>(counters->Read(TRIB_RUN_NS)) / kNsPerSecond; });
   add("tributary_collector_kernel_stack_failed_samples_total", "Samples kept without their kernel stack",
       TRIB_KERNEL_STACK_FAILED);
 }
@@ -248,11 +247,12 @@ absl::StatusOr<std::unique_ptr<Probes>> Probes::Open(const ProbeOptions& options
   ASSIGN_OR_RETURN(std::vector<int> cpus, OnlineCpus());
 
   auto period_ns = static_cast<uint64_t>(kNsPerSecond / options.sample_rate_hz);
-  Sampler::Options sampler_options{.period_ns = period_ns,
-                                   .ring_bytes = RingBytes(options, cpus.size()),
-                                   .copies_bytes = CopiesBytes(options, cpus.size()),
-                                   .pin_folder = kPinFolder,
-                                   .object = options.object.empty() ? embedded::sampler_bpf_object() : options.object};
+  Sampler::Options sampler_options{
+      .period_ns = period_ns,
+      .ring_bytes = SampleRingBytes(options.sample_rate_hz, cpus.size(), options.ring_seconds),
+      .copies_bytes = CopiesBytes(options, cpus.size()),
+      .pin_folder = kPinFolder,
+      .object = options.object.empty() ? embedded::sampler_bpf_object() : options.object};
   sampler_options.config.address_mask = UserAddressMask();
   sampler_options.config.kernel_stack_bytes = std::max<uint32_t>(16 << 10, static_cast<uint32_t>(getpagesize()));
   sampler_options.config.cgroup_v1 = ChooseCgroupV1(ReadSmallFile("/proc/self/cgroup"));
@@ -265,6 +265,11 @@ absl::StatusOr<std::unique_ptr<Probes>> Probes::Open(const ProbeOptions& options
   auto probes = std::make_unique<KernelProbes>(period_ns, std::move(sampler), std::move(wakeups), metrics);
   RETURN_IF_ERROR(probes->OpenSideband(cpus));
   return probes;
+}
+
+absl::Status Probes::TryEvent() {
+  ASSIGN_OR_RETURN(std::vector<int> cpus, OnlineCpus());
+  return OpenSidebandEvent(cpus.front(), /*build_id=*/false).status();
 }
 
 }  // namespace tributary

@@ -99,6 +99,8 @@ class Probes {
   // FailedPrecondition / PermissionDenied / Unimplemented: one sentence each that says what is missing (privilege, BTF,
   // kernel version, perf_event) and what to do.
   static absl::StatusOr<std::unique_ptr<Probes>> Open(const ProbeOptions& options, Metrics& metrics);
+  // Opens, and closes, an event as a CPU that comes online needs it. PermissionDenied: the calling thread may not.
+  static absl::Status TryEvent();
   virtual ~Probes() = default;
 
   // The sideband is on from Open. Starts sampling on every online CPU, phases spread over one period (takes one period,

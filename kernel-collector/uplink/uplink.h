@@ -32,6 +32,7 @@ class Uplink {
                                                       const Clock& clock, Metrics& metrics,
                                                       std::function<void(const ExecutableId&)> need_symbols);
 
+  IntakeCredentials& credentials() { return *credentials_; }
   intake::Delivery& delivery() { return *delivery_; }
   const intake::Delivery& delivery() const { return *delivery_; }
 

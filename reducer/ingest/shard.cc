@@ -1,6 +1,7 @@
 #include "reducer/ingest/shard.h"
 
 #include <fmt/format.h>
+#include <pthread.h>
 
 #include <future>
 #include <utility>
@@ -43,7 +44,10 @@ Shard::~Shard() { Stop(); }
 void Shard::Start() {
   started_ = true;
   core_->Start();
-  thread_ = std::thread([this] { loop_.Run(); });
+  thread_ = std::thread([this] {
+    pthread_setname_np(pthread_self(), fmt::format("shard {}", number_).c_str());  // as top -H shows it
+    loop_.Run();
+  });
 }
 
 void Shard::Drain() {

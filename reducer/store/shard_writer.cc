@@ -47,7 +47,7 @@ SqliteShardWriter::Counters::Counters(Metrics& metrics)
                                        "samples with an absurd time, stored at their batch's time")),
       cut_stacks(metrics.AddCounter("tributary_reducer_cut_stacks_total",
                                     "samples whose stack was cut because the day's trie is full")),
-      commit_ns(metrics.AddCounter("tributary_reducer_commit_nanoseconds_total", "time spent in commits")),
+      commit_ns(metrics.AddDurationCounter("tributary_reducer_commit_seconds_total", "time spent in commits")),
       closed_sessions(metrics.AddCounter("tributary_reducer_closed_sessions_total",
                                          "times a node told of a session of an earlier collector that has ended")),
       closings_refused(metrics.AddCounter("tributary_reducer_closings_refused_total",

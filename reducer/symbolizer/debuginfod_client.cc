@@ -10,6 +10,7 @@
 
 #include "base/hex.h"
 #include "base/status.h"
+#include "base/system_ca.h"
 #include "base/version.h"
 #include "base/whole_file.h"
 
@@ -111,6 +112,7 @@ absl::StatusOr<Fd> DebuginfodClient::FetchFrom(const Server& server, const std::
   set(CURLOPT_URL, url.c_str());
   set(CURLOPT_PROTOCOLS_STR, "http,https");
   set(CURLOPT_REDIR_PROTOCOLS_STR, "http,https");
+  if (const std::string authorities = SystemCaFile(); !authorities.empty()) set(CURLOPT_CAINFO, authorities.c_str());
   set(CURLOPT_FOLLOWLOCATION, 1L);
   set(CURLOPT_MAXREDIRS, kRedirectsMax);
   set(CURLOPT_FAILONERROR, 1L);

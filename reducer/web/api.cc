@@ -162,8 +162,8 @@ Api::Api(const WebServer::Options& options, const WebContext& context, std::span
     query.requests = &context.metrics.AddCounter("tributary_query_requests_total", "Queries that were run.", labels);
     query.errors = &context.metrics.AddCounter("tributary_query_errors_total",
                                                "Queries that were answered with an error.", labels);
-    query.duration_us = &context.metrics.AddCounter("tributary_query_duration_microseconds_total",
-                                                    "Time that queries took, without waiting for their turn.", labels);
+    query.duration_ns = &context.metrics.AddDurationCounter(
+        "tributary_query_duration_seconds_total", "Time that queries took, without waiting for their turn.", labels);
     queries_.emplace(fmt::format("/api/v1/{}", name), query);
   };
   add("flamegraph", &Api::FlameGraphAnswer);
@@ -253,7 +253,7 @@ HttpResponse Api::RunQuery(Query& query, const Params& params) {
   };
   Answer answer = (this->*query.run)(params, *std::move(request));
   query.requests->Add();
-  query.duration_us->Add(static_cast<uint64_t>((context_.clock.Monotonic().value - begin.value) / kNsPerUs));
+  query.duration_ns->Add(static_cast<uint64_t>(context_.clock.Monotonic().value - begin.value));
   if (!answer.ok()) {
     query.errors->Add();
     LogDebug("query failed api={} error=\"{}\"", query.name, Message(answer.status()));

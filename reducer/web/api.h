@@ -49,7 +49,7 @@ class Api {
     Answer (Api::*run)(const Params& params, QueryRequest request);
     Counter* requests = nullptr;
     Counter* errors = nullptr;
-    Counter* duration_us = nullptr;
+    Counter* duration_ns = nullptr;
   };
   class Slot;
 

@@ -298,8 +298,8 @@ HttpServer::~HttpServer() {
   for (std::thread& thread : impl_->threads) thread.join();
 }
 
-absl::StatusOr<std::unique_ptr<HttpServer>> HttpServer::Start(Options options, Handler handler, Metrics& metrics) {
-  ASSIGN_OR_RETURN(ListeningSocket listening, ListenTcp(options.host, options.port));
+absl::StatusOr<std::unique_ptr<HttpServer>> HttpServer::StartOn(ListeningSocket listening, Options options,
+                                                                Handler handler, Metrics& metrics) {
   Fd stop(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (!stop.valid()) return ErrnoStatus("eventfd", "for the web server", errno);
   size_t workers = std::max<size_t>(options.connections_max, 1);
@@ -312,6 +312,5 @@ absl::StatusOr<std::unique_ptr<HttpServer>> HttpServer::Start(Options options, H
 }
 
 uint16_t HttpServer::port() const { return impl_->listening.port; }
-bool HttpServer::is_loopback() const { return impl_->listening.is_loopback; }
 
 }  // namespace tributary

@@ -12,6 +12,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "base/metrics.h"
+#include "reducer/web/http_socket.h"
 
 namespace tributary {
 
@@ -46,8 +47,6 @@ struct HttpResponse {
 class HttpServer {
  public:
   struct Options {
-    std::string host;
-    uint16_t port = 0;
     size_t connections_max = 32;
     size_t connections_waiting_max = 128;
     size_t request_bytes_max = 32u << 10;  // line and headers; a request line is at most 8 KiB all the same
@@ -61,12 +60,12 @@ class HttpServer {
   // Called on connection threads, several at once. What it throws becomes a 500.
   using Handler = std::function<HttpResponse(const HttpRequest&)>;
 
-  // AlreadyExists: the port is in use. PermissionDenied, InvalidArgument (no such address), else as errno says.
-  static absl::StatusOr<std::unique_ptr<HttpServer>> Start(Options options, Handler handler, Metrics& metrics);
+  // On a socket that listens already. An error is as errno says.
+  static absl::StatusOr<std::unique_ptr<HttpServer>> StartOn(ListeningSocket listening, Options options,
+                                                             Handler handler, Metrics& metrics);
   ~HttpServer();  // stops accepting, lets the answers under way end, joins
 
   uint16_t port() const;
-  bool is_loopback() const;  // only this machine can reach it
 
  private:
   struct Impl;

@@ -1,5 +1,6 @@
 #include "reducer/web/web_server.h"
 
+#include <utility>
 #include <vector>
 
 #include "base/log.h"
@@ -42,19 +43,25 @@ WebServer::WebServer(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 WebServer::~WebServer() = default;
 
 absl::StatusOr<std::unique_ptr<WebServer>> WebServer::Start(Options options, const WebContext& context) {
+  ASSIGN_OR_RETURN(ListeningSocket listening, ListenTcp(options.host, options.port));
+  return StartOn(std::move(listening), std::move(options), context);
+}
+
+absl::StatusOr<std::unique_ptr<WebServer>> WebServer::StartOn(ListeningSocket listening, Options options,
+                                                              const WebContext& context) {
   auto impl = std::make_unique<Impl>(options, context);
   Api& api = impl->api;
-  HttpServer::Options http{.host = options.host,
-                           .port = options.port,
-                           .connections_max = options.connections_max,
+  HttpServer::Options http{.connections_max = options.connections_max,
                            .request_bytes_max = options.request_bytes_max,
                            .request_timeout_ms = options.request_timeout_ms,
                            .upload_path = std::string(kUploadPath),
                            .upload_bytes_max = options.upload_bytes_max + options.request_bytes_max};
-  ASSIGN_OR_RETURN(
-      impl->http,
-      HttpServer::Start(http, [&api](const HttpRequest& request) { return api.Handle(request); }, context.metrics));
-  if (!impl->http->is_loopback()) api.ServeAnyHost();
+  // Before the first request.
+  if (!listening.is_loopback) api.ServeAnyHost();
+  ASSIGN_OR_RETURN(impl->http,
+                   HttpServer::StartOn(
+                       std::move(listening), http, [&api](const HttpRequest& request) { return api.Handle(request); },
+                       context.metrics));
   return std::unique_ptr<WebServer>(new WebServer(std::move(impl)));
 }
 

@@ -18,6 +18,7 @@
 #include "reducer/symbolizer/symbol_importer.h"
 #include "reducer/symbolizer/symbol_notices.h"
 #include "reducer/symbolizer/symbol_store.h"
+#include "reducer/web/http_socket.h"
 
 namespace tributary {
 
@@ -68,6 +69,9 @@ class WebServer {
   };
   // AlreadyExists: the port is in use; other codes: the address cannot be bound.
   static absl::StatusOr<std::unique_ptr<WebServer>> Start(Options options, const WebContext& context);
+  // On a socket that listens already: host and port of `options` do not count.
+  static absl::StatusOr<std::unique_ptr<WebServer>> StartOn(ListeningSocket listening, Options options,
+                                                            const WebContext& context);
   ~WebServer();  // stops accepting, lets running answers end, joins
 
   uint16_t port() const;

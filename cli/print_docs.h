@@ -1,0 +1,23 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/docs/document.h"
+
+namespace CLI {
+class App;
+}
+
+namespace tributary::cli {
+
+// Whether the arguments, without the program's name, ask for a document: `--print-docs FORMAT [COMMAND]`.
+bool AsksForDocs(const std::vector<std::string>& arguments);
+
+// Prints the document. Returns the exit code: bad arguments are one line on standard error.
+int PrintDocs(const CLI::App& app, const std::vector<std::string>& arguments);
+
+// The commands and their options, as documents show them.
+docs::Command Describe(const CLI::App& app);
+
+}  // namespace tributary::cli

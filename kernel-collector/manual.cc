@@ -1,0 +1,45 @@
+#include "kernel-collector/manual.h"
+
+namespace tributary {
+
+docs::Manual CollectorManual() {
+  return {
+      .section = 8,
+      .description =
+          {"kernel-collector samples every process of a Linux machine, whatever its language, and sends the raw stacks "
+           "to a reducer, which names, stores and shows them. One runs on each machine. It needs no debug symbols, and "
+           "no process has to be restarted.",
+           "It needs Linux 5.10 or later with BTF (/sys/kernel/btf/vmlinux), and root or the capabilities CAP_BPF, "
+           "CAP_PERFMON, CAP_SYS_PTRACE, CAP_DAC_READ_SEARCH, CAP_SYSLOG and CAP_CHECKPOINT_RESTORE.",
+           "It keeps within a share of the machine's CPU time (--cpu-budget). When it would cost more, it lowers its "
+           "sample rate and raises it again later. Each sample weighs the time since the one before it, so shares stay "
+           "right.",
+           "Samples that no reducer takes wait in memory and, with --spool-dir, on disk. Samples that are lost are "
+           "counted by reason: captured = stored + lost."},
+      .environment = {{"SOURCE_DATE_EPOCH",
+                       "The date of the page that --print-docs man prints, in seconds since 1970."}},
+      .files = {{"/etc/tributary/kernel-collector.yaml",
+                 "The configuration file that packages install, for --config. Its keys are the options' names with _ "
+                 "for each dash. --print-docs yaml prints it anew."},
+                {"/sys/fs/bpf/tributary",
+                 "Counters that outlive a killed collector, so that its successor reports what was lost."},
+                {"/etc/machine-id", "The machine's id, if --node-id is not set."}},
+      .signals = {{"SIGTERM, SIGINT", "End sampling, send what was captured within --shutdown-timeout, and exit."},
+                  {"SIGHUP",
+                   "Read the options anew: those marked so take effect at once, others are named in the log."},
+                  {"SIGUSR1", "Write every metric to the log."}},
+      .exit_status = {{"0", "The program was stopped as asked, or printed what was asked for."},
+                      {"1", "Sampling could not begin. The message on standard error says what to do."},
+                      {"2", "An option is wrong."}},
+      .examples = {{"Profile this machine, and send to a reducer elsewhere:",
+                    "kernel-collector --intake-host reducer.example"},
+                   {"Use two reducers and keep up to 1 GiB of samples on disk while none answers:",
+                    "kernel-collector --intake-host a.example,b.example \\\n"
+                    "    --spool-dir /var/lib/tributary/spool --spool-bytes-max 1GiB"},
+                   {"Show the configuration in force, and where each value comes from:",
+                    "kernel-collector --config /etc/tributary/kernel-collector.yaml --print-config"}},
+      .see_also = {"reducer(8)", "k8s-collector(8)", "tributary(1)", "bpf(2)", "perf_event_open(2)"},
+  };
+}
+
+}  // namespace tributary

@@ -1,0 +1,78 @@
+#include "kernel-collector/privileges.h"
+
+#include <linux/capability.h>
+
+#include <string>
+#include <thread>
+
+#include "base/log.h"
+#include "base/status.h"
+
+namespace tributary {
+namespace {
+
+constexpr int kNone = NeededCapability::kNone;
+
+// Each was found by starting without it (test/e2e/capabilities_test.py) and by hot-plugging CPUs (test/kernels).
+// CAP_SYS_ADMIN stands in for the three that were part of it before Linux 5.8 and 5.9: container runtimes of that time
+// do not know their names.
+constexpr NeededCapability kNeeded[] = {
+    {CAP_BPF, CAP_SYS_ADMIN, "makes BPF maps for unwind rows, and updates them as processes come and go", nullptr},
+    {CAP_PERFMON, CAP_SYS_ADMIN, "opens perf events on CPUs that come online", nullptr},
+    {CAP_SYS_PTRACE, kNone,
+     "reads exe, root and map_files of other processes in /proc, in older kernels maps and environ",
+     "processes that run already are shown without their executable, files in other containers have no names, and "
+     "with older kernels OTEL_* attributes are missing"},
+    {CAP_DAC_READ_SEARCH, CAP_DAC_OVERRIDE, "reads other users' executables, and their processes' environ",
+     "executables that only other users may read have no names, and other users' processes no OTEL_* attributes"},
+    {CAP_CHECKPOINT_RESTORE, CAP_SYS_ADMIN, "opens mapped files by /proc/PID/map_files",
+     "executables that were deleted or replaced while they run have no names"},
+    {CAP_SYSLOG, kNone, "reads addresses in /proc/kallsyms", "frames of the kernel have no names"},
+};
+
+}  // namespace
+
+std::span<const NeededCapability> NeededCapabilities() { return kNeeded; }
+
+PrivilegePlan PlanPrivileges(CapabilitySet held) {
+  PrivilegePlan plan;
+  for (const NeededCapability& needed : kNeeded) {
+    if (held.Has(needed.capability)) {
+      plan.keep.Add(needed.capability);
+    } else if (needed.stand_in != kNone && held.Has(needed.stand_in)) {
+      plan.keep.Add(needed.stand_in);
+    } else {
+      plan.missing.push_back(&needed);
+    }
+  }
+  return plan;
+}
+
+bool EventsNeedAdmin(CapabilitySet keep, const OpenEvent& open_event) {
+  absl::Status opened;
+  std::thread([&] {
+    opened = KeepOnlyCapabilities(keep);
+    if (opened.ok()) opened = open_event();
+  }).join();
+  return absl::IsPermissionDenied(opened);
+}
+
+absl::Status DropPrivileges(const OpenEvent& open_event) {
+  const CapabilitySet held = EffectiveCapabilities();
+  PrivilegePlan plan = PlanPrivileges(held);
+  if (held.Has(CAP_SYS_ADMIN) && !plan.keep.Has(CAP_SYS_ADMIN) && EventsNeedAdmin(plan.keep, open_event)) {
+    plan.keep.Add(CAP_SYS_ADMIN);
+    LogInfo(
+        "CAP_SYS_ADMIN stays: this kernel asks for it to open perf events; with kernel.perf_event_paranoid=2 it goes");
+  }
+  for (const NeededCapability* needed : plan.missing) {
+    const std::string name = CapabilityName(needed->capability);
+    LogWarning("{} is missing: {}; grant it (in a container: --cap-add {})", name,
+               needed->loss != nullptr ? needed->loss : needed->use, name.substr(name.find('_') + 1));
+  }
+  RETURN_IF_ERROR(WithContext(KeepOnlyCapabilities(plan.keep), "drop capabilities"));
+  LogInfo("capabilities kept={}", CapabilityNames(plan.keep));
+  return absl::OkStatus();
+}
+
+}  // namespace tributary

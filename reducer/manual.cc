@@ -1,0 +1,43 @@
+#include "reducer/manual.h"
+
+namespace tributary {
+
+docs::Manual ReducerManual() {
+  return {
+      .section = 8,
+      .description =
+          {"reducer takes the samples of all kernel-collectors, names their stacks, stores them and shows them: as a "
+           "web "
+           "page, by an HTTP API for tributary(1), and as OTLP profiles for others (--export). One runs for a whole "
+           "fleet, or several with the collectors spread over them. It needs no privileges.",
+           "Collectors connect to --intake-listen. The page, the API and the metrics are at --http-listen. Both listen "
+           "on 127.0.0.1 only, unless the option names another address.",
+           "The intake can ask for TLS, client certificates and tokens. The page and the API cannot: let only networks "
+           "that you trust reach them.",
+           "Data are kept in --data-dir, for --retention or until they reach --store-bytes-max. The oldest go first."},
+      .environment = {{"SOURCE_DATE_EPOCH",
+                       "The date of the page that --print-docs man prints, in seconds since 1970."}},
+      .files = {{"/etc/tributary/reducer.yaml",
+                 "The configuration file that packages install, for --config. Its keys are the options' names with _ "
+                 "for each dash. --print-docs yaml prints it anew."},
+                {"/var/lib/tributary",
+                 "The data directory of a reducer that runs as root. Other users' is $XDG_STATE_HOME/tributary, or "
+                 "~/.local/state/tributary."}},
+      .signals = {{"SIGTERM, SIGINT", "Finish what was begun, and exit."},
+                  {"SIGHUP",
+                   "Read the options anew: those marked so take effect at once, others are named in the log."}},
+      .exit_status = {{"0", "The program was stopped as asked, or printed what was asked for."},
+                      {"1", "The program could not start. The message on standard error says what to do."},
+                      {"2", "An option is wrong."}},
+      .examples = {{"Take samples of this machine's collector, and show them at http://127.0.0.1:4040/:",
+                    "reducer --data-dir /var/lib/tributary"},
+                   {"Take samples of a fleet, by TLS, from collectors that show a token:",
+                    "reducer --intake-listen 0.0.0.0:8000 \\\n"
+                    "    --tls-cert server.pem --tls-key server.key --intake-token-file tokens"},
+                   {"Pass everything on to an OpenTelemetry Collector:",
+                    "reducer --export 'otlp://collector:4317?signal=profiles'"}},
+      .see_also = {"kernel-collector(8)", "k8s-collector(8)", "tributary(1)"},
+  };
+}
+
+}  // namespace tributary
