@@ -1,0 +1,66 @@
+#!/usr/bin/env python3
+"""Makes the image of one program, as a file that `docker load` reads. Docker itself is not needed.
+
+The image holds what the program links and nothing else: no shell, no package manager. The same commit and libraries give the same
+bytes. Prints the size of the files in it."""
+
+import argparse
+import os
+import pathlib
+import re
+import tempfile
+
+import debian
+import failure
+from components import COMPONENTS
+from failure import Failure
+from image_archive import write_archive
+from image_root import make_root
+from stage import built, version
+from tree import Tree
+
+# Docker's own rule for names, without digests.
+TAG = re.compile(r"(?:[A-Za-z0-9.-]+(?::\d+)?/)?[a-z0-9]+(?:(?:[._]|__|-+|/)[a-z0-9]+)*:[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}")
+
+
+def parse_arguments():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--build", required=True, metavar="DIR", help="build folder of the preset package or package-arm64")
+    parser.add_argument("--component", required=True, choices=COMPONENTS, help="the program")
+    parser.add_argument("--arch", required=True, choices=debian.TRIPLES, help="what it was built for")
+    parser.add_argument("--tag", required=True, nargs="+", metavar="REPO:TAG", help="names that the image gets when it is loaded")
+    parser.add_argument("--out", required=True, metavar="FILE.tar", help="the file to make or to replace")
+    return parser.parse_args()
+
+
+def unpacked_bytes(folder):
+    """The size of all files below a folder."""
+    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file() and not path.is_symlink())
+
+
+def main():
+    arguments = parse_arguments()
+    os.umask(0o022)
+    for tag in arguments.tag:
+        if not TAG.fullmatch(tag):
+            raise Failure(f"--tag: {tag!r} is no name of an image: write REPOSITORY:TAG, the repository in lower case")
+    component = COMPONENTS[arguments.component]
+    binary = built(arguments.build, component)
+    built_from = version()
+    out = pathlib.Path(arguments.out)
+    partial = out.with_name(out.name + ".partial")
+    try:
+        with tempfile.TemporaryDirectory(dir=out.parent, prefix=f".{out.name}.") as work:
+            with Tree(pathlib.Path(work) / "root", built_from[2]) as tree:
+                make_root(tree, component, binary, debian.root_of(arguments.arch), built_from)
+            root = pathlib.Path(work) / "root"
+            size = unpacked_bytes(root)
+            write_archive(root, component, arguments.arch, arguments.tag, built_from, partial)
+        partial.replace(out)
+    finally:
+        partial.unlink(missing_ok=True)
+    print(f"{out}: {component.name} for {arguments.arch}, {size / 1e6:.1f} MB unpacked")
+
+
+if __name__ == "__main__":
+    failure.run_main(main)

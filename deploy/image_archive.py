@@ -1,0 +1,102 @@
+"""Writes a root file system as an image that `docker load` reads: one layer, its configuration, and the names of both."""
+
+import datetime
+import hashlib
+import io
+import json
+import os
+import pathlib
+import tarfile
+
+from components import DATA
+
+SECOND = 1_000_000_000
+
+
+def _entry(path, name, epoch, owner):
+    info = tarfile.TarInfo(name)
+    info.mtime, info.uid, info.gid, info.uname, info.gname = epoch, owner, owner, "", ""
+    info.mode = path.lstat().st_mode & 0o7777
+    if path.is_symlink():
+        info.type, info.linkname, info.mode = tarfile.SYMTYPE, os.readlink(path), 0o777
+    elif path.is_dir():
+        info.type = tarfile.DIRTYPE
+    else:
+        info.size = path.stat().st_size
+    return info
+
+
+def write_layer(root, out, epoch, component):
+    """Writes a folder's files, sorted and owned by root, to a binary file. The data folder belongs to the program's user, and a
+    volume that Docker makes there begins like it."""
+    root = pathlib.Path(root)
+    with tarfile.open(fileobj=out, mode="w", format=tarfile.PAX_FORMAT) as tar:
+        for path in sorted(root.rglob("*")):
+            name = path.relative_to(root).as_posix()
+            info = _entry(path, name, epoch, component.user if "/" + name == DATA else 0)
+            if info.isreg():
+                with open(path, "rb") as file:
+                    tar.addfile(info, file)
+            else:
+                tar.addfile(info)
+
+
+def configuration(component, arch, built_from, layer_sha256):
+    """The image's configuration, as a value for JSON."""
+    version, commit, epoch = built_from
+    created = datetime.datetime.fromtimestamp(epoch, datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
+    binary = f"/usr/bin/{component.name}"
+    config = {
+        "User": "" if component.user == 0 else f"{component.user}:{component.user}",
+        "Env": ["PATH=/usr/bin", *component.environment],
+        "Entrypoint": [binary],
+        "WorkingDir": "/",
+        "StopSignal": "SIGTERM",
+        "Labels": {
+            "org.opencontainers.image.title": component.name,
+            "org.opencontainers.image.description": component.title,
+            "org.opencontainers.image.version": version,
+            "org.opencontainers.image.revision": commit,
+            "org.opencontainers.image.created": created,
+            "org.opencontainers.image.licenses": component.licenses,
+        },
+    }
+    if component.ports:
+        config["ExposedPorts"] = {f"{port}/tcp": {} for port in component.ports}
+    if component.data:
+        config["Volumes"] = {DATA: {}}
+    if component.is_daemon:
+        config["Healthcheck"] = {"Test": ["CMD", binary, "--health-check"], "Interval": 30 * SECOND, "Timeout": 5 * SECOND,
+                                 "StartPeriod": 10 * SECOND, "Retries": 3}
+    return {"architecture": arch, "os": "linux", "created": created, "config": config,
+            "rootfs": {"type": "layers", "diff_ids": [f"sha256:{layer_sha256}"]},
+            "history": [{"created": created, "created_by": "deploy/image.py", "comment": f"{component.name} {version}"}]}
+
+
+def _add(tar, name, data, epoch):
+    info = tarfile.TarInfo(name)
+    info.size, info.mtime, info.mode = len(data), epoch, 0o644
+    tar.addfile(info, io.BytesIO(data))
+
+
+def write_archive(root, component, arch, tags, built_from, out):
+    """Writes the image of a root folder to a path."""
+    epoch = built_from[2]
+    layer_path = pathlib.Path(f"{out}.layer")
+    try:
+        with open(layer_path, "wb") as layer:
+            write_layer(root, layer, epoch, component)
+        with open(layer_path, "rb") as layer:
+            sha256 = hashlib.file_digest(layer, "sha256").hexdigest()
+        config = json.dumps(configuration(component, arch, built_from, sha256), sort_keys=True).encode()
+        config_name = hashlib.sha256(config).hexdigest() + ".json"
+        manifest = [{"Config": config_name, "RepoTags": list(tags), "Layers": [f"{sha256}/layer.tar"]}]
+        with open(out, "wb") as file, tarfile.open(fileobj=file, mode="w", format=tarfile.PAX_FORMAT) as tar:
+            _add(tar, config_name, config, epoch)
+            info = tarfile.TarInfo(f"{sha256}/layer.tar")
+            info.size, info.mtime, info.mode = layer_path.stat().st_size, epoch, 0o644
+            with open(layer_path, "rb") as layer:
+                tar.addfile(info, layer)
+            _add(tar, "manifest.json", json.dumps(manifest, sort_keys=True).encode(), epoch)
+    finally:
+        layer_path.unlink(missing_ok=True)

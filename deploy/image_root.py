@@ -1,0 +1,57 @@
+"""The root file system of an image: one program, what it links, and the few files that any program looks for."""
+
+import bundle
+import debian
+from components import DATA, UNPRIVILEGED
+from failure import Failure
+from sbom import Sbom
+from stage import stage
+
+CERTIFICATES = "usr/share/ca-certificates/mozilla"
+PASSWD = f"root:x:0:0:root:/root:/sbin/nologin\nnonroot:x:{UNPRIVILEGED}:{UNPRIVILEGED}:nonroot:{DATA}:/sbin/nologin\n"
+GROUP = f"root:x:0:\nnonroot:x:{UNPRIVILEGED}:\n"
+# glibc 2.36 resolves names by itself: no library of its name service must be there.
+NSSWITCH = "passwd: files\ngroup: files\nhosts: files dns\n"
+
+
+def certificates(root):
+    """The certificate authorities that Debian ships, in one file. Those that a machine was told to trust besides are left out."""
+    files = sorted(root.host_path(CERTIFICATES).glob("*.crt"))
+    if not files:
+        raise Failure(f"{root.host_path(CERTIFICATES)} has no certificate: install ca-certificates")
+    return b"".join(file.read_bytes().rstrip() + b"\n" for file in files)
+
+
+def _add_c_library(tree, root, binary, libraries):
+    for folder in ("bin", "sbin", "lib", "lib64"):
+        tree.folder(f"usr/{folder}")
+        tree.link(folder, f"usr/{folder}")
+    for library in libraries:
+        if library.is_c_library:
+            mode = 0o755 if library.name.startswith("ld-linux") else 0o644
+            tree.copy(library.path, root.host_path(library.path), mode)
+    interpreter = bundle.interpreter_of(binary)  # /lib64/ld-linux-x86-64.so.2: a link to the one in the libraries' folder
+    if not (tree.path / interpreter.lstrip("/")).exists():
+        name = interpreter.rsplit("/", 1)[1]
+        tree.link(f"/usr{interpreter}", f"/usr/lib/{root.triple}/{name}")
+
+
+def make_root(tree, component, binary, root, built_from, native=None):
+    """Fills a Tree with an image's files. `built_from` is (version, commit, epoch). What is the same for every architecture comes
+    from `native`: this machine's root, if there is no other."""
+    native = native or debian.Root("/", debian.NATIVE)
+    libraries = bundle.libraries_of(root, binary)
+    _add_c_library(tree, root, binary, libraries)
+    stage(tree, component, binary, root, libraries)
+    tree.write("etc/passwd", PASSWD.encode())
+    tree.write("etc/group", GROUP.encode())
+    tree.write("etc/nsswitch.conf", NSSWITCH.encode())
+    tree.write("etc/ssl/certs/ca-certificates.crt", certificates(native))
+    # Where containers get something mounted, also if the root cannot be written to.
+    for folder in ("dev", "hostfs", "proc", "run", "sys", "root"):
+        tree.folder(folder)
+    tree.folder("tmp", 0o1777)
+    tree.folder(DATA)
+    packages = [*{library.package for library in libraries}, native.package("ca-certificates")]
+    sbom = Sbom(component, root, packages, built_from)
+    tree.write(f"usr/share/sbom/{component.name}.spdx.json", sbom.to_json(tree.path))

@@ -1,0 +1,58 @@
+"""The files of a release, each made from a clean clone: source archive, changes, packages of an architecture, checksums."""
+
+import gzip
+import hashlib
+import re
+import subprocess
+
+import tools
+from components import COMPONENTS
+
+
+def write_source(clone, artifacts):
+    """The commit's files, and .version, which says what git would: an unpacked archive has no history."""
+    version = tools.version(clone)
+    name = f"tributary-{version.number}"
+    result = subprocess.run(["git", "-C", clone, "archive", "--format=tar", f"--prefix={name}/",
+                             f"--add-virtual-file={name}/.version:{version.number} {version.commit} {version.epoch}\n", "HEAD"],
+                            capture_output=True, check=False)
+    if result.returncode != 0:
+        raise tools.Problem(f"git archive failed: {result.stderr.decode(errors='replace').strip()}; git 2.38 or later is needed")
+    (artifacts / f"{name}-source.tar.gz").write_bytes(gzip.compress(result.stdout, 9, mtime=version.epoch))
+
+
+def changes(text, number):
+    """The section of one version, without its heading."""
+    found = re.search(rf"^## {re.escape(number)}\b[^\n]*\n(.*?)(?=^## |\Z)", text, re.MULTILINE | re.DOTALL)
+    if not found or not found.group(1).strip():
+        raise tools.Problem(f'CHANGELOG.md has no section "## {number}" with a line in it; write it first')
+    return found.group(1).strip() + "\n"
+
+
+def write_changes(clone, artifacts):
+    number = tools.version(clone).number
+    section = changes((clone / "CHANGELOG.md").read_text(), number)
+    tools.write(artifacts / f"CHANGES-{number}.md", f"# Tributary {number}\n\n{section}")
+
+
+def write_packages(clone, artifacts, built, native, arch):
+    """deb, rpm and image of each component, and the archives of all."""
+    version = tools.version(clone)
+    place = ["--build", built, "--arch", arch]
+    packed = [*place, "--docs-build", native, "--out", artifacts]
+    for component in COMPONENTS:
+        for script in ("deb.py", "rpm.py"):
+            tools.run_script(clone / "deploy/packages" / script, *packed, "--component", component)
+        image = artifacts / f"{component}-{version.number}-{arch}.image.tar"
+        tools.run_script(clone / "deploy/image.py", *place, "--component", component, "--tag",
+                         f"tributary/{component}:{version.number}", "--out", image)
+    tools.run_script(clone / "deploy/packages/archive.py", *packed)
+
+
+def write_checksums(artifacts):
+    """As sha256sum writes them, and --check reads them."""
+    lines = []
+    for path in sorted(artifacts.iterdir()):
+        with open(path, "rb") as file:
+            lines.append(f"{hashlib.file_digest(file, 'sha256').hexdigest()}  {path.name}\n")
+    tools.write(artifacts / "SHA256SUMS", "".join(lines))

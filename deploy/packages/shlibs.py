@@ -1,0 +1,65 @@
+"""Which Debian packages a program needs, by the shlibs files of the packages that have its libraries.
+
+The same files that dpkg-shlibdeps reads. They are this machine's for any architecture: within one release of Debian the
+names and versions of library packages do not differ by architecture.
+"""
+
+import pathlib
+import re
+import subprocess
+
+import tools
+
+INFO = pathlib.Path("/var/lib/dpkg/info")
+
+
+def needed(binary):
+    """Names of the libraries that the program asks for itself."""
+    return re.findall(r"\(NEEDED\).*\[([^\]]+)\]", tools.run("readelf", "-dW", binary))
+
+
+def read(info=INFO):
+    """(library, version) → dependency, of every installed package of this machine's architecture."""
+    known = {}
+    native = tools.run("dpkg", "--print-architecture").strip()
+    for path in sorted(info.glob("*.shlibs")):
+        if path.stem.partition(":")[2] not in ("", native):
+            continue
+        for line in path.read_text().splitlines():
+            # Lines that begin with "udeb:" are for the installer's packages.
+            words = line.split(maxsplit=2)
+            if len(words) == 3 and not words[0].startswith(("#", "udeb:")):
+                known[words[0], words[1]] = words[2].strip()
+    return known
+
+
+def key(library):
+    """As shlibs files split a name: libuv.so.1 → libuv 1; libcapnp-0.9.2.so → libcapnp 0.9.2."""
+    found = re.fullmatch(r"(.+)\.so\.(.+)", library) or re.fullmatch(r"(.+)-(\d.*)\.so", library)
+    return found.groups() if found else (library, "")
+
+
+def stronger(one, other):
+    """Of two dependencies on a package, the one with the higher version."""
+    bound = re.compile(r"\(>= ([^)]+)\)")
+    a, b = bound.search(one), bound.search(other)
+    if not a or not b:
+        return one if a else other
+    later = subprocess.run(["dpkg", "--compare-versions", a.group(1), "ge", b.group(1)], check=False).returncode == 0
+    return one if later else other
+
+
+def depends(binary):
+    """The value of Depends, sorted by package."""
+    known = read()
+    chosen = {}
+    for library in needed(binary):
+        if library.startswith("ld-linux"):
+            continue  # the C library's own
+        if key(library) not in known:
+            raise tools.Problem(f"no installed package says that it has {library}, which {binary.name} needs; "
+                                "run dev/deps, and build on Debian 12")
+        wanted = known[key(library)]
+        package = wanted.split()[0]
+        chosen[package] = stronger(chosen[package], wanted) if package in chosen else wanted
+    return [chosen[package] for package in sorted(chosen)]

@@ -1,0 +1,95 @@
+#!/usr/bin/env python3
+"""Lays out one program as it is installed: usr/bin, usr/lib/tributary, usr/share/doc/tributary.
+
+The program comes from a build folder of the preset package or package-arm64. Its shared libraries, except glibc's, go to
+usr/lib/tributary, where its RPATH leads; the copyright file of each library's package goes to usr/share/doc/tributary. The same
+commit and libraries give the same bytes, modes and times."""
+
+import argparse
+import os
+import pathlib
+import shutil
+import subprocess
+
+import bundle
+import debian
+import elf
+import failure
+from components import COMPONENTS
+from failure import Failure
+from tree import Tree
+
+SOURCE = pathlib.Path(__file__).resolve().parent.parent
+RPATH = "$ORIGIN/../lib/tributary"
+DOC = "usr/share/doc/tributary"
+
+
+def version():
+    """(version, commit, epoch) of the source tree, as deploy/version.sh prints them."""
+    out = subprocess.run([SOURCE / "deploy/version.sh"], check=True, capture_output=True, text=True).stdout.split()
+    return out[0], out[1], int(out[2])
+
+
+def built(build, component):
+    """The program in a build folder. Raises Failure."""
+    binary = pathlib.Path(build) / "bin" / component.name
+    if not binary.exists():
+        raise Failure(f"{binary} is missing: build it first, as in: cmake --preset package && ninja -C build/package {component.name}")
+    try:
+        if elf.read(binary).rpath != RPATH:
+            raise Failure(f"{binary} has no RPATH {RPATH}: build it with the preset package")
+    except elf.NotElf as error:
+        raise Failure(f"{error}: build it again") from error
+    return binary
+
+
+def _strip(binary, arch, target):
+    tool = shutil.which(f"{debian.TRIPLES[arch]}-strip") or (arch == debian.NATIVE and shutil.which("strip"))
+    if not tool:
+        raise Failure(f"there is no strip for {arch}: install g++-{debian.TRIPLES[arch].replace('_', '-')}")
+    subprocess.run([tool, "--strip-all", "-o", target, binary], check=True, capture_output=True, text=True)
+
+
+def stage(tree, component, binary, root, libraries):
+    """Puts the program and the given libraries into a Tree."""
+    target = tree.folder("usr/bin") / component.name
+    _strip(binary, root.arch, target)
+    target.chmod(0o755)
+    tree.copy(f"{DOC}/LICENSE", SOURCE / "LICENSE")
+    if component.has_bpf:
+        tree.copy(f"{DOC}/GPL-2.0-only.txt", SOURCE / "LICENSES/GPL-2.0-only.txt")
+    packages = {library.package.name: library.package for library in libraries}
+    packages.update({name: root.package(name) for name in component.linked_in})
+    for name, package in packages.items():
+        tree.write(f"{DOC}/copyright/{name}", root.copyright_of(package))
+    for library in libraries:
+        if not library.is_c_library:
+            tree.copy(f"usr/lib/tributary/{library.name}", root.host_path(library.path))
+
+
+def parse_arguments():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--build", required=True, metavar="DIR", help="build folder of the preset package or package-arm64")
+    parser.add_argument("--component", required=True, choices=COMPONENTS, help="the program")
+    parser.add_argument("--arch", required=True, choices=debian.TRIPLES, help="what it was built for")
+    parser.add_argument("--out", required=True, metavar="DIR", help="the folder to make; must not exist, or be empty")
+    parser.add_argument("--libraries", choices=("bundled", "system"), default="bundled",
+                        help="system: leave shared libraries out, they are Debian 12's (default: bundled)")
+    return parser.parse_args()
+
+
+def main():
+    arguments = parse_arguments()
+    os.umask(0o022)
+    component = COMPONENTS[arguments.component]
+    binary = built(arguments.build, component)
+    root = debian.root_of(arguments.arch)
+    libraries = []
+    if arguments.libraries == "bundled":
+        libraries = [library for library in bundle.libraries_of(root, binary) if not library.is_c_library]
+    with Tree(arguments.out, version()[2]) as tree:
+        stage(tree, component, binary, root, libraries)
+
+
+if __name__ == "__main__":
+    failure.run_main(main)

@@ -1,0 +1,213 @@
+"""The scripts of deploy/, on root file systems and ELF files that are made up here: libraries are followed all the way, what has no licence is
+refused, images are the same bytes each time, and every failure is one sentence that leaves nothing behind."""
+
+import hashlib
+import io
+import json
+import os
+import pathlib
+import struct
+import subprocess
+import sys
+import tarfile
+import tempfile
+import unittest
+
+SOURCE = pathlib.Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(SOURCE / "deploy"))
+
+import bundle  # noqa: E402
+import debian  # noqa: E402
+import elf  # noqa: E402
+import image_archive  # noqa: E402
+import image_root  # noqa: E402
+import stage  # noqa: E402
+from components import COMPONENTS  # noqa: E402
+from failure import Failure  # noqa: E402
+from tree import Tree  # noqa: E402
+
+EPOCH = 1_700_000_000
+LIBRARIES = "usr/lib/aarch64-linux-gnu"
+VERSION = ("1.2.3", "c0ffee", EPOCH)
+
+
+def make_elf(needed=(), rpath="", interpreter="", machine=183):
+    """The bytes of an ELF file with program headers and a dynamic section, as a linker writes it, and nothing else."""
+    strings, entries = b"\0", []
+    for tag, text in [(elf.DT_NEEDED, name) for name in needed] + [(elf.DT_RPATH, rpath)] * bool(rpath):
+        entries.append((tag, len(strings)))
+        strings += text.encode() + b"\0"
+    base, count = 0x10000, 3
+    at_strings = 64 + 56 * count
+    at_interpreter = at_strings + len(strings)
+    at_dynamic = (at_interpreter + len(interpreter) + 1 + 7) // 8 * 8
+    dynamic = b"".join(struct.pack("<qQ", *entry) for entry in [*entries, (elf.DT_STRTAB, base + at_strings), (elf.DT_NULL, 0)])
+    end = at_dynamic + len(dynamic)
+
+    def header(kind, at, size):
+        return struct.pack("<IIQQQQQQ", kind, 4, at, base + at, base + at, size, size, 8)
+
+    headers = header(elf.PT_LOAD, 0, end) + header(elf.PT_DYNAMIC, at_dynamic, len(dynamic))
+    headers += header(elf.PT_INTERP if interpreter else 0, at_interpreter, len(interpreter) + 1)
+    out = b"\x7fELF\x02\x01\x01".ljust(16, b"\0") + struct.pack("<HHIQQQIHHHHHH", 3, machine, 1, 0, 64, 0, 0, 64, 56, count, 64, 0, 0)
+    out += headers + strings + interpreter.encode() + b"\0"
+    return out.ljust(at_dynamic, b"\0") + dynamic
+
+
+class Deploy(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+        self.host = self.folder / "host"
+        self.write("host/var/lib/dpkg/status", "")
+        self.package("libc6", "2.36-9", {"libc.so.6": [], "ld-linux-aarch64.so.1": []})
+        self.package("libouter1", "1:1.0+dfsg-1", {"libouter.so.1": ["libinner.so.2", "libc.so.6"]})
+        self.package("libinner2", "2.0-1", {"libinner.so.2": ["libc.so.6"]})
+        # As on a machine that cross-compiles: what is the same for every architecture is in its own root only.
+        self.write("native/var/lib/dpkg/status", "Package: ca-certificates\nStatus: install ok installed\nArchitecture: all\nVersion: 2023\n\n")
+        for name in ("b", "a"):
+            self.write(f"native/usr/share/ca-certificates/mozilla/{name}.crt", f"certificate {name}\n")
+        self.root, self.native = debian.Root(self.host, "arm64"), debian.Root(self.folder / "native", "amd64")
+        self.binary = self.write("build/bin/k8s-collector",
+                                 make_elf(["libouter.so.1", "libc.so.6"], stage.RPATH, "/lib/ld-linux-aarch64.so.1"))
+
+    def write(self, name, data):
+        path = self.folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(data if isinstance(data, bytes) else data.encode())
+        return path
+
+    def package(self, name, version, libraries):
+        with open(self.host / "var/lib/dpkg/status", "a", encoding="utf-8") as status:
+            status.write(f"Package: {name}\nStatus: install ok installed\nArchitecture: arm64\nVersion: {version}\n\n")
+        for library, needed in libraries.items():
+            self.write(f"host/{LIBRARIES}/{library}", make_elf(needed))
+        self.write(f"host/usr/share/doc/{name}/copyright", f"copyright of {name}\n")
+        # As glibc's list says it: without /usr.
+        self.write(f"host/var/lib/dpkg/info/{name}:arm64.list", "".join(f"/lib/aarch64-linux-gnu/{name}\n" for name in libraries))
+
+    def make_image(self, out):
+        """An image's root and archive. The binary is not stripped: it has nothing to strip, and no strip may be here for arm64."""
+        plain, stage._strip = stage._strip, lambda binary, arch, target: target.write_bytes(binary.read_bytes())
+        self.addCleanup(setattr, stage, "_strip", plain)
+        component = COMPONENTS["k8s-collector"]
+        with Tree(self.folder / out, EPOCH) as tree:
+            image_root.make_root(tree, component, self.binary, self.root, VERSION, native=self.native)
+        image_archive.write_archive(self.folder / out, component, "arm64", ["a/b:1", "a/b:2"], VERSION, self.folder / f"{out}.tar")
+        return self.folder / out
+
+    def script(self, name, *arguments, **environment):
+        return subprocess.run([sys.executable, SOURCE / "deploy" / name, *map(str, arguments)], capture_output=True, text=True, check=False,
+                              env={**os.environ, **environment})
+
+    def expect_failure(self, result, *words):
+        self.assertEqual(result.returncode, 1, result)
+        self.assertEqual(len(result.stderr.splitlines()), 1, result.stderr)
+        for word in words:
+            self.assertIn(word, result.stderr)
+
+    def test_libraries_are_followed_all_the_way(self):
+        found = bundle.libraries_of(self.root, self.binary)
+        self.assertEqual([(library.name, library.package.name) for library in found],
+                         [("libc.so.6", "libc6"), ("libinner.so.2", "libinner2"), ("libouter.so.1", "libouter1")])
+
+    def test_what_cannot_be_shipped_is_refused(self):
+        (self.host / LIBRARIES / "libinner.so.2").unlink()
+        with self.assertRaisesRegex(Failure, "libinner.so.2, which .*k8s-collector needs"):
+            bundle.libraries_of(self.root, self.binary)
+        self.write(f"host/{LIBRARIES}/libinner.so.2", make_elf())
+        (self.host / "var/lib/dpkg/info/libinner2:arm64.list").unlink()
+        with self.assertRaisesRegex(Failure, "belongs to no Debian package"):
+            bundle.libraries_of(debian.Root(self.host, "arm64"), self.binary)
+        self.binary.write_bytes(make_elf(machine=62))
+        with self.assertRaisesRegex(Failure, "is for amd64, not for arm64"):
+            bundle.libraries_of(self.root, self.binary)
+
+    def test_damaged_elf_files_are_refused(self):
+        good = make_elf(["liba.so"], "$ORIGIN")
+        self.assertEqual(elf.parse(good), elf.Elf("arm64", rpath="$ORIGIN", needed=["liba.so"]))
+        for bad in (b"", b"\x7fELF", good[:40], good[:100], good[:18] + b"\xff\xff" + good[20:], b"\x7fELF\x01" + good[5:]):
+            with self.assertRaises(elf.NotElf):
+                elf.parse(bad)
+
+    def test_an_image_has_what_the_program_needs(self):
+        root = self.make_image("image")
+        files = {path.relative_to(root).as_posix() for path in root.rglob("*") if not path.is_dir() or path.is_symlink()}
+        documents = {f"usr/share/doc/tributary/copyright/{name}" for name in ("libc6", "libinner2", "libouter1")}
+        self.assertEqual(files, documents | {
+            "bin", "sbin", "lib", "lib64", "etc/passwd", "etc/group", "etc/nsswitch.conf", "etc/ssl/certs/ca-certificates.crt",
+            "usr/bin/k8s-collector", "usr/lib/tributary/libinner.so.2", "usr/lib/tributary/libouter.so.1", f"{LIBRARIES}/libc.so.6",
+            "usr/lib/ld-linux-aarch64.so.1", "usr/share/doc/tributary/LICENSE", "usr/share/sbom/k8s-collector.spdx.json"})
+        self.assertEqual((root / "etc/ssl/certs/ca-certificates.crt").read_text(), "certificate a\ncertificate b\n")
+        sbom = json.loads((root / "usr/share/sbom/k8s-collector.spdx.json").read_text())
+        versions = {package["name"]: package["versionInfo"] for package in sbom["packages"]}
+        self.assertEqual(versions, {"k8s-collector": "1.2.3", "libc6": "2.36-9", "libinner2": "2.0-1", "libouter1": "1:1.0+dfsg-1",
+                                    "ca-certificates": "2023"})
+
+    def test_an_archive_is_what_docker_loads(self):
+        self.make_image("image")
+        with tarfile.open(self.folder / "image.tar") as tar:
+            manifest = json.load(tar.extractfile("manifest.json"))[0]
+            config = json.load(tar.extractfile(manifest["Config"]))
+            layer = tar.extractfile(manifest["Layers"][0]).read()
+        self.assertEqual(manifest["RepoTags"], ["a/b:1", "a/b:2"])
+        self.assertEqual(config["rootfs"]["diff_ids"], [f"sha256:{hashlib.sha256(layer).hexdigest()}"])
+        self.assertEqual((config["architecture"], config["created"]), ("arm64", "2023-11-14T22:13:20Z"))
+        self.assertEqual(config["config"]["User"], "65532:65532")
+        self.assertEqual(config["config"]["Entrypoint"], ["/usr/bin/k8s-collector"])
+        self.assertEqual(config["config"]["Healthcheck"]["Test"], ["CMD", "/usr/bin/k8s-collector", "--health-check"])
+        self.assertEqual(config["config"]["Labels"]["org.opencontainers.image.revision"], "c0ffee")
+        with tarfile.open(fileobj=io.BytesIO(layer)) as tar:
+            for entry in tar:
+                owner = 65532 if entry.name == "var/lib/tributary" else 0
+                self.assertEqual((entry.mtime, entry.uid, entry.gid, entry.uname), (EPOCH, owner, owner, ""), entry.name)
+            self.assertEqual(tar.getmember("tmp").mode, 0o1777)
+
+    def test_the_same_input_gives_the_same_bytes(self):
+        self.make_image("image")
+        old = os.umask(0o077)
+        self.addCleanup(os.umask, old)
+        self.make_image("again")
+        self.assertEqual((self.folder / "image.tar").read_bytes(), (self.folder / "again.tar").read_bytes())
+
+    def test_failures_are_one_sentence_and_leave_nothing(self):
+        common = ["--component", "k8s-collector", "--arch", "arm64"]
+        build = ["--build", self.folder / "build"]
+        cache = {"TRIBUTARY_CACHE": str(self.folder / "cache")}
+        out = self.folder / "out"
+        self.expect_failure(self.script("stage.py", "--build", self.folder, *common, "--out", out), "is missing: build it first")
+        self.expect_failure(self.script("stage.py", *build, *common, "--out", out, **cache), "run dev/deps --arm64")
+        self.expect_failure(self.script("image.py", *build, *common, "--tag", "A b", "--out", out), "is no name of an image")
+        self.expect_failure(self.script("image.py", *build, *common, "--tag", "a:1", "--out", out, **cache), "run dev/deps --arm64")
+        self.expect_failure(self.script("image.py", *build, *common, "--tag", "a:1", "--out", "/proc/out.tar"), "/proc/")
+        self.binary.write_bytes(make_elf(["libc.so.6"]))
+        self.expect_failure(self.script("stage.py", *build, *common, "--out", out), "build it with the preset package")
+        self.assertEqual(sorted(path.name for path in self.folder.iterdir()), ["build", "host", "native"])
+
+    def test_a_tree_takes_no_folder_that_is_in_use(self):
+        self.write("full/file", "x")
+        with self.assertRaisesRegex(Failure, "is there already"), Tree(self.folder / "full", EPOCH):
+            pass
+        with self.assertRaises(ZeroDivisionError), Tree(self.folder / "new", EPOCH) as tree:
+            tree.write("a/b", b"c")
+            _ = 1 / 0
+        self.assertEqual(sorted(path.name for path in self.folder.iterdir()), ["build", "full", "host", "native"])
+
+    def test_a_source_archive_knows_its_commit(self):
+        for name in ("CMakeLists.txt", "deploy/version.sh"):
+            self.write(f"source/{name}", (SOURCE / name).read_bytes())
+        version = ["bash", self.folder / "source/deploy/version.sh"]
+        environment = {name: value for name, value in os.environ.items() if name != "SOURCE_DATE_EPOCH"}
+
+        def run(**more):
+            return subprocess.run(version, check=True, capture_output=True, text=True, env={**environment, **more}).stdout.split()
+
+        self.assertEqual(run()[1:], ["unknown", "315532800"])
+        self.write("source/.version", "1.2.3 c0ffee 1700000000\n")
+        self.assertEqual(run(), ["1.2.3", "c0ffee", "1700000000"])
+        self.assertEqual(run(SOURCE_DATE_EPOCH="5"), ["1.2.3", "c0ffee", "5"])
+
+
+if __name__ == "__main__":
+    unittest.main()
