@@ -40,14 +40,15 @@ def processes_of(directory):
 class Docker:
     """A daemon of our own: its own socket, data and runtime folders, no network. Nothing of it is left behind, however it ends."""
 
-    def __init__(self, directory):
+    def __init__(self, directory, storage_driver="vfs"):
         self.directory = directory / "docker"
         self.directory.mkdir()
         self.pods = []
         self.host = f"unix://{self.directory}/socket"
         self.daemon = lib.Program("dockerd", ["dockerd", "--host", self.host, "--data-root", self.directory / "data", "--exec-root",
                                               self.directory / "exec", "--pidfile", self.directory / "pid", "--bridge=none",
-                                              "--iptables=false", "--ip-masq=false", "--ip-forward=false", "--storage-driver=vfs"],
+                                              "--iptables=false", "--ip-masq=false", "--ip-forward=false",
+                                              f"--storage-driver={storage_driver}"],
                                   directory, as_root=True)
 
     def __call__(self, *args, stdin=None):
@@ -120,8 +121,8 @@ class Docker:
 
 
 @contextlib.contextmanager
-def docker_daemon(directory):
-    docker = Docker(directory)
+def docker_daemon(directory, storage_driver="vfs"):
+    docker = Docker(directory, storage_driver)
     try:
         docker.wait_until_ready()
         yield docker

@@ -94,7 +94,7 @@ class Reducer(Program):
     """`prefix` starts it elsewhere, as `ip netns exec` does: as root then."""
 
     def __init__(self, directory, args=(), data=None, intake_port=0, http_port=0, name="reducer", intake_host="127.0.0.1",
-                 http_host="127.0.0.1", prefix=()):
+                 http_host="127.0.0.1", prefix=(), env=None):
         self.directory = pathlib.Path(directory)
         self.data = pathlib.Path(data or self.directory / "data")
         self.data.mkdir(exist_ok=True)
@@ -102,7 +102,7 @@ class Reducer(Program):
         ports_file.unlink(missing_ok=True)
         super().__init__(name, [*prefix, BIN / "reducer", "--data-dir", self.data, "--intake-listen", f"{intake_host}:{intake_port}",
                                 "--http-listen", f"{http_host}:{http_port}", "--ports-file", ports_file, *args], directory,
-                         as_root=bool(prefix))
+                         as_root=bool(prefix), env=env)
 
         def ready():
             if not self.running():
@@ -142,10 +142,10 @@ class Collector(Program):
     """Without a CPU budget unless told: instrumented builds and 999 Hz cost more than the default allows. `prefix` starts it elsewhere,
     as `unshare -m` does."""
 
-    def __init__(self, directory, intake_port, rate=999, args=(), name="collector", cpu_budget="off", prefix=()):
+    def __init__(self, directory, intake_port, rate=999, args=(), name="collector", cpu_budget="off", prefix=(), env=None):
         super().__init__(name, [*prefix, BIN / "kernel-collector", "--intake-port", intake_port, "--sample-rate", rate, "--cpu-budget",
                                 cpu_budget, *args],
-                         directory, as_root=True)
+                         directory, as_root=True, env=env)
 
 
 class FlameGraph:

@@ -2,6 +2,7 @@
 refused with a counted reason and a log line that says it, and thousands of idle and slow connections disturb nobody."""
 
 import contextlib
+import http.server
 import os
 import re
 import resource
@@ -9,6 +10,7 @@ import socket
 import ssl
 import struct
 import subprocess
+import threading
 
 import lib
 
@@ -202,5 +204,35 @@ def idle_and_slow_connections():
               f"stored {stored(reducer)}")
 
 
+def system_authorities():
+    """Clients trust what SSL_CERT_FILE names: `tributary` asks an HTTPS server whose authority only this file knows."""
+    class Refuses(http.server.BaseHTTPRequestHandler):
+        def do_GET(self):
+            self.send_error(418)
+
+        def log_message(self, *_):
+            pass
+
+    with lib.directory() as d:
+        shell(d, documented_commands()[0])
+        shell(d, "openssl req -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -keyout web.key -out web.csr -subj /CN=localhost")
+        shell(d, "openssl x509 -req -in web.csr -CA ca.pem -CAkey ca.key -CAcreateserial -out web.pem -extfile <(echo subjectAltName=DNS:localhost)")
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(d / "web.pem", d / "web.key")
+        with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Refuses) as server:
+            server.socket = context.wrap_socket(server.socket, server_side=True)
+            threading.Thread(target=server.serve_forever, daemon=True).start()
+
+            def status(**environment):
+                command = [lib.BIN / "tributary", "status", "--server", f"https://localhost:{server.server_port}"]
+                return subprocess.run(command, capture_output=True, text=True, check=False, timeout=60,
+                                      env={**os.environ, **environment}).stderr
+
+            known, unknown = status(SSL_CERT_FILE=str(d / "ca.pem")), status()
+            server.shutdown()
+        lib.check("HTTP 418" in known, f"SSL_CERT_FILE is not used: {known}")
+        lib.check("certificate" in unknown and "HTTP 418" not in unknown, f"any certificate will do: {unknown}")
+
+
 if __name__ == "__main__":
-    lib.main(certificates_and_tokens, what_is_refused, idle_and_slow_connections)
+    lib.main(certificates_and_tokens, what_is_refused, system_authorities, idle_and_slow_connections)

@@ -2,6 +2,7 @@
 can go wrong later without ending anything: an unreachable reducer, a full disk."""
 
 import os
+import re
 import socket
 import subprocess
 import time
@@ -38,7 +39,8 @@ def options():
         expect_one_line(run([lib.BIN / "reducer", f"--config={config}"]), 2, "http_lisen", "http_listen")
         for binary in ("kernel-collector", "reducer", "tributary"):
             lib.check(run([lib.BIN / binary, "--help"]).returncode == 0, f"{binary} --help")
-            lib.check("0." in run([lib.BIN / binary, "--version"]).stdout, f"{binary} --version")
+            version = run([lib.BIN / binary, "--version"]).stdout
+            lib.check(re.fullmatch(binary + r" \d+\.\d+\.\d+ \(commit dev\)\n", version), f"{binary} --version: {version!r}")
         # --print-config reads back as it is.
         printed = run([lib.BIN / "kernel-collector", "--sample-rate=7", "--print-config"])
         config.write_text(printed.stdout)

@@ -2,8 +2,8 @@
 # Fetches a Debian cloud kernel for the guests into a cache and prints the folder: fetch.sh VERSION [amd64|arm64], VERSION one of
 # the table below. The folder holds vmlinuz, release (what uname -r will say), the modules of a virtio network card, unpacked, and
 # their names in modules, in the order in which they load.
-# Uses a private apt list and folder: the system's own package sources stay as they are.
 set -euo pipefail
+. "$(dirname "${BASH_SOURCE[0]}")/../../build-env/private_apt.sh"
 
 version=${1:?usage: fetch.sh 5.10|6.1|6.12|newest [amd64|arm64]}
 arch=${2:-amd64}
@@ -29,24 +29,15 @@ fi
 mkdir -p "$(dirname "$cache")"
 work=$(mktemp -d "$cache.XXXXXX")
 trap 'rm -rf "$work"' EXIT
-mkdir -p "$work/apt/lists/partial" "$work/apt/archives/partial" "$work/download" "$work/ready"
+mkdir -p "$work/download" "$work/ready"
 
-# The mirror that this machine already uses, for another suite.
-mirror=$(apt-get indextargets --format '$(REPO_URI)' 'Created-By: Packages' | grep -v security | head -n 1)
-[ -n "$mirror" ] || { echo "fetch.sh: this machine's apt has no package source; run apt-get update" >&2; exit 1; }
-keyring=/usr/share/keyrings/debian-archive-keyring.gpg
-echo "deb [arch=$arch signed-by=$keyring] $mirror $suite main" > "$work/apt/sources.list"
-options=(-o Dir::Etc::SourceList="$work/apt/sources.list" -o Dir::Etc::SourceParts=/dev/null
-         -o Dir::State::Lists="$work/apt/lists" -o Dir::State::status=/dev/null -o Dir::Cache="$work/apt"
-         -o APT::Architecture="$arch" -o APT::Architectures="$arch"
-         -o Acquire::Check-Valid-Until=false -o APT::Sandbox::User=root -o Acquire::Languages=none)
-apt-get "${options[@]}" update -q >&2
-package=$(apt-cache "${options[@]}" search --names-only "^linux-image-$pattern-cloud-$arch\$" | cut -d ' ' -f 1 | sort -V | tail -n 1)
+private_apt "$work/apt" "$arch" "$suite"
+package=$(apt-cache "${apt_options[@]}" search --names-only "^linux-image-$pattern-cloud-$arch\$" | cut -d ' ' -f 1 | sort -V | tail -n 1)
 [ -n "$package" ] || { echo "fetch.sh: $suite has no package like linux-image-$pattern-cloud-$arch" >&2; exit 1; }
 # Newer suites keep the image and its modules in packages of their own, which the first one depends on.
-parts=$(apt-cache "${options[@]}" show "$package" | sed -n 's/^Depends: //p' | grep -oE 'linux-(binary|modules)-[^ ,]+' || true)
+parts=$(apt-cache "${apt_options[@]}" show "$package" | sed -n 's/^Depends: //p' | grep -oE 'linux-(binary|modules)-[^ ,]+' || true)
 # shellcheck disable=SC2086  # one word a package
-(cd "$work/download" && apt-get "${options[@]}" download -q "$package" $parts >&2)
+(cd "$work/download" && apt-get "${apt_options[@]}" download -q "$package" $parts >&2)
 for deb in "$work"/download/*.deb; do dpkg-deb -x "$deb" "$work/root"; done
 
 only() { find "$work/root" -path "$1" -type f -print -quit; }

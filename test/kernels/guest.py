@@ -2,17 +2,19 @@
 
 import contextlib
 import dataclasses
+import json
 import os
 import pathlib
 import re
 import shutil
 import subprocess
+import tarfile
 import time
 
 HERE = pathlib.Path(__file__).resolve().parent
 PROGRAMS = ["kernel-collector", "truth", "truth_nofp", "bpf_burner"]
-APPLETS = ["cat", "date", "echo", "grep", "ifconfig", "insmod", "kill", "mount", "nc", "poweroff", "sh", "sleep", "sort",
-           "uname", "wc"]
+APPLETS = ["cat", "chroot", "cp", "date", "echo", "grep", "ifconfig", "insmod", "kill", "mount", "nc", "poweroff", "sh", "sleep", "sort",
+           "taskset", "uname", "wc"]
 CACHE = pathlib.Path(os.environ.get("TRIBUTARY_CACHE") or pathlib.Path.home() / ".cache/tributary")
 
 
@@ -36,8 +38,7 @@ AMD64 = Machine("amd64", "TRIBUTARY_BUILD", "x86_64-linux-gnu", ("/lib/x86_64-li
                 "console=ttyS0 no_timer_check")
 # pauth-impdef: return addresses are signed, by a cipher that is quick to emulate.
 ARM64 = Machine("arm64", "TRIBUTARY_ARM64_BUILD", "aarch64-linux-gnu",
-                ("/lib/aarch64-linux-gnu", "/usr/lib/aarch64-linux-gnu", str(CACHE / "arm64/usr/lib/aarch64-linux-gnu")),
-                CACHE / "arm64/bin/busybox",
+                (str(CACHE / "arm64-sysroot/usr/lib/aarch64-linux-gnu"),), CACHE / "arm64-sysroot/bin/busybox",
                 ("qemu-system-aarch64", "-machine", "virt,accel=tcg", "-cpu", "max,pauth-impdef=on"), "console=ttyAMA0")
 MACHINES = {machine.arch: machine for machine in (AMD64, ARM64)}
 
@@ -70,8 +71,19 @@ def copy_libraries(machine, binary, root):
         copy_libraries(machine, source, root)
 
 
-def build_initramfs(machine, kernel, directory):
-    """Our programs with their libraries, busybox, the kernel's network modules and guest_init.sh, as one cpio file."""
+def unpack_image(archive, folder):
+    """The root file system of an image that `docker save` or deploy/image.py wrote."""
+    with tarfile.open(archive) as outer:
+        for layer in json.load(outer.extractfile("manifest.json"))[0]["Layers"]:
+            with tarfile.open(fileobj=outer.extractfile(layer)) as inner:
+                inner.extractall(folder)
+    for name in ("proc", "sys", "dev"):
+        (folder / name).mkdir(exist_ok=True)
+
+
+def build_initramfs(machine, kernel, directory, container=None):
+    """Our programs with their libraries, busybox, the kernel's network modules and guest_init.sh, as one cpio file. With the archive of a
+    container image, its root in /image: guest_init.sh then runs that collector."""
     root = directory / "root"
     for name in ("bin", "lib", "modules", "proc", "sys", "dev", "tmp"):
         (root / name).mkdir(parents=True)
@@ -87,6 +99,8 @@ def build_initramfs(machine, kernel, directory):
         # Line tables are of no use in the guest and would only be unpacked; .symtab and .eh_frame stay.
         subprocess.run([tool(machine, "strip"), "--strip-debug", "-o", root / "bin" / program, built], check=True)
         copy_libraries(machine, built, root)
+    if container:
+        unpack_image(container, root / "image")
     shutil.copy(HERE / "guest_init.sh", root / "init")
     (root / "init").chmod(0o755)
     image = directory / "initramfs.cpio"

@@ -1,7 +1,7 @@
 #!/bin/sh
 # First process of a guest: joins the host's network, starts the collector, and runs the workloads when the host says so on the
-# console; the console also hears what only the guest knows. intake_port, sink_port and epoch come from the kernel's command line
-# as variables; the host is 10.0.2.2 here.
+# console; the console also hears what only the guest knows. intake_port, sink_port, epoch and paranoid come from the kernel's
+# command line as variables; the host is 10.0.2.2 here.
 export PATH=/bin LD_LIBRARY_PATH=/lib HOME=/tmp
 mount -t proc proc /proc; mount -t sysfs sys /sys; mount -t devtmpfs dev /dev; mount -t tmpfs tmp /tmp
 mount -t bpf bpf /sys/fs/bpf; mount -t cgroup2 cgroup2 /sys/fs/cgroup
@@ -17,8 +17,23 @@ echo; echo "release $(uname -r)"
 early=$!
 while ! grep -q '_early' /proc/kallsyms; do sleep 1; done
 
-kernel-collector --intake-host 10.0.2.2 --intake-port "$intake_port" --sample-rate 199 --cpu-budget off --batch-interval 1s 2>/tmp/collector.log &
+[ -z "$paranoid" ] || echo "$paranoid" >/proc/sys/kernel/perf_event_paranoid
+# With a container's image the collector is that one, and sees of this machine what a container with --privileged --pid host does.
+if [ -d /image ]; then
+  for folder in proc sys dev; do mount --rbind /$folder /image/$folder; done
+  kernel_collector() { LD_LIBRARY_PATH= exec chroot /image /usr/bin/kernel-collector "$@"; }
+else
+  kernel_collector() { exec kernel-collector "$@"; }
+fi
+kernel_collector --intake-host 10.0.2.2 --intake-port "$intake_port" --sample-rate 199 --cpu-budget off --batch-interval 1s 2>/tmp/collector.log &
 collector=$!
+
+# await WORDS: of the collector's log, for a minute at most; it looks for CPUs every two seconds.
+await() {
+  left=60
+  while [ $left -gt 0 ] && ! grep -q "$1" /tmp/collector.log; do left=$((left - 1)); sleep 1; done
+}
+
 while read -r word; do
   case $word in
     run)
@@ -32,6 +47,17 @@ while read -r word; do
       wait $early
       echo BEGIN-KALLSYMS; grep ' [tTwW] .*\[virtio_' /proc/kallsyms; echo END-KALLSYMS
       echo "workloads done"
+      ;;
+    hotplug)
+      # By now the collector has given up the capabilities that it does not need.
+      echo "kept $(grep '^CapEff' /proc/$collector/status) paranoid $(cat /proc/sys/kernel/perf_event_paranoid)"
+      echo 0 >/sys/devices/system/cpu/cpu1/online
+      await 'CPU went away cpu=1'
+      echo 1 >/sys/devices/system/cpu/cpu1/online
+      await 'CPU came cpu=1'
+      cp /bin/truth /tmp/on_cpu1
+      taskset 2 /tmp/on_cpu1 2
+      echo "hotplug done"
       ;;
     stop)
       kill -TERM $collector; wait $collector; echo "collector exit $?"
