@@ -87,6 +87,9 @@ def id_of_generated(owner, name):
     return "htl:" + hashlib.sha256(contents * 2 + len(contents).to_bytes(8, "big")).hexdigest()[:32]
 
 
+NAMELESS_ID = id_of_generated("kernel", "(generated code of no known name)")
+
+
 class Oracle:
     """Names of the frames of a graph that shows addresses, by kallsyms as it was at several times."""
 
