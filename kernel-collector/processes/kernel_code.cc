@@ -142,10 +142,18 @@ KernelCode::Place KernelCode::Cause(const CodeFilePtr& cause, Counter& counter) 
   return place;
 }
 
+bool KernelCode::IsKernelText(uint64_t address) const {
+  return layout_ != nullptr && address >= layout_->text_begin && address < layout_->text_end;
+}
+
+bool KernelCode::BeginsGeneratedCode(uint64_t address, MonotonicNs time) const {
+  if (IsKernelText(address)) return false;
+  auto found = generated_.Find(address, time);
+  return found && found->offset == 0;
+}
+
 KernelCode::Place KernelCode::Find(uint64_t probe, MonotonicNs time) {
-  if (layout_ != nullptr && probe >= layout_->text_begin && probe < layout_->text_end) {
-    return Named(kernel_, probe - layout_->text_begin);
-  }
+  if (IsKernelText(probe)) return Named(kernel_, probe - layout_->text_begin);
   // Before modules: theirs may be the gap behind a module, of which only the begin is sure.
   if (auto found = generated_.Find(probe, time)) {
     return found->unsure ? Nameless(probe, time) : Named(found->file, found->offset);

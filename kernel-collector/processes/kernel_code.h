@@ -59,6 +59,8 @@ class KernelCode {
   };
   // `probe`: an address within the instruction that ran then.
   Place Find(uint64_t probe, MonotonicNs time);
+  // Whether the first instruction of generated code was there then.
+  bool BeginsGeneratedCode(uint64_t address, MonotonicNs time) const;
 
   // Null until it could be read.
   const std::shared_ptr<const KernelLayout>& layout() const { return layout_; }
@@ -72,6 +74,7 @@ class KernelCode {
     std::string kptr_restrict;
   };
   static void Read(const Options& options, Reading* reading);
+  bool IsKernelText(uint64_t address) const;
   void Take(Reading& reading);
   void SetLayout(KernelLayout layout);
   void EarnReads(MonotonicNs now);

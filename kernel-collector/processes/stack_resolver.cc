@@ -14,7 +14,9 @@ bool MayBeMapped(uint64_t address) { return address >= kLowestUserAddress && add
 
 void StackResolver::AddKernelFrames(const RawStack& stack, ResolvedStack* out) {
   for (size_t i = stack.kernel.size(); i-- > 0;) {
-    const bool is_caller = i != 0;
+    // Generated code follows no call: what would return to its begin has yet to get there. A retpoline's last
+    // instruction finds its target where others find a return address.
+    const bool is_caller = i != 0 && !kernel_.BeginsGeneratedCode(stack.kernel[i], stack.time);
     // A call may be a function's last instruction: the address it returns to is then past the function.
     const uint64_t probe = is_caller ? stack.kernel[i] - 1 : stack.kernel[i];
     const KernelCode::Place place = kernel_.Find(probe, stack.time);

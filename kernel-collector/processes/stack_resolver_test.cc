@@ -96,6 +96,19 @@ TEST_F(StackResolverTest, FramesOfGeneratedCodeCountFromItsBegin) {
   EXPECT_TRUE(out.frames[1].is_caller);
 }
 
+TEST_F(StackResolverTest, GeneratedCodeThatIsAboutToBeginIsNoCaller) {
+  kernel_code.OnKernelCode(
+      {.time = MonotonicNs{40}, .start = kProgram, .length = 0x40, .is_bpf = true, .name = "bpf_prog_1_x"});
+  // The last instruction of a retpoline finds its target where others find a return address.
+  Resolve({}, {kText + 8, kProgram, kText + 16}, TRIB_FLAG_IN_KERNEL);
+  ASSERT_EQ(out.frames.size(), 3u);
+  EXPECT_TRUE(out.frames[0].is_caller);
+  EXPECT_EQ(out.frames[1].executable->path, "[bpf] bpf_prog_1_x");
+  EXPECT_EQ(out.frames[1].address, 0u);
+  EXPECT_FALSE(out.frames[1].is_caller);
+  EXPECT_FALSE(out.wants_executable);
+}
+
 TEST_F(StackResolverTest, InterruptedCodeIsNoCaller) {
   // A signal came while the second function ran its first instruction.
   Resolve({0x100020, 0x100010 | TRIB_FRAME_INTERRUPTED, 0x100030}, {}, 0);

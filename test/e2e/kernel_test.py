@@ -135,6 +135,9 @@ def check_names(named, addresses, oracle):
     for stack, count in kernel_stacks(addresses).items():
         names = []
         for depth, frame in enumerate(stack):
+            if frame.startswith(NAMELESS_ID):
+                callers = [sorted(oracle.names_of(caller, is_caller=True)) for caller in stack[:depth] if not caller.startswith(NAMELESS_ID)]
+                raise lib.Failure(f"{count} samples of code without a known name, called by {callers}, then {stack[depth + 1:]}")
             aliases = oracle.names_of(frame, is_caller=depth + 1 < len(stack))
             lib.check(aliases, f"kallsyms has no name for {frame}")
             names.append(min(aliases & shown or aliases))
