@@ -1,7 +1,8 @@
-"""How the scripts of this folder fail: one sentence that says what to do, exit status 1, nothing under a final name."""
+"""How the scripts of this folder fail: one sentence that says what to do, an exit status other than 0, nothing under a final name."""
 
+import argparse
+import difflib
 import pathlib
-import subprocess
 import sys
 
 
@@ -9,9 +10,19 @@ class Failure(Exception):
     """Its text is the whole message."""
 
 
-def run_main(main):
-    """Runs main() and turns failures into their one sentence."""
-    name = pathlib.Path(sys.argv[0]).name
+class Parser(argparse.ArgumentParser):
+    """Reports a wrong command line in one sentence. Exit status 2."""
+
+    def error(self, message):
+        wrong = message.removeprefix("unrecognized arguments: ").split()[0] if message.startswith("unrecognized") else ""
+        known = [name for action in self._actions for name in action.option_strings]
+        near = difflib.get_close_matches(wrong, known, 1)
+        self.exit(2, f"{self.prog}: {message}; " + (f"did you mean {near[0]}?" if near else f"{self.prog} --help lists the options") + "\n")
+
+
+def run_main(main, name=None):
+    """Runs main() and turns failures into their one sentence, which begins with the script's name."""
+    name = name or pathlib.Path(sys.argv[0]).name
     try:
         main()
     except Failure as failure:
@@ -19,6 +30,3 @@ def run_main(main):
     except OSError as error:
         where = f"{error.filename}: " if error.filename else ""
         sys.exit(f"{name}: {where}{error.strerror}; nothing was made, mend this and run {name} again")
-    except subprocess.CalledProcessError as error:
-        said = (error.stderr or "").strip().splitlines()
-        sys.exit(f"{name}: {error.cmd[0]} failed{': ' + said[-1] if said else ''}; nothing was made, mend this and run {name} again")

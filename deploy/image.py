@@ -11,9 +11,8 @@ import re
 import tempfile
 
 import debian
-import failure
 from components import COMPONENTS
-from failure import Failure
+from failure import Failure, Parser, run_main
 from image_archive import write_archive
 from image_root import make_root
 from stage import built, version
@@ -24,7 +23,7 @@ TAG = re.compile(r"(?:[A-Za-z0-9.-]+(?::\d+)?/)?[a-z0-9]+(?:(?:[._]|__|-+|/)[a-z
 
 
 def parse_arguments():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = Parser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--build", required=True, metavar="DIR", help="build folder of the preset package or package-arm64")
     parser.add_argument("--component", required=True, choices=COMPONENTS, help="the program")
     parser.add_argument("--arch", required=True, choices=debian.TRIPLES, help="what it was built for")
@@ -63,4 +62,4 @@ def main():
 
 
 if __name__ == "__main__":
-    failure.run_main(main)
+    run_main(main)

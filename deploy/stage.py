@@ -9,14 +9,13 @@ import argparse
 import os
 import pathlib
 import shutil
-import subprocess
 
 import bundle
 import debian
 import elf
-import failure
+from commands import run
 from components import COMPONENTS
-from failure import Failure
+from failure import Failure, Parser, run_main
 from tree import Tree
 
 SOURCE = pathlib.Path(__file__).resolve().parent.parent
@@ -26,7 +25,7 @@ DOC = "usr/share/doc/tributary"
 
 def version():
     """(version, commit, epoch) of the source tree, as deploy/version.sh prints them."""
-    out = subprocess.run([SOURCE / "deploy/version.sh"], check=True, capture_output=True, text=True).stdout.split()
+    out = run(SOURCE / "deploy/version.sh").split()
     return out[0], out[1], int(out[2])
 
 
@@ -47,7 +46,7 @@ def _strip(binary, arch, target):
     tool = shutil.which(f"{debian.TRIPLES[arch]}-strip") or (arch == debian.NATIVE and shutil.which("strip"))
     if not tool:
         raise Failure(f"there is no strip for {arch}: install g++-{debian.TRIPLES[arch].replace('_', '-')}")
-    subprocess.run([tool, "--strip-all", "-o", target, binary], check=True, capture_output=True, text=True)
+    run(tool, "--strip-all", "-o", target, binary)
 
 
 def stage(tree, component, binary, root, libraries):
@@ -68,7 +67,7 @@ def stage(tree, component, binary, root, libraries):
 
 
 def parse_arguments():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = Parser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--build", required=True, metavar="DIR", help="build folder of the preset package or package-arm64")
     parser.add_argument("--component", required=True, choices=COMPONENTS, help="the program")
     parser.add_argument("--arch", required=True, choices=debian.TRIPLES, help="what it was built for")
@@ -92,4 +91,4 @@ def main():
 
 
 if __name__ == "__main__":
-    failure.run_main(main)
+    run_main(main)

@@ -11,11 +11,16 @@ import gzip
 import io
 import pathlib
 import shutil
+import sys
 import tarfile
 
-import payload
-import tools
-from components import COMPONENTS
+sys.path.insert(1, str(pathlib.Path(__file__).resolve().parent.parent))
+
+import payload  # noqa: E402
+import tools  # noqa: E402
+from commands import run  # noqa: E402
+from components import COMPONENTS  # noqa: E402
+from failure import Failure, run_main  # noqa: E402
 
 LAYOUT = payload.Layout("systemd", "usr/share/zsh/site-functions", "bundled", is_installed=False)
 README = """Tributary {version}
@@ -39,7 +44,7 @@ def merge(part, whole):
         if path.is_dir() and not path.is_symlink():
             continue
         if target.exists() and target.read_bytes() != path.read_bytes():
-            raise tools.Problem(f"two components bring different files {target.name}; build them in one folder")
+            raise Failure(f"two components bring different files {target.name}; build them in one folder")
         target.parent.mkdir(parents=True, exist_ok=True)
         shutil.move(path, target)
 
@@ -74,13 +79,13 @@ def build(options):
             partial.write_bytes(gzip.compress(content, 9, mtime=found.epoch))
         (work / "content.tar").write_bytes(content)
         with tools.whole_file(options.out / f"{name}.tar.zst") as partial:
-            tools.run("zstd", "-q", "-f", "-19", "--single-thread", work / "content.tar", "-o", partial)
+            run("zstd", "-q", "-f", "-19", "--single-thread", work / "content.tar", "-o", partial)
     print(options.out / f"{name}.tar.gz", options.out / f"{name}.tar.zst", sep="\n")
 
 
 def main():
     options = payload.arguments(__doc__.splitlines()[0], component_required=False).parse_args()
-    tools.main("archive.py", lambda: build(options))
+    run_main(lambda: build(options))
 
 
 if __name__ == "__main__":

@@ -2,7 +2,7 @@
 
 import dataclasses
 
-from tools import Problem
+from failure import Failure
 
 MAINTAINER = "Tributary developers <tributary@packages.invalid>"
 
@@ -57,5 +57,5 @@ ARCHITECTURES = {"amd64": "x86_64", "arm64": "aarch64"}  # as Debian says it: as
 
 def component_named(name):
     if name not in COMPONENTS:
-        raise Problem(f"there is no component {name}; the components are {', '.join(COMPONENTS)}")
+        raise Failure(f"there is no component {name}; the components are {', '.join(COMPONENTS)}")
     return COMPONENTS[name]

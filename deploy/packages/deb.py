@@ -4,14 +4,20 @@
     deploy/packages/deb.py --build build/package --component reducer --out build/dist
 """
 
+import pathlib
 import re
 import shutil
+import sys
 import textwrap
 
-import payload
-import shlibs
-import tools
-from components import MAINTAINER, component_named
+sys.path.insert(1, str(pathlib.Path(__file__).resolve().parent.parent))
+
+import payload  # noqa: E402
+import shlibs  # noqa: E402
+import tools  # noqa: E402
+from commands import reproducible_environment, run  # noqa: E402
+from components import MAINTAINER, component_named  # noqa: E402
+from failure import run_main  # noqa: E402
 
 LAYOUT = payload.Layout("lib/systemd/system", "usr/share/zsh/vendor-completions", "system")
 SCRIPTS = tools.SOURCE / "deploy/packages/deb"
@@ -39,7 +45,7 @@ def control(component, version, arch, depends, installed_kib):
 
 
 def changelog(component, version, epoch):
-    date = tools.run("date", "-u", "-R", "-d", f"@{epoch}").strip()
+    date = run("date", "-u", "-R", "-d", f"@{epoch}").strip()
     return (f"{component.package} ({version}) unstable; urgency=medium\n\n"
             f"  * Version {version} of Tributary.\n\n -- {MAINTAINER}  {date}\n")
 
@@ -70,7 +76,7 @@ def checksums(root):
     """The file md5sums, by which dpkg --verify finds damage."""
     files = sorted(str(path.relative_to(root)) for path in root.rglob("*") if path.is_file() and not path.is_symlink()
                    and "DEBIAN" not in path.parts and path.relative_to(root).parts[0] != "etc")
-    return tools.run("md5sum", *files, cwd=root)
+    return run("md5sum", *files, cwd=root)
 
 
 def write_control_files(component, version, arch, depends, root):
@@ -97,14 +103,14 @@ def build(options):
         target = options.out / f"{component.package}_{version}_{source.arch}.deb"
         with tools.whole_file(target) as partial:
             # One thread: the number of threads would show in the compressed bytes.
-            tools.run("dpkg-deb", "--root-owner-group", "-Zxz", "--threads-max=1", "--build", root, partial,
-                      env=tools.reproducible_environment(found.epoch))
+            run("dpkg-deb", "--root-owner-group", "-Zxz", "--threads-max=1", "--build", root, partial,
+                      env=reproducible_environment(found.epoch))
     print(target)
 
 
 def main():
     options = payload.arguments(__doc__.splitlines()[0]).parse_args()
-    tools.main("deb.py", lambda: build(options))
+    run_main(lambda: build(options))
 
 
 if __name__ == "__main__":

@@ -4,7 +4,6 @@ What deploy/stage.py lays out (program, libraries, licenses), the documents that
 completions, configuration file), and its systemd unit.
 """
 
-import argparse
 import dataclasses
 import pathlib
 import re
@@ -12,7 +11,9 @@ import shutil
 import subprocess
 
 import tools
+from commands import run_script
 from components import ARCHITECTURES, COMPONENTS
+from failure import Failure, Parser
 
 STAGE = tools.SOURCE / "deploy/stage.py"
 UNITS = tools.SOURCE / "deploy/systemd"
@@ -46,17 +47,17 @@ def documents(source, component, kind, *command):
     try:
         result = subprocess.run([binary, "--print-docs", kind, *command], capture_output=True, text=True, check=False, env=environment)
     except OSError as e:
-        raise tools.Problem(f"{binary} cannot be run here ({e.strerror}); "
+        raise Failure(f"{binary} cannot be run here ({e.strerror}); "
                             "give a build of this machine's architecture with --docs-build") from e
     if result.returncode != 0 or not result.stdout:
-        raise tools.Problem(f"{binary} --print-docs {kind} failed; build {component.name} of this source tree first")
+        raise Failure(f"{binary} --print-docs {kind} failed; build {component.name} of this source tree first")
     return result.stdout
 
 
 def stage(source, component, libraries, out):
     if not (source.build / "bin" / component.name).exists():
-        raise tools.Problem(f"{source.build}/bin has no {component.name}; build it there first, or name the build folder with --build")
-    tools.run_script(STAGE, "--build", source.build, "--component", component.name, "--arch", source.arch, "--out", out,
+        raise Failure(f"{source.build}/bin has no {component.name}; build it there first, or name the build folder with --build")
+    run_script(STAGE, "--build", source.build, "--component", component.name, "--arch", source.arch, "--out", out,
                      "--libraries", libraries)
 
 
@@ -65,7 +66,7 @@ def add_manual(source, component, root):
     folder, section = root / f"usr/share/man/man{component.man_section}", component.man_section
     manual = documents(source, component, "man")
     if not re.search(rf"^\.TH \S+ {section} ", manual, re.MULTILINE):
-        raise tools.Problem(f"the manual page of {component.name} is not of section {section}; make components.py and its .TH line agree")
+        raise Failure(f"the manual page of {component.name} is not of section {section}; make components.py and its .TH line agree")
     tools.write_gzip(folder / f"{component.name}.{section}.gz", manual)
     plain = re.sub(r"\\f[BIR]", "", manual).replace("\\-", "-")
     for command in sorted(set(re.findall(rf"\b{component.name}-([a-z-]+)\({section}\)", plain))):
@@ -97,7 +98,7 @@ def make(source, component, layout, root):
 
 def arguments(description, component_required=True):
     """The command line of deb.py, rpm.py and archive.py."""
-    parser = argparse.ArgumentParser(description=description)
+    parser = Parser(description=description)
     parser.add_argument("--build", type=pathlib.Path, required=True, metavar="DIR", help="build folder: build/package")
     if component_required:
         parser.add_argument("--component", required=True, metavar="NAME", help=f"one of {', '.join(COMPONENTS)}")

@@ -6,7 +6,9 @@ import re
 import subprocess
 
 import tools
+from commands import run_script
 from components import COMPONENTS
+from failure import Failure
 
 
 def write_source(clone, artifacts):
@@ -17,7 +19,7 @@ def write_source(clone, artifacts):
                              f"--add-virtual-file={name}/.version:{version.number} {version.commit} {version.epoch}\n", "HEAD"],
                             capture_output=True, check=False)
     if result.returncode != 0:
-        raise tools.Problem(f"git archive failed: {result.stderr.decode(errors='replace').strip()}; git 2.38 or later is needed")
+        raise Failure(f"git archive failed: {result.stderr.decode(errors='replace').strip()}; git 2.38 or later is needed")
     (artifacts / f"{name}-source.tar.gz").write_bytes(gzip.compress(result.stdout, 9, mtime=version.epoch))
 
 
@@ -25,7 +27,7 @@ def changes(text, number):
     """The section of one version, without its heading."""
     found = re.search(rf"^## {re.escape(number)}\b[^\n]*\n(.*?)(?=^## |\Z)", text, re.MULTILINE | re.DOTALL)
     if not found or not found.group(1).strip():
-        raise tools.Problem(f'CHANGELOG.md has no section "## {number}" with a line in it; write it first')
+        raise Failure(f'CHANGELOG.md has no section "## {number}" with a line in it; write it first')
     return found.group(1).strip() + "\n"
 
 
@@ -42,11 +44,11 @@ def write_packages(clone, artifacts, built, native, arch):
     packed = [*place, "--docs-build", native, "--out", artifacts]
     for component in COMPONENTS:
         for script in ("deb.py", "rpm.py"):
-            tools.run_script(clone / "deploy/packages" / script, *packed, "--component", component)
+            run_script(clone / "deploy/packages" / script, *packed, "--component", component)
         image = artifacts / f"{component}-{version.number}-{arch}.image.tar"
-        tools.run_script(clone / "deploy/image.py", *place, "--component", component, "--tag",
+        run_script(clone / "deploy/image.py", *place, "--component", component, "--tag",
                          f"tributary/{component}:{version.number}", "--out", image)
-    tools.run_script(clone / "deploy/packages/archive.py", *packed)
+    run_script(clone / "deploy/packages/archive.py", *packed)
 
 
 def write_checksums(artifacts):

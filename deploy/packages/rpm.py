@@ -10,11 +10,16 @@ each other; /usr/bin has a link.
 import pathlib
 import re
 import shutil
+import sys
 import textwrap
 
-import payload
-import tools
-from components import ARCHITECTURES, component_named
+sys.path.insert(1, str(pathlib.Path(__file__).resolve().parent.parent))
+
+import payload  # noqa: E402
+import tools  # noqa: E402
+from commands import reproducible_environment, run  # noqa: E402
+from components import ARCHITECTURES, component_named  # noqa: E402
+from failure import run_main  # noqa: E402
 
 LAYOUT = payload.Layout("usr/lib/systemd/system", "usr/share/zsh/site-functions", "bundled")
 TEMPLATES = tools.SOURCE / "deploy/packages/rpm"
@@ -72,9 +77,9 @@ def rpmbuild(work, arch, epoch):
     defines = {"_topdir": work / "top", "payload": work / "root", "_buildhost": "reproducible", "_rpmdir": work / "rpms",
                "use_source_date_epoch_as_buildtime": 1, "clamp_mtime_to_source_date_epoch": 1, "source_date_epoch_from_changelog": 0,
                "_binary_payload": "w19.zstdio", "_dbpath": work / "db"}
-    tools.run("rpmbuild", "-bb", "--quiet", "--target", f"{ARCHITECTURES[arch]}-linux",
-              *(word for name, value in defines.items() for word in ("--define", f"{name} {value}")), work / "package.spec",
-              env=tools.reproducible_environment(epoch))
+    run("rpmbuild", "-bb", "--quiet", "--target", f"{ARCHITECTURES[arch]}-linux",
+        *(word for name, value in defines.items() for word in ("--define", f"{name} {value}")), work / "package.spec",
+        env=reproducible_environment(epoch))
     return next((work / "rpms").rglob("*.rpm"))
 
 
@@ -98,7 +103,7 @@ def build(options):
 
 def main():
     options = payload.arguments(__doc__.splitlines()[0]).parse_args()
-    tools.main("rpm.py", lambda: build(options))
+    run_main(lambda: build(options))
 
 
 if __name__ == "__main__":

@@ -8,20 +8,21 @@ import pathlib
 import re
 import subprocess
 
-import tools
+from commands import run
+from failure import Failure
 
 INFO = pathlib.Path("/var/lib/dpkg/info")
 
 
 def needed(binary):
     """Names of the libraries that the program asks for itself."""
-    return re.findall(r"\(NEEDED\).*\[([^\]]+)\]", tools.run("readelf", "-dW", binary))
+    return re.findall(r"\(NEEDED\).*\[([^\]]+)\]", run("readelf", "-dW", binary))
 
 
 def read(info=INFO):
     """(library, version) → dependency, of every installed package of this machine's architecture."""
     known = {}
-    native = tools.run("dpkg", "--print-architecture").strip()
+    native = run("dpkg", "--print-architecture").strip()
     for path in sorted(info.glob("*.shlibs")):
         if path.stem.partition(":")[2] not in ("", native):
             continue
@@ -57,8 +58,8 @@ def depends(binary):
         if library.startswith("ld-linux"):
             continue  # the C library's own
         if key(library) not in known:
-            raise tools.Problem(f"no installed package says that it has {library}, which {binary.name} needs; "
-                                "run dev/deps, and build on Debian 12")
+            raise Failure(f"no installed package says that it has {library}, which {binary.name} needs; "
+                          "run dev/deps, and build on Debian 12")
         wanted = known[key(library)]
         package = wanted.split()[0]
         chosen[package] = stronger(chosen[package], wanted) if package in chosen else wanted

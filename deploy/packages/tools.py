@@ -1,4 +1,4 @@
-"""What deb.py, rpm.py, archive.py and dev/release share: errors of one sentence, the version, files that appear whole."""
+"""What deb.py, rpm.py, archive.py and dev/release share: the version, and files that appear whole."""
 
 import contextlib
 import dataclasses
@@ -6,15 +6,12 @@ import gzip
 import os
 import pathlib
 import shutil
-import subprocess
-import sys
 import tempfile
 
+from commands import run
+from failure import Failure
+
 SOURCE = pathlib.Path(__file__).resolve().parent.parent.parent
-
-
-class Problem(Exception):
-    """What the user reads: one sentence that says what to do next."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -24,37 +21,9 @@ class Version:
     epoch: int  # the commit's time, Unix seconds: the time of every packed file
 
 
-def run(*command, **options):
-    """Runs a command that must succeed; returns what it printed."""
-    command = [str(word) for word in command]
-    try:
-        result = subprocess.run(command, capture_output=True, text=True, check=False, **options)
-    except FileNotFoundError as e:
-        raise Problem(f"{command[0]} is not installed; run dev/deps --packages") from e
-    if result.returncode != 0:
-        raise Problem(f"{command[0]} failed: {last_line(result)}")
-    return result.stdout
-
-
-def run_script(path, *arguments):
-    """Runs a script of this project, whose own last line says what to do."""
-    result = subprocess.run([sys.executable, path, *map(str, arguments)], capture_output=True, text=True, check=False)
-    if result.returncode != 0:
-        raise Problem(last_line(result))
-
-
-def last_line(result):
-    return (result.stderr.strip() or result.stdout.strip() or f"exit status {result.returncode}").splitlines()[-1]
-
-
 def version(source=SOURCE):
     number, commit, epoch = run(source / "deploy/version.sh").split()
     return Version(number, commit, int(epoch))
-
-
-def reproducible_environment(epoch):
-    """For tools that write times, names of this machine or sorted lists."""
-    return os.environ | {"SOURCE_DATE_EPOCH": str(epoch), "LC_ALL": "C.UTF-8", "TZ": "UTC"}
 
 
 @contextlib.contextmanager
@@ -66,7 +35,7 @@ def whole_file(path):
         yield partial
         os.replace(partial, path)
     except OSError as e:
-        raise Problem(f"writing {path} failed: {e.strerror}; make room or choose another folder with --out") from e
+        raise Failure(f"writing {path} failed: {e.strerror}; make room or choose another folder with --out") from e
     finally:
         with contextlib.suppress(OSError):
             partial.unlink(missing_ok=True)
@@ -106,14 +75,3 @@ def settle(root, epoch):
         os.utime(path, (epoch, epoch), follow_symlinks=False)
     root.chmod(0o755)
     os.utime(root, (epoch, epoch))
-
-
-def main(program, body):
-    """Runs body() and prints a Problem as the one line that the user needs."""
-    try:
-        body()
-    except Problem as e:
-        sys.exit(f"{program}: {e}")
-    except OSError as e:
-        where = f" {e.filename}" if e.filename else ""
-        sys.exit(f"{program}:{where}: {e.strerror}; check that the disk has room and that the folder can be written")
