@@ -8,8 +8,9 @@ import platform
 
 from failure import Failure
 
-TRIPLES = {"amd64": "x86_64-linux-gnu", "arm64": "aarch64-linux-gnu"}
-NATIVE = {"x86_64": "amd64", "aarch64": "arm64"}.get(platform.machine())
+ARCHITECTURES = {"amd64": "x86_64", "arm64": "aarch64"}  # Debian's name: the kernel's and rpm's
+TRIPLES = {arch: f"{machine}-linux-gnu" for arch, machine in ARCHITECTURES.items()}
+NATIVE = next((arch for arch, machine in ARCHITECTURES.items() if machine == platform.machine()), None)
 
 
 @dataclasses.dataclass(frozen=True)

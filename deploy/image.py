@@ -11,7 +11,7 @@ import re
 import tempfile
 
 import debian
-from components import COMPONENTS
+from components import COMPONENTS, component_named
 from failure import Failure, Parser, run_main
 from image_archive import write_archive
 from image_root import make_root
@@ -25,7 +25,7 @@ TAG = re.compile(r"(?:[A-Za-z0-9.-]+(?::\d+)?/)?[a-z0-9]+(?:(?:[._]|__|-+|/)[a-z
 def parse_arguments():
     parser = Parser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--build", required=True, metavar="DIR", help="build folder of the preset package or package-arm64")
-    parser.add_argument("--component", required=True, choices=COMPONENTS, help="the program")
+    parser.add_argument("--component", required=True, metavar="NAME", help=f"one of {', '.join(COMPONENTS)}")
     parser.add_argument("--arch", required=True, choices=debian.TRIPLES, help="what it was built for")
     parser.add_argument("--tag", required=True, nargs="+", metavar="REPO:TAG", help="names that the image gets when it is loaded")
     parser.add_argument("--out", required=True, metavar="FILE.tar", help="the file to make or to replace")
@@ -43,7 +43,7 @@ def main():
     for tag in arguments.tag:
         if not TAG.fullmatch(tag):
             raise Failure(f"--tag: {tag!r} is no name of an image: write REPOSITORY:TAG, the repository in lower case")
-    component = COMPONENTS[arguments.component]
+    component = component_named(arguments.component)
     binary = built(arguments.build, component)
     built_from = version()
     out = pathlib.Path(arguments.out)

@@ -33,7 +33,7 @@ def write_layer(root, out, epoch, component):
     with tarfile.open(fileobj=out, mode="w", format=tarfile.PAX_FORMAT) as tar:
         for path in sorted(root.rglob("*")):
             name = path.relative_to(root).as_posix()
-            info = _entry(path, name, epoch, component.user if "/" + name == DATA else 0)
+            info = _entry(path, name, epoch, component.image_user if "/" + name == DATA else 0)
             if info.isreg():
                 with open(path, "rb") as file:
                     tar.addfile(info, file)
@@ -47,7 +47,7 @@ def configuration(component, arch, built_from, layer_sha256):
     created = datetime.datetime.fromtimestamp(epoch, datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
     binary = f"/usr/bin/{component.name}"
     config = {
-        "User": "" if component.user == 0 else f"{component.user}:{component.user}",
+        "User": f"{component.image_user}:{component.image_user}" if component.image_user else "",
         "Env": ["PATH=/usr/bin", *component.environment],
         "Entrypoint": [binary],
         "WorkingDir": "/",
@@ -63,9 +63,9 @@ def configuration(component, arch, built_from, layer_sha256):
     }
     if component.ports:
         config["ExposedPorts"] = {f"{port}/tcp": {} for port in component.ports}
-    if component.data:
+    if component.has_volume:
         config["Volumes"] = {DATA: {}}
-    if component.is_daemon:
+    if component.service:
         config["Healthcheck"] = {"Test": ["CMD", binary, "--health-check"], "Interval": 30 * SECOND, "Timeout": 5 * SECOND,
                                  "StartPeriod": 10 * SECOND, "Retries": 3}
     return {"architecture": arch, "os": "linux", "created": created, "config": config,

@@ -57,7 +57,7 @@ class Sbom:
         packages = {package.name: package for package in shipped}
         packages.update({name: root.package(name) for name in component.linked_in})
         self._packages = [_debian(packages[name]) for name in sorted(packages)]
-        if component.page:
+        if component.has_page:
             self._packages += _page_packages()
 
     def to_json(self, folder):

@@ -14,7 +14,7 @@ import bundle
 import debian
 import elf
 from commands import run
-from components import COMPONENTS
+from components import COMPONENTS, component_named
 from failure import Failure, Parser, run_main
 from tree import Tree
 
@@ -69,7 +69,7 @@ def stage(tree, component, binary, root, libraries):
 def parse_arguments():
     parser = Parser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--build", required=True, metavar="DIR", help="build folder of the preset package or package-arm64")
-    parser.add_argument("--component", required=True, choices=COMPONENTS, help="the program")
+    parser.add_argument("--component", required=True, metavar="NAME", help=f"one of {', '.join(COMPONENTS)}")
     parser.add_argument("--arch", required=True, choices=debian.TRIPLES, help="what it was built for")
     parser.add_argument("--out", required=True, metavar="DIR", help="the folder to make; must not exist, or be empty")
     parser.add_argument("--libraries", choices=("bundled", "system"), default="bundled",
@@ -80,7 +80,7 @@ def parse_arguments():
 def main():
     arguments = parse_arguments()
     os.umask(0o022)
-    component = COMPONENTS[arguments.component]
+    component = component_named(arguments.component)
     binary = built(arguments.build, component)
     root = debian.root_of(arguments.arch)
     libraries = []

@@ -16,10 +16,11 @@ import payload  # noqa: E402
 import shlibs  # noqa: E402
 import tools  # noqa: E402
 from commands import reproducible_environment, run  # noqa: E402
-from components import MAINTAINER, component_named  # noqa: E402
+from components import component_named  # noqa: E402
 from failure import run_main  # noqa: E402
 
 LAYOUT = payload.Layout("lib/systemd/system", "usr/share/zsh/vendor-completions", "system")
+MAINTAINER = "Tributary developers <tributary@packages.invalid>"
 SCRIPTS = tools.SOURCE / "deploy/packages/deb"
 COPYRIGHT = """Format: https://www.debian.org/doc/packaging-manuals/copyright-format/1.0/
 Upstream-Name: tributary
@@ -36,7 +37,7 @@ License: Apache-2.0
 
 def control(component, version, arch, depends, installed_kib):
     description = "\n".join(textwrap.wrap(component.description, 78, initial_indent=" ", subsequent_indent=" "))
-    needs = depends + (["adduser"] if component.user else [])
+    needs = depends + (["adduser"] if component.system_user else [])
     return (f"Package: {component.package}\nVersion: {version}\nArchitecture: {arch}\nMaintainer: {MAINTAINER}\n"
             f"Installed-Size: {installed_kib}\nDepends: {', '.join(needs)}\n"
             "Recommends: ca-certificates\n"
@@ -65,9 +66,9 @@ def add_debian_documents(component, version, epoch, root):
 def maintainer_script(name, component):
     """The template without the lines from "#if user" to "#end" if there is no user."""
     template = (SCRIPTS / name).read_text()
-    template = re.sub(r"^#if user\n(.*?)^#end\n", r"\1" if component.user else "", template, flags=re.MULTILINE | re.DOTALL)
+    template = re.sub(r"^#if user\n(.*?)^#end\n", r"\1" if component.system_user else "", template, flags=re.MULTILINE | re.DOTALL)
     purged = " ".join(path for path in (component.data, component.runtime_files) if path)
-    values = {"UNIT": component.unit, "USER": component.user, "DATA": component.data, "PURGED": purged,
+    values = {"UNIT": component.unit, "USER": component.system_user, "DATA": component.data, "PURGED": purged,
               "START": "yes" if component.starts_at_install else "no"}
     return re.sub(r"@([A-Z]+)@", lambda found: values[found.group(1)], template)
 

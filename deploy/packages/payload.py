@@ -12,7 +12,8 @@ import subprocess
 
 import tools
 from commands import run_script
-from components import ARCHITECTURES, COMPONENTS
+from components import COMPONENTS
+from debian import ARCHITECTURES
 from failure import Failure, Parser
 
 STAGE = tools.SOURCE / "deploy/stage.py"

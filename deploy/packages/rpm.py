@@ -18,7 +18,8 @@ sys.path.insert(1, str(pathlib.Path(__file__).resolve().parent.parent))
 import payload  # noqa: E402
 import tools  # noqa: E402
 from commands import reproducible_environment, run  # noqa: E402
-from components import ARCHITECTURES, component_named  # noqa: E402
+from components import component_named  # noqa: E402
+from debian import ARCHITECTURES  # noqa: E402
 from failure import run_main  # noqa: E402
 
 LAYOUT = payload.Layout("usr/lib/systemd/system", "usr/share/zsh/site-functions", "bundled")
@@ -47,8 +48,8 @@ def move_to_private_folder(component, root):
 
 
 def add_user(component, root):
-    if component.user:
-        tools.write(root / f"usr/lib/sysusers.d/{component.package}.conf", f'u {component.user} - "Tributary" {component.data}\n')
+    if component.system_user:
+        tools.write(root / f"usr/lib/sysusers.d/{component.package}.conf", f'u {component.system_user} - "Tributary" {component.data}\n')
 
 
 def files_list(component, root):
@@ -66,7 +67,8 @@ def files_list(component, root):
 
 
 def write_spec(component, version, bundled, work):
-    values = {"PACKAGE": component.package, "VERSION": version, "SUMMARY": component.summary, "DESCRIPTION": textwrap.fill(component.description, 79),
+    values = {"PACKAGE": component.package, "VERSION": version, "SUMMARY": component.summary,
+              "DESCRIPTION": textwrap.fill(component.description, 79),
               "BUNDLED": "|".join(re.escape(name).replace("\\", "\\\\") for name in bundled) or "none",
               "FILES": str(work / "files"), "UNIT": component.unit}
     values["SCRIPTS"] = filled("scripts.inc", values) if component.service else ""
