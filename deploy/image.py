@@ -15,7 +15,8 @@ from components import COMPONENTS, component_named
 from failure import Failure, Parser, run_main
 from image_archive import write_archive
 from image_root import make_root
-from stage import built, version
+from source_tree import version_of
+from stage import built
 from tree import Tree
 
 # Docker's own rule for names, without digests.
@@ -45,16 +46,16 @@ def main():
             raise Failure(f"--tag: {tag!r} is no name of an image: write REPOSITORY:TAG, the repository in lower case")
     component = component_named(arguments.component)
     binary = built(arguments.build, component)
-    built_from = version()
+    version = version_of()
     out = pathlib.Path(arguments.out)
     partial = out.with_name(out.name + ".partial")
     try:
         with tempfile.TemporaryDirectory(dir=out.parent, prefix=f".{out.name}.") as work:
-            with Tree(pathlib.Path(work) / "root", built_from[2]) as tree:
-                make_root(tree, component, binary, debian.root_of(arguments.arch), built_from)
+            with Tree(pathlib.Path(work) / "root", version.epoch) as tree:
+                make_root(tree, component, binary, debian.root_of(arguments.arch), version)
             root = pathlib.Path(work) / "root"
             size = unpacked_bytes(root)
-            write_archive(root, component, arguments.arch, arguments.tag, built_from, partial)
+            write_archive(root, component, arguments.arch, arguments.tag, version, partial)
         partial.replace(out)
     finally:
         partial.unlink(missing_ok=True)

@@ -1,6 +1,5 @@
 """Writes a root file system as an image that `docker load` reads: one layer, its configuration, and the names of both."""
 
-import datetime
 import hashlib
 import io
 import json
@@ -41,10 +40,8 @@ def write_layer(root, out, epoch, component):
                 tar.addfile(info)
 
 
-def configuration(component, arch, built_from, layer_sha256):
+def configuration(component, arch, version, layer_sha256):
     """The image's configuration, as a value for JSON."""
-    version, commit, epoch = built_from
-    created = datetime.datetime.fromtimestamp(epoch, datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
     binary = f"/usr/bin/{component.name}"
     config = {
         "User": f"{component.image_user}:{component.image_user}" if component.image_user else "",
@@ -55,9 +52,9 @@ def configuration(component, arch, built_from, layer_sha256):
         "Labels": {
             "org.opencontainers.image.title": component.name,
             "org.opencontainers.image.description": component.title,
-            "org.opencontainers.image.version": version,
-            "org.opencontainers.image.revision": commit,
-            "org.opencontainers.image.created": created,
+            "org.opencontainers.image.version": version.number,
+            "org.opencontainers.image.revision": version.commit,
+            "org.opencontainers.image.created": version.created,
             "org.opencontainers.image.licenses": component.licenses,
         },
     }
@@ -68,9 +65,9 @@ def configuration(component, arch, built_from, layer_sha256):
     if component.service:
         config["Healthcheck"] = {"Test": ["CMD", binary, "--health-check"], "Interval": 30 * SECOND, "Timeout": 5 * SECOND,
                                  "StartPeriod": 10 * SECOND, "Retries": 3}
-    return {"architecture": arch, "os": "linux", "created": created, "config": config,
+    return {"architecture": arch, "os": "linux", "created": version.created, "config": config,
             "rootfs": {"type": "layers", "diff_ids": [f"sha256:{layer_sha256}"]},
-            "history": [{"created": created, "created_by": "deploy/image.py", "comment": f"{component.name} {version}"}]}
+            "history": [{"created": version.created, "created_by": "deploy/image.py", "comment": f"{component.name} {version.number}"}]}
 
 
 def _add(tar, name, data, epoch):
@@ -79,24 +76,23 @@ def _add(tar, name, data, epoch):
     tar.addfile(info, io.BytesIO(data))
 
 
-def write_archive(root, component, arch, tags, built_from, out):
+def write_archive(root, component, arch, tags, version, out):
     """Writes the image of a root folder to a path."""
-    epoch = built_from[2]
     layer_path = pathlib.Path(f"{out}.layer")
     try:
         with open(layer_path, "wb") as layer:
-            write_layer(root, layer, epoch, component)
+            write_layer(root, layer, version.epoch, component)
         with open(layer_path, "rb") as layer:
             sha256 = hashlib.file_digest(layer, "sha256").hexdigest()
-        config = json.dumps(configuration(component, arch, built_from, sha256), sort_keys=True).encode()
+        config = json.dumps(configuration(component, arch, version, sha256), sort_keys=True).encode()
         config_name = hashlib.sha256(config).hexdigest() + ".json"
         manifest = [{"Config": config_name, "RepoTags": list(tags), "Layers": [f"{sha256}/layer.tar"]}]
         with open(out, "wb") as file, tarfile.open(fileobj=file, mode="w", format=tarfile.PAX_FORMAT) as tar:
-            _add(tar, config_name, config, epoch)
+            _add(tar, config_name, config, version.epoch)
             info = tarfile.TarInfo(f"{sha256}/layer.tar")
-            info.size, info.mtime, info.mode = layer_path.stat().st_size, epoch, 0o644
+            info.size, info.mtime, info.mode = layer_path.stat().st_size, version.epoch, 0o644
             with open(layer_path, "rb") as layer:
                 tar.addfile(info, layer)
-            _add(tar, "manifest.json", json.dumps(manifest, sort_keys=True).encode(), epoch)
+            _add(tar, "manifest.json", json.dumps(manifest, sort_keys=True).encode(), version.epoch)
     finally:
         layer_path.unlink(missing_ok=True)

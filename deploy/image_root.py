@@ -36,9 +36,9 @@ def _add_c_library(tree, root, binary, libraries):
         tree.link(f"/usr{interpreter}", f"/usr/lib/{root.triple}/{name}")
 
 
-def make_root(tree, component, binary, root, built_from, native=None):
-    """Fills a Tree with an image's files. `built_from` is (version, commit, epoch). What is the same for every architecture comes
-    from `native`: this machine's root, if there is no other."""
+def make_root(tree, component, binary, root, version, native=None):
+    """Fills a Tree with an image's files. Files that are the same for every architecture come from `native`: this machine's root, unless
+    a test gives another."""
     native = native or debian.Root("/", debian.NATIVE)
     libraries = bundle.libraries_of(root, binary)
     _add_c_library(tree, root, binary, libraries)
@@ -53,5 +53,5 @@ def make_root(tree, component, binary, root, built_from, native=None):
     tree.folder("tmp", 0o1777)
     tree.folder(DATA)
     packages = [*{library.package for library in libraries}, native.package("ca-certificates")]
-    sbom = Sbom(component, root, packages, built_from)
+    sbom = Sbom(component, root, packages, version)
     tree.write(f"usr/share/sbom/{component.name}.spdx.json", sbom.to_json(tree.path))

@@ -1,12 +1,11 @@
 """The bill of materials of an image, as SPDX 2.3: the program, the Debian packages and the page's npm packages in it."""
 
-import datetime
 import hashlib
 import json
-import pathlib
 import re
 
-SOURCE = pathlib.Path(__file__).resolve().parent.parent
+from source_tree import SOURCE
+
 # What ui/tools/build.mjs puts into app.js, with the licences beside it.
 PAGE_PACKAGES = ("preact", "@preact/signals", "@preact/signals-core", "uplot")
 UNKNOWN = "NOASSERTION"
@@ -50,9 +49,9 @@ def _digest_of_files(folder):
 class Sbom:
     """What one image is made of."""
 
-    def __init__(self, component, root, shipped, built_from):
+    def __init__(self, component, root, shipped, version):
         self._component = component
-        self._built_from = built_from
+        self._version = version
         self._arch = root.arch
         packages = {package.name: package for package in shipped}
         packages.update({name: root.package(name) for name in component.linked_in})
@@ -62,17 +61,16 @@ class Sbom:
 
     def to_json(self, folder):
         """The document as bytes, for the files that are below a folder now."""
-        version, commit, epoch = self._built_from
-        name = self._component.name
+        name, version = self._component.name, self._version.number
         program = _package(name, version, f"pkg:generic/{name}@{version}?arch={self._arch}", licenseDeclared=self._component.licenses,
-                           sourceInfo=f"built from commit {commit}", licenseComments="the text is in /usr/share/doc/tributary/LICENSE")
+                           sourceInfo=f"built from commit {self._version.commit}",
+                           licenseComments="the text is in /usr/share/doc/tributary/LICENSE")
         related = [{"spdxElementId": "SPDXRef-DOCUMENT", "relationshipType": "DESCRIBES", "relatedSpdxElement": program["SPDXID"]}]
         related += [{"spdxElementId": program["SPDXID"], "relationshipType": "DEPENDS_ON", "relatedSpdxElement": package["SPDXID"]}
                     for package in self._packages]
         document = {
             "spdxVersion": "SPDX-2.3", "dataLicense": "CC0-1.0", "SPDXID": "SPDXRef-DOCUMENT", "name": f"{name}-{version}-{self._arch}",
             "documentNamespace": f"https://spdx.org/spdxdocs/{name}-{version}-{self._arch}-{_digest_of_files(folder)}",
-            "creationInfo": {"created": datetime.datetime.fromtimestamp(epoch, datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ"),
-                             "creators": ["Tool: tributary-deploy"]},
+            "creationInfo": {"created": self._version.created, "creators": ["Tool: tributary-deploy"]},
             "packages": [program, *self._packages], "relationships": related}
         return (json.dumps(document, indent=1, ensure_ascii=False) + "\n").encode()

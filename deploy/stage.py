@@ -16,17 +16,11 @@ import elf
 from commands import run
 from components import COMPONENTS, component_named
 from failure import Failure, Parser, run_main
+from source_tree import SOURCE, version_of
 from tree import Tree
 
-SOURCE = pathlib.Path(__file__).resolve().parent.parent
 RPATH = "$ORIGIN/../lib/tributary"
 DOC = "usr/share/doc/tributary"
-
-
-def version():
-    """(version, commit, epoch) of the source tree, as deploy/version.sh prints them."""
-    out = run(SOURCE / "deploy/version.sh").split()
-    return out[0], out[1], int(out[2])
 
 
 def built(build, component):
@@ -86,7 +80,7 @@ def main():
     libraries = []
     if arguments.libraries == "bundled":
         libraries = [library for library in bundle.libraries_of(root, binary) if not library.is_c_library]
-    with Tree(arguments.out, version()[2]) as tree:
+    with Tree(arguments.out, version_of().epoch) as tree:
         stage(tree, component, binary, root, libraries)
 
 

@@ -24,11 +24,12 @@ import image_root  # noqa: E402
 import stage  # noqa: E402
 from components import COMPONENTS  # noqa: E402
 from failure import Failure  # noqa: E402
+from source_tree import Version  # noqa: E402
 from tree import Tree  # noqa: E402
 
 EPOCH = 1_700_000_000
 LIBRARIES = "usr/lib/aarch64-linux-gnu"
-VERSION = ("1.2.3", "c0ffee", EPOCH)
+VERSION = Version("1.2.3", "c0ffee", EPOCH)
 
 
 def make_elf(needed=(), rpath="", interpreter="", machine=183):
@@ -181,6 +182,8 @@ class Deploy(unittest.TestCase):
         self.expect_failure(self.script("image.py", *build, *common, "--tag", "A b", "--out", out), "is no name of an image")
         self.expect_failure(self.script("image.py", *build, *common, "--tag", "a:1", "--out", out, **cache), "run dev/deps --arm64")
         self.expect_failure(self.script("image.py", *build, *common, "--tag", "a:1", "--out", "/proc/out.tar"), "/proc/")
+        self.expect_failure(self.script("image.py", *build, *common, "--tag", "a:1", "--out", out, SOURCE_DATE_EPOCH="now"),
+                            "SOURCE_DATE_EPOCH is now: set it to Unix seconds")
         self.binary.write_bytes(make_elf(["libc.so.6"]))
         self.expect_failure(self.script("stage.py", *build, *common, "--out", out), "build it with the preset package")
         self.assertEqual(sorted(path.name for path in self.folder.iterdir()), ["build", "host", "native"])

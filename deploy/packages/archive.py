@@ -21,6 +21,7 @@ import tools  # noqa: E402
 from commands import run  # noqa: E402
 from components import COMPONENTS  # noqa: E402
 from failure import Failure, run_main  # noqa: E402
+from source_tree import version_of  # noqa: E402
 
 LAYOUT = payload.Layout("systemd", "usr/share/zsh/site-functions", "bundled", is_installed=False)
 README = """Tributary {version}
@@ -65,7 +66,7 @@ def tar(root, name, epoch):
 
 
 def build(options):
-    source, found = payload.source_of(options), tools.version()
+    source, found = payload.source_of(options), version_of()
     name = f"tributary-{found.number}{options.revision}-linux-{source.arch}"
     with tools.work_folder() as work:
         root = work / "whole"

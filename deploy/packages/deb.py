@@ -18,10 +18,11 @@ import tools  # noqa: E402
 from commands import reproducible_environment, run  # noqa: E402
 from components import component_named  # noqa: E402
 from failure import run_main  # noqa: E402
+from source_tree import SOURCE, version_of  # noqa: E402
 
 LAYOUT = payload.Layout("lib/systemd/system", "usr/share/zsh/vendor-completions", "system")
 MAINTAINER = "Tributary developers <tributary@packages.invalid>"
-SCRIPTS = tools.SOURCE / "deploy/packages/deb"
+SCRIPTS = SOURCE / "deploy/packages/deb"
 COPYRIGHT = """Format: https://www.debian.org/doc/packaging-manuals/copyright-format/1.0/
 Upstream-Name: tributary
 
@@ -92,7 +93,7 @@ def write_control_files(component, version, arch, depends, root):
 
 def build(options):
     component = component_named(options.component)
-    source, found = payload.source_of(options), tools.version()
+    source, found = payload.source_of(options), version_of()
     version = found.number + options.revision
     with tools.work_folder() as work:
         root = work / "root"

@@ -15,9 +15,10 @@ from commands import run_script
 from components import COMPONENTS
 from debian import ARCHITECTURES
 from failure import Failure, Parser
+from source_tree import SOURCE, version_of
 
-STAGE = tools.SOURCE / "deploy/stage.py"
-UNITS = tools.SOURCE / "deploy/systemd"
+STAGE = SOURCE / "deploy/stage.py"
+UNITS = SOURCE / "deploy/systemd"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -113,4 +114,4 @@ def arguments(description, component_required=True):
 
 
 def source_of(options):
-    return Source(options.build.resolve(), options.arch, (options.docs_build or options.build).resolve(), tools.version().epoch)
+    return Source(options.build.resolve(), options.arch, (options.docs_build or options.build).resolve(), version_of().epoch)

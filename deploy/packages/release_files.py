@@ -9,11 +9,12 @@ import tools
 from commands import run_script
 from components import COMPONENTS
 from failure import Failure
+from source_tree import version_of
 
 
 def write_source(clone, artifacts):
     """The commit's files, and .version, which says what git would: an unpacked archive has no history."""
-    version = tools.version(clone)
+    version = version_of(clone)
     name = f"tributary-{version.number}"
     result = subprocess.run(["git", "-C", clone, "archive", "--format=tar", f"--prefix={name}/",
                              f"--add-virtual-file={name}/.version:{version.number} {version.commit} {version.epoch}\n", "HEAD"],
@@ -32,14 +33,14 @@ def changes(text, number):
 
 
 def write_changes(clone, artifacts):
-    number = tools.version(clone).number
+    number = version_of(clone).number
     section = changes((clone / "CHANGELOG.md").read_text(), number)
     tools.write(artifacts / f"CHANGES-{number}.md", f"# Tributary {number}\n\n{section}")
 
 
 def write_packages(clone, artifacts, built, native, arch):
     """deb, rpm and image of each component, and the archives of all."""
-    version = tools.version(clone)
+    version = version_of(clone)
     place = ["--build", built, "--arch", arch]
     packed = [*place, "--docs-build", native, "--out", artifacts]
     for component in COMPONENTS:

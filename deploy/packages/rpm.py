@@ -21,9 +21,10 @@ from commands import reproducible_environment, run  # noqa: E402
 from components import component_named  # noqa: E402
 from debian import ARCHITECTURES  # noqa: E402
 from failure import run_main  # noqa: E402
+from source_tree import SOURCE, version_of  # noqa: E402
 
 LAYOUT = payload.Layout("usr/lib/systemd/system", "usr/share/zsh/site-functions", "bundled")
-TEMPLATES = tools.SOURCE / "deploy/packages/rpm"
+TEMPLATES = SOURCE / "deploy/packages/rpm"
 
 
 def filled(template, values):
@@ -87,7 +88,7 @@ def rpmbuild(work, arch, epoch):
 
 def build(options):
     component = component_named(options.component)
-    source, found = payload.source_of(options), tools.version()
+    source, found = payload.source_of(options), version_of()
     version = found.number + options.revision
     with tools.work_folder() as work:
         root = work / "root"

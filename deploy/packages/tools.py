@@ -1,29 +1,13 @@
-"""What deb.py, rpm.py, archive.py and dev/release share: the version, and files that appear whole."""
+"""What deb.py, rpm.py, archive.py and dev/release share: files that appear whole."""
 
 import contextlib
-import dataclasses
 import gzip
 import os
 import pathlib
 import shutil
 import tempfile
 
-from commands import run
 from failure import Failure
-
-SOURCE = pathlib.Path(__file__).resolve().parent.parent.parent
-
-
-@dataclasses.dataclass(frozen=True)
-class Version:
-    number: str  # 0.1.0
-    commit: str
-    epoch: int  # the commit's time, Unix seconds: the time of every packed file
-
-
-def version(source=SOURCE):
-    number, commit, epoch = run(source / "deploy/version.sh").split()
-    return Version(number, commit, int(epoch))
 
 
 @contextlib.contextmanager
