@@ -23,14 +23,8 @@ class Library:
 
 def libraries_of(root, binary):
     """The Library objects that a binary and its libraries need, by name. Raises Failure."""
-    try:
-        top = elf.read(binary)
-    except elf.NotElf as error:
-        raise Failure(f"{error}: build it again") from error
-    if top.arch != root.arch:
-        raise Failure(f"{binary} is for {top.arch}, not for {root.arch}: name the build folder of {root.arch}")
     found = {}
-    waiting = sorted(top.needed)
+    waiting = elf.read(binary).needed
     while waiting:
         name = waiting.pop()
         if name in found:
@@ -41,8 +35,3 @@ def libraries_of(root, binary):
         found[name] = Library(name, path, root.owner_of(path))
         waiting += elf.read(root.host_path(path)).needed
     return [found[name] for name in sorted(found)]
-
-
-def interpreter_of(binary):
-    """The path of the dynamic linker that a binary asks for."""
-    return elf.read(binary).interpreter

@@ -1,12 +1,14 @@
-"""Reads from an ELF file what a dynamic linker would: the machine, the interpreter, the names of needed libraries."""
+"""Reads from an ELF file what a dynamic linker would: the machine, the interpreter, the RPATH, the names of needed libraries."""
 
 import dataclasses
 import mmap
 import struct
 
+from failure import Failure
+
 MACHINES = {62: "amd64", 183: "arm64"}
 PT_LOAD, PT_DYNAMIC, PT_INTERP = 1, 2, 3
-DT_NULL, DT_NEEDED, DT_STRTAB, DT_SONAME, DT_RPATH, DT_RUNPATH = 0, 1, 5, 14, 15, 29
+DT_NULL, DT_NEEDED, DT_STRTAB, DT_RPATH = 0, 1, 5, 15
 
 
 class NotElf(ValueError):
@@ -17,9 +19,7 @@ class NotElf(ValueError):
 class Elf:
     arch: str
     interpreter: str = ""
-    soname: str = ""
     rpath: str = ""
-    runpath: str = ""
     needed: list = dataclasses.field(default_factory=list)
 
 
@@ -49,12 +49,11 @@ def _read_dynamic(data, segments, out):
                 break
             entries.append((tag, value))
     strings = next((at(value) for tag, value in entries if tag == DT_STRTAB), None)
-    fields = {DT_SONAME: "soname", DT_RPATH: "rpath", DT_RUNPATH: "runpath"}
     for tag, value in entries:
         if tag == DT_NEEDED:
             out.needed.append(_string(data, strings + value))
-        elif tag in fields:
-            setattr(out, fields[tag], _string(data, strings + value))
+        elif tag == DT_RPATH:
+            out.rpath = _string(data, strings + value)
 
 
 def parse(data):
@@ -77,10 +76,10 @@ def parse(data):
 
 
 def read(path):
-    """The Elf of a file. Raises OSError, and NotElf with the path in it."""
+    """The Elf of a file. Raises OSError and Failure."""
     with open(path, "rb") as file:
         try:
             with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
                 return parse(data)
         except ValueError as error:  # NotElf, or an empty file
-            raise NotElf(f"{path}: {error}") from error
+            raise Failure(f"{path}: {error}: build it again, or install its package again") from error

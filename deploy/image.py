@@ -45,7 +45,7 @@ def main():
         if not TAG.fullmatch(tag):
             raise Failure(f"--tag: {tag!r} is no name of an image: write REPOSITORY:TAG, the repository in lower case")
     component = component_named(arguments.component)
-    binary = built(arguments.build, component)
+    binary = built(arguments.build, component, arguments.arch)
     version = version_of()
     out = pathlib.Path(arguments.out)
     partial = out.with_name(out.name + ".partial")

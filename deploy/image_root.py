@@ -2,6 +2,7 @@
 
 import bundle
 import debian
+import elf
 from components import DATA, UNPRIVILEGED
 from failure import Failure
 from sbom import Sbom
@@ -30,7 +31,7 @@ def _add_c_library(tree, root, binary, libraries):
         if library.is_c_library:
             mode = 0o755 if library.name.startswith("ld-linux") else 0o644
             tree.copy(library.path, root.host_path(library.path), mode)
-    interpreter = bundle.interpreter_of(binary)  # /lib64/ld-linux-x86-64.so.2: a link to the one in the libraries' folder
+    interpreter = elf.read(binary).interpreter  # /lib64/ld-linux-x86-64.so.2: a link to the one in the libraries' folder
     if not (tree.path / interpreter.lstrip("/")).exists():
         name = interpreter.rsplit("/", 1)[1]
         tree.link(f"/usr{interpreter}", f"/usr/lib/{root.triple}/{name}")

@@ -23,16 +23,16 @@ RPATH = "$ORIGIN/../lib/tributary"
 DOC = "usr/share/doc/tributary"
 
 
-def built(build, component):
-    """The program in a build folder. Raises Failure."""
+def built(build, component, arch):
+    """The path of a program in a build folder. Raises Failure."""
     binary = pathlib.Path(build) / "bin" / component.name
     if not binary.exists():
         raise Failure(f"{binary} is missing: build it first, as in: cmake --preset package && ninja -C build/package {component.name}")
-    try:
-        if elf.read(binary).rpath != RPATH:
-            raise Failure(f"{binary} has no RPATH {RPATH}: build it with the preset package")
-    except elf.NotElf as error:
-        raise Failure(f"{error}: build it again") from error
+    found = elf.read(binary)
+    if found.arch != arch:
+        raise Failure(f"{binary} is for {found.arch}, not for {arch}: name the build folder of {arch}")
+    if found.rpath != RPATH:
+        raise Failure(f"{binary} has no RPATH {RPATH}: build it with the preset package")
     return binary
 
 
@@ -75,7 +75,7 @@ def main():
     arguments = parse_arguments()
     os.umask(0o022)
     component = component_named(arguments.component)
-    binary = built(arguments.build, component)
+    binary = built(arguments.build, component, arguments.arch)
     root = debian.root_of(arguments.arch)
     libraries = []
     if arguments.libraries == "bundled":

@@ -121,9 +121,13 @@ class Deploy(unittest.TestCase):
         (self.host / "var/lib/dpkg/info/libinner2:arm64.list").unlink()
         with self.assertRaisesRegex(Failure, "belongs to no Debian package"):
             bundle.libraries_of(debian.Root(self.host, "arm64"), self.binary)
-        self.binary.write_bytes(make_elf(machine=62))
-        with self.assertRaisesRegex(Failure, "is for amd64, not for arm64"):
+        self.write(f"host/{LIBRARIES}/libouter.so.1", b"damaged")
+        with self.assertRaisesRegex(Failure, "libouter.so.1: not a 64-bit .* install its package again"):
             bundle.libraries_of(self.root, self.binary)
+        for machine, arch, words in ((62, "arm64", "is for amd64, not for arm64"), (183, "amd64", "is for arm64, not for amd64")):
+            self.binary.write_bytes(make_elf(machine=machine))
+            with self.assertRaisesRegex(Failure, words):
+                stage.built(self.folder / "build", COMPONENTS["k8s-collector"], arch)
 
     def test_damaged_elf_files_are_refused(self):
         good = make_elf(["liba.so"], "$ORIGIN")

@@ -8,23 +8,18 @@ import pathlib
 import re
 import subprocess
 
-from commands import run
+import debian
+import elf
 from failure import Failure
 
 INFO = pathlib.Path("/var/lib/dpkg/info")
 
 
-def needed(binary):
-    """Names of the libraries that the program asks for itself."""
-    return re.findall(r"\(NEEDED\).*\[([^\]]+)\]", run("readelf", "-dW", binary))
-
-
-def read(info=INFO):
+def read():
     """(library, version) → dependency, of every installed package of this machine's architecture."""
     known = {}
-    native = run("dpkg", "--print-architecture").strip()
-    for path in sorted(info.glob("*.shlibs")):
-        if path.stem.partition(":")[2] not in ("", native):
+    for path in sorted(INFO.glob("*.shlibs")):
+        if path.stem.partition(":")[2] not in ("", debian.NATIVE):
             continue
         for line in path.read_text().splitlines():
             # Lines that begin with "udeb:" are for the installer's packages.
@@ -54,7 +49,7 @@ def depends(binary):
     """The value of Depends, sorted by package."""
     known = read()
     chosen = {}
-    for library in needed(binary):
+    for library in elf.read(binary).needed:
         if library.startswith("ld-linux"):
             continue  # the C library's own
         if key(library) not in known:
