@@ -18,6 +18,7 @@ from image_root import make_root
 from source_tree import version_of
 from stage import built
 from tree import Tree
+from whole_file import whole_file
 
 # Docker's own rule for names, without digests.
 TAG = re.compile(r"(?:[A-Za-z0-9.-]+(?::\d+)?/)?[a-z0-9]+(?:(?:[._]|__|-+|/)[a-z0-9]+)*:[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}")
@@ -48,17 +49,13 @@ def main():
     binary = built(arguments.build, component, arguments.arch)
     version = version_of()
     out = pathlib.Path(arguments.out)
-    partial = out.with_name(out.name + ".partial")
-    try:
-        with tempfile.TemporaryDirectory(dir=out.parent, prefix=f".{out.name}.") as work:
-            with Tree(pathlib.Path(work) / "root", version.epoch) as tree:
-                make_root(tree, component, binary, debian.root_of(arguments.arch), version)
-            root = pathlib.Path(work) / "root"
-            size = unpacked_bytes(root)
+    with tempfile.TemporaryDirectory(dir=out.parent, prefix=f".{out.name}.") as work:
+        root = pathlib.Path(work) / "root"
+        with Tree(root, version.epoch) as tree:
+            make_root(tree, component, binary, debian.root_of(arguments.arch), version)
+        size = unpacked_bytes(root)
+        with whole_file(out) as partial:
             write_archive(root, component, arguments.arch, arguments.tag, version, partial)
-        partial.replace(out)
-    finally:
-        partial.unlink(missing_ok=True)
     print(f"{out}: {component.name} for {arguments.arch}, {size / 1e6:.1f} MB unpacked")
 
 

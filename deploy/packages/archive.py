@@ -22,6 +22,7 @@ from commands import run  # noqa: E402
 from components import COMPONENTS  # noqa: E402
 from failure import Failure, run_main  # noqa: E402
 from source_tree import version_of  # noqa: E402
+from whole_file import whole_file  # noqa: E402
 
 LAYOUT = payload.Layout("systemd", "usr/share/zsh/site-functions", "bundled", is_installed=False)
 README = """Tributary {version}
@@ -76,10 +77,10 @@ def build(options):
         tools.write(root / "README", README.format(version=found.number + options.revision))
         tools.settle(root, found.epoch)
         content = tar(root, name, found.epoch)
-        with tools.whole_file(options.out / f"{name}.tar.gz") as partial:
+        with whole_file(options.out / f"{name}.tar.gz") as partial:
             partial.write_bytes(gzip.compress(content, 9, mtime=found.epoch))
         (work / "content.tar").write_bytes(content)
-        with tools.whole_file(options.out / f"{name}.tar.zst") as partial:
+        with whole_file(options.out / f"{name}.tar.zst") as partial:
             run("zstd", "-q", "-f", "-19", "--single-thread", work / "content.tar", "-o", partial)
     print(options.out / f"{name}.tar.gz", options.out / f"{name}.tar.zst", sep="\n")
 

@@ -19,6 +19,7 @@ from commands import reproducible_environment, run  # noqa: E402
 from components import component_named  # noqa: E402
 from failure import run_main  # noqa: E402
 from source_tree import SOURCE, version_of  # noqa: E402
+from whole_file import whole_file  # noqa: E402
 
 LAYOUT = payload.Layout("lib/systemd/system", "usr/share/zsh/vendor-completions", "system")
 MAINTAINER = "Tributary developers <tributary@packages.invalid>"
@@ -103,7 +104,7 @@ def build(options):
         write_control_files(component, version, source.arch, depends, root)
         tools.settle(root, found.epoch)
         target = options.out / f"{component.package}_{version}_{source.arch}.deb"
-        with tools.whole_file(target) as partial:
+        with whole_file(target) as partial:
             # One thread: the number of threads would show in the compressed bytes.
             run("dpkg-deb", "--root-owner-group", "-Zxz", "--threads-max=1", "--build", root, partial,
                       env=reproducible_environment(found.epoch))

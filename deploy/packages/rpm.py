@@ -22,6 +22,7 @@ from components import component_named  # noqa: E402
 from debian import ARCHITECTURES  # noqa: E402
 from failure import run_main  # noqa: E402
 from source_tree import SOURCE, version_of  # noqa: E402
+from whole_file import whole_file  # noqa: E402
 
 LAYOUT = payload.Layout("usr/lib/systemd/system", "usr/share/zsh/site-functions", "bundled")
 TEMPLATES = SOURCE / "deploy/packages/rpm"
@@ -99,7 +100,7 @@ def build(options):
         tools.write(work / "files", files_list(component, root))
         write_spec(component, version, bundled, work)
         target = options.out / f"{component.package}-{version}-1.{ARCHITECTURES[source.arch]}.rpm"
-        with tools.whole_file(target) as partial:
+        with whole_file(target) as partial:
             shutil.copyfile(rpmbuild(work, source.arch, found.epoch), partial)
     print(target)
 

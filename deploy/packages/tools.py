@@ -1,4 +1,4 @@
-"""What deb.py, rpm.py, archive.py and dev/release share: files that appear whole."""
+"""What deb.py, rpm.py and archive.py share: how files are written."""
 
 import contextlib
 import gzip
@@ -6,23 +6,6 @@ import os
 import pathlib
 import shutil
 import tempfile
-
-from failure import Failure
-
-
-@contextlib.contextmanager
-def whole_file(path):
-    """Yields a path to write to; the file gets its final name once it is complete, and is removed on any error."""
-    partial = path.with_name(path.name + ".partial")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        yield partial
-        os.replace(partial, path)
-    except OSError as e:
-        raise Failure(f"writing {path} failed: {e.strerror}; make room or choose another folder with --out") from e
-    finally:
-        with contextlib.suppress(OSError):
-            partial.unlink(missing_ok=True)
 
 
 @contextlib.contextmanager
