@@ -35,3 +35,8 @@ def libraries_of(root, binary):
         found[name] = Library(name, path, root.owner_of(path))
         waiting += elf.read(root.host_path(path)).needed
     return [found[name] for name in sorted(found)]
+
+
+def shipped_libraries_of(root, binary):
+    """libraries_of without those of the C library: only images have these."""
+    return [library for library in libraries_of(root, binary) if not library.is_c_library]

@@ -44,9 +44,9 @@ def make_root(tree, component, binary, root, version, native=None):
     libraries = bundle.libraries_of(root, binary)
     _add_c_library(tree, root, binary, libraries)
     stage(tree, component, binary, root, libraries)
-    tree.write("etc/passwd", PASSWD.encode())
-    tree.write("etc/group", GROUP.encode())
-    tree.write("etc/nsswitch.conf", NSSWITCH.encode())
+    tree.write("etc/passwd", PASSWD)
+    tree.write("etc/group", GROUP)
+    tree.write("etc/nsswitch.conf", NSSWITCH)
     tree.write("etc/ssl/certs/ca-certificates.crt", certificates(native))
     # Where containers get something mounted, also if the root cannot be written to.
     for folder in ("dev", "hostfs", "proc", "run", "sys", "root"):

@@ -20,7 +20,6 @@ from source_tree import SOURCE, version_of
 from tree import Tree
 
 RPATH = "$ORIGIN/../lib/tributary"
-DOC = "usr/share/doc/tributary"
 
 
 def built(build, component, arch):
@@ -43,21 +42,31 @@ def _strip(binary, arch, target):
     run(tool, "--strip-all", "-o", target, binary)
 
 
-def stage(tree, component, binary, root, libraries):
-    """Puts the program and the given libraries into a Tree."""
-    target = tree.folder("usr/bin") / component.name
-    _strip(binary, root.arch, target)
+def add_program(tree, binary, arch, prefix="usr"):
+    """Adds the stripped program."""
+    target = tree.folder(f"{prefix}/bin") / binary.name
+    _strip(binary, arch, target)
     target.chmod(0o755)
-    tree.copy(f"{DOC}/LICENSE", SOURCE / "LICENSE")
+
+
+def add_licenses(tree, component, root, libraries, folder):
+    """Adds the licence of the program, and the copyright files of the libraries and of what is linked in."""
+    tree.copy(f"{folder}/LICENSE", SOURCE / "LICENSE")
     if component.has_bpf:
-        tree.copy(f"{DOC}/GPL-2.0-only.txt", SOURCE / "LICENSES/GPL-2.0-only.txt")
+        tree.copy(f"{folder}/GPL-2.0-only.txt", SOURCE / "LICENSES/GPL-2.0-only.txt")
     packages = {library.package.name: library.package for library in libraries}
     packages.update({name: root.package(name) for name in component.linked_in})
     for name, package in packages.items():
-        tree.write(f"{DOC}/copyright/{name}", root.copyright_of(package))
+        tree.write(f"{folder}/copyright/{name}", root.copyright_of(package))
+
+
+def stage(tree, component, binary, root, libraries, prefix="usr", licenses="usr/share/doc/tributary"):
+    """Adds the program and its libraries below `prefix`, and their licences in the folder `licenses`."""
+    add_program(tree, binary, root.arch, prefix)
+    add_licenses(tree, component, root, libraries, licenses)
     for library in libraries:
-        if not library.is_c_library:
-            tree.copy(f"usr/lib/tributary/{library.name}", root.host_path(library.path))
+        if not library.is_c_library:  # which has a place of its own in an image
+            tree.copy(f"{prefix}/lib/tributary/{library.name}", root.host_path(library.path))
 
 
 def parse_arguments():
@@ -66,8 +75,6 @@ def parse_arguments():
     parser.add_argument("--component", required=True, metavar="NAME", help=f"one of {', '.join(COMPONENTS)}")
     parser.add_argument("--arch", required=True, choices=debian.TRIPLES, help="what it was built for")
     parser.add_argument("--out", required=True, metavar="DIR", help="the folder to make; must not exist, or be empty")
-    parser.add_argument("--libraries", choices=("bundled", "system"), default="bundled",
-                        help="system: leave shared libraries out, they are Debian 12's (default: bundled)")
     return parser.parse_args()
 
 
@@ -77,11 +84,8 @@ def main():
     component = component_named(arguments.component)
     binary = built(arguments.build, component, arguments.arch)
     root = debian.root_of(arguments.arch)
-    libraries = []
-    if arguments.libraries == "bundled":
-        libraries = [library for library in bundle.libraries_of(root, binary) if not library.is_c_library]
     with Tree(arguments.out, version_of().epoch) as tree:
-        stage(tree, component, binary, root, libraries)
+        stage(tree, component, binary, root, bundle.shipped_libraries_of(root, binary))
 
 
 if __name__ == "__main__":

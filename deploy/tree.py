@@ -47,20 +47,22 @@ class Tree:
             path.chmod(mode)
         return path
 
+    def _place(self, name):
+        """Where a file is now; its folder is made."""
+        return self.folder(os.path.dirname(name)) / os.path.basename(name)
+
     def write(self, name, data, mode=0o644):
-        """Writes a file. Returns where it is now."""
-        path = self.folder(os.path.dirname(name)) / os.path.basename(name)
-        path.write_bytes(data)
+        """Writes a file from bytes or text."""
+        path = self._place(name)
+        path.write_bytes(data.encode() if isinstance(data, str) else data)
         path.chmod(mode)
-        return path
 
     def copy(self, name, source, mode=0o644):
-        """Copies the bytes of a file, not its mode and times. Returns where it is now."""
-        path = self.folder(os.path.dirname(name)) / os.path.basename(name)
+        """Copies the bytes of a file, not its mode and times."""
+        path = self._place(name)
         shutil.copyfile(source, path)
         path.chmod(mode)
-        return path
 
     def link(self, name, target):
         """Makes a symbolic link."""
-        (self.folder(os.path.dirname(name)) / os.path.basename(name)).symlink_to(target)
+        self._place(name).symlink_to(target)

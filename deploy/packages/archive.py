@@ -10,21 +10,21 @@ with the units.
 import gzip
 import io
 import pathlib
-import shutil
 import sys
 import tarfile
+import tempfile
 
 sys.path.insert(1, str(pathlib.Path(__file__).resolve().parent.parent))
 
+import bundle  # noqa: E402
+import debian  # noqa: E402
 import payload  # noqa: E402
-import tools  # noqa: E402
+import stage  # noqa: E402
 from commands import run  # noqa: E402
 from components import COMPONENTS  # noqa: E402
-from failure import Failure, run_main  # noqa: E402
-from source_tree import version_of  # noqa: E402
-from whole_file import whole_file  # noqa: E402
+from tree import Tree  # noqa: E402
 
-LAYOUT = payload.Layout("systemd", "usr/share/zsh/site-functions", "bundled", is_installed=False)
+LAYOUT = payload.Layout("share", "share/zsh/site-functions", "systemd", is_installed=False)
 README = """Tributary {version}
 
   bin/reducer --data-dir data &
@@ -36,19 +36,6 @@ etc/tributary/ has a configuration file for each program with every option, to b
 units, which expect the programs in /usr/bin and the configuration in /etc/tributary. The programs need glibc 2.36 or
 later.
 """
-
-
-def merge(part, whole):
-    """Moves the files of one component; libraries that several components have are the same."""
-    for path in sorted(part.rglob("*")):
-        name = path.relative_to(part)
-        target = whole / (name.relative_to("usr") if name.parts[0] == "usr" and len(name.parts) > 1 else name)
-        if path.is_dir() and not path.is_symlink():
-            continue
-        if target.exists() and target.read_bytes() != path.read_bytes():
-            raise Failure(f"two components bring different files {target.name}; build them in one folder")
-        target.parent.mkdir(parents=True, exist_ok=True)
-        shutil.move(path, target)
 
 
 def tar(root, name, epoch):
@@ -66,29 +53,24 @@ def tar(root, name, epoch):
     return out.getvalue()
 
 
-def build(options):
-    source, found = payload.source_of(options), version_of()
-    name = f"tributary-{found.number}{options.revision}-linux-{source.arch}"
-    with tools.work_folder() as work:
-        root = work / "whole"
-        for component in COMPONENTS.values():
-            payload.make(source, component, LAYOUT, work / component.name)
-            merge(work / component.name, root)
-        tools.write(root / "README", README.format(version=found.number + options.revision))
-        tools.settle(root, found.epoch)
-        content = tar(root, name, found.epoch)
-        with whole_file(options.out / f"{name}.tar.gz") as partial:
-            partial.write_bytes(gzip.compress(content, 9, mtime=found.epoch))
+def make(options, build):
+    root = debian.root_of(build.arch)
+    name = f"tributary-{build.version}-linux-{build.arch}"
+    with tempfile.TemporaryDirectory(prefix="tributary-package-") as d:
+        work = pathlib.Path(d)
+        with Tree(work / "root", build.epoch) as tree:
+            for component in COMPONENTS.values():
+                binary = stage.built(build.folder, component, build.arch)
+                stage.stage(tree, component, binary, root, bundle.shipped_libraries_of(root, binary), "", "share/doc/tributary")
+                payload.add_documents(tree, build, component, LAYOUT)
+            tree.write("README", README.format(version=build.version))
+        content = tar(work / "root", name, build.epoch)
+        with payload.finished_file(options.out / f"{name}.tar.gz") as partial:
+            partial.write_bytes(gzip.compress(content, 9, mtime=build.epoch))
         (work / "content.tar").write_bytes(content)
-        with whole_file(options.out / f"{name}.tar.zst") as partial:
+        with payload.finished_file(options.out / f"{name}.tar.zst") as partial:
             run("zstd", "-q", "-f", "-19", "--single-thread", work / "content.tar", "-o", partial)
-    print(options.out / f"{name}.tar.gz", options.out / f"{name}.tar.zst", sep="\n")
-
-
-def main():
-    options = payload.arguments(__doc__.splitlines()[0], component_required=False).parse_args()
-    run_main(lambda: build(options))
 
 
 if __name__ == "__main__":
-    main()
+    payload.main(__doc__, make, one_component=False)

@@ -6,22 +6,22 @@
 
 import pathlib
 import re
-import shutil
 import sys
+import tempfile
 import textwrap
 
 sys.path.insert(1, str(pathlib.Path(__file__).resolve().parent.parent))
 
+import debian  # noqa: E402
 import payload  # noqa: E402
 import shlibs  # noqa: E402
-import tools  # noqa: E402
+import stage  # noqa: E402
 from commands import reproducible_environment, run  # noqa: E402
 from components import component_named  # noqa: E402
-from failure import run_main  # noqa: E402
-from source_tree import SOURCE, version_of  # noqa: E402
-from whole_file import whole_file  # noqa: E402
+from source_tree import SOURCE  # noqa: E402
+from tree import Tree  # noqa: E402
 
-LAYOUT = payload.Layout("lib/systemd/system", "usr/share/zsh/vendor-completions", "system")
+LAYOUT = payload.Layout("usr/share", "usr/share/zsh/vendor-completions", "lib/systemd/system")
 MAINTAINER = "Tributary developers <tributary@packages.invalid>"
 SCRIPTS = SOURCE / "deploy/packages/deb"
 COPYRIGHT = """Format: https://www.debian.org/doc/packaging-manuals/copyright-format/1.0/
@@ -37,32 +37,29 @@ License: Apache-2.0
 """
 
 
-def control(component, version, arch, depends, installed_kib):
+def control(component, build, depends, installed_kib):
     description = "\n".join(textwrap.wrap(component.description, 78, initial_indent=" ", subsequent_indent=" "))
     needs = depends + (["adduser"] if component.system_user else [])
-    return (f"Package: {component.package}\nVersion: {version}\nArchitecture: {arch}\nMaintainer: {MAINTAINER}\n"
+    return (f"Package: {component.package}\nVersion: {build.version}\nArchitecture: {build.arch}\nMaintainer: {MAINTAINER}\n"
             f"Installed-Size: {installed_kib}\nDepends: {', '.join(needs)}\n"
             "Recommends: ca-certificates\n"
-            f"Section: utils\nPriority: optional\n"
+            "Section: utils\nPriority: optional\n"
             f"Description: {component.summary}\n{description}\n")
 
 
-def changelog(component, version, epoch):
-    date = run("date", "-u", "-R", "-d", f"@{epoch}").strip()
-    return (f"{component.package} ({version}) unstable; urgency=medium\n\n"
-            f"  * Version {version} of Tributary.\n\n -- {MAINTAINER}  {date}\n")
+def changelog(component, build):
+    date = run("date", "-u", "-R", "-d", f"@{build.epoch}").strip()
+    return (f"{component.package} ({build.version}) unstable; urgency=medium\n\n"
+            f"  * Version {build.version} of Tributary.\n\n -- {MAINTAINER}  {date}\n")
 
 
-def add_debian_documents(component, version, epoch, root):
-    """Licenses where Debian has them: stage.py's folder would belong to all four packages at once."""
-    folder, staged = root / "usr/share/doc" / component.package, root / "usr/share/doc/tributary.staged"
-    (root / "usr/share/doc/tributary").rename(staged)
-    folder.mkdir()
-    for path in (staged / "copyright").glob("*"):  # of libraries whose code is in the program itself
-        path.rename(folder / f"copyright.{path.name}")
-    shutil.rmtree(staged)
-    tools.write(folder / "copyright", COPYRIGHT)
-    tools.write_gzip(folder / "changelog.gz", changelog(component, version, epoch))
+def add_debian_documents(tree, component, build, root):
+    """Adds licences and changelog where Debian has them: in a folder of the package's own."""
+    folder = f"usr/share/doc/{component.package}"
+    for name in component.linked_in:
+        tree.write(f"{folder}/copyright.{name}", root.copyright_of(root.package(name)))
+    tree.write(f"{folder}/copyright", COPYRIGHT)
+    tree.write(f"{folder}/changelog.gz", payload.compressed(changelog(component, build)))
 
 
 def maintainer_script(name, component):
@@ -70,51 +67,44 @@ def maintainer_script(name, component):
     template = (SCRIPTS / name).read_text()
     template = re.sub(r"^#if user\n(.*?)^#end\n", r"\1" if component.system_user else "", template, flags=re.MULTILINE | re.DOTALL)
     purged = " ".join(path for path in (component.data, component.runtime_files) if path)
-    values = {"UNIT": component.unit, "USER": component.system_user, "DATA": component.data, "PURGED": purged,
-              "START": "yes" if component.starts_at_install else "no"}
-    return re.sub(r"@([A-Z]+)@", lambda found: values[found.group(1)], template)
+    return payload.filled(template, {"UNIT": component.unit, "USER": component.system_user, "DATA": component.data, "PURGED": purged,
+                                     "START": "yes" if component.starts_at_install else "no"})
 
 
-def checksums(root):
+def checksums(folder):
     """The file md5sums, by which dpkg --verify finds damage."""
-    files = sorted(str(path.relative_to(root)) for path in root.rglob("*") if path.is_file() and not path.is_symlink()
-                   and "DEBIAN" not in path.parts and path.relative_to(root).parts[0] != "etc")
-    return run("md5sum", *files, cwd=root)
+    files = sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file() and not path.is_symlink()
+                   and path.relative_to(folder).parts[0] not in ("DEBIAN", "etc"))
+    return run("md5sum", *files, cwd=folder)
 
 
-def write_control_files(component, version, arch, depends, root):
-    size_kib = sum(-(-path.lstat().st_size // 1024) if path.is_file() else 1 for path in root.rglob("*"))
-    tools.write(root / "DEBIAN/control", control(component, version, arch, depends, size_kib))
-    tools.write(root / "DEBIAN/md5sums", checksums(root))
+def add_control_files(tree, component, build, depends):
+    """Adds the folder DEBIAN. All other files must be there."""
+    size_kib = sum(-(-path.lstat().st_size // 1024) if path.is_file() else 1 for path in tree.path.rglob("*"))
+    tree.write("DEBIAN/control", control(component, build, depends, size_kib))
+    tree.write("DEBIAN/md5sums", checksums(tree.path))
     if component.service:
-        tools.write(root / "DEBIAN/conffiles", f"/etc/tributary/{component.name}.yaml\n")
+        tree.write("DEBIAN/conffiles", f"/etc/tributary/{component.name}.yaml\n")
         for script in ("postinst", "prerm", "postrm"):
-            tools.write(root / "DEBIAN" / script, maintainer_script(script, component), 0o755)
+            tree.write(f"DEBIAN/{script}", maintainer_script(script, component), 0o755)
 
 
-def build(options):
+def make(options, build):
     component = component_named(options.component)
-    source, found = payload.source_of(options), version_of()
-    version = found.number + options.revision
-    with tools.work_folder() as work:
-        root = work / "root"
-        payload.make(source, component, LAYOUT, root)
-        depends = shlibs.depends(root / "usr/bin" / component.name)
-        add_debian_documents(component, version, found.epoch, root)
-        write_control_files(component, version, source.arch, depends, root)
-        tools.settle(root, found.epoch)
-        target = options.out / f"{component.package}_{version}_{source.arch}.deb"
-        with whole_file(target) as partial:
+    binary = stage.built(build.folder, component, build.arch)
+    root = debian.root_of(build.arch)
+    with tempfile.TemporaryDirectory(prefix="tributary-package-") as work:
+        folder = pathlib.Path(work) / "root"
+        with Tree(folder, build.epoch) as tree:
+            stage.add_program(tree, binary, build.arch)
+            payload.add_documents(tree, build, component, LAYOUT)
+            add_debian_documents(tree, component, build, root)
+            add_control_files(tree, component, build, shlibs.depends(binary))
+        with payload.finished_file(options.out / f"{component.package}_{build.version}_{build.arch}.deb") as partial:
             # One thread: the number of threads would show in the compressed bytes.
-            run("dpkg-deb", "--root-owner-group", "-Zxz", "--threads-max=1", "--build", root, partial,
-                      env=reproducible_environment(found.epoch))
-    print(target)
-
-
-def main():
-    options = payload.arguments(__doc__.splitlines()[0]).parse_args()
-    run_main(lambda: build(options))
+            run("dpkg-deb", "--root-owner-group", "-Zxz", "--threads-max=1", "--build", folder, partial,
+                env=reproducible_environment(build.epoch))
 
 
 if __name__ == "__main__":
-    main()
+    payload.main(__doc__, make)

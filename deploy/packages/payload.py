@@ -1,108 +1,114 @@
-"""The files of one component, as they lie below / once a package is installed.
+"""What deb.py, rpm.py and archive.py share: the command line, a program's documents and unit, the end of a run.
 
-What deploy/stage.py lays out (program, libraries, licenses), the documents that the program prints of itself (manual,
-completions, configuration file), and its systemd unit.
+The documents (manual, completions, configuration file) are those that the program prints with --print-docs.
 """
 
+import contextlib
 import dataclasses
+import gzip
 import pathlib
 import re
-import shutil
 import subprocess
 
-import tools
-from commands import run_script
 from components import COMPONENTS
 from debian import ARCHITECTURES
-from failure import Failure, Parser
+from failure import Failure, Parser, run_main
 from source_tree import SOURCE, version_of
-
-STAGE = SOURCE / "deploy/stage.py"
-UNITS = SOURCE / "deploy/systemd"
+from whole_file import whole_file
 
 
 @dataclasses.dataclass(frozen=True)
-class Source:
-    """Where the programs were built, and which of them can be run here."""
+class Build:
+    """The programs to pack."""
 
-    build: pathlib.Path
+    folder: pathlib.Path
     arch: str
-    docs_build: pathlib.Path  # of this machine's architecture: documents are the same for all
-    epoch: int
+    docs_folder: pathlib.Path  # a build for this machine, which prints the documents: they are the same for all architectures
+    version: str  # of the package, --revision included
+    epoch: int  # the time of every packed file
 
 
 @dataclasses.dataclass(frozen=True)
 class Layout:
-    """What differs between distributions."""
+    """Where files lie inside a package."""
 
-    unit_folder: str
-    zsh_folder: str
-    libraries: str  # for stage.py: "system" or "bundled"
-    is_installed: bool = True  # runs as a service, with folders of its own
+    share: str
+    zsh_completions: str
+    units: str
+    is_installed: bool = True  # services run, with folders of their own
 
 
-def documents(source, component, kind, *command):
-    """What the program prints of itself: man, bash, zsh, fish or yaml."""
-    binary = source.docs_build / "bin" / component.name
-    # Nothing of the builder's environment, where defaults come from, too: the reducer's folder for data is the unit's.
-    environment = {"SOURCE_DATE_EPOCH": str(source.epoch), "XDG_STATE_HOME": "/var/lib"}
+def documents(build, component, kind, *command):
+    """What the program prints: man, bash, zsh, fish or yaml."""
+    binary = build.docs_folder / "bin" / component.name
+    # Some defaults come from the environment: nothing of the builder's is passed. The reducer's folder for data is the unit's.
+    environment = {"SOURCE_DATE_EPOCH": str(build.epoch), "XDG_STATE_HOME": "/var/lib"}
     try:
         result = subprocess.run([binary, "--print-docs", kind, *command], capture_output=True, text=True, check=False, env=environment)
-    except OSError as e:
-        raise Failure(f"{binary} cannot be run here ({e.strerror}); "
-                            "give a build of this machine's architecture with --docs-build") from e
+    except OSError as error:
+        raise Failure(f"{binary} cannot be run here ({error.strerror}); "
+                      "give a build of this machine's architecture with --docs-build") from error
     if result.returncode != 0 or not result.stdout:
         raise Failure(f"{binary} --print-docs {kind} failed; build {component.name} of this source tree first")
     return result.stdout
 
 
-def stage(source, component, libraries, out):
-    if not (source.build / "bin" / component.name).exists():
-        raise Failure(f"{source.build}/bin has no {component.name}; build it there first, or name the build folder with --build")
-    run_script(STAGE, "--build", source.build, "--component", component.name, "--arch", source.arch, "--out", out,
-                     "--libraries", libraries)
+def compressed(text):
+    """The text as gzip, without a name and a time in the header."""
+    return gzip.compress(text.encode(), 9, mtime=0)
 
 
-def add_manual(source, component, root):
-    """The program's page and one for each of its commands, which the program's page refers to."""
-    folder, section = root / f"usr/share/man/man{component.man_section}", component.man_section
-    manual = documents(source, component, "man")
+def add_manual(tree, build, component, layout):
+    """Adds the program's page and one for each of its commands, which the program's page refers to."""
+    section = component.man_section
+    folder = f"{layout.share}/man/man{section}"
+    manual = documents(build, component, "man")
     if not re.search(rf"^\.TH \S+ {section} ", manual, re.MULTILINE):
         raise Failure(f"the manual page of {component.name} is not of section {section}; make components.py and its .TH line agree")
-    tools.write_gzip(folder / f"{component.name}.{section}.gz", manual)
+    tree.write(f"{folder}/{component.name}.{section}.gz", compressed(manual))
     plain = re.sub(r"\\f[BIR]", "", manual).replace("\\-", "-")
     for command in sorted(set(re.findall(rf"\b{component.name}-([a-z-]+)\({section}\)", plain))):
-        tools.write_gzip(folder / f"{component.name}-{command}.{section}.gz", documents(source, component, "man", command))
+        tree.write(f"{folder}/{component.name}-{command}.{section}.gz", compressed(documents(build, component, "man", command)))
 
 
-def add_completions(source, component, layout, root):
-    tools.write(root / f"usr/share/bash-completion/completions/{component.name}", documents(source, component, "bash"))
-    tools.write(root / layout.zsh_folder / f"_{component.name}", documents(source, component, "zsh"))
-    tools.write(root / f"usr/share/fish/vendor_completions.d/{component.name}.fish", documents(source, component, "fish"))
+def add_completions(tree, build, component, layout):
+    tree.write(f"{layout.share}/bash-completion/completions/{component.name}", documents(build, component, "bash"))
+    tree.write(f"{layout.zsh_completions}/_{component.name}", documents(build, component, "zsh"))
+    tree.write(f"{layout.share}/fish/vendor_completions.d/{component.name}.fish", documents(build, component, "fish"))
 
 
-def configuration(source, component, layout):
-    """Every option as a comment with its default, then what the package sets."""
-    text = documents(source, component, "yaml").rstrip("\n") + "\n"
+def configuration(build, component, layout):
+    """Every option as a comment with its default, then the package's own settings."""
+    text = documents(build, component, "yaml").rstrip("\n") + "\n"
     return text + ("\n" + component.settings if component.settings and layout.is_installed else "")
 
 
-def make(source, component, layout, root):
-    """Fills the empty folder `root`; times and modes are the caller's to settle."""
-    stage(source, component, layout.libraries, root)
-    add_manual(source, component, root)
-    add_completions(source, component, layout, root)
+def add_documents(tree, build, component, layout):
+    """Adds what users and systemd read: manual, completions, configuration file, unit. Raises Failure."""
+    add_manual(tree, build, component, layout)
+    add_completions(tree, build, component, layout)
     if component.service:
-        tools.write(root / f"etc/tributary/{component.name}.yaml", configuration(source, component, layout))
-        (root / layout.unit_folder).mkdir(parents=True, exist_ok=True)
-        shutil.copy(UNITS / component.unit, root / layout.unit_folder / component.unit)
+        tree.write(f"etc/tributary/{component.name}.yaml", configuration(build, component, layout))
+        tree.copy(f"{layout.units}/{component.unit}", SOURCE / "deploy/systemd" / component.unit)
 
 
-def arguments(description, component_required=True):
-    """The command line of deb.py, rpm.py and archive.py."""
+def filled(template, values):
+    """The text of a template, with values for @NAME@."""
+    return re.sub(r"@([A-Z]+)@", lambda found: values[found.group(1)], template)
+
+
+@contextlib.contextmanager
+def finished_file(path):
+    """As whole_file, and prints the path at the end: the callers of these scripts read it."""
+    with whole_file(path) as partial:
+        yield partial
+    print(path)
+
+
+def parse_arguments(description, one_component):
     parser = Parser(description=description)
     parser.add_argument("--build", type=pathlib.Path, required=True, metavar="DIR", help="build folder: build/package")
-    if component_required:
+    if one_component:
         parser.add_argument("--component", required=True, metavar="NAME", help=f"one of {', '.join(COMPONENTS)}")
     parser.add_argument("--arch", choices=sorted(ARCHITECTURES), default="amd64", help="of the programs in --build")
     parser.add_argument("--out", type=pathlib.Path, required=True, metavar="DIR", help="folder for the finished file")
@@ -110,8 +116,16 @@ def arguments(description, component_required=True):
                         help="build folder of this machine's architecture, which prints manuals (default: --build)")
     parser.add_argument("--revision", default="", metavar="TEXT",
                         help="appended to the version, to tell packages of your own from the project's")
-    return parser
+    return parser.parse_args()
 
 
-def source_of(options):
-    return Source(options.build.resolve(), options.arch, (options.docs_build or options.build).resolve(), version_of().epoch)
+def build_of(options):
+    version = version_of()
+    return Build(options.build.resolve(), options.arch, (options.docs_build or options.build).resolve(), version.number + options.revision,
+                 version.epoch)
+
+
+def main(description, make, one_component=True):
+    """Reads the command line and runs make(options, build), which leaves the finished files in options.out."""
+    options = parse_arguments(description.splitlines()[0], one_component)
+    run_main(lambda: make(options, build_of(options)))

@@ -5,7 +5,6 @@ import hashlib
 import re
 import subprocess
 
-import tools
 from commands import run_script
 from components import COMPONENTS
 from failure import Failure
@@ -35,7 +34,7 @@ def changes(text, number):
 def write_changes(clone, artifacts):
     number = version_of(clone).number
     section = changes((clone / "CHANGELOG.md").read_text(), number)
-    tools.write(artifacts / f"CHANGES-{number}.md", f"# Tributary {number}\n\n{section}")
+    (artifacts / f"CHANGES-{number}.md").write_text(f"# Tributary {number}\n\n{section}")
 
 
 def write_packages(clone, artifacts, built, native, arch):
@@ -58,4 +57,4 @@ def write_checksums(artifacts):
     for path in sorted(artifacts.iterdir()):
         with open(path, "rb") as file:
             lines.append(f"{hashlib.file_digest(file, 'sha256').hexdigest()}  {path.name}\n")
-    tools.write(artifacts / "SHA256SUMS", "".join(lines))
+    (artifacts / "SHA256SUMS").write_text("".join(lines))

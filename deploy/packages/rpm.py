@@ -11,104 +11,84 @@ import pathlib
 import re
 import shutil
 import sys
+import tempfile
 import textwrap
 
 sys.path.insert(1, str(pathlib.Path(__file__).resolve().parent.parent))
 
+import bundle  # noqa: E402
+import debian  # noqa: E402
 import payload  # noqa: E402
-import tools  # noqa: E402
+import stage  # noqa: E402
 from commands import reproducible_environment, run  # noqa: E402
 from components import component_named  # noqa: E402
-from debian import ARCHITECTURES  # noqa: E402
-from failure import run_main  # noqa: E402
-from source_tree import SOURCE, version_of  # noqa: E402
-from whole_file import whole_file  # noqa: E402
+from source_tree import SOURCE  # noqa: E402
+from tree import Tree  # noqa: E402
 
-LAYOUT = payload.Layout("usr/lib/systemd/system", "usr/share/zsh/site-functions", "bundled")
+LAYOUT = payload.Layout("usr/share", "usr/share/zsh/site-functions", "usr/lib/systemd/system")
 TEMPLATES = SOURCE / "deploy/packages/rpm"
 
 
-def filled(template, values):
-    return re.sub(r"@([A-Z]+)@", lambda found: values[found.group(1)], (TEMPLATES / template).read_text())
+def home_of(component):
+    return f"usr/lib/tributary/{component.name}"
 
 
-def move_to_private_folder(component, root):
-    """From usr/bin and usr/lib/tributary to usr/lib/tributary/COMPONENT/{bin,lib/tributary}. Returns the libraries' names."""
-    home = root / "usr/lib/tributary" / component.name
-    libraries = sorted((root / "usr/lib/tributary").iterdir())
-    (home / "lib/tributary").mkdir(parents=True)
-    (home / "bin").mkdir()
-    for path in libraries:
-        shutil.move(path, home / "lib/tributary" / path.name)
-    shutil.move(root / "usr/bin" / component.name, home / "bin" / component.name)
-    (root / "usr/bin" / component.name).symlink_to(pathlib.Path("../lib/tributary") / component.name / "bin" / component.name)
-    licenses = root / "usr/share/licenses" / component.package
-    licenses.parent.mkdir(parents=True)
-    shutil.move(root / "usr/share/doc/tributary", licenses)
-    shutil.rmtree(root / "usr/share/doc")
-    return [path.name for path in libraries]
+def licenses_of(component):
+    return f"usr/share/licenses/{component.package}"
 
 
-def add_user(component, root):
-    if component.system_user:
-        tools.write(root / f"usr/lib/sysusers.d/{component.package}.conf", f'u {component.system_user} - "Tributary" {component.data}\n')
-
-
-def files_list(component, root):
+def files_list(component, folder):
     """Folders of our own, and every file: as rpm's spec lists them."""
-    own = [f"usr/lib/tributary/{component.name}", f"usr/share/licenses/{component.package}"]
+    own = [home_of(component), licenses_of(component)]
     lines = ["%defattr(-,root,root,-)", "%dir /usr/lib/tributary"] + [f"/{path}" for path in own]
     if component.service:
         lines += ["%dir /etc/tributary", f"%config(noreplace) /etc/tributary/{component.name}.yaml"]
-    for path in sorted(root.rglob("*")):
-        name = str(path.relative_to(root))
-        if not (path.is_symlink() or path.is_file()) or name.startswith((*(f"{folder}/" for folder in own), "etc/")):
-            continue
-        lines.append(("%doc " if "/man/" in name else "") + f"/{name}")
+    listed = (*(f"{path}/" for path in own), "etc/")
+    for path in sorted(folder.rglob("*")):
+        name = str(path.relative_to(folder))
+        if (path.is_symlink() or path.is_file()) and not name.startswith(listed):
+            lines.append(("%doc " if "/man/" in name else "") + f"/{name}")
     return "\n".join(lines) + "\n"
 
 
-def write_spec(component, version, bundled, work):
+def write_spec(component, version, libraries, work):
+    bundled = "|".join(re.escape(library.name).replace("\\", "\\\\") for library in libraries) or "none"
     values = {"PACKAGE": component.package, "VERSION": version, "SUMMARY": component.summary,
-              "DESCRIPTION": textwrap.fill(component.description, 79),
-              "BUNDLED": "|".join(re.escape(name).replace("\\", "\\\\") for name in bundled) or "none",
+              "DESCRIPTION": textwrap.fill(component.description, 79), "BUNDLED": bundled,
               "FILES": str(work / "files"), "UNIT": component.unit}
-    values["SCRIPTS"] = filled("scripts.inc", values) if component.service else ""
-    tools.write(work / "package.spec", filled("tributary.spec.in", values))
+    values["SCRIPTS"] = payload.filled((TEMPLATES / "scripts.inc").read_text(), values) if component.service else ""
+    (work / "package.spec").write_text(payload.filled((TEMPLATES / "tributary.spec.in").read_text(), values))
 
 
 def rpmbuild(work, arch, epoch):
     defines = {"_topdir": work / "top", "payload": work / "root", "_buildhost": "reproducible", "_rpmdir": work / "rpms",
                "use_source_date_epoch_as_buildtime": 1, "clamp_mtime_to_source_date_epoch": 1, "source_date_epoch_from_changelog": 0,
                "_binary_payload": "w19.zstdio", "_dbpath": work / "db"}
-    run("rpmbuild", "-bb", "--quiet", "--target", f"{ARCHITECTURES[arch]}-linux",
+    run("rpmbuild", "-bb", "--quiet", "--target", f"{debian.ARCHITECTURES[arch]}-linux",
         *(word for name, value in defines.items() for word in ("--define", f"{name} {value}")), work / "package.spec",
         env=reproducible_environment(epoch))
     return next((work / "rpms").rglob("*.rpm"))
 
 
-def build(options):
+def make(options, build):
     component = component_named(options.component)
-    source, found = payload.source_of(options), version_of()
-    version = found.number + options.revision
-    with tools.work_folder() as work:
-        root = work / "root"
-        payload.make(source, component, LAYOUT, root)
-        bundled = move_to_private_folder(component, root)
-        add_user(component, root)
-        tools.settle(root, found.epoch)
-        tools.write(work / "files", files_list(component, root))
-        write_spec(component, version, bundled, work)
-        target = options.out / f"{component.package}-{version}-1.{ARCHITECTURES[source.arch]}.rpm"
-        with whole_file(target) as partial:
-            shutil.copyfile(rpmbuild(work, source.arch, found.epoch), partial)
-    print(target)
-
-
-def main():
-    options = payload.arguments(__doc__.splitlines()[0]).parse_args()
-    run_main(lambda: build(options))
+    binary = stage.built(build.folder, component, build.arch)
+    root = debian.root_of(build.arch)
+    libraries = bundle.shipped_libraries_of(root, binary)
+    with tempfile.TemporaryDirectory(prefix="tributary-package-") as d:
+        work = pathlib.Path(d)
+        with Tree(work / "root", build.epoch) as tree:
+            stage.stage(tree, component, binary, root, libraries, home_of(component), licenses_of(component))
+            tree.link(f"usr/bin/{component.name}", f"../lib/tributary/{component.name}/bin/{component.name}")
+            payload.add_documents(tree, build, component, LAYOUT)
+            if component.system_user:
+                tree.write(f"usr/lib/sysusers.d/{component.package}.conf", f'u {component.system_user} - "Tributary" {component.data}\n')
+        (work / "files").write_text(files_list(component, work / "root"))
+        write_spec(component, build.version, libraries, work)
+        name = f"{component.package}-{build.version}-1.{debian.ARCHITECTURES[build.arch]}.rpm"
+        with payload.finished_file(options.out / name) as partial:
+            shutil.copyfile(rpmbuild(work, build.arch, build.epoch), partial)
 
 
 if __name__ == "__main__":
-    main()
+    payload.main(__doc__, make)

@@ -84,7 +84,7 @@ def bad_input_of_a_package():
     with tempfile.TemporaryDirectory(prefix="tributary-release-") as d:
         out = pathlib.Path(d) / "out"
         for script in ("deb.py", "rpm.py"):
-            for words, expected in ((["--build", d, "--component", "reducer", "--out", out], "build it there first"),
+            for words, expected in ((["--build", d, "--component", "reducer", "--out", out], "is missing: build it first"),
                                     (["--build", made.build_folder(), "--component", "reduce", "--out", out], "the components are")):
                 result = packed(script, *words)
                 check(result.returncode == 1 and expected in result.stderr and len(result.stderr.splitlines()) == 1,
