@@ -1,26 +1,34 @@
 """The scripts of deploy/, on root file systems and ELF files that are made up here: libraries are followed all the way, what has no licence is
 refused, images are the same bytes each time, and every failure is one sentence that leaves nothing behind."""
 
+import argparse
+import contextlib
 import hashlib
 import io
 import json
 import os
 import pathlib
+import re
 import struct
 import subprocess
 import sys
 import tarfile
 import tempfile
 import unittest
+import unittest.mock
 
 SOURCE = pathlib.Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(SOURCE / "deploy"))
+sys.path[:0] = [str(SOURCE / "deploy/packages"), str(SOURCE / "deploy")]
 
 import bundle  # noqa: E402
+import deb  # noqa: E402
 import debian  # noqa: E402
 import elf  # noqa: E402
 import image_archive  # noqa: E402
 import image_root  # noqa: E402
+import payload  # noqa: E402
+import rpm  # noqa: E402
+import shlibs  # noqa: E402
 import stage  # noqa: E402
 from components import COMPONENTS  # noqa: E402
 from failure import Failure  # noqa: E402
@@ -88,15 +96,44 @@ class Deploy(unittest.TestCase):
         # As glibc's list says it: without /usr.
         self.write(f"host/var/lib/dpkg/info/{name}:arm64.list", "".join(f"/lib/aarch64-linux-gnu/{name}\n" for name in libraries))
 
+    def patch(self, module, name, value):
+        patch = unittest.mock.patch.object(module, name, value)
+        patch.start()
+        self.addCleanup(patch.stop)
+
+    def leave_binaries_unstripped(self):
+        """They have nothing to strip, and there may be no strip for arm64 here."""
+        self.patch(stage, "_strip", lambda binary, arch, target: target.write_bytes(binary.read_bytes()))
+
     def make_image(self, out):
-        """An image's root and archive. The binary is not stripped: it has nothing to strip, and no strip may be here for arm64."""
-        plain, stage._strip = stage._strip, lambda binary, arch, target: target.write_bytes(binary.read_bytes())
-        self.addCleanup(setattr, stage, "_strip", plain)
+        """An image's root and archive."""
+        self.leave_binaries_unstripped()
         component = COMPONENTS["k8s-collector"]
         with Tree(self.folder / out, EPOCH) as tree:
             image_root.make_root(tree, component, self.binary, self.root, VERSION, native=self.native)
         image_archive.write_archive(self.folder / out, component, "arm64", ["a/b:1", "a/b:2"], VERSION, self.folder / f"{out}.tar")
         return self.folder / out
+
+    def make_deb(self, name, out):
+        """The deb of a program that needs libouter.so.1 and prints documents of one line."""
+        self.leave_binaries_unstripped()
+        self.write(f"build/bin/{name}", self.binary.read_bytes())
+        self.write("info/libouter1:amd64.shlibs", "libouter 1 libouter1 (>= 1.0)\n")
+        self.write("info/libc6.shlibs", "libc 6 libc6 (>= 2.36)\nudeb: libc 6 libc6-udeb (>= 2.36)\n")
+        self.patch(debian, "NATIVE", "amd64")
+        self.patch(debian, "root_of", lambda arch: self.root)
+        self.patch(shlibs, "INFO", self.folder / "info")
+        self.patch(payload, "documents", lambda build, component, kind, *command: f".TH {component.name} 8 {kind}\n")
+        build = payload.Build(self.folder / "build", "arm64", self.folder / "build", "1.2.3+mine", EPOCH)
+        with contextlib.redirect_stdout(io.StringIO()) as printed:
+            deb.make(argparse.Namespace(component=name, out=self.folder / out), build)
+        return pathlib.Path(printed.getvalue().strip())
+
+    def files_of(self, package):
+        """name → tarfile's member and bytes, of each file and folder of a deb."""
+        data = subprocess.run(["dpkg-deb", "--fsys-tarfile", package], check=True, capture_output=True).stdout
+        with tarfile.open(fileobj=io.BytesIO(data)) as tar:
+            return {member.name: (member, tar.extractfile(member).read() if member.isreg() else b"") for member in tar}
 
     def script(self, name, *arguments, **environment):
         return subprocess.run([sys.executable, SOURCE / "deploy" / name, *map(str, arguments)], capture_output=True, text=True, check=False,
@@ -175,6 +212,33 @@ class Deploy(unittest.TestCase):
         self.addCleanup(os.umask, old)
         self.make_image("again")
         self.assertEqual((self.folder / "image.tar").read_bytes(), (self.folder / "again.tar").read_bytes())
+
+    def test_a_deb_installs_the_program_and_its_documents(self):
+        package = self.make_deb("k8s-collector", "out")
+        self.assertEqual([path.name for path in (self.folder / "out").iterdir()], ["tributary-k8s-collector_1.2.3+mine_arm64.deb"])
+        depends = subprocess.run(["dpkg-deb", "--field", package, "Depends"], check=True, capture_output=True, text=True).stdout
+        self.assertEqual(depends, "libc6 (>= 2.36), libouter1 (>= 1.0)\n")
+        files = self.files_of(package)
+        self.assertEqual({name for name, (member, _) in files.items() if member.isreg()}, {
+            "./etc/tributary/k8s-collector.yaml", "./lib/systemd/system/tributary-k8s-collector.service", "./usr/bin/k8s-collector",
+            "./usr/share/bash-completion/completions/k8s-collector", "./usr/share/doc/tributary-k8s-collector/changelog.gz",
+            "./usr/share/doc/tributary-k8s-collector/copyright", "./usr/share/fish/vendor_completions.d/k8s-collector.fish",
+            "./usr/share/man/man8/k8s-collector.8.gz", "./usr/share/zsh/vendor-completions/_k8s-collector"})
+        for member, _ in files.values():
+            mode = 0o755 if member.isdir() or "/bin/" in member.name else 0o644
+            self.assertEqual((member.mtime, member.uid, member.gid, member.mode), (EPOCH, 0, 0, mode), member.name)
+        old = os.umask(0o077)
+        self.addCleanup(os.umask, old)
+        self.assertEqual(package.read_bytes(), self.make_deb("k8s-collector", "again").read_bytes())
+
+    def test_only_the_package_with_bpf_programs_names_the_gpl(self):
+        for name in ("k8s-collector", "kernel-collector"):
+            note = self.files_of(self.make_deb(name, "out"))[f"./usr/share/doc/tributary-{name}/copyright"][1].decode()
+            rpm.write_spec(COMPONENTS[name], "1.2.3", [], self.folder)
+            tag = next(line for line in (self.folder / "package.spec").read_text().splitlines() if line.startswith("License:"))
+            for text in (note, tag):
+                self.assertIn("Apache-2.0", text)
+                self.assertEqual(name == "kernel-collector", bool(re.search("GPL|GNU", text)), text)
 
     def test_failures_are_one_sentence_and_leave_nothing(self):
         common = ["--component", "k8s-collector", "--arch", "arm64"]

@@ -32,9 +32,9 @@ Copyright: 2026 Tributary developers
 License: Apache-2.0
 
 License: Apache-2.0
- On Debian systems, the full text is in /usr/share/common-licenses/Apache-2.0. The BPF programs may instead be used
- under version 2 of the GNU General Public License, which is in /usr/share/common-licenses/GPL-2.
-"""
+ On Debian systems, the full text is in /usr/share/common-licenses/Apache-2.0."""
+BPF_LICENSE = """ The BPF programs may instead be used
+ under version 2 of the GNU General Public License, which is in /usr/share/common-licenses/GPL-2."""
 
 
 def control(component, build, depends, installed_kib):
@@ -58,7 +58,7 @@ def add_debian_documents(tree, component, build, root):
     folder = f"usr/share/doc/{component.package}"
     for name in component.linked_in:
         tree.write(f"{folder}/copyright.{name}", root.copyright_of(root.package(name)))
-    tree.write(f"{folder}/copyright", COPYRIGHT)
+    tree.write(f"{folder}/copyright", COPYRIGHT + (BPF_LICENSE if component.has_bpf else "") + "\n")
     tree.write(f"{folder}/changelog.gz", payload.compressed(changelog(component, build)))
 
 

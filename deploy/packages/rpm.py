@@ -53,7 +53,7 @@ def files_list(component, folder):
 
 def write_spec(component, version, libraries, work):
     bundled = "|".join(re.escape(library.name).replace("\\", "\\\\") for library in libraries) or "none"
-    values = {"PACKAGE": component.package, "VERSION": version, "SUMMARY": component.summary,
+    values = {"PACKAGE": component.package, "VERSION": version, "SUMMARY": component.summary, "LICENSE": component.licenses,
               "DESCRIPTION": textwrap.fill(component.description, 79), "BUNDLED": bundled,
               "FILES": str(work / "files"), "UNIT": component.unit}
     values["SCRIPTS"] = payload.filled((TEMPLATES / "scripts.inc").read_text(), values) if component.service else ""
