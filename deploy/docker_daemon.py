@@ -39,7 +39,8 @@ def socket_path(environment=os.environ):
     """Where the daemon listens: DOCKER_HOST if set, which must be a Unix socket here."""
     host = environment.get("DOCKER_HOST") or f"unix://{DEFAULT_SOCKET}"
     if not host.startswith("unix://"):
-        raise DaemonError(f"DOCKER_HOST is {host}, but only a Unix socket can be used here; set it to unix://{DEFAULT_SOCKET} and mount that")
+        raise DaemonError(f"DOCKER_HOST is {host}, but only a Unix socket can be used here; "
+                          f"set it to unix://{DEFAULT_SOCKET} and mount that")
     return host.removeprefix("unix://")
 
 

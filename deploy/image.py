@@ -4,19 +4,18 @@
 The image holds what the program links and nothing else: no shell, no package manager. The same commit and libraries give the same
 bytes. Prints the size of the files in it."""
 
-import argparse
 import os
 import pathlib
 import re
 import tempfile
 
 import debian
-from components import COMPONENTS, component_named
-from failure import Failure, Parser, run_main
+from components import component_named
+from failure import Failure, run_main
 from image_archive import write_archive
 from image_root import make_root
 from source_tree import version_of
-from stage import built
+from stage import built, program_parser
 from tree import Tree
 from whole_file import whole_file
 
@@ -25,10 +24,7 @@ TAG = re.compile(r"(?:[A-Za-z0-9.-]+(?::\d+)?/)?[a-z0-9]+(?:(?:[._]|__|-+|/)[a-z
 
 
 def parse_arguments():
-    parser = Parser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--build", required=True, metavar="DIR", help="build folder of the preset package or package-arm64")
-    parser.add_argument("--component", required=True, metavar="NAME", help=f"one of {', '.join(COMPONENTS)}")
-    parser.add_argument("--arch", required=True, choices=debian.TRIPLES, help="what it was built for")
+    parser = program_parser(__doc__)
     parser.add_argument("--tag", required=True, nargs="+", metavar="REPO:TAG", help="names that the image gets when it is loaded")
     parser.add_argument("--out", required=True, metavar="FILE.tar", help="the file to make or to replace")
     return parser.parse_args()

@@ -69,11 +69,17 @@ def stage(tree, component, binary, root, libraries, prefix="usr", licenses="usr/
             tree.copy(f"{prefix}/lib/tributary/{library.name}", root.host_path(library.path))
 
 
-def parse_arguments():
-    parser = Parser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+def program_parser(description):
+    """A Parser with the options that name a program: --build, --component, --arch."""
+    parser = Parser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--build", required=True, metavar="DIR", help="build folder of the preset package or package-arm64")
     parser.add_argument("--component", required=True, metavar="NAME", help=f"one of {', '.join(COMPONENTS)}")
     parser.add_argument("--arch", required=True, choices=debian.TRIPLES, help="what it was built for")
+    return parser
+
+
+def parse_arguments():
+    parser = program_parser(__doc__)
     parser.add_argument("--out", required=True, metavar="DIR", help="the folder to make; must not exist, or be empty")
     return parser.parse_args()
 

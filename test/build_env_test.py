@@ -164,6 +164,11 @@ class EntryTest(unittest.TestCase):
             self.assertIn(word, text)
         self.assertFalse(self.out.exists())
 
+    def test_the_components_are_those_of_deploy(self):
+        result = subprocess.run([sys.executable, "-c", "import components; print(*components.COMPONENTS)"], cwd=SOURCE / "deploy",
+                                capture_output=True, text=True, check=True, env=self.environment)
+        self.assertEqual(tuple(result.stdout.split()), entry.COMPONENTS)
+
     def test_names_the_nearest_target_and_option(self):
         self.fails(2, "unknown target dokcer; the nearest is docker,", "dokcer")
         self.fails(2, "unknown target kernal-collector; the nearest is kernel-collector,", "kernal-collector")

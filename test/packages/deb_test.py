@@ -137,7 +137,8 @@ def lintian_is_content():
 def life_of_the_packages():
     with tempfile.TemporaryDirectory(prefix="tributary-deb-") as d:
         directory, folder = pathlib.Path(d), pathlib.Path(d) / "debs"
-        older = [made.package("deb", component, folder) for component in made.COMPONENTS]
+        for component in made.COMPONENTS:
+            made.package("deb", component, folder)
         debian_guest.add_dependencies(folder)
         all_older = sorted(folder.glob("*.deb"))
         newer = [made.package("deb", component, folder, "+newer") for component in SERVICES]

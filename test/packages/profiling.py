@@ -2,7 +2,6 @@
 
 import contextlib
 import json
-import os
 import pathlib
 import subprocess
 import sys
