@@ -1,4 +1,4 @@
-"""Which shared libraries a binary needs, all the way down, and which packages these came with."""
+"""Finds the shared libraries that a program needs, directly and indirectly, and the packages that they came with."""
 
 import dataclasses
 
@@ -22,7 +22,7 @@ class Library:
 
 
 def libraries_of(root, binary):
-    """The Library objects that a binary and its libraries need, by name. Raises Failure."""
+    """The Library objects that a program and its libraries need, sorted by name. Raises Failure."""
     found = {}
     waiting = elf.read(binary).needed
     while waiting:
@@ -38,5 +38,5 @@ def libraries_of(root, binary):
 
 
 def shipped_libraries_of(root, binary):
-    """libraries_of without those of the C library: only images have these."""
+    """Those libraries that packages bring with the program: all but the C library's. Raises Failure."""
     return [library for library in libraries_of(root, binary) if not library.is_c_library]

@@ -86,7 +86,7 @@ class Root:
         try:
             return path.read_bytes()
         except OSError as error:
-            raise Failure(f"{path}, which must go where the library goes, cannot be read: install {package.name} again") from error
+            raise Failure(f"the licence text {path} cannot be read: install {package.name} again") from error
 
 
 def root_of(arch):

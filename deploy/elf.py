@@ -1,4 +1,4 @@
-"""Reads from an ELF file what a dynamic linker would: the machine, the interpreter, the RPATH, the names of needed libraries."""
+"""Reads the machine, the interpreter, the RPATH and the names of needed libraries from an ELF file."""
 
 import dataclasses
 import mmap

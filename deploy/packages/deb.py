@@ -72,7 +72,7 @@ def maintainer_script(name, component):
 
 
 def checksums(folder):
-    """The file md5sums, by which dpkg --verify finds damage."""
+    """The text of md5sums, which dpkg --verify compares files with."""
     files = sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file() and not path.is_symlink()
                    and path.relative_to(folder).parts[0] not in ("DEBIAN", "etc"))
     return run("md5sum", *files, cwd=folder)

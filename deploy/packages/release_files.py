@@ -12,7 +12,7 @@ from source_tree import version_of
 
 
 def write_source(clone, artifacts):
-    """The commit's files, and .version, which says what git would: an unpacked archive has no history."""
+    """Writes the commit's files, and .version: an unpacked archive has no git history to find the version in."""
     version = version_of(clone)
     name = f"tributary-{version.number}"
     result = subprocess.run(["git", "-C", clone, "archive", "--format=tar", f"--prefix={name}/",

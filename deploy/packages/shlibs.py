@@ -1,7 +1,7 @@
-"""Which Debian packages a program needs, by the shlibs files of the packages that have its libraries.
+"""Finds the Debian packages that a program needs, in the shlibs files of the packages that have its libraries.
 
-The same files that dpkg-shlibdeps reads. They are this machine's for any architecture: within one release of Debian the
-names and versions of library packages do not differ by architecture.
+dpkg-shlibdeps reads the same files. This machine's files serve every architecture: within one release of Debian the names
+and versions of library packages do not differ by architecture.
 """
 
 import pathlib
@@ -53,7 +53,7 @@ def depends(binary):
         if library.startswith("ld-linux"):
             continue  # the C library's own
         if key(library) not in known:
-            raise Failure(f"no installed package says that it has {library}, which {binary.name} needs; "
+            raise Failure(f"no installed package has {library}, which {binary.name} needs; "
                           "run dev/deps, and build on Debian 12")
         wanted = known[key(library)]
         package = wanted.split()[0]
