@@ -252,6 +252,8 @@ class Deploy(unittest.TestCase):
         self.expect_failure(self.script("image.py", *build, *common, "--tag", "a:1", "--out", "/proc/out.tar"), "/proc/")
         self.expect_failure(self.script("image.py", *build, *common, "--tag", "a:1", "--out", out, SOURCE_DATE_EPOCH="now"),
                             "SOURCE_DATE_EPOCH is now: set it to Unix seconds")
+        self.expect_failure(self.script("packages/deb.py", *build, *common, "--out", out, "--revision", "/../x"),
+                            "cannot be part of a version: use letters")
         self.binary.write_bytes(make_elf(["libc.so.6"]))
         self.expect_failure(self.script("stage.py", *build, *common, "--out", out), "build it with the preset package")
         self.assertEqual(sorted(path.name for path in self.folder.iterdir()), ["build", "host", "native"])

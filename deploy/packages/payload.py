@@ -120,6 +120,9 @@ def parse_arguments(description, one_component):
 
 
 def build_of(options):
+    """The Build that the options name. Raises Failure."""
+    if not re.fullmatch(r"[A-Za-z0-9.+~-]*", options.revision):
+        raise Failure(f"--revision {options.revision!r} cannot be part of a version: use letters, digits and . + ~ -")
     version = version_of()
     return Build(options.build.resolve(), options.arch, (options.docs_build or options.build).resolve(), version.number + options.revision,
                  version.epoch)
