@@ -87,6 +87,22 @@ def reducer_data_directory():
                              "127.0.0.1:0"]), 1, "--data-dir")
 
 
+def nothing_writable_but_the_data_directory():
+    """As in an image whose root file system is read-only: temporary files lie beside the data."""
+    with lib.directory() as d, lib.programs() as programs:
+        script = "".join(f"mount --bind {folder} {folder} && mount -o remount,bind,ro {folder} && " for folder in ("/tmp", "/var/tmp"))
+        script += f'mount --bind {d} {d} && mount -o remount,bind,rw {d} && cd /proc && exec "$@"'
+        reducer = lib.Reducer(d, prefix=["env", "-u", "TMPDIR", "unshare", "--mount", "sh", "-c", script, "sh"])
+        programs.append(reducer)
+        collector = lib.Collector(d, reducer.intake_port, rate=99, args=["--batch-interval", "1s"])
+        programs.append(collector)
+        lib.wait_for("samples", lambda: reducer.status()["total"]["stored"] > 0, 60)
+        lib.check(run([lib.BIN / "tributary", "symbols", "push", "--server", reducer.url, "--whole", lib.BIN / "truth"]).returncode == 0,
+                  "the reducer took no file")
+        lib.check(collector.stop() == 0, "the collector's exit code")
+        lib.check(reducer.stop() == 0, "the reducer's exit code")
+
+
 def intake_unreachable():
     with lib.directory() as d, lib.programs() as programs:
         collector = lib.Collector(d, 1, rate=19)
@@ -136,4 +152,4 @@ def disk_full():
 
 if __name__ == "__main__":
     lib.main(options, collector_without_privilege, collector_without_btf, collector_on_an_old_kernel, reducer_port_in_use,
-             reducer_data_directory, intake_unreachable, disk_full)
+             reducer_data_directory, nothing_writable_but_the_data_directory, intake_unreachable, disk_full)

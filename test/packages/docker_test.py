@@ -40,7 +40,7 @@ class ContainerReducer(lib.Reducer):
         self.intake_port, self.http_port = free_port(), free_port()
         self.url = f"http://127.0.0.1:{self.http_port}"
         # In the environment, where the image's health check sees it too.
-        self.container = docker("run", "--detach", *HARMLESS, "--tmpfs", "/tmp", "--volume", "data:/var/lib/tributary",
+        self.container = docker("run", "--detach", *HARMLESS, "--volume", "data:/var/lib/tributary",
                                 "--env", f"EBPF_NET_HTTP_LISTEN=127.0.0.1:{self.http_port}", "reducer",
                                 "--intake-listen", f"127.0.0.1:{self.intake_port}")
 
