@@ -4,7 +4,7 @@
 
 #include "base/status.h"
 #include "cli/commands.h"
-#include "intake/inspect.h"
+#include "intake/recording/inspect.h"
 
 namespace tributary::cli {
 namespace {

@@ -22,8 +22,8 @@
 #include "base/tls.h"
 #include "cli/commands.h"
 #include "cli/text.h"
-#include "intake/messages.h"
-#include "intake/replay.h"
+#include "intake/recording/replay.h"
+#include "intake/wire/messages.h"
 #include "symbols/symbol_builder.h"
 #include "symbols/symbol_codec.h"
 

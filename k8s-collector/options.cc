@@ -2,7 +2,7 @@
 
 #include "base/health_check.h"
 #include "base/status.h"
-#include "intake/intake_options.h"
+#include "intake/credentials/intake_options.h"
 #include "k8s-collector/manual.h"
 #include "k8s-collector/watch/api_access.h"
 

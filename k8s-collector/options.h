@@ -7,7 +7,7 @@
 #include "base/log_setup.h"
 #include "base/metrics_server.h"
 #include "base/options.h"
-#include "intake/credentials.h"
+#include "intake/credentials/credentials.h"
 
 namespace tributary {
 

@@ -10,7 +10,7 @@
 #include "base/health_check.h"
 #include "base/status.h"
 #include "base/types.h"
-#include "intake/intake_options.h"
+#include "intake/credentials/intake_options.h"
 #include "kernel-collector/manual.h"
 #include "kernel-collector/metadata/host_files.h"
 

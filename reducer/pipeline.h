@@ -12,7 +12,7 @@
 #include "base/clock.h"
 #include "base/loop.h"
 #include "base/metrics.h"
-#include "intake/server.h"
+#include "intake/server/server.h"
 #include "reducer/export/exporter.h"
 #include "reducer/ingest/shard.h"
 #include "reducer/metadata/metadata_store.h"

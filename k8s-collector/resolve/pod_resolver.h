@@ -11,7 +11,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "base/clock.h"
 #include "base/metrics.h"
-#include "intake/metadata_feed.h"
+#include "intake/metadata/metadata_feed.h"
 #include "k8s-collector/resolve/kube_entities.h"
 #include "k8s-collector/resolve/marked_table.h"
 #include "k8s-collector/resolve/rollout_tracker.h"

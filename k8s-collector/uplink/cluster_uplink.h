@@ -10,9 +10,9 @@
 #include "base/metrics.h"
 #include "base/options.h"
 #include "base/tcp.h"
-#include "intake/client.h"
-#include "intake/credentials.h"
-#include "intake/metadata_feed.h"
+#include "intake/client/client.h"
+#include "intake/credentials/credentials.h"
+#include "intake/metadata/metadata_feed.h"
 
 namespace tributary {
 

@@ -3,7 +3,7 @@
 #include <cstdio>
 #include <string>
 
-#include "intake/metadata_feed.h"
+#include "intake/metadata/metadata_feed.h"
 
 namespace tributary {
 

@@ -12,7 +12,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/metrics.h"
-#include "intake/metadata_feed.h"
+#include "intake/metadata/metadata_feed.h"
 #include "kernel-collector/metadata/docker_client.h"
 #include "kernel-collector/processes/worker.h"
 

@@ -7,7 +7,7 @@
 #include "base/alarm.h"
 #include "base/clock.h"
 #include "base/metrics.h"
-#include "intake/metadata_feed.h"
+#include "intake/metadata/metadata_feed.h"
 #include "kernel-collector/metadata/cloud_metadata.h"
 #include "kernel-collector/metadata/docker_metadata.h"
 #include "kernel-collector/metadata/metadata_options.h"

@@ -8,9 +8,9 @@
 #include "base/loop.h"
 #include "base/metrics.h"
 #include "base/tcp.h"
-#include "intake/credentials.h"
-#include "intake/delivery.h"
-#include "intake/spool.h"
+#include "intake/client/delivery.h"
+#include "intake/credentials/credentials.h"
+#include "intake/spool/spool.h"
 #include "kernel-collector/probes/pinned_session.h"
 
 namespace tributary {

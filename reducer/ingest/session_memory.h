@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
-#include "intake/batch_codec.h"
-#include "intake/messages.h"
+#include "intake/codec/batch_codec.h"
+#include "intake/wire/messages.h"
 #include "reducer/ingest/batch_writer.h"
 
 namespace tributary::ingest {

@@ -10,7 +10,7 @@
 #include "base/clock.h"
 #include "base/loop.h"
 #include "base/metrics.h"
-#include "intake/server.h"
+#include "intake/server/server.h"
 #include "reducer/ingest/shard_core.h"
 #include "reducer/ingest/symbol_worker.h"
 #include "reducer/ingest/writer_thread.h"

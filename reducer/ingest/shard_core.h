@@ -14,7 +14,7 @@
 #include "base/log.h"
 #include "base/metrics.h"
 #include "base/stream.h"
-#include "intake/server.h"
+#include "intake/server/server.h"
 #include "reducer/ingest/batch_writer.h"
 #include "reducer/ingest/ended_sessions.h"
 #include "reducer/ingest/metadata_sink.h"

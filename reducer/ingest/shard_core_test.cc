@@ -7,10 +7,10 @@
 #include <vector>
 
 #include "base/loop.h"
-#include "intake/batch_codec.h"
-#include "intake/batch_generator.h"
-#include "intake/frame.h"
-#include "intake/metadata_message.h"
+#include "intake/codec/batch_codec.h"
+#include "intake/metadata/metadata_message.h"
+#include "intake/testing/batch_generator.h"
+#include "intake/wire/frame.h"
 
 namespace tributary::ingest {
 namespace {

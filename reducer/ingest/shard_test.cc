@@ -8,7 +8,7 @@
 #include <random>
 
 #include "base/tcp.h"
-#include "intake/delivery.h"
+#include "intake/client/delivery.h"
 #include "reducer/store/sqlite_store.h"
 #include "reducer/store/store_testing.h"
 #include "symbols/symbol_builder.h"

@@ -7,10 +7,10 @@
 #include <random>
 
 #include "base/test_directory.h"
-#include "intake/delivery.h"
-#include "intake/recording.h"
-#include "intake/replay.h"
-#include "intake/test_relay.h"
+#include "intake/client/delivery.h"
+#include "intake/recording/recording.h"
+#include "intake/recording/replay.h"
+#include "intake/testing/test_relay.h"
 #include "reducer/ingest/shard.h"
 #include "reducer/store/sqlite_store.h"
 #include "symbols/symbol_builder.h"

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
-#include "intake/messages.h"
+#include "intake/wire/messages.h"
 #include "reducer/store/process_columns.h"
 #include "reducer/store/store.h"
 

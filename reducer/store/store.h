@@ -11,7 +11,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "base/types.h"
-#include "intake/messages.h"
+#include "intake/wire/messages.h"
 #include "profile/model.h"
 
 // What a shard keeps, and how it is read. Two sides: a ShardWriter, owned by the shard's store-writer thread, and a

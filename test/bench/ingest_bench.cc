@@ -15,9 +15,9 @@
 #include "base/clock.h"
 #include "base/metrics.h"
 #include "base/status.h"
-#include "intake/batch_codec.h"
-#include "intake/frame.h"
-#include "intake/recording_reader.h"
+#include "intake/codec/batch_codec.h"
+#include "intake/recording/recording_reader.h"
+#include "intake/wire/frame.h"
 #include "profile/batch.h"
 #include "reducer/store/sqlite_store.h"
 

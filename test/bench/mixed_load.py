@@ -102,8 +102,8 @@ class Mixed(loads.Load):
         shutil.copytree(lib.SOURCE / "intake", there / "intake")
         git = f"git -C {there} -c user.name=bench -c user.email=bench@localhost -c gc.auto=0"
         subprocess.run(f"{git} init -q && {git} add . && {git} commit -qm first", shell=True, check=True)
-        return [self._loop(f"for f in {there}/intake/*.cc; do echo '// more' >> $f; done; {git} commit -qam next; {git} log -p --stat | cksum; "
-                           f"{git} gc -q --prune=now; {git} grep -c Status; {git} blame -- intake/frame.cc | cksum; {git} status")]
+        return [self._loop(f"for f in {there}/intake/*/*.cc; do echo '// more' >> $f; done; {git} commit -qam next; {git} log -p --stat | cksum; "
+                           f"{git} gc -q --prune=now; {git} grep -c Status; {git} blame -- intake/wire/frame.cc | cksum; {git} status")]
 
     def _perl(self):
         return [["perl", self._file("work.pl")]]

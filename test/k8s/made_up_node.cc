@@ -41,7 +41,7 @@
 #include "base/options.h"
 #include "base/status.h"
 #include "base/tcp.h"
-#include "intake/delivery.h"
+#include "intake/client/delivery.h"
 #include "profile/cgroup_path.h"
 
 namespace tributary {

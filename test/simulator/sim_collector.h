@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "base/metrics.h"
-#include "intake/delivery.h"
-#include "intake/fake_spool_storage.h"
-#include "intake/spool.h"
+#include "intake/client/delivery.h"
+#include "intake/spool/spool.h"
+#include "intake/testing/fake_spool_storage.h"
 #include "test/simulator/durable_store.h"
 #include "test/simulator/network.h"
 #include "test/simulator/rules.h"

@@ -6,7 +6,7 @@
 #include <set>
 
 #include "bpf/include/session.h"
-#include "intake/delivery.h"
+#include "intake/client/delivery.h"
 #include "kernel-collector/probes/predecessor.h"
 #include "profile/model.h"
 

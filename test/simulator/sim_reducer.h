@@ -6,7 +6,7 @@
 #include <string>
 
 #include "base/metrics.h"
-#include "intake/frame.h"
+#include "intake/wire/frame.h"
 #include "reducer/ingest/shard_core.h"
 #include "test/simulator/durable_store.h"
 #include "test/simulator/network.h"

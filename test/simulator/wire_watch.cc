@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "intake/messages.h"
+#include "intake/wire/messages.h"
 
 namespace tributary::sim {
 namespace {

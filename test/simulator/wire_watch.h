@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "intake/frame.h"
+#include "intake/wire/frame.h"
 #include "test/simulator/durable_store.h"
 #include "test/simulator/rules.h"
 #include "test/simulator/world.h"

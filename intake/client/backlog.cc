@@ -1,0 +1,186 @@
+#include "intake/client/backlog.h"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "base/status.h"
+
+namespace tributary::intake {
+namespace {
+
+// More batches than this are too many however small they are: 18 hours at one a second.
+constexpr size_t kBatchesMax = 65'536;
+constexpr size_t kBatchBytes = 256;  // of a batch beside its samples
+
+}  // namespace
+
+Backlog::Backlog(size_t memory_bytes_max, Spool* spool, std::array<uint8_t, 16> own, const Clock& clock, Lost lost)
+    : memory_bytes_max_(memory_bytes_max),
+      spool_(spool),
+      own_(own),
+      clock_(clock),
+      lost_(std::move(lost)),
+      foreign_left_(spool != nullptr && !spool->empty()) {}
+
+size_t Backlog::BytesOf(const Batch& batch) { return kBatchBytes + batch.samples.size() * sizeof(Sample); }
+
+void Backlog::Add(Batch batch) {
+  memory_bytes_ += BytesOf(batch);
+  memory_samples_ += batch.samples.size();
+  waiting_.push_back({std::move(batch), false});
+}
+
+void Backlog::AddLoss(LossReason reason, uint64_t samples, const Accounting& with, bool foreign) {
+  Accounting loss = with;
+  loss.captured = 0;
+  loss.lost[static_cast<size_t>(reason)] += samples;
+  untold_ += loss;
+  if (foreign) foreign_lost_ += loss.TotalLost();
+  if (samples > 0) lost_(reason, samples);
+}
+
+void Backlog::AddDoubt(uint64_t samples, const Accounting& with, bool foreign) {
+  Accounting doubt;
+  doubt.idle = with.idle;
+  doubt.lost[static_cast<size_t>(LossReason::kInDoubt)] = with.TotalLost();
+  AddLoss(LossReason::kInDoubt, samples, doubt, foreign);
+}
+
+void Backlog::PopOldest() {
+  memory_bytes_ -= BytesOf(waiting_.front().batch);
+  memory_samples_ -= waiting_.front().batch.samples.size();
+  waiting_.pop_front();
+}
+
+void Backlog::Spill(bool away) {
+  while (!waiting_.empty()) {
+    const bool over = memory_bytes_ > memory_bytes_max_ || waiting_.size() > kBatchesMax;
+    if (!(spool_ != nullptr && away) && (!over || waiting_.size() == 1)) return;
+    Batch& oldest = waiting_.front().batch;
+    // What it adds to a session's totals: a claim's base goes on from batch to batch by it.
+    oldest.accounting.captured = oldest.samples.size() + oldest.accounting.TotalLost();
+    const bool foreign = waiting_.front().foreign;
+    absl::Status kept = absl::OkStatus();
+    if (oldest.samples.empty()) {
+      untold_ += oldest.accounting;  // it told nothing else
+    } else if (spool_ != nullptr) {
+      kept = spool_->Append(oldest);
+      if (!kept.ok()) AddLoss(LossReason::kSpoolOverflow, oldest.samples.size(), oldest.accounting, foreign);
+    } else {
+      AddLoss(LossReason::kBatchOverflow, oldest.samples.size(), oldest.accounting, foreign);
+    }
+    if (uint64_t held = 0; !kept.ok() && log_limit_.Allow(clock_.Monotonic(), &held)) {
+      LogWarning("samples lost reason=spool_overflow cause=\"{}\" suppressed={}: make room for --spool-dir",
+                 Message(kept), held);
+    }
+    PopOldest();
+  }
+}
+
+void Backlog::Handed(SegmentId segment, bool last) {
+  Open& open = open_[segment];
+  ++open.unsettled;
+  open.whole = last;
+}
+
+void Backlog::PutBack(SpooledBatch batch) {
+  if (!IsForeign(batch)) foreign_left_ = false;
+  peeked_ = std::move(batch);
+}
+
+void Backlog::Peek() {
+  if (peeked_ || spool_ == nullptr) return;
+  peeked_ = spool_->Next();
+  if (!peeked_ || !IsForeign(*peeked_)) foreign_left_ = false;
+}
+
+Outgoing Backlog::TakeFromSpool() {
+  SpooledBatch spooled = *std::exchange(peeked_, std::nullopt);
+  Handed(spooled.segment, spooled.last_of_segment);
+  Outgoing out;
+  out.foreign = IsForeign(spooled);
+  if (out.foreign) CountForeign(spooled.batch.samples.size(), spooled.batch.accounting);
+  out.segment = spooled.segment;
+  out.delta = spooled.batch.accounting;
+  out.batch = std::move(spooled.batch);
+  return out;
+}
+
+std::optional<Outgoing> Backlog::Next(const SpoolClaim& as) {
+  Peek();
+  if (peeked_ && ClaimPeeked(as)) {
+    Outgoing out = TakeFromSpool();
+    Peek();
+    return out;
+  }
+  if (waiting_.empty()) return std::nullopt;
+  Waiting& oldest = waiting_.front();
+  Outgoing out;
+  out.delta = oldest.batch.accounting;
+  out.foreign = oldest.foreign;
+  // With a batch of this process's: what is told with one of an earlier process's is not among its own totals.
+  if (!out.foreign) out.delta += TakeLosses();
+  memory_bytes_ -= BytesOf(oldest.batch);
+  memory_samples_ -= oldest.batch.samples.size();
+  out.batch = std::move(oldest.batch);
+  waiting_.pop_front();
+  return out;
+}
+
+bool Backlog::ClaimPeeked(const SpoolClaim& as) {
+  const bool covered =
+      peeked_->segment == claimed_segment_ && as.session_id == claimed_session_ && as.first_sequence == claimed_next_;
+  if (!covered) {
+    if (absl::Status claimed = spool_->Claim(peeked_->segment, peeked_->index, as); !claimed.ok()) {
+      if (uint64_t held = 0; log_limit_.Allow(clock_.Monotonic(), &held)) {
+        LogWarning("spooled samples are sent from memory cause=\"{}\" suppressed={}: a kill now would lose them",
+                   Message(claimed), held);
+      }
+      // Another session's claim may be in force for the whole file: its batches stay where they are.
+      if (!open_.contains(peeked_->segment)) TakeIntoMemory();
+      return false;
+    }
+  }
+  claimed_segment_ = peeked_->segment;
+  claimed_session_ = as.session_id;
+  claimed_next_ = as.first_sequence + 1;
+  return true;
+}
+
+// A disk that takes no claim must not stop the delivery: the rest of the segment leaves it.
+void Backlog::TakeIntoMemory() {
+  const SegmentId segment = peeked_->segment;
+  std::vector<Waiting> batches;
+  while (peeked_ && peeked_->segment == segment) {
+    const bool foreign = IsForeign(*peeked_), last = peeked_->last_of_segment;
+    if (foreign) CountForeign(peeked_->batch.samples.size(), peeked_->batch.accounting);
+    batches.push_back({std::move(peeked_->batch), foreign});
+    peeked_.reset();
+    if (last) break;
+    Peek();
+  }
+  for (auto it = batches.rbegin(); it != batches.rend(); ++it) {
+    memory_bytes_ += BytesOf(it->batch);
+    memory_samples_ += it->batch.samples.size();
+    waiting_.push_front(std::move(*it));
+  }
+  Handed(segment, /*last=*/true);
+  Settled(segment);
+}
+
+void Backlog::Settled(SegmentId segment) {
+  auto it = open_.find(segment);
+  if (it == open_.end()) return;
+  --it->second.unsettled;
+  if (it->second.unsettled > 0 || !it->second.whole) return;
+  open_.erase(it);
+  spool_->Release(segment);
+}
+
+void Backlog::OnDropped(LossReason reason, uint64_t samples, const Accounting& accounting, bool foreign) {
+  if (foreign) CountForeign(samples, accounting);
+  AddLoss(reason, samples, accounting, foreign);
+}
+
+}  // namespace tributary::intake

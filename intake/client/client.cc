@@ -1,0 +1,487 @@
+#include "intake/client/client.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <random>
+#include <utility>
+
+#include "absl/container/flat_hash_map.h"
+#include "base/log.h"
+#include "base/status.h"
+#include "intake/metadata/metadata_message.h"
+#include "intake/symbols/symbol_upload.h"
+
+namespace tributary::intake {
+namespace {
+
+constexpr size_t kSocketBacklogMax = 1u << 20;  // handed to the socket and not yet taken
+// Encoded before the loop does something else: a window full of spooled samples takes seconds, in which a collector
+// would hear nothing from the kernel.
+constexpr size_t kSamplesPerTurn = 10'000;
+constexpr size_t kSymbolBacklogMax = 256u << 10;
+constexpr uint32_t kHeartbeatMinMs = 10, kHeartbeatMaxMs = 60'000;
+constexpr int64_t kSilentHeartbeats = 3;
+constexpr int64_t kTicksPerHeartbeat = 5;  // a silent reducer is noticed a fifth of a heartbeat late at most
+constexpr int64_t kLogPeriodNs = kNsPerMinute;
+
+uint64_t SeedOf(const ClientOptions& options) {
+  return options.seed != 0 ? options.seed : uint64_t{std::random_device{}()} << 32 | std::random_device{}();
+}
+
+}  // namespace
+
+// Why a connection is over, and how it goes on: every way leads to Disconnect, which waits and connects again.
+struct Client::Impl {
+  Impl(AlarmSource& alarms, Connector& to, ClientOptions with, const Clock& by, Metrics& metrics,
+       Callbacks with_callbacks);
+  ~Impl() {
+    if (started) StopListening();
+  }
+
+  void Start();
+  void Stop();
+  void Connect();
+  void OnConnected(const absl::Status& status);
+  void OnData(std::string_view bytes);
+  absl::Status Handle(const Frame& frame);
+  absl::Status OnWelcome(const Welcome& welcome);
+  absl::Status OnGoodbye(const Goodbye& goodbye);
+  void OnNeedDictionary(uint32_t of_generation);
+  void OnTick();
+  void Close();
+  void Disconnect(const absl::Status& why);
+  void LogDisconnect(const absl::Status& why);
+  int64_t NextBackoffMs();
+
+  void Pump();
+  void PumpSoon();
+  bool SendMetadata();
+  void StopListening();
+  bool TakeNext();
+  void SendEntry(const SendWindow::Entry& entry);
+  void Ack(uint64_t sequence);
+  void SendSymbolChunk();
+  void WakeSymbols();
+  void Write(std::string frame);
+  void Changed() {
+    if (callbacks.changed) callbacks.changed();
+  }
+
+  Connector& connector;
+  ClientOptions options;
+  const Clock& clock;
+  const Callbacks callbacks;
+  std::mt19937_64 random;
+
+  std::unique_ptr<Stream> stream;
+  FrameDecoder decoder;
+  bool started = false;
+  bool ready = false;  // between Welcome and Disconnect
+  bool pumping = false;
+  bool ever_connected = false;  // has had a Welcome
+  bool failing = false;         // the last attempt failed, and that was said
+  bool slow_retry = false;      // the reducer said that coming back unchanged is useless
+  MonotonicNs heard_at, heartbeat_at;
+  int64_t heartbeat_ns = 0;
+  int64_t backoff_ms;
+  Welcome granted;
+
+  // The generation that `encoder` speaks, or spoke last; no encoder: the next batch begins another.
+  uint32_t generation = 0;
+  std::optional<BatchEncoder> encoder;
+  std::shared_ptr<const Dictionary> dictionary;
+  SendWindow window;
+  SymbolSender symbols;
+  MetadataFeed::Cursor told_metadata;  // on this connection
+  bool has_told_metadata = false;      // all of it, once, on any connection
+  uint64_t metadata_subscription = 0;
+  absl::flat_hash_map<ExecutableId, SymbolPart> asked;  // on this connection and not answered, with what is there
+
+  std::unique_ptr<Alarm> retry_alarm, connect_alarm, tick_alarm, pump_alarm, symbol_alarm;
+  bool symbol_alarm_runs = false;
+  LogLimit log_limit{kLogPeriodNs};
+  uint64_t bytes_sent = 0;
+
+  Counter& connects;
+  Counter& failures;
+  Counter& sent_bytes;
+  Counter& sent_batches;
+  Counter& dropped_tables;
+};
+
+Client::Impl::Impl(AlarmSource& alarms, Connector& to, ClientOptions with, const Clock& by, Metrics& metrics,
+                   Callbacks with_callbacks)
+    : connector(to),
+      options(std::move(with)),
+      clock(by),
+      callbacks(std::move(with_callbacks)),
+      random(SeedOf(options)),
+      heard_at(by.Monotonic()),
+      backoff_ms(options.backoff_min_ms),
+      retry_alarm(alarms.NewAlarm([this] { Connect(); })),
+      connect_alarm(alarms.NewAlarm([this] {
+        Disconnect(Error(absl::StatusCode::kDeadlineExceeded,
+                         fmt::format("no answer within {} ms", options.connect_timeout_ms)));
+      })),
+      tick_alarm(alarms.NewAlarm([this] { OnTick(); })),
+      pump_alarm(alarms.NewAlarm([this] { Pump(); })),
+      symbol_alarm(alarms.NewAlarm([this] { SendSymbolChunk(); })),
+      connects(metrics.AddCounter("tributary_intake_client_connects_total",
+                                  "Connections on which the reducer said Welcome")),
+      failures(metrics.AddCounter("tributary_intake_client_failures_total", "Connections that failed or broke")),
+      sent_bytes(metrics.AddCounter("tributary_intake_client_sent_bytes_total", "Bytes of frames sent")),
+      sent_batches(
+          metrics.AddCounter("tributary_intake_client_sent_batches_total", "Batches sent, repetitions included")),
+      dropped_tables(metrics.AddCounter("tributary_intake_client_dropped_symbol_tables_total",
+                                        "Symbol tables not sent: disconnected, or too many waiting")) {}
+
+void Client::Impl::Start() {
+  if (std::exchange(started, true)) return;
+  if (options.metadata != nullptr) metadata_subscription = options.metadata->Subscribe([this] { PumpSoon(); });
+  heard_at = clock.Monotonic();
+  backoff_ms = options.backoff_min_ms;
+  Connect();
+}
+
+void Client::Impl::Stop() {
+  if (!std::exchange(started, false)) return;
+  if (ready) Write(EncodeFrame(MessageType::kGoodbye, kChannelSamples, 0, EncodeGoodbye({.reason = "done"})));
+  Close();
+  retry_alarm->Stop();
+  StopListening();
+  Changed();
+}
+
+void Client::Impl::StopListening() {
+  if (options.metadata != nullptr) options.metadata->Unsubscribe(metadata_subscription);
+}
+
+// What changes, changes in bursts.
+void Client::Impl::PumpSoon() {
+  if (ready) pump_alarm->StartOnce(0);
+}
+
+void Client::Impl::Connect() {
+  decoder = FrameDecoder();
+  connect_alarm->StartOnce(static_cast<uint64_t>(options.connect_timeout_ms));
+  stream = connector.Connect(options.host, options.port, [this](const absl::Status& status) { OnConnected(status); });
+}
+
+void Client::Impl::OnConnected(const absl::Status& status) {
+  if (!status.ok()) return Disconnect(status);
+  stream->Start({.on_data = [this](std::string_view bytes) { OnData(bytes); },
+                 .on_close =
+                     [this](const absl::Status& why) {
+                       Disconnect(why.ok() ? Error(absl::StatusCode::kUnavailable, "the reducer closed the connection")
+                                           : why);
+                     },
+                 .on_drained = [this] { Pump(); }});
+  Hello hello;
+  hello.role = options.role;
+  hello.session = options.session;
+  hello.dictionary_generation = generation;
+  if (encoder) hello.sent = encoder->sent();
+  hello.next_sequence = window.first_sequence();
+  hello.clock = clock.Pair();
+  if (options.token) hello.token = options.token();
+  Write(EncodeFrame(MessageType::kHello, kChannelSamples, 0, EncodeHello(hello)));
+}
+
+void Client::Impl::OnData(std::string_view bytes) {
+  heard_at = clock.Monotonic();
+  decoder.Append(bytes);
+  while (stream) {
+    Frame frame;
+    absl::StatusOr<bool> got = decoder.Next(&frame);
+    if (!got.ok()) {
+      return Disconnect(WithContext(got.status(), fmt::format("{}:{} speaks", options.host, options.port)));
+    }
+    if (!*got) return;
+    if (absl::Status status = Handle(frame); !status.ok()) return Disconnect(status);
+  }
+}
+
+absl::Status Client::Impl::Handle(const Frame& frame) {
+  if (!ready && frame.type != MessageType::kWelcome && frame.type != MessageType::kGoodbye) {
+    return Error(absl::StatusCode::kInvalidArgument, "the reducer's first message is not Welcome");
+  }
+  switch (frame.type) {
+    case MessageType::kWelcome: {
+      if (ready) return Error(absl::StatusCode::kInvalidArgument, "a second Welcome");
+      ASSIGN_OR_RETURN(const Welcome welcome, DecodeWelcome(frame.payload));
+      return OnWelcome(welcome);
+    }
+    case MessageType::kAck: {
+      ASSIGN_OR_RETURN(const uint64_t sequence, DecodeAck(frame.payload));
+      backoff_ms = options.backoff_min_ms;
+      Ack(sequence);
+      Pump();
+      return absl::OkStatus();
+    }
+    case MessageType::kNeedDictionary: {
+      ASSIGN_OR_RETURN(const uint32_t of_generation, DecodeNeedDictionary(frame.payload));
+      OnNeedDictionary(of_generation);
+      return absl::OkStatus();
+    }
+    case MessageType::kNeedSymbols: {
+      ASSIGN_OR_RETURN(const std::vector<SymbolRequest> requests, DecodeNeedSymbols(frame.payload));
+      for (const SymbolRequest& request : requests) {
+        if (asked.size() < SymbolReceiver::kExpectedMax) asked.insert_or_assign(request.id, request.part);
+        if (callbacks.need_symbols) callbacks.need_symbols(request.id);
+      }
+      return absl::OkStatus();
+    }
+    case MessageType::kHeartbeat:
+      backoff_ms = options.backoff_min_ms;
+      return absl::OkStatus();
+    case MessageType::kGoodbye: {
+      ASSIGN_OR_RETURN(const Goodbye goodbye, DecodeGoodbye(frame.payload));
+      return OnGoodbye(goodbye);
+    }
+    default:
+      return absl::OkStatus();  // of a later release
+  }
+}
+
+absl::Status Client::Impl::OnWelcome(const Welcome& welcome) {
+  if (welcome.version != 1) {
+    return Error(absl::StatusCode::kUnimplemented, fmt::format("the reducer chose version {}", welcome.version));
+  }
+  granted = welcome;
+  const bool kept = encoder && welcome.dictionary_kept && encoder->sent().Covers(welcome.have);
+  if (kept) {
+    encoder->set_sent(welcome.have);
+  } else {
+    encoder.reset();
+  }
+  ready = true;
+  told_metadata = {};
+  slow_retry = false;
+  connects.Add();
+  connect_alarm->Stop();
+  window.Settle(welcome.durable_sequence);
+  Ack(welcome.durable_sequence);
+  window.Rewind();
+  heartbeat_ns = int64_t{std::clamp(welcome.heartbeat_ms, kHeartbeatMinMs, kHeartbeatMaxMs)} * kNsPerMs;
+  heartbeat_at = clock.Monotonic();
+  tick_alarm->StartEvery(static_cast<uint64_t>(heartbeat_ns / kNsPerMs / kTicksPerHeartbeat));
+  LogInfo("intake connected reducer={} durable_sequence={} dictionary={}", stream->peer(), welcome.durable_sequence,
+          kept ? "kept" : "new");
+  ever_connected = true;
+  failing = false;
+  Changed();
+  Pump();
+  return absl::OkStatus();
+}
+
+absl::Status Client::Impl::OnGoodbye(const Goodbye& goodbye) {
+  if (goodbye.rejected_sequence != 0) {
+    const uint64_t samples = window.Reject(goodbye.rejected_sequence);
+    if (samples > 0 && callbacks.rejected) callbacks.rejected(samples);
+  }
+  slow_retry = !goodbye.retry;
+  return Error(absl::StatusCode::kUnavailable, "the reducer said: " + EscapeForDisplay(goodbye.reason));
+}
+
+void Client::Impl::OnNeedDictionary(uint32_t of_generation) {
+  if (of_generation < generation) return;  // that one was given up already
+  generation = of_generation;
+  encoder.reset();
+  window.Rewind();
+  Pump();
+}
+
+void Client::Impl::OnTick() {
+  const MonotonicNs now = clock.Monotonic();
+  if (now.value - heard_at.value >= kSilentHeartbeats * heartbeat_ns) {
+    return Disconnect(Error(absl::StatusCode::kDeadlineExceeded, "the reducer is silent"));
+  }
+  // A little early: a tick may be late, and the reducer counts too.
+  if (now.value - heartbeat_at.value < heartbeat_ns - heartbeat_ns / (2 * kTicksPerHeartbeat)) return;
+  heartbeat_at = now;
+  Write(EncodeFrame(MessageType::kHeartbeat, kChannelSamples, 0, EncodeHeartbeat(now)));
+}
+
+void Client::Impl::Close() {
+  ready = false;
+  stream.reset();
+  connect_alarm->Stop();
+  tick_alarm->Stop();
+  pump_alarm->Stop();
+  symbol_alarm->Stop();
+  symbol_alarm_runs = false;
+  if (!symbols.empty()) dropped_tables.Add();
+  symbols.Clear();
+  asked.clear();
+  window.Rewind();
+}
+
+void Client::Impl::Disconnect(const absl::Status& why) {
+  const bool was_ready = ready;
+  Close();
+  failures.Add();
+  LogDisconnect(why);
+  failing = failing || !was_ready;
+  retry_alarm->StartOnce(static_cast<uint64_t>(NextBackoffMs()));
+  Changed();
+}
+
+void Client::Impl::LogDisconnect(const absl::Status& why) {
+  const std::string where = fmt::format("{}:{}", options.host, options.port);
+  uint64_t held = 0;
+  if (!ever_connected && !failing) {
+    (void)log_limit.Allow(clock.Monotonic(), &held);
+    LogWarning(
+        "intake unreachable reducer={} cause=\"{}\": samples are kept and it keeps trying; is the reducer running? "
+        "check --intake-host and --intake-port",
+        where, Message(why));
+  } else if (log_limit.Allow(clock.Monotonic(), &held)) {
+    LogWarning("intake disconnected reducer={} cause=\"{}\" unacked_samples={} suppressed={}: it keeps trying", where,
+               Message(why), window.samples(), held);
+  }
+}
+
+int64_t Client::Impl::NextBackoffMs() {
+  if (slow_retry) backoff_ms = options.backoff_max_ms;
+  const int64_t ceiling = backoff_ms;
+  backoff_ms = std::min(2 * backoff_ms, options.backoff_max_ms);
+  // Between half and all of it: a fleet whose reducer restarts does not come back as one.
+  return ceiling / 2 + std::uniform_int_distribution<int64_t>(0, ceiling / 2)(random);
+}
+
+// Sends what there is while there is credit, taking more from the feeder.
+void Client::Impl::Pump() {
+  if (std::exchange(pumping, true)) return;  // the feeder may wake us while it is asked
+  size_t samples = 0;
+  while (ready && stream->pending_bytes() < kSocketBacklogMax) {
+    if (SendMetadata()) continue;
+    // One batch may always be on its way, however small the credit.
+    if (window.wire_bytes() > 0 && window.wire_bytes() >= granted.credit_bytes) break;
+    if (samples >= kSamplesPerTurn) {
+      pump_alarm->StartOnce(0);
+      break;
+    }
+    if (SendWindow::Entry* entry = window.Next()) {
+      samples += entry->batch.samples.size();
+      SendEntry(*entry);
+    } else if (!TakeNext()) {
+      break;
+    }
+  }
+  pumping = false;
+}
+
+// Ahead of samples, which it describes; the socket's backlog bounds it.
+bool Client::Impl::SendMetadata() {
+  if (options.metadata == nullptr) return false;
+  const std::optional<MetadataUpdate> update = options.metadata->Next(told_metadata);
+  if (update) Write(EncodeFrame(MessageType::kMetadata, kChannelSamples, 0, EncodeMetadata(*update)));
+  has_told_metadata |= told_metadata.ended;
+  return update.has_value();
+}
+
+bool Client::Impl::TakeNext() {
+  if (!window.empty() && window.samples() >= options.window_samples_max) return false;
+  std::optional<Outgoing> out = callbacks.next(window.next_sequence());
+  if (!out) return false;
+  window.Add(*std::move(out));
+  return true;
+}
+
+void Client::Impl::SendEntry(const SendWindow::Entry& entry) {
+  std::shared_ptr<const Dictionary> wanted = entry.batch.dictionary;
+  // Nothing but accounting: it is told in whatever dictionary is in use.
+  if (!wanted) wanted = encoder ? dictionary : std::make_shared<Dictionary>();
+  if (!encoder || wanted != dictionary) {
+    dictionary = wanted;
+    encoder = BatchEncoder::Following(++generation, encoder ? &*encoder : nullptr, *wanted);
+  }
+  size_t bytes = 0;
+  const auto send = [&](const Batch& batch) {
+    for (std::string& frame : encoder->Encode(batch)) {
+      bytes += frame.size();
+      Write(std::move(frame));
+    }
+  };
+  if (entry.batch.dictionary) {
+    send(entry.batch);
+  } else {
+    Batch empty = entry.batch;
+    empty.dictionary = wanted;
+    send(empty);
+  }
+  sent_batches.Add();
+  window.Sent(bytes);
+}
+
+void Client::Impl::Ack(uint64_t sequence) {
+  window.Ack(sequence, [this](const SendWindow::Entry& entry) {
+    if (callbacks.acked) callbacks.acked(entry);
+  });
+}
+
+void Client::Impl::WakeSymbols() {
+  if (symbol_alarm_runs || symbols.empty()) return;
+  symbol_alarm_runs = true;
+  symbol_alarm->StartEvery(static_cast<uint64_t>(std::max<int64_t>(options.symbol_chunk_period_ms, 1)));
+}
+
+void Client::Impl::SendSymbolChunk() {
+  if (!ready || stream->pending_bytes() > kSymbolBacklogMax) return;
+  if (std::optional<SymbolChunk> chunk = symbols.Next()) {
+    Write(EncodeFrame(MessageType::kSymbolChunk, kChannelSymbols, 0, EncodeSymbolChunk(*chunk)));
+  }
+  if (symbols.empty()) {
+    symbol_alarm->Stop();
+    symbol_alarm_runs = false;
+  }
+}
+
+void Client::Impl::Write(std::string frame) {
+  bytes_sent += frame.size();
+  sent_bytes.Add(frame.size());
+  stream->Write(std::move(frame));
+}
+
+Client::Client(AlarmSource& alarms, Connector& connector, ClientOptions options, const Clock& clock, Metrics& metrics,
+               Callbacks callbacks)
+    : impl_(std::make_unique<Impl>(alarms, connector, std::move(options), clock, metrics, std::move(callbacks))) {}
+Client::~Client() = default;
+
+void Client::Continue(uint64_t last_sequence, const Accounting& totals) { impl_->window.Begin(last_sequence, totals); }
+void Client::Start() { impl_->Start(); }
+void Client::Stop() { impl_->Stop(); }
+void Client::Wake() { impl_->Pump(); }
+
+// Only what this connection asked for: after a reconnect the reducer may have asked somebody else.
+void Client::SendSymbols(const ExecutableId& id, PackedTable table) {
+  const auto it = impl_->asked.find(id);
+  if (it == impl_->asked.end()) return impl_->dropped_tables.Add();
+  const SymbolPart part = it->second;
+  impl_->asked.erase(it);
+  if (!impl_->symbols.Add(id, std::move(table), part)) return impl_->dropped_tables.Add();
+  impl_->WakeSymbols();
+}
+
+void Client::SendNoSymbols(const ExecutableId& id, std::string why) {
+  if (impl_->asked.erase(id) == 0) return;
+  impl_->symbols.AddUnavailable(id, std::move(why));
+  impl_->WakeSymbols();
+}
+
+std::vector<SendWindow::Entry> Client::GiveUp() {
+  TRIBUTARY_CHECK(!impl_->ready);
+  return impl_->window.GiveUp();
+}
+
+bool Client::started() const { return impl_->started; }
+bool Client::ready() const { return impl_->ready; }
+bool Client::has_told_metadata() const { return impl_->has_told_metadata; }
+MonotonicNs Client::silent_since() const { return impl_->heard_at; }
+const SendWindow& Client::window() const { return impl_->window; }
+void Client::SetSampleRate(uint32_t hz) { impl_->options.session.sample_rate_hz = hz; }
+const ClientOptions& Client::options() const { return impl_->options; }
+uint64_t Client::bytes_sent() const { return impl_->bytes_sent; }
+
+}  // namespace tributary::intake

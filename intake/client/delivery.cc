@@ -1,0 +1,470 @@
+#include "intake/client/delivery.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/container/flat_hash_map.h"
+#include "base/log.h"
+#include "base/status.h"
+#include "intake/client/backlog.h"
+#include "intake/client/recovery.h"
+#include "intake/client/reducer_choice.h"
+
+namespace tributary::intake {
+namespace {
+
+constexpr uint64_t kTickMs = 250;
+constexpr size_t kAskersMax = 65'536;
+
+// A process has a session of its own with each reducer; the id tells which.
+std::array<uint8_t, 16> SessionIdOf(std::array<uint8_t, 16> process, size_t reducer) {
+  process[15] = static_cast<uint8_t>(reducer);
+  return process;
+}
+size_t ReducerOf(const std::array<uint8_t, 16>& session_id) { return session_id[15]; }
+
+}  // namespace
+
+struct Delivery::Impl {
+  // In order of preference.
+  struct Reducer {
+    size_t configured = 0;  // its index in the options
+    bool asked = false;     // its session was ready for a batch
+    std::unique_ptr<Client> client;
+  };
+
+  Impl(AlarmSource& alarms, Connector& connector, DeliveryOptions with, Spool* on_disk, const Clock& by,
+       Metrics& metrics, Callbacks with_callbacks);
+
+  void Start();
+  void CountLoss(LossReason reason, uint64_t samples);
+  absl::Status Take(Batch batch);
+  std::optional<Outgoing> Next(Reducer& reducer, uint64_t sequence);
+  uint64_t Pending() const;
+  Outgoing Closing(uint64_t pending);
+  void AddCloses(const Reducer& reducer, Outgoing* out);
+  bool CanClose() const;
+  void TellDurable(const Reducer& reducer) const;
+  void NoteFinished(const std::array<uint8_t, 16>& session_id, uint64_t total);
+  void OnAcked(const Reducer& reducer, const SendWindow::Entry& entry);
+
+  void Tick();
+  void Choose();
+  void StartNext();
+  void StopIdle();
+  void GiveUpDoubtful();
+  bool Away() const;
+  void FinishFlush();
+  void SpoolTheRest();
+
+  SpoolClaim ClaimOf(const Client& client, uint64_t sequence) const;
+  uint64_t InMemory() const;
+  uint64_t Waiting() const;
+  bool Idle() const;
+  Client* ClientFor(const ExecutableId& id);
+
+  const DeliveryOptions options;
+  Spool* const spool;
+  const Clock& clock;
+  const Callbacks callbacks;
+  std::vector<Reducer> reducers;
+  size_t active = 0;
+  Backlog backlog;
+  Recovery recovery;
+
+  Accounting taken;  // the process's totals with the newest batch
+  uint64_t taken_samples = 0;
+  uint64_t told = 0;  // samples and losses of this process that are in a session's batch
+  std::optional<EndedCollector> earlier;
+  absl::flat_hash_map<ExecutableId, size_t> askers;  // of symbols: index of reducers
+
+  std::unique_ptr<Alarm> tick_alarm, flush_alarm, done_alarm;
+  std::function<void(uint64_t)> flush_done;
+  uint64_t undelivered = 0;
+  bool settled = true;
+  bool stopped = false;
+
+  std::array<Counter*, kLossReasonCount> lost_samples;
+  Gauge& waiting_gauge;
+  Counter& failovers;
+};
+
+Delivery::Impl::Impl(AlarmSource& alarms, Connector& connector, DeliveryOptions with, Spool* on_disk, const Clock& by,
+                     Metrics& metrics, Callbacks with_callbacks)
+    : options(std::move(with)),
+      spool(on_disk),
+      clock(by),
+      callbacks(std::move(with_callbacks)),
+      backlog(options.memory_bytes_max, on_disk, options.client.session.session_id, by,
+              [this](LossReason reason, uint64_t samples) { CountLoss(reason, samples); }),
+      recovery(alarms, connector, options.client, by, metrics,
+               {.settled = [this](SegmentId segment) { backlog.Settled(segment); },
+                .given_up =
+                    [this](uint64_t samples, const Accounting& accounting) {
+                      backlog.CountForeign(samples, accounting);
+                      backlog.AddDoubt(samples, accounting, /*foreign=*/true);
+                    },
+                .damaged = [this](uint64_t samples) { CountLoss(LossReason::kSpoolDamaged, samples); },
+                .finished = [this](const std::array<uint8_t, 16>& id, uint64_t total) { NoteFinished(id, total); }}),
+      earlier(options.earlier),
+      tick_alarm(alarms.NewAlarm([this] { Tick(); })),
+      flush_alarm(alarms.NewAlarm([this] {
+        undelivered = Waiting();
+        settled = false;
+        SpoolTheRest();
+        FinishFlush();
+      })),
+      // The last thing done: `done` may destroy all of this.
+      done_alarm(alarms.NewAlarm([this] {
+        auto done = std::exchange(flush_done, nullptr);
+        if (done) done(undelivered);
+      })),
+      waiting_gauge(metrics.AddGauge("tributary_intake_client_unacked_samples",
+                                     "Samples not yet durable at a reducer: in memory, spooled or in doubt")),
+      failovers(metrics.AddCounter("tributary_intake_client_failovers_total",
+                                   "Times that another reducer was turned to, returns included")) {
+  TRIBUTARY_CHECK(!options.reducers.empty());
+  for (uint8_t i = 0; i < kLossReasonCount; ++i) {
+    lost_samples[i] = &metrics.AddCounter("tributary_intake_client_lost_samples_total", "Samples that were given up",
+                                          {{"reason", std::string(LossReasonName(static_cast<LossReason>(i)))}});
+  }
+  const std::vector<size_t> order = PreferenceOf(options.client.session.node_id, options.reducers);
+  reducers.resize(order.size());
+  for (size_t i = 0; i < order.size(); ++i) {
+    Reducer& reducer = reducers[i];
+    reducer.configured = order[i];
+    ClientOptions client = options.client;
+    client.host = options.reducers[order[i]].host;
+    client.port = options.reducers[order[i]].port;
+    client.session.session_id = SessionIdOf(client.session.session_id, order[i]);
+    reducer.client = std::make_unique<Client>(
+        alarms, connector, std::move(client), clock, metrics,
+        Client::Callbacks{.next = [this, &reducer](uint64_t sequence) { return Next(reducer, sequence); },
+                          .acked = [this, &reducer](const SendWindow::Entry& entry) { OnAcked(reducer, entry); },
+                          .rejected = [this](uint64_t samples) { CountLoss(LossReason::kRejected, samples); },
+                          .need_symbols =
+                              [this, i](const ExecutableId& id) {
+                                if (askers.size() < kAskersMax) askers.insert_or_assign(id, i);
+                                if (callbacks.need_symbols) callbacks.need_symbols(id);
+                              },
+                          .changed = [this] { Choose(); }});
+  }
+}
+
+void Delivery::Impl::CountLoss(LossReason reason, uint64_t samples) {
+  lost_samples[static_cast<size_t>(reason)]->Add(samples);
+  if (callbacks.lost) callbacks.lost(reason, samples);
+}
+
+void Delivery::Impl::Start() {
+  while (spool != nullptr) {
+    std::optional<SpooledBatch> batch = spool->Next();
+    if (!batch) break;
+    if (!batch->claim) {
+      backlog.PutBack(*std::move(batch));
+      break;
+    }
+    backlog.TakenElsewhere(*batch);
+    recovery.Add(*std::move(batch));
+  }
+  recovery.Start();
+  tick_alarm->StartEvery(kTickMs);
+  TellDurable(reducers.front());  // a kill before the first answer has a session to be counted in
+  reducers.front().client->Start();
+}
+
+absl::Status Delivery::Impl::Take(Batch batch) {
+  absl::Status status;
+  const uint64_t samples = batch.samples.size();
+  taken_samples += samples;
+  Accounting delta = batch.accounting;
+  delta.captured = 0;
+  delta.idle -= taken.idle;
+  for (size_t i = 0; i < kLossReasonCount; ++i) delta.lost[i] -= taken.lost[i];
+  taken = std::exchange(batch.accounting, delta);
+  if (samples > BatchEncoder::kSamplesPerBatchMax) {
+    status = Error(absl::StatusCode::kInvalidArgument,
+                   fmt::format("batch of {} samples where {} are allowed", samples, BatchEncoder::kSamplesPerBatchMax));
+    batch.samples.clear();
+    backlog.AddLoss(LossReason::kRejected, samples, {});
+  }
+  backlog.Add(std::move(batch));
+  backlog.Spill(Away());
+  reducers[active].client->Wake();
+  waiting_gauge.Set(static_cast<int64_t>(Waiting()));
+  return status;
+}
+
+bool Delivery::Impl::Away() const {
+  if (std::any_of(reducers.begin(), reducers.end(), [](const Reducer& r) { return r.client->ready(); })) return false;
+  return clock.Monotonic().value - reducers.front().client->silent_since().value >= options.failover_ms * kNsPerMs;
+}
+
+SpoolClaim Delivery::Impl::ClaimOf(const Client& client, uint64_t sequence) const {
+  return {.host = client.options().host,
+          .port = client.options().port,
+          .session_id = client.options().session.session_id,
+          .first_sequence = sequence,
+          .base = client.window().totals()};
+}
+
+// A session that is not in use tells at most that nothing of it is on its way any more.
+std::optional<Outgoing> Delivery::Impl::Next(Reducer& reducer, uint64_t sequence) {
+  if (stopped) return std::nullopt;
+  if (&reducer != &reducers[active]) {
+    if (reducer.client->window().pending_told() == 0) return std::nullopt;
+    return Closing(0);
+  }
+  // Before anything is claimed for the session.
+  if (!std::exchange(reducer.asked, true)) TellDurable(reducer);
+  std::optional<Outgoing> out = backlog.Next(ClaimOf(*reducer.client, sequence));
+  if (!out) {
+    const bool more_to_tell = backlog.has_untold_losses() || reducer.client->window().pending_told() != Pending();
+    const auto& sent = reducer.client->window().entries();
+    const bool closing_sent =
+        std::any_of(sent.begin(), sent.end(), [](const auto& e) { return !e.batch.closes.empty(); });
+    if (!flush_done || !(more_to_tell || (CanClose() && !closing_sent))) return std::nullopt;
+    Outgoing closing = Closing(Pending());
+    AddCloses(reducer, &closing);
+    return closing;
+  }
+  if (!out->foreign) told += out->batch.samples.size() + out->delta.TotalLost();
+  out->pending = Pending();
+  AddCloses(reducer, &*out);
+  return out;
+}
+
+uint64_t Delivery::Impl::Pending() const {
+  const uint64_t own = told - std::min(told, backlog.foreign_lost());
+  return taken.captured - std::min(taken.captured, own);
+}
+
+// No samples: what there is to say of the account.
+Outgoing Delivery::Impl::Closing(uint64_t pending) {
+  Outgoing out;
+  out.pending = pending;
+  out.delta = backlog.TakeLosses();
+  told += out.delta.TotalLost();
+  out.batch.clock = clock.Pair();
+  return out;
+}
+
+// The earlier collector's account is closed when all that it left in the spool has found its session: what then is
+// neither stored nor told as lost is what it took with it. The session used last answers for it, less what the others
+// have: their reducer knows what it stored, be it more than was acknowledged; another one is told of the acknowledged.
+// Told with every batch until one of them is durable.
+void Delivery::Impl::AddCloses(const Reducer& reducer, Outgoing* out) {
+  if (!CanClose()) return;
+  std::vector<ClosedSession>& closes = out->batch.closes;
+  closes.push_back({.session_id = earlier->sessions.front().session_id, .reason = earlier->reason});
+  uint64_t share = earlier->captured - std::min(earlier->captured, backlog.foreign_attributed());
+  for (size_t i = 0; i < earlier->sessions.size(); ++i) {
+    const EndedCollector::Session& session = earlier->sessions[i];
+    const bool known_here = ReducerOf(session.session_id) == reducer.configured;
+    if (!known_here) {
+      share -= std::min(share, session.attributed);
+    } else if (i > 0 && closes.size() < kClosedSessionsMax) {
+      closes.push_back({session.session_id, session.attributed, earlier->reason});
+    }
+  }
+  closes.front().captured = share;
+}
+
+bool Delivery::Impl::CanClose() const {
+  return earlier && !earlier->sessions.empty() && recovery.done() && !backlog.foreign_left();
+}
+
+void Delivery::Impl::OnAcked(const Reducer& reducer, const SendWindow::Entry& entry) {
+  if (entry.segment != 0) backlog.Settled(entry.segment);
+  if (!entry.batch.closes.empty() && earlier) {
+    earlier.reset();
+    if (callbacks.earlier_told) callbacks.earlier_told(backlog.foreign_attributed());
+  }
+  TellDurable(reducer);
+  waiting_gauge.Set(static_cast<int64_t>(Waiting()));
+  if (flush_done && Idle()) FinishFlush();
+}
+
+void Delivery::Impl::TellDurable(const Reducer& reducer) const {
+  const Client& client = *reducer.client;
+  if (!callbacks.durable) return;
+  callbacks.durable(reducer.configured, {client.options().session.session_id, client.window().durable().captured},
+                    reducer.asked);
+}
+
+// Of the earlier collector's sessions more is durable than it had seen.
+void Delivery::Impl::NoteFinished(const std::array<uint8_t, 16>& session_id, uint64_t total) {
+  if (!earlier) return;
+  for (EndedCollector::Session& session : earlier->sessions) {
+    if (session.session_id == session_id) session.attributed = std::max(session.attributed, total);
+  }
+}
+
+void Delivery::Impl::Tick() {
+  if (stopped) return;
+  if (spool != nullptr) spool->Tick();
+  backlog.Spill(Away());
+  recovery.Tick(reducers.size() > 1 ? options.in_doubt_timeout_ms : 0);
+  GiveUpDoubtful();
+  StartNext();
+  Choose();
+  StopIdle();
+  if (flush_done && Idle()) FinishFlush();
+}
+
+// The most preferred reducer that answers is used.
+void Delivery::Impl::Choose() {
+  if (stopped) return;
+  const auto it = std::find_if(reducers.begin(), reducers.end(), [](const Reducer& r) { return r.client->ready(); });
+  if (it == reducers.end()) return;
+  const size_t best = static_cast<size_t>(it - reducers.begin());
+  if (best != active) {
+    failovers.Add();
+    const auto name = [this](size_t i) {
+      const ClientOptions& to = reducers[i].client->options();
+      return fmt::format("{}:{}", to.host, to.port);
+    };
+    LogInfo("intake turns to reducer={} from={} cause={}", name(best), name(active),
+            best < active ? "\"the preferred one is back\"" : "\"no answer\"");
+    const size_t before = std::exchange(active, best);
+    TellDurable(reducers[active]);
+    reducers[before].client->Wake();  // says that nothing more is coming
+  }
+  reducers[active].client->Wake();
+}
+
+// Each reducer that does not answer for long enough makes the next one be tried.
+void Delivery::Impl::StartNext() {
+  const MonotonicNs now = clock.Monotonic();
+  for (Reducer& reducer : reducers) {
+    Client& client = *reducer.client;
+    if (!client.started()) client.Start();
+    if (client.ready()) return;
+    if (now.value - client.silent_since().value < options.failover_ms * kNsPerMs) return;
+  }
+}
+
+void Delivery::Impl::StopIdle() {
+  for (size_t i = active + 1; i < reducers.size(); ++i) {
+    Client& client = *reducers[i].client;
+    if (client.ready() && client.window().empty() && client.window().pending_told() == 0) client.Stop();
+  }
+}
+
+// Only where another reducer has taken over: a single one is waited for, however long it takes.
+void Delivery::Impl::GiveUpDoubtful() {
+  const MonotonicNs now = clock.Monotonic();
+  for (size_t i = 0; i < reducers.size(); ++i) {
+    Client& client = *reducers[i].client;
+    if (i == active || client.ready() || client.window().empty()) continue;
+    if (now.value - client.silent_since().value < options.in_doubt_timeout_ms * kNsPerMs) continue;
+    uint64_t samples = 0;
+    for (const SendWindow::Entry& entry : client.GiveUp()) {
+      samples += entry.samples;
+      if (!entry.foreign) told -= std::min(told, entry.delta.captured);
+      backlog.AddDoubt(entry.samples, entry.delta, entry.foreign);
+      if (entry.segment != 0) backlog.Settled(entry.segment);
+    }
+    LogWarning("samples lost reason=in_doubt samples={} reducer={}:{}: sent, and never answered", samples,
+               client.options().host, client.options().port);
+  }
+}
+
+uint64_t Delivery::Impl::InMemory() const {
+  uint64_t samples = backlog.memory_samples() + recovery.samples();
+  for (const Reducer& reducer : reducers) samples += reducer.client->window().samples();
+  return samples;
+}
+
+uint64_t Delivery::Impl::Waiting() const { return InMemory() + (spool != nullptr ? spool->samples() : 0); }
+
+bool Delivery::Impl::Idle() const {
+  // A session that is not in use must hear that nothing more is coming: its reducer would count that as captured for
+  // ever, beside the one that got it.
+  const auto told_all = [this](const Reducer& r) {
+    return r.client->window().empty() && (&r == &reducers[active] || r.client->window().pending_told() == 0);
+  };
+  return backlog.empty() && !backlog.has_untold_losses() && recovery.done() && !CanClose() &&
+         std::all_of(reducers.begin(), reducers.end(), told_all);
+}
+
+void Delivery::Impl::FinishFlush() {
+  flush_alarm->Stop();
+  done_alarm->StartOnce(0);
+}
+
+// At the end: what was sent and not answered goes to the spool under its own numbers, what was not sent without any.
+void Delivery::Impl::SpoolTheRest() {
+  stopped = true;
+  if (spool == nullptr) return;
+  for (Reducer& reducer : reducers) {
+    Client& client = *reducer.client;
+    client.Stop();
+    for (const SendWindow::Entry& entry : client.GiveUp()) {
+      if (entry.segment != 0 || entry.samples == 0) continue;  // it is there, and claimed
+      SpoolClaim claim = ClaimOf(client, entry.batch.sequence);
+      claim.base = entry.before;
+      Batch batch = entry.batch;
+      batch.accounting = entry.delta;
+      if (absl::Status kept = spool->Append(batch, claim); !kept.ok()) {
+        LogWarning("samples not spooled samples={} cause=\"{}\"", entry.samples, Message(kept));
+      }
+    }
+  }
+  backlog.Spill(/*away=*/true);
+}
+
+Client* Delivery::Impl::ClientFor(const ExecutableId& id) {
+  auto it = askers.find(id);
+  if (it == askers.end()) return nullptr;
+  Client* client = reducers[it->second].client.get();
+  askers.erase(it);
+  return client;
+}
+
+Delivery::Delivery(AlarmSource& alarms, Connector& connector, DeliveryOptions options, Spool* spool, const Clock& clock,
+                   Metrics& metrics, Callbacks callbacks)
+    : impl_(
+          std::make_unique<Impl>(alarms, connector, std::move(options), spool, clock, metrics, std::move(callbacks))) {}
+Delivery::~Delivery() = default;
+
+void Delivery::Start() { impl_->Start(); }
+absl::Status Delivery::Take(Batch batch) { return impl_->Take(std::move(batch)); }
+
+void Delivery::OnSpoolDropped(LossReason reason, uint64_t samples, const Accounting& accounting, bool earlier) {
+  impl_->backlog.OnDropped(reason, samples, accounting, earlier);
+}
+
+void Delivery::SendSymbols(const ExecutableId& id, PackedTable table) {
+  if (Client* client = impl_->ClientFor(id)) client->SendSymbols(id, std::move(table));
+}
+
+void Delivery::SendNoSymbols(const ExecutableId& id, std::string why) {
+  if (Client* client = impl_->ClientFor(id)) client->SendNoSymbols(id, std::move(why));
+}
+
+void Delivery::Flush(int64_t timeout_ms, std::function<void(uint64_t undelivered_samples)> done) {
+  impl_->flush_done = std::move(done);
+  impl_->flush_alarm->StartOnce(static_cast<uint64_t>(std::max<int64_t>(timeout_ms, 0)));
+  impl_->reducers[impl_->active].client->Wake();
+  if (impl_->Idle()) impl_->FinishFlush();
+}
+
+bool Delivery::connected() const {
+  return std::any_of(impl_->reducers.begin(), impl_->reducers.end(), [](const auto& r) { return r.client->ready(); });
+}
+bool Delivery::settled() const { return impl_->settled; }
+uint64_t Delivery::waiting_samples() const { return impl_->Waiting(); }
+void Delivery::SetSampleRate(uint32_t hz) {
+  for (const auto& reducer : impl_->reducers) reducer.client->SetSampleRate(hz);
+}
+
+uint64_t Delivery::bytes_sent() const {
+  uint64_t bytes = 0;
+  for (const auto& reducer : impl_->reducers) bytes += reducer.client->bytes_sent();
+  return bytes;
+}
+
+}  // namespace tributary::intake

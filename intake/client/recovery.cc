@@ -1,0 +1,142 @@
+#include "intake/client/recovery.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/log.h"
+
+namespace tributary::intake {
+namespace {
+
+uint64_t ToldWith(const SpooledBatch& batch) {
+  return batch.claim->base.captured + batch.batch.samples.size() + batch.batch.accounting.TotalLost();
+}
+
+}  // namespace
+
+Recovery::Recovery(AlarmSource& alarms, Connector& connector, ClientOptions options, const Clock& clock,
+                   Metrics& metrics, Callbacks callbacks)
+    : alarms_(alarms),
+      connector_(connector),
+      options_(std::move(options)),
+      clock_(clock),
+      metrics_(metrics),
+      callbacks_(std::move(callbacks)) {}
+
+void Recovery::Add(SpooledBatch batch) {
+  const auto same = [&](const auto& session) {
+    return session->batches.front().claim->session_id == batch.claim->session_id;
+  };
+  auto it = std::find_if(sessions_.begin(), sessions_.end(), same);
+  if (it == sessions_.end()) it = sessions_.insert(it, std::make_unique<Session>());
+  // What a stop put into the spool may be older than what was claimed of it before. Damage that could not be cut off
+  // may have a number that went to another batch: that one is told.
+  std::deque<SpooledBatch>& batches = (*it)->batches;
+  const auto later = [](const SpooledBatch& a, const SpooledBatch& b) {
+    return std::pair(a.claim->first_sequence, a.damaged_samples > 0) <
+           std::pair(b.claim->first_sequence, b.damaged_samples > 0);
+  };
+  batches.insert(std::upper_bound(batches.begin(), batches.end(), batch, later), std::move(batch));
+}
+
+void Recovery::Start() {
+  for (const auto& owned : sessions_) {
+    Session& session = *owned;
+    const SpooledBatch& first = session.batches.front();
+    ClientOptions options = options_;
+    options.host = first.claim->host;
+    options.port = first.claim->port;
+    options.session = first.session;
+    options.session.session_id = first.claim->session_id;
+    session.client = std::make_unique<Client>(
+        alarms_, connector_, std::move(options), clock_, metrics_,
+        Client::Callbacks{.next = [this, &session](uint64_t sequence) { return Next(session, sequence); },
+                          .acked =
+                              [this](const SendWindow::Entry& entry) {
+                                if (entry.segment != 0) callbacks_.settled(entry.segment);
+                              },
+                          .rejected = {},
+                          .need_symbols = {},
+                          .changed = {}});
+    session.client->Continue(first.claim->first_sequence - 1, first.claim->base);
+    LogInfo("spool goes on with an earlier session reducer={}:{} batches={}", first.claim->host, first.claim->port,
+            session.batches.size());
+    session.client->Start();
+  }
+}
+
+std::optional<Outgoing> Recovery::Next(Session& session, uint64_t sequence) {
+  while (!session.batches.empty() && session.batches.front().claim->first_sequence < sequence) {
+    session.told = ToldWith(session.batches.front());
+    callbacks_.settled(session.batches.front().segment);  // the reducer has it
+    session.batches.pop_front();
+  }
+  if (session.batches.empty()) return std::nullopt;
+  SpooledBatch& front = session.batches.front();
+  Outgoing out;
+  out.base = front.claim->base;
+  *out.base += session.damaged;
+  if (front.claim->first_sequence > sequence) {
+    // A batch of the killed process's memory had this number, and has not arrived: it never will.
+    out.batch.clock = clock_.Pair();
+    return out;
+  }
+  session.told = ToldWith(front);
+  out.delta = front.batch.accounting;
+  out.segment = front.segment;
+  out.batch = std::move(front.batch);
+  if (out.batch.dictionary == nullptr) {  // damaged
+    out.batch.clock = clock_.Pair();
+    session.damaged.lost[static_cast<size_t>(LossReason::kSpoolDamaged)] += front.damaged_samples;
+    callbacks_.damaged(front.damaged_samples);
+  }
+  session.batches.pop_front();
+  return out;
+}
+
+bool Recovery::Finished(const Session& session) const {
+  return session.batches.empty() && session.client->window().empty() && session.client->ready();
+}
+
+void Recovery::GiveUp(Session& session) {
+  Accounting lost;
+  uint64_t samples = 0;
+  for (const SendWindow::Entry& entry : session.client->GiveUp()) {
+    samples += entry.samples;
+    lost += entry.delta;
+    if (entry.segment != 0) callbacks_.settled(entry.segment);
+  }
+  for (const SpooledBatch& spooled : session.batches) {
+    samples += spooled.batch.samples.size();
+    lost += spooled.batch.accounting;
+    callbacks_.settled(spooled.segment);
+  }
+  session.batches.clear();
+  callbacks_.given_up(samples, lost);
+}
+
+void Recovery::Tick(int64_t silent_ms_max) {
+  const MonotonicNs now = clock_.Monotonic();
+  std::erase_if(sessions_, [&](const std::unique_ptr<Session>& session) {
+    if (Finished(*session)) {
+      session->client->Stop();
+      callbacks_.finished(session->client->options().session.session_id, session->told);
+      return true;
+    }
+    const bool silent = !session->client->ready() && silent_ms_max > 0 &&
+                        now.value - session->client->silent_since().value > silent_ms_max * kNsPerMs;
+    if (silent) GiveUp(*session);
+    return silent;
+  });
+}
+
+uint64_t Recovery::samples() const {
+  uint64_t samples = 0;
+  for (const auto& session : sessions_) {
+    samples += session->client->window().samples();
+    for (const SpooledBatch& spooled : session->batches) samples += spooled.batch.samples.size();
+  }
+  return samples;
+}
+
+}  // namespace tributary::intake

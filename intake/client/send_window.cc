@@ -1,0 +1,99 @@
+#include "intake/client/send_window.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/status.h"
+
+namespace tributary::intake {
+
+void SendWindow::Begin(uint64_t last_sequence, const Accounting& totals) {
+  TRIBUTARY_CHECK(entries_.empty() && last_sequence_ == 0);
+  last_sequence_ = last_sequence;
+  totals_ = durable_ = totals;
+}
+
+void SendWindow::Add(Outgoing out) {
+  Entry entry;
+  entry.samples = out.batch.samples.size();
+  entry.delta = out.delta;
+  entry.delta.captured = entry.samples + out.delta.TotalLost();
+  entry.segment = out.segment;
+  entry.foreign = out.foreign;
+  if (out.base) totals_ = *out.base;
+  entry.before = totals_;
+  totals_ += entry.delta;
+  entry.pending = pending_told_ = out.pending;
+  entry.batch = std::move(out.batch);
+  entry.batch.sequence = ++last_sequence_;
+  entry.batch.accounting = totals_;
+  entry.batch.accounting.captured += out.pending;
+  samples_ += entry.samples;
+  entries_.push_back(std::move(entry));
+}
+
+void SendWindow::Ack(uint64_t sequence, const std::function<void(const Entry&)>& acked) {
+  while (!entries_.empty() && entries_.front().batch.sequence <= sequence) {
+    Entry entry = std::move(entries_.front());
+    entries_.pop_front();
+    if (next_ > 0) --next_;
+    samples_ -= entry.samples;
+    wire_bytes_ -= entry.wire_bytes;
+    durable_ += entry.delta;
+    durable_pending_ = entry.pending;
+    acked(entry);
+  }
+  last_sequence_ = std::max(last_sequence_, sequence);
+}
+
+uint64_t SendWindow::Reject(uint64_t sequence) {
+  auto it =
+      std::find_if(entries_.begin(), entries_.end(), [&](const Entry& e) { return e.batch.sequence == sequence; });
+  if (it == entries_.end() || it->samples == 0) return 0;
+  const uint64_t samples = std::exchange(it->samples, 0);
+  samples_ -= samples;
+  it->batch.samples = {};
+  it->batch.dictionary.reset();
+  constexpr size_t kRejected = static_cast<size_t>(LossReason::kRejected);
+  it->delta.lost[kRejected] += samples;
+  totals_.lost[kRejected] += samples;
+  for (; it != entries_.end(); ++it) it->batch.accounting.lost[kRejected] += samples;
+  return samples;
+}
+
+std::vector<SendWindow::Entry> SendWindow::GiveUp() {
+  for (const Entry& entry : entries_) given_up_.push_back({entry.batch.sequence, entry.delta, entry.pending});
+  std::vector<Entry> given_up(std::make_move_iterator(entries_.begin()), std::make_move_iterator(entries_.end()));
+  entries_.clear();
+  next_ = 0;
+  samples_ = 0;
+  wire_bytes_ = 0;
+  totals_ = durable_;
+  pending_told_ = durable_pending_;
+  return given_up;
+}
+
+void SendWindow::Settle(uint64_t durable_sequence) {
+  for (const GivenUp& batch : std::exchange(given_up_, {})) {
+    if (batch.sequence > durable_sequence) continue;
+    totals_ += batch.delta;
+    durable_ += batch.delta;
+    durable_pending_ = batch.pending;
+    if (entries_.empty()) pending_told_ = batch.pending;
+    for (Entry& entry : entries_) entry.batch.accounting += batch.delta;
+  }
+}
+
+void SendWindow::Sent(size_t wire_bytes) {
+  Entry& entry = entries_[next_++];
+  entry.wire_bytes = wire_bytes;
+  wire_bytes_ += wire_bytes;
+}
+
+void SendWindow::Rewind() {
+  for (Entry& entry : entries_) entry.wire_bytes = 0;
+  next_ = 0;
+  wire_bytes_ = 0;
+}
+
+}  // namespace tributary::intake

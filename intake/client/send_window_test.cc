@@ -1,0 +1,117 @@
+#include "intake/client/send_window.h"
+
+#include <gtest/gtest.h>
+
+namespace tributary::intake {
+namespace {
+
+constexpr size_t kInDoubt = static_cast<size_t>(LossReason::kInDoubt);
+
+Outgoing Of(size_t samples, uint64_t pending = 0, uint64_t lost = 0) {
+  Outgoing out;
+  out.batch.samples.resize(samples);
+  out.batch.dictionary = std::make_shared<Dictionary>();
+  out.delta.lost[static_cast<size_t>(LossReason::kRingFull)] = lost;
+  out.pending = pending;
+  return out;
+}
+
+std::vector<uint64_t> Acked(SendWindow& window, uint64_t sequence) {
+  std::vector<uint64_t> acked;
+  window.Ack(sequence, [&](const SendWindow::Entry& entry) { acked.push_back(entry.batch.sequence); });
+  return acked;
+}
+
+TEST(SendWindow, TellsTotalsOfItsBatchesAndWhatIsPending) {
+  SendWindow window;
+  window.Add(Of(10, 7));
+  window.Add(Of(5, 2, 3));
+  EXPECT_EQ(window.entries()[0].batch.accounting.captured, 17u);
+  EXPECT_EQ(window.entries()[1].batch.accounting.captured, 20u);
+  EXPECT_EQ(window.entries()[1].batch.accounting.TotalLost(), 3u);
+  EXPECT_EQ(window.samples(), 15u);
+  EXPECT_EQ(window.totals().captured, 18u);
+  EXPECT_EQ(window.durable().captured, 0u);
+  EXPECT_EQ(Acked(window, 1), (std::vector<uint64_t>{1}));
+  EXPECT_EQ(window.durable().captured, 10u);
+  EXPECT_EQ(window.next_sequence(), 3u);
+}
+
+TEST(SendWindow, SendsTheSameAgainAfterARewind) {
+  SendWindow window;
+  for (int i = 0; i < 3; ++i) window.Add(Of(1));
+  for (int i = 0; i < 2; ++i) window.Sent(100);
+  EXPECT_EQ(window.wire_bytes(), 200u);
+  EXPECT_EQ(Acked(window, 1).size(), 1u);
+  EXPECT_EQ(window.wire_bytes(), 100u);
+  EXPECT_EQ(window.Next()->batch.sequence, 3u);
+  window.Rewind();
+  EXPECT_EQ(window.Next()->batch.sequence, 2u);
+  EXPECT_EQ(window.wire_bytes(), 0u);
+}
+
+TEST(SendWindow, ARejectedBatchIsALossInItAndAllBehind) {
+  SendWindow window;
+  for (int i = 0; i < 3; ++i) window.Add(Of(4));
+  EXPECT_EQ(window.Reject(2), 4u);
+  EXPECT_EQ(window.Reject(2), 0u);
+  const size_t rejected = static_cast<size_t>(LossReason::kRejected);
+  EXPECT_EQ(window.entries()[0].batch.accounting.lost[rejected], 0u);
+  EXPECT_EQ(window.entries()[1].batch.accounting.lost[rejected], 4u);
+  EXPECT_EQ(window.entries()[2].batch.accounting.lost[rejected], 4u);
+  EXPECT_EQ(window.entries()[2].batch.accounting.captured, 12u);
+  EXPECT_TRUE(window.entries()[1].batch.samples.empty());
+  EXPECT_EQ(window.samples(), 8u);
+}
+
+TEST(SendWindow, WhatWasGivenUpAndTurnsOutStoredIsInTheTotals) {
+  SendWindow window;
+  window.Add(Of(1));
+  (void)Acked(window, 1);
+  window.Add(Of(2));
+  window.Add(Of(4));
+  const std::vector<SendWindow::Entry> given_up = window.GiveUp();
+  ASSERT_EQ(given_up.size(), 2u);
+  EXPECT_EQ(given_up[0].delta.captured, 2u);
+  EXPECT_EQ(given_up[0].delta.lost[kInDoubt], 0u);
+  EXPECT_EQ(window.totals().captured, 1u);
+  EXPECT_EQ(window.next_sequence(), 4u) << "their numbers are not used again";
+  window.Add(Of(8));
+  window.Settle(2);  // the first of them had arrived
+  EXPECT_EQ(window.entries()[0].batch.accounting.captured, 11u);
+  window.Settle(3);
+  EXPECT_EQ(window.entries()[0].batch.accounting.captured, 11u) << "settled once";
+}
+
+TEST(SendWindow, GoesOnBehindWhatTheReducerHas) {
+  SendWindow window;
+  Accounting totals;
+  totals.captured = 100;
+  window.Begin(6, totals);
+  EXPECT_EQ(window.next_sequence(), 7u);
+  (void)Acked(window, 9);
+  EXPECT_EQ(window.next_sequence(), 10u);
+  Outgoing out = Of(1);
+  out.base = Accounting{.captured = 130};
+  window.Add(std::move(out));
+  EXPECT_EQ(window.entries()[0].batch.accounting.captured, 131u);
+}
+
+TEST(SendWindow, ToldPendingIsThatOfTheNewestBatchThatCounts) {
+  SendWindow window;
+  window.Add(Of(3, 20));
+  window.Add(Of(5, 16));
+  window.Add(Of(7, 0));
+  window.Ack(1, [](const SendWindow::Entry&) {});
+  EXPECT_EQ(window.pending_told(), 0u);
+  EXPECT_EQ(window.GiveUp().size(), 2u);
+  EXPECT_EQ(window.pending_told(), 20u) << "what is given up told nothing";
+  window.Settle(2);
+  EXPECT_EQ(window.pending_told(), 16u) << "but one of them was stored, and its reducer waits for 16 samples";
+  EXPECT_EQ(window.durable().captured, 8u);
+  window.Add(Of(0, 0));
+  EXPECT_EQ(window.pending_told(), 0u);
+}
+
+}  // namespace
+}  // namespace tributary::intake

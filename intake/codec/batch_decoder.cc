@@ -1,0 +1,131 @@
+#include <fmt/format.h>
+
+#include "intake/codec/batch_codec.h"
+#include "intake/codec/columns.h"
+#include "intake/codec/definition_reader.h"
+#include "intake/codec/sample_columns.h"
+#include "intake/wire/wire.h"
+
+namespace tributary::intake {
+namespace {
+
+absl::Status ReadAccounting(wire::Batch::Reader from, IncomingBatch* out) {
+  out->accounting.captured = from.getCaptured();
+  out->accounting.idle = from.getIdle();
+  const auto lost = from.getLost();
+  if (lost.size() > kLossReasonsMax) return Malformed("too many loss reasons");
+  for (unsigned i = 0; i < lost.size(); ++i) {
+    // A reason of a later release still counts: captured = stored + lost must hold.
+    const bool known = i < kLossReasonCount;
+    if (!known && lost[i] != 0) ++out->unknown_values;
+    out->accounting.lost[known ? i : static_cast<unsigned>(LossReason::kBadRecord)] += lost[i];
+  }
+  return absl::OkStatus();
+}
+
+GenerationInfo ReadGeneration(wire::Definitions::Reader from) { return {from.getGeneration(), from.getDerivedFrom()}; }
+
+}  // namespace
+
+absl::StatusOr<GenerationInfo> GenerationOf(MessageType type, std::string_view payload) {
+  if (type == MessageType::kDefinitions) {
+    return ReadPayload<wire::Definitions, GenerationInfo>(
+        payload, [](wire::Definitions::Reader root, GenerationInfo* out) -> absl::Status {
+          *out = ReadGeneration(root);
+          return absl::OkStatus();
+        });
+  }
+  return ReadPayload<wire::Batch, GenerationInfo>(payload,
+                                                  [](wire::Batch::Reader root, GenerationInfo* out) -> absl::Status {
+                                                    *out = ReadGeneration(root.getDefinitions());
+                                                    return absl::OkStatus();
+                                                  });
+}
+
+BatchDecoder::BatchDecoder(uint32_t generation, const DictionaryCounts& have, HeldNodes nodes, DictionaryLimits limits)
+    : generation_(generation), have_(have), limits_(limits), nodes_(std::move(nodes)) {
+  TRIBUTARY_CHECK(nodes_.count() == have.nodes && nodes_.frame_count() == have.frames);
+}
+
+// Comes to the message's generation, which is the held one or continues it.
+absl::Status BatchDecoder::Continue(const GenerationInfo& info, std::string_view evicted, IncomingBatch* out) {
+  out->generation = info.generation;
+  if (info.derived_from == 0) {
+    if (!evicted.empty()) return Malformed("an eviction from no generation");
+    if (info.generation == generation_) return absl::OkStatus();
+  } else if (info.derived_from == generation_ && info.generation > generation_) {
+    DerivedFrom& derived = out->derived.emplace();
+    derived.generation = info.derived_from;
+    RETURN_IF_ERROR(ReadEviction(evicted, have_, &derived.eviction));
+    if (!nodes_.Evict(derived.eviction)) return Malformed("an eviction of what is in use");
+    generation_ = info.generation;
+    have_ = CountsAfter(derived.eviction);
+    return absl::OkStatus();
+  }
+  return Error(absl::StatusCode::kFailedPrecondition, fmt::format("dictionary generation {} from {} where {} is held",
+                                                                  info.generation, info.derived_from, generation_));
+}
+
+absl::StatusOr<IncomingBatch> BatchDecoder::Decode(MessageType type, uint64_t sequence, std::string_view payload) {
+  before_ = Position{generation_, have_};
+  nodes_.Begin();
+  std::vector<uint32_t> leaves;
+  auto read_definitions = [&](wire::Definitions::Reader from, IncomingBatch* out) -> absl::Status {
+    DefinitionColumnSet columns;
+    if (!(from.hasPackedColumns() ? columns.Unpack(kDefinitionPackings, ViewOf(from.getPackedColumns()),
+                                                   kPayloadBytesMax, &out->unknown_values)
+                                  : columns.Parse(ViewOf(from.getColumns()), &out->unknown_values)))
+      return Malformed("columns of definitions");
+    RETURN_IF_ERROR(Continue(ReadGeneration(from), columns[DefinitionColumn::kEvicted], out));
+    out->before = have_;
+    DefinitionReader reader(columns, have_, limits_, nodes_, out);
+    RETURN_IF_ERROR(reader.Read());
+    have_ = reader.after();
+    leaves = reader.TakeLeaves();
+    return absl::OkStatus();
+  };
+  auto read_batch = [&](wire::Batch::Reader root, IncomingBatch* out) -> absl::Status {
+    out->sequence = sequence;
+    RETURN_IF_ERROR(read_definitions(root.getDefinitions(), out));
+    out->clock = ReadClock(root.getClock());
+    out->nodes_hash = root.getNodesHash();
+    if (out->nodes_hash != nodes_.hash()) {
+      return Error(absl::StatusCode::kFailedPrecondition, "the two ends' nodes differ");
+    }
+    RETURN_IF_ERROR(ReadAccounting(root, out));
+    RETURN_IF_ERROR(ReadCloses(root, out));
+    SampleColumnSet columns;
+    if (!(root.hasPackedColumns()
+              ? columns.Unpack(kSamplePackings, ViewOf(root.getPackedColumns()), kPayloadBytesMax, &out->unknown_values)
+              : columns.Parse(ViewOf(root.getColumns()), &out->unknown_values)))
+      return Malformed("columns of samples");
+    return ReadSamples(columns, out->clock.monotonic, have_, std::move(leaves), BatchEncoder::kSamplesPerBatchMax, out);
+  };
+
+  absl::StatusOr<IncomingBatch> batch = Malformed("neither definitions nor a batch");
+  if (type == MessageType::kDefinitions) {
+    batch = ReadPayload<wire::Definitions, IncomingBatch>(payload, read_definitions);
+  } else if (type == MessageType::kBatch) {
+    batch = ReadPayload<wire::Batch, IncomingBatch>(payload, read_batch);
+  }
+  if (!batch.ok()) Undo();
+  return batch;
+}
+
+void BatchDecoder::Undo() {
+  if (!before_) return;
+  nodes_.Rollback();
+  generation_ = before_->generation;
+  have_ = before_->have;
+  before_.reset();
+}
+
+bool BatchDecoder::Truncate(const DictionaryCounts& have) {
+  if (!have_.Covers(have)) return false;
+  before_.reset();
+  if (have != have_) nodes_.Truncate(have.nodes, have.frames);
+  have_ = have;
+  return true;
+}
+
+}  // namespace tributary::intake

@@ -1,0 +1,138 @@
+#include <algorithm>
+#include <span>
+#include <utility>
+
+#include "intake/codec/batch_codec.h"
+#include "intake/codec/columns.h"
+#include "intake/codec/definition_columns.h"
+#include "intake/codec/definition_reader.h"
+#include "intake/codec/sample_columns.h"
+#include "intake/wire/wire.h"
+
+namespace tributary::intake {
+namespace {
+
+// The rest of a message.
+constexpr size_t kMessageBytesMax = 64u << 10;
+static_assert(BatchEncoder::kSamplesPerBatchMax * kSampleBytesMax + kMessageBytesMax <= kPayloadBytesMax);
+
+// Packed where a reader takes them so.
+template <typename Builder>
+void WriteColumns(ColumnWriter columns, std::span<const ColumnPacking> packings, Builder to) {
+  const std::string packed = columns.Packed(packings);
+  if (columns.bytes().size() <= UnpackedBytesMax(packed.size())) {
+    to.setPackedColumns(DataOf(packed));
+  } else {
+    to.setColumns(DataOf(columns.bytes()));
+  }
+}
+
+void WriteDefinitions(uint32_t generation, const std::optional<DerivedFrom>& derived, DefinitionColumns& columns,
+                      wire::Definitions::Builder to) {
+  to.setGeneration(generation);
+  if (derived) to.setDerivedFrom(derived->generation);
+  ColumnWriter writer;
+  columns.Write(writer);
+  WriteColumns(std::move(writer), kDefinitionPackings, to);
+}
+
+unsigned WordsFor(size_t bytes) { return static_cast<unsigned>(bytes / sizeof(capnp::word)) + 128; }
+
+void WriteLost(const Accounting& accounting, wire::Batch::Builder to) {
+  unsigned used = kLossReasonCount;
+  while (used > 0 && accounting.lost[used - 1] == 0) --used;
+  if (used == 0) return;
+  auto lost = to.initLost(used);
+  for (unsigned i = 0; i < used; ++i) lost.set(i, accounting.lost[i]);
+}
+
+void WriteSamples(const Batch& batch, const DefinitionColumns& columns, wire::Batch::Builder to) {
+  SampleColumns samples(batch.clock.monotonic, columns.after(), columns.leaves());
+  auto by_time = [](const Sample& a, const Sample& b) { return a.time < b.time; };
+  if (std::is_sorted(batch.samples.begin(), batch.samples.end(), by_time)) {
+    for (const Sample& sample : batch.samples) samples.Add(sample);
+  } else {
+    std::vector<Sample> sorted = batch.samples;
+    std::stable_sort(sorted.begin(), sorted.end(), by_time);
+    for (const Sample& sample : sorted) samples.Add(sample);
+  }
+  ColumnWriter writer;
+  std::move(samples).Write(writer);
+  WriteColumns(std::move(writer), kSamplePackings, to);
+}
+
+}  // namespace
+
+MonotonicNs RoundToWire(MonotonicNs time) { return MonotonicNs{ToWireTime(time) * kWireTimeUnitNs}; }
+
+BatchEncoder BatchEncoder::Following(uint32_t generation, const BatchEncoder* previous, const Dictionary& next) {
+  BatchEncoder encoder(generation);
+  std::optional<Eviction> eviction = previous != nullptr ? previous->EvictionFor(next) : std::nullopt;
+  if (!eviction) return encoder;
+  encoder.sent_ = CountsAfter(*eviction);
+  encoder.derived_ = DerivedFrom{previous->generation_, *std::move(eviction)};
+  return encoder;
+}
+
+bool BatchEncoder::CanContinue(const Dictionary& next) const { return EvictionFor(next).has_value(); }
+
+std::optional<Eviction> BatchEncoder::EvictionFor(const Dictionary& next) const {
+  if (next.derivation() == nullptr || derived_ || sent_ == DictionaryCounts()) return std::nullopt;
+  const std::weak_ptr<const Dictionary>& from = next.derivation()->from;
+  if (from.owner_before(dictionary_) || dictionary_.owner_before(from)) return std::nullopt;
+  // What the peer was not told of yet is told behind the eviction, like anything new.
+  const Eviction& all = next.derivation()->eviction;
+  Eviction told{all.strings.Below(sent_.strings),     all.executables.Below(sent_.executables),
+                all.frames.Below(sent_.frames),       all.nodes.Below(sent_.nodes),
+                all.processes.Below(sent_.processes), all.threads.Below(sent_.threads)};
+  if (!DropsEnough(told)) return std::nullopt;
+  return told;
+}
+
+void BatchEncoder::set_sent(const DictionaryCounts& sent) {
+  sent_ = sent;
+  derived_.reset();
+}
+
+std::vector<std::string> BatchEncoder::Encode(const Batch& batch) {
+  TRIBUTARY_CHECK(batch.samples.size() <= kSamplesPerBatchMax && batch.closes.size() <= kClosedSessionsMax);
+  const Dictionary& dictionary = *batch.dictionary;
+  dictionary_ = batch.dictionary;
+  std::vector<std::string> frames;
+  while (true) {
+    if (followed_nodes_ > sent_.nodes) {
+      followers_ = {};
+      followed_nodes_ = 1;
+    }
+    for (; followed_nodes_ < sent_.nodes; ++followed_nodes_) {
+      const Node node = dictionary.node(NodeRef{followed_nodes_});
+      followers_.Learn(dictionary.node(node.parent).frame, node.frame);
+    }
+    DefinitionColumns columns(dictionary, sent_, followers_);
+    const std::optional<DerivedFrom> derived = std::exchange(derived_, std::nullopt);
+    if (derived) columns.PutEviction(derived->eviction);
+    const bool complete = columns.Fill();
+    sent_ = columns.after();
+    followed_nodes_ = sent_.nodes;
+    const size_t bytes = columns.bytes() + batch.samples.size() * kSampleBytesMax + kMessageBytesMax;
+    if (complete && (columns.bytes() == 0 || bytes <= kPayloadBytesMax)) {
+      capnp::MallocMessageBuilder message(WordsFor(columns.bytes() + 12 * batch.samples.size()));
+      auto root = message.initRoot<wire::Batch>();
+      WriteDefinitions(generation_, derived, columns, root.initDefinitions());
+      WriteClock(root.initClock(), batch.clock);
+      root.setCaptured(batch.accounting.captured);
+      root.setIdle(batch.accounting.idle);
+      WriteLost(batch.accounting, root);
+      root.setNodesHash(dictionary.rolling_hash());
+      WriteCloses(batch.closes, root);
+      WriteSamples(batch, columns, root);
+      frames.push_back(EncodeFrame(MessageType::kBatch, kChannelSamples, batch.sequence, ToPayload(message)));
+      return frames;
+    }
+    capnp::MallocMessageBuilder message(WordsFor(columns.bytes()));
+    WriteDefinitions(generation_, derived, columns, message.initRoot<wire::Definitions>());
+    frames.push_back(EncodeFrame(MessageType::kDefinitions, kChannelSamples, 0, ToPayload(message)));
+  }
+}
+
+}  // namespace tributary::intake

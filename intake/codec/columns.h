@@ -1,0 +1,316 @@
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "base/varint.h"
+#include "intake/codec/held_nodes.h"
+#include "intake/codec/packed_columns.h"
+
+// Pieces that the batch encoder and decoder share (docs/intake-protocol.md, Columns).
+
+namespace tributary::intake {
+
+constexpr int64_t kWireTimeUnitNs = 100'000;
+// The largest time whose nanoseconds are still an int64.
+constexpr int64_t kWireTimeMax = INT64_MAX / kWireTimeUnitNs;
+constexpr size_t kLossReasonsMax = 64;
+
+// Numbers are on the wire: append only.
+enum class DefinitionColumn : uint8_t {
+  kBefore = 1,
+  kEvicted = 2,
+  kStringLengths = 3,
+  kStringBytes = 4,
+  kExecutables = 5,
+  kFrameKinds = 6,
+  kFrameExecutables = 7,
+  kFrameAddresses = 8,
+  kChainAttach = 9,
+  kChainLengths = 10,
+  kNodeFrames = 11,
+  kProcesses = 12,
+  kThreads = 13,
+  kNodeFrameIds = 14,
+  kProcessAttributes = 15,
+};
+constexpr std::array<std::string_view, 16> kDefinitionColumnNames = {
+    "",           "before",           "evicted",        "stringLengths",    "stringBytes",  "executables",
+    "frameKinds", "frameExecutables", "frameAddresses", "chainAttach",      "chainLengths", "nodeFrames",
+    "processes",  "threads",          "nodeFrameIds",   "processAttributes"};
+
+// Packings are for ever: a column that needs another one becomes a new column.
+constexpr std::array<ColumnPacking, kDefinitionColumnNames.size()> kDefinitionPackings = {{
+    {},
+    {ColumnPacking::Layout::kNumbers, NumberKind::kWide},       // before
+    {ColumnPacking::Layout::kRecords, NumberKind::kWide, 2},    // evicted
+    {ColumnPacking::Layout::kNumbers, NumberKind::kSmall},      // stringLengths
+    {},                                                         // stringBytes
+    {},                                                         // executables
+    {ColumnPacking::Layout::kAfter, NumberKind::kSmall},        // frameKinds
+    {ColumnPacking::Layout::kNumbers, NumberKind::kSmall},      // frameExecutables
+    {ColumnPacking::Layout::kNumbers, NumberKind::kWide},       // frameAddresses
+    {ColumnPacking::Layout::kNumbers, NumberKind::kWide},       // chainAttach
+    {ColumnPacking::Layout::kNumbers, NumberKind::kSmall},      // chainLengths
+    {ColumnPacking::Layout::kAfter, NumberKind::kSmall},        // nodeFrames
+    {ColumnPacking::Layout::kRecords, NumberKind::kSmall, 10},  // processes
+    {ColumnPacking::Layout::kRecords, NumberKind::kSmall, 3},   // threads
+    {ColumnPacking::Layout::kNumbers, NumberKind::kWide},       // nodeFrameIds
+    {ColumnPacking::Layout::kNumbers, NumberKind::kSmall},      // processAttributes
+}};
+
+enum class SampleColumn : uint8_t {
+  kTimes = 1,
+  kThreads = 2,
+  kNodes = 3,
+  kCpus = 4,
+  kTypes = 5,
+  kEndings = 6,
+  kValues = 7,
+  kCounts = 8,
+};
+constexpr std::array<std::string_view, 9> kSampleColumnNames = {"",      "times",   "threads", "nodes", "cpus",
+                                                                "types", "endings", "values",  "counts"};
+constexpr std::array<ColumnPacking, kSampleColumnNames.size()> kSamplePackings = {{
+    {},
+    {ColumnPacking::Layout::kNumbers, NumberKind::kExact},  // times
+    {ColumnPacking::Layout::kNumbers, NumberKind::kSmall},  // threads
+    {ColumnPacking::Layout::kNumbers, NumberKind::kWide},   // nodes
+    {ColumnPacking::Layout::kAfter, NumberKind::kSmall},    // cpus
+    {ColumnPacking::Layout::kAfter, NumberKind::kSmall},    // types
+    {ColumnPacking::Layout::kAfter, NumberKind::kSmall},    // endings
+    {ColumnPacking::Layout::kNumbers, NumberKind::kWide},   // values
+    {ColumnPacking::Layout::kNumbers, NumberKind::kWide},   // counts
+}};
+
+// What packed columns may be unpacked. To unpack a byte costs 0.2 µs at most, which a few bytes must not ask for
+// millions of times; columns that would go beyond this are so much alike that they are sent as they are.
+constexpr size_t UnpackedBytesMax(size_t packed) { return (16u << 10) + 64 * packed; }
+
+// A message's columns: number, length, bytes of each that is not empty, by ascending number.
+class ColumnWriter {
+ public:
+  template <typename Column>
+  void Put(Column column, std::string bytes) {
+    if (bytes.empty()) return;
+    const auto number = static_cast<size_t>(column);
+    AppendVarint(out_, number);
+    AppendVarint(out_, bytes.size());
+    out_.append(bytes);
+    if (number >= columns_.size()) columns_.resize(number + 1);
+    columns_[number] = std::move(bytes);
+  }
+  const std::string& bytes() const { return out_; }
+  std::string Packed(std::span<const ColumnPacking> packings) {
+    columns_.resize(packings.size());
+    return PackColumns(packings, columns_);
+  }
+
+ private:
+  std::string out_;
+  std::vector<std::string> columns_;
+};
+
+// The columns of a message that may be hostile. Those of a later release are left out, and counted.
+template <size_t kNames>
+class ColumnSet {
+ public:
+  // False: numbers out of order, or a length beyond the end.
+  bool Parse(std::string_view blob, uint32_t* unknown) {
+    VarintReader reader(blob);
+    for (uint64_t last = 0; !reader.AtEnd();) {
+      uint64_t number = 0, length = 0;
+      std::string_view bytes;
+      if (!reader.Read(&number) || number <= last || !reader.Read(&length) || !reader.ReadBytes(length, &bytes)) {
+        return false;
+      }
+      last = number;
+      if (number < kNames) {
+        columns_[number] = bytes;
+      } else {
+        ++*unknown;
+      }
+    }
+    return true;
+  }
+  // False: more than a message or its size may have, or bytes left over.
+  bool Unpack(std::span<const ColumnPacking, kNames> packings, std::string_view packed, size_t bytes_max,
+              uint32_t* unknown) {
+    if (!UnpackColumns(packings, packed, std::min(bytes_max, UnpackedBytesMax(packed.size())), &unpacked_))
+      return false;
+    *unknown += unpacked_.unknown;
+    std::copy(unpacked_.columns.begin(), unpacked_.columns.end(), columns_.begin());
+    return true;
+  }
+  template <typename Column>
+  std::string_view operator[](Column column) const {
+    return columns_[static_cast<size_t>(column)];
+  }
+  // Of what Unpack read: what the column took, give or take a byte or two.
+  size_t packed_bytes(size_t number) const { return unpacked_.packed_bytes[number]; }
+
+ private:
+  std::array<std::string_view, kNames> columns_;
+  UnpackedColumns unpacked_;
+};
+using DefinitionColumnSet = ColumnSet<kDefinitionColumnNames.size()>;
+using SampleColumnSet = ColumnSet<kSampleColumnNames.size()>;
+
+// A column whose values hardly change, or do: nothing when all are the default; else a byte that says how, and the
+// values one by one, or as runs of (value, length ≥ 1), of which the last has no length and goes on to the end.
+enum class ValueCoding : uint8_t { kEach = 0, kRuns = 1 };
+
+class ValueWriter {
+ public:
+  explicit ValueWriter(uint64_t unsaid) : unsaid_(unsaid) {}
+
+  void Add(uint64_t value) {
+    if (length_ > 0 && value != value_) FlushRun();
+    value_ = value;
+    ++length_;
+    AppendVarint(each_, value);
+  }
+  std::string Take() && {
+    if (length_ == 0 || (runs_.empty() && value_ == unsaid_)) return {};
+    AppendVarint(runs_, value_);
+    const bool as_runs = runs_.size() < each_.size() / 8;
+    std::string& out = as_runs ? runs_ : each_;
+    out.insert(out.begin(), static_cast<char>(as_runs ? ValueCoding::kRuns : ValueCoding::kEach));
+    return std::move(out);
+  }
+
+ private:
+  void FlushRun() {
+    AppendVarint(runs_, value_);
+    AppendVarint(runs_, length_);
+    length_ = 0;
+  }
+
+  const uint64_t unsaid_;
+  std::string each_, runs_;
+  uint64_t value_ = 0, length_ = 0;
+};
+
+class ValueReader {
+ public:
+  ValueReader(std::string_view bytes, uint64_t unsaid) : reader_(bytes), value_(unsaid), constant_(bytes.empty()) {
+    uint64_t coding = 0;
+    if (constant_) return;
+    ok_ = reader_.Read(&coding) && coding <= static_cast<uint64_t>(ValueCoding::kRuns);
+    runs_ = coding == static_cast<uint64_t>(ValueCoding::kRuns);
+  }
+  bool Read(uint64_t* value) {
+    if (!constant_ && left_ == 0 && !Next()) return false;
+    if (left_ > 0) --left_;
+    *value = value_;
+    return true;
+  }
+  bool AtEnd() const { return ok_ && left_ == 0 && reader_.AtEnd(); }
+
+ private:
+  bool Next() {
+    if (!ok_ || !reader_.Read(&value_)) return false;
+    left_ = 1;
+    if (!runs_) return true;
+    if (reader_.AtEnd()) {
+      left_ = 0;
+      constant_ = true;
+      return true;
+    }
+    return reader_.Read(&left_) && left_ != 0;
+  }
+
+  VarintReader reader_;
+  uint64_t value_, left_ = 0;
+  bool ok_ = true, runs_ = false;
+  bool constant_;  // the value goes on to the end
+};
+
+// How a node tells its frame.
+constexpr uint64_t kFrameNew = 0;       // the next that this message defines
+constexpr uint64_t kFrameFollower = 1;  // and up: of the parent's frame, by rank
+constexpr uint64_t kFrameById = kFrameFollower + Followers::kMax;
+
+// What a new frame is expected to be, given the node by which it is first met: from `guessed`, what followed the
+// parent's frame newest (none: as the parent's), and from where in its chain it is.
+struct FrameContext {
+  FramePlace guessed, parent;
+  bool is_leaf = true;
+
+  const FramePlace& base() const { return guessed.executable != 0 ? guessed : parent; }
+};
+
+// The addresses that a message told last, by executable.
+class LastAddresses {
+ public:
+  // What a frame's address is told from.
+  uint64_t BaseOf(const FrameContext& context, uint32_t executable) const {
+    if (executable != 0 && context.guessed.executable == executable) return context.guessed.address;
+    const auto it = last_.find(executable);
+    return it != last_.end() ? it->second : 0;
+  }
+  void Told(uint32_t executable, uint64_t address) { last_[executable] = address; }
+
+ private:
+  absl::flat_hash_map<uint32_t, uint64_t> last_;
+};
+
+// Which of a message's new chains the next new stack is the end of. Samples come in the order in which their stacks
+// were defined, nearly: a sample that names a later chain's last node moves past the ones between.
+class LeafCursor {
+ public:
+  // The ids of the chains' last nodes, ascending.
+  explicit LeafCursor(std::vector<uint32_t> leaves) : leaves_(std::move(leaves)) {}
+
+  // 0 when there is no further chain.
+  uint32_t next() const { return next_ < leaves_.size() ? leaves_[next_] : 0; }
+  void Name(uint32_t node) {
+    if (next_ == leaves_.size() || node < leaves_[next_]) return;
+    auto it = std::lower_bound(leaves_.begin() + static_cast<ptrdiff_t>(next_), leaves_.end(), node);
+    if (it != leaves_.end() && *it == node) next_ = static_cast<size_t>(it - leaves_.begin()) + 1;
+  }
+
+ private:
+  std::vector<uint32_t> leaves_;
+  size_t next_ = 0;
+};
+
+// What a sample's time is told from: the time of its CPU's sample before, else of any CPU's, else the batch's clock.
+// State of one message.
+class TimeBase {
+ public:
+  explicit TimeBase(int64_t clock) : last_(clock) {}
+  int64_t On(uint16_t cpu) const { return cpu < by_cpu_.size() && by_cpu_[cpu] ? *by_cpu_[cpu] : last_; }
+  void Saw(uint16_t cpu, int64_t time) {
+    if (cpu >= by_cpu_.size()) by_cpu_.resize(size_t{cpu} + 1);
+    by_cpu_[cpu] = last_ = time;
+  }
+
+ private:
+  int64_t last_;
+  std::vector<std::optional<int64_t>> by_cpu_;
+};
+
+// Guesses a sample's thread: on each CPU it is mostly the one before. State of one message.
+class ThreadGuess {
+ public:
+  // 0, no thread, before the CPU's first sample.
+  uint32_t On(uint16_t cpu) const { return cpu < last_.size() ? last_[cpu] : 0; }
+  void Saw(uint16_t cpu, uint32_t thread) {
+    if (cpu >= last_.size()) last_.resize(size_t{cpu} + 1);
+    last_[cpu] = thread;
+  }
+
+ private:
+  std::vector<uint32_t> last_;  // by CPU, of which there are 65,536 at most
+};
+
+}  // namespace tributary::intake

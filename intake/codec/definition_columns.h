@@ -1,0 +1,77 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "intake/codec/columns.h"
+#include "intake/codec/held_nodes.h"
+#include "intake/codec/process_telling.h"
+#include "intake/wire/messages.h"
+#include "profile/dictionary.h"
+
+namespace tributary::intake {
+
+// One message's definitions as columns, from `before` on: the writing end. `followers` know the nodes before, and
+// learn.
+class DefinitionColumns {
+ public:
+  // Column bytes of one message; leaves room for the longest string and the message's own structure.
+  static constexpr size_t kBytesMax = 3u << 20;
+
+  // What is lent outlives this.
+  DefinitionColumns(const Dictionary& dictionary, const DictionaryCounts& before, Followers& followers)
+      : dictionary_(dictionary),
+        followers_(followers),
+        before_(before),
+        after_(before),
+        next_frame_(before.frames),
+        thread_telling_(before.processes) {}
+
+  // The generation continues another without what was evicted. A byte a run, mostly: less than 0.5 MiB for full tables.
+  void PutEviction(const Eviction& eviction);
+  // Adds what there is, in the order in which a reader takes it, until the message is full. True when nothing is left.
+  bool Fill();
+
+  const DictionaryCounts& after() const { return after_; }
+  // The last nodes of the chains, ascending.
+  const std::vector<uint32_t>& leaves() const { return leaves_; }
+  size_t bytes() const;
+  void Write(ColumnWriter& to);
+
+ private:
+  bool FillNodes();
+  bool StartsChain(uint32_t node) const;
+  template <typename Add>
+  bool FillTable(uint32_t end, uint32_t* next, Add&& add) {
+    for (; *next < end; ++*next) {
+      if (bytes() >= kBytesMax) return false;
+      add(*next);
+    }
+    return true;
+  }
+  void AddString(uint32_t i);
+  void AddExecutable(uint32_t i);
+  void AddFrame(const FrameContext& context);
+  void AddFramesUpTo(uint32_t end);
+  void AddNode(uint32_t i);
+  void AddProcess(uint32_t i);
+  void AddThread(uint32_t i);
+
+  const Dictionary& dictionary_;
+  Followers& followers_;
+  const DictionaryCounts before_;
+  DictionaryCounts after_;
+  uint32_t next_frame_;
+  LastAddresses last_addresses_;
+  ProcessTelling process_telling_;
+  ThreadTelling thread_telling_;
+  ValueWriter process_attributes_{0};
+  std::vector<uint32_t> leaves_;
+  std::string evicted_, string_lengths_, string_bytes_, executables_, frame_kinds_, frame_executables_,
+      frame_addresses_, chain_attach_, node_frames_, node_frame_ids_, processes_, threads_;
+};
+
+}  // namespace tributary::intake

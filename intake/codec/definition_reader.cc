@@ -1,0 +1,252 @@
+#include "intake/codec/definition_reader.h"
+
+#include <fmt/format.h>
+
+#include "absl/container/flat_hash_map.h"
+#include "base/status.h"
+#include "base/varint.h"
+#include "intake/wire/malformed.h"
+
+namespace tributary::intake {
+namespace {
+
+// One more definition in a table, of at least a byte: so what a table may take in memory was sent.
+absl::Status Count(std::string_view table, uint32_t max, uint32_t* next) {
+  if (*next >= max) {
+    return Error(absl::StatusCode::kOutOfRange, fmt::format("dictionary: more {} than {} are allowed", table, max));
+  }
+  ++*next;
+  return absl::OkStatus();
+}
+
+absl::Status ReadKept(VarintReader& reader, uint32_t held, KeptIds* out) {
+  uint64_t count = 0;
+  if (!reader.Read(&count)) return Truncated("evicted");
+  if (count != held) {
+    return Error(absl::StatusCode::kFailedPrecondition,
+                 fmt::format("eviction from {} ids where {} are held", count, held));
+  }
+  while (out->before() < held) {
+    uint64_t run = 0;
+    if (!reader.Read(&run)) return Truncated("evicted");
+    if (run > held - out->before() || !out->AddRun(static_cast<uint32_t>(run))) return Malformed("runs of an eviction");
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status ReadEviction(std::string_view column, const DictionaryCounts& held, Eviction* out) {
+  VarintReader reader(column);
+  RETURN_IF_ERROR(ReadKept(reader, held.strings, &out->strings));
+  RETURN_IF_ERROR(ReadKept(reader, held.executables, &out->executables));
+  RETURN_IF_ERROR(ReadKept(reader, held.frames, &out->frames));
+  RETURN_IF_ERROR(ReadKept(reader, held.nodes, &out->nodes));
+  RETURN_IF_ERROR(ReadKept(reader, held.processes, &out->processes));
+  RETURN_IF_ERROR(ReadKept(reader, held.threads, &out->threads));
+  if (!reader.AtEnd()) return Truncated("evicted");
+  return DropsEnough(*out) ? absl::OkStatus() : Malformed("an eviction of next to nothing");
+}
+
+bool DropsEnough(const Eviction& eviction) {
+  return eviction.ids_before() - eviction.ids_after() >= eviction.ids_before() / 16;
+}
+
+absl::Status DefinitionReader::Read() {
+  RETURN_IF_ERROR(ReadBefore());
+  RETURN_IF_ERROR(ReadStrings());
+  RETURN_IF_ERROR(ReadExecutables());
+  RETURN_IF_ERROR(ReadNodes());
+  RETURN_IF_ERROR(ReadProcesses());
+  return ReadThreads();
+}
+
+absl::Status DefinitionReader::ReadBefore() {
+  const std::string_view column = columns_[DefinitionColumn::kBefore];
+  DictionaryCounts said;
+  if (!column.empty()) {
+    VarintReader reader(column);
+    for (uint32_t* count :
+         {&said.strings, &said.executables, &said.frames, &said.nodes, &said.processes, &said.threads}) {
+      uint64_t value = 0;
+      if (!reader.Read(&value) || value > UINT32_MAX) return Truncated("before");
+      *count = static_cast<uint32_t>(value);
+    }
+    if (!reader.AtEnd()) return Truncated("before");
+  }
+  if (said != before_) {
+    return Error(absl::StatusCode::kFailedPrecondition, "definitions do not continue what is held");
+  }
+  return absl::OkStatus();
+}
+
+absl::Status DefinitionReader::ReadStrings() {
+  VarintReader lengths(columns_[DefinitionColumn::kStringLengths]);
+  VarintReader bytes(columns_[DefinitionColumn::kStringBytes]);
+  while (!lengths.AtEnd()) {
+    uint64_t length = 0;
+    std::string_view text;
+    if (!lengths.Read(&length)) return Truncated("stringLengths");
+    RETURN_IF_ERROR(Count("strings", limits_.strings_max, &after_.strings));
+    if (length > limits_.string_bytes_max) {
+      return Malformed(fmt::format("string of {} bytes where {} are allowed", length, limits_.string_bytes_max));
+    }
+    if (!bytes.ReadBytes(length, &text)) return Truncated("stringBytes");
+    definitions_.strings.emplace_back(text);
+  }
+  return bytes.AtEnd() ? absl::OkStatus() : Truncated("stringBytes");
+}
+
+absl::Status DefinitionReader::ReadExecutables() {
+  VarintReader reader(columns_[DefinitionColumn::kExecutables]);
+  while (!reader.AtEnd()) {
+    uint64_t kind = 0, size = 0, path = 0;
+    std::string_view bytes;
+    if (!reader.Read(&kind) || !reader.Read(&size) || size > ExecutableId::kSizeMax ||
+        !reader.ReadBytes(size, &bytes) || !reader.Read(&path)) {
+      return Truncated("executables");
+    }
+    RETURN_IF_ERROR(Count("executables", limits_.executables_max, &after_.executables));
+    if (path >= after_.strings) return BadReference("string", path);
+    Executable& executable = definitions_.executables.emplace_back();
+    executable.path = StringRef{static_cast<uint32_t>(path)};
+    if (kind > static_cast<uint64_t>(ExecutableIdKind::kContentHash)) {
+      ++out_.unknown_values;
+      continue;
+    }
+    auto id = ExecutableId::Make(static_cast<ExecutableIdKind>(kind), bytes);
+    if (!id) return Malformed("not an executable id");
+    executable.id = *id;
+  }
+  return absl::OkStatus();
+}
+
+absl::Status DefinitionReader::ReadFrame(const FrameContext& context) {
+  uint64_t differs = 0, executable = 0;
+  int64_t difference = 0;
+  if (!frame_kinds_.Read(&differs)) return Truncated("frameKinds");
+  if (!frame_executables_.Read(&executable)) return Truncated("frameExecutables");
+  if (!frame_addresses_.ReadSigned(&difference)) return Truncated("frameAddresses");
+  const FramePlace& base = context.base();
+  if (executable == 0 && base.executable == 0) return Malformed("a frame of an executable that is not known");
+  executable = executable == 0 ? base.executable : executable - 1;
+  if (executable >= after_.executables) return BadReference("executable", executable);
+  const bool same = base.executable != 0 && executable == base.executable;
+  const uint64_t kind = differs >> 1 ^ static_cast<uint64_t>(same ? base.kind : FrameKind::kNative);
+  tributary::Frame& frame = definitions_.frames.emplace_back();
+  if (kind < kFrameKindCount) {
+    frame.kind = static_cast<FrameKind>(kind);
+  } else {
+    ++out_.unknown_values;
+  }
+  frame.is_caller = ((differs & 1) != 0) == context.is_leaf;
+  frame.executable = ExecutableRef{static_cast<uint32_t>(executable)};
+  frame.address = last_addresses_.BaseOf(context, frame.executable.value) + static_cast<uint64_t>(difference);
+  last_addresses_.Told(frame.executable.value, frame.address);
+  nodes_.AppendFrame(frame);
+  return absl::OkStatus();
+}
+
+absl::Status DefinitionReader::ReadFramesUpTo(uint32_t end) {
+  while (nodes_.frame_count() < end) RETURN_IF_ERROR(ReadFrame({}));
+  return absl::OkStatus();
+}
+
+absl::Status DefinitionReader::CountFrames() {
+  VarintReader kinds = frame_kinds_;
+  while (!kinds.AtEnd()) {
+    uint64_t ignored = 0;
+    if (!kinds.Read(&ignored)) return Truncated("frameKinds");
+    RETURN_IF_ERROR(Count("frames", limits_.frames_max, &after_.frames));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<FrameRef> DefinitionReader::ReadFrameUnder(uint32_t parent, bool is_leaf) {
+  uint64_t code = 0;
+  if (!node_frames_.Read(&code)) return Truncated("nodeFrames");
+  const FrameRef above = nodes_.FrameOf(parent);
+  const Followers& followers = nodes_.followers();
+  if (code == kFrameNew) {
+    const uint32_t next = nodes_.frame_count();
+    if (next >= after_.frames) return BadReference("frame", next);
+    RETURN_IF_ERROR(ReadFrame({.guessed = nodes_.PlaceOf(FrameRef{followers.At(above, 0)}),
+                               .parent = nodes_.PlaceOf(above),
+                               .is_leaf = is_leaf}));
+    return FrameRef{next};
+  }
+  if (code < kFrameById) {
+    const uint32_t frame = followers.At(above, static_cast<uint32_t>(code - kFrameFollower));
+    if (frame == 0) return Malformed("a frame that followed never");
+    return FrameRef{frame};
+  }
+  uint64_t distance = 0;
+  if (code != kFrameById || !node_frame_ids_.Read(&distance)) return Truncated("nodeFrameIds");
+  if (distance >= after_.frames) return BadReference("frame at distance", distance);
+  const FrameRef frame{static_cast<uint32_t>(after_.frames - 1 - distance)};
+  RETURN_IF_ERROR(ReadFramesUpTo(frame.value + 1));
+  return frame;
+}
+
+absl::Status DefinitionReader::ReadNodes() {
+  RETURN_IF_ERROR(CountFrames());
+  VarintReader attach(columns_[DefinitionColumn::kChainAttach]);
+  VarintReader lengths(columns_[DefinitionColumn::kChainLengths]);
+  while (!lengths.AtEnd()) {
+    uint64_t distance = 0, length = 0;
+    if (!attach.Read(&distance)) return Truncated("chainAttach");
+    if (!lengths.Read(&length) || length == 0) return Truncated("chainLengths");
+    if (distance == 0 || distance > after_.nodes) return BadReference("chain's parent at distance", distance);
+    auto parent = static_cast<uint32_t>(after_.nodes - distance);
+    for (uint64_t i = 0; i < length; ++i) {
+      ASSIGN_OR_RETURN(const FrameRef frame, ReadFrameUnder(parent, i + 1 == length));
+      RETURN_IF_ERROR(Count("nodes", limits_.nodes_max, &after_.nodes));
+      const Node node{NodeRef{parent}, frame};
+      definitions_.nodes.push_back(node);
+      nodes_.Append(node);
+      parent = after_.nodes - 1;
+    }
+    leaves_.push_back(parent);
+  }
+  RETURN_IF_ERROR(ReadFramesUpTo(after_.frames));
+  if (!frame_kinds_.AtEnd() || !frame_executables_.AtEnd() || !frame_addresses_.AtEnd()) return Truncated("frames");
+  return attach.AtEnd() && node_frames_.AtEnd() && node_frame_ids_.AtEnd() ? absl::OkStatus() : Truncated("nodes");
+}
+
+absl::Status DefinitionReader::ReadProcesses() {
+  VarintReader reader(columns_[DefinitionColumn::kProcesses]);
+  ValueReader attributes(columns_[DefinitionColumn::kProcessAttributes], 0);
+  ProcessTelling telling;
+  while (!reader.AtEnd()) {
+    Process process;
+    if (!telling.Read(reader, &process)) return Truncated("processes");
+    RETURN_IF_ERROR(Count("processes", limits_.processes_max, &after_.processes));
+    uint64_t text = 0;
+    if (!attributes.Read(&text) || text > UINT32_MAX) return Truncated("processAttributes");
+    process.attributes = StringRef{static_cast<uint32_t>(text)};
+    for (StringRef string : process.texts()) {
+      if (string.value >= after_.strings) return BadReference("string", string.value);
+    }
+    if (process.executable.value >= after_.executables) return BadReference("executable", process.executable.value);
+    definitions_.processes.push_back(process);
+  }
+  return attributes.AtEnd() ? absl::OkStatus() : Truncated("processAttributes");
+}
+
+absl::Status DefinitionReader::ReadThreads() {
+  VarintReader reader(columns_[DefinitionColumn::kThreads]);
+  ThreadTelling telling(before_.processes);
+  while (!reader.AtEnd()) {
+    Thread thread;
+    if (!telling.ReadProcess(reader, after_.processes, &thread.process)) return Truncated("threads");
+    const bool is_new = thread.process.value >= before_.processes;
+    const Process* of = is_new ? &definitions_.processes[thread.process.value - before_.processes] : nullptr;
+    if (!telling.ReadRest(reader, of, &thread)) return Truncated("threads");
+    RETURN_IF_ERROR(Count("threads", limits_.threads_max, &after_.threads));
+    if (thread.name.value >= after_.strings) return BadReference("string", thread.name.value);
+    definitions_.threads.push_back(thread);
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace tributary::intake

@@ -1,0 +1,74 @@
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "intake/codec/columns.h"
+#include "intake/codec/held_nodes.h"
+#include "intake/codec/process_telling.h"
+#include "intake/wire/messages.h"
+
+namespace tributary::intake {
+
+// The evicted column. FailedPrecondition: it is of other tables than those held. InvalidArgument: malformed.
+absl::Status ReadEviction(std::string_view column, const DictionaryCounts& held, Eviction* out);
+// Less than a sixteenth of all ids is no eviction: following one takes time for every id that is kept.
+bool DropsEnough(const Eviction& eviction);
+
+// Reads one message's definitions. Every reference is checked against what is defined before it, in the order strings,
+// executables, frames, nodes, processes, threads. Nodes are appended to those held as they are read, be it for nothing.
+class DefinitionReader {
+ public:
+  // What is lent outlives this.
+  DefinitionReader(const DefinitionColumnSet& columns, const DictionaryCounts& before, const DictionaryLimits& limits,
+                   HeldNodes& nodes, IncomingBatch* out)
+      : columns_(columns),
+        before_(before),
+        after_(before),
+        limits_(limits),
+        nodes_(nodes),
+        out_(*out),
+        definitions_(out->definitions),
+        frame_kinds_(columns[DefinitionColumn::kFrameKinds]),
+        frame_executables_(columns[DefinitionColumn::kFrameExecutables]),
+        frame_addresses_(columns[DefinitionColumn::kFrameAddresses]),
+        node_frames_(columns[DefinitionColumn::kNodeFrames]),
+        node_frame_ids_(columns[DefinitionColumn::kNodeFrameIds]) {}
+
+  // FailedPrecondition: the message's definitions do not continue those held. OutOfRange: a table over its limit.
+  // InvalidArgument: malformed.
+  absl::Status Read();
+
+  const DictionaryCounts& after() const { return after_; }
+  // The last nodes of the chains, ascending.
+  std::vector<uint32_t> TakeLeaves() { return std::move(leaves_); }
+
+ private:
+  absl::Status ReadBefore();
+  absl::Status ReadStrings();
+  absl::Status ReadExecutables();
+  absl::Status CountFrames();
+  absl::Status ReadFrame(const FrameContext& context);
+  absl::Status ReadFramesUpTo(uint32_t end);
+  absl::StatusOr<FrameRef> ReadFrameUnder(uint32_t parent, bool is_leaf);
+  absl::Status ReadNodes();
+  absl::Status ReadProcesses();
+  absl::Status ReadThreads();
+
+  const DefinitionColumnSet& columns_;
+  const DictionaryCounts before_;
+  DictionaryCounts after_;
+  const DictionaryLimits& limits_;
+  HeldNodes& nodes_;
+  IncomingBatch& out_;
+  Definitions& definitions_;
+  VarintReader frame_kinds_, frame_executables_, frame_addresses_, node_frames_, node_frame_ids_;
+  LastAddresses last_addresses_;
+  std::vector<uint32_t> leaves_;
+};
+
+}  // namespace tributary::intake

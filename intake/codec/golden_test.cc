@@ -1,0 +1,316 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+
+#include "intake/codec/batch_codec.h"
+#include "intake/metadata/metadata_message.h"
+#include "intake/testing/batch_generator.h"
+#include "intake/wire/frame.h"
+#include "intake/wire/messages.h"
+
+// One frame of every message type as each released version sent it: readers understand them for ever. UPDATE_GOLDEN=1
+// writes those that are not there yet, and the fuzz corpus (the same frames, each after a byte that says how they
+// arrive).
+
+namespace tributary::intake {
+namespace {
+
+const std::filesystem::path kSource = TRIBUTARY_SOURCE_DIR;
+constexpr uint64_t kBatchValueSum = 631'578'936, kBatchAddressSum = 20'851'784;
+constexpr int64_t kBatchFirstTime = 1'000'003'200'000;
+constexpr uint64_t kKey = 0x0123'4567'89ab'cdef;
+
+ExecutableId OtherId() { return *ExecutableId::Make(ExecutableIdKind::kGoBuildId, "go"); }
+ExecutableId SomeId() { return *ExecutableId::Make(ExecutableIdKind::kGnuBuildId, "0123456789abcdef0123"); }
+
+Batch SomeBatch() {
+  BatchGenerator generator(2026);
+  generator.accounting().lost[static_cast<size_t>(LossReason::kRingFull)] = 3;
+  return generator.Next(12);
+}
+
+std::vector<std::pair<std::string, std::string>> CurrentFrames() {
+  Hello hello;
+  hello.session.session_id = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16};
+  hello.session.node_id = "9f8c4d";
+  hello.session.boot_id = "b00t";
+  hello.session.host_name = "host-1";
+  hello.session.kernel_release = "6.1.0-40";
+  hello.session.architecture = "amd64";
+  hello.session.agent_version = "0.1.0";
+  hello.session.cpu_count = 8;
+  hello.session.sample_rate_hz = 19;
+  hello.dictionary_generation = 2;
+  hello.sent = {.strings = 5, .executables = 3, .frames = 11, .nodes = 21, .processes = 4, .threads = 6};
+  hello.next_sequence = 42;
+  hello.clock = {MonotonicNs{123'456'789}, UnixNs{1'763'700'000'000'000'000}};
+  hello.token = "token";
+  Welcome welcome;
+  welcome.durable_sequence = 41;
+  welcome.dictionary_kept = true;
+  welcome.have = hello.sent;
+  BatchEncoder encoder(7);
+  Batch batch = SomeBatch();
+  const std::string batch_frame = encoder.Encode(batch).back();
+  // A kDefinitions frame comes of a dictionary too large for its batch.
+  auto large = std::make_shared<Dictionary>();
+  for (int i = 0; i < 800; ++i) large->InternString(std::to_string(i) + std::string(4090, 's'));
+  BatchEncoder definitions_encoder(8);
+  const std::string definitions = definitions_encoder.Encode({.sequence = 1, .dictionary = large}).front();
+  // What is left of ten nodes when the two that were used first are evicted, and one more.
+  auto full = std::make_shared<Dictionary>(DictionaryLimits{.nodes_max = 12});
+  for (uint32_t i = 1; i <= 10; ++i) {
+    full->SetNow(i);
+    full->InternNode({NodeRef{}, full->InternFrame({FrameKind::kNative, false, ExecutableRef{}, 0x100 + i})});
+  }
+  BatchEncoder full_encoder(9);
+  const std::string before_eviction = full_encoder.Encode({.sequence = 1, .dictionary = full}).back();
+  const std::shared_ptr<Dictionary> evicted = EvictOldest(full);
+  Batch after{.sequence = 2, .dictionary = evicted};
+  after.samples.push_back({.node = evicted->InternNode({NodeRef{8}, FrameRef{1}})});
+  const std::string eviction = BatchEncoder::Following(10, &full_encoder, *evicted).Encode(after).back();
+  MetadataUpdate update{.begins_snapshot = true, .ends_snapshot = true, .entities = {}};
+  update.entities.push_back(
+      {EntityKind::kPod, "7c0ffee0", UnixNs{1'763'700'000'000'000'000}, false, {{"k8s.pod.name", "web-1"}}});
+  update.entities.push_back(
+      {EntityKind::kContainer, "c0de", {}, true, {{"container.image.name", "web"}, {"k8s.pod.uid", "7c0ffee0"}}});
+  return {
+      {"metadata", EncodeFrame(MessageType::kMetadata, 0, 0, EncodeMetadata(update))},
+      {"batch_attributes", BatchEncoder(7).Encode(BatchGenerator(2027).Next(12)).back()},
+      {"before_eviction", before_eviction},
+      {"eviction", eviction},
+      {"hello", EncodeFrame(MessageType::kHello, 0, 0, EncodeHello(hello))},
+      {"welcome", EncodeFrame(MessageType::kWelcome, 0, 0, EncodeWelcome(welcome))},
+      {"definitions", definitions},
+      {"batch", batch_frame},
+      {"ack", EncodeFrame(MessageType::kAck, 0, 0, EncodeAck(41))},
+      {"need_dictionary", EncodeFrame(MessageType::kNeedDictionary, 0, 0, EncodeNeedDictionary(7))},
+      {"need_symbols", EncodeFrame(MessageType::kNeedSymbols, 0, 0, EncodeNeedSymbols({{SomeId(), {}}}))},
+      {"need_symbols_part",
+       EncodeFrame(MessageType::kNeedSymbols, 0, 0,
+                   EncodeNeedSymbols({{OtherId(), {}}, {SomeId(), {131'072, 200'000, 900'000, kKey}}}))},
+      {"symbol_chunk",
+       EncodeFrame(
+           MessageType::kSymbolChunk, kChannelSymbols, 0,
+           EncodeSymbolChunk(
+               {.id = SomeId(), .offset = 65536, .total_bytes = 65540, .raw_bytes = 900'000, .bytes = "tail"}))},
+      {"symbol_chunk_key", EncodeFrame(MessageType::kSymbolChunk, kChannelSymbols, 0,
+                                       EncodeSymbolChunk({.id = SomeId(),
+                                                          .offset = 65536,
+                                                          .total_bytes = 65540,
+                                                          .raw_bytes = 900'000,
+                                                          .bytes = "tail",
+                                                          .unavailable = {},
+                                                          .key = kKey}))},
+      {"heartbeat", EncodeFrame(MessageType::kHeartbeat, 0, 0, EncodeHeartbeat(MonotonicNs{5}))},
+      {"goodbye", EncodeFrame(MessageType::kGoodbye, 0, 0,
+                              EncodeGoodbye({.reason = "stopping", .retry = true, .rejected_sequence = 9}))},
+  };
+}
+
+void WriteFile(const std::filesystem::path& path, const std::string& bytes) {
+  std::filesystem::create_directories(path.parent_path());
+  std::ofstream(path, std::ios::binary) << bytes;
+}
+
+void WriteCorpus(const std::vector<std::pair<std::string, std::string>>& frames) {
+  const auto folder = kSource / "test/fuzz/corpus/intake_frame_fuzz";
+  std::string session;
+  for (const auto& [name, frame] : frames) {
+    FrameDecoder decoder;
+    decoder.Append(frame);
+    Frame opened;
+    ASSERT_TRUE(*decoder.Next(&opened));
+    if (opened.payload.size() > 100'000) continue;
+    // Uncompressed as well: a fuzzer cannot guess compressed bytes. Flags off, stored length = raw length.
+    std::string plain = frame.substr(0, kHeaderBytes) + opened.payload;
+    plain[6] = 0;
+    plain.replace(20, 4, plain.substr(16, 4));
+    WriteFile(folder / name, std::string(1, '\0') + plain);
+    WriteFile(folder / (name + "_stored"), "\x9d" + frame);
+    session += frame;
+  }
+  WriteFile(folder / "session", "\x07" + session);
+  WriteFile(folder / "truncated", std::string(1, '\0') + session.substr(0, session.size() - 3));
+  WriteFile(folder / "http", std::string(1, '\0') + "GET / HTTP/1.1\r\n\r\n");
+}
+
+class Golden : public testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    if (getenv("UPDATE_GOLDEN") == nullptr) return;
+    const auto frames = CurrentFrames();
+    for (const auto& [name, frame] : frames) {
+      const auto path = kSource / "schemas/golden/v1" / (name + ".bin");
+      if (!std::filesystem::exists(path)) WriteFile(path, frame);
+    }
+    WriteCorpus(frames);
+  }
+  static Frame Read(const std::string& name) {
+    std::ifstream in(kSource / "schemas/golden/v1" / (name + ".bin"), std::ios::binary);
+    const std::string bytes((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
+    FrameDecoder decoder;
+    decoder.Append(bytes);
+    Frame frame;
+    auto got = decoder.Next(&frame);
+    EXPECT_TRUE(got.ok() && *got) << name << got.status();
+    EXPECT_EQ(decoder.buffered_bytes(), 0u);
+    return frame;
+  }
+};
+
+TEST_F(Golden, HelloOfV1) {
+  const Frame frame = Read("hello");
+  EXPECT_EQ(frame.type, MessageType::kHello);
+  auto hello = DecodeHello(frame.payload);
+  ASSERT_TRUE(hello.ok()) << hello.status();
+  EXPECT_EQ(hello->version_min, 1);
+  EXPECT_EQ(hello->version_max, 1);
+  EXPECT_EQ(hello->role, Role::kNode);
+  EXPECT_EQ(hello->session.session_id[15], 16);
+  EXPECT_EQ(hello->session.node_id, "9f8c4d");
+  EXPECT_EQ(hello->session.boot_id, "b00t");
+  EXPECT_EQ(hello->session.host_name, "host-1");
+  EXPECT_EQ(hello->session.kernel_release, "6.1.0-40");
+  EXPECT_EQ(hello->session.architecture, "amd64");
+  EXPECT_EQ(hello->session.agent_version, "0.1.0");
+  EXPECT_EQ(hello->session.cpu_count, 8u);
+  EXPECT_EQ(hello->session.sample_rate_hz, 19u);
+  EXPECT_EQ(hello->dictionary_generation, 2u);
+  EXPECT_EQ(hello->sent, (DictionaryCounts{5, 3, 11, 21, 4, 6}));
+  EXPECT_EQ(hello->next_sequence, 42u);
+  EXPECT_EQ(hello->clock.monotonic, MonotonicNs{123'456'789});
+  EXPECT_EQ(hello->clock.unix, UnixNs{1'763'700'000'000'000'000});
+  EXPECT_EQ(hello->token, "token");
+}
+
+TEST_F(Golden, WelcomeOfV1) {
+  auto welcome = DecodeWelcome(Read("welcome").payload);
+  ASSERT_TRUE(welcome.ok()) << welcome.status();
+  EXPECT_EQ(welcome->version, 1);
+  EXPECT_EQ(welcome->durable_sequence, 41u);
+  EXPECT_TRUE(welcome->dictionary_kept);
+  EXPECT_EQ(welcome->have, (DictionaryCounts{5, 3, 11, 21, 4, 6}));
+  EXPECT_EQ(welcome->credit_bytes, 16u << 20);
+  EXPECT_EQ(welcome->dictionary_nodes_max, 131'072u);
+  EXPECT_EQ(welcome->heartbeat_ms, 5000u);
+}
+
+TEST_F(Golden, MetadataOfV1) {
+  uint32_t unknown_values = 0;
+  auto update = DecodeMetadata(Read("metadata").payload, &unknown_values);
+  ASSERT_TRUE(update.ok()) << update.status();
+  EXPECT_TRUE(update->begins_snapshot);
+  EXPECT_TRUE(update->ends_snapshot);
+  ASSERT_EQ(update->entities.size(), 2u);
+  EXPECT_EQ(
+      update->entities[0],
+      (Entity{EntityKind::kPod, "7c0ffee0", UnixNs{1'763'700'000'000'000'000}, false, {{"k8s.pod.name", "web-1"}}}));
+  EXPECT_EQ(
+      update->entities[1],
+      (Entity{
+          EntityKind::kContainer, "c0de", {}, true, {{"container.image.name", "web"}, {"k8s.pod.uid", "7c0ffee0"}}}));
+}
+
+TEST_F(Golden, ProcessAttributesOfV1) {
+  const Frame frame = Read("batch_attributes");
+  BatchDecoder decoder(7);
+  auto batch = decoder.Decode(frame.type, frame.sequence, frame.payload);
+  ASSERT_TRUE(batch.ok()) << batch.status();
+  std::vector<std::string> attributes;
+  for (const Process& process : batch->definitions.processes) {
+    if (process.attributes.value != 0) attributes.push_back(batch->definitions.strings[process.attributes.value - 1]);
+  }
+  EXPECT_THAT(attributes, testing::Each(testing::StartsWith("service.name=program")));
+  EXPECT_FALSE(attributes.empty());
+}
+
+TEST_F(Golden, DefinitionsOfV1) {
+  const Frame frame = Read("definitions");
+  EXPECT_EQ(frame.type, MessageType::kDefinitions);
+  BatchDecoder decoder(8);
+  auto batch = decoder.Decode(frame.type, frame.sequence, frame.payload);
+  ASSERT_TRUE(batch.ok()) << batch.status();
+  ASSERT_GT(batch->definitions.strings.size(), 700u);
+  EXPECT_EQ(batch->definitions.strings[5], "5" + std::string(4090, 's'));
+}
+
+TEST_F(Golden, BatchOfV1) {
+  const Frame frame = Read("batch");
+  EXPECT_EQ(frame.type, MessageType::kBatch);
+  EXPECT_EQ(frame.sequence, 1u);
+  BatchDecoder decoder(7);
+  auto batch = decoder.Decode(frame.type, frame.sequence, frame.payload);
+  ASSERT_TRUE(batch.ok()) << batch.status();
+  Dictionary dictionary;
+  ASSERT_TRUE(AppendTo(dictionary, batch->definitions));
+  EXPECT_EQ(batch->nodes_hash, dictionary.rolling_hash());
+  EXPECT_EQ(batch->accounting.captured, 12u);
+  EXPECT_EQ(batch->accounting.lost[0], 3u);
+  // Read against fixed values, not against today's encoder.
+  ASSERT_EQ(batch->samples.size(), 12u);
+  uint64_t value = 0, address = 0;
+  for (const Sample& sample : batch->samples) {
+    value += sample.value;
+    EXPECT_EQ(dictionary.thread(sample.thread).tid.value / 1000, 1);
+    for (NodeRef node = sample.node; node.value != 0; node = dictionary.node(node).parent) {
+      address += dictionary.frame(dictionary.node(node).frame).address;
+    }
+  }
+  EXPECT_EQ(value, kBatchValueSum);
+  EXPECT_EQ(address, kBatchAddressSum);
+  EXPECT_EQ(batch->samples.front().time, MonotonicNs{kBatchFirstTime});
+}
+
+TEST_F(Golden, EvictionOfV1) {
+  BatchDecoder decoder(9);
+  const Frame before = Read("before_eviction"), frame = Read("eviction");
+  ASSERT_TRUE(decoder.Decode(before.type, before.sequence, before.payload).ok());
+  EXPECT_EQ(GenerationOf(frame.type, frame.payload)->derived_from, 9u);
+  auto batch = decoder.Decode(frame.type, frame.sequence, frame.payload);
+  ASSERT_TRUE(batch.ok()) << batch.status();
+  ASSERT_TRUE(batch->derived);
+  EXPECT_EQ(batch->generation, 10u);
+  EXPECT_EQ(batch->derived->eviction.nodes.runs(), (std::vector<uint32_t>{0, 2, 8}));
+  EXPECT_EQ(batch->derived->eviction.frames.runs(), (std::vector<uint32_t>{0, 2, 8}));
+  EXPECT_EQ(batch->before, (DictionaryCounts{.frames = 9, .nodes = 9}));
+  EXPECT_EQ(batch->definitions.nodes, (std::vector<Node>{{NodeRef{8}, FrameRef{1}}}));
+  ASSERT_EQ(batch->samples.size(), 1u);
+  EXPECT_EQ(batch->samples[0].node, NodeRef{9});
+}
+
+TEST_F(Golden, SmallMessagesOfV1) {
+  EXPECT_EQ(*DecodeAck(Read("ack").payload), 41u);
+  EXPECT_EQ(*DecodeNeedDictionary(Read("need_dictionary").payload), 7u);
+  // From before there were parts: none, of any.
+  EXPECT_EQ(*DecodeNeedSymbols(Read("need_symbols").payload), (std::vector<SymbolRequest>{{SomeId(), {}}}));
+  EXPECT_EQ(*DecodeNeedSymbols(Read("need_symbols_part").payload),
+            (std::vector<SymbolRequest>{{OtherId(), {}}, {SomeId(), {131'072, 200'000, 900'000, kKey}}}));
+  EXPECT_EQ(*DecodeHeartbeat(Read("heartbeat").payload), MonotonicNs{5});
+  auto goodbye = DecodeGoodbye(Read("goodbye").payload);
+  ASSERT_TRUE(goodbye.ok());
+  EXPECT_EQ(goodbye->reason, "stopping");
+  EXPECT_TRUE(goodbye->retry);
+  EXPECT_EQ(goodbye->rejected_sequence, 9u);
+  const Frame frame = Read("symbol_chunk");
+  EXPECT_EQ(frame.channel, kChannelSymbols);
+  auto chunk = DecodeSymbolChunk(frame.payload);
+  ASSERT_TRUE(chunk.ok());
+  EXPECT_EQ(chunk->id, SomeId());
+  EXPECT_EQ(chunk->offset, 65536u);
+  EXPECT_EQ(chunk->total_bytes, 65540u);
+  EXPECT_EQ(chunk->raw_bytes, 900'000u);
+  EXPECT_EQ(chunk->bytes, "tail");
+  EXPECT_EQ(chunk->key, 0u) << "from before there were keys";
+  auto with_key = DecodeSymbolChunk(Read("symbol_chunk_key").payload);
+  ASSERT_TRUE(with_key.ok());
+  EXPECT_EQ(with_key->offset, 65536u);
+  EXPECT_EQ(with_key->key, kKey);
+}
+
+}  // namespace
+}  // namespace tributary::intake

@@ -1,0 +1,147 @@
+#include "intake/credentials/authentication.h"
+
+#include <fmt/format.h>
+#include <openssl/crypto.h>
+#include <openssl/sha.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "base/glob.h"
+#include "base/log.h"
+#include "base/status.h"
+#include "intake/wire/messages.h"
+
+namespace tributary::intake {
+namespace {
+
+constexpr std::string_view kBlank = " \t\r";
+constexpr size_t kNamesShownMax = 4;
+
+std::string_view Trim(std::string_view text) {
+  const size_t begin = text.find_first_not_of(kBlank);
+  if (begin == std::string_view::npos) return {};
+  return text.substr(begin, text.find_last_not_of(kBlank) - begin + 1);
+}
+
+// Cuts the first word off.
+std::string_view TakeWord(std::string_view& text) {
+  const size_t end = std::min(text.find_first_of(kBlank), text.size());
+  const std::string_view word = text.substr(0, end);
+  text = Trim(text.substr(end));
+  return word;
+}
+
+std::string_view TakeLine(std::string_view& text) {
+  const size_t end = std::min(text.find('\n'), text.size());
+  const std::string_view line = text.substr(0, end);
+  text.remove_prefix(std::min(end + 1, text.size()));
+  return Trim(line);
+}
+
+absl::Status CheckToken(std::string_view token) {
+  if (token.size() < TokenFile::kTokenBytesMin || token.size() > kTokenBytesMax) {
+    return Error(absl::StatusCode::kInvalidArgument,
+                 fmt::format("a token has {} to {} characters", TokenFile::kTokenBytesMin, kTokenBytesMax));
+  }
+  const bool printable = std::all_of(token.begin(), token.end(), [](char c) { return c > 0x20 && c < 0x7f; });
+  if (printable) return absl::OkStatus();
+  return Error(absl::StatusCode::kInvalidArgument, "a token has printable ASCII characters only");
+}
+
+}  // namespace
+
+TokenFile::Digest TokenFile::DigestOf(std::string_view token) {
+  Digest digest;
+  SHA256(reinterpret_cast<const unsigned char*>(token.data()), token.size(), digest.data());
+  return digest;
+}
+
+absl::StatusOr<std::unique_ptr<TokenFile>> TokenFile::Load(std::string path, const Clock& clock,
+                                                           int64_t look_period_ns) {
+  std::unique_ptr<TokenFile> file(new TokenFile(std::move(path), clock, look_period_ns));
+  ASSIGN_OR_RETURN(file->entries_, file->Read());
+  return file;
+}
+
+absl::StatusOr<TokenFile::Entry> TokenFile::ParseLine(std::string_view line, size_t number) const {
+  const std::string_view token = TakeWord(line);
+  const std::string_view pattern = TakeWord(line);
+  absl::Status status = CheckToken(token);
+  if (status.ok() && !line.empty()) {
+    status = Error(absl::StatusCode::kInvalidArgument, "a line is TOKEN or TOKEN NODE-ID-PATTERN");
+  }
+  if (!status.ok()) return WithContext(status, fmt::format("{}:{}", path_, number));
+  return Entry{DigestOf(token), std::string(pattern.empty() ? "*" : pattern)};
+}
+
+absl::StatusOr<std::vector<TokenFile::Entry>> TokenFile::Read() const {
+  ASSIGN_OR_RETURN(std::string text, ReadSecretFile(path_, kBytesMax));
+  std::vector<Entry> entries;
+  std::string_view rest = text;
+  for (size_t number = 1; !rest.empty(); ++number) {
+    const std::string_view line = TakeLine(rest);
+    if (line.empty() || line.front() == '#') continue;
+    if (entries.size() == kLinesMax) {
+      return Error(absl::StatusCode::kInvalidArgument, fmt::format("{}: has more than {} tokens", path_, kLinesMax));
+    }
+    ASSIGN_OR_RETURN(Entry entry, ParseLine(line, number));
+    entries.push_back(std::move(entry));
+  }
+  OPENSSL_cleanse(text.data(), text.size());
+  // Nobody could connect: most likely a mistake, or a file that is being written.
+  if (entries.empty()) return Error(absl::StatusCode::kInvalidArgument, path_ + ": no token in it");
+  return entries;
+}
+
+absl::Status TokenFile::Check(std::string_view token, std::string_view node_id) {
+  if (watch_.Changed(clock_.Monotonic())) {
+    absl::StatusOr<std::vector<Entry>> fresh = Read();
+    if (fresh.ok()) {
+      entries_ = *std::move(fresh);
+      LogInfo("intake tokens read again file={} tokens={}", path_, entries_.size());
+    } else {
+      LogWarning("intake token file changed and cannot be used, the old tokens stay in force cause=\"{}\"",
+                 Message(fresh.status()));
+    }
+  }
+  if (token.empty()) return Error(absl::StatusCode::kUnauthenticated, "no token was shown, and one is asked for");
+  const Digest digest = DigestOf(token);
+  bool known = false, allowed = false;
+  // All of them, each to its end: how long this takes says nothing about any token.
+  for (const Entry& entry : entries_) {
+    const bool same = CRYPTO_memcmp(entry.digest.data(), digest.data(), digest.size()) == 0;
+    known |= same;
+    allowed |= same && GlobMatches(entry.pattern, node_id);
+  }
+  if (allowed) return absl::OkStatus();
+  if (known) return Error(absl::StatusCode::kPermissionDenied, "the token is not for this node id");
+  return Error(absl::StatusCode::kUnauthenticated, "the token is not known");
+}
+
+absl::StatusOr<std::string> ReadToken(const std::string& path) {
+  ASSIGN_OR_RETURN(const std::string text, ReadSecretFile(path, TokenFile::kBytesMax));
+  std::string_view rest = text;
+  while (!rest.empty()) {
+    std::string_view line = TakeLine(rest);
+    if (line.empty() || line.front() == '#') continue;
+    const std::string_view token = TakeWord(line);
+    absl::Status status = CheckToken(token);
+    if (!status.ok()) return WithContext(status, path);
+    return std::string(token);
+  }
+  return Error(absl::StatusCode::kInvalidArgument, path + ": no token in it");
+}
+
+absl::Status Security::CheckNames(const std::vector<std::string>& names, std::string_view node_id) {
+  std::string shown;
+  for (size_t i = 0; i < names.size(); ++i) {
+    if (GlobMatches(names[i], node_id)) return absl::OkStatus();
+    if (i < kNamesShownMax) shown += (i == 0 ? "" : ", ") + names[i];
+    if (i == kNamesShownMax) shown += ", …";
+  }
+  return Error(absl::StatusCode::kPermissionDenied, fmt::format("the certificate is for {}, not for this node id",
+                                                                shown.empty() ? "nobody" : EscapeForDisplay(shown)));
+}
+
+}  // namespace tributary::intake

@@ -1,0 +1,94 @@
+#include "intake/recording/recording_reader.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+#include "base/status.h"
+
+namespace tributary::intake {
+namespace {
+
+constexpr size_t kChunkBytes = 64u << 10;
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<RecordingReader>> RecordingReader::Open(const std::string& path) {
+  Fd file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!file.valid()) return ErrnoStatus("open", path, errno);
+  return std::make_unique<RecordingReader>(path, std::move(file));
+}
+
+absl::StatusOr<bool> RecordingReader::ReadMore() {
+  chunk_.resize(kChunkBytes);
+  while (true) {
+    const ssize_t n = read(file_.get(), chunk_.data(), chunk_.size());
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return ErrnoStatus("read", path_, errno);
+    decoder_.Append(std::string_view(chunk_).substr(0, static_cast<size_t>(n)));
+    return n > 0;
+  }
+}
+
+std::string RecordingReader::At(std::string_view what) const {
+  return fmt::format("{}: offset {}: {}", path_, offset_, what);
+}
+
+absl::StatusOr<bool> RecordingReader::Next(RecordedFrame* frame) {
+  while (true) {
+    const size_t before = decoder_.buffered_bytes();
+    absl::StatusOr<bool> got = decoder_.Next(&frame->frame);
+    if (!got.ok()) return Error(absl::StatusCode::kInvalidArgument, At(Message(got.status())));
+    if (*got) {
+      const size_t bytes = before - decoder_.buffered_bytes();
+      frame->offset = offset_;
+      frame->stored_bytes = static_cast<uint32_t>(bytes - kHeaderBytes);
+      offset_ += bytes;
+      return true;
+    }
+    ASSIGN_OR_RETURN(const bool more, ReadMore());
+    if (more) continue;
+    if (decoder_.buffered_bytes() == 0) return false;
+    return Error(absl::StatusCode::kDataLoss,
+                 At(fmt::format("the file ends within a frame, {} bytes behind its begin", decoder_.buffered_bytes())));
+  }
+}
+
+RecordedSession::RecordedSession() : dictionary_(std::make_shared<Dictionary>()) {}
+
+absl::StatusOr<IncomingBatch> RecordedSession::Take(const Frame& frame) {
+  ASSIGN_OR_RETURN(const GenerationInfo info, GenerationOf(frame.type, frame.payload));
+  if (!decoder_ || (info.generation > decoder_->generation() && info.derived_from != decoder_->generation())) {
+    decoder_.emplace(info.generation);
+    dictionary_ = std::make_shared<Dictionary>();
+  }
+  ASSIGN_OR_RETURN(IncomingBatch batch, decoder_->Decode(frame.type, frame.sequence, frame.payload));
+  if (batch.derived) {
+    std::shared_ptr<Dictionary> kept = EvictedFrom(dictionary_, batch.derived->eviction);
+    if (kept == nullptr) return Error(absl::StatusCode::kInvalidArgument, "an eviction of what is in use");
+    dictionary_ = std::move(kept);
+  }
+  RETURN_IF_ERROR(Define(batch.definitions));
+  return batch;
+}
+
+absl::Status RecordedSession::Define(const Definitions& definitions) {
+  auto all = [](const auto& table, auto append) {
+    for (const auto& definition : table) {
+      if (!append(definition)) return false;
+    }
+    return true;
+  };
+  Dictionary& to = *dictionary_;
+  const bool ok = all(definitions.strings, [&](const auto& d) { return to.AppendString(d); }) &&
+                  all(definitions.executables, [&](const auto& d) { return to.AppendExecutable(d); }) &&
+                  all(definitions.frames, [&](const auto& d) { return to.AppendFrame(d); }) &&
+                  all(definitions.nodes, [&](const auto& d) { return to.AppendNode(d); }) &&
+                  all(definitions.processes, [&](const auto& d) { return to.AppendProcess(d); }) &&
+                  all(definitions.threads, [&](const auto& d) { return to.AppendThread(d); });
+  return ok ? absl::OkStatus() : Error(absl::StatusCode::kOutOfRange, "more definitions than a dictionary holds");
+}
+
+}  // namespace tributary::intake

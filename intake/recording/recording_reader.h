@@ -1,0 +1,67 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "base/fd.h"
+#include "intake/codec/batch_codec.h"
+#include "intake/wire/frame.h"
+#include "intake/wire/messages.h"
+#include "profile/dictionary.h"
+
+namespace tributary::intake {
+
+struct RecordedFrame {
+  uint64_t offset = 0;        // of its header in the file
+  uint32_t stored_bytes = 0;  // of the payload as it stands there
+  Frame frame;
+};
+
+// A recording's frames, in order. Reads 64 KiB at a time; the file may be hostile.
+class RecordingReader {
+ public:
+  static absl::StatusOr<std::unique_ptr<RecordingReader>> Open(const std::string& path);
+  // An open file; `path` is for messages.
+  RecordingReader(std::string path, Fd file) : path_(std::move(path)), file_(std::move(file)) {}
+
+  // False: the end. DataLoss: the file ends within a frame, as it does when a collector was killed while it wrote.
+  // InvalidArgument: what stands there is not a frame. Messages name the offset; nothing behind it can be read.
+  absl::StatusOr<bool> Next(RecordedFrame* frame);
+
+  uint64_t offset() const { return offset_; }  // behind the last whole frame
+  const std::string& path() const { return path_; }
+
+ private:
+  absl::StatusOr<bool> ReadMore();  // false: end of file
+  std::string At(std::string_view what) const;
+
+  std::string path_;
+  Fd file_;
+  FrameDecoder decoder_;
+  std::string chunk_;
+  uint64_t offset_ = 0;
+};
+
+// Follows a recorded session message by message and holds the dictionary in force.
+class RecordedSession {
+ public:
+  RecordedSession();
+
+  // Of a kDefinitions or kBatch frame. Any error: the recording does not add up.
+  absl::StatusOr<IncomingBatch> Take(const Frame& frame);
+
+  const Dictionary& dictionary() const { return *dictionary_; }
+
+ private:
+  absl::Status Define(const Definitions& definitions);
+
+  std::optional<BatchDecoder> decoder_;
+  std::shared_ptr<Dictionary> dictionary_;
+};
+
+}  // namespace tributary::intake

@@ -1,0 +1,100 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "base/alarm.h"
+#include "base/clock.h"
+#include "base/stream.h"
+#include "intake/recording/frame_cache.h"
+#include "intake/recording/replay_script.h"
+#include "symbols/packed_table.h"
+
+namespace tributary::intake {
+
+struct ReplayOptions {
+  std::string host = "127.0.0.1";
+  uint16_t port = 8000;
+  uint32_t nodes = 1;
+  double speed = 1;     // times as fast as it was recorded; infinity: as fast as the reducer takes it
+  uint32_t repeat = 1;  // passes; 0: for ever
+  std::string token;    // bearer token of every session
+  int64_t backoff_min_ms = 250, backoff_max_ms = 15'000;
+  size_t cache_bytes_max = 64u << 20;
+  uint64_t seed = 0;  // of session ids and jitter; 0 = random
+  // What every node has for an executable that it is asked for, made on the loop; null: NeedSymbols is not answered.
+  std::function<PackedTable(const ExecutableId&)> symbols;
+  uint64_t symbol_chunk_period_ms = 62;  // as ClientOptions says
+};
+
+struct ReplayTotals {
+  uint64_t samples_sent = 0, samples_acked = 0;  // of all nodes; a batch that is sent again counts once
+  uint64_t bytes_sent = 0;                       // on the wire, all frames
+  uint32_t connected = 0, finished = 0, failed = 0;
+  uint64_t reconnects = 0;
+  uint64_t batches_built = 0;
+};
+
+class ReplayNode;
+
+// Sends a recording as many nodes at once: each a session of its own, with its own node id ("<recorded>-replay-7"),
+// role replay. It keeps to the protocol as any client does (credit, acknowledgements, NeedDictionary, heartbeats,
+// back-off), but holds no batch: what a reducer needs again is read from the file again. Definitions cannot be taken up
+// in the middle, so a session that comes back sends its generation from the beginning; the reducer drops what it has.
+//
+// Frames are made once for all nodes and only then copied, so a thousand nodes cost little more than their sockets. All
+// on the loop's thread.
+class Replay {
+ public:
+  // `done`: all nodes are finished or failed, OK when all finished; must not destroy this. What is lent outlives it.
+  Replay(AlarmSource& alarms, Connector& connector, const Clock& clock, ReplayScript script, ReplayOptions options,
+         std::function<void(absl::Status)> done);
+  ~Replay();
+
+  void Start();
+  ReplayTotals totals() const;
+  const ReplayScript& script() const { return script_; }
+
+ private:
+  friend class ReplayNode;
+
+  uint64_t last_sequence() const;  // of the whole replay
+  uint64_t SamplesUpTo(uint64_t sequence) const;
+  const ReplayScript::Step& StepOf(uint64_t sequence) const;
+  uint64_t PassOf(uint64_t sequence) const { return (sequence - 1) / script_.steps().size(); }
+  int64_t OffsetNs(uint64_t sequence) const;  // of its time, from the start
+  absl::StatusOr<FrameCache::Bytes> FramesOf(uint64_t sequence, uint32_t generation);
+
+  void OnReady(ReplayNode& node, uint32_t heartbeat_ms);
+  void OnOver(ReplayNode& node, const absl::Status& why);
+  void ConnectMore();
+  void Advance();
+  void Tick();
+  void SendSymbols();
+
+  AlarmSource& alarms_;
+  Connector& connector_;
+  const Clock& clock_;
+  const ReplayScript script_;
+  const ReplayOptions options_;
+  const std::function<void(absl::Status)> done_;
+  std::mt19937_64 random_;
+  FrameCache cache_;
+  std::vector<std::unique_ptr<ReplayNode>> nodes_;
+  size_t next_to_connect_ = 0;
+  uint32_t connecting_ = 0;  // for the first time
+  bool ever_connected_ = false;
+  MonotonicNs started_;
+  UnixNs started_unix_;
+  uint64_t due_ = 0;  // the last sequence whose time has come
+  uint32_t tick_ms_ = 1000;
+  ReplayTotals totals_;
+  absl::Status first_failure_;
+  std::unique_ptr<Alarm> due_alarm_, tick_alarm_, symbol_alarm_, done_alarm_;
+};
+
+}  // namespace tributary::intake

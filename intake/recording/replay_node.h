@@ -1,0 +1,74 @@
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "base/alarm.h"
+#include "base/stream.h"
+#include "intake/symbols/symbol_upload.h"
+#include "intake/wire/frame.h"
+#include "intake/wire/messages.h"
+
+namespace tributary::intake {
+
+class Replay;
+
+// One of a replay's sessions (docs/intake-protocol.md, the client's side). On the loop's thread.
+class ReplayNode {
+ public:
+  enum class State { kNew, kConnecting, kReady, kWaiting, kFinished, kFailed };
+
+  // What its id and its host's name are the recorded ones with.
+  ReplayNode(Replay& replay, std::string suffix);
+
+  void Connect();
+  void Pump();             // sends what is due, as far as credit and socket allow
+  void Tick(uint32_t ms);  // that much time has gone by
+  void SendSymbolChunk();  // the next, if one waits
+  State state() const { return state_; }
+  // True once: it counts as connecting no more.
+  bool MarkFirstConnected() { return !std::exchange(has_connected_, true); }
+  bool over() const { return state_ == State::kFinished || state_ == State::kFailed; }
+
+ private:
+  void OnConnected(const absl::Status& status);
+  void OnData(std::string_view bytes);
+  absl::Status Handle(const Frame& frame);
+  absl::Status OnWelcome(const Welcome& welcome);
+  absl::Status OnGoodbye(const Goodbye& goodbye);
+  void OnAck(uint64_t sequence);
+  // Sends from the begin of the generation that the next unacknowledged batch is of, under numbers above all used.
+  void Rewind();
+  uint32_t GenerationOf(uint64_t sequence) const;
+  void Disconnect(const absl::Status& why);
+  void Finish();
+  void Fail(const absl::Status& why);
+  void SendMetadata();
+  void Write(MessageType type, std::string_view payload, uint8_t channel = kChannelSamples);
+
+  Replay& replay_;
+  const std::string suffix_;
+  SessionInfo session_;
+  State state_ = State::kNew;
+  std::unique_ptr<Stream> stream_;
+  FrameDecoder decoder_;
+  Welcome granted_;
+  uint64_t next_ = 1;  // sequence
+  uint64_t acked_ = 0;
+  uint64_t counted_ = 0;                          // sequences up to here are in samples_sent
+  uint32_t base_ = 0;                             // generations are above it
+  uint32_t generation_ = 0;                       // the last one used
+  std::deque<std::pair<uint64_t, size_t>> wire_;  // sent, not acknowledged: sequence, bytes
+  size_t wire_bytes_ = 0;
+  SymbolSender symbols_;
+  int64_t backoff_ms_;
+  uint64_t silent_ms_ = 0, heartbeat_in_ms_ = 0;
+  bool has_connected_ = false;
+  std::unique_ptr<Alarm> retry_;
+};
+
+}  // namespace tributary::intake

@@ -1,0 +1,177 @@
+#include "intake/recording/replay_script.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <optional>
+#include <utility>
+
+#include "base/status.h"
+#include "intake/metadata/metadata_message.h"
+#include "intake/wire/wire.h"
+
+namespace tributary::intake {
+namespace {
+
+// Between the last batch of a pass and the first of the next, where the recording has one batch only.
+constexpr int64_t kPassGapNs = kNsPerSecond;
+
+// One that continues an earlier generation continues the one before: they are told without gaps.
+void SetGeneration(wire::Definitions::Builder definitions, uint32_t generation) {
+  definitions.setGeneration(generation);
+  if (definitions.getDerivedFrom() != 0) definitions.setDerivedFrom(generation - 1);
+}
+
+absl::Status Retell(capnp::MallocMessageBuilder& message, wire::Definitions::Reader from, uint32_t generation) {
+  message.setRoot(from);
+  SetGeneration(message.getRoot<wire::Definitions>(), generation);
+  return absl::OkStatus();
+}
+
+absl::Status Retell(capnp::MallocMessageBuilder& message, wire::Batch::Reader from,
+                    const ReplayScript::Telling& telling) {
+  message.setRoot(from);
+  auto root = message.getRoot<wire::Batch>();
+  SetGeneration(root.getDefinitions(), telling.generation);
+  root.getClock().setUnixNs(telling.closed.value);
+  root.setCaptured(telling.captured);
+  auto lost = root.getLost();
+  for (unsigned i = 0; i < lost.size(); ++i) lost.set(i, 0);
+  // Other sessions of the recorded node are no business of the replay's.
+  root.initCloses(0);
+  return absl::OkStatus();
+}
+
+// Nothing, as ReadPayload wants a value.
+struct Done {};
+
+absl::StatusOr<std::string> Retell(const Frame& frame, const ReplayScript::Telling& telling) {
+  capnp::MallocMessageBuilder message(static_cast<unsigned>(frame.payload.size() / sizeof(capnp::word)) + 64);
+  absl::StatusOr<Done> done;
+  if (frame.type == MessageType::kDefinitions) {
+    done = ReadPayload<wire::Definitions, Done>(frame.payload, [&](wire::Definitions::Reader root, Done*) {
+      return Retell(message, root, telling.generation);
+    });
+  } else {
+    done = ReadPayload<wire::Batch, Done>(
+        frame.payload, [&](wire::Batch::Reader root, Done*) { return Retell(message, root, telling); });
+  }
+  RETURN_IF_ERROR(done.status());
+  return EncodeFrame(frame.type, kChannelSamples, frame.type == MessageType::kBatch ? telling.sequence : 0,
+                     ToPayload(message));
+}
+
+}  // namespace
+
+absl::StatusOr<ReplayScript> ReplayScript::Load(const std::string& path) {
+  ReplayScript script;
+  script.path_ = path;
+  script.file_ = Fd(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!script.file_.valid()) return ErrnoStatus("open", path, errno);
+  ASSIGN_OR_RETURN(std::unique_ptr<RecordingReader> reader, RecordingReader::Open(path));
+  RecordedFrame first;
+  ASSIGN_OR_RETURN(const bool any, reader->Next(&first));
+  if (!any || first.frame.type != MessageType::kHello) {
+    return Error(absl::StatusCode::kInvalidArgument, fmt::format("{}: a recording begins with a Hello", path));
+  }
+  ASSIGN_OR_RETURN(Hello hello, DecodeHello(first.frame.payload));
+  script.session_ = std::move(hello.session);
+  RETURN_IF_ERROR(script.AddFrames(*reader));
+  if (script.steps_.empty()) {
+    return Error(absl::StatusCode::kInvalidArgument, fmt::format("{}: there is no batch in this recording", path));
+  }
+  return script;
+}
+
+absl::Status ReplayScript::AddFrames(RecordingReader& reader) {
+  RecordedSession session;
+  std::optional<uint64_t> step_offset;  // of the definitions ahead of the next batch
+  std::optional<uint32_t> generation;
+  MonotonicNs first;
+  Step step;
+  while (true) {
+    RecordedFrame recorded;
+    absl::StatusOr<bool> got = reader.Next(&recorded);
+    if (absl::IsDataLoss(got.status())) {
+      torn_ = got.status();
+      return absl::OkStatus();
+    }
+    if (!got.ok()) return got.status();
+    if (!*got) return absl::OkStatus();
+    const MessageType type = recorded.frame.type;
+    if (type == MessageType::kMetadata) {
+      RETURN_IF_ERROR(WithContext(AddMetadata(recorded.frame), fmt::format("{}: offset {}", path_, recorded.offset)));
+    }
+    if (type != MessageType::kDefinitions && type != MessageType::kBatch) continue;
+    absl::StatusOr<IncomingBatch> batch = session.Take(recorded.frame);
+    if (!batch.ok()) return WithContext(batch.status(), fmt::format("{}: offset {}", path_, recorded.offset));
+    if (!step_offset) step_offset = recorded.offset;
+    if (generation != batch->generation) {
+      step.generation = generation ? step.generation + 1 : 0;
+      if (!batch->derived) step.generation_begin = static_cast<uint32_t>(steps_.size());
+      generation = batch->generation;
+    }
+    if (type == MessageType::kDefinitions) continue;
+    step.offset = *std::exchange(step_offset, std::nullopt);
+    step.bytes = reader.offset() - step.offset;
+    step.samples_before += std::exchange(step.samples, 0);
+    for (const Sample& sample : batch->samples) step.samples += sample.count;
+    if (steps_.empty()) first = batch->clock.monotonic;
+    // Steps do not go back in time, whatever the file says.
+    step.at_ns = std::max(step.at_ns, batch->clock.monotonic.value - first.value);
+    steps_.push_back(step);
+  }
+}
+
+absl::Status ReplayScript::AddMetadata(const Frame& frame) {
+  uint32_t unknown_values = 0;
+  ASSIGN_OR_RETURN(MetadataUpdate update, DecodeMetadata(frame.payload, &unknown_values));
+  for (Entity& entity : update.entities) {
+    // Its samples are in the recording, also where it has gone before the end.
+    entity.gone = false;
+    entity.from = UnixNs{};
+    const auto known = std::find_if(entities_.begin(), entities_.end(), [&](const Entity& other) {
+      return other.kind == entity.kind && other.id == entity.id;
+    });
+    if (known != entities_.end()) {
+      *known = std::move(entity);
+    } else if (entities_.size() < kUpdateEntitiesMax) {
+      entities_.push_back(std::move(entity));
+    }
+  }
+  return absl::OkStatus();
+}
+
+int64_t ReplayScript::duration_ns() const {
+  const int64_t last = steps_.back().at_ns;
+  const int64_t gap = steps_.size() > 1 ? last / static_cast<int64_t>(steps_.size() - 1) : kPassGapNs;
+  return last + std::max<int64_t>(gap, kNsPerMs);
+}
+
+absl::StatusOr<std::string> ReplayScript::Build(size_t step, const Telling& telling) const {
+  const Step& what = steps_[step];
+  std::string stored(what.bytes, '\0');
+  for (size_t done = 0; done < stored.size();) {
+    const ssize_t n =
+        pread(file_.get(), stored.data() + done, stored.size() - done, static_cast<off_t>(what.offset + done));
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) return ErrnoStatus("pread", path_, n < 0 ? errno : EIO);
+    done += static_cast<size_t>(n);
+  }
+  FrameDecoder decoder;
+  decoder.Append(stored);
+  std::string out;
+  while (true) {
+    Frame frame;
+    ASSIGN_OR_RETURN(const bool got, decoder.Next(&frame));
+    if (!got) return out;
+    if (frame.type != MessageType::kDefinitions && frame.type != MessageType::kBatch) continue;
+    ASSIGN_OR_RETURN(const std::string told, Retell(frame, telling));
+    out += told;
+  }
+}
+
+}  // namespace tributary::intake

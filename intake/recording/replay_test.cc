@@ -1,0 +1,270 @@
+#include "intake/recording/replay.h"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cmath>
+#include <filesystem>
+#include <limits>
+#include <map>
+
+#include "intake/recording/recording.h"
+#include "intake/testing/test_reducer.h"
+
+namespace tributary::intake {
+namespace {
+
+constexpr double kMax = std::numeric_limits<double>::infinity();
+constexpr size_t kBatches = 6, kSamples = 80;
+
+class NullSink : public BatchSink {
+ public:
+  absl::Status Take(Batch) override { return absl::OkStatus(); }
+};
+
+// Both ends on one loop: a reducer that keeps what each session sends.
+class ReplayTest : public IntakeTest {
+ protected:
+  ReplayTest() { MakeRecording(); }
+  ~ReplayTest() override { std::filesystem::remove(path_); }
+
+  // Three dictionary generations: from the third batch on what an eviction left, from the fifth on another dictionary.
+  void MakeRecording() {
+    SessionInfo session;
+    session.node_id = "node";
+    session.host_name = "host";
+    NullSink none;
+    MetadataFeed metadata({}, Clock::Real(), metrics_);
+    metadata.Set(
+        {.kind = EntityKind::kHost, .id = "node", .attributes = {{"host.name", "host"}, {"os.type", "linux"}}});
+    metadata.Set({.kind = EntityKind::kContainer, .id = "c0ffee", .attributes = {{"container.name", "web"}}});
+    auto sink = RecordingSink::Open({.path = path_, .metadata = &metadata}, session, none, Clock::Real(), metrics_);
+    ASSERT_TRUE(sink.ok()) << sink.status();
+    for (size_t i = 0; i < kBatches; ++i) {
+      if (i == 2) generator_.Evict();
+      if (i == 4) generator_.NewDictionary();
+      if (i == 3) metadata.Remove(EntityKind::kContainer, "c0ffee", UnixNs{1});
+      Batch batch = generator_.Next(kSamples);
+      for (const Sample& sample : FakeStore::ResolveIn(*batch.dictionary, batch.samples)) {
+        recorded_.push_back(sample);
+        recorded_.back().time = MonotonicNs{batch.clock.monotonic.value - RoundToWire(sample.time).value};
+      }
+      ASSERT_TRUE((*sink)->Take(std::move(batch)).ok());
+    }
+  }
+  void StartReducer() {
+    server_ =
+        std::make_unique<TestServer>(loop_, server_options_, metrics_, [this](const Hello& hello) -> SessionOwner& {
+          FakeStore& store = stores_[hello.session.session_id];
+          store.hello_answer = hello_answer_;
+          return store;
+        });
+    server_options_.port = server_->port();
+  }
+  void StartReplay(ReplayOptions options, const Clock& clock = Clock::Real()) {
+    auto script = ReplayScript::Load(path_);
+    ASSERT_TRUE(script.ok()) << script.status();
+    options.port = server_options_.port;
+    options.backoff_min_ms = 5;
+    options.backoff_max_ms = 50;
+    options.seed = 1;
+    replay_ = std::make_unique<Replay>(loop_, connector_, clock, *std::move(script), options, [this](absl::Status s) {
+      over_ = true;
+      end_ = std::move(s);
+    });
+    replay_->Start();
+  }
+  void AckEverything() {
+    for (const auto& session : server_->sessions) {
+      if (session->closed()) continue;
+      FakeStore& store = stores_[session->hello().session.session_id];
+      if (store.newest > store.durable) session->Ack(store.durable = store.newest);
+    }
+  }
+  void RunToEnd() {
+    RunUntil(
+        [this] {
+          if (server_) AckEverything();
+          return over_;
+        },
+        "the end of the replay");
+  }
+  size_t stored_batches() const {
+    size_t n = 0;
+    for (const auto& [id, store] : stores_) n += store.stored.size();
+    return n;
+  }
+  // Each node has all samples of every pass, once, and says that it captured exactly these.
+  void ExpectEverythingOnce(size_t nodes, size_t passes = 1) {
+    ASSERT_EQ(stores_.size(), nodes);
+    for (auto& [id, store] : stores_) {
+      ASSERT_EQ(store.stored.size(), passes * kBatches);
+      std::vector<Sample> samples;
+      for (const auto& [sequence, entry] : store.stored) {
+        EXPECT_EQ(entry.times, 1);
+        samples.insert(samples.end(), entry.samples.begin(), entry.samples.end());
+        EXPECT_EQ(entry.accounting.captured, samples.size());
+        EXPECT_EQ(entry.accounting.TotalLost(), 0u);
+      }
+      ASSERT_EQ(samples.size(), passes * recorded_.size());
+      for (size_t i = 0; i < samples.size(); ++i) {
+        Sample& sample = samples[i];
+        const Sample& expected = recorded_[i % recorded_.size()];
+        sample.time = expected.time;
+        EXPECT_EQ(sample, expected) << i;
+      }
+    }
+  }
+
+  const std::string path_ = testing::TempDir() + "replay_test_recording." + std::to_string(getpid());
+  TcpConnector connector_{loop_};
+  std::map<std::array<uint8_t, 16>, FakeStore> stores_;
+  absl::Status hello_answer_;
+  std::vector<Sample> recorded_;
+  std::unique_ptr<Replay> replay_;
+  bool over_ = false;
+  absl::Status end_;
+};
+
+TEST_F(ReplayTest, SendsTheRecordingAsManyNodes) {
+  StartReducer();
+  StartReplay({.nodes = 3, .speed = kMax});
+  RunToEnd();
+  EXPECT_TRUE(end_.ok()) << end_;
+  ExpectEverythingOnce(3);
+  std::set<std::string> nodes;
+  for (const auto& [id, store] : stores_) {
+    EXPECT_EQ(store.hellos.front().role, Role::kReplay);
+    nodes.insert(store.hellos.front().session.node_id);
+    EXPECT_EQ(store.generations, 3);
+    EXPECT_EQ(store.evictions, 1);
+  }
+  EXPECT_EQ(nodes, (std::set<std::string>{"node-replay-1", "node-replay-2", "node-replay-3"}));
+  const ReplayTotals totals = replay_->totals();
+  EXPECT_EQ(totals.samples_sent, 3 * kBatches * kSamples);
+  EXPECT_EQ(totals.samples_acked, totals.samples_sent);
+  EXPECT_EQ(totals.batches_built, kBatches);  // once for all nodes
+  EXPECT_EQ(totals.finished, 3u);
+}
+
+TEST_F(ReplayTest, TellsWhatTheNodeToldAsEachNodesOwn) {
+  StartReducer();
+  StartReplay({.nodes = 2, .speed = kMax});
+  RunToEnd();
+  EXPECT_TRUE(end_.ok()) << end_;
+  std::set<std::string> hosts;
+  for (const auto& [id, store] : stores_) {
+    ASSERT_EQ(store.metadata.size(), 1u);
+    const MetadataUpdate& update = store.metadata[0];
+    EXPECT_TRUE(update.begins_snapshot && update.ends_snapshot);
+    ASSERT_EQ(update.entities.size(), 2u);
+    const Entity& host = update.entities[0];
+    EXPECT_EQ(host.kind, EntityKind::kHost);
+    EXPECT_EQ(host.id, store.hellos.front().session.node_id);
+    EXPECT_EQ(FindAttribute(host.attributes, "host.name"), store.hellos.front().session.host_name);
+    EXPECT_EQ(FindAttribute(host.attributes, "os.type"), "linux");
+    hosts.insert(host.id);
+    // It had gone before the recording's end, its samples are there.
+    EXPECT_EQ(update.entities[1],
+              (Entity{.kind = EntityKind::kContainer, .id = "c0ffee", .attributes = {{"container.name", "web"}}}));
+  }
+  EXPECT_EQ(hosts, (std::set<std::string>{"node-replay-1", "node-replay-2"}));
+}
+
+TEST_F(ReplayTest, RepeatsUnderNewGenerations) {
+  StartReducer();
+  StartReplay({.nodes = 2, .speed = kMax, .repeat = 3});
+  RunToEnd();
+  EXPECT_TRUE(end_.ok()) << end_;
+  ExpectEverythingOnce(2, 3);
+  for (const auto& [id, store] : stores_) EXPECT_EQ(store.generations, 9);
+}
+
+TEST_F(ReplayTest, AReducerThatComesBackGetsEverythingOnce) {
+  StartReducer();
+  StartReplay({.nodes = 3, .speed = kMax, .repeat = 2});
+  // Nothing is acknowledged; then the reducer dies, with half of what it took durable.
+  RunUntil([this] { return stored_batches() >= 12; }, "batches");
+  server_.reset();
+  for (auto& [id, store] : stores_) {
+    store.durable = store.newest / 2;
+    store.stored.erase(store.stored.upper_bound(store.durable), store.stored.end());
+    store.newest = store.durable;
+    store.generation = 0;
+    store.dictionary.reset();
+  }
+  StartReducer();
+  RunToEnd();
+  EXPECT_TRUE(end_.ok()) << end_;
+  ExpectEverythingOnce(3, 2);
+  EXPECT_GT(replay_->totals().reconnects, 0u);
+  EXPECT_EQ(replay_->totals().samples_sent, 3 * 2 * kBatches * kSamples);
+}
+
+TEST_F(ReplayTest, StartsOverWhenTheDictionaryIsNeeded) {
+  StartReducer();
+  bool asked = false;
+  StartReplay({.nodes = 1, .speed = kMax});
+  RunUntil(
+      [&] {
+        if (stores_.empty()) return false;
+        FakeStore& store = stores_.begin()->second;
+        store.on_batch = [&](const IncomingBatch& batch) {
+          if (batch.sequence != 3 || asked) return absl::OkStatus();
+          asked = true;
+          AckEverything();  // what is not durable would come twice
+          return absl::FailedPreconditionError("cannot follow");
+        };
+        return true;
+      },
+      "a session");
+  RunToEnd();
+  EXPECT_TRUE(end_.ok()) << end_;
+  ExpectEverythingOnce(1);
+}
+
+TEST_F(ReplayTest, KeepsTheRecordedPace) {
+  StartReducer();
+  FakeClock clock;
+  StartReplay({.nodes = 1, .speed = 2}, clock);
+  RunUntil([this] { return stored_batches() == 1; }, "the first batch");
+  const ReplayScript& script = replay_->script();
+  EXPECT_LT(replay_->totals().samples_sent, script.samples());
+  clock.Advance(script.steps().back().at_ns / 2);
+  RunToEnd();
+  ExpectEverythingOnce(1);
+}
+
+TEST_F(ReplayTest, SaysThatThereIsNoReducer) {
+  StartReducer();
+  server_.reset();  // its port is nobody's
+  StartReplay({.nodes = 3, .speed = kMax});
+  RunToEnd();
+  EXPECT_EQ(end_.code(), absl::StatusCode::kUnavailable) << end_;
+}
+
+TEST_F(ReplayTest, GivesUpWhatTheReducerRefuses) {
+  StartReducer();
+  hello_answer_ = absl::PermissionDeniedError("not you");
+  StartReplay({.nodes = 2, .speed = kMax});
+  RunToEnd();
+  EXPECT_FALSE(end_.ok());
+  EXPECT_EQ(replay_->totals().finished, 0u);
+}
+
+TEST_F(ReplayTest, SaysWhatIsWrongWithAFile) {
+  EXPECT_EQ(ReplayScript::Load(path_ + ".none").status().code(), absl::StatusCode::kNotFound);
+  // Its last frame is torn: what is before it is used.
+  const uint64_t bytes = std::filesystem::file_size(path_);
+  std::filesystem::resize_file(path_, bytes - 5);
+  auto torn = ReplayScript::Load(path_);
+  ASSERT_TRUE(torn.ok()) << torn.status();
+  EXPECT_EQ(torn->steps().size(), kBatches - 1);
+  EXPECT_EQ(torn->torn().code(), absl::StatusCode::kDataLoss);
+  // A Hello alone.
+  std::filesystem::resize_file(path_, torn->steps().front().offset);
+  EXPECT_EQ(ReplayScript::Load(path_).status().code(), absl::StatusCode::kInvalidArgument);
+}
+
+}  // namespace
+}  // namespace tributary::intake

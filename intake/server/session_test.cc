@@ -1,0 +1,539 @@
+#include <gmock/gmock.h>
+
+#include "base/status.h"
+#include "base/tcp.h"
+#include "intake/testing/test_reducer.h"
+#include "intake/wire/frame.h"
+
+// Client and server over real sockets on one loop.
+
+namespace tributary::intake {
+namespace {
+
+using testing::HasSubstr;
+
+TEST_F(IntakeTest, DeliversEverySampleInOrderAndFlushes) {
+  StartServer();
+  StartClient();
+  for (int i = 0; i < 20; ++i) Send(200);
+  RunUntilStored(20);
+  ExpectStoredIsSent();
+  EXPECT_EQ(client_->waiting_samples(), captured_);
+  uint64_t unacked = 1;
+  client_->Flush(10'000, [&](uint64_t n) {
+    unacked = n;
+    client_.reset();  // allowed here
+    loop_.Stop();
+  });
+  AckAll();
+  loop_.Run();
+  EXPECT_EQ(unacked, 0u);
+  EXPECT_EQ(lost(), 0u);
+  EXPECT_EQ(store_.generations, 1);
+  EXPECT_EQ(Count("tributary_intake_samples_total"), captured_);
+}
+
+TEST_F(IntakeTest, FlushTellsWhatIsNotAcknowledgedAtTheDeadline) {
+  StartServer();
+  StartClient();
+  Send(70);
+  uint64_t unacked = 0;
+  client_->Flush(30, [&](uint64_t n) {
+    unacked = n;
+    loop_.Stop();
+  });
+  loop_.Run();
+  EXPECT_EQ(unacked, 70u);
+}
+
+TEST_F(IntakeTest, ReducerDiesInMidRunAndEverySampleArrivesExactlyOnce) {
+  StartServer();
+  StartClient();
+  for (int round = 0; round < 5; ++round) {
+    for (int i = 0; i < 4; ++i) Send(100);
+    RunUntilStored(sent_.size() - 2);
+    // Dies with some batches durable, some received and not durable, some on their way.
+    store_.durable = store_.newest / 2 + 1;
+    if (round % 2 == 0) server_->live()->Ack(store_.durable);
+    server_.reset();
+    // What was not durable is gone with it, and the dictionary.
+    store_.stored.erase(store_.stored.upper_bound(store_.durable), store_.stored.end());
+    store_.newest = store_.durable;
+    store_.keep_dictionary = false;
+    Send(50);
+    StartServer();
+    RunUntilStored(sent_.size());
+  }
+  ExpectStoredIsSent();
+  for (const auto& [sequence, entry] : store_.stored) EXPECT_EQ(entry.times, 1);
+  EXPECT_EQ(store_.stored_samples(), captured_);
+  EXPECT_EQ(lost(), 0u);
+  AckAll();
+  RunUntil([&] { return client_->waiting_samples() == 0; }, "all acknowledged");
+}
+
+TEST_F(IntakeTest, DictionaryOutlivesAReconnect) {
+  StartServer();
+  StartClient();
+  Send(300);
+  RunUntilStored(1);
+  AckAll();
+  RunUntil([&] { return client_->waiting_samples() == 0; }, "acknowledged");
+  server_.reset();
+  StartServer();
+  Send(300);
+  RunUntilStored(2);
+  ExpectStoredIsSent();
+  EXPECT_EQ(store_.generations, 1);
+  ASSERT_EQ(store_.hellos.size(), 2u);
+  EXPECT_EQ(store_.hellos[1].dictionary_generation, 1u);
+  EXPECT_EQ(store_.hellos[1].next_sequence, 2u);
+}
+
+TEST_F(IntakeTest, LostDictionaryIsSentAgain) {
+  StartServer();
+  StartClient();
+  for (int i = 0; i < 3; ++i) Send(100);
+  RunUntilStored(3);
+  AckAll();
+  for (int i = 0; i < 3; ++i) Send(100);
+  RunUntilStored(6);
+  server_->live()->NeedDictionary();
+  server_->live()->NeedDictionary();  // says nothing new
+  Send(100);
+  RunUntil([&] { return store_.stored.size() == 7 && store_.stored[7].times == 1; }, "sent again");
+  ExpectStoredIsSent();
+  EXPECT_EQ(store_.generations, 2);
+  EXPECT_EQ(store_.stored[3].times, 1) << "durable batches are not sent again";
+  EXPECT_EQ(store_.stored[4].times, 2);
+  EXPECT_EQ(Count("tributary_intake_need_dictionary_total"), 1u);
+}
+
+TEST_F(IntakeTest, OwnerThatCannotMapABatchGetsTheDictionary) {
+  bool refused = false;
+  store_.on_batch = [&](const IncomingBatch& batch) {
+    if (batch.sequence != 3 || refused) return absl::OkStatus();
+    refused = true;
+    return Error(absl::StatusCode::kFailedPrecondition, "definitions are gone");
+  };
+  StartServer();
+  StartClient();
+  for (int i = 0; i < 6; ++i) Send(100);
+  RunUntilStored(6);
+  ExpectStoredIsSent();
+  EXPECT_EQ(store_.generations, 2);
+}
+
+TEST_F(IntakeTest, ANewerGenerationBehindAHoleOfOneGivenUpIsGivenUpToo) {
+  bool refused = false;
+  store_.on_batch = [&](const IncomingBatch& batch) {
+    if (batch.sequence != 2 || refused) return absl::OkStatus();
+    refused = true;
+    AckAll();
+    return Error(absl::StatusCode::kFailedPrecondition, "definitions are gone");
+  };
+  StartServer();
+  StartClient();
+  for (int i = 0; i < 3; ++i) Send(100);
+  generator_.NewDictionary();
+  for (int i = 0; i < 3; ++i) Send(100);  // on their way before the client hears of it
+  RunUntilStored(6);
+  ExpectStoredIsSent();
+  for (const auto& [sequence, entry] : store_.stored) EXPECT_EQ(entry.times, 1) << sequence;
+  EXPECT_EQ(store_.hellos.size(), 1u) << "the connection goes on";
+  EXPECT_EQ(Refused("out_of_order"), 0u);
+}
+
+TEST_F(IntakeTest, AcksThatRaceWithNeedDictionaryMakeDuplicates) {
+  StartServer();
+  StartClient();
+  for (int i = 0; i < 4; ++i) Send(100);
+  RunUntilStored(4);
+  server_->live()->NeedDictionary();
+  // Committed meanwhile: what comes again is a duplicate, whose definitions the next batch needs.
+  store_.durable = 2;
+  server_->live()->Ack(2);
+  Send(100);
+  RunUntilStored(5);
+  ExpectStoredIsSent();
+  EXPECT_GE(store_.stored[4].times, 2);
+  EXPECT_EQ(store_.stored[1].times, 1);
+  EXPECT_EQ(store_.stored[2].times, 1);
+}
+
+TEST_F(IntakeTest, ANewDictionaryObjectIsTheNextGeneration) {
+  StartServer();
+  StartClient();
+  Send(100);
+  generator_.NewDictionary();
+  Send(100);
+  Send(100);
+  generator_.NewDictionary();
+  Send(100);
+  RunUntilStored(4);
+  ExpectStoredIsSent();
+  EXPECT_EQ(store_.generations, 3);
+  // Nothing was durable: after a reconnect each goes out under a generation of its own dictionary again.
+  server_.reset();
+  store_.stored.clear();
+  store_.keep_dictionary = false;
+  StartServer();
+  RunUntilStored(4);
+  ExpectStoredIsSent();
+  EXPECT_EQ(store_.generations, 6);
+}
+
+TEST_F(IntakeTest, AnEvictionIsFollowedOverReconnectsToo) {
+  StartServer();
+  StartClient();
+  Send(200);
+  generator_.Evict();
+  Send(200);
+  RunUntilStored(2);
+  EXPECT_EQ(store_.evictions, 1);
+  AckAll();
+  RunUntil([&] { return client_->waiting_samples() == 0; }, "all acknowledged");
+  // Kept: the generation goes on where it was.
+  server_->live()->Close({.reason = "once more"});
+  Send(200);
+  RunUntilStored(3);
+  EXPECT_EQ(store_.generations, 2);
+  generator_.Evict();
+  Send(200);
+  RunUntilStored(4);
+  EXPECT_EQ(store_.evictions, 2);
+  ExpectStoredIsSent();
+  // Not kept, and two batches were not durable: what they need is told again, and the eviction between them.
+  server_.reset();
+  store_.keep_dictionary = false;
+  StartServer();
+  RunUntil([&] { return store_.stored[4].times == 2; }, "sent again");
+  ExpectStoredIsSent();
+  EXPECT_EQ(store_.evictions, 3);
+  EXPECT_EQ(store_.generations, 5);
+}
+
+TEST_F(IntakeTest, AnEvictionThatFindsNoRoomComesAgain) {
+  int refusals = 0;
+  store_.on_batch = [&](const IncomingBatch& batch) {
+    if (!batch.derived || refusals >= 3) return absl::OkStatus();
+    ++refusals;
+    return Error(absl::StatusCode::kResourceExhausted, "queue full");
+  };
+  StartServer();
+  StartClient();
+  for (int i = 0; i < 3; ++i) {
+    Send(200);
+    generator_.Evict();
+  }
+  Timer resume(loop_, [&] {
+    if (ServerSession* session = server_->live()) session->Resume();  // connecting may take longer than 5 ms
+  });
+  resume.StartEvery(5);
+  RunUntilStored(3);
+  ExpectStoredIsSent();
+  EXPECT_EQ(refusals, 3);
+  EXPECT_EQ(store_.evictions, 2);
+  EXPECT_EQ(Count("tributary_intake_need_dictionary_total"), 0u);
+}
+
+// Duplicates bring definitions but no batch; those of two generations cannot be handed over as one.
+TEST_F(IntakeTest, AnEvictionBehindDuplicatesIsFollowed) {
+  StartServer();
+  StartClient();
+  Send(200);
+  RunUntilStored(1);
+  generator_.Evict();
+  Send(200);
+  RunUntilStored(2);
+  server_->live()->NeedDictionary();
+  store_.stored.clear();
+  store_.durable = 1;
+  server_->live()->Ack(1);
+  generator_.Evict();
+  Send(200);
+  RunUntil([&] { return store_.stored.contains(3); }, "the last batch");
+  for (uint64_t sequence : {2, 3}) EXPECT_EQ(store_.stored[sequence].samples, sent_[sequence]);
+  EXPECT_FALSE(store_.stored.contains(1)) << "durable, and so a duplicate";
+  EXPECT_EQ(Refused("out_of_order"), 0u);
+}
+
+TEST_F(IntakeTest, CapOverflowIsCountedAndTheRestArrives) {
+  StartServer();
+  server_.reset();  // a port that nobody listens on
+  memory_bytes_max_ = 550 * sizeof(Sample);
+  StartClient();
+  for (int i = 0; i < 20; ++i) Send(100);
+  EXPECT_EQ(lost_[LossReason::kBatchOverflow], lost());
+  EXPECT_GE(lost(), 1500u);
+  EXPECT_EQ(client_->waiting_samples(), captured_ - lost());
+  const size_t kept = client_->waiting_samples() / 100;
+  StartServer();
+  RunUntilStored(kept);
+  for (size_t i = 1; i <= kept; ++i) EXPECT_EQ(store_.stored[i].samples, sent_[20 - kept + i]) << "the newest are kept";
+  EXPECT_EQ(store_.stored_samples() + lost(), captured_);
+  ExpectAccountIsExact();
+}
+
+TEST_F(IntakeTest, OneSessionTakesNoMoreThanItsWindow) {
+  StartServer();
+  client_options_.window_samples_max = 250;
+  StartClient();
+  for (int i = 0; i < 6; ++i) Send(100);
+  RunUntilStored(3);
+  client_->Flush(30, [&](uint64_t n) {
+    EXPECT_EQ(n, 600u);
+    loop_.Stop();
+  });
+  loop_.Run();
+  EXPECT_EQ(store_.stored.size(), 3u);
+  EXPECT_FALSE(client_->settled());
+}
+
+TEST_F(IntakeTest, OverflowWhileTheReducerStallsIsToldAndLeavesNoHole) {
+  bool full = true;
+  store_.on_batch = [&](const IncomingBatch&) {
+    return full ? Error(absl::StatusCode::kResourceExhausted, "queue full") : absl::OkStatus();
+  };
+  StartServer();
+  memory_bytes_max_ = 20'000 * sizeof(Sample);
+  StartClient();
+  RunUntil([&] { return client_->connected(); }, "connected");
+  const std::vector<Sample> samples = generator_.Next(100).samples;
+  std::mt19937_64 random(1);
+  for (uint64_t sequence = 1; sequence <= 400; ++sequence) {
+    Batch batch{.sequence = sequence, .dictionary = generator_.dictionary()};
+    for (int i = 0; i < 3000; ++i) {
+      batch.samples.push_back(samples[static_cast<size_t>(i) % samples.size()]);
+      batch.samples.back().value = random();
+    }
+    captured_ += batch.samples.size();
+    batch.accounting.captured = captured_;
+    ASSERT_TRUE(client_->Take(std::move(batch)).ok());
+  }
+  EXPECT_GT(lost(), 0u);
+  RunUntil([&] { return Count("tributary_intake_stalls_total") > 0; }, "stall");
+  full = false;
+  server_->live()->Resume();
+  RunUntil(
+      [&] {
+        AckAll();
+        return client_->waiting_samples() == 0;
+      },
+      "all acknowledged");
+  EXPECT_EQ(Refused("out_of_order"), 0u);
+  EXPECT_EQ(store_.stored_samples() + lost(), captured_);
+  ExpectAccountIsExact();
+}
+
+TEST_F(IntakeTest, BackPressurePausesAndKeepsTheConnection) {
+  server_options_.idle_timeout_ms = 150;  // a busy machine must not make it look silent
+  int refusals = 0;
+  store_.on_batch = [&](const IncomingBatch& batch) {
+    if (batch.sequence % 2 == 0 && refusals < static_cast<int>(batch.sequence) / 2) {
+      ++refusals;
+      return Error(absl::StatusCode::kResourceExhausted, "queue full");
+    }
+    return absl::OkStatus();
+  };
+  StartServer();
+  StartClient();
+  for (int i = 0; i < 6; ++i) Send(100);
+  Timer resume(loop_, [&] {
+    if (ServerSession* session = server_->live()) session->Resume();
+  });
+  resume.StartEvery(400);  // longer than the idle limit and than three heartbeats
+  RunUntilStored(6);
+  ExpectStoredIsSent();
+  for (const auto& [sequence, entry] : store_.stored) EXPECT_EQ(entry.times, 1);
+  EXPECT_EQ(refusals, 3);
+  EXPECT_EQ(store_.hellos.size(), 1u) << "no reconnect";
+  EXPECT_EQ(Count("tributary_intake_stalls_total"), 3u);
+}
+
+TEST_F(IntakeTest, RejectedBatchIsLostAndTheRestGoesOn) {
+  store_.on_batch = [&](const IncomingBatch& batch) {
+    return batch.sequence == 2 && !batch.samples.empty() ? Error(absl::StatusCode::kInvalidArgument, "makes no sense")
+                                                         : absl::OkStatus();
+  };
+  StartServer();
+  StartClient();
+  for (int i = 0; i < 4; ++i) Send(100);
+  RunUntilStored(4);
+  EXPECT_EQ(lost_[LossReason::kRejected], 100u);
+  EXPECT_EQ(store_.stored_samples() + lost(), captured_);
+  ExpectAccountIsExact();
+  EXPECT_EQ(Refused("refused_by_owner"), 1u);
+}
+
+TEST_F(IntakeTest, OversizedBatchIsLostAndTheRestGoesOn) {
+  StartServer();
+  StartClient();
+  Batch batch = generator_.Next(1);
+  batch.samples.resize(BatchEncoder::kSamplesPerBatchMax + 1);
+  EXPECT_EQ(client_->Take(std::move(batch)).code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(lost_[LossReason::kRejected], BatchEncoder::kSamplesPerBatchMax + 1);
+  Send(10);
+  RunUntilStored(2);
+  EXPECT_EQ(store_.stored_samples(), 10u);
+}
+
+TEST_F(IntakeTest, IdleConnectionIsKeptByHeartbeats) {
+  server_options_.idle_timeout_ms = 30;
+  StartServer();
+  StartClient();
+  RunUntil([&] { return client_->connected(); }, "connected");
+  Timer end(loop_, [&] { loop_.Stop(); });
+  end.StartOnce(200);
+  loop_.Run();
+  EXPECT_TRUE(client_->connected());
+  EXPECT_EQ(store_.hellos.size(), 1u);
+  EXPECT_EQ(Refused("timeout"), 0u);
+}
+
+TEST_F(IntakeTest, OwnerMayRefuseASession) {
+  store_.hello_answer = Error(absl::StatusCode::kUnavailable, "starting up");
+  StartServer();
+  StartClient();
+  Send(10);
+  RunUntil([&] { return store_.hellos.size() >= 2; }, "a second try");
+  store_.hello_answer = absl::OkStatus();
+  RunUntilStored(1);
+  ExpectStoredIsSent();
+}
+
+TEST_F(IntakeTest, CloseSaysGoodbyeAndTheClientComesBack) {
+  StartServer();
+  StartClient();
+  RunUntil([&] { return client_->connected(); }, "connected");
+  server_->live()->Close({.reason = "stopping"});
+  RunUntil([&] { return store_.closed.size() == 1; }, "closed");
+  EXPECT_THAT(Message(store_.closed[0]), HasSubstr("stopping"));
+  RunUntil([&] { return store_.hellos.size() == 2 && client_->connected(); }, "back");
+}
+
+TEST_F(IntakeTest, OwnerMayDestroyTheSessionInOnClosed) {
+  StartServer();
+  store_.on_closed = [&](const SessionInfo&) { server_->sessions.clear(); };
+  StartClient();
+  RunUntil([&] { return client_->connected(); }, "connected");
+  client_.reset();
+  RunUntil([&] { return server_->sessions.empty(); }, "destroyed");
+  EXPECT_EQ(metrics_.AddGauge("tributary_intake_sessions", "").value(), 0);
+}
+
+TEST_F(IntakeTest, SilentReducerIsLeftAfterThreeHeartbeats) {
+  int accepted = 0;
+  std::vector<std::unique_ptr<TcpStream>> streams;
+  auto listener = TcpListener::Listen(loop_, "127.0.0.1", 0, [&](std::unique_ptr<TcpStream> stream) {
+    ++accepted;
+    stream->Start({.on_data = [](std::string_view) {}, .on_close = [](absl::Status) {}, .on_drained = {}});
+    Welcome welcome;
+    welcome.heartbeat_ms = 10;
+    stream->Write(EncodeFrame(MessageType::kWelcome, 0, 0, EncodeWelcome(welcome)));
+    streams.push_back(std::move(stream));
+  });
+  server_options_.port = (*listener)->port();
+  StartClient();
+  RunUntil([&] { return accepted == 2; }, "reconnect");
+}
+
+TEST_F(IntakeTest, ReducerThatNeverAnswersHelloIsLeft) {
+  int accepted = 0;
+  std::vector<std::unique_ptr<TcpStream>> streams;
+  auto listener = TcpListener::Listen(loop_, "127.0.0.1", 0, [&](std::unique_ptr<TcpStream> stream) {
+    ++accepted;
+    streams.push_back(std::move(stream));
+  });
+  server_options_.port = (*listener)->port();
+  client_options_.connect_timeout_ms = 20;
+  StartClient();
+  RunUntil([&] { return accepted == 2; }, "reconnect");
+}
+
+TEST_F(IntakeTest, SomethingElseOnThePortIsLeft) {
+  int accepted = 0;
+  std::vector<std::unique_ptr<TcpStream>> streams;
+  auto listener = TcpListener::Listen(loop_, "127.0.0.1", 0, [&](std::unique_ptr<TcpStream> stream) {
+    ++accepted;
+    stream->Write("HTTP/1.1 400 Bad Request\r\n\r\n");
+    streams.push_back(std::move(stream));
+  });
+  server_options_.port = (*listener)->port();
+  StartClient();
+  Send(10);
+  RunUntil([&] { return accepted == 2; }, "reconnect");
+  EXPECT_EQ(client_->waiting_samples(), 10u);
+}
+
+TEST_F(IntakeTest, SymbolsAreAskedForAndUploadedBetweenBatches) {
+  StartServer();
+  StartClient();
+  RunUntil([&] { return client_->connected(); }, "connected");
+  const auto first = *ExecutableId::Make(ExecutableIdKind::kGnuBuildId, "first");
+  const auto second = *ExecutableId::Make(ExecutableIdKind::kGnuBuildId, "second");
+  server_->live()->NeedSymbols({first, second, ExecutableId()});
+  RunUntil([&] { return asked_.size() == 2; }, "asked");
+  EXPECT_EQ(asked_[0], first);
+  EXPECT_EQ(asked_[1], second);
+  std::string table(1'000'000, '\0');
+  std::mt19937_64 random(1);
+  for (char& c : table) c = static_cast<char>(random());
+  client_->SendSymbols(first, PackedTable::Of(table));
+  client_->SendNoSymbols(second, "stripped");
+  const auto unasked = *ExecutableId::Make(ExecutableIdKind::kGnuBuildId, "unasked");
+  client_->SendSymbols(unasked, PackedTable::Of("x"));  // goes nowhere
+  for (int i = 0; i < 10; ++i) Send(100);
+  RunUntil([&] { return store_.symbols.size() == 2; }, "uploaded");
+  RunUntilStored(10);
+  EXPECT_EQ(Refused("unasked_symbols"), 0u);
+  EXPECT_EQ(store_.symbols[0].first, first);
+  ASSERT_TRUE(store_.symbols[0].second.ok()) << store_.symbols[0].second.status();
+  EXPECT_TRUE(*store_.symbols[0].second == table);
+  EXPECT_EQ(store_.symbols[1].first, second);
+  EXPECT_EQ(store_.symbols[1].second.status().code(), absl::StatusCode::kNotFound);
+  EXPECT_THAT(Message(store_.symbols[1].second.status()), HasSubstr("stripped"));
+}
+
+TEST_F(IntakeTest, SymbolTableOverItsLimitIsRefusedAndTheSessionGoesOn) {
+  server_options_.symbol_raw_bytes_max = 1000;
+  StartServer();
+  StartClient();
+  RunUntil([&] { return client_->connected(); }, "connected");
+  const auto id = *ExecutableId::Make(ExecutableIdKind::kGnuBuildId, "big");
+  server_->live()->NeedSymbols({id});
+  RunUntil([&] { return asked_.size() == 1; }, "asked");
+  client_->SendSymbols(id, PackedTable::Of(std::string(1001, 'x')));
+  RunUntil([&] { return store_.symbols.size() == 1; }, "answered");
+  EXPECT_EQ(store_.symbols[0].second.status().code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_EQ(Refused("oversized"), 1u);
+  Send(10);
+  RunUntilStored(1);
+  EXPECT_EQ(store_.hellos.size(), 1u);
+}
+
+TEST_F(IntakeTest, MetadataIsToldAgainOnEveryConnection) {
+  MetadataFeed feed({}, Clock::Real(), metrics_);
+  client_options_.metadata = &feed;
+  feed.Set({EntityKind::kHost, "node", {}, false, {{"host.name", "a"}}});
+  feed.SetComplete();
+  StartServer();
+  StartClient();
+  RunUntil([&] { return store_.metadata.size() == 1; }, "a snapshot");
+  EXPECT_TRUE(store_.metadata[0].begins_snapshot && store_.metadata[0].ends_snapshot);
+  EXPECT_EQ(store_.metadata[0].entities, std::vector<Entity>{*feed.Find(EntityKind::kHost, "node")});
+  feed.Set({EntityKind::kContainer, "c", {}, false, {{"container.name", "web"}}});
+  RunUntil([&] { return store_.metadata.size() == 2; }, "a change");
+  EXPECT_FALSE(store_.metadata[1].begins_snapshot || store_.metadata[1].ends_snapshot);
+  ASSERT_EQ(store_.metadata[1].entities.size(), 1u);
+  EXPECT_EQ(store_.metadata[1].entities[0].id, "c");
+  server_.reset();
+  StartServer();
+  RunUntil([&] { return store_.metadata.size() == 3; }, "a snapshot for the next connection");
+  EXPECT_TRUE(store_.metadata[2].begins_snapshot && store_.metadata[2].ends_snapshot);
+  EXPECT_EQ(store_.metadata[2].entities.size(), 2u);
+  client_.reset();  // before the feed
+}
+
+}  // namespace
+}  // namespace tributary::intake

@@ -1,0 +1,28 @@
+#include "intake/spool/spool_metrics.h"
+
+namespace tributary::intake {
+namespace {
+
+Counter& Dropped(Metrics& metrics, const char* reason) {
+  return metrics.AddCounter("tributary_spool_dropped_samples_total", "Spooled samples that will never be delivered.",
+                            {{"reason", reason}});
+}
+
+}  // namespace
+
+SpoolMetrics::SpoolMetrics(Metrics& metrics)
+    : segments(metrics.AddGauge("tributary_spool_segments", "Segment files.")),
+      bytes(metrics.AddGauge("tributary_spool_bytes", "Bytes of all segment files.")),
+      samples(metrics.AddGauge("tributary_spool_samples", "Samples on disk, delivered or not.")),
+      dropped_overflow(Dropped(metrics, "spool_overflow")),
+      dropped_damaged(Dropped(metrics, "spool_damaged")),
+      damaged_segments(metrics.AddCounter("tributary_spool_damaged_segments_total",
+                                          "Segments that could not be read to their end.")) {
+  constexpr const char* kOperations[] = {"read", "append", "sync", "claim", "remove"};
+  for (size_t i = 0; i < std::size(kOperations); ++i) {
+    failures[i] = &metrics.AddCounter("tributary_spool_failures_total", "Operations on spool files that failed.",
+                                      {{"operation", kOperations[i]}});
+  }
+}
+
+}  // namespace tributary::intake

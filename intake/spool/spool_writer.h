@@ -1,0 +1,50 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "intake/codec/batch_codec.h"
+#include "intake/spool/spool.h"
+#include "profile/batch.h"
+#include "profile/dictionary.h"
+
+namespace tributary::intake {
+
+// Turns batches into the records of one segment. What their samples use is interned into a dictionary of the segment's
+// own, so that a segment can be read when nothing else is left, and holds nothing else. Ids that a batch's dictionary
+// had before are looked up in an array: a sample of a known stack costs a few loads.
+class SegmentWriter {
+ public:
+  explicit SegmentWriter(SegmentId segment, DictionaryLimits limits = {})
+      : segment_(segment), dictionary_(std::make_shared<Dictionary>(limits)), encoder_(1) {}
+
+  // The next record. nullopt: the dictionary has no room for what the batch would define; this segment is finished.
+  // Every record must be written before the next is asked for: it defines what that one uses.
+  std::optional<std::string> Encode(const Batch& batch);
+
+ private:
+  // The segment's ids by the ids of `source`; 0 = not looked at yet, or none.
+  struct Memo {
+    std::weak_ptr<const Dictionary> source;
+    std::vector<uint32_t> strings, executables, frames, nodes, processes, threads;
+  };
+  void Prepare(const std::shared_ptr<const Dictionary>& source);
+  StringRef Map(const Dictionary& from, StringRef ref);
+  ExecutableRef Map(const Dictionary& from, ExecutableRef ref);
+  FrameRef Map(const Dictionary& from, FrameRef ref);
+  NodeRef Map(const Dictionary& from, NodeRef ref);
+  ProcessRef Map(const Dictionary& from, ProcessRef ref);
+  ThreadRef Map(const Dictionary& from, ThreadRef ref);
+
+  const SegmentId segment_;
+  uint32_t batches_ = 0;
+  std::shared_ptr<Dictionary> dictionary_;
+  BatchEncoder encoder_;
+  Memo memo_;
+  std::vector<NodeRef> path_;  // of the stack being looked at, leaf first
+};
+
+}  // namespace tributary::intake

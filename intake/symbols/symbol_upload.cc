@@ -1,0 +1,190 @@
+#include "intake/symbols/symbol_upload.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "base/status.h"
+#include "base/zstd.h"
+
+namespace tributary::intake {
+namespace {
+
+Counter& Event(Metrics& metrics, std::string_view event) {
+  return metrics.AddCounter("tributary_intake_symbol_uploads_total", "Uploads of symbol tables, by what became of them",
+                            {{"event", std::string(event)}});
+}
+
+}  // namespace
+
+bool SymbolSender::Add(const ExecutableId& id, PackedTable table, const SymbolPart& part) {
+  const uint64_t size = table.stored_bytes();
+  if (queued_bytes_ + size > kQueuedBytesMax) return false;
+  if (table.in_file() && queued_files_ == kQueuedFilesMax) return false;
+  queued_bytes_ += size;
+  queued_files_ += table.in_file() ? 1 : 0;
+  Upload upload{.id = id, .table = std::move(table)};
+  const bool same = part == SymbolPart{part.offset, size, upload.table->raw_bytes(), upload.table->key()};
+  if (same && part.key != 0 && part.offset < size) upload.offset = part.offset;
+  uploads_.push_back(std::move(upload));
+  return true;
+}
+
+void SymbolSender::AddUnavailable(const ExecutableId& id, std::string why) {
+  if (why.empty()) why = "no symbols";
+  if (uploads_.size() >= SymbolReceiver::kExpectedMax) return;
+  uploads_.push_back(Upload{.id = id, .unavailable = std::move(why)});
+}
+
+std::optional<SymbolChunk> SymbolSender::Next() {
+  if (uploads_.empty()) return std::nullopt;
+  Upload& upload = uploads_.front();
+  SymbolChunk chunk{.id = upload.id};
+  if (!upload.table) {
+    chunk.unavailable = std::move(upload.unavailable);
+    Pop();
+    return chunk;
+  }
+  const uint64_t total = upload.table->stored_bytes();
+  absl::StatusOr<std::string> bytes =
+      upload.table->Read(upload.offset, std::min<uint64_t>(kSymbolChunkBytes, total - upload.offset));
+  if (!bytes.ok()) {
+    chunk.unavailable = Message(bytes.status());
+    Pop();
+    return chunk;
+  }
+  chunk.offset = upload.offset;
+  chunk.total_bytes = total;
+  chunk.raw_bytes = upload.table->raw_bytes();
+  chunk.key = upload.table->key();
+  chunk.bytes = *std::move(bytes);
+  upload.offset += chunk.bytes.size();
+  if (upload.offset == total) Pop();
+  return chunk;
+}
+
+void SymbolSender::Pop() {
+  if (const auto& table = uploads_.front().table) {
+    queued_bytes_ -= table->stored_bytes();
+    queued_files_ -= table->in_file() ? 1 : 0;
+  }
+  uploads_.pop_front();
+}
+
+void SymbolSender::Clear() {
+  uploads_.clear();
+  queued_bytes_ = 0;
+  queued_files_ = 0;
+}
+
+SymbolUploadMetrics::SymbolUploadMetrics(Metrics& metrics)
+    : begun(Event(metrics, "begun")),
+      resumed(Event(metrics, "resumed")),
+      whole(Event(metrics, "whole")),
+      spoiled(Event(metrics, "spoiled")),
+      lost(Event(metrics, "lost")),
+      bytes(metrics.AddCounter("tributary_intake_symbol_bytes_total", "Bytes of symbol tables taken, compressed")) {}
+
+std::optional<SymbolRequest> SymbolReceiver::Expect(const ExecutableId& id) {
+  if (expected_.size() >= kExpectedMax && !expected_.contains(id)) return std::nullopt;
+  SymbolPart offer;
+  if (options_.parts != nullptr && id != current_) offer = options_.parts->Offer(id);
+  expected_.insert_or_assign(id, offer);
+  return SymbolRequest{id, offer};
+}
+
+absl::StatusOr<std::optional<SymbolReceiver::Table>> SymbolReceiver::Take(SymbolChunk chunk) {
+  if (!expected_.contains(chunk.id)) {
+    return Error(absl::StatusCode::kNotFound, "symbols of " + chunk.id.ToString() + " were not asked for");
+  }
+  if (!chunk.unavailable.empty()) {
+    expected_.erase(chunk.id);
+    return Table{chunk.id, Error(absl::StatusCode::kNotFound, chunk.unavailable)};
+  }
+  if (chunk.offset == 0) {
+    if (std::optional<Table> refused = Begin(chunk)) return refused;
+  } else if (chunk.id != current_) {
+    ASSIGN_OR_RETURN(const bool here, GoOn(chunk));
+    if (!here) return Table{chunk.id, Error(absl::StatusCode::kDataLoss, "its beginning is not here any more")};
+  }
+  if (!Continues(chunk)) {
+    // What other connections brought is not to suffer for it.
+    part_.bytes.resize(resumed_bytes_);
+    Park();
+    return Error(absl::StatusCode::kInvalidArgument, "symbol chunk does not continue the one before");
+  }
+  part_.bytes += chunk.bytes;
+  metrics_.bytes.Add(chunk.bytes.size());
+  if (part_.bytes.size() < part_.total_bytes) return std::nullopt;
+  return Finish();
+}
+
+bool SymbolReceiver::Continues(const SymbolChunk& chunk) const {
+  return chunk.id == current_ && chunk.offset == part_.bytes.size() && chunk.total_bytes == part_.total_bytes &&
+         chunk.raw_bytes == part_.raw_bytes && chunk.key == part_.key;
+}
+
+// From the first byte, whatever was there of it: the node's table may be another.
+std::optional<SymbolReceiver::Table> SymbolReceiver::Begin(const SymbolChunk& chunk) {
+  Park();
+  current_ = chunk.id;
+  part_ = {.total_bytes = chunk.total_bytes, .raw_bytes = chunk.raw_bytes, .key = chunk.key, .bytes = {}};
+  resumed_bytes_ = 0;
+  if (chunk.total_bytes > options_.stored_bytes_max || chunk.raw_bytes > options_.raw_bytes_max) {
+    expected_.erase(chunk.id);
+    current_ = {};
+    return Table{chunk.id, Error(absl::StatusCode::kResourceExhausted,
+                                 fmt::format("symbol table of {} bytes ({} compressed) where {} ({}) are allowed",
+                                             chunk.raw_bytes, chunk.total_bytes, options_.raw_bytes_max,
+                                             options_.stored_bytes_max))};
+  }
+  metrics_.begun.Add();
+  return std::nullopt;
+}
+
+// Behind the part that was offered. False: it is not here any more, and the rest is of no use.
+absl::StatusOr<bool> SymbolReceiver::GoOn(const SymbolChunk& chunk) {
+  const auto expected = expected_.find(chunk.id);
+  const SymbolPart offer = expected->second;
+  if (SymbolPart{chunk.offset, chunk.total_bytes, chunk.raw_bytes, chunk.key} != offer) {
+    return Error(absl::StatusCode::kInvalidArgument, "symbol chunk goes on where nothing was offered");
+  }
+  std::optional<SymbolParts::Part> part = options_.parts->Take(chunk.id, offer);
+  if (!part) {
+    expected_.erase(expected);
+    metrics_.lost.Add();
+    return false;
+  }
+  Park();
+  current_ = chunk.id;
+  part_ = *std::move(part);
+  resumed_bytes_ = part_.bytes.size();
+  metrics_.resumed.Add();
+  return true;
+}
+
+absl::StatusOr<std::optional<SymbolReceiver::Table>> SymbolReceiver::Finish() {
+  const ExecutableId id = std::exchange(current_, {});
+  const SymbolParts::Part part = std::exchange(part_, {});
+  expected_.erase(id);
+  absl::StatusOr<std::string> raw = Error(absl::StatusCode::kInvalidArgument, "its bytes have another key");
+  if (part.key == 0 || PackedTable::KeyOf(part.bytes) == part.key) raw = ZstdDecompress(part.bytes, part.raw_bytes);
+  if (raw.ok()) {
+    metrics_.whole.Add();
+    if (options_.parts != nullptr) options_.parts->Drop(id);
+    return Table{id, *std::move(raw)};
+  }
+  metrics_.spoiled.Add();
+  const absl::Status why = WithContext(raw.status(), "symbols of " + id.ToString());
+  if (resumed_bytes_ == 0) return why;
+  return Table{id, Error(absl::StatusCode::kDataLoss, Message(why))};
+}
+
+void SymbolReceiver::Park() {
+  const ExecutableId id = std::exchange(current_, {});
+  SymbolParts::Part part = std::exchange(part_, {});
+  if (id.known() && options_.parts != nullptr) options_.parts->Keep(id, std::move(part));
+}
+
+}  // namespace tributary::intake

@@ -1,0 +1,134 @@
+#pragma once
+
+#include <memory>
+#include <random>
+#include <string>
+
+#include "intake/codec/batch_codec.h"
+#include "intake/wire/messages.h"
+#include "profile/batch.h"
+#include "profile/dictionary.h"
+
+// For tests: a small machine whose programs run in loops, seeded. Its stacks repeat, grow and branch as real ones do.
+
+namespace tributary::intake {
+
+class BatchGenerator {
+ public:
+  explicit BatchGenerator(uint64_t seed) : random_(seed), dictionary_(std::make_shared<Dictionary>()) {}
+
+  // Ids start again.
+  void NewDictionary() { dictionary_ = std::make_shared<Dictionary>(); }
+  // The newest quarter of the nodes is gone.
+  void Evict() { dictionary_ = WithoutNewestNodes(dictionary_); }
+  static std::shared_ptr<Dictionary> WithoutNewestNodes(const std::shared_ptr<const Dictionary>& from) {
+    auto all = [](uint32_t count, uint32_t kept) {
+      std::vector<bool> marks(count);
+      for (uint32_t i = 0; i < kept; ++i) marks[i] = true;
+      return KeptIds::FromMarks(marks);
+    };
+    const Dictionary& d = *from;
+    return std::make_shared<Dictionary>(
+        from, Eviction{all(d.string_count(), d.string_count()), all(d.executable_count(), d.executable_count()),
+                       all(d.frame_count(), d.frame_count()), all(d.node_count(), d.node_count() - d.node_count() / 4),
+                       all(d.process_count(), d.process_count()), all(d.thread_count(), d.thread_count())});
+  }
+  const std::shared_ptr<Dictionary>& dictionary() const { return dictionary_; }
+
+  Batch Next(size_t samples) {
+    Batch batch;
+    batch.sequence = next_sequence_++;
+    batch.samples.reserve(samples);
+    for (size_t i = 0; i < samples; ++i) batch.samples.push_back(NextSample());
+    batch.clock = {now_, UnixNs{now_.value + 1'700'000'000 * kNsPerSecond}};
+    accounting_.captured += samples;
+    accounting_.idle += Below(10);
+    batch.accounting = accounting_;
+    batch.dictionary = dictionary_;
+    return batch;
+  }
+  Accounting& accounting() { return accounting_; }
+
+ private:
+  uint64_t Below(uint64_t n) { return std::uniform_int_distribution<uint64_t>(0, n - 1)(random_); }
+
+  ProcessRef NextProcess(uint64_t n) {
+    const std::string name = "program" + std::to_string(n);
+    Process process;
+    process.key = {Pid{static_cast<int32_t>(1000 + n)}, static_cast<int64_t>(n) * kNsPerSecond, 1};
+    process.parent = Pid{1};
+    process.comm = dictionary_->InternString(name);
+    process.executable_path = dictionary_->InternString("/usr/bin/" + name);
+    process.executable = Executable(n);
+    process.container_id = n % 3 == 0 ? dictionary_->InternString(std::string(64, 'c')) : StringRef{};
+    process.cgroup_path = dictionary_->InternString("/system.slice/" + name + ".service");
+    process.attributes = n % 5 == 0 ? dictionary_->InternString("service.name=" + name) : StringRef{};
+    return dictionary_->InternProcess(process);
+  }
+  ExecutableRef Executable(uint64_t n) {
+    std::string id(20, static_cast<char>(n));
+    return dictionary_->InternExecutable(*ExecutableId::Make(ExecutableIdKind::kGnuBuildId, id),
+                                         "/usr/bin/program" + std::to_string(n));
+  }
+
+  Sample NextSample() {
+    now_.value += static_cast<int64_t>(Below(2 * 5'000'000));
+    const uint64_t program = Below(8);
+    const ProcessRef process = NextProcess(program);
+    Sample sample;
+    sample.time = now_;
+    sample.thread = dictionary_->InternThread(
+        Thread{process, Tid{static_cast<int32_t>(1000 + program + Below(3) * 100)}, StringRef{}});
+    NodeRef node;
+    // Outer frames have few choices, the leaf many.
+    const uint64_t depth = 3 + Below(20);
+    uint64_t function = program;
+    for (uint64_t i = 0; i < depth; ++i) {
+      const bool leaf = i + 1 == depth;
+      function = function * 7 + (leaf ? Below(40) : Below(20) == 0 ? 1 : 0);
+      node = dictionary_->InternNode(Node{node, dictionary_->InternFrame(Frame(program, function % 5000, leaf))});
+    }
+    sample.node = node;
+    sample.type = Below(50) == 0 ? SampleType::kOffCpu : SampleType::kCpu;
+    sample.ending = static_cast<Ending>(Below(20) == 0 ? Below(kEndingCount) : 1);
+    sample.cpu = static_cast<uint16_t>(Below(2));
+    sample.value = sample.type == SampleType::kCpu ? 52'631'578 : Below(kNsPerSecond);
+    return sample;
+  }
+  tributary::Frame Frame(uint64_t program, uint64_t function, bool leaf) {
+    tributary::Frame frame;
+    frame.kind = function % 11 == 0 ? FrameKind::kKernel : FrameKind::kNative;
+    frame.is_caller = !leaf;
+    frame.executable = Executable(frame.kind == FrameKind::kKernel ? 100 : program);
+    frame.address = 0x1000 + function * 64 + (leaf ? function % 13 : 0);
+    return frame;
+  }
+
+  std::mt19937_64 random_;
+  std::shared_ptr<Dictionary> dictionary_;
+  uint64_t next_sequence_ = 1;
+  MonotonicNs now_{1'000 * kNsPerSecond};
+  Accounting accounting_;
+};
+
+// Takes what a decoder gave into a dictionary. False when it does not fit.
+inline bool AppendTo(Dictionary& dictionary, const Definitions& definitions) {
+  bool ok = true;
+  for (const auto& d : definitions.strings) ok = ok && dictionary.AppendString(d);
+  for (const auto& d : definitions.executables) ok = ok && dictionary.AppendExecutable(d);
+  for (const auto& d : definitions.frames) ok = ok && dictionary.AppendFrame(d);
+  for (const auto& d : definitions.nodes) ok = ok && dictionary.AppendNode(d);
+  for (const auto& d : definitions.processes) ok = ok && dictionary.AppendProcess(d);
+  for (const auto& d : definitions.threads) ok = ok && dictionary.AppendThread(d);
+  return ok;
+}
+
+// What a decoder would know that had told `dictionary` all it holds.
+inline BatchDecoder DecoderOf(uint32_t generation, const Dictionary& dictionary, DictionaryLimits limits = {}) {
+  HeldNodes nodes;
+  for (uint32_t i = 1; i < dictionary.frame_count(); ++i) nodes.AppendFrame(dictionary.frame(FrameRef{i}));
+  for (uint32_t i = 1; i < dictionary.node_count(); ++i) nodes.Append(dictionary.node(NodeRef{i}));
+  return {generation, DictionaryCounts::Of(dictionary), std::move(nodes), limits};
+}
+
+}  // namespace tributary::intake

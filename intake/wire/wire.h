@@ -1,0 +1,135 @@
+#pragma once
+
+#include <kj/string.h>
+
+#ifdef __clang__
+// In C++20 kj 0.9 trusts the compiler to turn `const char* == StringPtr` around. clang does not where a type has an
+// operator!= too (P2468R2), and Cap'n Proto's own headers need it.
+namespace kj {
+inline bool operator==(const char* a, const StringPtr& b) { return b.operator==(a); }
+}  // namespace kj
+#endif
+
+#include <capnp/message.h>
+#include <capnp/serialize.h>
+#include <kj/exception.h>
+
+#include <array>
+#include <cstdint>
+#include <cstring>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "base/status.h"
+#include "intake/wire/malformed.h"
+#include "intake/wire/messages.h"
+#include "schemas/intake/intake.capnp.h"
+
+// The seam to Cap'n Proto, for this folder's .cc files only: hostile bytes in, Status out, no exception past it.
+
+namespace tributary::intake {
+
+inline std::string ToPayload(capnp::MessageBuilder& message) {
+  const kj::Array<capnp::word> words = capnp::messageToFlatArray(message);
+  const auto bytes = words.asBytes();
+  return std::string(reinterpret_cast<const char*>(bytes.begin()), bytes.size());
+}
+
+// Fills a T by `read(root, &t)`. Pointers that loop or overlap cost at most four times the message's size, nesting is
+// bounded by the depth of the schema.
+template <typename Root, typename T, typename Read>
+absl::StatusOr<T> ReadPayload(std::string_view payload, Read&& read) {
+  if (payload.empty() || payload.size() % sizeof(capnp::word) != 0) {
+    return Error(absl::StatusCode::kInvalidArgument, "message is not a whole number of words");
+  }
+  const size_t words = payload.size() / sizeof(capnp::word);
+  kj::Array<capnp::word> aligned;
+  const auto* data = reinterpret_cast<const capnp::word*>(payload.data());
+  if (reinterpret_cast<uintptr_t>(payload.data()) % alignof(capnp::word) != 0) {
+    aligned = kj::heapArray<capnp::word>(words);
+    std::memcpy(aligned.begin(), payload.data(), payload.size());
+    data = aligned.begin();
+  }
+  capnp::ReaderOptions options;
+  options.traversalLimitInWords = 4 * words;
+  options.nestingLimit = 8;
+  try {
+    capnp::FlatArrayMessageReader reader(kj::arrayPtr(data, words), options);
+    T out{};
+    RETURN_IF_ERROR(read(reader.getRoot<Root>(), &out));
+    return out;
+  } catch (const kj::Exception& e) {
+    const auto description = e.getDescription();
+    return Error(absl::StatusCode::kInvalidArgument,
+                 std::string("malformed message: ") + std::string(description.cStr(), description.size()));
+  }
+}
+
+inline std::string_view ViewOf(capnp::Data::Reader data) {
+  return {reinterpret_cast<const char*>(data.begin()), data.size()};
+}
+inline std::string_view ViewOf(capnp::Text::Reader text) { return {text.begin(), text.size()}; }
+inline capnp::Data::Reader DataOf(std::string_view bytes) {
+  return {reinterpret_cast<const kj::byte*>(bytes.data()), bytes.size()};
+}
+
+inline absl::Status ReadSessionId(capnp::Data::Reader from, std::array<uint8_t, 16>* id) {
+  if (from.size() != id->size()) return Malformed("session id is not 16 bytes");
+  std::memcpy(id->data(), from.begin(), id->size());
+  return absl::OkStatus();
+}
+inline void WriteCounts(wire::Counts::Builder to, const DictionaryCounts& counts) {
+  to.setStrings(counts.strings);
+  to.setExecutables(counts.executables);
+  to.setFrames(counts.frames);
+  to.setNodes(counts.nodes);
+  to.setProcesses(counts.processes);
+  to.setThreads(counts.threads);
+}
+inline DictionaryCounts ReadCounts(wire::Counts::Reader from) {
+  return {.strings = from.getStrings(),
+          .executables = from.getExecutables(),
+          .frames = from.getFrames(),
+          .nodes = from.getNodes(),
+          .processes = from.getProcesses(),
+          .threads = from.getThreads()};
+}
+inline void WriteClock(wire::ClockPair::Builder to, const ClockPair& clock) {
+  to.setMonotonicNs(clock.monotonic.value);
+  to.setUnixNs(clock.unix.value);
+}
+inline ClockPair ReadClock(wire::ClockPair::Reader from) {
+  return {MonotonicNs{from.getMonotonicNs()}, UnixNs{from.getUnixNs()}};
+}
+
+// A batch's closed sessions. InvalidArgument: more than kClosedSessionsMax, or an id that is none.
+inline void WriteCloses(const std::vector<ClosedSession>& closes, wire::Batch::Builder to) {
+  if (closes.empty()) return;
+  auto list = to.initCloses(static_cast<unsigned>(closes.size()));
+  for (unsigned i = 0; i < closes.size(); ++i) {
+    list[i].setSessionId({closes[i].session_id.data(), closes[i].session_id.size()});
+    list[i].setCaptured(closes[i].captured);
+    list[i].setReason(static_cast<uint8_t>(closes[i].reason));
+  }
+}
+inline absl::Status ReadCloses(wire::Batch::Reader from, IncomingBatch* out) {
+  const auto list = from.getCloses();
+  if (list.size() > kClosedSessionsMax) return Malformed("too many closed sessions");
+  for (const auto closed : list) {
+    ClosedSession& session = out->closes.emplace_back();
+    RETURN_IF_ERROR(ReadSessionId(closed.getSessionId(), &session.session_id));
+    session.captured = closed.getCaptured();
+    const auto reason = static_cast<LossReason>(closed.getReason());
+    if (reason == LossReason::kShutdown) {
+      session.reason = reason;
+    } else if (reason != LossReason::kCollectorKilled) {
+      ++out->unknown_values;
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace tributary::intake
