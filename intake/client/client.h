@@ -14,7 +14,6 @@
 #include "base/metrics.h"
 #include "base/stream.h"
 #include "intake/client/send_window.h"
-#include "intake/codec/batch_codec.h"
 #include "intake/metadata/metadata_feed.h"
 #include "intake/wire/frame.h"
 #include "intake/wire/messages.h"

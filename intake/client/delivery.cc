@@ -1,4 +1,5 @@
 #include "intake/client/delivery.h"
+#include "intake/codec/batch_encoder.h"
 
 #include <fmt/format.h>
 

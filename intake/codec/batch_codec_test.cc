@@ -1,4 +1,5 @@
-#include "intake/codec/batch_codec.h"
+#include "intake/codec/batch_decoder.h"
+#include "intake/codec/batch_encoder.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
-#include "intake/codec/batch_codec.h"
+#include "intake/codec/batch_decoder.h"
+#include "intake/codec/batch_encoder.h"
 #include "intake/codec/columns.h"
 #include "intake/codec/definition_reader.h"
 #include "intake/codec/sample_columns.h"

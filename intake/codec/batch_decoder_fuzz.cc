@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "intake/codec/batch_codec.h"
+#include "intake/codec/batch_decoder.h"
 #include "intake/codec/columns.h"
 #include "intake/testing/message_mutator.h"
 #include "intake/wire/wire.h"

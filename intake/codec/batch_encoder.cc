@@ -2,11 +2,12 @@
 #include <span>
 #include <utility>
 
-#include "intake/codec/batch_codec.h"
+#include "intake/codec/batch_encoder.h"
 #include "intake/codec/columns.h"
 #include "intake/codec/definition_columns.h"
 #include "intake/codec/definition_reader.h"
 #include "intake/codec/sample_columns.h"
+#include "intake/wire/frame.h"
 #include "intake/wire/wire.h"
 
 namespace tributary::intake {

@@ -2,7 +2,8 @@
 #include <gtest/gtest.h>
 
 #include "base/status.h"
-#include "intake/codec/batch_codec.h"
+#include "intake/codec/batch_decoder.h"
+#include "intake/codec/batch_encoder.h"
 #include "intake/wire/wire.h"
 
 namespace tributary::intake {

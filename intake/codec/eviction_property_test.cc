@@ -5,7 +5,8 @@
 #include <random>
 #include <string>
 
-#include "intake/codec/batch_codec.h"
+#include "intake/codec/batch_decoder.h"
+#include "intake/codec/batch_encoder.h"
 #include "intake/testing/batch_generator.h"
 #include "profile/eviction.h"
 

@@ -6,7 +6,8 @@
 #include <fstream>
 #include <iterator>
 
-#include "intake/codec/batch_codec.h"
+#include "intake/codec/batch_decoder.h"
+#include "intake/codec/batch_encoder.h"
 #include "intake/metadata/metadata_message.h"
 #include "intake/testing/batch_generator.h"
 #include "intake/wire/frame.h"

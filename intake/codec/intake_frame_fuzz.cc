@@ -4,7 +4,7 @@
 #include <cstring>
 #include <string>
 
-#include "intake/codec/batch_codec.h"
+#include "intake/codec/batch_decoder.h"
 #include "intake/metadata/metadata_message.h"
 #include "intake/testing/mend_checksums.h"
 #include "intake/testing/message_mutator.h"

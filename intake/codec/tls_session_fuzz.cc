@@ -8,7 +8,7 @@
 #include "base/test_certificates.h"
 #include "base/test_stream.h"
 #include "base/tls.h"
-#include "intake/codec/batch_codec.h"
+#include "intake/codec/batch_decoder.h"
 #include "intake/testing/mend_checksums.h"
 #include "intake/testing/message_mutator.h"
 #include "intake/wire/frame.h"

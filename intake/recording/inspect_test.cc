@@ -8,7 +8,7 @@
 #include <fstream>
 
 #include "base/status.h"
-#include "intake/codec/batch_codec.h"
+#include "intake/codec/batch_encoder.h"
 #include "intake/recording/recording_reader.h"
 #include "intake/testing/batch_generator.h"
 

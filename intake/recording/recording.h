@@ -10,7 +10,7 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/metrics.h"
-#include "intake/codec/batch_codec.h"
+#include "intake/codec/batch_encoder.h"
 #include "intake/metadata/metadata_feed.h"
 #include "profile/batch.h"
 

@@ -9,7 +9,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "base/fd.h"
-#include "intake/codec/batch_codec.h"
+#include "intake/codec/batch_decoder.h"
 #include "intake/wire/frame.h"
 #include "intake/wire/messages.h"
 #include "profile/dictionary.h"

@@ -1,4 +1,5 @@
 #include "intake/recording/recording.h"
+#include "intake/codec/batch_encoder.h"
 
 #include <gtest/gtest.h>
 #include <sys/resource.h>

@@ -1,4 +1,5 @@
 #include "intake/recording/replay_node.h"
+#include "intake/codec/batch_decoder.h"
 
 #include <fmt/format.h>
 

@@ -9,6 +9,7 @@
 
 #include "base/alarm.h"
 #include "base/stream.h"
+#include "intake/codec/batch_decoder.h"
 #include "intake/symbols/symbol_upload.h"
 #include "intake/wire/frame.h"
 #include "intake/wire/messages.h"

@@ -1,4 +1,5 @@
 #include "intake/recording/replay.h"
+#include "intake/codec/batch_encoder.h"
 
 #include <gtest/gtest.h>
 

@@ -8,7 +8,7 @@
 #include "base/status.h"
 #include "base/tcp.h"
 #include "base/tls.h"
-#include "intake/server/server.h"
+#include "intake/server/acceptor.h"
 #include "intake/server/server_metrics.h"
 
 namespace tributary::intake {

@@ -6,6 +6,7 @@
 #include "base/status.h"
 #include "base/test_certificates.h"
 #include "base/tls.h"
+#include "intake/codec/batch_encoder.h"
 #include "intake/testing/test_reducer.h"
 #include "intake/wire/frame.h"
 

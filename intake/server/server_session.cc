@@ -6,8 +6,8 @@
 #include "base/log.h"
 #include "base/status.h"
 #include "intake/metadata/metadata_message.h"
-#include "intake/server/server.h"
 #include "intake/server/server_metrics.h"
+#include "intake/server/server_session.h"
 #include "intake/symbols/symbol_upload.h"
 
 namespace tributary::intake {

@@ -2,6 +2,7 @@
 
 #include "base/status.h"
 #include "base/tcp.h"
+#include "intake/codec/batch_encoder.h"
 #include "intake/testing/test_reducer.h"
 #include "intake/wire/frame.h"
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "base/test_golden_file.h"
-#include "intake/codec/batch_codec.h"
+#include "intake/codec/batch_encoder.h"
 #include "intake/spool/spool_segment.h"
 #include "intake/testing/batch_generator.h"
 #include "intake/wire/frame.h"

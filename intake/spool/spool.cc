@@ -8,7 +8,7 @@
 
 #include "base/log.h"
 #include "base/status.h"
-#include "intake/codec/batch_codec.h"
+#include "intake/codec/batch_encoder.h"
 #include "intake/spool/spool_impl.h"
 
 namespace tributary::intake {

@@ -15,7 +15,7 @@
 #include "base/fd.h"
 #include "base/status.h"
 #include "base/whole_file.h"
-#include "intake/spool/spool_storage.h"
+#include "intake/spool/spool_directory.h"
 
 // The spool's files on a real disk. Everything is opened below the directory's descriptor, whose owner and mode were
 // checked, and never through a symbolic link: the collector runs as root.

@@ -10,7 +10,7 @@
 #include <string>
 
 #include "base/status.h"
-#include "intake/spool/spool_storage.h"
+#include "intake/spool/spool_directory.h"
 
 namespace tributary::intake {
 namespace {

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
-#include "intake/codec/batch_codec.h"
+#include "intake/codec/batch_decoder.h"
 #include "intake/spool/spool.h"
 #include "intake/spool/spool_segment.h"
 #include "profile/batch.h"

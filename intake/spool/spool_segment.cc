@@ -10,7 +10,7 @@
 #include "base/little_endian.h"
 #include "base/status.h"
 #include "base/varint.h"
-#include "intake/codec/batch_codec.h"
+#include "intake/codec/batch_encoder.h"
 #include "intake/wire/messages.h"
 
 namespace tributary::intake {

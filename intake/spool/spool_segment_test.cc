@@ -4,7 +4,7 @@
 
 #include <memory>
 
-#include "intake/codec/batch_codec.h"
+#include "intake/codec/batch_encoder.h"
 #include "intake/spool/spool_reader.h"
 #include "intake/spool/spool_writer.h"
 #include "intake/testing/batch_generator.h"

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -32,9 +31,5 @@ class SpoolStorage {
   virtual absl::Status Truncate(const std::string& name, uint64_t bytes) = 0;
   virtual absl::Status Remove(const std::string& name) = 0;  // also after power loss; a file that is not there: OK
 };
-
-// Makes the directory if need be, for its owner alone. FailedPrecondition: another process holds its lock;
-// PermissionDenied, InvalidArgument: one sentence that says what to do. `DIR/segment-….trs` files are the spool's.
-absl::StatusOr<std::unique_ptr<SpoolStorage>> OpenSpoolDirectory(const std::string& path);
 
 }  // namespace tributary::intake

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "intake/codec/batch_codec.h"
+#include "intake/codec/batch_encoder.h"
 #include "intake/spool/spool_segment.h"
 #include "intake/testing/batch_generator.h"
 #include "intake/testing/fake_spool_storage.h"

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "intake/codec/batch_codec.h"
+#include "intake/codec/batch_encoder.h"
 #include "intake/spool/spool.h"
 #include "profile/batch.h"
 #include "profile/dictionary.h"

@@ -4,7 +4,7 @@
 #include <random>
 #include <string>
 
-#include "intake/codec/batch_codec.h"
+#include "intake/codec/batch_decoder.h"
 #include "intake/wire/messages.h"
 #include "profile/batch.h"
 #include "profile/dictionary.h"

@@ -14,7 +14,10 @@
 #include "base/metrics.h"
 #include "base/tcp.h"
 #include "intake/client/delivery.h"
-#include "intake/server/server.h"
+#include "intake/codec/batch_encoder.h"
+#include "intake/server/acceptor.h"
+#include "intake/server/server_options.h"
+#include "intake/server/server_session.h"
 #include "intake/testing/batch_generator.h"
 
 // For tests: a reducer of one shard that keeps what it gets in memory, and both ends on one loop.

@@ -1,4 +1,5 @@
 #include "kernel-collector/uplink/uplink.h"
+#include "intake/spool/spool_directory.h"
 
 #include <utility>
 

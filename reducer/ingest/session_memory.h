@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
-#include "intake/codec/batch_codec.h"
+#include "intake/codec/batch_decoder.h"
 #include "intake/wire/messages.h"
 #include "reducer/ingest/batch_writer.h"
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/loop.h"
-#include "intake/codec/batch_codec.h"
+#include "intake/codec/batch_encoder.h"
 #include "intake/metadata/metadata_message.h"
 #include "intake/testing/batch_generator.h"
 #include "intake/wire/frame.h"

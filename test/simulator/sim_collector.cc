@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "base/status.h"
-#include "intake/codec/batch_codec.h"
+#include "intake/codec/batch_encoder.h"
 #include "profile/eviction.h"
 #include "test/simulator/late_claims.h"
 #include "test/simulator/place.h"

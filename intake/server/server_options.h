@@ -1,0 +1,30 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "intake/credentials/authentication.h"
+#include "intake/server/limits.h"
+#include "intake/symbols/symbol_parts.h"
+
+namespace tributary::intake {
+
+// Of the Acceptor and of each ServerSession.
+struct ServerOptions {
+  std::string host = "127.0.0.1";
+  uint16_t port = 8000;
+  int64_t hello_timeout_ms = 10'000;
+  int64_t idle_timeout_ms = 15'000;  // three missed heartbeats
+  size_t connections_max = 20'000;
+  size_t symbol_upload_bytes_max = 128u << 20;  // of one table, compressed
+  size_t symbol_raw_bytes_max = 512u << 20;     // of one table, raw
+  int64_t linger_ms = 1'000;                    // for the peer to read a Goodbye
+  int64_t frame_timeout_ms = 60'000;            // for a frame that has begun to be whole
+  std::shared_ptr<Security> security;           // of an acceptor; null: plain TCP, and whoever comes
+  Limits* limits = nullptr;                     // of the loop it is for; outlives what is on it; null: none
+  SymbolParts* symbol_parts = nullptr;          // of the reducer; outlives all sessions; null: uploads begin anew
+};
+
+}  // namespace tributary::intake
