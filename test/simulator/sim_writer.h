@@ -56,8 +56,7 @@ class SimWriter final : public ingest::BatchWriter {
   std::vector<ingest::CommittedBatch> Apply(const std::vector<store::PendingBatch>& group, bool marks_only);
   store::ShardWriter::Outcome ApplyOne(const store::PendingBatch& pending, bool marks_only);
   bool TakeDefinitions(Held& held, const intake::IncomingBatch& batch);
-  void Store(DurableStore::Session& session, store::SessionDictionary& dictionary,
-             const intake::IncomingBatch& batch);
+  void Store(DurableStore::Session& session, store::SessionDictionary& dictionary, const intake::IncomingBatch& batch);
   void TellMark(const SessionId& id);
   void Tell(std::vector<ingest::CommittedBatch> done);
 
