@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
+#include "base/backoff.h"
 #include "base/log.h"
 #include "base/status.h"
 #include "intake/metadata/metadata_message.h"
@@ -25,10 +26,6 @@ constexpr uint32_t kHeartbeatMinMs = 10, kHeartbeatMaxMs = 60'000;
 constexpr int64_t kSilentHeartbeats = 3;
 constexpr int64_t kTicksPerHeartbeat = 5;  // a silent reducer is noticed a fifth of a heartbeat late at most
 constexpr int64_t kLogPeriodNs = kNsPerMinute;
-
-uint64_t SeedOf(const ClientOptions& options) {
-  return options.seed != 0 ? options.seed : uint64_t{std::random_device{}()} << 32 | std::random_device{}();
-}
 
 }  // namespace
 
@@ -53,7 +50,6 @@ struct Client::Impl {
   void Close();
   void Disconnect(const absl::Status& why);
   void LogDisconnect(const absl::Status& why);
-  int64_t NextBackoffMs();
 
   void Pump();
   void PumpSoon();
@@ -85,7 +81,7 @@ struct Client::Impl {
   bool slow_retry = false;      // the reducer said that coming back unchanged is useless
   MonotonicNs heard_at, heartbeat_at;
   int64_t heartbeat_ns = 0;
-  int64_t backoff_ms;
+  Backoff backoff_ms;
   Welcome granted;
 
   // The generation that `encoder` speaks, or spoke last; no encoder: the next batch begins another.
@@ -117,9 +113,9 @@ Client::Impl::Impl(AlarmSource& alarms, Connector& to, ClientOptions with, const
       options(std::move(with)),
       clock(by),
       callbacks(std::move(with_callbacks)),
-      random(SeedOf(options)),
+      random(SeedOrRandom(options.seed)),
       heard_at(by.Monotonic()),
-      backoff_ms(options.backoff_min_ms),
+      backoff_ms({.min = options.backoff_min_ms, .max = options.backoff_max_ms}),
       retry_alarm(alarms.NewAlarm([this] { Connect(); })),
       connect_alarm(alarms.NewAlarm([this] {
         Disconnect(Error(absl::StatusCode::kDeadlineExceeded,
@@ -141,7 +137,7 @@ void Client::Impl::Start() {
   if (std::exchange(started, true)) return;
   if (options.metadata != nullptr) metadata_subscription = options.metadata->Subscribe([this] { PumpSoon(); });
   heard_at = clock.Monotonic();
-  backoff_ms = options.backoff_min_ms;
+  backoff_ms.Reset();
   Connect();
 }
 
@@ -215,7 +211,7 @@ absl::Status Client::Impl::Handle(const Frame& frame) {
     }
     case MessageType::kAck: {
       ASSIGN_OR_RETURN(const uint64_t sequence, DecodeAck(frame.payload));
-      backoff_ms = options.backoff_min_ms;
+      backoff_ms.Reset();
       Ack(sequence);
       Pump();
       return absl::OkStatus();
@@ -234,7 +230,7 @@ absl::Status Client::Impl::Handle(const Frame& frame) {
       return absl::OkStatus();
     }
     case MessageType::kHeartbeat:
-      backoff_ms = options.backoff_min_ms;
+      backoff_ms.Reset();
       return absl::OkStatus();
     case MessageType::kGoodbye: {
       ASSIGN_OR_RETURN(const Goodbye goodbye, DecodeGoodbye(frame.payload));
@@ -324,7 +320,8 @@ void Client::Impl::Disconnect(const absl::Status& why) {
   failures.Add();
   LogDisconnect(why);
   failing = failing || !was_ready;
-  retry_alarm->StartOnce(static_cast<uint64_t>(NextBackoffMs()));
+  if (slow_retry) backoff_ms.SkipToMax();
+  retry_alarm->StartOnce(static_cast<uint64_t>(backoff_ms.NextJittered(random)));
   Changed();
 }
 
@@ -341,14 +338,6 @@ void Client::Impl::LogDisconnect(const absl::Status& why) {
     LogWarning("intake disconnected reducer={} cause=\"{}\" unacked_samples={} suppressed={}: it keeps trying", where,
                Message(why), window.samples(), held);
   }
-}
-
-int64_t Client::Impl::NextBackoffMs() {
-  if (slow_retry) backoff_ms = options.backoff_max_ms;
-  const int64_t ceiling = backoff_ms;
-  backoff_ms = std::min(2 * backoff_ms, options.backoff_max_ms);
-  // Between half and all of it: a fleet whose reducer restarts does not come back as one.
-  return ceiling / 2 + std::uniform_int_distribution<int64_t>(0, ceiling / 2)(random);
 }
 
 // Sends what there is while there is credit, taking more from the feeder.

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <limits>
 
+#include "base/backoff.h"
 #include "base/log.h"
 #include "base/status.h"
 #include "intake/recording/replay_node.h"
@@ -27,7 +28,7 @@ Replay::Replay(AlarmSource& alarms, Connector& connector, const Clock& clock, Re
       script_(std::move(script)),
       options_(std::move(options)),
       done_(std::move(done)),
-      random_(options_.seed != 0 ? options_.seed : uint64_t{std::random_device{}()} << 32 | std::random_device{}()),
+      random_(SeedOrRandom(options_.seed)),
       cache_(options_.cache_bytes_max),
       due_alarm_(alarms.NewAlarm([this] { Advance(); })),
       tick_alarm_(alarms.NewAlarm([this] { Tick(); })),

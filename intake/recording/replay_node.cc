@@ -27,7 +27,7 @@ ReplayNode::ReplayNode(Replay& replay, std::string suffix)
     : replay_(replay),
       suffix_(std::move(suffix)),
       session_(replay.script_.session()),
-      backoff_ms_(replay.options_.backoff_min_ms),
+      backoff_ms_({.min = replay.options_.backoff_min_ms, .max = replay.options_.backoff_max_ms}),
       retry_(replay.alarms_.NewAlarm([this] { Connect(); })) {
   for (uint8_t& byte : session_.session_id) byte = static_cast<uint8_t>(replay.random_());
   session_.node_id += suffix_;
@@ -106,7 +106,7 @@ absl::Status ReplayNode::Handle(const Frame& frame) {
       return absl::OkStatus();
     }
     case MessageType::kHeartbeat:
-      backoff_ms_ = replay_.options_.backoff_min_ms;
+      backoff_ms_.Reset();
       return absl::OkStatus();
     case MessageType::kGoodbye: {
       ASSIGN_OR_RETURN(const Goodbye goodbye, DecodeGoodbye(frame.payload));
@@ -169,7 +169,7 @@ void ReplayNode::SendMetadata() {
 void ReplayNode::OnAck(uint64_t sequence) {
   sequence = std::min(sequence, replay_.last_sequence());
   if (sequence > acked_) {
-    backoff_ms_ = replay_.options_.backoff_min_ms;
+    backoff_ms_.Reset();
     replay_.totals_.samples_acked += replay_.SamplesUpTo(sequence) - replay_.SamplesUpTo(acked_);
     acked_ = sequence;
   }
@@ -245,10 +245,7 @@ void ReplayNode::Disconnect(const absl::Status& why) {
   LogDebug("replay disconnected node={} cause=\"{}\"", session_.node_id, Message(why));
   state_ = State::kWaiting;
   ++replay_.totals_.reconnects;
-  const int64_t ceiling = backoff_ms_;
-  backoff_ms_ = std::min(2 * backoff_ms_, replay_.options_.backoff_max_ms);
-  retry_->StartOnce(
-      static_cast<uint64_t>(ceiling / 2 + std::uniform_int_distribution<int64_t>(0, ceiling / 2)(replay_.random_)));
+  retry_->StartOnce(static_cast<uint64_t>(backoff_ms_.NextJittered(replay_.random_)));
 }
 
 void ReplayNode::Finish() {

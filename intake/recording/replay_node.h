@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/alarm.h"
+#include "base/backoff.h"
 #include "base/stream.h"
 #include "intake/codec/batch_decoder.h"
 #include "intake/symbols/symbol_upload.h"
@@ -66,7 +67,7 @@ class ReplayNode {
   std::deque<std::pair<uint64_t, size_t>> wire_;  // sent, not acknowledged: sequence, bytes
   size_t wire_bytes_ = 0;
   SymbolSender symbols_;
-  int64_t backoff_ms_;
+  Backoff backoff_ms_;
   uint64_t silent_ms_ = 0, heartbeat_in_ms_ = 0;
   bool has_connected_ = false;
   std::unique_ptr<Alarm> retry_;
