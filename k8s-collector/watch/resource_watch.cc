@@ -40,7 +40,8 @@ ResourceWatch::ResourceWatch(const ResourceInfo& info, Options options, WatchEve
       options_(options),
       events_(events),
       metrics_(metrics),
-      random_(options.seed != 0 ? options.seed : std::random_device{}()) {}
+      random_(SeedOrRandom(options.seed)),
+      backoff_ns_({.min = options.backoff_min_ns, .max = options.backoff_max_ns}) {}
 
 ResourceWatch::Request ResourceWatch::Begin(MonotonicNs now) {
   answer_ = {.is_watch = !version_.empty(), .began = now};
@@ -115,7 +116,7 @@ bool ResourceWatch::TakeEvent(std::string_view json, MonotonicNs) {
     return false;
   }
   answer_.progressed = true;
-  failures_ = 0;
+  backoff_ns_.Reset();
   if (!event->object.resource_version.empty()) version_ = event->object.resource_version;
   if (event->type == WatchEvent::Type::kBookmark) return true;
   metrics_.events.Add();
@@ -157,7 +158,7 @@ void ResourceWatch::EndList(MonotonicNs now) {
     return;
   }
   Settle();
-  failures_ = 0;
+  backoff_ns_.Reset();
   due_ = now;
   more_ = end->more;
   if (!more_.empty()) return;
@@ -185,8 +186,8 @@ void ResourceWatch::EndWatch(const absl::Status& transport, MonotonicNs now) {
   } else if (!transport.ok()) {
     Fail(WatchFailure::kConnection, "watch: " + Message(transport), now);
   } else if (answer_.progressed || now.value - answer_.began.value >= kWatchWorkedNs) {
-    failures_ = 0;
-    due_.value = now.value + Jittered(options_.backoff_min_ns / 4);
+    backoff_ns_.Reset();
+    due_.value = now.value + Jittered(options_.backoff_min_ns / 4, random_);
   } else {
     Fail(WatchFailure::kServer, "watch: the server ends it at once", now);
   }
@@ -236,20 +237,14 @@ void ResourceWatch::Settle() {
 void ResourceWatch::Fail(WatchFailure reason, std::string why, MonotonicNs now, int64_t at_least_ns) {
   metrics_.failures[static_cast<size_t>(reason)]->Add();
   trouble_ = std::move(why);
-  ++failures_;
+  // Somebody must change something before a refusal ends, but for those of a server that has just begun.
+  backoff_ns_.SetMax(refused() ? options_.refused_retry_ns : options_.backoff_max_ns);
+  const int64_t wait_ns = backoff_ns_.NextJittered(random_);
+  due_.value = now.value + std::max(wait_ns, at_least_ns > 0 ? at_least_ns + Jittered(kNsPerSecond, random_) : 0);
   // An answer that cannot be gone on with, again and again: from the beginning. A server that is away is waited for.
   const bool got_nowhere =
       reason == WatchFailure::kMalformed || (reason == WatchFailure::kServer && answer_.status == 200);
-  if (got_nowhere && failures_ % kFailuresBeforeList == 0) ListAgain();
-  // Somebody must change something before a refusal ends, but for those of a server that has just begun.
-  const int64_t longest_ns = refused() ? options_.refused_retry_ns : options_.backoff_max_ns;
-  const int64_t backoff_ns = std::min(options_.backoff_min_ns << std::min<uint32_t>(failures_ - 1, 20), longest_ns);
-  due_.value = now.value + std::max(Jittered(backoff_ns), at_least_ns > 0 ? at_least_ns + Jittered(kNsPerSecond) : 0);
-}
-
-// Between half of it and all.
-int64_t ResourceWatch::Jittered(int64_t ns) {
-  return ns / 2 + static_cast<int64_t>(random_() % static_cast<uint64_t>(ns / 2 + 1));
+  if (got_nowhere && backoff_ns_.failures() % kFailuresBeforeList == 0) ListAgain();
 }
 
 }  // namespace tributary

@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "absl/status/status.h"
+#include "base/backoff.h"
 #include "base/clock.h"
 #include "k8s-collector/watch/json_splitter.h"
 #include "k8s-collector/watch/kube_object.h"
@@ -94,7 +95,6 @@ class ResourceWatch {
   void ListAgain();
   void Settle();
   void Fail(WatchFailure reason, std::string why, MonotonicNs now, int64_t at_least_ns = 0);
-  int64_t Jittered(int64_t ns);
   const char* verb() const { return answer_.is_watch ? "watch" : "list"; }
 
   const ResourceInfo& info_;
@@ -110,7 +110,7 @@ class ResourceWatch {
   bool listed_ = false;
   uint32_t refusals_ = 0;  // one behind the other
   bool flawed_ = false;    // an object could not be read: listed again when the watch ends, after minutes at most
-  uint32_t failures_ = 0;  // since the last success
+  Backoff backoff_ns_;     // since the last success
   std::string trouble_;
   Answer answer_;
   std::unique_ptr<JsonSplitter> splitter_;
