@@ -38,10 +38,4 @@ std::optional<int64_t> RetryDelayNs(std::string_view error_details) {
   return std::nullopt;
 }
 
-int64_t Backoff::NextNs() {
-  int64_t wait = std::uniform_int_distribution<int64_t>(span_ns_ / 2, span_ns_)(random_);
-  span_ns_ = std::min(span_ns_ * 2, kMaxNs);
-  return wait;
-}
-
 }  // namespace tributary::otlp

@@ -42,20 +42,5 @@ TEST(Retry, ReadsTheServersDelay) {
   EXPECT_EQ(RetryDelayNs("\xff\xff\xff"), std::nullopt);
 }
 
-TEST(Retry, BackoffDoublesWithJitterUpToItsCap) {
-  Backoff backoff(42);
-  int64_t span = Backoff::kFirstNs;
-  for (int i = 0; i < 12; ++i) {
-    int64_t wait = backoff.NextNs();
-    EXPECT_GE(wait, span / 2);
-    EXPECT_LE(wait, span);
-    span = std::min(span * 2, Backoff::kMaxNs);
-  }
-  EXPECT_EQ(span, Backoff::kMaxNs);
-  backoff.Reset();
-  EXPECT_LE(backoff.NextNs(), Backoff::kFirstNs);
-  EXPECT_NE(Backoff(1).NextNs(), Backoff(2).NextNs());
-}
-
 }  // namespace
 }  // namespace tributary::otlp

@@ -14,7 +14,7 @@ ExportLoop::ExportLoop(Options options, store::Store& store, SymbolLookup symbol
       sender_(std::move(sender)),
       clock_(clock),
       containers_(options_.metadata_wait_ns),
-      backoff_(static_cast<uint64_t>(clock.Unix().value)),
+      random_(static_cast<uint64_t>(clock.Unix().value)),
       samples_(metrics.AddCounter("tributary_export_samples_total", "Samples that the receiver accepted.",
                                   {{"exporter", options_.metric_label}})),
       requests_(metrics.AddCounter("tributary_export_requests_total", "Requests that the receiver accepted.",
@@ -144,10 +144,11 @@ bool ExportLoop::Send(Feed& feed, int64_t timeout_ns) {
     failures_.Add();
     LogFailure("send", result.status);
     MonotonicNs now = clock_.Monotonic();
-    not_before_ = MonotonicNs{now.value + std::max(backoff_.NextNs(), result.retry_after_ns.value_or(0))};
+    not_before_ =
+        MonotonicNs{now.value + std::max(backoff_ns_.NextJittered(random_), result.retry_after_ns.value_or(0))};
     return false;
   }
-  backoff_.Reset();
+  backoff_ns_.Reset();
   dropped_strings_.Add(feed.made.dropped_strings);
   uint64_t held = 0;
   if (!result.status.ok()) {

@@ -2,13 +2,14 @@
 
 #include <atomic>
 #include <memory>
+#include <random>
 #include <string>
 #include <vector>
 
+#include "base/backoff.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/metrics.h"
-#include "otlp/retry.h"
 #include "otlp/sender.h"
 #include "profile/executable_id.h"
 #include "reducer/export/arrival_wait.h"
@@ -25,6 +26,7 @@ class ExportLoop {
   // Of one scan. A full one is not held back for names: there is more behind it.
   static constexpr size_t kScanRowsMax = 100'000;
   static constexpr int64_t kSendTimeoutNs = 10 * kNsPerSecond;
+  static constexpr int64_t kRetryMinNs = kNsPerSecond / 2, kRetryMaxNs = 30 * kNsPerSecond;
   static constexpr int64_t kPollNs = kNsPerSecond;
   static constexpr int64_t kNamesWaitNs = 10 * kNsPerSecond;
 
@@ -79,7 +81,8 @@ class ExportLoop {
   std::vector<Feed> feeds_;
   ArrivalWait<ExecutableId> names_{kNamesWaitNs};
   ArrivalWait<std::string> containers_;  // by node and container
-  otlp::Backoff backoff_;
+  std::mt19937_64 random_;
+  Backoff backoff_ns_{{.min = kRetryMinNs, .max = kRetryMaxNs}};
   MonotonicNs not_before_{0};  // after a failure: no attempt sooner
   std::atomic<bool> cancelled_{false};
   LogLimit failure_log_{30 * kNsPerSecond};

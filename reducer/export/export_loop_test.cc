@@ -378,8 +378,8 @@ TEST_F(ExportLoopTest, SendsTheSameAgainAfterAFailureNoSoonerThanAllowed) {
   sender_->script = {Fails(absl::StatusCode::kUnavailable, true),
                      Fails(absl::StatusCode::kResourceExhausted, true, 7 * kNsPerSecond)};
   int64_t wait = loop_->RunOnce();
-  EXPECT_GE(wait, otlp::Backoff::kFirstNs / 2);
-  EXPECT_LE(wait, otlp::Backoff::kFirstNs);
+  EXPECT_GE(wait, ExportLoop::kRetryMinNs / 2);
+  EXPECT_LE(wait, ExportLoop::kRetryMinNs);
   EXPECT_EQ(loop_->RunOnce(), wait);  // too soon: no attempt
   EXPECT_EQ(sender_->timeouts.size(), 1u);
   EXPECT_EQ(Cursor(), 0);
