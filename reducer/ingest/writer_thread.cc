@@ -1,9 +1,9 @@
 #include "reducer/ingest/writer_thread.h"
 
-#include <algorithm>
 #include <chrono>
 #include <optional>
 
+#include "base/backoff.h"
 #include "base/log.h"
 #include "base/status.h"
 #include "reducer/ingest/queue_share.h"
@@ -106,7 +106,7 @@ void WriterThread::CommitGroup(std::vector<store::PendingBatch> group, size_t by
 
 absl::StatusOr<std::vector<store::ShardWriter::Outcome>> WriterThread::CommitUntilDurable(
     const std::vector<store::PendingBatch>& group) {
-  int64_t pause_ms = options_.retry_min_ms;
+  Backoff pause_ms({.min = options_.retry_min_ms, .max = options_.retry_max_ms});
   for (bool failed = false;; failed = true) {
     absl::StatusOr<std::vector<store::ShardWriter::Outcome>> outcomes = writer_->Commit(group);
     if (outcomes.ok()) {
@@ -120,8 +120,7 @@ absl::StatusOr<std::vector<store::ShardWriter::Outcome>> WriterThread::CommitUnt
                absl::IsResourceExhausted(outcomes.status()) ? "free disk space or lower --store-bytes-max"
                                                             : "check the data directory");
     }
-    if (!Pause(pause_ms)) return outcomes;
-    pause_ms = std::min(pause_ms * 2, options_.retry_max_ms);
+    if (!Pause(pause_ms.Next())) return outcomes;
   }
 }
 

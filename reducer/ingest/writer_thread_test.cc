@@ -184,7 +184,7 @@ TEST_F(WriterThreadTest, StopCommitsWhatIsQueuedAndGivesUpWhatCannotBe) {
   EXPECT_EQ(done_.size(), 20u);
   EXPECT_FALSE(thread_->TrySubmit(Batch(21)));
 
-  Start({.retry_min_ms = 60'000});
+  Start({.retry_min_ms = 60'000, .retry_max_ms = 60'000});
   {
     std::lock_guard lock(script_->mutex);
     script_->failures = 1'000'000;
