@@ -7,7 +7,7 @@ namespace tributary {
 namespace {
 
 constexpr int kAttempts = 5;
-constexpr uint64_t kFirstPauseMs = 2000;  // then twice as long each time: 30 s in all
+constexpr Backoff::Bounds kPauseMs = {.min = 2000, .max = 16'000};  // 30 s in all
 
 absl::StatusOr<Attributes> AskNow(Cloud cloud, const HttpEndpoint& endpoint, int64_t timeout_ns) {
   const MonotonicNs deadline{Clock::Real().Monotonic().value + timeout_ns};
@@ -23,6 +23,7 @@ CloudMetadata::CloudMetadata(Options options, Executor& executor, AlarmSource& a
       executor_(executor),
       done_(std::move(done)),
       again_(alarms.NewAlarm([this] { Ask(); })),
+      pause_ms_(kPauseMs),
       answered_(metrics.AddCounter("tributary_collector_cloud_requests_total",
                                    "times that the cloud's instance service was asked", {{"result", "answered"}})),
       failed_(metrics.AddCounter("tributary_collector_cloud_requests_total",
@@ -48,7 +49,7 @@ void CloudMetadata::Take(const absl::StatusOr<Attributes>& answer) {
     return done_(*answer);
   }
   failed_.Add();
-  if (asked_ < kAttempts) return again_->StartOnce(kFirstPauseMs << (asked_ - 1));
+  if (asked_ < kAttempts) return again_->StartOnce(static_cast<uint64_t>(pause_ms_.Next()));
   LogWarning("cloud metadata is missing provider={} cause=\"{}\" attempts={}: --cloud-metadata off does without",
              CloudName(options_.cloud), Message(answer.status()), asked_);
   done_({});

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "base/alarm.h"
+#include "base/backoff.h"
 #include "base/clock.h"
 #include "base/metrics.h"
 #include "kernel-collector/metadata/cloud.h"
@@ -39,6 +40,7 @@ class CloudMetadata {
   const std::function<void(const Attributes&)> done_;
   std::unique_ptr<Alarm> again_;
   int asked_ = 0;
+  Backoff pause_ms_;
   Counter &answered_, &failed_;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };

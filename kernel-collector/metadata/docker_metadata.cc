@@ -1,6 +1,5 @@
 #include "kernel-collector/metadata/docker_metadata.h"
 
-#include <algorithm>
 #include <set>
 #include <utility>
 
@@ -10,7 +9,7 @@ namespace tributary {
 namespace {
 
 constexpr uint64_t kBetweenMs = 20;  // requests
-constexpr uint64_t kPauseMs = 1000, kPauseMaxMs = 60'000;
+constexpr Backoff::Bounds kPauseMs = {.min = 1000, .max = 60'000};
 constexpr uint64_t kListMs = 60'000;
 // A container that was asked about this short before a list may not be in it yet.
 constexpr int64_t kSettledNs = 10 * kNsPerSecond;
@@ -30,6 +29,7 @@ DockerMetadata::DockerMetadata(std::shared_ptr<DockerClient> client, Executor& e
       executor_(executor),
       clock_(clock),
       feed_(feed),
+      pause_ms_(kPauseMs),
       known_(metrics.AddGauge("tributary_collector_docker_containers_known", "running containers known from Docker")),
       found_(Requests(metrics, "found")),
       not_found_(Requests(metrics, "not_found")),
@@ -79,7 +79,7 @@ void DockerMetadata::Take(const std::string& id, absl::StatusOr<DockerContainer>
     waiting_.push_back(id);
     return PauseAfter(answer.status());
   }
-  failures_ = silent ? failures_ : 0;
+  if (!silent) pause_ms_.Reset();
   container.state = answer.ok() ? State::kKnown : State::kNotKnown;
   if (answer.ok()) {
     found_.Add();
@@ -99,9 +99,8 @@ void DockerMetadata::Take(const std::string& id, absl::StatusOr<DockerContainer>
 
 // For all: who does not answer one does not answer another.
 void DockerMetadata::PauseAfter(const absl::Status& failure) {
-  ++failures_;
   pausing_ = true;
-  next_->StartOnce(std::min(kPauseMs << std::min(failures_ - 1, 6), kPauseMaxMs));
+  next_->StartOnce(static_cast<uint64_t>(pause_ms_.Next()));
   // A machine without Docker has nothing to tell.
   if (failure.code() != absl::StatusCode::kFailedPrecondition) Log(failure);
 }

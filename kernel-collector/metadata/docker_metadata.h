@@ -9,6 +9,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "base/alarm.h"
+#include "base/backoff.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/metrics.h"
@@ -59,7 +60,7 @@ class DockerMetadata {
   bool pausing_ = false;  // until next_ rings
   bool listing_ = false;  // list_ is set
   bool absent_ = false;   // there was no Docker at the last request
-  int failures_ = 0;      // one after another
+  Backoff pause_ms_;
   LogLimit log_limit_{kNsPerMinute};
   Gauge& known_;
   Counter &found_, &not_found_, &failed_, &refused_, &labels_left_out_;
