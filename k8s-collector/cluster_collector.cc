@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/heap.h"
 #include "base/log.h"
+#include "base/log_metrics.h"
 #include "base/process_metrics.h"
 #include "base/status.h"
 
@@ -37,7 +38,7 @@ ClusterCollector::~ClusterCollector() = default;
 absl::Status ClusterCollector::Run() {
   sigterm_ = std::make_unique<SignalWatcher>(loop_, SIGTERM, [this] { loop_.Stop(); });
   sigint_ = std::make_unique<SignalWatcher>(loop_, SIGINT, [this] { loop_.Stop(); });
-  sigusr1_ = std::make_unique<SignalWatcher>(loop_, SIGUSR1, [this] { LogMetrics(); });
+  sigusr1_ = std::make_unique<SignalWatcher>(loop_, SIGUSR1, [this] { LogMetrics(metrics_); });
   AddProcessMetrics(metrics_, "k8s-collector");
   if (!options_.print_entities) {
     ASSIGN_OR_RETURN(metrics_server_,
@@ -163,13 +164,6 @@ void ClusterCollector::StartUplink() {
 std::string ClusterCollector::NotReady() const {
   if (!feed_.complete()) return "The API server's objects are not all read yet.";
   return uplink_->has_told_all() ? "" : "No reducer has been sent the cluster's objects yet.";
-}
-
-void ClusterCollector::LogMetrics() const {
-  const std::string text = metrics_.PrometheusText();
-  for (size_t begin = 0, end; (end = text.find('\n', begin)) != std::string::npos; begin = end + 1) {
-    if (text[begin] != '#') LogInfo("metric {}", std::string_view(text).substr(begin, end - begin));
-  }
 }
 
 }  // namespace tributary

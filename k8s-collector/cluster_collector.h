@@ -41,7 +41,6 @@ class ClusterCollector {
   void OnComplete();
   void StartUplink();
   std::string NotReady() const;
-  void LogMetrics() const;
 
   const ClusterOptions options_;
   const std::function<absl::StatusOr<Options::Outcome>(ClusterOptions*)> parse_;

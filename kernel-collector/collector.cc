@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/heap.h"
 #include "base/log.h"
+#include "base/log_metrics.h"
 #include "base/process_metrics.h"
 #include "base/resident.h"
 #include "base/status.h"
@@ -205,7 +206,7 @@ void Collector::ReadVdso() {
 void Collector::StartTimers() {
   sigterm_ = std::make_unique<SignalWatcher>(loop_, SIGTERM, [this] { Stop(); });
   sigint_ = std::make_unique<SignalWatcher>(loop_, SIGINT, [this] { Stop(); });
-  sigusr1_ = std::make_unique<SignalWatcher>(loop_, SIGUSR1, [this] { LogMetrics(); });
+  sigusr1_ = std::make_unique<SignalWatcher>(loop_, SIGUSR1, [this] { LogMetrics(metrics_); });
   poll_timer_ = std::make_unique<Timer>(loop_, [this] { Poll(); });
   batch_timer_ = std::make_unique<Timer>(loop_, [this] { core_->FlushBatch(); });
   hotplug_timer_ = std::make_unique<Timer>(loop_, [this] { probes_->FollowHotplug(); });
@@ -312,13 +313,6 @@ void Collector::LogTotals(std::string_view what, uint64_t unacked_samples) {
 std::string Collector::NotReady() const {
   if (stopping_) return "The collector is stopping.";
   return sampling_ ? "" : "Sampling has not begun.";
-}
-
-void Collector::LogMetrics() const {
-  std::string text = metrics_.PrometheusText();
-  for (size_t begin = 0, end; (end = text.find('\n', begin)) != std::string::npos; begin = end + 1) {
-    if (text[begin] != '#') LogInfo("metric {}", std::string_view(text).substr(begin, end - begin));
-  }
 }
 
 }  // namespace tributary

@@ -45,7 +45,6 @@ class Collector {
   void Stop();
   void FinishStop();
   void LogTotals(std::string_view what, uint64_t unacked_samples);
-  void LogMetrics() const;
   void ReadVdso();
   std::string NotReady() const;
   // Where the core's batches go: to the uplink, by way of the recording when there is one.

@@ -1,0 +1,10 @@
+#pragma once
+
+#include "base/metrics.h"
+
+namespace tributary {
+
+// Logs each series as a line of its own, without help and type: "metric tributary_x_total 2".
+void LogMetrics(const Metrics& metrics);
+
+}  // namespace tributary
