@@ -9,8 +9,10 @@
 #include <csignal>
 #include <fstream>
 #include <string>
+#include <string_view>
 
 #include "base/child_process_testing.h"
+#include "base/memory_file.h"
 #include "base/sandbox.h"
 #include "base/socket_message.h"
 
@@ -51,6 +53,46 @@ TEST(ChildProcess, EndsWithItsOwner) {
     EXPECT_EQ(kill(pid, 0), 0);
   }
   EXPECT_EQ(kill(pid, 0), -1);
+}
+
+TEST(ChildProcess, ReportsTheWaitStatus) {
+  auto exits = Fork([](int) { return 7; });
+  ASSERT_TRUE(exits.ok());
+  AwaitEnd(*exits);
+  const int exited = exits->End();
+  EXPECT_TRUE(WIFEXITED(exited)) << "the kill came too late to change it";
+  EXPECT_EQ(WEXITSTATUS(exited), 7);
+  EXPECT_FALSE(exits->running());
+  auto hangs = Fork([](int) { return pause(); });
+  ASSERT_TRUE(hangs.ok());
+  const int killed = hangs->End();
+  EXPECT_TRUE(WIFSIGNALED(killed));
+  EXPECT_EQ(WTERMSIG(killed), SIGKILL);
+}
+
+// This test's binary, which writes its tests' names to descriptor 1.
+TEST(ChildProcess, SpawnsItselfWithArgumentsAndDescriptors) {
+  auto memory = MemoryFile::Create("output");
+  ASSERT_TRUE(memory.ok());
+  const Fd output = std::move(*memory).TakeDescriptor();
+  auto child = ChildProcess::SpawnSelf({.what = "a test",
+                                        .arguments = {"test", "--gtest_list_tests", "--gtest_filter=ChildProcess.*"},
+                                        .descriptors = {{output.get(), STDOUT_FILENO}, {-1, STDERR_FILENO}}});
+  ASSERT_TRUE(child.ok()) << child.status();
+  EXPECT_EQ(child->socket(), -1);
+  AwaitEnd(*child);
+  EXPECT_EQ(child->Reap(), true);
+  char text[4096];
+  const ssize_t n = pread(output.get(), text, sizeof(text), 0);
+  ASSERT_GT(n, 0);
+  const std::string_view names(text, static_cast<size_t>(n));
+  EXPECT_NE(names.find("  EndsWithItsOwner\n"), std::string_view::npos);
+  EXPECT_EQ(names.find("SocketMessage"), std::string_view::npos);
+}
+
+TEST(ChildProcess, SaysWhichDescriptorCannotBeHanded) {
+  const auto child = ChildProcess::SpawnSelf({.what = "a test", .arguments = {"test"}, .descriptors = {{1 << 20, 3}}});
+  EXPECT_EQ(Message(child.status()), "dup a file for a test: EBADF (Bad file descriptor)");
 }
 
 TEST(SocketMessage, CarriesBytesAndAFile) {

@@ -8,10 +8,10 @@
 namespace tributary {
 
 // As SymbolExtractor::SpawnSelf does, without another program.
-inline absl::StatusOr<pid_t> ForkExtractor(const SymbolExtractor::Files& files, int output,
-                                           const ExtractorRequest& request) {
+inline absl::StatusOr<ChildProcess> ForkExtractor(const SymbolExtractor::Files& files, int output,
+                                                  const ExtractorRequest& request) {
   const pid_t pid = fork();
-  if (pid != 0) return pid;
+  if (pid != 0) return ChildProcess(pid);
   const int file = fcntl(files.file, F_DUPFD, 64), out = fcntl(output, F_DUPFD, 64);
   dup2(file, kExtractorFile);
   dup2(out, kExtractorOutput);

@@ -1,9 +1,7 @@
 #include "reducer/symbolizer/symbol_extractor.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <poll.h>
-#include <spawn.h>
 #include <sys/eventfd.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -69,41 +67,16 @@ absl::StatusOr<SymbolExtractor::Extracted> ReadAnswer(int fd) {
 
 }  // namespace
 
-absl::StatusOr<pid_t> SymbolExtractor::SpawnSelf(const Files& files, int output, const ExtractorRequest& request) {
-  const struct {
-    int from, to;
-  } handed[] = {{files.file, kExtractorFile},
-                {output, kExtractorOutput},
-                {files.shared, kExtractorShared},
-                {files.package, kExtractorPackage}};
-  // None of them may be what another becomes.
-  constexpr int kOutOfTheWay = 16;
-  Fd aside[std::size(handed)];
-  for (size_t i = 0; i < std::size(handed); ++i) {
-    if (handed[i].from < 0) continue;
-    aside[i].Reset(fcntl(handed[i].from, F_DUPFD_CLOEXEC, kOutOfTheWay));
-    if (!aside[i].valid()) return ErrnoStatus("dup", "a file for the process that reads symbols", errno);
-  }
-  posix_spawn_file_actions_t actions;
-  posix_spawn_file_actions_init(&actions);
-  for (size_t i = 0; i < std::size(handed); ++i) {
-    if (aside[i].valid()) posix_spawn_file_actions_adddup2(&actions, aside[i].get(), handed[i].to);
-  }
-  std::string words[] = {"reducer",
-                         kExtractorArgument,
-                         std::to_string(request.memory_bytes_max),
-                         std::to_string(request.cpu_seconds_max),
-                         request.has_shared ? "1" : "0",
-                         request.has_package ? "1" : "0",
-                         request.claimed.ToString()};
-  char* arguments[std::size(words) + 1] = {};
-  for (size_t i = 0; i < std::size(words); ++i) arguments[i] = words[i].data();
-  char* const environment[] = {nullptr};
-  pid_t pid = -1;
-  const int error = posix_spawn(&pid, "/proc/self/exe", &actions, nullptr, arguments, environment);
-  posix_spawn_file_actions_destroy(&actions);
-  if (error != 0) return ErrnoStatus("start", "the process that reads symbols", error);
-  return pid;
+absl::StatusOr<ChildProcess> SymbolExtractor::SpawnSelf(const Files& files, int output,
+                                                        const ExtractorRequest& request) {
+  return ChildProcess::SpawnSelf({.what = "the process that reads symbols",
+                                  .arguments = {"reducer", kExtractorArgument, std::to_string(request.memory_bytes_max),
+                                                std::to_string(request.cpu_seconds_max), request.has_shared ? "1" : "0",
+                                                request.has_package ? "1" : "0", request.claimed.ToString()},
+                                  .descriptors = {{files.file, kExtractorFile},
+                                                  {output, kExtractorOutput},
+                                                  {files.shared, kExtractorShared},
+                                                  {files.package, kExtractorPackage}}});
 }
 
 SymbolExtractor::SymbolExtractor(Options options, Spawn spawn, Metrics& metrics)
@@ -162,9 +135,9 @@ absl::StatusOr<SymbolExtractor::Extracted> SymbolExtractor::RunAndRead(const Fil
 }
 
 absl::Status SymbolExtractor::Run(const Files& files, int output, const ExtractorRequest& request) {
-  ASSIGN_OR_RETURN(const pid_t pid, spawn_(files, output, request));
+  ASSIGN_OR_RETURN(ChildProcess child, spawn_(files, output, request));
   // Kernels from 5.3 on; without it the process is killed at once, as if it had taken too long.
-  const Fd process(static_cast<int>(syscall(SYS_pidfd_open, pid, 0)));
+  const Fd process(static_cast<int>(syscall(SYS_pidfd_open, child.pid(), 0)));
   const int64_t deadline = Clock::Real().Monotonic().value / kNsPerMs + options_.timeout_ms;
   bool ended = false, stopped = false;
   while (process.valid() && !ended && !stopped) {
@@ -175,10 +148,7 @@ absl::Status SymbolExtractor::Run(const Files& files, int output, const Extracto
     ended = fds[0].revents != 0;
     stopped = fds[1].revents != 0;
   }
-  if (!ended) kill(pid, SIGKILL);
-  int status = 0;
-  while (waitpid(pid, &status, 0) < 0 && errno == EINTR) {
-  }
+  const int status = child.End();
   if (ended && WIFEXITED(status) && WEXITSTATUS(status) == 0) return absl::OkStatus();
   if (stopped) return Error(absl::StatusCode::kUnavailable, "the reducer stops");
   deaths_.Add();

@@ -1,7 +1,5 @@
 #pragma once
 
-#include <sys/types.h>
-
 #include <condition_variable>
 #include <cstdint>
 #include <functional>
@@ -9,6 +7,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "base/child_process.h"
 #include "base/fd.h"
 #include "base/metrics.h"
 #include "profile/executable_id.h"
@@ -31,8 +30,9 @@ class SymbolExtractor {
     int shared = -1, package = -1;  // -1: not here
   };
   // Starts the process with these descriptors; a test's runs without a program.
-  using Spawn = std::function<absl::StatusOr<pid_t>(const Files& files, int output, const ExtractorRequest& request)>;
-  static absl::StatusOr<pid_t> SpawnSelf(const Files& files, int output, const ExtractorRequest& request);
+  using Spawn =
+      std::function<absl::StatusOr<ChildProcess>(const Files& files, int output, const ExtractorRequest& request)>;
+  static absl::StatusOr<ChildProcess> SpawnSelf(const Files& files, int output, const ExtractorRequest& request);
 
   SymbolExtractor(Options options, Spawn spawn, Metrics& metrics);
   ~SymbolExtractor() { Stop(); }

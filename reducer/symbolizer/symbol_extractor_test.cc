@@ -19,9 +19,9 @@ namespace {
 using ::testing::HasSubstr;
 
 SymbolExtractor::Spawn ForkAnd(std::function<void(int output)> what) {
-  return [what](const SymbolExtractor::Files&, int output, const ExtractorRequest&) -> absl::StatusOr<pid_t> {
+  return [what](const SymbolExtractor::Files&, int output, const ExtractorRequest&) -> absl::StatusOr<ChildProcess> {
     const pid_t pid = fork();
-    if (pid != 0) return pid;
+    if (pid != 0) return ChildProcess(pid);
     what(output);
     _exit(0);
   };
