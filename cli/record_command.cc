@@ -7,12 +7,12 @@
 #include "base/log.h"
 #include "base/options.h"
 #include "base/status.h"
-#include "cli/child_process.h"
 #include "cli/commands.h"
 #include "cli/folded.h"
 #include "cli/json_reader.h"
 #include "cli/picture.h"
 #include "cli/process_tree.h"
+#include "cli/program.h"
 #include "cli/recorder.h"
 #include "cli/signal_inbox.h"
 #include "cli/text.h"
@@ -48,7 +48,7 @@ void SignalTree(int64_t pid, int number) {
 absl::StatusOr<Run> RunCommand(const std::vector<std::string>& command, int64_t duration_ns, SignalInbox& signals) {
   const Clock& clock = Clock::Real();
   ClockPair begin = clock.Pair();
-  ASSIGN_OR_RETURN(ChildProcess child, ChildProcess::Start({.arguments = command, .signal_mask = signals.old_mask()}));
+  ASSIGN_OR_RETURN(Program child, Program::Start({.arguments = command, .signal_mask = signals.old_mask()}));
   Run run{.from_ms = begin.unix.value / kNsPerMs, .pid = child.pid()};
   while (child.running()) {
     AddLivingChildren("/proc", run.pid, run.parents);

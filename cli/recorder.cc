@@ -66,12 +66,12 @@ absl::Status Recorder::Start(uint32_t rate_hz) {
 
 absl::Status Recorder::StartReducer(const std::string& program) {
   std::string log = directory_ + "/reducer.log", ports_path = directory_ + "/ports.json";
-  ASSIGN_OR_RETURN(reducer_, ChildProcess::Start({.arguments = {program, "--data-dir", directory_ + "/data",
-                                                                "--intake-listen", "127.0.0.1:0", "--http-listen",
-                                                                "127.0.0.1:0", "--ports-file", ports_path},
-                                                  .output_path = log,
-                                                  .helper = true,
-                                                  .signal_mask = signals_.old_mask()}));
+  ASSIGN_OR_RETURN(reducer_, Program::Start({.arguments = {program, "--data-dir", directory_ + "/data",
+                                                           "--intake-listen", "127.0.0.1:0", "--http-listen",
+                                                           "127.0.0.1:0", "--ports-file", ports_path},
+                                             .output_path = log,
+                                             .helper = true,
+                                             .signal_mask = signals_.old_mask()}));
   for (int waited_ms = 0; waited_ms < kStartTimeoutMs; waited_ms += kPollMs) {
     if (!reducer_.running()) return Ended("reducer did not start", log);
     if (std::string text = ReadFile(ports_path); !text.empty()) {
@@ -87,14 +87,13 @@ absl::Status Recorder::StartReducer(const std::string& program) {
 
 absl::Status Recorder::StartCollector(const std::string& program, uint32_t rate_hz) {
   std::string log = directory_ + "/kernel-collector.log";
-  ASSIGN_OR_RETURN(
-      collector_,
-      ChildProcess::Start({.arguments = {program, "--intake-host", "127.0.0.1", "--intake-port",
-                                         std::to_string(intake_port_), "--sample-rate", std::to_string(rate_hz),
-                                         "--cpu-budget", "off", "--batch-interval", "1s", "--metrics-listen", "off"},
-                           .output_path = log,
-                           .helper = true,
-                           .signal_mask = signals_.old_mask()}));
+  ASSIGN_OR_RETURN(collector_, Program::Start({.arguments = {program, "--intake-host", "127.0.0.1", "--intake-port",
+                                                             std::to_string(intake_port_), "--sample-rate",
+                                                             std::to_string(rate_hz), "--cpu-budget", "off",
+                                                             "--batch-interval", "1s", "--metrics-listen", "off"},
+                                               .output_path = log,
+                                               .helper = true,
+                                               .signal_mask = signals_.old_mask()}));
   for (int waited_ms = 0; waited_ms < kStartTimeoutMs; waited_ms += kPollMs) {
     if (!collector_.running()) return Ended("kernel-collector did not start", log);
     ASSIGN_OR_RETURN(StatusAnswer status, Status());

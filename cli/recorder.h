@@ -6,8 +6,8 @@
 
 #include "absl/status/statusor.h"
 #include "cli/api.h"
-#include "cli/child_process.h"
 #include "cli/http_client.h"
+#include "cli/program.h"
 #include "cli/signal_inbox.h"
 
 namespace tributary::cli {
@@ -41,7 +41,7 @@ class Recorder {
 
   SignalInbox& signals_;
   std::string directory_;
-  ChildProcess reducer_, collector_;
+  Program reducer_, collector_;
   uint16_t intake_port_ = 0;
   std::optional<HttpClient> client_;
 };

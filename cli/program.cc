@@ -1,4 +1,4 @@
-#include "cli/child_process.h"
+#include "cli/program.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -19,7 +19,7 @@ namespace tributary::cli {
 namespace {
 
 // Between fork and exec: only what is safe there. Does not return.
-[[noreturn]] void Become(const ChildProcess::Options& options, char* const* arguments, pid_t parent, int report) {
+[[noreturn]] void Become(const Program::Options& options, char* const* arguments, pid_t parent, int report) {
   if (options.helper) {
     setpgid(0, 0);
     prctl(PR_SET_PDEATHSIG, SIGTERM);
@@ -44,7 +44,7 @@ namespace {
 
 }  // namespace
 
-absl::StatusOr<ChildProcess> ChildProcess::Start(const Options& options) {
+absl::StatusOr<Program> Program::Start(const Options& options) {
   int ends[2];
   if (pipe2(ends, O_CLOEXEC) != 0) return ErrnoStatus("pipe", "for " + options.arguments[0], errno);
   Fd read_end(ends[0]), write_end(ends[1]);
@@ -55,7 +55,7 @@ absl::StatusOr<ChildProcess> ChildProcess::Start(const Options& options) {
   pid_t pid = fork();
   if (pid < 0) return ErrnoStatus("start", options.arguments[0], errno);
   if (pid == 0) Become(options, arguments.data(), parent, write_end.get());
-  ChildProcess child;
+  Program child;
   child.pid_ = pid;
   child.ended_ = false;
   write_end.Reset();
@@ -67,7 +67,7 @@ absl::StatusOr<ChildProcess> ChildProcess::Start(const Options& options) {
   return child;
 }
 
-ChildProcess& ChildProcess::operator=(ChildProcess&& other) noexcept {
+Program& Program::operator=(Program&& other) noexcept {
   if (this != &other) {
     Kill();
     pid_ = other.pid_;
@@ -78,7 +78,7 @@ ChildProcess& ChildProcess::operator=(ChildProcess&& other) noexcept {
   return *this;
 }
 
-bool ChildProcess::running() {
+bool Program::running() {
   if (ended_) return false;
   struct rusage usage;
   if (wait4(pid_, &wait_status_, WNOHANG, &usage) != pid_) return true;
@@ -89,11 +89,11 @@ bool ChildProcess::running() {
   return false;
 }
 
-void ChildProcess::Signal(int number) const {
+void Program::Signal(int number) const {
   if (!ended_) kill(pid_, number);
 }
 
-void ChildProcess::Kill() {
+void Program::Kill() {
   if (ended_) return;
   kill(pid_, SIGKILL);
   while (waitpid(pid_, &wait_status_, 0) < 0 && errno == EINTR) {
@@ -101,11 +101,9 @@ void ChildProcess::Kill() {
   ended_ = true;
 }
 
-int ChildProcess::exit_code() const {
-  return WIFEXITED(wait_status_) ? WEXITSTATUS(wait_status_) : 128 + term_signal();
-}
+int Program::exit_code() const { return WIFEXITED(wait_status_) ? WEXITSTATUS(wait_status_) : 128 + term_signal(); }
 
-int ChildProcess::term_signal() const { return WIFSIGNALED(wait_status_) ? WTERMSIG(wait_status_) : 0; }
+int Program::term_signal() const { return WIFSIGNALED(wait_status_) ? WTERMSIG(wait_status_) : 0; }
 
 absl::StatusOr<std::string> FindProgram(const std::string& name) {
   char self[4096];

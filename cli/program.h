@@ -12,8 +12,9 @@
 
 namespace tributary::cli {
 
-// A program that was started; killed and waited for at the latest when the object goes.
-class ChildProcess {
+// A program that was started; killed and waited for at the latest when the object goes. base/child_process.h starts
+// this binary again instead.
+class Program {
  public:
   struct Options {
     std::vector<std::string> arguments;  // [0] is the program, looked for in PATH
@@ -23,12 +24,12 @@ class ChildProcess {
     sigset_t signal_mask = {};
   };
   // NotFound, PermissionDenied: the program cannot be run.
-  static absl::StatusOr<ChildProcess> Start(const Options& options);
+  static absl::StatusOr<Program> Start(const Options& options);
 
-  ChildProcess() = default;
-  ChildProcess(ChildProcess&& other) noexcept { *this = std::move(other); }
-  ChildProcess& operator=(ChildProcess&& other) noexcept;
-  ~ChildProcess() { Kill(); }
+  Program() = default;
+  Program(Program&& other) noexcept { *this = std::move(other); }
+  Program& operator=(Program&& other) noexcept;
+  ~Program() { Kill(); }
 
   pid_t pid() const { return pid_; }
   bool running();  // notices its end without waiting

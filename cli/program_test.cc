@@ -1,4 +1,4 @@
-#include "cli/child_process.h"
+#include "cli/program.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -8,17 +8,17 @@
 namespace tributary::cli {
 namespace {
 
-int RunToEnd(ChildProcess& child, SignalInbox& signals) {
+int RunToEnd(Program& child, SignalInbox& signals) {
   while (child.running()) signals.Wait(1000);
   return child.exit_code();
 }
 
-TEST(ChildProcess, PassesOnExitCodesAndSignals) {
+TEST(Program, PassesOnExitCodesAndSignals) {
   SignalInbox signals;
   auto start = [&](std::vector<std::string> arguments) {
-    return *ChildProcess::Start({.arguments = std::move(arguments), .signal_mask = signals.old_mask()});
+    return *Program::Start({.arguments = std::move(arguments), .signal_mask = signals.old_mask()});
   };
-  ChildProcess child = start({"sh", "-c", "exit 7"});
+  Program child = start({"sh", "-c", "exit 7"});
   EXPECT_EQ(RunToEnd(child, signals), 7);
   EXPECT_EQ(child.term_signal(), 0);
   child = start({"sleep", "1000"});
@@ -28,17 +28,17 @@ TEST(ChildProcess, PassesOnExitCodesAndSignals) {
   EXPECT_EQ(child.term_signal(), SIGTERM);
 }
 
-TEST(ChildProcess, SaysWhenAProgramCannotRun) {
+TEST(Program, SaysWhenAProgramCannotRun) {
   SignalInbox signals;
-  EXPECT_EQ(ChildProcess::Start({.arguments = {"/no/such/program"}}).status().code(), absl::StatusCode::kNotFound);
-  EXPECT_EQ(ChildProcess::Start({.arguments = {"/etc/passwd"}}).status().code(), absl::StatusCode::kPermissionDenied);
+  EXPECT_EQ(Program::Start({.arguments = {"/no/such/program"}}).status().code(), absl::StatusCode::kNotFound);
+  EXPECT_EQ(Program::Start({.arguments = {"/etc/passwd"}}).status().code(), absl::StatusCode::kPermissionDenied);
 }
 
-TEST(ChildProcess, KillsWhatIsLeft) {
+TEST(Program, KillsWhatIsLeft) {
   SignalInbox signals;
   pid_t pid = 0;
   {
-    ChildProcess child = *ChildProcess::Start({.arguments = {"sleep", "1000"}, .helper = true});
+    Program child = *Program::Start({.arguments = {"sleep", "1000"}, .helper = true});
     pid = child.pid();
     EXPECT_EQ(kill(pid, 0), 0);
   }
