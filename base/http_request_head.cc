@@ -4,6 +4,8 @@
 #include <cctype>
 #include <optional>
 
+#include "base/trim.h"
+
 namespace tributary {
 namespace {
 
@@ -25,17 +27,11 @@ bool EqualsIgnoringCase(std::string_view a, std::string_view b) {
   });
 }
 
-std::string_view Trimmed(std::string_view text) {
-  while (text.starts_with(' ') || text.starts_with('\t')) text.remove_prefix(1);
-  while (text.ends_with(' ') || text.ends_with('\t')) text.remove_suffix(1);
-  return text;
-}
-
 // Whether a list such as "keep-alive, Upgrade" has that word.
 bool ListHas(std::string_view list, std::string_view word) {
   while (!list.empty()) {
     const size_t comma = std::min(list.find(','), list.size());
-    if (EqualsIgnoringCase(Trimmed(list.substr(0, comma)), word)) return true;
+    if (EqualsIgnoringCase(Trim(list.substr(0, comma), kHttpBlanks), word)) return true;
     list.remove_prefix(std::min(comma + 1, list.size()));
   }
   return false;
@@ -128,7 +124,7 @@ class HeadParser {
   void Header(std::string_view line) {
     const size_t colon = line.find(':');
     if (colon == line.npos || !IsToken(line.substr(0, colon))) return Refuse(400, "A header line is malformed.");
-    const std::string_view name = line.substr(0, colon), value = Trimmed(line.substr(colon + 1));
+    const std::string_view name = line.substr(0, colon), value = Trim(line.substr(colon + 1), kHttpBlanks);
     if (std::any_of(value.begin(), value.end(), [](char c) { return IsControl(c) && c != '\t'; })) {
       return Refuse(400, "A header has control bytes.");
     }

@@ -11,6 +11,7 @@
 
 #include "base/log.h"
 #include "base/status.h"
+#include "base/trim.h"
 #include "cli/json_reader.h"
 
 namespace tributary::cli {
@@ -28,8 +29,8 @@ std::string ReadFile(const std::string& path) {
 }
 
 std::string LastLine(const std::string& path) {
-  std::string text = ReadFile(path);
-  text.erase(text.find_last_not_of(" \n") + 1);
+  const std::string all = ReadFile(path);
+  const std::string_view text = TrimEnd(all, " \n");
   return EscapeForDisplay(text.substr(text.rfind('\n') + 1));
 }
 

@@ -2,7 +2,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cctype>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -20,6 +19,7 @@
 #include "base/status.h"
 #include "base/tcp.h"
 #include "base/tls.h"
+#include "base/trim.h"
 #include "cli/commands.h"
 #include "cli/text.h"
 #include "intake/recording/replay.h"
@@ -67,9 +67,8 @@ absl::StatusOr<std::unique_ptr<Connection>> MakeConnection(const ReplayOptions& 
 
 absl::StatusOr<std::string> ReadToken(const std::string& path) {
   if (path.empty()) return std::string();
-  ASSIGN_OR_RETURN(std::string token, ReadSecretFile(path, intake::kTokenBytesMax));
-  while (!token.empty() && isspace(static_cast<unsigned char>(token.back()))) token.pop_back();
-  return token;
+  ASSIGN_OR_RETURN(const std::string token, ReadSecretFile(path, intake::kTokenBytesMax));
+  return std::string(TrimEnd(token, kAsciiBlanks));
 }
 
 // The same on every node that replays, and about 20 bytes a function when packed.

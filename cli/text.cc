@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <ctime>
 
+#include "base/trim.h"
 #include "base/utf8.h"
 
 namespace tributary::cli {
@@ -81,8 +82,8 @@ std::string WriteTable(const std::vector<std::string>& headings, const std::vect
       line += right[i] ? pad + row[i] : row[i] + pad;
       line += "  ";
     }
-    line.erase(line.find_last_not_of(' ') + 1);
-    out += line + "\n";
+    out += TrimEnd(line, " ");
+    out += '\n';
   };
   add(headings);
   for (const auto& row : rows) add(row);

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "base/trim.h"
+
 namespace tributary {
 namespace {
 
@@ -40,12 +42,6 @@ std::string Decoded(std::string_view text) {
     if (low >= 0) i += 2;
   }
   return out;
-}
-
-std::string_view Trimmed(std::string_view text) {
-  const size_t first = text.find_first_not_of(" \t");
-  if (first == std::string_view::npos) return {};
-  return text.substr(first, text.find_last_not_of(" \t") - first + 1);
 }
 
 template <typename Range>
@@ -97,8 +93,8 @@ Attributes DecodeAttributes(std::string_view text) {
     text.remove_prefix(comma == std::string_view::npos ? text.size() : comma + 1);
     const size_t equal = pair.find('=');
     if (equal == std::string_view::npos) continue;
-    std::string key = Decoded(Trimmed(pair.substr(0, equal)));
-    if (!key.empty()) out.push_back({std::move(key), Decoded(Trimmed(pair.substr(equal + 1)))});
+    std::string key = Decoded(Trim(pair.substr(0, equal), kHttpBlanks));
+    if (!key.empty()) out.push_back({std::move(key), Decoded(Trim(pair.substr(equal + 1), kHttpBlanks))});
   }
   // Of equal keys the later: not quadratic, the text may be hostile.
   std::stable_sort(out.begin(), out.end(), [](const Attribute& a, const Attribute& b) { return a.key < b.key; });

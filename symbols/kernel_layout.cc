@@ -8,6 +8,7 @@
 
 #include "base/fd.h"
 #include "base/status.h"
+#include "base/trim.h"
 #include "symbols/kallsyms.h"
 #include "symbols/kallsyms_lines.h"
 
@@ -126,7 +127,7 @@ std::string_view TakeWord(std::string_view& line) {
 }
 
 uint64_t ParseNumber(std::string_view text, int base) {
-  while (text.ends_with('\n')) text.remove_suffix(1);
+  text = TrimEnd(text, "\n");
   if (base == 16 && text.starts_with("0x")) text.remove_prefix(2);
   uint64_t value = 0;
   auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value, base);

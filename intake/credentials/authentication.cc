@@ -10,6 +10,7 @@
 #include "base/glob.h"
 #include "base/log.h"
 #include "base/status.h"
+#include "base/trim.h"
 #include "intake/wire/messages.h"
 
 namespace tributary::intake {
@@ -18,17 +19,11 @@ namespace {
 constexpr std::string_view kBlank = " \t\r";
 constexpr size_t kNamesShownMax = 4;
 
-std::string_view Trim(std::string_view text) {
-  const size_t begin = text.find_first_not_of(kBlank);
-  if (begin == std::string_view::npos) return {};
-  return text.substr(begin, text.find_last_not_of(kBlank) - begin + 1);
-}
-
 // Cuts the first word off.
 std::string_view TakeWord(std::string_view& text) {
   const size_t end = std::min(text.find_first_of(kBlank), text.size());
   const std::string_view word = text.substr(0, end);
-  text = Trim(text.substr(end));
+  text = Trim(text.substr(end), kBlank);
   return word;
 }
 
@@ -36,7 +31,7 @@ std::string_view TakeLine(std::string_view& text) {
   const size_t end = std::min(text.find('\n'), text.size());
   const std::string_view line = text.substr(0, end);
   text.remove_prefix(std::min(end + 1, text.size()));
-  return Trim(line);
+  return Trim(line, kBlank);
 }
 
 absl::Status CheckToken(std::string_view token) {

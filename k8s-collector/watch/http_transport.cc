@@ -10,6 +10,7 @@
 #include "base/fd.h"
 #include "base/status.h"
 #include "base/system_ca.h"
+#include "base/trim.h"
 #include "base/version.h"
 #include "base/whole_file.h"
 #include "k8s-collector/watch/curl_loop.h"
@@ -29,9 +30,7 @@ absl::StatusOr<std::string> Material(const std::string& file, const std::string&
     if (!fd.valid()) return ErrnoStatus("open", file, errno);
     ASSIGN_OR_RETURN(out, ReadWholeFile(fd.get(), kSecretBytesMax, file));
   }
-  const size_t begin = out.find_first_not_of(" \t\r\n");
-  if (begin == std::string::npos) return std::string();
-  return out.substr(begin, out.find_last_not_of(" \t\r\n") - begin + 1);
+  return std::string(Trim(out, " \t\r\n"));
 }
 
 struct FreeList {

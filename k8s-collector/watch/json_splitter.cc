@@ -6,6 +6,7 @@
 
 #include "base/log.h"
 #include "base/status.h"
+#include "base/trim.h"
 
 namespace tributary {
 namespace {
@@ -24,7 +25,8 @@ constexpr std::array<Meaning, 256> kMeanings = [] {
 }();
 Meaning MeaningOf(char c) { return kMeanings[static_cast<unsigned char>(c)]; }
 
-bool IsSpace(char c) { return c == ' ' || c == '\n' || c == '\r' || c == '\t'; }
+constexpr std::string_view kSpaces = " \n\r\t";
+bool IsSpace(char c) { return kSpaces.find(c) != kSpaces.npos; }
 
 }  // namespace
 
@@ -97,14 +99,9 @@ void JsonSplitter::KeepRest(char c) {
 // Whether what comes next is the value of the key "items".
 bool JsonSplitter::at_items() const {
   constexpr std::string_view kKey = "\"items\"";
-  std::string_view before = rest_;
-  auto trim = [&before] {
-    while (!before.empty() && IsSpace(before.back())) before.remove_suffix(1);
-  };
-  trim();
+  std::string_view before = TrimEnd(rest_, kSpaces);
   if (!before.ends_with(':')) return false;
-  before.remove_suffix(1);
-  trim();
+  before = TrimEnd(before.substr(0, before.size() - 1), kSpaces);
   if (!before.ends_with(kKey)) return false;
   before.remove_suffix(kKey.size());
   return !before.ends_with('\\');

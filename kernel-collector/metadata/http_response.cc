@@ -4,6 +4,7 @@
 #include <charconv>
 
 #include "base/status.h"
+#include "base/trim.h"
 
 namespace tributary {
 namespace {
@@ -20,12 +21,6 @@ std::string LowerCase(std::string_view text) {
     if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
   }
   return out;
-}
-
-std::string_view Trimmed(std::string_view text) {
-  while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) text.remove_prefix(1);
-  while (!text.empty() && (text.back() == ' ' || text.back() == '\t')) text.remove_suffix(1);
-  return text;
 }
 
 // All of `text`, or false.
@@ -102,7 +97,7 @@ absl::Status HttpResponseReader::ParseHead(std::string_view head) {
     head.remove_prefix(field.size());
     const size_t colon = field.find(':');
     if (colon == 0 || colon == std::string_view::npos) return Bad("no HTTP header");
-    response_.headers.emplace_back(LowerCase(field.substr(0, colon)), Trimmed(field.substr(colon + 1)));
+    response_.headers.emplace_back(LowerCase(field.substr(0, colon)), Trim(field.substr(colon + 1), kHttpBlanks));
   }
   return absl::OkStatus();
 }
@@ -127,7 +122,7 @@ absl::Status HttpResponseReader::ChooseBody() {
 }
 
 absl::Status HttpResponseReader::TakeChunkSize(std::string_view line) {
-  if (!ParseNumber(Trimmed(line.substr(0, line.find(';'))), 16, &left_)) return Bad("no chunk");
+  if (!ParseNumber(Trim(line.substr(0, line.find(';')), kHttpBlanks), 16, &left_)) return Bad("no chunk");
   if (left_ > body_bytes_max_ - response_.body.size()) return TooLarge();
   part_ = left_ == 0 ? Part::kTrailer : Part::kChunk;
   return absl::OkStatus();

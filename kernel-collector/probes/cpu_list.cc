@@ -7,6 +7,7 @@
 
 #include "base/log.h"
 #include "base/status.h"
+#include "base/trim.h"
 
 namespace tributary {
 namespace {
@@ -21,7 +22,7 @@ bool ParseCpu(std::string_view text, int* cpu) {
 }  // namespace
 
 absl::StatusOr<std::vector<int>> ParseCpuList(std::string_view text) {
-  while (!text.empty() && (text.back() == '\n' || text.back() == '\0')) text.remove_suffix(1);
+  text = TrimEnd(text, std::string_view("\n\0", 2));
   std::vector<int> cpus;
   std::string_view rest = text;
   while (!rest.empty()) {
