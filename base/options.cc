@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <cctype>
-#include <charconv>
 #include <cmath>
 #include <cstdio>
 #include <iterator>
@@ -14,6 +13,7 @@
 
 #include "base/docs/print_docs.h"
 #include "base/edit_distance.h"
+#include "base/number.h"
 #include "base/status.h"
 #include "base/version.h"
 
@@ -60,14 +60,13 @@ size_t IndexOf(const std::string_view (&names)[size], std::string_view name) {
 bool IsLogLevel(std::string_view text) { return IndexOf(kLogLevels, text) < std::size(kLogLevels); }
 
 template <typename T>
-absl::StatusOr<T> ParseNumber(std::string_view text, T min, T max) {
-  T value{};
-  auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+absl::StatusOr<T> NumberInRange(std::string_view text, T min, T max) {
+  const std::optional<T> value = ParseNumber<T>(text);
   // !(a <= x <= b) also turns away not-a-number.
-  if (error != std::errc() || end != text.data() + text.size() || !(value >= min && value <= max)) {
+  if (!value || !(*value >= min && *value <= max)) {
     return Error(absl::StatusCode::kInvalidArgument, fmt::format("must be a number from {} to {}", min, max));
   }
-  return value;
+  return *value;
 }
 
 std::string YamlQuoted(std::string_view text) {
@@ -119,7 +118,7 @@ void Options::Add(Spec spec, int64_t* target, int64_t default_value, int64_t min
   AddEntry({.spec = std::move(spec),
             .default_text = fmt::format("{}", default_value),
             .set = [target, min, max](std::string_view text) -> absl::Status {
-              ASSIGN_OR_RETURN(*target, ParseNumber<int64_t>(text, min, max));
+              ASSIGN_OR_RETURN(*target, NumberInRange<int64_t>(text, min, max));
               return absl::OkStatus();
             }});
 }
@@ -128,7 +127,7 @@ void Options::Add(Spec spec, double* target, double default_value, double min, d
   AddEntry({.spec = std::move(spec),
             .default_text = fmt::format("{}", default_value),
             .set = [target, min, max](std::string_view text) -> absl::Status {
-              ASSIGN_OR_RETURN(*target, ParseNumber<double>(text, min, max));
+              ASSIGN_OR_RETURN(*target, NumberInRange<double>(text, min, max));
               return absl::OkStatus();
             }});
 }

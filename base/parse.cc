@@ -1,7 +1,6 @@
 #include <fmt/format.h>
 
-#include <charconv>
-
+#include "base/number.h"
 #include "base/options.h"
 #include "base/status.h"
 
@@ -20,14 +19,13 @@ struct Unit {
 // A decimal number and one of the units; exact in int64.
 absl::StatusOr<int64_t> ParseWithUnit(std::string_view text, std::initializer_list<Unit> units,
                                       std::string_view expected) {
-  int64_t number = 0;
-  auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc() || number < 0) return Invalid(text, expected);
-  std::string_view suffix(end, static_cast<size_t>(text.data() + text.size() - end));
+  std::string_view suffix = text;
+  const std::optional<int64_t> number = TakeNumber<int64_t>(suffix);
+  if (!number || *number < 0) return Invalid(text, expected);
   for (const Unit& unit : units) {
     int64_t result = 0;
     if (suffix != unit.suffix) continue;
-    if (__builtin_mul_overflow(number, unit.factor, &result)) return Invalid(text, "in range");
+    if (__builtin_mul_overflow(*number, unit.factor, &result)) return Invalid(text, "in range");
     return result;
   }
   return Invalid(text, expected);
@@ -41,8 +39,9 @@ absl::StatusOr<HostPort> ParseHostPort(std::string_view text) {
   if (colon == text.npos) return Invalid(text, kExpected);
   std::string_view host = text.substr(0, colon), port = text.substr(colon + 1);
   HostPort out;
-  auto [end, error] = std::from_chars(port.data(), port.data() + port.size(), out.port);
-  if (error != std::errc() || end != port.data() + port.size()) return Invalid(text, kExpected);
+  const std::optional<uint16_t> port_number = ParseNumber<uint16_t>(port);
+  if (!port_number) return Invalid(text, kExpected);
+  out.port = *port_number;
   if (host.starts_with('[') != host.ends_with(']')) return Invalid(text, kExpected);
   if (host.starts_with('[')) {
     host = host.substr(1, host.size() - 2);

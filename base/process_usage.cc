@@ -1,17 +1,11 @@
 #include "base/process_usage.h"
 
 #include <algorithm>
-#include <charconv>
+
+#include "base/number.h"
 
 namespace tributary {
 namespace {
-
-std::optional<uint64_t> ParseNumber(std::string_view text) {
-  uint64_t value = 0;
-  auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end == text.data()) return std::nullopt;
-  return value;
-}
 
 // What stands before the next space, which is taken away too.
 std::string_view NextWord(std::string_view& text) {
@@ -30,14 +24,14 @@ std::optional<ProcessUsage> ParseProcessUsage(std::string_view text) {
   constexpr int kThreads = 20, kStartTicks = 22, kVirtualBytes = 23, kResidentPages = 24;
   ProcessUsage out;
   for (int field = 3; field <= kResidentPages; ++field) {
-    const std::string_view word = NextWord(text);
+    std::string_view word = NextWord(text);
     uint64_t* wanted = field == kThreads         ? &out.threads
                        : field == kStartTicks    ? &out.start_ticks
                        : field == kVirtualBytes  ? &out.virtual_bytes
                        : field == kResidentPages ? &out.resident_pages
                                                  : nullptr;
     if (wanted == nullptr) continue;
-    const std::optional<uint64_t> value = ParseNumber(word);
+    const std::optional<uint64_t> value = TakeNumber<uint64_t>(word);
     if (!value) return std::nullopt;
     *wanted = *value;
   }
@@ -47,9 +41,11 @@ std::optional<ProcessUsage> ParseProcessUsage(std::string_view text) {
 std::optional<uint64_t> ParseBootTime(std::string_view text) {
   constexpr std::string_view kKey = "btime ";
   while (!text.empty()) {
-    const std::string_view line = text.substr(0, text.find('\n'));
-    if (line.starts_with(kKey)) return ParseNumber(line.substr(kKey.size()));
+    std::string_view line = text.substr(0, text.find('\n'));
     text.remove_prefix(std::min(line.size() + 1, text.size()));
+    if (!line.starts_with(kKey)) continue;
+    line.remove_prefix(kKey.size());
+    return TakeNumber<uint64_t>(line);
   }
   return std::nullopt;
 }

@@ -5,13 +5,13 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <charconv>
 #include <cstddef>
 #include <cstdlib>
 #include <utility>
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/number.h"
 #include "base/status.h"
 
 namespace tributary {
@@ -24,12 +24,8 @@ std::string TakeVariable(const char* name) {
   return text;
 }
 
-// 0 for what is no number.
-int64_t Number(std::string_view text) {
-  int64_t value = 0;
-  auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  return error == std::errc() && end == text.data() + text.size() ? value : 0;
-}
+// Returns 0 if `text` is no number.
+int64_t Number(std::string_view text) { return ParseNumber<int64_t>(text).value_or(0); }
 
 // The status stands on one line.
 std::string StatusLine(std::string_view status) { return "STATUS=" + EscapeForDisplay(status) + "\n"; }

@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 
 #include <cerrno>
-#include <charconv>
 #include <csignal>
 #include <cstdio>
 #include <iostream>
@@ -11,6 +10,7 @@
 #include <vector>
 
 #include "base/json.h"
+#include "base/number.h"
 #include "base/status.h"
 #include "cli/commands.h"
 #include "symbols/local_debug_files.h"
@@ -22,10 +22,7 @@ constexpr uint64_t kDebugBytesMax = uint64_t{16} << 30;
 
 std::optional<uint64_t> ParseAddress(std::string_view text) {
   if (text.starts_with("0x") || text.starts_with("0X")) text.remove_prefix(2);
-  uint64_t address = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), address, 16);
-  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return address;
+  return ParseNumber<uint64_t>(text, 16);
 }
 
 // A function without a name is called as in a profile.

@@ -4,10 +4,10 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <charconv>
 #include <limits>
 
 #include "base/health_check.h"
+#include "base/number.h"
 #include "base/status.h"
 #include "base/types.h"
 #include "intake/credentials/intake_options.h"
@@ -47,10 +47,8 @@ absl::Status CheckDuration(std::string_view value, int64_t min_ns, int64_t max_n
 // "0.05%" or "off", which is infinity.
 absl::StatusOr<double> ParseCpuBudget(std::string_view value) {
   if (value == "off") return std::numeric_limits<double>::infinity();
-  double percent = 0;
-  auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), percent);
-  std::string_view unit(end, static_cast<size_t>(value.data() + value.size() - end));
-  if (error == std::errc() && unit == "%" && percent >= 0.001 && percent <= 100) return percent / 100;
+  const std::optional<double> percent = TakeNumber<double>(value);
+  if (percent && value == "%" && *percent >= 0.001 && *percent <= 100) return *percent / 100;
   return Error(absl::StatusCode::kInvalidArgument, "must be 0.001% to 100%, or off");
 }
 

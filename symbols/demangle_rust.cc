@@ -2,12 +2,12 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cstdint>
 #include <cstdlib>
 #include <memory>
 #include <vector>
 
+#include "base/number.h"
 #include "symbols/demangle_internal.h"
 
 namespace tributary {
@@ -45,12 +45,10 @@ bool AppendEscape(std::string& out, std::string_view code) {
       return true;
     }
   }
-  uint32_t c = 0;
   if (code.size() < 2 || code.size() > 7 || code[0] != 'u') return false;
-  auto [end, error] = std::from_chars(code.data() + 1, code.data() + code.size(), c, 16);
-  if (error != std::errc() || end != code.data() + code.size()) return false;
-  if (c < 0x20 || c == 0x7f || c > 0x10ffff || (c >= 0xd800 && c < 0xe000)) return false;
-  AppendUtf8(out, c);
+  const std::optional<uint32_t> c = ParseNumber<uint32_t>(code.substr(1), 16);
+  if (!c || *c < 0x20 || *c == 0x7f || *c > 0x10ffff || (*c >= 0xd800 && *c < 0xe000)) return false;
+  AppendUtf8(out, *c);
   return true;
 }
 
@@ -124,13 +122,10 @@ std::optional<std::string> DemangleRustLegacy(std::string_view name) {
   name = name.substr(3, name.size() - 4);
   std::vector<std::string_view> parts;
   while (!name.empty()) {
-    size_t length = 0;
-    auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), length);
-    if (error != std::errc() || length == 0) return std::nullopt;
-    name.remove_prefix(static_cast<size_t>(end - name.data()));
-    if (length > name.size()) return std::nullopt;
-    parts.push_back(name.substr(0, length));
-    name.remove_prefix(length);
+    const std::optional<size_t> length = TakeNumber<size_t>(name);
+    if (!length || *length == 0 || *length > name.size()) return std::nullopt;
+    parts.push_back(name.substr(0, *length));
+    name.remove_prefix(*length);
   }
   if (parts.size() < 2 || !IsLegacyHash(parts.back())) return std::nullopt;
   parts.pop_back();

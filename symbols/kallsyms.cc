@@ -1,8 +1,8 @@
 #include "symbols/kallsyms.h"
 
 #include <algorithm>
-#include <charconv>
 
+#include "base/number.h"
 #include "base/status.h"
 #include "elf/elf_notes.h"
 #include "symbols/kallsyms_lines.h"
@@ -75,9 +75,9 @@ bool TakeLine(std::string_view& text, std::string_view* line) {
 
 std::optional<KallsymsLine> ParseKallsymsLine(std::string_view line) {
   KallsymsLine parsed;
-  auto [end, error] = std::from_chars(line.data(), line.data() + line.size(), parsed.address, 16);
-  if (error != std::errc()) return std::nullopt;
-  line.remove_prefix(static_cast<size_t>(end - line.data()));
+  const std::optional<uint64_t> address = TakeNumber<uint64_t>(line, 16);
+  if (!address) return std::nullopt;
+  parsed.address = *address;
   if (line.size() < 4 || line[0] != ' ' || line[2] != ' ') return std::nullopt;
   parsed.type = line[1];
   line.remove_prefix(3);

@@ -4,9 +4,9 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <charconv>
 
 #include "base/fd.h"
+#include "base/number.h"
 #include "base/status.h"
 #include "base/trim.h"
 #include "symbols/kallsyms.h"
@@ -126,21 +126,20 @@ std::string_view TakeWord(std::string_view& line) {
   return word;
 }
 
-uint64_t ParseNumber(std::string_view text, int base) {
+// Returns 0 if `text` is no number.
+uint64_t NumberOf(std::string_view text, int base) {
   text = TrimEnd(text, "\n");
   if (base == 16 && text.starts_with("0x")) text.remove_prefix(2);
-  uint64_t value = 0;
-  auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value, base);
-  return error == std::errc() && end == text.data() + text.size() ? value : 0;
+  return ParseNumber<uint64_t>(text, base).value_or(0);
 }
 
 // "ext4 811008 1 - Live 0xffffffffc0456000" (kernel/module/procfs.c, m_show), then " (OE)" on tainted ones.
 std::optional<KernelModule> ParseModule(std::string_view line, const std::string& sys_root) {
   KernelModule module;
   module.name = TakeWord(line);
-  module.size = ParseNumber(TakeWord(line), 10);
+  module.size = NumberOf(TakeWord(line), 10);
   for (int skipped = 0; skipped < 3; ++skipped) TakeWord(line);
-  uint64_t core = ParseNumber(TakeWord(line), 16);
+  uint64_t core = NumberOf(TakeWord(line), 16);
   // A name is a file name below; nothing the kernel writes has a slash, whatever a module calls itself.
   if (module.name.empty() || module.name.find('/') != std::string::npos || module.name.starts_with('.')) {
     return std::nullopt;
@@ -149,7 +148,7 @@ std::optional<KernelModule> ParseModule(std::string_view line, const std::string
   std::string directory = fmt::format("{}/module/{}", sys_root, module.name);
   module.base = core;
   if (auto text = ReadSmallFile(directory + "/sections/.text"); text.ok()) {
-    uint64_t address = ParseNumber(*text, 16);
+    uint64_t address = NumberOf(*text, 16);
     if (address > core && address - core < module.size) {
       module.size -= address - core;
       module.base = address;

@@ -2,12 +2,12 @@
 
 #include <fmt/format.h>
 
-#include <charconv>
 #include <ctime>
 
 #include "base/docs/completions.h"
 #include "base/docs/config_file.h"
 #include "base/docs/man_page.h"
+#include "base/number.h"
 #include "base/status.h"
 
 namespace tributary::docs {
@@ -21,11 +21,9 @@ absl::Status Invalid(std::string_view message) { return Error(absl::StatusCode::
 absl::StatusOr<std::string> Date(const std::map<std::string, std::string>& environment) {
   const auto it = environment.find("SOURCE_DATE_EPOCH");
   if (it == environment.end() || it->second.empty()) return std::string(kManualDate);
-  const std::string& text = it->second;
-  time_t seconds = 0;
-  auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), seconds);
+  const std::optional<time_t> seconds = ParseNumber<time_t>(it->second);
   tm parts{};
-  if (error != std::errc() || end != text.data() + text.size() || gmtime_r(&seconds, &parts) == nullptr) {
+  if (!seconds || gmtime_r(&*seconds, &parts) == nullptr) {
     return Invalid("environment variable SOURCE_DATE_EPOCH: must be seconds since 1970, or unset");
   }
   return fmt::format("{:04}-{:02}-{:02}", parts.tm_year + 1900, parts.tm_mon + 1, parts.tm_mday);

@@ -4,10 +4,10 @@
 #include <xxhash.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cstring>
 
 #include "base/little_endian.h"
+#include "base/number.h"
 #include "base/status.h"
 #include "base/varint.h"
 #include "intake/codec/batch_encoder.h"
@@ -110,10 +110,9 @@ std::string SegmentName(SegmentId id) { return fmt::format("segment-{:016x}.trs"
 std::optional<SegmentId> ParseSegmentName(std::string_view name) {
   constexpr size_t kDigitsOffset = 8, kDigits = 16;
   if (name.size() != kDigitsOffset + kDigits + 4) return std::nullopt;
-  SegmentId id = 0;
-  std::from_chars(name.data() + kDigitsOffset, name.data() + kDigitsOffset + kDigits, id, 16);
-  // Written as it would be: no capital letters, no sign.
-  return name == SegmentName(id) ? std::optional(id) : std::nullopt;
+  const std::optional<SegmentId> id = ParseNumber<SegmentId>(name.substr(kDigitsOffset, kDigits), 16);
+  // Written as it would be: no capital letters.
+  return id && name == SegmentName(*id) ? id : std::nullopt;
 }
 
 std::string EncodeSegmentHeader(const SegmentHeader& header, const std::vector<SegmentClaim>& claims) {

@@ -4,10 +4,10 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <chrono>
 #include <utility>
 
+#include "base/number.h"
 #include "k8s-collector/resolve/container_reference.h"
 #include "profile/image_reference.h"
 
@@ -112,9 +112,8 @@ UnixNs CreatedAt(const KubeObject& object) {
   const std::string& text = object.created;
   if (text.size() != 20 || text[10] != 'T' || text[19] != 'Z') return {};
   const auto number = [&](size_t at, size_t digits) {
-    int value = -1;
-    std::from_chars(text.data() + at, text.data() + at + digits, value);
-    return value;
+    std::string_view field = std::string_view(text).substr(at, digits);
+    return TakeNumber<int>(field).value_or(-1);
   };
   using namespace std::chrono;
   const year_month_day date(year(number(0, 4)), month(static_cast<unsigned>(number(5, 2))),

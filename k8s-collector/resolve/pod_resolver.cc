@@ -3,11 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <optional>
 #include <utility>
 
 #include "absl/hash/hash.h"
+#include "base/number.h"
 
 namespace tributary {
 namespace {
@@ -254,8 +254,8 @@ void PodResolver::PutOwner(ResourceKind kind, const KubeObject& object) {
     now.top_name = controller->name;
     now.top_uid = controller->uid;
   }
-  const std::string_view revision = KubeObject::Find(object.annotations, kRevision);
-  std::from_chars(revision.data(), revision.data() + revision.size(), now.revision);
+  std::string_view revision = KubeObject::Find(object.annotations, kRevision);
+  now.revision = TakeNumber<int64_t>(revision).value_or(0);
   bool is_new = false;
   Owner& owner = owners.Put(object.uid, &is_new);
   const bool has_other_owner = !is_new && owner.top_uid != now.top_uid;

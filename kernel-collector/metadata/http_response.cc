@@ -1,8 +1,8 @@
 #include "kernel-collector/metadata/http_response.h"
 
 #include <algorithm>
-#include <charconv>
 
+#include "base/number.h"
 #include "base/status.h"
 #include "base/trim.h"
 
@@ -21,12 +21,6 @@ std::string LowerCase(std::string_view text) {
     if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
   }
   return out;
-}
-
-// All of `text`, or false.
-bool ParseNumber(std::string_view text, int base, uint64_t* value) {
-  auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), *value, base);
-  return !text.empty() && error == std::errc() && end == text.data() + text.size();
 }
 
 }  // namespace
@@ -85,12 +79,12 @@ absl::Status HttpResponseReader::Step(bool* more) {
 
 absl::Status HttpResponseReader::ParseHead(std::string_view head) {
   const std::string_view line = head.substr(0, head.find("\r\n"));
-  uint64_t status = 0;
-  if (!line.starts_with("HTTP/1.") || line.size() < 12 || line[8] != ' ' ||
-      !ParseNumber(line.substr(9, 3), 10, &status) || (line.size() > 12 && line[12] != ' ')) {
+  if (!line.starts_with("HTTP/1.") || line.size() < 12 || line[8] != ' ' || (line.size() > 12 && line[12] != ' ')) {
     return Bad("no HTTP answer");
   }
-  response_.status = static_cast<int>(status);
+  const std::optional<uint16_t> status = ParseNumber<uint16_t>(line.substr(9, 3));
+  if (!status) return Bad("no HTTP answer");
+  response_.status = *status;
   for (head.remove_prefix(line.size()); !head.empty();) {
     head.remove_prefix(2);  // the line break before this one
     const std::string_view field = head.substr(0, head.find("\r\n"));
@@ -112,7 +106,9 @@ absl::Status HttpResponseReader::ChooseBody() {
     if (coding != "chunked" || !length.empty()) return Bad("a transfer coding that is not chunked alone");
     part_ = Part::kChunkSize;
   } else if (!length.empty()) {
-    if (!ParseNumber(length, 10, &left_)) return Bad("no length");
+    const std::optional<uint64_t> bytes = ParseNumber<uint64_t>(length);
+    if (!bytes) return Bad("no length");
+    left_ = *bytes;
     if (left_ > body_bytes_max_) return TooLarge();
     part_ = left_ == 0 ? Part::kDone : Part::kBody;
   } else {
@@ -122,7 +118,9 @@ absl::Status HttpResponseReader::ChooseBody() {
 }
 
 absl::Status HttpResponseReader::TakeChunkSize(std::string_view line) {
-  if (!ParseNumber(Trim(line.substr(0, line.find(';')), kHttpBlanks), 16, &left_)) return Bad("no chunk");
+  const std::optional<uint64_t> bytes = ParseNumber<uint64_t>(Trim(line.substr(0, line.find(';')), kHttpBlanks), 16);
+  if (!bytes) return Bad("no chunk");
+  left_ = *bytes;
   if (left_ > body_bytes_max_ - response_.body.size()) return TooLarge();
   part_ = left_ == 0 ? Part::kTrailer : Part::kChunk;
   return absl::OkStatus();

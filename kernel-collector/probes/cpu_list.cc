@@ -3,9 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 
 #include "base/log.h"
+#include "base/number.h"
 #include "base/status.h"
 #include "base/trim.h"
 
@@ -15,8 +15,8 @@ namespace {
 constexpr int kCpuMax = 8191;
 
 bool ParseCpu(std::string_view text, int* cpu) {
-  auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), *cpu);
-  return error == std::errc() && end == text.data() + text.size() && *cpu >= 0 && *cpu <= kCpuMax;
+  *cpu = ParseNumber<int>(text).value_or(-1);
+  return *cpu >= 0 && *cpu <= kCpuMax;
 }
 
 }  // namespace

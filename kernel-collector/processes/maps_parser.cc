@@ -1,16 +1,17 @@
 #include "kernel-collector/processes/maps_parser.h"
 
-#include <charconv>
+#include "base/number.h"
 
 namespace tributary {
 namespace {
 
-// Takes a number off the front of `text`, and the separator behind it.
+// Takes a hexadecimal number off the front of `text`, and the separator behind it.
 template <typename T>
-bool TakeNumber(std::string_view* text, int base, char separator, T* value) {
-  auto [end, error] = std::from_chars(text->data(), text->data() + text->size(), *value, base);
-  if (error != std::errc() || end == text->data() + text->size() || *end != separator) return false;
-  text->remove_prefix(static_cast<size_t>(end - text->data()) + 1);
+bool TakeHex(std::string_view& text, char separator, T* value) {
+  const std::optional<T> number = TakeNumber<T>(text, 16);
+  if (!number || !text.starts_with(separator)) return false;
+  *value = *number;
+  text.remove_prefix(1);
   return true;
 }
 
@@ -48,19 +49,17 @@ std::string_view WithoutDeleted(std::string_view path) {
 
 std::optional<MapsEntry> ParseMapsLine(std::string_view line) {
   MapsEntry entry;
-  if (!TakeNumber(&line, 16, '-', &entry.start) || !TakeNumber(&line, 16, ' ', &entry.end)) return std::nullopt;
+  if (!TakeHex(line, '-', &entry.start) || !TakeHex(line, ' ', &entry.end)) return std::nullopt;
   if (entry.start >= entry.end) return std::nullopt;
   if (line.size() < 5 || line[4] != ' ') return std::nullopt;
   entry.executable = line[2] == 'x';
   line.remove_prefix(5);
-  if (!TakeNumber(&line, 16, ' ', &entry.file_offset)) return std::nullopt;
-  if (!TakeNumber(&line, 16, ':', &entry.device_major) || !TakeNumber(&line, 16, ' ', &entry.device_minor)) {
-    return std::nullopt;
-  }
+  if (!TakeHex(line, ' ', &entry.file_offset)) return std::nullopt;
+  if (!TakeHex(line, ':', &entry.device_major) || !TakeHex(line, ' ', &entry.device_minor)) return std::nullopt;
   // An anonymous mapping's line ends with the inode, with or without blanks behind it.
-  auto [end, error] = std::from_chars(line.data(), line.data() + line.size(), entry.inode, 10);
-  if (error != std::errc()) return std::nullopt;
-  line.remove_prefix(static_cast<size_t>(end - line.data()));
+  const std::optional<uint64_t> inode = TakeNumber<uint64_t>(line);
+  if (!inode) return std::nullopt;
+  entry.inode = *inode;
   if (!line.empty() && line.front() != ' ') return std::nullopt;
   size_t path_at = line.find_first_not_of(' ');
   if (path_at != std::string_view::npos) entry.path = UnescapeNewlines(WithoutDeleted(line.substr(path_at)));

@@ -4,9 +4,9 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <charconv>
 #include <memory>
 
+#include "base/number.h"
 #include "base/status.h"
 #include "kernel-collector/processes/proc_files.h"
 
@@ -20,9 +20,10 @@ struct CloseDirectory {
 constexpr uint64_t kPfKthread = 0x00200000;  // include/linux/sched.h
 
 template <typename T>
-bool ParseNumber(std::string_view text, T* value) {
-  auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), *value);
-  return error == std::errc() && end == text.data() + text.size();
+bool ReadNumber(std::string_view text, T* value) {
+  const std::optional<T> number = ParseNumber<T>(text);
+  if (number) *value = *number;
+  return number.has_value();
 }
 
 }  // namespace
@@ -43,9 +44,9 @@ absl::StatusOr<ProcStat> ParseProcStat(std::string_view text) {
     size_t end = rest.find_first_of(" \n");
     std::string_view value = rest.substr(0, end);
     if (value.empty()) return malformed;
-    if (field == 4 && !ParseNumber(value, &stat.parent.value)) return malformed;
-    if (field == 9 && !ParseNumber(value, &flags)) return malformed;
-    if (field == 22 && !ParseNumber(value, &stat.start_ticks)) return malformed;
+    if (field == 4 && !ReadNumber(value, &stat.parent.value)) return malformed;
+    if (field == 9 && !ReadNumber(value, &flags)) return malformed;
+    if (field == 22 && !ReadNumber(value, &stat.start_ticks)) return malformed;
     rest.remove_prefix(value.size());
   }
   stat.kernel_thread = (flags & kPfKthread) != 0;
@@ -58,7 +59,7 @@ std::vector<Pid> ProcReader::ListProcesses() const {
   if (dir == nullptr) return pids;
   while (const dirent* entry = readdir(dir.get())) {
     Pid pid;
-    if (ParseNumber(std::string_view(entry->d_name), &pid.value) && pid.value > 0) pids.push_back(pid);
+    if (ReadNumber(std::string_view(entry->d_name), &pid.value) && pid.value > 0) pids.push_back(pid);
   }
   return pids;
 }

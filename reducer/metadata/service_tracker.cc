@@ -3,8 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <utility>
+
+#include "base/number.h"
 
 namespace tributary {
 namespace {
@@ -19,10 +20,8 @@ void Raise(UnixNs& time, UnixNs to, bool* is_dirty) {
 }
 
 int64_t NumberOf(const Attributes& state, std::string_view key) {
-  const std::string_view text = FindAttribute(state, key);
-  int64_t number = 0;
-  std::from_chars(text.data(), text.data() + text.size(), number);
-  return number;
+  std::string_view text = FindAttribute(state, key);
+  return TakeNumber<int64_t>(text).value_or(0);
 }
 
 }  // namespace

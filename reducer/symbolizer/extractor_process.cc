@@ -4,7 +4,6 @@
 #include <sys/resource.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cstring>
 #include <memory>
 #include <new>
@@ -13,6 +12,7 @@
 #include <utility>
 
 #include "base/fd.h"
+#include "base/number.h"
 #include "base/sandbox.h"
 #include "base/status.h"
 #include "base/whole_file.h"
@@ -104,8 +104,10 @@ int RunSymbolExtractor(int argc, const char* const* argv) {
   uint64_t numbers[4] = {};
   if (argc != 5) return 2;
   for (int i = 0; i < 4; ++i) {
-    const std::string_view text = argv[i];
-    if (std::from_chars(text.data(), text.data() + text.size(), numbers[i]).ec != std::errc()) return 2;
+    std::string_view text = argv[i];
+    const std::optional<uint64_t> number = TakeNumber<uint64_t>(text);
+    if (!number) return 2;
+    numbers[i] = *number;
   }
   return RunSymbolExtractor({.memory_bytes_max = numbers[0],
                              .cpu_seconds_max = numbers[1],

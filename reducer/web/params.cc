@@ -3,9 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 
 #include "base/log.h"
+#include "base/number.h"
 #include "base/options.h"
 #include "base/status.h"
 
@@ -61,10 +61,9 @@ absl::StatusOr<UnixNs> ParseTime(std::string_view text, UnixNs now) {
     if (!before.ok()) return InvalidTime(text);
     return WholeMs(std::max<int64_t>(0, now.value - *before));  // both are ≥ 0: no overflow
   }
-  int64_t ms = 0;
-  auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), ms);
-  if (error != std::errc() || end != text.data() + text.size() || ms < 0 || ms > kUnixMsMax) return InvalidTime(text);
-  return UnixNs{ms * kNsPerMs};
+  const std::optional<int64_t> ms = ParseNumber<int64_t>(text);
+  if (!ms || *ms < 0 || *ms > kUnixMsMax) return InvalidTime(text);
+  return UnixNs{*ms * kNsPerMs};
 }
 
 absl::StatusOr<QueryRequest> ParseQuery(const Params& params, UnixNs now) {
@@ -83,12 +82,11 @@ absl::StatusOr<uint64_t> ParseNumber(const Params& params, const std::string& na
                                      uint64_t min, uint64_t max) {
   std::string_view text = Find(params, name, "");
   if (text.empty()) return value_if_none;
-  uint64_t value = 0;
-  auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size() || value < min || value > max) {
+  const std::optional<uint64_t> value = ParseNumber<uint64_t>(text);
+  if (!value || *value < min || *value > max) {
     return Invalid(fmt::format("{}: '{}' is not a number from {} to {}", name, Shown(text), min, max));
   }
-  return value;
+  return *value;
 }
 
 }  // namespace tributary
