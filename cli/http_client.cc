@@ -11,6 +11,7 @@
 #include <thread>
 
 #include "base/log.h"
+#include "base/percent.h"
 #include "base/status.h"
 #include "base/system_ca.h"
 #include "cli/json_reader.h"
@@ -34,18 +35,6 @@ size_t AppendBody(char* data, size_t size, size_t count, void* body) {
   if (out->size() + size * count > kBodyBytesMax) return 0;  // makes curl give up
   out->append(data, size * count);
   return size * count;
-}
-
-std::string PercentEncoded(std::string_view text) {
-  std::string out;
-  for (unsigned char c : text) {
-    if (isalnum(c) || c == '-' || c == '.' || c == '_' || c == '~') {
-      out += static_cast<char>(c);
-    } else {
-      out += fmt::format("%{:02X}", c);
-    }
-  }
-  return out;
 }
 
 absl::Status ServerError(std::string_view url, long code, const std::string& body) {

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/log.h"
+#include "base/percent.h"
 #include "base/status.h"
 
 namespace tributary {
@@ -21,17 +22,6 @@ constexpr size_t kShownBytes = 256;
 constexpr uint32_t kFailuresBeforeList = 5;  // of a watch, one behind the other
 // A watch that lasted so long was one, even if nothing happened.
 constexpr int64_t kWatchWorkedNs = 10 * kNsPerSecond;
-
-// For a URL's query: what is not unreserved (RFC 3986) as %XX.
-std::string Escaped(std::string_view text) {
-  std::string out;
-  for (const char c : text) {
-    const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-                       std::string_view("-._~").find(c) != std::string_view::npos;
-    out += plain ? std::string(1, c) : fmt::format("%{:02X}", static_cast<unsigned char>(c));
-  }
-  return out;
-}
 
 }  // namespace
 
@@ -51,7 +41,7 @@ ResourceWatch::Request ResourceWatch::Begin(MonotonicNs now) {
     const int64_t seconds = options_.watch_seconds_min +
                             static_cast<int64_t>(random_() % static_cast<uint64_t>(options_.watch_seconds_min));
     return {.target = fmt::format("{}?watch=true&allowWatchBookmarks=true&resourceVersion={}&timeoutSeconds={}",
-                                  info_.path, Escaped(version_), seconds),
+                                  info_.path, PercentEncoded(version_), seconds),
             .accept = info_.whole ? kAcceptWhole : kAcceptMetadata,
             .silence_ns = options_.watch_silence_ns};
   }
@@ -62,7 +52,7 @@ ResourceWatch::Request ResourceWatch::Begin(MonotonicNs now) {
     events_.OnListBegin(info_.kind);
   }
   return {.target = fmt::format("{}?limit={}{}{}", info_.path, options_.page_objects,
-                                more_.empty() ? "" : "&continue=", Escaped(more_)),
+                                more_.empty() ? "" : "&continue=", PercentEncoded(more_)),
           .accept = info_.whole ? kAcceptWhole : kAcceptMetadataList,
           .silence_ns = options_.list_silence_ns};
 }

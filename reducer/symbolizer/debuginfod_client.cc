@@ -9,6 +9,7 @@
 #include <memory>
 
 #include "base/hex.h"
+#include "base/percent.h"
 #include "base/status.h"
 #include "base/system_ca.h"
 #include "base/version.h"
@@ -42,17 +43,6 @@ size_t Append(char* data, size_t size, size_t count, void* user) {
   return transfer.written.ok() ? bytes : 0;
 }
 
-// A path of a URL: what is neither a letter, a digit nor "-._~/" as %XX.
-std::string Escaped(std::string_view path) {
-  std::string out;
-  for (const char c : path) {
-    const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-                       std::string_view("-._~/").find(c) != std::string_view::npos;
-    out += plain ? std::string(1, c) : fmt::format("%{:02X}", static_cast<unsigned char>(c));
-  }
-  return out;
-}
-
 int Progress(void* user, curl_off_t, curl_off_t, curl_off_t, curl_off_t) {
   return (*static_cast<Transfer*>(user)->is_cancelled)() ? 1 : 0;
 }
@@ -79,7 +69,8 @@ absl::StatusOr<Fd> DebuginfodClient::FetchDebugFile(const ExecutableId& build_id
 }
 
 absl::StatusOr<std::string> DebuginfodClient::FetchSource(const ExecutableId& build_id, std::string_view path) {
-  ASSIGN_OR_RETURN(const Fd file, Fetch(fmt::format("/buildid/{}/source{}", ToHex(build_id.bytes()), Escaped(path))));
+  ASSIGN_OR_RETURN(const Fd file, Fetch(fmt::format("/buildid/{}/source{}", ToHex(build_id.bytes()),
+                                                    PercentEncoded(path, IsUrlPath))));
   return ReadWholeFile(file.get(), options_.file_bytes_max, "a fetched source file");
 }
 
