@@ -55,12 +55,12 @@ struct HttpTransport::Impl {
 
 namespace {
 
-class HttpRequest : public ApiTransport::Request, public CurlLoop::Transfer {
+class CurlRequest : public ApiTransport::Request, public CurlLoop::Transfer {
  public:
-  HttpRequest(Loop& loop, CurlLoop& curl, Counter& bytes, ApiTransport::Callbacks callbacks)
+  CurlRequest(Loop& loop, CurlLoop& curl, Counter& bytes, ApiTransport::Callbacks callbacks)
       : curl_(curl), bytes_(bytes), callbacks_(std::move(callbacks)), refuse_(loop, [this] { OnRefused(); }) {}
 
-  ~HttpRequest() override {
+  ~CurlRequest() override {
     if (easy_ != nullptr) {
       curl_.Remove(easy_);
       curl_easy_cleanup(easy_);
@@ -148,7 +148,7 @@ class HttpRequest : public ApiTransport::Request, public CurlLoop::Transfer {
   }
 
   static size_t OnHeader(char* data, size_t size, size_t count, void* user) {
-    auto& request = *static_cast<HttpRequest*>(user);
+    auto& request = *static_cast<CurlRequest*>(user);
     const std::string_view line(data, size * count);
     if (line == "\r\n" || line == "\n") request.OnHeadersEnd();
     return size * count;
@@ -165,7 +165,7 @@ class HttpRequest : public ApiTransport::Request, public CurlLoop::Transfer {
   }
 
   static size_t OnBytes(char* data, size_t size, size_t count, void* user) {
-    auto& request = *static_cast<HttpRequest*>(user);
+    auto& request = *static_cast<CurlRequest*>(user);
     const size_t bytes = size * count;
     request.bytes_.Add(bytes);
     if (request.callbacks_.on_bytes({data, bytes})) return bytes;
@@ -192,7 +192,7 @@ HttpTransport::~HttpTransport() = default;
 
 std::unique_ptr<ApiTransport::Request> HttpTransport::Get(std::string_view target, std::string_view accept,
                                                           Callbacks callbacks) {
-  auto request = std::make_unique<HttpRequest>(impl_->loop, impl_->curl, impl_->bytes, std::move(callbacks));
+  auto request = std::make_unique<CurlRequest>(impl_->loop, impl_->curl, impl_->bytes, std::move(callbacks));
   request->Start(impl_->access, target, accept);
   return request;
 }

@@ -69,17 +69,17 @@ int UploadStatus(absl::StatusCode code) {
   }
 }
 
-HttpResponse UploadError(const absl::Status& status) {
-  return HttpResponse{
+WebResponse UploadError(const absl::Status& status) {
+  return WebResponse{
       .status = UploadStatus(status.code()), .content_type = std::string(kJson), .body = ErrorJson(Message(status))};
 }
 
-HttpResponse Text(int status, std::string body) {
-  return HttpResponse{.status = status, .content_type = std::string(kText), .body = std::move(body)};
+WebResponse Text(int status, std::string body) {
+  return WebResponse{.status = status, .content_type = std::string(kText), .body = std::move(body)};
 }
 
-HttpResponse Json(absl::StatusOr<std::string> answer) {
-  HttpResponse response{.content_type = std::string(kJson)};
+WebResponse Json(absl::StatusOr<std::string> answer) {
+  WebResponse response{.content_type = std::string(kJson)};
   if (answer.ok()) {
     response.body = *std::move(answer);
     return response;
@@ -183,8 +183,8 @@ Counter& Api::Refusals(std::string_view reason) {
                                      {{"reason", std::string(reason)}});
 }
 
-HttpResponse Api::Handle(const HttpRequest& request) {
-  HttpResponse response = Route(request);
+WebResponse Api::Handle(const WebRequest& request) {
+  WebResponse response = Route(request);
   auto add = [&response](const char* name, const char* value) { response.headers.emplace_back(name, value); };
   add("Content-Security-Policy",
       "default-src 'self'; style-src 'self'; img-src 'self' data:; base-uri 'none'; form-action 'none'; "
@@ -196,10 +196,10 @@ HttpResponse Api::Handle(const HttpRequest& request) {
   return response;
 }
 
-HttpResponse Api::Route(const HttpRequest& request) {
+WebResponse Api::Route(const WebRequest& request) {
   if (require_local_host_ && !IsLocalHost(request.host, options_.host)) {
     refused_host_.Add();
-    HttpResponse response = Json(ErrorJson(
+    WebResponse response = Json(ErrorJson(
         fmt::format("this server answers to localhost, 127.0.0.1 and [::1], not to '{}'; listen on another address "
                     "than loopback (--http-listen) to serve other names",
                     EscapeForDisplay(std::string_view(request.host).substr(0, 64)))));
@@ -209,7 +209,7 @@ HttpResponse Api::Route(const HttpRequest& request) {
   if (request.body != nullptr) return TakeUpload(request);
   if (request.method != "GET" && request.method != "HEAD") {
     refused_method_.Add();
-    HttpResponse response = Json(ErrorJson("only GET and HEAD are answered, and PUT of symbols to /api/v1/symbols"));
+    WebResponse response = Json(ErrorJson("only GET and HEAD are answered, and PUT of symbols to /api/v1/symbols"));
     response.status = 405;
     response.headers.emplace_back("Allow", "GET, HEAD");
     return response;
@@ -222,7 +222,7 @@ HttpResponse Api::Route(const HttpRequest& request) {
     return not_ready.empty() ? Text(200, "ok\n") : Text(503, not_ready + "\n");
   }
   if (request.path == "/metrics") {
-    HttpResponse response = Text(200, context_.metrics.PrometheusText());
+    WebResponse response = Text(200, context_.metrics.PrometheusText());
     response.content_type = "text/plain; version=0.0.4; charset=utf-8";
     return response;
   }
@@ -234,7 +234,7 @@ HttpResponse Api::Route(const HttpRequest& request) {
   return Page(request.path);
 }
 
-HttpResponse Api::RunQuery(Query& query, const Params& params) {
+WebResponse Api::RunQuery(Query& query, const Params& params) {
   absl::StatusOr<QueryRequest> request = ParseQuery(params, context_.clock.Unix());
   if (!request.ok()) {
     query.errors->Add();
@@ -243,7 +243,7 @@ HttpResponse Api::RunQuery(Query& query, const Params& params) {
   Slot slot(*this, options_.queue_timeout_ms);
   if (!slot.held() || stopping_) {
     refused_busy_.Add();
-    HttpResponse response = Json(Error(absl::StatusCode::kUnavailable, "too many queries are running: ask again soon"));
+    WebResponse response = Json(Error(absl::StatusCode::kUnavailable, "too many queries are running: ask again soon"));
     response.headers.emplace_back("Retry-After", "1");
     return response;
   }
@@ -325,9 +325,9 @@ Api::Answer Api::RolloutsAnswer(const Params& params, QueryRequest request) {
   return RolloutsJson(context_.engine, context_.rollouts, request, rollouts, context_.clock.Unix());
 }
 
-HttpResponse Api::TakeUpload(const HttpRequest& request) {
+WebResponse Api::TakeUpload(const WebRequest& request) {
   if (context_.importer == nullptr) {
-    HttpResponse response =
+    WebResponse response =
         UploadError(Error(absl::StatusCode::kInvalidArgument, "this reducer takes no uploads (--symbol-uploads off)"));
     response.status = 403;
     return response;
@@ -343,7 +343,7 @@ HttpResponse Api::TakeUpload(const HttpRequest& request) {
   }
   if (!upload_slots_.try_acquire() || stopping_) {
     refused_busy_.Add();
-    HttpResponse response =
+    WebResponse response =
         UploadError(Error(absl::StatusCode::kUnavailable, "too many uploads are under way: send it again soon"));
     response.headers.emplace_back("Retry-After", "2");
     return response;
@@ -355,7 +355,7 @@ HttpResponse Api::TakeUpload(const HttpRequest& request) {
   file.fd = received->get();
   const absl::StatusOr<SymbolImporter::Imported> imported = context_.importer->Import(file);
   if (!imported.ok()) return UploadError(imported.status());
-  HttpResponse response = Json(UploadJson(*imported));
+  WebResponse response = Json(UploadJson(*imported));
   response.status = imported->kept.stored ? 201 : 200;
   return response;
 }
@@ -376,11 +376,11 @@ Api::Answer Api::StatusAnswer() {
   return StatusJson(nodes, connected, reducer);
 }
 
-HttpResponse Api::Page(std::string_view path) const {
+WebResponse Api::Page(std::string_view path) const {
   std::string_view name = path == "/" ? "index.html" : path.substr(1);
   for (const PageFile& file : page_) {
     if (file.path != name) continue;
-    return HttpResponse{.content_type = std::string(file.content_type), .body = std::string(file.bytes)};
+    return WebResponse{.content_type = std::string(file.content_type), .body = std::string(file.bytes)};
   }
   if (path == "/" && page_.empty()) {
     return Text(200,

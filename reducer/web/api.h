@@ -35,7 +35,7 @@ class Api {
   // `page` empty: built without one.
   Api(const WebServer::Options& options, const WebContext& context, std::span<const PageFile> page);
 
-  HttpResponse Handle(const HttpRequest& request);
+  WebResponse Handle(const WebRequest& request);
 
   // Until this is called only requests whose Host names this machine are answered.
   void ServeAnyHost() { require_local_host_ = false; }
@@ -53,8 +53,8 @@ class Api {
   };
   class Slot;
 
-  HttpResponse Route(const HttpRequest& request);
-  HttpResponse RunQuery(Query& query, const Params& params);
+  WebResponse Route(const WebRequest& request);
+  WebResponse RunQuery(Query& query, const Params& params);
   Answer FlameGraphAnswer(const Params& params, QueryRequest request);
   Answer TopAnswer(const Params& params, QueryRequest request);
   Answer TimelineAnswer(const Params& params, QueryRequest request);
@@ -64,9 +64,9 @@ class Api {
   Answer SymbolsAnswer(const Params& params, QueryRequest request);
   Answer LinesAnswer(const Params& params, QueryRequest request);
   Answer RolloutsAnswer(const Params& params, QueryRequest request);
-  HttpResponse TakeUpload(const HttpRequest& request);
+  WebResponse TakeUpload(const WebRequest& request);
   Answer StatusAnswer();
-  HttpResponse Page(std::string_view path) const;
+  WebResponse Page(std::string_view path) const;
   Counter& Refusals(std::string_view reason);
 
   const WebServer::Options options_;

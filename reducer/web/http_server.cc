@@ -148,8 +148,8 @@ std::string ErrorBody(std::string_view what) {
   return std::move(json).Take();
 }
 
-HttpRequest Convert(const httplib::Request& request) {
-  HttpRequest out{.method = request.method, .path = request.path};
+WebRequest Convert(const httplib::Request& request) {
+  WebRequest out{.method = request.method, .path = request.path};
   if (request.get_header_value_count("Host") == 1) out.host = request.get_header_value("Host");
   for (const auto& [name, value] : request.params) out.params.try_emplace(name, value);
   return out;
@@ -182,7 +182,7 @@ class Protocol : private httplib::Server {
     Put(".*",
         [this](const httplib::Request& request, httplib::Response& response, const httplib::ContentReader& reader) {
           UploadBody body(reader);
-          HttpRequest converted = Convert(request);
+          WebRequest converted = Convert(request);
           converted.body = &body;
           Answer(converted, response);
         });
@@ -222,8 +222,8 @@ class Protocol : private httplib::Server {
   bool IsUpload(const httplib::Request& request) const {
     return request.method == "PUT" && !upload_path_.empty() && request.path == upload_path_;
   }
-  void Answer(const HttpRequest& request, httplib::Response& response) const {
-    HttpResponse answer = handler_(request);
+  void Answer(const WebRequest& request, httplib::Response& response) const {
+    WebResponse answer = handler_(request);
     response.status = answer.status;
     response.body = std::move(answer.body);
     response.set_header("Content-Type", answer.content_type);

@@ -24,7 +24,7 @@ class HttpBody {
   virtual bool Read(const std::function<bool(std::string_view piece)>& take) = 0;
 };
 
-struct HttpRequest {
+struct WebRequest {
   std::string method;                         // as sent: "GET", "HEAD", "POST"…
   std::string path;                           // decoded, without the query
   std::string host;                           // the Host header; "" when there is none, or more than one
@@ -32,7 +32,7 @@ struct HttpRequest {
   HttpBody* body = nullptr;                   // of a PUT to Options::upload_path
 };
 
-struct HttpResponse {
+struct WebResponse {
   int status = 200;
   std::string content_type;
   std::string body;
@@ -58,7 +58,7 @@ class HttpServer {
     int64_t upload_stall_ms = 30'000;  // between two pieces of an upload
   };
   // Called on connection threads, several at once. What it throws becomes a 500.
-  using Handler = std::function<HttpResponse(const HttpRequest&)>;
+  using Handler = std::function<WebResponse(const WebRequest&)>;
 
   // On a socket that listens already. An error is as errno says.
   static absl::StatusOr<std::unique_ptr<HttpServer>> StartOn(ListeningSocket listening, Options options,

@@ -58,10 +58,9 @@ absl::StatusOr<std::unique_ptr<WebServer>> WebServer::StartOn(ListeningSocket li
                            .upload_bytes_max = options.upload_bytes_max + options.request_bytes_max};
   // Before the first request.
   if (!listening.is_loopback) api.ServeAnyHost();
-  ASSIGN_OR_RETURN(impl->http,
-                   HttpServer::StartOn(
-                       std::move(listening), http, [&api](const HttpRequest& request) { return api.Handle(request); },
-                       context.metrics));
+  ASSIGN_OR_RETURN(impl->http, HttpServer::StartOn(
+                                   std::move(listening), http,
+                                   [&api](const WebRequest& request) { return api.Handle(request); }, context.metrics));
   return std::unique_ptr<WebServer>(new WebServer(std::move(impl)));
 }
 

@@ -444,13 +444,13 @@ TEST_F(WebServerTest, QueriesBeyondTheBoundAreToldToComeBack) {
   Api api(options, {engine, status_, *symbols_, &importer_, notices_, sources_, nullptr, blocking, metrics_, clock_},
           {});
   api.ServeAnyHost();
-  HttpRequest request{.method = "GET", .path = "/api/v1/top"};
-  HttpResponse first, second;
+  WebRequest request{.method = "GET", .path = "/api/v1/top"};
+  WebResponse first, second;
   std::thread one([&] { first = api.Handle(request); });
   std::thread two([&] { second = api.Handle(request); });
   blocking.inside.acquire();
   blocking.inside.acquire();
-  HttpResponse third = api.Handle(request);
+  WebResponse third = api.Handle(request);
   EXPECT_EQ(third.status, 503);
   EXPECT_THAT(third.body, HasSubstr("too many queries"));
   blocking.go_on.release(2);
@@ -469,7 +469,7 @@ TEST_F(WebServerTest, PageFilesAreServedByName) {
                            {"app.js", "text/javascript; charset=utf-8", "1;"}};
   Api api({}, Context(), page);
   api.ServeAnyHost();
-  auto get = [&](std::string path) { return api.Handle(HttpRequest{.method = "GET", .path = std::move(path)}); };
+  auto get = [&](std::string path) { return api.Handle(WebRequest{.method = "GET", .path = std::move(path)}); };
   EXPECT_EQ(get("/").body, "<html>");
   EXPECT_EQ(get("/").content_type, "text/html; charset=utf-8");
   EXPECT_EQ(get("/app.js").content_type, "text/javascript; charset=utf-8");
@@ -477,7 +477,7 @@ TEST_F(WebServerTest, PageFilesAreServedByName) {
   EXPECT_EQ(get("/index.html/").status, 404);
   Api without({}, {*engine_, status_, *symbols_, nullptr, notices_, sources_, nullptr, store_, metrics_, clock_}, {});
   without.ServeAnyHost();
-  EXPECT_THAT(without.Handle(HttpRequest{.method = "GET", .path = "/"}).body, HasSubstr("/api/v1/"));
+  EXPECT_THAT(without.Handle(WebRequest{.method = "GET", .path = "/"}).body, HasSubstr("/api/v1/"));
 }
 
 // A table of the executable that the store's samples are of.
