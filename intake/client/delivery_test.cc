@@ -4,6 +4,7 @@
 
 #include <array>
 
+#include "base/loop_testing.h"
 #include "intake/client/reducer_choice.h"
 #include "intake/spool/spool_segment.h"
 #include "intake/testing/fake_spool_storage.h"
@@ -57,17 +58,11 @@ class DeliveryTest : public testing::Test {
     }
   }
   void RunUntil(const std::function<bool()>& done, const char* what) {
-    bool held = false;
-    Timer poll(loop_, [&] {
+    const auto ack_and_ask = [&] {
       if (acking_) AckAll();
-      held = done();
-      if (held) loop_.Stop();
-    });
-    Timer deadline(loop_, [&] { loop_.Stop(); });
-    poll.StartEvery(2);
-    deadline.StartOnce(20'000);
-    loop_.Run();
-    ASSERT_TRUE(held) << "never: " << what;
+      return done();
+    };
+    ASSERT_TRUE(RunLoopUntil(loop_, ack_and_ask, 20'000, 2)) << "never: " << what;
   }
   // What a session's newest batch told.
   const Accounting& Told(bool preferred) { return store(preferred).stored.rbegin()->second.accounting; }

@@ -11,6 +11,7 @@
 
 #include "base/clock.h"
 #include "base/loop.h"
+#include "base/loop_testing.h"
 #include "base/metrics.h"
 #include "base/tcp.h"
 #include "intake/client/delivery.h"
@@ -188,16 +189,7 @@ class IntakeTest : public testing::Test {
   }
   // Runs the loop until `done` holds; fails after 20 s.
   void RunUntil(const std::function<bool()>& done, const char* what) {
-    bool held = false;
-    Timer poll(loop_, [&] {
-      held = done();
-      if (held) loop_.Stop();
-    });
-    Timer deadline(loop_, [&] { loop_.Stop(); });
-    poll.StartEvery(1);
-    deadline.StartOnce(20'000);
-    loop_.Run();
-    ASSERT_TRUE(held) << "never: " << what;
+    ASSERT_TRUE(RunLoopUntil(loop_, done, 20'000)) << "never: " << what;
   }
   void RunUntilStored(size_t batches) {
     RunUntil([&] { return store_.stored.size() >= batches; }, "batches stored");

@@ -7,6 +7,7 @@
 #include <list>
 #include <random>
 
+#include "base/loop_testing.h"
 #include "base/tcp.h"
 #include "intake/client/delivery.h"
 #include "reducer/store/sqlite_store.h"
@@ -99,16 +100,8 @@ class Reducer {
 class TestLoop {
  public:
   Loop& loop() { return loop_; }
-  bool RunUntil(const std::function<bool()>& condition, int64_t timeout_ms = 20'000) {
-    const int64_t deadline = Clock::Real().Monotonic().value + timeout_ms * kNsPerMs;
-    bool held = false;
-    Timer timer(loop_, [&] {
-      held = condition();
-      if (held || Clock::Real().Monotonic().value > deadline) loop_.Stop();
-    });
-    timer.StartEvery(2);
-    loop_.Run();
-    return held;
+  bool RunUntil(const std::function<bool()>& condition, uint64_t timeout_ms = 20'000) {
+    return RunLoopUntil(loop_, condition, timeout_ms, 2);
   }
 
  private:

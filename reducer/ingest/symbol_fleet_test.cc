@@ -6,6 +6,7 @@
 #include <map>
 #include <random>
 
+#include "base/loop_testing.h"
 #include "base/test_directory.h"
 #include "intake/client/delivery.h"
 #include "intake/recording/recording.h"
@@ -155,16 +156,7 @@ class SymbolFleetTest : public testing::Test {
   }
   // Runs until `done`, looked at every few milliseconds; after two minutes it has failed.
   void RunUntil(const std::function<bool()>& done, const char* what) {
-    bool held = false;
-    Timer poll(loop_, [&] {
-      held = done();
-      if (held) loop_.Stop();
-    });
-    Timer deadline(loop_, [&] { loop_.Stop(); });
-    poll.StartEvery(5);
-    deadline.StartOnce(120'000);
-    loop_.Run();
-    ASSERT_TRUE(held) << "never: " << what;
+    ASSERT_TRUE(RunLoopUntil(loop_, done, 120'000, 5)) << "never: " << what;
   }
   bool AllHere() { return reducer_.Stored("stored") >= kExecutables; }
   // Two rounds of whoever might still be asked for something.
