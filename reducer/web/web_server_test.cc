@@ -112,6 +112,10 @@ class WebServerTest : public ::testing::Test {
     EXPECT_TRUE(result) << path << ": " << to_string(result.error());
     return result ? *result : httplib::Response();
   }
+  // Every byte as %XX: the server has to decode letters, too.
+  static std::string Encode(std::string_view text) {
+    return PercentEncoded(text, [](char) { return false; });
+  }
 
   // Of /build/src/truth.c; step is inlined into main.
   void PutTableWithLines() {
@@ -227,9 +231,9 @@ TEST_F(WebServerTest, StackHealthIsTheDocumentedShape) {
             R"("executables":[{"name":"\u003cb\u003etruth\u0026","build_id":"abcd","samples":1,"ns":1000000,)"
             R"("endings":{"no_table":1},"programs":["truth"]}],"truncated_executables":0})");
   // Nothing to judge by: no share.
-  EXPECT_THAT(Get("/api/v1/stack-health?from=-10s&query=" + PercentEncoded(R"({process_pid="1"})")).body,
+  EXPECT_THAT(Get("/api/v1/stack-health?from=-10s&query=" + Encode(R"({process_pid="1"})")).body,
               AllOf(HasSubstr(R"("samples":0,)"), HasSubstr(R"("complete_share":null)")));
-  EXPECT_EQ(Get("/api/v1/stack-health?query=" + PercentEncoded("{nonsense=\"1\"}")).status, 400);
+  EXPECT_EQ(Get("/api/v1/stack-health?query=" + Encode("{nonsense=\"1\"}")).status, 400);
 }
 
 TEST_F(WebServerTest, StatusCountsTheLaw) {
@@ -249,12 +253,11 @@ TEST_F(WebServerTest, StatusCountsTheLaw) {
 
 TEST_F(WebServerTest, SelectorsArriveDecoded) {
   Start();
-  EXPECT_THAT(Get("/api/v1/top?query=" + PercentEncoded(R"({process.executable.name="truth"})")).body,
+  EXPECT_THAT(Get("/api/v1/top?query=" + Encode(R"({process.executable.name="truth"})")).body,
               HasSubstr(R"("ns":1500000,"count":2)"));
-  EXPECT_THAT(Get("/api/v1/top?query=" + PercentEncoded(R"({process_pid!="42"})")).body,
-              HasSubstr(R"("ns":0,"count":0)"));
+  EXPECT_THAT(Get("/api/v1/top?query=" + Encode(R"({process_pid!="42"})")).body, HasSubstr(R"("ns":0,"count":0)"));
   // What a page shows of a strange name can be asked for.
-  EXPECT_THAT(Get("/api/v1/top?query=" + PercentEncoded("{process_command=\"\\\"<b>\x1b[2J\xef\xbf\xbd&\"}")).body,
+  EXPECT_THAT(Get("/api/v1/top?query=" + Encode("{process_command=\"\\\"<b>\x1b[2J\xef\xbf\xbd&\"}")).body,
               HasSubstr(R"("ns":1500000,"count":2)"));
 }
 
@@ -268,8 +271,8 @@ TEST_F(WebServerTest, BadRequestsSayWhatWouldBeRight) {
       {"/api/v1/flamegraph?from=-5", "from: '-5' is not a time"},
       {"/api/v1/flamegraph?from=99999999999999999999", "is not a time"},
       {"/api/v1/flamegraph?from=now&to=-1h", "the time range is empty"},
-      {"/api/v1/flamegraph?query=" + PercentEncoded("{process_pid=~\"(\"}"), "regular expression"},
-      {"/api/v1/flamegraph?query=" + PercentEncoded("{pid=\"1\"}"), "the nearest is"},
+      {"/api/v1/flamegraph?query=" + Encode("{process_pid=~\"(\"}"), "regular expression"},
+      {"/api/v1/flamegraph?query=" + Encode("{pid=\"1\"}"), "the nearest is"},
       {"/api/v1/flamegraph?query=%00%ff", "expected '{'"},
       {"/api/v1/flamegraph?max_nodes=0", "max_nodes"},
       {"/api/v1/timeline?buckets=2001", "from 1 to 2000"},
