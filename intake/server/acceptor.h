@@ -15,16 +15,15 @@
 
 namespace tributary::intake {
 
-// The reducer's end. The accepting loop reads Hello (within a deadline, within 64 KiB) and hands socket and Hello to
-// the loop of the shard that `choose` names, where a ServerSession takes over.
-
-// Accepts on one loop. `hand_over` gets a connection whose Hello is valid, on the accepting loop: it posts it to the
-// loop of its shard.
+// A connection whose Hello is valid.
 struct PendingSession {
   std::unique_ptr<DetachedStream> stream;
   Hello hello;
   std::string rest;  // bytes that came behind Hello
 };
+
+// The reducer's end: accepts on one loop, and reads Hello there (within a deadline, within 64 KiB). `hand_over` is
+// called on that loop; it posts the connection to the loop of its shard, where a ServerSession takes over.
 class Acceptor {
  public:
   static absl::StatusOr<std::unique_ptr<Acceptor>> Listen(Loop& loop, const ServerOptions& options, const Clock& clock,
