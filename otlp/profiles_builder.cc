@@ -25,6 +25,7 @@ constexpr size_t kFunctionBytes = 24;
 constexpr size_t kLocationBytes = 56;
 constexpr size_t kLineBytes = 16;
 constexpr size_t kStackBytes = 16;
+constexpr size_t kLinkBytes = 40;
 constexpr size_t kIndexBytes = 5;
 constexpr size_t kSampleBytes = 80;
 constexpr size_t kProfileBytes = 96;
@@ -33,6 +34,8 @@ constexpr size_t kPointBytes = 18;  // a time stamp and a value
 
 // Strings up to here are taken even into a full request: one stack has at most a thousand.
 constexpr size_t kFixedNameBytes = 40;
+
+constexpr size_t kTraceIdBytes = 16, kSpanIdBytes = 8;
 
 // Rows that count more than this become one value instead of as many equal time stamps.
 constexpr uint32_t kRepeatsMax = 16;
@@ -110,7 +113,7 @@ struct ProfilesBuilder::OpenProfile {
   proto::Profile profile;
   uint64_t first_ns = std::numeric_limits<uint64_t>::max();
   uint64_t last_ns = 0;
-  absl::flat_hash_map<std::pair<int32_t, int32_t>, int32_t> samples;  // by stack and attribute set
+  absl::flat_hash_map<std::array<int32_t, 3>, int32_t> samples;  // by stack, attribute set and link
 };
 
 struct ProfilesBuilder::OpenResource {
@@ -217,6 +220,28 @@ AttributesIndex ProfilesBuilder::AddEnding(AttributesIndex thread, Ending ending
     it->second = AttributeSet(std::move(set));
   }
   return it->second;
+}
+
+AttributesIndex ProfilesBuilder::AddOwn(AttributesIndex others, const Attributes& own) {
+  std::vector<int32_t> set = attribute_sets_[others.value];
+  for (const Attribute& attribute : own) {
+    const std::string& key = *own_keys_.insert(attribute.key).first;
+    if (const int32_t index = StringAttribute(key, attribute.value); index != 0) set.push_back(index);
+  }
+  return AttributeSet(std::move(set));
+}
+
+LinkIndex ProfilesBuilder::AddLink(std::string_view trace_id, std::string_view span_id) {
+  if (trace_id.size() != kTraceIdBytes || span_id.size() != kSpanIdBytes) return LinkIndex(0);
+  std::string key(trace_id);
+  auto [it, added] = links_.try_emplace(key.append(span_id), dictionary_->link_table_size());
+  if (added) {
+    bytes_ += kLinkBytes;
+    auto* link = dictionary_->add_link_table();
+    link->set_trace_id(std::string(trace_id));
+    link->set_span_id(std::string(span_id));
+  }
+  return LinkIndex(it->second);
 }
 
 AttributesIndex ProfilesBuilder::AttributeSet(std::vector<int32_t> set) {
@@ -340,11 +365,12 @@ void ProfilesBuilder::Append(const SampleInfo& sample, const ProfileKey& key, in
   open.first_ns = std::min(open.first_ns, time);
   open.last_ns = std::max(open.last_ns, time);
 
-  auto [it, added] =
-      open.samples.try_emplace({sample.stack.value, sample.attributes.value}, open.profile.samples_size());
+  auto [it, added] = open.samples.try_emplace({sample.stack.value, sample.attributes.value, sample.link.value},
+                                              open.profile.samples_size());
   if (added) {
     auto* fresh = open.profile.add_samples();
     fresh->set_stack_index(sample.stack.value);
+    fresh->set_link_index(sample.link.value);
     const std::vector<int32_t>& set = attribute_sets_[sample.attributes.value];
     fresh->mutable_attribute_indices()->Add(set.begin(), set.end());
     bytes_ += kSampleBytes;

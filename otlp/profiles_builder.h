@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -39,6 +40,7 @@ using MappingIndex = Strong<struct OtlpMappingTag, int32_t>;
 using FunctionIndex = Strong<struct OtlpFunctionTag, int32_t>;
 using LocationIndex = Strong<struct OtlpLocationTag, int32_t>;
 using StackIndex = Strong<struct OtlpStackTag, int32_t>;
+using LinkIndex = Strong<struct OtlpLinkTag, int32_t>;
 using ResourceIndex = Strong<struct OtlpResourceTag, int32_t>;      // from 0
 using AttributesIndex = Strong<struct OtlpAttributesTag, int32_t>;  // a sample's set of attributes; 0 = none
 
@@ -87,6 +89,10 @@ class ProfilesBuilder {
   // The thread's attributes, and how the walk of a stack ended where it did not end well: stacks that are complete, or
   // have no user part, get no attribute more.
   AttributesIndex AddEnding(AttributesIndex thread, Ending ending);
+  // Those, and what is said of one sample alone.
+  AttributesIndex AddOwn(AttributesIndex others, const Attributes& own);
+  // Of 16 and 8 bytes; not set when one has another length.
+  LinkIndex AddLink(std::string_view trace_id, std::string_view span_id);
   // Not set for an id that is not known: memory without a file.
   MappingIndex AddMapping(const ExecutableId& id, std::string_view path);
   // Not set when the name is empty. `system_name`: as the linker has it, "" = the same.
@@ -104,6 +110,7 @@ class ProfilesBuilder {
   struct SampleInfo {
     ResourceIndex resource;
     AttributesIndex attributes;
+    LinkIndex link;
     StackIndex stack;
     SampleType type = SampleType::kCpu;
     UnixNs time;
@@ -149,7 +156,7 @@ class ProfilesBuilder {
   uint64_t dropped_strings_ = 0;
 
   absl::flat_hash_map<std::string, int32_t> strings_;
-  // Keys are literals.
+  std::set<std::string, std::less<>> own_keys_;  // all other keys are literals
   std::map<std::pair<std::string_view, std::string>, int32_t> string_attributes_;
   std::map<std::pair<std::string_view, int64_t>, int32_t> int_attributes_;
   absl::flat_hash_map<std::pair<std::string, int32_t>, int32_t> mappings_;  // by id and file name
@@ -167,6 +174,7 @@ class ProfilesBuilder {
   };
   absl::flat_hash_map<LocationKey, int32_t> locations_;
   absl::flat_hash_map<std::vector<int32_t>, int32_t> stacks_;
+  absl::flat_hash_map<std::string, int32_t> links_;   // by trace and span
   std::vector<std::vector<int32_t>> attribute_sets_;  // [0] = none
   std::map<std::vector<int32_t>, int32_t> attribute_set_ids_;
   std::map<std::pair<AttributesIndex, Ending>, AttributesIndex> ending_sets_;

@@ -16,6 +16,9 @@ struct Attribute {
 // Sorted by key, keys distinct.
 using Attributes = std::vector<Attribute>;
 
+// Of a sample alone: the span that it was taken in, in hexadecimal digits, 16 and 8 bytes.
+constexpr std::string_view kTraceId = "trace_id", kSpanId = "span_id";
+
 // "" when there is none.
 std::string_view FindAttribute(const Attributes& attributes, std::string_view key);
 // Sets or replaces.

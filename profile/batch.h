@@ -13,17 +13,21 @@
 
 namespace tributary {
 
-// Who sends: fixed for the life of a collector process.
-struct SessionInfo {
-  std::array<uint8_t, 16> session_id{};  // random
-  std::string node_id;                   // stable over reboots: /etc/machine-id, else the host name
-  std::string boot_id;                   // /proc/sys/kernel/random/boot_id
+// The machine that samples come from, or whatever stands for one.
+struct NodeInfo {
+  std::string node_id;  // stable over reboots: /etc/machine-id, else the host name
+  std::string boot_id;  // /proc/sys/kernel/random/boot_id
   std::string host_name;
   std::string kernel_release;
   std::string architecture;  // "amd64", "arm64" (OpenTelemetry host.arch)
   std::string agent_version;
   uint32_t cpu_count = 0;
   uint32_t sample_rate_hz = 0;
+};
+
+// Who sends: fixed for the life of a collector process.
+struct SessionInfo : NodeInfo {
+  std::array<uint8_t, 16> session_id{};  // random
 };
 
 // An earlier session of the same node that has ended. A batch's first answers for `captured` less what the others have,

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/status.h"
+#include "profile/definitions.h"
 #include "profile/eviction.h"
 
 namespace tributary {
@@ -40,48 +41,35 @@ Dictionary::~Dictionary() = default;
 
 Dictionary::Dictionary(const std::shared_ptr<const Dictionary>& from, Eviction eviction) : Dictionary(from->limits_) {
   now_ = from->now_;
-  // For each id that is kept, its old and its new number.
-  auto each = [](const std::vector<uint32_t>& new_ids, auto&& append) {
-    for (uint32_t i = 1; i < new_ids.size(); ++i) {
-      if (new_ids[i] != 0) TRIBUTARY_CHECK(append(i));
+  const NewIds new_ids(eviction);
+  // Appends what is kept of a table, under its new references.
+  auto append = [&](const std::vector<uint32_t>& ids, const auto& table, auto&& appended) {
+    for (uint32_t i = 1; i < ids.size(); ++i) {
+      if (ids[i] == 0) continue;
+      auto definition = table[i];
+      ForEachRef(definition, [&](auto& ref) { ref.value = new_ids.Of(ref); });
+      TRIBUTARY_CHECK(Append(definition));
+      appended(i);
     }
   };
-  const std::vector<uint32_t> strings = eviction.strings.NewIds(), executables = eviction.executables.NewIds(),
-                              frames = eviction.frames.NewIds(), nodes = eviction.nodes.NewIds(),
-                              processes = eviction.processes.NewIds(), threads = eviction.threads.NewIds();
-  auto text = [&](StringRef ref) { return StringRef{strings[ref.value]}; };
-  each(strings, [&](uint32_t i) { return AppendString(from->strings_[i]); });
-  each(executables, [&](uint32_t i) {
-    const Executable& e = from->executables_[i];
-    return AppendExecutable({e.id, text(e.path)});
-  });
-  each(frames, [&](uint32_t i) {
-    Frame frame = from->frames_[i];
-    frame.executable.value = executables[frame.executable.value];
-    return AppendFrame(frame);
-  });
-  each(nodes, [&](uint32_t i) {
-    const Node node = from->nodes_[i];
-    const bool ok = AppendNode({NodeRef{nodes[node.parent.value]}, FrameRef{frames[node.frame.value]}});
-    node_uses_.back() = from->node_uses_[i];
-    return ok;
-  });
-  each(processes, [&](uint32_t i) {
-    Process process = from->processes_[i];
-    process.executable.value = executables[process.executable.value];
-    for (StringRef* ref : process.mutable_texts()) {
-      *ref = text(*ref);
-    }
-    return AppendProcess(process);
-  });
-  each(threads, [&](uint32_t i) {
-    const Thread& thread = from->threads_[i];
-    const bool ok = AppendThread({ProcessRef{processes[thread.process.value]}, thread.tid, text(thread.name)});
-    thread_uses_.back() = from->thread_uses_[i];
-    return ok;
-  });
+  auto nothing = [](uint32_t) {};
+  append(new_ids.strings, from->strings_, nothing);
+  append(new_ids.executables, from->executables_, nothing);
+  append(new_ids.frames, from->frames_, nothing);
+  append(new_ids.nodes, from->nodes_, [&](uint32_t i) { node_uses_.back() = from->node_uses_[i]; });
+  append(new_ids.processes, from->processes_, nothing);
+  append(new_ids.threads, from->threads_, [&](uint32_t i) { thread_uses_.back() = from->thread_uses_[i]; });
   full_ = false;
   derivation_ = std::make_unique<const Derivation>(Derivation{from, std::move(eviction)});
+}
+
+DictionaryCounts Dictionary::counts() const {
+  return {.strings = string_count(),
+          .executables = executable_count(),
+          .frames = frame_count(),
+          .nodes = node_count(),
+          .processes = process_count(),
+          .threads = thread_count()};
 }
 
 bool Dictionary::HasRoom(size_t used, uint32_t max) {
@@ -92,11 +80,11 @@ bool Dictionary::HasRoom(size_t used, uint32_t max) {
 StringRef Dictionary::InternString(std::string_view text) {
   text = text.substr(0, limits_.string_bytes_max);
   if (auto it = string_ids_.find(ToAbsl(text)); it != string_ids_.end()) return StringRef{it->second};
-  if (!AppendString(text)) return StringRef{};
+  if (!Append(text)) return StringRef{};
   return StringRef{string_count() - 1};
 }
 
-bool Dictionary::AppendString(std::string_view text) {
+bool Dictionary::Append(std::string_view text) {
   if (text.size() > limits_.string_bytes_max || !HasRoom(strings_.size(), limits_.strings_max)) return false;
   uint32_t id = string_count();
   const std::string& kept = strings_.emplace_back(text);
@@ -106,11 +94,11 @@ bool Dictionary::AppendString(std::string_view text) {
 
 ExecutableRef Dictionary::InternExecutable(const ExecutableId& id, std::string_view path) {
   if (auto it = executable_ids_.find(id); it != executable_ids_.end()) return ExecutableRef{it->second};
-  if (!AppendExecutable(Executable{id, InternString(path)})) return ExecutableRef{};
+  if (!Append(Executable{id, InternString(path)})) return ExecutableRef{};
   return ExecutableRef{executable_count() - 1};
 }
 
-bool Dictionary::AppendExecutable(const Executable& executable) {
+bool Dictionary::Append(const Executable& executable) {
   if (executable.path.value >= string_count() || !HasRoom(executables_.size(), limits_.executables_max)) return false;
   executable_ids_.emplace(executable.id, executable_count());
   executables_.push_back(executable);
@@ -119,11 +107,11 @@ bool Dictionary::AppendExecutable(const Executable& executable) {
 
 FrameRef Dictionary::InternFrame(const Frame& frame) {
   if (auto it = frame_ids_.find(frame); it != frame_ids_.end()) return FrameRef{it->second};
-  if (!AppendFrame(frame)) return FrameRef{};
+  if (!Append(frame)) return FrameRef{};
   return FrameRef{frame_count() - 1};
 }
 
-bool Dictionary::AppendFrame(const Frame& frame) {
+bool Dictionary::Append(const Frame& frame) {
   if (frame.executable.value >= executable_count() || !HasRoom(frames_.size(), limits_.frames_max)) return false;
   frame_ids_.emplace(frame, frame_count());
   frames_.push_back(frame);
@@ -132,7 +120,7 @@ bool Dictionary::AppendFrame(const Frame& frame) {
 
 NodeRef Dictionary::InternNode(Node node) {
   if (auto it = node_ids_.find(node); it != node_ids_.end()) return NodeRef{it->second};
-  if (!AppendNode(node)) return NodeRef{};
+  if (!Append(node)) return NodeRef{};
   return NodeRef{node_count() - 1};
 }
 
@@ -162,7 +150,7 @@ uint64_t Dictionary::HashPath(uint32_t parent_hash, FrameRef frame) {
   return Mix(uint64_t{parent_hash} << 32 | frame.value);
 }
 
-bool Dictionary::AppendNode(Node node) {
+bool Dictionary::Append(const Node& node) {
   if (node.parent.value >= node_count() || node.frame.value >= frame_count()) return false;
   if (!HasRoom(nodes_.size(), limits_.nodes_max)) return false;
   node_ids_.emplace(node, node_count());
@@ -180,7 +168,7 @@ uint64_t Dictionary::RollHash(uint64_t hash, Node node) {
 ProcessRef Dictionary::InternProcess(const Process& process) {
   auto it = process_ids_.find(process.key);
   if (it != process_ids_.end() && processes_[it->second] == process) return ProcessRef{it->second};
-  if (!AppendProcess(process)) return it != process_ids_.end() ? ProcessRef{it->second} : ProcessRef{};
+  if (!Append(process)) return it != process_ids_.end() ? ProcessRef{it->second} : ProcessRef{};
   return ProcessRef{process_count() - 1};
 }
 
@@ -189,14 +177,8 @@ ProcessRef Dictionary::NewestProcess(ProcessRef ref) const {
   return it != process_ids_.end() ? ProcessRef{it->second} : ref;
 }
 
-bool Dictionary::IsDefined(const Process& p) const {
-  const auto texts = p.texts();
-  return p.executable.value < executable_count() &&
-         std::all_of(texts.begin(), texts.end(), [this](StringRef text) { return text.value < string_count(); });
-}
-
-bool Dictionary::AppendProcess(const Process& process) {
-  if (!IsDefined(process) || !HasRoom(processes_.size(), limits_.processes_max)) return false;
+bool Dictionary::Append(const Process& process) {
+  if (!counts().Define(process) || !HasRoom(processes_.size(), limits_.processes_max)) return false;
   process_ids_.insert_or_assign(process.key, process_count());
   processes_.push_back(process);
   return true;
@@ -204,17 +186,40 @@ bool Dictionary::AppendProcess(const Process& process) {
 
 ThreadRef Dictionary::InternThread(const Thread& thread) {
   if (auto it = thread_ids_.find(thread); it != thread_ids_.end()) return ThreadRef{it->second};
-  if (!AppendThread(thread)) return ThreadRef{};
+  if (!Append(thread)) return ThreadRef{};
   return ThreadRef{thread_count() - 1};
 }
 
-bool Dictionary::AppendThread(const Thread& thread) {
-  if (thread.process.value >= process_count() || thread.name.value >= string_count()) return false;
-  if (!HasRoom(threads_.size(), limits_.threads_max)) return false;
+bool Dictionary::Append(const Thread& thread) {
+  if (!counts().Define(thread) || !HasRoom(threads_.size(), limits_.threads_max)) return false;
   thread_ids_.emplace(thread, thread_count());
   threads_.push_back(thread);
   thread_uses_.push_back(now_);
   return true;
+}
+
+bool Dictionary::Append(const Definitions& definitions) {
+  bool ok = true;
+  ForEachTable(
+      [&](const auto& table) {
+        for (const auto& definition : table) ok = ok && Append(definition);
+      },
+      definitions);
+  return ok;
+}
+
+Definitions Dictionary::DefinedSince(const DictionaryCounts& before) const {
+  Definitions made;
+  auto copy = [](const auto& table, uint32_t first, auto& to) {
+    if (first < table.size()) to.assign(table.begin() + first, table.end());
+  };
+  copy(strings_, before.strings, made.strings);
+  copy(executables_, before.executables, made.executables);
+  copy(frames_, before.frames, made.frames);
+  copy(nodes_, before.nodes, made.nodes);
+  copy(processes_, before.processes, made.processes);
+  copy(threads_, before.threads, made.threads);
+  return made;
 }
 
 }  // namespace tributary

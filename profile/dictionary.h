@@ -10,6 +10,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "profile/model.h"
+#include "profile/tables.h"
 
 namespace tributary {
 
@@ -28,8 +29,18 @@ struct DictionaryLimits {
   uint32_t executables_max = 16'384;
   uint32_t processes_max = 32'768;
   uint32_t threads_max = 65'536;
+
+  DictionaryCounts max() const {
+    return {.strings = strings_max,
+            .executables = executables_max,
+            .frames = frames_max,
+            .nodes = nodes_max,
+            .processes = processes_max,
+            .threads = threads_max};
+  }
 };
 
+struct Definitions;
 struct Derivation;
 struct Eviction;
 
@@ -65,12 +76,14 @@ class Dictionary {
 
   // Appending, for the reading end: takes the next id. False when the table is full or a reference is not yet defined;
   // nothing is changed then.
-  bool AppendString(std::string_view text);
-  bool AppendExecutable(const Executable& executable);
-  bool AppendFrame(const Frame& frame);
-  bool AppendNode(Node node);
-  bool AppendProcess(const Process& process);
-  bool AppendThread(const Thread& thread);
+  bool Append(std::string_view text);
+  bool Append(const Executable& executable);
+  bool Append(const Frame& frame);
+  bool Append(const Node& node);
+  bool Append(const Process& process);
+  bool Append(const Thread& thread);
+  // All of them, in order. False: one could not be; those before it are.
+  bool Append(const Definitions& definitions);
 
   std::string_view string(StringRef ref) const { return strings_[ref.value]; }
   const Executable& executable(ExecutableRef ref) const { return executables_[ref.value]; }
@@ -87,6 +100,9 @@ class Dictionary {
   uint32_t node_count() const { return static_cast<uint32_t>(nodes_.size()); }
   uint32_t process_count() const { return static_cast<uint32_t>(processes_.size()); }
   uint32_t thread_count() const { return static_cast<uint32_t>(threads_.size()); }
+  DictionaryCounts counts() const;
+  // What has been defined since there were `before`.
+  Definitions DefinedSince(const DictionaryCounts& before) const;
 
   // True once any table turned something away, or is so near its cap that the next batch might.
   bool full() const { return full_; }
@@ -121,7 +137,6 @@ class Dictionary {
   uint64_t HashNode(Node node) const { return HashPath(path_hashes_[node.parent.value], node.frame); }
 
   bool HasRoom(size_t used, uint32_t max);
-  bool IsDefined(const Process& process) const;
 
   DictionaryLimits limits_;
   bool full_ = false;

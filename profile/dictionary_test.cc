@@ -73,12 +73,12 @@ TEST(Dictionary, AProcessThatChangesIsANewDefinition) {
 
 TEST(Dictionary, RefusesReferencesToWhatIsNotDefined) {
   Dictionary d;
-  EXPECT_FALSE(d.AppendNode({NodeRef{1}, FrameRef{0}}));
-  EXPECT_FALSE(d.AppendNode({NodeRef{0}, FrameRef{1}}));
-  EXPECT_FALSE(d.AppendFrame(Frame{FrameKind::kNative, false, ExecutableRef{1}, 0}));
-  EXPECT_FALSE(d.AppendExecutable({Id('a'), StringRef{1}}));
-  EXPECT_FALSE(d.AppendThread({ProcessRef{1}, Tid{1}, StringRef{0}}));
-  EXPECT_FALSE(d.AppendProcess({.key = {}, .comm = StringRef{5}}));
+  EXPECT_FALSE(d.Append(Node{NodeRef{1}, FrameRef{0}}));
+  EXPECT_FALSE(d.Append(Node{NodeRef{0}, FrameRef{1}}));
+  EXPECT_FALSE(d.Append(Frame{FrameKind::kNative, false, ExecutableRef{1}, 0}));
+  EXPECT_FALSE(d.Append(Executable{Id('a'), StringRef{1}}));
+  EXPECT_FALSE(d.Append(Thread{ProcessRef{1}, Tid{1}, StringRef{0}}));
+  EXPECT_FALSE(d.Append(Process{.key = {}, .comm = StringRef{5}}));
   EXPECT_EQ(d.node_count(), 1u);
   EXPECT_EQ(d.frame_count(), 1u);
 }
@@ -98,7 +98,7 @@ TEST(Dictionary, FullTurnsAwayAndSaysSo) {
 TEST(Dictionary, CutsLongStrings) {
   Dictionary d({.string_bytes_max = 4});
   EXPECT_EQ(d.string(d.InternString("abcdef")), "abcd");
-  EXPECT_FALSE(d.AppendString("abcdef"));
+  EXPECT_FALSE(d.Append("abcdef"));
 }
 
 // Replaying the definitions in order gives an equal dictionary, with an equal hash: what both ends of a session rely
@@ -113,10 +113,10 @@ TEST(Dictionary, AppendingInOrderGivesAnEqualDictionary) {
     a.InternNode({NodeRef{static_cast<uint32_t>(random() % a.node_count())}, frame});
   }
   Dictionary b;
-  for (uint32_t i = 1; i < a.string_count(); ++i) ASSERT_TRUE(b.AppendString(a.string(StringRef{i})));
-  for (uint32_t i = 1; i < a.executable_count(); ++i) ASSERT_TRUE(b.AppendExecutable(a.executable(ExecutableRef{i})));
-  for (uint32_t i = 1; i < a.frame_count(); ++i) ASSERT_TRUE(b.AppendFrame(a.frame(FrameRef{i})));
-  for (uint32_t i = 1; i < a.node_count(); ++i) ASSERT_TRUE(b.AppendNode(a.node(NodeRef{i})));
+  for (uint32_t i = 1; i < a.string_count(); ++i) ASSERT_TRUE(b.Append(a.string(StringRef{i})));
+  for (uint32_t i = 1; i < a.executable_count(); ++i) ASSERT_TRUE(b.Append(a.executable(ExecutableRef{i})));
+  for (uint32_t i = 1; i < a.frame_count(); ++i) ASSERT_TRUE(b.Append(a.frame(FrameRef{i})));
+  for (uint32_t i = 1; i < a.node_count(); ++i) ASSERT_TRUE(b.Append(a.node(NodeRef{i})));
   EXPECT_EQ(a.rolling_hash(), b.rolling_hash());
   for (uint32_t i = 1; i < a.node_count(); ++i) {
     EXPECT_EQ(b.InternNode(a.node(NodeRef{i})), NodeRef{i});

@@ -48,9 +48,8 @@ class Marks {
     for (uint32_t i = 1; i < kept_threads.size(); ++i) {
       if (!kept_threads[i]) continue;
       const Thread& thread = of_.thread(ThreadRef{i});
-      Keep(thread.process);
+      KeepRefs(thread);
       Keep(of_.NewestProcess(thread.process));
-      Keep(thread.name);
     }
     return {KeptIds::FromMarks(strings_),   KeptIds::FromMarks(executables_), KeptIds::FromMarks(frames_),
             KeptIds::FromMarks(kept_nodes), KeptIds::FromMarks(processes_),   KeptIds::FromMarks(kept_threads)};
@@ -66,79 +65,76 @@ class Marks {
     return uses;
   }
 
+  // A definition, and all that it refers to.
   void Keep(StringRef ref) { strings_[ref.value] = true; }
   void Keep(ExecutableRef ref) {
     executables_[ref.value] = true;
-    Keep(of_.executable(ref).path);
+    KeepRefs(of_.executable(ref));
   }
   void Keep(FrameRef ref) {
     frames_[ref.value] = true;
-    Keep(of_.frame(ref).executable);
+    KeepRefs(of_.frame(ref));
   }
   void Keep(ProcessRef ref) {
     processes_[ref.value] = true;
-    const Process& process = of_.process(ref);
-    for (StringRef text : process.texts()) Keep(text);
-    Keep(process.executable);
+    KeepRefs(of_.process(ref));
+  }
+  void KeepRefs(const auto& definition) {
+    ForEachRef(definition, [this](auto ref) { Keep(ref); });
   }
 
   const Dictionary& of_;
   std::vector<bool> strings_, executables_, frames_, processes_;
 };
 
-// Whether all that is kept of a table refers to what is kept of the others.
-template <typename Refs>
-bool Holds(const KeptIds& table, Refs&& refs) {
-  const std::vector<uint32_t> ids = table.NewIds();
-  for (uint32_t i = 1; i < ids.size(); ++i) {
-    if (ids[i] != 0 && !refs(i)) return false;
-  }
-  return true;
-}
-
 }  // namespace
 
 std::shared_ptr<Dictionary> EvictedFrom(const std::shared_ptr<const Dictionary>& from, const Eviction& eviction) {
   const Dictionary& d = *from;
-  if (eviction.strings.before() != d.string_count() || eviction.executables.before() != d.executable_count() ||
-      eviction.frames.before() != d.frame_count() || eviction.nodes.before() != d.node_count() ||
-      eviction.processes.before() != d.process_count() || eviction.threads.before() != d.thread_count()) {
-    return nullptr;
-  }
-  const std::vector<uint32_t> strings = eviction.strings.NewIds(), executables = eviction.executables.NewIds(),
-                              frames = eviction.frames.NewIds(), nodes = eviction.nodes.NewIds(),
-                              processes = eviction.processes.NewIds();
-  auto kept = [](auto ref, const std::vector<uint32_t>& ids) { return ref.value == 0 || ids[ref.value] != 0; };
-  const bool ok =
-      Holds(eviction.executables, [&](uint32_t i) { return kept(d.executable(ExecutableRef{i}).path, strings); }) &&
-      Holds(eviction.frames, [&](uint32_t i) { return kept(d.frame(FrameRef{i}).executable, executables); }) &&
-      Holds(eviction.nodes,
-            [&](uint32_t i) {
-              const Node node = d.node(NodeRef{i});
-              return kept(node.parent, nodes) && kept(node.frame, frames);
-            }) &&
-      Holds(eviction.processes,
-            [&](uint32_t i) {
-              const Process& p = d.process(ProcessRef{i});
-              const auto texts = p.texts();
-              return kept(p.executable, executables) &&
-                     std::all_of(texts.begin(), texts.end(), [&](StringRef text) { return kept(text, strings); });
-            }) &&
-      Holds(eviction.threads, [&](uint32_t i) {
-        const Thread& thread = d.thread(ThreadRef{i});
-        return kept(thread.process, processes) && kept(thread.name, strings);
-      });
+  if (eviction.before() != d.counts()) return nullptr;
+  const NewIds new_ids(eviction);
+  bool ok = true;
+  auto check = [&](const std::vector<uint32_t>& ids, auto&& definition_of) {
+    for (uint32_t i = 1; ok && i < ids.size(); ++i) {
+      if (ids[i] == 0) continue;
+      const auto& definition = definition_of(i);
+      ForEachRef(definition, [&](auto ref) { ok = ok && new_ids.Keep(ref); });
+    }
+  };
+  check(new_ids.executables, [&](uint32_t i) -> const auto& { return d.executable(ExecutableRef{i}); });
+  check(new_ids.frames, [&](uint32_t i) -> const auto& { return d.frame(FrameRef{i}); });
+  check(new_ids.nodes, [&](uint32_t i) { return d.node(NodeRef{i}); });
+  check(new_ids.processes, [&](uint32_t i) -> const auto& { return d.process(ProcessRef{i}); });
+  check(new_ids.threads, [&](uint32_t i) -> const auto& { return d.thread(ThreadRef{i}); });
   return ok ? std::make_shared<Dictionary>(from, eviction) : nullptr;
 }
 
+NewIds::NewIds(const Eviction& eviction) {
+  ForEachTable([](std::vector<uint32_t>& ids, const KeptIds& kept) { ids = kept.NewIds(); }, *this, eviction);
+}
+
+DictionaryCounts Eviction::before() const {
+  DictionaryCounts counts;
+  ForEachTable([](uint32_t& count, const KeptIds& kept) { count = kept.before(); }, counts, *this);
+  return counts;
+}
+
+DictionaryCounts Eviction::after() const {
+  DictionaryCounts counts;
+  ForEachTable([](uint32_t& count, const KeptIds& kept) { count = kept.after(); }, counts, *this);
+  return counts;
+}
+
 uint64_t Eviction::ids_before() const {
-  return uint64_t{strings.before()} + executables.before() + frames.before() + nodes.before() + processes.before() +
-         threads.before();
+  uint64_t sum = 0;
+  ForEachTable([&](const KeptIds& kept) { sum += kept.before(); }, *this);
+  return sum;
 }
 
 uint64_t Eviction::ids_after() const {
-  return uint64_t{strings.after()} + executables.after() + frames.after() + nodes.after() + processes.after() +
-         threads.after();
+  uint64_t sum = 0;
+  ForEachTable([&](const KeptIds& kept) { sum += kept.after(); }, *this);
+  return sum;
 }
 
 std::shared_ptr<Dictionary> EvictOldest(const std::shared_ptr<const Dictionary>& full) {

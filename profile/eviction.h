@@ -1,9 +1,12 @@
 #pragma once
 
+#include <cstdint>
 #include <memory>
+#include <vector>
 
 #include "profile/dictionary.h"
 #include "profile/kept_ids.h"
+#include "profile/tables.h"
 
 namespace tributary {
 
@@ -11,9 +14,19 @@ namespace tributary {
 struct Eviction {
   KeptIds strings, executables, frames, nodes, processes, threads;
 
+  DictionaryCounts before() const;  // of the dictionary that it was made from
+  DictionaryCounts after() const;   // of what it left
   uint64_t ids_before() const;
   uint64_t ids_after() const;
   friend bool operator==(const Eviction&, const Eviction&) = default;
+};
+
+// By old id the new one; 0 for what was dropped, and for id 0.
+struct NewIds : Tables<std::vector<uint32_t>> {
+  explicit NewIds(const Eviction& eviction);
+
+  uint32_t Of(auto ref) const { return TableOf(*this, ref)[ref.value]; }
+  bool Keep(auto ref) const { return ref.value == 0 || Of(ref) != 0; }
 };
 
 // Where a dictionary comes from that did not start empty.

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <array>
 #include <compare>
 #include <cstdint>
 #include <string>
@@ -87,12 +86,6 @@ struct Process {
   StringRef cgroup_path;
   StringRef attributes;  // what it says of itself, OTEL_SERVICE_NAME for one; as EncodeAttributes writes them
 
-  // All its texts, so that no list of them forgets one.
-  std::array<StringRef, 5> texts() const { return {comm, executable_path, container_id, cgroup_path, attributes}; }
-  std::array<StringRef*, 5> mutable_texts() {
-    return {&comm, &executable_path, &container_id, &cgroup_path, &attributes};
-  }
-
   friend bool operator==(const Process&, const Process&) = default;
 };
 
@@ -141,6 +134,9 @@ struct Sample {
   uint16_t cpu = 0;
   uint32_t count = 1;
   uint64_t value = 0;  // ns for both types above
+  // Of this sample alone, as EncodeAttributes writes them: labels of pprof, or the span that it was taken in
+  // (attributes.h: kTraceId). Sums do not keep them.
+  StringRef attributes;
 
   friend bool operator==(const Sample&, const Sample&) = default;
 };

@@ -27,7 +27,7 @@ Frame Unframe(std::string_view bytes) {
 }
 
 void ExpectEqualDictionaries(const Dictionary& a, const Dictionary& b) {
-  ASSERT_EQ(DictionaryCounts::Of(a), DictionaryCounts::Of(b));
+  ASSERT_EQ(a.counts(), b.counts());
   EXPECT_EQ(a.rolling_hash(), b.rolling_hash());
   for (uint32_t i = 0; i < a.string_count(); ++i) ASSERT_EQ(a.string(StringRef{i}), b.string(StringRef{i}));
   for (uint32_t i = 0; i < a.executable_count(); ++i) {
@@ -54,8 +54,8 @@ IncomingBatch DecodeAll(const std::vector<std::string>& frames, BatchDecoder& de
     auto decoded = decoder.Decode(frame.type, frame.sequence, frame.payload);
     EXPECT_TRUE(decoded.ok()) << decoded.status();
     if (!decoded.ok()) return batch;
-    EXPECT_TRUE(AppendTo(dictionary, decoded->definitions));
-    EXPECT_EQ(decoder.have(), DictionaryCounts::Of(dictionary));
+    EXPECT_TRUE(dictionary.Append(decoded->definitions));
+    EXPECT_EQ(decoder.have(), dictionary.counts());
     batch = *std::move(decoded);
   }
   return batch;
@@ -80,7 +80,7 @@ TEST(BatchDecoder, NoticesThatTheTwoEndsHaveDifferentNodes) {
 
   // As many definitions, but other ones: what a bug or a damaged memory would leave.
   BatchOfNodes(theirs, 3, false);
-  ASSERT_EQ(DictionaryCounts::Of(*theirs), before);
+  ASSERT_EQ(theirs->counts(), before);
   BatchEncoder encoder(1);
   encoder.set_sent(before);
   const Frame frame = Unframe(encoder.Encode({.sequence = 2, .dictionary = theirs}).back());
@@ -142,7 +142,8 @@ TEST(BatchCodec, CarriesExtremes) {
              .node = NodeRef{},
              .cpu = UINT16_MAX,
              .count = UINT32_MAX,
-             .value = UINT64_MAX},
+             .value = UINT64_MAX,
+             .attributes = name},
       Sample{.time = MonotonicNs{0}, .thread = thread, .node = NodeRef{5}, .type = SampleType::kOffCpu, .count = 0},
       Sample{.time = MonotonicNs{49'999}, .node = NodeRef{4}}, Sample{.time = MonotonicNs{50'000}, .node = NodeRef{1}},
       Sample{.time = MonotonicNs{INT64_MAX}, .thread = thread, .ending = Ending::kNoMapping}};
@@ -186,7 +187,7 @@ TEST(BatchCodec, SplitsDefinitionsOverFramesThatEachFit) {
   BatchEncoder encoder(1);
   const auto frames = encoder.Encode(batch);
   EXPECT_GE(frames.size(), 4u);
-  EXPECT_EQ(encoder.sent(), DictionaryCounts::Of(*dictionary));
+  EXPECT_EQ(encoder.sent(), dictionary->counts());
   BatchDecoder decoder(1, limits);
   Dictionary other(limits);
   const IncomingBatch in = DecodeAll(frames, decoder, other);
@@ -233,7 +234,7 @@ TEST(BatchDecoder, AsksForTheDictionaryOnAnotherGenerationOrAGap) {
 TEST(BatchDecoder, HoldsTheDictionaryToItsLimits) {
   BatchGenerator generator(5);
   const Batch batch = generator.Next(100);
-  const DictionaryCounts counts = DictionaryCounts::Of(*batch.dictionary);
+  const DictionaryCounts counts = batch.dictionary->counts();
   BatchEncoder encoder(1);
   const Frame frame = Unframe(encoder.Encode(batch).back());
   const DictionaryLimits exact{.nodes_max = counts.nodes,
@@ -468,7 +469,7 @@ TEST(BatchDecoder, NeverAcceptsAReferenceThatIsNotDefined) {
     if (!in.ok()) continue;
     ++accepted;
     Dictionary dictionary;
-    ASSERT_TRUE(AppendTo(dictionary, in->definitions));
+    ASSERT_TRUE(dictionary.Append(in->definitions));
     for (const Sample& sample : in->samples) {
       ASSERT_LT(sample.node.value, dictionary.node_count());
       ASSERT_LT(sample.thread.value, dictionary.thread_count());

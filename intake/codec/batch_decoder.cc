@@ -60,7 +60,7 @@ absl::Status BatchDecoder::Continue(const GenerationInfo& info, std::string_view
     RETURN_IF_ERROR(ReadEviction(evicted, have_, &derived.eviction));
     if (!nodes_.Evict(derived.eviction)) return Malformed("an eviction of what is in use");
     generation_ = info.generation;
-    have_ = CountsAfter(derived.eviction);
+    have_ = derived.eviction.after();
     return absl::OkStatus();
   }
   return Error(absl::StatusCode::kFailedPrecondition, fmt::format("dictionary generation {} from {} where {} is held",

@@ -61,10 +61,7 @@ void CheckBatch(const IncomingBatch& batch, const DictionaryCounts& after) {
     if (frame.executable.value >= after.executables) abort();
   }
   for (const Process& process : batch.definitions.processes) {
-    for (StringRef string : process.texts()) {
-      if (string.value >= after.strings) abort();
-    }
-    if (process.executable.value >= after.executables) abort();
+    if (!after.Define(process)) abort();
   }
   for (const Thread& thread : batch.definitions.threads) {
     if (thread.process.value >= after.processes || thread.name.value >= after.strings) abort();

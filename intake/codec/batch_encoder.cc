@@ -19,8 +19,8 @@ static_assert(BatchEncoder::kSamplesPerBatchMax * kSampleBytesMax + kMessageByte
 
 // Packed where a reader takes them so.
 template <typename Builder>
-void WriteColumns(ColumnWriter columns, std::span<const ColumnPacking> packings, Builder to) {
-  const std::string packed = columns.Packed(packings);
+void WriteColumns(ColumnWriter columns, std::span<const ColumnPacking> packings, size_t always, Builder to) {
+  const std::string packed = columns.Packed(packings, always);
   if (columns.bytes().size() <= UnpackedBytesMax(packed.size())) {
     to.setPackedColumns(DataOf(packed));
   } else {
@@ -34,7 +34,7 @@ void WriteDefinitions(uint32_t generation, const std::optional<DerivedFrom>& der
   if (derived) to.setDerivedFrom(derived->generation);
   ColumnWriter writer;
   columns.Write(writer);
-  WriteColumns(std::move(writer), kDefinitionPackings, to);
+  WriteColumns(std::move(writer), kDefinitionPackings, kDefinitionColumnsAlways, to);
 }
 
 unsigned WordsFor(size_t bytes) { return static_cast<unsigned>(bytes / sizeof(capnp::word)) + 128; }
@@ -59,7 +59,7 @@ void WriteSamples(const Batch& batch, const DefinitionColumns& columns, wire::Ba
   }
   ColumnWriter writer;
   std::move(samples).Write(writer);
-  WriteColumns(std::move(writer), kSamplePackings, to);
+  WriteColumns(std::move(writer), kSamplePackings, kSampleColumnsAlways, to);
 }
 
 }  // namespace
@@ -70,7 +70,7 @@ BatchEncoder BatchEncoder::Following(uint32_t generation, const BatchEncoder* pr
   BatchEncoder encoder(generation);
   std::optional<Eviction> eviction = previous != nullptr ? previous->EvictionFor(next) : std::nullopt;
   if (!eviction) return encoder;
-  encoder.sent_ = CountsAfter(*eviction);
+  encoder.sent_ = eviction->after();
   encoder.derived_ = DerivedFrom{previous->generation_, *std::move(eviction)};
   return encoder;
 }
@@ -83,9 +83,8 @@ std::optional<Eviction> BatchEncoder::EvictionFor(const Dictionary& next) const 
   if (from.owner_before(dictionary_) || dictionary_.owner_before(from)) return std::nullopt;
   // What the peer was not told of yet is told behind the eviction, like anything new.
   const Eviction& all = next.derivation()->eviction;
-  Eviction told{all.strings.Below(sent_.strings),     all.executables.Below(sent_.executables),
-                all.frames.Below(sent_.frames),       all.nodes.Below(sent_.nodes),
-                all.processes.Below(sent_.processes), all.threads.Below(sent_.threads)};
+  Eviction told;
+  ForEachTable([](KeptIds& kept, const KeptIds& whole, uint32_t sent) { kept = whole.Below(sent); }, told, all, sent_);
   if (!DropsEnough(told)) return std::nullopt;
   return told;
 }

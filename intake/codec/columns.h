@@ -76,9 +76,10 @@ enum class SampleColumn : uint8_t {
   kEndings = 6,
   kValues = 7,
   kCounts = 8,
+  kAttributes = 9,
 };
-constexpr std::array<std::string_view, 9> kSampleColumnNames = {"",      "times",   "threads", "nodes", "cpus",
-                                                                "types", "endings", "values",  "counts"};
+constexpr std::array<std::string_view, 10> kSampleColumnNames = {"",      "times",   "threads", "nodes",  "cpus",
+                                                                 "types", "endings", "values",  "counts", "attributes"};
 constexpr std::array<ColumnPacking, kSampleColumnNames.size()> kSamplePackings = {{
     {},
     {ColumnPacking::Layout::kNumbers, NumberKind::kExact},  // times
@@ -89,7 +90,12 @@ constexpr std::array<ColumnPacking, kSampleColumnNames.size()> kSamplePackings =
     {ColumnPacking::Layout::kAfter, NumberKind::kSmall},    // endings
     {ColumnPacking::Layout::kNumbers, NumberKind::kWide},   // values
     {ColumnPacking::Layout::kNumbers, NumberKind::kWide},   // counts
+    {ColumnPacking::Layout::kNumbers, NumberKind::kSmall},  // attributes
 }};
+
+// How many columns the first packed messages told. One of a later release would else count as not known with every
+// reader that came before it, be it empty.
+constexpr size_t kDefinitionColumnsAlways = 16, kSampleColumnsAlways = 9;
 
 // What packed columns may be unpacked. To unpack a byte costs 0.2 µs at most, which a few bytes must not ask for
 // millions of times; columns that would go beyond this are so much alike that they are sent as they are.
@@ -109,9 +115,10 @@ class ColumnWriter {
     columns_[number] = std::move(bytes);
   }
   const std::string& bytes() const { return out_; }
-  std::string Packed(std::span<const ColumnPacking> packings) {
-    columns_.resize(packings.size());
-    return PackColumns(packings, columns_);
+  // Columns behind the first `always` are told where there is something in them.
+  std::string Packed(std::span<const ColumnPacking> packings, size_t always) {
+    columns_.resize(std::clamp(columns_.size(), always, packings.size()));
+    return PackColumns(packings.first(columns_.size()), columns_);
   }
 
  private:

@@ -13,11 +13,12 @@ constexpr size_t kAttributesRefBytesMax = 5;
 }  // namespace
 
 void DefinitionColumns::PutEviction(const Eviction& eviction) {
-  for (const KeptIds* ids : {&eviction.strings, &eviction.executables, &eviction.frames, &eviction.nodes,
-                             &eviction.processes, &eviction.threads}) {
-    AppendVarint(evicted_, ids->before());
-    for (uint32_t run : ids->runs()) AppendVarint(evicted_, run);
-  }
+  ForEachTable(
+      [this](const KeptIds& ids) {
+        AppendVarint(evicted_, ids.before());
+        for (uint32_t run : ids.runs()) AppendVarint(evicted_, run);
+      },
+      eviction);
 }
 
 bool DefinitionColumns::Fill() {
@@ -54,10 +55,7 @@ void DefinitionColumns::Write(ColumnWriter& to) {
   AddFramesUpTo(after_.frames);
   std::string before, lengths;
   if (before_ != DictionaryCounts()) {
-    for (uint32_t count :
-         {before_.strings, before_.executables, before_.frames, before_.nodes, before_.processes, before_.threads}) {
-      AppendVarint(before, count);
-    }
+    ForEachTable([&](uint32_t count) { AppendVarint(before, count); }, before_);
   }
   for (uint32_t first = before_.nodes; uint32_t leaf : leaves_) {
     AppendVarint(lengths, leaf + 1 - first);

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <type_traits>
+
 #include "absl/container/flat_hash_map.h"
 #include "base/status.h"
 #include "base/varint.h"
@@ -38,12 +40,13 @@ absl::Status ReadKept(VarintReader& reader, uint32_t held, KeptIds* out) {
 
 absl::Status ReadEviction(std::string_view column, const DictionaryCounts& held, Eviction* out) {
   VarintReader reader(column);
-  RETURN_IF_ERROR(ReadKept(reader, held.strings, &out->strings));
-  RETURN_IF_ERROR(ReadKept(reader, held.executables, &out->executables));
-  RETURN_IF_ERROR(ReadKept(reader, held.frames, &out->frames));
-  RETURN_IF_ERROR(ReadKept(reader, held.nodes, &out->nodes));
-  RETURN_IF_ERROR(ReadKept(reader, held.processes, &out->processes));
-  RETURN_IF_ERROR(ReadKept(reader, held.threads, &out->threads));
+  absl::Status status;
+  ForEachTable(
+      [&](uint32_t count, KeptIds& kept) {
+        if (status.ok()) status = ReadKept(reader, count, &kept);
+      },
+      held, *out);
+  RETURN_IF_ERROR(status);
   if (!reader.AtEnd()) return Truncated("evicted");
   return DropsEnough(*out) ? absl::OkStatus() : Malformed("an eviction of next to nothing");
 }
@@ -66,13 +69,15 @@ absl::Status DefinitionReader::ReadBefore() {
   DictionaryCounts said;
   if (!column.empty()) {
     VarintReader reader(column);
-    for (uint32_t* count :
-         {&said.strings, &said.executables, &said.frames, &said.nodes, &said.processes, &said.threads}) {
-      uint64_t value = 0;
-      if (!reader.Read(&value) || value > UINT32_MAX) return Truncated("before");
-      *count = static_cast<uint32_t>(value);
-    }
-    if (!reader.AtEnd()) return Truncated("before");
+    bool whole = true;
+    ForEachTable(
+        [&](uint32_t& count) {
+          uint64_t value = 0;
+          whole = whole && reader.Read(&value) && value <= UINT32_MAX;
+          count = static_cast<uint32_t>(value);
+        },
+        said);
+    if (!whole || !reader.AtEnd()) return Truncated("before");
   }
   if (said != before_) {
     return Error(absl::StatusCode::kFailedPrecondition, "definitions do not continue what is held");
@@ -224,10 +229,12 @@ absl::Status DefinitionReader::ReadProcesses() {
     uint64_t text = 0;
     if (!attributes.Read(&text) || text > UINT32_MAX) return Truncated("processAttributes");
     process.attributes = StringRef{static_cast<uint32_t>(text)};
-    for (StringRef string : process.texts()) {
-      if (string.value >= after_.strings) return BadReference("string", string.value);
-    }
-    if (process.executable.value >= after_.executables) return BadReference("executable", process.executable.value);
+    absl::Status refers;
+    ForEachRef(process, [&](auto ref) {
+      constexpr std::string_view kTable = std::is_same_v<decltype(ref), StringRef> ? "string" : "executable";
+      if (refers.ok() && ref.value >= TableOf(after_, ref)) refers = BadReference(kTable, ref.value);
+    });
+    RETURN_IF_ERROR(refers);
     definitions_.processes.push_back(process);
   }
   return attributes.AtEnd() ? absl::OkStatus() : Truncated("processAttributes");

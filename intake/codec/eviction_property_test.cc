@@ -37,14 +37,9 @@ std::string Tell(const Dictionary& d, const Sample& sample) {
 // The first definitions of each table.
 std::shared_ptr<Dictionary> Prefix(const Dictionary& d, const DictionaryCounts& counts) {
   auto out = std::make_shared<Dictionary>();
-  bool ok = true;
-  for (uint32_t i = 1; i < counts.strings; ++i) ok = ok && out->AppendString(d.string(StringRef{i}));
-  for (uint32_t i = 1; i < counts.executables; ++i) ok = ok && out->AppendExecutable(d.executable(ExecutableRef{i}));
-  for (uint32_t i = 1; i < counts.frames; ++i) ok = ok && out->AppendFrame(d.frame(FrameRef{i}));
-  for (uint32_t i = 1; i < counts.nodes; ++i) ok = ok && out->AppendNode(d.node(NodeRef{i}));
-  for (uint32_t i = 1; i < counts.processes; ++i) ok = ok && out->AppendProcess(d.process(ProcessRef{i}));
-  for (uint32_t i = 1; i < counts.threads; ++i) ok = ok && out->AppendThread(d.thread(ThreadRef{i}));
-  EXPECT_TRUE(ok);
+  Definitions first = d.DefinedSince({});
+  ForEachTable([](auto& table, uint32_t count) { table.resize(count - 1); }, first, counts);
+  EXPECT_TRUE(out->Append(first));
   return out;
 }
 
@@ -128,15 +123,15 @@ class Ends {
     auto in = decoder_->Decode(frame.type, frame.sequence, frame.payload);
     if (Below(4) == 0) {  // no room just then
       decoder_->Undo();
-      EXPECT_EQ(decoder_->have(), DictionaryCounts::Of(*dictionary_));
+      EXPECT_EQ(decoder_->have(), dictionary_->counts());
       in = decoder_->Decode(frame.type, frame.sequence, frame.payload);
     }
     ASSERT_TRUE(in.ok()) << in.status();
     ++decoded;
     if (in->derived) dictionary_ = std::make_shared<Dictionary>(dictionary_, in->derived->eviction);
-    EXPECT_EQ(in->before, DictionaryCounts::Of(*dictionary_));
-    ASSERT_TRUE(AppendTo(*dictionary_, in->definitions));
-    EXPECT_EQ(decoder_->have(), DictionaryCounts::Of(*dictionary_));
+    EXPECT_EQ(in->before, dictionary_->counts());
+    ASSERT_TRUE(dictionary_->Append(in->definitions));
+    EXPECT_EQ(decoder_->have(), dictionary_->counts());
     EXPECT_EQ(encoder_->sent(), decoder_->have());
     EXPECT_EQ(dictionary_->rolling_hash(), in->nodes_hash);
     ASSERT_EQ(in->samples.size(), batch.samples.size());

@@ -248,7 +248,7 @@ TEST_F(Golden, BatchOfV1) {
   auto batch = decoder.Decode(frame.type, frame.sequence, frame.payload);
   ASSERT_TRUE(batch.ok()) << batch.status();
   Dictionary dictionary;
-  ASSERT_TRUE(AppendTo(dictionary, batch->definitions));
+  ASSERT_TRUE(dictionary.Append(batch->definitions));
   EXPECT_EQ(batch->nodes_hash, dictionary.rolling_hash());
   EXPECT_EQ(batch->accounting.captured, 12u);
   EXPECT_EQ(batch->accounting.lost[0], 3u);

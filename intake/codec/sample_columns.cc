@@ -32,18 +32,21 @@ class SampleReader {
         types_(columns[SampleColumn::kTypes], static_cast<uint64_t>(SampleType::kCpu)),
         endings_(columns[SampleColumn::kEndings], static_cast<uint64_t>(Ending::kComplete)),
         values_(columns[SampleColumn::kValues], 0),
-        counts_(columns[SampleColumn::kCounts], 1) {}
+        counts_(columns[SampleColumn::kCounts], 1),
+        attributes_(columns[SampleColumn::kAttributes], 0) {}
 
   bool AtEnd() const { return times_.AtEnd(); }
 
   absl::Status ReadNext() {
-    uint64_t cpu = 0, type = 0, ending = 0, value = 0, repeats = 0;
+    uint64_t cpu = 0, type = 0, ending = 0, value = 0, repeats = 0, attributes = 0;
     if (!cpus_.Read(&cpu)) return Truncated("cpus");
     if (!types_.Read(&type)) return Truncated("types");
     if (!endings_.Read(&ending)) return Truncated("endings");
     if (!values_.Read(&value)) return Truncated("values");
     if (!counts_.Read(&repeats)) return Truncated("counts");
+    if (!attributes_.Read(&attributes)) return Truncated("attributes");
     if (cpu > UINT16_MAX || type > UINT8_MAX || repeats > UINT32_MAX) return Malformed("sample field out of range");
+    if (attributes >= after_.strings) return BadReference("string", attributes);
     int64_t time = 0;
     RETURN_IF_ERROR(ReadTime(static_cast<uint16_t>(cpu), &time));
     uint32_t thread = 0, node = 0;
@@ -61,13 +64,14 @@ class SampleReader {
                                   .ending = static_cast<Ending>(ending),
                                   .cpu = static_cast<uint16_t>(cpu),
                                   .count = static_cast<uint32_t>(repeats),
-                                  .value = value});
+                                  .value = value,
+                                  .attributes = StringRef{static_cast<uint32_t>(attributes)}});
     return absl::OkStatus();
   }
 
   absl::Status Finish() const {
     const bool ended = threads_.AtEnd() && nodes_.AtEnd() && cpus_.AtEnd() && types_.AtEnd() && endings_.AtEnd() &&
-                       values_.AtEnd() && counts_.AtEnd();
+                       values_.AtEnd() && counts_.AtEnd() && attributes_.AtEnd();
     return ended ? absl::OkStatus() : Malformed("sample columns are not of one length");
   }
 
@@ -124,7 +128,7 @@ class SampleReader {
   RecentThreads recent_;
   TimeBase base_;
   VarintReader times_, threads_, nodes_;
-  ValueReader cpus_, types_, endings_, values_, counts_;
+  ValueReader cpus_, types_, endings_, values_, counts_, attributes_;
 };
 
 }  // namespace
@@ -178,6 +182,7 @@ void SampleColumns::Add(const Sample& sample) {
   endings_.Add(static_cast<uint64_t>(sample.ending));
   values_.Add(sample.value);
   counts_.Add(sample.count);
+  attributes_.Add(sample.attributes.value);
 }
 
 void SampleColumns::Write(ColumnWriter& to) && {
@@ -189,6 +194,7 @@ void SampleColumns::Write(ColumnWriter& to) && {
   to.Put(SampleColumn::kEndings, std::move(endings_).Take());
   to.Put(SampleColumn::kValues, std::move(values_).Take());
   to.Put(SampleColumn::kCounts, std::move(counts_).Take());
+  to.Put(SampleColumn::kAttributes, std::move(attributes_).Take());
 }
 
 absl::Status ReadSamples(const SampleColumnSet& columns, MonotonicNs clock, const DictionaryCounts& after,

@@ -14,8 +14,9 @@ namespace tributary::intake {
 
 // A batch's samples as columns, in order of time.
 
-// More than a sample can take: nodes 5, threads 4, times 7, values 10, counts 5, cpus 3, types and endings 2 each.
-constexpr size_t kSampleBytesMax = 40;
+// What a sample can take: nodes 5, threads 4, times 7, values 10, counts 5, cpus 3, attributes 3, types and endings 2
+// each.
+constexpr size_t kSampleBytesMax = 41;
 
 int64_t ToWireTime(MonotonicNs time);
 
@@ -52,7 +53,7 @@ class SampleColumns {
   TimeBase base_;
   std::string times_, threads_, nodes_;
   ValueWriter cpus_{0}, types_{static_cast<uint64_t>(SampleType::kCpu)},
-      endings_{static_cast<uint64_t>(Ending::kComplete)}, values_{0}, counts_{1};
+      endings_{static_cast<uint64_t>(Ending::kComplete)}, values_{0}, counts_{1}, attributes_{0};
 };
 
 // InvalidArgument: malformed, or more than `samples_max`.

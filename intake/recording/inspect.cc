@@ -322,6 +322,7 @@ void Inspector::WriteSamples(const IncomingBatch& batch) {
     json_.Field("cpu", static_cast<uint32_t>(sample.cpu));
     json_.Field("count", sample.count);
     json_.Field("value_ns", sample.value);
+    if (sample.attributes.value != 0) json_.Field("attributes", Text(sample.attributes));
     json_.EndObject();
     ++samples_;
     counted_ += sample.count;

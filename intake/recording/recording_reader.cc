@@ -70,25 +70,10 @@ absl::StatusOr<IncomingBatch> RecordedSession::Take(const Frame& frame) {
     if (kept == nullptr) return Error(absl::StatusCode::kInvalidArgument, "an eviction of what is in use");
     dictionary_ = std::move(kept);
   }
-  RETURN_IF_ERROR(Define(batch.definitions));
+  if (!dictionary_->Append(batch.definitions)) {
+    return Error(absl::StatusCode::kOutOfRange, "more definitions than a dictionary holds");
+  }
   return batch;
-}
-
-absl::Status RecordedSession::Define(const Definitions& definitions) {
-  auto all = [](const auto& table, auto append) {
-    for (const auto& definition : table) {
-      if (!append(definition)) return false;
-    }
-    return true;
-  };
-  Dictionary& to = *dictionary_;
-  const bool ok = all(definitions.strings, [&](const auto& d) { return to.AppendString(d); }) &&
-                  all(definitions.executables, [&](const auto& d) { return to.AppendExecutable(d); }) &&
-                  all(definitions.frames, [&](const auto& d) { return to.AppendFrame(d); }) &&
-                  all(definitions.nodes, [&](const auto& d) { return to.AppendNode(d); }) &&
-                  all(definitions.processes, [&](const auto& d) { return to.AppendProcess(d); }) &&
-                  all(definitions.threads, [&](const auto& d) { return to.AppendThread(d); });
-  return ok ? absl::OkStatus() : Error(absl::StatusCode::kOutOfRange, "more definitions than a dictionary holds");
 }
 
 }  // namespace tributary::intake

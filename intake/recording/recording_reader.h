@@ -58,8 +58,6 @@ class RecordedSession {
   const Dictionary& dictionary() const { return *dictionary_; }
 
  private:
-  absl::Status Define(const Definitions& definitions);
-
   std::optional<BatchDecoder> decoder_;
   std::shared_ptr<Dictionary> dictionary_;
 };

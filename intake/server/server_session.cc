@@ -19,28 +19,6 @@ constexpr size_t kUnreadBytesMax = 8u << 20;
 // Definitions that wait for their batch.
 constexpr size_t kHeldBytesMax = 64u << 20;
 
-size_t BytesOf(const Definitions& d) {
-  size_t bytes = d.strings.size() * sizeof(std::string) + d.executables.size() * sizeof(Executable) +
-                 d.frames.size() * sizeof(tributary::Frame) + d.nodes.size() * sizeof(Node) +
-                 d.processes.size() * sizeof(Process) + d.threads.size() * sizeof(Thread);
-  for (const std::string& text : d.strings) bytes += text.size();
-  return bytes;
-}
-
-template <typename T>
-void MoveBehind(std::vector<T>& to, std::vector<T>&& from) {
-  to.insert(to.end(), std::make_move_iterator(from.begin()), std::make_move_iterator(from.end()));
-}
-
-void Append(Definitions& to, Definitions&& from) {
-  MoveBehind(to.strings, std::move(from.strings));
-  MoveBehind(to.executables, std::move(from.executables));
-  MoveBehind(to.frames, std::move(from.frames));
-  MoveBehind(to.nodes, std::move(from.nodes));
-  MoveBehind(to.processes, std::move(from.processes));
-  MoveBehind(to.threads, std::move(from.threads));
-}
-
 }  // namespace
 
 // Open → lingering (Goodbye was sent, what still comes is discarded) → closed.
@@ -368,7 +346,7 @@ bool ServerSession::Impl::HandOver(const Frame& frame, IncomingBatch batch) {
 }
 
 void ServerSession::Impl::Hold(IncomingBatch batch) {
-  const size_t bytes = BytesOf(batch.definitions);
+  const size_t bytes = MemoryOf(batch.definitions);
   if (!held) held = Held{batch.generation, std::move(batch.derived), batch.before, {}, 0};
   held->bytes += bytes;
   if (held->bytes > kHeldBytesMax) {

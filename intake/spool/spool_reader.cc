@@ -11,17 +11,6 @@ namespace {
 
 absl::Status Damaged(std::string_view what) { return Error(absl::StatusCode::kInvalidArgument, what); }
 
-bool AppendAll(const Definitions& from, Dictionary& to) {
-  bool ok = true;
-  for (const auto& d : from.strings) ok = ok && to.AppendString(d);
-  for (const auto& d : from.executables) ok = ok && to.AppendExecutable(d);
-  for (const auto& d : from.frames) ok = ok && to.AppendFrame(d);
-  for (const auto& d : from.nodes) ok = ok && to.AppendNode(d);
-  for (const auto& d : from.processes) ok = ok && to.AppendProcess(d);
-  for (const auto& d : from.threads) ok = ok && to.AppendThread(d);
-  return ok;
-}
-
 }  // namespace
 
 SegmentReader::SegmentReader(std::string file, SegmentHeader header)
@@ -55,7 +44,7 @@ absl::StatusOr<Batch> SegmentReader::Decode(const SpoolRecord& record) {
     if (last && frame.sequence != record.ordinal) return Damaged("a batch of another number");
     ASSIGN_OR_RETURN(IncomingBatch incoming, decoder_.Decode(frame.type, frame.sequence, frame.payload));
     if (incoming.derived) return Damaged("a dictionary of another segment");
-    if (!AppendAll(incoming.definitions, *dictionary_)) return Damaged("definitions that do not fit");
+    if (!dictionary_->Append(incoming.definitions)) return Damaged("definitions that do not fit");
     if (!last) continue;
     if (frames.buffered_bytes() != 0) return Damaged("bytes behind a batch");
     if (incoming.samples.size() != record.totals.samples) return Damaged("another number of samples than was told");

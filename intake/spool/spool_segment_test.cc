@@ -149,7 +149,8 @@ std::string Describe(const Sample& sample, const Dictionary& d) {
            std::to_string(frame.address) + executable.id.ToString() + std::string(d.string(executable.path));
   }
   return out + " " + std::to_string(sample.value) + " " + std::to_string(sample.count) + " " +
-         std::to_string(sample.cpu) + " " + std::to_string(static_cast<int>(sample.ending));
+         std::to_string(sample.cpu) + " " + std::to_string(static_cast<int>(sample.ending)) + " " +
+         std::string(d.string(sample.attributes));
 }
 
 std::vector<std::string> DescribeAll(const Batch& batch) {
@@ -166,6 +167,9 @@ TEST(SpoolSegment, BatchesOfSeveralDictionariesComeBackAsTheyWere) {
   for (int i = 0; i < 12; ++i) {
     if (i % 4 == 3) generator.NewDictionary();
     batches.push_back(generator.Next(i == 5 ? 0 : 200));
+    for (size_t s = 0; s < batches.back().samples.size(); s += 7) {
+      batches.back().samples[s].attributes = generator.dictionary()->InternString("request=" + std::to_string(s % 3));
+    }
     file += writer.Encode(batches.back()).value();
   }
   auto reader = SegmentReader::Open(file, 9);

@@ -18,6 +18,7 @@ std::optional<std::string> SegmentWriter::Encode(const Batch& batch) {
   for (Sample& sample : out.samples) {
     sample.thread = Map(from, sample.thread);
     sample.node = Map(from, sample.node);
+    sample.attributes = Map(from, sample.attributes);
   }
   // An empty segment has room for all that a batch can refer to, as both dictionaries have the same limits.
   if (dictionary_->full() && batches_ > 0) return std::nullopt;
@@ -31,12 +32,7 @@ void SegmentWriter::Prepare(const std::shared_ptr<const Dictionary>& source) {
     memo_ = Memo();
     memo_.source = source;
   }
-  memo_.strings.resize(source->string_count());
-  memo_.executables.resize(source->executable_count());
-  memo_.frames.resize(source->frame_count());
-  memo_.nodes.resize(source->node_count());
-  memo_.processes.resize(source->process_count());
-  memo_.threads.resize(source->thread_count());
+  ForEachTable([](std::vector<uint32_t>& ids, uint32_t count) { ids.resize(count); }, memo_, source->counts());
 }
 
 StringRef SegmentWriter::Map(const Dictionary& from, StringRef ref) {
@@ -79,8 +75,7 @@ ProcessRef SegmentWriter::Map(const Dictionary& from, ProcessRef ref) {
   uint32_t& known = memo_.processes[ref.value];
   if (known == 0 && ref.value != 0) {
     Process process = from.process(ref);
-    process.executable = Map(from, process.executable);
-    for (StringRef* text : process.mutable_texts()) *text = Map(from, *text);
+    ForEachRef(process, [&](auto& text_or_executable) { text_or_executable = Map(from, text_or_executable); });
     known = dictionary_->InternProcess(process).value;
   }
   return ProcessRef{known};
@@ -90,8 +85,7 @@ ThreadRef SegmentWriter::Map(const Dictionary& from, ThreadRef ref) {
   uint32_t& known = memo_.threads[ref.value];
   if (known == 0 && ref.value != 0) {
     Thread thread = from.thread(ref);
-    thread.process = Map(from, thread.process);
-    thread.name = Map(from, thread.name);
+    ForEachRef(thread, [&](auto& to) { to = Map(from, to); });
     known = dictionary_->InternThread(thread).value;
   }
   return ThreadRef{known};

@@ -27,9 +27,8 @@ class SegmentWriter {
 
  private:
   // The segment's ids by the ids of `source`; 0 = not looked at yet, or none.
-  struct Memo {
+  struct Memo : Tables<std::vector<uint32_t>> {
     std::weak_ptr<const Dictionary> source;
-    std::vector<uint32_t> strings, executables, frames, nodes, processes, threads;
   };
   void Prepare(const std::shared_ptr<const Dictionary>& source);
   StringRef Map(const Dictionary& from, StringRef ref);

@@ -111,24 +111,12 @@ class BatchGenerator {
   Accounting accounting_;
 };
 
-// Takes what a decoder gave into a dictionary. False when it does not fit.
-inline bool AppendTo(Dictionary& dictionary, const Definitions& definitions) {
-  bool ok = true;
-  for (const auto& d : definitions.strings) ok = ok && dictionary.AppendString(d);
-  for (const auto& d : definitions.executables) ok = ok && dictionary.AppendExecutable(d);
-  for (const auto& d : definitions.frames) ok = ok && dictionary.AppendFrame(d);
-  for (const auto& d : definitions.nodes) ok = ok && dictionary.AppendNode(d);
-  for (const auto& d : definitions.processes) ok = ok && dictionary.AppendProcess(d);
-  for (const auto& d : definitions.threads) ok = ok && dictionary.AppendThread(d);
-  return ok;
-}
-
 // What a decoder would know that had told `dictionary` all it holds.
 inline BatchDecoder DecoderOf(uint32_t generation, const Dictionary& dictionary, DictionaryLimits limits = {}) {
   HeldNodes nodes;
   for (uint32_t i = 1; i < dictionary.frame_count(); ++i) nodes.AppendFrame(dictionary.frame(FrameRef{i}));
   for (uint32_t i = 1; i < dictionary.node_count(); ++i) nodes.Append(dictionary.node(NodeRef{i}));
-  return {generation, DictionaryCounts::Of(dictionary), std::move(nodes), limits};
+  return {generation, dictionary.counts(), std::move(nodes), limits};
 }
 
 }  // namespace tributary::intake

@@ -39,7 +39,7 @@ struct FakeStore : SessionOwner {
     Known known{.durable_sequence = durable};
     if (keep_dictionary && dictionary && generation == hello.dictionary_generation) {
       known.dictionary_kept = true;
-      known.have = DictionaryCounts::Of(*dictionary);
+      known.have = dictionary->counts();
       known.decoder = DecoderOf(generation, *dictionary);
     } else {
       dictionary.reset();
@@ -64,8 +64,8 @@ struct FakeStore : SessionOwner {
       generation = batch.generation;
       ++generations;
     }
-    EXPECT_EQ(batch.before, DictionaryCounts::Of(*dictionary));
-    EXPECT_TRUE(AppendTo(*dictionary, batch.definitions));
+    EXPECT_EQ(batch.before, dictionary->counts());
+    EXPECT_TRUE(dictionary->Append(batch.definitions));
     if (batch.sequence == 0) return absl::OkStatus();
     EXPECT_EQ(batch.nodes_hash, dictionary->rolling_hash());
     Stored& entry = stored[batch.sequence];

@@ -64,20 +64,6 @@ absl::Status ReadSession(wire::Hello::Reader from, SessionInfo* session) {
 
 }  // namespace
 
-DictionaryCounts DictionaryCounts::Of(const Dictionary& dictionary) {
-  return {.strings = dictionary.string_count(),
-          .executables = dictionary.executable_count(),
-          .frames = dictionary.frame_count(),
-          .nodes = dictionary.node_count(),
-          .processes = dictionary.process_count(),
-          .threads = dictionary.thread_count()};
-}
-
-bool DictionaryCounts::Covers(const DictionaryCounts& part) const {
-  return part.strings <= strings && part.executables <= executables && part.frames <= frames && part.nodes <= nodes &&
-         part.processes <= processes && part.threads <= threads;
-}
-
 std::string EncodeHello(const Hello& hello) {
   capnp::MallocMessageBuilder message;
   auto root = message.initRoot<wire::Hello>();

@@ -7,9 +7,8 @@
 
 #include "absl/status/statusor.h"
 #include "profile/batch.h"
-#include "profile/dictionary.h"
-#include "profile/eviction.h"
 #include "profile/model.h"
+#include "profile/row_batch.h"
 
 // The protocol's messages as plain structs, and their Cap'n Proto form (schemas/intake/intake.capnp). Encoders return
 // the payload of a frame; decoders take hostile input: traversal limit, list limits, every reference checked,
@@ -21,34 +20,6 @@ enum class Role : uint16_t { kNode = 0, kCluster = 1, kUpload = 2, kReplay = 3 }
 // What the node id of a cluster's session begins with, and no other's: so that a credential for one is none for the
 // other.
 constexpr std::string_view kClusterIdPrefix = "cluster/";
-
-// How many definitions of each table the two ends have in common; ids below it may be used.
-struct DictionaryCounts {
-  uint32_t strings = 1, executables = 1, frames = 1, nodes = 1, processes = 1, threads = 1;
-  static DictionaryCounts Of(const Dictionary& dictionary);
-  // Whether `part` is of no table more.
-  bool Covers(const DictionaryCounts& part) const;
-  friend bool operator==(const DictionaryCounts&, const DictionaryCounts&) = default;
-};
-
-// Of the dictionary that an eviction was made from, and of what it left.
-inline DictionaryCounts CountsBefore(const Eviction& eviction) {
-  return {.strings = eviction.strings.before(),
-          .executables = eviction.executables.before(),
-          .frames = eviction.frames.before(),
-          .nodes = eviction.nodes.before(),
-          .processes = eviction.processes.before(),
-          .threads = eviction.threads.before()};
-}
-
-inline DictionaryCounts CountsAfter(const Eviction& eviction) {
-  return {.strings = eviction.strings.after(),
-          .executables = eviction.executables.after(),
-          .frames = eviction.frames.after(),
-          .nodes = eviction.nodes.after(),
-          .processes = eviction.processes.after(),
-          .threads = eviction.threads.after()};
-}
 
 struct Hello {
   uint16_t version_min = 1, version_max = 1;
@@ -73,34 +44,11 @@ struct Welcome {
   uint32_t heartbeat_ms = 5000;
 };
 
-struct Definitions {
-  std::vector<std::string> strings;
-  std::vector<Executable> executables;
-  std::vector<tributary::Frame> frames;
-  std::vector<Node> nodes;
-  std::vector<Process> processes;
-  std::vector<Thread> threads;
-};
-
-// How a generation continues an earlier one: without what was evicted, the rest numbered anew.
-struct DerivedFrom {
-  uint32_t generation = 0;
-  Eviction eviction;
-};
-
-// A batch as it came: definitions continue at `before`, samples refer to ids below `before` + what is defined here.
-struct IncomingBatch {
-  uint64_t sequence = 0;
-  uint32_t generation = 0;
-  std::optional<DerivedFrom> derived;  // done before anything else here; `before` is after it
-  DictionaryCounts before;
-  Definitions definitions;
-  ClockPair clock;
-  Accounting accounting;
-  uint64_t nodes_hash = 0;      // Dictionary::rolling_hash of the sender after the definitions above
+// A batch as it came, whose source and node are its session's to say. Definitions alone: without a sequence and
+// samples.
+struct IncomingBatch : RowBatch {
+  uint64_t nodes_hash = 0;      // Dictionary::rolling_hash of the sender after the definitions
   uint32_t unknown_values = 0;  // enum values of a later release, read as unknown
-  std::vector<Sample> samples;
-  std::vector<ClosedSession> closes;
 };
 
 // What a reducer has of a table whose upload was cut off.

@@ -15,7 +15,7 @@ namespace tributary {
 namespace {
 
 absl::StatusOr<SessionInfo> SessionOf(const std::string& node_id) {
-  SessionInfo session{.node_id = node_id, .agent_version = std::string(kVersion)};
+  SessionInfo session{{.node_id = node_id, .agent_version = std::string(kVersion)}};
   if (getrandom(session.session_id.data(), session.session_id.size(), 0) !=
       static_cast<ssize_t>(session.session_id.size())) {
     return ErrnoStatus("getrandom", "session id", errno);

@@ -58,6 +58,7 @@ class CommittedStore : public FakeStore {
         columns.counts.push_back(sample.count);
         columns.endings.push_back(sample.ending);
         columns.cpus.push_back(0);
+        columns.attributes.push_back(sample.attributes);
         RETURN_IF_ERROR(visit(columns));
       }
       return static_cast<int64_t>(next);

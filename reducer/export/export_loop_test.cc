@@ -4,6 +4,7 @@
 
 #include <deque>
 
+#include "base/hex.h"
 #include "reducer/export/committed_store.h"
 #include "reducer/metadata/resource_joiner.h"
 #include "schemas/otlp/profiles_service.pb.h"
@@ -319,6 +320,38 @@ TEST_F(ExportLoopTest, TellsWhyAStackIsIncomplete) {
   const auto& attribute = request.dictionary().attribute_table(profile.samples(1).attribute_indices(5));
   EXPECT_EQ(request.dictionary().string_table(attribute.key_strindex()), "tributary.stack.ending");
   EXPECT_EQ(attribute.value().string_value(), "no_table");
+}
+
+TEST_F(ExportLoopTest, TellsWhatIsSaidOfASampleAlone) {
+  AddProcess();
+  AddSymbols();
+  AddSamples(4);
+  FakeShard& shard = store_.shards[0];
+  shard.texts = {"", "request=42", "request=42,span_id=00f067aa0ba902b7,trace_id=4bf92f3577b34da6a3ce929d0e0e4736",
+                 "span_id=zz,trace_id=4bf92f3577b34da6a3ce929d0e0e4736"};
+  for (uint32_t i = 0; i < 4; ++i) shard.samples[i].attributes = store::StringId{i};
+  loop_->RunOnce();
+  const auto& request = sender_->taken[0];
+  const auto& d = request.dictionary();
+  const auto& profile = request.resource_profiles(0).scope_profiles(0).profiles(0);
+  ASSERT_EQ(profile.samples_size(), 4);
+  auto own = [&](int sample) {
+    std::string text;
+    for (int i = 5; i < profile.samples(sample).attribute_indices_size(); ++i) {
+      const auto& attribute = d.attribute_table(profile.samples(sample).attribute_indices(i));
+      text += d.string_table(attribute.key_strindex()) + "=" + attribute.value().string_value() + " ";
+    }
+    return text;
+  };
+  EXPECT_EQ(own(0), "");
+  EXPECT_EQ(own(1), "request=42 ");
+  EXPECT_EQ(own(2), "request=42 ");
+  EXPECT_EQ(own(3), "span_id=zz trace_id=4bf92f3577b34da6a3ce929d0e0e4736 ") << "no span: told as it came";
+  EXPECT_EQ(profile.samples(1).link_index(), 0);
+  EXPECT_EQ(profile.samples(3).link_index(), 0);
+  const auto& link = d.link_table(profile.samples(2).link_index());
+  EXPECT_EQ(FromHex("4bf92f3577b34da6a3ce929d0e0e4736"), link.trace_id());
+  EXPECT_EQ(FromHex("00f067aa0ba902b7"), link.span_id());
 }
 
 TEST_F(ExportLoopTest, SendsEveryShard) {

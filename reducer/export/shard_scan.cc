@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <set>
 
+#include "base/hex.h"
 #include "base/status.h"
+#include "profile/attributes.h"
 #include "reducer/metadata/labels.h"
 #include "symbols/demangle.h"
 
@@ -59,6 +61,7 @@ absl::Status ShardScan::LoadDefinitions(store::StoreReader& reader) {
       range.to = std::max(range.to, UnixNs{time.value + 1});
     }
     met.insert(chunk.columns.processes.begin(), chunk.columns.processes.end());
+    RETURN_IF_ERROR(LoadOwn(reader, chunk.columns));
     if (tries_.contains(chunk.columns.day)) continue;
     absl::StatusOr<std::shared_ptr<const store::Trie>> trie = reader.LoadTrie(chunk.columns.day);
     if (!trie.ok() && trie.status().code() != absl::StatusCode::kNotFound) return trie.status();
@@ -69,6 +72,23 @@ absl::Status ShardScan::LoadDefinitions(store::StoreReader& reader) {
   ASSIGN_OR_RETURN(std::vector<store::ThreadRow> threads, reader.Threads(range, met));
   for (store::ThreadRow& row : threads) threads_.emplace(row.no, std::move(row));
   ASSIGN_OR_RETURN(executable_rows_, reader.Executables());
+  return absl::OkStatus();
+}
+
+// A link's ids are attributes like others until they are told.
+absl::Status ShardScan::LoadOwn(store::StoreReader& reader, const store::SampleColumns& columns) {
+  for (store::StringId id : columns.attributes) {
+    auto [it, added] = own_.try_emplace(id);
+    if (!added || id.value == 0) continue;
+    ASSIGN_OR_RETURN(const std::string_view text, reader.Text(id));
+    Own& own = it->second;
+    own.attributes = DecodeAttributes(text);
+    own.trace_id = FromHex(FindAttribute(own.attributes, kTraceId)).value_or("");
+    own.span_id = FromHex(FindAttribute(own.attributes, kSpanId)).value_or("");
+    if (own.trace_id.empty() || own.span_id.empty()) continue;
+    std::erase_if(own.attributes,
+                  [](const Attribute& attribute) { return attribute.key == kTraceId || attribute.key == kSpanId; });
+  }
   return absl::OkStatus();
 }
 
@@ -129,6 +149,11 @@ void RequestMaker::AddRow(const ShardScan::Chunk& chunk, size_t row) {
   otlp::ProfilesBuilder::SampleInfo sample;
   sample.resource = ResourceOf(chunk, columns.processes[row], columns.times[row]);
   sample.attributes = builder_->AddEnding(Thread(columns.processes[row], columns.threads[row]), columns.endings[row]);
+  if (!columns.attributes.empty() && columns.attributes[row].value != 0) {
+    const ShardScan::Own& own = scan_.own_.at(columns.attributes[row]);
+    sample.attributes = builder_->AddOwn(sample.attributes, own.attributes);
+    sample.link = builder_->AddLink(own.trace_id, own.span_id);
+  }
   sample.stack = Stack(columns.day, columns.nodes[row]);
   sample.type = columns.type;
   sample.time = columns.times[row];

@@ -45,9 +45,15 @@ class ShardScan {
     std::string node_id;
     store::SampleColumns columns;
   };
+  // What is said of a sample alone.
+  struct Own {
+    Attributes attributes;
+    std::string trace_id, span_id;  // bytes; empty: it has no link
+  };
 
   absl::Status Collect(store::StoreReader& reader, int64_t cursor, size_t samples_max);
   absl::Status LoadDefinitions(store::StoreReader& reader);
+  absl::Status LoadOwn(store::StoreReader& reader, const store::SampleColumns& columns);
   void FindExecutables();
 
   std::vector<Chunk> chunks_;
@@ -56,6 +62,7 @@ class ShardScan {
   int64_t next_cursor_ = 0;
   absl::flat_hash_map<store::ProcessNo, store::ProcessRow> processes_;
   absl::flat_hash_map<store::ThreadNo, store::ThreadRow> threads_;
+  absl::flat_hash_map<store::StringId, Own> own_;
   std::vector<store::ExecutableRow> executable_rows_;
   std::map<store::Day, std::shared_ptr<const store::Trie>> tries_;
   std::vector<ExecutableId> executables_;

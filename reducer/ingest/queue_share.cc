@@ -6,14 +6,9 @@
 
 namespace tributary::ingest {
 
-size_t MemoryOf(const store::PendingBatch& pending) {
-  const intake::Definitions& made = pending.batch.definitions;
-  size_t bytes = sizeof(pending) + pending.batch.samples.size() * sizeof(Sample) +
-                 made.executables.size() * sizeof(Executable) + made.frames.size() * sizeof(Frame) +
-                 made.nodes.size() * sizeof(Node) + made.processes.size() * sizeof(Process) +
-                 made.threads.size() * sizeof(Thread) + pending.batch.closes.size() * sizeof(ClosedSession);
-  for (const std::string& text : made.strings) bytes += sizeof(text) + text.size();
-  return bytes;
+size_t MemoryOf(const RowBatch& batch) {
+  return sizeof(batch) + batch.samples.size() * sizeof(Sample) + MemoryOf(batch.definitions) +
+         batch.closes.size() * sizeof(ClosedSession);
 }
 
 size_t QueueShare::CostOf(size_t bytes) const {

@@ -11,7 +11,7 @@
 namespace tributary::ingest {
 
 // Memory that a decoded batch takes, near enough for a cap.
-size_t MemoryOf(const store::PendingBatch& pending);
+size_t MemoryOf(const RowBatch& batch);
 
 // How much of a shard's queue each node may hold: a node that floods fills its share, not the queue, and the others'
 // batches find room as before. A node may hold a third of what is left free: a quarter of the queue when it is alone,

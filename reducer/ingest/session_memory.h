@@ -23,7 +23,7 @@ class SessionMemory {
     // The definitions that the writer was given, if it could follow.
     bool dictionary_held = false;
     uint32_t generation = 0;
-    intake::DictionaryCounts have;
+    DictionaryCounts have;
     uint32_t refused_generation = 0;              // generations up to here were given up
     std::vector<ExecutableId> executables;        // of this generation by id, from id 1 on; to ask symbols for
     std::optional<intake::BatchDecoder> decoder;  // while no session is open

@@ -14,15 +14,6 @@ namespace {
 constexpr uint64_t kCloseMs = 1'500;  // for collectors to read the last acknowledgements and Goodbye
 constexpr size_t kNodeIdBytesMax = 255;
 
-void CountDefinitions(intake::DictionaryCounts& counts, const intake::Definitions& made) {
-  counts.strings += static_cast<uint32_t>(made.strings.size());
-  counts.executables += static_cast<uint32_t>(made.executables.size());
-  counts.frames += static_cast<uint32_t>(made.frames.size());
-  counts.nodes += static_cast<uint32_t>(made.nodes.size());
-  counts.processes += static_cast<uint32_t>(made.processes.size());
-  counts.threads += static_cast<uint32_t>(made.threads.size());
-}
-
 }  // namespace
 
 ShardCore::ShardCore(AlarmSource& alarms, Options options, BatchWriter& writer, SymbolDesk& symbols, const Clock& clock,
@@ -179,16 +170,15 @@ absl::Status ShardCore::OnBatch(const SessionInfo& info, intake::IncomingBatch b
   if (live.teller.is_cluster) return absl::InvalidArgumentError("a cluster has no samples");
   if (stopping_) return absl::ResourceExhaustedError("the reducer stops");
   const uint64_t bytes = live.session != nullptr ? live.session->bytes_received() : 0;
-  store::PendingBatch pending;
-  pending.session = live.info;
+  RowBatch pending = std::move(batch);
+  pending.SetSession(live.info);
   pending.wire_bytes = bytes - live.counted_bytes;
   pending.oldest_held = live.oldest_held;
-  pending.batch = std::move(batch);
   const size_t memory_bytes = live.batch_bytes = MemoryOf(pending);
   if (!HasRoom(live, memory_bytes)) return absl::ResourceExhaustedError("there is no room in the store writer's queue");
   // What memory must know of the batch, before it is the writer's.
-  Remember(info, pending.batch);
-  const std::vector<ClosedSession> ended = pending.batch.closes;
+  Remember(info, pending);
+  const std::vector<ClosedSession> ended = pending.closes;
   if (!writer_.TrySubmit(std::move(pending))) return absl::FailedPreconditionError("the store writer has stopped");
   share_.Add(info.node_id, memory_bytes);
   live.counted_bytes = bytes;
@@ -217,7 +207,7 @@ void ShardCore::CutOff(const SessionInfo& speaker, const std::vector<ClosedSessi
   }
 }
 
-void ShardCore::Remember(const SessionInfo& info, const intake::IncomingBatch& batch) {
+void ShardCore::Remember(const SessionInfo& info, const RowBatch& batch) {
   SessionMemory::Entry& entry = memory_.Add(info.session_id, 0);
   const bool continues = entry.dictionary_held && batch.derived && batch.derived->generation == entry.generation;
   if (continues) {
@@ -231,7 +221,7 @@ void ShardCore::Remember(const SessionInfo& info, const intake::IncomingBatch& b
   entry.dictionary_held = batch.generation > entry.refused_generation;
   entry.generation = batch.generation;
   entry.have = batch.before;
-  CountDefinitions(entry.have, batch.definitions);
+  entry.have += batch.definitions;
   std::vector<ExecutableId> made;
   for (const Executable& executable : batch.definitions.executables) made.push_back(executable.id);
   live_.find(info.session_id)->second.symbols.Want(made);
@@ -241,9 +231,9 @@ void ShardCore::Remember(const SessionInfo& info, const intake::IncomingBatch& b
 void ShardCore::OnCommitted(const std::vector<CommittedBatch>& all) {
   absl::flat_hash_set<std::string> nodes;
   for (const CommittedBatch& done : all) {
-    share_.Remove(done.session->node_id);
-    nodes.insert(done.session->node_id);
-    const SessionId& id = done.session->session_id;
+    share_.Remove(done.node_id);
+    nodes.insert(done.node_id);
+    const SessionId& id = done.session;
     SessionMemory::Entry& entry = memory_.Add(id, done.outcome.sequence);
     entry.durable_sequence = std::max(entry.durable_sequence, done.outcome.sequence);
     auto live = live_.find(id);

@@ -107,7 +107,7 @@ class ShardCore : private intake::SessionOwner {
 
   void StartSession(Arrival arrival);
   bool HasRoom(Live& live, size_t memory_bytes);
-  void Remember(const SessionInfo& info, const intake::IncomingBatch& batch);
+  void Remember(const SessionInfo& info, const RowBatch& batch);
   void CutOff(const SessionInfo& speaker, const std::vector<ClosedSession>& ended);
   void AskForSymbols(const SessionId& id, Live& live);
   void WantReleased();

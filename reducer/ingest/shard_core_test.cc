@@ -41,7 +41,7 @@ class WireStream : public Stream {
 class TestWriter final : public BatchWriter {
  public:
   bool HasRoom() const override { return room; }
-  bool TrySubmit(store::PendingBatch batch) override {
+  bool TrySubmit(RowBatch batch) override {
     submitted.push_back(std::move(batch));
     return true;
   }
@@ -52,7 +52,7 @@ class TestWriter final : public BatchWriter {
   void Maintain() override {}
 
   bool room = true;
-  std::vector<store::PendingBatch> submitted;
+  std::vector<RowBatch> submitted;
   std::vector<SessionId> finds;
 };
 
@@ -103,8 +103,8 @@ class ShardCoreTest : public testing::Test {
     return wire;
   }
   void Commit(uint64_t sequence, bool need_dictionary = false) {
-    const store::PendingBatch& batch = writer_.submitted.back();
-    core_.OnCommitted({{batch.session, batch.batch.generation, {sequence, need_dictionary}}});
+    const RowBatch& batch = writer_.submitted.back();
+    core_.OnCommitted({Committed(batch, {sequence, need_dictionary})});
   }
   // The first frame of this kind that the reducer wrote.
   static std::optional<intake::Frame> Find(const Wire& wire, intake::MessageType type) {

@@ -25,7 +25,7 @@ class FullDisk : public store::ShardWriter {
  public:
   FullDisk(std::unique_ptr<store::ShardWriter> real, const std::atomic<bool>& full)
       : real_(std::move(real)), full_(full) {}
-  absl::StatusOr<std::vector<Outcome>> Commit(std::span<const store::PendingBatch> group) override {
+  absl::StatusOr<std::vector<Outcome>> Commit(std::span<const RowBatch> group) override {
     if (full_) return absl::ResourceExhaustedError("disk is full");
     return real_->Commit(group);
   }

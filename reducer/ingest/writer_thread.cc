@@ -29,7 +29,7 @@ bool WriterThread::HasRoom() const {
   return queued_batches_.load() < options_.queue_batches_max && queued_bytes_.load() < options_.queue_bytes_max;
 }
 
-bool WriterThread::TrySubmit(store::PendingBatch batch) {
+bool WriterThread::TrySubmit(RowBatch batch) {
   if (!HasRoom()) return false;
   const size_t bytes = MemoryOf(batch);
   queued_bytes_.fetch_add(bytes);
@@ -74,10 +74,10 @@ void WriterThread::Run() {
       RunMaintenance();
       job = queue_.Pop();
     } else {
-      std::vector<store::PendingBatch> group;
+      std::vector<RowBatch> group;
       size_t bytes = 0;
-      while (job.has_value() && std::holds_alternative<store::PendingBatch>(*job)) {
-        group.push_back(std::get<store::PendingBatch>(std::move(*job)));
+      while (job.has_value() && std::holds_alternative<RowBatch>(*job)) {
+        group.push_back(std::get<RowBatch>(std::move(*job)));
         bytes += MemoryOf(group.back());
         job = std::nullopt;
         if (group.size() >= options_.group_batches_max || bytes >= options_.group_bytes_max) break;
@@ -90,7 +90,7 @@ void WriterThread::Run() {
   }
 }
 
-void WriterThread::CommitGroup(std::vector<store::PendingBatch> group, size_t bytes) {
+void WriterThread::CommitGroup(std::vector<RowBatch> group, size_t bytes) {
   absl::StatusOr<std::vector<store::ShardWriter::Outcome>> outcomes = CommitUntilDurable(group);
   // Before the callback: it tells the sessions that were held back that there is room.
   queued_bytes_.fetch_sub(bytes);
@@ -99,13 +99,13 @@ void WriterThread::CommitGroup(std::vector<store::PendingBatch> group, size_t by
   std::vector<CommittedBatch> done;
   done.reserve(group.size());
   for (size_t i = 0; i < group.size(); ++i) {
-    done.push_back(CommittedBatch{group[i].session, group[i].batch.generation, (*outcomes)[i]});
+    done.push_back(Committed(group[i], (*outcomes)[i]));
   }
   callbacks_.committed(std::move(done));
 }
 
 absl::StatusOr<std::vector<store::ShardWriter::Outcome>> WriterThread::CommitUntilDurable(
-    const std::vector<store::PendingBatch>& group) {
+    const std::vector<RowBatch>& group) {
   Backoff pause_ms({.min = options_.retry_min_ms, .max = options_.retry_max_ms});
   for (bool failed = false;; failed = true) {
     absl::StatusOr<std::vector<store::ShardWriter::Outcome>> outcomes = writer_->Commit(group);

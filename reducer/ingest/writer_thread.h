@@ -44,7 +44,7 @@ class WriterThread final : public BatchWriter {
 
   // BatchWriter, from any one thread; answers by the callbacks above.
   bool HasRoom() const override;
-  bool TrySubmit(store::PendingBatch batch) override;
+  bool TrySubmit(RowBatch batch) override;
   bool TryFind(const SessionId& id) override;
   void Maintain() override;
 
@@ -54,12 +54,11 @@ class WriterThread final : public BatchWriter {
 
  private:
   struct MaintainJob {};
-  using Job = std::variant<store::PendingBatch, SessionId, MaintainJob>;
+  using Job = std::variant<RowBatch, SessionId, MaintainJob>;
 
   void Run();
-  void CommitGroup(std::vector<store::PendingBatch> group, size_t bytes);
-  absl::StatusOr<std::vector<store::ShardWriter::Outcome>> CommitUntilDurable(
-      const std::vector<store::PendingBatch>& group);
+  void CommitGroup(std::vector<RowBatch> group, size_t bytes);
+  absl::StatusOr<std::vector<store::ShardWriter::Outcome>> CommitUntilDurable(const std::vector<RowBatch>& group);
   void Find(const SessionId& id);
   void RunMaintenance();
   bool Pause(int64_t ms);  // false: stopping

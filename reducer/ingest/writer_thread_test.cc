@@ -12,7 +12,7 @@ namespace {
 // A writer that does what the test tells it, and remembers the groups.
 class ScriptedWriter : public store::ShardWriter {
  public:
-  absl::StatusOr<std::vector<Outcome>> Commit(std::span<const store::PendingBatch> group) override {
+  absl::StatusOr<std::vector<Outcome>> Commit(std::span<const RowBatch> group) override {
     std::unique_lock lock(mutex);
     ++attempts;
     changed.notify_all();
@@ -22,7 +22,7 @@ class ScriptedWriter : public store::ShardWriter {
       return absl::ResourceExhaustedError("disk is full");
     }
     std::vector<Outcome> outcomes;
-    for (const store::PendingBatch& pending : group) outcomes.push_back({pending.batch.sequence, false});
+    for (const RowBatch& pending : group) outcomes.push_back({pending.sequence, false});
     groups.push_back(group.size());
     return outcomes;
   }
@@ -65,10 +65,10 @@ class WriterThreadTest : public ::testing::Test {
                                     }},
         clock_, metrics_);
   }
-  static store::PendingBatch Batch(uint64_t sequence) {
-    store::PendingBatch pending;
-    pending.session = std::make_shared<SessionInfo>();
-    pending.batch.sequence = sequence;
+  static RowBatch Batch(uint64_t sequence) {
+    RowBatch pending;
+    pending.SetSession(std::make_shared<SessionInfo>());
+    pending.sequence = sequence;
     return pending;
   }
   void WaitForDone(size_t count) {
@@ -134,8 +134,8 @@ TEST_F(WriterThreadTest, RefusesMoreThanItsCaps) {
 
   Start({.queue_bytes_max = 1000});
   Block(true);
-  store::PendingBatch large = Batch(1);
-  large.batch.samples.resize(1000);
+  RowBatch large = Batch(1);
+  large.samples.resize(1000);
   EXPECT_TRUE(thread_->TrySubmit(std::move(large))) << "the first is let in, whatever its size";
   EXPECT_FALSE(thread_->TrySubmit(Batch(2)));
   Block(false);

@@ -26,20 +26,20 @@ class ClosedSessionTest : public testing::Test {
     writer_ = store_->OpenWriter(0).value();
   }
   // A batch of that many samples, and what the collector knows to be on its way when it is closed.
-  static PendingBatch BatchOf(TestCollector& collector, int samples, uint64_t on_the_way = 0) {
+  static RowBatch BatchOf(TestCollector& collector, int samples, uint64_t on_the_way = 0) {
     for (int i = 0; i < samples; ++i) collector.Add(kNow, collector.Thread(1, "t"), collector.Stack({1}));
-    PendingBatch batch = collector.Take(kNow);
-    batch.batch.accounting.captured += on_the_way;
+    RowBatch batch = collector.Take(kNow);
+    batch.accounting.captured += on_the_way;
     return batch;
   }
-  void Commit(PendingBatch batch) {
+  void Commit(RowBatch batch) {
     auto outcomes = writer_->Commit({&batch, 1});
     ASSERT_TRUE(outcomes.ok()) << outcomes.status();
     ASSERT_FALSE(outcomes->back().need_dictionary);
   }
-  static PendingBatch Closing(PendingBatch batch, const TestCollector& ended, uint64_t captured,
-                              LossReason reason = LossReason::kCollectorKilled) {
-    batch.batch.closes.push_back({ended.info().session_id, captured, reason});
+  static RowBatch Closing(RowBatch batch, const TestCollector& ended, uint64_t captured,
+                          LossReason reason = LossReason::kCollectorKilled) {
+    batch.closes.push_back({ended.info().session_id, captured, reason});
     return batch;
   }
   NodeStatus Status() {
@@ -116,7 +116,7 @@ TEST_F(ClosedSessionTest, ABatchStoredWhoseAckWasNeverSeenIsNotLost) {
 TEST_F(ClosedSessionTest, WhatComesAllTheSameFromASpoolIsNotLost) {
   TestCollector killed("node-a", 1), next("node-a", 2);
   Commit(BatchOf(killed, 10));
-  PendingBatch spooled = BatchOf(killed, 6);
+  RowBatch spooled = BatchOf(killed, 6);
   Commit(Closing(BatchOf(next, 1), killed, 20));
   EXPECT_EQ(Lost(LossReason::kCollectorKilled), 10u);
   Commit(spooled);
@@ -144,7 +144,7 @@ TEST_F(ClosedSessionTest, OneAnswersForAllThatDiedUntold) {
   Commit(BatchOf(first, 7, /*on_the_way=*/3));  // its node has not seen it acknowledged
   Commit(BatchOf(second, 4, /*on_the_way=*/2));
   const auto closing = [&](int samples) {
-    PendingBatch batch = Closing(BatchOf(next, samples), second, 36);
+    RowBatch batch = Closing(BatchOf(next, samples), second, 36);
     batch = Closing(std::move(batch), first, 10);
     return Closing(std::move(batch), elsewhere, 2);
   };
@@ -155,7 +155,7 @@ TEST_F(ClosedSessionTest, OneAnswersForAllThatDiedUntold) {
   ExpectExact(36 - 2 + 2);
   // The one that told was killed too, before it knew that it had been heard.
   TestCollector last("node-a", 4);
-  PendingBatch again = Closing(BatchOf(last, 1), next, 36 + 8);
+  RowBatch again = Closing(BatchOf(last, 1), next, 36 + 8);
   again = Closing(std::move(again), second, 4);
   again = Closing(std::move(again), first, 10);
   Commit(Closing(std::move(again), elsewhere, 2));
@@ -173,7 +173,7 @@ TEST_F(ClosedSessionTest, WhatWasOnItsWayMayHaveGoneToAnotherSession) {
 
 TEST_F(ClosedSessionTest, OneGroupMayHoldBothSessions) {
   TestCollector killed("node-a", 1), next("node-a", 2);
-  std::vector<PendingBatch> group;
+  std::vector<RowBatch> group;
   group.push_back(BatchOf(killed, 10));
   group.push_back(Closing(BatchOf(next, 1), killed, 12));
   ASSERT_TRUE(writer_->Commit(group).ok());
@@ -193,11 +193,11 @@ TEST_F(ClosedSessionTest, OnlyTheSameNodeMayCloseASession) {
 TEST_F(ClosedSessionTest, ANodeCannotFillTheTableWithIds) {
   TestCollector hostile("node-a", 1);
   for (uint32_t i = 0; i < 100; ++i) {
-    PendingBatch batch = BatchOf(hostile, 0);
+    RowBatch batch = BatchOf(hostile, 0);
     ClosedSession made_up{.captured = 1};
     made_up.session_id[0] = static_cast<uint8_t>(i);
     made_up.session_id[1] = 0xff;
-    batch.batch.closes.push_back(made_up);
+    batch.closes.push_back(made_up);
     Commit(std::move(batch));
   }
   EXPECT_EQ(Lost(LossReason::kCollectorKilled), 64u);
@@ -212,8 +212,8 @@ TEST_F(ClosedSessionTest, AFailedCommitClosesNothing) {
     ASSERT_TRUE(
         other.Execute("CREATE TRIGGER fail BEFORE INSERT ON sample_chunk BEGIN SELECT RAISE(ABORT, 'no'); END").ok());
   }
-  PendingBatch batch = Closing(BatchOf(next, 1), killed, 15);
-  std::vector<PendingBatch> group = {Closing(BatchOf(next, 0), killed, 15), batch};
+  RowBatch batch = Closing(BatchOf(next, 1), killed, 15);
+  std::vector<RowBatch> group = {Closing(BatchOf(next, 0), killed, 15), batch};
   EXPECT_FALSE(writer_->Commit(group).ok());
   EXPECT_EQ(Lost(LossReason::kCollectorKilled), 0u);
   {
@@ -226,13 +226,13 @@ TEST_F(ClosedSessionTest, AFailedCommitClosesNothing) {
 }
 
 // A batch closed two days after its machine's boot, or ten.
-PendingBatch OfBoot(PendingBatch batch, std::string boot_id, int64_t up_ns) {
-  auto info = std::make_shared<SessionInfo>(*batch.session);
+RowBatch OfBoot(RowBatch batch, std::string boot_id, int64_t up_ns) {
+  auto info = std::make_shared<NodeInfo>(*batch.node);
   info->boot_id = std::move(boot_id);
-  batch.session = info;
-  const int64_t shift = up_ns - batch.batch.clock.monotonic.value;
-  batch.batch.clock.monotonic.value += shift;
-  for (Sample& sample : batch.batch.samples) sample.time.value += shift;
+  batch.node = info;
+  const int64_t shift = up_ns - batch.clock.monotonic.value;
+  batch.clock.monotonic.value += shift;
+  for (Sample& sample : batch.samples) sample.time.value += shift;
   return batch;
 }
 
@@ -242,7 +242,7 @@ TEST_F(ClosedSessionTest, SessionsOfAnEarlierBootCannotSpeakAgain) {
   Commit(OfBoot(BatchOf(other, 10, 3), "boot-9", 10 * kNsPerDay));
   // One that the writer has in memory from the same group, one that it must look for in the file.
   Open();
-  std::vector<PendingBatch> group;
+  std::vector<RowBatch> group;
   group.push_back(OfBoot(BatchOf(also_before, 10, 2), "boot-1", 10 * kNsPerDay));
   group.push_back(OfBoot(BatchOf(after, 1), "boot-2", 2 * kNsPerDay));
   ASSERT_TRUE(writer_->Commit(group).ok());
@@ -270,12 +270,12 @@ TEST_F(ClosedSessionTest, ExactAcrossKillsOfTheReducer) {
         uint64_t durable = 0;
         if (auto found = writer_->FindSession(collector.info().session_id); found.ok())
           durable = found->durable_sequence;
-        std::vector<PendingBatch> group;
+        std::vector<RowBatch> group;
         for (int i = 0; i < 3; ++i) {
-          PendingBatch batch = BatchOf(collector, 10);
+          RowBatch batch = BatchOf(collector, 10);
           TestCollector before("node-a", static_cast<uint8_t>(id - 1));
           if (i == 0 && id > 1) batch = Closing(std::move(batch), before, 35);
-          if (batch.batch.sequence <= durable) continue;
+          if (batch.sequence <= durable) continue;
           if (group.empty()) {
             collector.StartGeneration();
             batch = collector.Resend(batch);

@@ -14,11 +14,16 @@ namespace {
 constexpr size_t kZstdBytesMin = 1024;
 constexpr int64_t kRawBytesMax = int64_t{1} << 31;
 
-bool ReadHeader(VarintReader& reader, uint64_t* rows) {
-  std::string_view version;
+// Of samples: the first version had no column of attributes. It is still what samples without any are written in.
+constexpr char kAttributesVersion = 2;
+
+// Versions up to `*version`, which becomes the one that is there.
+bool ReadHeader(VarintReader& reader, char* version, uint64_t* rows) {
+  std::string_view read;
   // Every row takes part in a column of at least one byte a row: more rows than bytes is a lie.
-  return reader.ReadBytes(1, &version) && version[0] == kColumnVersion && reader.Read(rows) &&
-         *rows <= reader.remaining();
+  if (!reader.ReadBytes(1, &read) || read[0] < kColumnVersion || read[0] > *version) return false;
+  *version = read[0];
+  return reader.Read(rows) && *rows <= reader.remaining();
 }
 
 // Times: the first, then differences in units of their greatest common divisor (100 µs as they come from the wire).
@@ -89,7 +94,9 @@ bool ReadThreads(VarintReader& reader, uint64_t rows, SampleColumns* out) {
 }  // namespace
 
 std::string EncodeSamples(std::span<const StoredSample> samples) {
-  std::string out(1, kColumnVersion);
+  const bool has_attributes =
+      std::any_of(samples.begin(), samples.end(), [](const StoredSample& sample) { return sample.attributes != 0; });
+  std::string out(1, has_attributes ? kAttributesVersion : kColumnVersion);
   AppendVarint(out, samples.size());
   AppendTimes(out, samples);
   AppendThreads(out, samples);
@@ -99,6 +106,7 @@ std::string EncodeSamples(std::span<const StoredSample> samples) {
   AppendRuns(out, samples, [](const StoredSample& s) { return uint64_t{s.count}; });
   AppendRuns(out, samples, [](const StoredSample& s) { return static_cast<uint64_t>(s.ending); });
   for (const StoredSample& sample : samples) AppendVarint(out, sample.cpu);
+  if (has_attributes) AppendRuns(out, samples, [](const StoredSample& s) { return uint64_t{s.attributes}; });
   return out;
 }
 
@@ -111,9 +119,11 @@ absl::Status DecodeSamples(std::string_view bytes, SampleColumns* out) {
   out->counts.clear();
   out->endings.clear();
   out->cpus.clear();
+  out->attributes.clear();
   VarintReader reader(bytes);
+  char version = kAttributesVersion;
   uint64_t rows = 0;
-  if (!ReadHeader(reader, &rows) || rows > kChunkRowsMax) return CorruptColumns("samples");
+  if (!ReadHeader(reader, &version, &rows) || rows > kChunkRowsMax) return CorruptColumns("samples");
   bool ok = ReadTimes(reader, rows, &out->times) && ReadThreads(reader, rows, out);
   uint32_t node = 0;
   for (uint64_t i = 0; ok && i < rows; ++i) {
@@ -130,6 +140,10 @@ absl::Status DecodeSamples(std::string_view bytes, SampleColumns* out) {
     uint64_t cpu = 0;
     ok = reader.Read(&cpu);
     out->cpus.push_back(static_cast<uint16_t>(cpu));
+  }
+  if (version == kAttributesVersion) {
+    ok = ok &&
+         ReadRuns(reader, rows, [&](uint64_t v) { out->attributes.push_back(StringId{static_cast<uint32_t>(v)}); });
   }
   if (!ok || !reader.AtEnd()) return CorruptColumns("samples");
   return absl::OkStatus();
@@ -158,8 +172,9 @@ absl::Status DecodeSums(std::string_view bytes, SumColumns* out) {
   out->values.clear();
   out->counts.clear();
   VarintReader reader(bytes);
+  char version = kColumnVersion;
   uint64_t rows = 0;
-  if (!ReadHeader(reader, &rows) || rows > kChunkRowsMax) return CorruptColumns("minute sums");
+  if (!ReadHeader(reader, &version, &rows) || rows > kChunkRowsMax) return CorruptColumns("minute sums");
   bool ok = true;
   uint32_t node = 0, process = 0;
   for (uint64_t i = 0; ok && i < rows; ++i) {

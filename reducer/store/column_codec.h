@@ -23,6 +23,7 @@ struct StoredSample {
   uint64_t value = 0;
   uint16_t cpu = 0;
   Ending ending = Ending::kUnknown;
+  uint32_t attributes = 0;  // string
 };
 
 // One process's sum at one node.

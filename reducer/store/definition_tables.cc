@@ -40,7 +40,7 @@ absl::StatusOr<DefinitionTables> DefinitionTables::Prepare(Database& database) {
   return tables;
 }
 
-absl::StatusOr<int64_t> DefinitionTables::Machine(const SessionInfo& info) {
+absl::StatusOr<int64_t> DefinitionTables::Machine(const NodeInfo& info) {
   put_machine_.Bind(info.node_id, info.host_name, info.agent_version, info.kernel_release, info.architecture,
                     info.cpu_count, info.sample_rate_hz);
   return put_machine_.RunReturning();

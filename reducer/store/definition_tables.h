@@ -23,7 +23,7 @@ class DefinitionTables {
   // `database` outlives this.
   static absl::StatusOr<DefinitionTables> Prepare(Database& database);
 
-  absl::StatusOr<int64_t> Machine(const SessionInfo& info);
+  absl::StatusOr<int64_t> Machine(const NodeInfo& info);
 
   // Whose definitions: processes are told apart by machine and boot.
   struct Source {
@@ -34,6 +34,8 @@ class DefinitionTables {
   absl::StatusOr<uint32_t> Executable(SessionDictionary& dictionary, ExecutableRef ref, Day day);
   absl::StatusOr<SessionDictionary::StoreThread> Thread(SessionDictionary& dictionary, ThreadRef ref,
                                                         const Source& source, Slot slot);
+
+  absl::StatusOr<uint32_t> String(SessionDictionary& dictionary, StringRef ref, Day day);
 
   // Processes from `first` on that are described anew: told again where they were told last, for no sample may come.
   absl::Status Redescribe(SessionDictionary& dictionary, ProcessRef first, const Source& source);
@@ -48,7 +50,6 @@ class DefinitionTables {
  private:
   DefinitionTables() = default;
   // Names repeat within a session far more than between sessions.
-  absl::StatusOr<uint32_t> String(SessionDictionary& dictionary, StringRef ref, Day day);
   absl::StatusOr<uint32_t> String(SessionDictionary::StoreId& known, std::string_view text, Day day);
   absl::StatusOr<uint32_t> Process(SessionDictionary& dictionary, ProcessRef ref, const Source& source, Slot slot);
 

@@ -26,12 +26,14 @@ struct FakeShard {
     SampleType type = SampleType::kCpu;
     std::string node_id = "node-1";
     Ending ending = Ending::kComplete;
+    StringId attributes;
   };
 
   std::vector<NodeStatus> nodes;
   std::vector<ProcessRow> processes;
   std::vector<ThreadRow> threads;
   std::vector<ExecutableRow> executables = {ExecutableRow{}};
+  std::vector<std::string> texts = {""};  // index: StringId
   std::map<Day, Trie> tries;
   std::vector<Sample> samples;
   UnixNs closed_until{0};             // minutes before have sums
@@ -102,6 +104,10 @@ class FakeReader : public StoreReader {
     RETURN_IF_ERROR(Check());
     return std::make_shared<const Trie>(shard_.TrieOf(day));
   }
+  absl::StatusOr<std::string_view> Text(StringId id) override {
+    RETURN_IF_ERROR(Check());
+    return id.value < shard_.texts.size() ? std::string_view(shard_.texts[id.value]) : std::string_view();
+  }
 
   absl::Status ScanSamples(TimeRange range, const std::function<absl::Status(const SampleColumns&)>& visit) override {
     RETURN_IF_ERROR(Check());
@@ -117,6 +123,7 @@ class FakeReader : public StoreReader {
           columns.counts.push_back(group[i].count);
           columns.endings.push_back(group[i].ending);
           columns.cpus.push_back(0);
+          columns.attributes.push_back(group[i].attributes);
         }
         RETURN_IF_ERROR(visit(columns));
       }

@@ -16,7 +16,7 @@ constexpr TimeRange kAlways{UnixNs{0}, UnixNs{4'000'000'000 * kNsPerSecond}};
 constexpr int kBatches = 400;
 constexpr int kSamplesPerBatch = 50;
 
-PendingBatch MakeBatch(TestCollector& collector, int number) {
+RowBatch MakeBatch(TestCollector& collector, int number) {
   for (int i = 0; i < kSamplesPerBatch; ++i) {
     collector.Add(kNow, collector.Thread(1 + number % 7, "t"),
                   collector.Stack({1, static_cast<uint64_t>(number), static_cast<uint64_t>(i % 9)}));
@@ -37,11 +37,11 @@ PendingBatch MakeBatch(TestCollector& collector, int number) {
   uint64_t durable = 0;
   if (auto found = writer->FindSession(collector.info().session_id); found.ok()) durable = found->durable_sequence;
   for (uint32_t i = 1; i < generation; ++i) collector.StartGeneration();
-  std::vector<PendingBatch> group;
+  std::vector<RowBatch> group;
   bool first = true;
   for (int number = 1; number <= kBatches; ++number) {
-    PendingBatch batch = MakeBatch(collector, number);
-    if (batch.batch.sequence <= durable) continue;
+    RowBatch batch = MakeBatch(collector, number);
+    if (batch.sequence <= durable) continue;
     if (first) {
       // The first batch of a generation carries all definitions made so far.
       collector.StartGeneration();

@@ -28,7 +28,7 @@ class MaintenanceTest : public ::testing::Test {
     writer_ = store_->OpenWriter(0).value();
   }
   std::unique_ptr<StoreReader> Reader() { return store_->OpenReader(0).value(); }
-  void Commit(const PendingBatch& batch) {
+  void Commit(const RowBatch& batch) {
     auto outcomes = writer_->Commit({&batch, 1});
     ASSERT_TRUE(outcomes.ok()) << outcomes.status();
     ASSERT_FALSE(outcomes->at(0).need_dictionary);

@@ -22,7 +22,7 @@ class ProcessRowsTest : public testing::Test {
     store_ = SqliteStore::Open({.data_dir = directory_.path()}, clock_, metrics_).value();
     writer_ = store_->OpenWriter(0).value();
   }
-  void Commit(const PendingBatch& batch) {
+  void Commit(const RowBatch& batch) {
     auto outcomes = writer_->Commit({&batch, 1});
     ASSERT_TRUE(outcomes.ok()) << outcomes.status();
     ASSERT_FALSE(outcomes->at(0).need_dictionary);

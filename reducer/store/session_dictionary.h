@@ -7,7 +7,8 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
-#include "intake/wire/messages.h"
+#include "profile/definitions.h"
+#include "profile/eviction.h"
 #include "reducer/store/process_columns.h"
 #include "reducer/store/store.h"
 
@@ -25,22 +26,22 @@ class SessionDictionary {
   std::unique_ptr<SessionDictionary> Derive(uint32_t generation, const Eviction& eviction) const;
 
   uint32_t generation() const { return generation_; }
-  intake::DictionaryCounts counts() const;
+  DictionaryCounts counts() const;
 
   // False: a table over its limit, or a reference to what is not defined; call Truncate then.
-  bool Append(const intake::Definitions& definitions);
+  bool Append(const Definitions& definitions);
   // Forgets what was defined beyond `counts`, and what is in the store: for a transaction that was rolled back.
-  void Truncate(const intake::DictionaryCounts& counts);
+  void Truncate(const DictionaryCounts& counts);
   void ForgetStoreIds();
 
-  std::string_view string(StringRef ref) const { return strings_[ref.value]; }
-  const Executable& executable(ExecutableRef ref) const { return executables_[ref.value]; }
-  const Frame& frame(FrameRef ref) const { return frames_[ref.value]; }
-  Node node(NodeRef ref) const { return nodes_[ref.value]; }
-  const Process& process(ProcessRef ref) const { return processes_[ref.value]; }
+  std::string_view string(StringRef ref) const { return tables_.strings[ref.value]; }
+  const Executable& executable(ExecutableRef ref) const { return tables_.executables[ref.value]; }
+  const Frame& frame(FrameRef ref) const { return tables_.frames[ref.value]; }
+  Node node(NodeRef ref) const { return tables_.nodes[ref.value]; }
+  const Process& process(ProcessRef ref) const { return tables_.processes[ref.value]; }
   // The newest definition of that process in that container: attributes may be learned late.
   ProcessRef NewestProcess(ProcessRef ref);
-  const Thread& thread(ThreadRef ref) const { return threads_[ref.value]; }
+  const Thread& thread(ThreadRef ref) const { return tables_.threads[ref.value]; }
   // Whether a sample's references are defined.
   bool Defines(const Sample& sample) const;
 
@@ -75,19 +76,15 @@ class SessionDictionary {
   size_t memory_bytes() const;
 
  private:
-  bool AppendProcess(const Process& process);
+  void Describe(const Process& process);
+  void CountStringBytes();
   uint32_t IndexProcess(const Process& process);
   void IndexProcesses();
 
   uint32_t generation_;
   DictionaryLimits limits_;
   size_t string_bytes_ = 0;
-  std::vector<std::string> strings_;
-  std::vector<Executable> executables_;
-  std::vector<Frame> frames_;
-  std::vector<Node> nodes_;
-  std::vector<Process> processes_;
-  std::vector<Thread> threads_;
+  Definitions tables_;  // id 0 of each included
   absl::flat_hash_map<ProcessKey, uint32_t> newest_process_;
   std::vector<uint32_t> newer_process_;  // index: a process; the description that has taken its place, or 0
   std::list<DayIds> days_;               // most recently used first

@@ -26,6 +26,18 @@ Accounting SessionTotals::WithClosing() const {
   return all;
 }
 
+std::string SessionKey(const Source& source) {
+  constexpr size_t kSessionIdBytes = 16, kIdBytesMax = 64;
+  if (source.kind == SourceKind::kSession) {
+    TRIBUTARY_CHECK(source.id.size() == kSessionIdBytes);
+    return source.id;
+  }
+  TRIBUTARY_CHECK(!source.id.empty() && source.id.size() <= kIdBytesMax);
+  std::string key(kSessionIdBytes, '\0');
+  key.push_back(static_cast<char>(source.kind));
+  return key + source.id;
+}
+
 absl::StatusOr<SessionTable> SessionTable::Prepare(Database& database, Limits limits) {
   SessionTable table;
   table.limits_ = limits;

@@ -57,6 +57,9 @@ struct Session {
   struct Touched* touched = nullptr;  // in the transaction that goes on
 };
 
+// Under what a source's row is found: a session's 16 bytes; of other kinds 16 zero bytes, the kind's, and the id.
+std::string SessionKey(const Source& source);
+
 // What a session was like before the transaction.
 struct Touched {
   Session* session;
@@ -65,7 +68,7 @@ struct Touched {
   SessionTotals totals;
   int64_t last_seen_ns;
   SessionRow row;
-  intake::DictionaryCounts counts;
+  DictionaryCounts counts;
   bool replaced = false;
   std::unique_ptr<SessionDictionary> dictionary;  // what `replaced` took away
 };
@@ -93,6 +96,7 @@ class SessionTable {
   // In a transaction, once per session: the machine's sessions of earlier boots cannot speak again. What they had told
   // and not sent is lost{collector_killed}.
   absl::Status CloseEarlierBoots(const Session& first_of_boot);
+  void DropDictionary(Session& session) { Replace(session, nullptr); }
   // Puts an empty dictionary of that generation in the place of the one there is.
   void StartGeneration(Session& session, uint32_t generation);
   // The same with what an eviction leaves of the one there is; false, and nothing is changed: that cannot be.

@@ -27,6 +27,7 @@ void Cut(SampleColumns& columns, size_t from, size_t to) {
   cut(columns.counts);
   cut(columns.endings);
   cut(columns.cpus);
+  if (!columns.attributes.empty()) cut(columns.attributes);
 }
 
 void CutToRange(SampleColumns& columns, TimeRange range) {
@@ -230,6 +231,11 @@ absl::StatusOr<std::shared_ptr<const Trie>> SqliteShardReader::LoadTrie(Day day)
   }
   cache_.Put(key, {trie, last_piece});
   return trie;
+}
+
+absl::StatusOr<std::string_view> SqliteShardReader::Text(StringId id) {
+  if (database_ == nullptr || id.value == 0) return std::string_view();
+  return strings_->Get(id.value);
 }
 
 absl::Status SqliteShardReader::ScanRaw(TimeRange range, int64_t first_minute, int64_t last_minute,

@@ -26,6 +26,7 @@ class SqliteShardReader : public StoreReader {
   absl::StatusOr<std::vector<ThreadRow>> Threads(TimeRange range, const ProcessSet& of) override;
   absl::StatusOr<std::vector<ExecutableRow>> Executables() override;
   absl::StatusOr<std::shared_ptr<const Trie>> LoadTrie(Day day) override;
+  absl::StatusOr<std::string_view> Text(StringId id) override;
   absl::Status ScanSamples(TimeRange range, const SampleVisitor& visit) override;
   absl::Status ScanSums(TimeRange range, const SumVisitor& visit) override;
   absl::StatusOr<int64_t> ScanCommitted(int64_t cursor, size_t samples_max, const SampleVisitor& visit) override;

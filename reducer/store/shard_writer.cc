@@ -86,7 +86,7 @@ absl::Status SqliteShardWriter::Prepare() {
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::vector<ShardWriter::Outcome>> SqliteShardWriter::Commit(std::span<const PendingBatch> group) {
+absl::StatusOr<std::vector<ShardWriter::Outcome>> SqliteShardWriter::Commit(std::span<const RowBatch> group) {
   if (group.empty()) return std::vector<Outcome>();
   const MonotonicNs start = clock_.Monotonic();
   tally_ = {};
@@ -119,11 +119,11 @@ void SqliteShardWriter::CountCommitted() {
   for (size_t i = 0; i < kEndingCount; ++i) counters_.endings[i]->Add(tally_.endings[i]);
 }
 
-absl::StatusOr<std::vector<ShardWriter::Outcome>> SqliteShardWriter::TryCommit(std::span<const PendingBatch> group) {
+absl::StatusOr<std::vector<ShardWriter::Outcome>> SqliteShardWriter::TryCommit(std::span<const RowBatch> group) {
   ASSIGN_OR_RETURN(Transaction transaction, Transaction::Begin(*database_));
   std::vector<Outcome> outcomes;
   outcomes.reserve(group.size());
-  for (const PendingBatch& pending : group) {
+  for (const RowBatch& pending : group) {
     ASSIGN_OR_RETURN(Outcome outcome, Apply(pending));
     outcomes.push_back(outcome);
   }
@@ -134,35 +134,43 @@ absl::StatusOr<std::vector<ShardWriter::Outcome>> SqliteShardWriter::TryCommit(s
   return outcomes;
 }
 
-absl::StatusOr<ShardWriter::Outcome> SqliteShardWriter::Apply(const PendingBatch& pending) {
-  const SessionInfo& info = *pending.session;
-  const intake::IncomingBatch& batch = pending.batch;
-  std::string_view id(reinterpret_cast<const char*>(info.session_id.data()), info.session_id.size());
-  ASSIGN_OR_RETURN(Session * session, sessions_->Touch(id));
-  const uint64_t expected_max = std::max(session->totals.durable_sequence + 1, pending.oldest_held);
+absl::StatusOr<ShardWriter::Outcome> SqliteShardWriter::Apply(const RowBatch& batch) {
+  ASSIGN_OR_RETURN(Session * session, sessions_->Touch(SessionKey(batch.source)));
+  const uint64_t expected_max = std::max(session->totals.durable_sequence + 1, batch.oldest_held);
   if (batch.sequence > expected_max || !TakeDefinitions(*session, batch)) {
     ++tally_.need_dictionary;
     return Outcome{session->totals.durable_sequence, true};
   }
   // A session of which others told before it spoke has a machine and no boot.
-  if (session->machine == 0 || (session->boot_id.empty() && !info.boot_id.empty())) {
-    ASSIGN_OR_RETURN(session->machine, definitions_->Machine(info));
-    session->boot_id = info.boot_id;
+  if (session->machine == 0 || (session->boot_id.empty() && !batch.node->boot_id.empty())) {
+    ASSIGN_OR_RETURN(session->machine, definitions_->Machine(*batch.node));
+    session->boot_id = batch.node->boot_id;
   }
-  SessionTotals& totals = session->totals;
-  totals.wire_bytes += pending.wire_bytes;
-  if (batch.sequence == 0) return Outcome{totals.durable_sequence, false};  // definitions alone
-  if (batch.sequence <= totals.durable_sequence) {
+  session->totals.wire_bytes += batch.wire_bytes;
+  if (batch.sequence != 0 && batch.sequence <= session->totals.durable_sequence) {
     ++tally_.duplicates;
-    return Outcome{totals.durable_sequence, false};
+  } else {
+    RETURN_IF_ERROR(Store(*session, batch));
   }
-  if (session->boot_ns == 0) RETURN_IF_ERROR(NoteBoot(*session, batch.clock));
-  RETURN_IF_ERROR(StoreSamples(*session, batch));
-  totals.durable_sequence = batch.sequence;
-  totals.accounting = batch.accounting;
-  RETURN_IF_ERROR(Close(*session, batch.closes));
-  ++tally_.batches;
-  return Outcome{totals.durable_sequence, false};
+  if (batch.generation == 0) sessions_->DropDictionary(*session);
+  return Outcome{session->totals.durable_sequence, false};
+}
+
+// A batch that was not there before. One without a number may be definitions alone.
+absl::Status SqliteShardWriter::Store(Session& session, const RowBatch& batch) {
+  SessionTotals& totals = session.totals;
+  if (session.boot_ns == 0 && batch.sequence != 0) RETURN_IF_ERROR(NoteBoot(session, batch.clock));
+  if (batch.sequence != 0 || !batch.samples.empty()) {
+    RETURN_IF_ERROR(StoreSamples(session, batch));
+    ++tally_.batches;
+  }
+  if (batch.sequence != 0) {
+    totals.durable_sequence = batch.sequence;
+    totals.accounting = batch.accounting;
+  } else {
+    totals.accounting += batch.accounting;
+  }
+  return Close(session, batch.closes);
 }
 
 // A session's first batch says that what came before its node's boot is over.
@@ -215,9 +223,11 @@ absl::StatusOr<Session*> SqliteShardWriter::FindClosed(Session& speaker, const C
 
 // False: the definitions do not continue what is held, or the samples refer to what is not defined. The dictionary is
 // then as good as none: the session starts a new generation.
-bool SqliteShardWriter::TakeDefinitions(Session& session, const intake::IncomingBatch& batch) {
-  const bool starts = batch.before == intake::DictionaryCounts();
-  if (session.dictionary == nullptr || session.dictionary->generation() != batch.generation) {
+bool SqliteShardWriter::TakeDefinitions(Session& session, const RowBatch& batch) {
+  const bool starts = batch.before == DictionaryCounts();
+  if (batch.generation == 0) {
+    sessions_->StartGeneration(session, 0);
+  } else if (session.dictionary == nullptr || session.dictionary->generation() != batch.generation) {
     if (batch.derived) {
       const bool follows =
           session.dictionary != nullptr && session.dictionary->generation() == batch.derived->generation;
@@ -231,14 +241,14 @@ bool SqliteShardWriter::TakeDefinitions(Session& session, const intake::Incoming
   if (batch.before != session.dictionary->counts()) {
     return false;
   }
-  const intake::DictionaryCounts before = session.dictionary->counts();
+  const DictionaryCounts before = session.dictionary->counts();
   bool ok = session.dictionary->Append(batch.definitions);
   for (const Sample& sample : batch.samples) ok = ok && session.dictionary->Defines(sample);
   if (!ok) session.dictionary->Truncate(before);
   return ok;
 }
 
-absl::Status SqliteShardWriter::StoreSamples(Session& session, const intake::IncomingBatch& batch) {
+absl::Status SqliteShardWriter::StoreSamples(Session& session, const RowBatch& batch) {
   RETURN_IF_ERROR(definitions_->Redescribe(*session.dictionary, ProcessRef{batch.before.processes},
                                            {session.machine, session.boot_id}));
   const SampleTimes times(batch.clock, clock_.Unix().value);
@@ -279,6 +289,9 @@ absl::StatusOr<SqliteShardWriter::Typed> SqliteShardWriter::Map(Session& session
   row.sample.count = sample.count;
   row.sample.value = sample.value;
   row.sample.cpu = sample.cpu;
+  if (sample.attributes.value != 0) {
+    ASSIGN_OR_RETURN(row.sample.attributes, definitions_->String(*session.dictionary, sample.attributes, day));
+  }
   // A newer collector's ending is one this release cannot name.
   row.sample.ending = static_cast<uint8_t>(sample.ending) < kEndingCount ? sample.ending : Ending::kUnknown;
   return row;

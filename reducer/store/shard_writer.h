@@ -34,7 +34,7 @@ class SqliteShardWriter : public ShardWriter {
   static absl::StatusOr<std::unique_ptr<SqliteShardWriter>> Open(ShardWriterOptions options, const Clock& clock,
                                                                  Metrics& metrics);
 
-  absl::StatusOr<std::vector<Outcome>> Commit(std::span<const PendingBatch> group) override;
+  absl::StatusOr<std::vector<Outcome>> Commit(std::span<const RowBatch> group) override;
   absl::StatusOr<SessionState> FindSession(std::span<const uint8_t> session_id) override;
   absl::Status Maintain(UnixNs now) override;
 
@@ -61,13 +61,14 @@ class SqliteShardWriter : public ShardWriter {
 
   SqliteShardWriter(ShardWriterOptions options, const Clock& clock, Metrics& metrics);
   absl::Status Prepare();
-  absl::StatusOr<std::vector<Outcome>> TryCommit(std::span<const PendingBatch> group);
-  absl::StatusOr<Outcome> Apply(const PendingBatch& pending);
+  absl::StatusOr<std::vector<Outcome>> TryCommit(std::span<const RowBatch> group);
+  absl::StatusOr<Outcome> Apply(const RowBatch& batch);
+  absl::Status Store(Session& session, const RowBatch& batch);
   absl::Status NoteBoot(Session& session, const ClockPair& clock);
   absl::Status Close(Session& speaker, const std::vector<ClosedSession>& closes);
   absl::StatusOr<Session*> FindClosed(Session& speaker, const ClosedSession& closed, bool may_be_new);
-  bool TakeDefinitions(Session& session, const intake::IncomingBatch& batch);
-  absl::Status StoreSamples(Session& session, const intake::IncomingBatch& batch);
+  bool TakeDefinitions(Session& session, const RowBatch& batch);
+  absl::Status StoreSamples(Session& session, const RowBatch& batch);
   absl::StatusOr<Typed> Map(Session& session, const Sample& sample, int64_t time_ns);
   absl::StatusOr<uint32_t> MapNode(Session& session, NodeRef ref, Day day);
   absl::Status WriteChunks(const Session& session, std::span<const Typed> samples);

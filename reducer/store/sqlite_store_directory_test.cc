@@ -48,7 +48,7 @@ TEST_F(SqliteStoreTest, AFullDiskKeepsNothingAndLosesNothing) {
   const int64_t pages = writer->database().QueryInt("PRAGMA page_count").value();
   ASSERT_TRUE(writer->database().QueryInt("PRAGMA max_page_count = " + std::to_string(pages)).ok());
 
-  std::vector<PendingBatch> group;
+  std::vector<RowBatch> group;
   for (uint64_t i = 0; i < 5; ++i) {
     for (uint64_t j = 0; j < 2000; ++j) {
       // Values and stacks that do not compress, so that the pages run out.
@@ -88,7 +88,7 @@ TEST_F(SqliteStoreTest, SessionsThatDoNotFitInMemoryAreAskedForTheirDictionaryAg
   }
   ThreadRef thread = collectors[0]->Thread(1, "a");
   collectors[0]->Add(At(1), thread, collectors[0]->Stack({1}));
-  PendingBatch batch = collectors[0]->Take(At(1));
+  RowBatch batch = collectors[0]->Take(At(1));
   ShardWriter::Outcome outcome = CommitOne(batch);
   EXPECT_TRUE(outcome.need_dictionary);
   EXPECT_EQ(outcome.sequence, 1u);

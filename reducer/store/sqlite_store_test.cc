@@ -16,7 +16,7 @@ TEST_F(SqliteStoreTest, SamplesComeBackInStoreIds) {
   collector.Add(At(-2), thread, leaf, 7);
   collector.Add(At(-1), thread, collector.Stack({0x1000, 0x2000}), 9, Ending::kUnknown);
   collector.Lose(LossReason::kRingFull, 3);
-  PendingBatch batch = collector.Take(At(0));
+  RowBatch batch = collector.Take(At(0));
   batch.wire_bytes = 1234;
   EXPECT_EQ(CommitOne(batch).sequence, 1u);
 
@@ -74,8 +74,8 @@ TEST_F(SqliteStoreTest, EndingsAreKeptAndCounted) {
   NodeRef leaf = collector.Stack({1, 2});
   for (uint8_t i = 0; i < kEndingCount; ++i) collector.Add(At(-1), thread, leaf, 7, static_cast<Ending>(i));
   collector.Add(At(-1), thread, leaf, 7, Ending::kBadRow);
-  PendingBatch batch = collector.Take(At(0));
-  PendingBatch again = collector.Resend(batch);
+  RowBatch batch = collector.Take(At(0));
+  RowBatch again = collector.Resend(batch);
   EXPECT_EQ(CommitOne(batch).sequence, 1u);
   EXPECT_EQ(CommitOne(again).sequence, 1u);
 
@@ -95,13 +95,13 @@ TEST_F(SqliteStoreTest, DuplicateBatchesChangeNothing) {
   TestCollector collector("node-a");
   ThreadRef thread = collector.Thread(1, "a");
   collector.Add(At(-1), thread, collector.Stack({1, 2}));
-  PendingBatch first = collector.Take(At(0));
+  RowBatch first = collector.Take(At(0));
   collector.Add(At(0), thread, collector.Stack({1, 3}));
-  PendingBatch second = collector.Take(At(1));
+  RowBatch second = collector.Take(At(1));
   CommitOne(first);
   CommitOne(second);
   // After a reconnect the dictionary is known: the same samples come without definitions.
-  PendingBatch first_again = collector.Resend(first), second_again = collector.Resend(second);
+  RowBatch first_again = collector.Resend(first), second_again = collector.Resend(second);
   EXPECT_EQ(CommitOne(first_again).sequence, 2u);
   EXPECT_EQ(CommitOne(second_again).sequence, 2u);
   EXPECT_EQ(CountSamples(*Reader()), 2u);
@@ -111,9 +111,9 @@ TEST_F(SqliteStoreTest, DuplicateBatchesChangeNothing) {
 TEST_F(SqliteStoreTest, OneGroupMayHoldABatchTwice) {
   TestCollector collector("node-a");
   collector.Add(At(-1), collector.Thread(1, "a"), collector.Stack({1, 2}));
-  PendingBatch batch = collector.Take(At(0));
-  PendingBatch again = collector.Resend(batch);
-  std::vector<PendingBatch> group;
+  RowBatch batch = collector.Take(At(0));
+  RowBatch again = collector.Resend(batch);
+  std::vector<RowBatch> group;
   group.push_back(batch);
   group.push_back(again);
   auto outcomes = writer_->Commit(group).value();
@@ -128,9 +128,9 @@ TEST_F(SqliteStoreTest, AsksForTheDictionaryWhenDefinitionsDoNotContinue) {
   collector.Add(At(-2), thread, collector.Stack({1, 2}));
   CommitOne(collector.Take(At(-2)));
   collector.Add(At(-1), thread, collector.Stack({1, 3}));
-  PendingBatch second = collector.Take(At(-1));  // lost on the way
+  RowBatch second = collector.Take(At(-1));  // lost on the way
   collector.Add(At(0), thread, collector.Stack({1, 4}));
-  PendingBatch third = collector.Take(At(0));
+  RowBatch third = collector.Take(At(0));
   ShardWriter::Outcome outcome = CommitOne(third);
   EXPECT_TRUE(outcome.need_dictionary);
   EXPECT_EQ(outcome.sequence, 1u);
@@ -153,8 +153,8 @@ TEST_F(SqliteStoreTest, RefusesReferencesToWhatIsNotDefined) {
   collector.Add(At(0), ThreadRef{}, NodeRef{1000});
   EXPECT_TRUE(CommitOne(collector.Take(At(0))).need_dictionary);
   TestCollector liar("node-b", 2);
-  PendingBatch batch = liar.Take(At(0));
-  batch.batch.definitions.nodes.push_back({NodeRef{5}, FrameRef{}});
+  RowBatch batch = liar.Take(At(0));
+  batch.definitions.nodes.push_back({NodeRef{5}, FrameRef{}});
   EXPECT_TRUE(CommitOne(batch).need_dictionary);
   EXPECT_TRUE(Reader()->Nodes()->empty());
 }
@@ -165,7 +165,7 @@ TEST_F(SqliteStoreTest, ARestartKeepsMarksAndAsksForDictionaries) {
   collector.Add(At(-2), thread, collector.Stack({1, 2}));
   CommitOne(collector.Take(At(-2)));
   collector.Add(At(-1), thread, collector.Stack({1, 2}));
-  PendingBatch second = collector.Take(At(-1));
+  RowBatch second = collector.Take(At(-1));
   Reopen();
   EXPECT_EQ(writer_->FindSession(collector.info().session_id)->durable_sequence, 1u);
   const uint8_t unknown[16] = {9};
@@ -182,12 +182,12 @@ TEST_F(SqliteStoreTest, DefinitionsMayComeBeforeTheirBatch) {
   TestCollector collector("node-a");
   ThreadRef thread = collector.Thread(1, "a");
   NodeRef leaf = collector.Stack({1, 2});
-  PendingBatch definitions = collector.Take(At(0));
-  definitions.batch.sequence = 0;
+  RowBatch definitions = collector.Take(At(0));
+  definitions.sequence = 0;
   EXPECT_FALSE(CommitOne(definitions).need_dictionary);
   collector.Add(At(0), thread, leaf);
-  PendingBatch batch = collector.Take(At(0));
-  batch.batch.sequence = 1;
+  RowBatch batch = collector.Take(At(0));
+  batch.sequence = 1;
   EXPECT_EQ(CommitOne(batch).sequence, 1u);
   EXPECT_EQ(CountSamples(*Reader()), 1u);
 }
@@ -249,13 +249,13 @@ TEST_F(SqliteStoreTest, AnEvictionThatDoesNotFitIsRefusedAndChangesNothing) {
   ThreadRef thread = collector.Thread(1, "a");
   collector.Add(At(-3), thread, collector.Stack({1, 2, 3}));
   CommitOne(collector.Take(At(-3)));
-  PendingBatch next = collector.Take(At(-2));
+  RowBatch next = collector.Take(At(-2));
   const Eviction ok = WithoutNodes(collector.dictionary(), 3, 3);
   auto derived = [&](uint32_t from, const Eviction& eviction) {
-    PendingBatch batch = next;
-    batch.batch.generation = 2;
-    batch.batch.derived = intake::DerivedFrom{from, eviction};
-    batch.batch.before = intake::CountsAfter(eviction);
+    RowBatch batch = next;
+    batch.generation = 2;
+    batch.derived = DerivedFrom{from, eviction};
+    batch.before = eviction.after();
     return batch;
   };
   EXPECT_TRUE(CommitOne(derived(7, ok)).need_dictionary) << "from a generation that is not held";
@@ -276,7 +276,7 @@ TEST_F(SqliteStoreTest, RefusesABatchThatSkipsOneItsSenderStillHolds) {
   collector.Take(At(-1));
   collector.StartGeneration();
   collector.Add(At(0), thread, collector.Stack({1}));
-  PendingBatch third = collector.Take(At(0));
+  RowBatch third = collector.Take(At(0));
   ShardWriter::Outcome outcome = CommitOne(third);
   EXPECT_TRUE(outcome.need_dictionary);
   EXPECT_EQ(outcome.sequence, 1u);
@@ -291,15 +291,15 @@ TEST_F(SqliteStoreTest, AbsurdTimesAreClampedToTheBatch) {
   NodeRef leaf = collector.Stack({1});
   collector.Add(At(2 * 3600), thread, leaf);
   collector.Add(UnixNs{kNsPerSecond}, thread, leaf);
-  PendingBatch batch = collector.Take(At(-5));
-  batch.batch.samples[1].time = MonotonicNs{std::numeric_limits<int64_t>::min()};
+  RowBatch batch = collector.Take(At(-5));
+  batch.samples[1].time = MonotonicNs{std::numeric_limits<int64_t>::min()};
   CommitOne(batch);
   EXPECT_EQ(CountSamples(*Reader(), {At(-5), UnixNs{At(-5).value + 1}}), 2u);
 
   // A batch whose own clock makes no sense is stored at the time of its arrival.
   collector.Add(At(0), thread, leaf);
-  PendingBatch absurd = collector.Take(At(0));
-  absurd.batch.clock.unix = UnixNs{std::numeric_limits<int64_t>::max()};
+  RowBatch absurd = collector.Take(At(0));
+  absurd.clock.unix = UnixNs{std::numeric_limits<int64_t>::max()};
   CommitOne(absurd);
   EXPECT_EQ(CountSamples(*Reader(), {kNow, UnixNs{kNow.value + 1}}), 1u);
 }

@@ -28,7 +28,7 @@ class SqliteStoreTest : public ::testing::Test {
     writer_ = store_->OpenWriter(0).value();
   }
   std::unique_ptr<StoreReader> Reader(uint32_t shard = 0) { return store_->OpenReader(shard).value(); }
-  ShardWriter::Outcome CommitOne(const PendingBatch& batch) {
+  ShardWriter::Outcome CommitOne(const RowBatch& batch) {
     absl::StatusOr<std::vector<ShardWriter::Outcome>> outcomes = writer_->Commit({&batch, 1});
     EXPECT_TRUE(outcomes.ok()) << outcomes.status();
     return outcomes.ok() ? outcomes->at(0) : ShardWriter::Outcome{};

@@ -11,8 +11,8 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "base/types.h"
-#include "intake/wire/messages.h"
 #include "profile/model.h"
+#include "profile/row_batch.h"
 
 // What a shard keeps, and how it is read. Two sides: a ShardWriter, owned by the shard's store-writer thread, and a
 // StoreReader, which queries and exporters open as many times as they have threads. SQLite is one implementation
@@ -28,29 +28,18 @@ using ThreadNo = Strong<struct StoreThreadTag, uint32_t>;
 using NodeNo = Strong<struct StoreNodeTag, uint32_t>;  // of one day's trie; 0 = root
 using Day = Strong<struct StoreDayTag, int32_t>;       // days since 1970-01-01 UTC
 
-// A batch and the session it belongs to, as the ingest loop hands it to the writer.
-struct PendingBatch {
-  std::shared_ptr<const SessionInfo> session;
-  intake::IncomingBatch batch;
-  // Received from this session since the batch before: added even where the batch is a duplicate.
-  uint64_t wire_bytes = 0;
-  // The oldest batch that the sender still held when it connected. A batch that skips one at or above this is refused
-  // like one whose definitions are unknown, so that the sender starts again at the first that is not durable.
-  uint64_t oldest_held = 1;
-};
-
 class ShardWriter {
  public:
   virtual ~ShardWriter() = default;
 
   struct Outcome {
-    uint64_t sequence = 0;         // durable up to here, for that session
+    uint64_t sequence = 0;         // durable up to here, of that source
     bool need_dictionary = false;  // it does not continue what the store holds: nothing of the batch was kept
   };
-  // One transaction: samples, definitions, accounting and each session's high-water mark. Batches at or below the mark
-  // change nothing. One outcome a batch, in order. An error (disk full: ResourceExhausted) keeps nothing of the group;
-  // the caller tries again.
-  virtual absl::StatusOr<std::vector<Outcome>> Commit(std::span<const PendingBatch> group) = 0;
+  // One transaction: samples, definitions, accounting and each source's high-water mark. Batches at or below the mark
+  // change nothing; those without a number leave it as it is. One outcome a batch, in order. An error (disk full:
+  // ResourceExhausted) keeps nothing of the group; the caller tries again.
+  virtual absl::StatusOr<std::vector<Outcome>> Commit(std::span<const RowBatch> group) = 0;
 
   struct SessionState {
     uint64_t durable_sequence = 0;
@@ -128,6 +117,8 @@ struct SampleColumns {
   std::vector<uint32_t> counts;
   std::vector<Ending> endings;
   std::vector<uint16_t> cpus;
+  std::vector<StringId>
+      attributes;  // of single samples, for StoreReader::Text and DecodeAttributes; empty: none has any
 };
 
 // One process's sum over one minute at one trie node.
@@ -162,6 +153,7 @@ class StoreReader {
   virtual absl::StatusOr<std::vector<ThreadRow>> Threads(TimeRange range, const ProcessSet& of) = 0;
   virtual absl::StatusOr<std::vector<ExecutableRow>> Executables() = 0;  // index: ExecutableNo; [0] = unknown
   virtual absl::StatusOr<std::shared_ptr<const Trie>> LoadTrie(Day day) = 0;
+  virtual absl::StatusOr<std::string_view> Text(StringId id) = 0;  // valid as long as the reader; "" for id 0
 
   // Every sample with time in the range, chunk by chunk, already cut to the range. Where raw columns have expired:
   // nothing (sums tell). A callback's error stops the scan and is returned.

@@ -54,59 +54,26 @@ void TestCollector::Lose(LossReason reason, uint64_t samples) {
   accounting_.lost[static_cast<size_t>(reason)] += samples;
 }
 
-intake::DictionaryCounts TestCollector::Counts() const {
-  intake::DictionaryCounts counts;
-  counts.strings = dictionary_->string_count();
-  counts.executables = dictionary_->executable_count();
-  counts.frames = dictionary_->frame_count();
-  counts.nodes = dictionary_->node_count();
-  counts.processes = dictionary_->process_count();
-  counts.threads = dictionary_->thread_count();
-  return counts;
-}
-
-intake::Definitions TestCollector::Since(const intake::DictionaryCounts& before) const {
-  intake::Definitions made;
-  for (uint32_t i = before.strings; i < dictionary_->string_count(); ++i) {
-    made.strings.emplace_back(dictionary_->string(StringRef{i}));
-  }
-  for (uint32_t i = before.executables; i < dictionary_->executable_count(); ++i) {
-    made.executables.push_back(dictionary_->executable(ExecutableRef{i}));
-  }
-  for (uint32_t i = before.frames; i < dictionary_->frame_count(); ++i) {
-    made.frames.push_back(dictionary_->frame(FrameRef{i}));
-  }
-  for (uint32_t i = before.nodes; i < dictionary_->node_count(); ++i)
-    made.nodes.push_back(dictionary_->node(NodeRef{i}));
-  for (uint32_t i = before.processes; i < dictionary_->process_count(); ++i) {
-    made.processes.push_back(dictionary_->process(ProcessRef{i}));
-  }
-  for (uint32_t i = before.threads; i < dictionary_->thread_count(); ++i) {
-    made.threads.push_back(dictionary_->thread(ThreadRef{i}));
-  }
-  return made;
-}
-
-PendingBatch TestCollector::Take(UnixNs closed) {
-  PendingBatch pending;
-  pending.session = info_;
-  pending.batch.sequence = ++sequence_;
-  pending.batch.generation = generation_;
-  pending.batch.derived = std::exchange(derived_, std::nullopt);
-  pending.batch.before = sent_;
-  pending.batch.definitions = Since(sent_);
-  pending.batch.clock = {Monotonic(closed), closed};
-  pending.batch.accounting = accounting_;
-  pending.batch.samples = std::exchange(samples_, {});
-  sent_ = Counts();
+RowBatch TestCollector::Take(UnixNs closed) {
+  RowBatch pending;
+  pending.SetSession(info_);
+  pending.sequence = ++sequence_;
+  pending.generation = generation_;
+  pending.derived = std::exchange(derived_, std::nullopt);
+  pending.before = sent_;
+  pending.definitions = dictionary_->DefinedSince(sent_);
+  pending.clock = {Monotonic(closed), closed};
+  pending.accounting = accounting_;
+  pending.samples = std::exchange(samples_, {});
+  sent_ = dictionary_->counts();
   return pending;
 }
 
 void TestCollector::Evict(Eviction eviction) {
-  derived_ = intake::DerivedFrom{generation_, eviction};
+  derived_ = DerivedFrom{generation_, eviction};
   dictionary_ = std::make_shared<Dictionary>(dictionary_, std::move(eviction));
   ++generation_;
-  sent_ = Counts();
+  sent_ = dictionary_->counts();
 }
 
 void TestCollector::StartGeneration() {
@@ -115,12 +82,12 @@ void TestCollector::StartGeneration() {
   sent_ = {};
 }
 
-PendingBatch TestCollector::Resend(const PendingBatch& pending) {
-  PendingBatch again = pending;
-  again.batch.generation = generation_;
-  again.batch.before = sent_;
-  again.batch.definitions = Since(sent_);
-  sent_ = Counts();
+RowBatch TestCollector::Resend(const RowBatch& pending) {
+  RowBatch again = pending;
+  again.generation = generation_;
+  again.before = sent_;
+  again.definitions = dictionary_->DefinedSince(sent_);
+  sent_ = dictionary_->counts();
   return again;
 }
 

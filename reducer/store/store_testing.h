@@ -28,11 +28,11 @@ class TestCollector {
   void Lose(LossReason reason, uint64_t samples);
 
   // What was added since, with the definitions that no batch of this generation has carried.
-  PendingBatch Take(UnixNs closed);
+  RowBatch Take(UnixNs closed);
   // Forgets what was sent: the next batch starts a new generation.
   void StartGeneration();
   // `pending`'s samples again, as a new generation would carry them.
-  PendingBatch Resend(const PendingBatch& pending);
+  RowBatch Resend(const RowBatch& pending);
 
   static MonotonicNs Monotonic(UnixNs time) { return MonotonicNs{time.value - kBootNs}; }
   const SessionInfo& info() const { return *info_; }
@@ -43,13 +43,11 @@ class TestCollector {
 
  private:
   static constexpr int64_t kBootNs = 1'600'000'000 * kNsPerSecond;
-  intake::DictionaryCounts Counts() const;
-  intake::Definitions Since(const intake::DictionaryCounts& before) const;
 
   std::shared_ptr<SessionInfo> info_;
   std::shared_ptr<Dictionary> dictionary_ = std::make_shared<Dictionary>();
-  std::optional<intake::DerivedFrom> derived_;  // not told yet
-  intake::DictionaryCounts sent_;
+  std::optional<DerivedFrom> derived_;  // not told yet
+  DictionaryCounts sent_;
   uint32_t generation_ = 1;
   uint64_t sequence_ = 0;
   Accounting accounting_;

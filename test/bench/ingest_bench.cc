@@ -151,9 +151,9 @@ void DecodeAndCommit(benchmark::State& state) {
     auto session = std::make_shared<SessionInfo>(*recording.session);
     session->session_id[0] = static_cast<uint8_t>(++round);
     state.ResumeTiming();
-    std::vector<store::PendingBatch> group;
+    std::vector<RowBatch> group;
     for (intake::IncomingBatch& batch : DecodeAll(recording)) {
-      group.push_back({session, std::move(batch)});
+      group.emplace_back(std::move(batch)).SetSession(session);
       if (group.size() == 10) {
         auto outcomes = (*writer)->Commit(group);
         TRIBUTARY_CHECK(outcomes.ok() && !outcomes->back().need_dictionary);

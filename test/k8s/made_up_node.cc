@@ -60,7 +60,7 @@ struct Arguments {
 
 absl::StatusOr<SessionInfo> SessionOf(const std::string& node_id) {
   SessionInfo session{
-      .node_id = node_id, .boot_id = "made-up", .host_name = node_id, .agent_version = "made-up", .cpu_count = 1};
+      {.node_id = node_id, .boot_id = "made-up", .host_name = node_id, .agent_version = "made-up", .cpu_count = 1}};
   if (getrandom(session.session_id.data(), session.session_id.size(), 0) !=
       static_cast<ssize_t>(session.session_id.size())) {
     return ErrnoStatus("getrandom", "session id", errno);

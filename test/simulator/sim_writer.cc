@@ -29,7 +29,7 @@ class ById {
 
 }  // namespace
 
-bool SimWriter::TrySubmit(store::PendingBatch batch) {
+bool SimWriter::TrySubmit(RowBatch batch) {
   if (!HasRoom()) return false;
   queue_.push_back(std::move(batch));
   Work();
@@ -68,14 +68,13 @@ void SimWriter::Commit() {
     return Work();
   }
   while (group_.empty() || (group_.size() < options_.group_batches_max && !queue_.empty())) {
-    if (queue_.empty() || !std::holds_alternative<store::PendingBatch>(queue_.front())) break;
-    group_.push_back(std::get<store::PendingBatch>(std::move(queue_.front())));
+    if (queue_.empty() || !std::holds_alternative<RowBatch>(queue_.front())) break;
+    group_.push_back(std::get<RowBatch>(std::move(queue_.front())));
     queue_.pop_front();
   }
   if (options_.broken == Break::kAckBeforeCommit) {
     std::vector<ingest::CommittedBatch> done;
-    for (const store::PendingBatch& p : group_)
-      done.push_back({p.session, p.batch.generation, {p.batch.sequence, false}});
+    for (const RowBatch& batch : group_) done.push_back(ingest::Committed(batch, {batch.sequence, false}));
     Tell(std::move(done));
   }
   if (options_.broken == Break::kMarkBeforeSamples) Apply(group_, /*marks_only=*/true);
@@ -97,25 +96,22 @@ void SimWriter::Tell(std::vector<ingest::CommittedBatch> done) {
   process_.After(kHopNs, [this, done = std::move(done)] { callbacks_.committed(done); });
 }
 
-std::vector<ingest::CommittedBatch> SimWriter::Apply(const std::vector<store::PendingBatch>& group, bool marks_only) {
+std::vector<ingest::CommittedBatch> SimWriter::Apply(const std::vector<RowBatch>& group, bool marks_only) {
   std::vector<ingest::CommittedBatch> done;
-  for (const store::PendingBatch& pending : group) {
-    done.push_back({pending.session, pending.batch.generation, ApplyOne(pending, marks_only)});
-  }
+  for (const RowBatch& batch : group) done.push_back(ingest::Committed(batch, ApplyOne(batch, marks_only)));
   return done;
 }
 
-store::ShardWriter::Outcome SimWriter::ApplyOne(const store::PendingBatch& pending, bool marks_only) {
-  const intake::IncomingBatch& batch = pending.batch;
-  const SessionId& id = pending.session->session_id;
+store::ShardWriter::Outcome SimWriter::ApplyOne(const RowBatch& batch, bool marks_only) {
+  const SessionId id = ingest::Committed(batch, {}).session;
   DurableStore::Session& session = store_.sessions[id];
-  session.node_id = pending.session->node_id;
+  session.node_id = batch.node->node_id;
   if (marks_only) {
     session.durable_sequence = std::max(session.durable_sequence, batch.sequence);
     return {};
   }
   const bool broken_marks = options_.broken == Break::kMarkBeforeSamples;
-  const uint64_t expected_max = std::max(session.durable_sequence + 1, pending.oldest_held);
+  const uint64_t expected_max = std::max(session.durable_sequence + 1, batch.oldest_held);
   Held& held = held_[id];
   held.used = ++uses_;
   const bool follows = batch.sequence <= expected_max && TakeDefinitions(held, batch);
@@ -134,8 +130,8 @@ store::ShardWriter::Outcome SimWriter::ApplyOne(const store::PendingBatch& pendi
   return {session.durable_sequence, false};
 }
 
-bool SimWriter::TakeDefinitions(Held& held, const intake::IncomingBatch& batch) {
-  const bool starts = batch.before == intake::DictionaryCounts();
+bool SimWriter::TakeDefinitions(Held& held, const RowBatch& batch) {
+  const bool starts = batch.before == DictionaryCounts();
   if (held.dictionary == nullptr || held.dictionary->generation() != batch.generation) {
     if (batch.derived) {
       if (held.dictionary == nullptr || held.dictionary->generation() != batch.derived->generation) return false;
@@ -151,15 +147,14 @@ bool SimWriter::TakeDefinitions(Held& held, const intake::IncomingBatch& batch) 
   } else if (batch.before != held.dictionary->counts()) {
     return false;
   }
-  const intake::DictionaryCounts before = held.dictionary->counts();
+  const DictionaryCounts before = held.dictionary->counts();
   bool ok = held.dictionary->Append(batch.definitions);
   for (const Sample& sample : batch.samples) ok = ok && held.dictionary->Defines(sample);
   if (!ok) held.dictionary->Truncate(before);
   return ok;
 }
 
-void SimWriter::Store(DurableStore::Session& session, store::SessionDictionary& dictionary,
-                      const intake::IncomingBatch& batch) {
+void SimWriter::Store(DurableStore::Session& session, store::SessionDictionary& dictionary, const RowBatch& batch) {
   const ById by_id(dictionary);
   for (const Sample& sample : batch.samples) {
     WholeSample whole{sample.time.value, PlaceOf(by_id, sample), sample.type, sample.ending, sample.cpu, sample.count};

@@ -40,12 +40,12 @@ class SimWriter final : public ingest::BatchWriter {
   void set_slow(int64_t extra_ns) { extra_ns_ = extra_ns; }
 
   bool HasRoom() const override { return queue_.size() < options_.queue_batches_max; }
-  bool TrySubmit(store::PendingBatch batch) override;
+  bool TrySubmit(RowBatch batch) override;
   bool TryFind(const SessionId& id) override;
   void Maintain() override {}
 
  private:
-  using Job = std::variant<store::PendingBatch, SessionId>;
+  using Job = std::variant<RowBatch, SessionId>;
   struct Held {
     std::unique_ptr<store::SessionDictionary> dictionary;
     uint64_t used = 0;
@@ -53,10 +53,10 @@ class SimWriter final : public ingest::BatchWriter {
 
   void Work();
   void Commit();
-  std::vector<ingest::CommittedBatch> Apply(const std::vector<store::PendingBatch>& group, bool marks_only);
-  store::ShardWriter::Outcome ApplyOne(const store::PendingBatch& pending, bool marks_only);
-  bool TakeDefinitions(Held& held, const intake::IncomingBatch& batch);
-  void Store(DurableStore::Session& session, store::SessionDictionary& dictionary, const intake::IncomingBatch& batch);
+  std::vector<ingest::CommittedBatch> Apply(const std::vector<RowBatch>& group, bool marks_only);
+  store::ShardWriter::Outcome ApplyOne(const RowBatch& batch, bool marks_only);
+  bool TakeDefinitions(Held& held, const RowBatch& batch);
+  void Store(DurableStore::Session& session, store::SessionDictionary& dictionary, const RowBatch& batch);
   void TellMark(const SessionId& id);
   void Tell(std::vector<ingest::CommittedBatch> done);
 
@@ -65,7 +65,7 @@ class SimWriter final : public ingest::BatchWriter {
   const Options options_;
   const Callbacks callbacks_;
   std::deque<Job> queue_;
-  std::vector<store::PendingBatch> group_;  // on its way to the disk
+  std::vector<RowBatch> group_;  // on its way to the disk
   bool working_ = false, disk_full_ = false;
   int64_t extra_ns_ = 0;
   std::map<SessionId, Held> held_;

@@ -1,0 +1,25 @@
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "profile/tables.h"
+
+namespace tributary {
+
+// Definitions that continue a dictionary's: each has the next id of its table.
+struct Definitions {
+  std::vector<std::string> strings;
+  std::vector<Executable> executables;
+  std::vector<Frame> frames;
+  std::vector<Node> nodes;
+  std::vector<Process> processes;
+  std::vector<Thread> threads;
+};
+
+DictionaryCounts& operator+=(DictionaryCounts& counts, const Definitions& more);
+void Append(Definitions& to, Definitions&& from);
+size_t MemoryOf(const Definitions& definitions);  // bytes
+
+}  // namespace tributary

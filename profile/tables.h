@@ -1,0 +1,107 @@
+#pragma once
+
+#include <concepts>
+#include <cstdint>
+#include <string>
+#include <type_traits>
+
+#include "profile/model.h"
+
+// The tables of a dictionary, and the references between them, each listed here and nowhere else: what holds something
+// of every table is walked by these.
+
+namespace tributary {
+
+// Calls visit(t.strings…), visit(t.executables…), … with the same member of all of `tables`, in an order in which
+// definitions refer to tables before their own, or to their own.
+template <typename Visit, typename... Tables>
+constexpr void ForEachTable(Visit&& visit, Tables&&... tables) {
+  visit(tables.strings...);
+  visit(tables.executables...);
+  visit(tables.frames...);
+  visit(tables.nodes...);
+  visit(tables.processes...);
+  visit(tables.threads...);
+}
+
+template <typename Is, typename Definition>
+concept DefinitionOf = std::same_as<std::remove_const_t<Definition>, Is>;
+
+// Calls visit(ref) with every reference that a definition makes: StringRef, ExecutableRef, …, which may be changed
+// where the definition may.
+template <typename Definition, typename Visit>
+constexpr void ForEachRef(Definition& definition, Visit&& visit) {
+  if constexpr (DefinitionOf<Executable, Definition>) {
+    visit(definition.path);
+  } else if constexpr (DefinitionOf<Frame, Definition>) {
+    visit(definition.executable);
+  } else if constexpr (DefinitionOf<Node, Definition>) {
+    visit(definition.parent);
+    visit(definition.frame);
+  } else if constexpr (DefinitionOf<Process, Definition>) {
+    visit(definition.comm);
+    visit(definition.executable_path);
+    visit(definition.container_id);
+    visit(definition.cgroup_path);
+    visit(definition.attributes);
+    visit(definition.executable);
+  } else if constexpr (DefinitionOf<Thread, Definition>) {
+    visit(definition.process);
+    visit(definition.name);
+  } else {
+    static_assert(DefinitionOf<std::string, Definition>, "a definition of no table");
+  }
+}
+
+// The member of `tables` that `ref` counts in.
+template <typename Of>
+constexpr auto& TableOf(Of& tables, StringRef) {
+  return tables.strings;
+}
+template <typename Of>
+constexpr auto& TableOf(Of& tables, ExecutableRef) {
+  return tables.executables;
+}
+template <typename Of>
+constexpr auto& TableOf(Of& tables, FrameRef) {
+  return tables.frames;
+}
+template <typename Of>
+constexpr auto& TableOf(Of& tables, NodeRef) {
+  return tables.nodes;
+}
+template <typename Of>
+constexpr auto& TableOf(Of& tables, ProcessRef) {
+  return tables.processes;
+}
+template <typename Of>
+constexpr auto& TableOf(Of& tables, ThreadRef) {
+  return tables.threads;
+}
+
+// The same of every table.
+template <typename Each>
+struct Tables {
+  Each strings, executables, frames, nodes, processes, threads;
+};
+
+// How many definitions of each table there are, id 0 included: ids below may be used.
+struct DictionaryCounts {
+  uint32_t strings = 1, executables = 1, frames = 1, nodes = 1, processes = 1, threads = 1;
+
+  // Whether `part` is of no table more.
+  bool Covers(const DictionaryCounts& part) const {
+    bool covers = true;
+    ForEachTable([&](uint32_t mine, uint32_t theirs) { covers = covers && theirs <= mine; }, *this, part);
+    return covers;
+  }
+  // Whether all that a definition refers to is counted.
+  bool Define(const auto& definition) const {
+    bool defined = true;
+    ForEachRef(definition, [&](auto ref) { defined = defined && ref.value < TableOf(*this, ref); });
+    return defined;
+  }
+  friend bool operator==(const DictionaryCounts&, const DictionaryCounts&) = default;
+};
+
+}  // namespace tributary
