@@ -21,7 +21,7 @@
 #include "reducer/metadata/rollout_log.h"
 #include "reducer/metadata/service_watch.h"
 #include "reducer/options.h"
-#include "reducer/query/query.h"
+#include "reducer/query/query_engine.h"
 #include "reducer/store/sqlite_store.h"
 #include "reducer/symbolizer/debug_file_finder.h"
 #include "reducer/symbolizer/debuginfod_client.h"

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/status.h"
+#include "reducer/query/selection.h"
 
 namespace tributary {
 namespace {
@@ -23,20 +24,6 @@ absl::Status Corrupt(std::string_view what) {
 
 }  // namespace
 
-absl::Status CheckCancelled(const QueryRequest& request) {
-  if (!request.is_cancelled || !request.is_cancelled()) return absl::OkStatus();
-  return Error(absl::StatusCode::kDeadlineExceeded, "the query took too long: ask for a shorter time or less");
-}
-
-absl::Status CheckRequest(const QueryRequest& request) {
-  if (request.range.from >= request.range.to) {
-    return Error(absl::StatusCode::kInvalidArgument,
-                 fmt::format("the time range is empty: from ({} ms) must be before to ({} ms)",
-                             request.range.from.value / kNsPerMs, request.range.to.value / kNsPerMs));
-  }
-  return CheckCancelled(request);
-}
-
 absl::StatusOr<AddressFold::DayNodes*> AddressFold::FindDay(store::Day day) {
   if (auto it = days_.find(day); it != days_.end()) return &it->second;
   ASSIGN_OR_RETURN(std::shared_ptr<const store::Trie> trie, reader_.LoadTrie(day));
@@ -45,10 +32,10 @@ absl::StatusOr<AddressFold::DayNodes*> AddressFold::FindDay(store::Day day) {
     return Corrupt(fmt::format("the trie of day {} has columns of different lengths", day.value));
   }
   node_count_ += size;
-  if (node_count_ > limits_.address_nodes_max) {
-    return Error(
-        absl::StatusCode::kResourceExhausted,
-        fmt::format("this time spans more than {} stack nodes: ask for a shorter time", limits_.address_nodes_max));
+  if (node_count_ > context_.limits.address_nodes_max) {
+    return Error(absl::StatusCode::kResourceExhausted,
+                 fmt::format("this time spans more than {} stack nodes: ask for a shorter time",
+                             context_.limits.address_nodes_max));
   }
   DayNodes& nodes = days_[day];
   nodes.trie = std::move(trie);
@@ -65,11 +52,12 @@ absl::Status AddressFold::AddRow(DayNodes& nodes, store::NodeNo node, uint64_t v
 }
 
 absl::Status AddressFold::Scan() {
-  ASSIGN_OR_RETURN(Selection selection, Selection::Make(reader_, request_, limits_, resources_));
+  const QueryRequest& request = context_.request;
+  ASSIGN_OR_RETURN(Selection selection, Selection::Make(reader_, request, context_.limits, context_.resources.get()));
   if (selection.uses_threads()) {
-    return reader_.ScanSamples(request_.range, [&](const store::SampleColumns& columns) -> absl::Status {
-      RETURN_IF_ERROR(CheckCancelled(request_));
-      if (columns.type != request_.type) return absl::OkStatus();
+    return reader_.ScanSamples(request.range, [&](const store::SampleColumns& columns) -> absl::Status {
+      RETURN_IF_ERROR(CheckCancelled(request));
+      if (columns.type != request.type) return absl::OkStatus();
       ASSIGN_OR_RETURN(DayNodes * nodes, FindDay(columns.day));
       for (size_t i = 0; i < columns.nodes.size(); ++i) {
         if (!selection.Has(columns.processes[i], columns.threads[i], columns.times[i])) continue;
@@ -78,9 +66,9 @@ absl::Status AddressFold::Scan() {
       return absl::OkStatus();
     });
   }
-  return reader_.ScanSums(request_.range, [&](const store::SumColumns& columns) -> absl::Status {
-    RETURN_IF_ERROR(CheckCancelled(request_));
-    if (columns.type != request_.type) return absl::OkStatus();
+  return reader_.ScanSums(request.range, [&](const store::SumColumns& columns) -> absl::Status {
+    RETURN_IF_ERROR(CheckCancelled(request));
+    if (columns.type != request.type) return absl::OkStatus();
     ASSIGN_OR_RETURN(DayNodes * nodes, FindDay(columns.day));
     for (size_t i = 0; i < columns.nodes.size(); ++i) {
       if (!selection.Has(columns.processes[i], MiddleOf(columns.minute))) continue;
@@ -117,7 +105,7 @@ absl::Status AddressFold::NameRows(const store::Trie& trie, const std::vector<ui
   chains->resize(trie.frame_rows.size());
   for (const auto& [executable, rows] : rows_of) {
     for (size_t begin = 0; begin < rows.size(); begin += kNamedTogether) {
-      RETURN_IF_ERROR(CheckCancelled(request_));
+      RETURN_IF_ERROR(CheckCancelled(context_.request));
       const size_t count = std::min(kNamedTogether, rows.size() - begin);
       namer.Name(executable, trie.frame_rows, std::span(rows).subspan(begin, count), *chains);
     }
@@ -147,7 +135,7 @@ absl::Status AddressFold::MapDay(const DayNodes& nodes, const std::vector<uint32
   std::vector<FunctionNode> mapped(size, FunctionNode{0});
   functions->AddSelf(FunctionNode{0}, nodes.values[0], nodes.counts[0]);
   for (size_t i = 1; i < size; ++i) {
-    if (i % kNodesPerCheck == 0) RETURN_IF_ERROR(CheckCancelled(request_));
+    if (i % kNodesPerCheck == 0) RETURN_IF_ERROR(CheckCancelled(context_.request));
     if (i + kAhead < size) functions->Prefetch(mapped[trie.parents[i + kAhead].value]);
     if (met[i] == 0) continue;
     FunctionNode node = mapped[trie.parents[i].value];

@@ -8,8 +8,7 @@
 #include "absl/status/status.h"
 #include "reducer/query/frame_namer.h"
 #include "reducer/query/function_trie.h"
-#include "reducer/query/query.h"
-#include "reducer/query/selection.h"
+#include "reducer/query/query_context.h"
 #include "reducer/store/store.h"
 
 namespace tributary {
@@ -19,10 +18,7 @@ namespace tributary {
 // mapping about 50 ns a node that was met (docs/data-model.md explains why no stack is rebuilt). One thread, one query.
 class AddressFold {
  public:
-  // `resources` may be null: see Selection.
-  AddressFold(store::StoreReader& reader, const QueryRequest& request, const QueryLimits& limits,
-              ResourceCache* resources)
-      : reader_(reader), request_(request), limits_(limits), resources_(resources) {}
+  AddressFold(store::StoreReader& reader, const QueryContext& context) : reader_(reader), context_(context) {}
 
   absl::Status Scan();
   absl::Status MapInto(FrameNamer& namer, FunctionTrie* functions);
@@ -44,16 +40,9 @@ class AddressFold {
                       FunctionTrie* functions);
 
   store::StoreReader& reader_;
-  const QueryRequest& request_;
-  const QueryLimits& limits_;
-  ResourceCache* const resources_;
+  const QueryContext& context_;
   std::map<store::Day, DayNodes> days_;
   size_t node_count_ = 0;
 };
-
-// DeadlineExceeded once the request is cancelled.
-absl::Status CheckCancelled(const QueryRequest& request);
-// Also InvalidArgument for a range that holds no time.
-absl::Status CheckRequest(const QueryRequest& request);
 
 }  // namespace tributary

@@ -1,3 +1,5 @@
+#include "reducer/query/executables.h"
+
 #include <algorithm>
 #include <map>
 #include <memory>
@@ -9,7 +11,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "base/status.h"
 #include "reducer/query/address_fold.h"
-#include "reducer/query/query.h"
+#include "reducer/query/query_context.h"
 
 namespace tributary {
 namespace {
@@ -138,16 +140,14 @@ class ExecutableBuilder {
 
 }  // namespace
 
-absl::StatusOr<ExecutableList> QueryEngine::QueryExecutables(const QueryRequest& request, size_t limit) {
-  RETURN_IF_ERROR(Check(request));
-  const std::unique_ptr<ResourceCache> resources = Resources(request);
-  ExecutableBuilder builder(symbols_);
-  for (uint32_t shard = 0; shard < store_.shard_count(); ++shard) {
-    ASSIGN_OR_RETURN(std::unique_ptr<store::StoreReader> reader, store_.OpenReader(shard));
-    AddressFold fold(*reader, request, limits_, resources.get());
+absl::StatusOr<ExecutableList> MakeExecutables(const QueryContext& context, size_t limit) {
+  ExecutableBuilder builder(context.symbols);
+  const absl::Status visited = ForEachShard(context.store, [&](store::StoreReader& reader) -> absl::Status {
+    AddressFold fold(reader, context);
     RETURN_IF_ERROR(fold.Scan());
-    RETURN_IF_ERROR(builder.AddShard(*reader, fold, request));
-  }
+    return builder.AddShard(reader, fold, context.request);
+  });
+  RETURN_IF_ERROR(visited);
   return std::move(builder).Take(limit);
 }
 

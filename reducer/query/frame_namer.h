@@ -2,7 +2,6 @@
 
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <span>
 #include <string>
 #include <string_view>
@@ -10,26 +9,13 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "reducer/query/demangle_cache.h"
 #include "reducer/query/function_trie.h"
-#include "reducer/query/query.h"
+#include "reducer/query/query_request.h"
 #include "reducer/store/store.h"
 #include "reducer/symbolizer/symbol_store.h"
 
 namespace tributary {
-
-// Demangled names across queries: a C++ name costs microseconds, a page asks for the same ones every few seconds. Any
-// thread. Holds at most kEntriesMax names; a full cache starts again.
-class DemangleCache {
- public:
-  static constexpr size_t kEntriesMax = 65'536;
-  static constexpr size_t kNameBytesMax = 1024;  // longer names are not kept
-  std::string Demangle(std::string_view linkage_name);
-  size_t size() const;
-
- private:
-  mutable std::mutex mutex_;
-  absl::flat_hash_map<std::string, std::string> names_;
-};
 
 // Turns frames into functions for one query. Symbol tables are held from their first use to the end, so that one answer
 // is named by one state of the symbols.

@@ -9,7 +9,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "base/types.h"
-#include "reducer/query/query.h"
+#include "reducer/query/flame_graph.h"
 
 namespace tributary {
 

@@ -1,3 +1,5 @@
+#include "reducer/query/lines.h"
+
 #include <algorithm>
 #include <map>
 #include <memory>
@@ -10,8 +12,7 @@
 #include "base/status.h"
 #include "reducer/metadata/labels.h"
 #include "reducer/query/address_fold.h"
-#include "reducer/query/frame_namer.h"
-#include "reducer/query/query.h"
+#include "reducer/query/query_context.h"
 
 namespace tributary {
 namespace {
@@ -128,17 +129,14 @@ class LineBuilder {
 
 }  // namespace
 
-absl::StatusOr<FunctionLines> QueryEngine::QueryLines(const QueryRequest& request,
-                                                      const FunctionLinesRequest& function) {
-  RETURN_IF_ERROR(Check(request));
-  const std::unique_ptr<ResourceCache> resources = Resources(request);
-  LineBuilder builder(symbols_, *demangled_, function);
-  for (uint32_t shard = 0; shard < store_.shard_count(); ++shard) {
-    ASSIGN_OR_RETURN(std::unique_ptr<store::StoreReader> reader, store_.OpenReader(shard));
-    AddressFold fold(*reader, request, limits_, resources.get());
+absl::StatusOr<FunctionLines> MakeLines(const QueryContext& context, const FunctionLinesRequest& function) {
+  LineBuilder builder(context.symbols, context.demangled, function);
+  const absl::Status visited = ForEachShard(context.store, [&](store::StoreReader& reader) -> absl::Status {
+    AddressFold fold(reader, context);
     RETURN_IF_ERROR(fold.Scan());
-    RETURN_IF_ERROR(builder.AddShard(*reader, fold, request));
-  }
+    return builder.AddShard(reader, fold, context.request);
+  });
+  RETURN_IF_ERROR(visited);
   return std::move(builder).Take();
 }
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/test_directory.h"
-#include "reducer/query/query.h"
+#include "reducer/query/query_engine.h"
 #include "reducer/store/fake_store.h"
 #include "symbols/symbol_builder.h"
 #include "symbols/symbol_codec.h"

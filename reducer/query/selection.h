@@ -8,8 +8,7 @@
 #include "absl/status/statusor.h"
 #include "reducer/metadata/labels.h"
 #include "reducer/metadata/resource_joiner.h"
-#include "reducer/query/query.h"
-#include "reducer/query/selector.h"
+#include "reducer/query/query_request.h"
 #include "reducer/store/store.h"
 
 namespace tributary {

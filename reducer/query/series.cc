@@ -1,3 +1,5 @@
+#include "reducer/query/series.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -9,8 +11,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "base/status.h"
 #include "reducer/metadata/labels.h"
-#include "reducer/query/address_fold.h"
-#include "reducer/query/query.h"
+#include "reducer/query/query_context.h"
 #include "reducer/query/selection.h"
 
 namespace tributary {
@@ -125,9 +126,10 @@ void SortAndCut(std::vector<Entry>* entries, size_t limit, bool* truncated) {
 // Merges shards. Ordered maps: of equal weights the order is the same at every asking.
 class SeriesBuilder {
  public:
-  absl::Status AddShard(store::StoreReader& reader, const QueryRequest& request, const QueryLimits& limits,
-                        ResourceCache* resources) {
-    ASSIGN_OR_RETURN(Selection selection, Selection::Make(reader, request, limits, resources));
+  absl::Status AddShard(store::StoreReader& reader, const QueryContext& context) {
+    const QueryRequest& request = context.request;
+    ResourceCache* const resources = context.resources.get();
+    ASSIGN_OR_RETURN(Selection selection, Selection::Make(reader, request, context.limits, resources));
     ASSIGN_OR_RETURN(ShardWeights weights, Weigh(reader, request, selection));
     if (weights.processes.empty() && weights.threads.empty()) return absl::OkStatus();
     store::ProcessSet met;
@@ -249,14 +251,10 @@ class SeriesBuilder {
 
 }  // namespace
 
-absl::StatusOr<SeriesList> QueryEngine::QuerySeries(const QueryRequest& request, size_t limit) {
-  RETURN_IF_ERROR(Check(request));
-  const std::unique_ptr<ResourceCache> resources = Resources(request);
+absl::StatusOr<SeriesList> MakeSeries(const QueryContext& context, size_t limit) {
   SeriesBuilder builder;
-  for (uint32_t shard = 0; shard < store_.shard_count(); ++shard) {
-    ASSIGN_OR_RETURN(std::unique_ptr<store::StoreReader> reader, store_.OpenReader(shard));
-    RETURN_IF_ERROR(builder.AddShard(*reader, request, limits_, resources.get()));
-  }
+  RETURN_IF_ERROR(
+      ForEachShard(context.store, [&](store::StoreReader& reader) { return builder.AddShard(reader, context); }));
   return std::move(builder).Take(limit);
 }
 

@@ -1,3 +1,5 @@
+#include "reducer/query/stack_health.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -11,8 +13,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "base/status.h"
 #include "reducer/metadata/labels.h"
-#include "reducer/query/address_fold.h"
-#include "reducer/query/query.h"
+#include "reducer/query/query_context.h"
 #include "reducer/query/selection.h"
 
 namespace tributary {
@@ -74,9 +75,9 @@ class OutermostFrames {
 // Merges shards. Ordered maps: of equal weights the order is the same at every asking.
 class HealthBuilder {
  public:
-  absl::Status AddShard(store::StoreReader& reader, const QueryRequest& request, const QueryLimits& limits,
-                        ResourceCache* resources) {
-    ASSIGN_OR_RETURN(Selection selection, Selection::Make(reader, request, limits, resources));
+  absl::Status AddShard(store::StoreReader& reader, const QueryContext& context) {
+    const QueryRequest& request = context.request;
+    ASSIGN_OR_RETURN(Selection selection, Selection::Make(reader, request, context.limits, context.resources.get()));
     OutermostFrames outermost(reader);
     Culprits culprits;
     absl::Status scanned = reader.ScanSamples(request.range, [&](const store::SampleColumns& columns) -> absl::Status {
@@ -190,14 +191,10 @@ void StackHealth::Weights::Add(const Weights& other) {
   }
 }
 
-absl::StatusOr<StackHealth> QueryEngine::QueryStackHealth(const QueryRequest& request, size_t executables_max) {
-  RETURN_IF_ERROR(Check(request));
-  const std::unique_ptr<ResourceCache> resources = Resources(request);
+absl::StatusOr<StackHealth> MakeStackHealth(const QueryContext& context, size_t executables_max) {
   HealthBuilder builder;
-  for (uint32_t shard = 0; shard < store_.shard_count(); ++shard) {
-    ASSIGN_OR_RETURN(std::unique_ptr<store::StoreReader> reader, store_.OpenReader(shard));
-    RETURN_IF_ERROR(builder.AddShard(*reader, request, limits_, resources.get()));
-  }
+  RETURN_IF_ERROR(
+      ForEachShard(context.store, [&](store::StoreReader& reader) { return builder.AddShard(reader, context); }));
   return std::move(builder).Take(executables_max);
 }
 

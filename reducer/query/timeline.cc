@@ -1,11 +1,10 @@
-#include <fmt/format.h>
+#include "reducer/query/timeline.h"
 
 #include <algorithm>
 #include <vector>
 
 #include "base/status.h"
-#include "reducer/query/address_fold.h"
-#include "reducer/query/query.h"
+#include "reducer/query/query_context.h"
 #include "reducer/query/selection.h"
 
 namespace tributary {
@@ -125,19 +124,17 @@ absl::Status AddFine(store::StoreReader& reader, const QueryRequest& request, co
 
 }  // namespace
 
-absl::StatusOr<Timeline> QueryEngine::QueryTimeline(const QueryRequest& request, size_t buckets_max) {
-  RETURN_IF_ERROR(Check(request));
-  const std::unique_ptr<ResourceCache> resources = Resources(request);
+absl::StatusOr<Timeline> MakeTimeline(const QueryContext& context, size_t buckets_max) {
+  const QueryRequest& request = context.request;
   Buckets buckets(request.range, buckets_max);
-  for (uint32_t shard = 0; shard < store_.shard_count(); ++shard) {
-    ASSIGN_OR_RETURN(std::unique_ptr<store::StoreReader> reader, store_.OpenReader(shard));
-    ASSIGN_OR_RETURN(Selection selection, Selection::Make(*reader, request, limits_, resources.get()));
+  const absl::Status visited = ForEachShard(context.store, [&](store::StoreReader& reader) -> absl::Status {
+    ASSIGN_OR_RETURN(Selection selection, Selection::Make(reader, request, context.limits, context.resources.get()));
     if (selection.uses_threads() || buckets.step_ns() < kNsPerMinute) {
-      RETURN_IF_ERROR(AddFine(*reader, request, selection, &buckets));
-    } else {
-      RETURN_IF_ERROR(AddSums(*reader, request, request.range, selection, {}, &buckets));
+      return AddFine(reader, request, selection, &buckets);
     }
-  }
+    return AddSums(reader, request, request.range, selection, {}, &buckets);
+  });
+  RETURN_IF_ERROR(visited);
   return std::move(buckets).Take();
 }
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "reducer/metadata/metadata_store.h"
-#include "reducer/query/query.h"
+#include "reducer/query/query_engine.h"
 #include "reducer/store/store.h"
 #include "reducer/symbolizer/symbol_importer.h"
 #include "reducer/symbolizer/symbol_notices.h"

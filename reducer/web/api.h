@@ -11,7 +11,7 @@
 #include "absl/status/statusor.h"
 #include "base/clock.h"
 #include "base/metrics.h"
-#include "reducer/query/query.h"
+#include "reducer/query/query_engine.h"
 #include "reducer/web/http_server.h"
 #include "reducer/web/params.h"
 #include "reducer/web/web_server.h"

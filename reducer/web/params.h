@@ -7,7 +7,7 @@
 
 #include "absl/status/statusor.h"
 #include "base/types.h"
-#include "reducer/query/query.h"
+#include "reducer/query/query_engine.h"
 
 namespace tributary {
 

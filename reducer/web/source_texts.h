@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "reducer/query/query.h"
+#include "reducer/query/query_engine.h"
 #include "reducer/symbolizer/source_fetcher.h"
 #include "reducer/symbolizer/source_files.h"
 

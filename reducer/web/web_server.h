@@ -11,7 +11,7 @@
 #include "base/metrics.h"
 #include "reducer/metadata/metadata_store.h"
 #include "reducer/metadata/rollout_log.h"
-#include "reducer/query/query.h"
+#include "reducer/query/query_engine.h"
 #include "reducer/store/store.h"
 #include "reducer/symbolizer/source_fetcher.h"
 #include "reducer/symbolizer/source_files.h"

@@ -25,7 +25,7 @@
 #include "base/metrics.h"
 #include "base/status.h"
 #include "base/zstd.h"
-#include "reducer/query/query.h"
+#include "reducer/query/query_engine.h"
 #include "reducer/store/fake_store.h"
 #include "reducer/symbolizer/symbol_store.h"
 #include "symbols/debug_symbols.h"

@@ -1,4 +1,4 @@
-#include "reducer/query/query.h"
+#include "reducer/query/query_engine.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,0 +1,26 @@
+#pragma once
+
+#include <cstddef>
+#include <mutex>
+#include <string>
+#include <string_view>
+
+#include "absl/container/flat_hash_map.h"
+
+namespace tributary {
+
+// Demangled names across queries: a C++ name costs microseconds, a page asks for the same ones every few seconds. Any
+// thread. Holds at most kEntriesMax names; a full cache starts again.
+class DemangleCache {
+ public:
+  static constexpr size_t kEntriesMax = 65'536;
+  static constexpr size_t kNameBytesMax = 1024;  // longer names are not kept
+  std::string Demangle(std::string_view linkage_name);
+  size_t size() const;
+
+ private:
+  mutable std::mutex mutex_;
+  absl::flat_hash_map<std::string, std::string> names_;
+};
+
+}  // namespace tributary

@@ -1,0 +1,38 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+
+namespace tributary {
+
+struct QueryContext;
+
+// Columns; node 0 is the root; parents before children, children in descending total value.
+struct FlameGraph {
+  enum class Kind : uint8_t { kRoot = 0, kNative = 1, kKernel = 2, kInlined = 3, kUnknown = 4 };
+  std::vector<std::string> names;        // [0] = "all"
+  std::vector<std::string> executables;  // base names
+  std::vector<int32_t> parents;
+  std::vector<uint32_t> node_names;
+  std::vector<Kind> kinds;
+  std::vector<int32_t> node_executables;  // −1: none
+  std::vector<uint64_t> total_values, self_values, total_counts, self_counts;
+  uint64_t truncated_nodes = 0;
+};
+
+struct TopFunction {
+  std::string name, executable;
+  FlameGraph::Kind kind{};
+  uint64_t self_value = 0, self_count = 0, total_value = 0, total_count = 0;
+};
+
+// Cut to its `nodes_max` largest subtrees.
+absl::StatusOr<FlameGraph> MakeFlameGraph(const QueryContext& context, size_t nodes_max);
+// The functions with the most own samples, at most `limit`. `total_*`: of all samples.
+absl::StatusOr<std::vector<TopFunction>> MakeTop(const QueryContext& context, size_t limit, uint64_t* total_value,
+                                                 uint64_t* total_count);
+
+}  // namespace tributary

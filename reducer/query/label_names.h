@@ -1,0 +1,16 @@
+#pragma once
+
+#include "absl/status/status.h"
+#include "reducer/metadata/attribute_names.h"
+
+namespace tributary {
+
+struct QueryContext;
+
+// Adds the names of all attributes that processes of the request's range have of their own.
+absl::Status MeetLabelNames(const QueryContext& context, AttributeNames& names);
+
+// InvalidArgument: the selector has a label that nothing has. Reads processes only if `names` does not know a label.
+absl::Status CheckLabelNames(const QueryContext& context, AttributeNames& names);
+
+}  // namespace tributary

@@ -1,0 +1,30 @@
+#pragma once
+
+#include <memory>
+
+#include "absl/functional/function_ref.h"
+#include "absl/status/status.h"
+#include "reducer/metadata/resource_joiner.h"
+#include "reducer/query/demangle_cache.h"
+#include "reducer/query/query_request.h"
+#include "reducer/store/store.h"
+#include "reducer/symbolizer/symbol_store.h"
+
+namespace tributary {
+
+// What the answer to one query is made of. The engine fills it and hands it to the function that makes the answer. One
+// thread, one query; all that it borrows outlives it.
+struct QueryContext {
+  store::Store& store;
+  SymbolStore& symbols;
+  DemangleCache& demangled;
+  const QueryRequest& request;
+  const QueryLimits& limits;
+  std::unique_ptr<ResourceCache> resources;  // nullptr: nothing is known of processes but what the store has
+};
+
+// Calls `visit` with a reader of each shard, one after the other. Only one reader is open at a time. The first error
+// ends it and is returned.
+absl::Status ForEachShard(store::Store& store, absl::FunctionRef<absl::Status(store::StoreReader&)> visit);
+
+}  // namespace tributary

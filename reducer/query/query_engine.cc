@@ -1,0 +1,79 @@
+#include "reducer/query/query_engine.h"
+
+#include "base/status.h"
+#include "reducer/metadata/resource_joiner.h"
+#include "reducer/query/demangle_cache.h"
+#include "reducer/query/label_names.h"
+#include "reducer/query/nodes.h"
+#include "reducer/query/query_context.h"
+
+namespace tributary {
+
+QueryEngine::QueryEngine(store::Store& store, SymbolStore& symbols, QueryLimits limits, const ResourceJoiner* joiner)
+    : store_(store),
+      symbols_(symbols),
+      limits_(limits),
+      joiner_(joiner),
+      own_names_(joiner == nullptr ? std::make_unique<AttributeNames>() : nullptr),
+      names_(joiner == nullptr ? *own_names_ : joiner->names()),
+      demangled_(std::make_unique<DemangleCache>()) {}
+QueryEngine::~QueryEngine() = default;
+
+QueryContext QueryEngine::ContextOf(const QueryRequest& request) {
+  return {store_,  symbols_, *demangled_,
+          request, limits_,  joiner_ == nullptr ? nullptr : std::make_unique<ResourceCache>(*joiner_, request.range)};
+}
+
+absl::StatusOr<QueryContext> QueryEngine::Check(const QueryRequest& request) {
+  RETURN_IF_ERROR(CheckRequest(request));
+  QueryContext context = ContextOf(request);
+  RETURN_IF_ERROR(CheckLabelNames(context, names_));
+  return context;
+}
+
+absl::StatusOr<FlameGraph> QueryEngine::QueryFlameGraph(const QueryRequest& request, size_t nodes_max) {
+  ASSIGN_OR_RETURN(const QueryContext context, Check(request));
+  return MakeFlameGraph(context, nodes_max);
+}
+
+absl::StatusOr<std::vector<TopFunction>> QueryEngine::QueryTop(const QueryRequest& request, size_t limit,
+                                                               uint64_t* total_value, uint64_t* total_count) {
+  ASSIGN_OR_RETURN(const QueryContext context, Check(request));
+  return MakeTop(context, limit, total_value, total_count);
+}
+
+absl::StatusOr<Timeline> QueryEngine::QueryTimeline(const QueryRequest& request, size_t buckets_max) {
+  ASSIGN_OR_RETURN(const QueryContext context, Check(request));
+  return MakeTimeline(context, buckets_max);
+}
+
+absl::StatusOr<SeriesList> QueryEngine::QuerySeries(const QueryRequest& request, size_t limit) {
+  ASSIGN_OR_RETURN(const QueryContext context, Check(request));
+  return MakeSeries(context, limit);
+}
+
+absl::StatusOr<StackHealth> QueryEngine::QueryStackHealth(const QueryRequest& request, size_t executables_max) {
+  ASSIGN_OR_RETURN(const QueryContext context, Check(request));
+  return MakeStackHealth(context, executables_max);
+}
+
+absl::StatusOr<ExecutableList> QueryEngine::QueryExecutables(const QueryRequest& request, size_t limit) {
+  ASSIGN_OR_RETURN(const QueryContext context, Check(request));
+  return MakeExecutables(context, limit);
+}
+
+absl::StatusOr<FunctionLines> QueryEngine::QueryLines(const QueryRequest& request,
+                                                      const FunctionLinesRequest& function) {
+  ASSIGN_OR_RETURN(const QueryContext context, Check(request));
+  return MakeLines(context, function);
+}
+
+absl::StatusOr<std::vector<std::string>> QueryEngine::QueryLabels(const QueryRequest& request) {
+  RETURN_IF_ERROR(CheckRequest(request));
+  RETURN_IF_ERROR(MeetLabelNames(ContextOf(request), names_));
+  return names_.List();
+}
+
+absl::StatusOr<std::vector<store::NodeStatus>> QueryEngine::QueryNodes() { return ListNodes(store_); }
+
+}  // namespace tributary

@@ -1,0 +1,23 @@
+#include "reducer/query/query_request.h"
+
+#include <fmt/format.h>
+
+#include "base/status.h"
+
+namespace tributary {
+
+absl::Status CheckCancelled(const QueryRequest& request) {
+  if (!request.is_cancelled || !request.is_cancelled()) return absl::OkStatus();
+  return Error(absl::StatusCode::kDeadlineExceeded, "the query took too long: ask for a shorter time or less");
+}
+
+absl::Status CheckRequest(const QueryRequest& request) {
+  if (request.range.from >= request.range.to) {
+    return Error(absl::StatusCode::kInvalidArgument,
+                 fmt::format("the time range is empty: from ({} ms) must be before to ({} ms)",
+                             request.range.from.value / kNsPerMs, request.range.to.value / kNsPerMs));
+  }
+  return CheckCancelled(request);
+}
+
+}  // namespace tributary

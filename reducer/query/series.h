@@ -1,0 +1,43 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "base/types.h"
+#include "reducer/store/store.h"
+
+namespace tributary {
+
+struct QueryContext;
+
+// Processes, and what they belong to.
+struct SeriesList {
+  struct Process {
+    store::ProcessRow row;
+    uint64_t value = 0, count = 0;
+  };
+  struct Thread {
+    Pid pid;
+    store::ThreadRow row;
+    std::string host_name;
+    uint64_t value = 0, count = 0;
+  };
+  struct Named {
+    std::string id;          // of a container, pod (uid) or host
+    std::string name;        // "" where it is not known
+    std::string name_space;  // of a pod, workload or service
+    std::string kind;        // of a workload: "deployment"
+    uint64_t value = 0, count = 0;
+  };
+  std::vector<Process> processes;
+  std::vector<Thread> threads;
+  std::vector<Named> containers, hosts, pods, namespaces, workloads, services;
+  bool truncated = false;
+};
+
+// Each list is cut to its `limit` heaviest entries.
+absl::StatusOr<SeriesList> MakeSeries(const QueryContext& context, size_t limit);
+
+}  // namespace tributary

@@ -1,0 +1,43 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "profile/model.h"
+
+namespace tributary {
+
+struct QueryContext;
+
+// How stacks ended, and which executables cut them short.
+struct StackHealth {
+  struct Weights {
+    uint64_t value = 0, count = 0;
+    uint64_t ending_values[kEndingCount] = {}, ending_counts[kEndingCount] = {};
+    void Add(Ending ending, uint64_t v, uint64_t c);
+    void Add(const Weights& other);
+  };
+  // The executable of the outermost user frame, the last one walked, of stacks that are neither complete nor
+  // kernel_only.
+  struct Executable {
+    std::string name;                   // base name; kUnmapped, kNoUserFrame
+    std::string build_id;               // "" = none
+    std::vector<std::string> programs;  // base names of the processes it happened in, most samples first
+    Weights weights;
+  };
+  static constexpr std::string_view kUnmapped = "[unmapped]";          // no file is known behind the address
+  static constexpr std::string_view kNoUserFrame = "[no user frame]";  // not one frame of user code was read
+  static constexpr size_t kProgramsMax = 5;
+
+  Weights total;
+  std::vector<Executable> executables;  // worst first: by samples
+  uint64_t truncated_executables = 0;   // left out
+};
+
+// From raw samples alone: sums do not keep how stacks ended.
+absl::StatusOr<StackHealth> MakeStackHealth(const QueryContext& context, size_t executables_max);
+
+}  // namespace tributary
