@@ -12,7 +12,8 @@
 #include "base/log.h"
 #include "base/status.h"
 #include "intake/metadata/metadata_message.h"
-#include "intake/symbols/symbol_upload.h"
+#include "intake/symbols/symbol_receiver.h"
+#include "intake/symbols/symbol_sender.h"
 
 namespace tributary::intake {
 namespace {

@@ -11,7 +11,7 @@
 #include "base/backoff.h"
 #include "base/stream.h"
 #include "intake/codec/batch_decoder.h"
-#include "intake/symbols/symbol_upload.h"
+#include "intake/symbols/symbol_sender.h"
 #include "intake/wire/frame.h"
 #include "intake/wire/messages.h"
 

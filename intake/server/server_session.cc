@@ -8,7 +8,7 @@
 #include "intake/metadata/metadata_message.h"
 #include "intake/server/server_metrics.h"
 #include "intake/server/server_session.h"
-#include "intake/symbols/symbol_upload.h"
+#include "intake/symbols/symbol_receiver.h"
 
 namespace tributary::intake {
 namespace {

@@ -4,7 +4,8 @@
 
 #include "base/status.h"
 #include "base/zstd.h"
-#include "intake/symbols/symbol_upload.h"
+#include "intake/symbols/symbol_receiver.h"
+#include "intake/symbols/symbol_sender.h"
 #include "intake/testing/test_reducer.h"
 #include "intake/testing/test_relay.h"
 

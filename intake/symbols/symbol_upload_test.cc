@@ -1,10 +1,10 @@
-#include "intake/symbols/symbol_upload.h"
-
 #include <gtest/gtest.h>
 
 #include <random>
 
 #include "base/zstd.h"
+#include "intake/symbols/symbol_receiver.h"
+#include "intake/symbols/symbol_sender.h"
 
 namespace tributary::intake {
 namespace {
