@@ -124,17 +124,17 @@ class TestServer {
  public:
   // `owner_of` says who owns the session of a Hello.
   TestServer(Loop& loop, ServerOptions options, Metrics& metrics, std::function<SessionOwner&(const Hello&)> owner_of) {
-    auto acceptor =
-        Acceptor::Listen(loop, options, Clock::Real(), metrics,
-                         [this, &loop, options, &metrics, owner_of = std::move(owner_of)](PendingSession pending) {
-                           auto stream = pending.stream->Adopt(loop);
-                           ASSERT_TRUE(stream.ok()) << stream.status();
-                           SessionOwner& owner = owner_of(pending.hello);
-                           sessions.push_back(std::make_unique<ServerSession>(
-                               loop, *std::move(stream), std::move(pending.hello), std::move(pending.rest), options,
-                               Clock::Real(), metrics, owner));
-                           sessions.back()->Start();
-                         });
+    auto acceptor = Acceptor::Listen(
+        loop, options, Clock::Real(), metrics,
+        [this, &loop, options, &metrics, owner_of = std::move(owner_of)](PendingSession pending) {
+          auto stream = pending.stream->Adopt(loop);
+          ASSERT_TRUE(stream.ok()) << stream.status();
+          SessionOwner& owner = owner_of(pending.hello);
+          sessions.push_back(std::make_unique<ServerSession>(
+              loop, ServerSession::Arrival{*std::move(stream), std::move(pending.hello), std::move(pending.rest)},
+              options, Clock::Real(), metrics, owner));
+          sessions.back()->Start();
+        });
     EXPECT_TRUE(acceptor.ok()) << acceptor.status();
     if (acceptor.ok()) acceptor_ = *std::move(acceptor);
   }

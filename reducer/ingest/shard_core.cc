@@ -93,8 +93,7 @@ void ShardCore::StartSession(Arrival arrival) {
   live.teller = {arrival.hello.role == intake::Role::kCluster, arrival.hello.session.node_id};
   live.oldest_held = arrival.hello.next_sequence;
   live.asker = ++askers_;
-  live.session = std::make_unique<intake::ServerSession>(alarms_, std::move(arrival.stream), std::move(arrival.hello),
-                                                         std::move(arrival.rest), options_.server, clock_, metrics_,
+  live.session = std::make_unique<intake::ServerSession>(alarms_, std::move(arrival), options_.server, clock_, metrics_,
                                                          static_cast<intake::SessionOwner&>(*this));
   live.session->Start();
 }

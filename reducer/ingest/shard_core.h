@@ -60,11 +60,7 @@ class ShardCore : private intake::SessionOwner {
     std::function<void()> closed;                                             // after CloseAll: no session is left
   };
   // A connection whose Hello was read; `rest` came behind it.
-  struct Arrival {
-    std::unique_ptr<Stream> stream;
-    intake::Hello hello;
-    std::string rest;
-  };
+  using Arrival = intake::ServerSession::Arrival;
 
   // What is lent outlives the core.
   ShardCore(AlarmSource& alarms, Options options, BatchWriter& writer, SymbolDesk& symbols, const Clock& clock,
