@@ -1,13 +1,8 @@
 #include "intake/server/held_definitions.h"
 
-#include <iterator>
-#include <string>
-#include <vector>
+#include <utility>
 
 namespace tributary::intake {
-namespace {
-
-}  // namespace
 
 void HeldDefinitions::Add(Definitions definitions) {
   bytes_ += MemoryOf(definitions);

@@ -18,10 +18,10 @@
 #include "intake/server/server_session.h"
 #include "reducer/ingest/batch_writer.h"
 #include "reducer/ingest/ended_sessions.h"
-#include "reducer/ingest/metadata_sink.h"
 #include "reducer/ingest/queue_share.h"
 #include "reducer/ingest/session_memory.h"
 #include "reducer/ingest/symbol_requests.h"
+#include "reducer/metadata/metadata_sink.h"
 
 namespace tributary::ingest {
 

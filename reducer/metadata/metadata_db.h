@@ -9,13 +9,11 @@
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "reducer/ingest/metadata_sink.h"
 #include "reducer/metadata/entity_timeline.h"
+#include "reducer/metadata/metadata_sink.h"
 #include "reducer/store/sqlite.h"
 
 namespace tributary {
-
-using ingest::MetadataTeller;
 
 // The states of entities in DIR/metadata.db. One thread writes, another may Find at the same time.
 class MetadataDb {

@@ -34,7 +34,7 @@ namespace tributary {
 //
 // A node is believed of itself and its containers; everything else it tells is refused and counted. Thread-safe: Find
 // takes a shared lock for some 100 ns, Take the exclusive one for about a µs an entity.
-class MetadataStore final : public ingest::MetadataSink {
+class MetadataStore final : public MetadataSink {
  public:
   static constexpr int64_t kMarkUsedNs = 10 * kNsPerMinute;  // between two calls of Start's `mark_used`, at most
 
@@ -65,7 +65,7 @@ class MetadataStore final : public ingest::MetadataSink {
   // Ends it. No call of `mark_used` comes later.
   void Stop();
 
-  // ingest::MetadataSink
+  // MetadataSink
   void Connected(const MetadataTeller& teller) override;
   void Disconnected(const MetadataTeller& teller) override;
   void Take(const MetadataTeller& teller, MetadataUpdate update) override;

@@ -34,7 +34,7 @@ std::string KeyOf(const std::string& cluster, const std::string& id) { return cl
 
 }  // namespace
 
-RolloutLog::RolloutLog(Options options, ingest::MetadataSink& rest, const Clock& clock, Metrics& metrics)
+RolloutLog::RolloutLog(Options options, MetadataSink& rest, const Clock& clock, Metrics& metrics)
     : options_(std::move(options)),
       rest_(rest),
       clock_(clock),
@@ -75,7 +75,7 @@ absl::Status RolloutLog::Load() {
   return absl::OkStatus();
 }
 
-void RolloutLog::Take(const ingest::MetadataTeller& teller, MetadataUpdate update) {
+void RolloutLog::Take(const MetadataTeller& teller, MetadataUpdate update) {
   {
     const std::lock_guard lock(mutex_);
     std::erase_if(update.entities, [&](Entity& entity) {

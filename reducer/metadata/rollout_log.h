@@ -15,7 +15,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/metrics.h"
-#include "reducer/ingest/metadata_sink.h"
+#include "reducer/metadata/metadata_sink.h"
 #include "reducer/store/sqlite.h"
 #include "reducer/store/store.h"
 
@@ -36,7 +36,7 @@ constexpr std::string_view kServiceKind = "service";
 // cluster that told the most, or of those noticed here, so that nobody pushes out what others told; and in a database
 // of their own, which outlives the reducer. A commit does not wait for the disk: watchers tell of the last ones again.
 // Thread-safe.
-class RolloutLog final : public ingest::MetadataSink {
+class RolloutLog final : public MetadataSink {
  public:
   static constexpr size_t kRolloutsMax = 20'000;
 
@@ -45,11 +45,11 @@ class RolloutLog final : public ingest::MetadataSink {
     int64_t keep_ns = 7 * kNsPerDay;
   };
   // `rest`, `clock` and `metrics` outlive the log. A database that cannot be used is logged and gone without.
-  RolloutLog(Options options, ingest::MetadataSink& rest, const Clock& clock, Metrics& metrics);
+  RolloutLog(Options options, MetadataSink& rest, const Clock& clock, Metrics& metrics);
 
-  void Connected(const ingest::MetadataTeller& teller) override { rest_.Connected(teller); }
-  void Disconnected(const ingest::MetadataTeller& teller) override { rest_.Disconnected(teller); }
-  void Take(const ingest::MetadataTeller& teller, MetadataUpdate update) override;
+  void Connected(const MetadataTeller& teller) override { rest_.Connected(teller); }
+  void Disconnected(const MetadataTeller& teller) override { rest_.Disconnected(teller); }
+  void Take(const MetadataTeller& teller, MetadataUpdate update) override;
 
   // Of a service; `id` is of this rollout alone. False: it is known already.
   bool AddService(const std::string& id, UnixNs at, Attributes attributes);
@@ -71,7 +71,7 @@ class RolloutLog final : public ingest::MetadataSink {
   void Fail(std::string_view what, const absl::Status& status);
 
   const Options options_;
-  ingest::MetadataSink& rest_;
+  MetadataSink& rest_;
   const Clock& clock_;
   mutable std::mutex mutex_;  // guards all that follows
   std::optional<store::Database> database_;

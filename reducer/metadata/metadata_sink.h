@@ -5,9 +5,9 @@
 
 #include "profile/metadata.h"
 
-namespace tributary::ingest {
+namespace tributary {
 
-// Who tells: a node of itself and its containers, or a cluster's watcher.
+// Where metadata comes from: a node, which describes itself and its containers, or a cluster's watcher.
 struct MetadataTeller {
   bool is_cluster = false;
   std::string id;  // the session's node id, which its credential allows
@@ -19,8 +19,8 @@ struct MetadataTeller {
   }
 };
 
-// Takes what sessions tell of hosts, containers and pods, in each session's order. Called on the shards' loops, several
-// at a time; returns soon.
+// Takes the metadata of hosts, containers and pods from sessions, in the order of each session. Called on the shards'
+// loops, several at a time; returns soon.
 class MetadataSink {
  public:
   virtual void Connected(const MetadataTeller& teller) = 0;
@@ -31,4 +31,4 @@ class MetadataSink {
   ~MetadataSink() = default;
 };
 
-}  // namespace tributary::ingest
+}  // namespace tributary
