@@ -154,7 +154,7 @@ void ResourceJoiner::FindPod(const Place& place, UnixNs at, Facts* facts) const 
   MetadataTeller cluster;
   std::string_view uid = is_static ? std::string_view() : vouched;
   if (!place.container_id.empty()) {
-    MetadataStore::FoundInCluster found =
+    FoundInCluster found =
         store_.FindInClusters(EntityKind::kContainer, place.container_id, at, [&](const Entity& entity) {
           const std::string_view told = FindAttribute(entity.attributes, "k8s.pod.uid");
           const bool believed = vouched.empty() || is_static || told.empty() || told == vouched;
