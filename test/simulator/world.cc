@@ -76,9 +76,7 @@ std::unique_ptr<Alarm> SimProcess::NewAlarm(std::function<void()> callback) {
 }
 
 void SimProcess::After(int64_t delay_ns, std::function<void()> task) {
-  world_.At(delay_ns, [this, alive = alive_, task = std::move(task)] {
-    if (*alive) Run(task);
-  });
+  world_.At(delay_ns, scope_.Wrap([this, task = std::move(task)] { Run(task); }));
 }
 
 void SimProcess::Run(std::function<void()> task) {

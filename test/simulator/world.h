@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/alarm.h"
+#include "base/callback_scope.h"
 #include "base/clock.h"
 
 namespace tributary::sim {
@@ -74,8 +75,7 @@ class SimClock : public Clock {
 // One life of a simulated process: what it was going to do dies with it, and waits while it hangs.
 class SimProcess final : public AlarmSource {
  public:
-  explicit SimProcess(World& world) : world_(world), alive_(std::make_shared<bool>(true)) {}
-  ~SimProcess() { *alive_ = false; }
+  explicit SimProcess(World& world) : world_(world) {}
   SimProcess(const SimProcess&) = delete;
   SimProcess& operator=(const SimProcess&) = delete;
 
@@ -91,9 +91,9 @@ class SimProcess final : public AlarmSource {
 
  private:
   World& world_;
-  std::shared_ptr<bool> alive_;
   bool hung_ = false;
   std::deque<std::function<void()>> waiting_;
+  CallbackScope scope_;
 };
 
 }  // namespace tributary::sim
