@@ -103,7 +103,15 @@ struct UploadAnswer {
   std::vector<std::string> remarks;
 };
 
-enum class FrameKind : uint8_t { kRoot = 0, kNative = 1, kKernel = 2, kInlined = 3, kUnknown = 4 };
+// A kind of frames, as an answer tells of it.
+struct FrameKind {
+  std::string name, color, mark;
+  friend bool operator==(const FrameKind&, const FrameKind&) = default;
+};
+// Kinds are numbered by their place in an answer's list. These are the same in every answer, and all that there are in
+// one of an earlier release, which has no list.
+enum KnownKind : uint8_t { kRoot = 0, kNative = 1, kKernel = 2, kInlined = 3, kUnknown = 4 };
+std::vector<FrameKind> KnownKinds();
 
 enum class Unit { kNs, kCount };
 
@@ -132,11 +140,12 @@ struct LinesAnswer {
 struct TopAnswer {
   struct Function {
     std::string name, executable;
-    FrameKind kind = FrameKind::kUnknown;
+    uint8_t kind = kUnknown;  // of `kinds`
     Values self, total;
   };
   Values total;
   std::vector<Function> functions;
+  std::vector<FrameKind> kinds = KnownKinds();
 };
 
 struct SeriesAnswer {

@@ -4,6 +4,8 @@
 #include <map>
 #include <tuple>
 
+#include "profile/frame_kinds.h"
+
 namespace tributary::cli {
 namespace {
 
@@ -22,13 +24,31 @@ class Names {
   std::map<std::string, int32_t> ids_;
 };
 
+// The number that a kind of another graph has in this one's list.
+uint8_t KindIn(std::vector<FrameKind>& kinds, const FrameKind& kind) {
+  auto it = std::find(kinds.begin(), kinds.end(), kind);
+  if (it == kinds.end() && kinds.size() > UINT8_MAX) return kUnknown;
+  if (it == kinds.end()) it = kinds.insert(it, kind);
+  return static_cast<uint8_t>(it - kinds.begin());
+}
+
 }  // namespace
+
+std::vector<FrameKind> KnownKinds() {
+  auto known = [](tributary::FrameKind kind) {
+    const FrameKindRow& row = RowOf(kind);
+    return FrameKind{std::string(row.name), std::string(row.color), std::string(row.mark)};
+  };
+  return {known(tributary::FrameKind::kRoot), known(tributary::FrameKind::kNative),
+          known(tributary::FrameKind::kKernel), known(tributary::FrameKind::kInlined),
+          known(tributary::FrameKind::kUnknown)};
+}
 
 FlameGraph Merge(const std::vector<FlameGraph>& graphs) {
   FlameGraph merged;
   Names names(merged.names), executables(merged.executables);
   merged.nodes.push_back({.name = names.Number("all")});
-  std::map<std::tuple<int32_t, int32_t, int32_t, FrameKind>, int32_t> children;
+  std::map<std::tuple<int32_t, int32_t, int32_t, uint8_t>, int32_t> children;
   for (const FlameGraph& graph : graphs) {
     if (graph.nodes.empty()) continue;
     merged.from_ms = merged.from_ms == 0 ? graph.from_ms : std::min(merged.from_ms, graph.from_ms);
@@ -36,17 +56,18 @@ FlameGraph Merge(const std::vector<FlameGraph>& graphs) {
     merged.total += graph.total;
     merged.truncated_nodes += graph.truncated_nodes;
     std::vector<int32_t> moved(graph.nodes.size(), 0);
+    std::vector<uint8_t> moved_kinds;
+    for (const FrameKind& kind : graph.kinds) moved_kinds.push_back(KindIn(merged.kinds, kind));
     for (size_t i = 0; i < graph.nodes.size(); ++i) {
       const FlameGraph::Node& node = graph.nodes[i];
       if (i > 0) {
         int32_t parent = moved[static_cast<size_t>(node.parent)];
         int32_t name = names.Number(graph.NameOf(node));
         int32_t executable = node.executable < 0 ? -1 : executables.Number(graph.ExecutableOf(node));
+        const uint8_t kind = moved_kinds[node.kind];
         auto [it, added] =
-            children.try_emplace({parent, name, executable, node.kind}, static_cast<int32_t>(merged.nodes.size()));
-        if (added) {
-          merged.nodes.push_back({.parent = parent, .name = name, .executable = executable, .kind = node.kind});
-        }
+            children.try_emplace({parent, name, executable, kind}, static_cast<int32_t>(merged.nodes.size()));
+        if (added) merged.nodes.push_back({.parent = parent, .name = name, .executable = executable, .kind = kind});
         moved[i] = it->second;
       }
       FlameGraph::Node& target = merged.nodes[static_cast<size_t>(moved[i])];
@@ -73,7 +94,7 @@ std::vector<std::vector<int32_t>> SortedChildren(const FlameGraph& graph, Unit u
 }
 
 std::vector<TopAnswer::Function> TopFunctions(const FlameGraph& graph, size_t limit) {
-  std::map<std::tuple<int32_t, int32_t, FrameKind>, TopAnswer::Function> functions;
+  std::map<std::tuple<int32_t, int32_t, uint8_t>, TopAnswer::Function> functions;
   for (size_t i = 1; i < graph.nodes.size(); ++i) {
     const FlameGraph::Node& node = graph.nodes[i];
     auto& function = functions[{node.name, node.executable, node.kind}];

@@ -14,15 +14,17 @@ struct FlameGraph {
     int32_t parent = -1;
     int32_t name = 0;         // index into names
     int32_t executable = -1;  // index into executables, -1: none
-    FrameKind kind = FrameKind::kRoot;
+    uint8_t kind = kRoot;     // index into kinds
     Values self, total;
   };
   int64_t from_ms = 0, to_ms = 0;
   Values total;
   uint64_t truncated_nodes = 0;
   std::vector<std::string> names, executables;
+  std::vector<FrameKind> kinds = KnownKinds();
   std::vector<Node> nodes;
 
+  const FrameKind& KindOf(const Node& node) const { return kinds[node.kind]; }
   const std::string& NameOf(const Node& node) const { return names[static_cast<size_t>(node.name)]; }
   std::string ExecutableOf(const Node& node) const {
     return node.executable < 0 ? "" : executables[static_cast<size_t>(node.executable)];

@@ -43,9 +43,9 @@ TEST(FlameGraph, TopCountsARecursiveFunctionOnce) {
   FlameGraph graph;
   graph.names = {"all", "f", "g"};
   graph.nodes = {{.parent = -1, .total = {10, 10}},
-                 {.parent = 0, .name = 1, .kind = FrameKind::kNative, .self = {1, 1}, .total = {10, 10}},
-                 {.parent = 1, .name = 2, .kind = FrameKind::kNative, .self = {2, 2}, .total = {9, 9}},
-                 {.parent = 2, .name = 1, .kind = FrameKind::kNative, .self = {7, 7}, .total = {7, 7}}};
+                 {.parent = 0, .name = 1, .kind = kNative, .self = {1, 1}, .total = {10, 10}},
+                 {.parent = 1, .name = 2, .kind = kNative, .self = {2, 2}, .total = {9, 9}},
+                 {.parent = 2, .name = 1, .kind = kNative, .self = {7, 7}, .total = {7, 7}}};
   auto top = TopFunctions(graph, 10);
   ASSERT_EQ(top.size(), 2u);
   EXPECT_EQ(top[0].name, "f");

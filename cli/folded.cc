@@ -14,8 +14,7 @@ std::string FrameText(const FlameGraph& graph, const FlameGraph::Node& node, boo
   std::string text = EscapeForDisplay(graph.NameOf(node));
   std::replace(text.begin(), text.end(), ';', ':');
   if (text.empty()) text = "[unnamed]";
-  if (kinds && node.kind == FrameKind::kKernel) text += "_[k]";
-  if (kinds && node.kind == FrameKind::kInlined) text += "_[i]";
+  if (kinds) text += graph.KindOf(node).mark;
   return text;
 }
 

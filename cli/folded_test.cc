@@ -25,10 +25,10 @@ TEST(Folded, AddsStacksThatReadAlikeAndSkipsThoseWithoutValue) {
   graph.names = {"all", "f", "g", ""};
   graph.executables = {"x", "y"};
   graph.nodes = {{.parent = -1, .self = {7, 1}},
-                 {.parent = 0, .name = 1, .executable = 0, .kind = FrameKind::kNative, .self = {1, 1}},
-                 {.parent = 0, .name = 1, .executable = 1, .kind = FrameKind::kNative, .self = {2, 1}},
-                 {.parent = 0, .name = 2, .kind = FrameKind::kNative},
-                 {.parent = 3, .name = 3, .kind = FrameKind::kUnknown, .self = {4, 1}}};
+                 {.parent = 0, .name = 1, .executable = 0, .kind = kNative, .self = {1, 1}},
+                 {.parent = 0, .name = 1, .executable = 1, .kind = kNative, .self = {2, 1}},
+                 {.parent = 0, .name = 2, .kind = kNative},
+                 {.parent = 3, .name = 3, .kind = kUnknown, .self = {4, 1}}};
   EXPECT_EQ(WriteFolded(graph, Unit::kNs, true), "f 3\ng;[unnamed] 4\n");
   EXPECT_EQ(WriteFolded(FlameGraph(), Unit::kNs, true), "");
 }

@@ -62,10 +62,6 @@ Totals GetTotals(const object& from) {
           .lost = GetCounts(from, "lost")};
 }
 
-FrameKind ToKind(uint64_t number) {
-  return number <= static_cast<uint64_t>(FrameKind::kUnknown) ? static_cast<FrameKind>(number) : FrameKind::kUnknown;
-}
-
 // Parsed text and the parser that owns what its elements point to.
 struct Document {
   simdjson::dom::parser parser;
@@ -113,6 +109,20 @@ absl::Status ReadColumn(const object& columns, std::string_view key, size_t coun
     take(i++, value);
   }
   return i == count ? absl::OkStatus() : Bad(std::string("short column ").append(key));
+}
+
+// A reducer of an earlier release has no list, and those kinds that every answer has.
+absl::Status ReadKinds(const object& root, std::vector<FrameKind>* out) {
+  if (root.at_key("kinds").error() == simdjson::NO_SUCH_FIELD) return absl::OkStatus();
+  out->clear();
+  RETURN_IF_ERROR(ForEachObject(root, "kinds", [&](const object& kind) {
+    out->push_back({GetString(kind, "name"), GetString(kind, "color"), GetString(kind, "mark")});
+  }));
+  return out->size() > kUnknown && out->size() <= UINT8_MAX ? absl::OkStatus() : Bad("too few or too many kinds");
+}
+
+uint8_t KindNumber(uint64_t number, const std::vector<FrameKind>& kinds) {
+  return number < kinds.size() ? static_cast<uint8_t>(number) : static_cast<uint8_t>(kUnknown);
 }
 
 absl::Status CheckTree(const FlameGraph& graph) {
@@ -316,6 +326,7 @@ absl::StatusOr<FlameGraph> ParseFlameGraph(std::string_view json) {
   graph.total = {GetNumber(total, "ns"), GetNumber(total, "count")};
   ASSIGN_OR_RETURN(graph.names, GetStrings(root, "names"));
   ASSIGN_OR_RETURN(graph.executables, GetStrings(root, "executables"));
+  RETURN_IF_ERROR(ReadKinds(root, &graph.kinds));
   if (root.at_key("nodes").get(columns) != simdjson::SUCCESS) return Bad("no nodes");
   if (columns.at_key("parent").get(parents) != simdjson::SUCCESS) return Bad("no column parent");
   // array::size() stops counting at 2^24.
@@ -328,8 +339,8 @@ absl::StatusOr<FlameGraph> ParseFlameGraph(std::string_view json) {
   RETURN_IF_ERROR(ReadColumn<int64_t>(columns, "name", count, [&](size_t i, int64_t v) { nodes[i].name = Index(v); }));
   RETURN_IF_ERROR(
       ReadColumn<int64_t>(columns, "executable", count, [&](size_t i, int64_t v) { nodes[i].executable = Index(v); }));
-  RETURN_IF_ERROR(
-      ReadColumn<uint64_t>(columns, "kind", count, [&](size_t i, uint64_t v) { nodes[i].kind = ToKind(v); }));
+  RETURN_IF_ERROR(ReadColumn<uint64_t>(columns, "kind", count,
+                                       [&](size_t i, uint64_t v) { nodes[i].kind = KindNumber(v, graph.kinds); }));
   RETURN_IF_ERROR(ReadColumn<uint64_t>(columns, "self_ns", count, [&](size_t i, uint64_t v) { nodes[i].self.ns = v; }));
   RETURN_IF_ERROR(
       ReadColumn<uint64_t>(columns, "total_ns", count, [&](size_t i, uint64_t v) { nodes[i].total.ns = v; }));
@@ -347,10 +358,11 @@ absl::StatusOr<TopAnswer> ParseTop(std::string_view json) {
   object total;
   if (document.root.at_key("total").get(total) != simdjson::SUCCESS) return Bad("no total");
   TopAnswer top{.total = {GetNumber(total, "ns"), GetNumber(total, "count")}};
+  RETURN_IF_ERROR(ReadKinds(document.root, &top.kinds));
   RETURN_IF_ERROR(ForEachObject(document.root, "functions", [&](const object& function) {
     top.functions.push_back({.name = GetString(function, "name"),
                              .executable = GetString(function, "executable"),
-                             .kind = ToKind(GetNumber(function, "kind")),
+                             .kind = KindNumber(GetNumber(function, "kind"), top.kinds),
                              .self = {GetNumber(function, "self_ns"), GetNumber(function, "self_count")},
                              .total = {GetNumber(function, "total_ns"), GetNumber(function, "total_count")}});
   }));

@@ -24,7 +24,7 @@ TEST(JsonReader, ReadsAFlameGraph) {
   EXPECT_EQ(graph->NameOf(graph->nodes[2]), "spin<int>(int&)");
   EXPECT_EQ(graph->ExecutableOf(graph->nodes[2]), "truth&<script>");
   EXPECT_EQ(graph->ExecutableOf(graph->nodes[3]), "");
-  EXPECT_EQ(graph->nodes[3].kind, FrameKind::kKernel);
+  EXPECT_EQ(graph->nodes[3].kind, kKernel);
   EXPECT_EQ(graph->nodes[4].self, (Values{100'000'000, 10}));
 }
 
@@ -100,7 +100,7 @@ TEST(JsonReader, ReadsTopSeriesErrorsAndPorts) {
   auto top = ParseTop(testing::kTopJson);
   ASSERT_TRUE(top.ok());
   ASSERT_EQ(top->functions.size(), 2u);
-  EXPECT_EQ(top->functions[1].kind, FrameKind::kKernel);
+  EXPECT_EQ(top->functions[1].kind, kKernel);
   EXPECT_EQ(top->functions[1].total.count, 90u);
   auto series = ParseSeries(testing::kSeriesJson);
   ASSERT_TRUE(series.ok());

@@ -74,7 +74,7 @@ std::string BoxMarkup(const FlameGraph& graph, const Box& box, Unit unit) {
   double all = static_cast<double>(graph.nodes[0].total.Of(unit));
   std::string tooltip =
       fmt::format("{}\n{}total {} ({:.2f}%), self {} ({:.2f}%), {} samples", name,
-                  executable.empty() ? "" : executable + (node.kind == FrameKind::kKernel ? " (kernel)\n" : "\n"),
+                  executable.empty() ? "" : executable + (node.kind == kKernel ? " (kernel)\n" : "\n"),
                   FormatValue(node.total, unit), 100.0 * static_cast<double>(node.total.Of(unit)) / all,
                   FormatValue(node.self, unit), 100.0 * static_cast<double>(node.self.Of(unit)) / all,
                   FormatCount(node.total.count));
@@ -85,7 +85,7 @@ std::string BoxMarkup(const FlameGraph& graph, const Box& box, Unit unit) {
       "<rect x=\"{:.2f}\" y=\"{:.0f}\" width=\"{:.2f}\" height=\"{:.0f}\" rx=\"1\" fill=\"{}\"/>"
       "<text x=\"{:.2f}\" y=\"{:.0f}\">{}</text></g>\n",
       box.x, box.width, box.depth, node.total.Of(unit), EscapeXml(tooltip), box.x, y, std::max(box.width - 0.4, 0.02),
-      kRowHeight - 1, FrameColor(name, node.kind), box.x + 3, y + 12.5, EscapeXml(label));
+      kRowHeight - 1, FrameColor(name, graph.KindOf(node).color), box.x + 3, y + 12.5, EscapeXml(label));
 }
 
 std::string Summary(const FlameGraph& graph, const PictureOptions& options) {
@@ -172,28 +172,27 @@ std::string EscapeXml(std::string_view text) {
   return out;
 }
 
-std::string FrameColor(std::string_view name, FrameKind kind) {
+std::string FrameColor(std::string_view name, std::string_view color) {
+  // Hue, saturation and lightness, and how far a name may move the first and the last.
+  struct Palette {
+    std::string_view color;
+    double hue, hue_range, saturation, lightness, lightness_range;
+  };
+  static constexpr auto kPalettes = std::to_array<Palette>({
+      {"file", 8, 38, 0.86, 0.60, 0.10},  // also of a key that is not here
+      {"kernel", 196, 30, 0.52, 0.62, 0.10},
+      {"inlined", 84, 44, 0.44, 0.62, 0.08},
+      {"root", 36, 0, 0.25, 0.80, 0},
+      {"unknown", 30, 0, 0.05, 0.68, 0.10},
+  });
+  const auto found =
+      std::find_if(kPalettes.begin(), kPalettes.end(), [&](const Palette& p) { return p.color == color; });
+  const Palette& palette = found != kPalettes.end() ? *found : kPalettes[0];
   uint32_t hash = 2'166'136'261u;  // FNV-1a: the same in every run and on every machine
   for (unsigned char c : name) hash = (hash ^ c) * 16'777'619u;
-  double a = (hash & 0xffff) / 65'535.0, b = (hash >> 16) / 65'535.0;
-  double hue = 0, saturation = 0, lightness = 0;
-  switch (kind) {
-    case FrameKind::kNative:
-      hue = 8 + 38 * a, saturation = 0.86, lightness = 0.60 + 0.10 * b;
-      break;
-    case FrameKind::kKernel:
-      hue = 196 + 30 * a, saturation = 0.52, lightness = 0.62 + 0.10 * b;
-      break;
-    case FrameKind::kInlined:
-      hue = 84 + 44 * a, saturation = 0.44, lightness = 0.62 + 0.08 * b;
-      break;
-    case FrameKind::kRoot:
-      hue = 36, saturation = 0.25, lightness = 0.80;
-      break;
-    case FrameKind::kUnknown:
-      hue = 30, saturation = 0.05, lightness = 0.68 + 0.10 * b;
-      break;
-  }
+  const double a = (hash & 0xffff) / 65'535.0, b = (hash >> 16) / 65'535.0;
+  const double hue = palette.hue + palette.hue_range * a, saturation = palette.saturation,
+               lightness = palette.lightness + palette.lightness_range * b;
   std::array<int, 3> rgb;
   for (int i = 0; i < 3; ++i) {
     double k = std::fmod((i == 0 ? 0 : i == 1 ? 8 : 4) + hue / 30, 12);

@@ -21,7 +21,7 @@ std::string WriteHtml(const FlameGraph& graph, const PictureOptions& options);
 // Text and attribute values of XML and HTML. Bytes that neither may hold (controls, ill-formed UTF-8) become \xNN.
 std::string EscapeXml(std::string_view text);
 
-// "#rrggbb".
-std::string FrameColor(std::string_view name, FrameKind kind);
+// "#rrggbb", by the name and the colour key of its kind.
+std::string FrameColor(std::string_view name, std::string_view color);
 
 }  // namespace tributary::cli

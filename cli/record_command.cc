@@ -113,8 +113,7 @@ std::string Summary(const RecordOptions& options, const Run& run, const FlameGra
   for (const TopAnswer::Function& function : TopFunctions(graph, kTopFunctions)) {
     if (function.self.ns == 0) continue;
     text += fmt::format("{:>8} {}{}\n", FormatPercent(function.self.ns, graph.total.ns),
-                        CutToWidth(EscapeForDisplay(function.name), 80),
-                        function.kind == FrameKind::kKernel ? " [kernel]" : "");
+                        CutToWidth(EscapeForDisplay(function.name), 80), function.kind == kKernel ? " [kernel]" : "");
   }
   return text + (out == "-" ? "" : fmt::format("written  {}\n", out));
 }

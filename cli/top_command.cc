@@ -18,7 +18,7 @@ std::string WriteTop(const TopAnswer& top) {
   std::vector<std::vector<std::string>> rows;
   for (const TopAnswer::Function& function : top.functions) {
     std::string executable = EscapeForDisplay(function.executable);
-    if (function.kind == FrameKind::kKernel && executable.empty()) executable = "[kernel]";
+    if (function.kind == kKernel && executable.empty()) executable = "[kernel]";
     rows.push_back({FormatPercent(function.self.ns, top.total.ns), FormatPercent(function.total.ns, top.total.ns),
                     FormatNs(function.self.ns), CutToWidth(EscapeForDisplay(function.name), kNameLettersMax),
                     executable});

@@ -236,7 +236,7 @@ bool CollectorCore::ResolveStack(const SampleRecord& record, size_t frames_to_tr
   }
   // Where the chain left all code the address is no caller, only what a broken chain pointed to.
   if (resolved_.ending == Ending::kNoMapping && walked_.user.size() > 1 &&
-      resolved_.frames.front().kind == FrameKind::kUnknown) {
+      !RowOf(resolved_.frames.front().kind).has_address) {
     resolved_.frames.erase(resolved_.frames.begin());
   }
   return !walked_.wants_more && !resolved_.wants_executable;
@@ -244,7 +244,7 @@ bool CollectorCore::ResolveStack(const SampleRecord& record, size_t frames_to_tr
 
 bool CollectorCore::IsStart(const ResolvedFrame& frame) const {
   return frame.kind == FrameKind::kNative &&
-         unwinder_.IsStart(*frame.executable, frame.address - (frame.is_caller ? 1 : 0));
+         unwinder_.IsStart(*frame.executable, LookupAddress(frame.address, frame.is_caller));
 }
 
 // What stands above the function where a thread starts is no caller but what its stack happened to hold: Go's clone

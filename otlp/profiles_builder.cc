@@ -55,20 +55,6 @@ int64_t ClampToInt64(uint64_t value) {
   return static_cast<int64_t>(std::min<uint64_t>(value, std::numeric_limits<int64_t>::max()));
 }
 
-// The conventions allow other values than theirs. An unknown frame has one too: without any, one at address 0 would be
-// the same as the table's zero element.
-std::string_view FrameTypeName(FrameKind kind) {
-  switch (kind) {
-    case FrameKind::kNative:
-      return "native";
-    case FrameKind::kKernel:
-      return "kernel";
-    case FrameKind::kUnknown:
-      break;
-  }
-  return "unknown";
-}
-
 // The conventions' `build_id.go` is Go's own string of some 80 characters, of which the model keeps a digest: that is
 // told under another name, where nobody takes it for the string.
 std::string_view BuildIdAttribute(ExecutableIdKind kind) {
@@ -282,13 +268,16 @@ FunctionIndex ProfilesBuilder::AddFunction(std::string_view name, std::string_vi
 
 LocationIndex ProfilesBuilder::AddLocation(FrameKind kind, MappingIndex mapping, uint64_t address,
                                            const std::vector<Line>& lines) {
+  if (RowOf(kind).otlp_type.empty()) kind = FrameKind::kUnknown;
   LocationKey key{kind, mapping.value, address, {}};
   for (const Line& line : lines) {
     if (line.function.value != 0) key.lines.insert(key.lines.end(), {line.function.value, ClampToInt32(line.line)});
   }
   auto [it, added] = locations_.try_emplace(std::move(key), dictionary_->location_table_size());
   if (added) {
-    int32_t frame_type = StringAttribute("profile.frame.type", FrameTypeName(kind));
+    // The conventions allow other values than theirs. An unknown frame has one too: without any, one at address 0 would
+    // be the same as the table's zero element.
+    int32_t frame_type = StringAttribute("profile.frame.type", RowOf(kind).otlp_type);
     const std::vector<int32_t>& told = it->first.lines;
     bytes_ += kLocationBytes + told.size() / 2 * kLineBytes;
     auto* location = dictionary_->add_location_table();

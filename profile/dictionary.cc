@@ -20,7 +20,8 @@ uint64_t Mix(uint64_t x) {
 
 }  // namespace
 
-Dictionary::Dictionary(DictionaryLimits limits) : limits_(limits), node_ids_(0, NodeHash{this}, NodeEqual{}) {
+Dictionary::Dictionary(DictionaryLimits limits)
+    : limits_(limits), frame_ids_(0, FrameHash{}, FrameEqual{this}), node_ids_(0, NodeHash{this}, NodeEqual{}) {
   // Where the program lies differs from run to run: nobody outside knows which paths collide.
   static const char kSalt = 0;
   path_hashes_.push_back(static_cast<uint32_t>(Mix(reinterpret_cast<uintptr_t>(&kSalt))));
@@ -29,7 +30,7 @@ Dictionary::Dictionary(DictionaryLimits limits) : limits_(limits), node_ids_(0, 
   executables_.emplace_back();
   executable_ids_.emplace(ExecutableId(), 0);
   frames_.emplace_back();
-  frame_ids_.emplace(Frame(), 0);
+  frame_ids_.insert(HashedFrame{0, static_cast<uint32_t>(Wanted(frames_[0]).hash)});
   nodes_.emplace_back();
   processes_.emplace_back();
   threads_.emplace_back();
@@ -105,16 +106,19 @@ bool Dictionary::Append(const Executable& executable) {
   return true;
 }
 
-FrameRef Dictionary::InternFrame(const Frame& frame) {
-  if (auto it = frame_ids_.find(frame); it != frame_ids_.end()) return FrameRef{it->second};
-  if (!Append(frame)) return FrameRef{};
+FrameRef Dictionary::InternFrame(const Frame& frame) { return InternFrame(Wanted(frame)); }
+
+FrameRef Dictionary::InternFrame(const WantedFrame& wanted) {
+  if (auto it = frame_ids_.find(wanted); it != frame_ids_.end()) return FrameRef{it->id};
+  if (!Append(*wanted.frame)) return FrameRef{};
   return FrameRef{frame_count() - 1};
 }
 
 bool Dictionary::Append(const Frame& frame) {
-  if (frame.executable.value >= executable_count() || !HasRoom(frames_.size(), limits_.frames_max)) return false;
-  frame_ids_.emplace(frame, frame_count());
+  if (!counts().Define(frame) || !HasRoom(frames_.size(), limits_.frames_max)) return false;
+  const HashedFrame held{frame_count(), static_cast<uint32_t>(Wanted(frame).hash)};
   frames_.push_back(frame);
+  frame_ids_.insert(held);
   return true;
 }
 
@@ -125,12 +129,16 @@ NodeRef Dictionary::InternNode(Node node) {
 }
 
 NodeRef Dictionary::InternStack(std::span<const Frame> frames) {
-  for (const Frame& frame : frames) frame_ids_.prefetch(frame);
+  wanted_frames_.clear();
+  for (const Frame& frame : frames) {
+    wanted_frames_.push_back(Wanted(frame));
+    frame_ids_.prefetch(wanted_frames_.back());
+  }
   stack_frames_.clear();
   stack_hashes_.clear();
   uint32_t path = path_hashes_[0];
-  for (const Frame& frame : frames) {
-    const FrameRef ref = InternFrame(frame);
+  for (const WantedFrame& wanted : wanted_frames_) {
+    const FrameRef ref = InternFrame(wanted);
     const uint64_t hash = HashPath(path, ref);
     node_ids_.prefetch(HashedNode{{}, hash});
     stack_frames_.push_back(ref);

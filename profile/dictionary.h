@@ -9,6 +9,8 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
+#include "absl/hash/hash.h"
 #include "profile/model.h"
 #include "profile/tables.h"
 
@@ -132,6 +134,35 @@ class Dictionary {
     bool operator()(const Node& a, const HashedNode& b) const { return a == b.node; }
     bool operator()(const HashedNode& a, const Node& b) const { return a.node == b; }
   };
+  // A frame's slot holds its id and half of its hash: two frames with the same are rare, and the frame itself is looked
+  // at only then, or when it is found.
+  struct HashedFrame {
+    uint32_t id, half_hash;
+  };
+  struct WantedFrame {
+    const Frame* frame;
+    uint64_t hash;
+  };
+  static constexpr uint64_t SpreadHalf(uint32_t half_hash) { return uint64_t{half_hash} * 0x9e3779b97f4a7c15; }
+  struct FrameHash {
+    using is_transparent = void;
+    size_t operator()(const HashedFrame& held) const { return SpreadHalf(held.half_hash); }
+    size_t operator()(const WantedFrame& wanted) const { return SpreadHalf(static_cast<uint32_t>(wanted.hash)); }
+  };
+  struct FrameEqual {
+    using is_transparent = void;
+    const Dictionary* owner;
+    bool operator()(const HashedFrame& a, const HashedFrame& b) const {
+      return a.half_hash == b.half_hash && owner->frames_[a.id] == owner->frames_[b.id];
+    }
+    bool operator()(const HashedFrame& held, const WantedFrame& wanted) const {
+      return held.half_hash == static_cast<uint32_t>(wanted.hash) && owner->frames_[held.id] == *wanted.frame;
+    }
+    bool operator()(const WantedFrame& wanted, const HashedFrame& held) const { return (*this)(held, wanted); }
+  };
+  static WantedFrame Wanted(const Frame& frame) { return {&frame, absl::HashOf(frame)}; }
+  FrameRef InternFrame(const WantedFrame& wanted);
+
   // Its upper half is the path's hash.
   static uint64_t HashPath(uint32_t parent_hash, FrameRef frame);
   uint64_t HashNode(Node node) const { return HashPath(path_hashes_[node.parent.value], node.frame); }
@@ -154,12 +185,13 @@ class Dictionary {
   std::vector<uint32_t> path_hashes_;
   absl::flat_hash_map<absl::string_view, uint32_t> string_ids_;
   absl::flat_hash_map<ExecutableId, uint32_t> executable_ids_;
-  absl::flat_hash_map<Frame, uint32_t> frame_ids_;
+  absl::flat_hash_set<HashedFrame, FrameHash, FrameEqual> frame_ids_;
   absl::flat_hash_map<Node, uint32_t, NodeHash, NodeEqual> node_ids_;
   absl::flat_hash_map<ProcessKey, uint32_t> process_ids_;  // the newest definition of the key
   absl::flat_hash_map<Thread, uint32_t> thread_ids_;
   std::vector<FrameRef> stack_frames_;  // InternStack's
   std::vector<uint64_t> stack_hashes_;
+  std::vector<WantedFrame> wanted_frames_;
 };
 
 }  // namespace tributary

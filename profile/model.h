@@ -7,6 +7,7 @@
 
 #include "base/types.h"
 #include "profile/executable_id.h"
+#include "profile/frame_kinds.h"
 
 // The nouns both sides share. docs/data-model.md explains them; the dictionary that numbers them is
 // profile/dictionary.h.
@@ -22,14 +23,6 @@ using NodeRef = Strong<struct NodeRefTag, uint32_t>;
 using ProcessRef = Strong<struct ProcessRefTag, uint32_t>;
 using ThreadRef = Strong<struct ThreadRefTag, uint32_t>;
 
-// Values are on the wire and in the store: append only.
-enum class FrameKind : uint8_t {
-  kUnknown = 0,  // an address nothing is known of: no mapping covered it
-  kNative = 1,   // (executable, ELF virtual address)
-  kKernel = 2,   // (kernel, module or generated code, offset from its base: _stext, the module's .text, its begin)
-};
-constexpr uint8_t kFrameKindCount = 3;
-
 struct Executable {
   ExecutableId id;
   StringRef path;  // as first seen on that node: a hint for people, never an identity
@@ -37,17 +30,28 @@ struct Executable {
   friend bool operator==(const Executable&, const Executable&) = default;
 };
 
+// Where names are looked up of an address that a call returns to: in the call, which may be a function's last
+// instruction. The only place that takes one off.
+constexpr uint64_t LookupAddress(uint64_t address, bool is_caller) { return address - (is_caller && address != 0); }
+
+// Code that a thread was in. Of kinds with an address (executable, address) says where; a runtime's frame has two words
+// instead, its code object and the position in it; one that came with its name needs neither.
 struct Frame {
   FrameKind kind = FrameKind::kUnknown;
-  // The address is one that a call returns to: names are looked up at address − 1. The same address can be met as both.
+  // The address is one that a call returns to (LookupAddress). The same address can be met as both.
   bool is_caller = false;
   ExecutableRef executable;
-  uint64_t address = 0;
+  uint64_t address = 0;   // or the code object
+  uint32_t position = 0;  // in the code object; of a frame with a name: the line, 0 = not known
+  StringRef name;
 
   friend bool operator==(const Frame&, const Frame&) = default;
   template <typename H>
   friend H AbslHashValue(H h, const Frame& f) {
-    return H::combine(std::move(h), f.kind, f.is_caller, f.executable, f.address);
+    // Few words: a sample hashes all its frames.
+    return H::combine(std::move(h),
+                      uint64_t{f.executable.value} << 32 | uint64_t{static_cast<uint8_t>(f.kind)} << 1 | f.is_caller,
+                      f.address, uint64_t{f.position} << 32 | f.name.value);
   }
 };
 

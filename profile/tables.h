@@ -35,6 +35,7 @@ constexpr void ForEachRef(Definition& definition, Visit&& visit) {
     visit(definition.path);
   } else if constexpr (DefinitionOf<Frame, Definition>) {
     visit(definition.executable);
+    visit(definition.name);
   } else if constexpr (DefinitionOf<Node, Definition>) {
     visit(definition.parent);
     visit(definition.frame);

@@ -169,6 +169,7 @@ absl::StatusOr<DebugSymbols> ReadDebugSymbols(ElfFile& file, const ExecutableId&
   const absl::Status dwarf = Reader(file, window, source, bytes_max).Read(sink, &out.counts);
   if (!dwarf.ok() && !absl::IsNotFound(dwarf)) return dwarf;
   if (dwarf.ok()) source_of_names = SymbolSource::kDwarf;
+  if (go.ok()) builder.AddCodeKind(go->code(), FrameKind::kGo);
   // Linked without debug information, a Go program may still have that of its C code.
   if (go.ok() && !sink.told_of_go()) {
     ASSIGN_OR_RETURN(out.go, go->AddTo(builder));

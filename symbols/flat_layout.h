@@ -31,6 +31,13 @@ struct Node {
   uint32_t place;   // where in the parent it was called; of a function the index of its start
 };
 
+// Code that is of another kind than what a node tells it is: Go's. Few; sorted, without overlaps.
+struct CodeKind {
+  uint64_t begin, end;  // addresses
+  uint32_t kind;        // FrameKind
+  uint32_t reserved;
+};
+
 // A line of a file.
 struct Place {
   uint32_t file;  // string: path
@@ -64,5 +71,11 @@ struct Header {
   Section sections[kSectionCount];
 };
 static_assert(sizeof(Header) == 56 + 16 * kSectionCount);
+
+// Right behind the header, where tables of earlier builds have zeros: no such section.
+struct MoreSections {
+  Section code_kinds;  // CodeKind
+};
+static_assert(sizeof(Header) + sizeof(MoreSections) <= 4 * kAlignment, "the first section begins there");
 
 }  // namespace tributary::flat

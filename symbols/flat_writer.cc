@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <vector>
 
 namespace tributary {
 namespace {
@@ -22,17 +23,20 @@ std::string WriteFlat(const FlatContents& contents) {
   std::copy(contents.id.bytes().begin(), contents.id.bytes().end(), header.id);
 
   struct Part {
+    uint64_t offset;
     const void* bytes;
     size_t size;
   };
-  Part parts[flat::kSectionCount];
-  uint64_t end = sizeof(header);
-  auto place = [&](flat::SectionIndex index, const auto& elements) {
+  std::vector<Part> parts;
+  flat::MoreSections more{};
+  uint64_t end = sizeof(header) + sizeof(more);
+  auto place_at = [&](flat::Section& section, const auto& elements) {
     const size_t size = elements.size() * sizeof(elements[0]);
-    header.sections[index] = {Aligned(end), elements.size()};
-    end = header.sections[index].offset + size;
-    parts[index] = {elements.data(), size};
+    section = {Aligned(end), elements.size()};
+    end = section.offset + size;
+    parts.push_back({section.offset, elements.data(), size});
   };
+  auto place = [&](flat::SectionIndex index, const auto& elements) { place_at(header.sections[index], elements); };
   place(flat::kSegments, contents.segments);
   place(flat::kRowAddresses, contents.row_addresses);
   place(flat::kRowNodes, contents.row_nodes);
@@ -42,11 +46,13 @@ std::string WriteFlat(const FlatContents& contents) {
   place(flat::kStarts, contents.starts);
   place(flat::kStringOffsets, contents.string_offsets);
   place(flat::kStringBytes, contents.string_bytes);
+  if (!contents.code_kinds.empty()) place_at(more.code_kinds, contents.code_kinds);
 
   std::string out(Aligned(end), '\0');
-  for (uint32_t i = 0; i < flat::kSectionCount; ++i) {
-    if (parts[i].size > 0) std::memcpy(&out[header.sections[i].offset], parts[i].bytes, parts[i].size);
+  for (const Part& part : parts) {
+    if (part.size > 0) std::memcpy(&out[part.offset], part.bytes, part.size);
   }
+  std::memcpy(&out[sizeof(header)], &more, sizeof(more));
   header.file_bytes = out.size();
   header.checksum = XXH3_64bits(out.data() + sizeof(header), out.size() - sizeof(header));
   std::memcpy(out.data(), &header, sizeof(header));

@@ -18,6 +18,7 @@ struct FlatContents {
   std::vector<flat::Node> nodes;
   std::vector<flat::Place> places;
   std::vector<uint64_t> starts;
+  std::vector<flat::CodeKind> code_kinds;
   std::vector<uint32_t> string_offsets;
   std::string string_bytes;
 };

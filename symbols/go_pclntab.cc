@@ -243,6 +243,7 @@ absl::StatusOr<GoPclntab::Counts> GoPclntab::AddTo(SymbolTableBuilder& builder) 
   GoTableBytes table(header_, std::move(bytes), builder, kStepsMax);
   const Counts counts = Reader(*file_, table, module_, builder).Read(code_);
   builder.AddLeftOut(counts.malformed + counts.left_out);
+  builder.AddCodeKind(code_, FrameKind::kGo);
   return counts;
 }
 

@@ -223,6 +223,18 @@ std::shared_ptr<const SymbolTable> SymbolTableBuilder::Build(const ExecutableId&
   return *std::move(table);
 }
 
+bool SymbolTableBuilder::AddCodeKind(const AddressRange& code, FrameKind kind) {
+  const uint64_t begin = std::max(code.begin, window_.begin), end = std::min(code.end, window_.end);
+  if (begin >= end) return true;
+  const flat::CodeKind added{begin - window_.begin, end - window_.begin, static_cast<uint32_t>(kind), 0};
+  const auto at = std::lower_bound(code_kinds_.begin(), code_kinds_.end(), added.begin,
+                                   [](const flat::CodeKind& a, uint64_t wanted) { return a.end <= wanted; });
+  if (at != code_kinds_.end() && at->begin < added.end) return at->begin == added.begin && at->end == added.end;
+  if (code_kinds_.size() == SymbolTable::kCodeKindsMax) return false;
+  code_kinds_.insert(at, added);
+  return true;
+}
+
 // What was made is given back as soon as it is in its next form: nodes make tables of a hundred thousand symbols.
 std::string SymbolTableBuilder::Write(const ExecutableId& id, SymbolSource source, std::vector<Row> rows) {
   FlatContents contents;
@@ -249,6 +261,7 @@ std::string SymbolTableBuilder::Write(const ExecutableId& id, SymbolSource sourc
   starts_ = {};
   contents.nodes = std::move(nodes_);
   contents.places = std::move(places_);
+  contents.code_kinds = std::move(code_kinds_);
   std::tie(contents.string_offsets, contents.string_bytes) = strings_.Take();
   return WriteFlat(contents);
 }

@@ -54,6 +54,9 @@ class SymbolTableBuilder {
   // exist nowhere (of constructors' common part, _ZN…C4…).
   void AddSymbolName(uint64_t address, std::string_view name);
 
+  // Code that is of that kind, be it called native by who samples it. False: it overlaps other code of a kind, or is
+  // one too many.
+  bool AddCodeKind(const AddressRange& code, FrameKind kind);
   // What a source could not tell counts, too.
   void AddLeftOut(uint64_t count) { left_out_ += count; }
   uint64_t left_out() const { return left_out_; }
@@ -114,6 +117,7 @@ class SymbolTableBuilder {
   std::vector<Claim> claims_;
   std::vector<LineStep> lines_;
   std::vector<LineRun> runs_;
+  std::vector<flat::CodeKind> code_kinds_;
   uint64_t left_out_ = 0;
 };
 

@@ -8,6 +8,8 @@ namespace tributary {
 namespace {
 
 constexpr std::string_view kMagic = "TSYM";
+// The column form's: tables without code of other kinds are written as the version before had them.
+constexpr uint64_t kVersion = 2, kCodeKindsVersion = 3;
 
 absl::Status NotATable(std::string_view why) {
   return Error(absl::StatusCode::kInvalidArgument, std::string("symbol table: ").append(why));
@@ -49,7 +51,7 @@ class SymbolCodec {
     std::string out;
     out.reserve(256 + table.row_addresses_.size() * 4 + table.nodes_.size() * 4 + table.string_bytes_.size());
     out += kMagic;
-    AppendVarint(out, flat::kVersion);
+    AppendVarint(out, table.code_kinds_.empty() ? kVersion : kCodeKindsVersion);
     AppendVarint(out, static_cast<uint64_t>(table.source_));
     AppendVarint(out, static_cast<uint64_t>(table.id_.kind()));
     AppendVarint(out, table.id_.bytes().size());
@@ -63,10 +65,20 @@ class SymbolCodec {
     const size_t strings = table.string_offsets_.size() - 1;
     for (uint32_t i = 1; i < strings; ++i) AppendVarint(out, table.String(i).size());
     for (uint32_t i = 1; i < strings; ++i) out += table.String(i);
+    if (!table.code_kinds_.empty()) EncodeCodeKinds(table, out);
     return out;
   }
 
  private:
+  static void EncodeCodeKinds(const SymbolTable& table, std::string& out) {
+    AppendVarint(out, table.code_kinds_.size());
+    for (const flat::CodeKind& code : table.code_kinds_) {
+      AppendVarint(out, code.begin);
+      AppendVarint(out, code.end - code.begin);
+      AppendVarint(out, code.kind);
+    }
+  }
+
   static void EncodeRows(const SymbolTable& table, std::string& out) {
     uint64_t last_base = 0;
     for (const flat::Segment& segment : table.segments_) {
@@ -116,6 +128,8 @@ class Decoder {
     if (!ReadRows()) return NotATable("rows do not fit");
     if (!ReadNodes()) return NotATable("nodes do not fit");
     if (!ReadStrings()) return NotATable("strings do not fit");
+    if (version_ >= kCodeKindsVersion && !ReadCodeKinds()) return NotATable("kinds of code do not fit");
+    if (!reader_.AtEnd()) return NotATable("bytes are left over");
     return absl::OkStatus();
   }
   const FlatContents& contents() const { return contents_; }
@@ -123,13 +137,13 @@ class Decoder {
  private:
   absl::Status ReadHeader() {
     std::string_view magic, id;
-    uint64_t version = 0, source = 0, kind = 0, id_bytes = 0;
+    uint64_t source = 0, kind = 0, id_bytes = 0;
     if (!reader_.ReadBytes(kMagic.size(), &magic) || magic != kMagic) return NotATable("no magic");
-    if (!reader_.Read(&version) || version == 0) return NotATable("no version");
-    if (version > flat::kVersion) {
-      return Error(absl::StatusCode::kUnimplemented, "symbol table: version " + std::to_string(version) + " is newer");
+    if (!reader_.Read(&version_) || version_ == 0) return NotATable("no version");
+    if (version_ > kCodeKindsVersion) {
+      return Error(absl::StatusCode::kUnimplemented, "symbol table: version " + std::to_string(version_) + " is newer");
     }
-    if (version < flat::kVersion) return NotATable("version " + std::to_string(version) + " is not read any more");
+    if (version_ < kVersion) return NotATable("version " + std::to_string(version_) + " is not read any more");
     if (!reader_.Read(&source) || !reader_.Read(&kind) || !reader_.Read(&id_bytes) ||
         !reader_.ReadBytes(id_bytes, &id)) {
       return NotATable("header ends early");
@@ -239,12 +253,26 @@ class Decoder {
       contents_.string_offsets.push_back(static_cast<uint32_t>(bytes));
     }
     std::string_view text;
-    if (!reader_.ReadBytes(bytes, &text) || !reader_.AtEnd()) return false;
+    if (!reader_.ReadBytes(bytes, &text)) return false;
     contents_.string_bytes = text;
     return true;
   }
 
+  bool ReadCodeKinds() {
+    uint64_t count = 0, last_end = 0;
+    if (!reader_.Read(&count) || count == 0 || count > SymbolTable::kCodeKindsMax) return false;
+    for (; count > 0; --count) {
+      uint64_t begin = 0, size = 0, end = 0, kind = 0;
+      if (!reader_.Read(&begin) || !reader_.Read(&size) || !reader_.Read(&kind)) return false;
+      if (begin < last_end || size == 0 || __builtin_add_overflow(begin, size, &end) || kind > UINT32_MAX) return false;
+      contents_.code_kinds.push_back({begin, end, static_cast<uint32_t>(kind), 0});
+      last_end = end;
+    }
+    return true;
+  }
+
   VarintReader reader_;
+  uint64_t version_ = 0;
   uint64_t segments_ = 0, rows_ = 0, nodes_ = 0, places_ = 0, strings_ = 0;
   FlatContents contents_;
 };

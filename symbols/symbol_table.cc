@@ -95,8 +95,7 @@ absl::StatusOr<std::shared_ptr<const SymbolTable>> SymbolTable::Map(const std::s
 }
 
 template <typename T>
-bool SymbolTable::TakeSection(const flat::Header& header, flat::SectionIndex index, std::span<const T>* out) {
-  const flat::Section& section = header.sections[index];
+bool SymbolTable::TakeSection(const flat::Section& section, std::span<const T>* out) {
   if (section.offset % flat::kAlignment != 0 || section.offset > bytes_.size() ||
       section.count > (bytes_.size() - section.offset) / sizeof(T)) {
     return false;
@@ -123,13 +122,19 @@ absl::Status SymbolTable::Open(std::string_view bytes) {
   if (!id || !id->known()) return NotATable("bad executable id");
   id_ = *id;
   source_ = static_cast<SymbolSource>(header.source);
-  if (!TakeSection(header, flat::kSegments, &segments_) || !TakeSection(header, flat::kRowAddresses, &row_addresses_) ||
-      !TakeSection(header, flat::kRowNodes, &row_nodes_) || !TakeSection(header, flat::kRowPlaces, &row_places_) ||
-      !TakeSection(header, flat::kNodes, &nodes_) || !TakeSection(header, flat::kPlaces, &places_) ||
-      !TakeSection(header, flat::kStarts, &starts_) || !TakeSection(header, flat::kStringOffsets, &string_offsets_) ||
-      !TakeSection(header, flat::kStringBytes, &string_bytes_)) {
+  flat::MoreSections more{};
+  if (bytes.size() >= sizeof(header) + sizeof(more)) std::memcpy(&more, bytes.data() + sizeof(header), sizeof(more));
+  const auto& sections = header.sections;
+  if (!TakeSection(sections[flat::kSegments], &segments_) ||
+      !TakeSection(sections[flat::kRowAddresses], &row_addresses_) ||
+      !TakeSection(sections[flat::kRowNodes], &row_nodes_) || !TakeSection(sections[flat::kRowPlaces], &row_places_) ||
+      !TakeSection(sections[flat::kNodes], &nodes_) || !TakeSection(sections[flat::kPlaces], &places_) ||
+      !TakeSection(sections[flat::kStarts], &starts_) ||
+      !TakeSection(sections[flat::kStringOffsets], &string_offsets_) ||
+      !TakeSection(sections[flat::kStringBytes], &string_bytes_) || !TakeSection(more.code_kinds, &code_kinds_)) {
     return NotATable("a section lies outside");
   }
+  if (code_kinds_.size() > kCodeKindsMax) return NotATable("too many kinds of code");
   const size_t rows = row_addresses_.size();
   if (rows > kRowsMax || row_nodes_.size() != rows || row_places_.size() != rows || nodes_.empty() || places_.empty() ||
       string_offsets_.size() < 2) {

@@ -10,6 +10,7 @@
 #include "absl/status/statusor.h"
 #include "base/mapped_file.h"
 #include "profile/executable_id.h"
+#include "profile/frame_kinds.h"
 #include "symbols/flat_layout.h"
 
 namespace tributary {
@@ -38,6 +39,7 @@ class SymbolTable {
   static constexpr size_t kNameBytesMax = 16'384;
   static constexpr size_t kStringBytesMax = 1u << 31;
   static constexpr uint32_t kNoRow = UINT32_MAX;
+  static constexpr size_t kCodeKindsMax = 16;
 
   // InvalidArgument: not a table, or one whose sections do not fit. Unimplemented: of a newer version.
   static absl::StatusOr<std::shared_ptr<const SymbolTable>> FromBytes(std::string bytes);
@@ -63,6 +65,15 @@ class SymbolTable {
   uint32_t node(uint32_t row) const { return row_nodes_[row]; }
   uint64_t StartOf(uint32_t function) const;  // where a function begins, by its node; 0: not a function
 
+  // What kind of code is at an address that a node calls native.
+  FrameKind KindOf(uint64_t address) const {
+    for (const flat::CodeKind& code : code_kinds_) {
+      if (address >= code.begin && address < code.end && IsFrameKind(code.kind))
+        return static_cast<FrameKind>(code.kind);
+    }
+    return FrameKind::kNative;
+  }
+
   // The function, not what was inlined into it. Never the nearest one before an address that none covers.
   struct Match {
     std::string_view name;  // as in Frame
@@ -86,7 +97,7 @@ class SymbolTable {
   SymbolTable() = default;
   absl::Status Open(std::string_view bytes);
   template <typename T>
-  bool TakeSection(const flat::Header& header, flat::SectionIndex index, std::span<const T>* out);
+  bool TakeSection(const flat::Section& section, std::span<const T>* out);
   const flat::Segment* SegmentOf(uint64_t address) const;
   uint32_t RowIn(const flat::Segment& segment, uint64_t address) const;
   std::string_view String(uint32_t index) const;
@@ -102,6 +113,7 @@ class SymbolTable {
   std::span<const flat::Node> nodes_;
   std::span<const flat::Place> places_;
   std::span<const uint64_t> starts_;
+  std::span<const flat::CodeKind> code_kinds_;
   std::span<const uint32_t> string_offsets_;
   std::span<const char> string_bytes_;
 };

@@ -148,10 +148,46 @@ TEST(SymbolTable, RefusesEveryTruncationAndTail) {
   EXPECT_FALSE(SymbolTable::FromBytes(flat + "x").ok());
 }
 
+TEST(SymbolTable, KnowsCodeOfOtherKindsThroughEveryForm) {
+  SymbolTableBuilder builder({0x1000, 0x3000});
+  builder.AddFunction({0x1100, 0x40, "main.main"}, SymbolTableBuilder::Layer::kSymbols);
+  EXPECT_TRUE(builder.AddCodeKind({0x800, 0x2000}, FrameKind::kGo)) << "cut to the window";
+  EXPECT_TRUE(builder.AddCodeKind({0x800, 0x2000}, FrameKind::kGo)) << "said again";
+  EXPECT_FALSE(builder.AddCodeKind({0x1fff, 0x2100}, FrameKind::kGo));
+  EXPECT_TRUE(builder.AddCodeKind({0x2100, 0x2200}, FrameKind::kGo));
+  const ExecutableId id = *ExecutableId::Make(ExecutableIdKind::kGnuBuildId, "id");
+  const auto built = builder.Build(id, SymbolSource::kPclntab);
+  const auto decoded = DecodeSymbolTable(EncodeSymbolTable(*built)).value();
+  EXPECT_EQ(decoded->bytes(), built->bytes());
+  const auto mapped = SymbolTable::FromBytes(std::string(built->bytes())).value();
+  for (const SymbolTable* table : {built.get(), decoded.get(), mapped.get()}) {
+    EXPECT_EQ(table->KindOf(0), FrameKind::kGo);
+    EXPECT_EQ(table->KindOf(0xfff), FrameKind::kGo);
+    EXPECT_EQ(table->KindOf(0x1000), FrameKind::kNative);
+    EXPECT_EQ(table->KindOf(0x1150), FrameKind::kGo);
+    EXPECT_EQ(table->KindOf(0x1200), FrameKind::kNative);
+  }
+  // What is no kind, or not of a release that this one knows, is native.
+  std::string flat(built->bytes());
+  const size_t code = flat.find(std::string_view("\0\x10\0\0\0\0\0\0\5\0\0\0", 12));
+  ASSERT_NE(code, flat.npos);
+  for (char kind : {'\x3', '\x4', '\x7f'}) {
+    flat[code + 8] = kind;
+    EXPECT_EQ(SymbolTable::FromBytes(flat).value()->KindOf(0), FrameKind::kNative);
+  }
+}
+
+// Tables without such code are what every release reads.
+TEST(SymbolTable, IsWrittenAsBeforeWhereAllIsNative) {
+  auto table = Build({{100, 50, "alpha"}});
+  EXPECT_EQ(EncodeSymbolTable(*table)[4], 2);
+  EXPECT_EQ(table->KindOf(100), FrameKind::kNative);
+}
+
 TEST(SymbolTable, RefusesOtherVersionsAsSuch) {
   auto table = Build({{100, 50, "alpha"}});
   std::string encoded = EncodeSymbolTable(*table), flat(table->bytes());
-  encoded[4] = 3;
+  encoded[4] = 4;
   flat[8] = 3;
   EXPECT_EQ(DecodeSymbolTable(encoded).status().code(), absl::StatusCode::kUnimplemented);
   EXPECT_EQ(SymbolTable::FromBytes(flat).status().code(), absl::StatusCode::kUnimplemented);

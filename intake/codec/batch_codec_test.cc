@@ -125,6 +125,8 @@ TEST(BatchCodec, CarriesExtremes) {
     const FrameRef frame = dictionary->InternFrame({FrameKind::kNative, true, executable, address});
     dictionary->InternNode(Node{NodeRef{}, frame});
   }
+  dictionary->InternFrame({.kind = FrameKind::kGo, .position = UINT32_MAX, .name = name});
+  dictionary->InternFrame({.kind = FrameKind::kGo, .address = UINT64_MAX, .position = 1});
   dictionary->InternNode(Node{NodeRef{2}, FrameRef{}});
   const auto process = dictionary->InternProcess(Process{.key = {Pid{-1}, INT64_MIN, UINT32_MAX},
                                                          .parent = Pid{INT32_MAX},

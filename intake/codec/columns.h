@@ -41,11 +41,13 @@ enum class DefinitionColumn : uint8_t {
   kThreads = 13,
   kNodeFrameIds = 14,
   kProcessAttributes = 15,
+  kFramePositions = 16,
+  kFrameNames = 17,
 };
-constexpr std::array<std::string_view, 16> kDefinitionColumnNames = {
-    "",           "before",           "evicted",        "stringLengths",    "stringBytes",  "executables",
-    "frameKinds", "frameExecutables", "frameAddresses", "chainAttach",      "chainLengths", "nodeFrames",
-    "processes",  "threads",          "nodeFrameIds",   "processAttributes"};
+constexpr std::array<std::string_view, 18> kDefinitionColumnNames = {
+    "",           "before",           "evicted",        "stringLengths",     "stringBytes",    "executables",
+    "frameKinds", "frameExecutables", "frameAddresses", "chainAttach",       "chainLengths",   "nodeFrames",
+    "processes",  "threads",          "nodeFrameIds",   "processAttributes", "framePositions", "frameNames"};
 
 // Packings are for ever: a column that needs another one becomes a new column.
 constexpr std::array<ColumnPacking, kDefinitionColumnNames.size()> kDefinitionPackings = {{
@@ -65,6 +67,8 @@ constexpr std::array<ColumnPacking, kDefinitionColumnNames.size()> kDefinitionPa
     {ColumnPacking::Layout::kRecords, NumberKind::kSmall, 3},   // threads
     {ColumnPacking::Layout::kNumbers, NumberKind::kWide},       // nodeFrameIds
     {ColumnPacking::Layout::kNumbers, NumberKind::kSmall},      // processAttributes
+    {ColumnPacking::Layout::kNumbers, NumberKind::kWide},       // framePositions
+    {ColumnPacking::Layout::kNumbers, NumberKind::kSmall},      // frameNames
 }};
 
 enum class SampleColumn : uint8_t {
@@ -185,6 +189,7 @@ class ValueWriter {
     ++length_;
     AppendVarint(each_, value);
   }
+  size_t bytes() const { return runs_.empty() && (length_ == 0 || value_ == unsaid_) ? 0 : 1 + each_.size(); }
   std::string Take() && {
     if (length_ == 0 || (runs_.empty() && value_ == unsaid_)) return {};
     AppendVarint(runs_, value_);

@@ -6,7 +6,7 @@ namespace tributary::intake {
 namespace {
 
 // More than a frame takes in its columns.
-constexpr size_t kFrameBytesMax = 16;
+constexpr size_t kFrameBytesMax = 26;
 // A number of a string.
 constexpr size_t kAttributesRefBytesMax = 5;
 
@@ -48,7 +48,8 @@ size_t DefinitionColumns::bytes() const {
   return evicted_.size() + string_lengths_.size() + string_bytes_.size() + executables_.size() + frame_kinds_.size() +
          frame_executables_.size() + frame_addresses_.size() + chain_attach_.size() + 5 * leaves_.size() +
          node_frames_.size() + node_frame_ids_.size() + kFrameBytesMax * (after_.frames - next_frame_) +
-         processes_.size() + kAttributesRefBytesMax * (after_.processes - before_.processes) + threads_.size();
+         processes_.size() + kAttributesRefBytesMax * (after_.processes - before_.processes) + threads_.size() +
+         frame_positions_.bytes() + frame_names_.bytes();
 }
 
 void DefinitionColumns::Write(ColumnWriter& to) {
@@ -76,6 +77,8 @@ void DefinitionColumns::Write(ColumnWriter& to) {
   to.Put(DefinitionColumn::kThreads, threads_);
   to.Put(DefinitionColumn::kNodeFrameIds, node_frame_ids_);
   to.Put(DefinitionColumn::kProcessAttributes, std::move(process_attributes_).Take());
+  to.Put(DefinitionColumn::kFramePositions, std::move(frame_positions_).Take());
+  to.Put(DefinitionColumn::kFrameNames, std::move(frame_names_).Take());
 }
 
 void DefinitionColumns::AddString(uint32_t i) {
@@ -104,6 +107,8 @@ void DefinitionColumns::AddFrame(const FrameContext& context) {
   AppendSignedVarint(frame_addresses_,
                      static_cast<int64_t>(frame.address - last_addresses_.BaseOf(context, executable)));
   last_addresses_.Told(executable, frame.address);
+  frame_positions_.Add(frame.position);
+  frame_names_.Add(frame.name.value);
 }
 
 void DefinitionColumns::AddFramesUpTo(uint32_t end) {

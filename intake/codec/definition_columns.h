@@ -68,7 +68,7 @@ class DefinitionColumns {
   LastAddresses last_addresses_;
   ProcessTelling process_telling_;
   ThreadTelling thread_telling_;
-  ValueWriter process_attributes_{0};
+  ValueWriter process_attributes_{0}, frame_positions_{0}, frame_names_{0};
   std::vector<uint32_t> leaves_;
   std::string evicted_, string_lengths_, string_bytes_, executables_, frame_kinds_, frame_executables_,
       frame_addresses_, chain_attach_, node_frames_, node_frame_ids_, processes_, threads_;

@@ -139,7 +139,11 @@ absl::Status DefinitionReader::ReadFrame(const FrameContext& context) {
   const bool same = base.executable != 0 && executable == base.executable;
   const uint64_t kind = differs >> 1 ^ static_cast<uint64_t>(same ? base.kind : FrameKind::kNative);
   tributary::Frame& frame = definitions_.frames.emplace_back();
-  if (kind < kFrameKindCount) {
+  uint64_t position = 0, name = 0;
+  if (!frame_positions_.Read(&position) || position > UINT32_MAX) return Truncated("framePositions");
+  if (!frame_names_.Read(&name)) return Truncated("frameNames");
+  if (name >= after_.strings) return BadReference("string", name);
+  if (IsFrameKind(kind)) {
     frame.kind = static_cast<FrameKind>(kind);
   } else {
     ++out_.unknown_values;
@@ -147,6 +151,8 @@ absl::Status DefinitionReader::ReadFrame(const FrameContext& context) {
   frame.is_caller = ((differs & 1) != 0) == context.is_leaf;
   frame.executable = ExecutableRef{static_cast<uint32_t>(executable)};
   frame.address = last_addresses_.BaseOf(context, frame.executable.value) + static_cast<uint64_t>(difference);
+  frame.position = static_cast<uint32_t>(position);
+  frame.name = StringRef{static_cast<uint32_t>(name)};
   last_addresses_.Told(frame.executable.value, frame.address);
   nodes_.AppendFrame(frame);
   return absl::OkStatus();
@@ -214,7 +220,10 @@ absl::Status DefinitionReader::ReadNodes() {
     leaves_.push_back(parent);
   }
   RETURN_IF_ERROR(ReadFramesUpTo(after_.frames));
-  if (!frame_kinds_.AtEnd() || !frame_executables_.AtEnd() || !frame_addresses_.AtEnd()) return Truncated("frames");
+  if (!frame_kinds_.AtEnd() || !frame_executables_.AtEnd() || !frame_addresses_.AtEnd() || !frame_positions_.AtEnd() ||
+      !frame_names_.AtEnd()) {
+    return Truncated("frames");
+  }
   return attach.AtEnd() && node_frames_.AtEnd() && node_frame_ids_.AtEnd() ? absl::OkStatus() : Truncated("nodes");
 }
 

@@ -37,7 +37,9 @@ class DefinitionReader {
         frame_executables_(columns[DefinitionColumn::kFrameExecutables]),
         frame_addresses_(columns[DefinitionColumn::kFrameAddresses]),
         node_frames_(columns[DefinitionColumn::kNodeFrames]),
-        node_frame_ids_(columns[DefinitionColumn::kNodeFrameIds]) {}
+        node_frame_ids_(columns[DefinitionColumn::kNodeFrameIds]),
+        frame_positions_(columns[DefinitionColumn::kFramePositions], 0),
+        frame_names_(columns[DefinitionColumn::kFrameNames], 0) {}
 
   // FailedPrecondition: the message's definitions do not continue those held. OutOfRange: a table over its limit.
   // InvalidArgument: malformed.
@@ -67,6 +69,7 @@ class DefinitionReader {
   IncomingBatch& out_;
   Definitions& definitions_;
   VarintReader frame_kinds_, frame_executables_, frame_addresses_, node_frames_, node_frame_ids_;
+  ValueReader frame_positions_, frame_names_;
   LastAddresses last_addresses_;
   std::vector<uint32_t> leaves_;
 };

@@ -46,18 +46,6 @@ std::string_view TypeName(MessageType type) {
   return "unknown";
 }
 
-std::string_view KindName(FrameKind kind) {
-  switch (kind) {
-    case FrameKind::kNative:
-      return "native";
-    case FrameKind::kKernel:
-      return "kernel";
-    case FrameKind::kUnknown:
-      break;
-  }
-  return "unknown";
-}
-
 std::string Hexadecimal(uint64_t n) { return fmt::format("{:#x}", n); }
 
 void WriteCounts(JsonWriter& json, std::string_view key, const DictionaryCounts& counts) {
@@ -250,10 +238,12 @@ void Inspector::WriteDefinitions(const DictionaryCounts& before, const Definitio
     json_.Field("path", Text(executable.path));
   });
   table("frames", before.frames, definitions.frames, [this](const tributary::Frame& frame) {
-    json_.Field("kind", KindName(frame.kind));
+    json_.Field("kind", RowOf(frame.kind).name);
     json_.Field("is_caller", frame.is_caller);
     json_.Field("executable", frame.executable.value);
     json_.Field("address", Hexadecimal(frame.address));
+    if (frame.position != 0) json_.Field("position", frame.position);
+    if (frame.name.value != 0) json_.Field("name", Text(frame.name));
   });
   json_.Key("nodes");
   json_.BeginArray();
@@ -315,7 +305,7 @@ void Inspector::WriteSamples(const IncomingBatch& batch) {
     json_.Field("comm", ShortText(process.comm));
     json_.Field("node", sample.node.value);
     json_.Field("depth", depths_[sample.node.value]);
-    json_.Field("leaf_kind", KindName(leaf.kind));
+    json_.Field("leaf_kind", RowOf(leaf.kind).name);
     json_.Field("leaf_executable", ShortText(dictionary.executable(leaf.executable).path));
     json_.Field("leaf_address", Hexadecimal(leaf.address));
     json_.Field("ending", EndingName(sample.ending));

@@ -17,8 +17,7 @@ void StackResolver::AddKernelFrames(const RawStack& stack, ResolvedStack* out) {
     // Generated code follows no call: what would return to its begin has yet to get there. A retpoline's last
     // instruction finds its target where others find a return address.
     const bool is_caller = i != 0 && !kernel_.BeginsGeneratedCode(stack.kernel[i], stack.time);
-    // A call may be a function's last instruction: the address it returns to is then past the function.
-    const uint64_t probe = is_caller ? stack.kernel[i] - 1 : stack.kernel[i];
+    const uint64_t probe = LookupAddress(stack.kernel[i], is_caller);
     const KernelCode::Place place = kernel_.Find(probe, stack.time);
     out->wants_executable |= place.wait;
     if (!place.is_cause) {
@@ -41,7 +40,7 @@ void StackResolver::Resolve(const RawStack& stack, const ProcessRun& run, const 
     // Interrupted in the kernel, the first user address is where the system call returns to.
     bool is_caller = (i != 0 || in_kernel) && (stack.user[i] & TRIB_FRAME_INTERRUPTED) == 0;
     uint64_t address = stack.user[i] & ~TRIB_FRAME_INTERRUPTED;
-    uint64_t probe = is_caller && address != 0 ? address - 1 : address;
+    uint64_t probe = LookupAddress(address, is_caller);
     ResolvedFrame frame{FrameKind::kUnknown, is_caller, nullptr, address};
     const Mapping* mapping = snapshot != nullptr ? MappingTable::Find(*snapshot, probe) : nullptr;
     if (mapping == nullptr) mapping = run.mappings.Find(probe);

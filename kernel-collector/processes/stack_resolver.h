@@ -20,7 +20,8 @@ struct ResolvedFrame {
   FrameKind kind = FrameKind::kUnknown;
   bool is_caller = false;
   CodeFile* executable = nullptr;  // of the resolver's or the mapping's; null when unknown
-  uint64_t address = 0;
+  uint64_t address = 0;            // or a runtime's code object
+  uint32_t position = 0;           // in the code object
 };
 
 // A stack as it was walked: both halves leaf first, addresses as in a record (TRIB_FRAME_INTERRUPTED).

@@ -4,6 +4,7 @@
 
 #include "kernel-collector/unwind/code_pieces.h"
 #include "kernel-collector/unwind/unwind_step.h"
+#include "profile/model.h"
 
 namespace tributary {
 namespace {
@@ -51,7 +52,7 @@ void StackWalker::Continue(const SampleRecord& record, const FindMapping& find, 
   FrameRegisters registers{resume.pc, resume.sp, resume.fp, resume.second, LastIsCaller(record)};
   size_t frames_max = TRIB_USER_FRAMES_MAX - std::min<size_t>(record.user().size(), TRIB_USER_FRAMES_MAX);
   while (true) {
-    result->address = registers.pc - (registers.is_caller ? 1 : 0);
+    result->address = LookupAddress(registers.pc, registers.is_caller);
     std::optional<uint64_t> rule = RuleAt(result->address, find, unread, result);
     if (!rule) return;
     StepResult step = StepByRule(*rule, copy, kThisMachine, &registers);

@@ -85,7 +85,10 @@ void Batcher::Redefine(ProcessRun& run) {
 void Batcher::Append(const NamedSample& sample, ProcessRun& run, const ResolvedStack& stack) {
   frames_.clear();
   for (const ResolvedFrame& resolved : stack.frames) {
-    Frame& frame = frames_.emplace_back(Frame{resolved.kind, resolved.is_caller, ExecutableRef{}, resolved.address});
+    Frame& frame = frames_.emplace_back(Frame{.kind = resolved.kind,
+                                              .is_caller = resolved.is_caller,
+                                              .address = resolved.address,
+                                              .position = resolved.position});
     if (resolved.executable != nullptr) frame.executable = Intern(*resolved.executable);
   }
   Sample out;

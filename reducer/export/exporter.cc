@@ -96,9 +96,8 @@ absl::StatusOr<std::unique_ptr<Exporter>> MakeExporter(std::string_view text, st
   options.builder.scope_version = std::string(kVersion);
   options.joiner = metadata.joiner;
   options.metadata_wait_ns = metadata.wait_ns;
-  auto loop = std::make_unique<ExportLoop>(
-      std::move(options), store, [&symbols](const ExecutableId& id) { return symbols.Get(id); }, std::move(sender),
-      clock, metrics);
+  auto loop =
+      std::make_unique<ExportLoop>(std::move(options), store, symbols.lookup(), std::move(sender), clock, metrics);
   return std::make_unique<ExportThread>(std::move(loop), clock);
 }
 

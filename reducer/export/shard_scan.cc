@@ -36,7 +36,7 @@ absl::StatusOr<std::unique_ptr<ShardScan>> ShardScan::Read(store::StoreReader& r
   RETURN_IF_ERROR(scan->Collect(reader, cursor, samples_max));
   if (scan->row_count_ > 0) {
     RETURN_IF_ERROR(scan->LoadDefinitions(reader));
-    scan->FindExecutables();
+    RETURN_IF_ERROR(scan->FindExecutables(reader));
   }
   return scan;
 }
@@ -92,7 +92,8 @@ absl::Status ShardScan::LoadOwn(store::StoreReader& reader, const store::SampleC
   return absl::OkStatus();
 }
 
-void ShardScan::FindExecutables() {
+// And the names that frames came with.
+absl::Status ShardScan::FindExecutables(store::StoreReader& reader) {
   std::set<ExecutableId> found;
   std::map<store::Day, std::vector<bool>> visited;
   for (const Chunk& chunk : chunks_) {
@@ -104,6 +105,8 @@ void ShardScan::FindExecutables() {
         if (seen[node.value]) return false;
         seen[node.value] = true;
         if (uint32_t frame = trie.frames[node.value]; frame < trie.frame_rows.size()) {
+          const store::StringId name = trie.frame_rows[frame].name;
+          if (name.value != 0) frame_names_.try_emplace(name);
           uint32_t executable = trie.frame_rows[frame].executable.value;
           if (executable < executable_rows_.size() && executable_rows_[executable].id.known()) {
             found.insert(executable_rows_[executable].id);
@@ -114,11 +117,15 @@ void ShardScan::FindExecutables() {
     }
   }
   executables_.assign(found.begin(), found.end());
+  for (auto& [id, name] : frame_names_) {
+    ASSIGN_OR_RETURN(name, reader.Text(id));
+  }
+  return absl::OkStatus();
 }
 
 RequestMaker::RequestMaker(const ShardScan& scan, SymbolLookup symbols, const ResourceJoiner* joiner,
                            otlp::ProfilesBuilder::Options options)
-    : scan_(scan), symbols_(std::move(symbols)), options_(std::move(options)) {
+    : scan_(scan), symbolizer_(std::move(symbols)), options_(std::move(options)) {
   if (joiner != nullptr) resources_.emplace(*joiner, scan.range());
 }
 
@@ -221,38 +228,22 @@ otlp::LocationIndex RequestMaker::Location(const store::Trie& trie, uint32_t fra
   auto [cached, added] = location_cache_.try_emplace({&trie, frame});
   if (!added) return cached->second;
   const store::FrameRow row = frame < trie.frame_rows.size() ? trie.frame_rows[frame] : store::FrameRow{};
-  uint64_t address = row.address - (row.is_caller && row.address > 0 ? 1 : 0);
-  otlp::MappingIndex mapping;
+  static const store::ExecutableRow kNoFile;
+  const bool has_file = row.executable.value < scan_.executable_rows_.size();
+  const store::ExecutableRow& executable = has_file ? scan_.executable_rows_[row.executable.value] : kNoFile;
+  const otlp::MappingIndex mapping = builder_->AddMapping(executable.id, executable.path);
+  const auto named = scan_.frame_names_.find(row.name);
+  const std::string_view own_name = named != scan_.frame_names_.end() ? named->second : std::string_view();
+  const FrameSymbolizer::Place place = symbolizer_.Find(row, executable.id);
   std::vector<otlp::ProfilesBuilder::Line> lines;
-  if (row.executable.value < scan_.executable_rows_.size()) {
-    const store::ExecutableRow& executable = scan_.executable_rows_[row.executable.value];
-    mapping = builder_->AddMapping(executable.id, executable.path);
-    lines = Lines(row.executable, address);
-  }
-  return cached->second = builder_->AddLocation(row.kind, mapping, address, lines);
-}
-
-std::vector<otlp::ProfilesBuilder::Line> RequestMaker::Lines(store::ExecutableNo executable, uint64_t address) {
-  std::vector<otlp::ProfilesBuilder::Line> lines;
-  const SymbolTable* table = Table(executable);
-  const uint32_t row = table != nullptr ? table->FindRow(address) : SymbolTable::kNoRow;
-  if (row == SymbolTable::kNoRow) return lines;
-  table->ForEachFrame(row, [&](const SymbolTable::Frame& frame) {
-    if (frame.name.empty()) return true;
-    auto [name, added] = demangled_.try_emplace(frame.name.data());
-    if (added) name->second = Demangle(frame.name);
-    lines.push_back({builder_->AddFunction(name->second, frame.name, frame.file), frame.line});
+  FrameSymbolizer::ForEachFrame(place, row, own_name, [&](const SymbolTable::Frame& of) {
+    if (of.name.empty()) return true;
+    auto [name, added_name] = demangled_.try_emplace(of.name.data());
+    if (added_name) name->second = own_name.empty() ? Demangle(of.name) : std::string(own_name);
+    lines.push_back({builder_->AddFunction(name->second, of.name, of.file), of.line});
     return true;
   });
-  return lines;
-}
-
-const SymbolTable* RequestMaker::Table(store::ExecutableNo executable) {
-  const ExecutableId& id = scan_.executable_rows_[executable.value].id;
-  if (!id.known()) return nullptr;
-  auto [held, added] = tables_.try_emplace(executable);
-  if (added) held->second = symbols_(id);
-  return held->second.get();
+  return cached->second = builder_->AddLocation(place.kind, mapping, LookupAddress(row.address, row.is_caller), lines);
 }
 
 }  // namespace tributary

@@ -13,12 +13,9 @@
 #include "otlp/profiles_builder.h"
 #include "reducer/metadata/resource_joiner.h"
 #include "reducer/store/store.h"
-#include "symbols/symbol_table.h"
+#include "reducer/symbolizer/frame_symbolizer.h"
 
 namespace tributary {
-
-// A symbol table by executable; nullptr = none (yet).
-using SymbolLookup = std::function<std::shared_ptr<const SymbolTable>(const ExecutableId&)>;
 
 // What one shard committed after a cursor, with all that it takes to tell of it: a copy, so that the store is not held
 // up while names are awaited and requests are sent. ~50 bytes a sample. One thread.
@@ -54,7 +51,7 @@ class ShardScan {
   absl::Status Collect(store::StoreReader& reader, int64_t cursor, size_t samples_max);
   absl::Status LoadDefinitions(store::StoreReader& reader);
   absl::Status LoadOwn(store::StoreReader& reader, const store::SampleColumns& columns);
-  void FindExecutables();
+  absl::Status FindExecutables(store::StoreReader& reader);
 
   std::vector<Chunk> chunks_;
   store::TimeRange range_;
@@ -63,6 +60,7 @@ class ShardScan {
   absl::flat_hash_map<store::ProcessNo, store::ProcessRow> processes_;
   absl::flat_hash_map<store::ThreadNo, store::ThreadRow> threads_;
   absl::flat_hash_map<store::StringId, Own> own_;
+  absl::flat_hash_map<store::StringId, std::string> frame_names_;  // that frames came with
   std::vector<store::ExecutableRow> executable_rows_;
   std::map<store::Day, std::shared_ptr<const store::Trie>> tries_;
   std::vector<ExecutableId> executables_;
@@ -95,15 +93,12 @@ class RequestMaker {
   otlp::AttributesIndex Thread(store::ProcessNo process, store::ThreadNo no);
   otlp::StackIndex Stack(store::Day day, store::NodeNo node);
   otlp::LocationIndex Location(const store::Trie& trie, uint32_t frame);
-  std::vector<otlp::ProfilesBuilder::Line> Lines(store::ExecutableNo executable, uint64_t address);
-  const SymbolTable* Table(store::ExecutableNo executable);
 
   const ShardScan& scan_;
-  const SymbolLookup symbols_;
+  FrameSymbolizer symbolizer_;
   const otlp::ProfilesBuilder::Options options_;
   std::optional<ResourceCache> resources_;
-  size_t chunk_ = 0, row_ = 0;  // the next sample
-  absl::flat_hash_map<store::ExecutableNo, std::shared_ptr<const SymbolTable>> tables_;
+  size_t chunk_ = 0, row_ = 0;                               // the next sample
   absl::flat_hash_map<const char*, std::string> demangled_;  // by where its table has it
 
   // Of the request being made.

@@ -103,11 +103,18 @@ absl::Status AddressFold::NameRows(const store::Trie& trie, const std::vector<ui
     rows_of[executables[executable < executables.size() ? executable : 0]].push_back(frame);
   }
   chains->resize(trie.frame_rows.size());
+  absl::Status read;
+  auto text_of = [&](store::StringId id) {
+    absl::StatusOr<std::string_view> text = reader_.Text(id);
+    if (!text.ok()) read = text.status();
+    return text.value_or(std::string_view());
+  };
   for (const auto& [executable, rows] : rows_of) {
     for (size_t begin = 0; begin < rows.size(); begin += kNamedTogether) {
       RETURN_IF_ERROR(CheckCancelled(context_.request));
       const size_t count = std::min(kNamedTogether, rows.size() - begin);
-      namer.Name(executable, trie.frame_rows, std::span(rows).subspan(begin, count), *chains);
+      namer.Name(executable, trie.frame_rows, std::span(rows).subspan(begin, count), text_of, *chains);
+      RETURN_IF_ERROR(read);
     }
   }
   return absl::OkStatus();

@@ -85,7 +85,7 @@ class ExecutableBuilder {
       if (trie.frames[i] >= trie.frame_rows.size()) continue;
       const store::FrameRow& frame = trie.frame_rows[trie.frames[i]];
       const uint32_t number = frame.executable.value < rows.size() ? frame.executable.value : 0;
-      if (frame.kind == FrameKind::kUnknown || number == 0) continue;
+      if (!RowOf(frame.kind).has_address || number == 0) continue;
       Found*& found = of_row[number];
       if (found == nullptr) {
         found = &found_[KeyOf(rows[number])];
@@ -95,7 +95,7 @@ class ExecutableBuilder {
         }
       }
       if (!std::exchange(met[trie.frames[i]], 1)) {
-        found->addresses.push_back(frame.address - (frame.is_caller && frame.address != 0 ? 1 : 0));
+        found->addresses.push_back(LookupAddress(frame.address, frame.is_caller));
       }
       found->executable.self_value += nodes.values[i];
       found->executable.self_count += nodes.counts[i];
@@ -110,7 +110,7 @@ class ExecutableBuilder {
     for (size_t i = trie.parents[node].value; i != 0; i = trie.parents[i].value) {
       if (trie.frames[i] >= trie.frame_rows.size() || trie.parents[i].value >= i) return false;
       const store::FrameRow& frame = trie.frame_rows[trie.frames[i]];
-      if (frame.kind != FrameKind::kUnknown && frame.executable == executable) return true;
+      if (RowOf(frame.kind).has_address && frame.executable == executable) return true;
     }
     return false;
   }

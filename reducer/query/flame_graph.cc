@@ -10,7 +10,7 @@ namespace tributary {
 namespace {
 
 absl::Status FoldInto(const QueryContext& context, FunctionTrie* trie) {
-  FrameNamer namer(context.symbols, context.demangled, context.request.frames, *trie);
+  FrameNamer namer(context.symbols.lookup(), context.demangled, context.request.frames, *trie);
   return ForEachShard(context.store, [&](store::StoreReader& reader) -> absl::Status {
     AddressFold fold(reader, context);
     RETURN_IF_ERROR(fold.Scan());

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "profile/frame_kinds.h"
 
 namespace tributary {
 
@@ -12,12 +13,11 @@ struct QueryContext;
 
 // Columns; node 0 is the root; parents before children, children in descending total value.
 struct FlameGraph {
-  enum class Kind : uint8_t { kRoot = 0, kNative = 1, kKernel = 2, kInlined = 3, kUnknown = 4 };
   std::vector<std::string> names;        // [0] = "all"
   std::vector<std::string> executables;  // base names
   std::vector<int32_t> parents;
   std::vector<uint32_t> node_names;
-  std::vector<Kind> kinds;
+  std::vector<FrameKind> kinds;
   std::vector<int32_t> node_executables;  // −1: none
   std::vector<uint64_t> total_values, self_values, total_counts, self_counts;
   uint64_t truncated_nodes = 0;
@@ -25,7 +25,7 @@ struct FlameGraph {
 
 struct TopFunction {
   std::string name, executable;
-  FlameGraph::Kind kind{};
+  FrameKind kind = FrameKind::kUnknown;
   uint64_t self_value = 0, self_count = 0, total_value = 0, total_count = 0;
 };
 

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <utility>
 
 #include "base/status.h"
@@ -15,22 +14,10 @@ constexpr std::string_view kUnknown = "[unknown]";
 constexpr std::string_view kKernel = "[kernel]";
 constexpr size_t kAhead = 8;  // of the frame that is named, a later one's chain is fetched from memory
 
-FlameGraph::Kind KindOf(FrameKind kind) {
-  switch (kind) {
-    case FrameKind::kNative:
-      return FlameGraph::Kind::kNative;
-    case FrameKind::kKernel:
-      return FlameGraph::Kind::kKernel;
-    case FrameKind::kUnknown:
-      break;
-  }
-  return FlameGraph::Kind::kUnknown;
-}
-
 }  // namespace
 
-std::string_view FrameNamer::Executable::BaseName(FlameGraph::Kind kind) const {
-  if (base_name.empty() && kind == FlameGraph::Kind::kKernel) return kKernel;
+std::string_view FrameNamer::Executable::BaseName(FrameKind kind) const {
+  if (base_name.empty() && RowOf(kind).naming == FrameNaming::kKernel) return kKernel;
   return base_name;
 }
 
@@ -48,51 +35,39 @@ uint32_t FrameNamer::InternExecutable(const store::ExecutableRow& row) {
   return number;
 }
 
-const SymbolTable* FrameNamer::TableOf(Executable& file) {
-  if (names_ != FrameNames::kFunction) return nullptr;
-  if (!std::exchange(file.asked, true)) file.table = symbols_.Get(file.id);
-  return file.table.get();
-}
-
 void FrameNamer::Name(uint32_t executable, std::span<const store::FrameRow> frames, std::span<const uint32_t> wanted,
-                      std::span<Chain> chains) {
-  Executable& file = executables_[executable];
-  const bool any_mapped = std::any_of(wanted.begin(), wanted.end(), [&](uint32_t frame) {
-    return KindOf(frames[frame].kind) != FlameGraph::Kind::kUnknown;
-  });
-  const SymbolTable* table = any_mapped ? TableOf(file) : nullptr;
-  addresses_.clear();
-  for (uint32_t frame : wanted) {
-    const uint64_t address = frames[frame].address;
-    addresses_.push_back(address - (frames[frame].is_caller && address != 0 ? 1 : 0));
-  }
-  rows_.assign(wanted.size(), SymbolTable::kNoRow);
-  if (table != nullptr) table->FindRows(addresses_, rows_);
+                      TextLookup text_of, std::span<Chain> chains) {
+  const Executable& file = executables_[executable];
+  // Addresses need no table.
+  const ExecutableId id = names_ == FrameNames::kFunction ? file.id : ExecutableId();
+  places_.resize(wanted.size());
+  symbolizer_.Find(id, frames, wanted, places_);
   for (size_t i = 0; i < wanted.size(); ++i) {
     const store::FrameRow& frame = frames[wanted[i]];
-    const FlameGraph::Kind kind = KindOf(frame.kind);
-    if (i + kAhead < rows_.size() && rows_[i + kAhead] != SymbolTable::kNoRow) {
-      by_node_.prefetch(NodeKey(executable, table->node(rows_[i + kAhead])));
+    const FrameSymbolizer::Place& place = places_[i];
+    if (i + kAhead < places_.size() && places_[i + kAhead].row != SymbolTable::kNoRow) {
+      by_node_.prefetch(NodeKey(executable, place.table->node(places_[i + kAhead].row)));
     }
     Chain& chain = chains[wanted[i]];
     chain = {};
-    if (rows_[i] != SymbolTable::kNoRow && kind != FlameGraph::Kind::kUnknown)
-      chain = ChainOf(executable, rows_[i], kind);
+    if (frame.name.value == 0 && place.row != SymbolTable::kNoRow) chain = ChainOf(executable, place);
     if (chain.count == 0) {
       chain = {static_cast<uint32_t>(functions_.size()), 1};
-      functions_.push_back(WithoutSymbols(file, frame, kind));
+      const std::string_view own_name = frame.name.value != 0 ? text_of(frame.name) : std::string_view();
+      functions_.push_back(own_name.empty() ? WithoutSymbols(file, frame, place.kind)
+                                            : trie_.InternFunction(place.kind, own_name, file.base_name));
     }
   }
 }
 
 // What was inlined into something is that something's chain and one more: a walk ends at the first node whose chain is
 // known, and each node of a walk has its part of the new one.
-FrameNamer::Chain FrameNamer::ChainOf(uint32_t executable, uint32_t row, FlameGraph::Kind kind) {
-  const SymbolTable& table = *executables_[executable].table;
-  if (auto it = by_node_.find(NodeKey(executable, table.node(row))); it != by_node_.end()) return it->second;
+FrameNamer::Chain FrameNamer::ChainOf(uint32_t executable, const FrameSymbolizer::Place& place) {
+  const SymbolTable& table = *place.table;
+  if (auto it = by_node_.find(NodeKey(executable, table.node(place.row))); it != by_node_.end()) return it->second;
   walked_.clear();
   Chain chain;
-  table.ForEachFrame(row, [&](const SymbolTable::Frame& frame) {
+  table.ForEachFrame(place.row, [&](const SymbolTable::Frame& frame) {
     if (frame.node == 0) return false;  // a line without a function
     if (auto it = by_node_.find(NodeKey(executable, frame.node)); it != by_node_.end()) {
       chain = it->second;
@@ -105,18 +80,18 @@ FrameNamer::Chain FrameNamer::ChainOf(uint32_t executable, uint32_t row, FlameGr
   chain.first = static_cast<uint32_t>(functions_.size());
   for (uint32_t i = 0; i < chain.count; ++i) functions_.push_back(functions_[outer + i]);
   for (auto frame = walked_.rbegin(); frame != walked_.rend(); ++frame) {
-    functions_.push_back(FunctionOf(executable, *frame, kind));
+    functions_.push_back(FunctionOf(executables_[executable], *frame, place));
     ++chain.count;
     by_node_.emplace(NodeKey(executable, frame->node), chain);
   }
   return chain;
 }
 
-FunctionNo FrameNamer::FunctionOf(uint32_t executable, const Walked& frame, FlameGraph::Kind kind) {
-  Executable& file = executables_[executable];
-  if (frame.inlined && kind == FlameGraph::Kind::kNative) kind = FlameGraph::Kind::kInlined;
+FunctionNo FrameNamer::FunctionOf(const Executable& file, const Walked& frame, const FrameSymbolizer::Place& place) {
+  const bool is_kernel = RowOf(place.kind).naming == FrameNaming::kKernel;
+  const FrameKind kind = frame.inlined && !is_kernel ? FrameKind::kInlined : place.kind;
   if (frame.name.empty()) {
-    return trie_.InternFunction(kind, fmt::format("{}+0x{:x}", file.BaseName(kind), file.table->StartOf(frame.node)),
+    return trie_.InternFunction(kind, fmt::format("{}+0x{:x}", file.BaseName(kind), place.table->StartOf(frame.node)),
                                 file.BaseName(kind));
   }
   // A table has each name once, and is held: where its bytes are says which it is.
@@ -125,14 +100,15 @@ FunctionNo FrameNamer::FunctionOf(uint32_t executable, const Walked& frame, Flam
   return it->second;
 }
 
-FunctionNo FrameNamer::WithoutSymbols(const Executable& file, const store::FrameRow& frame, FlameGraph::Kind kind) {
+FunctionNo FrameNamer::WithoutSymbols(const Executable& file, const store::FrameRow& frame, FrameKind kind) {
   const std::string_view base_name = file.BaseName(kind);
   if (names_ == FrameNames::kAddress) {
     return trie_.InternFunction(kind, fmt::format("{}+0x{:x}", file.id.ToString(), frame.address), base_name);
   }
-  if (kind == FlameGraph::Kind::kUnknown) return trie_.InternFunction(kind, kUnknown, "");
+  const FrameNaming naming = RowOf(kind).naming;
+  if (naming == FrameNaming::kUnknown || naming == FrameNaming::kOwn) return trie_.InternFunction(kind, kUnknown, "");
   if (base_name.empty()) {
-    if (!file.id.known()) return trie_.InternFunction(FlameGraph::Kind::kUnknown, kUnknown, "");
+    if (!file.id.known()) return trie_.InternFunction(FrameKind::kUnknown, kUnknown, "");
     return trie_.InternFunction(kind, fmt::format("{}+0x{:x}", file.id.ToString(), frame.address), "");
   }
   return trie_.InternFunction(kind, fmt::format("{}+0x{:x}", base_name, frame.address), base_name);

@@ -40,6 +40,38 @@ TEST_F(FrameNamerTest, NamesStopAtTheEndOfASymbol) {
   EXPECT_EQ(Render(Graph(Request())), "all 6 0\nall;[kernel]+0x580 3 3\nall;truth+0x1200 2 2\nall;truth+0xfff 1 1\n");
 }
 
+TEST_F(FrameNamerTest, AFrameMayComeWithItsName) {
+  FakeShard& shard = store_.shards[0];
+  shard.texts = {"", "handler", "app::work(int)"};
+  FrameRow named{.kind = FrameKind::kGo, .position = 12, .name = store::StringId{1}};
+  FrameRow same_as_a_symbol{.kind = FrameKind::kNative, .executable = truth_, .name = store::StringId{2}};
+  AddSample(1 * kMs, 1, 1, shard.AddNode(day_, NodeNo{0}, named), 3);
+  named.position = 13;
+  AddSample(1 * kMs, 1, 1, shard.AddNode(day_, NodeNo{0}, named), 1);
+  AddSample(1 * kMs, 1, 1, shard.AddNode(day_, NodeNo{0}, same_as_a_symbol), 2);
+  AddSample(1 * kMs, 1, 1, shard.AddNode(day_, NodeNo{0}, Native(truth_, 0x1100)), 2);
+  AddSample(1 * kMs, 1, 1, shard.AddNode(day_, NodeNo{0}, {.kind = FrameKind::kGo, .name = store::StringId{9}}), 1);
+  const FlameGraph graph = Graph(Request());
+  EXPECT_EQ(Render(graph), "all 9 0\nall;app::work(int) 4 4\nall;handler 4 4\nall;[unknown] 1 1\n");
+}
+
+TEST_F(FrameNamerTest, CodeOfAnotherKindIsToldByItsTable) {
+  SymbolTableBuilder builder;
+  builder.AddFunction({0x1000, 0x100, "main.main"}, SymbolTableBuilder::Layer::kSymbols);
+  builder.AddFunction({0x2000, 0x100, "c_function"}, SymbolTableBuilder::Layer::kSymbols);
+  builder.AddCodeKind({0x1000, 0x1800}, FrameKind::kGo);
+  ASSERT_TRUE(
+      symbols_->Put(Id(7), EncodeSymbolTable(*builder.Build(Id(7), SymbolSource::kPclntab)), SymbolOrigin::kUpload)
+          .ok());
+  FakeShard& shard = store_.shards[0];
+  const ExecutableNo file = shard.AddExecutable(Id(7), "/opt/cgo");
+  const NodeNo go = shard.AddNode(day_, NodeNo{0}, Native(file, 0x1800, true));
+  AddSample(1 * kMs, 1, 1, shard.AddNode(day_, go, Native(file, 0x2010)), 1);
+  const FlameGraph graph = Graph(Request());
+  EXPECT_EQ(Render(graph), "all 1 0\nall;cgo+0x1800 1 0\nall;cgo+0x1800;c_function 1 1\n");
+  EXPECT_EQ(graph.kinds, (std::vector<FrameKind>{FrameKind::kRoot, FrameKind::kGo, FrameKind::kNative}));
+}
+
 TEST_F(FrameNamerTest, SymbolsThatComeLaterNameOldSamples) {
   FakeShard& shard = store_.shards[0];
   ExecutableNo late = shard.AddExecutable(Id(7), "/usr/lib/liblate.so");
@@ -77,8 +109,8 @@ TEST_F(FrameNamerTest, InlinedCallsAreFramesOfTheirOwn) {
             "all;outer;app::middle();outer;app::middle();inner 4 4\n"
             "all;outer;app::middle();inlined+0x300 2 2\n"
             "all;outer;app::middle();inner 1 1\n");
-  EXPECT_EQ(graph.kinds[1], FlameGraph::Kind::kNative);
-  EXPECT_EQ(graph.kinds[2], FlameGraph::Kind::kInlined);
+  EXPECT_EQ(graph.kinds[1], FrameKind::kNative);
+  EXPECT_EQ(graph.kinds[2], FrameKind::kInlined);
 }
 
 // Random stacks over two random tables, each named frame by frame here; the answer is all of them, added up by path.
@@ -124,7 +156,7 @@ TEST_F(FrameNamerTest, ManyFramesAreNamedAsEachWouldBe) {
   const FlameGraph graph = Graph(Request(), 1'000'000);
   std::map<std::string, uint64_t> self;
   std::vector<std::string> paths;
-  std::set<std::tuple<int32_t, uint32_t, FlameGraph::Kind, int32_t>> siblings;
+  std::set<std::tuple<int32_t, uint32_t, FrameKind, int32_t>> siblings;
   for (size_t i = 0; i < graph.parents.size(); ++i) {
     EXPECT_TRUE(
         siblings.emplace(graph.parents[i], graph.node_names[i], graph.kinds[i], graph.node_executables[i]).second);

@@ -17,11 +17,11 @@ uint32_t FunctionTrie::Strings::Intern(std::string_view text) {
 }
 
 FunctionTrie::FunctionTrie(size_t nodes_max) : nodes_max_(std::max<size_t>(nodes_max, 1)) {
-  functions_.push_back(Function{FlameGraph::Kind::kRoot, names_.Intern("all"), -1});
+  functions_.push_back(Function{FrameKind::kRoot, names_.Intern("all"), -1});
   nodes_.emplace_back();
 }
 
-FunctionNo FunctionTrie::InternFunction(FlameGraph::Kind kind, std::string_view name, std::string_view executable) {
+FunctionNo FunctionTrie::InternFunction(FrameKind kind, std::string_view name, std::string_view executable) {
   Function function{kind, names_.Intern(name),
                     executable.empty() ? -1 : static_cast<int32_t>(executables_.Intern(executable))};
   auto [it, added] = function_ids_.try_emplace(function, static_cast<uint32_t>(functions_.size()));

@@ -24,7 +24,7 @@ class FunctionTrie {
   explicit FunctionTrie(size_t nodes_max);
 
   // `executable` "" = none.
-  FunctionNo InternFunction(FlameGraph::Kind kind, std::string_view name, std::string_view executable);
+  FunctionNo InternFunction(FrameKind kind, std::string_view name, std::string_view executable);
   // nullopt: it would be a new node and there are nodes_max.
   std::optional<FunctionNode> Child(FunctionNode parent, FunctionNo function);
   void AddSelf(FunctionNode node, uint64_t value, uint64_t count);
@@ -45,7 +45,7 @@ class FunctionTrie {
 
  private:
   struct Function {
-    FlameGraph::Kind kind;
+    FrameKind kind;
     uint32_t name;
     int32_t executable;
     friend bool operator==(const Function&, const Function&) = default;

@@ -2,17 +2,17 @@
 
 #include <algorithm>
 #include <map>
-#include <memory>
 #include <string>
+#include <string_view>
 #include <tuple>
 #include <utility>
 #include <vector>
 
-#include "absl/container/flat_hash_map.h"
 #include "base/status.h"
 #include "reducer/metadata/labels.h"
 #include "reducer/query/address_fold.h"
 #include "reducer/query/query_context.h"
+#include "reducer/symbolizer/frame_symbolizer.h"
 
 namespace tributary {
 namespace {
@@ -23,14 +23,14 @@ constexpr uint32_t kNone = UINT32_MAX;
 class LineBuilder {
  public:
   LineBuilder(SymbolStore& symbols, DemangleCache& demangled, const FunctionLinesRequest& function)
-      : symbols_(symbols), demangled_(demangled), function_(function) {}
+      : symbolizer_(symbols.lookup()), demangled_(demangled), function_(function) {}
 
   absl::Status AddShard(store::StoreReader& reader, const AddressFold& fold, const QueryRequest& request) {
     if (fold.days().empty()) return absl::OkStatus();
     ASSIGN_OR_RETURN(std::vector<store::ExecutableRow> rows, reader.Executables());
     for (const auto& [day, nodes] : fold.days()) {
       RETURN_IF_ERROR(CheckCancelled(request));
-      RETURN_IF_ERROR(AddDay(nodes, rows));
+      RETURN_IF_ERROR(AddDay(reader, nodes, rows));
     }
     return absl::OkStatus();
   }
@@ -55,7 +55,8 @@ class LineBuilder {
     bool is_innermost = false;  // nothing is inlined there
   };
 
-  absl::Status AddDay(const AddressFold::DayNodes& nodes, const std::vector<store::ExecutableRow>& rows) {
+  absl::Status AddDay(store::StoreReader& reader, const AddressFold::DayNodes& nodes,
+                      const std::vector<store::ExecutableRow>& rows) {
     const store::Trie& trie = *nodes.trie;
     std::vector<uint32_t> place_of_row(trie.frame_rows.size(), kNone);
     std::vector<Place> places = {Place{}};  // [0]: not the function
@@ -67,7 +68,9 @@ class LineBuilder {
       }
       uint32_t& place = place_of_row[trie.frames[i]];
       if (place == kNone) {
-        const Place found = Find(trie.frame_rows[trie.frames[i]], rows);
+        const store::FrameRow& frame = trie.frame_rows[trie.frames[i]];
+        ASSIGN_OR_RETURN(const std::string_view own_name, reader.Text(frame.name));
+        const Place found = Find(frame, own_name, rows);
         place = found.line == nullptr ? 0 : static_cast<uint32_t>(places.size());
         if (found.line != nullptr) places.push_back(found);
       }
@@ -90,19 +93,14 @@ class LineBuilder {
     line.self_count += count;
   }
 
-  Place Find(const store::FrameRow& frame, const std::vector<store::ExecutableRow>& rows) {
-    if (frame.kind == FrameKind::kUnknown || frame.executable.value >= rows.size()) return {};
+  Place Find(const store::FrameRow& frame, std::string_view own_name, const std::vector<store::ExecutableRow>& rows) {
+    if (frame.executable.value >= rows.size()) return {};
     const store::ExecutableRow& executable = rows[frame.executable.value];
     if (!function_.executable.empty() && BaseName(executable.path) != function_.executable) return {};
-    auto [table, added] = tables_.try_emplace(executable.id);
-    if (added) table->second = symbols_.Get(executable.id);
-    if (table->second == nullptr) return {};
-    const uint64_t address = frame.address - (frame.is_caller && frame.address != 0 ? 1 : 0);
-    const uint32_t row = table->second->FindRow(address);
-    if (row == SymbolTable::kNoRow) return {};
+    const FrameSymbolizer::Place in_table = symbolizer_.Find(frame, executable.id);
     Place place;
     bool is_innermost = true;
-    table->second->ForEachFrame(row, [&](const SymbolTable::Frame& of) {
+    FrameSymbolizer::ForEachFrame(in_table, frame, own_name, [&](const SymbolTable::Frame& of) {
       if (!of.name.empty() && demangled_.Demangle(of.name) == function_.name) {
         place.line = &lines_[{std::string(of.file), of.line}];
         place.is_innermost = is_innermost;
@@ -120,10 +118,9 @@ class LineBuilder {
     return place;
   }
 
-  SymbolStore& symbols_;
+  FrameSymbolizer symbolizer_;
   DemangleCache& demangled_;
   const FunctionLinesRequest& function_;
-  absl::flat_hash_map<ExecutableId, std::shared_ptr<const SymbolTable>> tables_;
   std::map<std::pair<std::string, uint32_t>, FunctionLines::Line> lines_;
 };
 

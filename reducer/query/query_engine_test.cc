@@ -38,7 +38,7 @@ TEST_F(QueryTest, FlameGraphIsExact) {
             "all;main;app::work(int);do_sys 5 5\n"
             "all;main;truth+0x9000 3 3\n"
             "all;[unknown] 2 2\n");
-  using Kind = FlameGraph::Kind;
+  using Kind = FrameKind;
   EXPECT_THAT(graph.kinds,
               ElementsAre(Kind::kRoot, Kind::kNative, Kind::kNative, Kind::kKernel, Kind::kNative, Kind::kUnknown));
   EXPECT_THAT(graph.executables, ElementsAre("truth", "[kernel]"));

@@ -53,9 +53,10 @@ class OutermostFrames {
     }
     if (node.value >= trie.frames.size() || trie.frames[node.value] >= trie.frame_rows.size()) return Corrupt(node);
     const store::FrameRow& row = trie.frame_rows[trie.frames[node.value]];
-    uint32_t executable = row.kind == FrameKind::kKernel    ? kNoUserFrameNo
-                          : row.kind == FrameKind::kUnknown ? 0
-                                                            : row.executable.value;
+    const FrameKindRow& kind = RowOf(row.kind);
+    uint32_t executable = kind.naming == FrameNaming::kKernel ? kNoUserFrameNo
+                          : !kind.has_address                 ? 0
+                                                              : row.executable.value;
     if (remembered_.size() < kRememberedNodesMax) remembered_.emplace(leaf, executable);
     return executable;
   }

@@ -17,6 +17,9 @@ constexpr int64_t kRawBytesMax = int64_t{1} << 31;
 // Of samples: the first version had no column of attributes. It is still what samples without any are written in.
 constexpr char kAttributesVersion = 2;
 
+// Of tries, likewise of frames' positions and names.
+constexpr char kPayloadVersion = 2;
+
 // Versions up to `*version`, which becomes the one that is there.
 bool ReadHeader(VarintReader& reader, char* version, uint64_t* rows) {
   std::string_view read;
@@ -203,17 +206,23 @@ Trie EmptyTrie() {
 }
 
 std::string EncodeTriePiece(const Trie& trie, size_t first_node, size_t first_frame) {
-  std::string out(1, kColumnVersion);
-  AppendVarint(out, trie.frame_rows.size() - first_frame);
+  const std::span<const FrameRow> added = std::span(trie.frame_rows).subspan(first_frame);
+  const bool has_payload = std::any_of(added.begin(), added.end(),
+                                       [](const FrameRow& row) { return row.position != 0 || row.name.value != 0; });
+  std::string out(1, has_payload ? kPayloadVersion : kColumnVersion);
+  AppendVarint(out, added.size());
   AppendVarint(out, trie.parents.size() - first_node);
   uint64_t address = 0;
   uint32_t executable = 0;
-  for (size_t i = first_frame; i < trie.frame_rows.size(); ++i) {
-    const FrameRow& row = trie.frame_rows[i];
+  for (const FrameRow& row : added) {
     AppendVarint(out, static_cast<uint64_t>(row.kind) << 1 | (row.is_caller ? 1 : 0));
     AppendDelta(out, row.executable.value, &executable);
     AppendSignedVarint(out, static_cast<int64_t>(row.address - address));
     address = row.address;
+  }
+  if (has_payload) {
+    AppendDifferences(out, added, [](const FrameRow& row) { return uint64_t{row.position}; });
+    AppendRuns(out, added, [](const FrameRow& row) { return uint64_t{row.name.value}; });
   }
   uint32_t frame = 0;
   for (size_t i = first_node; i < trie.parents.size(); ++i) {
@@ -227,8 +236,8 @@ absl::Status AppendTriePiece(std::string_view bytes, Trie* trie) {
   VarintReader reader(bytes);
   std::string_view version;
   uint64_t frames = 0, nodes = 0;
-  if (!reader.ReadBytes(1, &version) || version[0] != kColumnVersion || !reader.Read(&frames) || !reader.Read(&nodes) ||
-      frames > reader.remaining() || nodes > reader.remaining()) {
+  if (!reader.ReadBytes(1, &version) || version[0] < kColumnVersion || version[0] > kPayloadVersion ||
+      !reader.Read(&frames) || !reader.Read(&nodes) || frames > reader.remaining() || nodes > reader.remaining()) {
     return CorruptColumns("trie nodes");
   }
   uint64_t address = 0;
@@ -240,8 +249,17 @@ absl::Status AppendTriePiece(std::string_view bytes, Trie* trie) {
       return CorruptColumns("trie frames");
     }
     address += static_cast<uint64_t>(delta);
-    trie->frame_rows.push_back(
-        FrameRow{static_cast<FrameKind>(kind >> 1), (kind & 1) != 0, ExecutableNo{executable}, address});
+    // A later release's kind is one that this one cannot name.
+    const FrameKind known = IsFrameKind(kind >> 1) ? static_cast<FrameKind>(kind >> 1) : FrameKind::kUnknown;
+    trie->frame_rows.push_back(FrameRow{known, (kind & 1) != 0, ExecutableNo{executable}, address, 0, {}});
+  }
+  if (version[0] == kPayloadVersion) {
+    const std::span<FrameRow> added = std::span(trie->frame_rows).subspan(trie->frame_rows.size() - frames);
+    size_t i = 0;
+    if (!ReadDifferences(reader, added, [](FrameRow& row, uint64_t v) { row.position = static_cast<uint32_t>(v); }) ||
+        !ReadRuns(reader, frames, [&](uint64_t v) { added[i++].name = StringId{static_cast<uint32_t>(v)}; })) {
+      return CorruptColumns("trie frames");
+    }
   }
   uint32_t frame = 0;
   for (uint64_t i = 0; i < nodes; ++i) {

@@ -11,7 +11,7 @@
 namespace tributary::store {
 
 // The writer's copy of one day's trie: interns frames and nodes, remembers which are not yet in a committed piece. 8
-// bytes a node plus about 8 for its hash slot; 24 bytes a frame plus its slot. On the writer's thread.
+// bytes a node plus about 8 for its hash slot; 32 bytes a frame plus its slot. On the writer's thread.
 class DayTrie {
  public:
   DayTrie(Day day, uint32_t nodes_max);
@@ -57,18 +57,15 @@ class DayTrie {
     const DayTrie* owner;
     size_t operator()(uint32_t frame) const { return (*this)(owner->trie_.frame_rows[frame]); }
     size_t operator()(const FrameRow& row) const {
-      return absl::HashOf(row.kind, row.is_caller, row.executable.value, row.address);
+      return absl::HashOf(row.kind, row.is_caller, row.executable.value, row.address, row.position, row.name.value);
     }
   };
   struct FrameEqual {
     using is_transparent = void;
     const DayTrie* owner;
-    static bool Same(const FrameRow& a, const FrameRow& b) {
-      return a.kind == b.kind && a.is_caller == b.is_caller && a.executable == b.executable && a.address == b.address;
-    }
     bool operator()(uint32_t a, uint32_t b) const { return a == b; }
-    bool operator()(uint32_t a, const FrameRow& b) const { return Same(owner->trie_.frame_rows[a], b); }
-    bool operator()(const FrameRow& a, uint32_t b) const { return Same(a, owner->trie_.frame_rows[b]); }
+    bool operator()(uint32_t a, const FrameRow& b) const { return owner->trie_.frame_rows[a] == b; }
+    bool operator()(const FrameRow& a, uint32_t b) const { return a == owner->trie_.frame_rows[b]; }
   };
 
   Day day_;

@@ -313,7 +313,11 @@ absl::StatusOr<uint32_t> SqliteShardWriter::MapNode(Session& session, NodeRef re
     if (frame == 0 && frame_ref.value != 0) {
       const Frame& raw = dictionary.frame(frame_ref);
       ASSIGN_OR_RETURN(uint32_t executable, definitions_->Executable(dictionary, raw.executable, day));
-      frame = trie->InternFrame(FrameRow{raw.kind, raw.is_caller, ExecutableNo{executable}, raw.address});
+      FrameRow row{raw.kind, raw.is_caller, ExecutableNo{executable}, raw.address, raw.position, {}};
+      if (raw.name.value != 0) {
+        ASSIGN_OR_RETURN(row.name.value, definitions_->String(dictionary, raw.name, day));
+      }
+      frame = trie->InternFrame(row);
     }
     const uint32_t node = trie->InternNode(parent, frame);
     if (node == 0) {

@@ -94,7 +94,11 @@ struct FrameRow {
   FrameKind kind = FrameKind::kUnknown;
   bool is_caller = false;
   ExecutableNo executable;
-  uint64_t address = 0;
+  uint64_t address = 0;   // or a runtime's code object
+  uint32_t position = 0;  // as in Frame
+  StringId name;          // for StoreReader::Text; 0: it came without one
+
+  friend bool operator==(const FrameRow&, const FrameRow&) = default;
 };
 
 // One day's trie, parents before children. A snapshot that later reads may share and extend.

@@ -11,6 +11,7 @@
 #include "absl/status/statusor.h"
 #include "base/clock.h"
 #include "base/metrics.h"
+#include "reducer/symbolizer/frame_symbolizer.h"
 #include "reducer/symbolizer/symbol_demand.h"
 #include "reducer/symbolizer/symbol_files.h"
 #include "symbols/symbol_table.h"
@@ -50,6 +51,10 @@ class SymbolStore {
 
   // nullptr: no table (yet).
   std::shared_ptr<const SymbolTable> Get(const ExecutableId& id);
+  // The same as a function, which may be called as long as this lives.
+  SymbolLookup lookup() {
+    return [this](const ExecutableId& id) { return Get(id); };
+  }
   // What is known of it. NotFound.
   absl::StatusOr<SymbolFiles::Row> Find(const ExecutableId& id) const;
   absl::StatusOr<std::vector<SymbolFiles::Row>> List();

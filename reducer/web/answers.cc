@@ -1,6 +1,7 @@
 #include "reducer/web/answers.h"
 
 #include <fmt/format.h>
+#include <array>
 
 #include <initializer_list>
 
@@ -55,6 +56,33 @@ void Counts(JsonWriter& json, const Accounting& accounting, uint64_t stored) {
   }
   json.EndObject();
   json.Field("in_flight", static_cast<int64_t>(accounting.captured - stored - accounting.TotalLost()));
+}
+
+// Answers number kinds as they stand in `kinds`, the first five as readers of earlier releases know them.
+constexpr uint32_t KindNumber(FrameKind kind) {
+  switch (kind) {
+    case FrameKind::kRoot:
+      return static_cast<uint32_t>(FrameKind::kUnknown);
+    case FrameKind::kUnknown:
+      return static_cast<uint32_t>(FrameKind::kRoot);
+    default:
+      return static_cast<uint32_t>(kind);
+  }
+}
+
+void Kinds(JsonWriter& json) {
+  std::array<const FrameKindRow*, kFrameKindCount> by_number{};
+  for (uint8_t i = 0; i < kFrameKindCount; ++i) by_number[KindNumber(static_cast<FrameKind>(i))] = &kFrameKinds[i];
+  json.Key("kinds");
+  json.BeginArray();
+  for (const FrameKindRow* kind : by_number) {
+    json.BeginObject();
+    json.Field("name", kind->name);
+    json.Field("color", kind->color);
+    json.Field("mark", kind->mark);
+    json.EndObject();
+  }
+  json.EndArray();
 }
 
 // The endings that are not 0.
@@ -166,7 +194,7 @@ std::string FlameGraphJson(const QueryRequest& request, const FlameGraph& graph)
   NumberColumn(json, "name", graph.node_names);
   json.Key("kind");
   json.BeginArray();
-  for (FlameGraph::Kind kind : graph.kinds) json.Number(static_cast<uint32_t>(kind));
+  for (FrameKind kind : graph.kinds) json.Number(KindNumber(kind));
   json.EndArray();
   NumberColumn(json, "total_ns", graph.total_values);
   NumberColumn(json, "self_ns", graph.self_values);
@@ -175,6 +203,7 @@ std::string FlameGraphJson(const QueryRequest& request, const FlameGraph& graph)
   NumberColumn(json, "executable", graph.node_executables);
   json.EndObject();
   StringColumn(json, "executables", graph.executables);
+  Kinds(json);
   json.EndObject();
   return std::move(json).Take();
 }
@@ -189,7 +218,7 @@ std::string TopJson(const std::vector<TopFunction>& functions, uint64_t total_va
     json.BeginObject();
     json.Field("name", function.name);
     json.Field("executable", function.executable);
-    json.Field("kind", static_cast<uint32_t>(function.kind));
+    json.Field("kind", KindNumber(function.kind));
     json.Field("self_ns", function.self_value);
     json.Field("self_count", function.self_count);
     json.Field("total_ns", function.total_value);
@@ -197,6 +226,7 @@ std::string TopJson(const std::vector<TopFunction>& functions, uint64_t total_va
     json.EndObject();
   }
   json.EndArray();
+  Kinds(json);
   json.EndObject();
   return std::move(json).Take();
 }

@@ -173,6 +173,11 @@ class WebServerTest : public ::testing::Test {
   std::unique_ptr<WebServer> server_;
 };
 
+constexpr std::string_view kKinds =
+    R"("kinds":[{"name":"root","color":"root","mark":""},{"name":"native","color":"file","mark":""},)"
+    R"({"name":"kernel","color":"kernel","mark":"_[k]"},{"name":"inlined","color":"inlined","mark":"_[i]"},)"
+    R"({"name":"unknown","color":"unknown","mark":""},{"name":"go","color":"file","mark":""}])";
+
 TEST_F(WebServerTest, FlameGraphIsTheDocumentedShape) {
   Start();
   httplib::Response response = Get("/api/v1/flamegraph?from=-10s");
@@ -186,8 +191,8 @@ TEST_F(WebServerTest, FlameGraphIsTheDocumentedShape) {
                         R"("nodes":{{"parent":[-1,0,1],"name":[0,1,2],"kind":[0,1,1],)"
                         R"("total_ns":[1500000,1500000,1000000],"self_ns":[0,500000,1000000],)"
                         R"("total_count":[2,2,1],"self_count":[0,1,1],"executable":[-1,0,0]}},)"
-                        R"("executables":["\u003cb\u003etruth\u0026"]}})",
-                        to_ms - 10'000, to_ms));
+                        R"("executables":["\u003cb\u003etruth\u0026"],{}}})",
+                        to_ms - 10'000, to_ms, kKinds));
   EXPECT_THAT(Get("/api/v1/flamegraph?frames=address").body, HasSubstr(R"("abcd+0x10","abcd+0x20")"));
   EXPECT_THAT(Get("/api/v1/flamegraph?max_nodes=2").body,
               AllOf(HasSubstr(R"("truncated_nodes":1)"), HasSubstr(R"("parent":[-1,0])")));
@@ -198,7 +203,8 @@ TEST_F(WebServerTest, TopTimelineAndSeriesAreTheDocumentedShapes) {
   EXPECT_EQ(Get("/api/v1/top?limit=1").body,
             R"({"total":{"ns":1500000,"count":2},"functions":[{"name":"\u003cb\u003etruth\u0026+0x20",)"
             R"("executable":"\u003cb\u003etruth\u0026","kind":1,"self_ns":1000000,"self_count":1,"total_ns":1000000,)"
-            R"("total_count":1}]})");
+            R"("total_count":1}],)" +
+                std::string(kKinds) + "}");
   int64_t to_ms = now_.value / kNsPerMs;
   EXPECT_EQ(Get("/api/v1/timeline?from=now-6s&buckets=3").body,
             fmt::format(R"({{"from":{},"to":{},"step_ms":2000,"cpu_ns":[1000000,0,500000],"count":[1,0,1]}})",

@@ -175,11 +175,24 @@ class FlameGraph:
 
     def count_of(self, function):
         """Samples whose leaf user function is `function`, kernel frames on top of it included."""
-        return sum(self.total_count[i] for i in range(len(self)) if self.kind[i] == 1 and self.name_of(i) == function)
+        return sum(self.total_count[i] for i in range(len(self)) if self.is_user_function(i) and self.name_of(i) == function)
 
     def ns_of(self, function):
         """As count_of, in ns."""
-        return sum(self.total_ns[i] for i in range(len(self)) if self.kind[i] == 1 and self.name_of(i) == function)
+        return sum(self.total_ns[i] for i in range(len(self)) if self.is_user_function(i) and self.name_of(i) == function)
+
+    def kind_of(self, node):
+        return self.answer["kinds"][self.kind[node]]["name"]
+
+    def is_user_function(self, node):
+        return self.kind_of(node) not in ("root", "kernel", "inlined", "unknown")
+
+    def kinds_by_name(self):
+        """{function: the names of the kinds that it is told with}"""
+        kinds = {}
+        for i in range(len(self)):
+            kinds.setdefault(self.name_of(i), set()).add(self.kind_of(i))
+        return kinds
 
     def executable_of(self, node):
         index = self.executable[node]

@@ -184,6 +184,23 @@ def samples(requests):
                         yield Sample(dictionary, resource, profile, sample)
 
 
+def frame_types(requests):
+    """{function: its locations' profile.frame.type values}"""
+    types = {}
+    for request in requests:
+        tables = request.get("dictionary", {})
+        strings = tables.get("stringTable", [""])
+        for location in tables.get("locationTable", []):
+            for index in location.get("attributeIndices", []):
+                entry = tables["attributeTable"][index]
+                if strings[entry.get("keyStrindex", 0)] != "profile.frame.type":
+                    continue
+                for line in location.get("lines", []):
+                    name = strings[tables["functionTable"][line.get("functionIndex", 0)].get("nameStrindex", 0)]
+                    types.setdefault(name, set()).add(attribute_value(entry.get("value", {}), strings))
+    return types
+
+
 def lines(request):
     """The line number of every line of every location; 0: not known."""
     for location in request.get("dictionary", {}).get("locationTable", []):

@@ -14,6 +14,7 @@ import type {
 import type {Theme} from './flame/colors.ts';
 import {foldFunctions, type FunctionRow} from './flame/fold.ts';
 import {buildGraph, findByKey, type FlameGraph} from './flame/graph.ts';
+import {toKinds, unknownKind} from './flame/kind.ts';
 import {compileSearch, findMatches} from './flame/search.ts';
 import {forgetLines, loadLines} from './lines.ts';
 import {load, nothing, type Loadable} from './loadable.ts';
@@ -108,10 +109,11 @@ function toGraphData(answer: FlameGraphAnswer): GraphData {
 }
 
 function toRows(answer: TopAnswer): FunctionRow[] {
+  const kinds = toKinds(answer.kinds);
   return answer.functions.map((f) => ({
     name: f.name,
     executable: f.executable,
-    kind: f.kind,
+    kind: kinds[f.kind] ?? unknownKind,
     selfNs: f.self_ns,
     selfCount: f.self_count,
     totalNs: f.total_ns,

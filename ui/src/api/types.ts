@@ -24,6 +24,7 @@ export interface FlameGraphAnswer {
     executable: number[];
   };
   executables: string[];
+  kinds?: {name: string; color: string}[];
 }
 
 export interface TopAnswer {
@@ -37,6 +38,7 @@ export interface TopAnswer {
     total_ns: number;
     total_count: number;
   }[];
+  kinds?: {name: string; color: string}[];
 }
 
 export interface TimelineAnswer {

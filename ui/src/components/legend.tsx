@@ -1,11 +1,11 @@
 import {css, frameColor} from '../flame/colors.ts';
 import {largestExecutables, type FlameGraph} from '../flame/graph.ts';
-import {Kind} from '../flame/kind.ts';
+import {knownKinds, type FrameKind} from '../flame/kind.ts';
 import {theme, view} from '../state.ts';
 
 export function Legend({graph}: {graph: FlameGraph}) {
   const {colors} = view.value;
-  const swatch = (executable: string, kind: number, label: string) => (
+  const swatch = (executable: string, kind: FrameKind, label: string) => (
     <li key={label}>
       <span
         class="swatch"
@@ -18,15 +18,16 @@ export function Legend({graph}: {graph: FlameGraph}) {
       {label}
     </li>
   );
-  const kinds = new Set<number>(graph.kind);
+  const met = new Set<number>(graph.kind);
+  const kinds = graph.kinds.filter((kind, i) => met.has(i) && kind.color !== 'root');
+  const ofFiles = kinds.filter(({color}) => color !== 'kernel' && color !== 'unknown');
+  const others = kinds.filter((kind) => !ofFiles.includes(kind));
   const largest = largestExecutables(graph, 8);
   return (
     <ul class="legend">
-      {colors === 'executable' && largest.map((executable) => swatch(executable, Kind.native, executable))}
-      {colors === 'kind' && kinds.has(Kind.native) && swatch('', Kind.native, 'native')}
-      {colors === 'kind' && kinds.has(Kind.inlined) && swatch('', Kind.inlined, 'inlined')}
-      {kinds.has(Kind.kernel) && swatch('', Kind.kernel, 'kernel')}
-      {kinds.has(Kind.unknown) && swatch('', Kind.unknown, 'unknown')}
+      {colors === 'executable' && largest.map((executable) => swatch(executable, knownKinds[1]!, executable))}
+      {colors === 'kind' && ofFiles.map((kind) => swatch('', kind, kind.name))}
+      {others.map((kind) => swatch('', kind, kind.name))}
     </ul>
   );
 }

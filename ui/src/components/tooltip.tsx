@@ -2,8 +2,7 @@
 import {useLayoutEffect, useRef} from 'preact/hooks';
 import {css, frameColor} from '../flame/colors.ts';
 import type {Pointed} from '../flame/controller.ts';
-import {executableOf, type FlameGraph} from '../flame/graph.ts';
-import {kindNames} from '../flame/kind.ts';
+import {executableOf, kindOf, type FlameGraph} from '../flame/graph.ts';
 import {formatCount, formatDuration, formatPercent} from '../model/format.ts';
 import {shownName, theme, view} from '../state.ts';
 
@@ -44,7 +43,7 @@ export function Tooltip({graph, zoom, pointed}: {graph: FlameGraph; zoom: number
   const name = graph.names[graph.name[node]!]!;
   const short = shownName(name);
   const executable = executableOf(graph, node);
-  const kind = graph.kind[node]!;
+  const kind = kindOf(graph, node);
   return (
     <div class="tooltip" ref={box} role="status" data-testid="tooltip" data-node={node}>
       <p class="tooltip-name" data-testid="tooltip-name">
@@ -73,7 +72,7 @@ export function Tooltip({graph, zoom, pointed}: {graph: FlameGraph; zoom: number
         />
         {executable && <span data-testid="tooltip-executable">{executable}</span>}
         <span class="muted" data-testid="tooltip-kind">
-          {kindNames[kind] ?? 'unknown'}
+          {kind.name}
         </span>
       </p>
       <table>

@@ -1,7 +1,6 @@
 import {useMemo} from 'preact/hooks';
 import {css, frameColor, type Hues} from '../flame/colors.ts';
 import {sortRows, type FunctionRow, type SortColumn} from '../flame/fold.ts';
-import {kindNames} from '../flame/kind.ts';
 import {compileSearch, exactTerm} from '../flame/search.ts';
 import {formatCount, printable} from '../model/format.ts';
 import {functions, graphData, openLines, setView, shownName, theme, view, zoomNode} from '../state.ts';
@@ -41,7 +40,7 @@ function TopRow({row, whole, hues}: {row: FunctionRow; whole: number; hues: Hues
           <span class="function-name">{shownName(name)}</span>
           <span class="function-origin">
             <span class="swatch" style={{background: color}} />
-            {executable ? `${executable} · ${kindNames[row.kind] ?? 'unknown'}` : (kindNames[row.kind] ?? 'unknown')}
+            {executable ? `${executable} · ${row.kind.name}` : row.kind.name}
           </span>
         </button>
         <button

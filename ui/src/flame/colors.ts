@@ -1,6 +1,6 @@
 // Colours of frames. All have one lightness per theme (OKLCH), so that no frame shouts and text on every one of them
 // has a contrast of at least 4.5 to 1 (colors_test.ts).
-import {Kind} from './kind.ts';
+import type {FrameKind} from './kind.ts';
 
 export type Theme = 'light' | 'dark';
 export type ColorMode = 'executable' | 'kind';
@@ -68,9 +68,16 @@ export function assignHues(executables: readonly string[]): Hues {
   return slots;
 }
 
+// Native and inlined code are what is seen most; other kinds take what their name says of the rest of the circle.
+function kindHue({name, color}: FrameKind): number {
+  if (color === 'inlined') return 300;
+  if (name === 'native') return 215;
+  return hueFrom + preferredSlot(name) * ((hueTo - hueFrom) / (hueCount - 1));
+}
+
 export interface FrameStyle {
   executable: string;
-  kind: number;
+  kind: FrameKind;
   mode: ColorMode;
   hues: Hues;
   theme: Theme;
@@ -81,15 +88,16 @@ export function frameColor({executable, kind, mode, hues, theme, faded}: FrameSt
   const dark = theme === 'dark';
   const lightness = dark ? 0.46 : 0.84;
   const fade = faded ? 0.25 : 1;
-  if (kind === Kind.root) return oklch(dark ? 0.34 : 0.9, 0.01, 220);
-  if (kind === Kind.unknown) return oklch(dark ? 0.4 : 0.86, 0, 0);
-  if (kind === Kind.kernel) return oklch(lightness, (dark ? 0.09 : 0.1) * fade, kernelHue);
+  const {color} = kind;
+  if (color === 'root') return oklch(dark ? 0.34 : 0.9, 0.01, 220);
+  if (color === 'unknown') return oklch(dark ? 0.4 : 0.86, 0, 0);
+  if (color === 'kernel') return oklch(lightness, (dark ? 0.09 : 0.1) * fade, kernelHue);
   const inlinedStep = dark ? -0.06 : 0.06;
-  if (mode === 'kind') return oklch(lightness, 0.085 * fade, kind === Kind.inlined ? 300 : 215);
+  if (mode === 'kind') return oklch(lightness, 0.085 * fade, kindHue(kind));
   const slot = hues.get(executable) ?? preferredSlot(executable);
   const hue = hueFrom + (slot % hueCount) * ((hueTo - hueFrom) / (hueCount - 1));
   const own = lightness - (slot >= hueCount ? 0.05 : 0);
-  return kind === Kind.inlined ? oklch(own + inlinedStep, 0.05 * fade, hue) : oklch(own, 0.09 * fade, hue);
+  return color === 'inlined' ? oklch(own + inlinedStep, 0.05 * fade, hue) : oklch(own, 0.09 * fade, hue);
 }
 
 export function matchColor(theme: Theme): Rgb {

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import {test} from 'node:test';
 import {assignHues, css, frameColor, matchColor, oklch, palettes, type Rgb, type Theme} from './colors.ts';
+import {knownKinds} from './kind.ts';
 import {fitLabel} from './renderer.ts';
 
 function luminance({r, g, b}: Rgb): number {
@@ -52,12 +53,12 @@ test('text on every frame has a contrast of at least 4.5', () => {
   for (const theme of ['light', 'dark'] as Theme[]) {
     const {text, fadedText} = palettes[theme];
     for (const mode of ['executable', 'kind'] as const) {
-      for (const kind of [0, 1, 2, 3, 4]) {
+      for (const kind of [...knownKinds, {name: 'go', color: 'file'}, {name: 'later', color: 'not known here'}]) {
         for (const executable of executables) {
           const plain = frameColor({executable, kind, mode, hues, theme, faded: false});
-          assert.ok(contrast(plain, parseHex(text)) >= 4.5, `${theme} ${mode} ${kind} ${executable}`);
+          assert.ok(contrast(plain, parseHex(text)) >= 4.5, `${theme} ${mode} ${kind.name} ${executable}`);
           const faded = frameColor({executable, kind, mode, hues, theme, faded: true});
-          assert.ok(contrast(faded, parseHex(fadedText)) >= 3, `faded ${theme} ${mode} ${kind} ${executable}`);
+          assert.ok(contrast(faded, parseHex(fadedText)) >= 3, `faded ${theme} ${mode} ${kind.name} ${executable}`);
         }
       }
     }
@@ -68,7 +69,7 @@ test('text on every frame has a contrast of at least 4.5', () => {
 test('executables of one graph get different colours, the same ones in whatever order they come', () => {
   const hues = assignHues(executables);
   const color = (executable: string) =>
-    css(frameColor({executable, kind: 1, mode: 'executable', hues, theme: 'light', faded: false}));
+    css(frameColor({executable, kind: knownKinds[1]!, mode: 'executable', hues, theme: 'light', faded: false}));
   assert.equal(new Set(executables.map(color)).size, executables.length);
   assert.deepEqual(assignHues([...executables].reverse()), hues);
   assert.equal(assignHues(Array.from({length: 100}, (_, i) => `lib${i}`)).size, 100);

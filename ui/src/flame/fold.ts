@@ -1,10 +1,11 @@
 // Folds a flame graph, or the part below one frame, into functions.
-import type {FlameGraph} from './graph.ts';
+import {kindOf, type FlameGraph} from './graph.ts';
+import type {FrameKind} from './kind.ts';
 
 export interface FunctionRow {
   name: string; // as the server told it, like that of the executable
   executable: string;
-  kind: number;
+  kind: FrameKind;
   selfNs: number;
   selfCount: number;
   totalNs: number; // a function that calls itself counts once
@@ -27,7 +28,7 @@ export function foldFunctions(graph: FlameGraph, zoom: number): FunctionRow[] {
       rows.push({
         name: graph.raw.names[graph.name[i]!]!,
         executable: graph.raw.executables[graph.executable[i]!] ?? '',
-        kind: graph.kind[i]!,
+        kind: kindOf(graph, i),
         selfNs: 0,
         selfCount: 0,
         totalNs: 0,

@@ -3,7 +3,7 @@
 import type {FlameGraphAnswer} from '../api/types.ts';
 import {printable} from '../model/format.ts';
 import {assignHues, type Hues} from './colors.ts';
-import {Kind} from './kind.ts';
+import {toKinds, unknownKind, type FrameKind} from './kind.ts';
 
 export interface FlameGraph {
   size: number;
@@ -13,7 +13,8 @@ export interface FlameGraph {
   truncatedNodes: number;
   parent: Int32Array;
   name: Uint32Array;
-  kind: Uint8Array;
+  kind: Uint8Array; // index into kinds
+  kinds: readonly FrameKind[];
   executable: Int32Array; // −1: none
   totalNs: Float64Array;
   selfNs: Float64Array;
@@ -52,6 +53,7 @@ export function buildGraph(answer: FlameGraphAnswer): FlameGraph {
     parent: Int32Array.from(nodes.parent),
     name: Uint32Array.from(nodes.name),
     kind: Uint8Array.from(nodes.kind),
+    kinds: toKinds(answer.kinds),
     executable: Int32Array.from(nodes.executable),
     totalNs: Float64Array.from(nodes.total_ns),
     selfNs: Float64Array.from(nodes.self_ns),
@@ -115,7 +117,7 @@ function layOut(graph: FlameGraph): void {
 export function largestExecutables(graph: FlameGraph, limit: number): string[] {
   const area = new Float64Array(graph.executables.length);
   for (let i = 0; i < graph.size; ++i) {
-    if (graph.executable[i]! >= 0 && graph.kind[i] !== Kind.kernel) area[graph.executable[i]!]! += graph.totalNs[i]!;
+    if (graph.executable[i]! >= 0 && kindOf(graph, i).color !== 'kernel') area[graph.executable[i]!]! += graph.totalNs[i]!;
   }
   const used = [...area.keys()].filter((e) => area[e]! > 0).sort((a, b) => area[b]! - area[a]!);
   return used.slice(0, limit).map((e) => graph.executables[e]!);
@@ -160,6 +162,10 @@ export function findByKey(graph: FlameGraph, key: string): number {
     if (graph.keyLow[i] === low && graph.keyHigh[i] === high) return i;
   }
   return 0;
+}
+
+export function kindOf(graph: FlameGraph, node: number): FrameKind {
+  return graph.kinds[graph.kind[node]!] ?? unknownKind;
 }
 
 export function executableOf(graph: FlameGraph, node: number): string {

@@ -1,3 +1,19 @@
-// The kinds of frames that the API tells apart, by number.
-export const Kind = {root: 0, native: 1, kernel: 2, inlined: 3, unknown: 4} as const;
-export const kindNames = ['everything', 'native', 'kernel', 'inlined', 'unknown'] as const;
+// The kinds of frames that answers tell apart, by their place in an answer's list.
+export interface FrameKind {
+  name: string;
+  color: string; // 'file': each executable has its own; or one of 'kernel', 'inlined', 'root' and 'unknown'
+}
+
+// The first five of every list, and all there are where an answer has none.
+export const knownKinds: readonly FrameKind[] = [
+  {name: 'everything', color: 'root'},
+  {name: 'native', color: 'file'},
+  {name: 'kernel', color: 'kernel'},
+  {name: 'inlined', color: 'inlined'},
+  {name: 'unknown', color: 'unknown'},
+];
+export const unknownKind = knownKinds[4]!;
+
+export function toKinds(told: readonly FrameKind[] | undefined): readonly FrameKind[] {
+  return told ? told.map((kind, i) => (i === 0 ? knownKinds[0]! : kind)) : knownKinds;
+}

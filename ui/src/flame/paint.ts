@@ -1,6 +1,7 @@
 // Which colour each frame has. Colours are worked out once per kind and executable; per frame there is only a number.
 import {css, frameColor, matchColor, type ColorMode, type Rgb, type Theme} from './colors.ts';
-import {executableOf, type FlameGraph} from './graph.ts';
+import {executableOf, kindOf, type FlameGraph} from './graph.ts';
+import type {FrameKind} from './kind.ts';
 
 // As four bytes, red first, whatever the byte order of the machine.
 function toPixel({r, g, b}: Rgb): number {
@@ -10,7 +11,7 @@ function toPixel({r, g, b}: Rgb): number {
 export class Paint {
   readonly graph: FlameGraph;
   private readonly classOf: Uint32Array; // by node: index into classes
-  private readonly classes: {executable: string; kind: number}[] = [];
+  private readonly classes: {executable: string; kind: FrameKind}[] = [];
   private look = '';
   // Two for each class, plain and faded, then the one of search matches: for the canvas, and as pixels of an ImageData.
   fills: string[] = [];
@@ -24,7 +25,7 @@ export class Paint {
       const key = graph.executable[i]! * 256 + graph.kind[i]!;
       let index = known.get(key);
       if (index === undefined) {
-        index = this.classes.push({executable: executableOf(graph, i), kind: graph.kind[i]!}) - 1;
+        index = this.classes.push({executable: executableOf(graph, i), kind: kindOf(graph, i)}) - 1;
         known.set(key, index);
       }
       this.classOf[i] = index;
@@ -36,7 +37,7 @@ export class Paint {
     if (look === this.look) return;
     this.look = look;
     const {hues} = this.graph;
-    const color = (executable: string, kind: number, faded: boolean) =>
+    const color = (executable: string, kind: FrameKind, faded: boolean) =>
       frameColor({executable, kind, mode, hues, theme, faded});
     const colors = this.classes.flatMap(({executable, kind}) => [
       color(executable, kind, false),
