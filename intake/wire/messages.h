@@ -16,7 +16,8 @@
 
 namespace tributary::intake {
 
-enum class Role : uint16_t { kNode = 0, kCluster = 1, kUpload = 2, kReplay = 3 };
+// What a session is for. 2 is reserved on the wire (it was for uploads): reducers refuse it, as every unknown role.
+enum class Role : uint16_t { kNode = 0, kCluster = 1, kReplay = 3 };
 // What the node id of a cluster's session begins with, and no other's: so that a credential for one is none for the
 // other.
 constexpr std::string_view kClusterIdPrefix = "cluster/";

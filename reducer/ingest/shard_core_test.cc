@@ -348,6 +348,20 @@ TEST_F(ShardCoreTest, ANodeTellsOfItself) {
   EXPECT_EQ(sink_.lines, (std::vector<std::string>{"+node", "node node tells thing"}));
 }
 
+// 2 is reserved on the wire, 77 is of a later release.
+TEST_F(ShardCoreTest, RefusesReservedAndUnknownRoles) {
+  int session = 0;
+  for (const uint16_t role : {2, 77}) {
+    intake::Hello hello = HelloOf(++session);
+    hello.role = static_cast<intake::Role>(role);
+    auto wire = Connect(hello);
+    core_.OnFound(hello.session.session_id, uint64_t{0});
+    EXPECT_FALSE(WelcomeOn(*wire).has_value()) << role;
+    EXPECT_TRUE(Find(*wire, intake::MessageType::kGoodbye).has_value()) << role;
+  }
+  EXPECT_TRUE(sink_.lines.empty());
+}
+
 // A credential for nodes is none for clusters.
 TEST_F(ShardCoreTest, IdsOfClustersAreNoNodes) {
   intake::Hello hello = HelloOf(1);
