@@ -9,12 +9,20 @@
 #include "base/status.h"
 
 namespace tributary::ingest {
+namespace {
+
+SymbolWorker::Options SymbolOptions(const Shard::Options& options) {
+  SymbolWorker::Options of_worker = options.symbols;
+  of_worker.shard = options.number;
+  return of_worker;
+}
+
+}  // namespace
 
 Shard::Shard(Options options, std::unique_ptr<store::ShardWriter> writer, SymbolStore& symbols, const Clock& clock,
              Metrics& metrics)
     : number_(options.number),
-      symbols_(symbols),
-      symbol_worker_(symbols, options.symbols, metrics),
+      symbol_worker_(loop_, symbols, SymbolOptions(options), metrics),
       writer_(fmt::format("store shard={}", options.number), std::move(writer), options.writer,
               {.committed =
                    [this](std::vector<CommittedBatch> done) {
@@ -32,7 +40,7 @@ Shard::Shard(Options options, std::unique_ptr<store::ShardWriter> writer, Symbol
                              .sessions_remembered_max = options.sessions_remembered_max,
                              .tick_ms = options.tick_ms,
                              .metadata = options.metadata},
-          writer_, static_cast<SymbolDesk&>(*this), clock, metrics,
+          writer_, symbol_worker_, clock, metrics,
           ShardCore::Callbacks{
               .connected = [this](const std::string& id) { CountConnected(id, 1); },
               .disconnected = [this](const std::string& id) { CountConnected(id, -1); },
@@ -94,23 +102,5 @@ bool Shard::IsConnected(std::string_view node_id) const {
   std::lock_guard lock(connected_mutex_);
   return connected_.contains(ToAbsl(node_id));
 }
-
-// Different in all shards.
-SymbolAsker Shard::AskerOf(uint64_t asker) const { return SymbolAsker{uint64_t{number_} << 48 | asker}; }
-
-bool Shard::TryChoose(uint64_t asker, std::vector<ExecutableId> candidates, size_t ask_max, Reply reply) {
-  return symbol_worker_.TryChoose(AskerOf(asker), std::move(candidates), ask_max,
-                                  [this, reply = std::move(reply)](std::vector<ExecutableId> ask, size_t considered) {
-                                    loop_.Post([reply, ask = std::move(ask), considered] { reply(ask, considered); });
-                                  });
-}
-
-void Shard::Take(uint64_t asker, const ExecutableId& id, absl::StatusOr<std::string> encoded_table) {
-  symbol_worker_.Take(AskerOf(asker), id, std::move(encoded_table));
-}
-
-void Shard::Progress(uint64_t asker) { symbols_.demand().Progress(AskerOf(asker)); }
-void Shard::Release(uint64_t asker) { symbol_worker_.Release(AskerOf(asker)); }
-std::vector<ExecutableId> Shard::TakeReleased() { return symbols_.demand().ReleasedSince(released_seen_); }
 
 }  // namespace tributary::ingest

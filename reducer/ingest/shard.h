@@ -26,7 +26,7 @@ namespace tributary::ingest {
 // decided in ShardCore; here are its threads.
 //
 // Methods may be called from any one thread where nothing else is said.
-class Shard final : private SymbolDesk {
+class Shard final {
  public:
   struct Options {
     uint32_t number = 0;
@@ -59,14 +59,6 @@ class Shard final : private SymbolDesk {
   bool IsConnected(std::string_view node_id) const;
 
  private:
-  // SymbolDesk, on the loop
-  bool TryChoose(uint64_t asker, std::vector<ExecutableId> candidates, size_t ask_max, Reply reply) override;
-  void Take(uint64_t asker, const ExecutableId& id, absl::StatusOr<std::string> encoded_table) override;
-  void Progress(uint64_t asker) override;
-  void Release(uint64_t asker) override;
-  std::vector<ExecutableId> TakeReleased() override;
-  SymbolAsker AskerOf(uint64_t asker) const;
-
   void StartSession(intake::PendingSession session);
   void CountConnected(const std::string& node_id, int change);
 
@@ -78,8 +70,6 @@ class Shard final : private SymbolDesk {
   mutable std::mutex connected_mutex_;
   absl::flat_hash_map<std::string, int> connected_;  // guarded by connected_mutex_; sessions by node id
 
-  SymbolStore& symbols_;
-  uint64_t released_seen_ = 0;  // SymbolDemand::ReleasedSince's cursor
   SymbolWorker symbol_worker_;
   WriterThread writer_;              // its callbacks go to the core through the loop
   std::unique_ptr<ShardCore> core_;  // on the loop

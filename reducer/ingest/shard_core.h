@@ -20,27 +20,11 @@
 #include "reducer/ingest/ended_sessions.h"
 #include "reducer/ingest/queue_share.h"
 #include "reducer/ingest/session_memory.h"
+#include "reducer/ingest/symbol_desk.h"
 #include "reducer/ingest/symbol_requests.h"
 #include "reducer/metadata/metadata_sink.h"
 
 namespace tributary::ingest {
-
-// Whom a shard asks which symbol tables are wanted, and to whom it gives those that come. An asker is one connection.
-class SymbolDesk {
- public:
-  // Which of `candidates` to ask a node for, `ask_max` at most; `reply` is called later, on the shard's loop, with them
-  // and with how many candidates that took. False: too many questions wait.
-  using Reply = std::function<void(std::vector<ExecutableId> ask, size_t considered)>;
-  virtual bool TryChoose(uint64_t asker, std::vector<ExecutableId> candidates, size_t ask_max, Reply reply) = 0;
-  virtual void Take(uint64_t asker, const ExecutableId& id, absl::StatusOr<std::string> encoded_table) = 0;
-  virtual void Progress(uint64_t asker) = 0;  // it is sending
-  virtual void Release(uint64_t asker) = 0;   // it is gone: what it owes may be asked of others
-  // What has been released since the last time, by any shard's askers.
-  virtual std::vector<ExecutableId> TakeReleased() = 0;
-
- protected:
-  ~SymbolDesk() = default;
-};
 
 // What a shard decides, without its threads: sessions, what is known of them, which batch goes to the writer, who is
 // held back, what is acknowledged. A batch is acknowledged only by OnCommitted. Runs on a loop or in a simulation; all

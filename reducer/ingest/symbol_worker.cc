@@ -7,8 +7,9 @@
 
 namespace tributary::ingest {
 
-SymbolWorker::SymbolWorker(SymbolStore& symbols, Options options, Metrics& metrics)
-    : symbols_(symbols),
+SymbolWorker::SymbolWorker(Loop& loop, SymbolStore& symbols, Options options, Metrics& metrics)
+    : loop_(loop),
+      symbols_(symbols),
       options_(options),
       dropped_(metrics.AddCounter("tributary_reducer_symbol_uploads_dropped_total",
                                   "uploaded symbol tables dropped because too many wait; they are asked for again")),
@@ -26,19 +27,22 @@ void SymbolWorker::Run() {
   while (std::optional<std::function<void()>> job = queue_.Pop()) (*job)();
 }
 
-bool SymbolWorker::TryChoose(SymbolAsker asker, std::vector<ExecutableId> candidates, size_t ask_max, Reply reply) {
-  return queue_.TryPush([this, asker, candidates = std::move(candidates), ask_max, reply = std::move(reply)] {
-    std::vector<ExecutableId> ask;
-    size_t considered = 0;
-    while (considered < candidates.size() && ask.size() < ask_max) {
-      const ExecutableId& id = candidates[considered++];
-      if (symbols_.ShouldRequest(id, asker)) ask.push_back(id);
-    }
-    reply(std::move(ask), considered);
-  });
+SymbolAsker SymbolWorker::AskerOf(uint64_t asker) const { return SymbolAsker{uint64_t{options_.shard} << 48 | asker}; }
+
+bool SymbolWorker::TryChoose(uint64_t asker, std::vector<ExecutableId> candidates, size_t ask_max, Reply reply) {
+  return queue_.TryPush(
+      [this, asker = AskerOf(asker), candidates = std::move(candidates), ask_max, reply = std::move(reply)] {
+        std::vector<ExecutableId> ask;
+        size_t considered = 0;
+        while (considered < candidates.size() && ask.size() < ask_max) {
+          const ExecutableId& id = candidates[considered++];
+          if (symbols_.ShouldRequest(id, asker)) ask.push_back(id);
+        }
+        loop_.Post([reply, ask = std::move(ask), considered] { reply(ask, considered); });
+      });
 }
 
-void SymbolWorker::Take(SymbolAsker asker, const ExecutableId& id, absl::StatusOr<std::string> encoded_table) {
+void SymbolWorker::Take(uint64_t asker, const ExecutableId& id, absl::StatusOr<std::string> encoded_table) {
   const size_t bytes = encoded_table.ok() ? encoded_table->size() : 0;
   // One table is always let in, however large.
   if (queued_bytes_.load() > 0 && queued_bytes_.load() + bytes > options_.queue_bytes_max) {
@@ -47,7 +51,7 @@ void SymbolWorker::Take(SymbolAsker asker, const ExecutableId& id, absl::StatusO
   queued_bytes_.fetch_add(bytes);
   // std::function copies what it holds.
   auto table = std::make_shared<absl::StatusOr<std::string>>(std::move(encoded_table));
-  if (!queue_.TryPush([this, asker, id, table, bytes] {
+  if (!queue_.TryPush([this, asker = AskerOf(asker), id, table, bytes] {
         Put(asker, id, *table);
         queued_bytes_.fetch_sub(bytes);
       })) {
@@ -61,9 +65,13 @@ void SymbolWorker::Drop(const ExecutableId& id) {
   symbols_.demand().Defer(id);
 }
 
-void SymbolWorker::Release(SymbolAsker asker) {
-  (void)queue_.TryPush([this, asker] { symbols_.demand().Release(asker); });
+void SymbolWorker::Progress(uint64_t asker) { symbols_.demand().Progress(AskerOf(asker)); }
+
+void SymbolWorker::Release(uint64_t asker) {
+  (void)queue_.TryPush([this, asker = AskerOf(asker)] { symbols_.demand().Release(asker); });
 }
+
+std::vector<ExecutableId> SymbolWorker::TakeReleased() { return symbols_.demand().ReleasedSince(released_seen_); }
 
 void SymbolWorker::Put(SymbolAsker asker, const ExecutableId& id, const absl::StatusOr<std::string>& encoded_table) {
   if (encoded_table.status().code() == absl::StatusCode::kDataLoss) {
