@@ -11,6 +11,7 @@
 #include <iterator>
 #include <utility>
 
+#include "base/docs/help_text.h"
 #include "base/docs/print_docs.h"
 #include "base/edit_distance.h"
 #include "base/number.h"
@@ -382,21 +383,20 @@ absl::StatusOr<Options::Outcome> Options::Parse(int argc, const char* const* arg
 }
 
 std::string Options::Help() const {
-  std::string out = fmt::format("{} — {}\n\nUsage: {} [options]{}\n\n", binary_, summary_, binary_,
-                                positional_help_.empty() ? "" : " " + positional_help_);
+  std::string out =
+      docs::HelpTitle(binary_, summary_, "[options]" + (positional_help_.empty() ? "" : " " + positional_help_));
   for (const Entry& entry : entries_) {
-    std::string flags = "--" + entry.spec.name;
-    for (const std::string& alias : entry.spec.flag_aliases)
-      flags += fmt::format(", {}{}", alias.size() == 1 ? "-" : "--", alias);
-    if (!entry.is_bool) flags += " " + entry.spec.value_name;
-    out += fmt::format("  {}\n      {}", flags, entry.spec.help);
-    if (!entry.default_text.empty() && entry.in_file) out += fmt::format(" (default {})", entry.default_text);
-    if (entry.in_file) {
-      out += fmt::format("\n      environment {}", EnvironmentName(entry.spec.name));
-      for (const std::string& alias : entry.spec.env_aliases) out += ", " + alias;
-      if (entry.spec.reloadable) out += "; SIGHUP puts a new value in force";
+    docs::Option option{.flags = {"--" + entry.spec.name}, .help = entry.spec.help};
+    for (const std::string& alias : entry.spec.flag_aliases) {
+      option.flags.push_back((alias.size() == 1 ? "-" : "--") + alias);
     }
-    out += '\n';
+    if (!entry.is_bool) option.value_name = entry.spec.value_name;
+    if (entry.in_file) {
+      option.default_text = entry.default_text;
+      option.environment = {EnvironmentName(entry.spec.name)};
+      option.environment.insert(option.environment.end(), entry.spec.env_aliases.begin(), entry.spec.env_aliases.end());
+    }
+    out += docs::HelpOption(option, entry.in_file && entry.spec.reloadable ? "; SIGHUP puts a new value in force" : "");
   }
   out += "\nA flag outranks the environment, which outranks the --config file (keys are option names with '_').\n";
   return out;

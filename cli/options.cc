@@ -1,14 +1,42 @@
 #include "cli/options.h"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cstdio>
+#include <optional>
 #include <string_view>
 
+#include "base/number.h"
 #include "base/version.h"
+#include "cli/help.h"
 #include "cli/print_docs.h"
 
 namespace tributary::cli {
 namespace {
+
+// These two refuse a value in the words of base/options.h. Documents take the values of OneOf from the braces.
+CLI::Validator OneOf(const std::vector<std::string>& values) {
+  std::string sentence;
+  for (size_t i = 0; i < values.size(); ++i) {
+    sentence += fmt::format("{}{}", i == 0 ? "must be " : i + 1 < values.size() ? ", " : " or ", values[i]);
+  }
+  const auto check = [values, sentence](const std::string& value) {
+    return std::find(values.begin(), values.end(), value) != values.end() ? std::string() : sentence;
+  };
+  return CLI::Validator(check, fmt::format("{{{}}}", fmt::join(values, ",")));
+}
+
+CLI::Validator InRange(int64_t min, int64_t max) {
+  const auto check = [min, max](const std::string& value) {
+    const std::optional<int64_t> number = ParseNumber<int64_t>(value);
+    if (number && *number >= min && *number <= max) return std::string();
+    return fmt::format("must be a number from {} to {}", min, max);
+  };
+  return CLI::Validator(check, "");
+}
 
 void AddServer(CLI::App* app, std::string* server) {
   app->add_option("--server", *server, "reducer to ask")
@@ -25,8 +53,9 @@ void AddQuery(CLI::App* app, QueryOptions* query) {
       ->type_name("TIME")
       ->capture_default_str();
   app->add_option("--to", query->to, "end, not included")->type_name("TIME")->capture_default_str();
-  app->add_option("--type", query->type, "what was measured")
-      ->check(CLI::IsMember({"cpu", "off_cpu"}))
+  app->add_option("--type", query->type, "what was measured: cpu or off_cpu")
+      ->type_name("TYPE")
+      ->check(OneOf({"cpu", "off_cpu"}))
       ->capture_default_str();
 }
 
@@ -42,7 +71,7 @@ CLI::App* AddTop(CLI::App& app, TopOptions* options) {
   AddQuery(top, &options->query);
   top->add_option("--limit", options->limit, "functions at most")
       ->type_name("N")
-      ->check(CLI::Range(1, 10'000))
+      ->check(InRange(1, 10'000))
       ->capture_default_str();
   top->add_flag("--json", options->json, "the reducer's answer as it is");
   return top;
@@ -66,7 +95,7 @@ CLI::App* AddRollouts(CLI::App& app, RolloutsOptions* options) {
   AddQuery(rollouts, &options->query);
   rollouts->add_option("--limit", options->limit, "rollouts at most, the newest")
       ->type_name("N")
-      ->check(CLI::Range(1, 100))
+      ->check(InRange(1, 100))
       ->capture_default_str();
   rollouts->add_flag("--json", options->json, "the reducer's answer as it is");
   return rollouts;
@@ -76,10 +105,12 @@ CLI::App* AddFlameGraph(CLI::App& app, FlameGraphOptions* options) {
   CLI::App* flame_graph = app.add_subcommand("flamegraph", "A flame graph as a file");
   AddQuery(flame_graph, &options->query);
   flame_graph->add_option("--format", options->format, "svg, html, folded, folded-address or json")
-      ->check(CLI::IsMember({"svg", "html", "folded", "folded-address", "json"}))
+      ->type_name("FORMAT")
+      ->check(OneOf({"svg", "html", "folded", "folded-address", "json"}))
       ->capture_default_str();
-  flame_graph->add_option("--unit", options->unit, "nanoseconds or numbers of samples")
-      ->check(CLI::IsMember({"ns", "count"}))
+  flame_graph->add_option("--unit", options->unit, "ns, nanoseconds, or count, numbers of samples")
+      ->type_name("UNIT")
+      ->check(OneOf({"ns", "count"}))
       ->capture_default_str();
   flame_graph
       ->add_option("--out", options->out,
@@ -87,7 +118,7 @@ CLI::App* AddFlameGraph(CLI::App& app, FlameGraphOptions* options) {
       ->type_name("FILE");
   flame_graph->add_option("--max-nodes", options->max_nodes, "frames at most; the smallest subtrees are cut")
       ->type_name("N")
-      ->check(CLI::Range(1, 10'000'000))
+      ->check(InRange(1, 10'000'000))
       ->capture_default_str();
   return flame_graph;
 }
@@ -95,13 +126,13 @@ CLI::App* AddFlameGraph(CLI::App& app, FlameGraphOptions* options) {
 CLI::App* AddRecord(CLI::App& app, RecordOptions* options) {
   CLI::App* record = app.add_subcommand(
       "record", "Profile one command: starts a private reducer and kernel-collector, runs it, leaves a flame graph");
-  record->footer("Usage: tributary record [OPTIONS] -- COMMAND [ARGUMENTS...]");
   record->add_option("--rate", options->rate_hz, "samples per second and CPU")
       ->type_name("HZ")
-      ->check(CLI::Range(1, 10'000))
+      ->check(InRange(1, 10'000))
       ->capture_default_str();
   record->add_option("--format", options->format, "svg, html or folded")
-      ->check(CLI::IsMember({"svg", "html", "folded"}))
+      ->type_name("FORMAT")
+      ->check(OneOf({"svg", "html", "folded"}))
       ->capture_default_str();
   record->add_option("--out", options->out, "file to write, - for standard output; by default flamegraph.FORMAT")
       ->type_name("FILE");
@@ -126,24 +157,25 @@ CLI::App* AddReplay(CLI::App& app, ReplayOptions* options) {
       ->capture_default_str();
   replay->add_option("--intake-port", options->intake_port, "port of the reducer")
       ->type_name("PORT")
+      ->check(InRange(0, 65'535))
       ->envname("EBPF_NET_INTAKE_PORT")
       ->capture_default_str();
   replay->add_option("--nodes", options->nodes, "nodes to be, each with a session and a node id of its own")
       ->type_name("N")
-      ->check(CLI::Range(1, 20'000))
+      ->check(InRange(1, 20'000))
       ->capture_default_str();
   replay->add_option("--speed", options->speed, "times as fast as it was recorded, or max: as fast as the reducer goes")
       ->type_name("FACTOR")
       ->capture_default_str();
   replay->add_option("--repeat", options->repeat, "passes over the recording, 0: until stopped")
       ->type_name("K")
-      ->check(CLI::Range(0, 1'000'000))
+      ->check(InRange(0, 1'000'000))
       ->capture_default_str();
   replay
       ->add_option("--symbols", options->symbols,
                    "functions in the made-up symbol table that all nodes have of an executable, 0: no tables")
       ->type_name("N")
-      ->check(CLI::Range(0, 1'000'000))
+      ->check(InRange(0, 1'000'000))
       ->capture_default_str();
   replay->add_flag("--tls", options->tls, "speak TLS to the reducer; implied by the other tls options");
   replay->add_option("--tls-ca", options->tls_ca, "who signs the reducer's certificate, PEM")->type_name("FILE");
@@ -165,7 +197,7 @@ CLI::App* AddSymbols(CLI::App& app, SymbolsOptions* options) {
   AddQuery(symbols, &options->query);
   symbols->add_option("--limit", options->limit, "executables at most")
       ->type_name("N")
-      ->check(CLI::Range(1, 100'000))
+      ->check(InRange(1, 100'000))
       ->capture_default_str();
   symbols->add_flag("--json", options->json, "the reducer's answer as it is");
   symbols->require_subcommand(0, 1);
@@ -207,15 +239,16 @@ struct Commands {
 };
 
 Commands::Commands(CommandLine& line) {
-  app.set_version_flag("--version", VersionLine("tributary"));
+  app.formatter(MakeHelpFormatter());  // the commands' too
+  app.set_help_flag("--help,-h", "print this help and exit");
+  app.set_version_flag("--version", VersionLine("tributary"), "print the version and exit");
   app.add_option(
          "--print-docs", print_docs,
          "print a document made of these options, and exit: man, bash, zsh or fish; man COMMAND for a command's "
          "page; commands for the names of all commands")
       ->type_name("FORMAT")
-      ->check(CLI::IsMember({"man", "bash", "zsh", "fish", "commands"}));
+      ->check(OneOf({"man", "bash", "zsh", "fish", "commands"}));
   app.require_subcommand(1);
-  app.footer("Every command has --help of its own.");
   status = AddStatus(app, &line.status);
   top = AddTop(app, &line.top);
   lines = AddLines(app, &line.lines);
@@ -265,7 +298,12 @@ CommandLine ParseCommandLine(int argc, const char* const* argv) {
                                                            : "only record takes a command behind --");
     }
   } catch (const CLI::ParseError& error) {
-    line.exit_code = commands.app.exit(error) == 0 ? kExitOk : kExitUsage;
+    if (error.get_exit_code() == 0) {
+      commands.app.exit(error);  // prints what was asked for
+      return line;
+    }
+    fmt::print(stderr, "tributary: {}\n", UsageError(commands.app, error));
+    line.exit_code = kExitUsage;
     return line;
   }
   line.command = ChosenCommand(commands);

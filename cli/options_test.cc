@@ -94,5 +94,39 @@ TEST(CommandLine, TellsUsageErrorsFromHelp) {
   EXPECT_NE(out.find("-- COMMAND"), std::string::npos);
 }
 
+// As every program of this project does (base/options.h).
+TEST(CommandLine, SaysWhatIsWrongAndWhatWouldBeRight) {
+  const auto error = [](std::vector<const char*> arguments) {
+    ::testing::internal::CaptureStderr();
+    EXPECT_EQ(Parse(std::move(arguments)).exit_code, kExitUsage);
+    return ::testing::internal::GetCapturedStderr();
+  };
+  EXPECT_EQ(error({"top", "--limt", "3"}), "tributary: unknown option --limt; did you mean --limit?\n");
+  EXPECT_EQ(error({"lines", "--jsn=x"}), "tributary: unknown option --jsn; did you mean --json?\n");
+  EXPECT_EQ(error({"--versoin"}), "tributary: unknown option --versoin; did you mean --version?\n");
+  EXPECT_EQ(error({"topp"}), "tributary: unknown command 'topp'; did you mean 'top'?\n");
+  EXPECT_EQ(error({"symbols", "pus"}), "tributary: unknown command 'pus'; did you mean 'push'?\n");
+  EXPECT_EQ(error({"top", "stray", "--json"}),
+            "tributary: unexpected argument 'stray'; tributary top --help lists the options\n");
+  EXPECT_EQ(error({"top", "--limit", "x"}), "tributary: --limit = x: must be a number from 1 to 10000\n");
+  EXPECT_EQ(error({"top", "--limit"}), "tributary: --limit needs a value: functions at most\n");
+  EXPECT_EQ(error({"top", "--type", "gpu"}), "tributary: --type = gpu: must be cpu or off_cpu\n");
+  EXPECT_EQ(error({"replay", "f", "--tls-key", "k"}),
+            "tributary: --tls-cert and --tls-key belong together: one is missing\n");
+  EXPECT_EQ(error({"lines"}), "tributary: FUNCTION is missing; tributary lines --help says what it is\n");
+}
+
+TEST(CommandLine, HelpLooksLikeTheOtherPrograms) {
+  ::testing::internal::CaptureStdout();
+  EXPECT_EQ(Parse({"top", "-h"}).exit_code, kExitOk);
+  const std::string help = ::testing::internal::GetCapturedStdout();
+  EXPECT_TRUE(help.starts_with("tributary top — ")) << help;
+  EXPECT_NE(help.find("\nUsage: tributary top [options]\n"), std::string::npos) << help;
+  EXPECT_NE(help.find("  --server URL\n      reducer to ask (default http://127.0.0.1:4040)\n"
+                      "      environment TRIBUTARY_SERVER\n"),
+            std::string::npos)
+      << help;
+}
+
 }  // namespace
 }  // namespace tributary::cli
