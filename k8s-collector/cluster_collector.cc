@@ -116,8 +116,10 @@ absl::Status ClusterCollector::Watch() {
   }
   resolver_ = std::make_unique<PodResolver>(PodResolver::Options{.cluster_name = options_.cluster_name}, feed_,
                                             Clock::Real(), metrics_);
-  watch_ = std::make_unique<ClusterWatch>(*transport, loop_, Clock::Real(), ResourceWatch::Options{}, *resolver_,
-                                          metrics_, [this] { OnComplete(); });
+  watch_ = std::make_unique<ClusterWatch>(
+      ClusterWatch::Dependencies{
+          .transport = *transport, .alarms = loop_, .events = *resolver_, .clock = Clock::Real(), .metrics = metrics_},
+      ResourceWatch::Options{}, [this] { OnComplete(); });
   if (printer_ != nullptr) {
     print_timer_ = std::make_unique<Timer>(loop_, [this] { printer_->Print(); });
     print_timer_->StartEvery(kPrintMs);

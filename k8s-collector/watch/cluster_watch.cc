@@ -7,16 +7,15 @@
 
 namespace tributary {
 
-ClusterWatch::ClusterWatch(ApiTransport& transport, AlarmSource& alarms, const Clock& clock,
-                           ResourceWatch::Options options, WatchEvents& events, Metrics& metrics,
+ClusterWatch::ClusterWatch(const Dependencies& dependencies, ResourceWatch::Options options,
                            std::function<void()> complete)
-    : transport_(transport),
-      clock_(clock),
-      metrics_(metrics),
+    : transport_(dependencies.transport),
+      clock_(dependencies.clock),
+      metrics_(dependencies.metrics),
       complete_(std::move(complete)),
-      tick_(alarms.NewAlarm([this] { Tick(); })) {
+      tick_(dependencies.alarms.NewAlarm([this] { Tick(); })) {
   for (size_t i = 0; i < kinds_.size(); ++i) {
-    kinds_[i].watch = std::make_unique<ResourceWatch>(AllResources()[i], options, events, metrics_);
+    kinds_[i].watch = std::make_unique<ResourceWatch>(AllResources()[i], options, dependencies.events, metrics_);
   }
 }
 

@@ -18,9 +18,16 @@ namespace tributary {
 // owner's thread.
 class ClusterWatch {
  public:
+  // All of them outlive the watch.
+  struct Dependencies {
+    ApiTransport& transport;
+    AlarmSource& alarms;
+    WatchEvents& events;
+    const Clock& clock;
+    Metrics& metrics;
+  };
   // `complete` is called once, when each kind has been listed, or was refused.
-  ClusterWatch(ApiTransport& transport, AlarmSource& alarms, const Clock& clock, ResourceWatch::Options options,
-               WatchEvents& events, Metrics& metrics, std::function<void()> complete);
+  ClusterWatch(const Dependencies& dependencies, ResourceWatch::Options options, std::function<void()> complete);
   ~ClusterWatch();
 
   void Start();

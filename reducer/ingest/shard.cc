@@ -34,13 +34,13 @@ Shard::Shard(Options options, std::unique_ptr<store::ShardWriter> writer, Symbol
                    }},
               clock, metrics),
       core_(std::make_unique<ShardCore>(
-          loop_,
+          ShardCore::Dependencies{
+              .alarms = loop_, .writer = writer_, .symbols = symbol_worker_, .clock = clock, .metrics = metrics},
           ShardCore::Options{.server = options.server,
                              .queue = {options.writer.queue_bytes_max, options.writer.queue_batches_max},
                              .sessions_remembered_max = options.sessions_remembered_max,
                              .tick_ms = options.tick_ms,
                              .metadata = options.metadata},
-          writer_, symbol_worker_, clock, metrics,
           ShardCore::Callbacks{
               .connected = [this](const std::string& id) { CountConnected(id, 1); },
               .disconnected = [this](const std::string& id) { CountConnected(id, -1); },

@@ -16,23 +16,22 @@ constexpr size_t kNodeIdBytesMax = 255;
 
 }  // namespace
 
-ShardCore::ShardCore(AlarmSource& alarms, Options options, BatchWriter& writer, SymbolDesk& symbols, const Clock& clock,
-                     Metrics& metrics, Callbacks callbacks)
-    : alarms_(alarms),
+ShardCore::ShardCore(const Dependencies& dependencies, Options options, Callbacks callbacks)
+    : alarms_(dependencies.alarms),
       options_(std::move(options)),
-      writer_(writer),
-      symbols_(symbols),
-      clock_(clock),
-      metrics_(metrics),
+      writer_(dependencies.writer),
+      symbols_(dependencies.symbols),
+      clock_(dependencies.clock),
+      metrics_(dependencies.metrics),
       callbacks_(std::move(callbacks)),
-      held_back_(metrics.AddCounter("tributary_reducer_held_back_total",
-                                    "times a session stopped reading because the store writer was behind")),
-      over_share_(metrics.AddCounter("tributary_reducer_over_share_total",
-                                     "times a session stopped reading because its node held its share of the queue")),
+      held_back_(metrics_.AddCounter("tributary_reducer_held_back_total",
+                                     "times a session stopped reading because the store writer was behind")),
+      over_share_(metrics_.AddCounter("tributary_reducer_over_share_total",
+                                      "times a session stopped reading because its node held its share of the queue")),
       memory_(options_.sessions_remembered_max),
       share_(options_.queue),
-      tick_(alarms.NewAlarm([this] { OnTick(); })),
-      closing_(alarms.NewAlarm([this] {
+      tick_(alarms_.NewAlarm([this] { OnTick(); })),
+      closing_(alarms_.NewAlarm([this] {
         if (callbacks_.closed) callbacks_.closed();
       })) {}
 

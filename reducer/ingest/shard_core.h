@@ -46,9 +46,15 @@ class ShardCore : private intake::SessionOwner {
   // A connection whose Hello was read; `rest` came behind it.
   using Arrival = intake::ServerSession::Arrival;
 
-  // What is lent outlives the core.
-  ShardCore(AlarmSource& alarms, Options options, BatchWriter& writer, SymbolDesk& symbols, const Clock& clock,
-            Metrics& metrics, Callbacks callbacks);
+  // All of them outlive the core.
+  struct Dependencies {
+    AlarmSource& alarms;
+    BatchWriter& writer;
+    SymbolDesk& symbols;
+    const Clock& clock;
+    Metrics& metrics;
+  };
+  ShardCore(const Dependencies& dependencies, Options options, Callbacks callbacks);
   ~ShardCore() override;
 
   void Start();

@@ -131,7 +131,7 @@ class ShardCoreTest : public testing::Test {
   TestWriter writer_;
   TestDesk symbols_;
   TestSink sink_;
-  ShardCore core_{loop_, {.tick_ms = 1, .metadata = &sink_}, writer_, symbols_, clock_, metrics_, {}};
+  ShardCore core_{{loop_, writer_, symbols_, clock_, metrics_}, {.tick_ms = 1, .metadata = &sink_}, {}};
 };
 
 // What was read on the connection before is durable, or gone, when Welcome says how far that is: a collector that has

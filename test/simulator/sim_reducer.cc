@@ -27,8 +27,8 @@ struct SimReducer::Life {
         writer(process, of.store_, of.options_.writer,
                {.committed = [this](const std::vector<ingest::CommittedBatch>& done) { core.OnCommitted(done); },
                 .found = [this](const SessionId& id, uint64_t durable) { core.OnFound(id, durable); }}),
-        core(process, {.sessions_remembered_max = of.options_.sessions_remembered_max}, writer, symbols, of.clock_,
-             metrics, {}) {}
+        core({.alarms = process, .writer = writer, .symbols = symbols, .clock = of.clock_, .metrics = metrics},
+             {.sessions_remembered_max = of.options_.sessions_remembered_max}, {}) {}
 
   Metrics metrics;
   SimProcess process;
