@@ -280,15 +280,13 @@ bool CollectorCore::AwaitScan(ProcessRun& run, bool uncovered) {
   if (run.last_scan.value != 0 && now.value - run.last_scan.value < again_ns) return false;
   if (!TakeScanToken()) return true;
   auto snapshot = std::make_shared<absl::StatusOr<ProcSnapshot>>(absl::UnknownError(""));
-  std::weak_ptr<bool> alive = alive_;
   bool taken = executor_.Submit([this_reader = reader_, pid = run.pid, snapshot] { *snapshot = this_reader.Read(pid); },
-                                [this, current, snapshot, now, alive] {
-                                  if (alive.expired()) return;
+                                scope_.Wrap([this, current, snapshot, now] {
                                   if (snapshot->ok()) DrainProbes();  // events from before the scan: it stands on them
                                   current->scan_running = false;
                                   current->last_scan = now;
                                   if (snapshot->ok()) processes_.Merge(**snapshot);
-                                });
+                                }));
   run.scan_running = taken;
   return true;
 }
@@ -339,7 +337,6 @@ void CollectorCore::ReadExecutable(const CodeFilePtr& executable) {
   auto reading = std::make_shared<Reading>();
   reading->key = executable->key;
   reading->locations = executable->locations;
-  std::weak_ptr<bool> alive = alive_;
   bool taken = executor_.Submit(
       [reading, proc_root = options_.proc_root] {
         auto opened = OpenCodeFile(proc_root, reading->key, reading->locations);
@@ -348,25 +345,22 @@ void CollectorCore::ReadExecutable(const CodeFilePtr& executable) {
         reading->id = opened->id;
         reading->segments = opened->file->segments();
       },
-      [this, reading, executable, alive] {
-        if (alive.expired()) return;
+      scope_.Wrap([this, reading, executable] {
         executable->state = reading->ok ? CodeFile::State::kReady : CodeFile::State::kFailed;
         if (!reading->ok) return;
         executable->id = reading->id;
         executable->segments = std::move(reading->segments);
         code_files_.Identified(*executable);
-      });
+      }));
   if (taken) executable->state = CodeFile::State::kReading;
 }
 
 void CollectorCore::SweepAfterLoss() {
   auto pids = std::make_shared<std::vector<Pid>>();
   MonotonicNs now = clock_.Monotonic();
-  std::weak_ptr<bool> alive = alive_;
-  executor_.Submit([reader = reader_, pids] { *pids = reader.ListProcesses(); },
-                   [this, pids, now, alive] {
-                     if (!alive.expired() && !pids->empty()) processes_.MergeList(*pids, now);
-                   });
+  executor_.Submit([reader = reader_, pids] { *pids = reader.ListProcesses(); }, scope_.Wrap([this, pids, now] {
+    if (!pids->empty()) processes_.MergeList(*pids, now);
+  }));
 }
 
 void CollectorCore::FlushBatch() { batcher_.Flush(ReadAccounting()); }

@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/callback_scope.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/metrics.h"
@@ -160,7 +161,7 @@ class CollectorCore {
   Counter& held_total_;
   Counter& hold_expired_;
   std::array<Counter*, kEndingCount> endings_;
-  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+  CallbackScope scope_;
 };
 
 }  // namespace tributary

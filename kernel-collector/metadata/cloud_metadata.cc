@@ -35,9 +35,7 @@ void CloudMetadata::Ask() {
   auto answer = std::make_shared<absl::StatusOr<Attributes>>(absl::UnknownError(""));
   const bool taken = executor_.Submit(
       [answer, options = options_] { *answer = AskNow(options.cloud, options.endpoint, options.timeout_ns); },
-      [this, answer, alive = std::weak_ptr<bool>(alive_)] {
-        if (!alive.expired()) Take(*answer);
-      });
+      scope_.Wrap([this, answer] { Take(*answer); }));
   if (!taken) Take(Error(absl::StatusCode::kResourceExhausted, "too much waits to be read"));
 }
 

@@ -6,6 +6,7 @@
 
 #include "base/alarm.h"
 #include "base/backoff.h"
+#include "base/callback_scope.h"
 #include "base/clock.h"
 #include "base/metrics.h"
 #include "kernel-collector/metadata/cloud.h"
@@ -42,7 +43,7 @@ class CloudMetadata {
   int asked_ = 0;
   Backoff pause_ms_;
   Counter &answered_, &failed_;
-  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+  CallbackScope scope_;
 };
 
 }  // namespace tributary

@@ -57,9 +57,7 @@ void DockerMetadata::AskNext() {
   const std::string id = waiting_.front();
   auto answer = std::make_shared<absl::StatusOr<DockerContainer>>(absl::UnknownError(""));
   asking_ = executor_.Submit([answer, id, client = client_] { *answer = client->Inspect(id); },
-                             [this, answer, id, alive = std::weak_ptr<bool>(alive_)] {
-                               if (!alive.expired()) Take(id, *std::move(answer));
-                             });
+                             scope_.Wrap([this, answer, id] { Take(id, *std::move(answer)); }));
   if (!asking_) return PauseAfter(Error(absl::StatusCode::kResourceExhausted, "too much waits to be read"));
   waiting_.pop_front();
 }
@@ -115,10 +113,9 @@ void DockerMetadata::Log(const absl::Status& failure) {
 void DockerMetadata::ListAgain() {
   if (asking_ || pausing_ || containers_.size() == waiting_.size()) return;
   auto running = std::make_shared<absl::StatusOr<std::vector<std::string>>>(absl::UnknownError(""));
-  asking_ = executor_.Submit([running, client = client_] { *running = client->ListRunning(); },
-                             [this, running, asked_at = clock_.Monotonic(), alive = std::weak_ptr<bool>(alive_)] {
-                               if (!alive.expired()) TakeList(asked_at, *running);
-                             });
+  asking_ =
+      executor_.Submit([running, client = client_] { *running = client->ListRunning(); },
+                       scope_.Wrap([this, running, asked_at = clock_.Monotonic()] { TakeList(asked_at, *running); }));
 }
 
 void DockerMetadata::TakeList(MonotonicNs asked_at, const absl::StatusOr<std::vector<std::string>>& running) {

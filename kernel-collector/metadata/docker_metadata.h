@@ -10,6 +10,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "base/alarm.h"
 #include "base/backoff.h"
+#include "base/callback_scope.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/metrics.h"
@@ -65,7 +66,7 @@ class DockerMetadata {
   Gauge& known_;
   Counter &found_, &not_found_, &failed_, &refused_, &labels_left_out_;
   std::unique_ptr<Alarm> next_, list_;
-  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+  CallbackScope scope_;
 };
 
 }  // namespace tributary

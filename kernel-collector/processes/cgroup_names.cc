@@ -82,11 +82,8 @@ const CgroupName* CgroupNames::Find(Key key, Pid pid) {
   reading->key = key;
   reading->pid = pid;
   reading->options = options_;
-  std::weak_ptr<bool> alive = alive_;
-  bool taken = executor_.Submit([reading] { Read(*reading); },
-                                [this, reading, alive] {
-                                  if (!alive.expired()) FinishReading(*reading);
-                                });
+  bool taken =
+      executor_.Submit([reading] { Read(*reading); }, scope_.Wrap([this, reading] { FinishReading(*reading); }));
   if (taken) reading_.insert(key);
   return nullptr;
 }
@@ -134,7 +131,6 @@ void CgroupNames::StartWalk() {
     walk->wants_unified |= key.v2_id != 0 && !unified_.contains(key.v2_id);
     walk->wants_legacy |= key.v1_id != 0 && !legacy_.contains(key.v1_id);
   }
-  std::weak_ptr<bool> alive = alive_;
   walking_ = executor_.Submit(
       [walk, &clock = clock_] {
         const MonotonicNs began = clock.Monotonic();
@@ -144,9 +140,7 @@ void CgroupNames::StartWalk() {
         if (walk->wants_legacy && !legacy.empty()) walk->legacy = WalkCgroups(legacy, kDirectoriesMax);
         walk->took_ns = clock.Monotonic().value - began.value;
       },
-      [this, walk, alive] {
-        if (!alive.expired()) FinishWalk(*walk);
-      });
+      scope_.Wrap([this, walk] { FinishWalk(*walk); }));
 }
 
 void CgroupNames::FinishWalk(Walk& walk) {

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -9,6 +8,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
+#include "base/callback_scope.h"
 #include "base/clock.h"
 #include "base/metrics.h"
 #include "base/types.h"
@@ -83,7 +83,7 @@ class CgroupNames {
   MonotonicNs next_walk_;
   Counter& unknown_;
   Counter& walks_;
-  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+  CallbackScope scope_;
 };
 
 }  // namespace tributary

@@ -210,13 +210,11 @@ void KernelCode::Tick() {
   --read_tokens_;
   auto reading = std::make_shared<Reading>();
   reading->began = now;
-  std::weak_ptr<bool> alive = alive_;
-  reading_ = executor_.Submit([options = options_, reading] { Read(options, reading.get()); },
-                              [this, reading, alive] {
-                                if (alive.expired()) return;
-                                reading_ = false;
-                                Take(*reading);
-                              });
+  reading_ =
+      executor_.Submit([options = options_, reading] { Read(options, reading.get()); }, scope_.Wrap([this, reading] {
+        reading_ = false;
+        Take(*reading);
+      }));
   if (reading_) wanted_ = false;
 }
 

@@ -9,6 +9,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "absl/status/statusor.h"
+#include "base/callback_scope.h"
 #include "base/clock.h"
 #include "base/metrics.h"
 #include "kernel-collector/probes/bpf_code.h"
@@ -101,7 +102,7 @@ class KernelCode {
   int64_t read_tokens_ = kReadsAtOnce;
   MonotonicNs tokens_at_;
   Counter &reads_, &hidden_frames_, &nowhere_frames_, &anonymous_module_frames_;
-  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+  CallbackScope scope_;
 };
 
 }  // namespace tributary

@@ -73,7 +73,6 @@ void ResourceReader::WantEnvironment(const ProcessRunPtr& run) {
 
 bool ResourceReader::Submit(std::shared_ptr<Reading> reading) {
   if (reading->run->is_being_read) return false;  // the next sample asks again
-  std::weak_ptr<bool> alive = alive_;
   return reading->run->is_being_read = executor_.Submit(
              [reading, proc_root = options_.proc_root, names = options_.names, pid = reading->run->pid,
               &clock = clock_] {
@@ -84,9 +83,7 @@ bool ResourceReader::Submit(std::shared_ptr<Reading> reading) {
                }
                reading->ended = clock.Monotonic();
              },
-             [this, reading, alive] {
-               if (!alive.expired()) read_.push_back(reading);
-             });
+             scope_.Wrap([this, reading] { read_.push_back(reading); }));
 }
 
 std::vector<ProcessRunPtr> ResourceReader::Settle(const ProcessTable& processes) {

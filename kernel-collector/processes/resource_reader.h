@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "base/callback_scope.h"
 #include "base/clock.h"
 #include "base/metrics.h"
 #include "kernel-collector/processes/process_table.h"
@@ -63,7 +64,7 @@ class ResourceReader {
   Counter& contexts_;
   Counter& contexts_refused_;
   Counter& dropped_;
-  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+  CallbackScope scope_;
 };
 
 }  // namespace tributary

@@ -125,21 +125,14 @@ void SymbolServer::Tick() {
   reading->only_function = callbacks_.only_function(reading->id);
   reading->locations = executables_.LocationsOf(reading->id);
   reading->maker = maker_;
-  std::weak_ptr<bool> alive = alive_;
   busy_ = executor_.Submit([reading] { reading->packed = Read(*reading); },
-                           [this, reading, alive] {
-                             if (!alive.expired()) Finish(*reading);
-                           });
+                           scope_.Wrap([this, reading] { Finish(*reading); }));
   if (busy_) pending_.erase(next);
 }
 
 void SymbolServer::StopIdleMaker() {
   if (!maker_->running() || clock_.Monotonic().value - last_made_.value < kMakerIdleNs) return;
-  std::weak_ptr<bool> alive = alive_;
-  busy_ = executor_.Submit([maker = maker_] { maker->Stop(); },
-                           [this, alive] {
-                             if (!alive.expired()) busy_ = false;
-                           });
+  busy_ = executor_.Submit([maker = maker_] { maker->Stop(); }, scope_.Wrap([this] { busy_ = false; }));
 }
 
 absl::StatusOr<PackedTable> SymbolServer::Read(Reading& reading) {

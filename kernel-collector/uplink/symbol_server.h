@@ -7,6 +7,7 @@
 #include <string>
 
 #include "absl/container/flat_hash_map.h"
+#include "base/callback_scope.h"
 #include "base/clock.h"
 #include "base/metrics.h"
 #include "kernel-collector/processes/code_file.h"
@@ -84,7 +85,7 @@ class SymbolServer {
   Counter& sent_;
   Counter& sent_bytes_;
   Counter& unavailable_;
-  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+  CallbackScope scope_;
 };
 
 }  // namespace tributary
