@@ -1,73 +1,22 @@
+#include "intake/spool/spool_delivery.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <span>
+#include <deque>
+#include <string>
 #include <utility>
 
-#include "base/log.h"
 #include "base/status.h"
-#include "intake/spool/spool_impl.h"
 
 namespace tributary::intake {
-namespace {
 
-// As it is from batch `index` on. `since`: what the batches from its first one up to there add.
-SpoolClaim MovedOn(const SegmentClaim& from, uint32_t index, const Accounting& since) {
-  SpoolClaim claim = from.claim;
-  claim.first_sequence += index - from.index;
-  claim.base += since;
-  return claim;
-}
-
-// The claim that an earlier process left on the batch that Next returns next, as it is from that batch on.
-std::optional<SpoolClaim> ClaimOf(const SpoolSegment& segment) {
-  const SegmentClaim* covering = nullptr;
-  size_t number = 0;
-  for (const SegmentClaim& claim : segment.claims.claims) {
-    if (claim.index > segment.returned.batches) break;
-    covering = &claim;
-    ++number;
-  }
-  if (covering == nullptr || number > segment.earlier_claims) return std::nullopt;
-  const bool first = covering->index == segment.returned.batches;
-  return MovedOn(*covering, segment.returned.batches, first ? Accounting() : segment.since_claim);
-}
-
-SpooledBatch Damaged(const SpoolSegment& segment, const SpoolRecord& record, SpoolClaim claim) {
-  SpooledBatch out;
-  out.batch.accounting = record.totals.accounting;
-  out.batch.accounting.lost[static_cast<size_t>(LossReason::kSpoolDamaged)] += record.totals.samples;
-  out.session = segment.writer;
-  out.segment = segment.id;
-  out.index = record.ordinal - 1;
-  out.claim = std::move(claim);
-  out.damaged_samples = record.totals.samples;
-  return out;
-}
-
-}  // namespace
-
-std::deque<SpooledBatch> DamagedFrom(const SpoolSegment& segment, uint32_t from) {
-  std::deque<SpooledBatch> damaged;
-  const auto claims = std::span(segment.claims.claims).first(segment.earlier_claims);
-  size_t next = 0;
-  Accounting since;  // of the newest claim's batches; without those whose records are not known
-  for (const SpoolRecord& record : segment.records) {
-    const uint32_t index = record.ordinal - 1;
-    for (; next < claims.size() && claims[next].index <= index; ++next) since = Accounting();
-    if (index >= from && next > 0) {
-      damaged.push_back(Damaged(segment, record, MovedOn(claims[next - 1], index, since)));
-    }
-    since += record.totals.accounting;
-  }
-  return damaged;
-}
-
-std::optional<SpooledBatch> Spool::Impl::Next() {
+std::optional<SpooledBatch> SpoolDelivery::Next() {
   while (true) {
-    auto segment = std::find_if(segments.begin(), segments.end(), [](const SpoolSegment& s) { return s.unread(); });
+    std::deque<SpooledSegment>& segments = inventory_.segments();
+    auto segment = std::find_if(segments.begin(), segments.end(), [](const SpooledSegment& s) { return s.unread(); });
     if (segment == segments.end()) return std::nullopt;
-    if (open && open->id == segment->id) Close();
+    appender_.Close(segment->id);
     if (!segment->readable()) return NextDamaged(*segment);
     SpooledBatch out;
     out.segment = segment->id;
@@ -76,107 +25,99 @@ std::optional<SpooledBatch> Spool::Impl::Next() {
       continue;
     }
     out.index = segment->returned.batches;
-    out.claim = ClaimOf(*segment);
-    out.batch = *std::exchange(reading->ahead, std::nullopt);
+    out.claim = segment->ClaimOfNext();
+    out.batch = *std::exchange(reading_->ahead, std::nullopt);
     out.batch.sequence = 0;
     for (const SegmentClaim& claim : segment->claims.claims) {
       if (claim.index == out.index) segment->since_claim = Accounting();
     }
     segment->since_claim += out.batch.accounting;
-    out.session = reading->reader->header().session;
-    segment->returned = reading->reader->read();
+    out.session = reading_->reader->header().session;
+    segment->returned = reading_->reader->read();
     if (segment->readable()) {
       if (absl::Status status = LookAhead(*segment); !status.ok()) LoseRest(segment->id, status);
     }
     // What LoseRest left of it.
-    out.last_of_segment = !Find(out.segment)->unread();
-    if (out.last_of_segment) reading.reset();
+    out.last_of_segment = !inventory_.Find(out.segment)->unread();
+    if (out.last_of_segment) reading_.reset();
     return out;
   }
 }
 
-SpooledBatch Spool::Impl::NextDamaged(SpoolSegment& segment) {
-  reading.reset();
+SpooledBatch SpoolDelivery::NextDamaged(SpooledSegment& segment) {
+  reading_.reset();
   SpooledBatch out = std::move(segment.damaged.front());
   segment.damaged.pop_front();
   out.last_of_segment = !segment.unread();
   return out;
 }
 
-// Makes `reading->ahead` the segment's first batch that was not returned.
-absl::Status Spool::Impl::Position(const SpoolSegment& segment) {
-  if (reading && reading->id == segment.id) return absl::OkStatus();
-  reading.reset();
-  auto file = storage.Read(SegmentName(segment.id));
+// Makes `reading_->ahead` the segment's first batch that was not returned.
+absl::Status SpoolDelivery::Position(const SpooledSegment& segment) {
+  if (reading_ && reading_->id == segment.id) return absl::OkStatus();
+  reading_.reset();
+  auto file = storage_.Read(SegmentName(segment.id));
   if (!file.ok()) {
-    Failed(SpoolOperation::kRead, file.status());
+    inventory_.Failed(SpoolOperation::kRead, file.status());
     return file.status();
   }
   ASSIGN_OR_RETURN(auto reader, SegmentReader::Open(*std::move(file), segment.id));
-  reading.emplace(Reading{.id = segment.id, .reader = std::move(reader)});
-  while (reading->reader->read().batches <= segment.returned.batches) RETURN_IF_ERROR(LookAhead(segment));
+  reading_.emplace(Reading{.id = segment.id, .reader = std::move(reader)});
+  while (reading_->reader->read().batches <= segment.returned.batches) RETURN_IF_ERROR(LookAhead(segment));
   return absl::OkStatus();
 }
 
-absl::Status Spool::Impl::LookAhead(const SpoolSegment& segment) {
-  ASSIGN_OR_RETURN(reading->ahead, reading->reader->Next());
-  if (!reading->ahead) {
+absl::Status SpoolDelivery::LookAhead(const SpooledSegment& segment) {
+  ASSIGN_OR_RETURN(reading_->ahead, reading_->reader->Next());
+  if (!reading_->ahead) {
     return Error(absl::StatusCode::kInvalidArgument,
-                 fmt::format("ends after {} batches of {}", reading->reader->read().batches, segment.totals.batches));
+                 fmt::format("ends after {} batches of {}", reading_->reader->read().batches, segment.totals.batches));
   }
   return absl::OkStatus();
 }
 
 // What was not returned cannot be read.
-void Spool::Impl::LoseRest(SegmentId id, const absl::Status& why) {
-  auto segment = Find(id);
-  if (uint64_t held = 0; log_limit.Allow(clock.Monotonic(), &held)) {
-    LogWarning("spool segment={} damaged: {} suppressed={}", SegmentName(id), Message(why), held);
-  }
-  metrics.damaged_segments.Add();
+void SpoolDelivery::LoseRest(SegmentId id, const absl::Status& why) {
+  auto segment = inventory_.Find(id);
+  inventory_.FoundDamage(id, why);
   SpoolTotals lost = segment->totals;
   lost -= segment->returned;
-  segment->damaged = DamagedFrom(*segment, segment->returned.batches);
+  segment->damaged = segment->DamagedFrom(segment->returned.batches);
   if (segment->damaged.empty()) return DropRest(segment, lost);
   // Its file stays until the reducer that it was claimed for has answered for it.
-  segment->totals = segment->returned;
-  samples -= lost.samples;
-  reading.reset();
-  ShowSizes();
-  metrics.dropped_damaged.Add(lost.samples);
+  inventory_.CutToReturned(*segment);
+  inventory_.CountClaimedDamage(lost.samples);
+  reading_.reset();
 }
 
 // Of what nobody can have stored.
-void Spool::Impl::DropRest(std::deque<SpoolSegment>::iterator segment, const SpoolTotals& lost) {
+void SpoolDelivery::DropRest(SpoolInventory::Iterator segment, const SpoolTotals& lost) {
   const SegmentId id = segment->id;
   const bool earlier = segment->earlier;
   if (segment->returned.batches == 0) {
-    Forget(segment);
-    RemoveFile(id);
+    inventory_.Forget(segment);
+    inventory_.RemoveFile(id);
   } else {
-    segment->totals = segment->returned;
-    samples -= lost.samples;
-    if (reading && reading->reader->read().batches == segment->returned.batches) {
+    inventory_.CutToReturned(*segment);
+    if (reading_ && reading_->reader->read().batches == segment->returned.batches) {
       // A later start does not find, and tell, the same damage again.
-      const uint64_t good_bytes = reading->reader->read_bytes();
-      absl::Status status = storage.Truncate(SegmentName(id), good_bytes);
-      if (status.ok()) status = storage.Sync(SegmentName(id));
-      if (!status.ok()) Failed(SpoolOperation::kAppend, status);
-      bytes -= segment->bytes - good_bytes;
-      segment->bytes = good_bytes;
+      const uint64_t good_bytes = reading_->reader->read_bytes();
+      absl::Status status = storage_.Truncate(SegmentName(id), good_bytes);
+      if (status.ok()) status = storage_.Sync(SegmentName(id));
+      if (!status.ok()) inventory_.Failed(SpoolOperation::kAppend, status);
+      inventory_.Shrink(*segment, good_bytes);
     }
   }
-  reading.reset();
-  ShowSizes();
-  Report(LossReason::kSpoolDamaged, lost, earlier);
+  reading_.reset();
+  inventory_.Report(LossReason::kSpoolDamaged, lost, earlier);
 }
 
-absl::Status Spool::Impl::Claim(SegmentId id, uint32_t index, const SpoolClaim& claim) {
-  auto segment = Find(id);
-  if (segment == segments.end() || index >= segment->totals.batches) {
+absl::Status SpoolDelivery::Claim(SegmentId id, uint32_t index, const SpoolClaim& claim) {
+  auto segment = inventory_.Find(id);
+  if (segment == inventory_.segments().end() || index >= segment->totals.batches) {
     return Error(absl::StatusCode::kNotFound, "spool: no such batch");
   }
-  if (open && open->id == id) Close();
+  appender_.Close(id);
   FoundClaims next = segment->claims;
   while (!next.claims.empty() && next.claims.back().index >= index) next.claims.pop_back();
   next.claims.push_back(SegmentClaim{index, claim});
@@ -189,34 +130,34 @@ absl::Status Spool::Impl::Claim(SegmentId id, uint32_t index, const SpoolClaim& 
 
 // The slot that does not hold the newest claims takes the new ones first, so that a torn write leaves the others; then
 // the second copy is made, so that one damaged sector leaves the newest.
-absl::Status Spool::Impl::WriteClaims(SpoolSegment& segment, FoundClaims next) {
+absl::Status SpoolDelivery::WriteClaims(SpooledSegment& segment, FoundClaims next) {
   const std::string name = SegmentName(segment.id);
   auto write = [&](size_t slot, const std::string& what) -> absl::Status {
-    RETURN_IF_ERROR(storage.Overwrite(name, ClaimSlotOffset(slot), what));
-    return storage.Sync(name);
+    RETURN_IF_ERROR(storage_.Overwrite(name, ClaimSlotOffset(slot), what));
+    return storage_.Sync(name);
   };
   const size_t old_slot = segment.claims.slot;
   next.slot = kClaimSlots - 1 - old_slot;
   ASSIGN_OR_RETURN(const std::string encoded, EncodeClaimSlot(next.claims, next.serial));
   if (absl::Status status = write(next.slot, encoded); !status.ok()) {
-    Failed(SpoolOperation::kClaim, status);
+    inventory_.Failed(SpoolOperation::kClaim, status);
     // The sequence numbers may go to other batches now: what is on disk must not say that they are this segment's.
     absl::Status undone = write(next.slot, std::string(kClaimSlotBytes, '\0'));
-    if (!undone.ok()) Failed(SpoolOperation::kClaim, undone);
+    if (!undone.ok()) inventory_.Failed(SpoolOperation::kClaim, undone);
     return status;
   }
   segment.claims = std::move(next);
-  if (absl::Status status = write(old_slot, encoded); !status.ok()) Failed(SpoolOperation::kClaim, status);
+  if (absl::Status status = write(old_slot, encoded); !status.ok()) inventory_.Failed(SpoolOperation::kClaim, status);
   return absl::OkStatus();
 }
 
-void Spool::Impl::Release(SegmentId id) {
-  auto segment = Find(id);
-  if (segment == segments.end()) return;
-  if (open && open->id == id) open.reset();
-  if (reading && reading->id == id) reading.reset();
-  Forget(segment);
-  RemoveFile(id);
+void SpoolDelivery::Release(SegmentId id) {
+  auto segment = inventory_.Find(id);
+  if (segment == inventory_.segments().end()) return;
+  appender_.Forget(id);
+  if (reading_ && reading_->id == id) reading_.reset();
+  inventory_.Forget(segment);
+  inventory_.RemoveFile(id);
 }
 
 }  // namespace tributary::intake

@@ -1,0 +1,178 @@
+#include "intake/spool/spool_appender.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <deque>
+#include <vector>
+
+#include "base/status.h"
+#include "intake/codec/batch_encoder.h"
+
+namespace tributary::intake {
+namespace {
+
+// A segment that is not full yet and one more record make a file that can be read.
+constexpr uint64_t kSpoolRecordBytesMax = kSpoolFileBytesMax / 2;
+
+}  // namespace
+
+SpoolAppender::SpoolAppender(const SpoolOptions& options, SpoolInventory& inventory, SpoolStorage& storage,
+                             const SessionInfo& session, const Clock& clock)
+    : options_(options), inventory_(inventory), storage_(storage), session_(session), clock_(clock) {
+  // Dropping the oldest segment should drop a part of what there is.
+  options_.segment_bytes = std::min({options_.segment_bytes, options_.bytes_max / 4, kSpoolRecordBytesMax});
+}
+
+SpoolAppender::~SpoolAppender() {
+  if (open_) Close();
+}
+
+bool SpoolAppender::Open::Continues(const std::optional<SpoolClaim>& next) const {
+  if (!claim || !next) return !claim && !next;
+  return claim->host == next->host && claim->port == next->port && claim->session_id == next->session_id &&
+         claim->first_sequence + batches == next->first_sequence && totals == next->base;
+}
+
+bool SpoolAppender::CanHold(uint64_t more) const {
+  const uint64_t bytes = inventory_.bytes();
+  return more <= kSpoolRecordBytesMax &&
+         (bytes + more <= options_.bytes_max || bytes - DroppableBytes() + more <= options_.bytes_max);
+}
+
+absl::Status SpoolAppender::Append(const Batch& batch, const std::optional<SpoolClaim>& claim) {
+  TRIBUTARY_CHECK(batch.dictionary != nullptr);
+  if (batch.samples.size() > BatchEncoder::kSamplesPerBatchMax) {
+    return Error(absl::StatusCode::kInvalidArgument, fmt::format("batch of {} samples", batch.samples.size()));
+  }
+  if (claim) RETURN_IF_ERROR(EncodeClaimSlot({{0, *claim}}, 1).status());
+  if (open_ && (!open_->Continues(claim) || IsOld())) Close();
+  std::string record = Encode(batch, claim);
+  if (open_->batches > 0 && !CanHold(record.size())) {
+    // The segment that this batch would have joined is what has to go for it.
+    Close();
+    record = Encode(batch, claim);
+  }
+  absl::Status status = MakeRoom(record.size());
+  if (!status.ok()) {
+    if (open_->batches > 0) {
+      Close();
+    } else {
+      open_.reset();
+    }
+    return status;
+  }
+  return Write(record, batch);
+}
+
+// What is to be appended to the open segment; opens one if there is none, or none with room.
+std::string SpoolAppender::Encode(const Batch& batch, const std::optional<SpoolClaim>& claim) {
+  if (open_) {
+    if (auto record = open_->writer.Encode(batch)) return *std::move(record);
+    Close();
+  }
+  const SegmentId id = inventory_.TakeId();
+  open_.emplace(Open{.id = id, .claim = claim, .writer = SegmentWriter(id), .since = clock_.Monotonic()});
+  std::vector<SegmentClaim> claims;
+  if (claim) {
+    open_->totals = claim->base;
+    claims.push_back({0, *claim});
+  }
+  return EncodeSegmentHeader({.id = id, .session = session_, .created = clock_.Unix()}, claims) +
+         open_->writer.Encode(batch).value();
+}
+
+absl::Status SpoolAppender::Write(const std::string& record, const Batch& batch) {
+  const absl::Status status = storage_.Append(SegmentName(open_->id), record);
+  if (!status.ok()) {
+    inventory_.Failed(SpoolOperation::kAppend, status);
+    Abandon();
+    return status;
+  }
+  if (open_->batches++ == 0) {
+    SpooledSegment& added = inventory_.segments().emplace_back();
+    added.id = open_->id;
+    if (open_->claim) {
+      added.claims = {.claims = {{0, *open_->claim}}, .serial = 1};
+      added.earlier_claims = 1;
+      added.writer = session_;
+    }
+  }
+  open_->totals += batch.accounting;
+  SpooledSegment& segment = inventory_.segments().back();
+  const SpoolTotals record_totals{1, batch.samples.size(), batch.accounting};
+  if (open_->claim) segment.records.push_back({.ordinal = open_->batches, .totals = record_totals});
+  inventory_.Grow(segment, record.size(), record_totals);
+  if (segment.bytes >= options_.segment_bytes) Close();
+  return absl::OkStatus();
+}
+
+uint64_t SpoolAppender::DroppableBytes() const {
+  uint64_t sum = 0;
+  for (const SpooledSegment& segment : inventory_.segments()) {
+    if (segment.droppable() && !IsOpen(segment.id)) sum += segment.bytes;
+  }
+  return sum;
+}
+
+absl::Status SpoolAppender::MakeRoom(uint64_t bytes_needed) {
+  if (!CanHold(bytes_needed)) {
+    return Error(absl::StatusCode::kResourceExhausted,
+                 fmt::format("spool: no room for {} bytes where {} of {} are on their way to a reducer", bytes_needed,
+                             inventory_.bytes() - DroppableBytes(), options_.bytes_max));
+  }
+  std::deque<SpooledSegment>& segments = inventory_.segments();
+  for (auto segment = segments.begin(); inventory_.bytes() + bytes_needed > options_.bytes_max;) {
+    if (!segment->droppable() || IsOpen(segment->id)) {
+      ++segment;
+      continue;
+    }
+    // Told as lost only when it cannot come back.
+    if (absl::Status status = storage_.Remove(SegmentName(segment->id)); !status.ok()) {
+      inventory_.Failed(SpoolOperation::kRemove, status);
+      return status;
+    }
+    const SpoolTotals lost = segment->totals;
+    const bool earlier = segment->earlier;
+    inventory_.Forget(segment);
+    segment = segments.begin();
+    inventory_.Report(LossReason::kSpoolOverflow, lost, earlier);
+  }
+  return absl::OkStatus();
+}
+
+void SpoolAppender::Close(SegmentId id) {
+  if (IsOpen(id)) Close();
+}
+
+void SpoolAppender::Forget(SegmentId id) {
+  if (IsOpen(id)) open_.reset();
+}
+
+void SpoolAppender::CloseOld() {
+  if (open_ && IsOld()) Close();
+}
+
+void SpoolAppender::Close() {
+  if (open_->batches > 0) {
+    if (absl::Status status = storage_.Sync(SegmentName(open_->id)); !status.ok())
+      inventory_.Failed(SpoolOperation::kSync, status);
+  }
+  open_.reset();
+}
+
+// After a write that failed: nothing of it stays, and its definitions are not relied on.
+void SpoolAppender::Abandon() {
+  if (open_->batches == 0) {
+    inventory_.RemoveFile(open_->id);
+    open_.reset();
+    return;
+  }
+  if (absl::Status status = storage_.Truncate(SegmentName(open_->id), inventory_.segments().back().bytes);
+      !status.ok()) {
+    inventory_.Failed(SpoolOperation::kAppend, status);
+  }
+  Close();
+}
+
+}  // namespace tributary::intake

@@ -1,0 +1,50 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+
+#include "absl/status/status.h"
+#include "intake/spool/spool.h"
+#include "intake/spool/spool_appender.h"
+#include "intake/spool/spool_inventory.h"
+#include "intake/spool/spool_reader.h"
+#include "intake/spool/spool_storage.h"
+
+namespace tributary::intake {
+
+// Reads batches back from segments, oldest first, claims them for a session, and releases them.
+class SpoolDelivery {
+ public:
+  // What is lent outlives the delivery.
+  SpoolDelivery(SpoolInventory& inventory, SpoolAppender& appender, SpoolStorage& storage)
+      : inventory_(inventory), appender_(appender), storage_(storage) {}
+
+  // As Spool's methods of these names.
+  std::optional<SpooledBatch> Next();
+  absl::Status Claim(SegmentId id, uint32_t index, const SpoolClaim& claim);
+  void Release(SegmentId id);
+
+ private:
+  struct Reading {
+    SegmentId id = 0;
+    std::unique_ptr<SegmentReader> reader;
+    // The batch that Next returns next. It is decoded before the one in front of it is returned, which would else not
+    // be known to be the segment's last when this one is damaged.
+    std::optional<Batch> ahead;
+  };
+
+  absl::Status Position(const SpooledSegment& segment);
+  absl::Status LookAhead(const SpooledSegment& segment);
+  SpooledBatch NextDamaged(SpooledSegment& segment);
+  void LoseRest(SegmentId id, const absl::Status& why);
+  void DropRest(SpoolInventory::Iterator segment, const SpoolTotals& lost);
+  absl::Status WriteClaims(SpooledSegment& segment, FoundClaims next);
+
+  SpoolInventory& inventory_;
+  SpoolAppender& appender_;
+  SpoolStorage& storage_;
+  std::optional<Reading> reading_;
+};
+
+}  // namespace tributary::intake

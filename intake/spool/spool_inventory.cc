@@ -1,0 +1,146 @@
+#include "intake/spool/spool_inventory.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/log.h"
+#include "base/status.h"
+
+namespace tributary::intake {
+
+absl::Status SpoolInventory::Load() {
+  ASSIGN_OR_RETURN(const std::vector<std::string> names, storage_.List());
+  std::vector<SegmentId> ids;
+  for (const std::string& name : names) {
+    if (auto id = ParseSegmentName(name)) ids.push_back(*id);
+  }
+  std::sort(ids.begin(), ids.end());
+  for (SegmentId id : ids) LoadSegment(id);
+  if (!ids.empty()) next_id_ = ids.back() + 1;
+  std::stable_partition(segments_.begin(), segments_.end(), [](const SpooledSegment& s) { return !s.droppable(); });
+  ShowSizes();
+  return absl::OkStatus();
+}
+
+void SpoolInventory::LoadSegment(SegmentId id) {
+  const std::string name = SegmentName(id);
+  auto file = storage_.Read(name);
+  if (!file.ok()) {  // left alone: the next start may be able to read it
+    Failed(SpoolOperation::kRead, file.status());
+    return;
+  }
+  SegmentScan scan = ScanSegment(*file, id);
+  const auto header = DecodeSegmentHeader(*file);
+  const bool header_whole = header.ok() && header->id == id;
+  if (!header_whole) {
+    scan.rest += scan.whole;
+    scan.whole = SpoolTotals();
+  }
+  SpooledSegment segment;
+  segment.id = id;
+  segment.earlier = true;
+  segment.totals = scan.whole;
+  segment.claims = DecodeClaims(*file);
+  segment.earlier_claims = segment.claims.claims.size();
+  if (segment.earlier_claims > 0) {
+    segment.writer = header_whole ? header->session : session_;
+    segment.records = std::move(scan.records);
+    segment.damaged = segment.DamagedFrom(scan.whole.batches);
+  }
+  if (scan.whole.batches == 0 || scan.rest.batches > 0) metrics_.damaged_segments.Add();
+  const bool damage_claimed = !segment.damaged.empty();
+  if (damage_claimed) {
+    metrics_.dropped_damaged.Add(scan.rest.samples);
+  } else {
+    found_damaged_ += scan.rest;
+  }
+  if (!segment.unread()) {
+    RemoveFile(id);
+    return;
+  }
+  // What was claimed stays until its reducer has answered for it: another start then finds the same.
+  segment.bytes = damage_claimed ? file->size() : scan.whole_bytes;
+  if (segment.bytes < file->size()) {
+    if (absl::Status status = storage_.Truncate(name, segment.bytes); !status.ok()) {
+      Failed(SpoolOperation::kAppend, status);
+    }
+  }
+  // A killed process left bytes that only the kernel has. What is delivered on the strength of a claim among them must
+  // not be found without it after a power loss.
+  if (absl::Status status = storage_.Sync(name); !status.ok()) Failed(SpoolOperation::kSync, status);
+  bytes_ += segment.bytes;
+  samples_ += scan.whole.samples;
+  segments_.push_back(std::move(segment));
+}
+
+void SpoolInventory::Grow(SpooledSegment& segment, uint64_t record_bytes, const SpoolTotals& record) {
+  segment.bytes += record_bytes;
+  segment.totals += record;
+  bytes_ += record_bytes;
+  samples_ += record.samples;
+  ShowSizes();
+}
+
+void SpoolInventory::CutToReturned(SpooledSegment& segment) {
+  samples_ -= segment.totals.samples - segment.returned.samples;
+  segment.totals = segment.returned;
+  ShowSizes();
+}
+
+void SpoolInventory::Shrink(SpooledSegment& segment, uint64_t bytes) {
+  bytes_ -= segment.bytes - bytes;
+  segment.bytes = bytes;
+  ShowSizes();
+}
+
+void SpoolInventory::Forget(Iterator segment) {
+  bytes_ -= segment->bytes;
+  samples_ -= segment->totals.samples;
+  segments_.erase(segment);
+  ShowSizes();
+}
+
+void SpoolInventory::RemoveFile(SegmentId id) {
+  absl::Status status = storage_.Remove(SegmentName(id));
+  if (status.ok()) return;
+  Failed(SpoolOperation::kRemove, status);
+  unremoved_.push_back(id);
+}
+
+void SpoolInventory::RemoveAgain() {
+  for (SegmentId id : std::exchange(unremoved_, {})) RemoveFile(id);
+}
+
+void SpoolInventory::Failed(SpoolOperation operation, const absl::Status& status) {
+  metrics_.failures[static_cast<size_t>(operation)]->Add();
+  if (uint64_t held = 0; log_limit_.Allow(clock_.Monotonic(), &held)) {
+    LogWarning("spool failed: {} suppressed={}", Message(status), held);
+  }
+}
+
+void SpoolInventory::FoundDamage(SegmentId id, const absl::Status& why) {
+  if (uint64_t held = 0; log_limit_.Allow(clock_.Monotonic(), &held)) {
+    LogWarning("spool segment={} damaged: {} suppressed={}", SegmentName(id), Message(why), held);
+  }
+  metrics_.damaged_segments.Add();
+}
+
+void SpoolInventory::Report(LossReason reason, const SpoolTotals& lost, bool earlier) {
+  (reason == LossReason::kSpoolOverflow ? metrics_.dropped_overflow : metrics_.dropped_damaged).Add(lost.samples);
+  if (dropped_) dropped_(reason, lost.samples, lost.accounting, earlier);
+}
+
+void SpoolInventory::ReportFound() {
+  if (found_damaged_.batches == 0) return;
+  Report(LossReason::kSpoolDamaged, std::exchange(found_damaged_, SpoolTotals()), /*earlier=*/true);
+}
+
+void SpoolInventory::ShowSizes() {
+  metrics_.segments.Set(static_cast<int64_t>(segments_.size()));
+  metrics_.bytes.Set(static_cast<int64_t>(bytes_));
+  metrics_.samples.Set(static_cast<int64_t>(samples_));
+}
+
+}  // namespace tributary::intake

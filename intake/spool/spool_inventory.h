@@ -1,0 +1,85 @@
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <deque>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/metrics.h"
+#include "intake/spool/spool.h"
+#include "intake/spool/spool_metrics.h"
+#include "intake/spool/spool_storage.h"
+#include "intake/spool/spooled_segment.h"
+
+namespace tributary::intake {
+
+// The segments of a spool, what they amount to, and what of them was lost. Finds what an earlier process left.
+// SpoolAppender adds segments, SpoolDelivery takes them away.
+class SpoolInventory {
+ public:
+  using Iterator = std::deque<SpooledSegment>::iterator;
+
+  // `session`: of this process. What is lent outlives the inventory.
+  SpoolInventory(SpoolStorage& storage, const SessionInfo& session, const Clock& clock, Metrics& metrics,
+                 Spool::Dropped dropped)
+      : storage_(storage), session_(session), clock_(clock), metrics_(metrics), dropped_(std::move(dropped)) {}
+
+  // What an earlier process left. Must be called once, before all others.
+  absl::Status Load();
+
+  SegmentId TakeId() { return next_id_++; }
+  std::deque<SpooledSegment>& segments() { return segments_; }  // in the order of Spool::Next
+  const std::deque<SpooledSegment>& segments() const { return segments_; }
+  Iterator Find(SegmentId id) {
+    return std::find_if(segments_.begin(), segments_.end(), [id](const SpooledSegment& s) { return s.id == id; });
+  }
+  uint64_t bytes() const { return bytes_; }      // of all segments
+  uint64_t samples() const { return samples_; }  // of all segments, returned or not
+
+  // A record was appended to the segment's file.
+  void Grow(SpooledSegment& segment, uint64_t record_bytes, const SpoolTotals& record);
+  // What of the segment was not returned will not be read.
+  void CutToReturned(SpooledSegment& segment);
+  // The segment's file is this long now.
+  void Shrink(SpooledSegment& segment, uint64_t bytes);
+  // The segment's file stays as it is.
+  void Forget(Iterator segment);
+  // If that fails, RemoveAgain tries it again.
+  void RemoveFile(SegmentId id);
+  void RemoveAgain();
+
+  // Counts and logs what the disk would not do.
+  void Failed(SpoolOperation operation, const absl::Status& status);
+  // Counts and logs that a segment cannot be read to its end.
+  void FoundDamage(SegmentId id, const absl::Status& why);
+  // Counts samples of damaged batches that are claimed, and so are not reported.
+  void CountClaimedDamage(uint64_t samples) { metrics_.dropped_damaged.Add(samples); }
+  // Counts what will never be delivered, and calls `dropped`.
+  void Report(LossReason reason, const SpoolTotals& lost, bool earlier);
+  // Reports what Load found to be damaged, once.
+  void ReportFound();
+
+ private:
+  void LoadSegment(SegmentId id);
+  void ShowSizes();
+
+  SpoolStorage& storage_;
+  const SessionInfo& session_;
+  const Clock& clock_;
+  SpoolMetrics metrics_;
+  const Spool::Dropped dropped_;
+
+  std::deque<SpooledSegment> segments_;
+  uint64_t bytes_ = 0;
+  uint64_t samples_ = 0;
+  SegmentId next_id_ = 1;
+  std::vector<SegmentId> unremoved_;  // not wanted any more, and still on disk
+  SpoolTotals found_damaged_;         // by Load, not yet reported
+  LogLimit log_limit_{kNsPerMinute};
+};
+
+}  // namespace tributary::intake
