@@ -137,18 +137,21 @@ absl::Status Collector::Build() {
   feed_ = std::make_unique<intake::MetadataFeed>(
       intake::MetadataFeed::Options{.entities_max = kMetadataEntitiesMax, .bytes_max = kMetadataBytesMax}, clock,
       metrics_);
-  metadata_ = std::make_unique<NodeMetadata>(NodeMetadata::Options{.said = options_.metadata,
+  metadata_ = std::make_unique<NodeMetadata>(NodeMetadata::Options{.session = session,
+                                                                   .said = options_.metadata,
                                                                    .proc_root = options_.proc_root,
                                                                    .sys_root = options_.sys_root,
                                                                    .node_id_given = !options_.node_id.empty()},
-                                             session, *service_worker_, loop_, clock, *feed_, metrics_);
+                                             *service_worker_, loop_, clock, *feed_, metrics_);
   RETURN_IF_ERROR(OpenUplink(session));
   core_ = std::make_unique<CollectorCore>(*probes_, OpenRecording(session), *worker_, clock, metrics_,
                                           std::move(core_options));
   symbols_ = std::make_unique<SymbolServer>(
       SymbolServer::Options{.proc_root = options_.proc_root, .debug_information = options_.upload_debug_info},
-      core_->code_files(), std::make_shared<SymbolMaker>(SymbolMaker::SpawnSelf, metrics_), *symbol_worker_, clock,
-      metrics_,
+      SymbolServer::Parts{.executables = core_->code_files(),
+                          .maker = std::make_shared<SymbolMaker>(SymbolMaker::SpawnSelf, metrics_),
+                          .executor = *symbol_worker_},
+      clock, metrics_,
       SymbolServer::Callbacks{
           .send = [this](const ExecutableId& id, PackedTable t) { uplink_->delivery().SendSymbols(id, std::move(t)); },
           .send_none = [this](const ExecutableId& id,

@@ -36,8 +36,8 @@ struct Delivery::Impl {
     std::unique_ptr<Client> client;
   };
 
-  Impl(AlarmSource& alarms, Connector& connector, DeliveryOptions with, Spool* on_disk, const Clock& by,
-       Metrics& metrics, Callbacks with_callbacks);
+  Impl(AlarmSource& alarms, Connector& connector, DeliveryOptions with, const Clock& by, Metrics& metrics,
+       Callbacks with_callbacks);
 
   void Start();
   void CountLoss(LossReason reason, uint64_t samples);
@@ -92,13 +92,13 @@ struct Delivery::Impl {
   Counter& failovers;
 };
 
-Delivery::Impl::Impl(AlarmSource& alarms, Connector& connector, DeliveryOptions with, Spool* on_disk, const Clock& by,
-                     Metrics& metrics, Callbacks with_callbacks)
+Delivery::Impl::Impl(AlarmSource& alarms, Connector& connector, DeliveryOptions with, const Clock& by, Metrics& metrics,
+                     Callbacks with_callbacks)
     : options(std::move(with)),
-      spool(on_disk),
+      spool(options.spool),
       clock(by),
       callbacks(std::move(with_callbacks)),
-      backlog(options.memory_bytes_max, on_disk, options.client.session.session_id, by,
+      backlog(options.memory_bytes_max, spool, options.client.session.session_id, by,
               [this](LossReason reason, uint64_t samples) { CountLoss(reason, samples); }),
       recovery(alarms, connector, options.client, by, metrics,
                {.settled = [this](SegmentId segment) { backlog.Settled(segment); },
@@ -425,10 +425,9 @@ Client* Delivery::Impl::ClientFor(const ExecutableId& id) {
   return client;
 }
 
-Delivery::Delivery(AlarmSource& alarms, Connector& connector, DeliveryOptions options, Spool* spool, const Clock& clock,
+Delivery::Delivery(AlarmSource& alarms, Connector& connector, DeliveryOptions options, const Clock& clock,
                    Metrics& metrics, Callbacks callbacks)
-    : impl_(
-          std::make_unique<Impl>(alarms, connector, std::move(options), spool, clock, metrics, std::move(callbacks))) {}
+    : impl_(std::make_unique<Impl>(alarms, connector, std::move(options), clock, metrics, std::move(callbacks))) {}
 Delivery::~Delivery() = default;
 
 void Delivery::Start() { impl_->Start(); }

@@ -38,6 +38,7 @@ struct DeliveryOptions {
   int64_t failover_ms = 5'000;            // without an answer, before the next reducer is tried and the spool is used
   int64_t in_doubt_timeout_ms = 300'000;  // how long a batch sent to a silent reducer waits for its answer
   std::optional<EndedCollector> earlier;  // whose account a batch of this one closes
+  Spool* spool = nullptr;                 // outlives the delivery; null: memory is all there is
 };
 
 // Gets every batch to one reducer, once, or says why not: the node's whole sending side. Batches wait in memory, then
@@ -62,9 +63,9 @@ class Delivery : public BatchSink {
     std::function<void(uint64_t handed_on)> earlier_told;
   };
 
-  // `spool` may be null: then memory is all there is. Everything lent outlives this.
-  Delivery(AlarmSource& alarms, Connector& connector, DeliveryOptions options, Spool* spool, const Clock& clock,
-           Metrics& metrics, Callbacks callbacks);
+  // Everything lent outlives this.
+  Delivery(AlarmSource& alarms, Connector& connector, DeliveryOptions options, const Clock& clock, Metrics& metrics,
+           Callbacks callbacks);
   ~Delivery() override;
 
   void Start();

@@ -31,7 +31,7 @@ class DeliveryTest : public testing::Test {
     options.in_doubt_timeout_ms = in_doubt_timeout_ms;
     preferred_ = PreferenceOf("node", options.reducers)[0];
     node_ = std::make_unique<Delivery>(
-        loop_, connector_, options, nullptr, Clock::Real(), metrics_,
+        loop_, connector_, options, Clock::Real(), metrics_,
         Delivery::Callbacks{.need_symbols = {},
                             .lost = [this](LossReason reason, uint64_t n) { lost_[reason] += n; },
                             .durable = {},
@@ -196,8 +196,9 @@ class DeliveryFromSpoolTest : public DeliveryTest {
                     [](LossReason, uint64_t, const Accounting&, bool) { ADD_FAILURE() << "nothing is dropped"; });
     ASSERT_TRUE(opened.ok()) << opened.status();
     spool_ = *std::move(opened);
+    delivery_.spool = spool_.get();
     node_ = std::make_unique<Delivery>(
-        loop_, connector_, delivery_, spool_.get(), Clock::Real(), metrics_,
+        loop_, connector_, delivery_, Clock::Real(), metrics_,
         Delivery::Callbacks{.need_symbols = {},
                             .lost = [this](LossReason reason, uint64_t n) { lost_[reason] += n; },
                             .durable = {},

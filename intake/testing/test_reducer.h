@@ -167,7 +167,7 @@ class IntakeTest : public testing::Test {
     options.client = client_options_;
     options.memory_bytes_max = memory_bytes_max_;
     client_ = std::make_unique<Delivery>(
-        loop_, connector_, options, nullptr, Clock::Real(), metrics_,
+        loop_, connector_, options, Clock::Real(), metrics_,
         Delivery::Callbacks{.need_symbols = [this](const ExecutableId& id) { asked_.push_back(id); },
                             .lost = [this](LossReason reason, uint64_t n) { lost_[reason] += n; },
                             .durable = {},

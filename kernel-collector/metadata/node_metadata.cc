@@ -21,13 +21,13 @@ CloudMetadata::Options CloudOptions(const NodeMetadata::Options& options) {
 
 }  // namespace
 
-NodeMetadata::NodeMetadata(const Options& options, const SessionInfo& session, Executor& executor, AlarmSource& alarms,
-                           const Clock& clock, intake::MetadataFeed& feed, Metrics& metrics)
-    : options_(options), node_id_(session.node_id), feed_(feed) {
+NodeMetadata::NodeMetadata(const Options& options, Executor& executor, AlarmSource& alarms, const Clock& clock,
+                           intake::MetadataFeed& feed, Metrics& metrics)
+    : options_(options), feed_(feed) {
   const HostFiles files(options_.said.host_dir, options_.proc_root);
   host_ = ReadOs(files);
-  SetAttribute(host_, "host.name", session.host_name);
-  SetAttribute(host_, "host.arch", session.architecture);
+  SetAttribute(host_, "host.name", options_.session.host_name);
+  SetAttribute(host_, "host.arch", options_.session.architecture);
   containers_alarm_ = alarms.NewAlarm([this] {
     containers_settled_ = true;
     CompleteWhenSettled();
@@ -57,9 +57,9 @@ void NodeMetadata::OnContainerSeen(std::string_view id) {
 }
 
 void NodeMetadata::TellHost(const Attributes& cloud) {
-  Entity host{.kind = EntityKind::kHost, .id = node_id_, .attributes = host_};
+  Entity host{.kind = EntityKind::kHost, .id = options_.session.node_id, .attributes = host_};
   // Not before it is settled: what is added later was so before, what differs later is so from then on.
-  if (cloud_settled_ || options_.node_id_given) SetAttribute(host.attributes, "host.id", node_id_);
+  if (cloud_settled_ || options_.node_id_given) SetAttribute(host.attributes, "host.id", options_.session.node_id);
   for (const auto& [key, value] : cloud) {
     if (key != "host.id" || !options_.node_id_given) SetAttribute(host.attributes, key, value);
   }

@@ -22,13 +22,14 @@ namespace tributary {
 class NodeMetadata {
  public:
   struct Options {
+    SessionInfo session;  // of the node: its id, its host's name and architecture
     MetadataOptions said;
     std::string proc_root = "/proc", sys_root = "/sys";
     bool node_id_given = false;  // the operator's: then it is host.id, too
   };
   // What is lent outlives it.
-  NodeMetadata(const Options& options, const SessionInfo& session, Executor& executor, AlarmSource& alarms,
-               const Clock& clock, intake::MetadataFeed& feed, Metrics& metrics);
+  NodeMetadata(const Options& options, Executor& executor, AlarmSource& alarms, const Clock& clock,
+               intake::MetadataFeed& feed, Metrics& metrics);
 
   void Start();
   // For each process that is found to be in one.
@@ -39,7 +40,6 @@ class NodeMetadata {
   void CompleteWhenSettled();
 
   const Options options_;
-  const std::string node_id_;
   intake::MetadataFeed& feed_;
   Attributes host_;  // as the system has it
   bool cloud_settled_ = false, containers_settled_ = false;

@@ -25,12 +25,12 @@ class NodeMetadataTest : public ::testing::Test {
     options_.said.cloud_timeout_ns = 20 * kNsPerSecond;
     std::filesystem::create_directories(options_.said.host_dir + "/etc");
     std::ofstream(options_.said.host_dir + "/etc/os-release") << "NAME=Debian\nVERSION_ID=12\n";
-    session_.node_id = "machine-id";
-    session_.host_name = "web-1";
-    session_.architecture = "amd64";
+    options_.session.node_id = "machine-id";
+    options_.session.host_name = "web-1";
+    options_.session.architecture = "amd64";
   }
   NodeMetadata& Start() {
-    node_ = std::make_unique<NodeMetadata>(options_, session_, executor_, alarms_, clock_, feed_, metrics_);
+    node_ = std::make_unique<NodeMetadata>(options_, executor_, alarms_, clock_, feed_, metrics_);
     node_->Start();
     return *node_;
   }
@@ -41,7 +41,6 @@ class NodeMetadataTest : public ::testing::Test {
 
   const TestDirectory root_;
   NodeMetadata::Options options_;
-  SessionInfo session_;
   FakeExecutor executor_;
   FakeAlarms alarms_;
   FakeClock clock_;

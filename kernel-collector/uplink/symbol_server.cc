@@ -74,12 +74,11 @@ struct SymbolServer::Reading {
   absl::Status without_debug_information;  // why the table was made of symbols alone after all
 };
 
-SymbolServer::SymbolServer(Options options, const CodeFileTable& executables, std::shared_ptr<SymbolMaker> maker,
-                           Executor& executor, const Clock& clock, Metrics& metrics, Callbacks callbacks)
+SymbolServer::SymbolServer(Options options, Parts parts, const Clock& clock, Metrics& metrics, Callbacks callbacks)
     : options_(std::move(options)),
-      executables_(executables),
-      maker_(std::move(maker)),
-      executor_(executor),
+      executables_(parts.executables),
+      maker_(std::move(parts.maker)),
+      executor_(parts.executor),
       clock_(clock),
       callbacks_(std::move(callbacks)),
       refused_(metrics.AddCounter("tributary_collector_symbol_requests_refused_total",

@@ -44,8 +44,13 @@ class SymbolServer {
     std::string proc_root;
     bool debug_information = false;  // of what is sampled, where the file has it
   };
-  SymbolServer(Options options, const CodeFileTable& executables, std::shared_ptr<SymbolMaker> maker,
-               Executor& executor, const Clock& clock, Metrics& metrics, Callbacks callbacks);
+  // What it works with; what is lent outlives the server.
+  struct Parts {
+    const CodeFileTable& executables;
+    std::shared_ptr<SymbolMaker> maker;
+    Executor& executor;
+  };
+  SymbolServer(Options options, Parts parts, const Clock& clock, Metrics& metrics, Callbacks callbacks);
 
   void SetKernel(std::shared_ptr<const KernelLayout> kernel) { kernel_ = std::move(kernel); }
   void SetVdso(const ExecutableId& id, std::string_view bytes);

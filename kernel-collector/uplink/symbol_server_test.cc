@@ -71,7 +71,7 @@ class SymbolServerTest : public ::testing::Test {
   int sent = 0;
   std::shared_ptr<SymbolMaker> maker = std::make_shared<SymbolMaker>(
       [] { return testing::Fork([](int socket) { return RunSymbolMaker(socket); }); }, metrics);
-  SymbolServer server{{.proc_root = proc.proc()}, files, maker, executor, clock, metrics, Callbacks()};
+  SymbolServer server{{.proc_root = proc.proc()}, {files, maker, executor}, clock, metrics, Callbacks()};
 };
 
 TEST_F(SymbolServerTest, TheKernelsNamesAreOffsetsFromItsText) {
@@ -109,7 +109,7 @@ TEST_F(SymbolServerTest, AFilesNamesAreReadWhereItIsMapped) {
 }
 
 TEST_F(SymbolServerTest, DebugInformationIsReadWhenItIsWanted) {
-  SymbolServer wants({.proc_root = proc.proc(), .debug_information = true}, files, maker, executor, clock, metrics,
+  SymbolServer wants({.proc_root = proc.proc(), .debug_information = true}, {files, maker, executor}, clock, metrics,
                      Callbacks());
   wants.SetKernel(Kernel());
   const ExecutableId id = MapSelf();
@@ -132,8 +132,8 @@ TEST_F(SymbolServerTest, SymbolsAreBetterThanDebugInformationThatCannotBeRead) {
         });
       },
       metrics);
-  SymbolServer wants({.proc_root = proc.proc(), .debug_information = true}, files, dies_once, executor, clock, metrics,
-                     Callbacks());
+  SymbolServer wants({.proc_root = proc.proc(), .debug_information = true}, {files, dies_once, executor}, clock,
+                     metrics, Callbacks());
   auto table = Ask(MapSelf(), wants);
   ASSERT_NE(table, nullptr);
   EXPECT_EQ(table->source(), SymbolSource::kSymtab);

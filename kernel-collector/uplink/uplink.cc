@@ -34,9 +34,10 @@ absl::StatusOr<std::unique_ptr<Uplink>> Uplink::Open(Loop& loop, UplinkOptions o
     RETURN_IF_ERROR(WithContext(uplink->OpenSpool(options, clock, metrics), "--spool-dir"));
   }
   options.delivery.earlier = EarlierOf(pins);
+  options.delivery.spool = uplink->spool_.get();
   Uplink* borrowed = uplink.get();
   uplink->delivery_ = std::make_unique<intake::Delivery>(
-      loop, uplink->credentials_->connector(), std::move(options.delivery), uplink->spool_.get(), clock, metrics,
+      loop, uplink->credentials_->connector(), std::move(options.delivery), clock, metrics,
       intake::Delivery::Callbacks{
           .need_symbols = std::move(need_symbols),
           .lost = [borrowed](LossReason reason,

@@ -159,7 +159,7 @@ class Node {
     options.backoff_max_ms = 20;
     options.symbol_chunk_period_ms = 1;
     client_ = std::make_unique<intake::Delivery>(
-        loop, connector_, delivery, nullptr, Clock::Real(), metrics_,
+        loop, connector_, delivery, Clock::Real(), metrics_,
         intake::Delivery::Callbacks{.need_symbols = [this](const ExecutableId& id) { needed_.push_back(id); },
                                     .lost = {},
                                     .durable = {},

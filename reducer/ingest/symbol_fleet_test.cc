@@ -123,7 +123,7 @@ class FleetNode {
     options.backoff_max_ms = 20;
     options.symbol_chunk_period_ms = chunk_period_ms;
     client_ = std::make_unique<intake::Delivery>(
-        loop, connector_, delivery, nullptr, Clock::Real(), metrics_,
+        loop, connector_, delivery, Clock::Real(), metrics_,
         intake::Delivery::Callbacks{
             .need_symbols = [this](const ExecutableId& id) { client_->SendSymbols(id, Tables().at(id)); },
             .lost = {},

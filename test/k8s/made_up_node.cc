@@ -72,7 +72,7 @@ class MadeUpNode {
  public:
   MadeUpNode(const Arguments& arguments, SessionInfo session)
       : tcp_(loop_),
-        delivery_(loop_, tcp_, OptionsOf(arguments, std::move(session)), nullptr, Clock::Real(), metrics_,
+        delivery_(loop_, tcp_, OptionsOf(arguments, std::move(session)), Clock::Real(), metrics_,
                   {.need_symbols = [](const ExecutableId&) {},
                    .lost = [this](LossReason, uint64_t samples) { lost_ += samples; },
                    .durable = {},

@@ -78,8 +78,9 @@ void SimCollector::Start() {
     if (spool.ok()) life.spool = *std::move(spool);
     if (!spool.ok()) world_.Log(options_.name + " has no spool: " + Message(spool.status()));
   }
+  delivery.spool = life.spool.get();
   life.delivery = std::make_unique<intake::Delivery>(
-      life.process, *life.connector, std::move(delivery), life.spool.get(), clock_, life.metrics,
+      life.process, *life.connector, std::move(delivery), clock_, life.metrics,
       intake::Delivery::Callbacks{
           .need_symbols = {},
           .lost =
