@@ -1,11 +1,16 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string_view>
 
 #include "profile/executable_id.h"
 
 namespace tributary {
+
+// An id of that kind: the first 16 bytes of the SHA-256 of `bytes`.
+std::optional<ExecutableId> HashId(ExecutableIdKind kind, std::string_view bytes);
 
 // Of each end of the contents, and all of them where they are shorter.
 constexpr size_t kContentHashEndBytes = 4096;

@@ -9,8 +9,10 @@
 #include <cerrno>
 
 #include "base/status.h"
+#include "elf/content_hash.h"
 #include "elf/elf_format.h"
 #include "elf/elf_source.h"
+#include "elf/note_ids.h"
 
 namespace tributary {
 namespace {
@@ -208,6 +210,37 @@ absl::StatusOr<std::string> ElfFile::SectionBytes(const ElfSection& section, uin
 }
 
 absl::Status ElfFile::ReadAt(uint64_t offset, size_t size, char* out) const { return source_->Read(offset, size, out); }
+
+absl::StatusOr<ExecutableId> ElfFile::Identity() {
+  NoteIds ids;
+  uint64_t budget = kNoteBytesMax;
+  for (const NoteSegment& segment : note_segments_) {
+    if (segment.size > budget) continue;
+    budget -= segment.size;
+    ASSIGN_OR_RETURN(std::string notes, source_->Read(segment.offset, segment.size));
+    ids.Look(notes, segment.alignment);
+  }
+  if (!ids.gnu) {
+    // Old linkers and some strip tools leave notes that no segment covers. Lying section headers are no reason to
+    // give the file no identity.
+    if (auto sections = Sections(); sections.ok()) {
+      for (const ElfSection& section : **sections) {
+        if (section.type != kElfSectionNote || section.size > budget) continue;
+        auto notes = SectionBytes(section, budget);
+        if (!notes.ok()) continue;
+        budget -= section.size;
+        ids.Look(*notes, 4);
+      }
+    }
+  }
+  if (ids.gnu) return *ids.gnu;
+  if (ids.go) return *ids.go;
+
+  size_t part = std::min<uint64_t>(kContentHashEndBytes, file_size_);
+  ASSIGN_OR_RETURN(const std::string head, source_->Read(0, part));
+  ASSIGN_OR_RETURN(const std::string tail, source_->Read(file_size_ - part, part));
+  return ContentHash(head, tail, file_size_);
+}
 
 std::optional<uint64_t> FileOffsetToAddress(std::span<const ElfSegment> segments, uint64_t file_offset) {
   for (const ElfSegment& segment : segments) {
