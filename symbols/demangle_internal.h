@@ -11,6 +11,7 @@ namespace tributary {
 // written form might be longer than this, by an estimate that is never too low, stays mangled.
 constexpr size_t kDemangledBytesMax = 1u << 20;
 
+// Itanium C++ is in demangle_itanium.cc, Rust in demangle_rust.cc.
 // Each: nullopt when the name is not of its scheme, is malformed, or would grow beyond the cap.
 std::optional<std::string> DemangleItanium(std::string_view name);
 std::optional<std::string> DemangleRustLegacy(std::string_view name);

@@ -11,32 +11,6 @@
 
 namespace tributary {
 
-// Where kernel code is, in this boot's addresses. Read at start, and again when an address is met that is in none of
-// it.
-struct KernelModule {
-  std::string name;
-  uint64_t base = 0;  // address of its .text
-  uint64_t size = 0;
-  ExecutableId id;
-};
-// Code that the kernel made while it ran, and that is of no file: BPF programs and trampolines, ftrace's, kprobes'.
-struct GeneratedCode {
-  uint64_t begin = 0;
-  uint64_t end = 0;        // where the next code begins, or far enough behind: kallsyms knows no sizes
-  bool end_known = false;  // somebody else told it
-  std::string owner;       // "bpf", "ftrace", "kprobes"
-  std::string name;        // "bpf_prog_6deef7357e7b4530_sd_fw_egress", "bpf_trampoline_6442536467", "ftrace_trampoline"
-};
-constexpr uint64_t kBpfProgramBytesMax = 1 << 20;
-constexpr uint64_t kTrampolineBytesMax = 4096;  // whatever is no BPF program is a page at most
-struct KernelLayout {
-  ExecutableId id;                       // /sys/kernel/notes
-  uint64_t text_begin = 0;               // _stext
-  uint64_t text_end = 0;                 // _etext
-  std::vector<KernelModule> modules;     // sorted by base
-  std::vector<GeneratedCode> generated;  // sorted by begin; 16,384 at most
-};
-
 // Parses `/proc/kallsyms` text: lines "address type name[\t[module]]". PermissionDenied: all addresses are 0
 // (kptr_restrict; the message says so). InvalidArgument: no _stext. Types t T w W only; module and bpf lines are left
 // out; addresses become offsets from _stext; a symbol's size reaches to the next symbol (at most to _etext). Input may
@@ -52,11 +26,6 @@ absl::StatusOr<ParsedKallsyms> ParseKallsyms(std::string_view text, const Execut
 absl::StatusOr<std::shared_ptr<const SymbolTable>> ParseModuleSymbols(std::string_view kallsyms_text,
                                                                       std::string_view module_name, uint64_t base,
                                                                       uint64_t size, const ExecutableId& id);
-
-// Where code is, without names but for generated code: for the collector, which names nothing else. PermissionDenied:
-// kallsyms shows no addresses. 35 ms, nearly all of it the kernel's to write kallsyms.
-absl::StatusOr<KernelLayout> ReadKernelLayout(const std::string& proc_root = "/proc",
-                                              const std::string& sys_root = "/sys");
 
 // The GNU build-id of an ELF note section's bytes (/sys/kernel/notes, /sys/module/X/notes/…).
 absl::StatusOr<ExecutableId> BuildIdFromNotes(std::string_view notes);

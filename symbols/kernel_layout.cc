@@ -1,3 +1,5 @@
+#include "symbols/kernel_layout.h"
+
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <unistd.h>

@@ -6,6 +6,7 @@
 
 #include "elf/elf_test_image.h"
 #include "symbols/kallsyms.h"
+#include "symbols/kernel_layout.h"
 
 namespace tributary {
 namespace {

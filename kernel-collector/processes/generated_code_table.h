@@ -11,7 +11,7 @@
 #include "base/metrics.h"
 #include "base/types.h"
 #include "kernel-collector/processes/code_file.h"
-#include "symbols/kallsyms.h"
+#include "symbols/kernel_layout.h"
 
 namespace tributary {
 

@@ -17,7 +17,7 @@
 #include "kernel-collector/processes/code_file.h"
 #include "kernel-collector/processes/generated_code_table.h"
 #include "kernel-collector/processes/worker.h"
-#include "symbols/kallsyms.h"
+#include "symbols/kernel_layout.h"
 
 namespace tributary {
 

@@ -14,7 +14,7 @@
 #include "kernel-collector/processes/worker.h"
 #include "kernel-collector/uplink/symbol_maker.h"
 #include "profile/executable_id.h"
-#include "symbols/kallsyms.h"
+#include "symbols/kernel_layout.h"
 #include "symbols/packed_table.h"
 
 namespace tributary {
