@@ -12,6 +12,7 @@
 #include "base/log_metrics.h"
 #include "base/process_metrics.h"
 #include "base/status.h"
+#include "k8s-collector/watch/kubeconfig.h"
 
 namespace tributary {
 namespace {

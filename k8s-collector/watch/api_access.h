@@ -23,11 +23,6 @@ struct ApiAccess {
 absl::StatusOr<ApiAccess> InClusterAccess(const std::map<std::string, std::string>& environment,
                                           const std::string& root);
 
-// A file as kubectl has (client.authentication.k8s.io and kubeconfig v1): the named context, or the current one with
-// "". InvalidArgument: it is none, or it asks for what is not done here: programs that get credentials, passwords,
-// proxies.
-absl::StatusOr<ApiAccess> ReadKubeconfig(const std::string& path, const std::string& context);
-
 // "http://host:port" or "https://…", without the "/"s at its end. InvalidArgument: it is no such URL.
 absl::StatusOr<std::string> CheckServerUrl(std::string_view url);
 

@@ -1,4 +1,5 @@
 #include "k8s-collector/watch/api_access.h"
+#include "k8s-collector/watch/kubeconfig.h"
 
 #include <gmock/gmock.h>
 

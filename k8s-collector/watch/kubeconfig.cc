@@ -1,3 +1,5 @@
+#include "k8s-collector/watch/kubeconfig.h"
+
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <openssl/evp.h>
@@ -10,7 +12,6 @@
 #include "base/fd.h"
 #include "base/status.h"
 #include "base/whole_file.h"
-#include "k8s-collector/watch/api_access.h"
 
 namespace tributary {
 namespace {
