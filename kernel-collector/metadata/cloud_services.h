@@ -10,6 +10,7 @@
 
 namespace tributary {
 
+// Each in a file of its own: cloud_aws.cc, cloud_gcp.cc, cloud_azure.cc.
 absl::StatusOr<Attributes> AskAws(const HttpAsk& ask);
 absl::StatusOr<Attributes> AskGcp(const HttpAsk& ask);
 absl::StatusOr<Attributes> AskAzure(const HttpAsk& ask);
