@@ -14,7 +14,7 @@ namespace tributary {
 // A message stays one value: it may contain names that other programs chose, and these must not become fields.
 enum class LogFormat { kText, kLogfmt, kJson };
 
-// What an operator chooses of the log. Apart from log.h, which nearly every file includes.
+// What an operator chooses of the log. Apart from log.h, which nearly every file includes; all of it is in log.cc.
 struct LogSetup {
   LogOptions options;
   LogFormat format = LogFormat::kText;

@@ -5,8 +5,9 @@
 
 #include "base/docs/document.h"
 
-// Completion scripts: commands, options, the values of those that allow only some, files and directories. Each needs
-// nothing but its shell, and may be sourced, or stand where the shell looks for it:
+// Completion scripts, each in a file of its own (bash_completion.cc, zsh_completion.cc, fish_completion.cc): commands,
+// options, the values of those that allow only some, files and directories. Each needs nothing but its shell, and may
+// be sourced, or stand where the shell looks for it:
 //   bash  /usr/share/bash-completion/completions/NAME
 //   zsh   /usr/share/zsh/vendor-completions/_NAME
 //   fish  /usr/share/fish/vendor_completions.d/NAME.fish
