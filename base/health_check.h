@@ -6,6 +6,7 @@
 
 #include "absl/status/status.h"
 #include "base/options.h"
+#include "base/parse.h"
 
 namespace tributary {
 

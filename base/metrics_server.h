@@ -14,6 +14,7 @@
 #include "base/loop.h"
 #include "base/metrics.h"
 #include "base/options.h"
+#include "base/parse.h"
 #include "base/tcp.h"
 
 namespace tributary {

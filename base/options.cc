@@ -11,10 +11,11 @@
 #include <iterator>
 #include <utility>
 
-#include "base/docs/help_text.h"
+#include "base/docs/document.h"
 #include "base/docs/print_docs.h"
 #include "base/edit_distance.h"
 #include "base/number.h"
+#include "base/options_document.h"
 #include "base/status.h"
 #include "base/version.h"
 
@@ -22,8 +23,6 @@ extern char** environ;
 
 namespace tributary {
 namespace {
-
-constexpr std::string_view kEnvironmentPrefix = "EBPF_NET_";
 
 std::string Replaced(std::string_view text, char from, char to) {
   std::string out(text);
@@ -70,23 +69,11 @@ absl::StatusOr<T> NumberInRange(std::string_view text, T min, T max) {
   return *value;
 }
 
-std::string YamlQuoted(std::string_view text) {
-  YAML::Emitter out;
-  out << YAML::DoubleQuoted << std::string(text);
-  return out.c_str();
-}
-
 std::string YamlKey(const YAML::Node& node) { return node.IsScalar() ? node.Scalar() : ""; }
 
 }  // namespace
 
 Options::Options(std::string binary, std::string summary) : binary_(std::move(binary)), summary_(std::move(summary)) {}
-
-std::string Options::EnvironmentName(std::string_view option) {
-  std::string out(kEnvironmentPrefix);
-  for (char c : option) out += c == '-' ? '_' : static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
-  return out;
-}
 
 void Options::AddEntry(Entry entry) {
   TRIBUTARY_CHECK(Find(entry.spec.name) == nullptr);
@@ -232,7 +219,7 @@ absl::Status Options::ParseEnvironment(const Environment& environment) {
   for (Entry& entry : entries_) {
     if (!entry.in_file) continue;  // --config was read before; the others say what to print, and are flags only
     std::vector<std::string> names = entry.spec.env_aliases;
-    names.push_back(EnvironmentName(entry.spec.name));  // last: the main name wins
+    names.push_back(OptionEnvironmentName(entry.spec.name));  // last: the main name wins
     for (const std::string& name : names) {
       auto it = environment.find(name);
       if (it == environment.end() || it->second.empty()) continue;  // as compose files and pod templates unset one
@@ -382,52 +369,15 @@ absl::StatusOr<Options::Outcome> Options::Parse(int argc, const char* const* arg
   return Outcome::kRun;
 }
 
-std::string Options::Help() const {
-  std::string out =
-      docs::HelpTitle(binary_, summary_, "[options]" + (positional_help_.empty() ? "" : " " + positional_help_));
-  for (const Entry& entry : entries_) {
-    docs::Option option{.flags = {"--" + entry.spec.name}, .help = entry.spec.help};
-    for (const std::string& alias : entry.spec.flag_aliases) {
-      option.flags.push_back((alias.size() == 1 ? "-" : "--") + alias);
-    }
-    if (!entry.is_bool) option.value_name = entry.spec.value_name;
-    if (entry.in_file) {
-      option.default_text = entry.default_text;
-      option.environment = {EnvironmentName(entry.spec.name)};
-      option.environment.insert(option.environment.end(), entry.spec.env_aliases.begin(), entry.spec.env_aliases.end());
-    }
-    out += docs::HelpOption(option, entry.in_file && entry.spec.reloadable ? "; SIGHUP puts a new value in force" : "");
-  }
-  out += "\nA flag outranks the environment, which outranks the --config file (keys are option names with '_').\n";
-  return out;
+docs::Command Options::Describe() const { return DescribeOptions(binary_, summary_, entries_); }
+
+absl::StatusOr<std::string> Options::Docs(const Environment& environment) const {
+  return docs::Print(print_docs_, "", Describe(), make_manual_ != nullptr ? make_manual_() : docs::Manual{},
+                     environment);
 }
 
-std::string Options::PrintConfig() const {
-  std::string out;
-  for (const Entry& entry : entries_) {
-    if (!entry.in_file) continue;
-    std::string value;
-    if (entry.is_list) {
-      std::string_view rest = entry.text;
-      value = "[";
-      while (!rest.empty()) {
-        size_t comma = std::min(rest.find(','), rest.size());
-        value += fmt::format("{}{}", value.size() > 1 ? ", " : "", YamlQuoted(rest.substr(0, comma)));
-        rest.remove_prefix(std::min(comma + 1, rest.size()));
-      }
-      value += "]";
-    } else if (entry.spec.secret && !entry.text.empty()) {
-      value = "\"***\"";
-    } else {
-      bool plain = !entry.text.empty() && std::all_of(entry.text.begin(), entry.text.end(), [](unsigned char c) {
-        return std::isalnum(c) || c == '.' || c == '-' || c == '/' || c == '_';
-      });
-      value = plain ? entry.text : YamlQuoted(entry.text);
-    }
-    out += fmt::format("{}: {}  # {}\n", Replaced(entry.spec.name, '-', '_'), value, entry.source);
-  }
-  return out;
-}
+std::string Options::Help() const { return OptionsHelp(binary_, summary_, positional_help_, entries_); }
+std::string Options::PrintConfig() const { return OptionsConfig(entries_); }
 
 LogSetup Options::log_setup() const {
   LogSetup setup;

@@ -53,6 +53,19 @@ class Options {
     std::string documented_default;
     bool flag_only = false;  // asks for one act, as --health-check: no environment variable, no key of the file
   };
+  // A row of the table.
+  struct Entry {
+    Spec spec;
+    std::string default_text;
+    std::string text;  // the value in force
+    std::string source = "default";
+    bool is_bool = false;
+    bool is_list = false;
+    bool in_file = true;  // may stand in the YAML file and in --print-config
+    std::function<absl::Status(std::string_view)> set;
+    std::function<void()> clear;  // of a list
+    int rank = 0;                 // of the source in force: 0 default, 1 file, 2 environment, 3 flag
+  };
   enum class Outcome {
     kRun,
     kExit,  // --help, --version, --print-config or --print-docs printed what was asked for
@@ -90,18 +103,6 @@ class Options {
   static Environment ProcessEnvironment();
 
  private:
-  struct Entry {
-    Spec spec;
-    std::string default_text;
-    std::string text;  // the value in force
-    std::string source = "default";
-    bool is_bool = false;
-    bool is_list = false;
-    bool in_file = true;  // may stand in the YAML file and in --print-config
-    std::function<absl::Status(std::string_view)> set;
-    std::function<void()> clear;  // of a list
-    int rank = 0;                 // of the source in force: 0 default, 1 file, 2 environment, 3 flag
-  };
   struct Source {
     int rank;
     std::string name;
@@ -117,7 +118,6 @@ class Options {
   absl::Status ParseFlags(const std::vector<std::string>& args);
   void AddCommon();
   absl::StatusOr<std::string> Docs(const Environment& environment) const;  // what --print-docs prints
-  static std::string EnvironmentName(std::string_view option);
 
   std::string binary_, summary_, positional_help_;
   std::vector<Entry> entries_;
@@ -129,19 +129,5 @@ class Options {
   docs::Manual (*make_manual_)() = nullptr;
   std::string log_level_, log_format_, log_file_path_;
 };
-
-// "host:port", "[::1]:port" or ":port" (all addresses).
-struct HostPort {
-  std::string host;
-  uint16_t port = 0;
-};
-absl::StatusOr<HostPort> ParseHostPort(std::string_view text);
-std::string FormatHostPort(const HostPort& address);  // "[::1]:4040": ParseHostPort reads it back
-// The same, to listen on: a port alone is one of 127.0.0.1.
-absl::StatusOr<HostPort> ParseListen(std::string_view text);
-// "90s", "5m", "24h", "7d", "250ms" → ns.
-absl::StatusOr<int64_t> ParseDurationNs(std::string_view text);
-// "64MiB", "10GB", "1048576" → bytes.
-absl::StatusOr<int64_t> ParseBytes(std::string_view text);
 
 }  // namespace tributary

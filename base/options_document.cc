@@ -1,14 +1,44 @@
-#include <algorithm>
+#include "base/options_document.h"
 
-#include "base/docs/document.h"
-#include "base/docs/print_docs.h"
-#include "base/options.h"
+#include <fmt/format.h>
+#include <yaml-cpp/yaml.h>
+
+#include <algorithm>
+#include <cctype>
+#include <string_view>
+#include <utility>
+
+#include "base/docs/help_text.h"
 
 namespace tributary {
+namespace {
 
-docs::Command Options::Describe() const {
-  docs::Command program{.name = binary_, .summary = summary_};
-  for (const Entry& entry : entries_) {
+constexpr std::string_view kEnvironmentPrefix = "EBPF_NET_";
+
+std::string YamlQuoted(std::string_view text) {
+  YAML::Emitter out;
+  out << YAML::DoubleQuoted << std::string(text);
+  return out.c_str();
+}
+
+std::string KeyOf(const Options::Entry& entry) {
+  std::string key = entry.spec.name;
+  std::replace(key.begin(), key.end(), '-', '_');
+  return key;
+}
+
+}  // namespace
+
+std::string OptionEnvironmentName(std::string_view option) {
+  std::string out(kEnvironmentPrefix);
+  for (char c : option) out += c == '-' ? '_' : static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
+  return out;
+}
+
+docs::Command DescribeOptions(const std::string& binary, const std::string& summary,
+                              std::span<const Options::Entry> entries) {
+  docs::Command program{.name = binary, .summary = summary};
+  for (const Options::Entry& entry : entries) {
     docs::Option option{
         .flags = {"--" + entry.spec.name},
         .value_name = entry.is_bool ? std::string() : entry.spec.value_name,
@@ -23,9 +53,8 @@ docs::Command Options::Describe() const {
       option.flags.push_back((alias.size() == 1 ? "-" : "--") + alias);
     }
     if (entry.in_file) {
-      option.key = entry.spec.name;
-      std::replace(option.key.begin(), option.key.end(), '-', '_');
-      option.environment = {EnvironmentName(entry.spec.name)};
+      option.key = KeyOf(entry);
+      option.environment = {OptionEnvironmentName(entry.spec.name)};
       option.environment.insert(option.environment.end(), entry.spec.env_aliases.begin(), entry.spec.env_aliases.end());
     } else {
       option.default_text.clear();
@@ -35,9 +64,52 @@ docs::Command Options::Describe() const {
   return program;
 }
 
-absl::StatusOr<std::string> Options::Docs(const Environment& environment) const {
-  return docs::Print(print_docs_, "", Describe(), make_manual_ != nullptr ? make_manual_() : docs::Manual{},
-                     environment);
+std::string OptionsHelp(const std::string& binary, const std::string& summary, const std::string& positional_help,
+                        std::span<const Options::Entry> entries) {
+  std::string out =
+      docs::HelpTitle(binary, summary, "[options]" + (positional_help.empty() ? "" : " " + positional_help));
+  for (const Options::Entry& entry : entries) {
+    docs::Option option{.flags = {"--" + entry.spec.name}, .help = entry.spec.help};
+    for (const std::string& alias : entry.spec.flag_aliases) {
+      option.flags.push_back((alias.size() == 1 ? "-" : "--") + alias);
+    }
+    if (!entry.is_bool) option.value_name = entry.spec.value_name;
+    if (entry.in_file) {
+      option.default_text = entry.default_text;
+      option.environment = {OptionEnvironmentName(entry.spec.name)};
+      option.environment.insert(option.environment.end(), entry.spec.env_aliases.begin(), entry.spec.env_aliases.end());
+    }
+    out += docs::HelpOption(option, entry.in_file && entry.spec.reloadable ? "; SIGHUP puts a new value in force" : "");
+  }
+  out += "\nA flag outranks the environment, which outranks the --config file (keys are option names with '_').\n";
+  return out;
+}
+
+std::string OptionsConfig(std::span<const Options::Entry> entries) {
+  std::string out;
+  for (const Options::Entry& entry : entries) {
+    if (!entry.in_file) continue;
+    std::string value;
+    if (entry.is_list) {
+      std::string_view rest = entry.text;
+      value = "[";
+      while (!rest.empty()) {
+        size_t comma = std::min(rest.find(','), rest.size());
+        value += fmt::format("{}{}", value.size() > 1 ? ", " : "", YamlQuoted(rest.substr(0, comma)));
+        rest.remove_prefix(std::min(comma + 1, rest.size()));
+      }
+      value += "]";
+    } else if (entry.spec.secret && !entry.text.empty()) {
+      value = "\"***\"";
+    } else {
+      bool plain = !entry.text.empty() && std::all_of(entry.text.begin(), entry.text.end(), [](unsigned char c) {
+        return std::isalnum(c) || c == '.' || c == '-' || c == '/' || c == '_';
+      });
+      value = plain ? entry.text : YamlQuoted(entry.text);
+    }
+    out += fmt::format("{}: {}  # {}\n", KeyOf(entry), value, entry.source);
+  }
+  return out;
 }
 
 }  // namespace tributary

@@ -8,6 +8,7 @@
 #include <map>
 
 #include "base/docs/document.h"
+#include "base/parse.h"
 
 namespace tributary {
 namespace {

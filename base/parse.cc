@@ -1,8 +1,11 @@
+#include "base/parse.h"
+
 #include <fmt/format.h>
 
+#include "base/log.h"
 #include "base/number.h"
-#include "base/options.h"
 #include "base/status.h"
+#include "base/types.h"
 
 namespace tributary {
 namespace {

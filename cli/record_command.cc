@@ -5,7 +5,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "base/options.h"
+#include "base/parse.h"
 #include "base/status.h"
 #include "cli/commands.h"
 #include "cli/folded.h"

@@ -7,6 +7,7 @@
 #include "base/log_setup.h"
 #include "base/metrics_server.h"
 #include "base/options.h"
+#include "base/parse.h"
 #include "intake/credentials/credentials.h"
 
 namespace tributary {

@@ -8,6 +8,7 @@
 #include "base/log_setup.h"
 #include "base/metrics_server.h"
 #include "base/options.h"
+#include "base/parse.h"
 #include "intake/credentials/credentials.h"
 #include "kernel-collector/metadata/metadata_options.h"
 

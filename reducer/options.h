@@ -7,6 +7,7 @@
 #include "absl/status/statusor.h"
 #include "base/log_setup.h"
 #include "base/options.h"
+#include "base/parse.h"
 #include "profile/attributes.h"
 #include "reducer/metadata/k8s_name_rules.h"
 

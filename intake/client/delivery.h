@@ -11,7 +11,7 @@
 #include "base/alarm.h"
 #include "base/clock.h"
 #include "base/metrics.h"
-#include "base/options.h"
+#include "base/parse.h"
 #include "base/stream.h"
 #include "intake/client/client.h"
 #include "intake/spool/spool.h"

@@ -4,7 +4,7 @@
 #include <string_view>
 #include <vector>
 
-#include "base/options.h"
+#include "base/parse.h"
 
 namespace tributary::intake {
 

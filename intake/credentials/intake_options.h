@@ -6,6 +6,7 @@
 
 #include "absl/status/statusor.h"
 #include "base/options.h"
+#include "base/parse.h"
 #include "intake/credentials/credentials.h"
 
 // The options that all who send to reducers have.

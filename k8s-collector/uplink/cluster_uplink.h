@@ -8,7 +8,7 @@
 #include "absl/status/statusor.h"
 #include "base/loop.h"
 #include "base/metrics.h"
-#include "base/options.h"
+#include "base/parse.h"
 #include "base/tcp.h"
 #include "intake/client/client.h"
 #include "intake/credentials/credentials.h"

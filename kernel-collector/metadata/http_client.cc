@@ -13,7 +13,7 @@
 
 #include "base/clock.h"
 #include "base/fd.h"
-#include "base/options.h"
+#include "base/parse.h"
 #include "base/status.h"
 
 namespace tributary {

@@ -4,6 +4,7 @@
 
 #include <iterator>
 
+#include "base/parse.h"
 #include "base/status.h"
 #include "base/types.h"
 #include "base/utf8.h"

@@ -6,7 +6,7 @@
 
 #include "base/log.h"
 #include "base/number.h"
-#include "base/options.h"
+#include "base/parse.h"
 #include "base/status.h"
 
 namespace tributary {

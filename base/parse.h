@@ -1,0 +1,27 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "absl/status/statusor.h"
+
+// The values of options that are more than a number or a word.
+
+namespace tributary {
+
+// "host:port", "[::1]:port" or ":port" (all addresses).
+struct HostPort {
+  std::string host;
+  uint16_t port = 0;
+};
+absl::StatusOr<HostPort> ParseHostPort(std::string_view text);
+std::string FormatHostPort(const HostPort& address);  // "[::1]:4040": ParseHostPort reads it back
+// The same, to listen on: a port alone is one of 127.0.0.1.
+absl::StatusOr<HostPort> ParseListen(std::string_view text);
+// "90s", "5m", "24h", "7d", "250ms" → ns.
+absl::StatusOr<int64_t> ParseDurationNs(std::string_view text);
+// "64MiB", "10GB", "1048576" → bytes.
+absl::StatusOr<int64_t> ParseBytes(std::string_view text);
+
+}  // namespace tributary
