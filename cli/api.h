@@ -16,7 +16,11 @@ using Counts = std::vector<std::pair<std::string, uint64_t>>;  // by reason or e
 struct Totals {
   uint64_t captured = 0, idle = 0, stored = 0, in_flight = 0;
   Counts lost;
-  uint64_t TotalLost() const;
+  uint64_t TotalLost() const {
+    uint64_t sum = 0;
+    for (const auto& [reason, count] : lost) sum += count;
+    return sum;
+  }
 };
 
 struct StatusAnswer {

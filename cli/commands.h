@@ -1,16 +1,15 @@
 #pragma once
 
 #include <string>
-#include <string_view>
 
 #include "absl/status/statusor.h"
 #include "cli/api.h"
-#include "cli/http_client.h"
 #include "cli/options.h"
 
 namespace tributary::cli {
 
-// Each command returns the exit code, or what went wrong in one line. InvalidArgument: the user's input (exit code 2).
+// Each command is in a file of its own, as RunTop in top_command.cc, with what it prints. It returns the exit code, or
+// what went wrong in one line. InvalidArgument: the user's input (exit code 2).
 absl::StatusOr<int> RunStatus(const StatusOptions& options);
 absl::StatusOr<int> RunTop(const TopOptions& options);
 absl::StatusOr<int> RunFlameGraph(const FlameGraphOptions& options);
@@ -30,10 +29,5 @@ std::string WriteTop(const TopAnswer& top);
 std::string WriteLines(const LinesAnswer& lines);
 std::string WriteRollouts(const RolloutsAnswer& rollouts);
 std::string WriteSymbols(const SymbolsAnswer& symbols);
-
-HttpClient::Parameters QueryParameters(const QueryOptions& query);
-
-// Writes all of `content` to the file, or to standard output for "-".
-absl::Status WriteOutput(const std::string& path, std::string_view content);
 
 }  // namespace tributary::cli

@@ -1,14 +1,13 @@
 #include <fmt/format.h>
 
-#include <cerrno>
-#include <cstdio>
-#include <memory>
-
 #include "base/status.h"
 #include "cli/commands.h"
 #include "cli/folded.h"
+#include "cli/http_client.h"
 #include "cli/json_reader.h"
+#include "cli/output.h"
 #include "cli/picture.h"
+#include "cli/query_parameters.h"
 
 namespace tributary::cli {
 namespace {
@@ -22,23 +21,6 @@ std::string Draw(const FlameGraph& graph, const FlameGraphOptions& options) {
 }
 
 }  // namespace
-
-absl::Status WriteOutput(const std::string& path, std::string_view content) {
-  struct Close {
-    void operator()(FILE* file) const { fclose(file); }
-  };
-  std::unique_ptr<FILE, Close> owned;
-  FILE* file = stdout;
-  if (path != "-") {
-    owned.reset(fopen(path.c_str(), "we"));
-    if (!owned) return ErrnoStatus("write", path, errno);
-    file = owned.get();
-  }
-  if (fwrite(content.data(), 1, content.size(), file) != content.size() || fflush(file) != 0) {
-    return ErrnoStatus("write", path == "-" ? "standard output" : path, errno);
-  }
-  return absl::OkStatus();
-}
 
 absl::StatusOr<int> RunFlameGraph(const FlameGraphOptions& options) {
   HttpClient::Parameters parameters = QueryParameters(options.query);

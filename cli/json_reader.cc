@@ -152,12 +152,6 @@ SymbolTableAnswer GetTable(const object& table) {
 
 }  // namespace
 
-uint64_t Totals::TotalLost() const {
-  uint64_t sum = 0;
-  for (const auto& [reason, count] : lost) sum += count;
-  return sum;
-}
-
 absl::StatusOr<StatusAnswer> ParseStatus(std::string_view json) {
   Document document;
   RETURN_IF_ERROR(document.Parse(json));

@@ -11,6 +11,7 @@
 #include "base/log.h"
 #include "base/status.h"
 #include "cli/commands.h"
+#include "cli/http_client.h"
 #include "cli/json_reader.h"
 #include "cli/text.h"
 #include "elf/elf_format.h"

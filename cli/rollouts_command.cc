@@ -7,7 +7,10 @@
 #include "base/log.h"
 #include "base/status.h"
 #include "cli/commands.h"
+#include "cli/http_client.h"
 #include "cli/json_reader.h"
+#include "cli/output.h"
+#include "cli/query_parameters.h"
 #include "cli/text.h"
 
 namespace tributary::cli {

@@ -6,7 +6,9 @@
 #include "base/log.h"
 #include "base/status.h"
 #include "cli/commands.h"
+#include "cli/http_client.h"
 #include "cli/json_reader.h"
+#include "cli/output.h"
 #include "cli/text.h"
 
 namespace tributary::cli {

@@ -3,7 +3,10 @@
 #include "base/log.h"
 #include "base/status.h"
 #include "cli/commands.h"
+#include "cli/http_client.h"
 #include "cli/json_reader.h"
+#include "cli/output.h"
+#include "cli/query_parameters.h"
 #include "cli/text.h"
 
 namespace tributary::cli {
@@ -25,12 +28,6 @@ std::string WriteTop(const TopAnswer& top) {
   }
   return fmt::format("{} CPU time in {} samples\n\n", FormatNs(top.total.ns), FormatCount(top.total.count)) +
          WriteTable({"SELF", "TOTAL", "SELF TIME", "FUNCTION", "EXECUTABLE"}, {true, true, true, false, false}, rows);
-}
-
-HttpClient::Parameters QueryParameters(const QueryOptions& query) {
-  HttpClient::Parameters parameters = {{"from", query.from}, {"to", query.to}, {"type", query.type}};
-  if (!query.query.empty()) parameters.emplace_back("query", query.query);
-  return parameters;
 }
 
 absl::StatusOr<int> RunTop(const TopOptions& options) {
