@@ -22,7 +22,7 @@ function MatchLines() {
         <div class="choices">
           {found.slice(0, matchesMax).map((row) => (
             <button
-              key={`${row.kind} ${row.executable} ${row.name}`}
+              key={`${row.kind.name} ${row.executable} ${row.name}`}
               type="button"
               title={printable(row.name)}
               data-testid="match-lines"

@@ -83,7 +83,7 @@ function Rows({graph, zoom}: {graph: NonNullable<typeof graphData.value.value>['
           <tbody>
             {rows.slice(0, shownMax).map((row) => (
               <TopRow
-                key={`${row.kind} ${row.executable} ${row.name}`}
+                key={`${row.kind.name} ${row.executable} ${row.name}`}
                 row={row}
                 whole={graph.totalNs[zoom]!}
                 hues={graph.hues}
