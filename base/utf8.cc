@@ -51,6 +51,12 @@ bool IsUtf8(std::string_view text) {
   return true;
 }
 
+std::string_view CutUtf8(std::string_view text, size_t limit) {
+  if (text.size() <= limit) return text;
+  while (limit > 0 && (static_cast<uint8_t>(text[limit]) & 0xc0) == 0x80) --limit;
+  return text.substr(0, limit);
+}
+
 std::string ToUtf8(std::string_view text) {
   // Nearly all text is.
   if (IsAscii(text)) return std::string(text);

@@ -117,7 +117,13 @@ struct FrameKind {
 enum KnownKind : uint8_t { kRoot = 0, kNative = 1, kKernel = 2, kInlined = 3, kUnknown = 4 };
 std::vector<FrameKind> KnownKinds();
 
-enum class Unit { kNs, kCount };
+// What the values of an answer measure. Answers of earlier releases say nothing of CPU time.
+struct Measure {
+  std::string type = "cpu", unit = "nanoseconds";
+  friend bool operator==(const Measure&, const Measure&) = default;
+};
+
+enum class Unit { kNs, kCount };  // by what is drawn: the value, whatever its unit, or the number of samples
 
 struct Values {
   uint64_t ns = 0, count = 0;
@@ -137,6 +143,7 @@ struct LinesAnswer {
     std::string text;
     Values self, total;
   };
+  Measure measure;
   std::vector<Line> lines;
   uint64_t files_coming = 0;  // whose text is being fetched
 };
@@ -147,6 +154,7 @@ struct TopAnswer {
     uint8_t kind = kUnknown;  // of `kinds`
     Values self, total;
   };
+  Measure measure;
   Values total;
   std::vector<Function> functions;
   std::vector<FrameKind> kinds = KnownKinds();

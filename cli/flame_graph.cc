@@ -53,6 +53,7 @@ FlameGraph Merge(const std::vector<FlameGraph>& graphs) {
     if (graph.nodes.empty()) continue;
     merged.from_ms = merged.from_ms == 0 ? graph.from_ms : std::min(merged.from_ms, graph.from_ms);
     merged.to_ms = std::max(merged.to_ms, graph.to_ms);
+    merged.measure = graph.measure;
     merged.total += graph.total;
     merged.truncated_nodes += graph.truncated_nodes;
     std::vector<int32_t> moved(graph.nodes.size(), 0);

@@ -18,6 +18,7 @@ struct FlameGraph {
     Values self, total;
   };
   int64_t from_ms = 0, to_ms = 0;
+  Measure measure;
   Values total;
   uint64_t truncated_nodes = 0;
   std::vector<std::string> names, executables;

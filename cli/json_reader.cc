@@ -62,6 +62,14 @@ Totals GetTotals(const object& from) {
           .lost = GetCounts(from, "lost")};
 }
 
+Measure GetMeasure(const object& from) {
+  Measure measure;
+  for (auto& [key, text] : {std::pair<std::string_view, std::string&>("type", measure.type), {"unit", measure.unit}}) {
+    if (std::string told = GetString(from, key); !told.empty()) text = std::move(told);
+  }
+  return measure;
+}
+
 // Parsed text and the parser that owns what its elements point to.
 struct Document {
   simdjson::dom::parser parser;
@@ -251,7 +259,7 @@ absl::StatusOr<SymbolsAnswer> ParseSymbols(std::string_view json) {
 absl::StatusOr<LinesAnswer> ParseLines(std::string_view json) {
   Document document;
   RETURN_IF_ERROR(document.Parse(json));
-  LinesAnswer answer;
+  LinesAnswer answer{.measure = GetMeasure(document.root)};
   RETURN_IF_ERROR(ForEachObject(document.root, "lines", [&](const object& line) {
     answer.lines.push_back({.file = GetString(line, "file"),
                             .line = GetNumber(line, "line"),
@@ -321,6 +329,7 @@ absl::StatusOr<FlameGraph> ParseFlameGraph(std::string_view json) {
   ASSIGN_OR_RETURN(graph.names, GetStrings(root, "names"));
   ASSIGN_OR_RETURN(graph.executables, GetStrings(root, "executables"));
   RETURN_IF_ERROR(ReadKinds(root, &graph.kinds));
+  graph.measure = GetMeasure(root);
   if (root.at_key("nodes").get(columns) != simdjson::SUCCESS) return Bad("no nodes");
   if (columns.at_key("parent").get(parents) != simdjson::SUCCESS) return Bad("no column parent");
   // array::size() stops counting at 2^24.
@@ -353,6 +362,7 @@ absl::StatusOr<TopAnswer> ParseTop(std::string_view json) {
   if (document.root.at_key("total").get(total) != simdjson::SUCCESS) return Bad("no total");
   TopAnswer top{.total = {GetNumber(total, "ns"), GetNumber(total, "count")}};
   RETURN_IF_ERROR(ReadKinds(document.root, &top.kinds));
+  top.measure = GetMeasure(document.root);
   RETURN_IF_ERROR(ForEachObject(document.root, "functions", [&](const object& function) {
     top.functions.push_back({.name = GetString(function, "name"),
                              .executable = GetString(function, "executable"),

@@ -37,10 +37,14 @@ std::string WriteLines(const LinesAnswer& lines) {
   std::vector<std::vector<std::string>> rows;
   for (const LinesAnswer::Line& line : lines.lines) {
     rows.push_back({FormatPercent(line.self.ns, whole.ns), FormatPercent(line.total.ns, whole.ns),
-                    FormatNs(line.total.ns), PlaceOf(line), CutToWidth(EscapeForDisplay(line.text), kTextLettersMax)});
+                    FormatValue(line.total.ns, lines.measure.unit), PlaceOf(line),
+                    CutToWidth(EscapeForDisplay(line.text), kTextLettersMax)});
   }
-  std::string out = fmt::format("{} CPU time in {} samples\n\n", FormatNs(whole.ns), FormatCount(whole.count)) +
-                    WriteTable({"SELF", "TOTAL", "TOTAL TIME", "LINE", ""}, {true, true, true, false, false}, rows);
+  std::string out =
+      fmt::format("{} {} in {} samples\n\n", FormatValue(whole.ns, lines.measure.unit), MeasureTitle(lines.measure),
+                  FormatCount(whole.count)) +
+      WriteTable({"SELF", "TOTAL", lines.measure.unit == "nanoseconds" ? "TOTAL TIME" : "TOTAL VALUE", "LINE", ""},
+                 {true, true, true, false, false}, rows);
   if (lines.files_coming > 0) {
     out += fmt::format("\nthe text of {} {} is being fetched: ask again in a moment\n", lines.files_coming,
                        lines.files_coming == 1 ? "file" : "files");

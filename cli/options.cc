@@ -53,9 +53,8 @@ void AddQuery(CLI::App* app, QueryOptions* query) {
       ->type_name("TIME")
       ->capture_default_str();
   app->add_option("--to", query->to, "end, not included")->type_name("TIME")->capture_default_str();
-  app->add_option("--type", query->type, "what was measured: cpu or off_cpu")
+  app->add_option("--type", query->type, "what was measured: cpu, or another type that there are samples of")
       ->type_name("TYPE")
-      ->check(OneOf({"cpu", "off_cpu"}))
       ->capture_default_str();
 }
 

@@ -56,8 +56,9 @@ Layout Place(const FlameGraph& graph, Unit unit) {
   return layout;
 }
 
-std::string FormatValue(Values values, Unit unit) {
-  return unit == Unit::kNs ? FormatNs(values.ns) : fmt::format("{} samples", FormatCount(values.count));
+std::string FormatDrawn(const FlameGraph& graph, Values values, Unit unit) {
+  return unit == Unit::kNs ? FormatValue(values.ns, graph.measure.unit)
+                           : fmt::format("{} samples", FormatCount(values.count));
 }
 
 // As much of the label as fits; "" when hardly anything would.
@@ -75,8 +76,8 @@ std::string BoxMarkup(const FlameGraph& graph, const Box& box, Unit unit) {
   std::string tooltip =
       fmt::format("{}\n{}total {} ({:.2f}%), self {} ({:.2f}%), {} samples", name,
                   executable.empty() ? "" : executable + (node.kind == kKernel ? " (kernel)\n" : "\n"),
-                  FormatValue(node.total, unit), 100.0 * static_cast<double>(node.total.Of(unit)) / all,
-                  FormatValue(node.self, unit), 100.0 * static_cast<double>(node.self.Of(unit)) / all,
+                  FormatDrawn(graph, node.total, unit), 100.0 * static_cast<double>(node.total.Of(unit)) / all,
+                  FormatDrawn(graph, node.self, unit), 100.0 * static_cast<double>(node.self.Of(unit)) / all,
                   FormatCount(node.total.count));
   double y = kHeaderHeight + box.depth * kRowHeight;
   std::string label = Label(name, box.width);
@@ -89,7 +90,8 @@ std::string BoxMarkup(const FlameGraph& graph, const Box& box, Unit unit) {
 }
 
 std::string Summary(const FlameGraph& graph, const PictureOptions& options) {
-  return fmt::format("{} CPU time in {} samples", FormatNs(graph.total.ns), FormatCount(graph.total.count)) +
+  return fmt::format("{} {} in {} samples", FormatValue(graph.total.ns, graph.measure.unit),
+                     MeasureTitle(graph.measure), FormatCount(graph.total.count)) +
          (options.unit == Unit::kCount ? ", drawn by samples" : "");
 }
 

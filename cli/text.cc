@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <ctime>
 
+#include "base/log.h"
 #include "base/trim.h"
 #include "base/utf8.h"
 
@@ -42,6 +43,18 @@ std::string FormatBytes(uint64_t bytes) {
     ++unit;
   }
   return unit == 0 ? fmt::format("{} B", bytes) : fmt::format("{:.1f} {}", value, kUnits[unit]);
+}
+
+std::string FormatValue(uint64_t value, std::string_view unit) {
+  if (unit == "nanoseconds") return FormatNs(value);
+  if (unit == "bytes") return FormatBytes(value);
+  return fmt::format("{} {}", FormatCount(value), EscapeForDisplay(unit));
+}
+
+std::string MeasureTitle(const Measure& measure) {
+  if (measure.type == "cpu") return "CPU time";
+  if (measure.type == "off_cpu") return "time off the CPU";
+  return EscapeForDisplay(measure.type);
 }
 
 std::string FormatPercent(uint64_t part, uint64_t whole) {

@@ -5,12 +5,18 @@
 #include <string_view>
 #include <vector>
 
+#include "cli/api.h"
+
 namespace tributary::cli {
 
 // Numbers as people read them.
-std::string FormatNs(uint64_t ns);                         // "12.3 s", "1 h 02 min", "45.0 ms"
-std::string FormatCount(uint64_t count);                   // "1,234,567"
-std::string FormatBytes(uint64_t bytes);                   // "1.2 MiB"
+std::string FormatNs(uint64_t ns);        // "12.3 s", "1 h 02 min", "45.0 ms"
+std::string FormatCount(uint64_t count);  // "1,234,567"
+std::string FormatBytes(uint64_t bytes);  // "1.2 MiB"
+// A value in its unit, which may be any: "12.3 s", "1.2 MiB", "1,234 objects".
+std::string FormatValue(uint64_t value, std::string_view unit);
+// What values of a type are, for people: "CPU time"; of one that is not ours its name.
+std::string MeasureTitle(const Measure& measure);
 std::string FormatPercent(uint64_t part, uint64_t whole);  // "12.34%"; "-" of nothing
 std::string FormatTime(uint64_t unix_ms);                  // "2026-11-23 14:02:11", here
 

@@ -17,6 +17,11 @@ TEST(Text, FormatsNumbers) {
   EXPECT_EQ(FormatCount(999), "999");
   EXPECT_EQ(FormatCount(1'234'567), "1,234,567");
   EXPECT_EQ(FormatNs(1'500), "1.5 us");
+  EXPECT_EQ(FormatValue(1'500, "nanoseconds"), "1.5 us");
+  EXPECT_EQ(FormatValue(2048, "bytes"), "2.0 KiB");
+  EXPECT_EQ(FormatValue(1'234, "obj\nects"), "1,234 obj\\x0aects");
+  EXPECT_EQ(MeasureTitle({}), "CPU time");
+  EXPECT_EQ(MeasureTitle({.type = "alloc_space", .unit = "bytes"}), "alloc_space");
   EXPECT_EQ(FormatNs(45'000'000), "45.0 ms");
   EXPECT_EQ(FormatNs(12'340'000'000), "12.34 s");
   EXPECT_EQ(FormatNs(125'000'000'000), "2 min 05 s");

@@ -23,11 +23,14 @@ std::string WriteTop(const TopAnswer& top) {
     std::string executable = EscapeForDisplay(function.executable);
     if (function.kind == kKernel && executable.empty()) executable = "[kernel]";
     rows.push_back({FormatPercent(function.self.ns, top.total.ns), FormatPercent(function.total.ns, top.total.ns),
-                    FormatNs(function.self.ns), CutToWidth(EscapeForDisplay(function.name), kNameLettersMax),
-                    executable});
+                    FormatValue(function.self.ns, top.measure.unit),
+                    CutToWidth(EscapeForDisplay(function.name), kNameLettersMax), executable});
   }
-  return fmt::format("{} CPU time in {} samples\n\n", FormatNs(top.total.ns), FormatCount(top.total.count)) +
-         WriteTable({"SELF", "TOTAL", "SELF TIME", "FUNCTION", "EXECUTABLE"}, {true, true, true, false, false}, rows);
+  return fmt::format("{} {} in {} samples\n\n", FormatValue(top.total.ns, top.measure.unit), MeasureTitle(top.measure),
+                     FormatCount(top.total.count)) +
+         WriteTable({"SELF", "TOTAL", top.measure.unit == "nanoseconds" ? "SELF TIME" : "SELF VALUE", "FUNCTION",
+                     "EXECUTABLE"},
+                    {true, true, true, false, false}, rows);
 }
 
 absl::StatusOr<int> RunTop(const TopOptions& options) {

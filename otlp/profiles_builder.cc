@@ -35,17 +35,8 @@ constexpr size_t kPointBytes = 18;  // a time stamp and a value
 // Strings up to here are taken even into a full request: one stack has at most a thousand.
 constexpr size_t kFixedNameBytes = 40;
 
-constexpr size_t kTraceIdBytes = 16, kSpanIdBytes = 8;
-
 // Rows that count more than this become one value instead of as many equal time stamps.
 constexpr uint32_t kRepeatsMax = 16;
-
-// What the first `limit` bytes of UTF-8 hold in whole characters.
-std::string_view CutUtf8(std::string_view text, size_t limit) {
-  if (text.size() <= limit) return text;
-  while (limit > 0 && (static_cast<uint8_t>(text[limit]) & 0xc0) == 0x80) --limit;
-  return text.substr(0, limit);
-}
 
 int32_t ClampToInt32(uint32_t value) {
   return static_cast<int32_t>(std::min<uint32_t>(value, std::numeric_limits<int32_t>::max()));
@@ -123,6 +114,10 @@ ProfilesBuilder::ProfilesBuilder(Options options)
   strings_.emplace("", 0);
   attribute_sets_.emplace_back();
   attribute_set_ids_.emplace(std::vector<int32_t>(), 0);
+  for (SampleType type : {SampleType::kCpu, SampleType::kOffCpu}) {
+    const SampleTypeRow& row = *FindSampleType(type);
+    types_.push_back({std::string(row.name), std::string(row.unit)});
+  }
 }
 
 ProfilesBuilder::~ProfilesBuilder() = default;
@@ -208,17 +203,27 @@ AttributesIndex ProfilesBuilder::AddEnding(AttributesIndex thread, Ending ending
   return it->second;
 }
 
+// Keys of others come first: a sample must not have one twice, nor one that is not told.
 AttributesIndex ProfilesBuilder::AddOwn(AttributesIndex others, const Attributes& own) {
   std::vector<int32_t> set = attribute_sets_[others.value];
   for (const Attribute& attribute : own) {
-    const std::string& key = *own_keys_.insert(attribute.key).first;
-    if (const int32_t index = StringAttribute(key, attribute.value); index != 0) set.push_back(index);
+    const std::string key = ToText(attribute.key);
+    const auto known = strings_.find(key);
+    const bool has_key = known != strings_.end() && std::any_of(set.begin(), set.end(), [&](int32_t index) {
+                           return dictionary_->attribute_table(index).key_strindex() == known->second;
+                         });
+    if (has_key || (known == strings_.end() && NoRoomFor(key))) continue;
+    const int32_t index = StringAttribute(*own_keys_.insert(key).first, attribute.value);
+    if (index != 0) set.push_back(index);
   }
   return AttributeSet(std::move(set));
 }
 
 LinkIndex ProfilesBuilder::AddLink(std::string_view trace_id, std::string_view span_id) {
-  if (trace_id.size() != kTraceIdBytes || span_id.size() != kSpanIdBytes) return LinkIndex(0);
+  auto is_id = [](std::string_view id, size_t bytes) {
+    return id.size() == bytes && id.find_first_not_of('\0') != std::string_view::npos;
+  };
+  if (!is_id(trace_id, kTraceIdBytes) || !is_id(span_id, kSpanIdBytes)) return LinkIndex(0);
   std::string key(trace_id);
   auto [it, added] = links_.try_emplace(key.append(span_id), dictionary_->link_table_size());
   if (added) {
@@ -298,6 +303,12 @@ LocationIndex ProfilesBuilder::AddLocation(FrameKind kind, MappingIndex mapping,
   return LocationIndex(it->second);
 }
 
+TypeIndex ProfilesBuilder::AddType(const SampleTypeInfo& type) {
+  const auto index = std::find(types_.begin(), types_.end(), type) - types_.begin();
+  if (static_cast<size_t>(index) == types_.size()) types_.push_back(type);
+  return TypeIndex(static_cast<int32_t>(index));
+}
+
 StackIndex ProfilesBuilder::AddStack(std::span<const LocationIndex> leaf_first) {
   if (leaf_first.empty()) return StackIndex(0);
   leaf_first = leaf_first.first(std::min(leaf_first.size(), kStackFramesMax));
@@ -315,7 +326,7 @@ StackIndex ProfilesBuilder::AddStack(std::span<const LocationIndex> leaf_first) 
 void ProfilesBuilder::AddSample(const SampleInfo& sample) {
   uint32_t count = std::max<uint32_t>(sample.count, 1);
   sample_count_ += count;
-  if (sample.type != SampleType::kCpu) {
+  if (sample.type != kCpu) {
     Append(sample, {sample.type, Shape::kValues, 0}, ClampToInt64(sample.value), 1);
     return;
   }
@@ -336,9 +347,10 @@ ProfilesBuilder::OpenProfile& ProfilesBuilder::FindProfile(ResourceIndex resourc
   OpenProfile& open = it->second;
   if (added) {
     bytes_ += kProfileBytes;
-    bool cpu = key.type == SampleType::kCpu;
-    open.profile.mutable_sample_type()->set_type_strindex(String(cpu ? "samples" : "off_cpu"));
-    open.profile.mutable_sample_type()->set_unit_strindex(String(cpu ? "count" : "nanoseconds"));
+    const bool cpu = key.type == kCpu;
+    const SampleTypeInfo& type = types_[static_cast<size_t>(key.type.value)];
+    open.profile.mutable_sample_type()->set_type_strindex(cpu ? String("samples") : String(type.name));
+    open.profile.mutable_sample_type()->set_unit_strindex(cpu ? String("count") : String(type.unit));
     if (key.period > 0) {
       open.profile.mutable_period_type()->set_type_strindex(String("cpu"));
       open.profile.mutable_period_type()->set_unit_strindex(String("nanoseconds"));
@@ -362,7 +374,7 @@ void ProfilesBuilder::Append(const SampleInfo& sample, const ProfileKey& key, in
     fresh->set_link_index(sample.link.value);
     const std::vector<int32_t>& set = attribute_sets_[sample.attributes.value];
     fresh->mutable_attribute_indices()->Add(set.begin(), set.end());
-    bytes_ += kSampleBytes;
+    bytes_ += kSampleBytes + kIndexBytes * set.size();
   }
   auto* kept = open.profile.mutable_samples(it->second);
   switch (key.shape) {

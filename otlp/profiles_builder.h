@@ -41,6 +41,7 @@ using FunctionIndex = Strong<struct OtlpFunctionTag, int32_t>;
 using LocationIndex = Strong<struct OtlpLocationTag, int32_t>;
 using StackIndex = Strong<struct OtlpStackTag, int32_t>;
 using LinkIndex = Strong<struct OtlpLinkTag, int32_t>;
+using TypeIndex = Strong<struct OtlpTypeTag, int32_t>;              // of samples, from 0
 using ResourceIndex = Strong<struct OtlpResourceTag, int32_t>;      // from 0
 using AttributesIndex = Strong<struct OtlpAttributesTag, int32_t>;  // a sample's set of attributes; 0 = none
 
@@ -70,6 +71,7 @@ struct ThreadInfo {
 class ProfilesBuilder {
  public:
   static constexpr size_t kStringBytesMax = 16'384;
+  static constexpr TypeIndex kCpu{0}, kOffCpu{1};
   static constexpr size_t kStackFramesMax = 1024;  // of a deeper stack the leaf's end stays
   struct Options {
     size_t bytes_soft = 2'500'000;
@@ -91,7 +93,7 @@ class ProfilesBuilder {
   AttributesIndex AddEnding(AttributesIndex thread, Ending ending);
   // Those, and what is said of one sample alone.
   AttributesIndex AddOwn(AttributesIndex others, const Attributes& own);
-  // Of 16 and 8 bytes; not set when one has another length.
+  // Not set where one of them is no id (profile/attributes.h).
   LinkIndex AddLink(std::string_view trace_id, std::string_view span_id);
   // Not set for an id that is not known: memory without a file.
   MappingIndex AddMapping(const ExecutableId& id, std::string_view path);
@@ -105,6 +107,7 @@ class ProfilesBuilder {
   };
   // `lines`: the innermost inlined call first, the function itself last; none where no name is known.
   LocationIndex AddLocation(FrameKind kind, MappingIndex mapping, uint64_t address, const std::vector<Line>& lines);
+  TypeIndex AddType(const SampleTypeInfo& type);
   StackIndex AddStack(std::span<const LocationIndex> leaf_first);
 
   struct SampleInfo {
@@ -112,7 +115,7 @@ class ProfilesBuilder {
     AttributesIndex attributes;
     LinkIndex link;
     StackIndex stack;
-    SampleType type = SampleType::kCpu;
+    TypeIndex type = kCpu;
     UnixNs time;
     uint64_t value = 0;
     uint32_t count = 1;
@@ -132,7 +135,7 @@ class ProfilesBuilder {
   using Dictionary = ::opentelemetry::proto::profiles::v1development::ProfilesDictionary;
   enum class Shape { kTimestamps, kAggregate, kValues };
   struct ProfileKey {
-    SampleType type;
+    TypeIndex type;
     Shape shape;
     int64_t period;
     friend auto operator<=>(const ProfileKey&, const ProfileKey&) = default;
@@ -178,6 +181,7 @@ class ProfilesBuilder {
   std::vector<std::vector<int32_t>> attribute_sets_;  // [0] = none
   std::map<std::vector<int32_t>, int32_t> attribute_set_ids_;
   std::map<std::pair<AttributesIndex, Ending>, AttributesIndex> ending_sets_;
+  std::vector<SampleTypeInfo> types_;
   std::vector<std::unique_ptr<OpenResource>> resources_;
   std::map<Attributes, int32_t> resource_ids_;
 };

@@ -122,7 +122,7 @@ TEST_F(ProfilesBuilderTest, LosesNoNanosecondOfRowsThatCountMany) {
 TEST_F(ProfilesBuilderTest, TellsOffCpuSamplesByValues) {
   for (uint64_t value : {7, 9}) {
     ProfilesBuilder::SampleInfo sample = Sample(1000, value);
-    sample.type = SampleType::kOffCpu;
+    sample.type = ProfilesBuilder::kOffCpu;
     builder_.AddSample(sample);
   }
   ProfilesRequestPtr request = builder_.Finish();
@@ -135,6 +135,22 @@ TEST_F(ProfilesBuilderTest, TellsOffCpuSamplesByValues) {
   EXPECT_EQ(profile.samples(0).values(0), 7);
   EXPECT_EQ(profile.samples(0).values(1), 9);
   EXPECT_EQ(profile.samples(0).timestamps_unix_nano_size(), 2);
+}
+
+TEST_F(ProfilesBuilderTest, TellsAnyTypeByItsNameAndUnit) {
+  for (uint64_t value : {1'000, 24}) {
+    ProfilesBuilder::SampleInfo sample = Sample(1000, value);
+    sample.type = builder_.AddType({"alloc_space", "bytes"});
+    builder_.AddSample(sample);
+  }
+  EXPECT_EQ(builder_.AddType({"cpu", "nanoseconds"}), ProfilesBuilder::kCpu);
+  ProfilesRequestPtr request = builder_.Finish();
+  const proto::Profile& profile = Profile(*request, 0);
+  EXPECT_EQ(String(*request, profile.sample_type().type_strindex()), "alloc_space");
+  EXPECT_EQ(String(*request, profile.sample_type().unit_strindex()), "bytes");
+  EXPECT_FALSE(profile.has_period_type());
+  ASSERT_EQ(profile.samples_size(), 1);
+  EXPECT_EQ(profile.samples(0).values(0) + profile.samples(0).values(1), 1'024);
 }
 
 TEST_F(ProfilesBuilderTest, AttributesSayWhoAndWhat) {

@@ -34,6 +34,11 @@ void SetAttribute(Attributes& attributes, std::string_view key, std::string_view
   }
 }
 
+bool FitsSample(std::string_view attributes) {
+  return attributes.size() <= kSampleAttributeBytesMax &&
+         std::count(attributes.begin(), attributes.end(), ',') < static_cast<ptrdiff_t>(kSampleAttributesMax);
+}
+
 bool Includes(const Attributes& whole, const Attributes& part) {
   return std::includes(whole.begin(), whole.end(), part.begin(), part.end());
 }

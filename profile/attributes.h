@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -18,6 +19,11 @@ using Attributes = std::vector<Attribute>;
 
 // Of a sample alone: the span that it was taken in, in hexadecimal digits, 16 and 8 bytes.
 constexpr std::string_view kTraceId = "trace_id", kSpanId = "span_id";
+constexpr size_t kTraceIdBytes = 16, kSpanIdBytes = 8;  // without them no span is meant; nor by ids of zeros alone
+
+// What a sample alone may have, as one text. A sample with more keeps none of it.
+constexpr size_t kSampleAttributesMax = 32, kSampleAttributeBytesMax = 1024;
+bool FitsSample(std::string_view attributes);
 
 // "" when there is none.
 std::string_view FindAttribute(const Attributes& attributes, std::string_view key);

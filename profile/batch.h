@@ -49,7 +49,8 @@ struct Batch {
   std::vector<Sample> samples;
   Accounting accounting;  // the session's totals when the batch was closed
   std::shared_ptr<const Dictionary> dictionary;
-  std::vector<ClosedSession> closes;  // at most kClosedSessionsMax; telling one again changes nothing
+  std::vector<SampleTypeDefinition> sample_types;  // those that samples have and not every release knows
+  std::vector<ClosedSession> closes;               // at most kClosedSessionsMax; telling one again changes nothing
 };
 
 // What takes batches: the intake client, the reducer's store, OTLP and log encoders.

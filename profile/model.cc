@@ -2,16 +2,6 @@
 
 namespace tributary {
 
-std::string_view SampleTypeName(SampleType type) {
-  switch (type) {
-    case SampleType::kCpu:
-      return "cpu";
-    case SampleType::kOffCpu:
-      return "off_cpu";
-  }
-  return "unknown";
-}
-
 std::string_view EndingName(Ending ending) {
   switch (ending) {
     case Ending::kUnknown:

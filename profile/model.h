@@ -8,6 +8,7 @@
 #include "base/types.h"
 #include "profile/executable_id.h"
 #include "profile/frame_kinds.h"
+#include "profile/sample_types.h"
 
 // The nouns both sides share. docs/data-model.md explains them; the dictionary that numbers them is
 // profile/dictionary.h.
@@ -105,13 +106,6 @@ struct Thread {
   }
 };
 
-enum class SampleType : uint8_t {
-  kCpu = 1,     // value: ns of the sampling period in force; OTLP "samples/count" with period, or "cpu/nanoseconds"
-  kOffCpu = 2,  // value: ns off the CPU
-};
-constexpr uint8_t kSampleTypeMax = 2;
-std::string_view SampleTypeName(SampleType type);  // "cpu", "off_cpu", "unknown"
-
 // How the walk of a stack ended. Stack health is data.
 enum class Ending : uint8_t {
   kUnknown = 0,           // nobody said
@@ -137,7 +131,7 @@ struct Sample {
   Ending ending = Ending::kUnknown;
   uint16_t cpu = 0;
   uint32_t count = 1;
-  uint64_t value = 0;  // ns for both types above
+  uint64_t value = 0;  // in its type's unit
   // Of this sample alone, as EncodeAttributes writes them: labels of pprof, or the span that it was taken in
   // (attributes.h: kTraceId). Sums do not keep them.
   StringRef attributes;

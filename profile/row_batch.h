@@ -62,6 +62,7 @@ struct RowBatch {
 
   ClockPair clock;  // when the batch was closed
   std::vector<Sample> samples;
+  std::vector<SampleTypeDefinition> sample_types;  // of numbers from kSampleTypesUndefinedMax on that samples have
   // With a sequence: the source's totals when the batch was closed; without one: what this batch adds to them.
   Accounting accounting;
   std::vector<ClosedSession> closes;

@@ -36,7 +36,7 @@ EXACT = {
     "tributary symbols pu": {"push"},
     "tributary symbols push fo": {"folder"},
     "tributary symbols push --who": {"--whole"},
-    "tributary top --type ": {"cpu", "off_cpu"},
+    "tributary flamegraph --unit ": {"ns", "count"},
     "tributary top --query push --ty": {"--type"},
     "tributary flamegraph --format fold": {"folded", "folded-address"},
     "tributary inspect a": {"a cert.pem"},

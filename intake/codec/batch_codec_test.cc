@@ -71,6 +71,20 @@ Batch BatchOfNodes(const std::shared_ptr<Dictionary>& dictionary, uint64_t nodes
   return {.sequence = 1, .dictionary = dictionary};
 }
 
+absl::StatusOr<IncomingBatch> DecodeTypes(const std::vector<std::tuple<int, std::string, std::string>>& types) {
+  capnp::MallocMessageBuilder message;
+  auto root = message.initRoot<wire::Batch>();
+  root.initDefinitions().setGeneration(1);
+  auto list = root.initSampleTypes(static_cast<unsigned>(types.size()));
+  for (unsigned i = 0; i < types.size(); ++i) {
+    const auto& [number, name, unit] = types[i];
+    list[i].setNumber(static_cast<uint8_t>(number));
+    list[i].setName(name);
+    list[i].setUnit(unit);
+  }
+  return BatchDecoder(1).Decode(MessageType::kBatch, 1, ToPayload(message));
+}
+
 TEST(BatchDecoder, NoticesThatTheTwoEndsHaveDifferentNodes) {
   auto mine = std::make_shared<Dictionary>(), theirs = std::make_shared<Dictionary>();
   BatchDecoder decoder(1);
@@ -159,6 +173,29 @@ TEST(BatchCodec, CarriesExtremes) {
   ExpectEqualDictionaries(*dictionary, other);
   EXPECT_EQ(in.samples[2].time, MonotonicNs{0});
   EXPECT_EQ(in.samples[3].time, MonotonicNs{100'000});
+}
+
+TEST(BatchCodec, CarriesTypesWithWhatTheyMean) {
+  Batch batch{.sequence = 1, .dictionary = std::make_shared<Dictionary>()};
+  batch.samples = {Sample{.type = static_cast<SampleType>(200)}, Sample{.type = static_cast<SampleType>(9)}};
+  batch.sample_types = {{static_cast<SampleType>(200), {"alloc_space", "bytes"}}};
+  BatchDecoder decoder(1);
+  Dictionary other;
+  const IncomingBatch in = DecodeAll(BatchEncoder(1).Encode(batch), decoder, other);
+  EXPECT_EQ(in.sample_types, batch.sample_types);
+  EXPECT_EQ(in.samples, Rounded(batch.samples));
+  EXPECT_EQ(in.unknown_values, 1u) << "9 is nobody's";
+}
+
+TEST(BatchDecoder, RefusesTypesThatMakeNoSense) {
+  using Told = std::vector<std::tuple<int, std::string, std::string>>;
+  const std::string longest(kSampleTypeBytesMax, 'x');
+  EXPECT_TRUE(DecodeTypes({{3, longest, longest}, {255, "b", "c"}}).ok());
+  for (const Told& told : {Told{{1, "mine", "bytes"}}, Told{{0, "mine", "bytes"}}, Told{{3, "", "bytes"}},
+                           Told{{3, "mine", ""}}, Told{{3, longest + "x", "bytes"}}, Told{{3, "mine", longest + "x"}},
+                           Told{{3, "a", "b"}, {3, "a", "b"}}, Told(kSampleTypesMax + 1, {3, "a", "b"})}) {
+    EXPECT_EQ(DecodeTypes(told).status().code(), absl::StatusCode::kInvalidArgument);
+  }
 }
 
 TEST(BatchCodec, SortsSamplesByTime) {
@@ -455,6 +492,26 @@ TEST(BatchDecoder, ReadsValuesOfALaterReleaseAsUnknown) {
   EXPECT_EQ(static_cast<int>(in->samples[0].type), 9);
   EXPECT_EQ(in->accounting.TotalLost(), kLossReasonCount + 2u);
   EXPECT_EQ(in->unknown_values, 7u);
+}
+
+// Kinds are told by how they differ from a neighbour's: one that is not known here must not change those after it.
+TEST(BatchCodec, FramesBesideOnesOfAnUnknownKindKeepTheirs) {
+  auto dictionary = std::make_shared<Dictionary>();
+  const ExecutableRef file =
+      dictionary->InternExecutable(*ExecutableId::Make(ExecutableIdKind::kGnuBuildId, "file"), "/file");
+  const std::vector<tributary::Frame> stack = {{static_cast<FrameKind>(77), true, file, 0x10},
+                                               {FrameKind::kKernel, true, file, 0x20},
+                                               {static_cast<FrameKind>(78), true, file, 0x30},
+                                               {FrameKind::kGo, false, file, 0x40}};
+  Batch batch{.sequence = 1, .dictionary = dictionary};
+  batch.samples.push_back({.node = dictionary->InternStack(stack)});
+  BatchDecoder decoder(1);
+  Dictionary got;
+  DecodeAll(BatchEncoder(1).Encode(batch), decoder, got);
+  std::vector<FrameKind> kinds;
+  for (uint32_t i = 1; i < got.frame_count(); ++i) kinds.push_back(got.frame(FrameRef{i}).kind);
+  EXPECT_EQ(kinds,
+            (std::vector<FrameKind>{FrameKind::kUnknown, FrameKind::kKernel, FrameKind::kUnknown, FrameKind::kGo}));
 }
 
 TEST(BatchDecoder, NeverAcceptsAReferenceThatIsNotDefined) {

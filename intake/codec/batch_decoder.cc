@@ -95,6 +95,7 @@ absl::StatusOr<IncomingBatch> BatchDecoder::Decode(MessageType type, uint64_t se
     }
     RETURN_IF_ERROR(ReadAccounting(root, out));
     RETURN_IF_ERROR(ReadCloses(root, out));
+    RETURN_IF_ERROR(ReadSampleTypes(root, out));
     SampleColumnSet columns;
     if (!(root.hasPackedColumns()
               ? columns.Unpack(kSamplePackings, ViewOf(root.getPackedColumns()), kPayloadBytesMax, &out->unknown_values)

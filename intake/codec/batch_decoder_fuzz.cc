@@ -58,16 +58,17 @@ void CheckBatch(const IncomingBatch& batch, const DictionaryCounts& after) {
   }
   if (next != after.nodes) abort();
   for (const tributary::Frame& frame : batch.definitions.frames) {
-    if (frame.executable.value >= after.executables) abort();
+    if (!after.Define(frame)) abort();
   }
   for (const Process& process : batch.definitions.processes) {
     if (!after.Define(process)) abort();
   }
   for (const Thread& thread : batch.definitions.threads) {
-    if (thread.process.value >= after.processes || thread.name.value >= after.strings) abort();
+    if (!after.Define(thread)) abort();
   }
   for (const Sample& sample : batch.samples) {
     if (sample.node.value >= after.nodes || sample.thread.value >= after.threads) abort();
+    if (sample.attributes.value >= after.strings) abort();
     if (static_cast<uint8_t>(sample.ending) >= kEndingCount) abort();
 #ifdef TRIBUTARY_PLANT_CRASH
     // Within reach only of a batch that continues an evicted dictionary, with its sum, whose columns are whole.

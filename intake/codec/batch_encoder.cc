@@ -95,7 +95,8 @@ void BatchEncoder::set_sent(const DictionaryCounts& sent) {
 }
 
 std::vector<std::string> BatchEncoder::Encode(const Batch& batch) {
-  TRIBUTARY_CHECK(batch.samples.size() <= kSamplesPerBatchMax && batch.closes.size() <= kClosedSessionsMax);
+  TRIBUTARY_CHECK(batch.samples.size() <= kSamplesPerBatchMax && batch.closes.size() <= kClosedSessionsMax &&
+                  batch.sample_types.size() <= kSampleTypesMax);
   const Dictionary& dictionary = *batch.dictionary;
   dictionary_ = batch.dictionary;
   std::vector<std::string> frames;
@@ -125,6 +126,7 @@ std::vector<std::string> BatchEncoder::Encode(const Batch& batch) {
       WriteLost(batch.accounting, root);
       root.setNodesHash(dictionary.rolling_hash());
       WriteCloses(batch.closes, root);
+      WriteSampleTypes(batch.sample_types, root);
       WriteSamples(batch, columns, root);
       frames.push_back(EncodeFrame(MessageType::kBatch, kChannelSamples, batch.sequence, ToPayload(message)));
       return frames;

@@ -100,8 +100,8 @@ void DefinitionColumns::AddFrame(const FrameContext& context) {
   const FramePlace& base = context.base();
   const uint32_t executable = frame.executable.value;
   const bool same = base.executable != 0 && base.executable == executable;
-  const FrameKind kind = same ? base.kind : FrameKind::kNative;
-  AppendVarint(frame_kinds_, static_cast<uint64_t>(static_cast<uint8_t>(frame.kind) ^ static_cast<uint8_t>(kind)) << 1 |
+  const uint8_t expected = same ? base.kind : static_cast<uint8_t>(FrameKind::kNative);
+  AppendVarint(frame_kinds_, static_cast<uint64_t>(static_cast<uint8_t>(frame.kind) ^ expected) << 1 |
                                  (frame.is_caller == context.is_leaf ? 1 : 0));
   AppendVarint(frame_executables_, same ? 0 : uint64_t{executable} + 1);
   AppendSignedVarint(frame_addresses_,

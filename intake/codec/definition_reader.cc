@@ -137,7 +137,8 @@ absl::Status DefinitionReader::ReadFrame(const FrameContext& context) {
   executable = executable == 0 ? base.executable : executable - 1;
   if (executable >= after_.executables) return BadReference("executable", executable);
   const bool same = base.executable != 0 && executable == base.executable;
-  const uint64_t kind = differs >> 1 ^ static_cast<uint64_t>(same ? base.kind : FrameKind::kNative);
+  const uint64_t kind = differs >> 1 ^ (same ? base.kind : static_cast<uint8_t>(FrameKind::kNative));
+  if (kind > UINT8_MAX) return Malformed("a frame kind above 255");
   tributary::Frame& frame = definitions_.frames.emplace_back();
   uint64_t position = 0, name = 0;
   if (!frame_positions_.Read(&position) || position > UINT32_MAX) return Truncated("framePositions");
@@ -154,7 +155,7 @@ absl::Status DefinitionReader::ReadFrame(const FrameContext& context) {
   frame.position = static_cast<uint32_t>(position);
   frame.name = StringRef{static_cast<uint32_t>(name)};
   last_addresses_.Told(frame.executable.value, frame.address);
-  nodes_.AppendFrame(frame);
+  nodes_.AppendFrame(frame, static_cast<uint8_t>(kind));
   return absl::OkStatus();
 }
 

@@ -25,11 +25,13 @@ std::string Tell(const Dictionary& d, const Sample& sample) {
   std::string out = std::to_string(RoundToWire(sample.time).value) + " " + std::to_string(sample.cpu) + " " +
                     std::to_string(sample.value) + " " + std::to_string(thread.tid.value) +
                     std::string(d.string(thread.name)) + "/" + std::to_string(process.key.pid.value) +
-                    std::string(d.string(process.comm)) + std::string(d.string(process.container_id));
+                    std::string(d.string(process.comm)) + std::string(d.string(process.container_id)) +
+                    std::string(d.string(sample.attributes));
   for (NodeRef node = sample.node; node.value != 0; node = d.node(node).parent) {
     const tributary::Frame& frame = d.frame(d.node(node).frame);
     out += ";" + std::to_string(frame.address) + std::string(d.executable(frame.executable).id.view()) +
-           std::string(d.string(d.executable(frame.executable).path));
+           std::string(d.string(d.executable(frame.executable).path)) + std::string(d.string(frame.name)) +
+           std::to_string(frame.position) + "k" + std::to_string(static_cast<int>(frame.kind));
   }
   return out;
 }
@@ -95,7 +97,12 @@ class Ends {
     const ExecutableRef exe = d.InternExecutable(*ExecutableId::Make(ExecutableIdKind::kGnuBuildId, id), "/" + id);
     NodeRef node;
     for (uint64_t depth = Below(4); depth > 0; --depth) {
-      node = d.InternNode({node, d.InternFrame({FrameKind::kNative, depth > 1, exe, Below(30)})});
+      tributary::Frame frame{FrameKind::kNative, depth > 1, exe, Below(30)};
+      if (Below(5) == 0) {
+        frame.name = d.InternString("f" + std::to_string(Below(6)));
+        frame.position = static_cast<uint32_t>(Below(3));
+      }
+      node = d.InternNode({node, d.InternFrame(frame)});
     }
     Process process{.key = {Pid{static_cast<int32_t>(Below(9))}, 1, 0},
                     .comm = d.InternString("p" + std::to_string(program))};
@@ -103,6 +110,7 @@ class Ends {
     process.executable = exe;
     now_ += static_cast<int64_t>(Below(1'000'000));
     Sample sample{.time = MonotonicNs{now_}, .node = node, .cpu = static_cast<uint16_t>(Below(3)), .value = Below(2)};
+    if (Below(4) == 0) sample.attributes = d.InternString("a=" + std::to_string(Below(3)));
     sample.thread = d.InternThread({d.InternProcess(process), Tid{static_cast<int32_t>(Below(5))},
                                     d.InternString("t" + std::to_string(Below(3)))});
     d.Use(sample.node);

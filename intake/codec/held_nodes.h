@@ -35,11 +35,12 @@ class Followers {
 struct FramePlace {
   uint32_t address = 0;
   uint32_t executable = 0;  // 0: not known, or useless
-  FrameKind kind = FrameKind::kUnknown;
+  uint8_t kind = 0;         // a FrameKind as it was told: it may be one that this release does not know
 
-  static FramePlace Of(const tributary::Frame& frame) {
+  static FramePlace Of(const tributary::Frame& frame) { return Of(frame, static_cast<uint8_t>(frame.kind)); }
+  static FramePlace Of(const tributary::Frame& frame, uint8_t kind) {
     if (frame.address > UINT32_MAX || frame.executable.value == 0) return {};
-    return {static_cast<uint32_t>(frame.address), frame.executable.value, frame.kind};
+    return {static_cast<uint32_t>(frame.address), frame.executable.value, kind};
   }
 };
 
@@ -59,7 +60,7 @@ class HeldNodes {
   const Followers& followers() const { return followers_; }
   const FramePlace& PlaceOf(FrameRef frame) const { return places_[frame.value]; }
 
-  void AppendFrame(const tributary::Frame& frame) { places_.push_back(FramePlace::Of(frame)); }
+  void AppendFrame(const tributary::Frame& frame, uint8_t kind) { places_.push_back(FramePlace::Of(frame, kind)); }
   // Its parent and its frame are held.
   void Append(Node node);
   // False, and nothing is changed: a node that is kept refers to one or to a frame that is not, or a frame to an

@@ -52,7 +52,7 @@ class SampleReader {
     uint32_t thread = 0, node = 0;
     RETURN_IF_ERROR(ReadThread(static_cast<uint16_t>(cpu), &thread));
     RETURN_IF_ERROR(ReadNode(&node));
-    if (type == 0 || type > kSampleTypeMax) ++out_.unknown_values;
+    if (!IsKnown(static_cast<SampleType>(type))) ++out_.unknown_values;
     if (ending >= kEndingCount) {
       ++out_.unknown_values;
       ending = static_cast<uint64_t>(Ending::kUnknown);
@@ -76,6 +76,12 @@ class SampleReader {
   }
 
  private:
+  bool IsKnown(SampleType type) const {
+    return FindSampleType(type) != nullptr ||
+           std::any_of(out_.sample_types.begin(), out_.sample_types.end(),
+                       [type](const SampleTypeDefinition& definition) { return definition.type == type; });
+  }
+
   absl::Status ReadTime(uint16_t cpu, int64_t* out) {
     int64_t difference = 0;
     uint64_t later = 0;

@@ -54,6 +54,7 @@ absl::StatusOr<Batch> SegmentReader::Decode(const SpoolRecord& record) {
     batch.samples = std::move(incoming.samples);
     batch.accounting = record.totals.accounting;
     batch.closes = std::move(incoming.closes);
+    batch.sample_types = std::move(incoming.sample_types);
     batch.dictionary = dictionary_;
     return batch;
   }

@@ -1,9 +1,11 @@
 #include "intake/spool/spool_segment.h"
 
 #include <gtest/gtest.h>
+#include <xxhash.h>
 
 #include <memory>
 
+#include "base/little_endian.h"
 #include "intake/codec/batch_encoder.h"
 #include "intake/spool/spool_reader.h"
 #include "intake/spool/spool_writer.h"
@@ -146,7 +148,8 @@ std::string Describe(const Sample& sample, const Dictionary& d) {
     const tributary::Frame& frame = d.frame(d.node(node).frame);
     const Executable& executable = d.executable(frame.executable);
     out += " " + std::to_string(static_cast<int>(frame.kind)) + (frame.is_caller ? "c" : "l") +
-           std::to_string(frame.address) + executable.id.ToString() + std::string(d.string(executable.path));
+           std::to_string(frame.address) + executable.id.ToString() + std::string(d.string(executable.path)) + "@" +
+           std::to_string(frame.position) + std::string(d.string(frame.name));
   }
   return out + " " + std::to_string(sample.value) + " " + std::to_string(sample.count) + " " +
          std::to_string(sample.cpu) + " " + std::to_string(static_cast<int>(sample.ending)) + " " +
@@ -186,6 +189,24 @@ TEST(SpoolSegment, BatchesOfSeveralDictionariesComeBackAsTheyWere) {
   EXPECT_EQ((*reader)->read_bytes(), file.size());
 }
 
+TEST(SpoolSegment, FramesKeepWhatTheyCameWith) {
+  auto dictionary = std::make_shared<Dictionary>();
+  const StringRef unused = dictionary->InternString("the segment's own numbers are others");
+  const ExecutableRef file = dictionary->InternExecutable(
+      *ExecutableId::Make(ExecutableIdKind::kGnuBuildId, "interpreter"), "/usr/bin/interpreter");
+  const std::vector<tributary::Frame> stack = {
+      {FrameKind::kNative, true, file, 0x10, 7, dictionary->InternString("handle(request)")},
+      {FrameKind::kUnknown, false, {}, 0xc0de, 3}};
+  Batch batch{.sequence = 1, .dictionary = dictionary};
+  batch.samples.push_back({.node = dictionary->InternStack(stack), .attributes = unused});
+  SegmentWriter writer(9);
+  const std::string file_bytes =
+      EncodeSegmentHeader({.id = 9, .session = Session(), .created = {}}, {}) + writer.Encode(batch).value();
+  const auto got = (*SegmentReader::Open(file_bytes, 9))->Next();
+  ASSERT_TRUE(got.ok() && got->has_value()) << got.status();
+  EXPECT_EQ(DescribeAll(**got), DescribeAll(batch));
+}
+
 TEST(SpoolSegment, HoldsOnlyWhatItsSamplesUse) {
   BatchGenerator generator(1);
   for (int i = 0; i < 20; ++i) generator.Next(1000);
@@ -202,6 +223,27 @@ TEST(SpoolSegment, FullDictionaryEndsTheSegment) {
   int batches = 0;
   while (writer.Encode(generator.Next(20)).has_value()) ++batches;
   EXPECT_GT(batches, 1);
+}
+
+// A later release counts records of other kinds there (docs/decisions/0001).
+TEST(SpoolSegment, WhatLaterReleasesCountBehindIsSkipped) {
+  BatchGenerator generator(1);
+  SegmentWriter writer(9);
+  std::string record = writer.Encode(generator.Next(3)).value();
+  const auto plain = RecordAt(record, 0, 9);
+  ASSERT_TRUE(plain);
+  const uint32_t length = LoadLittleEndian<uint32_t>(&record[16]);
+  const std::string more(3000, '\x7f');
+  record.insert(kRecordPrefixBytes + length, more);
+  StoreLittleEndian<uint32_t>(&record[16], length + static_cast<uint32_t>(more.size()));
+  const std::string covered = record.substr(0, 20) + record.substr(kRecordPrefixBytes, length + more.size());
+  StoreLittleEndian<uint64_t>(&record[20], XXH3_64bits_withSeed(covered.data(), covered.size(), 9));
+  const auto later = RecordAt(record, 0, 9);
+  ASSERT_TRUE(later);
+  EXPECT_EQ(later->totals.accounting, plain->totals.accounting);
+  EXPECT_EQ(later->frames_offset, plain->frames_offset + more.size());
+  EXPECT_EQ(later->frames_bytes, plain->frames_bytes);
+  EXPECT_EQ(later->end(), record.size());
 }
 
 TEST(SpoolSegment, DamageInTheMiddleIsCounted) {

@@ -13,6 +13,7 @@ std::optional<std::string> SegmentWriter::Encode(const Batch& batch) {
   out.sequence = batches_ + 1;
   out.clock = batch.clock;
   out.closes = batch.closes;
+  out.sample_types = batch.sample_types;
   out.dictionary = dictionary_;
   out.samples = batch.samples;
   for (Sample& sample : out.samples) {
@@ -54,7 +55,7 @@ FrameRef SegmentWriter::Map(const Dictionary& from, FrameRef ref) {
   uint32_t& known = memo_.frames[ref.value];
   if (known == 0 && ref.value != 0) {
     tributary::Frame frame = from.frame(ref);
-    frame.executable = Map(from, frame.executable);
+    ForEachRef(frame, [&](auto& executable_or_text) { executable_or_text = Map(from, executable_or_text); });
     known = dictionary_->InternFrame(frame).value;
   }
   return FrameRef{known};

@@ -114,7 +114,10 @@ class BatchGenerator {
 // What a decoder would know that had told `dictionary` all it holds.
 inline BatchDecoder DecoderOf(uint32_t generation, const Dictionary& dictionary, DictionaryLimits limits = {}) {
   HeldNodes nodes;
-  for (uint32_t i = 1; i < dictionary.frame_count(); ++i) nodes.AppendFrame(dictionary.frame(FrameRef{i}));
+  for (uint32_t i = 1; i < dictionary.frame_count(); ++i) {
+    const tributary::Frame& frame = dictionary.frame(FrameRef{i});
+    nodes.AppendFrame(frame, static_cast<uint8_t>(frame.kind));
+  }
   for (uint32_t i = 1; i < dictionary.node_count(); ++i) nodes.Append(dictionary.node(NodeRef{i}));
   return {generation, dictionary.counts(), std::move(nodes), limits};
 }

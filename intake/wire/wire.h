@@ -106,6 +106,36 @@ inline ClockPair ReadClock(wire::ClockPair::Reader from) {
 }
 
 // A batch's closed sessions. InvalidArgument: more than kClosedSessionsMax, or an id that is none.
+inline void WriteSampleTypes(const std::vector<SampleTypeDefinition>& types, wire::Batch::Builder to) {
+  if (types.empty()) return;
+  auto list = to.initSampleTypes(static_cast<unsigned>(types.size()));
+  for (unsigned i = 0; i < types.size(); ++i) {
+    list[i].setNumber(static_cast<uint8_t>(types[i].type));
+    list[i].setName(types[i].info.name);
+    list[i].setUnit(types[i].info.unit);
+  }
+}
+
+inline absl::Status ReadSampleTypes(wire::Batch::Reader from, IncomingBatch* out) {
+  const auto list = from.getSampleTypes();
+  if (list.size() > kSampleTypesMax) return Malformed("too many sample types");
+  uint64_t met[4] = {};
+  for (const auto& told : list) {
+    const uint8_t number = told.getNumber();
+    if (number <= kSampleTypesUndefinedMax) return Malformed("a sample type of a number that is not free");
+    if ((met[number / 64] & uint64_t{1} << number % 64) != 0) return Malformed("a sample type is told twice");
+    met[number / 64] |= uint64_t{1} << number % 64;
+    SampleTypeDefinition& type = out->sample_types.emplace_back();
+    type.type = static_cast<SampleType>(number);
+    type.info = {std::string(told.getName().cStr(), told.getName().size()),
+                 std::string(told.getUnit().cStr(), told.getUnit().size())};
+    for (const std::string* text : {&type.info.name, &type.info.unit}) {
+      if (text->empty() || text->size() > kSampleTypeBytesMax) return Malformed("a sample type's name or unit");
+    }
+  }
+  return absl::OkStatus();
+}
+
 inline void WriteCloses(const std::vector<ClosedSession>& closes, wire::Batch::Builder to) {
   if (closes.empty()) return;
   auto list = to.initCloses(static_cast<unsigned>(closes.size()));

@@ -73,7 +73,7 @@ ExportLoop::Progress ExportLoop::Advance(Feed& feed, bool flush, MonotonicNs dea
     }
     if (feed.scan == nullptr) return Progress::kIdle;
   }
-  bool full = feed.scan->row_count() >= options_.scan_rows_max;
+  bool full = feed.scan->row_count() >= options_.scan_rows_max || feed.scan->is_cut();
   if (feed.maker == nullptr) {
     if (!flush && !full) {
       // Both clocks start at once.

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <deque>
+#include <map>
 
 #include "base/hex.h"
 #include "reducer/export/committed_store.h"
@@ -352,6 +353,45 @@ TEST_F(ExportLoopTest, TellsWhatIsSaidOfASampleAlone) {
   const auto& link = d.link_table(profile.samples(2).link_index());
   EXPECT_EQ(FromHex("4bf92f3577b34da6a3ce929d0e0e4736"), link.trace_id());
   EXPECT_EQ(FromHex("00f067aa0ba902b7"), link.span_id());
+}
+
+// The protocol wants every key of a sample once, and in UTF-8.
+TEST_F(ExportLoopTest, OwnAttributesKeepTheProtocolsRules) {
+  AddProcess();
+  AddSymbols();
+  AddSamples(1);
+  FakeShard& shard = store_.shards[0];
+  shard.texts = {"",
+                 "thread.name=mine,a%ff=1,a%fe=2,process.pid=3,empty=,"
+                 "span_id=0000000000000000,trace_id=4bf92f3577b34da6a3ce929d0e0e4736"};
+  shard.samples[0].attributes = store::StringId{1};
+  loop_->RunOnce();
+  const auto& request = sender_->taken[0];
+  const auto& d = request.dictionary();
+  const auto& sample = request.resource_profiles(0).scope_profiles(0).profiles(0).samples(0);
+  std::map<std::string, int> keys;
+  for (int index : sample.attribute_indices()) ++keys[d.string_table(d.attribute_table(index).key_strindex())];
+  for (const auto& [key, times] : keys) EXPECT_EQ(times, 1) << key;
+  EXPECT_EQ(keys.count("a\xEF\xBF\xBD"), 1u);
+  EXPECT_EQ(keys.count("empty"), 0u);
+  EXPECT_EQ(keys.count("span_id"), 1u) << "zeros are no span";
+  EXPECT_EQ(sample.link_index(), 0);
+}
+
+// Samples are few, what is said of each is much: memory is bounded by bytes.
+TEST_F(ExportLoopTest, MuchThatIsSaidOfSamplesAloneGoesInSeveralScans) {
+  constexpr size_t kSamples = 40;
+  AddProcess();
+  AddSymbols();
+  AddSamples(kSamples);
+  FakeShard& shard = store_.shards[0];
+  for (uint32_t i = 0; i < kSamples; ++i) {
+    shard.texts.push_back("k=" + std::string(2u << 20, static_cast<char>('a' + i % 26)) + std::to_string(i));
+    shard.samples[i].attributes = store::StringId{static_cast<uint32_t>(shard.texts.size() - 1)};
+  }
+  for (int i = 0; i < 100 && Cursor() < static_cast<int64_t>(kSamples); ++i) loop_->RunOnce();
+  EXPECT_EQ(SamplesTaken(), kSamples);
+  EXPECT_GT(store_.readers_opened, 2);
 }
 
 TEST_F(ExportLoopTest, SendsEveryShard) {

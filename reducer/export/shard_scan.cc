@@ -12,6 +12,8 @@
 namespace tributary {
 namespace {
 
+constexpr size_t kOwnBytesMax = 32u << 20;  // of what is said of samples alone, in one scan of more than a chunk
+
 // False for a node the trie does not hold: a store that was damaged must not bring the exporter down.
 bool IsNode(const store::Trie& trie, store::NodeNo node) {
   return node.value != 0 && node.value < trie.parents.size() && node.value < trie.frames.size();
@@ -32,13 +34,21 @@ void WalkUp(const store::Trie& trie, store::NodeNo node, const Visit& visit) {
 
 absl::StatusOr<std::unique_ptr<ShardScan>> ShardScan::Read(store::StoreReader& reader, int64_t cursor,
                                                            size_t samples_max) {
-  auto scan = std::make_unique<ShardScan>();
-  RETURN_IF_ERROR(scan->Collect(reader, cursor, samples_max));
-  if (scan->row_count_ > 0) {
-    RETURN_IF_ERROR(scan->LoadDefinitions(reader));
-    RETURN_IF_ERROR(scan->FindExecutables(reader));
+  for (bool is_cut = false;; is_cut = true) {
+    auto scan = std::make_unique<ShardScan>();
+    scan->is_cut_ = is_cut;
+    RETURN_IF_ERROR(scan->Collect(reader, cursor, samples_max));
+    RETURN_IF_ERROR(scan->LoadOwn(reader));
+    if (scan->own_bytes_ > kOwnBytesMax && scan->chunks_.size() > 1) {
+      samples_max = scan->row_count_ / 2;
+      continue;
+    }
+    if (scan->row_count_ > 0) {
+      RETURN_IF_ERROR(scan->LoadDefinitions(reader));
+      RETURN_IF_ERROR(scan->FindExecutables(reader));
+    }
+    return scan;
   }
-  return scan;
 }
 
 absl::Status ShardScan::Collect(store::StoreReader& reader, int64_t cursor, size_t samples_max) {
@@ -61,7 +71,6 @@ absl::Status ShardScan::LoadDefinitions(store::StoreReader& reader) {
       range.to = std::max(range.to, UnixNs{time.value + 1});
     }
     met.insert(chunk.columns.processes.begin(), chunk.columns.processes.end());
-    RETURN_IF_ERROR(LoadOwn(reader, chunk.columns));
     if (tries_.contains(chunk.columns.day)) continue;
     absl::StatusOr<std::shared_ptr<const store::Trie>> trie = reader.LoadTrie(chunk.columns.day);
     if (!trie.ok() && trie.status().code() != absl::StatusCode::kNotFound) return trie.status();
@@ -72,22 +81,19 @@ absl::Status ShardScan::LoadDefinitions(store::StoreReader& reader) {
   ASSIGN_OR_RETURN(std::vector<store::ThreadRow> threads, reader.Threads(range, met));
   for (store::ThreadRow& row : threads) threads_.emplace(row.no, std::move(row));
   ASSIGN_OR_RETURN(executable_rows_, reader.Executables());
+  ASSIGN_OR_RETURN(types_, reader.SampleTypes());
   return absl::OkStatus();
 }
 
-// A link's ids are attributes like others until they are told.
-absl::Status ShardScan::LoadOwn(store::StoreReader& reader, const store::SampleColumns& columns) {
-  for (store::StringId id : columns.attributes) {
-    auto [it, added] = own_.try_emplace(id);
-    if (!added || id.value == 0) continue;
-    ASSIGN_OR_RETURN(const std::string_view text, reader.Text(id));
-    Own& own = it->second;
-    own.attributes = DecodeAttributes(text);
-    own.trace_id = FromHex(FindAttribute(own.attributes, kTraceId)).value_or("");
-    own.span_id = FromHex(FindAttribute(own.attributes, kSpanId)).value_or("");
-    if (own.trace_id.empty() || own.span_id.empty()) continue;
-    std::erase_if(own.attributes,
-                  [](const Attribute& attribute) { return attribute.key == kTraceId || attribute.key == kSpanId; });
+absl::Status ShardScan::LoadOwn(store::StoreReader& reader) {
+  for (const Chunk& chunk : chunks_) {
+    for (store::StringId id : chunk.columns.attributes) {
+      auto [it, added] = own_.try_emplace(id);
+      if (!added || id.value == 0) continue;
+      ASSIGN_OR_RETURN(it->second, reader.Text(id));
+      own_bytes_ += it->second.size();
+      if (own_bytes_ > kOwnBytesMax && chunks_.size() > 1) return absl::OkStatus();
+    }
   }
   return absl::OkStatus();
 }
@@ -118,7 +124,8 @@ absl::Status ShardScan::FindExecutables(store::StoreReader& reader) {
   }
   executables_.assign(found.begin(), found.end());
   for (auto& [id, name] : frame_names_) {
-    ASSIGN_OR_RETURN(name, reader.Text(id));
+    ASSIGN_OR_RETURN(const std::string_view text, reader.Text(id));
+    name = FrameSymbolizer::OwnName(text);
   }
   return absl::OkStatus();
 }
@@ -134,6 +141,7 @@ RequestMaker::Made RequestMaker::Next() {
   builder_ = std::make_unique<otlp::ProfilesBuilder>(options_);
   resource_cache_.clear();
   thread_cache_.clear();
+  own_cache_.clear();
   stack_cache_.clear();
   location_cache_.clear();
   while (chunk_ < scan_.chunks_.size() && !builder_->full()) {
@@ -157,16 +165,37 @@ void RequestMaker::AddRow(const ShardScan::Chunk& chunk, size_t row) {
   sample.resource = ResourceOf(chunk, columns.processes[row], columns.times[row]);
   sample.attributes = builder_->AddEnding(Thread(columns.processes[row], columns.threads[row]), columns.endings[row]);
   if (!columns.attributes.empty() && columns.attributes[row].value != 0) {
-    const ShardScan::Own& own = scan_.own_.at(columns.attributes[row]);
-    sample.attributes = builder_->AddOwn(sample.attributes, own.attributes);
-    sample.link = builder_->AddLink(own.trace_id, own.span_id);
+    const Told told = AddOwn(sample.attributes, columns.attributes[row]);
+    sample.attributes = told.attributes;
+    sample.link = told.link;
   }
   sample.stack = Stack(columns.day, columns.nodes[row]);
-  sample.type = columns.type;
+  sample.type = Type(columns.type);
   sample.time = columns.times[row];
   sample.value = columns.values[row];
   sample.count = columns.counts[row];
   builder_->AddSample(sample);
+}
+
+// A link's ids are attributes like others until they are told; and stay such where they are no link's.
+RequestMaker::Told RequestMaker::AddOwn(otlp::AttributesIndex others, store::StringId own) {
+  auto [cached, added] = own_cache_.try_emplace({others, own});
+  if (!added) return cached->second;
+  Attributes attributes = DecodeAttributes(scan_.own_.at(own));
+  Told& told = cached->second;
+  told.link = builder_->AddLink(FromHex(FindAttribute(attributes, kTraceId)).value_or(""),
+                                FromHex(FindAttribute(attributes, kSpanId)).value_or(""));
+  if (told.link.value != 0) {
+    std::erase_if(attributes,
+                  [](const Attribute& attribute) { return attribute.key == kTraceId || attribute.key == kSpanId; });
+  }
+  told.attributes = builder_->AddOwn(others, attributes);
+  return told;
+}
+
+otlp::TypeIndex RequestMaker::Type(store::TypeNo no) {
+  const auto type = scan_.types_.find(no);
+  return builder_->AddType(type != scan_.types_.end() ? type->second : SampleTypeInfo{"unknown", "unknown"});
 }
 
 otlp::ResourceIndex RequestMaker::ResourceOf(const ShardScan::Chunk& chunk, store::ProcessNo no, UnixNs time) {

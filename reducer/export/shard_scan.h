@@ -25,7 +25,8 @@ class ShardScan {
   ShardScan(const ShardScan&) = delete;
   ShardScan& operator=(const ShardScan&) = delete;
 
-  // Reads up to about `samples_max` samples. Samples whose day's dictionary has expired meanwhile come without stacks.
+  // Reads up to about `samples_max` samples, fewer where much is said of each alone. Samples whose day's dictionary has
+  // expired meanwhile come without stacks.
   static absl::StatusOr<std::unique_ptr<ShardScan>> Read(store::StoreReader& reader, int64_t cursor,
                                                          size_t samples_max);
 
@@ -33,6 +34,7 @@ class ShardScan {
   store::TimeRange range() const { return range_; }  // of the samples
   int64_t next_cursor() const { return next_cursor_; }
   size_t row_count() const { return row_count_; }
+  bool is_cut() const { return is_cut_; }  // samples are left out for the bytes that are said of each
   // The executables that the samples' stacks run through, each once.
   const std::vector<ExecutableId>& executables() const { return executables_; }
 
@@ -42,26 +44,24 @@ class ShardScan {
     std::string node_id;
     store::SampleColumns columns;
   };
-  // What is said of a sample alone.
-  struct Own {
-    Attributes attributes;
-    std::string trace_id, span_id;  // bytes; empty: it has no link
-  };
 
   absl::Status Collect(store::StoreReader& reader, int64_t cursor, size_t samples_max);
   absl::Status LoadDefinitions(store::StoreReader& reader);
-  absl::Status LoadOwn(store::StoreReader& reader, const store::SampleColumns& columns);
+  absl::Status LoadOwn(store::StoreReader& reader);
   absl::Status FindExecutables(store::StoreReader& reader);
 
   std::vector<Chunk> chunks_;
   store::TimeRange range_;
   size_t row_count_ = 0;
+  bool is_cut_ = false;
   int64_t next_cursor_ = 0;
   absl::flat_hash_map<store::ProcessNo, store::ProcessRow> processes_;
   absl::flat_hash_map<store::ThreadNo, store::ThreadRow> threads_;
-  absl::flat_hash_map<store::StringId, Own> own_;
+  absl::flat_hash_map<store::StringId, std::string> own_;  // what is said of samples alone, as they came with it
+  size_t own_bytes_ = 0;
   absl::flat_hash_map<store::StringId, std::string> frame_names_;  // that frames came with
   std::vector<store::ExecutableRow> executable_rows_;
+  std::map<store::TypeNo, SampleTypeInfo> types_;
   std::map<store::Day, std::shared_ptr<const store::Trie>> tries_;
   std::vector<ExecutableId> executables_;
 };
@@ -88,8 +88,15 @@ class RequestMaker {
     std::shared_ptr<const ResourceStates> states;  // null: all is in `index`
     std::vector<otlp::ResourceIndex> indices;      // of each state; value −1: not told yet
   };
+  otlp::TypeIndex Type(store::TypeNo no);
   otlp::ResourceIndex ResourceOf(const ShardScan::Chunk& chunk, store::ProcessNo no, UnixNs time);
   Joined Join(const store::ProcessRow& process);
+  // What a sample is told with beside its stack and values.
+  struct Told {
+    otlp::AttributesIndex attributes;
+    otlp::LinkIndex link;
+  };
+  Told AddOwn(otlp::AttributesIndex others, store::StringId own);
   otlp::AttributesIndex Thread(store::ProcessNo process, store::ThreadNo no);
   otlp::StackIndex Stack(store::Day day, store::NodeNo node);
   otlp::LocationIndex Location(const store::Trie& trie, uint32_t frame);
@@ -105,6 +112,7 @@ class RequestMaker {
   std::unique_ptr<otlp::ProfilesBuilder> builder_;
   absl::flat_hash_map<store::ProcessNo, Joined> resource_cache_;
   absl::flat_hash_map<std::pair<store::ProcessNo, store::ThreadNo>, otlp::AttributesIndex> thread_cache_;
+  absl::flat_hash_map<std::pair<otlp::AttributesIndex, store::StringId>, Told> own_cache_;
   absl::flat_hash_map<std::pair<store::Day, store::NodeNo>, otlp::StackIndex> stack_cache_;
   absl::flat_hash_map<std::pair<const store::Trie*, uint32_t>, otlp::LocationIndex> location_cache_;
 };

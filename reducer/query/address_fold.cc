@@ -53,11 +53,11 @@ absl::Status AddressFold::AddRow(DayNodes& nodes, store::NodeNo node, uint64_t v
 
 absl::Status AddressFold::Scan() {
   const QueryRequest& request = context_.request;
-  ASSIGN_OR_RETURN(Selection selection, Selection::Make(reader_, request, context_.limits, context_.resources.get()));
+  ASSIGN_OR_RETURN(Selection selection, Selection::Make(reader_, context_));
   if (selection.uses_threads()) {
     return reader_.ScanSamples(request.range, [&](const store::SampleColumns& columns) -> absl::Status {
       RETURN_IF_ERROR(CheckCancelled(request));
-      if (columns.type != request.type) return absl::OkStatus();
+      if (!selection.Has(columns.type)) return absl::OkStatus();
       ASSIGN_OR_RETURN(DayNodes * nodes, FindDay(columns.day));
       for (size_t i = 0; i < columns.nodes.size(); ++i) {
         if (!selection.Has(columns.processes[i], columns.threads[i], columns.times[i])) continue;
@@ -68,7 +68,7 @@ absl::Status AddressFold::Scan() {
   }
   return reader_.ScanSums(request.range, [&](const store::SumColumns& columns) -> absl::Status {
     RETURN_IF_ERROR(CheckCancelled(request));
-    if (columns.type != request.type) return absl::OkStatus();
+    if (!selection.Has(columns.type)) return absl::OkStatus();
     ASSIGN_OR_RETURN(DayNodes * nodes, FindDay(columns.day));
     for (size_t i = 0; i < columns.nodes.size(); ++i) {
       if (!selection.Has(columns.processes[i], MiddleOf(columns.minute))) continue;
@@ -76,6 +76,18 @@ absl::Status AddressFold::Scan() {
     }
     return absl::OkStatus();
   });
+}
+
+// Children before parents.
+absl::StatusOr<std::vector<uint8_t>> AddressFold::FindMet(const DayNodes& nodes) {
+  const store::Trie& trie = *nodes.trie;
+  std::vector<uint8_t> met(trie.parents.size(), 0);
+  for (size_t i = met.size() - 1; i > 0; --i) {
+    if (trie.parents[i].value >= i) return Corrupt(fmt::format("node {} stands before its parent", i));
+    if (nodes.counts[i] != 0 || nodes.values[i] != 0) met[i] = 1;
+    if (met[i] != 0) met[trie.parents[i].value] = 1;
+  }
+  return met;
 }
 
 absl::Status AddressFold::MapInto(FrameNamer& namer, FunctionTrie* functions) {
@@ -106,8 +118,15 @@ absl::Status AddressFold::NameRows(const store::Trie& trie, const std::vector<ui
   absl::Status read;
   auto text_of = [&](store::StringId id) {
     absl::StatusOr<std::string_view> text = reader_.Text(id);
-    if (!text.ok()) read = text.status();
-    return text.value_or(std::string_view());
+    own_name_bytes_ += FrameSymbolizer::OwnName(text.value_or("")).size();
+    if (!text.ok()) {
+      read = text.status();
+    } else if (own_name_bytes_ > context_.limits.own_name_bytes_max) {
+      read = Error(absl::StatusCode::kResourceExhausted,
+                   fmt::format("the names of this time's frames have more than {} bytes: ask for a shorter time",
+                               context_.limits.own_name_bytes_max));
+    }
+    return read.ok() ? *text : std::string_view();
   };
   for (const auto& [executable, rows] : rows_of) {
     for (size_t begin = 0; begin < rows.size(); begin += kNamedTogether) {
@@ -124,13 +143,7 @@ absl::Status AddressFold::MapDay(const DayNodes& nodes, const std::vector<uint32
                                  FunctionTrie* functions) {
   const store::Trie& trie = *nodes.trie;
   size_t size = trie.parents.size();
-  // Children before parents: which nodes lead to a value. The rest of the day's trie is never named.
-  std::vector<uint8_t> met(size, 0);
-  for (size_t i = size - 1; i > 0; --i) {
-    if (trie.parents[i].value >= i) return Corrupt(fmt::format("node {} stands before its parent", i));
-    if (nodes.counts[i] != 0 || nodes.values[i] != 0) met[i] = 1;
-    if (met[i] != 0) met[trie.parents[i].value] = 1;
-  }
+  ASSIGN_OR_RETURN(const std::vector<uint8_t> met, FindMet(nodes));
   std::vector<FrameNamer::Chain> chains;  // by frame row
   RETURN_IF_ERROR(NameRows(trie, met, executables, namer, &chains));
   size_t functions_max = 0;

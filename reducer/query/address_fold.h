@@ -28,6 +28,8 @@ class AddressFold {
     std::vector<uint64_t> values, counts;  // index: NodeNo
   };
   const std::map<store::Day, DayNodes>& days() const { return days_; }
+  // Of each node of a day whether it leads to a value: the rest of the day's trie need not be looked at.
+  static absl::StatusOr<std::vector<uint8_t>> FindMet(const DayNodes& nodes);
 
  private:
   absl::StatusOr<DayNodes*> FindDay(store::Day day);
@@ -42,7 +44,7 @@ class AddressFold {
   store::StoreReader& reader_;
   const QueryContext& context_;
   std::map<store::Day, DayNodes> days_;
-  size_t node_count_ = 0;
+  size_t node_count_ = 0, own_name_bytes_ = 0;
 };
 
 }  // namespace tributary

@@ -48,12 +48,13 @@ void FrameNamer::Name(uint32_t executable, std::span<const store::FrameRow> fram
     if (i + kAhead < places_.size() && places_[i + kAhead].row != SymbolTable::kNoRow) {
       by_node_.prefetch(NodeKey(executable, place.table->node(places_[i + kAhead].row)));
     }
+    const std::string_view own_name =
+        frame.name.value != 0 ? FrameSymbolizer::OwnName(text_of(frame.name)) : std::string_view();
     Chain& chain = chains[wanted[i]];
     chain = {};
-    if (frame.name.value == 0 && place.row != SymbolTable::kNoRow) chain = ChainOf(executable, place);
+    if (own_name.empty() && place.row != SymbolTable::kNoRow) chain = ChainOf(executable, place);
     if (chain.count == 0) {
       chain = {static_cast<uint32_t>(functions_.size()), 1};
-      const std::string_view own_name = frame.name.value != 0 ? text_of(frame.name) : std::string_view();
       functions_.push_back(own_name.empty() ? WithoutSymbols(file, frame, place.kind)
                                             : trie_.InternFunction(place.kind, own_name, file.base_name));
     }

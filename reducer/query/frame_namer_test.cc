@@ -55,6 +55,28 @@ TEST_F(FrameNamerTest, AFrameMayComeWithItsName) {
   EXPECT_EQ(Render(graph), "all 9 0\nall;app::work(int) 4 4\nall;handler 4 4\nall;[unknown] 1 1\n");
 }
 
+// Also in the lines of a function: a name that a frame came with is what it says, and no symbol to be made readable.
+TEST_F(FrameNamerTest, NamesThatFramesComeWithAreTakenAsTheyAre) {
+  FakeShard& shard = store_.shards[0];
+  const std::string name(FrameSymbolizer::kOwnNameBytesMax - 1, 'n');
+  shard.texts = {"", "_ZN3app4workEi", name + "\u00e9 and on", ""};
+  auto named = [&](uint32_t text) {
+    return FrameRow{FrameKind::kNative, false, truth_, 0x1000, 12, store::StringId{text}};
+  };
+  AddSample(1 * kMs, 1, 1, shard.AddNode(day_, NodeNo{0}, named(1)), 3);
+  AddSample(1 * kMs, 1, 1, shard.AddNode(day_, NodeNo{0}, named(2)), 2);
+  AddSample(1 * kMs, 1, 1, shard.AddNode(day_, NodeNo{0}, named(3)), 1);
+  EXPECT_EQ(Render(Graph(Request())), "all 6 0\nall;_ZN3app4workEi 3 3\nall;" + name + " 2 2\nall;main 1 1\n");
+  const std::pair<std::string, uint64_t> weights[] = {
+      {"_ZN3app4workEi", 3}, {name, 2}, {"main", 1}, {"app::work(int)", 0}};
+  for (const auto& [function, value] : weights) {
+    const FunctionLines lines = engine_->QueryLines(Request(), {.name = function}).value();
+    uint64_t total = 0;
+    for (const FunctionLines::Line& line : lines.lines) total += line.total_value;
+    EXPECT_EQ(total, value) << function;
+  }
+}
+
 TEST_F(FrameNamerTest, CodeOfAnotherKindIsToldByItsTable) {
   SymbolTableBuilder builder;
   builder.AddFunction({0x1000, 0x100, "main.main"}, SymbolTableBuilder::Layer::kSymbols);

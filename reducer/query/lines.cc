@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/container/flat_hash_map.h"
 #include "base/status.h"
 #include "reducer/metadata/labels.h"
 #include "reducer/query/address_fold.h"
@@ -18,6 +19,7 @@ namespace tributary {
 namespace {
 
 constexpr uint32_t kNone = UINT32_MAX;
+constexpr size_t kNodesPerCheck = 65'536;
 
 // Where in the function a sample was, or called on: the innermost of its frames that is the function.
 class LineBuilder {
@@ -29,8 +31,7 @@ class LineBuilder {
     if (fold.days().empty()) return absl::OkStatus();
     ASSIGN_OR_RETURN(std::vector<store::ExecutableRow> rows, reader.Executables());
     for (const auto& [day, nodes] : fold.days()) {
-      RETURN_IF_ERROR(CheckCancelled(request));
-      RETURN_IF_ERROR(AddDay(reader, nodes, rows));
+      RETURN_IF_ERROR(AddDay(reader, nodes, rows, request));
     }
     return absl::OkStatus();
   }
@@ -56,21 +57,24 @@ class LineBuilder {
   };
 
   absl::Status AddDay(store::StoreReader& reader, const AddressFold::DayNodes& nodes,
-                      const std::vector<store::ExecutableRow>& rows) {
+                      const std::vector<store::ExecutableRow>& rows, const QueryRequest& request) {
     const store::Trie& trie = *nodes.trie;
+    ASSIGN_OR_RETURN(const std::vector<uint8_t> met, AddressFold::FindMet(nodes));
     std::vector<uint32_t> place_of_row(trie.frame_rows.size(), kNone);
     std::vector<Place> places = {Place{}};  // [0]: not the function
     std::vector<uint32_t> nearest(trie.parents.size(), 0);
     for (size_t i = 1; i < trie.parents.size(); ++i) {
+      if (i % kNodesPerCheck == 0) RETURN_IF_ERROR(CheckCancelled(request));
+      if (met[i] == 0) continue;
       const uint32_t parent = trie.parents[i].value;
-      if (parent >= i || trie.frames[i] >= trie.frame_rows.size()) {
-        return Error(absl::StatusCode::kDataLoss, "the store is corrupt: a node is not defined");
+      if (trie.frames[i] >= trie.frame_rows.size()) {
+        return Error(absl::StatusCode::kDataLoss, "the store is corrupt: a frame is not defined");
       }
       uint32_t& place = place_of_row[trie.frames[i]];
       if (place == kNone) {
         const store::FrameRow& frame = trie.frame_rows[trie.frames[i]];
         ASSIGN_OR_RETURN(const std::string_view own_name, reader.Text(frame.name));
-        const Place found = Find(frame, own_name, rows);
+        const Place found = Find(frame, FrameSymbolizer::OwnName(own_name), rows);
         place = found.line == nullptr ? 0 : static_cast<uint32_t>(places.size());
         if (found.line != nullptr) places.push_back(found);
       }
@@ -101,7 +105,9 @@ class LineBuilder {
     Place place;
     bool is_innermost = true;
     FrameSymbolizer::ForEachFrame(in_table, frame, own_name, [&](const SymbolTable::Frame& of) {
-      if (!of.name.empty() && demangled_.Demangle(of.name) == function_.name) {
+      const bool is_function = own_name.empty() ? !of.name.empty() && demangled_.Demangle(of.name) == function_.name
+                                                : own_name == function_.name;
+      if (is_function) {
         place.line = &lines_[{std::string(of.file), of.line}];
         place.is_innermost = is_innermost;
         return false;
@@ -111,10 +117,10 @@ class LineBuilder {
     });
     if (place.line == nullptr) return {};
     auto& addresses = place.line->addresses;
-    const auto same = std::find_if(addresses.begin(), addresses.end(),
-                                   [&](const auto& a) { return a.address == frame.address && a.id == executable.id; });
-    place.address = static_cast<uint32_t>(same - addresses.begin());
-    if (same == addresses.end()) addresses.push_back({.id = executable.id, .address = frame.address});
+    const auto [known, added] =
+        address_of_.try_emplace({place.line, executable.id, frame.address}, static_cast<uint32_t>(addresses.size()));
+    if (added) addresses.push_back({.id = executable.id, .address = frame.address});
+    place.address = known->second;
     return place;
   }
 
@@ -122,6 +128,8 @@ class LineBuilder {
   DemangleCache& demangled_;
   const FunctionLinesRequest& function_;
   std::map<std::pair<std::string, uint32_t>, FunctionLines::Line> lines_;
+  // Index of a line's addresses.
+  absl::flat_hash_map<std::tuple<const FunctionLines::Line*, ExecutableId, uint64_t>, uint32_t> address_of_;
 };
 
 }  // namespace

@@ -21,6 +21,7 @@ struct QueryContext {
   const QueryRequest& request;
   const QueryLimits& limits;
   std::unique_ptr<ResourceCache> resources;  // nullptr: nothing is known of processes but what the store has
+  SampleTypeInfo type;                       // that the request means
 };
 
 // Calls `visit` with a reader of each shard, one after the other. Only one reader is open at a time. The first error

@@ -6,6 +6,7 @@
 #include "reducer/query/label_names.h"
 #include "reducer/query/nodes.h"
 #include "reducer/query/query_context.h"
+#include "reducer/query/sample_type_names.h"
 
 namespace tributary {
 
@@ -21,13 +22,15 @@ QueryEngine::~QueryEngine() = default;
 
 QueryContext QueryEngine::ContextOf(const QueryRequest& request) {
   return {store_,  symbols_, *demangled_,
-          request, limits_,  joiner_ == nullptr ? nullptr : std::make_unique<ResourceCache>(*joiner_, request.range)};
+          request, limits_,  joiner_ == nullptr ? nullptr : std::make_unique<ResourceCache>(*joiner_, request.range),
+          {}};
 }
 
 absl::StatusOr<QueryContext> QueryEngine::Check(const QueryRequest& request) {
   RETURN_IF_ERROR(CheckRequest(request));
   QueryContext context = ContextOf(request);
   RETURN_IF_ERROR(CheckLabelNames(context, names_));
+  ASSIGN_OR_RETURN(context.type, FindSampleType(store_, request));
   return context;
 }
 
@@ -67,6 +70,12 @@ absl::StatusOr<FunctionLines> QueryEngine::QueryLines(const QueryRequest& reques
   ASSIGN_OR_RETURN(const QueryContext context, Check(request));
   return MakeLines(context, function);
 }
+
+absl::StatusOr<SampleTypeInfo> QueryEngine::FindType(const QueryRequest& request) {
+  return FindSampleType(store_, request);
+}
+
+absl::StatusOr<std::set<SampleTypeInfo>> QueryEngine::QueryTypes() { return ListSampleTypes(store_); }
 
 absl::StatusOr<std::vector<std::string>> QueryEngine::QueryLabels(const QueryRequest& request) {
   RETURN_IF_ERROR(CheckRequest(request));

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -26,8 +27,8 @@ struct QueryContext;
 // Answers questions over all shards: selects processes by label, adds values to trie nodes, folds, names, merges. No
 // stack is ever rebuilt. The engine checks a request and gives it to the function that makes the answer; each answer
 // has a header of its own. Any thread; each call opens its own readers. Errors of every query: InvalidArgument (the
-// request, also a label that nothing has), ResourceExhausted (QueryLimits), DeadlineExceeded (is_cancelled), else the
-// store's.
+// request, also a label or a type that nothing has), ResourceExhausted (QueryLimits), DeadlineExceeded (is_cancelled),
+// else the store's.
 class QueryEngine {
  public:
   // `joiner` null: nothing is known of processes but what the store has. All of it outlives the engine.
@@ -43,6 +44,10 @@ class QueryEngine {
   absl::StatusOr<StackHealth> QueryStackHealth(const QueryRequest& request, size_t executables_max);
   absl::StatusOr<ExecutableList> QueryExecutables(const QueryRequest& request, size_t limit);
   absl::StatusOr<FunctionLines> QueryLines(const QueryRequest& request, const FunctionLinesRequest& function);
+  // What a request measures: its name and unit.
+  absl::StatusOr<SampleTypeInfo> FindType(const QueryRequest& request);
+  // What there is to ask for: types that samples have.
+  absl::StatusOr<std::set<SampleTypeInfo>> QueryTypes();
   // Every label that a selector may speak of, sorted; also those that only processes of the range say they have.
   absl::StatusOr<std::vector<std::string>> QueryLabels(const QueryRequest& request);
   // One a node, over all shards; by host name.

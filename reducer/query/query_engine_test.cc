@@ -83,11 +83,45 @@ TEST_F(QueryTest, RangeIsHalfOpen) {
 TEST_F(QueryTest, TypesAreKeptApart) {
   AddSample(1 * kMs, 1, 1, work_, 1);
   AddSample(2 * kMs, 1, 1, work_, 100);
-  store_.shards[0].samples.back().type = SampleType::kOffCpu;
+  store_.shards[0].samples.back().type = store::TypeNo{2};
   QueryRequest request = Request();
   EXPECT_EQ(Graph(request).total_values[0], 1u);
-  request.type = SampleType::kOffCpu;
+  request.type = "off_cpu";
   EXPECT_EQ(Graph(request).total_values[0], 100u);
+}
+
+TEST_F(QueryTest, TypesAreWhatTheDataSay) {
+  store_.shards[0].types = {{store::TypeNo{1}, {"cpu", "nanoseconds"}},
+                            {store::TypeNo{300}, {"alloc", "bytes"}},
+                            {store::TypeNo{301}, {"alloc", "count"}},
+                            {store::TypeNo{302}, {"allocs", "count"}}};
+  for (uint32_t type : {1u, 300u, 301u, 302u}) {
+    AddSample(1 * kMs, 1, 1, work_, type);
+    store_.shards[0].samples.back().type = store::TypeNo{type};
+  }
+  QueryRequest request = Request();
+  auto total = [&](const std::string& type) {
+    request.type = type;
+    return Graph(request).total_values[0];
+  };
+  EXPECT_EQ(total("cpu"), 1u);
+  request.type = "alloc";
+  EXPECT_NE(Message(engine_->QueryFlameGraph(request, 10).status()).find("ask for one of alloc:bytes, alloc:count"),
+            std::string::npos);
+  EXPECT_EQ(total("alloc:bytes"), 300u);
+  EXPECT_EQ(total("alloc:count"), 301u);
+  EXPECT_EQ(total("allocs"), 302u);
+  EXPECT_EQ(engine_->FindType(request).value(), (SampleTypeInfo{"allocs", "count"}));
+  EXPECT_EQ(total("off_cpu"), 0u) << "known, and nobody collects it";
+  EXPECT_EQ(engine_->QueryTypes().value().size(), 4u);
+  for (const char* type : {"all", "alloc:", "alloc:ns", "Cpu", ""}) {
+    request.type = type;
+    const absl::Status status = engine_->QueryFlameGraph(request, 10).status();
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << type;
+    EXPECT_NE(Message(status).find("there are: alloc (bytes), alloc (count), allocs (count), cpu (nanoseconds)"),
+              std::string::npos)
+        << status;
+  }
 }
 
 TEST_F(QueryTest, SelectorsChooseProcessesAndThreads) {
@@ -298,7 +332,11 @@ TEST_F(QueryTest, LimitsAreErrorsThatSayWhatToNarrow) {
   };
   const Case cases[] = {{{.processes_max = 0}, R"({process_pid="100"})", "shorter time"},
                         {{.address_nodes_max = 3}, "{}", "shorter time"},
-                        {{.function_nodes_max = 2}, "{}", "ask for less"}};
+                        {{.function_nodes_max = 2}, "{}", "ask for less"},
+                        {{.own_name_bytes_max = 6}, "{}", "more than 6 bytes"}};
+  store_.shards[0].texts = {"", "handler"};
+  const store::FrameRow named{.kind = FrameKind::kGo, .name = store::StringId{1}};
+  AddSample(1 * kMs, 1, 1, store_.shards[0].AddNode(day_, NodeNo{0}, named), 1);
   for (const Case& c : cases) {
     QueryEngine engine(store_, *symbols_, c.limits);
     absl::StatusOr<FlameGraph> graph = engine.QueryFlameGraph(Request(c.selector), 10);
@@ -359,7 +397,8 @@ TEST_F(QueryTest, EverySampleIsCountedOnce) {
           auto process = static_cast<uint32_t>(1 + below(20));
           shard.samples.push_back({At(day * kNsPerDay + static_cast<int64_t>(below(5 * kNsPerMinute))),
                                    ProcessNo{process}, ThreadNo{process}, nodes[below(nodes.size())], below(1'000'000),
-                                   static_cast<uint32_t>(below(3)), static_cast<SampleType>(1 + below(2))});
+                                   static_cast<uint32_t>(below(3)),
+                                   store::TypeNo{static_cast<uint32_t>(1 + below(2))}});
         }
       }
       shard.closed_until = At(kNsPerDay + static_cast<int64_t>(below(5)) * kNsPerMinute);
@@ -370,7 +409,7 @@ TEST_F(QueryTest, EverySampleIsCountedOnce) {
       uint64_t value = 0, count = 0;
       for (const FakeShard& shard : store_.shards) {
         for (const FakeShard::Sample& sample : shard.samples) {
-          if (sample.type != request.type || sample.time < request.range.from || sample.time >= request.range.to) {
+          if (sample.type != store::TypeNo{1} || sample.time < request.range.from || sample.time >= request.range.to) {
             continue;
           }
           if (!holds(sample)) continue;

@@ -2,9 +2,11 @@
 
 #include <cstddef>
 #include <functional>
+#include <string>
+#include <string_view>
 
 #include "absl/status/status.h"
-#include "profile/model.h"
+#include "profile/sample_types.h"
 #include "reducer/query/selector.h"
 #include "reducer/store/store.h"
 
@@ -16,7 +18,7 @@ enum class FrameNames { kFunction, kAddress };
 struct QueryRequest {
   Selector selector;
   store::TimeRange range;
-  SampleType type = SampleType::kCpu;
+  std::string type = "cpu";  // a sample type's name; name:unit where two have one name
   FrameNames frames = FrameNames::kFunction;
   // Called now and then on the querying thread; true ends the query with DeadlineExceeded. Empty: never.
   std::function<bool()> is_cancelled;
@@ -24,10 +26,14 @@ struct QueryRequest {
 
 // What one query may hold at once. Beyond: ResourceExhausted, and the message says what to narrow.
 struct QueryLimits {
-  size_t processes_max = 2'000'000;       // rows of one shard
-  size_t address_nodes_max = 32'000'000;  // 16 bytes each, over the days of one shard
-  size_t function_nodes_max = 4'000'000;  // about 60 bytes each, of the answer before it is cut
+  size_t processes_max = 2'000'000;        // rows of one shard
+  size_t address_nodes_max = 32'000'000;   // 16 bytes each, over the days of one shard
+  size_t function_nodes_max = 4'000'000;   // about 60 bytes each, of the answer before it is cut
+  size_t own_name_bytes_max = 128u << 20;  // of the names that frames of one shard came with
 };
+
+// Whether a request for `asked` means that type.
+bool IsAskedFor(const SampleTypeInfo& type, std::string_view asked);
 
 // DeadlineExceeded once the request is cancelled.
 absl::Status CheckCancelled(const QueryRequest& request);

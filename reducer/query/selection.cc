@@ -87,20 +87,24 @@ class Selection::Maker {
   absl::flat_hash_map<const ResourceStates*, Answer> by_states_;
 };
 
-absl::StatusOr<Selection> Selection::Make(store::StoreReader& reader, const QueryRequest& request,
-                                          const QueryLimits& limits, ResourceCache* resources) {
-  Maker maker(request.selector, resources);
+absl::StatusOr<Selection> Selection::Make(store::StoreReader& reader, const QueryContext& context) {
+  const QueryRequest& request = context.request;
+  Maker maker(request.selector, context.resources.get());
   Selection selection;
+  ASSIGN_OR_RETURN(const auto types, reader.SampleTypes());
+  const auto asked =
+      std::find_if(types.begin(), types.end(), [&](const auto& type) { return type.second == context.type; });
+  if (asked != types.end()) selection.type_ = asked->first;
   if (maker.selects_all()) return selection;
 
   selection.uses_threads_ = maker.uses_threads();
   selection.unknown_process_ = maker.HoldsUnknown();
   selection.unknown_thread_ = maker.HoldsThread(store::ThreadRow{});
   ASSIGN_OR_RETURN(std::vector<store::ProcessRow> rows, reader.Processes(request.range, nullptr));
-  if (rows.size() > limits.processes_max) {
+  if (rows.size() > context.limits.processes_max) {
     return Error(absl::StatusCode::kResourceExhausted,
                  fmt::format("{} processes ran in this time, a query may look at {}: ask for a shorter time",
-                             rows.size(), limits.processes_max));
+                             rows.size(), context.limits.processes_max));
   }
   store::ProcessSet selected;
   for (const store::ProcessRow& row : rows) {

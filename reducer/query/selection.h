@@ -8,7 +8,7 @@
 #include "absl/status/statusor.h"
 #include "reducer/metadata/labels.h"
 #include "reducer/metadata/resource_joiner.h"
-#include "reducer/query/query_request.h"
+#include "reducer/query/query_context.h"
 #include "reducer/store/store.h"
 
 namespace tributary {
@@ -21,10 +21,11 @@ inline UnixNs MiddleOf(UnixNs minute) { return UnixNs{minute.value + kNsPerMinut
 class Selection {
  public:
   // Reads processes only when the selector needs them, and joins them only where it speaks of what they do not say
-  // themselves. `resources` null: nothing is known but the rows. ResourceExhausted: more processes than the limit.
-  static absl::StatusOr<Selection> Make(store::StoreReader& reader, const QueryRequest& request,
-                                        const QueryLimits& limits, ResourceCache* resources);
+  // themselves. ResourceExhausted: more processes than the limit.
+  static absl::StatusOr<Selection> Make(store::StoreReader& reader, const QueryContext& context);
 
+  // Whether samples of a type are asked for.
+  bool Has(store::TypeNo type) const { return type == type_; }
   // Threads are told apart: only raw samples can answer, not sums.
   bool uses_threads() const { return uses_threads_; }
   bool Has(store::ProcessNo process, UnixNs at) const {
@@ -48,6 +49,7 @@ class Selection {
   }
   bool HasAt(store::ProcessNo process, UnixNs at) const;
 
+  store::TypeNo type_{UINT32_MAX};  // which no samples have
   bool uses_threads_ = false;
   // Of numbers without a row: as if every label were "".
   bool unknown_process_ = true, unknown_thread_ = true;

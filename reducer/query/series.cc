@@ -46,7 +46,7 @@ absl::StatusOr<ShardWeights> Weigh(store::StoreReader& reader, const QueryReques
   ShardWeights weights;
   absl::Status scanned = reader.ScanSamples(request.range, [&](const store::SampleColumns& columns) -> absl::Status {
     RETURN_IF_ERROR(CheckCancelled(request));
-    if (columns.type != request.type) return absl::OkStatus();
+    if (!selection.Has(columns.type)) return absl::OkStatus();
     for (size_t i = 0; i < columns.times.size(); ++i) {
       if (!selection.Has(columns.processes[i], columns.threads[i], columns.times[i])) continue;
       weights.threads[columns.threads[i]].Add(columns.values[i], columns.counts[i]);
@@ -62,7 +62,7 @@ absl::StatusOr<ShardWeights> Weigh(store::StoreReader& reader, const QueryReques
   if (selection.uses_threads()) return weights;
   scanned = reader.ScanSums(request.range, [&](const store::SumColumns& columns) -> absl::Status {
     RETURN_IF_ERROR(CheckCancelled(request));
-    if (columns.type != request.type) return absl::OkStatus();
+    if (!selection.Has(columns.type)) return absl::OkStatus();
     for (size_t i = 0; i < columns.nodes.size(); ++i) {
       if (!selection.Has(columns.processes[i], MiddleOf(columns.minute))) continue;
       weights.processes[columns.processes[i]].Add(columns.values[i], columns.counts[i]);
@@ -88,7 +88,7 @@ absl::StatusOr<SplitWeights> WeighStates(store::StoreReader& reader, const Query
     const absl::Status scanned =
         reader.ScanSamples(request.range, [&](const store::SampleColumns& columns) -> absl::Status {
           RETURN_IF_ERROR(CheckCancelled(request));
-          if (columns.type != request.type) return absl::OkStatus();
+          if (!selection.Has(columns.type)) return absl::OkStatus();
           for (size_t i = 0; i < columns.times.size(); ++i) {
             if (!selection.Has(columns.processes[i], columns.threads[i], columns.times[i])) continue;
             add(columns.processes[i], columns.times[i], columns.values[i], columns.counts[i]);
@@ -100,7 +100,7 @@ absl::StatusOr<SplitWeights> WeighStates(store::StoreReader& reader, const Query
   }
   const absl::Status scanned = reader.ScanSums(request.range, [&](const store::SumColumns& columns) -> absl::Status {
     RETURN_IF_ERROR(CheckCancelled(request));
-    if (columns.type != request.type) return absl::OkStatus();
+    if (!selection.Has(columns.type)) return absl::OkStatus();
     const UnixNs at = MiddleOf(columns.minute);
     for (size_t i = 0; i < columns.nodes.size(); ++i) {
       if (selection.Has(columns.processes[i], at)) {
@@ -129,7 +129,7 @@ class SeriesBuilder {
   absl::Status AddShard(store::StoreReader& reader, const QueryContext& context) {
     const QueryRequest& request = context.request;
     ResourceCache* const resources = context.resources.get();
-    ASSIGN_OR_RETURN(Selection selection, Selection::Make(reader, request, context.limits, resources));
+    ASSIGN_OR_RETURN(Selection selection, Selection::Make(reader, context));
     ASSIGN_OR_RETURN(ShardWeights weights, Weigh(reader, request, selection));
     if (weights.processes.empty() && weights.threads.empty()) return absl::OkStatus();
     store::ProcessSet met;

@@ -78,12 +78,12 @@ class HealthBuilder {
  public:
   absl::Status AddShard(store::StoreReader& reader, const QueryContext& context) {
     const QueryRequest& request = context.request;
-    ASSIGN_OR_RETURN(Selection selection, Selection::Make(reader, request, context.limits, context.resources.get()));
+    ASSIGN_OR_RETURN(Selection selection, Selection::Make(reader, context));
     OutermostFrames outermost(reader);
     Culprits culprits;
     absl::Status scanned = reader.ScanSamples(request.range, [&](const store::SampleColumns& columns) -> absl::Status {
       RETURN_IF_ERROR(CheckCancelled(request));
-      if (columns.type != request.type) return absl::OkStatus();
+      if (!selection.Has(columns.type)) return absl::OkStatus();
       for (size_t i = 0; i < columns.times.size(); ++i) {
         if (!selection.Has(columns.processes[i], columns.threads[i], columns.times[i])) continue;
         const Ending ending = columns.endings[i];

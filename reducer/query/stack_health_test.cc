@@ -136,7 +136,7 @@ TEST_F(StackHealthTest, SelectorsTypesAndRangesApply) {
   QueryRequest request = Request();
   request.range.from = UnixNs{kStart.value + 1};
   EXPECT_EQ(Ask(request).total.count, 1u);
-  request.type = SampleType::kOffCpu;
+  request.type = "off_cpu";
   health = Ask(request);
   EXPECT_EQ(health.total.count, 0u);
   EXPECT_THAT(health.executables, IsEmpty());

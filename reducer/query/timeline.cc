@@ -78,7 +78,7 @@ absl::Status AddSamples(store::StoreReader& reader, const QueryRequest& request,
     for (size_t i = 0; i < columns.times.size(); ++i) {
       auto minute = static_cast<size_t>(MinuteOf(columns.times[i]) - first_minute);
       if (minute < minutes_seen->size()) (*minutes_seen)[minute] = true;
-      if (columns.type != request.type || !selection.Has(columns.processes[i], columns.threads[i], columns.times[i]))
+      if (!selection.Has(columns.type) || !selection.Has(columns.processes[i], columns.threads[i], columns.times[i]))
         continue;
       buckets->Add(columns.times[i], columns.values[i], columns.counts[i]);
     }
@@ -92,7 +92,7 @@ absl::Status AddSums(store::StoreReader& reader, const QueryRequest& request, st
   return reader.ScanSums(range, [&](const store::SumColumns& columns) -> absl::Status {
     RETURN_IF_ERROR(CheckCancelled(request));
     auto minute = static_cast<size_t>(MinuteOf(columns.minute) - first_minute);
-    if (columns.type != request.type || (minute < minutes_seen.size() && minutes_seen[minute])) return absl::OkStatus();
+    if (!selection.Has(columns.type) || (minute < minutes_seen.size() && minutes_seen[minute])) return absl::OkStatus();
     uint64_t value = 0, count = 0;
     for (size_t i = 0; i < columns.nodes.size(); ++i) {
       if (!selection.Has(columns.processes[i], MiddleOf(columns.minute))) continue;
@@ -128,7 +128,7 @@ absl::StatusOr<Timeline> MakeTimeline(const QueryContext& context, size_t bucket
   const QueryRequest& request = context.request;
   Buckets buckets(request.range, buckets_max);
   const absl::Status visited = ForEachShard(context.store, [&](store::StoreReader& reader) -> absl::Status {
-    ASSIGN_OR_RETURN(Selection selection, Selection::Make(reader, request, context.limits, context.resources.get()));
+    ASSIGN_OR_RETURN(Selection selection, Selection::Make(reader, context));
     if (selection.uses_threads() || buckets.step_ns() < kNsPerMinute) {
       return AddFine(reader, request, selection, &buckets);
     }

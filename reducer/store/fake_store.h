@@ -23,7 +23,7 @@ struct FakeShard {
     NodeNo node;
     uint64_t value = 0;
     uint32_t count = 1;
-    SampleType type = SampleType::kCpu;
+    TypeNo type{1};
     std::string node_id = "node-1";
     Ending ending = Ending::kComplete;
     StringId attributes;
@@ -33,6 +33,8 @@ struct FakeShard {
   std::vector<ProcessRow> processes;
   std::vector<ThreadRow> threads;
   std::vector<ExecutableRow> executables = {ExecutableRow{}};
+  std::map<TypeNo, SampleTypeInfo> types = {{TypeNo{1}, {"cpu", "nanoseconds"}},
+                                            {TypeNo{2}, {"off_cpu", "nanoseconds"}}};
   std::vector<std::string> texts = {""};  // index: StringId
   std::map<Day, Trie> tries;
   std::vector<Sample> samples;
@@ -71,6 +73,10 @@ class FakeReader : public StoreReader {
   absl::StatusOr<std::vector<NodeStatus>> Nodes() override {
     RETURN_IF_ERROR(Check());
     return shard_.nodes;
+  }
+  absl::StatusOr<std::map<TypeNo, SampleTypeInfo>> SampleTypes() override {
+    RETURN_IF_ERROR(Check());
+    return shard_.types;
   }
   absl::StatusOr<std::vector<ProcessRow>> Processes(TimeRange range, const ProcessSet* only) override {
     RETURN_IF_ERROR(Check());
@@ -171,7 +177,7 @@ class FakeReader : public StoreReader {
 
   struct Key {
     int64_t minute = 0;
-    SampleType type = SampleType::kCpu;
+    TypeNo type{1};
     std::string node_id;
     friend auto operator<=>(const Key&, const Key&) = default;
   };

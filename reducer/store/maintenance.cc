@@ -214,6 +214,7 @@ absl::Status Maintenance::RemoveUnusedDefinitions(Removed* removed) {
        day * kSlotsPerDay},
       {"DELETE FROM executable WHERE id IN (SELECT id FROM executable WHERE last_day < ? LIMIT ?)", day},
       {"DELETE FROM string WHERE id IN (SELECT id FROM string WHERE last_day < ? LIMIT ?)", day},
+      {"DELETE FROM sample_type WHERE id IN (SELECT id FROM sample_type WHERE last_day < ? LIMIT ?)", day},
   };
   days_removed_ = false;
   for (const auto& [sql, before] : unused) {

@@ -106,6 +106,7 @@ TEST_F(ProcessRowsTest, RowsOfSchemaTwoAreConverted) {
     Database old = OpenShardForWriting(path).value();
     ASSERT_TRUE(old.Execute(R"sql(
       DROP TABLE process_chunk;
+      DROP TABLE sample_type;
       DELETE FROM watermark WHERE name LIKE 'next%';
       CREATE INDEX session_last_seen ON session (last_seen);
       CREATE TABLE process (

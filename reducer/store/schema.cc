@@ -7,6 +7,7 @@
 #include "embedded/sql_shard_0002.h"
 #include "embedded/sql_shard_0003.h"
 #include "embedded/sql_shard_0004.h"
+#include "embedded/sql_shard_0005.h"
 #include "embedded/sql_store_0001.h"
 #include "reducer/store/process_writer.h"
 
@@ -38,7 +39,8 @@ absl::StatusOr<Database> OpenShardForWriting(const std::string& path) {
   return OpenForWriting(path, {{embedded::sql_shard_0001()},
                                {embedded::sql_shard_0002()},
                                {embedded::sql_shard_0003(), ConvertProcessRows},
-                               {embedded::sql_shard_0004()}});
+                               {embedded::sql_shard_0004()},
+                               {embedded::sql_shard_0005()}});
 }
 
 absl::StatusOr<Database> OpenDirectoryForWriting(const std::string& path) {

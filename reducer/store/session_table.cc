@@ -26,8 +26,14 @@ Accounting SessionTotals::WithClosing() const {
   return all;
 }
 
+namespace {
+
+constexpr size_t kSessionIdBytes = 16;  // keys of other sources are longer
+
+}  // namespace
+
 std::string SessionKey(const Source& source) {
-  constexpr size_t kSessionIdBytes = 16, kIdBytesMax = 64;
+  constexpr size_t kIdBytesMax = 64;
   if (source.kind == SourceKind::kSession) {
     TRIBUTARY_CHECK(source.id.size() == kSessionIdBytes);
     return source.id;
@@ -59,7 +65,8 @@ absl::StatusOr<SessionTable> SessionTable::Prepare(Database& database, Limits li
                        "boot_id = ? WHERE rowid = ?"));
   ASSIGN_OR_RETURN(table.find_earlier_boots_,
                    database.Prepare("SELECT id FROM session WHERE machine = ? AND boot_ns < ? AND boot_id <> ? AND "
-                                    "closed_reason = -1 LIMIT ?"));
+                                    "closed_reason = -1 AND length(id) = 16 LIMIT ?"));
+  static_assert(kSessionIdBytes == 16);
   return table;
 }
 
@@ -130,8 +137,9 @@ absl::Status SessionTable::CloseEarlierBoots(const Session& first_of_boot) {
   // Those of this transaction are not in the file yet.
   for (const Touched& touched : touched_) {
     const Session& session = *touched.session;
-    if (session.machine == first_of_boot.machine && session.boot_id != first_of_boot.boot_id &&
-        session.boot_ns < first_of_boot.boot_ns && session.totals.closed_reason == SessionTotals::kOpen) {
+    if (session.id.size() == kSessionIdBytes && session.machine == first_of_boot.machine &&
+        session.boot_id != first_of_boot.boot_id && session.boot_ns < first_of_boot.boot_ns &&
+        session.totals.closed_reason == SessionTotals::kOpen) {
       earlier.push_back(session.id);
     }
   }

@@ -124,6 +124,18 @@ absl::StatusOr<std::vector<NodeStatus>> SqliteShardReader::Nodes() {
   }
 }
 
+absl::StatusOr<std::map<TypeNo, SampleTypeInfo>> SqliteShardReader::SampleTypes() {
+  std::map<TypeNo, SampleTypeInfo> types;
+  if (database_ == nullptr) return types;
+  ASSIGN_OR_RETURN(Statement statement, database_->Prepare("SELECT id, name, unit FROM sample_type"));
+  for (;;) {
+    ASSIGN_OR_RETURN(const bool row, statement.Step());
+    if (!row) return types;
+    types.emplace(TypeNo{static_cast<uint32_t>(statement.Int(0))},
+                  SampleTypeInfo{std::string(statement.Bytes(1)), std::string(statement.Bytes(2))});
+  }
+}
+
 absl::Status SqliteShardReader::ScanProcesses(TimeRange range, const ProcessVisitor& visit) {
   return ScanProcesses(range, nullptr, visit);
 }
@@ -254,7 +266,7 @@ absl::Status SqliteShardReader::ScanRaw(TimeRange range, int64_t first_minute, i
     CutToRange(columns, range);
     if (columns.times.empty()) continue;
     ASSIGN_OR_RETURN(columns.node_id, NodeIdOf(statement.Int(1)));
-    columns.type = static_cast<SampleType>(statement.Int(2));
+    columns.type = TypeNo{static_cast<uint32_t>(statement.Int(2))};
     columns.day = DayOfMinute(statement.Int(0));
     RETURN_IF_ERROR(visit(columns));
   }
@@ -300,7 +312,7 @@ absl::Status SqliteShardReader::ScanSumRows(int64_t first_minute, int64_t last_m
     ASSIGN_OR_RETURN(std::string raw, UnpackColumns(statement.Bytes(4), statement.Int(3)));
     RETURN_IF_ERROR(DecodeSums(raw, &columns));
     ASSIGN_OR_RETURN(columns.node_id, NodeIdOf(statement.Int(1)));
-    columns.type = static_cast<SampleType>(statement.Int(2));
+    columns.type = TypeNo{static_cast<uint32_t>(statement.Int(2))};
     columns.minute = UnixNs{statement.Int(0) * kNsPerMinute};
     columns.day = DayOfMinute(statement.Int(0));
     RETURN_IF_ERROR(visit(columns));
@@ -337,7 +349,7 @@ absl::StatusOr<int64_t> SqliteShardReader::ScanCommitted(int64_t cursor, size_t 
     if (!row) break;
     RETURN_IF_ERROR(DecodeRow(statement, 4, &columns));
     ASSIGN_OR_RETURN(columns.node_id, NodeIdOf(statement.Int(2)));
-    columns.type = static_cast<SampleType>(statement.Int(3));
+    columns.type = TypeNo{static_cast<uint32_t>(statement.Int(3))};
     columns.day = DayOfMinute(statement.Int(1));
     RETURN_IF_ERROR(visit(columns));
     samples += columns.times.size();

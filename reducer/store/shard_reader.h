@@ -21,6 +21,7 @@ class SqliteShardReader : public StoreReader {
   static absl::StatusOr<std::unique_ptr<StoreReader>> Open(const std::string& path, uint32_t shard, TrieCache& cache);
 
   absl::StatusOr<std::vector<NodeStatus>> Nodes() override;
+  absl::StatusOr<std::map<TypeNo, SampleTypeInfo>> SampleTypes() override;
   absl::StatusOr<std::vector<ProcessRow>> Processes(TimeRange range, const ProcessSet* only) override;
   absl::Status ScanProcesses(TimeRange range, const ProcessVisitor& visit) override;
   absl::StatusOr<std::vector<ThreadRow>> Threads(TimeRange range, const ProcessSet& of) override;

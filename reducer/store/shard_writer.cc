@@ -1,9 +1,12 @@
 #include "reducer/store/shard_writer.h"
 
 #include <algorithm>
+#include <array>
+#include <cstdint>
 
 #include "absl/cleanup/cleanup.h"
 #include "base/status.h"
+#include "profile/attributes.h"
 #include "reducer/store/minute_sums.h"
 #include "reducer/store/schema.h"
 
@@ -51,7 +54,12 @@ SqliteShardWriter::Counters::Counters(Metrics& metrics)
       closed_sessions(metrics.AddCounter("tributary_reducer_closed_sessions_total",
                                          "times a node told of a session of an earlier collector that has ended")),
       closings_refused(metrics.AddCounter("tributary_reducer_closings_refused_total",
-                                          "the same of another node's session, its own, or too many unknown ones")) {
+                                          "the same of another node's session, its own, or too many unknown ones")),
+      nameless_types(metrics.AddCounter("tributary_reducer_nameless_types_total",
+                                        "samples of a type that their batch does not define and this release does not "
+                                        "know, or of one more than a shard or a machine may bring")),
+      refused_attributes(metrics.AddCounter("tributary_reducer_refused_attributes_total",
+                                            "samples whose own attributes were left out: more than 32, or 1 KiB")) {
   for (uint8_t i = 0; i < kEndingCount; ++i) {
     endings[i] = &metrics.AddCounter("tributary_reducer_samples_by_ending_total",
                                      "samples made durable, by how the walk of their stack ended",
@@ -74,6 +82,8 @@ absl::Status SqliteShardWriter::Prepare() {
   database_ = std::make_unique<Database>(std::move(database));
   ASSIGN_OR_RETURN(DefinitionTables definitions, DefinitionTables::Prepare(*database_));
   definitions_ = std::make_unique<DefinitionTables>(std::move(definitions));
+  ASSIGN_OR_RETURN(SampleTypeTable types, SampleTypeTable::Prepare(*database_));
+  types_ = std::make_unique<SampleTypeTable>(std::move(types));
   ASSIGN_OR_RETURN(SessionTable sessions, SessionTable::Prepare(*database_, options_.sessions));
   sessions_ = std::make_unique<SessionTable>(std::move(sessions));
   ASSIGN_OR_RETURN(maintenance_, Maintenance::Prepare(*database_, options_.maintenance));
@@ -99,6 +109,7 @@ absl::StatusOr<std::vector<ShardWriter::Outcome>> SqliteShardWriter::Commit(std:
   } else {
     sessions_->Undo();
     definitions_->Rollback();
+    types_->Forget();
     for (DayTrie& trie : tries_) trie.Rollback();
     // Other sessions' ids may point at rows and nodes that were rolled back only if this group mapped them: Undo
     // forgot those.
@@ -116,6 +127,8 @@ void SqliteShardWriter::CountCommitted() {
   counters_.cut_stacks.Add(tally_.cut_stacks);
   counters_.closed_sessions.Add(tally_.closed_sessions);
   counters_.closings_refused.Add(tally_.closings_refused);
+  counters_.nameless_types.Add(tally_.nameless_types);
+  counters_.refused_attributes.Add(tally_.refused_attributes);
   for (size_t i = 0; i < kEndingCount; ++i) counters_.endings[i]->Add(tally_.endings[i]);
 }
 
@@ -159,7 +172,8 @@ absl::StatusOr<ShardWriter::Outcome> SqliteShardWriter::Apply(const RowBatch& ba
 // A batch that was not there before. One without a number may be definitions alone.
 absl::Status SqliteShardWriter::Store(Session& session, const RowBatch& batch) {
   SessionTotals& totals = session.totals;
-  if (session.boot_ns == 0 && batch.sequence != 0) RETURN_IF_ERROR(NoteBoot(session, batch.clock));
+  const bool has_boot = batch.sequence != 0 && batch.source.kind == SourceKind::kSession;
+  if (session.boot_ns == 0 && has_boot) RETURN_IF_ERROR(NoteBoot(session, batch.clock));
   if (batch.sequence != 0 || !batch.samples.empty()) {
     RETURN_IF_ERROR(StoreSamples(session, batch));
     ++tally_.batches;
@@ -254,11 +268,22 @@ absl::Status SqliteShardWriter::StoreSamples(Session& session, const RowBatch& b
   const SampleTimes times(batch.clock, clock_.Unix().value);
   std::vector<Typed> rows;
   rows.reserve(batch.samples.size());
+  struct Type {
+    TypeNo no;
+    Day day{INT32_MIN};  // the latest that it was looked up for
+  };
+  std::array<Type, 256> types;  // by the source's number
   for (const Sample& sample : batch.samples) {
     bool clamped = false;
     const int64_t time_ns = times.ToUnixNs(sample.time, &clamped);
     if (clamped) ++tally_.clamped_times;
-    ASSIGN_OR_RETURN(Typed row, Map(session, sample, time_ns));
+    Type& type = types[static_cast<uint8_t>(sample.type)];
+    if (const Day day = DayOf(UnixNs{time_ns}); type.day < day) {
+      ASSIGN_OR_RETURN(type.no, types_->Find(batch, session.machine, sample.type, day));
+      type.day = day;
+    }
+    if (type.no.value == 0) tally_.nameless_types += sample.count;
+    ASSIGN_OR_RETURN(Typed row, Map(session, sample, type.no, time_ns));
     session.totals.stored += row.sample.count;
     const auto ending = static_cast<size_t>(row.sample.ending);
     session.totals.endings[ending] += row.sample.count;
@@ -274,11 +299,11 @@ absl::Status SqliteShardWriter::StoreSamples(Session& session, const RowBatch& b
   return WriteChunks(session, rows);
 }
 
-absl::StatusOr<SqliteShardWriter::Typed> SqliteShardWriter::Map(Session& session, const Sample& sample,
+absl::StatusOr<SqliteShardWriter::Typed> SqliteShardWriter::Map(Session& session, const Sample& sample, TypeNo type,
                                                                 int64_t time_ns) {
   const Day day = DayOf(UnixNs{time_ns});
   Typed row;
-  row.type = sample.type;
+  row.type = type;
   row.sample.time_ns = time_ns;
   ASSIGN_OR_RETURN(SessionDictionary::StoreThread thread,
                    definitions_->Thread(*session.dictionary, sample.thread, {session.machine, session.boot_id},
@@ -289,7 +314,9 @@ absl::StatusOr<SqliteShardWriter::Typed> SqliteShardWriter::Map(Session& session
   row.sample.count = sample.count;
   row.sample.value = sample.value;
   row.sample.cpu = sample.cpu;
-  if (sample.attributes.value != 0) {
+  if (!FitsSample(session.dictionary->string(sample.attributes))) {
+    ++tally_.refused_attributes;
+  } else if (sample.attributes.value != 0) {
     ASSIGN_OR_RETURN(row.sample.attributes, definitions_->String(*session.dictionary, sample.attributes, day));
   }
   // A newer collector's ending is one this release cannot name.
@@ -332,7 +359,7 @@ absl::StatusOr<uint32_t> SqliteShardWriter::MapNode(Session& session, NodeRef re
 absl::Status SqliteShardWriter::WriteChunks(const Session& session, std::span<const Typed> samples) {
   std::vector<StoredSample> chunk;
   for (size_t i = 0; i < samples.size();) {
-    const SampleType type = samples[i].type;
+    const TypeNo type = samples[i].type;
     const int64_t minute = MinuteOf(UnixNs{samples[i].sample.time_ns});
     chunk.clear();
     for (; i < samples.size() && samples[i].type == type && MinuteOf(UnixNs{samples[i].sample.time_ns}) == minute;
@@ -340,12 +367,13 @@ absl::Status SqliteShardWriter::WriteChunks(const Session& session, std::span<co
       chunk.push_back(samples[i].sample);
     }
     const PackedColumns packed = PackColumns(EncodeSamples(chunk));
-    put_samples_.Bind(minute, session.machine, static_cast<int>(type), chunk.size(), packed.raw_bytes, packed.bytes);
+    put_samples_.Bind(minute, session.machine, type.value, chunk.size(), packed.raw_bytes, packed.bytes);
     RETURN_IF_ERROR(put_samples_.Run());
     if (minute < maintenance_->closed_before()) {
       SumTable sums;
       for (const StoredSample& sample : chunk) sums.Add(sample);
-      RETURN_IF_ERROR(InsertMinuteSum(put_sums_, {minute, session.machine, static_cast<int>(type)}, sums.Sorted()));
+      RETURN_IF_ERROR(
+          InsertMinuteSum(put_sums_, {minute, session.machine, static_cast<int>(type.value)}, sums.Sorted()));
     }
   }
   return absl::OkStatus();
@@ -392,6 +420,7 @@ absl::Status SqliteShardWriter::Maintain(UnixNs now) {
   if (removed.definitions) {
     sessions_->ForgetStoreIds();
     definitions_->ForgetStoreIds();
+    types_->Forget();
   }
   if (removed.sessions) sessions_->ForgetBefore(removed.sessions_before_ns);
   for (Day day : removed.days) {

@@ -12,6 +12,7 @@
 #include "reducer/store/day_trie.h"
 #include "reducer/store/definition_tables.h"
 #include "reducer/store/maintenance.h"
+#include "reducer/store/sample_type_table.h"
 #include "reducer/store/session_table.h"
 #include "reducer/store/sqlite.h"
 #include "reducer/store/store.h"
@@ -44,18 +45,18 @@ class SqliteShardWriter : public ShardWriter {
   struct Counters {
     explicit Counters(Metrics& metrics);
     Counter &samples, &batches, &duplicates, &need_dictionary, &clamped_times, &cut_stacks, &commit_ns;
-    Counter &closed_sessions, &closings_refused;
+    Counter &closed_sessions, &closings_refused, &nameless_types, &refused_attributes;
     Counter* endings[kEndingCount];
   };
   // What one transaction adds to the counters, once it is durable.
   struct Tally {
     uint64_t samples = 0, batches = 0, duplicates = 0, need_dictionary = 0, clamped_times = 0, cut_stacks = 0;
-    uint64_t closed_sessions = 0, closings_refused = 0;
+    uint64_t closed_sessions = 0, closings_refused = 0, nameless_types = 0, refused_attributes = 0;
     uint64_t endings[kEndingCount] = {};
   };
   // A batch's samples in store ids, by type.
   struct Typed {
-    SampleType type;
+    TypeNo type;
     StoredSample sample;
   };
 
@@ -69,7 +70,7 @@ class SqliteShardWriter : public ShardWriter {
   absl::StatusOr<Session*> FindClosed(Session& speaker, const ClosedSession& closed, bool may_be_new);
   bool TakeDefinitions(Session& session, const RowBatch& batch);
   absl::Status StoreSamples(Session& session, const RowBatch& batch);
-  absl::StatusOr<Typed> Map(Session& session, const Sample& sample, int64_t time_ns);
+  absl::StatusOr<Typed> Map(Session& session, const Sample& sample, TypeNo type, int64_t time_ns);
   absl::StatusOr<uint32_t> MapNode(Session& session, NodeRef ref, Day day);
   absl::Status WriteChunks(const Session& session, std::span<const Typed> samples);
   absl::StatusOr<DayTrie*> TrieOf(Day day);
@@ -81,6 +82,7 @@ class SqliteShardWriter : public ShardWriter {
   Counters counters_;
   std::unique_ptr<Database> database_;  // on the heap: statements and tables borrow it
   std::unique_ptr<DefinitionTables> definitions_;
+  std::unique_ptr<SampleTypeTable> types_;
   std::unique_ptr<SessionTable> sessions_;
   std::unique_ptr<Maintenance> maintenance_;
   Statement put_samples_, put_sums_, put_trie_, find_trie_;

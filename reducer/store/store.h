@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <span>
 #include <string>
@@ -26,6 +27,7 @@ using ExecutableNo = Strong<struct StoreExecutableTag, uint32_t>;
 using ProcessNo = Strong<struct StoreProcessTag, uint32_t>;
 using ThreadNo = Strong<struct StoreThreadTag, uint32_t>;
 using NodeNo = Strong<struct StoreNodeTag, uint32_t>;  // of one day's trie; 0 = root
+using TypeNo = Strong<struct StoreTypeTag, uint32_t>;  // of samples; 0 = one that has no name
 using Day = Strong<struct StoreDayTag, int32_t>;       // days since 1970-01-01 UTC
 
 class ShardWriter {
@@ -111,7 +113,7 @@ struct Trie {
 // A sample as it is stored. Columns of one chunk, all of the same length, sorted by time.
 struct SampleColumns {
   std::string_view node_id;
-  SampleType type = SampleType::kCpu;
+  TypeNo type;
   Day day;
   std::vector<UnixNs> times;
   std::vector<ProcessNo> processes;
@@ -128,7 +130,7 @@ struct SampleColumns {
 // One process's sum over one minute at one trie node.
 struct SumColumns {
   std::string_view node_id;
-  SampleType type = SampleType::kCpu;
+  TypeNo type;
   Day day;
   UnixNs minute;
   std::vector<ProcessNo> processes;
@@ -147,6 +149,8 @@ class StoreReader {
   virtual ~StoreReader() = default;
 
   virtual absl::StatusOr<std::vector<NodeStatus>> Nodes() = 0;
+  // Types that samples have, or had, by their numbers.
+  virtual absl::StatusOr<std::map<TypeNo, SampleTypeInfo>> SampleTypes() = 0;
   // Processes that samples in the range refer to, and some that samples shortly before and after it do. `only`: of
   // these alone; nullptr: all.
   virtual absl::StatusOr<std::vector<ProcessRow>> Processes(TimeRange range, const ProcessSet* only) = 0;

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "base/utf8.h"
 #include "profile/executable_id.h"
 #include "reducer/store/store.h"
 #include "symbols/symbol_table.h"
@@ -37,8 +38,13 @@ class FrameSymbolizer {
   void Find(const ExecutableId& id, std::span<const store::FrameRow> frames, std::span<const uint32_t> wanted,
             std::span<Place> places);
 
+  // What a frame came with is its name, as it is, and all there is of it; "": its table names it. `text` is that of
+  // frame.name, which a sender may have made as long as it likes.
+  static constexpr size_t kOwnNameBytesMax = 512;
+  static std::string_view OwnName(std::string_view text) { return CutUtf8(text, kOwnNameBytesMax); }
+
   // The chain of a frame: from the innermost inlined call to the function itself, until visit(SymbolTable::Frame) is
-  // false. `own_name` is the text of frame.name: what it came with is all there is. Nothing where no name is known.
+  // false. `own_name` is OwnName of its text. Nothing where no name is known.
   template <typename Visit>
   static void ForEachFrame(const Place& place, const store::FrameRow& frame, std::string_view own_name, Visit&& visit) {
     if (!own_name.empty()) {

@@ -58,6 +58,11 @@ void Counts(JsonWriter& json, const Accounting& accounting, uint64_t stored) {
   json.Field("in_flight", static_cast<int64_t>(accounting.captured - stored - accounting.TotalLost()));
 }
 
+void Type(JsonWriter& json, const SampleTypeInfo& type) {
+  json.Field("type", type.name);
+  json.Field("unit", type.unit);
+}
+
 // Answers number kinds as they stand in `kinds`, the first five as readers of earlier releases know them.
 constexpr uint32_t KindNumber(FrameKind kind) {
   switch (kind) {
@@ -179,12 +184,11 @@ std::string ErrorJson(std::string_view what) {
   return std::move(json).Take();
 }
 
-std::string FlameGraphJson(const QueryRequest& request, const FlameGraph& graph) {
+std::string FlameGraphJson(const QueryRequest& request, const SampleTypeInfo& type, const FlameGraph& graph) {
   JsonWriter json;
   json.BeginObject();
   Range(json, request);
-  json.Field("type", SampleTypeName(request.type));
-  json.Field("unit", "nanoseconds");
+  Type(json, type);
   Total(json, graph.total_values[0], graph.total_counts[0]);
   json.Field("truncated_nodes", graph.truncated_nodes);
   StringColumn(json, "names", graph.names);
@@ -208,9 +212,11 @@ std::string FlameGraphJson(const QueryRequest& request, const FlameGraph& graph)
   return std::move(json).Take();
 }
 
-std::string TopJson(const std::vector<TopFunction>& functions, uint64_t total_value, uint64_t total_count) {
+std::string TopJson(const SampleTypeInfo& type, const std::vector<TopFunction>& functions, uint64_t total_value,
+                    uint64_t total_count) {
   JsonWriter json;
   json.BeginObject();
+  Type(json, type);
   Total(json, total_value, total_count);
   json.Key("functions");
   json.BeginArray();
@@ -238,6 +244,22 @@ std::string TimelineJson(const QueryRequest& request, const Timeline& timeline) 
   json.Field("step_ms", timeline.step_ns / kNsPerMs);
   NumberColumn(json, "cpu_ns", timeline.values);
   NumberColumn(json, "count", timeline.counts);
+  json.EndObject();
+  return std::move(json).Take();
+}
+
+std::string TypesJson(const std::set<SampleTypeInfo>& types) {
+  JsonWriter json;
+  json.BeginObject();
+  json.Key("types");
+  json.BeginArray();
+  for (const SampleTypeInfo& type : types) {
+    json.BeginObject();
+    json.Field("name", type.name);
+    json.Field("unit", type.unit);
+    json.EndObject();
+  }
+  json.EndArray();
   json.EndObject();
   return std::move(json).Take();
 }
@@ -322,9 +344,11 @@ std::string SymbolsJson(const ExecutableList& list, const std::vector<SymbolNoti
   return std::move(json).Take();
 }
 
-std::string LinesJson(const FunctionLinesRequest& function, const FunctionLines& lines, const SourceTexts& sources) {
+std::string LinesJson(const SampleTypeInfo& type, const FunctionLinesRequest& function, const FunctionLines& lines,
+                      const SourceTexts& sources) {
   JsonWriter json;
   json.BeginObject();
+  Type(json, type);
   json.Field("function", function.name);
   json.Field("executable", function.executable);
   json.Key("lines");

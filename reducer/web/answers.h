@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -17,13 +18,17 @@ namespace tributary {
 // The bodies of docs/api.md. Pure: the same arguments give the same bytes.
 
 std::string ErrorJson(std::string_view what);
-std::string FlameGraphJson(const QueryRequest& request, const FlameGraph& graph);
-std::string TopJson(const std::vector<TopFunction>& functions, uint64_t total_value, uint64_t total_count);
+// `type`: what the values of the next three measure.
+std::string FlameGraphJson(const QueryRequest& request, const SampleTypeInfo& type, const FlameGraph& graph);
+std::string TopJson(const SampleTypeInfo& type, const std::vector<TopFunction>& functions, uint64_t total_value,
+                    uint64_t total_count);
 std::string TimelineJson(const QueryRequest& request, const Timeline& timeline);
+std::string TypesJson(const std::set<SampleTypeInfo>& types);
 std::string LabelsJson(const std::vector<std::string>& labels);
 std::string SeriesJson(const SeriesList& series);
 std::string SymbolsJson(const ExecutableList& executables, const std::vector<SymbolNotices::Notice>& notices);
-std::string LinesJson(const FunctionLinesRequest& function, const FunctionLines& lines, const SourceTexts& sources);
+std::string LinesJson(const SampleTypeInfo& type, const FunctionLinesRequest& function, const FunctionLines& lines,
+                      const SourceTexts& sources);
 std::string UploadJson(const SymbolImporter::Imported& imported);
 std::string StackHealthJson(const StackHealth& health);
 

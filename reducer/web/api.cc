@@ -171,6 +171,7 @@ Api::Api(const WebServer::Options& options, const WebContext& context, std::span
   add("timeline", &Api::TimelineAnswer);
   add("series", &Api::SeriesAnswer);
   add("labels", &Api::LabelsAnswer);
+  add("types", &Api::TypesAnswer);
   add("stack-health", &Api::StackHealthAnswer);
   add("symbols", &Api::SymbolsAnswer);
   add("lines", &Api::LinesAnswer);
@@ -265,14 +266,16 @@ Api::Answer Api::FlameGraphAnswer(const Params& params, QueryRequest request) {
   ASSIGN_OR_RETURN(uint64_t nodes_max,
                    ParseNumber(params, "max_nodes", kFlameGraphNodesDefault, 1, kFlameGraphNodesMax));
   ASSIGN_OR_RETURN(FlameGraph graph, context_.engine.QueryFlameGraph(request, nodes_max));
-  return FlameGraphJson(request, graph);
+  ASSIGN_OR_RETURN(const SampleTypeInfo type, context_.engine.FindType(request));
+  return FlameGraphJson(request, type, graph);
 }
 
 Api::Answer Api::TopAnswer(const Params& params, QueryRequest request) {
   ASSIGN_OR_RETURN(uint64_t limit, ParseNumber(params, "limit", kTopDefault, 1, kTopMax));
   uint64_t value = 0, count = 0;
   ASSIGN_OR_RETURN(std::vector<TopFunction> top, context_.engine.QueryTop(request, limit, &value, &count));
-  return TopJson(top, value, count);
+  ASSIGN_OR_RETURN(const SampleTypeInfo type, context_.engine.FindType(request));
+  return TopJson(type, top, value, count);
 }
 
 Api::Answer Api::TimelineAnswer(const Params& params, QueryRequest request) {
@@ -285,6 +288,11 @@ Api::Answer Api::SeriesAnswer(const Params& params, QueryRequest request) {
   ASSIGN_OR_RETURN(uint64_t limit, ParseNumber(params, "limit", kSeriesMax, 1, kSeriesMax));
   ASSIGN_OR_RETURN(SeriesList series, context_.engine.QuerySeries(request, limit));
   return SeriesJson(series);
+}
+
+Api::Answer Api::TypesAnswer(const Params&, QueryRequest /*request*/) {
+  ASSIGN_OR_RETURN(const std::set<SampleTypeInfo> types, context_.engine.QueryTypes());
+  return TypesJson(types);
 }
 
 Api::Answer Api::LabelsAnswer(const Params&, QueryRequest request) {
@@ -312,7 +320,8 @@ Api::Answer Api::LinesAnswer(const Params& params, QueryRequest request) {
                  "function= must be the name of a function, as a flame graph shows it");
   }
   ASSIGN_OR_RETURN(const FunctionLines lines, context_.engine.QueryLines(request, function));
-  return LinesJson(function, lines, ReadSources(lines, context_.sources, context_.fetched_sources));
+  ASSIGN_OR_RETURN(const SampleTypeInfo type, context_.engine.FindType(request));
+  return LinesJson(type, function, lines, ReadSources(lines, context_.sources, context_.fetched_sources));
 }
 
 Api::Answer Api::RolloutsAnswer(const Params& params, QueryRequest request) {

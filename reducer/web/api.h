@@ -59,6 +59,7 @@ class Api {
   Answer TopAnswer(const Params& params, QueryRequest request);
   Answer TimelineAnswer(const Params& params, QueryRequest request);
   Answer SeriesAnswer(const Params& params, QueryRequest request);
+  Answer TypesAnswer(const Params& params, QueryRequest request);
   Answer LabelsAnswer(const Params& params, QueryRequest request);
   Answer StackHealthAnswer(const Params& params, QueryRequest request);
   Answer SymbolsAnswer(const Params& params, QueryRequest request);

@@ -32,14 +32,7 @@ std::string_view Find(const Params& params, const std::string& name, std::string
 }
 
 absl::Status ParseNames(const Params& params, QueryRequest* request) {
-  std::string_view type = Find(params, "type", "cpu");
-  if (type == SampleTypeName(SampleType::kCpu)) {
-    request->type = SampleType::kCpu;
-  } else if (type == SampleTypeName(SampleType::kOffCpu)) {
-    request->type = SampleType::kOffCpu;
-  } else {
-    return Invalid(fmt::format("type: '{}' is not cpu or off_cpu", Shown(type)));
-  }
+  request->type = Find(params, "type", "cpu");
   std::string_view frames = Find(params, "frames", "function");
   if (frames == "function") {
     request->frames = FrameNames::kFunction;

@@ -201,7 +201,8 @@ TEST_F(WebServerTest, FlameGraphIsTheDocumentedShape) {
 TEST_F(WebServerTest, TopTimelineAndSeriesAreTheDocumentedShapes) {
   Start();
   EXPECT_EQ(Get("/api/v1/top?limit=1").body,
-            R"({"total":{"ns":1500000,"count":2},"functions":[{"name":"\u003cb\u003etruth\u0026+0x20",)"
+            R"({"type":"cpu","unit":"nanoseconds","total":{"ns":1500000,"count":2},)"
+            R"("functions":[{"name":"\u003cb\u003etruth\u0026+0x20",)"
             R"("executable":"\u003cb\u003etruth\u0026","kind":1,"self_ns":1000000,"self_count":1,"total_ns":1000000,)"
             R"("total_count":1}],)" +
                 std::string(kKinds) + "}");
@@ -284,7 +285,7 @@ TEST_F(WebServerTest, BadRequestsSayWhatWouldBeRight) {
       {"/api/v1/timeline?buckets=2001", "from 1 to 2000"},
       {"/api/v1/series?limit=1001", "from 1 to 1000"},
       {"/api/v1/top?limit=-1", "limit"},
-      {"/api/v1/top?type=gpu", "cpu or off_cpu"},
+      {"/api/v1/top?type=gpu", "no sample is of type 'gpu'; there are: cpu (nanoseconds), off_cpu (nanoseconds)"},
       {"/api/v1/top?query=" + std::string(7000, '{'), "expected a label name"},
   };
   for (const Case& c : cases) {
@@ -562,7 +563,7 @@ TEST_F(WebServerTest, LinesOfAFunctionWithTheirText) {
   // The inner sample is in step, which is inlined into main at line 3; the outer one in main at line 2.
   EXPECT_EQ(
       Get("/api/v1/lines?from=-10s&function=main").body,
-      R"({"function":"main","executable":"","lines":[)"
+      R"({"type":"cpu","unit":"nanoseconds","function":"main","executable":"","lines":[)"
       R"({"file":"/build/src/truth.c","line":2,"text":"int main() {","self_ns":500000,"self_count":1,)"
       R"("total_ns":500000,"total_count":1,"addresses":[{"build_id":"abcd","address":"0x10","ns":500000,"count":1}]},)"
       R"({"file":"/build/src/truth.c","line":3,"text":"  step(\u003cx\u003e);","self_ns":0,"self_count":0,)"

@@ -77,6 +77,14 @@ struct Batch {
   columns @6 :Data;           # at most 100,000 samples; numbered columns as above
   closes @7 :List(ClosedSession);  # at most 8
   packedColumns @8 :Data;     # as in Definitions
+  sampleTypes @9 :List(SampleType);  # at most 64: what samples have and not every release knows, no number twice
+}
+
+# What a sender means by a number in the column `types`.
+struct SampleType {
+  number @0 :UInt8;           # 3 to 255
+  name @1 :Text;              # 1 to 64 bytes, as OTLP calls it
+  unit @2 :Text;              # 1 to 64 bytes
 }
 
 # An earlier session of the same node that has ended: what of its share of the captured samples is neither stored nor told

@@ -12,7 +12,7 @@ namespace tributary::otlp {
 namespace {
 
 // Counts and nanoseconds by sample type, as a receiver reads them.
-using Totals = std::map<SampleType, std::pair<uint64_t, uint64_t>>;
+using Totals = std::map<TypeIndex, std::pair<uint64_t, uint64_t>>;
 
 Totals Read(const ProfilesRequest& request) {
   Totals totals;
@@ -20,7 +20,7 @@ Totals Read(const ProfilesRequest& request) {
   for (const auto& resource : request.resource_profiles()) {
     for (const auto& profile : resource.scope_profiles(0).profiles()) {
       bool cpu = strings[profile.sample_type().type_strindex()] == "samples";
-      auto& [count, ns] = totals[cpu ? SampleType::kCpu : SampleType::kOffCpu];
+      auto& [count, ns] = totals[cpu ? ProfilesBuilder::kCpu : ProfilesBuilder::kOffCpu];
       for (const auto& sample : profile.samples()) {
         uint64_t times = static_cast<uint64_t>(sample.timestamps_unix_nano_size());
         uint64_t values = 0;
@@ -55,17 +55,28 @@ class World {
     if (Draw(4) != 0) thread.pid = Pid{static_cast<int32_t>(Draw(5))};
     if (Draw(4) != 0) thread.tid = Tid{static_cast<int32_t>(Draw(5))};
     sample.attributes = builder.AddEnding(builder.AddThread(thread), static_cast<Ending>(Draw(kEndingCount)));
+    if (Draw(3) == 0) sample.attributes = builder.AddOwn(sample.attributes, Own());
+    if (Draw(3) == 0) {
+      sample.link = builder.AddLink(std::string(Draw(8) == 0 ? 3 : 16, static_cast<char>(Draw(3))),
+                                    std::string(8, static_cast<char>(Draw(3))));
+    }
     std::vector<LocationIndex> frames;
     for (uint64_t n = Draw(10); n > 0; --n) frames.push_back(Frame(builder));
     sample.stack = builder.AddStack(frames);
-    sample.type = Draw(3) == 0 ? SampleType::kOffCpu : SampleType::kCpu;
+    sample.type = Draw(3) == 0 ? ProfilesBuilder::kOffCpu : ProfilesBuilder::kCpu;
     sample.time = UnixNs{static_cast<int64_t>(1'700'000'000'000'000'000 + Draw(1'000'000))};
     sample.value = Draw(8) == 0 ? Draw(1'000'000) : 10'000'000;
-    sample.count = sample.type == SampleType::kCpu && Draw(8) == 0 ? static_cast<uint32_t>(1 + Draw(50)) : 1;
+    sample.count = sample.type == ProfilesBuilder::kCpu && Draw(8) == 0 ? static_cast<uint32_t>(1 + Draw(50)) : 1;
     return sample;
   }
 
  private:
+  Attributes Own() {
+    Attributes own;
+    for (uint64_t n = Draw(6); n > 0; --n) own.push_back({Draw(9) == 0 ? "process.pid" : "k" + Text(), Text()});
+    return own;
+  }
+
   LocationIndex Frame(ProfilesBuilder& builder) {
     auto kind = static_cast<ExecutableIdKind>(Draw(4));
     std::string bytes = kind == ExecutableIdKind::kNone ? "" : std::string(1 + Draw(20), static_cast<char>(Draw(3)));

@@ -1,0 +1,61 @@
+#include "reducer/query/sample_type_names.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iterator>
+#include <string>
+#include <vector>
+
+#include "base/log.h"
+#include "base/status.h"
+#include "reducer/query/query_context.h"
+
+namespace tributary {
+namespace {
+
+// "cpu (nanoseconds), off_cpu (nanoseconds)"; `unit`: how a type's unit stands behind its name.
+template <typename Types>
+std::string ListOf(const Types& types, std::string_view unit) {
+  std::string list;
+  for (const SampleTypeInfo& type : types) {
+    list += list.empty() ? "" : ", ";
+    list += EscapeForDisplay(type.name) + fmt::format(fmt::runtime(unit), EscapeForDisplay(type.unit));
+  }
+  return list;
+}
+
+}  // namespace
+
+absl::StatusOr<std::set<SampleTypeInfo>> ListSampleTypes(store::Store& store) {
+  std::set<SampleTypeInfo> types;
+  const absl::Status visited = ForEachShard(store, [&](store::StoreReader& reader) -> absl::Status {
+    ASSIGN_OR_RETURN(auto of_shard, reader.SampleTypes());
+    for (auto& [no, type] : of_shard) types.insert(std::move(type));
+    return absl::OkStatus();
+  });
+  RETURN_IF_ERROR(visited);
+  return types;
+}
+
+absl::StatusOr<SampleTypeInfo> FindSampleType(store::Store& store, const QueryRequest& request) {
+  for (const SampleTypeRow& row : kSampleTypes) {
+    SampleTypeInfo own{std::string(row.name), std::string(row.unit)};
+    if (IsAskedFor(own, request.type)) return own;
+  }
+  ASSIGN_OR_RETURN(const std::set<SampleTypeInfo> types, ListSampleTypes(store));
+  std::vector<SampleTypeInfo> found;
+  std::copy_if(types.begin(), types.end(), std::back_inserter(found),
+               [&](const SampleTypeInfo& type) { return IsAskedFor(type, request.type); });
+  if (found.size() == 1) return found[0];
+  const std::string asked = EscapeForDisplay(std::string_view(request.type).substr(0, 2 * kSampleTypeBytesMax));
+  if (found.empty()) {
+    return Error(absl::StatusCode::kInvalidArgument,
+                 fmt::format("type: no sample is of type '{}'; there are: {}", asked,
+                             types.empty() ? "none yet" : ListOf(types, " ({})")));
+  }
+  return Error(absl::StatusCode::kInvalidArgument,
+               fmt::format("type: '{}' is measured in several units: ask for one of {}", asked, ListOf(found, ":{}")));
+}
+
+}  // namespace tributary
