@@ -20,9 +20,10 @@ constexpr uint32_t kSegmentMagic = 0x53425254;  // "TRBS"
 constexpr uint32_t kClaimMagic = 0x43425254;    // "TRBC"
 constexpr uint32_t kRecordMagic = 0x52425254;   // "TRBR"
 constexpr uint32_t kSegmentVersion = 1;
-constexpr size_t kHeaderFixedBytes = 20;     // magic, version, length, checksum
-constexpr size_t kClaimFixedBytes = 20;      // magic, serial, length, checksum
-constexpr size_t kAccountingBytesMax = 700;  // two totals and 64 losses of ten bytes, and their number
+constexpr size_t kHeaderFixedBytes = 20;  // magic, version, length, checksum
+constexpr size_t kClaimFixedBytes = 20;   // magic, serial, length, checksum
+// Two totals, and 64 losses of ten bytes and their number, take 700; behind them is what later releases count.
+constexpr size_t kAccountingBytesMax = 4096;
 constexpr size_t kLossReasonsMax = 64;
 
 void AppendText(std::string& out, std::string_view text) {
@@ -263,7 +264,7 @@ std::optional<SpoolRecord> RecordAt(std::string_view file, size_t offset, Segmen
   record.frames_offset = offset + kRecordPrefixBytes + accounting_bytes;
   if (record.totals.samples > BatchEncoder::kSamplesPerBatchMax) return std::nullopt;
   VarintReader reader(accounting);
-  if (!ReadAccounting(reader, &record.totals.accounting) || !reader.AtEnd()) return std::nullopt;
+  if (!ReadAccounting(reader, &record.totals.accounting)) return std::nullopt;
   return record;
 }
 
