@@ -53,6 +53,9 @@ struct Batch {
   std::vector<ClosedSession> closes;               // at most kClosedSessionsMax; telling one again changes nothing
 };
 
+// Defines what the batch's samples have of our own types that not every release knows.
+void DefineTypes(Batch& batch);
+
 // What takes batches: the intake client, the reducer's store, OTLP and log encoders.
 class BatchSink {
  public:

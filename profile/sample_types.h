@@ -6,14 +6,15 @@
 #include <string>
 #include <string_view>
 
+#include "bpf/include/sample_types.h"
+
 namespace tributary {
 
-// What a sample measures, by a number that its source gives it. These are everybody's; other types come with their name
-// and unit (SampleTypeDefinition). Values are on the wire and in the store: append only, with a row in kSampleTypes.
-enum class SampleType : uint8_t {
-  kCpu = 1,     // the sampling period in force; OTLP "samples/count" with period
-  kOffCpu = 2,  // time off the CPU
-};
+// What a sample measures, by a number that its source gives it. These are our own nodes'; other types come with their
+// name and unit (SampleTypeDefinition).
+#define TRIB_SAMPLE_TYPE_ENUMERATOR(NAME, Name, number, name, unit) k##Name = number,
+enum class SampleType : uint8_t { TRIB_SAMPLE_TYPES(TRIB_SAMPLE_TYPE_ENUMERATOR) };
+#undef TRIB_SAMPLE_TYPE_ENUMERATOR
 // Up to here every release knows what a number means: later ones are told with their definition.
 constexpr uint8_t kSampleTypesUndefinedMax = 2;
 
@@ -22,11 +23,9 @@ struct SampleTypeRow {
   std::string_view name, unit;  // as OTLP and pprof call them
 };
 
-// A type that our own nodes collect is added here and nowhere else.
-constexpr auto kSampleTypes = std::to_array<SampleTypeRow>({
-    {SampleType::kCpu, "cpu", "nanoseconds"},
-    {SampleType::kOffCpu, "off_cpu", "nanoseconds"},
-});
+#define TRIB_SAMPLE_TYPE_ROW(NAME, Name, number, name, unit) {SampleType::k##Name, name, unit},
+constexpr auto kSampleTypes = std::to_array<SampleTypeRow>({TRIB_SAMPLE_TYPES(TRIB_SAMPLE_TYPE_ROW)});
+#undef TRIB_SAMPLE_TYPE_ROW
 
 // nullptr: not one of ours.
 constexpr const SampleTypeRow* FindSampleType(SampleType type) {

@@ -112,6 +112,7 @@ void Batcher::Flush(const Accounting& accounting) {
   dictionary_->SetNow(static_cast<uint32_t>(sequence_));
   batch.clock = clock_.Pair();
   batch.samples = std::exchange(samples_, {});
+  DefineTypes(batch);
   batch.accounting = accounting;
   batch.dictionary = dictionary_;
   samples_sent_ += batch.samples.size();

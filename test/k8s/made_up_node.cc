@@ -9,13 +9,14 @@
 //   {"pid": 7, "executable": "/usr/bin/web", "cgroup": "/kubepods/burstable/podUID/ID", "times": [UNIX NS, …]}
 //     One CPU sample of that process (and its only thread) at each of the times, within a day of now; the same process
 //     may have more of them later. The container's id is read from the cgroup's path, as a kernel-collector does it.
-//     May be there: "attributes": what the process says of itself ("service.name=a,b=c", OTEL_RESOURCE_ATTRIBUTES).
+//     May be there: "attributes": what the process says of itself ("service.name=a,b=c", OTEL_RESOURCE_ATTRIBUTES);
+//     "type": the name of one of our sample types, in place of CPU; "value": in its unit, in place of 10 ms; "frame":
+//     {"kind": the name of a frame kind, "name": the name that the frame comes with}, in place of one without a file.
 //   {"send": true}
 //     When everything before is durable at the reducer, the line {"durable": N} comes out: samples so far.
 //
 // At the end of the input it sends what is left and exits: 0, or 1 where a line is none of these, or the reducer did
-// not take everything within 20 s. Samples weigh 10 ms; their stacks are one frame without a file, so that nobody waits
-// for its name.
+// not take everything within 20 s. Stacks are one frame without a file, so that nobody waits for its name.
 
 #include <sys/random.h>
 #include <unistd.h>
@@ -142,13 +143,40 @@ class MadeUpNode {
       return Bad("pid, executable, cgroup and times are needed");
     }
     if (said["attributes"].get(attributes) != simdjson::SUCCESS) attributes = "";
-    const ThreadRef thread = Intern(Pid{static_cast<int32_t>(pid)}, executable, cgroup, attributes);
+    Sample sample{.ending = Ending::kComplete, .value = kPeriodNs};
+    sample.thread = Intern(Pid{static_cast<int32_t>(pid)}, executable, cgroup, attributes);
+    if (uint64_t value = 0; said["value"].get(value) == simdjson::SUCCESS) sample.value = value;
+    if (std::string_view type; said["type"].get(type) == simdjson::SUCCESS) {
+      const auto* row = std::find_if(kSampleTypes.begin(), kSampleTypes.end(),
+                                     [type](const SampleTypeRow& of) { return of.name == type; });
+      if (row == kSampleTypes.end()) return Bad("a type that is not ours");
+      sample.type = row->type;
+    }
+    Frame frame{.address = 0x1000};
+    if (simdjson::dom::object told; said["frame"].get(told) == simdjson::SUCCESS) {
+      ASSIGN_OR_RETURN(frame, ReadFrame(told));
+    }
+    sample.node = dictionary_->InternNode({NodeRef{}, dictionary_->InternFrame(frame)});
     for (const simdjson::dom::element each : times) {
       int64_t unix_ns = 0;
       if (each.get(unix_ns) != simdjson::SUCCESS) return Bad("times are whole ns");
-      Take(thread, UnixNs{unix_ns});
+      sample.time = MonotonicNs{clock_.monotonic.value + (unix_ns - clock_.unix.value)};
+      Take(sample);
     }
     return absl::OkStatus();
+  }
+
+  absl::StatusOr<Frame> ReadFrame(const simdjson::dom::object& told) {
+    std::string_view kind, name;
+    if (told["kind"].get(kind) != simdjson::SUCCESS || told["name"].get(name) != simdjson::SUCCESS) {
+      return Bad("a frame needs kind and name");
+    }
+    for (uint8_t number = 0; number < kFrameKindCount; ++number) {
+      if (kFrameKinds[number].name == kind) {
+        return Frame{.kind = static_cast<FrameKind>(number), .name = dictionary_->InternString(name)};
+      }
+    }
+    return Bad("a kind of frame that is not ours");
   }
 
   ThreadRef Intern(Pid pid, std::string_view executable, std::string_view cgroup, std::string_view attributes) {
@@ -164,13 +192,7 @@ class MadeUpNode {
     return d.InternThread({d.InternProcess(process), Tid{pid.value}, process.comm});
   }
 
-  void Take(ThreadRef thread, UnixNs time) {
-    Sample sample;
-    sample.time = MonotonicNs{clock_.monotonic.value + (time.value - clock_.unix.value)};
-    sample.thread = thread;
-    sample.node = dictionary_->InternNode({NodeRef{}, dictionary_->InternFrame({.address = 0x1000})});
-    sample.ending = Ending::kComplete;
-    sample.value = kPeriodNs;
+  void Take(const Sample& sample) {
     samples_.push_back(sample);
     if (samples_.size() == kBatchSamplesMax) SendBatch();
   }
@@ -182,6 +204,7 @@ class MadeUpNode {
     accounting_.captured += samples_.size();
     Batch batch{
         .clock = clock_, .samples = std::exchange(samples_, {}), .accounting = accounting_, .dictionary = dictionary_};
+    DefineTypes(batch);
     if (absl::Status status = delivery_.Take(std::move(batch)); !status.ok()) Stop(status);
   }
 

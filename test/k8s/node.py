@@ -42,8 +42,8 @@ class Node:
         self.process = subprocess.Popen([program, "--node-id", name, "--intake-port", str(intake_port)], stdin=subprocess.PIPE,
                                         stdout=subprocess.PIPE, stderr=log, text=True)
 
-    def sample(self, pid, executable, cgroup, own, times):
-        self._say({"pid": pid, "executable": executable, "cgroup": cgroup, "attributes": own, "times": times})
+    def sample(self, pid, executable, cgroup, own, times, **more):
+        self._say({"pid": pid, "executable": executable, "cgroup": cgroup, "attributes": own, "times": times, **more})
 
     def begin_send(self):
         self._say({"send": True})
