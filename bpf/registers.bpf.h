@@ -18,13 +18,8 @@ static __always_inline void *entry_registers(struct task_struct *task)
 }
 
 /* 0, or the kernel's memory could not be read. */
-static __always_inline int read_registers(struct trib_perf_event_context *context, struct trib_state *state,
-					  struct task_struct *task)
+static __always_inline int read_entry_registers(struct trib_state *state, struct task_struct *task)
 {
-	if (TRIB_IN_USER(context)) {
-		state->registers = *context;
-		return 0;
-	}
 	return bpf_probe_read_kernel(&state->registers, sizeof(state->registers), entry_registers(task));
 }
 

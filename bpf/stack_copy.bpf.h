@@ -91,36 +91,39 @@ static __always_inline __u32 fill_copy(struct trib_copy *copy, const struct trib
 }
 
 /* The size must be known when the program is loaded: once a tier. */
-#define EMIT_COPY(state, tier) \
+#define EMIT_COPY(program, state, tier) \
 	({ \
 		struct trib_copy *copy_ = bpf_ringbuf_reserve(&trib_copies, TRIB_COPY_HEADER_BYTES + (tier), 0); \
 		int sent_ = 0; \
 		if (!copy_) { \
-			count(TRIB_COPY_RING_FULL); \
+			count(program, TRIB_COPY_RING_FULL); \
 		} else if (!fill_copy(copy_, state, tier)) { \
 			bpf_ringbuf_discard(copy_, BPF_RB_NO_WAKEUP); \
 		} else { \
 			bpf_ringbuf_submit(copy_, copies_wakeup()); \
-			count(TRIB_COPIES); \
+			count(program, TRIB_COPIES); \
 			sent_ = 1; \
 		} \
 		sent_; \
 	})
 
 /* 1 when the sample went into trib_copies, 0 when it is still to be sent. Global, for the verifier: see trib_step. */
-__noinline int trib_emit_copy(void)
+__noinline int trib_emit_copy(__u32 context)
 {
-	struct trib_state *state = this_state();
+	struct trib_state *state = this_state(context);
+	struct trib_program program;
 
 	if (!state)
 		return 0;
+	program.context = context;
+	program.type = state->sample.type;
 	switch (copy_bytes(&state->walk)) {
 	case TRIB_COPY_BYTES_SMALL:
-		return EMIT_COPY(state, TRIB_COPY_BYTES_SMALL);
+		return EMIT_COPY(program, state, TRIB_COPY_BYTES_SMALL);
 	case TRIB_COPY_BYTES_MEDIUM:
-		return EMIT_COPY(state, TRIB_COPY_BYTES_MEDIUM);
+		return EMIT_COPY(program, state, TRIB_COPY_BYTES_MEDIUM);
 	default:
-		return EMIT_COPY(state, TRIB_COPY_BYTES_LARGE);
+		return EMIT_COPY(program, state, TRIB_COPY_BYTES_LARGE);
 	}
 }
 

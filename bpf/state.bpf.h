@@ -13,15 +13,15 @@
 const volatile struct trib_config config = {};
 
 /*
- * Every way a sample can go (enum trib_counter).
- * Writer: trib_sample_cpu, its own CPU's slot. Reader: the collector, bpftool.
- * Bytes: 8 × TRIB_COUNTER_COUNT per possible CPU. Never full: an array.
+ * Every way a sample can go (TRIB_COUNTER_SLOT).
+ * Writer: every program, the slots of its context and CPU. Reader: the collector, bpftool.
+ * Bytes: 512 per context that is in use (trib_states) and possible CPU. Never full: an array.
  */
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
 	__type(key, __u32);
 	__type(value, __u64);
-	__uint(max_entries, TRIB_COUNTER_COUNT);
+	__uint(max_entries, TRIB_COUNTER_SLOTS(TRIB_CONTEXT_COUNT));
 } trib_counters SEC(".maps");
 
 /* A frame on its way to its caller. */
@@ -51,14 +51,15 @@ _Static_assert((__u64)TRIB_PAGES_MAX * TRIB_PAGE_BYTES <= TRIB_REMEMBERED, "plac
 
 /* Addresses are written at a masked index: a power of two. */
 #define TRIB_STATE_FRAMES 1024
-_Static_assert(TRIB_STATE_FRAMES >= TRIB_FRAMES_MAX, "room for both stacks");
+_Static_assert(TRIB_STATE_FRAMES >= TRIB_SAMPLE_WORDS_MAX, "room for both stacks and the tail");
 
 #define TRIB_BELOW_CFA_WORDS 8	/* a power of two: more than the return address and the registers that callees save */
 
 /*
- * Where a record is put together, too big for the 512-byte BPF stack, and what global functions find of their caller's.
- * Writer and reader: trib_sample_cpu. Bytes: about 25 KiB per possible CPU (32 is the most there can be). Never full: one
- * element.
+ * Where a record is put together, too big for the 512-byte BPF stack, and what global functions find of their caller's: an
+ * element for each context.
+ * Writer and reader: the programs of that context. Bytes: about 25 KiB per possible CPU (32 is the most there can be) and
+ * context; the collector sets max_entries before loading, to the contexts whose programs it loads. Never full: an array.
  */
 struct trib_state {
 	struct trib_walk walk;
@@ -66,19 +67,19 @@ struct trib_state {
 	struct trib_remembered remembered[TRIB_REMEMBERED_MAX];
 	struct trib_perf_event_context registers;	/* of the interrupted user code, or on entry to the kernel */
 	struct trib_sample sample;
-	__u64 frames[TRIB_STATE_FRAMES];	/* right behind it */
+	__u64 frames[TRIB_STATE_FRAMES];	/* right behind it; the tail behind the last frame */
 };
 
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
 	__type(key, __u32);
 	__type(value, struct trib_state);
-	__uint(max_entries, 1);
+	__uint(max_entries, TRIB_CONTEXT_COUNT);
 } trib_states SEC(".maps");
 
 /*
  * What may change while the program runs.
- * Writer: the collector. Reader: trib_sample_cpu. Bytes: a page. Never full: one element.
+ * Writer: the collector. Reader: every program. Bytes: a page. Never full: one element.
  */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
@@ -88,25 +89,36 @@ struct {
 	__uint(max_entries, 1);
 } trib_control SEC(".maps");
 
-static __always_inline struct trib_state *this_state(void)
+static __always_inline struct trib_state *this_state(__u32 context)
+{
+	return bpf_map_lookup_elem(&trib_states, &context);
+}
+
+static __always_inline struct trib_control *this_control(void)
 {
 	__u32 key = 0;
 
-	return bpf_map_lookup_elem(&trib_states, &key);
+	return bpf_map_lookup_elem(&trib_control, &key);
 }
+
+/* What a program is: where it runs, and which type of samples it takes. */
+struct trib_program {
+	__u32 context, type;
+};
 
 /* A per-CPU slot with one writer that does not nest: no atomic needed. */
-static __always_inline void count_by(__u32 which, __u64 amount)
+static __always_inline void count_by(struct trib_program program, __u32 counter, __u64 amount)
 {
-	__u64 *slot = bpf_map_lookup_elem(&trib_counters, &which);
+	__u32 slot = TRIB_COUNTER_SLOT(program.context, program.type, counter);
+	__u64 *value = bpf_map_lookup_elem(&trib_counters, &slot);
 
-	if (slot)
-		*slot += amount;
+	if (value)
+		*value += amount;
 }
 
-static __always_inline void count(__u32 which)
+static __always_inline void count(struct trib_program program, __u32 counter)
 {
-	count_by(which, 1);
+	count_by(program, counter, 1);
 }
 
 #endif

@@ -394,9 +394,9 @@ static __always_inline int apply_rule(struct trib_state *state, __u64 rule)
  * Notes the frame that the walk stands at and goes to its caller. Returns 0, or the trib_stop. A global function: the
  * verifier looks at it once, not once an iteration.
  */
-__noinline int trib_step(void)
+__noinline int trib_step(__u32 context)
 {
-	struct trib_state *state = this_state();
+	struct trib_state *state = this_state(context);
 	struct trib_mapping *mapping;
 	struct trib_remembered *remembered;
 	struct trib_walk *walk;

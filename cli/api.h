@@ -23,6 +23,12 @@ struct Totals {
   }
 };
 
+// Of one type of samples.
+struct TypeTotals {
+  std::string name, unit;
+  Totals totals;
+};
+
 struct StatusAnswer {
   struct Node {
     std::string id, host, kernel, architecture, version;
@@ -39,6 +45,7 @@ struct StatusAnswer {
   std::string version;
   uint64_t uptime_s = 0;
   Totals total;
+  std::vector<TypeTotals> types;  // of the total; none: all samples are of CPU
   Counts stack_health;
   std::vector<Node> nodes;
   std::vector<Cluster> clusters;

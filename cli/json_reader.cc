@@ -170,6 +170,11 @@ absl::StatusOr<StatusAnswer> ParseStatus(std::string_view json) {
                       .uptime_s = GetNumber(root, "uptime_s"),
                       .total = GetTotals(total),
                       .stack_health = GetCounts(root, "stack_health")};
+  if (!total.at_key("types").error()) {  // only where there are others than CPU
+    RETURN_IF_ERROR(ForEachObject(total, "types", [&](const object& type) {
+      status.types.push_back({GetString(type, "name"), GetString(type, "unit"), GetTotals(type)});
+    }));
+  }
   RETURN_IF_ERROR(ForEachObject(root, "nodes", [&](const object& node) {
     status.nodes.push_back({.id = GetString(node, "id"),
                             .host = GetString(node, "host"),

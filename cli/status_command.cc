@@ -77,6 +77,19 @@ std::string RecentHealthText(const absl::StatusOr<StackHealthAnswer>& recent) {
   return out;
 }
 
+// Where there are samples of other types than CPU.
+std::string TypesText(const std::vector<TypeTotals>& types) {
+  if (types.empty()) return "";
+  std::vector<std::vector<std::string>> rows;
+  for (const TypeTotals& type : types) {
+    rows.push_back({CutToWidth(EscapeForDisplay(type.name), kNameLettersMax),
+                    CutToWidth(EscapeForDisplay(type.unit), kNameLettersMax), FormatCount(type.totals.captured),
+                    FormatCount(type.totals.stored), FormatCount(type.totals.in_flight), LostText(type.totals)});
+  }
+  return '\n' + WriteTable({"SAMPLE TYPE", "UNIT", "CAPTURED", "STORED", "IN FLIGHT", "LOST"},
+                           {false, false, true, true, true, false}, rows);
+}
+
 // The watchers of Kubernetes clusters.
 std::string ClustersText(const std::vector<StatusAnswer::Cluster>& clusters) {
   if (clusters.empty()) return "";
@@ -113,6 +126,7 @@ std::string WriteStatus(const StatusAnswer& status, const absl::StatusOr<StackHe
                   FormatCount(status.total.in_flight), LostText(status.total), FormatBytes(wire_bytes)});
   std::string out = WriteTable({"NODE", "STATE", "RATE", "CAPTURED", "STORED", "IN FLIGHT", "LOST", "WIRE"},
                                {false, false, true, true, true, true, false, false}, rows);
+  out += TypesText(status.types);
   out += ClustersText(status.clusters);
   out += fmt::format("\nstacks: {}\n", HealthText(status.stack_health));
   if (status.nodes.size() > 1) {

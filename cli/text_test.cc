@@ -73,6 +73,20 @@ TEST(StatusCommand, SaysWhyRecentHealthIsNotKnown) {
   EXPECT_NE(WriteStatus(status, StackHealthAnswer()).find("last 5 minutes: no stacks yet\n"), std::string::npos);
 }
 
+TEST(StatusCommand, ShowsTheLawOfEachSampleType) {
+  const StatusAnswer status =
+      *ParseStatus(R"({"nodes": [], "total": {"captured": 50, "stored": 44, "in_flight": 1, "types": [
+    {"name": "cpu", "unit": "nanoseconds", "captured": 40, "stored": 39, "in_flight": 1, "lost": {}},
+    {"name": "al\u0007loc", "unit": "bytes", "captured": 10, "stored": 5, "in_flight": 0, "lost": {"ring_full": 5}}]}})");
+  EXPECT_NE(WriteStatus(status, StackHealthAnswer())
+                .find("\nSAMPLE TYPE  UNIT         CAPTURED  STORED  IN FLIGHT  LOST\n"
+                      "cpu          nanoseconds        40      39          1  0\n"
+                      "al\\x07loc    bytes              10       5          0  5 (ring_full 5)\n"
+                      "\nstacks: "),
+            std::string::npos)
+      << WriteStatus(status, StackHealthAnswer());
+}
+
 TEST(StatusCommand, ShowsClusters) {
   setenv("TZ", "UTC", 1);
   StatusAnswer status = *ParseStatus(testing::kStatusJson);

@@ -304,13 +304,13 @@ void Collector::LogTotals(std::string_view what, uint64_t unacked_samples) {
   totals += uplink_->lost();
   std::string lost;
   for (uint8_t i = 0; i < kLossReasonCount; ++i) {
-    if (totals.lost[i] == 0) continue;
-    lost += fmt::format(" lost_{}={}", LossReasonName(static_cast<LossReason>(i)), totals.lost[i]);
+    if (totals.lost[i].empty()) continue;
+    lost += fmt::format(" lost_{}={}", LossReasonName(static_cast<LossReason>(i)), totals.lost[i].total());
   }
   LogInfo("{} captured={} sent={} unacked={} held={} lost={}{} batches={} bytes_sent={} processes={} executables={}",
-          what, totals.captured, core_->batcher().samples_sent(), unacked_samples, core_->held(), totals.TotalLost(),
-          lost, core_->batcher().batches(), uplink_->delivery().bytes_sent(), core_->processes().size(),
-          core_->code_files().size());
+          what, totals.captured.total(), core_->batcher().samples_sent(), unacked_samples, core_->held(),
+          totals.TotalLost().total(), lost, core_->batcher().batches(), uplink_->delivery().bytes_sent(),
+          core_->processes().size(), core_->code_files().size());
 }
 
 std::string Collector::NotReady() const {

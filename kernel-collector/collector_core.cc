@@ -156,7 +156,9 @@ void CollectorCore::Take(const SampleRecord& record, std::span<const uint64_t> w
   const size_t frames_to_trust = unwinder_.FramesToTrust(record, *run);
   if (TryAdd(record, frames_to_trust, *run, nullptr, /*force=*/false)) return;
   if (held_.size() >= options_.held_samples_max || held_bytes_ + words.size_bytes() > options_.held_bytes_max) {
-    AddLost(LossReason::kHoldOverflow, 1);
+    SampleCounts one;
+    one.Add(record.type(), 1);
+    AddLost(LossReason::kHoldOverflow, one);
     return;
   }
   held_total_.Add();
@@ -210,8 +212,9 @@ bool CollectorCore::TryAdd(const SampleRecord& record, size_t frames_to_trust, P
     if (run.uncovered_pages.size() < ProcessRun::kUncoveredPagesMax) run.uncovered_pages.insert(page);
   }
   endings_[static_cast<size_t>(resolved_.ending)]->Add();
-  NamedSample named{TimeOf(sample), Tid{static_cast<int32_t>(sample.tid)}, CommOf(sample),
-                    static_cast<uint16_t>(sample.cpu), sample.period_ns};
+  NamedSample named{TimeOf(sample), Tid{static_cast<int32_t>(sample.tid)},
+                    CommOf(sample), static_cast<uint16_t>(sample.cpu),
+                    record.type(),  sample.value};
   batcher_.Add(named, run, resolved_, [this] { return ReadAccounting(); });
   return true;
 }
@@ -378,7 +381,7 @@ void CollectorCore::FinalBatch() {
 
 Accounting CollectorCore::ReadAccounting() {
   Accounting accounting = probes_.ReadAccounting();
-  for (size_t i = 0; i < kLossReasonCount; ++i) accounting.lost[i] += lost_[i];
+  accounting += lost_;
   return accounting;
 }
 

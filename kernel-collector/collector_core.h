@@ -80,7 +80,7 @@ class CollectorCore {
   void FinalBatch();
 
   // Samples lost behind this object: the next batch's accounting tells.
-  void AddLost(LossReason reason, uint64_t samples) { lost_[static_cast<size_t>(reason)] += samples; }
+  void AddLost(LossReason reason, const SampleCounts& samples) { lost_.LostFor(reason) += samples; }
   Accounting ReadAccounting();
 
   const CodeFileTable& code_files() const { return code_files_; }
@@ -155,7 +155,7 @@ class CollectorCore {
   WalkedStack walked_;
   ResolvedStack resolved_;
   bool waits_for_mapping_only_ = false;
-  uint64_t lost_[kLossReasonCount] = {};
+  Accounting lost_;
   int64_t scan_tokens_ = 0;
   MonotonicNs scan_tokens_at_;
   Counter& held_total_;

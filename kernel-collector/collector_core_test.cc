@@ -240,7 +240,7 @@ TEST_F(CollectorCoreTest, TheLawHoldsToTheLastSample) {
   for (const Batch& batch : sink.batches) {
     stored += batch.samples.size();
     EXPECT_EQ(batch.sequence, ++sequence);
-    EXPECT_GE(batch.accounting.captured, stored + batch.accounting.TotalLost());
+    EXPECT_GE(batch.accounting.captured.total(), stored + batch.accounting.TotalLost().total());
     EXPECT_TRUE(std::is_sorted(batch.samples.begin(), batch.samples.end(),
                                [](const auto& a, const auto& b) { return a.time < b.time; }));
     ++dictionaries[batch.dictionary.get()];
@@ -253,7 +253,7 @@ TEST_F(CollectorCoreTest, TheLawHoldsToTheLastSample) {
   const Accounting& totals = sink.batches.back().accounting;
   EXPECT_EQ(totals.captured, 20u * 52 + 2);
   EXPECT_EQ(totals.captured, stored + totals.TotalLost());
-  EXPECT_GT(totals.lost[static_cast<size_t>(LossReason::kHoldOverflow)], 0u);
+  EXPECT_GT(totals.LostFor(LossReason::kHoldOverflow).total(), 0u);
   EXPECT_GT(dictionaries.size(), 1u);
 }
 

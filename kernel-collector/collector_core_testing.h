@@ -116,7 +116,8 @@ class CollectorCoreTest : public testing::Test {
     std::vector<uint64_t> words(TRIB_SAMPLE_HEADER_BYTES / 8);
     auto* record = reinterpret_cast<trib_sample*>(words.data());
     record->time_ns = static_cast<uint64_t>(s.time);
-    record->period_ns = 1000;
+    record->value = 1000;
+    record->type = TRIB_TYPE_CPU;
     record->start_time_ns = s.start_ns;
     record->cgroup_v2_id = s.cgroup;
     record->pid = s.pid;
@@ -132,7 +133,7 @@ class CollectorCoreTest : public testing::Test {
     words.insert(words.end(), s.kernel.begin(), s.kernel.end());
     words.insert(words.end(), s.user.begin(), s.user.end());
     probes.ring.push_back(std::move(words));
-    ++probes.accounting.captured;
+    probes.accounting.captured += 1;
   }
   // The same, with what it takes to go on: the registers of the last frame and the words above its stack pointer.
   void Copy(const SampleSpec& s, uint64_t sp, uint64_t fp, uint64_t start_stack, const std::vector<uint64_t>& stack) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <bit>
 #include <cstdint>
 #include <cstring>
 #include <vector>
@@ -10,7 +11,7 @@ namespace tributary {
 
 // Records taken out of their rings, to be looked at later: each a run of words in one vector, so that a poll's worth of
 // them costs no allocation once the vector has grown.
-//   words: 1 when a resume follows, else 0 · header · frames · [resume · stack, padded to whole words]
+//   words: 1 when a resume follows, else 0 · header · frames · tail · [resume · stack, padded to whole words]
 
 inline void StoreRecord(const SampleRecord& record, std::vector<uint64_t>* out) {
   auto append = [out](const void* from, size_t bytes) {
@@ -22,6 +23,7 @@ inline void StoreRecord(const SampleRecord& record, std::vector<uint64_t>* out) 
   out->push_back(record.resume != nullptr);
   append(record.sample, TRIB_SAMPLE_HEADER_BYTES);
   append(record.frames.data(), record.frames.size_bytes());
+  append(record.tail.data(), record.tail.size_bytes());
   if (record.resume == nullptr) return;
   append(record.resume, sizeof(trib_resume));
   append(record.stack.data(), record.stack.size());
@@ -35,6 +37,8 @@ inline SampleRecord ViewRecord(const uint64_t* words) {
   at += TRIB_SAMPLE_HEADER_BYTES / sizeof(uint64_t);
   record.frames = {at, size_t{record.sample->kernel_frames} + record.sample->user_frames};
   at += record.frames.size();
+  record.tail = {at, static_cast<size_t>(std::popcount(record.sample->tail))};
+  at += record.tail.size();
   if (words[0] == 0) return record;
   record.resume = reinterpret_cast<const trib_resume*>(at);
   record.stack = {reinterpret_cast<const uint8_t*>(at + sizeof(trib_resume) / sizeof(uint64_t)),

@@ -1,17 +1,36 @@
 #include "profile/batch.h"
 
+#include <array>
 #include <bitset>
 
 namespace tributary {
 
-void DefineTypes(Batch& batch) {
+SampleCounts CountSamples(std::span<const Sample> samples) {
+  std::array<uint32_t, 256> by_type{};
+  for (const Sample& sample : samples) ++by_type[static_cast<uint8_t>(sample.type)];
+  SampleCounts counts;
+  for (size_t type = 0; type < by_type.size(); ++type) {
+    if (by_type[type] > 0) counts.Add(static_cast<SampleType>(type), by_type[type]);
+  }
+  return counts;
+}
+
+std::vector<SampleTypeDefinition> TypesOf(const Batch& batch) {
   std::bitset<256> met;
+  auto meet = [&met](const SampleCounts& counts) {
+    for (const auto& [type, samples] : counts.parts()) met.set(static_cast<uint8_t>(type));
+  };
   for (const Sample& sample : batch.samples) met.set(static_cast<uint8_t>(sample.type));
+  meet(batch.accounting.captured);
+  meet(batch.accounting.TotalLost());
+  for (const ClosedSession& closed : batch.closes) meet(closed.captured);
+  std::vector<SampleTypeDefinition> types = batch.sample_types;
+  for (const SampleTypeDefinition& defined : types) met.reset(static_cast<uint8_t>(defined.type));
   for (const SampleTypeRow& row : kSampleTypes) {
     const auto number = static_cast<uint8_t>(row.type);
-    if (number <= kSampleTypesUndefinedMax || !met.test(number)) continue;
-    batch.sample_types.push_back({row.type, {std::string(row.name), std::string(row.unit)}});
+    if (number > kSampleTypesUndefinedMax && met.test(number)) types.push_back({row.type, InfoOf(row)});
   }
+  return types;
 }
 
 }  // namespace tributary

@@ -3,6 +3,7 @@
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -34,7 +35,7 @@ struct SessionInfo : NodeInfo {
 // whatever became of it: what of that is neither stored nor told as lost is lost for `reason`.
 struct ClosedSession {
   std::array<uint8_t, 16> session_id{};
-  uint64_t captured = 0;
+  SampleCounts captured;
   LossReason reason = LossReason::kCollectorKilled;  // or kShutdown
 
   friend bool operator==(const ClosedSession&, const ClosedSession&) = default;
@@ -49,12 +50,15 @@ struct Batch {
   std::vector<Sample> samples;
   Accounting accounting;  // the session's totals when the batch was closed
   std::shared_ptr<const Dictionary> dictionary;
-  std::vector<SampleTypeDefinition> sample_types;  // those that samples have and not every release knows
+  std::vector<SampleTypeDefinition> sample_types;  // of numbers that are not our own: TypesOf has those as well
   std::vector<ClosedSession> closes;               // at most kClosedSessionsMax; telling one again changes nothing
 };
 
-// Defines what the batch's samples have of our own types that not every release knows.
-void DefineTypes(Batch& batch);
+SampleCounts CountSamples(std::span<const Sample> samples);
+
+// What the batch's numbers of types mean, wherever not every release knows it: the batch's own definitions, and those
+// of our own types that its samples or its accounting have.
+std::vector<SampleTypeDefinition> TypesOf(const Batch& batch);
 
 // What takes batches: the intake client, the reducer's store, OTLP and log encoders.
 class BatchSink {

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "base/types.h"
+#include "profile/accounting.h"
 #include "profile/executable_id.h"
 #include "profile/frame_kinds.h"
 #include "profile/sample_types.h"
@@ -137,44 +138,6 @@ struct Sample {
   StringRef attributes;
 
   friend bool operator==(const Sample&, const Sample&) = default;
-};
-
-// Every way to lose a sample after `captured` counted it. Names are in status, metrics and docs/metrics.md.
-enum class LossReason : uint8_t {
-  kRingFull = 0,         // the BPF ring buffer had no room
-  kStackError = 1,       // no stack could be read at all, or the scratch buffer was missing
-  kHoldOverflow = 2,     // too many samples waiting for their mapping
-  kBadRecord = 3,        // a ring record that makes no sense
-  kBatchOverflow = 4,    // unacknowledged batches over their memory cap: the oldest are dropped
-  kRejected = 5,         // the reducer refused them as malformed
-  kShutdown = 6,         // not delivered within the time that a stop allows
-  kInDoubt = 7,          // sent to a reducer that never answered again
-  kCollectorKilled = 8,  // captured by a collector that was killed before sending
-  kSpoolOverflow = 9,    // over the spool's cap, or its disk is full: the oldest are dropped
-  kSpoolDamaged = 10,    // a spooled segment that cannot be read any more
-};
-constexpr uint8_t kLossReasonCount = 11;
-std::string_view LossReasonName(LossReason reason);  // "ring_full", …
-
-// A session's running totals, from its start. Captured counts program entries on busy CPUs: the law is
-// captured = stored + Σ lost, once nothing is on its way.
-struct Accounting {
-  uint64_t captured = 0;
-  uint64_t idle = 0;  // ticks on an idle CPU: not samples
-  uint64_t lost[kLossReasonCount] = {};
-
-  uint64_t TotalLost() const {
-    uint64_t sum = 0;
-    for (uint64_t n : lost) sum += n;
-    return sum;
-  }
-  Accounting& operator+=(const Accounting& other) {
-    captured += other.captured;
-    idle += other.idle;
-    for (size_t i = 0; i < kLossReasonCount; ++i) lost[i] += other.lost[i];
-    return *this;
-  }
-  friend bool operator==(const Accounting&, const Accounting&) = default;
 };
 
 }  // namespace tributary

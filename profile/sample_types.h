@@ -44,6 +44,8 @@ struct SampleTypeInfo {
   friend auto operator<=>(const SampleTypeInfo&, const SampleTypeInfo&) = default;
 };
 
+inline SampleTypeInfo InfoOf(const SampleTypeRow& row) { return {std::string(row.name), std::string(row.unit)}; }
+
 // What a source means by a number.
 struct SampleTypeDefinition {
   SampleType type{};

@@ -11,12 +11,29 @@
 #include <linux/types.h>
 #endif
 
+#include "bpf/include/sample_types.h"
+
 #define TRIB_USER_FRAMES_MAX 512
 #define TRIB_KERNEL_FRAMES_MAX 128
 #define TRIB_COMM_BYTES 16
 
 /*
- * Counters, one per-CPU array slot each. Order is ABI with the collector: both are built together; and with the next one, which
+ * Where programs run: X(NAME, name). One of a context never interrupts another of the same on its CPU, but may interrupt
+ * those of the others. So each context has its own state and counters on each CPU, and no program needs an atomic.
+ *   TICK   the sampling timer's interrupt
+ *   OTHER  a thread's own doings: tracepoints and uprobes
+ */
+#define TRIB_CONTEXTS(X) \
+	X(TICK, "tick") \
+	X(OTHER, "other")
+
+#define TRIB_CONTEXT_NUMBER(NAME, name) TRIB_CONTEXT_##NAME,
+enum trib_context { TRIB_CONTEXTS(TRIB_CONTEXT_NUMBER) TRIB_CONTEXT_COUNT };
+#undef TRIB_CONTEXT_NUMBER
+
+/*
+ * Counters: of each context and sample type one per-CPU array slot each, TRIB_COUNTER_SLOT. What belongs to no sample is counted
+ * as the type that the program takes. Order is ABI with the collector: both are built together; and with the next one, which
  * reads what a killed one left: a change goes with TRIB_SESSION_VERSION (session.h).
  */
 enum trib_counter {
@@ -30,6 +47,9 @@ enum trib_counter {
 	TRIB_RUN_NS,		/* time spent in the program */
 	TRIB_COUNTER_COUNT,
 };
+
+#define TRIB_COUNTER_SLOT(context, type, counter) (((context) * TRIB_SAMPLE_TYPES_MAX + (type)) * TRIB_COUNTER_COUNT + (counter))
+#define TRIB_COUNTER_SLOTS(contexts) ((contexts) * TRIB_SAMPLE_TYPES_MAX * TRIB_COUNTER_COUNT)
 
 enum trib_flags {
 	TRIB_FLAG_KERNEL_THREAD = 1,	/* no user memory: PF_KTHREAD */
@@ -63,10 +83,13 @@ enum trib_stop {
  * One sample, as long as its frames need: header, then kernel_frames addresses leaf first, then user_frames addresses leaf
  * first. The first address of the interrupted mode is an instruction pointer, every other one a return address unless
  * TRIB_FRAME_INTERRUPTED says otherwise.
+ *
+ * Behind them is the tail: a __u64 for each bit that is set in `tail`, in the order of bits. A bit says what its word is;
+ * readers skip words of bits that they do not know.
  */
 struct trib_sample {
 	__u64 time_ns;
-	__u64 period_ns;	/* the sampling period in force */
+	__u64 value;		/* in the unit of its type; of a CPU sample the sampling period in force, ns */
 	__u64 start_time_ns;	/* of the thread group leader, CLOCK_BOOTTIME */
 	__u64 cgroup_v2_id;	/* of the task's cgroup in the unified hierarchy */
 	__u64 cgroup_v1_id;	/* of its cgroup in the v1 hierarchy named by configuration; 0 when there is none */
@@ -78,16 +101,19 @@ struct trib_sample {
 	__u16 user_frames;
 	__u32 flags;
 	__u8 stop;		/* enum trib_stop */
-	__u8 padding[3];
+	__u8 type;		/* enum trib_sample_type */
+	__u16 tail;		/* which words follow the frames */
 	__u32 table;		/* trib_process.table that the walk used; 0 = none */
 	__u32 stack_bytes;	/* of the copy behind it; 0 in trib_samples */
 	char comm[TRIB_COMM_BYTES];	/* of the thread */
-	/* __u64 frames[] follow */
+	/* __u64 frames[], tail[] follow */
 };
 
 #define TRIB_SAMPLE_HEADER_BYTES 96
 #define TRIB_FRAMES_MAX (TRIB_USER_FRAMES_MAX + TRIB_KERNEL_FRAMES_MAX)
-#define TRIB_SAMPLE_BYTES_MAX (TRIB_SAMPLE_HEADER_BYTES + 8 * TRIB_FRAMES_MAX)
+#define TRIB_TAIL_WORDS_MAX 16	/* bits of `tail` */
+#define TRIB_SAMPLE_WORDS_MAX (TRIB_FRAMES_MAX + TRIB_TAIL_WORDS_MAX)	/* behind the header */
+#define TRIB_SAMPLE_BYTES_MAX (TRIB_SAMPLE_HEADER_BYTES + 8 * TRIB_SAMPLE_WORDS_MAX)
 
 /*
  * A sample whose walk stopped at something that user space may know or load (TRIB_STOP_NO_PROCESS, _NO_MAPPING, _NO_PAGE):
@@ -106,7 +132,7 @@ struct trib_resume {
 
 struct trib_copy {
 	struct trib_sample sample;
-	__u64 frames[TRIB_FRAMES_MAX];	/* kernel_frames, then user_frames of them are set */
+	__u64 words[TRIB_SAMPLE_WORDS_MAX];	/* frames, then the tail: as many as the sample has */
 	struct trib_resume resume;
 	__u8 stack[];		/* sample.stack_bytes of it are set */
 };

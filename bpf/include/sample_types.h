@@ -12,4 +12,16 @@
 	X(CPU, Cpu, 1, "cpu", "nanoseconds") \
 	X(OFF_CPU, OffCpu, 2, "off_cpu", "nanoseconds")
 
+#define TRIB_SAMPLE_TYPE_NUMBER(NAME, Name, number, name, unit) TRIB_TYPE_##NAME = number,
+enum trib_sample_type { TRIB_SAMPLE_TYPES(TRIB_SAMPLE_TYPE_NUMBER) TRIB_TYPE_END };	/* TRIB_TYPE_END: one more than the last */
+#undef TRIB_SAMPLE_TYPE_NUMBER
+
+/* Counters and what a killed collector leaves have room for so many numbers, from 0. */
+#define TRIB_SAMPLE_TYPES_MAX 8
+#ifdef __cplusplus
+static_assert(TRIB_TYPE_END <= TRIB_SAMPLE_TYPES_MAX);
+#else
+_Static_assert(TRIB_TYPE_END <= TRIB_SAMPLE_TYPES_MAX, "room for every type");
+#endif
+
 #endif

@@ -12,24 +12,27 @@
 #include <linux/types.h>
 #endif
 
-#define TRIB_SESSION_VERSION 2	/* of these structs and of enum trib_counter: another one is not read */
+#include "bpf/include/sample_types.h"
+
+#define TRIB_SESSION_VERSION 3	/* of these structs and of enum trib_counter: another one is not read */
 #define TRIB_SESSION_SHARES_MAX 8	/* reducers of one collector */
 #define TRIB_SESSION_ENDED_SHARES_MAX 32	/* of collectors that are gone */
 
 /* One session: the collector's, with one reducer. All bytes 0: none. */
 struct trib_session_share {
 	__u8 session_id[16];
-	__u64 attributed;	/* samples and losses of its batches that were acknowledged */
+	/* Samples and losses of its batches that were acknowledged, by type. */
+	__u64 attributed[TRIB_SAMPLE_TYPES_MAX];
 	__u32 asked;		/* the reducer has said Welcome: what was sent then may be stored */
 	__u32 padding;
 };
 
-/* Collectors that are gone, added up, of which no reducer has been told yet. captured == 0: there is none. */
+/* Collectors that are gone, added up, of which no reducer has been told yet; by type. captured is all 0: there is none. */
 struct trib_session_ended {
-	__u64 captured;
+	__u64 captured[TRIB_SAMPLE_TYPES_MAX];
+	__u64 lost_ring_full[TRIB_SAMPLE_TYPES_MAX];
+	__u64 lost_stack_error[TRIB_SAMPLE_TYPES_MAX];
 	__u64 idle;
-	__u64 lost_ring_full;
-	__u64 lost_stack_error;
 	__u32 stopped;	/* all of them stopped; else one at least was killed */
 	__u32 padding;
 	struct trib_session_share shares[TRIB_SESSION_ENDED_SHARES_MAX];	/* the one used last first */
@@ -47,7 +50,7 @@ struct trib_session {
 	struct trib_session_ended ended;
 };
 
-#define TRIB_SESSION_BYTES 1352
+#define TRIB_SESSION_BYTES 3760
 #ifdef __cplusplus
 static_assert(sizeof(struct trib_session) == TRIB_SESSION_BYTES);
 #else

@@ -31,19 +31,19 @@ void Backlog::Add(Batch batch) {
   waiting_.push_back({std::move(batch), false});
 }
 
-void Backlog::AddLoss(LossReason reason, uint64_t samples, const Accounting& with, bool foreign) {
+void Backlog::AddLoss(LossReason reason, const SampleCounts& samples, const Accounting& with, bool foreign) {
   Accounting loss = with;
-  loss.captured = 0;
-  loss.lost[static_cast<size_t>(reason)] += samples;
+  loss.captured = {};
+  loss.LostFor(reason) += samples;
   untold_ += loss;
   if (foreign) foreign_lost_ += loss.TotalLost();
-  if (samples > 0) lost_(reason, samples);
+  if (!samples.empty()) lost_(reason, samples);
 }
 
-void Backlog::AddDoubt(uint64_t samples, const Accounting& with, bool foreign) {
+void Backlog::AddDoubt(const SampleCounts& samples, const Accounting& with, bool foreign) {
   Accounting doubt;
   doubt.idle = with.idle;
-  doubt.lost[static_cast<size_t>(LossReason::kInDoubt)] = with.TotalLost();
+  doubt.LostFor(LossReason::kInDoubt) = with.TotalLost();
   AddLoss(LossReason::kInDoubt, samples, doubt, foreign);
 }
 
@@ -59,16 +59,17 @@ void Backlog::Spill(bool away) {
     if (!(spool_ != nullptr && away) && (!over || waiting_.size() == 1)) return;
     Batch& oldest = waiting_.front().batch;
     // What it adds to a session's totals: a claim's base goes on from batch to batch by it.
-    oldest.accounting.captured = oldest.samples.size() + oldest.accounting.TotalLost();
+    const SampleCounts samples = CountSamples(oldest.samples);
+    oldest.accounting.captured = samples + oldest.accounting.TotalLost();
     const bool foreign = waiting_.front().foreign;
     absl::Status kept = absl::OkStatus();
     if (oldest.samples.empty()) {
       untold_ += oldest.accounting;  // it told nothing else
     } else if (spool_ != nullptr) {
       kept = spool_->Append(oldest);
-      if (!kept.ok()) AddLoss(LossReason::kSpoolOverflow, oldest.samples.size(), oldest.accounting, foreign);
+      if (!kept.ok()) AddLoss(LossReason::kSpoolOverflow, samples, oldest.accounting, foreign);
     } else {
-      AddLoss(LossReason::kBatchOverflow, oldest.samples.size(), oldest.accounting, foreign);
+      AddLoss(LossReason::kBatchOverflow, samples, oldest.accounting, foreign);
     }
     if (uint64_t held = 0; !kept.ok() && log_limit_.Allow(clock_.Monotonic(), &held)) {
       LogWarning("samples lost reason=spool_overflow cause=\"{}\" suppressed={}: make room for --spool-dir",
@@ -100,7 +101,7 @@ Outgoing Backlog::TakeFromSpool() {
   Handed(spooled.segment, spooled.last_of_segment);
   Outgoing out;
   out.foreign = IsForeign(spooled);
-  if (out.foreign) CountForeign(spooled.batch.samples.size(), spooled.batch.accounting);
+  if (out.foreign) CountForeign(CountSamples(spooled.batch.samples), spooled.batch.accounting);
   out.segment = spooled.segment;
   out.delta = spooled.batch.accounting;
   out.batch = std::move(spooled.batch);
@@ -154,7 +155,7 @@ void Backlog::TakeIntoMemory() {
   std::vector<Waiting> batches;
   while (peeked_ && peeked_->segment == segment) {
     const bool foreign = IsForeign(*peeked_), last = peeked_->last_of_segment;
-    if (foreign) CountForeign(peeked_->batch.samples.size(), peeked_->batch.accounting);
+    if (foreign) CountForeign(CountSamples(peeked_->batch.samples), peeked_->batch.accounting);
     batches.push_back({std::move(peeked_->batch), foreign});
     peeked_.reset();
     if (last) break;
@@ -178,7 +179,7 @@ void Backlog::Settled(SegmentId segment) {
   spool_->Release(segment);
 }
 
-void Backlog::OnDropped(LossReason reason, uint64_t samples, const Accounting& accounting, bool foreign) {
+void Backlog::OnDropped(LossReason reason, const SampleCounts& samples, const Accounting& accounting, bool foreign) {
   if (foreign) CountForeign(samples, accounting);
   AddLoss(reason, samples, accounting, foreign);
 }

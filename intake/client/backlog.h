@@ -22,7 +22,7 @@ namespace tributary::intake {
 class Backlog {
  public:
   // For totals and the log; the loss is told with the next batch from memory.
-  using Lost = std::function<void(LossReason, uint64_t samples)>;
+  using Lost = std::function<void(LossReason, const SampleCounts&)>;
 
   // `spool` may be null. What is claimed in it must have been taken before Next is called. `own`: the session id that
   // this process writes into segments.
@@ -30,10 +30,10 @@ class Backlog {
 
   void Add(Batch batch);
   // `foreign`: of an earlier process.
-  void AddLoss(LossReason reason, uint64_t samples, const Accounting& with, bool foreign = false);
+  void AddLoss(LossReason reason, const SampleCounts& samples, const Accounting& with, bool foreign = false);
   // Sent and never answered. Whether the losses that the batch told were heard is in doubt as well: the reasons that
   // they had would make a sum that nobody can check.
-  void AddDoubt(uint64_t samples, const Accounting& with, bool foreign);
+  void AddDoubt(const SampleCounts& samples, const Accounting& with, bool foreign);
   // Moves the oldest to the spool, or gives them up, until memory holds no more than it may: all of it when `away`.
   void Spill(bool away);
 
@@ -50,11 +50,13 @@ class Backlog {
 
   // Samples and losses of unclaimed batches that an earlier process wrote, handed out or dropped so far; of them, those
   // lost; and whether there may be more.
-  uint64_t foreign_attributed() const { return foreign_attributed_; }
-  void CountForeign(uint64_t samples, const Accounting& with) { foreign_attributed_ += samples + with.TotalLost(); }
-  uint64_t foreign_lost() const { return foreign_lost_; }
+  const SampleCounts& foreign_attributed() const { return foreign_attributed_; }
+  void CountForeign(const SampleCounts& samples, const Accounting& with) {
+    foreign_attributed_ += samples + with.TotalLost();
+  }
+  const SampleCounts& foreign_lost() const { return foreign_lost_; }
   bool foreign_left() const { return foreign_left_; }
-  void OnDropped(LossReason reason, uint64_t samples, const Accounting& accounting, bool foreign);
+  void OnDropped(LossReason reason, const SampleCounts& samples, const Accounting& accounting, bool foreign);
 
   bool has_untold_losses() const { return untold_ != Accounting(); }
   bool empty() const { return waiting_.empty() && !peeked_ && (spool_ == nullptr || spool_->empty()); }
@@ -95,7 +97,7 @@ class Backlog {
   std::array<uint8_t, 16> claimed_session_{};
   uint64_t claimed_next_ = 0;
   bool foreign_left_;
-  uint64_t foreign_attributed_ = 0, foreign_lost_ = 0;
+  SampleCounts foreign_attributed_, foreign_lost_;
   LogLimit log_limit_{kNsPerMinute};
 };
 

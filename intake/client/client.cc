@@ -275,8 +275,8 @@ absl::Status Client::Impl::OnWelcome(const Welcome& welcome) {
 
 absl::Status Client::Impl::OnGoodbye(const Goodbye& goodbye) {
   if (goodbye.rejected_sequence != 0) {
-    const uint64_t samples = window.Reject(goodbye.rejected_sequence);
-    if (samples > 0 && callbacks.rejected) callbacks.rejected(samples);
+    const SampleCounts samples = window.Reject(goodbye.rejected_sequence);
+    if (!samples.empty() && callbacks.rejected) callbacks.rejected(samples);
   }
   slow_retry = !goodbye.retry;
   return Error(absl::StatusCode::kUnavailable, "the reducer said: " + EscapeForDisplay(goodbye.reason));

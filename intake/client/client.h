@@ -49,7 +49,7 @@ class Client {
     std::function<std::optional<Outgoing>(uint64_t sequence)> next;
     std::function<void(const SendWindow::Entry&)> acked;  // durable
     // Samples that the reducer refuses for ever: already in this session's accounting.
-    std::function<void(uint64_t samples)> rejected;
+    std::function<void(const SampleCounts& samples)> rejected;
     std::function<void(const ExecutableId&)> need_symbols;
     std::function<void()> changed;  // ready() may have changed
   };

@@ -40,15 +40,15 @@ struct Delivery::Impl {
        Callbacks with_callbacks);
 
   void Start();
-  void CountLoss(LossReason reason, uint64_t samples);
+  void CountLoss(LossReason reason, const SampleCounts& samples);
   absl::Status Take(Batch batch);
   std::optional<Outgoing> Next(Reducer& reducer, uint64_t sequence);
-  uint64_t Pending() const;
-  Outgoing Closing(uint64_t pending);
+  SampleCounts Pending() const;
+  Outgoing Closing(SampleCounts pending);
   void AddCloses(const Reducer& reducer, Outgoing* out);
   bool CanClose() const;
   void TellDurable(const Reducer& reducer) const;
-  void NoteFinished(const std::array<uint8_t, 16>& session_id, uint64_t total);
+  void NoteFinished(const std::array<uint8_t, 16>& session_id, const SampleCounts& total);
   void OnAcked(const Reducer& reducer, const SendWindow::Entry& entry);
 
   void Tick();
@@ -77,7 +77,7 @@ struct Delivery::Impl {
 
   Accounting taken;  // the process's totals with the newest batch
   uint64_t taken_samples = 0;
-  uint64_t told = 0;  // samples and losses of this process that are in a session's batch
+  SampleCounts told;  // samples and losses of this process that are in a session's batch
   std::optional<EndedCollector> earlier;
   absl::flat_hash_map<ExecutableId, size_t> askers;  // of symbols: index of reducers
 
@@ -99,16 +99,17 @@ Delivery::Impl::Impl(AlarmSource& alarms, Connector& connector, DeliveryOptions 
       clock(by),
       callbacks(std::move(with_callbacks)),
       backlog(options.memory_bytes_max, spool, options.client.session.session_id, by,
-              [this](LossReason reason, uint64_t samples) { CountLoss(reason, samples); }),
+              [this](LossReason reason, const SampleCounts& samples) { CountLoss(reason, samples); }),
       recovery(alarms, connector, options.client, by, metrics,
                {.settled = [this](SegmentId segment) { backlog.Settled(segment); },
                 .given_up =
-                    [this](uint64_t samples, const Accounting& accounting) {
+                    [this](const SampleCounts& samples, const Accounting& accounting) {
                       backlog.CountForeign(samples, accounting);
                       backlog.AddDoubt(samples, accounting, /*foreign=*/true);
                     },
-                .damaged = [this](uint64_t samples) { CountLoss(LossReason::kSpoolDamaged, samples); },
-                .finished = [this](const std::array<uint8_t, 16>& id, uint64_t total) { NoteFinished(id, total); }}),
+                .damaged = [this](const SampleCounts& samples) { CountLoss(LossReason::kSpoolDamaged, samples); },
+                .finished = [this](const std::array<uint8_t, 16>& id,
+                                   const SampleCounts& total) { NoteFinished(id, total); }}),
       earlier(options.earlier),
       tick_alarm(alarms.NewAlarm([this] { Tick(); })),
       flush_alarm(alarms.NewAlarm([this] {
@@ -142,20 +143,21 @@ Delivery::Impl::Impl(AlarmSource& alarms, Connector& connector, DeliveryOptions 
     client.session.session_id = SessionIdOf(client.session.session_id, order[i]);
     reducer.client = std::make_unique<Client>(
         alarms, connector, std::move(client), clock, metrics,
-        Client::Callbacks{.next = [this, &reducer](uint64_t sequence) { return Next(reducer, sequence); },
-                          .acked = [this, &reducer](const SendWindow::Entry& entry) { OnAcked(reducer, entry); },
-                          .rejected = [this](uint64_t samples) { CountLoss(LossReason::kRejected, samples); },
-                          .need_symbols =
-                              [this, i](const ExecutableId& id) {
-                                if (askers.size() < kAskersMax) askers.insert_or_assign(id, i);
-                                if (callbacks.need_symbols) callbacks.need_symbols(id);
-                              },
-                          .changed = [this] { Choose(); }});
+        Client::Callbacks{
+            .next = [this, &reducer](uint64_t sequence) { return Next(reducer, sequence); },
+            .acked = [this, &reducer](const SendWindow::Entry& entry) { OnAcked(reducer, entry); },
+            .rejected = [this](const SampleCounts& samples) { CountLoss(LossReason::kRejected, samples); },
+            .need_symbols =
+                [this, i](const ExecutableId& id) {
+                  if (askers.size() < kAskersMax) askers.insert_or_assign(id, i);
+                  if (callbacks.need_symbols) callbacks.need_symbols(id);
+                },
+            .changed = [this] { Choose(); }});
   }
 }
 
-void Delivery::Impl::CountLoss(LossReason reason, uint64_t samples) {
-  lost_samples[static_cast<size_t>(reason)]->Add(samples);
+void Delivery::Impl::CountLoss(LossReason reason, const SampleCounts& samples) {
+  lost_samples[static_cast<size_t>(reason)]->Add(samples.total());
   if (callbacks.lost) callbacks.lost(reason, samples);
 }
 
@@ -178,18 +180,17 @@ void Delivery::Impl::Start() {
 
 absl::Status Delivery::Impl::Take(Batch batch) {
   absl::Status status;
-  const uint64_t samples = batch.samples.size();
+  const size_t samples = batch.samples.size();
   taken_samples += samples;
   Accounting delta = batch.accounting;
-  delta.captured = 0;
-  delta.idle -= taken.idle;
-  for (size_t i = 0; i < kLossReasonCount; ++i) delta.lost[i] -= taken.lost[i];
+  delta -= taken;
+  delta.captured = {};
   taken = std::exchange(batch.accounting, delta);
   if (samples > BatchEncoder::kSamplesPerBatchMax) {
     status = Error(absl::StatusCode::kInvalidArgument,
                    fmt::format("batch of {} samples where {} are allowed", samples, BatchEncoder::kSamplesPerBatchMax));
+    backlog.AddLoss(LossReason::kRejected, CountSamples(batch.samples), {});
     batch.samples.clear();
-    backlog.AddLoss(LossReason::kRejected, samples, {});
   }
   backlog.Add(std::move(batch));
   backlog.Spill(Away());
@@ -215,8 +216,8 @@ SpoolClaim Delivery::Impl::ClaimOf(const Client& client, uint64_t sequence) cons
 std::optional<Outgoing> Delivery::Impl::Next(Reducer& reducer, uint64_t sequence) {
   if (stopped) return std::nullopt;
   if (&reducer != &reducers[active]) {
-    if (reducer.client->window().pending_told() == 0) return std::nullopt;
-    return Closing(0);
+    if (reducer.client->window().pending_told().empty()) return std::nullopt;
+    return Closing({});
   }
   // Before anything is claimed for the session.
   if (!std::exchange(reducer.asked, true)) TellDurable(reducer);
@@ -231,21 +232,18 @@ std::optional<Outgoing> Delivery::Impl::Next(Reducer& reducer, uint64_t sequence
     AddCloses(reducer, &closing);
     return closing;
   }
-  if (!out->foreign) told += out->batch.samples.size() + out->delta.TotalLost();
+  if (!out->foreign) told += CountSamples(out->batch.samples) + out->delta.TotalLost();
   out->pending = Pending();
   AddCloses(reducer, &*out);
   return out;
 }
 
-uint64_t Delivery::Impl::Pending() const {
-  const uint64_t own = told - std::min(told, backlog.foreign_lost());
-  return taken.captured - std::min(taken.captured, own);
-}
+SampleCounts Delivery::Impl::Pending() const { return taken.captured - (told - backlog.foreign_lost()); }
 
 // No samples: what there is to say of the account.
-Outgoing Delivery::Impl::Closing(uint64_t pending) {
+Outgoing Delivery::Impl::Closing(SampleCounts pending) {
   Outgoing out;
-  out.pending = pending;
+  out.pending = std::move(pending);
   out.delta = backlog.TakeLosses();
   told += out.delta.TotalLost();
   out.batch.clock = clock.Pair();
@@ -260,12 +258,12 @@ void Delivery::Impl::AddCloses(const Reducer& reducer, Outgoing* out) {
   if (!CanClose()) return;
   std::vector<ClosedSession>& closes = out->batch.closes;
   closes.push_back({.session_id = earlier->sessions.front().session_id, .reason = earlier->reason});
-  uint64_t share = earlier->captured - std::min(earlier->captured, backlog.foreign_attributed());
+  SampleCounts share = earlier->captured - backlog.foreign_attributed();
   for (size_t i = 0; i < earlier->sessions.size(); ++i) {
     const EndedCollector::Session& session = earlier->sessions[i];
     const bool known_here = ReducerOf(session.session_id) == reducer.configured;
     if (!known_here) {
-      share -= std::min(share, session.attributed);
+      share -= session.attributed;
     } else if (i > 0 && closes.size() < kClosedSessionsMax) {
       closes.push_back({session.session_id, session.attributed, earlier->reason});
     }
@@ -296,10 +294,10 @@ void Delivery::Impl::TellDurable(const Reducer& reducer) const {
 }
 
 // Of the earlier collector's sessions more is durable than it had seen.
-void Delivery::Impl::NoteFinished(const std::array<uint8_t, 16>& session_id, uint64_t total) {
+void Delivery::Impl::NoteFinished(const std::array<uint8_t, 16>& session_id, const SampleCounts& total) {
   if (!earlier) return;
   for (EndedCollector::Session& session : earlier->sessions) {
-    if (session.session_id == session_id) session.attributed = std::max(session.attributed, total);
+    if (session.session_id == session_id) session.attributed = Max(session.attributed, total);
   }
 }
 
@@ -350,7 +348,7 @@ void Delivery::Impl::StartNext() {
 void Delivery::Impl::StopIdle() {
   for (size_t i = active + 1; i < reducers.size(); ++i) {
     Client& client = *reducers[i].client;
-    if (client.ready() && client.window().empty() && client.window().pending_told() == 0) client.Stop();
+    if (client.ready() && client.window().empty() && client.window().pending_told().empty()) client.Stop();
   }
 }
 
@@ -363,8 +361,8 @@ void Delivery::Impl::GiveUpDoubtful() {
     if (now.value - client.silent_since().value < options.in_doubt_timeout_ms * kNsPerMs) continue;
     uint64_t samples = 0;
     for (const SendWindow::Entry& entry : client.GiveUp()) {
-      samples += entry.samples;
-      if (!entry.foreign) told -= std::min(told, entry.delta.captured);
+      samples += entry.samples.total();
+      if (!entry.foreign) told -= entry.delta.captured;
       backlog.AddDoubt(entry.samples, entry.delta, entry.foreign);
       if (entry.segment != 0) backlog.Settled(entry.segment);
     }
@@ -385,7 +383,7 @@ bool Delivery::Impl::Idle() const {
   // A session that is not in use must hear that nothing more is coming: its reducer would count that as captured for
   // ever, beside the one that got it.
   const auto told_all = [this](const Reducer& r) {
-    return r.client->window().empty() && (&r == &reducers[active] || r.client->window().pending_told() == 0);
+    return r.client->window().empty() && (&r == &reducers[active] || r.client->window().pending_told().empty());
   };
   return backlog.empty() && !backlog.has_untold_losses() && recovery.done() && !CanClose() &&
          std::all_of(reducers.begin(), reducers.end(), told_all);
@@ -404,13 +402,13 @@ void Delivery::Impl::SpoolTheRest() {
     Client& client = *reducer.client;
     client.Stop();
     for (const SendWindow::Entry& entry : client.GiveUp()) {
-      if (entry.segment != 0 || entry.samples == 0) continue;  // it is there, and claimed
+      if (entry.segment != 0 || entry.samples.empty()) continue;  // it is there, and claimed
       SpoolClaim claim = ClaimOf(client, entry.batch.sequence);
       claim.base = entry.before;
       Batch batch = entry.batch;
       batch.accounting = entry.delta;
       if (absl::Status kept = spool->Append(batch, claim); !kept.ok()) {
-        LogWarning("samples not spooled samples={} cause=\"{}\"", entry.samples, Message(kept));
+        LogWarning("samples not spooled samples={} cause=\"{}\"", entry.samples.total(), Message(kept));
       }
     }
   }
@@ -433,7 +431,8 @@ Delivery::~Delivery() = default;
 void Delivery::Start() { impl_->Start(); }
 absl::Status Delivery::Take(Batch batch) { return impl_->Take(std::move(batch)); }
 
-void Delivery::OnSpoolDropped(LossReason reason, uint64_t samples, const Accounting& accounting, bool earlier) {
+void Delivery::OnSpoolDropped(LossReason reason, const SampleCounts& samples, const Accounting& accounting,
+                              bool earlier) {
   impl_->backlog.OnDropped(reason, samples, accounting, earlier);
 }
 

@@ -24,9 +24,9 @@ namespace tributary::intake {
 struct EndedCollector {
   struct Session {
     std::array<uint8_t, 16> session_id{};
-    uint64_t attributed = 0;  // samples and losses of its durable batches
+    SampleCounts attributed;  // samples and losses of its durable batches
   };
-  uint64_t captured = 0;          // by the kernel's counter
+  SampleCounts captured;          // by the kernel's counter
   std::vector<Session> sessions;  // the one used last first
   LossReason reason = LossReason::kCollectorKilled;
 };
@@ -54,13 +54,13 @@ class Delivery : public BatchSink {
   struct Callbacks {
     std::function<void(const ExecutableId&)> need_symbols;
     // For the log and the process's own totals: the loss is already in the accounting of the batches to come.
-    std::function<void(LossReason, uint64_t samples)> lost;
+    std::function<void(LossReason, const SampleCounts& samples)> lost;
     // A session is begun, is about to be used (`asked` from then on), or something of it became durable: what an
     // EndedCollector will be made of, should this process be killed.
     std::function<void(size_t reducer, const EndedCollector::Session& session, bool asked)> durable;
     // No reducer needs to be told of the earlier collectors any more. `handed_on`: what they had left in the spool, and
     // this one's sessions tell: they answer for that beside what it captured itself.
-    std::function<void(uint64_t handed_on)> earlier_told;
+    std::function<void(const SampleCounts& handed_on)> earlier_told;
   };
 
   // Everything lent outlives this.
@@ -73,7 +73,7 @@ class Delivery : public BatchSink {
   absl::Status Take(Batch batch) override;
 
   // What the spool was made with as its `dropped`.
-  void OnSpoolDropped(LossReason reason, uint64_t samples, const Accounting& accounting, bool earlier);
+  void OnSpoolDropped(LossReason reason, const SampleCounts& samples, const Accounting& accounting, bool earlier);
 
   // What reducers are told of this node, each from its next connection on.
   void SetSampleRate(uint32_t hz);

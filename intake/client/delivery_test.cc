@@ -33,7 +33,7 @@ class DeliveryTest : public testing::Test {
     node_ = std::make_unique<Delivery>(
         loop_, connector_, options, Clock::Real(), metrics_,
         Delivery::Callbacks{.need_symbols = {},
-                            .lost = [this](LossReason reason, uint64_t n) { lost_[reason] += n; },
+                            .lost = [this](LossReason reason, const SampleCounts& n) { lost_[reason] += n.total(); },
                             .durable = {},
                             .earlier_told = {}});
     node_->Start();
@@ -68,8 +68,8 @@ class DeliveryTest : public testing::Test {
   const Accounting& Told(bool preferred) { return store(preferred).stored.rbegin()->second.accounting; }
   void ExpectAccountsAddUp() {
     const Accounting &a = Told(true), &b = Told(false);
-    EXPECT_EQ(a.captured, store(true).stored_samples() + a.TotalLost());
-    EXPECT_EQ(b.captured, store(false).stored_samples() + b.TotalLost());
+    EXPECT_EQ(a.captured.total(), store(true).stored_samples() + a.TotalLost().total());
+    EXPECT_EQ(b.captured.total(), store(false).stored_samples() + b.TotalLost().total());
   }
 
   Metrics metrics_;
@@ -143,13 +143,13 @@ TEST_F(DeliveryTest, WhatStaysInDoubtIsLostAndToldElsewhere) {
   RunUntil([&] { return lost_[LossReason::kInDoubt] == 100; }, "given up");
   Send(1);
   RunUntil([&] { return store(false).stored_samples() == 51; }, "told");
-  EXPECT_EQ(Told(false).lost[static_cast<size_t>(LossReason::kInDoubt)], 100u);
-  EXPECT_EQ(Told(false).captured, 151u);
+  EXPECT_EQ(Told(false).LostFor(LossReason::kInDoubt).total(), 100u);
+  EXPECT_EQ(Told(false).captured.total(), 151u);
   StartReducer(preferred_);
   RunUntil([&] { return servers_[preferred_]->live() != nullptr; }, "it is back");
   Send(7);
   RunUntil([&] { return store(true).stored_samples() == 7; }, "the session goes on behind the hole");
-  EXPECT_EQ(Told(true).captured, 7u);
+  EXPECT_EQ(Told(true).captured.total(), 7u);
 }
 
 // What a session that is not in use any more told as captured and not yet sent went to another one: it must hear so.
@@ -161,7 +161,7 @@ TEST_F(DeliveryTest, AStopWaitsForASessionThatWasToldOfMoreThanItGot) {
   batch.accounting.captured += 50;
   EXPECT_TRUE(node_->Take(std::move(batch)).ok());
   RunUntil([&] { return node_->waiting_samples() == 0; }, "the preferred one has it");
-  EXPECT_EQ(Told(true).captured, 150u);
+  EXPECT_EQ(Told(true).captured.total(), 150u);
   KillPreferred();
   Send(50);
   RunUntil([&] { return store(false).stored_samples() == 50 && node_->waiting_samples() == 0; }, "the other took over");
@@ -191,16 +191,16 @@ class DeliveryFromSpoolTest : public DeliveryTest {
   }
   void StartNode(uint8_t session) {
     delivery_.client.session.session_id.fill(session);
-    auto opened =
-        Spool::Open({}, storage_, delivery_.client.session, Clock::Real(), metrics_,
-                    [](LossReason, uint64_t, const Accounting&, bool) { ADD_FAILURE() << "nothing is dropped"; });
+    auto opened = Spool::Open(
+        {}, storage_, delivery_.client.session, Clock::Real(), metrics_,
+        [](LossReason, const SampleCounts&, const Accounting&, bool) { ADD_FAILURE() << "nothing is dropped"; });
     ASSERT_TRUE(opened.ok()) << opened.status();
     spool_ = *std::move(opened);
     delivery_.spool = spool_.get();
     node_ = std::make_unique<Delivery>(
         loop_, connector_, delivery_, Clock::Real(), metrics_,
         Delivery::Callbacks{.need_symbols = {},
-                            .lost = [this](LossReason reason, uint64_t n) { lost_[reason] += n; },
+                            .lost = [this](LossReason reason, const SampleCounts& n) { lost_[reason] += n.total(); },
                             .durable = {},
                             .earlier_told = {}});
     node_->Start();
@@ -278,9 +278,9 @@ TEST_F(DeliveryFromSpoolTest, DamageOfWhatTheReducerDoesNotHaveIsToldUnderItsNum
   ASSERT_EQ(stores_[0].stored.size(), 1u);
   const FakeStore::Stored& told = stores_[0].stored.at(1);
   EXPECT_TRUE(told.samples.empty());
-  EXPECT_EQ(told.accounting.captured, 100u);
-  EXPECT_EQ(told.accounting.lost[static_cast<size_t>(LossReason::kSpoolDamaged)], 100u);
-  EXPECT_EQ(told.accounting.TotalLost(), 100u);
+  EXPECT_EQ(told.accounting.captured.total(), 100u);
+  EXPECT_EQ(told.accounting.LostFor(LossReason::kSpoolDamaged).total(), 100u);
+  EXPECT_EQ(told.accounting.TotalLost().total(), 100u);
   EXPECT_EQ(lost_[LossReason::kSpoolDamaged], 100u);
   EXPECT_EQ(stores_[1].stored.rbegin()->second.accounting.TotalLost(), 0u);
 }

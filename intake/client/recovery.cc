@@ -8,8 +8,8 @@
 namespace tributary::intake {
 namespace {
 
-uint64_t ToldWith(const SpooledBatch& batch) {
-  return batch.claim->base.captured + batch.batch.samples.size() + batch.batch.accounting.TotalLost();
+SampleCounts ToldWith(const SpooledBatch& batch) {
+  return batch.claim->base.captured + CountSamples(batch.batch.samples) + batch.batch.accounting.TotalLost();
 }
 
 }  // namespace
@@ -33,8 +33,8 @@ void Recovery::Add(SpooledBatch batch) {
   // may have a number that went to another batch: that one is told.
   std::deque<SpooledBatch>& batches = (*it)->batches;
   const auto later = [](const SpooledBatch& a, const SpooledBatch& b) {
-    return std::pair(a.claim->first_sequence, a.damaged_samples > 0) <
-           std::pair(b.claim->first_sequence, b.damaged_samples > 0);
+    return std::pair(a.claim->first_sequence, !a.damaged_samples.empty()) <
+           std::pair(b.claim->first_sequence, !b.damaged_samples.empty());
   };
   batches.insert(std::upper_bound(batches.begin(), batches.end(), batch, later), std::move(batch));
 }
@@ -87,7 +87,7 @@ std::optional<Outgoing> Recovery::Next(Session& session, uint64_t sequence) {
   out.batch = std::move(front.batch);
   if (out.batch.dictionary == nullptr) {  // damaged
     out.batch.clock = clock_.Pair();
-    session.damaged.lost[static_cast<size_t>(LossReason::kSpoolDamaged)] += front.damaged_samples;
+    session.damaged.LostFor(LossReason::kSpoolDamaged) += front.damaged_samples;
     callbacks_.damaged(front.damaged_samples);
   }
   session.batches.pop_front();
@@ -100,14 +100,14 @@ bool Recovery::Finished(const Session& session) const {
 
 void Recovery::GiveUp(Session& session) {
   Accounting lost;
-  uint64_t samples = 0;
+  SampleCounts samples;
   for (const SendWindow::Entry& entry : session.client->GiveUp()) {
     samples += entry.samples;
     lost += entry.delta;
     if (entry.segment != 0) callbacks_.settled(entry.segment);
   }
   for (const SpooledBatch& spooled : session.batches) {
-    samples += spooled.batch.samples.size();
+    samples += CountSamples(spooled.batch.samples);
     lost += spooled.batch.accounting;
     callbacks_.settled(spooled.segment);
   }

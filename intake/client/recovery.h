@@ -21,11 +21,11 @@ class Recovery {
   struct Callbacks {
     std::function<void(SegmentId)> settled;  // one batch of it is durable, or given up
     // Batches that the reducer was not there to take: as ever, some may have been stored.
-    std::function<void(uint64_t samples, const Accounting& accounting)> given_up;
+    std::function<void(const SampleCounts& samples, const Accounting& accounting)> given_up;
     // Of batches that could not be read any more, told under their numbers.
-    std::function<void(uint64_t samples)> damaged;
+    std::function<void(const SampleCounts& samples)> damaged;
     // All of a session's is durable, and this is what its batches told: samples and losses.
-    std::function<void(const std::array<uint8_t, 16>& session_id, uint64_t told)> finished;
+    std::function<void(const std::array<uint8_t, 16>& session_id, const SampleCounts& told)> finished;
   };
 
   // `options`: of the sessions' clients; session, host and port are those claimed.
@@ -46,7 +46,7 @@ class Recovery {
   struct Session {
     std::deque<SpooledBatch> batches;  // not taken by the client yet
     std::unique_ptr<Client> client;
-    uint64_t told = 0;   // samples and losses up to the last batch that was taken
+    SampleCounts told;   // samples and losses up to the last batch that was taken
     Accounting damaged;  // told as lost, where the claims of the batches behind count on samples
   };
 

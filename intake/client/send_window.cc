@@ -15,7 +15,7 @@ void SendWindow::Begin(uint64_t last_sequence, const Accounting& totals) {
 
 void SendWindow::Add(Outgoing out) {
   Entry entry;
-  entry.samples = out.batch.samples.size();
+  entry.samples = CountSamples(out.batch.samples);
   entry.delta = out.delta;
   entry.delta.captured = entry.samples + out.delta.TotalLost();
   entry.segment = out.segment;
@@ -28,7 +28,7 @@ void SendWindow::Add(Outgoing out) {
   entry.batch.sequence = ++last_sequence_;
   entry.batch.accounting = totals_;
   entry.batch.accounting.captured += out.pending;
-  samples_ += entry.samples;
+  samples_ += entry.samples.total();
   entries_.push_back(std::move(entry));
 }
 
@@ -37,7 +37,7 @@ void SendWindow::Ack(uint64_t sequence, const std::function<void(const Entry&)>&
     Entry entry = std::move(entries_.front());
     entries_.pop_front();
     if (next_ > 0) --next_;
-    samples_ -= entry.samples;
+    samples_ -= entry.samples.total();
     wire_bytes_ -= entry.wire_bytes;
     durable_ += entry.delta;
     durable_pending_ = entry.pending;
@@ -46,12 +46,12 @@ void SendWindow::Ack(uint64_t sequence, const std::function<void(const Entry&)>&
   last_sequence_ = std::max(last_sequence_, sequence);
 }
 
-uint64_t SendWindow::Reject(uint64_t sequence) {
+SampleCounts SendWindow::Reject(uint64_t sequence) {
   auto it =
       std::find_if(entries_.begin(), entries_.end(), [&](const Entry& e) { return e.batch.sequence == sequence; });
-  if (it == entries_.end() || it->samples == 0) return 0;
-  const uint64_t samples = std::exchange(it->samples, 0);
-  samples_ -= samples;
+  if (it == entries_.end() || it->samples.empty()) return {};
+  const SampleCounts samples = std::exchange(it->samples, {});
+  samples_ -= samples.total();
   it->batch.samples = {};
   it->batch.dictionary.reset();
   constexpr size_t kRejected = static_cast<size_t>(LossReason::kRejected);

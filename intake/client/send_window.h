@@ -14,7 +14,7 @@ namespace tributary::intake {
 struct Outgoing {
   Batch batch;           // its sequence and accounting are set by the session that takes it
   Accounting delta;      // losses and idle ticks since the batch before; captured does not count
-  uint64_t pending = 0;  // captured by the node and not yet in any batch
+  SampleCounts pending;  // captured by the node and not yet in any batch
   uint64_t segment = 0;  // of the spool, 0 = none
   bool foreign = false;  // captured by an earlier process: not among this one's totals
   // The session's totals before this batch, where the session goes on behind batches that this process never saw.
@@ -30,8 +30,8 @@ class SendWindow {
     Batch batch;        // accounting: the session's totals. Rejected: no samples and no dictionary
     Accounting before;  // the session's totals before it
     Accounting delta;   // captured = samples + losses
-    uint64_t samples = 0;
-    uint64_t pending = 0;
+    SampleCounts samples;
+    SampleCounts pending;
     uint64_t segment = 0;
     bool foreign = false;
     size_t wire_bytes = 0;  // on this connection
@@ -41,9 +41,9 @@ class SendWindow {
   void Begin(uint64_t last_sequence, const Accounting& totals);
 
   uint64_t next_sequence() const { return last_sequence_ + 1; }
-  const Accounting& totals() const { return totals_; }     // of all batches taken
-  const Accounting& durable() const { return durable_; }   // of those acknowledged
-  uint64_t pending_told() const { return pending_told_; }  // with the newest batch not given up
+  const Accounting& totals() const { return totals_; }                // of all batches taken
+  const Accounting& durable() const { return durable_; }              // of those acknowledged
+  const SampleCounts& pending_told() const { return pending_told_; }  // with the newest batch not given up
 
   void Add(Outgoing out);
 
@@ -51,7 +51,7 @@ class SendWindow {
   // than this process does (it goes on with what a killed one left): numbering continues behind them.
   void Ack(uint64_t sequence, const std::function<void(const Entry&)>& acked);
   // The reducer will never take this batch: its samples become losses, its number is sent empty. Returns the samples.
-  uint64_t Reject(uint64_t sequence);
+  SampleCounts Reject(uint64_t sequence);
   // Takes back every batch, while disconnected: their fate is not waited for. Totals are as if they had never been
   // added, until Settle, with what the reducer then says is durable, finds some of them stored after all.
   std::vector<Entry> GiveUp();
@@ -72,7 +72,7 @@ class SendWindow {
   struct GivenUp {
     uint64_t sequence;
     Accounting delta;
-    uint64_t pending;
+    SampleCounts pending;
   };
   std::deque<Entry> entries_;
   std::vector<GivenUp> given_up_;
@@ -80,7 +80,7 @@ class SendWindow {
   uint64_t last_sequence_ = 0;
   uint64_t samples_ = 0;
   size_t wire_bytes_ = 0;
-  uint64_t pending_told_ = 0, durable_pending_ = 0;
+  SampleCounts pending_told_, durable_pending_;
   Accounting totals_, durable_;
 };
 

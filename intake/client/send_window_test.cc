@@ -37,6 +37,21 @@ TEST(SendWindow, TellsTotalsOfItsBatchesAndWhatIsPending) {
   EXPECT_EQ(window.next_sequence(), 3u);
 }
 
+TEST(SendWindow, CountsEachTypeByItself) {
+  SendWindow window;
+  Outgoing out = Of(10, 7);
+  for (size_t i = 0; i < 4; ++i) out.batch.samples[i].type = SampleType::kOffCpu;
+  out.pending.Add(SampleType::kOffCpu, 2);
+  out.delta.LostFor(LossReason::kHoldOverflow).Add(SampleType::kOffCpu, 3);
+  window.Add(std::move(out));
+  const Accounting& told = window.entries()[0].batch.accounting;
+  EXPECT_EQ(told.captured.Of(SampleType::kOffCpu), 9u) << "4 sent, 3 lost, 2 on their way";
+  EXPECT_EQ(told.captured.cpu(), 13u);
+  EXPECT_EQ(window.Reject(1).Of(SampleType::kOffCpu), 4u);
+  EXPECT_EQ(told.TotalLost().Of(SampleType::kOffCpu), 7u);
+  EXPECT_EQ(told.TotalLost().cpu(), 6u);
+}
+
 TEST(SendWindow, SendsTheSameAgainAfterARewind) {
   SendWindow window;
   for (int i = 0; i < 3; ++i) window.Add(Of(1));

@@ -5,24 +5,11 @@
 #include "intake/codec/columns.h"
 #include "intake/codec/definition_reader.h"
 #include "intake/codec/sample_columns.h"
+#include "intake/wire/accounting.h"
 #include "intake/wire/wire.h"
 
 namespace tributary::intake {
 namespace {
-
-absl::Status ReadAccounting(wire::Batch::Reader from, IncomingBatch* out) {
-  out->accounting.captured = from.getCaptured();
-  out->accounting.idle = from.getIdle();
-  const auto lost = from.getLost();
-  if (lost.size() > kLossReasonsMax) return Malformed("too many loss reasons");
-  for (unsigned i = 0; i < lost.size(); ++i) {
-    // A reason of a later release still counts: captured = stored + lost must hold.
-    const bool known = i < kLossReasonCount;
-    if (!known && lost[i] != 0) ++out->unknown_values;
-    out->accounting.lost[known ? i : static_cast<unsigned>(LossReason::kBadRecord)] += lost[i];
-  }
-  return absl::OkStatus();
-}
 
 GenerationInfo ReadGeneration(wire::Definitions::Reader from) { return {from.getGeneration(), from.getDerivedFrom()}; }
 

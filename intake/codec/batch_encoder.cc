@@ -7,6 +7,7 @@
 #include "intake/codec/definition_columns.h"
 #include "intake/codec/definition_reader.h"
 #include "intake/codec/sample_columns.h"
+#include "intake/wire/accounting.h"
 #include "intake/wire/frame.h"
 #include "intake/wire/wire.h"
 
@@ -38,14 +39,6 @@ void WriteDefinitions(uint32_t generation, const std::optional<DerivedFrom>& der
 }
 
 unsigned WordsFor(size_t bytes) { return static_cast<unsigned>(bytes / sizeof(capnp::word)) + 128; }
-
-void WriteLost(const Accounting& accounting, wire::Batch::Builder to) {
-  unsigned used = kLossReasonCount;
-  while (used > 0 && accounting.lost[used - 1] == 0) --used;
-  if (used == 0) return;
-  auto lost = to.initLost(used);
-  for (unsigned i = 0; i < used; ++i) lost.set(i, accounting.lost[i]);
-}
 
 void WriteSamples(const Batch& batch, const DefinitionColumns& columns, wire::Batch::Builder to) {
   SampleColumns samples(batch.clock.monotonic, columns.after(), columns.leaves());
@@ -121,12 +114,10 @@ std::vector<std::string> BatchEncoder::Encode(const Batch& batch) {
       auto root = message.initRoot<wire::Batch>();
       WriteDefinitions(generation_, derived, columns, root.initDefinitions());
       WriteClock(root.initClock(), batch.clock);
-      root.setCaptured(batch.accounting.captured);
-      root.setIdle(batch.accounting.idle);
-      WriteLost(batch.accounting, root);
+      WriteAccounting(batch.accounting, root);
       root.setNodesHash(dictionary.rolling_hash());
       WriteCloses(batch.closes, root);
-      WriteSampleTypes(batch.sample_types, root);
+      WriteSampleTypes(TypesOf(batch), root);
       WriteSamples(batch, columns, root);
       frames.push_back(EncodeFrame(MessageType::kBatch, kChannelSamples, batch.sequence, ToPayload(message)));
       return frames;

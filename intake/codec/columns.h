@@ -22,7 +22,6 @@ namespace tributary::intake {
 constexpr int64_t kWireTimeUnitNs = 100'000;
 // The largest time whose nanoseconds are still an int64.
 constexpr int64_t kWireTimeMax = INT64_MAX / kWireTimeUnitNs;
-constexpr size_t kLossReasonsMax = 64;
 
 // Numbers are on the wire: append only.
 enum class DefinitionColumn : uint8_t {

@@ -188,12 +188,13 @@ void Inspector::WriteSession(const Frame& frame) {
   if (frame.type == MessageType::kBatch) {
     WriteClock(json_, batch->clock);
     accounting_ = batch->accounting;
-    json_.Field("captured", accounting_.captured);
+    json_.Field("captured", accounting_.captured.total());
     json_.Field("idle", accounting_.idle);
     json_.Key("lost");
     json_.BeginObject();
     for (uint8_t i = 0; i < kLossReasonCount; ++i) {
-      if (accounting_.lost[i] != 0) json_.Field(LossReasonName(static_cast<LossReason>(i)), accounting_.lost[i]);
+      if (!accounting_.lost[i].empty())
+        json_.Field(LossReasonName(static_cast<LossReason>(i)), accounting_.lost[i].total());
     }
     json_.EndObject();
     json_.Field("nodes_hash", Hexadecimal(batch->nodes_hash));
@@ -351,8 +352,8 @@ std::string Inspector::Summary(uint64_t file_bytes) const {
   json.Field("bytes_per_sample", counted_ == 0 ? 0.0 : static_cast<double>(file_bytes) / static_cast<double>(counted_));
   object("samples_by_type", by_type_);
   object("samples_by_ending", by_ending_);
-  json.Field("captured", accounting_.captured);
-  json.Field("lost", accounting_.TotalLost());
+  json.Field("captured", accounting_.captured.total());
+  json.Field("lost", accounting_.TotalLost().total());
   json.EndObject();
   return std::move(json).Take() + "\n";
 }

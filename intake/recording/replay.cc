@@ -66,10 +66,10 @@ const ReplayScript::Step& Replay::StepOf(uint64_t sequence) const {
   return script_.steps()[(sequence - 1) % script_.steps().size()];
 }
 
-uint64_t Replay::SamplesUpTo(uint64_t sequence) const {
-  if (sequence == 0) return 0;
+SampleCounts Replay::SamplesUpTo(uint64_t sequence) const {
+  if (sequence == 0) return {};
   const ReplayScript::Step& step = StepOf(sequence);
-  return PassOf(sequence) * script_.samples() + step.samples_before + step.samples;
+  return script_.samples() * PassOf(sequence) + step.samples_before + step.samples;
 }
 
 int64_t Replay::OffsetNs(uint64_t sequence) const {

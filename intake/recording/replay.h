@@ -63,7 +63,7 @@ class Replay {
   friend class ReplayNode;
 
   uint64_t last_sequence() const;  // of the whole replay
-  uint64_t SamplesUpTo(uint64_t sequence) const;
+  SampleCounts SamplesUpTo(uint64_t sequence) const;
   const ReplayScript::Step& StepOf(uint64_t sequence) const;
   uint64_t PassOf(uint64_t sequence) const { return (sequence - 1) / script_.steps().size(); }
   int64_t OffsetNs(uint64_t sequence) const;  // of its time, from the start

@@ -170,7 +170,7 @@ void ReplayNode::OnAck(uint64_t sequence) {
   sequence = std::min(sequence, replay_.last_sequence());
   if (sequence > acked_) {
     backoff_ms_.Reset();
-    replay_.totals_.samples_acked += replay_.SamplesUpTo(sequence) - replay_.SamplesUpTo(acked_);
+    replay_.totals_.samples_acked += (replay_.SamplesUpTo(sequence) - replay_.SamplesUpTo(acked_)).total();
     acked_ = sequence;
   }
   while (!wire_.empty() && wire_.front().first <= acked_) {
@@ -206,7 +206,7 @@ void ReplayNode::Pump() {
     wire_bytes_ += (*frames)->size();
     replay_.totals_.bytes_sent += (*frames)->size();
     if (next_ > counted_) {
-      replay_.totals_.samples_sent += replay_.StepOf(next_).samples;
+      replay_.totals_.samples_sent += replay_.StepOf(next_).samples.total();
       counted_ = next_;
     }
     ++next_;

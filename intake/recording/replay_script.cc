@@ -11,6 +11,7 @@
 
 #include "base/status.h"
 #include "intake/metadata/metadata_message.h"
+#include "intake/wire/accounting.h"
 #include "intake/wire/wire.h"
 
 namespace tributary::intake {
@@ -31,15 +32,28 @@ absl::Status Retell(capnp::MallocMessageBuilder& message, wire::Definitions::Rea
   return absl::OkStatus();
 }
 
+// Adds what `from` does not define of `known` to its definitions.
+void DefineTypes(wire::Batch::Reader from, const std::vector<SampleTypeDefinition>& known, wire::Batch::Builder to) {
+  IncomingBatch told;
+  if (!ReadSampleTypes(from, &told).ok()) return;  // it was read when the recording was loaded
+  for (const SampleTypeDefinition& type : known) {
+    const auto same = [&type](const SampleTypeDefinition& other) { return other.type == type.type; };
+    if (std::none_of(told.sample_types.begin(), told.sample_types.end(), same)) told.sample_types.push_back(type);
+  }
+  WriteSampleTypes(told.sample_types, to);
+}
+
 absl::Status Retell(capnp::MallocMessageBuilder& message, wire::Batch::Reader from,
-                    const ReplayScript::Telling& telling) {
+                    const std::vector<SampleTypeDefinition>& types, const ReplayScript::Telling& telling) {
   message.setRoot(from);
   auto root = message.getRoot<wire::Batch>();
   SetGeneration(root.getDefinitions(), telling.generation);
   root.getClock().setUnixNs(telling.closed.value);
-  root.setCaptured(telling.captured);
   auto lost = root.getLost();
   for (unsigned i = 0; i < lost.size(); ++i) lost.set(i, 0);
+  root.initTypeCounts(0);
+  WriteAccounting({.captured = telling.captured, .idle = root.getIdle()}, root);
+  if (!types.empty()) DefineTypes(from, types, root);
   // Other sessions of the recorded node are no business of the replay's.
   root.initCloses(0);
   return absl::OkStatus();
@@ -48,7 +62,8 @@ absl::Status Retell(capnp::MallocMessageBuilder& message, wire::Batch::Reader fr
 // Nothing, as ReadPayload wants a value.
 struct Done {};
 
-absl::StatusOr<std::string> Retell(const Frame& frame, const ReplayScript::Telling& telling) {
+absl::StatusOr<std::string> Retell(const Frame& frame, const std::vector<SampleTypeDefinition>& types,
+                                   const ReplayScript::Telling& telling) {
   capnp::MallocMessageBuilder message(static_cast<unsigned>(frame.payload.size() / sizeof(capnp::word)) + 64);
   absl::StatusOr<Done> done;
   if (frame.type == MessageType::kDefinitions) {
@@ -57,7 +72,7 @@ absl::StatusOr<std::string> Retell(const Frame& frame, const ReplayScript::Telli
     });
   } else {
     done = ReadPayload<wire::Batch, Done>(
-        frame.payload, [&](wire::Batch::Reader root, Done*) { return Retell(message, root, telling); });
+        frame.payload, [&](wire::Batch::Reader root, Done*) { return Retell(message, root, types, telling); });
   }
   RETURN_IF_ERROR(done.status());
   return EncodeFrame(frame.type, kChannelSamples, frame.type == MessageType::kBatch ? telling.sequence : 0,
@@ -117,8 +132,14 @@ absl::Status ReplayScript::AddFrames(RecordingReader& reader) {
     if (type == MessageType::kDefinitions) continue;
     step.offset = *std::exchange(step_offset, std::nullopt);
     step.bytes = reader.offset() - step.offset;
-    step.samples_before += std::exchange(step.samples, 0);
-    for (const Sample& sample : batch->samples) step.samples += sample.count;
+    step.samples_before += std::exchange(step.samples, {});
+    for (const Sample& sample : batch->samples) step.samples.Add(sample.type, sample.count);
+    for (SampleTypeDefinition& defined : batch->sample_types) {
+      const auto same = [&defined](const SampleTypeDefinition& other) { return other.type == defined.type; };
+      if (types_.size() < kSampleTypesMax && std::none_of(types_.begin(), types_.end(), same)) {
+        types_.push_back(std::move(defined));
+      }
+    }
     if (steps_.empty()) first = batch->clock.monotonic;
     // Steps do not go back in time, whatever the file says.
     step.at_ns = std::max(step.at_ns, batch->clock.monotonic.value - first.value);
@@ -169,7 +190,7 @@ absl::StatusOr<std::string> ReplayScript::Build(size_t step, const Telling& tell
     ASSIGN_OR_RETURN(const bool got, decoder.Next(&frame));
     if (!got) return out;
     if (frame.type != MessageType::kDefinitions && frame.type != MessageType::kBatch) continue;
-    ASSIGN_OR_RETURN(const std::string told, Retell(frame, telling));
+    ASSIGN_OR_RETURN(const std::string told, Retell(frame, types_, telling));
     out += told;
   }
 }

@@ -15,14 +15,14 @@
 namespace tributary::intake {
 
 // A recording cut into steps, to be sent again as a session of today: one step a batch, with the definitions that
-// travel ahead of it. Everything is checked once, when it is loaded; what is kept is 56 bytes a step, the frames stay
-// in the file. Accounting is made anew: a replay captures what it sends and loses nothing of it.
+// travel ahead of it. Everything is checked once, when it is loaded; what is kept is 104 bytes a step, the frames
+// stay in the file. Accounting is made anew: a replay captures what it sends and loses nothing of it.
 class ReplayScript {
  public:
   struct Step {
     uint64_t offset = 0, bytes = 0;  // of its frames in the file
-    uint64_t samples_before = 0;     // of the steps before it; a row of count n is n samples
-    uint64_t samples = 0;
+    SampleCounts samples_before;     // of the steps before it; a row of count n is n samples
+    SampleCounts samples;
     int64_t at_ns = 0;              // closed that long after the first one
     uint32_t generation = 0;        // which one of the recording's, from 0
     uint32_t generation_begin = 0;  // the first step of that generation, or of the one that it continues
@@ -31,7 +31,7 @@ class ReplayScript {
   struct Telling {
     uint64_t sequence = 0;
     uint32_t generation = 0;
-    uint64_t captured = 0;
+    SampleCounts captured;
     UnixNs closed;  // samples keep their distance to it
   };
 
@@ -41,7 +41,7 @@ class ReplayScript {
 
   const SessionInfo& session() const { return session_; }
   const std::vector<Step>& steps() const { return steps_; }
-  uint64_t samples() const { return steps_.back().samples_before + steps_.back().samples; }
+  SampleCounts samples() const { return steps_.back().samples_before + steps_.back().samples; }
   uint32_t generations() const { return steps_.back().generation + 1; }
   int64_t duration_ns() const;  // of one pass
   const absl::Status& torn() const { return torn_; }
@@ -60,6 +60,7 @@ class ReplayScript {
   SessionInfo session_;
   std::vector<Step> steps_;
   std::vector<Entity> entities_;
+  std::vector<SampleTypeDefinition> types_;  // that any batch defines: totals have those of earlier batches, too
   absl::Status torn_;
 };
 

@@ -104,7 +104,7 @@ class ReplayTest : public IntakeTest {
       for (const auto& [sequence, entry] : store.stored) {
         EXPECT_EQ(entry.times, 1);
         samples.insert(samples.end(), entry.samples.begin(), entry.samples.end());
-        EXPECT_EQ(entry.accounting.captured, samples.size());
+        EXPECT_EQ(entry.accounting.captured, CountSamples(samples));
         EXPECT_EQ(entry.accounting.TotalLost(), 0u);
       }
       ASSERT_EQ(samples.size(), passes * recorded_.size());
@@ -230,7 +230,7 @@ TEST_F(ReplayTest, KeepsTheRecordedPace) {
   StartReplay({.nodes = 1, .speed = 2}, clock);
   RunUntil([this] { return stored_batches() == 1; }, "the first batch");
   const ReplayScript& script = replay_->script();
-  EXPECT_LT(replay_->totals().samples_sent, script.samples());
+  EXPECT_LT(replay_->totals().samples_sent, script.samples().total());
   clock.Advance(script.steps().back().at_ns / 2);
   RunToEnd();
   ExpectEverythingOnce(1);

@@ -302,6 +302,7 @@ TEST_F(IntakeTest, OverflowWhileTheReducerStallsIsToldAndLeavesNoHole) {
   RunUntil([&] { return client_->connected(); }, "connected");
   const std::vector<Sample> samples = generator_.Next(100).samples;
   std::mt19937_64 random(1);
+  SampleCounts captured;
   for (uint64_t sequence = 1; sequence <= 400; ++sequence) {
     Batch batch{.sequence = sequence, .dictionary = generator_.dictionary()};
     for (int i = 0; i < 3000; ++i) {
@@ -309,7 +310,8 @@ TEST_F(IntakeTest, OverflowWhileTheReducerStallsIsToldAndLeavesNoHole) {
       batch.samples.back().value = random();
     }
     captured_ += batch.samples.size();
-    batch.accounting.captured = captured_;
+    captured += CountSamples(batch.samples);
+    batch.accounting.captured = captured;
     ASSERT_TRUE(client_->Take(std::move(batch)).ok());
   }
   EXPECT_GT(lost(), 0u);

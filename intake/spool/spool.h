@@ -48,7 +48,7 @@ struct SpooledBatch {
   // Of a batch so claimed that cannot be read any more. It may have been sent, and stored, so that only whoever it was
   // claimed for can tell whether they are lost: `batch` has no samples and no dictionary, and tells these as
   // lost{spool_damaged} to a reducer that has not had its number.
-  uint64_t damaged_samples = 0;
+  SampleCounts damaged_samples;
 };
 
 // Batches that memory has no room for, on disk, oldest first (docs/spool.md). A segment stands for itself: it begins
@@ -64,7 +64,8 @@ class Spool {
   // kSpoolDamaged. Damaged batches that an earlier process claimed are not among them: Next returns those. Called by
   // Append, Next and Tick, never by Open; must not call the spool.
   // `earlier`: an earlier process wrote them.
-  using Dropped = std::function<void(LossReason reason, uint64_t samples, const Accounting& accounting, bool earlier)>;
+  using Dropped =
+      std::function<void(LossReason reason, const SampleCounts& samples, const Accounting& accounting, bool earlier)>;
 
   // Finds what an earlier process left. Files that are not segments are left alone. `storage`, `clock`, `metrics`
   // outlive this.

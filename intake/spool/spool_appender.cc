@@ -100,7 +100,7 @@ absl::Status SpoolAppender::Write(const std::string& record, const Batch& batch)
   }
   open_->totals += batch.accounting;
   SpooledSegment& segment = inventory_.segments().back();
-  const SpoolTotals record_totals{1, batch.samples.size(), batch.accounting};
+  const SpoolTotals record_totals{1, CountSamples(batch.samples), batch.accounting};
   if (open_->claim) segment.records.push_back({.ordinal = open_->batches, .totals = record_totals});
   inventory_.Grow(segment, record.size(), record_totals);
   if (segment.bytes >= options_.segment_bytes) Close();

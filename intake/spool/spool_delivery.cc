@@ -86,7 +86,7 @@ void SpoolDelivery::LoseRest(SegmentId id, const absl::Status& why) {
   if (segment->damaged.empty()) return DropRest(segment, lost);
   // Its file stays until the reducer that it was claimed for has answered for it.
   inventory_.CutToReturned(*segment);
-  inventory_.CountClaimedDamage(lost.samples);
+  inventory_.CountClaimedDamage(lost.samples.total());
   reading_.reset();
 }
 

@@ -52,7 +52,7 @@ void SpoolInventory::LoadSegment(SegmentId id) {
   if (scan.whole.batches == 0 || scan.rest.batches > 0) metrics_.damaged_segments.Add();
   const bool damage_claimed = !segment.damaged.empty();
   if (damage_claimed) {
-    metrics_.dropped_damaged.Add(scan.rest.samples);
+    metrics_.dropped_damaged.Add(scan.rest.samples.total());
   } else {
     found_damaged_ += scan.rest;
   }
@@ -71,7 +71,7 @@ void SpoolInventory::LoadSegment(SegmentId id) {
   // not be found without it after a power loss.
   if (absl::Status status = storage_.Sync(name); !status.ok()) Failed(SpoolOperation::kSync, status);
   bytes_ += segment.bytes;
-  samples_ += scan.whole.samples;
+  samples_ += scan.whole.samples.total();
   segments_.push_back(std::move(segment));
 }
 
@@ -79,12 +79,12 @@ void SpoolInventory::Grow(SpooledSegment& segment, uint64_t record_bytes, const 
   segment.bytes += record_bytes;
   segment.totals += record;
   bytes_ += record_bytes;
-  samples_ += record.samples;
+  samples_ += record.samples.total();
   ShowSizes();
 }
 
 void SpoolInventory::CutToReturned(SpooledSegment& segment) {
-  samples_ -= segment.totals.samples - segment.returned.samples;
+  samples_ -= segment.totals.samples.total() - segment.returned.samples.total();
   segment.totals = segment.returned;
   ShowSizes();
 }
@@ -97,7 +97,7 @@ void SpoolInventory::Shrink(SpooledSegment& segment, uint64_t bytes) {
 
 void SpoolInventory::Forget(Iterator segment) {
   bytes_ -= segment->bytes;
-  samples_ -= segment->totals.samples;
+  samples_ -= segment->totals.samples.total();
   segments_.erase(segment);
   ShowSizes();
 }
@@ -128,7 +128,8 @@ void SpoolInventory::FoundDamage(SegmentId id, const absl::Status& why) {
 }
 
 void SpoolInventory::Report(LossReason reason, const SpoolTotals& lost, bool earlier) {
-  (reason == LossReason::kSpoolOverflow ? metrics_.dropped_overflow : metrics_.dropped_damaged).Add(lost.samples);
+  (reason == LossReason::kSpoolOverflow ? metrics_.dropped_overflow : metrics_.dropped_damaged)
+      .Add(lost.samples.total());
   if (dropped_) dropped_(reason, lost.samples, lost.accounting, earlier);
 }
 

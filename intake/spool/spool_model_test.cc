@@ -55,8 +55,9 @@ class Model {
     claimed_here_.clear();
     SessionInfo session;
     session.node_id = std::to_string(process_);
-    auto spool = Spool::Open(options_, storage_, session, clock_, metrics_,
-                             [this](LossReason, uint64_t, const Accounting& lost, bool) { dropped_ += lost.idle; });
+    auto spool =
+        Spool::Open(options_, storage_, session, clock_, metrics_,
+                    [this](LossReason, const SampleCounts&, const Accounting& lost, bool) { dropped_ += lost.idle; });
     if (spool.ok()) spool_ = *std::move(spool);
     ASSERT_TRUE(spool.ok() || storage_.dead()) << spool.status();
   }
@@ -156,7 +157,7 @@ class Model {
   bool Deliver() {
     auto next = spool_->Next();
     if (!next || storage_.dead()) return false;
-    if (next->damaged_samples > 0) return DeliverDamaged(*next);
+    if (!next->damaged_samples.empty()) return DeliverDamaged(*next);
     EXPECT_FALSE(next->batch.samples.empty());
     const uint64_t number = next->batch.samples.front().value;
     for (const Sample& sample : next->batch.samples) EXPECT_EQ(sample.value, number);

@@ -47,7 +47,8 @@ absl::StatusOr<Batch> SegmentReader::Decode(const SpoolRecord& record) {
     if (!dictionary_->Append(incoming.definitions)) return Damaged("definitions that do not fit");
     if (!last) continue;
     if (frames.buffered_bytes() != 0) return Damaged("bytes behind a batch");
-    if (incoming.samples.size() != record.totals.samples) return Damaged("another number of samples than was told");
+    if (incoming.samples.size() != record.totals.samples.total())
+      return Damaged("another number of samples than was told");
     Batch batch;
     batch.sequence = record.ordinal;
     batch.clock = incoming.clock;

@@ -11,20 +11,21 @@
 #include "base/status.h"
 #include "base/varint.h"
 #include "intake/codec/batch_encoder.h"
+#include "intake/spool/spool_accounting.h"
 #include "intake/wire/messages.h"
 
 namespace tributary::intake {
 namespace {
 
-constexpr uint32_t kSegmentMagic = 0x53425254;  // "TRBS"
-constexpr uint32_t kClaimMagic = 0x43425254;    // "TRBC"
-constexpr uint32_t kRecordMagic = 0x52425254;   // "TRBR"
+constexpr uint32_t kSegmentMagic = 0x53425254;     // "TRBS"
+constexpr uint32_t kClaimMagic = 0x43425254;       // "TRBC"
+constexpr uint32_t kTypedClaimMagic = 0x44425254;  // "TRBD"
+constexpr uint32_t kRecordMagic = 0x52425254;      // "TRBR"
 constexpr uint32_t kSegmentVersion = 1;
 constexpr size_t kHeaderFixedBytes = 20;  // magic, version, length, checksum
 constexpr size_t kClaimFixedBytes = 20;   // magic, serial, length, checksum
-// Two totals, and 64 losses of ten bytes and their number, take 700; behind them is what later releases count.
-constexpr size_t kAccountingBytesMax = 4096;
-constexpr size_t kLossReasonsMax = 64;
+// All types together, and 64 types, take 9 KB at the most; behind them is what later releases count.
+constexpr size_t kAccountingBytesMax = 16'384;
 
 void AppendText(std::string& out, std::string_view text) {
   text = text.substr(0, kTextBytesMax);
@@ -48,29 +49,7 @@ uint64_t RecordChecksum(std::string_view prefix, std::string_view accounting, Se
   return XXH3_64bits_withSeed(covered.data(), covered.size(), segment);
 }
 
-void AppendAccounting(std::string& out, const Accounting& accounting) {
-  AppendVarint(out, accounting.captured);
-  AppendVarint(out, accounting.idle);
-  unsigned reasons = kLossReasonCount;
-  while (reasons > 0 && accounting.lost[reasons - 1] == 0) --reasons;
-  AppendVarint(out, reasons);
-  for (unsigned i = 0; i < reasons; ++i) AppendVarint(out, accounting.lost[i]);
-}
-
-bool ReadAccounting(VarintReader& reader, Accounting* out) {
-  uint64_t reasons = 0;
-  if (!reader.Read(&out->captured) || !reader.Read(&out->idle) || !reader.Read(&reasons)) return false;
-  if (reasons > kLossReasonsMax) return false;
-  for (uint64_t i = 0; i < reasons; ++i) {
-    uint64_t lost = 0;
-    if (!reader.Read(&lost)) return false;
-    // A reason of a later release still counts.
-    out->lost[i < kLossReasonCount ? i : static_cast<uint64_t>(LossReason::kBadRecord)] += lost;
-  }
-  return true;
-}
-
-bool ReadClaim(VarintReader& reader, SegmentClaim* out) {
+bool ReadClaim(VarintReader& reader, bool with_types, SegmentClaim* out) {
   uint64_t index = 0, port = 0;
   std::string_view session_id;
   SpoolClaim& claim = out->claim;
@@ -79,6 +58,8 @@ bool ReadClaim(VarintReader& reader, SegmentClaim* out) {
       !reader.Read(&claim.first_sequence) || !ReadAccounting(reader, &claim.base)) {
     return false;
   }
+  SampleCounts none;
+  if (with_types && !ReadTypes(reader, &claim.base, &none)) return false;
   out->index = static_cast<uint32_t>(index);
   claim.port = static_cast<uint16_t>(port);
   std::memcpy(claim.session_id.data(), session_id.data(), session_id.size());
@@ -86,7 +67,8 @@ bool ReadClaim(VarintReader& reader, SegmentClaim* out) {
 }
 
 std::optional<FoundClaims> DecodeSlot(std::string_view slot) {
-  if (LoadLittleEndian<uint32_t>(&slot[0]) != kClaimMagic) return std::nullopt;
+  const auto magic = LoadLittleEndian<uint32_t>(&slot[0]);
+  if (magic != kClaimMagic && magic != kTypedClaimMagic) return std::nullopt;
   const size_t size = LoadLittleEndian<uint32_t>(&slot[8]);
   if (size > kClaimSlotBytes - kClaimFixedBytes) return std::nullopt;
   FoundClaims found;
@@ -97,7 +79,7 @@ std::optional<FoundClaims> DecodeSlot(std::string_view slot) {
   VarintReader reader(body);
   while (!reader.AtEnd()) {
     SegmentClaim claim;
-    if (!ReadClaim(reader, &claim)) return std::nullopt;
+    if (!ReadClaim(reader, magic == kTypedClaimMagic, &claim)) return std::nullopt;
     if (!found.claims.empty() && claim.index <= found.claims.back().index) return std::nullopt;
     found.claims.push_back(std::move(claim));
   }
@@ -175,6 +157,8 @@ absl::StatusOr<SegmentHeader> DecodeSegmentHeader(std::string_view file) {
 
 absl::StatusOr<std::string> EncodeClaimSlot(const std::vector<SegmentClaim>& claims, uint32_t serial) {
   std::string body;
+  const bool with_types = std::any_of(claims.begin(), claims.end(),
+                                      [](const SegmentClaim& claim) { return HasTypes(claim.claim.base, {}); });
   for (const auto& [index, claim] : claims) {
     if (claim.host.size() > kTextBytesMax) {
       return Error(absl::StatusCode::kInvalidArgument, "spool: a host name is too long for a claim");
@@ -185,13 +169,14 @@ absl::StatusOr<std::string> EncodeClaimSlot(const std::vector<SegmentClaim>& cla
     body.append(reinterpret_cast<const char*>(claim.session_id.data()), claim.session_id.size());
     AppendVarint(body, claim.first_sequence);
     AppendAccounting(body, claim.base);
+    if (with_types) AppendTypes(body, claim.base, {});
   }
   if (kClaimFixedBytes + body.size() > kClaimSlotBytes) {
     return Error(absl::StatusCode::kResourceExhausted,
                  fmt::format("spool: a segment has no room for {} claims", claims.size()));
   }
   std::string out(kClaimSlotBytes, '\0');
-  StoreLittleEndian<uint32_t>(&out[0], kClaimMagic);
+  StoreLittleEndian<uint32_t>(&out[0], with_types ? kTypedClaimMagic : kClaimMagic);
   StoreLittleEndian<uint32_t>(&out[4], serial);
   StoreLittleEndian<uint32_t>(&out[8], static_cast<uint32_t>(body.size()));
   StoreLittleEndian<uint64_t>(&out[12], XXH3_64bits_withSeed(body.data(), body.size(), serial));
@@ -221,9 +206,7 @@ SpoolTotals& SpoolTotals::operator+=(const SpoolTotals& other) {
 SpoolTotals& SpoolTotals::operator-=(const SpoolTotals& other) {
   batches -= other.batches;
   samples -= other.samples;
-  accounting.captured -= other.accounting.captured;
-  accounting.idle -= other.accounting.idle;
-  for (unsigned i = 0; i < kLossReasonCount; ++i) accounting.lost[i] -= other.accounting.lost[i];
+  accounting -= other.accounting;
   return *this;
 }
 
@@ -231,6 +214,8 @@ std::string EncodeRecord(SegmentId segment, uint32_t ordinal, const Batch& batch
                          const std::vector<std::string>& frames) {
   std::string accounting;
   AppendAccounting(accounting, batch.accounting);
+  const SampleCounts samples = CountSamples(batch.samples);
+  if (HasTypes(batch.accounting, samples)) AppendTypes(accounting, batch.accounting, samples);
   size_t bytes = 0;
   for (const std::string& frame : frames) bytes += frame.size();
   std::string out(kRecordPrefixBytes, '\0');
@@ -262,9 +247,10 @@ std::optional<SpoolRecord> RecordAt(std::string_view file, size_t offset, Segmen
   record.totals.samples = LoadLittleEndian<uint32_t>(&prefix[8]);
   record.frames_bytes = LoadLittleEndian<uint32_t>(&prefix[12]);
   record.frames_offset = offset + kRecordPrefixBytes + accounting_bytes;
-  if (record.totals.samples > BatchEncoder::kSamplesPerBatchMax) return std::nullopt;
+  if (record.totals.samples.total() > BatchEncoder::kSamplesPerBatchMax) return std::nullopt;
   VarintReader reader(accounting);
   if (!ReadAccounting(reader, &record.totals.accounting)) return std::nullopt;
+  if (!reader.AtEnd() && !ReadTypes(reader, &record.totals.accounting, &record.totals.samples)) return std::nullopt;
   return record;
 }
 

@@ -59,7 +59,7 @@ FoundClaims DecodeClaims(std::string_view file);
 // What the batches of a segment, or a part of them, amount to.
 struct SpoolTotals {
   uint32_t batches = 0;
-  uint64_t samples = 0;
+  SampleCounts samples;
   Accounting accounting;
 
   SpoolTotals& operator+=(const SpoolTotals& other);

@@ -47,6 +47,24 @@ TEST(SpoolSegment, NamesAreExact) {
   }
 }
 
+TEST(SpoolSegment, ClaimsAndRecordsKeepCountsOfEachType) {
+  SpoolClaim claim = ClaimFor(3, 5);
+  claim.base.captured.Add(SampleType::kOffCpu, 40);
+  claim.base.lost[2].Add(SampleType::kOffCpu, 4);
+  std::string file = EncodeSegmentHeader({.id = 5, .session = Session()}, {{0, ClaimFor(2, 9)}, {3, claim}});
+  EXPECT_EQ(DecodeClaims(file).claims, (std::vector<SegmentClaim>{{0, ClaimFor(2, 9)}, {3, claim}}));
+
+  Batch batch;
+  batch.samples.resize(5);
+  batch.samples[2].type = batch.samples[4].type = SampleType::kOffCpu;
+  batch.accounting = claim.base;
+  file += EncodeRecord(5, 1, batch, {});
+  const std::optional<SpoolRecord> record = RecordAt(file, kSegmentHeaderBytes, 5);
+  ASSERT_TRUE(record);
+  EXPECT_EQ(record->totals.samples, CountSamples(batch.samples));
+  EXPECT_EQ(record->totals.accounting, batch.accounting);
+}
+
 TEST(SpoolSegment, HeaderKeepsTheWriter) {
   const std::string file = EncodeSegmentHeader({.id = 5, .session = Session(), .created = UnixNs{-3}}, {});
   EXPECT_EQ(file.size(), kSegmentHeaderBytes);
@@ -233,7 +251,7 @@ TEST(SpoolSegment, WhatLaterReleasesCountBehindIsSkipped) {
   const auto plain = RecordAt(record, 0, 9);
   ASSERT_TRUE(plain);
   const uint32_t length = LoadLittleEndian<uint32_t>(&record[16]);
-  const std::string more(3000, '\x7f');
+  const std::string more = '\0' + std::string(3000, '\x7f');  // behind no types
   record.insert(kRecordPrefixBytes + length, more);
   StoreLittleEndian<uint32_t>(&record[16], length + static_cast<uint32_t>(more.size()));
   const std::string covered = record.substr(0, 20) + record.substr(kRecordPrefixBytes, length + more.size());
@@ -261,10 +279,10 @@ TEST(SpoolSegment, DamageInTheMiddleIsCounted) {
   EXPECT_EQ(scan.whole.batches, 2u);
   EXPECT_EQ(scan.whole_bytes, begins[2]);
   EXPECT_EQ(scan.rest.batches, 2u);  // the fourth and the fifth
-  EXPECT_EQ(scan.rest.samples, 200u);
+  EXPECT_EQ(scan.rest.samples.total(), 200u);
   scan = ScanSegment(std::string_view(file).substr(0, file.size() - 1), 9);
   EXPECT_EQ(scan.whole.batches, 4u);
-  EXPECT_EQ(scan.rest.samples, 100u);
+  EXPECT_EQ(scan.rest.samples.total(), 100u);
   EXPECT_EQ(ScanSegment(file, 8).whole.batches, 0u);  // another segment's blocks
 }
 

@@ -25,12 +25,12 @@ class SpoolTest : public ::testing::Test {
   void Open() {
     spool_.reset();
     metrics_ = std::make_unique<Metrics>();
-    auto spool =
-        Spool::Open(options_, storage_, session_, clock_, *metrics_,
-                    [this](LossReason reason, uint64_t samples, const Accounting& accounting, bool /*earlier*/) {
-                      lost_[static_cast<size_t>(reason)] += samples;
-                      lost_captured_ += accounting.captured;
-                    });
+    auto spool = Spool::Open(
+        options_, storage_, session_, clock_, *metrics_,
+        [this](LossReason reason, const SampleCounts& samples, const Accounting& accounting, bool /*earlier*/) {
+          lost_[static_cast<size_t>(reason)] += samples.total();
+          lost_captured_ += accounting.captured.total();
+        });
     ASSERT_TRUE(spool.ok()) << spool.status();
     spool_ = *std::move(spool);
   }
@@ -315,7 +315,7 @@ TEST_F(SpoolTest, DamageOfWhatWasClaimedIsToldUnderItsNumber) {
         auto next = spool_->Next();
         ASSERT_TRUE(next.has_value());
         const bool damaged = of_header || i == 2;
-        EXPECT_EQ(next->damaged_samples, damaged ? 10 * (i + 1) : 0);
+        EXPECT_EQ(next->damaged_samples.total(), damaged ? 10 * (i + 1) : 0);
         EXPECT_EQ(next->batch.samples.empty(), damaged);
         EXPECT_EQ(next->batch.accounting.lost[static_cast<size_t>(LossReason::kSpoolDamaged)], next->damaged_samples);
         EXPECT_EQ(next->claim->session_id, claim.session_id);

@@ -17,7 +17,7 @@ SpoolClaim MovedOn(const SegmentClaim& from, uint32_t index, const Accounting& s
 SpooledBatch Damaged(const SpooledSegment& segment, const SpoolRecord& record, SpoolClaim claim) {
   SpooledBatch out;
   out.batch.accounting = record.totals.accounting;
-  out.batch.accounting.lost[static_cast<size_t>(LossReason::kSpoolDamaged)] += record.totals.samples;
+  out.batch.accounting.LostFor(LossReason::kSpoolDamaged) += record.totals.samples;
   out.session = segment.writer;
   out.segment = segment.id;
   out.index = record.ordinal - 1;

@@ -41,7 +41,7 @@ class BatchGenerator {
     batch.samples.reserve(samples);
     for (size_t i = 0; i < samples; ++i) batch.samples.push_back(NextSample());
     batch.clock = {now_, UnixNs{now_.value + 1'700'000'000 * kNsPerSecond}};
-    accounting_.captured += samples;
+    accounting_.captured += CountSamples(batch.samples);
     accounting_.idle += Below(10);
     batch.accounting = accounting_;
     batch.dictionary = dictionary_;

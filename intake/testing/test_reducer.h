@@ -103,6 +103,11 @@ struct FakeStore : SessionOwner {
     for (const auto& [sequence, entry] : stored) n += entry.samples.size();
     return n;
   }
+  SampleCounts stored_counts() const {
+    SampleCounts counts;
+    for (const auto& [sequence, entry] : stored) counts += CountSamples(entry.samples);
+    return counts;
+  }
 
   uint64_t durable = 0, newest = 0;
   bool keep_dictionary = true;
@@ -169,7 +174,7 @@ class IntakeTest : public testing::Test {
     client_ = std::make_unique<Delivery>(
         loop_, connector_, options, Clock::Real(), metrics_,
         Delivery::Callbacks{.need_symbols = [this](const ExecutableId& id) { asked_.push_back(id); },
-                            .lost = [this](LossReason reason, uint64_t n) { lost_[reason] += n; },
+                            .lost = [this](LossReason reason, const SampleCounts& n) { lost_[reason] += n.total(); },
                             .durable = {},
                             .earlier_told = {}});
     client_->Start();
@@ -206,9 +211,9 @@ class IntakeTest : public testing::Test {
   // What the newest batch told of the session's account, losses included, is the law.
   void ExpectAccountIsExact() {
     const Accounting& told = store_.stored.rbegin()->second.accounting;
-    EXPECT_EQ(told.captured, captured_);
-    EXPECT_EQ(told.captured, store_.stored_samples() + told.TotalLost());
-    for (const auto& [reason, samples] : lost_) EXPECT_EQ(told.lost[static_cast<size_t>(reason)], samples);
+    EXPECT_EQ(told.captured.total(), captured_);
+    EXPECT_EQ(told.captured, store_.stored_counts() + told.TotalLost()) << "for each type";
+    for (const auto& [reason, samples] : lost_) EXPECT_EQ(told.LostFor(reason).total(), samples);
   }
   uint64_t Refused(const char* reason) {
     return metrics_.AddCounter("tributary_intake_refusals_total", "", {{"reason", reason}}).value();

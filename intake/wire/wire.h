@@ -136,30 +136,4 @@ inline absl::Status ReadSampleTypes(wire::Batch::Reader from, IncomingBatch* out
   return absl::OkStatus();
 }
 
-inline void WriteCloses(const std::vector<ClosedSession>& closes, wire::Batch::Builder to) {
-  if (closes.empty()) return;
-  auto list = to.initCloses(static_cast<unsigned>(closes.size()));
-  for (unsigned i = 0; i < closes.size(); ++i) {
-    list[i].setSessionId({closes[i].session_id.data(), closes[i].session_id.size()});
-    list[i].setCaptured(closes[i].captured);
-    list[i].setReason(static_cast<uint8_t>(closes[i].reason));
-  }
-}
-inline absl::Status ReadCloses(wire::Batch::Reader from, IncomingBatch* out) {
-  const auto list = from.getCloses();
-  if (list.size() > kClosedSessionsMax) return Malformed("too many closed sessions");
-  for (const auto closed : list) {
-    ClosedSession& session = out->closes.emplace_back();
-    RETURN_IF_ERROR(ReadSessionId(closed.getSessionId(), &session.session_id));
-    session.captured = closed.getCaptured();
-    const auto reason = static_cast<LossReason>(closed.getReason());
-    if (reason == LossReason::kShutdown) {
-      session.reason = reason;
-    } else if (reason != LossReason::kCollectorKilled) {
-      ++out->unknown_values;
-    }
-  }
-  return absl::OkStatus();
-}
-
 }  // namespace tributary::intake

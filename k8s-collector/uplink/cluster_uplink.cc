@@ -48,7 +48,7 @@ absl::Status ClusterUplink::Start(const std::string& node_id) {
         intake::Client::Callbacks{
             .next = [](uint64_t) -> std::optional<intake::Outgoing> { return std::nullopt; },  // no samples
             .acked = [](const intake::SendWindow::Entry&) {},
-            .rejected = [](uint64_t) {},
+            .rejected = [](const SampleCounts&) {},
             .need_symbols = [](const ExecutableId&) {},
             .changed = [] {}}));
     clients_.back()->Start();

@@ -1,27 +1,36 @@
 #pragma once
 
-#include <array>
 #include <cstdint>
 
 #include "base/fd.h"
 #include "bpf/include/records.h"
+#include "profile/accounting.h"
 
 namespace tributary {
 
 // The kernel side's counters (map trib_counters). Owns the map: numbers stay readable after the programs are gone.
-// Every method is thread-safe: reads are system calls (about 1 µs a counter).
+// Every method is thread-safe: reads are system calls (about 1 µs a counter, type and context).
 class KernelCounters {
  public:
-  using Values = std::array<uint64_t, TRIB_COUNTER_COUNT>;
+  // `map` is a BPF_MAP_TYPE_PERCPU_ARRAY of u64, TRIB_COUNTER_SLOTS(contexts) elements.
+  KernelCounters(Fd map, uint32_t contexts);
+  // How many contexts a map of so many elements is for; 0: it is none of counters.
+  static uint32_t ContextsOf(uint32_t elements);
 
-  // `map` is a BPF_MAP_TYPE_PERCPU_ARRAY of u64, one element a trib_counter.
-  explicit KernelCounters(Fd map);
+  // Summed over CPUs.
+  uint64_t Read(trib_counter counter) const { return ReadTypes(counter).total(); }
+  uint64_t Read(trib_counter counter, trib_context context) const;
+  SampleCounts ReadTypes(trib_counter counter) const;
+  // Captured, idle, and lost for the reasons that the kernel side knows.
+  Accounting ReadAccounting() const;
 
-  uint64_t Read(trib_counter counter) const;  // summed over CPUs
-  Values ReadAll() const;
+  uint32_t contexts() const { return contexts_; }
 
  private:
+  uint64_t ReadSlot(uint32_t slot) const;
+
   Fd map_;
+  uint32_t contexts_;
   int cpus_;  // possible ones
 };
 

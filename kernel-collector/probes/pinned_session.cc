@@ -14,6 +14,7 @@
 
 #include "base/log.h"
 #include "base/status.h"
+#include "kernel-collector/probes/type_counters.h"
 
 namespace tributary {
 namespace {
@@ -51,24 +52,15 @@ void Unpin(uint32_t map_id, const std::string& path) {
   if (info && info->id == map_id) unlink(path.c_str());
 }
 
-Accounting ReadAccounting(const KernelCounters& counters) {
-  const KernelCounters::Values values = counters.ReadAll();
-  Accounting accounting{.captured = values[TRIB_CAPTURED], .idle = values[TRIB_IDLE]};
-  accounting.lost[static_cast<size_t>(LossReason::kRingFull)] = values[TRIB_LOST_RING_FULL];
-  accounting.lost[static_cast<size_t>(LossReason::kStackError)] = values[TRIB_LOST_STACK_ERROR];
-  return accounting;
-}
-
 // Nothing where the counters there are not those of that id: their owner was killed before it had pinned its own, and
 // so before it sampled.
 Accounting ReadPinnedCounters(const std::string& path, uint32_t id) {
   Fd map(bpf_obj_get(path.c_str()));
   auto info = MapInfo(map.get());
-  if (!info || info->id != id || info->type != BPF_MAP_TYPE_PERCPU_ARRAY || info->value_size != sizeof(uint64_t) ||
-      info->max_entries != TRIB_COUNTER_COUNT) {
+  if (!info || info->id != id || info->type != BPF_MAP_TYPE_PERCPU_ARRAY || info->value_size != sizeof(uint64_t)) {
     return {};
   }
-  return ReadAccounting(KernelCounters(std::move(map)));
+  return KernelCounters(std::move(map), KernelCounters::ContextsOf(info->max_entries)).ReadAccounting();
 }
 
 }  // namespace
@@ -122,8 +114,8 @@ void PinnedSession::ReadEarlier(const Options& options) {
   predecessor_ = ToPredecessor(record_.ended);
   if (!predecessor_) return;
   LogInfo("an earlier collector {} captured={} unattributed={} sessions={}",
-          predecessor_->stopped ? "could not deliver everything" : "was killed", predecessor_->accounting.captured,
-          predecessor_->unattributed(), predecessor_->shares.size());
+          predecessor_->stopped ? "could not deliver everything" : "was killed",
+          predecessor_->accounting.captured.total(), predecessor_->unattributed().total(), predecessor_->shares.size());
 }
 
 void PinnedSession::Write() {
@@ -132,7 +124,7 @@ void PinnedSession::Write() {
   TRIBUTARY_CHECK(bpf_map_update_elem(map_.get(), &key, &record_, BPF_ANY) == 0);
 }
 
-void PinnedSession::ForgetPredecessor(uint64_t handed_on) {
+void PinnedSession::ForgetPredecessor(const SampleCounts& handed_on) {
   predecessor_.reset();
   if (!map_.valid()) return;
   record_.ended = HandedOn(handed_on);
@@ -143,7 +135,7 @@ void PinnedSession::Set(size_t slot, const Predecessor::Share& share, bool asked
   TRIBUTARY_CHECK(slot < kSlots);
   if (!map_.valid()) return;
   std::memcpy(record_.shares[slot].session_id, share.session_id.data(), share.session_id.size());
-  record_.shares[slot].attributed = share.attributed;
+  WriteTypes(share.attributed, record_.shares[slot].attributed);
   record_.shares[slot].asked = asked ? 1 : 0;
   record_.last_slot = static_cast<uint32_t>(slot);
   Write();

@@ -45,7 +45,7 @@ class PinnedSession {
   const std::optional<Predecessor>& predecessor() const { return predecessor_; }
   // What there was to tell of it is durable at a reducer. `handed_on`: samples and losses that it captured and this
   // collector's sessions have told: should this one be killed, they are part of what its sessions answer for.
-  void ForgetPredecessor(uint64_t handed_on);
+  void ForgetPredecessor(const SampleCounts& handed_on);
 
   // A session in one of kSlots slots, how many samples and losses its acknowledged batches have told so far, and
   // whether anything was sent in it (before it is: it may have been stored). Called with every acknowledgement: one

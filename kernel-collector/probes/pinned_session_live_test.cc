@@ -38,9 +38,9 @@ class PinnedSessionLive : public testing::Test {
 
   struct Collector {
     explicit Collector(uint64_t captured, Pid pid = {}) {
-      const int fd = bpf_map_create(BPF_MAP_TYPE_PERCPU_ARRAY, "trib_counters", 4, 8, TRIB_COUNTER_COUNT, nullptr);
+      const int fd = bpf_map_create(BPF_MAP_TYPE_PERCPU_ARRAY, "trib_counters", 4, 8, TRIB_COUNTER_SLOTS(1), nullptr);
       EXPECT_GE(fd, 0) << strerror(errno);
-      counters = std::make_shared<const KernelCounters>(Fd(fd));
+      counters = std::make_shared<const KernelCounters>(Fd(fd), 1);
       pins = std::make_unique<PinnedSession>(
           PinnedSession::Options{.folder = std::string(kBpffs) + "/tributary", .pid = pid}, fd, counters);
       Capture(fd, captured);
@@ -48,9 +48,9 @@ class PinnedSessionLive : public testing::Test {
     static void Capture(int fd, uint64_t captured) {
       std::vector<uint64_t> by_cpu(static_cast<size_t>(sysconf(_SC_NPROCESSORS_CONF)) + 64);
       by_cpu[0] = captured;
-      uint32_t key = TRIB_CAPTURED;
+      uint32_t key = TRIB_COUNTER_SLOT(TRIB_CONTEXT_TICK, TRIB_TYPE_CPU, TRIB_CAPTURED);
       EXPECT_EQ(bpf_map_update_elem(fd, &key, by_cpu.data(), BPF_ANY), 0);
-      key = TRIB_LOST_RING_FULL;
+      key = TRIB_COUNTER_SLOT(TRIB_CONTEXT_TICK, TRIB_TYPE_CPU, TRIB_LOST_RING_FULL);
       by_cpu[0] = captured / 10;
       EXPECT_EQ(bpf_map_update_elem(fd, &key, by_cpu.data(), BPF_ANY), 0);
     }

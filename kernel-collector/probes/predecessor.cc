@@ -6,6 +6,8 @@
 #include <span>
 #include <sstream>
 
+#include "kernel-collector/probes/type_counters.h"
+
 namespace tributary {
 namespace {
 
@@ -23,23 +25,24 @@ bool Append(trib_session_ended& ended, const trib_session_share& share) {
 
 }  // namespace
 
-uint64_t Predecessor::unattributed() const {
-  uint64_t attributed = 0;
-  for (const Share& share : shares) attributed += share.attributed;
-  return accounting.captured - std::min(attributed, accounting.captured);
+SampleCounts Predecessor::unattributed() const {
+  SampleCounts rest = accounting.captured;
+  for (const Share& share : shares) rest -= share.attributed;
+  return rest;
 }
 
 trib_session_ended AddEnded(const trib_session& owner, const Accounting& counters) {
   const trib_session_ended& before = owner.ended;
-  if (before.captured + counters.captured == 0) return {};
+  const SampleCounts captured_before = ReadTypes(before.captured);
+  SampleCounts captured = captured_before + counters.captured;
+  if (captured.empty()) return {};
   trib_session_ended sum = {};
-  sum.captured = before.captured + counters.captured;
   sum.idle = before.idle + counters.idle;
-  sum.lost_ring_full = before.lost_ring_full + counters.lost[static_cast<size_t>(LossReason::kRingFull)];
-  sum.lost_stack_error = before.lost_stack_error + counters.lost[static_cast<size_t>(LossReason::kStackError)];
-  sum.stopped = owner.stopped != 0 && (before.captured == 0 || before.stopped != 0);
+  WriteTypes(ReadTypes(before.lost_ring_full) + counters.LostFor(LossReason::kRingFull), sum.lost_ring_full);
+  WriteTypes(ReadTypes(before.lost_stack_error) + counters.LostFor(LossReason::kStackError), sum.lost_stack_error);
+  sum.stopped = owner.stopped != 0 && (captured_before.empty() || before.stopped != 0);
   auto add = [&](const trib_session_share& share) {
-    if (IsUsed(share) && !Append(sum, share)) sum.captured -= std::min<uint64_t>(share.attributed, sum.captured);
+    if (IsUsed(share) && !Append(sum, share)) captured -= ReadTypes(share.attributed);
   };
   const uint32_t last = owner.last_slot % TRIB_SESSION_SHARES_MAX;
   auto add_asked = [&](const trib_session_share& share) {
@@ -55,29 +58,30 @@ trib_session_ended AddEnded(const trib_session& owner, const Accounting& counter
   add(first);
   for (const trib_session_share& share : std::span(before.shares).subspan(1)) add_asked(share);
   if (!IsUsed(sum.shares[0])) add(owner.shares[last]);
+  WriteTypes(captured, sum.captured);
   return sum;
 }
 
-trib_session_ended HandedOn(uint64_t captured) {
+trib_session_ended HandedOn(const SampleCounts& captured) {
   trib_session_ended ended = {};
-  ended.captured = captured;
+  WriteTypes(captured, ended.captured);
   ended.stopped = 1;
   return ended;
 }
 
 std::optional<Predecessor> ToPredecessor(const trib_session_ended& ended) {
-  if (ended.captured == 0) return std::nullopt;
   Predecessor predecessor;
-  predecessor.accounting.captured = ended.captured;
+  predecessor.accounting.captured = ReadTypes(ended.captured);
+  if (predecessor.accounting.captured.empty()) return std::nullopt;
   predecessor.accounting.idle = ended.idle;
-  predecessor.accounting.lost[static_cast<size_t>(LossReason::kRingFull)] = ended.lost_ring_full;
-  predecessor.accounting.lost[static_cast<size_t>(LossReason::kStackError)] = ended.lost_stack_error;
+  predecessor.accounting.LostFor(LossReason::kRingFull) = ReadTypes(ended.lost_ring_full);
+  predecessor.accounting.LostFor(LossReason::kStackError) = ReadTypes(ended.lost_stack_error);
   predecessor.stopped = ended.stopped != 0;
   for (const trib_session_share& share : ended.shares) {
     if (!IsUsed(share)) continue;
     Predecessor::Share& added = predecessor.shares.emplace_back();
     std::memcpy(added.session_id.data(), share.session_id, added.session_id.size());
-    added.attributed = share.attributed;
+    added.attributed = ReadTypes(share.attributed);
   }
   return predecessor;
 }

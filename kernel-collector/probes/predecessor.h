@@ -22,7 +22,7 @@ namespace tributary {
 struct Predecessor {
   struct Share {
     std::array<uint8_t, 16> session_id{};
-    uint64_t attributed = 0;  // samples and losses of the session's acknowledged batches
+    SampleCounts attributed;  // samples and losses of the session's acknowledged batches
 
     friend bool operator==(const Share&, const Share&) = default;
   };
@@ -31,7 +31,7 @@ struct Predecessor {
       shares;  // the session used last first; at most TRIB_SESSION_ENDED_SHARES_MAX; none was acknowledged: empty
   bool stopped = false;  // all of them stopped: lost{shutdown}; else lost{collector_killed}
 
-  uint64_t unattributed() const;
+  SampleCounts unattributed() const;
 };
 
 // The end of `owner`, whose counters ended at `counters`, added to what it had not told of others'. A session that was
@@ -41,7 +41,7 @@ struct Predecessor {
 trib_session_ended AddEnded(const trib_session& owner, const Accounting& counters);
 // What stays of collectors that were told of: samples and losses of theirs that the owner's own sessions have told, and
 // that count as captured by the owner. A cause of loss it is not.
-trib_session_ended HandedOn(uint64_t captured);
+trib_session_ended HandedOn(const SampleCounts& captured);
 // nullopt: there is nothing to tell.
 std::optional<Predecessor> ToPredecessor(const trib_session_ended& ended);
 

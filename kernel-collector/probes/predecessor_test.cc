@@ -21,7 +21,7 @@ trib_session Owner(std::vector<uint64_t> attributed, uint8_t first_id = 1) {
   trib_session owner = {};
   for (size_t i = 0; i < attributed.size(); ++i) {
     owner.shares[i].session_id[15] = static_cast<uint8_t>(first_id + i);
-    owner.shares[i].attributed = attributed[i];
+    owner.shares[i].attributed[TRIB_TYPE_CPU] = attributed[i];
     owner.shares[i].asked = 1;
   }
   return owner;

@@ -60,6 +60,13 @@ void SleepUntil(MonotonicNs time) {
   }
 }
 
+std::string_view ContextName(trib_context context) {
+#define TRIB_CONTEXT_NAME(NAME, name) name,
+  constexpr std::string_view kNames[] = {TRIB_CONTEXTS(TRIB_CONTEXT_NAME)};
+#undef TRIB_CONTEXT_NAME
+  return kNames[context];
+}
+
 class KernelProbes : public Probes {
  public:
   KernelProbes(uint64_t period_ns, std::unique_ptr<Sampler> sampler, Fd wakeups, Metrics& metrics)
@@ -121,13 +128,17 @@ void KernelProbes::AddMetrics(Metrics& metrics) {
   add(kLost, kLostHelp, TRIB_LOST_STACK_ERROR, {{"reason", std::string(LossReasonName(LossReason::kStackError))}});
   metrics.AddCallback(kLost, kLostHelp, /*is_counter=*/true,
                       {{"reason", std::string(LossReasonName(LossReason::kBadRecord))}},
-                      [bad = sampler_->bad_records()] { return static_cast<double>(bad->value()); });
+                      [bad = sampler_->bad_record_counter()] { return static_cast<double>(bad->value()); });
   add("tributary_collector_stack_copies_total", "Samples that came with a copy of their stack", TRIB_COPIES);
   add("tributary_collector_stack_copies_refused_total", "Samples kept without a copy of their stack: no room for it",
       TRIB_COPY_RING_FULL);
-  metrics.AddCallback("tributary_collector_sampling_seconds_total", "Time spent in the sampling program, on all CPUs",
-                      /*is_counter=*/true, {},
-                      [counters] { return static_cast<double>(counters->Read(TRIB_RUN_NS)) / kNsPerSecond; });
+  for (uint32_t i = 0; i < counters->contexts(); ++i) {
+    const auto context = static_cast<trib_context>(i);
+    metrics.AddCallback(
+        "tributary_collector_sampling_seconds_total", "Time spent in sampling programs, on all CPUs, by where they run",
+        /*is_counter=*/true, {{"context", std::string(ContextName(context))}},
+        [counters, context] { return static_cast<double>(counters->Read(TRIB_RUN_NS, context)) / kNsPerSecond; });
+  }
   add("tributary_collector_kernel_stack_failed_samples_total", "Samples kept without their kernel stack",
       TRIB_KERNEL_STACK_FAILED);
 }
@@ -228,11 +239,8 @@ void KernelProbes::FollowHotplug() {
 }
 
 Accounting KernelProbes::ReadAccounting() {
-  KernelCounters::Values values = sampler_->counters()->ReadAll();
-  Accounting accounting{.captured = values[TRIB_CAPTURED], .idle = values[TRIB_IDLE]};
-  accounting.lost[static_cast<size_t>(LossReason::kRingFull)] = values[TRIB_LOST_RING_FULL];
-  accounting.lost[static_cast<size_t>(LossReason::kStackError)] = values[TRIB_LOST_STACK_ERROR];
-  accounting.lost[static_cast<size_t>(LossReason::kBadRecord)] = sampler_->bad_records()->value();
+  Accounting accounting = sampler_->counters()->ReadAccounting();
+  accounting.LostFor(LossReason::kBadRecord) = sampler_->bad_records();
   return accounting;
 }
 
@@ -251,6 +259,7 @@ absl::StatusOr<std::unique_ptr<Probes>> Probes::Open(const ProbeOptions& options
       .period_ns = period_ns,
       .ring_bytes = SampleRingBytes(options.sample_rate_hz, cpus.size(), options.ring_seconds),
       .copies_bytes = CopiesBytes(options, cpus.size()),
+      .contexts = options.contexts,
       .pin_folder = kPinFolder,
       .object = options.object.empty() ? embedded::sampler_bpf_object() : options.object};
   sampler_options.config.address_mask = UserAddressMask();

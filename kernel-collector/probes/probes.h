@@ -87,6 +87,7 @@ struct ProbeOptions {
   uint32_t ring_seconds = 2;
   // Of the ring of stack copies; 0 = 128 KiB a CPU, at least 512 KiB: seven copies of the largest kind.
   uint32_t copies_bytes = 0;
+  uint32_t contexts = 1;         // that programs run in: of enum trib_context the first so many
   bool idle = false;             // for tests: ticks in the idle task are samples too
   std::string_view object = {};  // another sampling program, for tests; empty = the one built in. Borrowed during Open
 };

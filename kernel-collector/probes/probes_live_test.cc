@@ -54,7 +54,7 @@ bool InSpinText(uint64_t address) {
          address <= reinterpret_cast<uint64_t>(__stop_spin_text);
 }
 
-uint64_t Lost(const Accounting& accounting, LossReason reason) { return accounting.lost[static_cast<size_t>(reason)]; }
+uint64_t Lost(const Accounting& accounting, LossReason reason) { return accounting.LostFor(reason).total(); }
 
 // A bpffs of our own where the collector pins, whatever this machine has there.
 void MountPrivateBpffs() {
@@ -68,7 +68,7 @@ void MountPrivateBpffs() {
 void CheckSpinningSample(const SampleRecord& record, Pid pid) {
   const trib_sample& sample = *record.sample;
   EXPECT_EQ(sample.tid, static_cast<uint32_t>(pid.value));
-  EXPECT_EQ(sample.period_ns, static_cast<uint64_t>(kNsPerSecond / 199));
+  EXPECT_EQ(sample.value, static_cast<uint64_t>(kNsPerSecond / 199));
   EXPECT_EQ(sample.flags & (TRIB_FLAG_KERNEL_THREAD | TRIB_FLAG_KERNEL_STACK_FAILED), 0u);
   EXPECT_STREQ(sample.comm, "spin \"<\x1b");
   EXPECT_NE(sample.cgroup_v2_id, 0u);
@@ -137,12 +137,13 @@ TEST(ProbesLive, SamplesASpinningProcessAndLosesNothing) {
   EXPECT_EQ(accounting.TotalLost(), 0u);
   EXPECT_EQ(probes->ReadAccounting(), accounting) << "nothing is captured after StopSampling";
   EXPECT_THAT(metrics.PrometheusText(), testing::HasSubstr("tributary_collector_captured_samples_total " +
-                                                           std::to_string(accounting.captured) + "\n"));
+                                                           std::to_string(accounting.captured.total()) + "\n"));
 
   // bpftool reads the same from outside.
+  static_assert(TRIB_COUNTER_SLOT(TRIB_CONTEXT_TICK, TRIB_TYPE_CPU, TRIB_CAPTURED) == 8);
   std::string dump = OutputOf("bpftool --json map dump pinned /sys/fs/bpf/tributary/counters");
   std::smatch match;
-  ASSERT_TRUE(std::regex_search(dump, match, std::regex(R"("formatted":\{"key":0,"values":\[(.*?)\]\})"))) << dump;
+  ASSERT_TRUE(std::regex_search(dump, match, std::regex(R"("formatted":\{"key":8,"values":\[(.*?)\]\})"))) << dump;
   uint64_t captured = 0;
   std::string values = match[1];
   std::regex value(R"("value":(\d+))");
@@ -289,7 +290,7 @@ TEST(ProbesLive, ANewPeriodIsKeptByEveryCpuAndToldBySamples) {
     std::map<uint32_t, std::vector<int64_t>> times;
     Until([&] {
       probes->DrainSamples([&](const SampleRecord& record) {
-        EXPECT_EQ(record.sample->period_ns, static_cast<uint64_t>(period_ns));
+        EXPECT_EQ(record.sample->value, static_cast<uint64_t>(period_ns));
         times[record.sample->cpu].push_back(record.sample->time_ns);
       });
       return times.size() == busy.size() && std::ranges::all_of(times, [](auto& t) { return t.second.size() > 20; });

@@ -1,10 +1,12 @@
 #pragma once
 
+#include <bit>
 #include <cstdint>
 #include <optional>
 #include <span>
 
 #include "bpf/include/records.h"
+#include "profile/sample_types.h"
 
 namespace tributary {
 
@@ -15,14 +17,22 @@ struct SampleRecord {
   std::span<const uint64_t> frames;     // kernel_frames, then user_frames
   const trib_resume* resume = nullptr;  // null: no copy of the stack
   std::span<const uint8_t> stack;       // from resume->sp upwards
+  std::span<const uint64_t> tail;       // a word for each bit of sample->tail
 
   std::span<const uint64_t> kernel() const { return frames.first(sample->kernel_frames); }
   std::span<const uint64_t> user() const { return frames.subspan(sample->kernel_frames); }
+  SampleType type() const { return static_cast<SampleType>(sample->type); }
+  // nullopt: the sample has none of that bit.
+  std::optional<uint64_t> TailWord(unsigned bit) const {
+    if ((sample->tail >> bit & 1) == 0) return std::nullopt;
+    return tail[std::popcount(sample->tail & ((1u << bit) - 1))];
+  }
 
-  // Of the ring trib_samples; nullopt when frame counts do not fill `bytes` exactly.
+  // Of the ring trib_samples; nullopt when frames and tail do not fill `bytes` exactly.
   static std::optional<SampleRecord> FromSample(std::span<const uint8_t> bytes) {
     std::optional<SampleRecord> record = Header(bytes);
-    if (!record || bytes.size() != TRIB_SAMPLE_HEADER_BYTES + record->frames.size_bytes()) return std::nullopt;
+    if (!record || bytes.size() != TRIB_SAMPLE_HEADER_BYTES + record->frames.size_bytes() + record->tail.size_bytes())
+      return std::nullopt;
     return record->sample->stack_bytes == 0 ? record : std::nullopt;
   }
   // Of the ring trib_copies; nullopt when it is of no tier's size, or its stack is longer than the tier.
@@ -39,17 +49,27 @@ struct SampleRecord {
     return record;
   }
 
+  // The type that the header of a bad record tells; CPU where it is none of ours.
+  static SampleType TypeOf(std::span<const uint8_t> bytes) {
+    if (bytes.size() < TRIB_SAMPLE_HEADER_BYTES) return SampleType::kCpu;
+    const auto type = static_cast<SampleType>(reinterpret_cast<const trib_sample*>(bytes.data())->type);
+    return FindSampleType(type) != nullptr ? type : SampleType::kCpu;
+  }
+
  private:
   static std::optional<SampleRecord> Header(std::span<const uint8_t> bytes) {
     if (bytes.size() < TRIB_SAMPLE_HEADER_BYTES) return std::nullopt;
     SampleRecord record;
     record.sample = reinterpret_cast<const trib_sample*>(bytes.data());
     size_t kernel = record.sample->kernel_frames, user = record.sample->user_frames;
-    if (kernel > TRIB_KERNEL_FRAMES_MAX || user > TRIB_USER_FRAMES_MAX || record.sample->stop >= TRIB_STOP_COUNT ||
-        bytes.size() < TRIB_SAMPLE_HEADER_BYTES + 8 * (kernel + user)) {
+    const auto tail = static_cast<size_t>(std::popcount(record.sample->tail));
+    if (FindSampleType(record.type()) == nullptr || kernel > TRIB_KERNEL_FRAMES_MAX || user > TRIB_USER_FRAMES_MAX ||
+        record.sample->stop >= TRIB_STOP_COUNT ||
+        bytes.size() < TRIB_SAMPLE_HEADER_BYTES + 8 * (kernel + user + tail)) {
       return std::nullopt;
     }
     record.frames = {reinterpret_cast<const uint64_t*>(bytes.data() + TRIB_SAMPLE_HEADER_BYTES), kernel + user};
+    record.tail = {record.frames.data() + record.frames.size(), tail};
     return record;
   }
 };

@@ -56,6 +56,12 @@ absl::Status Sampler::Configure(const Options& options) {
   if (int error = bpf_map__set_max_entries(copies, options.copies_bytes); error != 0) {
     return ErrnoStatus("size", "the ring of stack copies", -error);
   }
+  bpf_map* states = bpf_object__find_map_by_name(object_, "trib_states");
+  bpf_map* counters = bpf_object__find_map_by_name(object_, "trib_counters");
+  if (states == nullptr || counters == nullptr || bpf_map__set_max_entries(states, options.contexts) != 0 ||
+      bpf_map__set_max_entries(counters, TRIB_COUNTER_SLOTS(options.contexts)) != 0) {
+    return Error(absl::StatusCode::kInternal, "the sampling program lacks its state or its counters");
+  }
   samples_.bytes = options.ring_bytes;
   copies_.bytes = options.copies_bytes;
   return absl::OkStatus();
@@ -79,7 +85,7 @@ absl::StatusOr<std::unique_ptr<Sampler>> Sampler::Load(const Options& options) {
   sampler->counters_fd_ = bpf_map__fd(counters);
   Fd copy(fcntl(sampler->counters_fd_, F_DUPFD_CLOEXEC, 0));
   if (!copy.valid()) return ErrnoStatus("dup", "map trib_counters", errno);
-  sampler->counters_ = std::make_shared<const KernelCounters>(std::move(copy));
+  sampler->counters_ = std::make_shared<const KernelCounters>(std::move(copy), options.contexts);
   RETURN_IF_ERROR(sampler->OpenMaps());
   sampler->SetPeriod(options.period_ns);
 
@@ -126,21 +132,24 @@ int Sampler::program_fd() const {
 }
 
 int Sampler::OnSample(void* context, void* data, size_t size) {
-  return static_cast<Sampler*>(context)->OnRecord(SampleRecord::FromSample({static_cast<uint8_t*>(data), size}), size);
+  const std::span<const uint8_t> bytes(static_cast<uint8_t*>(data), size);
+  return static_cast<Sampler*>(context)->OnRecord(SampleRecord::FromSample(bytes), bytes);
 }
 
 int Sampler::OnCopy(void* context, void* data, size_t size) {
-  return static_cast<Sampler*>(context)->OnRecord(SampleRecord::FromCopy({static_cast<uint8_t*>(data), size}), size);
+  const std::span<const uint8_t> bytes(static_cast<uint8_t*>(data), size);
+  return static_cast<Sampler*>(context)->OnRecord(SampleRecord::FromCopy(bytes), bytes);
 }
 
-int Sampler::OnRecord(const std::optional<SampleRecord>& record, size_t size) {
+int Sampler::OnRecord(const std::optional<SampleRecord>& record, std::span<const uint8_t> bytes) {
   if (record) {
     ++drained_->good;
     drained_->visit(*record);
   } else {
-    bad_records_->Add();
+    bad_records_.Add(SampleRecord::TypeOf(bytes), 1);
+    bad_record_counter_->Add();
   }
-  drained_->bytes += size + kRingRecordHeaderBytes;
+  drained_->bytes += bytes.size() + kRingRecordHeaderBytes;
   // A busy kernel must not keep the loop.
   return drained_->bytes >= drained_->bytes_max ? -ECANCELED : 0;
 }

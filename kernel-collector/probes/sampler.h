@@ -4,6 +4,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -29,6 +30,7 @@ class Sampler {
     uint64_t period_ns = 0;
     uint32_t ring_bytes = 128 << 10;    // both a power of two, of pages
     uint32_t copies_bytes = 256 << 10;  // at least one trib_copy of the largest tier
+    uint32_t contexts = 1;              // ProbeOptions::contexts
     std::string pin_folder;             // in a bpffs, of PinnedSession; "" pins nothing
     std::string_view object;            // ELF; borrowed during Load
   };
@@ -54,8 +56,9 @@ class Sampler {
 
   // Both outlive the sampler if need be: metrics are read at any time, from any thread.
   std::shared_ptr<const KernelCounters> counters() const { return counters_; }
-  // Captured, but not a record that makes sense.
-  std::shared_ptr<const Counter> bad_records() const { return bad_records_; }
+  // Captured, but not a record that makes sense. What its header says of its type is believed.
+  const SampleCounts& bad_records() const { return bad_records_; }
+  std::shared_ptr<const Counter> bad_record_counter() const { return bad_record_counter_; }
 
  private:
   struct Drained;
@@ -70,7 +73,7 @@ class Sampler {
   absl::Status OpenRing(const char* name, int (*on_record)(void*, void*, size_t), Ring* ring);
   static int OnSample(void* context, void* data, size_t size);
   static int OnCopy(void* context, void* data, size_t size);
-  int OnRecord(const std::optional<SampleRecord>& record, size_t size);
+  int OnRecord(const std::optional<SampleRecord>& record, std::span<const uint8_t> bytes);
 
   bpf_object* object_ = nullptr;  // owned; closed in the destructor
   Ring samples_, copies_;
@@ -78,7 +81,8 @@ class Sampler {
   std::unique_ptr<UnwindMaps> unwind_maps_;
   std::optional<SharedArray> control_;  // trib_control
   std::shared_ptr<const KernelCounters> counters_;
-  std::shared_ptr<Counter> bad_records_ = std::make_shared<Counter>();
+  SampleCounts bad_records_;
+  std::shared_ptr<Counter> bad_record_counter_ = std::make_shared<Counter>();
   std::unique_ptr<PinnedSession> pinned_session_;
   Drained* drained_ = nullptr;  // borrowed during Drain
 };

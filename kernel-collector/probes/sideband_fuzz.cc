@@ -57,6 +57,7 @@ void CheckSample(std::span<const uint8_t> bytes) {
     if (!record) continue;
     for (uint64_t frame : record->frames) seen = frame;
     for (uint8_t byte : record->stack) seen = byte;
+    for (uint64_t word : record->tail) seen = word;
     if (record->resume != nullptr) seen = record->resume->start_stack;
   }
 }

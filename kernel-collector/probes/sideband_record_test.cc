@@ -149,6 +149,7 @@ TEST(SidebandRecord, RefusesStringWithoutEnd) {
 TEST(SampleRecord, ChecksFrameCountsAgainstSize) {
   alignas(8) uint8_t bytes[TRIB_SAMPLE_BYTES_MAX + 8] = {};
   auto* sample = reinterpret_cast<trib_sample*>(bytes);
+  sample->type = TRIB_TYPE_CPU;
   sample->kernel_frames = 2;
   sample->user_frames = 3;
   auto record = SampleRecord::FromSample({bytes, TRIB_SAMPLE_HEADER_BYTES + 40});
@@ -167,15 +168,44 @@ TEST(SampleRecord, ChecksFrameCountsAgainstSize) {
   sample->stack_bytes = 8;
   EXPECT_FALSE(SampleRecord::FromSample({bytes, TRIB_SAMPLE_HEADER_BYTES + 40})) << "this ring has no copies";
   sample->stack_bytes = 0;
+  for (const uint8_t type : {uint8_t{0}, static_cast<uint8_t>(TRIB_TYPE_END), uint8_t{255}}) {
+    sample->type = type;
+    EXPECT_FALSE(SampleRecord::FromSample({bytes, TRIB_SAMPLE_HEADER_BYTES + 40})) << int{type};
+    EXPECT_EQ(SampleRecord::TypeOf(bytes), SampleType::kCpu);
+  }
+  sample->type = TRIB_TYPE_OFF_CPU;
+  EXPECT_TRUE(SampleRecord::FromSample({bytes, TRIB_SAMPLE_HEADER_BYTES + 40}));
+  EXPECT_EQ(SampleRecord::TypeOf(bytes), SampleType::kOffCpu);
   sample->kernel_frames = TRIB_KERNEL_FRAMES_MAX + 1;
   sample->user_frames = TRIB_USER_FRAMES_MAX;
   EXPECT_FALSE(SampleRecord::FromSample({bytes, sizeof(bytes)}));
+}
+
+TEST(SampleRecord, TheTailHasAWordForEachBit) {
+  alignas(8) uint64_t words[TRIB_SAMPLE_BYTES_MAX / 8] = {};
+  auto* sample = reinterpret_cast<trib_sample*>(words);
+  sample->type = TRIB_TYPE_CPU;
+  sample->user_frames = 1;
+  sample->tail = 1u << 3 | 1u << 4 | 1u << 15;
+  uint64_t* frames = words + TRIB_SAMPLE_HEADER_BYTES / 8;
+  for (uint64_t i = 0; i < 4; ++i) frames[i] = 10 + i;
+  const auto bytes = std::as_bytes(std::span(words, TRIB_SAMPLE_HEADER_BYTES / 8 + 4));
+  const std::span<const uint8_t> whole(reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size());
+  const auto record = SampleRecord::FromSample(whole);
+  ASSERT_TRUE(record);
+  EXPECT_EQ(record->user()[0], 10u);
+  EXPECT_EQ(record->TailWord(3), 11u);
+  EXPECT_EQ(record->TailWord(4), 12u);
+  EXPECT_EQ(record->TailWord(15), 13u);
+  EXPECT_EQ(record->TailWord(0), std::nullopt);
+  EXPECT_FALSE(SampleRecord::FromSample(whole.first(whole.size() - 8)));
 }
 
 TEST(SampleRecord, ACopyHasOneOfThreeSizesAndItsStackWithinIt) {
   std::vector<uint64_t> words((TRIB_COPY_HEADER_BYTES + TRIB_COPY_BYTES_LARGE) / 8 + 1);
   auto* bytes = reinterpret_cast<uint8_t*>(words.data());
   auto* copy = reinterpret_cast<trib_copy*>(bytes);
+  copy->sample.type = TRIB_TYPE_CPU;
   copy->sample.kernel_frames = 1;
   copy->sample.user_frames = 2;
   copy->sample.stack_bytes = 4096;

@@ -386,13 +386,12 @@ TEST_F(UnwindLive, SamplesSayThePeriodThatTheyWereTakenWith) {
     PinTo(OnlineCpus()[0]);
     RunChain(chain_spin);
   });
-  EXPECT_EQ(One(child.pid(), Spins).sample.period_ns, static_cast<uint64_t>(kNsPerSecond / 199));
+  EXPECT_EQ(One(child.pid(), Spins).sample.value, static_cast<uint64_t>(kNsPerSecond / 199));
   constexpr uint64_t kLong = 50'000'000;
   uint64_t run_ns = probes->ReadRunNs();
   ASSERT_TRUE(probes->SetPeriod(kLong).ok());
   probes->DrainSamples([](const SampleRecord&) {});
-  std::vector<Seen> seen =
-      Samples(child.pid(), 4, [](const Seen& s) { return Spins(s) && s.sample.period_ns == kLong; });
+  std::vector<Seen> seen = Samples(child.pid(), 4, [](const Seen& s) { return Spins(s) && s.sample.value == kLong; });
   ASSERT_EQ(seen.size(), 4u);
   // A tick can be late, never early.
   EXPECT_GT(seen[3].sample.time_ns - seen[0].sample.time_ns, 2 * kLong);

@@ -100,7 +100,8 @@ void Batcher::Append(const NamedSample& sample, ProcessRun& run, const ResolvedS
   dictionary_->Use(out.thread);
   out.ending = stack.ending;
   out.cpu = sample.cpu;
-  out.value = sample.period_ns;
+  out.type = sample.type;
+  out.value = sample.value;
   samples_.push_back(out);
 }
 
@@ -112,7 +113,6 @@ void Batcher::Flush(const Accounting& accounting) {
   dictionary_->SetNow(static_cast<uint32_t>(sequence_));
   batch.clock = clock_.Pair();
   batch.samples = std::exchange(samples_, {});
-  DefineTypes(batch);
   batch.accounting = accounting;
   batch.dictionary = dictionary_;
   samples_sent_ += batch.samples.size();

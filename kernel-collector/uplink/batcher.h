@@ -18,7 +18,8 @@ struct NamedSample {
   Tid tid;
   std::string_view thread_name;
   uint16_t cpu = 0;
-  uint64_t period_ns = 0;
+  SampleType type = SampleType::kCpu;
+  uint64_t value = 0;  // in its type's unit
 };
 
 // Walks stacks into the dictionary's trie and fills batches. Before a sample could find the dictionary full it goes on

@@ -33,7 +33,7 @@ class BatcherTest : public testing::Test {
   void Add(Batcher& batcher, int64_t time, const std::vector<uint64_t>& root_first, int32_t tid = 5) {
     ResolvedStack stack;
     for (uint64_t address : root_first) stack.frames.push_back({FrameKind::kNative, false, &file, address});
-    batcher.Add({.time = MonotonicNs{time}, .tid = Tid{tid}, .thread_name = "t", .period_ns = 9}, run, stack,
+    batcher.Add({.time = MonotonicNs{time}, .tid = Tid{tid}, .thread_name = "t", .value = 9}, run, stack,
                 [&] { return accounting; });
   }
 

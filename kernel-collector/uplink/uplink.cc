@@ -16,8 +16,8 @@ std::optional<intake::EndedCollector> EarlierOf(const PinnedSession& pins) {
   earlier.captured = from.accounting.captured;
   for (const Predecessor::Share& share : from.shares) earlier.sessions.push_back({share.session_id, share.attributed});
   earlier.reason = from.stopped ? LossReason::kShutdown : LossReason::kCollectorKilled;
-  LogInfo("an earlier collector left samples undelivered captured={} unattributed={} cause={}", earlier.captured,
-          from.unattributed(), LossReasonName(earlier.reason));
+  LogInfo("an earlier collector left samples undelivered captured={} unattributed={} cause={}",
+          earlier.captured.total(), from.unattributed().total(), LossReasonName(earlier.reason));
   return earlier;
 }
 
@@ -41,10 +41,10 @@ absl::StatusOr<std::unique_ptr<Uplink>> Uplink::Open(Loop& loop, UplinkOptions o
       intake::Delivery::Callbacks{
           .need_symbols = std::move(need_symbols),
           .lost = [borrowed](LossReason reason,
-                             uint64_t samples) { borrowed->lost_.lost[static_cast<size_t>(reason)] += samples; },
+                             const SampleCounts& samples) { borrowed->lost_.LostFor(reason) += samples; },
           .durable = [&pins](size_t reducer, const intake::EndedCollector::Session& session,
                              bool asked) { pins.Set(reducer, {session.session_id, session.attributed}, asked); },
-          .earlier_told = [&pins](uint64_t handed_on) { pins.ForgetPredecessor(handed_on); }});
+          .earlier_told = [&pins](const SampleCounts& handed_on) { pins.ForgetPredecessor(handed_on); }});
   return uplink;
 }
 
@@ -53,7 +53,7 @@ absl::Status Uplink::OpenSpool(const UplinkOptions& options, const Clock& clock,
   ASSIGN_OR_RETURN(
       spool_, intake::Spool::Open(
                   {.bytes_max = options.spool_bytes_max}, *storage_, options.delivery.client.session, clock, metrics,
-                  [this](LossReason reason, uint64_t samples, const Accounting& accounting, bool earlier) {
+                  [this](LossReason reason, const SampleCounts& samples, const Accounting& accounting, bool earlier) {
                     delivery_->OnSpoolDropped(reason, samples, accounting, earlier);
                   }));
   if (!spool_->empty()) {

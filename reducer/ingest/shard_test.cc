@@ -186,7 +186,7 @@ class Node {
       FrameRef leaf = dictionary_->InternFrame({FrameKind::kNative, false, executable, LeafAddress(random_() % 500)});
       sample.node = dictionary_->InternNode({dictionary_->InternNode({NodeRef{}, root}), leaf});
       batch.samples.push_back(sample);
-      ++accounting_.captured;
+      accounting_.captured += 1;
     }
     batch.accounting = accounting_;
     batch.dictionary = dictionary_;
@@ -199,7 +199,7 @@ class Node {
   static ExecutableId Id() { return *ExecutableId::Make(ExecutableIdKind::kGnuBuildId, "spin-build-id"); }
   intake::Delivery& client() { return *client_; }
   const std::vector<ExecutableId>& needed() const { return needed_; }
-  uint64_t captured() const { return accounting_.captured; }
+  uint64_t captured() const { return accounting_.captured.total(); }
 
  private:
   // Addresses that do not compress, so that definitions weigh something.

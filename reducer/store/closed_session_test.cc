@@ -51,10 +51,10 @@ class ClosedSessionTest : public testing::Test {
     }
     return all;
   }
-  uint64_t Lost(LossReason reason) { return Status().accounting.lost[static_cast<size_t>(reason)]; }
+  uint64_t Lost(LossReason reason) { return Status().accounting.LostFor(reason).total(); }
   void ExpectExact(uint64_t captured) {
     const NodeStatus status = Status();
-    EXPECT_EQ(status.accounting.captured, captured);
+    EXPECT_EQ(status.accounting.captured.total(), captured);
     EXPECT_EQ(status.accounting.captured, status.stored + status.accounting.TotalLost());
   }
   uint64_t Refused() {
@@ -311,6 +311,63 @@ TEST_F(ClosedSessionTest, ClosingMovesWithItsNode) {
   EXPECT_EQ(totals.captured, 16u);
   EXPECT_EQ(totals.stored, 11u);
   EXPECT_EQ(totals.lost, 5u);
+}
+
+// As the tests above, with samples of two types.
+TEST_F(ClosedSessionTest, TheLawHoldsForEachType) {
+  constexpr auto kMine = static_cast<SampleType>(9);
+  const SampleTypeInfo mine{"alloc_space", "bytes"};
+  TestCollector first("node", 1), second("node", 2);
+  auto typed = [](RowBatch batch) {
+    for (size_t i = 0; i < batch.samples.size(); i += 2) batch.samples[i].type = kMine;
+    batch.sample_types = {{kMine, {"alloc_space", "bytes"}}};
+    return batch;
+  };
+  RowBatch batch = typed(BatchOf(first, 10));
+  batch.accounting.captured = 10;
+  ASSERT_TRUE(batch.accounting.captured.Split(kMine, 5));
+  batch.accounting.captured.Add(kMine, 3);
+  batch.accounting.LostFor(LossReason::kRingFull).Add(kMine, 2);
+  Commit(batch);
+  NodeStatus status = Status();
+  EXPECT_EQ(status.accounting.captured.Of(mine), 8u);
+  EXPECT_EQ(status.stored.Of(mine), 5u);
+  EXPECT_EQ(status.stored.cpu(), 5u);
+  EXPECT_EQ(status.accounting.LostFor(LossReason::kRingFull).Of(mine), 2u);
+
+  // It was killed with 4 more of one type and 1 of the other; numbers mean what the closing batch says.
+  RowBatch closing = typed(BatchOf(second, 2));
+  closing.accounting.captured = 2;
+  ASSERT_TRUE(closing.accounting.captured.Split(kMine, 1));
+  SampleCounts captured = 6;
+  captured.Add(kMine, 12);
+  closing.closes.push_back({first.info().session_id, captured, LossReason::kCollectorKilled});
+  Commit(closing);
+  Open();
+  status = Status();
+  const NamedSampleCounts& killed = status.accounting.LostFor(LossReason::kCollectorKilled);
+  EXPECT_EQ(killed.Of(mine), 5u) << "12 - 5 stored - 2 lost";
+  EXPECT_EQ(killed.cpu(), 1u);
+  EXPECT_EQ(status.accounting.captured, status.stored + status.accounting.TotalLost());
+}
+
+// The first name is kept for what it was; the 65th and all behind it are one.
+TEST_F(ClosedSessionTest, ASourceHasBoundedTypes) {
+  constexpr auto kMine = static_cast<SampleType>(9);
+  TestCollector collector("node", 1);
+  constexpr int kTypes = 80;
+  for (int i = 0; i < kTypes; ++i) {
+    RowBatch batch = BatchOf(collector, 1);
+    batch.samples[0].type = kMine;
+    batch.sample_types = {{kMine, {"type" + std::to_string(i), "things"}}};
+    Commit(batch);
+  }
+  Open();
+  const NamedSampleCounts stored = Status().stored;
+  EXPECT_EQ(stored.total(), 0u + kTypes);
+  EXPECT_EQ(stored.parts().size(), kSampleTypesMax + 1);
+  EXPECT_EQ(stored.Of({"type0", "things"}), 1u);
+  EXPECT_EQ(stored.Of({"unknown", "unknown"}), kTypes - kSampleTypesMax);
 }
 
 }  // namespace

@@ -122,6 +122,7 @@ TEST_F(ProcessRowsTest, RowsOfSchemaTwoAreConverted) {
       INSERT INTO string VALUES (1, '', 0), (2, 'worker', 0), (3, 'c0ffee', 0);
       INSERT INTO process VALUES (7, 1, 1, 42, 99, 1, 41, 2, 1, 3, 1, 5, 1760000400000000000, 1760004000000000000);
       INSERT INTO thread VALUES (9, 7, 43, 2, 20370);
+      ALTER TABLE session DROP COLUMN types;
       PRAGMA user_version = 2;
     )sql")
                     .ok());

@@ -258,7 +258,8 @@ TEST_F(RowBatchTest, TypesOfEarlierFilesAreFound) {
   store_.reset();
   {
     Database old = OpenShardForWriting(path).value();
-    ASSERT_TRUE(old.Execute("DROP TABLE sample_type; PRAGMA user_version = 4;").ok());
+    ASSERT_TRUE(
+        old.Execute("DROP TABLE sample_type; ALTER TABLE session DROP COLUMN types; PRAGMA user_version = 4;").ok());
   }
   Reopen();
   EXPECT_EQ(Reader()->SampleTypes().value(), (std::map<TypeNo, SampleTypeInfo>{{TypeNo{1}, {"cpu", "nanoseconds"}}}));

@@ -14,18 +14,6 @@ constexpr int kClosedAtOnceMax = 256;  // sessions of earlier boots; the next se
 
 }  // namespace
 
-Accounting SessionTotals::WithClosing() const {
-  Accounting all = accounting;
-  if (closed_reason == kOpen) return all;
-  all.captured = std::max(known(), closed_captured);
-  // A reason of a later release still counts.
-  const auto reason = static_cast<uint64_t>(closed_reason) < kLossReasonCount
-                          ? static_cast<size_t>(closed_reason)
-                          : static_cast<size_t>(LossReason::kCollectorKilled);
-  all.lost[reason] += all.captured - known();
-  return all;
-}
-
 namespace {
 
 constexpr size_t kSessionIdBytes = 16;  // keys of other sources are longer
@@ -47,22 +35,23 @@ std::string SessionKey(const Source& source) {
 absl::StatusOr<SessionTable> SessionTable::Prepare(Database& database, Limits limits) {
   SessionTable table;
   table.limits_ = limits;
-  ASSIGN_OR_RETURN(table.find_,
-                   database.Prepare("SELECT machine, boot_id, last_seen, durable_sequence, captured, idle, lost, "
-                                    "stored, wire_bytes, endings, closed_reason, closed_captured, boot_ns, rowid FROM "
-                                    "session WHERE id = ?"));
+  ASSIGN_OR_RETURN(
+      table.find_,
+      database.Prepare("SELECT machine, boot_id, last_seen, durable_sequence, captured, idle, lost, "
+                       "stored, wire_bytes, endings, closed_reason, closed_captured, boot_ns, rowid, types FROM "
+                       "session WHERE id = ?"));
   ASSIGN_OR_RETURN(
       table.put_,
       database.Prepare(
           "INSERT OR REPLACE INTO session (last_seen, durable_sequence, captured, idle, lost, stored, wire_bytes, "
-          "endings, closed_reason, closed_captured, boot_ns, boot_id, machine, id) "
-          "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING rowid"));
+          "endings, closed_reason, closed_captured, boot_ns, boot_id, types, machine, id) "
+          "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING rowid"));
   // It leaves what an index is over as it was: a session's batch changes one page.
   ASSIGN_OR_RETURN(
       table.update_,
       database.Prepare("UPDATE session SET last_seen = ?, durable_sequence = ?, captured = ?, idle = ?, lost = ?, "
                        "stored = ?, wire_bytes = ?, endings = ?, closed_reason = ?, closed_captured = ?, boot_ns = ?, "
-                       "boot_id = ? WHERE rowid = ?"));
+                       "boot_id = ?, types = ? WHERE rowid = ?"));
   ASSIGN_OR_RETURN(table.find_earlier_boots_,
                    database.Prepare("SELECT id FROM session WHERE machine = ? AND boot_ns < ? AND boot_id <> ? AND "
                                     "closed_reason = -1 AND length(id) = 16 LIMIT ?"));
@@ -80,7 +69,7 @@ absl::StatusOr<bool> SessionTable::Load(std::string_view id, Session* session) {
   totals.durable_sequence = static_cast<uint64_t>(find_.Int(3));
   totals.accounting.captured = static_cast<uint64_t>(find_.Int(4));
   totals.accounting.idle = static_cast<uint64_t>(find_.Int(5));
-  DecodeCounters(find_.Bytes(6), totals.accounting.lost);
+  DecodeLosses(find_.Bytes(6), &totals.accounting);
   totals.stored = static_cast<uint64_t>(find_.Int(7));
   totals.wire_bytes = static_cast<uint64_t>(find_.Int(8));
   DecodeCounters(find_.Bytes(9), totals.endings);
@@ -88,6 +77,7 @@ absl::StatusOr<bool> SessionTable::Load(std::string_view id, Session* session) {
   totals.closed_captured = static_cast<uint64_t>(find_.Int(11));
   session->boot_ns = find_.Int(12);
   session->row = {find_.Int(13), session->machine};
+  RETURN_IF_ERROR(DecodeSessionTypes(find_.Bytes(14), &totals));
   find_.Reset();
   return true;
 }
@@ -176,12 +166,14 @@ absl::Status SessionTable::WriteTouched(int64_t now_ns) {
     if (session.machine == 0) continue;  // nothing of it was kept
     if (touched.spoke) session.last_seen_ns = now_ns;
     const SessionTotals& totals = session.totals;
-    const std::string lost = EncodeCounters(totals.accounting.lost);
+    const std::string lost = EncodeLosses(totals.accounting);
+    const std::string types = EncodeSessionTypes(totals);
     const std::string endings = EncodeCounters(totals.endings);
     auto bind = [&](Statement& statement, const auto&... behind) {
-      statement.Bind(session.last_seen_ns, totals.durable_sequence, totals.accounting.captured, totals.accounting.idle,
-                     lost, totals.stored, totals.wire_bytes, endings, totals.closed_reason, totals.closed_captured,
-                     session.boot_ns, session.boot_id, behind...);
+      statement.Bind(session.last_seen_ns, totals.durable_sequence, totals.accounting.captured.total(),
+                     totals.accounting.idle, lost, totals.stored.total(), totals.wire_bytes, endings,
+                     totals.closed_reason, totals.closed_captured.total(), session.boot_ns, session.boot_id, types,
+                     behind...);
     };
     if (session.row.id != 0 && session.row.machine == session.machine) {
       bind(update_, session.row.id);

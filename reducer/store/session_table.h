@@ -11,29 +11,11 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/statusor.h"
 #include "reducer/store/session_dictionary.h"
+#include "reducer/store/session_totals.h"
 #include "reducer/store/sqlite.h"
 #include "reducer/store/store.h"
 
 namespace tributary::store {
-
-// What the store knows of a session beside its dictionary; one row.
-struct SessionTotals {
-  uint64_t durable_sequence = 0;
-  Accounting accounting;  // as told with batch durable_sequence
-  uint64_t stored = 0;
-  uint64_t wire_bytes = 0;
-  uint64_t endings[kEndingCount] = {};
-  int64_t closed_reason = kOpen;  // the LossReason of what is missing once the session has ended without saying so
-  // What it answers for of what its collector captured, once it is closed. `accounting.captured` then says no more:
-  // what it told last as on its way may have gone to another session.
-  uint64_t closed_captured = 0;
-
-  static constexpr int64_t kOpen = -1;
-  uint64_t known() const { return stored + accounting.TotalLost(); }  // whose fate is
-  // Of a closed session: what is neither stored nor told as lost is lost for its reason. Whatever still comes of it
-  // makes that less.
-  Accounting WithClosing() const;
-};
 
 // A session's row in the file.
 struct SessionRow {

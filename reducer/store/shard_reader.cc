@@ -86,11 +86,11 @@ absl::StatusOr<std::vector<NodeStatus>> SqliteShardReader::Nodes() {
   if (database_ == nullptr) return nodes;
   ASSIGN_OR_RETURN(
       Statement statement,
-      database_->Prepare(
-          "SELECT m.node_id, m.host_name, m.agent_version, m.kernel_release, m.architecture, "
-          "m.cpu_count, m.sample_rate_hz, s.last_seen, s.captured, s.idle, s.lost, s.stored, "
-          "s.wire_bytes, s.endings, s.closed_reason, s.closed_captured, s.boot_ns FROM session s JOIN machine m ON "
-          "m.id = s.machine ORDER BY m.id"));
+      database_->Prepare("SELECT m.node_id, m.host_name, m.agent_version, m.kernel_release, m.architecture, "
+                         "m.cpu_count, m.sample_rate_hz, s.last_seen, s.captured, s.idle, s.lost, s.stored, "
+                         "s.wire_bytes, s.endings, s.closed_reason, s.closed_captured, s.boot_ns, s.types FROM session "
+                         "s JOIN machine m ON "
+                         "m.id = s.machine ORDER BY m.id"));
   for (;;) {
     ASSIGN_OR_RETURN(bool row, statement.Step());
     if (!row) return nodes;
@@ -112,11 +112,12 @@ absl::StatusOr<std::vector<NodeStatus>> SqliteShardReader::Nodes() {
     SessionTotals totals;
     totals.accounting.captured = static_cast<uint64_t>(statement.Int(8));
     totals.accounting.idle = static_cast<uint64_t>(statement.Int(9));
-    DecodeCounters(statement.Bytes(10), totals.accounting.lost);
+    DecodeLosses(statement.Bytes(10), &totals.accounting);
     DecodeCounters(statement.Bytes(13), totals.endings);
     totals.stored = static_cast<uint64_t>(statement.Int(11));
     totals.closed_reason = statement.Int(14);
     totals.closed_captured = static_cast<uint64_t>(statement.Int(15));
+    RETURN_IF_ERROR(DecodeSessionTypes(statement.Bytes(17), &totals));
     node.accounting += totals.WithClosing();
     node.stored += totals.stored;
     node.wire_bytes += static_cast<uint64_t>(statement.Int(12));

@@ -18,6 +18,26 @@ constexpr int64_t kFutureMaxNs = 60 * kNsPerMinute;
 constexpr uint32_t kUnknownClosedMax = 64;  // a session may tell of in its life: each makes a row
 constexpr size_t kTriesKept = 3;            // yesterday's, today's, and one that late samples need
 
+// What the batch's numbers of types mean.
+auto NamesOf(const RowBatch& batch) {
+  return [&batch](SampleType type) -> SampleTypeInfo {
+    if (static_cast<uint8_t>(type) <= kSampleTypesUndefinedMax) {
+      const SampleTypeRow* row = FindSampleType(type);
+      return row != nullptr ? InfoOf(*row) : kUndefinedType;
+    }
+    for (const SampleTypeDefinition& defined : batch.sample_types) {
+      if (defined.type == type) return defined.info;
+    }
+    return kUndefinedType;
+  };
+}
+
+NamedAccounting AccountingOf(const RowBatch& batch) {
+  NamedAccounting named{.captured = Named(batch.accounting.captured, NamesOf(batch)), .idle = batch.accounting.idle};
+  for (size_t i = 0; i < kLossReasonCount; ++i) named.lost[i] = Named(batch.accounting.lost[i], NamesOf(batch));
+  return named;
+}
+
 }  // namespace
 
 SampleTimes::SampleTimes(const ClockPair& clock, int64_t now_ns) : monotonic_(clock.monotonic) {
@@ -180,11 +200,11 @@ absl::Status SqliteShardWriter::Store(Session& session, const RowBatch& batch) {
   }
   if (batch.sequence != 0) {
     totals.durable_sequence = batch.sequence;
-    totals.accounting = batch.accounting;
+    totals.accounting = AccountingOf(batch);
   } else {
-    totals.accounting += batch.accounting;
+    totals.accounting += AccountingOf(batch);
   }
-  return Close(session, batch.closes);
+  return Close(session, batch);
 }
 
 // A session's first batch says that what came before its node's boot is over.
@@ -195,18 +215,20 @@ absl::Status SqliteShardWriter::NoteBoot(Session& session, const ClockPair& cloc
 
 // The first answers for what all of them captured and no other of them has: of those that are known here that is what
 // is stored and told as lost, be it more than their node has seen acknowledged.
-absl::Status SqliteShardWriter::Close(Session& speaker, const std::vector<ClosedSession>& closes) {
-  uint64_t others = 0;
+absl::Status SqliteShardWriter::Close(Session& speaker, const RowBatch& batch) {
+  const std::vector<ClosedSession>& closes = batch.closes;
+  NamedSampleCounts others;
   for (size_t i = closes.size(); i-- > 0;) {
     const ClosedSession& closed = closes[i];
+    const NamedSampleCounts captured = Named(closed.captured, NamesOf(batch));
     ASSIGN_OR_RETURN(Session * session, FindClosed(speaker, closed, /*may_be_new=*/i == 0));
     if (session == nullptr) {
-      others += closed.captured;
+      others += captured;
       continue;
     }
     SessionTotals& totals = session->totals;
     if (i == 0) {
-      totals.closed_captured = std::max(totals.closed_captured, closed.captured - std::min(closed.captured, others));
+      totals.closed_captured = Max(totals.closed_captured, captured - others);
     } else if (totals.closed_reason == SessionTotals::kOpen) {
       totals.closed_captured = totals.known();
     }
@@ -271,6 +293,7 @@ absl::Status SqliteShardWriter::StoreSamples(Session& session, const RowBatch& b
   struct Type {
     TypeNo no;
     Day day{INT32_MIN};  // the latest that it was looked up for
+    uint64_t stored = 0;
   };
   std::array<Type, 256> types;  // by the source's number
   for (const Sample& sample : batch.samples) {
@@ -284,12 +307,19 @@ absl::Status SqliteShardWriter::StoreSamples(Session& session, const RowBatch& b
     }
     if (type.no.value == 0) tally_.nameless_types += sample.count;
     ASSIGN_OR_RETURN(Typed row, Map(session, sample, type.no, time_ns));
-    session.totals.stored += row.sample.count;
+    type.stored += row.sample.count;
     const auto ending = static_cast<size_t>(row.sample.ending);
     session.totals.endings[ending] += row.sample.count;
     tally_.endings[ending] += row.sample.count;
     tally_.samples += row.sample.count;
     rows.push_back(row);
+  }
+  NamedSampleCounts& stored = session.totals.stored;
+  for (size_t number = 0; number < types.size(); ++number) {
+    if (types[number].stored == 0) continue;
+    SampleTypeInfo type = NamesOf(batch)(static_cast<SampleType>(number));
+    const bool has_room = stored.parts().size() < kSampleTypesMax || stored.Of(type) > 0;
+    stored.Add(has_room ? type : kUndefinedType, types[number].stored);
   }
   // By type, then time: each minute of each type is then one run. Most batches are of one type and come in order.
   auto before = [](const Typed& a, const Typed& b) {

@@ -66,7 +66,7 @@ class SqliteShardWriter : public ShardWriter {
   absl::StatusOr<Outcome> Apply(const RowBatch& batch);
   absl::Status Store(Session& session, const RowBatch& batch);
   absl::Status NoteBoot(Session& session, const ClockPair& clock);
-  absl::Status Close(Session& speaker, const std::vector<ClosedSession>& closes);
+  absl::Status Close(Session& speaker, const RowBatch& batch);
   absl::StatusOr<Session*> FindClosed(Session& speaker, const ClosedSession& closed, bool may_be_new);
   bool TakeDefinitions(Session& session, const RowBatch& batch);
   absl::Status StoreSamples(Session& session, const RowBatch& batch);

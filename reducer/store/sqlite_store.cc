@@ -133,7 +133,7 @@ absl::Status SqliteStore::MoveSessions() {
   if (shards_before == options_.shards) return absl::OkStatus();
   constexpr std::string_view kColumns =
       "session.id, boot_id, last_seen, durable_sequence, captured, idle, lost, stored, wire_bytes, endings, "
-      "closed_reason, closed_captured, boot_ns";
+      "closed_reason, closed_captured, boot_ns, types";
   for (uint32_t from = 0; shards_before != 0 && from < shard_count_; ++from) {
     if (access(ShardPath(from).c_str(), F_OK) != 0) continue;
     ASSIGN_OR_RETURN(Database source, OpenShardForWriting(ShardPath(from)));
@@ -157,7 +157,7 @@ absl::Status SqliteStore::MoveSessions() {
           "cpu_count, sample_rate_hz) SELECT node_id, host_name, agent_version, kernel_release, architecture, "
           "cpu_count, sample_rate_hz FROM main.machine WHERE id = {0};"
           "INSERT OR REPLACE INTO target.session (machine, id, boot_id, last_seen, durable_sequence, captured, idle, "
-          "lost, stored, wire_bytes, endings, closed_reason, closed_captured, boot_ns) SELECT t.id, {1} FROM "
+          "lost, stored, wire_bytes, endings, closed_reason, closed_captured, boot_ns, types) SELECT t.id, {1} FROM "
           "main.session JOIN main.machine m ON "
           "m.id = session.machine JOIN target.machine t ON t.node_id = m.node_id WHERE session.machine = {0};"
           "DELETE FROM main.session WHERE machine = {0};"

@@ -64,8 +64,8 @@ struct NodeStatus {
   uint32_t cpu_count = 0, sample_rate_hz = 0;
   UnixNs last_seen;
   UnixNs booted;                        // of the session that was seen last; 0 = not known
-  Accounting accounting;                // Σ over its sessions, as the collectors told
-  uint64_t stored = 0;                  // samples committed
+  NamedAccounting accounting;           // Σ over its sessions, as the collectors told
+  NamedSampleCounts stored;             // samples committed
   uint64_t wire_bytes = 0;              // received
   uint64_t endings[kEndingCount] = {};  // stored samples by ending
 };

@@ -46,12 +46,12 @@ void TestCollector::Add(UnixNs time, ThreadRef thread, NodeRef node, uint64_t va
   sample.value = value;
   sample.ending = ending;
   samples_.push_back(sample);
-  ++accounting_.captured;
+  accounting_.captured += 1;
 }
 
 void TestCollector::Lose(LossReason reason, uint64_t samples) {
   accounting_.captured += samples;
-  accounting_.lost[static_cast<size_t>(reason)] += samples;
+  accounting_.LostFor(reason) += samples;
 }
 
 RowBatch TestCollector::Take(UnixNs closed) {
@@ -96,9 +96,9 @@ Totals TotalsOf(StoreReader& reader) {
   absl::StatusOr<std::vector<NodeStatus>> nodes = reader.Nodes();
   TRIBUTARY_CHECK(nodes.ok());
   for (const NodeStatus& node : *nodes) {
-    totals.captured += node.accounting.captured;
-    totals.lost += node.accounting.TotalLost();
-    totals.stored += node.stored;
+    totals.captured += node.accounting.captured.total();
+    totals.lost += node.accounting.TotalLost().total();
+    totals.stored += node.stored.total();
     for (uint64_t n : node.endings) totals.endings += n;
   }
   return totals;

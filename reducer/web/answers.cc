@@ -44,18 +44,43 @@ void Range(JsonWriter& json, const QueryRequest& request) {
   json.Field("to", request.range.to.value / kNsPerMs);
 }
 
-// captured, idle, stored, lost, in_flight. Signed: more stored than captured would be a bug, and must show.
-void Counts(JsonWriter& json, const Accounting& accounting, uint64_t stored) {
-  json.Field("captured", accounting.captured);
-  json.Field("idle", accounting.idle);
-  json.Field("stored", stored);
+// stored, lost, in_flight: what `of` picks of them. Signed: more stored than captured would be a bug, and
+// must show.
+template <typename Pick>
+void Law(JsonWriter& json, const NamedAccounting& accounting, const NamedSampleCounts& stored, Pick&& of) {
+  json.Field("stored", of(stored));
   json.Key("lost");
   json.BeginObject();
+  uint64_t lost = 0;
   for (uint8_t i = 0; i < kLossReasonCount; ++i) {
-    if (accounting.lost[i] != 0) json.Field(LossReasonName(static_cast<LossReason>(i)), accounting.lost[i]);
+    const uint64_t samples = of(accounting.lost[i]);
+    if (samples != 0) json.Field(LossReasonName(static_cast<LossReason>(i)), samples);
+    lost += samples;
   }
   json.EndObject();
-  json.Field("in_flight", static_cast<int64_t>(accounting.captured - stored - accounting.TotalLost()));
+  json.Field("in_flight", static_cast<int64_t>(of(accounting.captured) - of(stored) - lost));
+}
+
+// Of all types together; then of each, where there are others than CPU.
+void Counts(JsonWriter& json, const NamedAccounting& accounting, const NamedSampleCounts& stored) {
+  json.Field("captured", accounting.captured.total());
+  json.Field("idle", accounting.idle);
+  Law(json, accounting, stored, [](const NamedSampleCounts& counts) { return counts.total(); });
+  const NamedSampleCounts all = accounting.captured + stored + accounting.TotalLost();
+  if (all.parts().empty()) return;
+  json.Key("types");
+  json.BeginArray();
+  auto add = [&](const SampleTypeInfo& type) {
+    json.BeginObject();
+    json.Field("name", type.name);
+    json.Field("unit", type.unit);
+    json.Field("captured", accounting.captured.Of(type));
+    Law(json, accounting, stored, [&type](const NamedSampleCounts& counts) { return counts.Of(type); });
+    json.EndObject();
+  };
+  if (all.cpu() > 0) add(InfoOf(*FindSampleType(SampleType::kCpu)));
+  for (const auto& [type, samples] : all.parts()) add(type);
+  json.EndArray();
 }
 
 void Type(JsonWriter& json, const SampleTypeInfo& type) {
@@ -446,13 +471,11 @@ std::string StackHealthJson(const StackHealth& health) {
 
 std::string StatusJson(const std::vector<store::NodeStatus>& nodes, const std::vector<bool>& connected,
                        const ReducerStatus& reducer) {
-  Accounting accounting;
-  uint64_t stored = 0;
+  NamedAccounting accounting;
+  NamedSampleCounts stored;
   uint64_t endings[kEndingCount] = {};
   for (const store::NodeStatus& node : nodes) {
-    accounting.captured += node.accounting.captured;
-    accounting.idle += node.accounting.idle;
-    for (size_t i = 0; i < kLossReasonCount; ++i) accounting.lost[i] += node.accounting.lost[i];
+    accounting += node.accounting;
     stored += node.stored;
     for (size_t i = 0; i < kEndingCount; ++i) endings[i] += node.endings[i];
   }

@@ -78,6 +78,14 @@ struct Batch {
   closes @7 :List(ClosedSession);  # at most 8
   packedColumns @8 :Data;     # as in Definitions
   sampleTypes @9 :List(SampleType);  # at most 64: what samples have and not every release knows, no number twice
+  typeCounts @10 :List(TypeCounts);  # at most 64, no number twice: what of captured and lost is not of CPU samples
+}
+
+# Samples of one type. Its number is the batch's, as in sampleTypes.
+struct TypeCounts {
+  number @0 :UInt8;           # 2 to 255
+  captured @1 :UInt64;
+  lost @2 :List(UInt64);      # as in Batch
 }
 
 # What a sender means by a number in the column `types`.
@@ -93,6 +101,7 @@ struct ClosedSession {
   sessionId @0 :Data;             # 16 bytes
   captured @1 :UInt64;
   reason @2 :UInt8;               # a loss reason: 6 shutdown, 8 collector_killed; others read as collector_killed
+  typeCounts @3 :List(TypeCounts);  # what of captured is not of CPU samples; losses are not told
 }
 
 # Type 5, reducer to collector: all batches up to this one are durable.

@@ -39,6 +39,9 @@ def kinds(kind, type_name, unit):
 
         offered = reducer.json("/api/v1/types")["types"]
         lib.check(offered == [{"name": type_name, "unit": unit}], f"offered are {offered}")
+        law = [{key: of[key] for key in ("name", "unit", "captured", "stored", "lost", "in_flight")} for of in reducer.status()["total"]["types"]]
+        of_type = {"name": type_name, "unit": unit, "captured": SAMPLES, "stored": SAMPLES, "lost": {}, "in_flight": 0}
+        lib.check(law == [of_type], f"the status tells {law}")
         graph = reducer.flamegraph("{}", start - 60_000, lib.now_ms() + 60_000, type=type_name)
         told = (graph.answer["type"], graph.answer["unit"], graph.total_ns[0], graph.kinds_by_name().get(FUNCTION))
         lib.check(told == (type_name, unit, SAMPLES * VALUE, {kind}), f"the flame graph tells {told}")

@@ -75,7 +75,7 @@ class MadeUpNode {
       : tcp_(loop_),
         delivery_(loop_, tcp_, OptionsOf(arguments, std::move(session)), Clock::Real(), metrics_,
                   {.need_symbols = [](const ExecutableId&) {},
-                   .lost = [this](LossReason, uint64_t samples) { lost_ += samples; },
+                   .lost = [this](LossReason, const SampleCounts& samples) { lost_ += samples.total(); },
                    .durable = {},
                    .earlier_told = {}}),
         input_(loop_, STDIN_FILENO, [this] { Read(); }),
@@ -201,10 +201,9 @@ class MadeUpNode {
     if (samples_.empty()) return;
     std::stable_sort(samples_.begin(), samples_.end(),
                      [](const Sample& a, const Sample& b) { return a.time < b.time; });
-    accounting_.captured += samples_.size();
+    accounting_.captured += CountSamples(samples_);
     Batch batch{
         .clock = clock_, .samples = std::exchange(samples_, {}), .accounting = accounting_, .dictionary = dictionary_};
-    DefineTypes(batch);
     if (absl::Status status = delivery_.Take(std::move(batch)); !status.ok()) Stop(status);
   }
 
@@ -213,7 +212,7 @@ class MadeUpNode {
     poll_.Stop();
     poll_is_on_ = false;
     if (lost_ > 0) return Stop(Error(absl::StatusCode::kDataLoss, fmt::format("lost: {} samples", lost_)));
-    fmt::print("{{\"durable\": {}}}\n", accounting_.captured);
+    fmt::print("{{\"durable\": {}}}\n", accounting_.captured.total());
     std::fflush(stdout);
     HandleLines();
   }

@@ -34,23 +34,23 @@ struct DurableStore {
     std::string node_id;
     uint64_t durable_sequence = 0;
     Accounting accounting;  // as told with the newest batch
-    uint64_t stored = 0;
+    SampleCounts stored;
     std::optional<LossReason> closed_reason;
-    uint64_t closed_captured = 0;
+    SampleCounts closed_captured;
 
-    uint64_t known() const { return stored + accounting.TotalLost(); }
+    SampleCounts known() const { return stored + accounting.TotalLost(); }
     // Captured, and what of it is lost, by reason.
     Accounting Account() const {
       Accounting account = accounting;
       if (!closed_reason) return account;
-      account.captured = std::max(known(), closed_captured);
-      account.lost[static_cast<size_t>(*closed_reason)] += account.captured - known();
+      account.captured = Max(known(), closed_captured);
+      account.LostFor(*closed_reason) += account.captured - known();
       return account;
     }
   };
   // What a batch of another session of the node tells: the rules of SqliteShardWriter::Close.
   void Close(const std::string& node_id, const std::vector<ClosedSession>& closes) {
-    uint64_t others = 0;
+    SampleCounts others;
     for (size_t i = closes.size(); i-- > 0;) {
       const ClosedSession& closed = closes[i];
       if (i > 0 && !sessions.contains(closed.session_id)) {
@@ -61,8 +61,7 @@ struct DurableStore {
       session.node_id = node_id;
       const bool was_open = !session.closed_reason;
       if (i == 0) {
-        const uint64_t share = closed.captured - std::min(closed.captured, others);
-        session.closed_captured = std::max(session.closed_captured, share);
+        session.closed_captured = Max(session.closed_captured, closed.captured - others);
       } else if (was_open) {
         session.closed_captured = session.known();
       }

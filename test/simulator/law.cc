@@ -5,10 +5,20 @@
 #include <set>
 
 namespace tributary::sim {
+namespace {
 
-Accounting AccountOf(const SimCollector& collector, const std::vector<const DurableStore*>& stores, uint64_t* stored) {
+std::string Text(const SampleCounts& counts) {
+  std::string out = fmt::format("{}", counts.total());
+  for (const auto& [type, samples] : counts.parts()) out += fmt::format("/{} {}", samples, SampleTypeName(type));
+  return out;
+}
+
+}  // namespace
+
+Accounting AccountOf(const SimCollector& collector, const std::vector<const DurableStore*>& stores,
+                     SampleCounts* stored) {
   Accounting sum;
-  *stored = 0;
+  *stored = {};
   for (const DurableStore* store : stores) {
     for (const auto& [id, session] : store->sessions) {
       if (session.node_id != collector.name()) continue;
@@ -25,13 +35,13 @@ std::string SessionsOf(const SimCollector& collector, const std::vector<const Du
     for (const auto& [id, session] : stores[i]->sessions) {
       if (session.node_id != collector.name()) continue;
       const Accounting account = session.Account();
-      out +=
-          fmt::format("\n  session {:02x}{:02x}{:02x} at store {}: durable={} captured={} stored={} lost={} closed={}",
-                      id[1], id[0], id[15], i, session.durable_sequence, account.captured, session.stored,
-                      account.TotalLost(), session.closed_reason ? static_cast<int>(*session.closed_reason) : -1);
+      out += fmt::format(
+          "\n  session {:02x}{:02x}{:02x} at store {}: durable={} captured={} stored={} lost={} closed={}", id[1],
+          id[0], id[15], i, session.durable_sequence, account.captured.total(), session.stored.total(),
+          account.TotalLost().total(), session.closed_reason ? static_cast<int>(*session.closed_reason) : -1);
       if (session.closed_reason) {
-        out += fmt::format(" with {} told {} known {}", session.closed_captured, session.accounting.captured,
-                           session.known());
+        out += fmt::format(" with {} told {} known {}", session.closed_captured.total(),
+                           session.accounting.captured.total(), session.known().total());
       }
     }
   }
@@ -64,20 +74,22 @@ bool IsExact(const SimCollector& collector) {
 
 std::string CheckLaw(const SimCollector& collector, const std::vector<const DurableStore*>& stores) {
   if (!IsExact(collector)) return "";
-  uint64_t stored = 0;
+  SampleCounts stored;
   const Accounting account = AccountOf(collector, stores, &stored);
-  const uint64_t lost = account.TotalLost();
-  const uint64_t in_doubt = account.lost[static_cast<size_t>(LossReason::kInDoubt)];
-  std::string sum = fmt::format("{}: captured {} told {} stored {} lost {} (", collector.name(), collector.captured(),
-                                account.captured, stored, lost);
+  const SampleCounts lost = account.TotalLost();
+  const SampleCounts& in_doubt = account.LostFor(LossReason::kInDoubt);
+  std::string sum = fmt::format("{}: captured {} told {} stored {} lost {} (", collector.name(),
+                                Text(collector.captured()), Text(account.captured), Text(stored), Text(lost));
   for (uint8_t i = 0; i < kLossReasonCount; ++i) {
-    if (account.lost[i] > 0) sum += fmt::format(" {} {}", LossReasonName(static_cast<LossReason>(i)), account.lost[i]);
+    if (account.lost[i].empty()) continue;
+    sum += fmt::format(" {} {}", LossReasonName(static_cast<LossReason>(i)), Text(account.lost[i]));
   }
   sum += fmt::format(" ) waiting {}", collector.waiting_samples());
   if (account.captured != stored + lost) return "what was told does not add up: " + sum;
   // What was in doubt may have been stored: it is the one thing that may count as both.
-  const uint64_t both = account.captured - std::min(account.captured, collector.captured());
-  if (account.captured < collector.captured() || both > in_doubt) return "not what was captured: " + sum;
+  const SampleCounts both = account.captured - collector.captured();
+  if (Max(account.captured, collector.captured()) != account.captured || Max(both, in_doubt) != in_doubt)
+    return "not what was captured: " + sum;
   return "";
 }
 

@@ -86,11 +86,11 @@ Result Run::Execute() {
   std::vector<const DurableStore*> stores;
   for (const auto& reducer : reducers_) stores.push_back(&reducer->store());
   for (const auto& collector : collectors_) {
-    uint64_t stored = 0;
+    SampleCounts stored;
     const Accounting account = AccountOf(*collector, stores, &stored);
-    result.captured += collector->captured();
-    result.stored += stored;
-    for (size_t i = 0; i < kLossReasonCount; ++i) result.lost[i] += account.lost[i];
+    result.captured += collector->captured().total();
+    result.stored += stored.total();
+    for (size_t i = 0; i < kLossReasonCount; ++i) result.lost[i] += account.lost[i].total();
   }
   return result;
 }

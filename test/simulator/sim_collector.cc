@@ -69,12 +69,11 @@ void SimCollector::Start() {
   intake::SpoolStorage& storage =
       options_.broken == Break::kClaimAfterSend ? static_cast<intake::SpoolStorage&>(life.late_claims) : storage_;
   if (options_.has_spool) {
-    auto spool =
-        intake::Spool::Open(options_.spool, storage, delivery.client.session, clock_, life.metrics,
-                            [this](LossReason reason, uint64_t samples, const Accounting& accounting, bool earlier) {
-                              if (life_->delivery)
-                                life_->delivery->OnSpoolDropped(reason, samples, accounting, earlier);
-                            });
+    auto spool = intake::Spool::Open(
+        options_.spool, storage, delivery.client.session, clock_, life.metrics,
+        [this](LossReason reason, const SampleCounts& samples, const Accounting& accounting, bool earlier) {
+          if (life_->delivery) life_->delivery->OnSpoolDropped(reason, samples, accounting, earlier);
+        });
     if (spool.ok()) life.spool = *std::move(spool);
     if (!spool.ok()) world_.Log(options_.name + " has no spool: " + Message(spool.status()));
   }
@@ -84,16 +83,16 @@ void SimCollector::Start() {
       intake::Delivery::Callbacks{
           .need_symbols = {},
           .lost =
-              [this](LossReason reason, uint64_t samples) {
-                world_.Log(fmt::format("{} lost {} {}", options_.name, samples, LossReasonName(reason)));
-                told_lost_[static_cast<size_t>(reason)] += samples;
+              [this](LossReason reason, const SampleCounts& samples) {
+                world_.Log(fmt::format("{} lost {} {}", options_.name, samples.total(), LossReasonName(reason)));
+                told_lost_[static_cast<size_t>(reason)] += samples.total();
               },
           .durable =
               [this](size_t reducer, const intake::EndedCollector::Session& session, bool asked) {
                 if (!storage_.dead()) pins_.Set(reducer, session, asked);
               },
           .earlier_told =
-              [this](uint64_t handed_on) {
+              [this](const SampleCounts& handed_on) {
                 if (!storage_.dead()) pins_.ForgetPredecessor(handed_on);
               }});
   life.dictionary = std::make_shared<Dictionary>(options_.dictionary);
@@ -191,11 +190,14 @@ void SimCollector::Produce() {
   if (calm_ || life.stopping) return;
   const uint64_t samples = world_.Below(options_.samples_max);
   for (uint64_t i = 0; i < samples; ++i) life.batch.push_back(NextSample());
-  const uint64_t lost = world_.Chance(30) ? 1 + world_.Below(5) : 0;  // the kernel side's own
-  captured_ += samples + lost;
-  pins_.Count(samples + lost, lost);
-  life.accounting.captured += samples + lost;
-  life.accounting.lost[static_cast<size_t>(LossReason::kRingFull)] += lost;
+  const uint64_t lost_now = world_.Chance(30) ? 1 + world_.Below(5) : 0;  // the kernel side's own
+  SampleCounts lost;
+  lost.Add(lost_now % 3 == 0 ? SampleType::kOffCpu : SampleType::kCpu, lost_now);
+  const SampleCounts captured = CountSamples(life.batch) + lost;
+  captured_ += captured;
+  pins_.Count(captured, lost);
+  life.accounting.captured += captured;
+  life.accounting.LostFor(LossReason::kRingFull) += lost;
   life.accounting.idle += world_.Below(10);
 }
 

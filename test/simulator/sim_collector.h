@@ -60,7 +60,7 @@ class SimCollector {
 
   // The truth.
   const SimPins& pins() const { return pins_; }
-  uint64_t captured() const { return captured_; }
+  const SampleCounts& captured() const { return captured_; }
   const std::map<uint64_t, WholeSample>& samples() const { return samples_; }  // by value; all that were captured
   uint64_t told_lost(LossReason reason) const { return told_lost_[static_cast<size_t>(reason)]; }
 
@@ -76,7 +76,7 @@ class SimCollector {
   const Options options_;
   SimClock clock_;
   intake::FakeSpoolStorage storage_;
-  uint64_t captured_ = 0;
+  SampleCounts captured_;
   SimPins pins_;
   std::map<uint64_t, WholeSample> samples_;
   uint64_t told_lost_[kLossReasonCount] = {};

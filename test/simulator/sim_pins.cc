@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "kernel-collector/probes/type_counters.h"
+
 namespace tributary::sim {
 namespace {
 
@@ -26,12 +28,12 @@ void SimPins::Begin() {
   pinned_ = record;
   counters_ = {};
   open_ = true;
-  forgot_ = pinned_->ended.captured == 0;
+  forgot_ = ReadTypes(pinned_->ended.captured).empty();
 }
 
-void SimPins::Count(uint64_t captured, uint64_t lost_ring_full) {
+void SimPins::Count(const SampleCounts& captured, const SampleCounts& lost_ring_full) {
   counters_.captured += captured;
-  counters_.lost[static_cast<size_t>(LossReason::kRingFull)] += lost_ring_full;
+  counters_.LostFor(LossReason::kRingFull) += lost_ring_full;
 }
 
 std::optional<intake::EndedCollector> SimPins::Earlier() const {
@@ -44,7 +46,7 @@ std::optional<intake::EndedCollector> SimPins::Earlier() const {
   return earlier;
 }
 
-void SimPins::ForgetPredecessor(uint64_t handed_on) {
+void SimPins::ForgetPredecessor(const SampleCounts& handed_on) {
   forgot_ = true;
   if (open_) pinned_->ended = HandedOn(handed_on);
 }
@@ -53,7 +55,7 @@ void SimPins::Set(size_t slot, const intake::EndedCollector::Session& session, b
   if (asked) asked_.insert(slot);
   if (!open_) return;
   std::memcpy(pinned_->shares[slot].session_id, session.session_id.data(), session.session_id.size());
-  pinned_->shares[slot].attributed = session.attributed;
+  WriteTypes(session.attributed, pinned_->shares[slot].attributed);
   pinned_->shares[slot].asked = asked ? 1 : 0;
   pinned_->last_slot = static_cast<uint32_t>(slot);
 }

@@ -17,11 +17,11 @@ class SimPins {
  public:
   void Begin();  // a collector starts: it reads what there is, and pins its own
   // Of the kernel side: they outlive their collector for as long as the pins do.
-  void Count(uint64_t captured, uint64_t lost_ring_full);
+  void Count(const SampleCounts& captured, const SampleCounts& lost_ring_full);
 
   // As Uplink tells Delivery of it.
   std::optional<intake::EndedCollector> Earlier() const;
-  void ForgetPredecessor(uint64_t handed_on);
+  void ForgetPredecessor(const SampleCounts& handed_on);
   void Set(size_t slot, const intake::EndedCollector::Session& session, bool asked);
   void Finish(bool undelivered);
   // More sessions died untold than the pins have room for: the oldest are not answered for to the last sample.

@@ -159,7 +159,7 @@ void SimWriter::Store(DurableStore::Session& session, store::SessionDictionary& 
   for (const Sample& sample : batch.samples) {
     WholeSample whole{sample.time.value, PlaceOf(by_id, sample), sample.type, sample.ending, sample.cpu, sample.count};
     if (!store_.samples.emplace(sample.value, std::move(whole)).second) store_.twice.push_back(sample.value);
-    session.stored += sample.count;
+    session.stored.Add(sample.type, sample.count);
   }
 }
 

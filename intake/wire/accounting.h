@@ -1,0 +1,128 @@
+#pragma once
+
+#include "intake/wire/wire.h"
+
+// A batch's accounting, and what it says of sessions that have ended: to messages and back.
+
+namespace tributary::intake {
+
+using LossList = capnp::List<uint64_t, capnp::Kind::PRIMITIVE>;
+using TypeCountsList = capnp::List<wire::TypeCounts, capnp::Kind::STRUCT>;
+
+// Behind the last that is not 0 nothing is written.
+template <typename InitLost>
+void WriteLost(const uint64_t (&lost)[kLossReasonCount], InitLost&& init) {
+  unsigned used = kLossReasonCount;
+  while (used > 0 && lost[used - 1] == 0) --used;
+  if (used == 0) return;
+  LossList::Builder list = init(used);
+  for (unsigned i = 0; i < used; ++i) list.set(i, lost[i]);
+}
+
+inline std::vector<SampleType> TypesBesideCpu(const Accounting& accounting) {
+  SampleCounts all = accounting.captured;
+  all += accounting.TotalLost();
+  std::vector<SampleType> types;
+  for (const auto& [type, samples] : all.parts()) types.push_back(type);
+  return types;
+}
+
+inline void WriteAccounting(const Accounting& accounting, wire::Batch::Builder to) {
+  uint64_t lost[kLossReasonCount];
+  to.setCaptured(accounting.captured.total());
+  to.setIdle(accounting.idle);
+  for (size_t i = 0; i < kLossReasonCount; ++i) lost[i] = accounting.lost[i].total();
+  WriteLost(lost, [&to](unsigned size) { return to.initLost(size); });
+  const std::vector<SampleType> types = TypesBesideCpu(accounting);
+  if (types.empty()) return;
+  auto list = to.initTypeCounts(static_cast<unsigned>(types.size()));
+  for (unsigned t = 0; t < types.size(); ++t) {
+    list[t].setNumber(static_cast<uint8_t>(types[t]));
+    list[t].setCaptured(accounting.captured.Of(types[t]));
+    for (size_t i = 0; i < kLossReasonCount; ++i) lost[i] = accounting.lost[i].Of(types[t]);
+    WriteLost(lost, [counts = list[t]](unsigned size) mutable { return counts.initLost(size); });
+  }
+}
+
+// A reason of a later release still counts, as kBadRecord: captured = stored + lost must hold.
+inline absl::Status ReadLost(LossList::Reader from, uint64_t (&lost)[kLossReasonCount], IncomingBatch* out) {
+  if (from.size() > kLossReasonsMax) return Malformed("too many loss reasons");
+  for (unsigned i = 0; i < from.size(); ++i) {
+    const bool known = i < kLossReasonCount;
+    if (!known && from[i] != 0) ++out->unknown_values;
+    lost[known ? i : static_cast<unsigned>(LossReason::kBadRecord)] += from[i];
+  }
+  return absl::OkStatus();
+}
+
+// Calls `split` with each type's number and counts.
+template <typename Split>
+absl::Status ReadTypeCounts(TypeCountsList::Reader from, Split&& split) {
+  if (from.size() > kSampleTypesMax) return Malformed("counts of too many sample types");
+  uint64_t met[4] = {};
+  for (const auto counts : from) {
+    const uint8_t number = counts.getNumber();
+    if (number <= static_cast<uint8_t>(SampleType::kCpu)) return Malformed("counts of a sample type that has none");
+    if ((met[number / 64] & uint64_t{1} << number % 64) != 0) return Malformed("a sample type is counted twice");
+    met[number / 64] |= uint64_t{1} << number % 64;
+    RETURN_IF_ERROR(split(static_cast<SampleType>(number), counts));
+  }
+  return absl::OkStatus();
+}
+
+inline absl::Status ReadAccounting(wire::Batch::Reader from, IncomingBatch* out) {
+  Accounting& accounting = out->accounting;
+  accounting.captured = from.getCaptured();
+  accounting.idle = from.getIdle();
+  uint64_t lost[kLossReasonCount] = {};
+  RETURN_IF_ERROR(ReadLost(from.getLost(), lost, out));
+  for (size_t i = 0; i < kLossReasonCount; ++i) accounting.lost[i] = lost[i];
+  return ReadTypeCounts(from.getTypeCounts(), [&](SampleType type, wire::TypeCounts::Reader counts) -> absl::Status {
+    uint64_t of_type[kLossReasonCount] = {};
+    RETURN_IF_ERROR(ReadLost(counts.getLost(), of_type, out));
+    bool fits = accounting.captured.Split(type, counts.getCaptured());
+    for (size_t i = 0; i < kLossReasonCount; ++i) fits = fits && accounting.lost[i].Split(type, of_type[i]);
+    return fits ? absl::OkStatus() : Malformed("a sample type has more samples than all types together");
+  });
+}
+
+inline void WriteCloses(const std::vector<ClosedSession>& closes, wire::Batch::Builder to) {
+  if (closes.empty()) return;
+  auto list = to.initCloses(static_cast<unsigned>(closes.size()));
+  for (unsigned i = 0; i < closes.size(); ++i) {
+    list[i].setSessionId({closes[i].session_id.data(), closes[i].session_id.size()});
+    list[i].setCaptured(closes[i].captured.total());
+    list[i].setReason(static_cast<uint8_t>(closes[i].reason));
+    const auto parts = closes[i].captured.parts();
+    if (parts.empty()) continue;
+    auto types = list[i].initTypeCounts(static_cast<unsigned>(parts.size()));
+    for (unsigned t = 0; t < parts.size(); ++t) {
+      types[t].setNumber(static_cast<uint8_t>(parts[t].first));
+      types[t].setCaptured(parts[t].second);
+    }
+  }
+}
+
+inline absl::Status ReadCloses(wire::Batch::Reader from, IncomingBatch* out) {
+  const auto list = from.getCloses();
+  if (list.size() > kClosedSessionsMax) return Malformed("too many closed sessions");
+  for (const auto closed : list) {
+    ClosedSession& session = out->closes.emplace_back();
+    RETURN_IF_ERROR(ReadSessionId(closed.getSessionId(), &session.session_id));
+    session.captured = closed.getCaptured();
+    RETURN_IF_ERROR(ReadTypeCounts(closed.getTypeCounts(), [&](SampleType type, wire::TypeCounts::Reader counts) {
+      return session.captured.Split(type, counts.getCaptured())
+                 ? absl::OkStatus()
+                 : Malformed("a closed session has more samples of a type than of all types together");
+    }));
+    const auto reason = static_cast<LossReason>(closed.getReason());
+    if (reason == LossReason::kShutdown) {
+      session.reason = reason;
+    } else if (reason != LossReason::kCollectorKilled) {
+      ++out->unknown_values;
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace tributary::intake
