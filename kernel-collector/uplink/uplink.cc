@@ -55,7 +55,7 @@ absl::Status Uplink::OpenSpool(const UplinkOptions& options, const Clock& clock,
       [this](LossReason reason, uint64_t samples, const Accounting& accounting, bool earlier) {
         delivery_->OnSpoolDropped(reason, samples, accounting, earlier);
       });
-  if (!opened.ok()) return WithContext(opened.status(), "--spool-dir " + options.spool_dir);
+  if (!opened.ok()) return WithContext(opened.status(), options.spool_dir);
   spool_ = *std::move(opened);
   if (!spool_->empty()) {
     LogInfo("spool holds samples of an earlier collector samples={} bytes={}", spool_->samples(), spool_->bytes());
