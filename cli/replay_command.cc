@@ -117,14 +117,18 @@ absl::StatusOr<int> RunReplay(const ReplayOptions& options) {
   if (options.symbols > 0) {
     replay_options.symbols = [n = options.symbols](const ExecutableId& id) { return MadeUpTable(id, n); };
   }
-  ASSIGN_OR_RETURN(intake::ReplayScript script, intake::ReplayScript::Load(options.file));
-  if (!script.torn().ok()) LogWarning("{}: the whole frames before it are sent", Message(script.torn()));
+  absl::StatusOr<intake::ReplayScript> script = intake::ReplayScript::Load(options.file);
+  if (!script.ok()) {  // damage is the file's fault, not a usage error
+    fprintf(stderr, "tributary: %s\n", Message(script.status()).c_str());
+    return kExitFailure;
+  }
+  if (!script->torn().ok()) LogWarning("{}: the whole frames before it are sent", Message(script->torn()));
 
   const Clock& clock = Clock::Real();
   Loop loop;
   ASSIGN_OR_RETURN(const std::unique_ptr<Connection> connection, MakeConnection(options, loop));
   absl::Status end = Error(absl::StatusCode::kCancelled, "stopped by a signal");
-  intake::Replay replay(loop, connection->connector(), clock, std::move(script), replay_options,
+  intake::Replay replay(loop, connection->connector(), clock, *std::move(script), replay_options,
                         [&](const absl::Status& status) {
                           end = status;
                           loop.Stop();

@@ -15,6 +15,7 @@
 #include "base/process_metrics.h"
 #include "base/status.h"
 #include "base/whole_file.h"
+#include "reducer/store/damage.h"
 
 namespace tributary {
 namespace {
@@ -102,16 +103,16 @@ absl::Status Pipeline::OpenStores() {
                                                     Message(store.status()), geteuid()));
   }
   if (absl::IsResourceExhausted(store.status())) return WithContext(store.status(), "no space for --data-dir");
-  RETURN_IF_ERROR(WithContext(store.status(), "--data-dir"));
+  RETURN_IF_ERROR(WithContext(store::AdviseOnDamage(store.status()), "--data-dir"));
   store_ = *std::move(store);
   RETURN_IF_ERROR(OpenSymbols());
   symbol_parts_ = std::make_unique<intake::SymbolParts>(intake::SymbolParts::Options(), metrics_);
-  OpenMetadata();
+  RETURN_IF_ERROR(WithContext(OpenMetadata(), "--data-dir"));
   engine_ = std::make_unique<QueryEngine>(*store_, *symbols_, QueryLimits(), joiner_.get());
   return absl::OkStatus();
 }
 
-void Pipeline::OpenMetadata() {
+absl::Status Pipeline::OpenMetadata() {
   MetadataStore::Options options;
   options.path = options_.data_dir + "/metadata.db";
   options.keep_ns = options_.metadata_keep_ns;
@@ -121,6 +122,8 @@ void Pipeline::OpenMetadata() {
   rollouts_ = std::make_unique<RolloutLog>(
       RolloutLog::Options{.path = options_.data_dir + "/rollouts.db", .keep_ns = options_.sum_age_ns}, *metadata_,
       clock_, metrics_);
+  RETURN_IF_ERROR(metadata_->refusal());
+  RETURN_IF_ERROR(rollouts_->refusal());
   joiner_ =
       std::make_unique<ResourceJoiner>(*metadata_, options_.k8s_names, attribute_names_, options_.resource, metrics_);
   metadata_->Start([this] { MarkUsedMetadata(); });
@@ -128,6 +131,7 @@ void Pipeline::OpenMetadata() {
       ServiceWatch::Options{.path = options_.data_dir + "/rollouts.db", .keep_ns = options_.sum_age_ns}, *store_,
       *joiner_, *rollouts_, clock_, metrics_);
   services_->Start();
+  return absl::OkStatus();
 }
 
 // Joins what was sampled lately: what is found by that is kept with the samples.
@@ -246,13 +250,14 @@ std::vector<std::pair<std::string, Loop*>> Pipeline::loops() {
 // Shards beyond --shards hold data from before: no node is sent to them, but their retention goes on.
 absl::Status Pipeline::OpenShards() {
   for (uint32_t number = 0; number < store_->shard_count(); ++number) {
-    ASSIGN_OR_RETURN(std::unique_ptr<store::ShardWriter> writer, store_->OpenWriter(number));
+    absl::StatusOr<std::unique_ptr<store::ShardWriter>> writer = store_->OpenWriter(number);
+    RETURN_IF_ERROR(WithContext(store::AdviseOnDamage(writer.status()), "--data-dir"));
     ingest::Shard::Options options;
     options.number = number;
     options.server = IntakeOptions();
     options.metadata = rollouts_.get();
     shards_.push_back(
-        std::make_unique<ingest::Shard>(std::move(options), std::move(writer), *symbols_, clock_, metrics_));
+        std::make_unique<ingest::Shard>(std::move(options), *std::move(writer), *symbols_, clock_, metrics_));
   }
   return absl::OkStatus();
 }

@@ -62,7 +62,7 @@ class Pipeline : private StatusSource {
   absl::Status Build();
   absl::Status OpenStores();
   absl::Status OpenSymbols();
-  void OpenMetadata();
+  absl::Status OpenMetadata();
   void MarkUsedMetadata();
   void OpenSourceFetcher();
   absl::StatusOr<std::vector<store::ExecutableRow>> AllExecutables();

@@ -82,9 +82,26 @@ TEST(Inspect, SaysWhereDamageBegins) {
   EXPECT_TRUE(Has(printed.lines[2], R"("sample_rows":50)"));
   EXPECT_TRUE(Has(Message(printed.status), "file: offset " + std::to_string(first.size()) + ": ")) << printed.status;
 
+  EXPECT_TRUE(Has(Message(printed.status), "truncate -s " + std::to_string(first.size()) + ",")) << printed.status;
+
   const Printed torn = Print(whole.substr(0, whole.size() - 1));
   EXPECT_EQ(torn.lines.size(), 3u);
   EXPECT_EQ(torn.status.code(), absl::StatusCode::kDataLoss);
+}
+
+TEST(Inspect, RefusesARecordingOfANewerRelease) {
+  std::string frame = Recording(1);
+  frame[4] = 2;  // the version of the frame
+  Hello hello;
+  hello.session.node_id = "node";
+  hello.version_min = hello.version_max = 2;
+  for (const std::string& bytes : {frame, EncodeFrame(MessageType::kHello, 0, 0, EncodeHello(hello))}) {
+    const Printed printed = Print(bytes);
+    EXPECT_TRUE(absl::IsFailedPrecondition(printed.status)) << printed.status;
+    EXPECT_EQ(Message(printed.status), "file was written by a newer release: read it with that release's tributary");
+  }
+  frame[0] = 'X';
+  EXPECT_TRUE(Has(Message(Print(frame).status), "file is no recording, or its first message is damaged"));
 }
 
 TEST(Inspect, SaysWhichMessageDoesNotAddUp) {

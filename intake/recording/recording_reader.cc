@@ -36,12 +36,34 @@ std::string RecordingReader::At(std::string_view what) const {
   return fmt::format("{}: offset {}: {}", path_, offset_, what);
 }
 
+absl::Status RecordingReader::IsOfANewerRelease() const {
+  return Error(absl::StatusCode::kFailedPrecondition,
+               fmt::format("{} was written by a newer release: read it with that release's tributary", path_));
+}
+
+absl::Status RecordingReader::Refusal(const absl::Status& why) const {
+  if (offset_ == 0 && decoder_.fault() == FrameFault::kBadVersion) return IsOfANewerRelease();
+  if (offset_ == 0) {
+    return Error(absl::StatusCode::kInvalidArgument,
+                 fmt::format("{} is no recording, or its first message is damaged ({}): name another file", path_,
+                             Message(why)));
+  }
+  return Error(absl::StatusCode::kInvalidArgument,
+               At(fmt::format("the recording is damaged ({}): cut it off there, as with truncate -s {}, to use what "
+                              "stands before",
+                              Message(why), offset_)));
+}
+
 absl::StatusOr<bool> RecordingReader::Next(RecordedFrame* frame) {
   while (true) {
     const size_t before = decoder_.buffered_bytes();
     absl::StatusOr<bool> got = decoder_.Next(&frame->frame);
-    if (!got.ok()) return Error(absl::StatusCode::kInvalidArgument, At(Message(got.status())));
+    if (!got.ok()) return Refusal(got.status());
     if (*got) {
+      if (offset_ == 0 && frame->frame.type == MessageType::kHello) {
+        const absl::StatusOr<Hello> hello = DecodeHello(frame->frame.payload);
+        if (hello.ok() && hello->version_min > Hello().version_max) return IsOfANewerRelease();
+      }
       const size_t bytes = before - decoder_.buffered_bytes();
       frame->offset = offset_;
       frame->stored_bytes = static_cast<uint32_t>(bytes - kHeaderBytes);

@@ -30,7 +30,8 @@ class RecordingReader {
   RecordingReader(std::string path, Fd file) : path_(std::move(path)), file_(std::move(file)) {}
 
   // False: the end. DataLoss: the file ends within a frame, as it does when a collector was killed while it wrote.
-  // InvalidArgument: what stands there is not a frame. Messages name the offset; nothing behind it can be read.
+  // InvalidArgument: what stands there is not a frame; nothing behind it can be read. FailedPrecondition: a newer
+  // release wrote the file. Messages name the offset, and what to do.
   absl::StatusOr<bool> Next(RecordedFrame* frame);
 
   uint64_t offset() const { return offset_; }  // behind the last whole frame
@@ -39,6 +40,8 @@ class RecordingReader {
  private:
   absl::StatusOr<bool> ReadMore();  // false: end of file
   std::string At(std::string_view what) const;
+  absl::Status Refusal(const absl::Status& why) const;
+  absl::Status IsOfANewerRelease() const;
 
   std::string path_;
   Fd file_;

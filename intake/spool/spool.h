@@ -67,8 +67,8 @@ class Spool {
   using Dropped =
       std::function<void(LossReason reason, const SampleCounts& samples, const Accounting& accounting, bool earlier)>;
 
-  // Finds what an earlier process left. Files that are not segments are left alone. `storage`, `clock`, `metrics`
-  // outlive this.
+  // Finds what an earlier process left. FailedPrecondition: a newer release wrote it. Files that are not segments are
+  // left alone. `storage`, `clock`, `metrics` outlive this.
   static absl::StatusOr<std::unique_ptr<Spool>> Open(SpoolOptions options, SpoolStorage& storage,
                                                      const SessionInfo& session, const Clock& clock, Metrics& metrics,
                                                      Dropped dropped);

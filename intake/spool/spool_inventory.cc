@@ -1,5 +1,7 @@
 #include "intake/spool/spool_inventory.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <string>
 #include <utility>
@@ -9,6 +11,16 @@
 #include "base/status.h"
 
 namespace tributary::intake {
+namespace {
+
+absl::Status WhyDamaged(const absl::StatusOr<SegmentHeader>& header, SegmentId id, const SegmentScan& scan) {
+  if (!header.ok()) return header.status();
+  if (header->id != id) return Error(absl::StatusCode::kInvalidArgument, "segment header is another segment's");
+  return Error(absl::StatusCode::kInvalidArgument, fmt::format("{} batches are whole, {} were found behind the damage",
+                                                               scan.whole.batches, scan.rest.batches));
+}
+
+}  // namespace
 
 absl::Status SpoolInventory::Load() {
   ASSIGN_OR_RETURN(const std::vector<std::string> names, storage_.List());
@@ -17,22 +29,23 @@ absl::Status SpoolInventory::Load() {
     if (auto id = ParseSegmentName(name)) ids.push_back(*id);
   }
   std::sort(ids.begin(), ids.end());
-  for (SegmentId id : ids) LoadSegment(id);
+  for (SegmentId id : ids) RETURN_IF_ERROR(WithContext(LoadSegment(id), "spool segment " + SegmentName(id)));
   if (!ids.empty()) next_id_ = ids.back() + 1;
   std::stable_partition(segments_.begin(), segments_.end(), [](const SpooledSegment& s) { return !s.droppable(); });
   ShowSizes();
   return absl::OkStatus();
 }
 
-void SpoolInventory::LoadSegment(SegmentId id) {
+absl::Status SpoolInventory::LoadSegment(SegmentId id) {
   const std::string name = SegmentName(id);
   auto file = storage_.Read(name);
   if (!file.ok()) {  // left alone: the next start may be able to read it
     Failed(SpoolOperation::kRead, file.status());
-    return;
+    return absl::OkStatus();
   }
-  SegmentScan scan = ScanSegment(*file, id);
   const auto header = DecodeSegmentHeader(*file);
+  if (absl::IsFailedPrecondition(header.status())) return header.status();
+  SegmentScan scan = ScanSegment(*file, id);
   const bool header_whole = header.ok() && header->id == id;
   if (!header_whole) {
     scan.rest += scan.whole;
@@ -49,7 +62,7 @@ void SpoolInventory::LoadSegment(SegmentId id) {
     segment.records = std::move(scan.records);
     segment.damaged = segment.DamagedFrom(scan.whole.batches);
   }
-  if (scan.whole.batches == 0 || scan.rest.batches > 0) metrics_.damaged_segments.Add();
+  if (scan.whole.batches == 0 || scan.rest.batches > 0) FoundDamage(id, WhyDamaged(header, id, scan));
   const bool damage_claimed = !segment.damaged.empty();
   if (damage_claimed) {
     metrics_.dropped_damaged.Add(scan.rest.samples.total());
@@ -58,7 +71,7 @@ void SpoolInventory::LoadSegment(SegmentId id) {
   }
   if (!segment.unread()) {
     RemoveFile(id);
-    return;
+    return absl::OkStatus();
   }
   // What was claimed stays until its reducer has answered for it: another start then finds the same.
   segment.bytes = damage_claimed ? file->size() : scan.whole_bytes;
@@ -73,6 +86,7 @@ void SpoolInventory::LoadSegment(SegmentId id) {
   bytes_ += segment.bytes;
   samples_ += scan.whole.samples.total();
   segments_.push_back(std::move(segment));
+  return absl::OkStatus();
 }
 
 void SpoolInventory::Grow(SpooledSegment& segment, uint64_t record_bytes, const SpoolTotals& record) {
@@ -122,7 +136,10 @@ void SpoolInventory::Failed(SpoolOperation operation, const absl::Status& status
 
 void SpoolInventory::FoundDamage(SegmentId id, const absl::Status& why) {
   if (uint64_t held = 0; log_limit_.Allow(clock_.Monotonic(), &held)) {
-    LogWarning("spool segment={} damaged: {} suppressed={}", SegmentName(id), Message(why), held);
+    LogWarning(
+        "spool segment={} damaged, samples that cannot be read count as lost (spool_damaged) error=\"{}\" "
+        "suppressed={}",
+        SegmentName(id), Message(why), held);
   }
   metrics_.damaged_segments.Add();
 }

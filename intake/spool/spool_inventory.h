@@ -28,7 +28,7 @@ class SpoolInventory {
                  Spool::Dropped dropped)
       : storage_(storage), session_(session), clock_(clock), metrics_(metrics), dropped_(std::move(dropped)) {}
 
-  // What an earlier process left. Must be called once, before all others.
+  // What an earlier process left. Must be called once, before all others. FailedPrecondition: a newer release's.
   absl::Status Load();
 
   SegmentId TakeId() { return next_id_++; }
@@ -64,7 +64,7 @@ class SpoolInventory {
   void ReportFound();
 
  private:
-  void LoadSegment(SegmentId id);
+  absl::Status LoadSegment(SegmentId id);
   void ShowSizes();
 
   SpoolStorage& storage_;

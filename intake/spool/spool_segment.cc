@@ -27,6 +27,11 @@ constexpr size_t kClaimFixedBytes = 20;   // magic, serial, length, checksum
 // All types together, and 64 types, take 9 KB at the most; behind them is what later releases count.
 constexpr size_t kAccountingBytesMax = 16'384;
 
+// Above version 1 the version is the seed: a damaged one is not taken for that of a newer release.
+uint64_t WriterChecksum(std::string_view body, uint32_t version) {
+  return XXH3_64bits_withSeed(body.data(), body.size(), version > 1 ? version : 0);
+}
+
 void AppendText(std::string& out, std::string_view text) {
   text = text.substr(0, kTextBytesMax);
   AppendVarint(out, text.size());
@@ -115,7 +120,7 @@ std::string EncodeSegmentHeader(const SegmentHeader& header, const std::vector<S
   StoreLittleEndian<uint32_t>(&out[0], kSegmentMagic);
   StoreLittleEndian<uint32_t>(&out[4], kSegmentVersion);
   StoreLittleEndian<uint32_t>(&out[8], static_cast<uint32_t>(body.size()));
-  StoreLittleEndian<uint64_t>(&out[12], XXH3_64bits(body.data(), body.size()));
+  StoreLittleEndian<uint64_t>(&out[12], WriterChecksum(body, kSegmentVersion));
   out.replace(kHeaderFixedBytes, body.size(), body);
   if (!claims.empty()) {
     const std::string slot = EncodeClaimSlot(claims, 1).value();
@@ -128,14 +133,19 @@ absl::StatusOr<SegmentHeader> DecodeSegmentHeader(std::string_view file) {
   auto damaged = [](std::string_view what) { return Error(absl::StatusCode::kInvalidArgument, what); };
   if (file.size() < kSegmentHeaderBytes) return damaged("segment is shorter than its header");
   if (LoadLittleEndian<uint32_t>(&file[0]) != kSegmentMagic) return damaged("not a segment");
-  if (uint32_t version = LoadLittleEndian<uint32_t>(&file[4]); version != kSegmentVersion) {
-    return damaged(fmt::format("segment of version {} where {} is read", version, kSegmentVersion));
-  }
+  const uint32_t version = LoadLittleEndian<uint32_t>(&file[4]);
   const size_t size = LoadLittleEndian<uint32_t>(&file[8]);
   if (size > kClaimSlotsOffset - kHeaderFixedBytes) return damaged("segment header is too long");
   const std::string_view body = file.substr(kHeaderFixedBytes, size);
-  if (XXH3_64bits(body.data(), size) != LoadLittleEndian<uint64_t>(&file[12]))
-    return damaged("segment header is damaged");
+  const bool intact = WriterChecksum(body, version) == LoadLittleEndian<uint64_t>(&file[12]);
+  if (intact && version > kSegmentVersion) {
+    return Error(
+        absl::StatusCode::kFailedPrecondition,
+        fmt::format("a newer release wrote it (version {}, this one reads {}): start that release until it has "
+                    "delivered its spool, or move the file away and its samples are lost",
+                    version, kSegmentVersion));
+  }
+  if (!intact || version != kSegmentVersion) return damaged("segment header is damaged");
   VarintReader reader(body);
   SegmentHeader header;
   SessionInfo& session = header.session;

@@ -39,7 +39,7 @@ struct SegmentClaim {
 
 // Both slots hold the claims, if there are any; they must fit.
 std::string EncodeSegmentHeader(const SegmentHeader& header, const std::vector<SegmentClaim>& claims);
-// InvalidArgument: damaged, or not a segment, or of a later version.
+// InvalidArgument: damaged, or not a segment. FailedPrecondition: a newer release wrote it.
 absl::StatusOr<SegmentHeader> DecodeSegmentHeader(std::string_view file);
 
 // All of a segment's claims as one slot holds them; `serial` goes up with every change. ResourceExhausted: too many.

@@ -1,11 +1,13 @@
 #include "intake/spool/spool.h"
 
 #include <gtest/gtest.h>
+#include <xxhash.h>
 
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "base/little_endian.h"
 #include "intake/codec/batch_encoder.h"
 #include "intake/spool/spool_segment.h"
 #include "intake/testing/batch_generator.h"
@@ -281,6 +283,30 @@ TEST_F(SpoolTest, DamagedByteLosesTheRestOfItsSegmentAndIsTold) {
   EXPECT_EQ(lost_captured_, Lost(LossReason::kSpoolDamaged));
   EXPECT_EQ(spool_->segments(), 0u);
   EXPECT_EQ(spool_->bytes(), 0u);
+}
+
+TEST_F(SpoolTest, ASegmentOfANewerReleaseIsRefusedAndStays) {
+  Open();
+  ASSERT_TRUE(Append(100).ok());
+  spool_.reset();
+  ASSERT_EQ(storage_.names().size(), 1u);
+  const std::string name = storage_.names().front();
+  std::string header = storage_.bytes(name).substr(0, kSegmentHeaderBytes);
+  StoreLittleEndian<uint32_t>(&header[4], 2);
+  StoreLittleEndian<uint64_t>(&header[12],
+                              XXH3_64bits_withSeed(&header[20], LoadLittleEndian<uint32_t>(&header[8]), 2));
+  ASSERT_TRUE(storage_.Overwrite(name, 0, header).ok());
+  const std::string before = storage_.bytes(name);
+  Metrics metrics;
+  const absl::Status status =
+      Spool::Open(options_, storage_, session_, clock_, metrics, [](LossReason, uint64_t, const Accounting&, bool) {
+        ADD_FAILURE() << "nothing is dropped";
+      }).status();
+  ASSERT_TRUE(absl::IsFailedPrecondition(status)) << status;
+  EXPECT_EQ(status.message(), "spool segment " + name +
+                                  ": a newer release wrote it (version 2, this one reads 1): start that release until "
+                                  "it has delivered its spool, or move the file away and its samples are lost");
+  EXPECT_EQ(storage_.bytes(name), before);
 }
 
 TEST_F(SpoolTest, DamagedHeaderLosesTheSegment) {

@@ -50,12 +50,13 @@ absl::StatusOr<std::unique_ptr<Uplink>> Uplink::Open(Loop& loop, UplinkOptions o
 
 absl::Status Uplink::OpenSpool(const UplinkOptions& options, const Clock& clock, Metrics& metrics) {
   ASSIGN_OR_RETURN(storage_, intake::OpenSpoolDirectory(options.spool_dir));
-  ASSIGN_OR_RETURN(
-      spool_, intake::Spool::Open(
-                  {.bytes_max = options.spool_bytes_max}, *storage_, options.delivery.client.session, clock, metrics,
-                  [this](LossReason reason, const SampleCounts& samples, const Accounting& accounting, bool earlier) {
-                    delivery_->OnSpoolDropped(reason, samples, accounting, earlier);
-                  }));
+  absl::StatusOr<std::unique_ptr<intake::Spool>> opened = intake::Spool::Open(
+      {.bytes_max = options.spool_bytes_max}, *storage_, options.delivery.client.session, clock, metrics,
+      [this](LossReason reason, const SampleCounts& samples, const Accounting& accounting, bool earlier) {
+        delivery_->OnSpoolDropped(reason, samples, accounting, earlier);
+      });
+  if (!opened.ok()) return WithContext(opened.status(), options.spool_dir);
+  spool_ = *std::move(opened);
   if (!spool_->empty()) {
     LogInfo("spool holds samples of an earlier collector samples={} bytes={}", spool_->samples(), spool_->bytes());
   }

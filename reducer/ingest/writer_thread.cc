@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "base/status.h"
 #include "reducer/ingest/queue_share.h"
+#include "reducer/store/damage.h"
 
 namespace tributary::ingest {
 WriterThread::WriterThread(std::string name, std::unique_ptr<store::ShardWriter> writer, Options options,
@@ -115,10 +116,11 @@ absl::StatusOr<std::vector<store::ShardWriter::Outcome>> WriterThread::CommitUnt
     }
     failures_.Add();
     if (!failed) {
-      LogError("{}: cannot write: {}. Collectors keep their samples until it works; {}", name_,
-               Message(outcomes.status()),
-               absl::IsResourceExhausted(outcomes.status()) ? "free disk space or lower --store-bytes-max"
-                                                            : "check the data directory");
+      LogError("{}: cannot write: {}. Collectors keep their samples until it works{}", name_,
+               Message(store::AdviseOnDamage(outcomes.status())),
+               absl::IsResourceExhausted(outcomes.status()) ? "; free disk space or lower --store-bytes-max"
+               : absl::IsDataLoss(outcomes.status())        ? ""
+                                                            : "; check the data directory");
     }
     if (!Pause(pause_ms.Next())) return outcomes;
   }
@@ -138,7 +140,8 @@ void WriterThread::Find(const SessionId& id) {
 void WriterThread::RunMaintenance() {
   maintenance_queued_.store(false);
   absl::Status status = writer_->Maintain(clock_.Unix());
-  if (!status.ok() && !maintenance_failed_) LogWarning("{}: maintenance failed: {}", name_, Message(status));
+  if (!status.ok() && !maintenance_failed_)
+    LogWarning("{}: maintenance failed: {}", name_, Message(store::AdviseOnDamage(status)));
   maintenance_failed_ = !status.ok();
 }
 

@@ -1,11 +1,7 @@
 #include "reducer/metadata/metadata_db.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
-#include <cstdio>
-
-#include "base/log.h"
 #include "base/status.h"
 #include "embedded/sql_metadata_0001.h"
 
@@ -26,10 +22,7 @@ absl::StatusOr<store::Database> OpenWriter(const std::string& path) {
   ASSIGN_OR_RETURN(store::Database database, store::Database::Open(path, store::Database::Mode::kReadWrite));
   RETURN_IF_ERROR(database.Execute(kSettings));
   RETURN_IF_ERROR(database.Migrate({{embedded::sql_metadata_0001()}}));
-  // Reads every page's structure: damage shows now, where it can be mended.
-  ASSIGN_OR_RETURN(store::Statement check, database.Prepare("PRAGMA quick_check(1)"));
-  ASSIGN_OR_RETURN(const bool answered, check.Step());
-  if (answered && check.Bytes(0) != "ok") return Error(absl::StatusCode::kDataLoss, std::string(check.Bytes(0)));
+  RETURN_IF_ERROR(database.QuickCheck());  // damage shows now, where it can be mended
   return database;
 }
 
@@ -44,19 +37,9 @@ EntityTimeline::State StateOf(const store::Statement& row, EntityKind kind, std:
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<MetadataDb>> MetadataDb::Open(const std::string& path, uint64_t bytes_max) {
-  absl::StatusOr<store::Database> writer = OpenWriter(path);
-  if (!writer.ok() && (absl::IsDataLoss(writer.status()) || absl::IsInternal(writer.status()) ||
-                       absl::IsFailedPrecondition(writer.status()))) {
-    const std::string aside = path + ".broken";
-    LogError("metadata cannot be read, begins anew path={} kept_as={} error=\"{}\"", path, aside,
-             Message(writer.status()));
-    if (rename(path.c_str(), aside.c_str()) != 0) return ErrnoStatus("rename", path, errno);
-    for (const char* suffix : {"-wal", "-shm"}) unlink((path + suffix).c_str());
-    writer = OpenWriter(path);
-  }
-  RETURN_IF_ERROR(writer.status());
+  ASSIGN_OR_RETURN(store::Database writer, store::OpenOrBeginAnew(path, "metadata", OpenWriter));
   ASSIGN_OR_RETURN(store::Database reader, store::Database::Open(path, store::Database::Mode::kReadOnly));
-  std::unique_ptr<MetadataDb> made(new MetadataDb(*std::move(writer), std::move(reader), bytes_max));
+  std::unique_ptr<MetadataDb> made(new MetadataDb(std::move(writer), std::move(reader), bytes_max));
   RETURN_IF_ERROR(made->Prepare());
   return made;
 }

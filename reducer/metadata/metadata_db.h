@@ -18,7 +18,7 @@ namespace tributary {
 // The states of entities in DIR/metadata.db. One thread writes, another may Find at the same time.
 class MetadataDb {
  public:
-  // A file that cannot be read is set aside as FILE.broken, with a line in the log, and a new one begun.
+  // A damaged file is set aside (OpenOrBeginAnew). FailedPrecondition: it is a newer release's.
   static absl::StatusOr<std::unique_ptr<MetadataDb>> Open(const std::string& path, uint64_t bytes_max);
 
   struct Row {

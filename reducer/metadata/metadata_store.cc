@@ -81,6 +81,10 @@ void MetadataStore::OpenDatabase(const Options& options) {
     db_ = *std::move(db);
     return;
   }
+  if (absl::IsFailedPrecondition(db.status())) {
+    refusal_ = db.status();
+    return;
+  }
   failures_.Add();
   LogError("metadata is not kept over a restart path={} error=\"{}\"", options.path, Message(db.status()));
 }

@@ -57,6 +57,9 @@ class MetadataStore final : public MetadataSink {
                 Metrics& metrics);
   ~MetadataStore();  // flushes
 
+  // FailedPrecondition: the database is a newer release's, and not used; else OK.
+  absl::Status refusal() const { return refusal_; }
+
   // Begins the upkeep's thread; `mark_used` as in MetadataUpkeep::Start.
   void Start(std::function<void()> mark_used) { upkeep_->Start(std::move(mark_used)); }
   void Stop() { upkeep_->Stop(); }
@@ -93,6 +96,7 @@ class MetadataStore final : public MetadataSink {
   const Clock& clock_;
   Counter &updates_, &refused_, &failures_;
   std::unique_ptr<MetadataDb> db_;  // nullptr: memory alone
+  absl::Status refusal_;
   std::unique_ptr<LiveEntities> live_;
   std::unique_ptr<ColdEntities> cold_;
   std::unique_ptr<MetadataUpkeep> upkeep_;

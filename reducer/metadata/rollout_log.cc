@@ -49,7 +49,11 @@ RolloutLog::RolloutLog(Options options, MetadataSink& rest, const Clock& clock, 
   absl::Status opened = OpenDatabase();
   if (opened.ok()) opened = Load();
   if (opened.ok()) return;
-  Fail("open", opened);
+  if (absl::IsFailedPrecondition(opened)) {
+    refusal_ = opened;
+  } else {
+    Fail("open", opened);
+  }
   insert_ = store::Statement();
   remove_ = store::Statement();  // before what they are of
   database_.reset();

@@ -47,6 +47,9 @@ class RolloutLog final : public MetadataSink {
   // `rest`, `clock` and `metrics` outlive the log. A database that cannot be used is logged and gone without.
   RolloutLog(Options options, MetadataSink& rest, const Clock& clock, Metrics& metrics);
 
+  // FailedPrecondition: the database is a newer release's, and not used; else OK.
+  absl::Status refusal() const { return refusal_; }
+
   void Connected(const MetadataTeller& teller) override { rest_.Connected(teller); }
   void Disconnected(const MetadataTeller& teller) override { rest_.Disconnected(teller); }
   void Take(const MetadataTeller& teller, MetadataUpdate update) override;
@@ -73,6 +76,7 @@ class RolloutLog final : public MetadataSink {
   const Options options_;
   MetadataSink& rest_;
   const Clock& clock_;
+  absl::Status refusal_;
   mutable std::mutex mutex_;  // guards all that follows
   std::optional<store::Database> database_;
   store::Statement insert_, remove_;

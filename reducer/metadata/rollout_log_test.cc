@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <fstream>
 
 #include "base/test_directory.h"
@@ -159,14 +160,16 @@ TEST_F(RolloutLogTest, NobodyPushesOutWhatOthersTold) {
   EXPECT_EQ(Count("tributary_metadata_rollouts_dropped_total"), 10u);
 }
 
-TEST_F(RolloutLogTest, ADamagedFileCostsTheDiskAlone) {
+TEST_F(RolloutLogTest, ADamagedFileIsSetAside) {
   log_.reset();
   std::ofstream(options_.path) << std::string(8192, 'x');
   for (const char* suffix : {"-wal", "-shm"}) unlink((options_.path + suffix).c_str());
   Open();
   log_->Take(kCluster, {.entities = {Of("deployment/shop/web/1", -50)}});
-  EXPECT_EQ(Listed(-100, 0).size(), 1u);
-  EXPECT_GT(Count("tributary_metadata_rollouts_failures_total"), 0u);
+  EXPECT_TRUE(std::filesystem::exists(options_.path + ".broken"));
+  EXPECT_TRUE(log_->refusal().ok());
+  Open();
+  EXPECT_EQ(Listed(-100, 0).size(), 1u) << "the new file is used";
 }
 
 }  // namespace

@@ -12,13 +12,18 @@ constexpr std::string_view kSettings =
     "PRAGMA synchronous = NORMAL;"
     "PRAGMA cache_size = -512;";
 
-}  // namespace
-
-absl::StatusOr<store::Database> OpenRolloutsDb(const std::string& path) {
+absl::StatusOr<store::Database> Open(const std::string& path) {
   ASSIGN_OR_RETURN(store::Database database, store::Database::Open(path, store::Database::Mode::kReadWrite));
   RETURN_IF_ERROR(database.Execute(kSettings));
   RETURN_IF_ERROR(database.Migrate({{embedded::sql_rollouts_0001()}, {embedded::sql_rollouts_0002()}}));
+  RETURN_IF_ERROR(database.QuickCheck());
   return database;
+}
+
+}  // namespace
+
+absl::StatusOr<store::Database> OpenRolloutsDb(const std::string& path) {
+  return store::OpenOrBeginAnew(path, "rollouts", Open);
 }
 
 }  // namespace tributary

@@ -112,7 +112,7 @@ absl::Status Maintenance::CloseMinute(int64_t minute, int64_t* samples) {
     absl::StatusOr<std::string> raw = UnpackColumns(raw_of_minute_.Bytes(3), raw_of_minute_.Int(2));
     absl::Status decoded = raw.ok() ? DecodeSamples(*raw, &columns) : raw.status();
     if (!decoded.ok()) raw_of_minute_.Reset();
-    RETURN_IF_ERROR(decoded);
+    RETURN_IF_ERROR(raw_of_minute_.InFile(decoded));
     sums.Add(columns, 0, columns.times.size());
     *samples += static_cast<int64_t>(columns.times.size());
   }

@@ -43,8 +43,8 @@ absl::Status VisitProcesses(Database& database, Slot first, Slot last, PieceVisi
   for (int64_t id : ids) {
     ASSIGN_OR_RETURN(bool row, find.Bind(id).Step());
     if (!row) continue;
-    ASSIGN_OR_RETURN(std::string raw, UnpackColumns(find.Bytes(1), find.Int(0)));
-    RETURN_IF_ERROR(DecodeProcesses(raw, &piece));
+    const absl::StatusOr<std::string> raw = UnpackColumns(find.Bytes(1), find.Int(0));
+    RETURN_IF_ERROR(find.InFile(raw.ok() ? DecodeProcesses(*raw, &piece) : raw.status()));
     const Slot told{static_cast<int32_t>(find.Int(2))};
     find.Reset();
     RETURN_IF_ERROR(visit(piece, told));

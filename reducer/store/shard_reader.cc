@@ -38,9 +38,15 @@ void CutToRange(SampleColumns& columns, TimeRange range) {
 
 Slot LastSlotOf(TimeRange range) { return SlotOf(UnixNs{range.to.value - 1}); }
 
-absl::Status DecodeRow(const Statement& row, int raw_bytes_column, SampleColumns* columns) {
-  ASSIGN_OR_RETURN(std::string raw, UnpackColumns(row.Bytes(raw_bytes_column + 1), row.Int(raw_bytes_column)));
-  return DecodeSamples(raw, columns);
+// The columns are in the row's column behind `raw_bytes_column`.
+absl::Status DecodeRow(const Statement& row, int raw_bytes_column,
+                       absl::FunctionRef<absl::Status(std::string_view)> decode) {
+  const absl::StatusOr<std::string> raw = UnpackColumns(row.Bytes(raw_bytes_column + 1), row.Int(raw_bytes_column));
+  return row.InFile(raw.ok() ? decode(*raw) : raw.status());
+}
+
+absl::Status DecodeSamplesOf(const Statement& row, int raw_bytes_column, SampleColumns* columns) {
+  return DecodeRow(row, raw_bytes_column, [columns](std::string_view raw) { return DecodeSamples(raw, columns); });
 }
 
 }  // namespace
@@ -239,8 +245,7 @@ absl::StatusOr<std::shared_ptr<const Trie>> SqliteShardReader::LoadTrie(Day day)
   for (;;) {
     ASSIGN_OR_RETURN(bool more, pieces.Step());
     if (!more) break;
-    ASSIGN_OR_RETURN(std::string piece, UnpackColumns(pieces.Bytes(1), pieces.Int(0)));
-    RETURN_IF_ERROR(AppendTriePiece(piece, trie.get()));
+    RETURN_IF_ERROR(DecodeRow(pieces, 0, [&](std::string_view piece) { return AppendTriePiece(piece, trie.get()); }));
   }
   cache_.Put(key, {trie, last_piece});
   return trie;
@@ -263,7 +268,7 @@ absl::Status SqliteShardReader::ScanRaw(TimeRange range, int64_t first_minute, i
   for (;;) {
     ASSIGN_OR_RETURN(bool row, statement.Step());
     if (!row) return absl::OkStatus();
-    RETURN_IF_ERROR(DecodeRow(statement, 3, &columns));
+    RETURN_IF_ERROR(DecodeSamplesOf(statement, 3, &columns));
     CutToRange(columns, range);
     if (columns.times.empty()) continue;
     ASSIGN_OR_RETURN(columns.node_id, NodeIdOf(statement.Int(1)));
@@ -310,8 +315,7 @@ absl::Status SqliteShardReader::ScanSumRows(int64_t first_minute, int64_t last_m
   for (;;) {
     ASSIGN_OR_RETURN(bool row, statement.Step());
     if (!row) return absl::OkStatus();
-    ASSIGN_OR_RETURN(std::string raw, UnpackColumns(statement.Bytes(4), statement.Int(3)));
-    RETURN_IF_ERROR(DecodeSums(raw, &columns));
+    RETURN_IF_ERROR(DecodeRow(statement, 3, [&](std::string_view raw) { return DecodeSums(raw, &columns); }));
     ASSIGN_OR_RETURN(columns.node_id, NodeIdOf(statement.Int(1)));
     columns.type = TypeNo{static_cast<uint32_t>(statement.Int(2))};
     columns.minute = UnixNs{statement.Int(0) * kNsPerMinute};
@@ -348,7 +352,7 @@ absl::StatusOr<int64_t> SqliteShardReader::ScanCommitted(int64_t cursor, size_t 
   for (size_t samples = 0; samples < samples_max;) {
     ASSIGN_OR_RETURN(bool row, statement.Step());
     if (!row) break;
-    RETURN_IF_ERROR(DecodeRow(statement, 4, &columns));
+    RETURN_IF_ERROR(DecodeSamplesOf(statement, 4, &columns));
     ASSIGN_OR_RETURN(columns.node_id, NodeIdOf(statement.Int(2)));
     columns.type = TypeNo{static_cast<uint32_t>(statement.Int(3))};
     columns.day = DayOfMinute(statement.Int(1));

@@ -419,8 +419,8 @@ absl::StatusOr<DayTrie*> SqliteShardWriter::TrieOf(Day day) {
     for (;;) {
       ASSIGN_OR_RETURN(bool row, find_trie_.Step());
       if (!row) break;
-      ASSIGN_OR_RETURN(std::string piece, UnpackColumns(find_trie_.Bytes(1), find_trie_.Int(0)));
-      RETURN_IF_ERROR(tries_.front().AppendCommitted(piece));
+      const absl::StatusOr<std::string> piece = UnpackColumns(find_trie_.Bytes(1), find_trie_.Int(0));
+      RETURN_IF_ERROR(find_trie_.InFile(piece.ok() ? tries_.front().AppendCommitted(*piece) : piece.status()));
     }
     std::move(drop).Cancel();
     return &tries_.front();

@@ -2,13 +2,23 @@
 
 #include <fmt/format.h>
 #include <sqlite3.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <cstdio>
 
+#include "base/log.h"
 #include "base/status.h"
 
 namespace tributary::store {
 namespace {
+
+absl::Status Damaged(std::string_view file, std::string_view why) {
+  std::string text = fmt::format("{} is damaged ({})", file, why);
+  std::replace(text.begin(), text.end(), '\n', ' ');
+  return Error(absl::StatusCode::kDataLoss, text);
+}
 
 absl::Status SqliteStatus(sqlite3* database, int result, std::string_view operation, std::string_view file) {
   absl::StatusCode code = absl::StatusCode::kInternal;
@@ -41,6 +51,7 @@ absl::Status SqliteStatus(sqlite3* database, int result, std::string_view operat
       break;
   }
   const char* text = database != nullptr ? sqlite3_errmsg(database) : sqlite3_errstr(result);
+  if (code == absl::StatusCode::kDataLoss) return Damaged(file, fmt::format("{}, SQLite {}", text, result));
   return Error(code, fmt::format("{} {}: {} (SQLite {})", operation, file, text, result));
 }
 
@@ -90,6 +101,10 @@ absl::StatusOr<int64_t> Statement::RunReturning() {
 void Statement::Reset() {
   sqlite3_reset(statement_.get());
   bind_error_ = 0;
+}
+
+absl::Status Statement::InFile(const absl::Status& status) const {
+  return absl::IsDataLoss(status) ? Damaged(file_, Message(status)) : status;
 }
 
 int64_t Statement::Int(int column) const { return sqlite3_column_int64(statement_.get(), column); }
@@ -151,8 +166,9 @@ absl::Status Database::Migrate(std::initializer_list<Migration> migrations) {
   ASSIGN_OR_RETURN(int64_t version, QueryInt("PRAGMA user_version"));
   if (version > static_cast<int64_t>(migrations.size())) {
     return absl::FailedPreconditionError(
-        ToAbsl(fmt::format("{} has schema {}, this release knows {}: it was written by a newer release", *path_,
-                           version, migrations.size())));
+        ToAbsl(fmt::format("{} was written by a newer release (schema {}, this one knows {}): start that release "
+                           "again, or restore a backup from before the upgrade",
+                           *path_, version, migrations.size())));
   }
   int64_t number = 0;
   for (const Migration& migration : migrations) {
@@ -164,6 +180,24 @@ absl::Status Database::Migrate(std::initializer_list<Migration> migrations) {
     RETURN_IF_ERROR(transaction.Commit());
   }
   return absl::OkStatus();
+}
+
+absl::Status Database::QuickCheck() {
+  ASSIGN_OR_RETURN(Statement check, Prepare("PRAGMA quick_check(1)"));
+  ASSIGN_OR_RETURN(const bool answered, check.Step());
+  return answered && check.Bytes(0) != "ok" ? Damaged(*path_, check.Bytes(0)) : absl::OkStatus();
+}
+
+absl::StatusOr<Database> OpenOrBeginAnew(const std::string& path, std::string_view what,
+                                         absl::FunctionRef<absl::StatusOr<Database>(const std::string&)> open) {
+  absl::StatusOr<Database> opened = open(path);
+  if (!absl::IsDataLoss(opened.status()) && !absl::IsInternal(opened.status())) return opened;
+  const std::string aside = path + ".broken";
+  LogError("{} cannot be read, begins anew path={} kept_as={} error=\"{}\"", what, path, aside,
+           Message(opened.status()));
+  if (rename(path.c_str(), aside.c_str()) != 0) return ErrnoStatus("rename", path, errno);
+  for (const char* suffix : {"-wal", "-shm"}) unlink((path + suffix).c_str());
+  return open(path);
 }
 
 absl::StatusOr<Transaction> Transaction::Begin(Database& database) {

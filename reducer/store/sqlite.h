@@ -7,6 +7,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 
@@ -49,6 +50,9 @@ class Statement {
   int64_t Int(int column) const;
   bool IsNull(int column) const;
   std::string_view Bytes(int column) const;  // valid until the next Step or Reset
+
+  // What came of reading a row's bytes: DataLoss gets the name of the file.
+  absl::Status InFile(const absl::Status& status) const;
 
  private:
   friend class Database;
@@ -95,6 +99,8 @@ class Database {
   // Applies the migrations whose number (index + 1) is above PRAGMA user_version, each in a transaction of its own.
   // FailedPrecondition: the file was made by a newer release.
   absl::Status Migrate(std::initializer_list<Migration> migrations);
+  // Reads the structure of every page. DataLoss: it does not add up.
+  absl::Status QuickCheck();
 
  private:
   struct Close {
@@ -105,6 +111,11 @@ class Database {
   std::unique_ptr<sqlite3, Close> database_;
   std::unique_ptr<std::string> path_;  // on the heap: statements borrow it
 };
+
+// Opens a database whose contents come again by themselves. If `open` returns DataLoss or Internal, the file is set
+// aside as FILE.broken, with a line in the log about `what`, and a new one is begun.
+absl::StatusOr<Database> OpenOrBeginAnew(const std::string& path, std::string_view what,
+                                         absl::FunctionRef<absl::StatusOr<Database>(const std::string&)> open);
 
 // Rolls back unless committed.
 class Transaction {

@@ -13,6 +13,7 @@
 #include "base/log.h"
 #include "base/status.h"
 #include "base/whole_file.h"
+#include "reducer/store/damage.h"
 #include "reducer/web/answers.h"
 #include "reducer/web/host_check.h"
 #include "reducer/web/rollouts.h"
@@ -85,7 +86,7 @@ WebResponse Json(absl::StatusOr<std::string> answer) {
     return response;
   }
   response.status = HttpStatus(answer.status().code());
-  response.body = ErrorJson(Message(answer.status()));
+  response.body = ErrorJson(Message(store::AdviseOnDamage(answer.status())));
   return response;
 }
 

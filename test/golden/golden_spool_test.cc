@@ -1,0 +1,131 @@
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/loop_testing.h"
+#include "base/tcp.h"
+#include "base/test_directory.h"
+#include "intake/client/delivery.h"
+#include "intake/spool/spool.h"
+#include "intake/spool/spool_directory.h"
+#include "intake/testing/test_reducer.h"
+
+// The spools of the golden sets (schemas/golden/README.md) are delivered: the claimed batches to the session that they
+// were claimed for, the others to a new one. The numbers are those of golden_node.cc.
+
+namespace tributary::intake {
+namespace {
+
+const std::filesystem::path kSets = TRIBUTARY_SOURCE_DIR "/schemas/golden";
+constexpr uint8_t kClaimedSession = 0x22, kNewSession = 0x33;
+constexpr uint64_t kSamples[] = {50, 51, 52, 53};
+constexpr uint64_t kClaimedBase = 300, kLost = 5;
+
+std::vector<std::string> SetsWithSpool() {
+  std::vector<std::string> sets;
+  for (const auto& set : std::filesystem::directory_iterator(kSets)) {
+    if (std::filesystem::exists(set.path() / "spool")) sets.push_back(set.path().filename().string());
+  }
+  std::sort(sets.begin(), sets.end());
+  return sets;
+}
+
+// The reducer that the spools name is in this process.
+class LocalConnector : public Connector {
+ public:
+  LocalConnector(Loop& loop, uint16_t port) : loop_(loop), port_(port) {}
+  std::unique_ptr<Stream> Connect(const std::string& host, uint16_t port,
+                                  std::function<void(absl::Status)> done) override {
+    EXPECT_EQ(host, "reducer.golden.invalid");
+    EXPECT_EQ(port, 8000);
+    return TcpStream::Connect(loop_, "127.0.0.1", port_, std::move(done));
+  }
+
+ private:
+  Loop& loop_;
+  const uint16_t port_;
+};
+
+class GoldenSpool : public testing::TestWithParam<std::string> {
+ protected:
+  GoldenSpool() {
+    claimed_.durable = 3;  // the batches before the claimed ones
+    std::filesystem::copy(kSets / GetParam() / "spool", path_, std::filesystem::copy_options::recursive);
+    options_.reducers = {{"reducer.golden.invalid", 8000}};
+    options_.client = {.backoff_min_ms = 5, .backoff_max_ms = 20, .seed = 1};
+    options_.client.session.node_id = "golden-2";
+    options_.client.session.session_id.fill(kNewSession);
+  }
+
+  FakeStore& StoreOf(const Hello& hello) { return hello.session.session_id[0] == kClaimedSession ? claimed_ : new_; }
+  void AckAll() {
+    for (const auto& session : server_.sessions) {
+      FakeStore& store = StoreOf(session->hello());
+      store.durable = std::max(store.durable, store.newest);
+      if (!session->closed()) session->Ack(store.durable);
+    }
+  }
+  size_t Segments() const {
+    const auto names = std::filesystem::directory_iterator(path_);
+    return static_cast<size_t>(
+        std::count_if(begin(names), end(names), [](const auto& file) { return file.path().extension() == ".trs"; }));
+  }
+
+  const TestDirectory directory_;
+  const std::string path_ = directory_.path() + "/spool";
+  Metrics metrics_;
+  Loop loop_;
+  FakeStore claimed_, new_;
+  TestServer server_{loop_, ServerOptions{.port = 0, .linger_ms = 50}, metrics_,
+                     [this](const Hello& hello) -> SessionOwner& { return StoreOf(hello); }};
+  LocalConnector connector_{loop_, server_.port()};
+  DeliveryOptions options_;
+};
+
+TEST(GoldenSpools, AreThere) { EXPECT_FALSE(SetsWithSpool().empty()); }
+
+TEST_P(GoldenSpool, IsDelivered) {
+  std::filesystem::permissions(path_, std::filesystem::perms::owner_all);
+  auto storage = OpenSpoolDirectory(path_);
+  ASSERT_TRUE(storage.ok()) << storage.status();
+  auto spool =
+      Spool::Open({}, **storage, options_.client.session, Clock::Real(), metrics_,
+                  [](LossReason, uint64_t, const Accounting&, bool) { ADD_FAILURE() << "nothing is dropped"; });
+  ASSERT_TRUE(spool.ok()) << spool.status();
+  EXPECT_EQ((*spool)->samples(), kSamples[0] + kSamples[1] + kSamples[2] + kSamples[3]);
+  options_.spool = spool->get();
+  Delivery delivery(loop_, connector_, options_, Clock::Real(), metrics_,
+                    Delivery::Callbacks{.need_symbols = {},
+                                        .lost = [](LossReason, uint64_t) { ADD_FAILURE() << "nothing is lost"; },
+                                        .durable = {},
+                                        .earlier_told = {}});
+  delivery.Start();
+  const auto delivered = [&] {
+    AckAll();
+    return delivery.waiting_samples() == 0 && Segments() == 0;
+  };
+  ASSERT_TRUE(RunLoopUntil(loop_, delivered, 20'000));
+
+  ASSERT_EQ(claimed_.stored.size(), 2u);
+  EXPECT_EQ(claimed_.stored.at(4).samples.size(), kSamples[0]);
+  EXPECT_EQ(claimed_.stored.at(5).samples.size(), kSamples[1]);
+  EXPECT_EQ(claimed_.stored.at(5).accounting.captured, kClaimedBase + kSamples[0] + kSamples[1]);
+  EXPECT_EQ(claimed_.stored.at(5).accounting.TotalLost(), 0u);
+  EXPECT_EQ(claimed_.hellos.front().session.node_id, "golden-2");
+  EXPECT_EQ(new_.stored_samples(), kSamples[2] + kSamples[3]);
+  const Accounting& told = new_.stored.rbegin()->second.accounting;
+  EXPECT_EQ(told.captured, kSamples[2] + kSamples[3] + kLost);
+  EXPECT_EQ(told.lost[static_cast<size_t>(LossReason::kRingFull)], kLost);
+  EXPECT_EQ(told.TotalLost(), kLost);
+}
+
+INSTANTIATE_TEST_SUITE_P(Sets, GoldenSpool, testing::ValuesIn(SetsWithSpool()),
+                         [](const auto& set) { return set.param; });
+
+}  // namespace
+}  // namespace tributary::intake

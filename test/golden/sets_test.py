@@ -1,0 +1,87 @@
+"""Every set of golden files (schemas/golden/README.md) is read by the programs of today: the data directory answers as the release that
+wrote it did, and takes batches afterwards; the recording is shown and replayed. Spools are read by golden_spool_test.cc."""
+
+import json
+import pathlib
+import subprocess
+import tempfile
+
+import sets
+import lib
+
+
+def tributary(*args):
+    return subprocess.run([lib.BIN / "tributary", *map(str, args)], check=True, capture_output=True, text=True).stdout
+
+
+def compare(said, now, where=""):
+    """What the old release said is said now. Later releases may add fields to an object, and kinds of frames to their list."""
+    if isinstance(said, dict):
+        lib.check(isinstance(now, dict), f"{where}: {now} is no object")
+        for key, value in said.items():
+            lib.check(key in now, f"{where}/{key} is missing")
+            compare(value, now[key], f"{where}/{key}")
+    elif isinstance(said, list):
+        lib.check(isinstance(now, list) and len(now) == len(said), f"{where}: {now}, expected {said}")
+        for i, value in enumerate(said):
+            compare(value, now[i], f"{where}[{i}]")
+    else:
+        lib.check(said == now, f"{where}: {now}, expected {said}")
+
+
+def check_data(golden, directory, programs):
+    """The reducer that has read them."""
+    described = sets.description(golden)
+    said = sets.golden_answers(golden)
+    reducer = lib.Reducer(directory, args=[*sets.KEEP, "--shards", 2], data=sets.unpack(golden, directory / "unpacked"))
+    programs.append(reducer)
+    compare(said, sets.answers(reducer, described["from"], described["to"]))
+    lib.check_law(reducer.status())
+    lib.check(said["status"]["total"]["stored"] > 1000 and len(said["rollouts"]) > 0 and len(said["series"]["pods"]) == 1, "the set is poor")
+    return reducer
+
+
+def data_are_read_and_added_to():
+    lib.check(sets.all_sets(), "there are no sets")
+    for golden in sets.all_sets():
+        with tempfile.TemporaryDirectory() as name, lib.programs() as programs:
+            directory = pathlib.Path(name)
+            reducer = check_data(golden, directory, programs)
+            before = reducer.status()
+            recorded = sets.description(golden)["recording"]
+            tributary("replay", golden / "session.rec", "--intake-port", reducer.intake_port, "--speed", "max")
+            status = reducer.status()
+            lib.check_law(status)
+            lib.check(status["total"]["stored"] == before["total"]["stored"] + recorded["samples"], f"{status['total']} after {before['total']}")
+            lib.check(len(status["nodes"]) == len(before["nodes"]), "the node that is there already is another one")
+            # Over a restart, too, and whatever maintenance has made of it.
+            lib.check(reducer.stop() == 0, "the reducer's exit code")
+            again = lib.Reducer(directory, args=sets.KEEP, data=reducer.data, name="again")
+            programs.append(again)
+            lib.check(again.status()["total"] == status["total"], f"{again.status()['total']} after a restart, {status['total']} before")
+            described = sets.description(golden)
+            graph = again.flamegraph("{}", described["from"], described["to"])
+            said = sets.golden_answers(golden)["flamegraph {} cpu function"]
+            compare(said, {"total": graph.answer["total"], "stacks": sets.folded(graph)})
+
+
+def recordings_are_shown():
+    for golden in sets.all_sets():
+        lines = [json.loads(line) for line in tributary("inspect", golden / "session.rec").splitlines()]
+        compare(sets.description(golden)["recording"], lines[-1])
+        lib.check(lines[0]["type"] == "hello" and lines[0]["node_id"] == "golden-1", f"the Hello: {lines[0]}")
+
+
+def sets_are_small_and_name_no_machine():
+    for golden in sets.all_sets():
+        files = [path for path in golden.rglob("*") if path.is_file()]
+        lib.check(sum(path.stat().st_size for path in files) < 400_000, f"{golden} is large")
+        with tempfile.TemporaryDirectory() as name:
+            data = [path for path in sets.unpack(golden, pathlib.Path(name)).rglob("*") if path.is_file()]
+            for path in files + data:
+                for word in (b"/home/", b"/root/", b"/tmp/", b"/var/"):
+                    lib.check(word not in path.read_bytes(), f"{path} has a path with {word}")
+
+
+if __name__ == "__main__":
+    lib.main(data_are_read_and_added_to, recordings_are_shown, sets_are_small_and_name_no_machine)
