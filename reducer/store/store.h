@@ -16,8 +16,9 @@
 #include "profile/row_batch.h"
 
 // What a shard keeps, and how it is read. Two sides: a ShardWriter, owned by the shard's store-writer thread, and a
-// StoreReader, which queries and exporters open as many times as they have threads. SQLite is one implementation
-// (sqlite_store.h); a reader never needs the writer's memory.
+// StoreReader, which queries and exporters open as many times as they have threads. A reader never needs the writer's
+// memory, and nothing here says where data are: in files, in memory, or on another machine. reducer/stores.h opens the
+// store that a URL names.
 
 namespace tributary::store {
 
@@ -183,7 +184,22 @@ class CursorStore {
   virtual absl::Status SaveCursor(std::string_view exporter, uint32_t shard, int64_t cursor) = 0;
 };
 
-// All shards of one data directory.
+// Which of `shards` shards a node's data go to.
+uint32_t ShardOf(std::string_view node_id, uint32_t shards);
+
+// What every store is opened with.
+struct StoreOptions {
+  uint32_t shards = 1;                 // that are written; data of more, from before, stay readable
+  int64_t raw_age_ns = kNsPerDay;      // samples with every time stamp
+  int64_t sum_age_ns = 7 * kNsPerDay;  // minute sums, and everything else
+  uint64_t bytes_max = 10ull << 30;    // of all shards' data: the oldest go first
+  size_t sessions_max = 16'384;        // whose dictionaries are in memory, per shard
+  size_t dictionary_bytes_max = 1u << 30;
+  uint32_t nodes_per_day_max = 8u << 20;
+};
+constexpr uint32_t kShardsMax = 1024;
+
+// All shards.
 class Store {
  public:
   virtual ~Store() = default;
@@ -191,7 +207,7 @@ class Store {
   virtual absl::StatusOr<std::unique_ptr<ShardWriter>> OpenWriter(uint32_t shard) = 0;  // once per shard
   virtual absl::StatusOr<std::unique_ptr<StoreReader>> OpenReader(uint32_t shard) = 0;  // any thread
   virtual CursorStore& cursors() = 0;
-  virtual uint64_t disk_bytes() const = 0;
+  virtual uint64_t disk_bytes() const = 0;  // that the data take where they are kept
 };
 
 }  // namespace tributary::store
