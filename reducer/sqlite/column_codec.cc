@@ -224,7 +224,10 @@ std::string EncodeTriePiece(const Trie& trie, size_t first_node, size_t first_fr
   return out;
 }
 
-absl::Status AppendTriePiece(std::string_view bytes, Trie* trie) {
+namespace {
+
+// `trie` holds what goes on behind so many nodes and frames.
+absl::Status AppendTriePiece(std::string_view bytes, size_t nodes_before, size_t frames_before, Trie* trie) {
   VarintReader reader(bytes);
   std::string_view version;
   uint64_t frames = 0, nodes = 0;
@@ -255,10 +258,10 @@ absl::Status AppendTriePiece(std::string_view bytes, Trie* trie) {
   }
   uint32_t frame = 0;
   for (uint64_t i = 0; i < nodes; ++i) {
-    const uint64_t self = trie->parents.size();
+    const uint64_t self = nodes_before + trie->parents.size();
     uint64_t distance = 0;
     if (!reader.Read(&distance) || distance == 0 || distance > self || !ReadDelta(reader, &frame) ||
-        frame >= trie->frame_rows.size() || self >= std::numeric_limits<uint32_t>::max()) {
+        frame >= frames_before + trie->frame_rows.size() || self >= std::numeric_limits<uint32_t>::max()) {
       return CorruptColumns("trie nodes");
     }
     trie->parents.push_back(NodeNo{static_cast<uint32_t>(self - distance)});
@@ -266,6 +269,14 @@ absl::Status AppendTriePiece(std::string_view bytes, Trie* trie) {
   }
   if (!reader.AtEnd()) return CorruptColumns("trie nodes");
   return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status AppendTriePiece(std::string_view bytes, Trie* trie) { return AppendTriePiece(bytes, 0, 0, trie); }
+
+absl::Status AppendTriePiece(std::string_view bytes, TrieTail* tail) {
+  return AppendTriePiece(bytes, tail->first_node, tail->first_frame, &tail->added);
 }
 
 PackedColumns PackColumns(std::string raw) {

@@ -47,6 +47,7 @@ absl::Status DecodeSums(std::string_view bytes, SumColumns* out);
 std::string EncodeTriePiece(const Trie& trie, size_t first_node, size_t first_frame);
 // Appends a piece. Node 0 and frame row 0 must be there already.
 absl::Status AppendTriePiece(std::string_view bytes, Trie* trie);
+absl::Status AppendTriePiece(std::string_view bytes, TrieTail* tail);
 
 // What one row keeps of a chunk: zstd when the chunk is at least 1 KiB (below, setting zstd up costs more than it
 // saves) and shrinks by a tenth.

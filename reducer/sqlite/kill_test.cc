@@ -119,5 +119,59 @@ TEST(StoreKilled, KeepsEveryBatchOnceAcrossKills) {
   }
 }
 
+// The child commits batches that close a killed session, again and again, and is killed itself: whatever the number of
+// times it was told, each loss counts once.
+TEST(StoreKilled, ClosesEachSessionOnceAcrossKills) {
+  constexpr uint8_t kSessions = 20;
+  TestDirectory directory;
+  FakeClock clock(MonotonicNs{kNsPerSecond}, kNow);
+  Metrics metrics;
+  for (uint32_t round = 0; round < 12; ++round) {
+    const pid_t child = fork();
+    ASSERT_GE(child, 0);
+    if (child == 0) {
+      auto store = SqliteStore::Open(directory.path(), {}, clock, metrics).value();
+      auto writer = store->OpenWriter(0).value();
+      for (uint8_t id = 1; id <= kSessions; ++id) {
+        TestCollector collector("node-a", id);
+        uint64_t durable = 0;
+        if (auto found = writer->FindSession(collector.info().session_id); found.ok())
+          durable = found->durable_sequence;
+        std::vector<RowBatch> group;
+        for (int i = 0; i < 3; ++i) {
+          for (int j = 0; j < 10; ++j) collector.Add(kNow, collector.Thread(1, "t"), collector.Stack({1}));
+          RowBatch batch = collector.Take(kNow);
+          TestCollector before("node-a", static_cast<uint8_t>(id - 1));
+          if (i == 0 && id > 1) {
+            batch.closes.push_back({before.info().session_id, 35, LossReason::kCollectorKilled});
+          }
+          if (batch.sequence <= durable) continue;
+          if (group.empty()) {
+            collector.StartGeneration();
+            batch = collector.Resend(batch);
+          }
+          group.push_back(std::move(batch));
+        }
+        auto outcomes = writer->Commit(group);
+        if (!outcomes.ok() || (!outcomes->empty() && outcomes->back().need_dictionary)) _exit(2);
+      }
+      _exit(0);
+    }
+    if (round < 11) {
+      usleep((round * 7919) % 60'000);
+      kill(child, SIGKILL);
+    }
+    int status = 0;
+    ASSERT_EQ(waitpid(child, &status, 0), child);
+    ASSERT_TRUE(WIFSIGNALED(status) || WEXITSTATUS(status) == 0) << WEXITSTATUS(status);
+  }
+  auto store = SqliteStore::Open(directory.path(), {}, clock, metrics).value();
+  auto writer = store->OpenWriter(0).value();
+  const Totals totals = TotalsOf(*store->OpenReader(0).value());
+  EXPECT_EQ(totals.lost, 5u * (kSessions - 1));
+  EXPECT_EQ(totals.captured, 35u * (kSessions - 1) + 30);
+  EXPECT_EQ(totals.captured, totals.stored + totals.lost);
+}
+
 }  // namespace
 }  // namespace tributary::store

@@ -2,7 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include <map>
 #include <random>
 
 #include "reducer/sqlite/shard_writer.h"
@@ -14,8 +13,6 @@ namespace {
 
 constexpr UnixNs kStart{1'700'000'040 * kNsPerSecond};  // a whole minute
 constexpr TimeRange kAlways{UnixNs{0}, UnixNs{4'000'000'000 * kNsPerSecond}};
-
-using Sums = std::map<std::tuple<std::string, Day, uint32_t, uint32_t>, std::pair<uint64_t, uint64_t>>;
 
 class MaintenanceTest : public ::testing::Test {
  protected:
@@ -43,44 +40,17 @@ class MaintenanceTest : public ::testing::Test {
   int64_t Count(const std::string& table) {
     return static_cast<SqliteShardWriter*>(writer_.get())->database().QueryInt("SELECT count(*) FROM " + table).value();
   }
-  Sums FromSums(TimeRange range) {
-    Sums sums;
+  // Samples that minute sums, or raw columns where there are none, know of.
+  uint64_t Summed(TimeRange range) {
+    uint64_t samples = 0;
     EXPECT_TRUE(Reader()
                     ->ScanSums(range,
-                               [&](const SumColumns& c) {
-                                 for (size_t i = 0; i < c.nodes.size(); ++i) {
-                                   auto& sum =
-                                       sums[{std::string(c.node_id), c.day, c.nodes[i].value, c.processes[i].value}];
-                                   sum.first += c.values[i];
-                                   sum.second += c.counts[i];
-                                 }
+                               [&](const SumColumns& columns) {
+                                 for (uint64_t count : columns.counts) samples += count;
                                  return absl::OkStatus();
                                })
                     .ok());
-    return sums;
-  }
-  Sums FromSamples(TimeRange range) {
-    Sums sums;
-    EXPECT_TRUE(Reader()
-                    ->ScanSamples(range,
-                                  [&](const SampleColumns& c) {
-                                    for (size_t i = 0; i < c.nodes.size(); ++i) {
-                                      EXPECT_GE(c.times[i], range.from);
-                                      EXPECT_LT(c.times[i], range.to);
-                                      auto& sum =
-                                          sums[{std::string(c.node_id), c.day, c.nodes[i].value, c.processes[i].value}];
-                                      sum.first += c.values[i];
-                                      sum.second += c.counts[i];
-                                    }
-                                    return absl::OkStatus();
-                                  })
-                    .ok());
-    return sums;
-  }
-  static uint64_t Total(const Sums& sums) {
-    uint64_t count = 0;
-    for (const auto& [key, sum] : sums) count += sum.second;
-    return count;
+    return samples;
   }
 
   TestDirectory directory_;
@@ -91,72 +61,6 @@ class MaintenanceTest : public ::testing::Test {
   std::unique_ptr<ShardWriter> writer_;
 };
 
-// Every sample is counted once, whatever the range, whichever minutes are closed, and however late a sample comes.
-TEST_F(MaintenanceTest, SumsEqualSamplesForAnyRange) {
-  Open();
-  std::mt19937_64 random(11);
-  TestCollector a("node-a", 1), b("node-b", 2);
-  const int64_t minutes = 20;
-  auto add_batch = [&](TestCollector& collector, int64_t offset_ns) {
-    for (int i = 0; i < 40; ++i) {
-      ThreadRef thread = collector.Thread(static_cast<int>(1 + random() % 5), "t");
-      NodeRef leaf = collector.Stack({1, random() % 4, random() % 6});
-      UnixNs time{clock_.Unix().value - offset_ns - static_cast<int64_t>(random() % (5 * kNsPerSecond))};
-      collector.Add(time, thread, leaf, 1 + random() % 1000);
-    }
-    Commit(collector.Take(clock_.Unix()));
-  };
-  auto compare = [&] {
-    for (int i = 0; i < 60; ++i) {
-      const int64_t span = minutes * kNsPerMinute;
-      int64_t from = static_cast<int64_t>(random() % span), to = static_cast<int64_t>(random() % span);
-      if (random() % 3 == 0) from -= from % kNsPerMinute;
-      if (random() % 3 == 0) to -= to % kNsPerMinute;
-      const TimeRange range{UnixNs{kStart.value + from}, UnixNs{kStart.value + to}};
-      ASSERT_EQ(FromSums(range), FromSamples(range)) << from << " " << to;
-    }
-    ASSERT_EQ(FromSums(kAlways), FromSamples(kAlways));
-  };
-  for (int64_t step = 0; step < minutes * 4; ++step) {
-    clock_.Advance(15 * kNsPerSecond);
-    add_batch(random() % 2 == 0 ? a : b, 0);
-    if (step == 10) compare();  // nothing closed yet
-    if (step > 20) Maintain(1);
-    if (step % 7 == 0) add_batch(a, static_cast<int64_t>(random() % 8) * kNsPerMinute);  // late, and some very late
-  }
-  compare();
-  clock_.Advance(10 * kNsPerMinute);
-  Maintain();
-  EXPECT_GT(Count("minute_sum"), 20);
-  compare();
-  EXPECT_EQ(Total(FromSums(kAlways)), TotalsOf(*Reader()).stored);
-}
-
-TEST_F(MaintenanceTest, SumsOutliveRawColumnsAndStillTileRanges) {
-  options_.raw_age_ns = 10 * kNsPerMinute;
-  Open();
-  TestCollector collector("node-a");
-  ThreadRef thread = collector.Thread(1, "a");
-  for (int i = 0; i < 30; ++i) {
-    clock_.Advance(kNsPerMinute);
-    collector.Add(UnixNs{clock_.Unix().value - 10 * kNsPerSecond}, thread, collector.Stack({1}));
-    Commit(collector.Take(clock_.Unix()));
-  }
-  Maintain();
-
-  EXPECT_LT(Total(FromSamples(kAlways)), 12u);
-  EXPECT_EQ(Total(FromSums(kAlways)), 30u);
-  // Ranges that share borders share no sample, even where only sums are left.
-  for (int64_t width : {17, 45, 61, 100}) {
-    uint64_t total = 0;
-    for (int64_t at = -100; at < 40 * 60; at += width) {
-      total += Total(
-          FromSums({UnixNs{kStart.value + at * kNsPerSecond}, UnixNs{kStart.value + (at + width) * kNsPerSecond}}));
-    }
-    EXPECT_EQ(total, 30u) << width;
-  }
-}
-
 TEST_F(MaintenanceTest, ADayGoesWithItsTrieAndUnusedDefinitions) {
   options_.raw_age_ns = 12 * 60 * kNsPerMinute;
   options_.sum_age_ns = 2 * kNsPerDay;
@@ -166,8 +70,6 @@ TEST_F(MaintenanceTest, ADayGoesWithItsTrieAndUnusedDefinitions) {
   collector.Add(clock_.Unix(), old_thread, collector.Stack({1, 2}));
   collector.Add(clock_.Unix(), kept, collector.Stack({1, 3}));
   Commit(collector.Take(clock_.Unix()));
-  auto old_reader = Reader();
-  const Day first_day = DayOf(clock_.Unix());
   for (int day = 0; day < 5; ++day) {
     clock_.Advance(kNsPerDay);
     Maintain(5);
@@ -175,37 +77,28 @@ TEST_F(MaintenanceTest, ADayGoesWithItsTrieAndUnusedDefinitions) {
     Commit(collector.Take(clock_.Unix()));
     Maintain();
   }
-  EXPECT_EQ(Reader()->LoadTrie(first_day).value()->parents.size(), 1u);
-  EXPECT_EQ(old_reader->LoadTrie(first_day).value()->parents.size(), 4u) << "a reader keeps its moment";
-  auto processes = Reader()->Processes(kAlways, nullptr).value();
-  ASSERT_EQ(processes.size(), 1u);
-  EXPECT_EQ(processes[0].comm, "long-lived");
   EXPECT_EQ(Count("process_chunk"), 3) << "one a day kept";
   EXPECT_EQ(Count("string WHERE text = CAST('short-lived' AS BLOB)"), 0);
   EXPECT_EQ(Count("string WHERE text = CAST('long-lived' AS BLOB)"), 1);
   EXPECT_LE(Count("trie_chunk"), 3);
-
-  // A process that sleeps longer than its row lives comes back under the ids of its session.
-  collector.Add(clock_.Unix(), old_thread, collector.Stack({1, 2}));
-  Commit(collector.Take(clock_.Unix()));
-  EXPECT_EQ(Reader()->Processes(kAlways, nullptr)->size(), 2u);
-  EXPECT_EQ(Reader()->Executables()->back().path.empty(), false);
 }
 
-TEST_F(MaintenanceTest, SessionsLeaveWithTheirData) {
+TEST_F(MaintenanceTest, MinutesAndMachinesAreRowsThatComeAndGo) {
   options_.sum_age_ns = 2 * kNsPerDay;
   Open();
   TestCollector collector("node-a");
-  collector.Add(clock_.Unix(), collector.Thread(1, "a"), collector.Stack({1}));
+  for (int minute = 0; minute < 5; ++minute) {
+    collector.Add(UnixNs{kStart.value + minute * kNsPerMinute}, collector.Thread(1, "a"), collector.Stack({1}));
+  }
   Commit(collector.Take(clock_.Unix()));
-  clock_.Advance(2 * kNsPerDay);
+  clock_.Advance(10 * kNsPerMinute);
   Maintain();
-  EXPECT_EQ(Reader()->Nodes()->size(), 1u);
-  clock_.Advance(2 * kNsPerDay);
+  EXPECT_EQ(Count("minute_sum"), 5);
+  EXPECT_EQ(Count("machine"), 1);
+  clock_.Advance(4 * kNsPerDay);
   Maintain();
-  EXPECT_TRUE(Reader()->Nodes()->empty());
+  EXPECT_EQ(Count("minute_sum"), 0);
   EXPECT_EQ(Count("machine"), 0);
-  EXPECT_TRUE(absl::IsNotFound(writer_->FindSession(collector.info().session_id).status()));
 }
 
 TEST_F(MaintenanceTest, TheOldestGoWhenThereIsTooMuch) {
@@ -228,11 +121,11 @@ TEST_F(MaintenanceTest, TheOldestGoWhenThereIsTooMuch) {
   auto* writer = static_cast<SqliteShardWriter*>(writer_.get());
   ASSERT_TRUE(writer->database().Execute("PRAGMA wal_checkpoint(TRUNCATE)").ok());
   EXPECT_LT(store_->disk_bytes(), (2u << 20) + (5u << 20)) << "limit, plus pages not yet given back";
-  const uint64_t left = Total(FromSums(kAlways));
+  const uint64_t left = Summed(kAlways);
   EXPECT_GT(left, 1500u);
   EXPECT_LT(left, committed);
   // What is left is the newest.
-  EXPECT_EQ(Total(FromSums({UnixNs{clock_.Unix().value - 10 * kNsPerMinute + 1}, kAlways.to})), 15'000u);
+  EXPECT_EQ(Summed({UnixNs{clock_.Unix().value - 10 * kNsPerMinute + 1}, kAlways.to}), 15'000u);
 }
 
 }  // namespace

@@ -16,8 +16,6 @@ int NumberOf(const SampleTypeInfo& info) {
   return row != kSampleTypes.end() ? static_cast<int>(row->type) : 0;
 }
 
-constexpr uint32_t kBuiltInMax = 255;
-
 }  // namespace
 
 absl::StatusOr<SampleTypeTable> SampleTypeTable::Prepare(Database& database) {
@@ -27,7 +25,7 @@ absl::StatusOr<SampleTypeTable> SampleTypeTable::Prepare(Database& database) {
   ASSIGN_OR_RETURN(table.put_, database.Prepare("INSERT INTO sample_type (id, name, unit, machine, last_day) SELECT "
                                                 "max(coalesce(max(id), 0), 255) + 1, ?1, ?2, ?3, ?4 FROM sample_type "
                                                 "RETURNING id"));
-  static_assert(kBuiltInMax == 255);
+  static_assert(kBuiltInTypesMax == 255);
   ASSIGN_OR_RETURN(table.put_built_in_, database.Prepare("INSERT INTO sample_type (name, unit, machine, last_day, id) "
                                                          "VALUES (?1, ?2, ?3, ?4, ?5) RETURNING id"));
   ASSIGN_OR_RETURN(table.use_, database.Prepare("UPDATE sample_type SET last_day = ?2 WHERE id = ?1"));
@@ -85,11 +83,11 @@ absl::StatusOr<TypeNo> SampleTypeTable::Add(const SampleTypeInfo& info, int64_t 
 bool SampleTypeTable::HasRoomFor(int64_t machine) const {
   size_t all = 0, of_machine = 0;
   for (const auto& [info, known] : known_) {
-    if (known.no.value <= kBuiltInMax) continue;
+    if (known.no.value <= kBuiltInTypesMax) continue;
     ++all;
     if (known.machine == machine) ++of_machine;
   }
-  return all < kTypesMax && of_machine < kTypesOfMachineMax;
+  return all < kSampleTypesOfShardMax && of_machine < kSampleTypesOfMachineMax;
 }
 
 }  // namespace tributary::store

@@ -14,11 +14,6 @@ namespace tributary::store {
 // first met, and loses it once no data can have it. Inside the writer's transaction, on its thread.
 class SampleTypeTable {
  public:
-  // Those that are not built in. What is one too many has no name; a day's worth of the store later there is room
-  // again.
-  static constexpr size_t kTypesMax = 256;          // of a shard
-  static constexpr size_t kTypesOfMachineMax = 64;  // that one machine was the first to bring
-
   // `database` outlives this.
   static absl::StatusOr<SampleTypeTable> Prepare(Database& database);
 

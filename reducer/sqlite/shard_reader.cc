@@ -30,6 +30,10 @@ void Cut(SampleColumns& columns, size_t from, size_t to) {
   if (!columns.attributes.empty()) cut(columns.attributes);
 }
 
+// A tail may have so many nodes, and a share of the trie's, before it is joined with it.
+constexpr size_t kTailNodesMin = 4096;
+constexpr size_t kTailShare = 16;
+
 void CutToRange(SampleColumns& columns, TimeRange range) {
   const auto begin = columns.times.begin(), end = columns.times.end();
   const auto from = std::lower_bound(begin, end, range.from), to = std::lower_bound(from, end, range.to);
@@ -219,30 +223,69 @@ absl::StatusOr<std::vector<ExecutableRow>> SqliteShardReader::Executables() {
   }
 }
 
-absl::StatusOr<std::shared_ptr<const Trie>> SqliteShardReader::LoadTrie(Day day) {
-  auto empty = [] { return std::make_shared<const Trie>(EmptyTrie()); };
-  if (database_ == nullptr) return empty();
+absl::StatusOr<SqliteShardReader::Pieces> SqliteShardReader::PiecesOf(Day day) {
+  if (database_ == nullptr) return Pieces{};
   ASSIGN_OR_RETURN(Statement bounds, database_->Prepare("SELECT min(id), max(id) FROM trie_chunk WHERE day = ?"));
   ASSIGN_OR_RETURN([[maybe_unused]] bool row, bounds.Bind(day.value).Step());
-  if (bounds.IsNull(0)) return empty();
-  const TrieCache::Key key{shard_, day, bounds.Int(0)};
-  const int64_t last_piece = bounds.Int(1);
-  TrieCache::Snapshot known = cache_.Find(key);
-  // A longer one, that a later reader loaded, serves as well: ids never change their meaning.
-  if (known.trie != nullptr && known.last_piece >= last_piece) return known.trie;
+  return bounds.IsNull(0) ? Pieces{} : Pieces{bounds.Int(0), bounds.Int(1)};
+}
 
-  auto trie = std::make_shared<Trie>(known.trie != nullptr ? *known.trie : EmptyTrie());
+template <typename To>
+absl::Status SqliteShardReader::AppendPieces(Day day, int64_t after, To* to) {
   ASSIGN_OR_RETURN(Statement pieces, database_->Prepare("SELECT raw_bytes, columns FROM trie_chunk WHERE day = ? AND "
                                                         "id > ? ORDER BY id"));
-  pieces.Bind(day.value, known.last_piece);
+  pieces.Bind(day.value, after);
   for (;;) {
     ASSIGN_OR_RETURN(bool more, pieces.Step());
-    if (!more) break;
+    if (!more) return absl::OkStatus();
     ASSIGN_OR_RETURN(std::string piece, UnpackColumns(pieces.Bytes(1), pieces.Int(0)));
-    RETURN_IF_ERROR(AppendTriePiece(piece, trie.get()));
+    RETURN_IF_ERROR(AppendTriePiece(piece, to));
   }
-  cache_.Put(key, {trie, last_piece});
+}
+
+absl::StatusOr<std::shared_ptr<const Trie>> SqliteShardReader::LoadTrie(Day day) {
+  ASSIGN_OR_RETURN(const Pieces pieces, PiecesOf(day));
+  if (pieces.last == 0) return std::make_shared<const Trie>(EmptyTrie());
+  const TrieCache::Key key{shard_, day, pieces.first};
+  TrieCache::Snapshot known = cache_.Find(key);
+  // A longer one, that a later reader loaded, serves as well: ids never change their meaning.
+  if (known.trie != nullptr && known.last_piece >= pieces.last) return known.trie;
+
+  auto trie = std::make_shared<Trie>(known.trie != nullptr ? *known.trie : EmptyTrie());
+  if (known.tail != nullptr) AppendTail(*known.tail, trie.get());
+  RETURN_IF_ERROR(AppendPieces(day, known.newest(), trie.get()));
+  cache_.Put(key, {.trie = trie, .last_piece = std::max(known.newest(), pieces.last)});
   return trie;
+}
+
+// What is new since the last whole load is kept apart, as long as it is small: with readers that need parts alone,
+// every one of them would copy the whole trie to add what the latest commits brought.
+absl::StatusOr<TriePart> SqliteShardReader::LoadTriePart(Day day, std::span<const NodeNo> leaves) {
+  ASSIGN_OR_RETURN(const Pieces pieces, PiecesOf(day));
+  if (pieces.last == 0) return CutTrie(EmptyTrie(), {}, leaves);
+  const TrieCache::Key key{shard_, day, pieces.first};
+  TrieCache::Snapshot known = cache_.Find(key);
+  if (known.trie == nullptr) {
+    ASSIGN_OR_RETURN(const std::shared_ptr<const Trie> trie, LoadTrie(day));
+    return CutTrie(*trie, {}, leaves);
+  }
+  if (known.newest() < pieces.last) {
+    auto tail = known.tail != nullptr ? std::make_shared<TrieTail>(*known.tail) : std::make_shared<TrieTail>();
+    tail->first_node = known.trie->parents.size();
+    tail->first_frame = known.trie->frame_rows.size();
+    RETURN_IF_ERROR(AppendPieces(day, known.newest(), tail.get()));
+    if (tail->added.parents.size() > kTailNodesMin + known.trie->parents.size() / kTailShare) {
+      auto trie = std::make_shared<Trie>(*known.trie);
+      AppendTail(*tail, trie.get());
+      known = {.trie = std::move(trie), .last_piece = pieces.last};
+    } else {
+      known.tail = std::move(tail);
+      known.last_tail_piece = pieces.last;
+    }
+    cache_.Put(key, known);
+  }
+  static const TrieTail kNoTail;
+  return CutTrie(*known.trie, known.tail != nullptr ? *known.tail : kNoTail, leaves);
 }
 
 absl::StatusOr<std::string_view> SqliteShardReader::Text(StringId id) {

@@ -2,6 +2,7 @@
 
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -27,6 +28,7 @@ class SqliteShardReader : public StoreReader {
   absl::StatusOr<std::vector<ThreadRow>> Threads(TimeRange range, const ProcessSet& of) override;
   absl::StatusOr<std::vector<ExecutableRow>> Executables() override;
   absl::StatusOr<std::shared_ptr<const Trie>> LoadTrie(Day day) override;
+  absl::StatusOr<TriePart> LoadTriePart(Day day, std::span<const NodeNo> leaves) override;
   absl::StatusOr<std::string_view> Text(StringId id) override;
   absl::Status ScanSamples(TimeRange range, const SampleVisitor& visit) override;
   absl::Status ScanSums(TimeRange range, const SumVisitor& visit) override;
@@ -39,6 +41,14 @@ class SqliteShardReader : public StoreReader {
   absl::Status Describe(const StoredProcess& process, Slot told, ProcessRow* row);
   // The machine's node id, "" for a row that names none.
   absl::StatusOr<std::string_view> NodeIdOf(int64_t machine);
+  // The first and the last piece of the day's trie that this reader sees; {0, 0}: there is none.
+  struct Pieces {
+    int64_t first = 0, last = 0;
+  };
+  absl::StatusOr<Pieces> PiecesOf(Day day);
+  // Decodes the pieces behind `after` and appends them: `to` is a Trie or a TrieTail.
+  template <typename To>
+  absl::Status AppendPieces(Day day, int64_t after, To* to);
   absl::Status ScanSumRows(int64_t first_minute, int64_t last_minute, const SumVisitor& visit);
   absl::Status SumRaw(TimeRange range, int64_t first_minute, int64_t last_minute, const SumVisitor& visit);
   // Raw chunks of these minutes that have not expired, cut to the range.

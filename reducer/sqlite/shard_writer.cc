@@ -19,34 +19,6 @@ constexpr size_t kTriesKept = 3;            // yesterday's, today's, and one tha
 
 }  // namespace
 
-SqliteShardWriter::Counters::Counters(Metrics& metrics)
-    : samples(metrics.AddCounter("tributary_reducer_committed_samples_total", "samples made durable")),
-      batches(metrics.AddCounter("tributary_reducer_committed_batches_total", "batches made durable")),
-      duplicates(metrics.AddCounter("tributary_reducer_duplicate_batches_total",
-                                    "batches that were durable already: sent again after a reconnect")),
-      need_dictionary(metrics.AddCounter("tributary_reducer_need_dictionary_total",
-                                         "batches refused because their definitions are not known here (any more)")),
-      clamped_times(metrics.AddCounter("tributary_reducer_clamped_times_total",
-                                       "samples with an absurd time, stored at their batch's time")),
-      cut_stacks(metrics.AddCounter("tributary_reducer_cut_stacks_total",
-                                    "samples whose stack was cut because the day's trie is full")),
-      commit_ns(metrics.AddDurationCounter("tributary_reducer_commit_seconds_total", "time spent in commits")),
-      closed_sessions(metrics.AddCounter("tributary_reducer_closed_sessions_total",
-                                         "times a node told of a session of an earlier collector that has ended")),
-      closings_refused(metrics.AddCounter("tributary_reducer_closings_refused_total",
-                                          "the same of another node's session, its own, or too many unknown ones")),
-      nameless_types(metrics.AddCounter("tributary_reducer_nameless_types_total",
-                                        "samples of a type that their batch does not define and this release does not "
-                                        "know, or of one more than a shard or a machine may bring")),
-      refused_attributes(metrics.AddCounter("tributary_reducer_refused_attributes_total",
-                                            "samples whose own attributes were left out: more than 32, or 1 KiB")) {
-  for (uint8_t i = 0; i < kEndingCount; ++i) {
-    endings[i] = &metrics.AddCounter("tributary_reducer_samples_by_ending_total",
-                                     "samples made durable, by how the walk of their stack ended",
-                                     {{"ending", std::string(EndingName(static_cast<Ending>(i)))}});
-  }
-}
-
 SqliteShardWriter::SqliteShardWriter(ShardWriterOptions options, const Clock& clock, Metrics& metrics)
     : options_(std::move(options)), clock_(clock), counters_(metrics) {}
 
@@ -85,7 +57,7 @@ absl::StatusOr<std::vector<ShardWriter::Outcome>> SqliteShardWriter::Commit(std:
     sessions_->Settle();
     for (DayTrie& trie : tries_) trie.MarkCommitted();
     while (tries_.size() > kTriesKept) tries_.pop_back();
-    CountCommitted();
+    counters_.Add(tally_);
   } else {
     sessions_->Undo();
     definitions_->Rollback();
@@ -94,22 +66,8 @@ absl::StatusOr<std::vector<ShardWriter::Outcome>> SqliteShardWriter::Commit(std:
     // Other sessions' ids may point at rows and nodes that were rolled back only if this group mapped them: Undo
     // forgot those.
   }
-  counters_.commit_ns.Add(static_cast<uint64_t>(clock_.Monotonic().value - start.value));
+  counters_.AddTime(clock_.Monotonic().value - start.value);
   return outcomes;
-}
-
-void SqliteShardWriter::CountCommitted() {
-  counters_.samples.Add(tally_.samples);
-  counters_.batches.Add(tally_.batches);
-  counters_.duplicates.Add(tally_.duplicates);
-  counters_.need_dictionary.Add(tally_.need_dictionary);
-  counters_.clamped_times.Add(tally_.clamped_times);
-  counters_.cut_stacks.Add(tally_.cut_stacks);
-  counters_.closed_sessions.Add(tally_.closed_sessions);
-  counters_.closings_refused.Add(tally_.closings_refused);
-  counters_.nameless_types.Add(tally_.nameless_types);
-  counters_.refused_attributes.Add(tally_.refused_attributes);
-  for (size_t i = 0; i < kEndingCount; ++i) counters_.endings[i]->Add(tally_.endings[i]);
 }
 
 absl::StatusOr<std::vector<ShardWriter::Outcome>> SqliteShardWriter::TryCommit(std::span<const RowBatch> group) {

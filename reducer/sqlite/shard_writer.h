@@ -15,6 +15,7 @@
 #include "reducer/sqlite/sample_type_table.h"
 #include "reducer/sqlite/session_table.h"
 #include "reducer/sqlite/sqlite.h"
+#include "reducer/store/commit_counters.h"
 #include "reducer/store/store.h"
 
 namespace tributary::store {
@@ -42,18 +43,6 @@ class SqliteShardWriter : public ShardWriter {
   Database& database() { return *database_; }
 
  private:
-  struct Counters {
-    explicit Counters(Metrics& metrics);
-    Counter &samples, &batches, &duplicates, &need_dictionary, &clamped_times, &cut_stacks, &commit_ns;
-    Counter &closed_sessions, &closings_refused, &nameless_types, &refused_attributes;
-    Counter* endings[kEndingCount];
-  };
-  // What one transaction adds to the counters, once it is durable.
-  struct Tally {
-    uint64_t samples = 0, batches = 0, duplicates = 0, need_dictionary = 0, clamped_times = 0, cut_stacks = 0;
-    uint64_t closed_sessions = 0, closings_refused = 0, nameless_types = 0, refused_attributes = 0;
-    uint64_t endings[kEndingCount] = {};
-  };
   // A batch's samples in store ids, by type.
   struct Typed {
     TypeNo type;
@@ -75,11 +64,10 @@ class SqliteShardWriter : public ShardWriter {
   absl::Status WriteChunks(const Session& session, std::span<const Typed> samples);
   absl::StatusOr<DayTrie*> TrieOf(Day day);
   absl::Status WriteTries();
-  void CountCommitted();
 
   const ShardWriterOptions options_;
   const Clock& clock_;
-  Counters counters_;
+  CommitCounters counters_;
   std::unique_ptr<Database> database_;  // on the heap: statements and tables borrow it
   std::unique_ptr<DefinitionTables> definitions_;
   std::unique_ptr<SampleTypeTable> types_;
@@ -87,7 +75,7 @@ class SqliteShardWriter : public ShardWriter {
   std::unique_ptr<Maintenance> maintenance_;
   Statement put_samples_, put_sums_, put_trie_, find_trie_;
   std::list<DayTrie> tries_;  // most recently used first
-  Tally tally_;
+  CommitTally tally_;
 };
 
 }  // namespace tributary::store

@@ -18,7 +18,7 @@ void TrieCache::Put(const Key& key, const Snapshot& snapshot) {
   if (it == entries_.end()) {
     entries_.push_front(Entry{key, snapshot});
   } else {
-    if (it->snapshot.last_piece < snapshot.last_piece) it->snapshot = snapshot;
+    if (it->snapshot.newest() <= snapshot.newest()) it->snapshot = snapshot;
     entries_.splice(entries_.begin(), entries_, it);
   }
   size_t nodes = 0;

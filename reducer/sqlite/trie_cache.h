@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <list>
 #include <memory>
@@ -7,6 +8,7 @@
 #include <tuple>
 
 #include "reducer/store/store.h"
+#include "reducer/store/trie.h"
 
 namespace tributary::store {
 
@@ -24,13 +26,18 @@ class TrieCache {
   struct Snapshot {
     std::shared_ptr<const Trie> trie;
     int64_t last_piece = 0;  // the newest piece in it
+    // What was committed since, where readers needed parts only: extending the trie itself would copy all of it.
+    std::shared_ptr<const TrieTail> tail;  // nullptr: nothing
+    int64_t last_tail_piece = 0;
+
+    int64_t newest() const { return std::max(last_piece, last_tail_piece); }
   };
 
   explicit TrieCache(size_t nodes_max) : nodes_max_(nodes_max) {}
 
   // An empty Snapshot when there is none.
   Snapshot Find(const Key& key);
-  // Kept unless a longer one is there already.
+  // Kept unless a newer one is there already.
   void Put(const Key& key, const Snapshot& snapshot);
 
  private:

@@ -1,75 +1,43 @@
 #include <gtest/gtest.h>
-#include <signal.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
-#include "reducer/sqlite/schema.h"
-#include "reducer/sqlite/sqlite_store.h"
-#include "reducer/store/store_testing.h"
+#include "reducer/store/store_conformance.h"
 
 // What sessions that cannot speak any more have lost.
 
 namespace tributary::store {
+
+RowBatch ClosedSessionConformance::BatchOf(TestCollector& collector, int samples, uint64_t on_the_way) {
+  for (int i = 0; i < samples; ++i) collector.Add(kNow, collector.Thread(1, "t"), collector.Stack({1}));
+  RowBatch batch = collector.Take(kNow);
+  batch.accounting.captured += on_the_way;
+  return batch;
+}
+
+RowBatch ClosedSessionConformance::Closing(RowBatch batch, const TestCollector& ended, uint64_t captured,
+                                           LossReason reason) {
+  batch.closes.push_back({ended.info().session_id, captured, reason});
+  return batch;
+}
+
+NodeStatus ClosedSessionConformance::Status() {
+  NodeStatus all;
+  const std::vector<NodeStatus> nodes = Reader()->Nodes().value();
+  for (const NodeStatus& node : nodes) {
+    all.accounting += node.accounting;
+    all.stored += node.stored;
+  }
+  return all;
+}
+
+void ClosedSessionConformance::ExpectExact(uint64_t captured) {
+  const NodeStatus status = Status();
+  EXPECT_EQ(status.accounting.captured, captured);
+  EXPECT_EQ(status.accounting.captured, status.stored + status.accounting.TotalLost());
+}
+
 namespace {
 
-constexpr UnixNs kNow{1'700'000'040 * kNsPerSecond};
-
-class ClosedSessionTest : public testing::Test {
- protected:
-  ClosedSessionTest() { Open(); }
-
-  void Open() {
-    writer_.reset();
-    store_.reset();
-    store_ = SqliteStore::Open(directory_.path(), options_, clock_, metrics_).value();
-    writer_ = store_->OpenWriter(0).value();
-  }
-  // A batch of that many samples, and what the collector knows to be on its way when it is closed.
-  static RowBatch BatchOf(TestCollector& collector, int samples, uint64_t on_the_way = 0) {
-    for (int i = 0; i < samples; ++i) collector.Add(kNow, collector.Thread(1, "t"), collector.Stack({1}));
-    RowBatch batch = collector.Take(kNow);
-    batch.accounting.captured += on_the_way;
-    return batch;
-  }
-  void Commit(RowBatch batch) {
-    auto outcomes = writer_->Commit({&batch, 1});
-    ASSERT_TRUE(outcomes.ok()) << outcomes.status();
-    ASSERT_FALSE(outcomes->back().need_dictionary);
-  }
-  static RowBatch Closing(RowBatch batch, const TestCollector& ended, uint64_t captured,
-                          LossReason reason = LossReason::kCollectorKilled) {
-    batch.closes.push_back({ended.info().session_id, captured, reason});
-    return batch;
-  }
-  NodeStatus Status() {
-    auto nodes = store_->OpenReader(0).value()->Nodes().value();
-    NodeStatus all;
-    for (const NodeStatus& node : nodes) {
-      all.accounting += node.accounting;
-      all.stored += node.stored;
-    }
-    return all;
-  }
-  uint64_t Lost(LossReason reason) { return Status().accounting.lost[static_cast<size_t>(reason)]; }
-  void ExpectExact(uint64_t captured) {
-    const NodeStatus status = Status();
-    EXPECT_EQ(status.accounting.captured, captured);
-    EXPECT_EQ(status.accounting.captured, status.stored + status.accounting.TotalLost());
-  }
-  uint64_t Refused() {
-    return static_cast<uint64_t>(
-        writer_ == nullptr ? 0 : metrics_.AddCounter("tributary_reducer_closings_refused_total", "").value());
-  }
-
-  TestDirectory directory_;
-  FakeClock clock_{MonotonicNs{kNsPerSecond}, kNow};
-  Metrics metrics_;
-  StoreOptions options_;
-  std::unique_ptr<SqliteStore> store_;
-  std::unique_ptr<ShardWriter> writer_;
-};
-
-TEST_F(ClosedSessionTest, WhatIsMissingIsLostOnce) {
+TEST_P(ClosedSessionConformance, WhatIsMissingIsLostOnce) {
   TestCollector killed("node-a", 1), next("node-a", 2);
   killed.Lose(LossReason::kRingFull, 3);
   Commit(BatchOf(killed, 10, 4));
@@ -82,12 +50,12 @@ TEST_F(ClosedSessionTest, WhatIsMissingIsLostOnce) {
   Commit(Closing(BatchOf(next, 0), killed, 20));
   Commit(Closing(BatchOf(next, 0), killed, 2));
   ExpectExact(25);
-  Open();
+  Reopen();
   ExpectExact(25);
   EXPECT_EQ(Lost(LossReason::kCollectorKilled), 7u);
 }
 
-TEST_F(ClosedSessionTest, WhatWasOnTheWayAndCameInAnotherSessionIsNotLost) {
+TEST_P(ClosedSessionConformance, WhatWasOnTheWayAndCameInAnotherSessionIsNotLost) {
   TestCollector killed("node-a", 1), next("node-a", 2);
   Commit(BatchOf(killed, 10, 4));  // the four went to the spool, and come with the next session
   Commit(Closing(BatchOf(next, 4), killed, 10));
@@ -95,7 +63,7 @@ TEST_F(ClosedSessionTest, WhatWasOnTheWayAndCameInAnotherSessionIsNotLost) {
   EXPECT_EQ(Lost(LossReason::kCollectorKilled), 0u);
 }
 
-TEST_F(ClosedSessionTest, AStopHasItsOwnReason) {
+TEST_P(ClosedSessionConformance, AStopHasItsOwnReason) {
   TestCollector stopped("node-a", 1), next("node-a", 2);
   Commit(BatchOf(stopped, 10));
   Commit(Closing(BatchOf(next, 1), stopped, 15, LossReason::kShutdown));
@@ -103,7 +71,7 @@ TEST_F(ClosedSessionTest, AStopHasItsOwnReason) {
   ExpectExact(16);
 }
 
-TEST_F(ClosedSessionTest, ABatchStoredWhoseAckWasNeverSeenIsNotLost) {
+TEST_P(ClosedSessionConformance, ABatchStoredWhoseAckWasNeverSeenIsNotLost) {
   TestCollector killed("node-a", 1), next("node-a", 2);
   Commit(BatchOf(killed, 10));
   Commit(BatchOf(killed, 7));
@@ -112,7 +80,7 @@ TEST_F(ClosedSessionTest, ABatchStoredWhoseAckWasNeverSeenIsNotLost) {
   ExpectExact(18);
 }
 
-TEST_F(ClosedSessionTest, WhatComesAllTheSameFromASpoolIsNotLost) {
+TEST_P(ClosedSessionConformance, WhatComesAllTheSameFromASpoolIsNotLost) {
   TestCollector killed("node-a", 1), next("node-a", 2);
   Commit(BatchOf(killed, 10));
   RowBatch spooled = BatchOf(killed, 6);
@@ -123,7 +91,7 @@ TEST_F(ClosedSessionTest, WhatComesAllTheSameFromASpoolIsNotLost) {
   ExpectExact(21);
 }
 
-TEST_F(ClosedSessionTest, ASessionNeverSeenIsLostAsAWhole) {
+TEST_P(ClosedSessionConformance, ASessionNeverSeenIsLostAsAWhole) {
   TestCollector killed("node-a", 1), next("node-a", 2);
   Commit(Closing(BatchOf(next, 1), killed, 12));
   EXPECT_EQ(Lost(LossReason::kCollectorKilled), 12u);
@@ -137,7 +105,7 @@ TEST_F(ClosedSessionTest, ASessionNeverSeenIsLostAsAWhole) {
   ExpectExact(13);
 }
 
-TEST_F(ClosedSessionTest, OneAnswersForAllThatDiedUntold) {
+TEST_P(ClosedSessionConformance, OneAnswersForAllThatDiedUntold) {
   TestCollector first("node-a", 1), second("node-a", 2), elsewhere("node-a", 9), next("node-a", 3);
   Commit(BatchOf(first, 10, /*on_the_way=*/5));
   Commit(BatchOf(first, 7, /*on_the_way=*/3));  // its node has not seen it acknowledged
@@ -162,7 +130,7 @@ TEST_F(ClosedSessionTest, OneAnswersForAllThatDiedUntold) {
   ExpectExact(36 - 2 + 8 + 1);
 }
 
-TEST_F(ClosedSessionTest, WhatWasOnItsWayMayHaveGoneToAnotherSession) {
+TEST_P(ClosedSessionConformance, WhatWasOnItsWayMayHaveGoneToAnotherSession) {
   TestCollector killed("node-a", 1), next("node-a", 2);
   Commit(BatchOf(killed, 10, /*on_the_way=*/50));
   Commit(Closing(BatchOf(next, 40), killed, 20));  // 40 of the 50 were in the spool
@@ -170,7 +138,7 @@ TEST_F(ClosedSessionTest, WhatWasOnItsWayMayHaveGoneToAnotherSession) {
   ExpectExact(20 + 40);
 }
 
-TEST_F(ClosedSessionTest, OneGroupMayHoldBothSessions) {
+TEST_P(ClosedSessionConformance, OneGroupMayHoldBothSessions) {
   TestCollector killed("node-a", 1), next("node-a", 2);
   std::vector<RowBatch> group;
   group.push_back(BatchOf(killed, 10));
@@ -180,7 +148,7 @@ TEST_F(ClosedSessionTest, OneGroupMayHoldBothSessions) {
   ExpectExact(13);
 }
 
-TEST_F(ClosedSessionTest, OnlyTheSameNodeMayCloseASession) {
+TEST_P(ClosedSessionConformance, OnlyTheSameNodeMayCloseASession) {
   TestCollector victim("node-a", 1), other("node-b", 2);
   Commit(BatchOf(victim, 10));
   Commit(Closing(BatchOf(other, 1), victim, 1'000'000));
@@ -189,7 +157,7 @@ TEST_F(ClosedSessionTest, OnlyTheSameNodeMayCloseASession) {
   EXPECT_EQ(Refused(), 2u);
 }
 
-TEST_F(ClosedSessionTest, ANodeCannotFillTheTableWithIds) {
+TEST_P(ClosedSessionConformance, ANodeCannotFillTheTableWithIds) {
   TestCollector hostile("node-a", 1);
   for (uint32_t i = 0; i < 100; ++i) {
     RowBatch batch = BatchOf(hostile, 0);
@@ -203,22 +171,15 @@ TEST_F(ClosedSessionTest, ANodeCannotFillTheTableWithIds) {
   EXPECT_EQ(Refused(), 36u);
 }
 
-TEST_F(ClosedSessionTest, AFailedCommitClosesNothing) {
+TEST_P(ClosedSessionConformance, AFailedCommitClosesNothing) {
   TestCollector killed("node-a", 1), next("node-a", 2);
   Commit(BatchOf(killed, 10, 5));
-  {
-    Database other = OpenShardForWriting(store_->ShardPath(0)).value();
-    ASSERT_TRUE(
-        other.Execute("CREATE TRIGGER fail BEFORE INSERT ON sample_chunk BEGIN SELECT RAISE(ABORT, 'no'); END").ok());
-  }
+  backend_->FailCommits(true);
   RowBatch batch = Closing(BatchOf(next, 1), killed, 15);
   std::vector<RowBatch> group = {Closing(BatchOf(next, 0), killed, 15), batch};
   EXPECT_FALSE(writer_->Commit(group).ok());
   EXPECT_EQ(Lost(LossReason::kCollectorKilled), 0u);
-  {
-    Database other = OpenShardForWriting(store_->ShardPath(0)).value();
-    ASSERT_TRUE(other.Execute("DROP TRIGGER fail").ok());
-  }
+  backend_->FailCommits(false);
   TestCollector again("node-a", 3);
   Commit(BatchOf(again, 1));
   EXPECT_EQ(Lost(LossReason::kCollectorKilled), 0u);
@@ -235,12 +196,12 @@ RowBatch OfBoot(RowBatch batch, std::string boot_id, int64_t up_ns) {
   return batch;
 }
 
-TEST_F(ClosedSessionTest, SessionsOfAnEarlierBootCannotSpeakAgain) {
+TEST_P(ClosedSessionConformance, SessionsOfAnEarlierBootCannotSpeakAgain) {
   TestCollector before("node-a", 1), also_before("node-a", 2), other("node-b", 3), after("node-a", 4);
   Commit(OfBoot(BatchOf(before, 10, 3), "boot-1", 10 * kNsPerDay));
   Commit(OfBoot(BatchOf(other, 10, 3), "boot-9", 10 * kNsPerDay));
   // One that the writer has in memory from the same group, one that it must look for in the file.
-  Open();
+  Reopen();
   std::vector<RowBatch> group;
   group.push_back(OfBoot(BatchOf(also_before, 10, 2), "boot-1", 10 * kNsPerDay));
   group.push_back(OfBoot(BatchOf(after, 1), "boot-2", 2 * kNsPerDay));
@@ -253,59 +214,13 @@ TEST_F(ClosedSessionTest, SessionsOfAnEarlierBootCannotSpeakAgain) {
   EXPECT_EQ(Lost(LossReason::kCollectorKilled), 5u);
 }
 
-// The child commits batches that close a killed session, again and again, and is killed itself: whatever the number of
-// times it was told, each loss counts once.
-TEST_F(ClosedSessionTest, ExactAcrossKillsOfTheReducer) {
-  constexpr uint8_t kSessions = 20;
-  writer_.reset();
-  store_.reset();
-  for (uint32_t round = 0; round < 12; ++round) {
-    const pid_t child = fork();
-    ASSERT_GE(child, 0);
-    if (child == 0) {
-      Open();
-      for (uint8_t id = 1; id <= kSessions; ++id) {
-        TestCollector collector("node-a", id);
-        uint64_t durable = 0;
-        if (auto found = writer_->FindSession(collector.info().session_id); found.ok())
-          durable = found->durable_sequence;
-        std::vector<RowBatch> group;
-        for (int i = 0; i < 3; ++i) {
-          RowBatch batch = BatchOf(collector, 10);
-          TestCollector before("node-a", static_cast<uint8_t>(id - 1));
-          if (i == 0 && id > 1) batch = Closing(std::move(batch), before, 35);
-          if (batch.sequence <= durable) continue;
-          if (group.empty()) {
-            collector.StartGeneration();
-            batch = collector.Resend(batch);
-          }
-          group.push_back(std::move(batch));
-        }
-        auto outcomes = writer_->Commit(group);
-        if (!outcomes.ok() || (!outcomes->empty() && outcomes->back().need_dictionary)) _exit(2);
-      }
-      _exit(0);
-    }
-    if (round < 11) {
-      usleep((round * 7919) % 60'000);
-      kill(child, SIGKILL);
-    }
-    int status = 0;
-    ASSERT_EQ(waitpid(child, &status, 0), child);
-    ASSERT_TRUE(WIFSIGNALED(status) || WEXITSTATUS(status) == 0) << WEXITSTATUS(status);
-  }
-  Open();
-  EXPECT_EQ(Lost(LossReason::kCollectorKilled), 5u * (kSessions - 1));
-  ExpectExact(35u * (kSessions - 1) + 30);
-}
-
-TEST_F(ClosedSessionTest, ClosingMovesWithItsNode) {
+TEST_P(ClosedSessionConformance, ClosingMovesWithItsNode) {
   TestCollector killed("node-3", 1), next("node-3", 2);
   ASSERT_NE(ShardOf("node-3", 3), 0u);
   Commit(BatchOf(killed, 10));
   Commit(Closing(BatchOf(next, 1), killed, 15));
   options_.shards = 3;
-  Open();
+  Reopen();
   const Totals totals = TotalsOf(*store_->OpenReader(ShardOf("node-3", 3)).value());
   EXPECT_EQ(totals.captured, 16u);
   EXPECT_EQ(totals.stored, 11u);

@@ -2,13 +2,83 @@
 #include <gtest/gtest.h>
 
 #include <map>
+#include <string>
+#include <vector>
 
-#include "reducer/sqlite/sqlite_store_testing.h"
+#include "reducer/store/store_conformance.h"
+
+// What a reader is told of processes and threads.
 
 namespace tributary::store {
 namespace {
 
-TEST_F(SqliteStoreTest, ProcessAttributesLearnedLateReachOldSamples) {
+// A reader may tell of processes that ran shortly before or after a range: what must not be there is an hour away.
+UnixNs AtMinute(int64_t minutes) { return UnixNs{kNow.value + minutes * kNsPerMinute}; }
+
+std::vector<std::string> NamesIn(StoreReader& reader, int64_t from_minute, int64_t to_minute,
+                                 const ProcessSet* only = nullptr) {
+  std::vector<std::string> names;
+  const TimeRange range{AtMinute(from_minute), AtMinute(to_minute)};
+  const std::vector<ProcessRow> rows = reader.Processes(range, only).value();
+  for (const ProcessRow& row : rows) names.push_back(row.comm);
+  if (only == nullptr) {
+    std::vector<std::string> scanned;
+    const auto visit = [&scanned](const ProcessRow& row) {
+      scanned.push_back(row.comm);
+      return absl::OkStatus();
+    };
+    EXPECT_TRUE(reader.ScanProcesses(range, visit).ok());
+    EXPECT_THAT(scanned, testing::UnorderedElementsAreArray(names));
+  }
+  return names;
+}
+
+// A process is told of in every slot that has a sample of it, under one number, and found there.
+TEST_P(ProcessConformance, AreFoundWhereTheirSamplesAre) {
+  TestCollector collector("node-a");
+  ThreadRef early = collector.Thread(1, "early"), both = collector.Thread(2, "both"),
+            late = collector.Thread(3, "late");
+  NodeRef leaf = collector.Stack({1});
+  collector.Add(AtMinute(-180), early, leaf);
+  collector.Add(AtMinute(-174), both, leaf);
+  collector.Add(AtMinute(-12), both, leaf);
+  collector.Add(AtMinute(-6), late, leaf);
+  Commit(collector.Take(AtMinute(0)));
+  EXPECT_THAT(NamesIn(*Reader(), -180, -120), testing::UnorderedElementsAre("early", "both"));
+  EXPECT_THAT(NamesIn(*Reader(), -60, 0), testing::UnorderedElementsAre("both", "late"));
+  EXPECT_THAT(NamesIn(*Reader(), -240, 0), testing::UnorderedElementsAre("early", "both", "late")) << "each once";
+  const auto refuse = [](const ProcessRow&) { return absl::CancelledError("enough"); };
+  EXPECT_TRUE(absl::IsCancelled(Reader()->ScanProcesses({AtMinute(-240), AtMinute(0)}, refuse)));
+  EXPECT_THAT(NamesIn(*Reader(), -120, -60), testing::IsEmpty());
+  EXPECT_THAT(NamesIn(*Reader(), -60, -60), testing::IsEmpty());
+
+  std::vector<ProcessRow> rows = Reader()->Processes({AtMinute(-60), AtMinute(0)}, nullptr).value();
+  ASSERT_EQ(rows.size(), 2u);
+  const ProcessRow& last = rows[rows[0].comm == "late" ? 0 : 1];
+  const ProcessSet only{last.no};
+  EXPECT_THAT(NamesIn(*Reader(), -240, 0, &only), testing::ElementsAre("late"));
+  std::vector<ThreadRow> threads = Reader()->Threads({AtMinute(-240), AtMinute(0)}, only).value();
+  ASSERT_EQ(threads.size(), 1u);
+  EXPECT_EQ(threads[0].tid, Tid{3});
+  EXPECT_EQ(threads[0].process, last.no);
+}
+
+TEST_P(ProcessConformance, NumbersAreNotGivenTwiceAcrossRestarts) {
+  NodeRef leaf;
+  for (uint8_t session = 1; session <= 3; ++session) {
+    TestCollector collector("node-a", session);
+    leaf = collector.Stack({1});
+    collector.Add(AtMinute(-6), collector.Thread(session, "p" + std::to_string(session)), leaf);
+    Commit(collector.Take(AtMinute(0)));
+    Reopen();
+  }
+  ProcessSet numbers;
+  const std::vector<ProcessRow> rows = Reader()->Processes({AtMinute(-60), AtMinute(0)}, nullptr).value();
+  for (const ProcessRow& row : rows) numbers.insert(row.no);
+  EXPECT_EQ(numbers.size(), 3u);
+}
+
+TEST_P(ProcessConformance, ProcessAttributesLearnedLateReachOldSamples) {
   TestCollector collector("node-a");
   Dictionary& dictionary = collector.dictionary();
   Process process;
@@ -26,7 +96,7 @@ TEST_F(SqliteStoreTest, ProcessAttributesLearnedLateReachOldSamples) {
   EXPECT_EQ(processes[0].container_id, "abc");
 }
 
-TEST_F(SqliteStoreTest, ProcessAttributesLearnedAfterTheLastSampleReachIt) {
+TEST_P(ProcessConformance, ProcessAttributesLearnedAfterTheLastSampleReachIt) {
   TestCollector collector("node-a");
   Dictionary& dictionary = collector.dictionary();
   Process process;
@@ -42,7 +112,7 @@ TEST_F(SqliteStoreTest, ProcessAttributesLearnedAfterTheLastSampleReachIt) {
   EXPECT_EQ(processes[0].attributes, "service.name=web");
 }
 
-TEST_F(SqliteStoreTest, WhatAProcessSaysOfItselfIsKept) {
+TEST_P(ProcessConformance, WhatAProcessSaysOfItselfIsKept) {
   TestCollector collector("node-a");
   Dictionary& dictionary = collector.dictionary();
   Process process;
@@ -58,7 +128,7 @@ TEST_F(SqliteStoreTest, WhatAProcessSaysOfItselfIsKept) {
 
 // What ran in one container stays there when the process has moved to another, also in one batch, and in a generation
 // that continues the first.
-TEST_F(SqliteStoreTest, AProcessThatMovesIsToldOfInBothContainers) {
+TEST_P(ProcessConformance, AProcessThatMovesIsToldOfInBothContainers) {
   TestCollector collector("node-a");
   const NodeRef leaf = collector.Stack({1});
   Process process;

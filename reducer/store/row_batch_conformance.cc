@@ -3,63 +3,46 @@
 #include <gtest/gtest.h>
 
 #include "profile/attributes.h"
-#include "reducer/sqlite/sample_type_table.h"
-#include "reducer/sqlite/schema.h"
-#include "reducer/sqlite/sqlite_store_testing.h"
+#include "reducer/store/store_conformance.h"
 
 // Rows from somebody who speaks no wire and has no session, committed through the same contract.
 namespace tributary::store {
+
+RowBatch RowBatchConformance::OneSample(std::string_view service, uint64_t value) {
+  Dictionary rows;
+  const ExecutableRef executable =
+      rows.InternExecutable(*ExecutableId::Make(ExecutableIdKind::kGnuBuildId, "build"), "/srv/app");
+  Process process;
+  process.key.pid = Pid{7};
+  process.comm = rows.InternString("app");
+  process.executable = executable;
+  process.attributes = rows.InternString(Encode("service.name", service));
+  const ThreadRef thread = rows.InternThread({rows.InternProcess(process), Tid{8}, rows.InternString("worker")});
+  const std::vector<Frame> stack = {{FrameKind::kNative, true, executable, 0x10},
+                                    {FrameKind::kNative, false, executable, 0x20}};
+
+  RowBatch batch;
+  batch.source = {SourceKind::kImport, std::string(service)};
+  batch.node = std::make_shared<NodeInfo>(NodeInfo{.node_id = "importer"});
+  batch.clock = {MonotonicNs{At(0).value}, At(0)};
+  batch.samples.push_back({.time = MonotonicNs{At(-5).value},
+                           .thread = thread,
+                           .node = rows.InternStack(stack),
+                           .ending = Ending::kComplete,
+                           .value = value,
+                           .attributes = rows.InternString(Encode("request", "42"))});
+  batch.accounting.captured = 1;
+  batch.definitions = rows.DefinedSince({});
+  return batch;
+}
+
+std::string RowBatchConformance::Encode(std::string_view key, std::string_view value) {
+  return EncodeAttributes({{std::string(key), std::string(value)}}, 4096, nullptr);
+}
+
 namespace {
 
-class RowBatchTest : public SqliteStoreTest {
- protected:
-  // One sample of `value` in the service's main, and all that describes it.
-  static RowBatch OneSample(std::string_view service, uint64_t value) {
-    Dictionary rows;
-    const ExecutableRef executable =
-        rows.InternExecutable(*ExecutableId::Make(ExecutableIdKind::kGnuBuildId, "build"), "/srv/app");
-    Process process;
-    process.key.pid = Pid{7};
-    process.comm = rows.InternString("app");
-    process.executable = executable;
-    process.attributes = rows.InternString(Encode("service.name", service));
-    const ThreadRef thread = rows.InternThread({rows.InternProcess(process), Tid{8}, rows.InternString("worker")});
-    const std::vector<Frame> stack = {{FrameKind::kNative, true, executable, 0x10},
-                                      {FrameKind::kNative, false, executable, 0x20}};
-
-    RowBatch batch;
-    batch.source = {SourceKind::kImport, std::string(service)};
-    batch.node = std::make_shared<NodeInfo>(NodeInfo{.node_id = "importer"});
-    batch.clock = {MonotonicNs{At(0).value}, At(0)};
-    batch.samples.push_back({.time = MonotonicNs{At(-5).value},
-                             .thread = thread,
-                             .node = rows.InternStack(stack),
-                             .ending = Ending::kComplete,
-                             .value = value,
-                             .attributes = rows.InternString(Encode("request", "42"))});
-    batch.accounting.captured = 1;
-    batch.definitions = rows.DefinedSince({});
-    return batch;
-  }
-
-  static std::string Encode(std::string_view key, std::string_view value) {
-    return EncodeAttributes({{std::string(key), std::string(value)}}, 4096, nullptr);
-  }
-
-  std::vector<SampleColumns> Chunks(StoreReader& reader) {
-    std::vector<SampleColumns> chunks;
-    EXPECT_TRUE(reader
-                    .ScanSamples(kAlways,
-                                 [&](const SampleColumns& columns) {
-                                   chunks.push_back(columns);
-                                   return absl::OkStatus();
-                                 })
-                    .ok());
-    return chunks;
-  }
-};
-
-TEST_F(RowBatchTest, RowsComeBackWithTheirResourceAndTheirOwnAttributes) {
+TEST_P(RowBatchConformance, RowsComeBackWithTheirResourceAndTheirOwnAttributes) {
   const ShardWriter::Outcome outcome = CommitOne(OneSample("shop", 11));
   EXPECT_EQ(outcome.sequence, 0u);
   EXPECT_FALSE(outcome.need_dictionary);
@@ -79,7 +62,7 @@ TEST_F(RowBatchTest, RowsComeBackWithTheirResourceAndTheirOwnAttributes) {
   EXPECT_EQ(trie->frame_rows[trie->frames[chunks[0].nodes[0].value]].address, 0x20u);
 }
 
-TEST_F(RowBatchTest, WithoutANumberNothingIsADuplicateAndTotalsAddUp) {
+TEST_P(RowBatchConformance, WithoutANumberNothingIsADuplicateAndTotalsAddUp) {
   CommitOne(OneSample("shop", 1));
   CommitOne(OneSample("shop", 2));
   CommitOne(OneSample("cart", 4));
@@ -91,7 +74,7 @@ TEST_F(RowBatchTest, WithoutANumberNothingIsADuplicateAndTotalsAddUp) {
   EXPECT_EQ(totals.lost, 0u);
 }
 
-TEST_F(RowBatchTest, WithANumberASecondTimeChangesNothingBeItAfterARestart) {
+TEST_P(RowBatchConformance, WithANumberASecondTimeChangesNothingBeItAfterARestart) {
   RowBatch batch = OneSample("shop", 1);
   batch.sequence = 1;
   EXPECT_EQ(CommitOne(batch).sequence, 1u);
@@ -102,7 +85,7 @@ TEST_F(RowBatchTest, WithANumberASecondTimeChangesNothingBeItAfterARestart) {
   EXPECT_EQ(TotalsOf(*Reader()).captured, 1u);
 }
 
-TEST_F(RowBatchTest, OneSourceIsNoOtherKindsOfTheSameId) {
+TEST_P(RowBatchConformance, OneSourceIsNoOtherKindsOfTheSameId) {
   RowBatch import = OneSample("shop", 1);
   import.source.id = std::string(16, 'a');
   import.sequence = 1;
@@ -113,7 +96,7 @@ TEST_F(RowBatchTest, OneSourceIsNoOtherKindsOfTheSameId) {
   EXPECT_EQ(CountSamples(*Reader()), 2u);
 }
 
-TEST_F(RowBatchTest, RowsThatReferToWhatIsNotThereAreTurnedAway) {
+TEST_P(RowBatchConformance, RowsThatReferToWhatIsNotThereAreTurnedAway) {
   RowBatch thread = OneSample("shop", 1), attributes = thread, before = thread;
   thread.samples[0].thread = ThreadRef{2};
   attributes.samples[0].attributes = StringRef{99};
@@ -122,7 +105,7 @@ TEST_F(RowBatchTest, RowsThatReferToWhatIsNotThereAreTurnedAway) {
   EXPECT_EQ(CountSamples(*Reader()), 0u);
 }
 
-TEST_F(RowBatchTest, TypesComeWithTheData) {
+TEST_P(RowBatchConformance, TypesComeWithTheData) {
   const SampleTypeInfo bytes{"alloc_space", "bytes"}, objects{"alloc_objects", "count"};
   auto of_type = [](std::string_view service, uint8_t number, const SampleTypeInfo& info) {
     RowBatch batch = OneSample(service, number);
@@ -154,15 +137,15 @@ TEST_F(RowBatchTest, TypesComeWithTheData) {
             (std::map<SampleTypeInfo, uint64_t>{{{}, 99}, {bytes, 203}, {{"cpu", "nanoseconds"}, 1}, {objects, 204}}));
 }
 
-TEST_F(RowBatchTest, ADefinitionDoesNotChangeWhatEveryReleaseKnows) {
+TEST_P(RowBatchConformance, ADefinitionDoesNotChangeWhatEveryReleaseKnows) {
   RowBatch batch = OneSample("shop", 7);
   batch.sample_types = {{SampleType::kCpu, {"mine", "bytes"}}};
   CommitOne(batch);
   EXPECT_EQ(Reader()->SampleTypes().value().at(TypeNo{1}).name, "cpu");
 }
 
-TEST_F(RowBatchTest, TypesOverAMachinesShareOrTheCapHaveNoNameAndBuiltInOnesAlwaysDo) {
-  constexpr size_t kShare = SampleTypeTable::kTypesOfMachineMax, kAll = SampleTypeTable::kTypesMax;
+TEST_P(RowBatchConformance, TypesOverAMachinesShareOrTheCapHaveNoNameAndBuiltInOnesAlwaysDo) {
+  constexpr size_t kShare = kSampleTypesOfMachineMax, kAll = kSampleTypesOfShardMax;
   auto commit = [this](const std::string& machine, size_t type) {
     RowBatch batch = OneSample(machine, 1);
     batch.node = std::make_shared<NodeInfo>(NodeInfo{.node_id = machine});
@@ -188,7 +171,7 @@ TEST_F(RowBatchTest, TypesOverAMachinesShareOrTheCapHaveNoNameAndBuiltInOnesAlwa
   EXPECT_EQ(CountSamples(*Reader()), kAll + 9 + 5 + 2);
 }
 
-TEST_F(RowBatchTest, TooManyOwnAttributesAreLeftOutAndCounted) {
+TEST_P(RowBatchConformance, TooManyOwnAttributesAreLeftOutAndCounted) {
   RowBatch batch = OneSample("shop", 1);
   std::string many = "a=1";
   for (size_t i = 1; i <= kSampleAttributesMax; ++i) many += ",a" + std::to_string(i) + "=1";
@@ -209,7 +192,7 @@ TEST_F(RowBatchTest, TooManyOwnAttributesAreLeftOutAndCounted) {
 }
 
 // Sums of days, and what only they refer to, go by age.
-TEST_F(RowBatchTest, ATypeGoesWithTheLastDataThatCanHaveIt) {
+TEST_P(RowBatchConformance, ATypeGoesWithTheLastDataThatCanHaveIt) {
   RowBatch batch = OneSample("shop", 1);
   batch.samples[0].type = static_cast<SampleType>(9);
   batch.sample_types = {{static_cast<SampleType>(9), {"short-lived", "bytes"}}};
@@ -227,7 +210,7 @@ TEST_F(RowBatchTest, ATypeGoesWithTheLastDataThatCanHaveIt) {
 }
 
 // Whoever hands data over has no boot of the machine: its sessions go on.
-TEST_F(RowBatchTest, ImportsAndSessionsOfOneMachineDoNotEndEachOther) {
+TEST_P(RowBatchConformance, ImportsAndSessionsOfOneMachineDoNotEndEachOther) {
   RowBatch of_session = OneSample("shop", 1);
   of_session.source = {SourceKind::kSession, std::string(16, 's')};
   of_session.sequence = 1;
@@ -250,21 +233,7 @@ TEST_F(RowBatchTest, ImportsAndSessionsOfOneMachineDoNotEndEachOther) {
   EXPECT_EQ(TotalsOf(*Reader()).lost, 0u);
 }
 
-// What a file of schema 4 holds samples of is offered; what it does not is not.
-TEST_F(RowBatchTest, TypesOfEarlierFilesAreFound) {
-  CommitOne(OneSample("shop", 1));
-  writer_.reset();
-  const std::string path = store_->ShardPath(0);
-  store_.reset();
-  {
-    Database old = OpenShardForWriting(path).value();
-    ASSERT_TRUE(old.Execute("DROP TABLE sample_type; PRAGMA user_version = 4;").ok());
-  }
-  Reopen();
-  EXPECT_EQ(Reader()->SampleTypes().value(), (std::map<TypeNo, SampleTypeInfo>{{TypeNo{1}, {"cpu", "nanoseconds"}}}));
-}
-
-TEST_F(RowBatchTest, SumsLeaveAttributesOut) {
+TEST_P(RowBatchConformance, SumsLeaveAttributesOut) {
   RowBatch batch = OneSample("shop", 3);
   batch.samples.push_back(batch.samples[0]);
   batch.samples.back().attributes = {};
