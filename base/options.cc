@@ -256,7 +256,7 @@ absl::Status Options::ParseFile(const std::string& path) {
 absl::Status Options::ParseFileKey(const std::string& path, const std::string& key, const YAML::Node& value,
                                    bool nested) {
   Entry* entry = Find(Replaced(key, '_', '-'));
-  if (entry == nullptr && value.IsMap() && !nested) {
+  if (value.IsMap() && !nested) {
     for (const auto& item : value) {
       RETURN_IF_ERROR(ParseFileKey(path, key + "_" + YamlKey(item.first), item.second, true));
     }

@@ -1,5 +1,4 @@
 #include <csignal>
-#include <cstdlib>
 #include <string_view>
 
 #include "base/clock.h"
@@ -27,8 +26,6 @@ int main(int argc, char** argv) {
   if (options->exit) return 0;
   if (options->health_check) return RunHealthCheck("reducer", "http-listen", options->http_listen);
   InitLog(options->log);
-  // SQLite's large sorts: nothing else may be writable, as in an image with a read-only root file system.
-  setenv("SQLITE_TMPDIR", options->data_dir.c_str(), /*overwrite=*/0);
 
   // Watched before anything starts: a signal that comes early stops what has started.
   Loop loop;

@@ -14,7 +14,8 @@ docs::Manual ReducerManual() {
            "on 127.0.0.1 only, unless the option names another address.",
            "The intake can ask for TLS, client certificates and tokens. The page and the API cannot: let only networks "
            "that you trust reach them.",
-           "Data are kept in --data-dir, for --retention or until they reach --store-bytes-max. The oldest go first."},
+           "Data are kept in --data-dir, or where --store says, for --retention or until they reach --store-bytes-max. "
+           "The oldest go first."},
       .environment = {{"SOURCE_DATE_EPOCH",
                        "The date of the page that --print-docs man prints, in seconds since 1970."}},
       .files = {{"/etc/tributary/reducer.yaml",

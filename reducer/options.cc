@@ -10,6 +10,7 @@
 #include "base/status.h"
 #include "base/types.h"
 #include "reducer/manual.h"
+#include "reducer/stores.h"
 
 namespace tributary {
 namespace {
@@ -35,6 +36,8 @@ absl::Status CheckBytes(std::string_view text) {
   if (bytes.ok() && *bytes >= kBytesMin) return absl::OkStatus();
   return Error(absl::StatusCode::kInvalidArgument, "must be a size of at least 16MiB");
 }
+
+absl::Status CheckStore(std::string_view url) { return url.empty() ? absl::OkStatus() : CheckStoreUrl(url); }
 
 absl::Status CheckRate(std::string_view text) {
   absl::StatusOr<int64_t> bytes = ParseBytes(text);
@@ -237,6 +240,11 @@ absl::StatusOr<ReducerOptions> ParseReducerOptions(int argc, const char* const* 
              .value_name = "DIR",
              .documented_default = DefaultDataDirectory(true, {})},
             &out.data_dir, DefaultDataDirectory(geteuid() == 0, environment));
+  table.Add({.name = "store",
+             .help = "where samples and metadata are kept: " + StoreUrlForms() + "; the data directory else",
+             .value_name = "URL",
+             .check = CheckStore},
+            &out.store, "");
   table.Add({.name = "shards",
              .help = "event loops, each with a store file of its own; nodes are spread over them",
              .value_name = "N",
@@ -275,6 +283,7 @@ absl::StatusOr<ReducerOptions> ParseReducerOptions(int argc, const char* const* 
   ASSIGN_OR_RETURN(out.intake_listen, ParseListen(intake));
   ASSIGN_OR_RETURN(out.http_listen, ParseListen(http));
   if (out.health_check) return out;
+  if (out.store.empty()) out.store = DefaultStoreUrl(out.data_dir);
   ASSIGN_OR_RETURN(out.raw_age_ns, ParseDurationNs(raw_age));
   ASSIGN_OR_RETURN(out.sum_age_ns, ParseDurationNs(sum_age));
   ASSIGN_OR_RETURN(int64_t bytes, ParseBytes(bytes_max));

@@ -17,6 +17,7 @@ namespace tributary {
 struct ReducerOptions {
   HostPort intake_listen, http_listen;
   std::string data_dir;
+  std::string store;  // URL (stores.h)
   uint32_t shards = 1;
   std::vector<std::string> exports;
   int64_t raw_age_ns = 0, sum_age_ns = 0;

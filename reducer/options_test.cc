@@ -3,6 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <fstream>
+
+#include "base/test_directory.h"
 #include "base/types.h"
 
 namespace tributary {
@@ -42,6 +45,19 @@ TEST(ReducerOptions, TakesWhatIsAsked) {
   EXPECT_EQ(options->shards, 4u);
   EXPECT_EQ(options->store_bytes_max, 1ull << 30);
   EXPECT_EQ(options->data_dir, "/x");
+}
+
+TEST(ReducerOptions, TheStoreIsInTheDataDirectoryUnlessAUrlSaysWhere) {
+  EXPECT_EQ(Parse({"--data-dir", "/x"})->store, "sqlite:/x");
+  EXPECT_EQ(Parse({"--data-dir", "/x", "--store", "sqlite:y"})->store, "sqlite:y");
+  EXPECT_EQ(Parse({}, {{"EBPF_NET_STORE", "sqlite:/z"}})->store, "sqlite:/z");
+  TestDirectory directory;
+  const std::string file = directory.path() + "/reducer.yaml";
+  std::ofstream(file) << "store: sqlite:/from/file\n";
+  EXPECT_EQ(Parse({"--config", file.c_str()})->store, "sqlite:/from/file");
+  // A map of that name is what it was before there was such an option.
+  std::ofstream(file) << "store: {bytes_max: 1GiB}\n";
+  EXPECT_EQ(Parse({"--config", file.c_str()})->store_bytes_max, 1ull << 30);
 }
 
 TEST(ReducerOptions, Security) {
@@ -86,6 +102,8 @@ TEST(ReducerOptions, AWrongValueNamesItsOption) {
                                                                                        {"--store-bytes-max", "1KiB"},
                                                                                        {"--intake-listen", "nowhere"},
                                                                                        {"--http-listen", "::1:80"},
+                                                                                       {"--store", "postgres:x"},
+                                                                                       {"--store", "sqlite:"},
                                                                                        {"--shards", "0"}}) {
     absl::Status status = Parse({flag, value}).status();
     EXPECT_TRUE(absl::IsInvalidArgument(status)) << flag;

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <filesystem>
 #include <future>
 #include <thread>
 
@@ -40,6 +41,22 @@ constexpr size_t kEnoughDescriptors = 4'096;
 size_t ConnectionsWithin(size_t descriptors, size_t wanted) {
   if (descriptors < kOwnDescriptors + kConnectionsMin) return kConnectionsMin;
   return std::min(wanted, descriptors - kOwnDescriptors);
+}
+
+absl::Status MakeDirectories(const std::string& path) {
+  std::error_code error;
+  std::filesystem::create_directories(path, error);
+  return error ? ErrnoStatus("create data directory", path, error.value()) : absl::OkStatus();
+}
+
+// What to do where data cannot be kept; `flag` says where that is.
+absl::Status StorageStatus(const absl::Status& status, std::string_view flag) {
+  if (absl::IsPermissionDenied(status)) {
+    return Error(status.code(),
+                 fmt::format("{}: choose a {} that user id {} may write to", Message(status), flag, geteuid()));
+  }
+  if (absl::IsResourceExhausted(status)) return WithContext(status, fmt::format("no space for {}", flag));
+  return WithContext(status, flag);
 }
 
 // A port that is taken is the one error whose cause is another program.
@@ -90,48 +107,40 @@ absl::Status Pipeline::Build() {
 }
 
 absl::Status Pipeline::OpenStores() {
-  store::SqliteStoreOptions options;
-  options.data_dir = options_.data_dir;
+  RETURN_IF_ERROR(StorageStatus(MakeDirectories(options_.data_dir), "--data-dir"));
+  store::StoreOptions options;
   options.shards = options_.shards;
   options.raw_age_ns = options_.raw_age_ns;
   options.sum_age_ns = options_.sum_age_ns;
   options.bytes_max = options_.store_bytes_max;
-  absl::StatusOr<std::unique_ptr<store::SqliteStore>> store =
-      store::SqliteStore::Open(std::move(options), clock_, metrics_);
-  if (absl::IsPermissionDenied(store.status())) {
-    return Error(store.status().code(), fmt::format("{}: choose a --data-dir that user id {} may write to",
-                                                    Message(store.status()), geteuid()));
-  }
-  if (absl::IsResourceExhausted(store.status())) return WithContext(store.status(), "no space for --data-dir");
-  RETURN_IF_ERROR(WithContext(store::AdviseOnDamage(store.status()), "--data-dir"));
-  store_ = *std::move(store);
+  const bool is_default = options_.store == DefaultStoreUrl(options_.data_dir);
+  absl::StatusOr<Stores> stores = tributary::OpenStores(options_.store, options, clock_, metrics_);
+  RETURN_IF_ERROR(StorageStatus(store::AdviseOnDamage(stores.status()), is_default ? "--data-dir" : "--store"));
+  store_ = std::move(stores->samples);
   RETURN_IF_ERROR(OpenSymbols());
   symbol_parts_ = std::make_unique<intake::SymbolParts>(intake::SymbolParts::Options(), metrics_);
-  RETURN_IF_ERROR(WithContext(OpenMetadata(), "--data-dir"));
+  OpenMetadata(*std::move(stores));
   engine_ = std::make_unique<QueryEngine>(*store_, *symbols_, QueryLimits(), joiner_.get());
   return absl::OkStatus();
 }
 
-absl::Status Pipeline::OpenMetadata() {
+void Pipeline::OpenMetadata(Stores stores) {
   MetadataStore::Options options;
-  options.path = options_.data_dir + "/metadata.db";
+  options.store = std::move(stores.entities);
   options.keep_ns = options_.metadata_keep_ns;
   options.keep_used_ns = std::max(options_.sum_age_ns, options_.metadata_keep_ns);
   metadata_ =
       std::make_unique<MetadataStore>(std::move(options), options_.k8s_names, attribute_names_, clock_, metrics_);
   rollouts_ = std::make_unique<RolloutLog>(
-      RolloutLog::Options{.path = options_.data_dir + "/rollouts.db", .keep_ns = options_.sum_age_ns}, *metadata_,
-      clock_, metrics_);
-  RETURN_IF_ERROR(metadata_->refusal());
-  RETURN_IF_ERROR(rollouts_->refusal());
+      RolloutLog::Options{.store = std::move(stores.rollouts), .keep_ns = options_.sum_age_ns}, *metadata_, clock_,
+      metrics_);
   joiner_ =
       std::make_unique<ResourceJoiner>(*metadata_, options_.k8s_names, attribute_names_, options_.resource, metrics_);
   metadata_->Start([this] { MarkUsedMetadata(); });
   services_ = std::make_unique<ServiceWatch>(
-      ServiceWatch::Options{.path = options_.data_dir + "/rollouts.db", .keep_ns = options_.sum_age_ns}, *store_,
+      ServiceWatch::Options{.states = std::move(stores.service_states), .keep_ns = options_.sum_age_ns}, *store_,
       *joiner_, *rollouts_, clock_, metrics_);
   services_->Start();
-  return absl::OkStatus();
 }
 
 // Joins what was sampled lately: what is found by that is kept with the samples.
@@ -316,7 +325,7 @@ absl::Status Pipeline::OpenExporters() {
 
 void Pipeline::AddMetrics() {
   AddProcessMetrics(metrics_, "reducer");
-  metrics_.AddCallback("tributary_reducer_disk_bytes", "size of the data directory's files", false, {},
+  metrics_.AddCallback("tributary_reducer_disk_bytes", "size of the store", false, {},
                        [store = store_.get()] { return static_cast<double>(store->disk_bytes()); });
   metrics_.AddCallback("tributary_reducer_resident_bytes", "memory that the process has in RAM", false, {},
                        [] { return static_cast<double>(ResidentBytes()); });

@@ -22,7 +22,8 @@
 #include "reducer/metadata/service_watch.h"
 #include "reducer/options.h"
 #include "reducer/query/query_engine.h"
-#include "reducer/store/sqlite_store.h"
+#include "reducer/store/store.h"
+#include "reducer/stores.h"
 #include "reducer/symbolizer/debug_file_finder.h"
 #include "reducer/symbolizer/debuginfod_client.h"
 #include "reducer/symbolizer/source_fetcher.h"
@@ -62,7 +63,7 @@ class Pipeline : private StatusSource {
   absl::Status Build();
   absl::Status OpenStores();
   absl::Status OpenSymbols();
-  absl::Status OpenMetadata();
+  void OpenMetadata(Stores stores);
   void MarkUsedMetadata();
   void OpenSourceFetcher();
   absl::StatusOr<std::vector<store::ExecutableRow>> AllExecutables();
@@ -84,7 +85,7 @@ class Pipeline : private StatusSource {
   const ReducerOptions options_;
   const Clock& clock_;
   Metrics& metrics_;
-  std::unique_ptr<store::SqliteStore> store_;
+  std::unique_ptr<store::Store> store_;
   std::unique_ptr<SymbolStore> symbols_;
   SymbolNotices symbol_notices_;
   const SourceFiles source_files_;

@@ -6,6 +6,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <filesystem>
 #include <fstream>
 #include <sstream>
 
@@ -22,6 +23,7 @@ ReducerOptions LocalOptions(const std::string& directory) {
   options.intake_listen = {"127.0.0.1", 0};
   options.http_listen = {"127.0.0.1", 0};
   options.data_dir = directory + "/data";
+  options.store = DefaultStoreUrl(options.data_dir);
   options.ports_file = directory + "/ports";
   options.raw_age_ns = kNsPerDay;
   options.sum_age_ns = 7 * kNsPerDay;
@@ -71,6 +73,18 @@ TEST(Pipeline, StartsAgainWhereItWasAndWithMoreShards) {
   }
 }
 
+TEST(Pipeline, KeepsItsStoresWhereTheUrlSays) {
+  TestDirectory directory;
+  Metrics metrics;
+  ReducerOptions options = LocalOptions(directory.path());
+  options.store = "sqlite:" + directory.path() + "/elsewhere";
+  auto pipeline = Pipeline::Start(options, Clock::Real(), metrics);
+  ASSERT_TRUE(pipeline.ok()) << pipeline.status();
+  EXPECT_TRUE(std::filesystem::exists(directory.path() + "/elsewhere/shard-0.db"));
+  EXPECT_FALSE(std::filesystem::exists(directory.path() + "/data/shard-0.db"));
+  EXPECT_TRUE(std::filesystem::exists(directory.path() + "/data/symbols"));
+}
+
 TEST(Pipeline, SaysInOneLineWhyItCannotStart) {
   TestDirectory directory, other;
   Metrics metrics;
@@ -96,6 +110,9 @@ TEST(Pipeline, SaysInOneLineWhyItCannotStart) {
   options = LocalOptions(other.path());
   options.data_dir = "/proc/no-such-place";
   EXPECT_THAT(refusal(options), HasSubstr("--data-dir"));
+  options = LocalOptions(other.path());
+  options.store = "sqlite:/proc/no-such-place";
+  EXPECT_THAT(refusal(options), HasSubstr("--store"));
   options = LocalOptions(other.path());
   options.ports_file = "/proc/no-such-place";
   EXPECT_THAT(refusal(options), HasSubstr("--ports-file"));

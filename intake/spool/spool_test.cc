@@ -299,7 +299,7 @@ TEST_F(SpoolTest, ASegmentOfANewerReleaseIsRefusedAndStays) {
   const std::string before = storage_.bytes(name);
   Metrics metrics;
   const absl::Status status =
-      Spool::Open(options_, storage_, session_, clock_, metrics, [](LossReason, uint64_t, const Accounting&, bool) {
+      Spool::Open(options_, storage_, session_, clock_, metrics, [](LossReason, const SampleCounts&, const Accounting&, bool) {
         ADD_FAILURE() << "nothing is dropped";
       }).status();
   ASSERT_TRUE(absl::IsFailedPrecondition(status)) << status;

@@ -6,15 +6,14 @@
 #include <map>
 
 #include "base/hex.h"
-#include "reducer/export/committed_store.h"
 #include "reducer/metadata/resource_joiner.h"
+#include "reducer/store/fake_store.h"
 #include "schemas/otlp/profiles_service.pb.h"
 #include "symbols/symbol_builder.h"
 
 namespace tributary {
 namespace {
 
-using store::CommittedStore;
 using store::FakeShard;
 using store::NodeNo;
 using store::ProcessNo;
@@ -123,9 +122,9 @@ class ExportLoopTest : public ::testing::Test {
   static otlp::SendResult Fails(absl::StatusCode code, bool may_retry, std::optional<int64_t> after = {}) {
     return {.status = Error(code, "x"), .may_retry = may_retry, .retry_after_ns = after};
   }
-  int64_t Cursor(uint32_t shard = 0) { return store_.kept().positions[{"test", shard}]; }
+  int64_t Cursor(uint32_t shard = 0) { return store_.Cursor("test", shard); }
 
-  CommittedStore store_{2};
+  store::FakeStore store_{2};
   std::map<ExecutableId, std::shared_ptr<const SymbolTable>> symbols_;
   FakeClock clock_;
   Metrics metrics_;

@@ -9,7 +9,7 @@
 
 #include "base/fd.h"
 #include "base/test_directory.h"
-#include "reducer/export/committed_store.h"
+#include "reducer/store/fake_store.h"
 
 namespace tributary {
 namespace {
@@ -49,7 +49,7 @@ class ExporterTest : public ::testing::Test {
     shard.samples.push_back({.time = time, .node = leaf, .value = 1'000'000});
   }
 
-  store::CommittedStore store_{1};
+  store::FakeStore store_{1};
   Metrics metrics_;
   const TestDirectory symbols_directory_;
   std::unique_ptr<SymbolStore> symbols_;
@@ -64,7 +64,7 @@ TEST_F(ExporterTest, SendsWhatIsLeftWhenItEnds) {
     text = captured.text();
   }
   EXPECT_NE(text.find("\nInstrumentation: native, Function: 0x10\n"), text.npos) << text;
-  EXPECT_EQ(store_.kept().positions.at({"console", 0}), 1);
+  EXPECT_EQ(store_.Cursor("console", 0), 1);
 }
 
 TEST_F(ExporterTest, RefusesWhatIsNoPlaceToExportTo) {
@@ -79,7 +79,7 @@ TEST_F(ExporterTest, EndsWhenNobodyTakesWhatItSends) {
 #if TRIBUTARY_HAS_GRPC
   ASSERT_TRUE(exporter.ok()) << exporter.status();
   exporter->reset();
-  EXPECT_EQ(store_.kept().positions.at({"otlp://127.0.0.1:1", 0}), 0);
+  EXPECT_EQ(store_.Cursor("otlp://127.0.0.1:1", 0), 0);
 #else
   EXPECT_EQ(exporter.status().code(), absl::StatusCode::kUnimplemented);
 #endif

@@ -7,28 +7,13 @@
 #include "base/status.h"
 #include "profile/attributes.h"
 #include "reducer/metadata/labels.h"
+#include "reducer/store/trie.h"
 #include "symbols/demangle.h"
 
 namespace tributary {
 namespace {
 
 constexpr size_t kOwnBytesMax = 32u << 20;  // of what is said of samples alone, in one scan of more than a chunk
-
-// False for a node the trie does not hold: a store that was damaged must not bring the exporter down.
-bool IsNode(const store::Trie& trie, store::NodeNo node) {
-  return node.value != 0 && node.value < trie.parents.size() && node.value < trie.frames.size();
-}
-
-// Calls visit(node) from the leaf up. Parents are older than their children: the walk ends.
-template <typename Visit>
-void WalkUp(const store::Trie& trie, store::NodeNo node, const Visit& visit) {
-  while (IsNode(trie, node)) {
-    if (!visit(node)) return;
-    store::NodeNo parent = trie.parents[node.value];
-    if (parent >= node) return;
-    node = parent;
-  }
-}
 
 }  // namespace
 
@@ -44,6 +29,7 @@ absl::StatusOr<std::unique_ptr<ShardScan>> ShardScan::Read(store::StoreReader& r
       continue;
     }
     if (scan->row_count_ > 0) {
+      RETURN_IF_ERROR(scan->LoadTries(reader));
       RETURN_IF_ERROR(scan->LoadDefinitions(reader));
       RETURN_IF_ERROR(scan->FindExecutables(reader));
     }
@@ -61,6 +47,29 @@ absl::Status ShardScan::Collect(store::StoreReader& reader, int64_t cursor, size
   return absl::OkStatus();
 }
 
+// Of each day, the nodes that these samples have; the samples' columns then have the numbers of that part.
+absl::Status ShardScan::LoadTries(store::StoreReader& reader) {
+  std::map<store::Day, std::vector<store::NodeNo>> leaves;
+  for (const Chunk& chunk : chunks_) {
+    std::vector<store::NodeNo>& of_day = leaves[chunk.columns.day];
+    of_day.insert(of_day.end(), chunk.columns.nodes.begin(), chunk.columns.nodes.end());
+  }
+  std::map<store::Day, std::vector<store::NodeNo>> numbers;
+  for (const auto& [day, of_day] : leaves) {
+    absl::StatusOr<store::TriePart> part = reader.LoadTriePart(day, of_day);
+    if (!part.ok() && part.status().code() != absl::StatusCode::kNotFound) return part.status();
+    numbers[day] = part.ok() ? std::move(part->nodes) : std::vector<store::NodeNo>(of_day.size());
+    tries_[day] = part.ok() ? std::move(part->trie) : store::EmptyTrie();
+  }
+  std::map<store::Day, size_t> taken;
+  for (Chunk& chunk : chunks_) {
+    const std::vector<store::NodeNo>& of_day = numbers[chunk.columns.day];
+    size_t& next = taken[chunk.columns.day];
+    for (store::NodeNo& node : chunk.columns.nodes) node = of_day[next++];
+  }
+  return absl::OkStatus();
+}
+
 absl::Status ShardScan::LoadDefinitions(store::StoreReader& reader) {
   store::TimeRange& range = range_;
   range = {chunks_[0].columns.times[0], chunks_[0].columns.times[0]};
@@ -71,10 +80,6 @@ absl::Status ShardScan::LoadDefinitions(store::StoreReader& reader) {
       range.to = std::max(range.to, UnixNs{time.value + 1});
     }
     met.insert(chunk.columns.processes.begin(), chunk.columns.processes.end());
-    if (tries_.contains(chunk.columns.day)) continue;
-    absl::StatusOr<std::shared_ptr<const store::Trie>> trie = reader.LoadTrie(chunk.columns.day);
-    if (!trie.ok() && trie.status().code() != absl::StatusCode::kNotFound) return trie.status();
-    tries_[chunk.columns.day] = trie.ok() ? *trie : std::make_shared<const store::Trie>();
   }
   ASSIGN_OR_RETURN(std::vector<store::ProcessRow> processes, reader.Processes(range, &met));
   for (store::ProcessRow& row : processes) processes_.emplace(row.no, std::move(row));
@@ -101,25 +106,13 @@ absl::Status ShardScan::LoadOwn(store::StoreReader& reader) {
 // And the names that frames came with.
 absl::Status ShardScan::FindExecutables(store::StoreReader& reader) {
   std::set<ExecutableId> found;
-  std::map<store::Day, std::vector<bool>> visited;
-  for (const Chunk& chunk : chunks_) {
-    const store::Trie& trie = *tries_[chunk.columns.day];
-    std::vector<bool>& seen = visited[chunk.columns.day];
-    seen.resize(trie.parents.size());
-    for (store::NodeNo leaf : chunk.columns.nodes) {
-      WalkUp(trie, leaf, [&](store::NodeNo node) {
-        if (seen[node.value]) return false;
-        seen[node.value] = true;
-        if (uint32_t frame = trie.frames[node.value]; frame < trie.frame_rows.size()) {
-          const store::StringId name = trie.frame_rows[frame].name;
-          if (name.value != 0) frame_names_.try_emplace(name);
-          uint32_t executable = trie.frame_rows[frame].executable.value;
-          if (executable < executable_rows_.size() && executable_rows_[executable].id.known()) {
-            found.insert(executable_rows_[executable].id);
-          }
-        }
-        return true;
-      });
+  for (const auto& [day, trie] : tries_) {
+    for (const store::FrameRow& row : trie.frame_rows) {
+      if (row.name.value != 0) frame_names_.try_emplace(row.name);
+      const uint32_t executable = row.executable.value;
+      if (executable < executable_rows_.size() && executable_rows_[executable].id.known()) {
+        found.insert(executable_rows_[executable].id);
+      }
     }
   }
   executables_.assign(found.begin(), found.end());
@@ -244,19 +237,19 @@ otlp::AttributesIndex RequestMaker::Thread(store::ProcessNo process_no, store::T
 otlp::StackIndex RequestMaker::Stack(store::Day day, store::NodeNo leaf) {
   auto [cached, added] = stack_cache_.try_emplace({day, leaf});
   if (!added) return cached->second;
-  const store::Trie& trie = *scan_.tries_.at(day);
+  const store::Trie& trie = scan_.tries_.at(day);
   std::vector<otlp::LocationIndex> locations;
-  WalkUp(trie, leaf, [&](store::NodeNo node) {
+  for (store::NodeNo node = leaf; node.value != 0 && locations.size() < otlp::ProfilesBuilder::kStackFramesMax;
+       node = trie.parents[node.value]) {
     locations.push_back(Location(trie, trie.frames[node.value]));
-    return locations.size() < otlp::ProfilesBuilder::kStackFramesMax;
-  });
+  }
   return cached->second = builder_->AddStack(locations);
 }
 
 otlp::LocationIndex RequestMaker::Location(const store::Trie& trie, uint32_t frame) {
   auto [cached, added] = location_cache_.try_emplace({&trie, frame});
   if (!added) return cached->second;
-  const store::FrameRow row = frame < trie.frame_rows.size() ? trie.frame_rows[frame] : store::FrameRow{};
+  const store::FrameRow row = trie.frame_rows[frame];
   static const store::ExecutableRow kNoFile;
   const bool has_file = row.executable.value < scan_.executable_rows_.size();
   const store::ExecutableRow& executable = has_file ? scan_.executable_rows_[row.executable.value] : kNoFile;

@@ -46,6 +46,7 @@ class ShardScan {
   };
 
   absl::Status Collect(store::StoreReader& reader, int64_t cursor, size_t samples_max);
+  absl::Status LoadTries(store::StoreReader& reader);
   absl::Status LoadDefinitions(store::StoreReader& reader);
   absl::Status LoadOwn(store::StoreReader& reader);
   absl::Status FindExecutables(store::StoreReader& reader);
@@ -62,7 +63,7 @@ class ShardScan {
   absl::flat_hash_map<store::StringId, std::string> frame_names_;  // that frames came with
   std::vector<store::ExecutableRow> executable_rows_;
   std::map<store::TypeNo, SampleTypeInfo> types_;
-  std::map<store::Day, std::shared_ptr<const store::Trie>> tries_;
+  std::map<store::Day, store::Trie> tries_;  // the samples' part of each day's
   std::vector<ExecutableId> executables_;
 };
 

@@ -10,7 +10,7 @@
 #include "base/loop_testing.h"
 #include "base/tcp.h"
 #include "intake/client/delivery.h"
-#include "reducer/store/sqlite_store.h"
+#include "reducer/sqlite/sqlite_store.h"
 #include "reducer/store/store_testing.h"
 #include "symbols/symbol_builder.h"
 #include "symbols/symbol_codec.h"
@@ -47,10 +47,9 @@ struct ReducerSetup {
 class Reducer {
  public:
   explicit Reducer(const std::string& directory, ReducerSetup setup = {}) {
-    store::SqliteStoreOptions options;
-    options.data_dir = directory;
+    store::StoreOptions options;
     options.sessions_max = setup.sessions_max;
-    store_ = store::SqliteStore::Open(options, Clock::Real(), metrics_).value();
+    store_ = store::SqliteStore::Open(directory, options, Clock::Real(), metrics_).value();
     symbols_ = SymbolStore::Open({.directory = directory + "/symbols"}, Clock::Real(), metrics_).value();
     Shard::Options shard{.writer = {.queue_batches_max = setup.queue_batches_max, .retry_min_ms = 1, .retry_max_ms = 5},
                          .tick_ms = 20};

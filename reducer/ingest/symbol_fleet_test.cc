@@ -13,7 +13,7 @@
 #include "intake/recording/replay.h"
 #include "intake/testing/test_relay.h"
 #include "reducer/ingest/shard.h"
-#include "reducer/store/sqlite_store.h"
+#include "reducer/sqlite/sqlite_store.h"
 #include "symbols/symbol_builder.h"
 #include "symbols/symbol_codec.h"
 
@@ -55,10 +55,9 @@ const std::map<ExecutableId, PackedTable>& Tables() {
 class FleetReducer {
  public:
   explicit FleetReducer(const std::string& directory) {
-    store::SqliteStoreOptions options;
-    options.data_dir = directory;
+    store::StoreOptions options;
     options.shards = kShards;
-    store_ = store::SqliteStore::Open(options, Clock::Real(), metrics_).value();
+    store_ = store::SqliteStore::Open(directory, options, Clock::Real(), metrics_).value();
     // No time-out helps: what is asked again is so because its node is gone.
     const SymbolDemand::Options demand{.timeout_ns = 3'600 * kNsPerSecond, .longest_ns = 3'600 * kNsPerSecond};
     symbols_ =

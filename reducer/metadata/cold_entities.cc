@@ -6,7 +6,7 @@
 
 namespace tributary {
 
-ColdEntities::ColdEntities(const Options& options, MetadataDb* db, Counter& failures)
+ColdEntities::ColdEntities(const Options& options, EntityStore* db, Counter& failures)
     : options_(options), db_(db), failures_(failures) {}
 
 FoundEntity ColdEntities::Find(const MetadataTeller& teller, EntityKind kind, std::string_view id, UnixNs at,
@@ -30,7 +30,7 @@ FoundEntity ColdEntities::Find(const MetadataTeller& teller, EntityKind kind, st
 
 // Puts the entity at the front of entries_.
 absl::Status ColdEntities::Read(Key key) {
-  ASSIGN_OR_RETURN(MetadataDb::Row row, db_->Find(key.first, key.second.first, key.second.second));
+  ASSIGN_OR_RETURN(EntityStore::Row row, db_->Find(key.first, key.second.first, key.second.second));
   Entry& entry = entries_.emplace_front();
   entry.key = key;
   entry.bytes = sizeof(Entry);
@@ -61,7 +61,7 @@ void ColdEntities::Forget(const MetadataTeller& teller, const std::pair<EntityKi
   by_key_.erase(it);
 }
 
-void ColdEntities::TakeUsed(std::vector<MetadataDb::Row>* rows) {
+void ColdEntities::TakeUsed(std::vector<EntityStore::Row>* rows) {
   std::lock_guard lock(mutex_);
   for (Entry& entry : entries_) {
     if (!std::exchange(entry.used, false)) continue;

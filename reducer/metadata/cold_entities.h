@@ -10,8 +10,8 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "base/metrics.h"
+#include "reducer/metadata/entity_store.h"
 #include "reducer/metadata/entity_timeline.h"
-#include "reducer/metadata/metadata_db.h"
 #include "reducer/metadata/metadata_sink.h"
 
 namespace tributary {
@@ -28,7 +28,7 @@ class ColdEntities {
     size_t bytes_max = 128u << 20;
   };
   // `db` and `failures`, which counts reads that failed, outlive it. Without a database (nullptr) nothing is found.
-  ColdEntities(const Options& options, MetadataDb* db, Counter& failures);
+  ColdEntities(const Options& options, EntityStore* db, Counter& failures);
 
   // Returns what the database says of `at`, or `live`, which memory found, if it says nothing. What is found counts as
   // joined with a sample.
@@ -37,7 +37,7 @@ class ColdEntities {
   // The database has changed: the next look-up reads it again.
   void Forget(const MetadataTeller& teller, const std::pair<EntityKind, std::string>& key);
   // Appends one row without states for each entity that was joined with a sample since the last call.
-  void TakeUsed(std::vector<MetadataDb::Row>* rows);
+  void TakeUsed(std::vector<EntityStore::Row>* rows);
 
  private:
   using Key = std::pair<MetadataTeller, std::pair<EntityKind, std::string>>;
@@ -53,7 +53,7 @@ class ColdEntities {
   void DropOldest();
 
   const Options options_;
-  MetadataDb* const db_;
+  EntityStore* const db_;
   Counter& failures_;
 
   std::mutex mutex_;          // guards everything below

@@ -198,7 +198,7 @@ LiveEntities::Totals LiveEntities::totals() const {
 
 // ---- For MetadataUpkeep
 
-bool LiveEntities::Restore(const MetadataDb::Row& row, UnixNs now) {
+bool LiveEntities::Restore(const EntityStore::Row& row, UnixNs now) {
   std::unique_lock lock(mutex_);
   Source* source = FindOrAddSource(row.teller, now);
   if (source == nullptr || IsFull()) return false;
@@ -223,8 +223,8 @@ void LiveEntities::AddTeller(const MetadataTeller& teller, UnixNs now) {
   FindOrAddSource(teller, now);
 }
 
-std::vector<MetadataDb::Row> LiveEntities::TakeChanges(size_t count_max, std::vector<Ref>* taken) {
-  std::vector<MetadataDb::Row> rows;
+std::vector<EntityStore::Row> LiveEntities::TakeChanges(size_t count_max, std::vector<Ref>* taken) {
+  std::vector<EntityStore::Row> rows;
   std::unique_lock lock(mutex_);
   const auto end = dirty_.begin() + static_cast<ptrdiff_t>(std::min(dirty_.size(), count_max));
   taken->assign(std::make_move_iterator(dirty_.begin()), std::make_move_iterator(end));
@@ -264,7 +264,7 @@ std::vector<LiveEntities::Ref> LiveEntities::TakeTrimmed() {
   return std::exchange(trimmed_, {});
 }
 
-void LiveEntities::TakeUsed(std::vector<MetadataDb::Row>* rows) {
+void LiveEntities::TakeUsed(std::vector<EntityStore::Row>* rows) {
   std::unique_lock lock(mutex_);
   for (const auto& [teller, source] : sources_) {
     for (auto& [key, record] : source->records) {

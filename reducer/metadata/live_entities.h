@@ -15,8 +15,8 @@
 #include "absl/functional/function_ref.h"
 #include "base/metrics.h"
 #include "profile/metadata.h"
+#include "reducer/metadata/entity_store.h"
 #include "reducer/metadata/entity_timeline.h"
-#include "reducer/metadata/metadata_db.h"
 #include "reducer/metadata/metadata_sink.h"
 
 namespace tributary {
@@ -108,12 +108,12 @@ class LiveEntities {
   // ---- For MetadataUpkeep: one thread at a time
 
   // Adds an entity of the database. Returns false if memory is full.
-  bool Restore(const MetadataDb::Row& row, UnixNs now);
+  bool Restore(const EntityStore::Row& row, UnixNs now);
   // Adds the teller if there is room, and notes that it was heard of.
   void AddTeller(const MetadataTeller& teller, UnixNs now);
 
   // Returns at most `count_max` changed entities, which count as saved from now on; `taken` names them.
-  std::vector<MetadataDb::Row> TakeChanges(size_t count_max, std::vector<Ref>* taken);
+  std::vector<EntityStore::Row> TakeChanges(size_t count_max, std::vector<Ref>* taken);
   // They were not saved: they count as changed again.
   void GiveBack(std::vector<Ref> taken);
   // There is no database: whatever changed counts as saved.
@@ -121,7 +121,7 @@ class LiveEntities {
   // Returns the entities whose older states were dropped from memory since the last call.
   std::vector<Ref> TakeTrimmed();
   // Appends one row without states for each entity that was joined with its first sample since it was saved.
-  void TakeUsed(std::vector<MetadataDb::Row>* rows);
+  void TakeUsed(std::vector<EntityStore::Row>* rows);
 
   // Ends the entities of every teller that is away, at the time at which it was heard of last. Returns the tellers of
   // which nothing is in memory.
@@ -155,7 +155,7 @@ class LiveEntities {
     bool used_saved = false;
     bool dirty = false;
     bool has_older = false;     // states before these are in the database
-    bool ended_unseen = false;  // as in MetadataDb::Row
+    bool ended_unseen = false;  // as in EntityStore::Row
     uint32_t snapshot = 0;
     size_t bytes = 0;
   };

@@ -59,14 +59,14 @@ MetadataStore::MetadataStore(Options options, const K8sNameRules& rules, Attribu
       clock_(clock),
       updates_(metrics.AddCounter("tributary_metadata_entities_told_total", "States of entities that were told.")),
       refused_(AddRefusals(metrics, "scope")),
-      failures_(metrics.AddCounter("tributary_metadata_store_errors_total", "Failures to read or write metadata.db.")) {
-  if (!options.path.empty()) OpenDatabase(options);
+      failures_(
+          metrics.AddCounter("tributary_metadata_store_errors_total", "Failures to read or write kept metadata.")) {
+  TakeDatabase(std::move(options.store));
   live_ = std::make_unique<LiveEntities>(LiveOptions(options, db_ != nullptr), AddRefusals(metrics, "full"), metrics);
   cold_ = std::make_unique<ColdEntities>(
       ColdEntities::Options{.entities_max = options.cold_entities_max, .bytes_max = options.cold_bytes_max}, db_.get(),
       failures_);
-  upkeep_ = std::make_unique<MetadataUpkeep>(MetadataUpkeep::Options{.path = options.path,
-                                                                     .keep_ns = options.keep_ns,
+  upkeep_ = std::make_unique<MetadataUpkeep>(MetadataUpkeep::Options{.keep_ns = options.keep_ns,
                                                                      .keep_used_ns = options.keep_used_ns,
                                                                      .gone_in_memory_ns = options.gone_in_memory_ns},
                                              db_.get(), *live_, *cold_, clock_, failures_);
@@ -75,18 +75,13 @@ MetadataStore::MetadataStore(Options options, const K8sNameRules& rules, Attribu
 
 MetadataStore::~MetadataStore() = default;
 
-void MetadataStore::OpenDatabase(const Options& options) {
-  absl::StatusOr<std::unique_ptr<MetadataDb>> db = MetadataDb::Open(options.path, options.db_bytes_max);
-  if (db.ok()) {
-    db_ = *std::move(db);
-    return;
-  }
-  if (absl::IsFailedPrecondition(db.status())) {
-    refusal_ = db.status();
+void MetadataStore::TakeDatabase(absl::StatusOr<std::unique_ptr<EntityStore>> opened) {
+  if (opened.ok()) {
+    db_ = *std::move(opened);
     return;
   }
   failures_.Add();
-  LogError("metadata is not kept over a restart path={} error=\"{}\"", options.path, Message(db.status()));
+  LogError("metadata is not kept over a restart error=\"{}\"", Message(opened.status()));
 }
 
 void MetadataStore::Connected(const MetadataTeller& teller) { live_->Connected(teller, clock_.Unix()); }

@@ -8,13 +8,14 @@
 #include <vector>
 
 #include "absl/functional/function_ref.h"
+#include "absl/status/statusor.h"
 #include "base/clock.h"
 #include "base/metrics.h"
 #include "reducer/metadata/attribute_names.h"
 #include "reducer/metadata/cold_entities.h"
+#include "reducer/metadata/entity_store.h"
 #include "reducer/metadata/k8s_name_rules.h"
 #include "reducer/metadata/live_entities.h"
-#include "reducer/metadata/metadata_db.h"
 #include "reducer/metadata/metadata_sink.h"
 #include "reducer/metadata/metadata_upkeep.h"
 
@@ -37,7 +38,8 @@ class MetadataStore final : public MetadataSink {
   using Cluster = LiveEntities::Cluster;
 
   struct Options {
-    std::string path;                          // of the database; "": memory alone
+    // Where entities are kept over restarts. nullptr: memory alone. An error is logged and counted: memory alone, too.
+    absl::StatusOr<std::unique_ptr<EntityStore>> store = std::unique_ptr<EntityStore>();
     int64_t keep_ns = 60 * kNsPerMinute;       // from an entity's end on, if no sample was joined with it
     int64_t keep_used_ns = 7 * kNsPerDay;      // if one was: as long as samples are kept
     int64_t gone_in_memory_ns = kNsPerMinute;  // if there is a database
@@ -47,18 +49,13 @@ class MetadataStore final : public MetadataSink {
     size_t clusters_max = 64;
     size_t nodes_max = 65'536;                // some 200 bytes each
     int64_t away_ns = 6 * 60 * kNsPerMinute;  // a teller that is away this long counts as gone, with all its entities
-    uint64_t db_bytes_max = uint64_t{4} << 30;
-    size_t cold_entities_max = 16'384;   // that came back from the database,
-    size_t cold_bytes_max = 128u << 20;  // and their memory
+    size_t cold_entities_max = 16'384;        // that came back from the database,
+    size_t cold_bytes_max = 128u << 20;       // and their memory
   };
-  // `rules`, `names`, `clock` and `metrics` outlive the store. If the database cannot be opened, the store logs that
-  // and works in memory alone.
+  // `rules`, `names`, `clock` and `metrics` outlive the store.
   MetadataStore(Options options, const K8sNameRules& rules, AttributeNames& names, const Clock& clock,
                 Metrics& metrics);
   ~MetadataStore();  // flushes
-
-  // FailedPrecondition: the database is a newer release's, and not used; else OK.
-  absl::Status refusal() const { return refusal_; }
 
   // Begins the upkeep's thread; `mark_used` as in MetadataUpkeep::Start.
   void Start(std::function<void()> mark_used) { upkeep_->Start(std::move(mark_used)); }
@@ -89,14 +86,13 @@ class MetadataStore final : public MetadataSink {
   void Maintain() { upkeep_->Maintain(); }
 
  private:
-  void OpenDatabase(const Options& options);
+  void TakeDatabase(absl::StatusOr<std::unique_ptr<EntityStore>> opened);
 
   const K8sNameRules& rules_;
   AttributeNames& names_;
   const Clock& clock_;
   Counter &updates_, &refused_, &failures_;
-  std::unique_ptr<MetadataDb> db_;  // nullptr: memory alone
-  absl::Status refusal_;
+  std::unique_ptr<EntityStore> db_;  // nullptr: memory alone
   std::unique_ptr<LiveEntities> live_;
   std::unique_ptr<ColdEntities> cold_;
   std::unique_ptr<MetadataUpkeep> upkeep_;

@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "base/test_directory.h"
+#include "reducer/sqlite/sqlite_entity_store.h"
 
 namespace tributary {
 namespace {
@@ -25,7 +26,8 @@ class MetadataStoreTest : public ::testing::Test {
  protected:
   void Open() {
     store_.reset();
-    store_ = std::make_unique<MetadataStore>(options_, rules_, names_, clock_, metrics_);
+    options_.store = SqliteEntityStore::Open(folder_);
+    store_ = std::make_unique<MetadataStore>(std::move(options_), rules_, names_, clock_, metrics_);
   }
   void Tell(const MetadataTeller& teller, std::vector<Entity> entities) {
     store_->Take(teller, {.entities = std::move(entities)});
@@ -57,7 +59,8 @@ class MetadataStoreTest : public ::testing::Test {
   Metrics metrics_;
   K8sNameRules rules_;
   AttributeNames names_;
-  MetadataStore::Options options_ = {.path = directory_.path() + "/metadata.db"};
+  std::string folder_ = directory_.path();
+  MetadataStore::Options options_;  // `store` is opened anew each time
   std::unique_ptr<MetadataStore> store_;
 };
 
@@ -302,19 +305,19 @@ TEST_F(MetadataStoreTest, ADamagedDatabaseIsSetAside) {
   Tell(kCluster, {Pod("u1", "web")});
   store_.reset();
   {
-    std::ofstream file(options_.path, std::ios::binary | std::ios::trunc);
+    std::ofstream file(folder_ + "/metadata.db", std::ios::binary | std::ios::trunc);
     file << std::string(100'000, 'x');
   }
   Open();
   EXPECT_EQ(PodName("u1"), "");
-  EXPECT_TRUE(std::filesystem::exists(options_.path + ".broken"));
+  EXPECT_TRUE(std::filesystem::exists(folder_ + "/metadata.db.broken"));
   Tell(kCluster, {Pod("u1", "again")});
   Open();
   EXPECT_EQ(PodName("u1"), "again");
 }
 
 TEST_F(MetadataStoreTest, WithoutADatabaseItIsKeptInMemory) {
-  options_.path = directory_.path() + "/missing/metadata.db";
+  folder_ = directory_.path() + "/missing";
   Open();
   EXPECT_EQ(Count("tributary_metadata_store_errors_total"), 1u);
   Tell(kCluster, {Pod("u1", "web")});

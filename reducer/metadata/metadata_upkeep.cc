@@ -17,7 +17,7 @@ constexpr size_t kSavedAtOnceMax = 4'096;
 
 }  // namespace
 
-MetadataUpkeep::MetadataUpkeep(Options options, MetadataDb* db, LiveEntities& live, ColdEntities& cold,
+MetadataUpkeep::MetadataUpkeep(Options options, EntityStore* db, LiveEntities& live, ColdEntities& cold,
                                const Clock& clock, Counter& failures)
     : options_(std::move(options)), db_(db), live_(live), cold_(cold), clock_(clock), failures_(failures) {}
 
@@ -30,7 +30,7 @@ void MetadataUpkeep::Load(AttributeNames& names) {
   if (db_ == nullptr) return;
   std::lock_guard one(work_mutex_);
   const UnixNs now = clock_.Unix();
-  absl::Status loaded = db_->Load(UnixNs{now.value - options_.gone_in_memory_ns}, [&](const MetadataDb::Row& row) {
+  absl::Status loaded = db_->Load(UnixNs{now.value - options_.gone_in_memory_ns}, [&](const EntityStore::Row& row) {
     if (!live_.Restore(row, now)) return;
     for (const EntityTimeline::State& state : row.states) names.Meet(state.entity->attributes);
   });
@@ -87,7 +87,7 @@ void MetadataUpkeep::Flush() {
   }
   std::vector<LiveEntities::Ref> taken;
   for (;;) {
-    const std::vector<MetadataDb::Row> rows = live_.TakeChanges(kSavedAtOnceMax, &taken);
+    const std::vector<EntityStore::Row> rows = live_.TakeChanges(kSavedAtOnceMax, &taken);
     if (rows.empty()) break;
     if (absl::Status saved = db_->Save(rows); !saved.ok()) {
       LogFailure("write", saved);
@@ -111,7 +111,7 @@ void MetadataUpkeep::Maintain() {
 
 // Saves which entities were joined with samples.
 void MetadataUpkeep::SaveUsed() {
-  std::vector<MetadataDb::Row> used;
+  std::vector<EntityStore::Row> used;
   cold_.TakeUsed(&used);
   live_.TakeUsed(&used);
   if (used.empty()) return;
@@ -150,8 +150,7 @@ void MetadataUpkeep::LogFailure(std::string_view what, const absl::Status& statu
   failures_.Add();
   uint64_t held = 0;
   if (failure_log_.Allow(clock_.Monotonic(), &held)) {
-    LogWarning("metadata cannot {}, will try again path={} error=\"{}\" suppressed={}", what, options_.path,
-               Message(status), held);
+    LogWarning("metadata cannot {}, will try again error=\"{}\" suppressed={}", what, Message(status), held);
   }
 }
 

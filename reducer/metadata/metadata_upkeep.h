@@ -14,8 +14,8 @@
 #include "base/metrics.h"
 #include "reducer/metadata/attribute_names.h"
 #include "reducer/metadata/cold_entities.h"
+#include "reducer/metadata/entity_store.h"
 #include "reducer/metadata/live_entities.h"
-#include "reducer/metadata/metadata_db.h"
 
 namespace tributary {
 
@@ -30,14 +30,13 @@ class MetadataUpkeep {
   static constexpr int64_t kMarkUsedNs = 10 * kNsPerMinute;  // between two calls of Start's `mark_used`, at most
 
   struct Options {
-    std::string path;               // of the database, for the log
     int64_t keep_ns = 0;            // in the database, from an entity's end on, if no sample was joined with it
     int64_t keep_used_ns = 0;       // if one was
     int64_t gone_in_memory_ns = 0;  // Load reads what ended within this time, and what lives
   };
   // `db` is nullptr without a database. All that it borrows outlives it. `failures` counts reads and writes of the
   // database that failed.
-  MetadataUpkeep(Options options, MetadataDb* db, LiveEntities& live, ColdEntities& cold, const Clock& clock,
+  MetadataUpkeep(Options options, EntityStore* db, LiveEntities& live, ColdEntities& cold, const Clock& clock,
                  Counter& failures);
   ~MetadataUpkeep();  // ends the thread and flushes
 
@@ -64,7 +63,7 @@ class MetadataUpkeep {
   void LogFailure(std::string_view what, const absl::Status& status);
 
   const Options options_;
-  MetadataDb* const db_;
+  EntityStore* const db_;
   LiveEntities& live_;
   ColdEntities& cold_;
   const Clock& clock_;

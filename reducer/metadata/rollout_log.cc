@@ -4,7 +4,6 @@
 
 #include "base/status.h"
 #include "reducer/metadata/labels.h"
-#include "reducer/metadata/rollouts_db.h"
 
 namespace tributary {
 namespace {
@@ -35,7 +34,7 @@ std::string KeyOf(const std::string& cluster, const std::string& id) { return cl
 }  // namespace
 
 RolloutLog::RolloutLog(Options options, MetadataSink& rest, const Clock& clock, Metrics& metrics)
-    : options_(std::move(options)),
+    : keep_ns_(options.keep_ns),
       rest_(rest),
       clock_(clock),
       taken_(metrics.AddCounter("tributary_metadata_rollouts_total",
@@ -43,38 +42,23 @@ RolloutLog::RolloutLog(Options options, MetadataSink& rest, const Clock& clock, 
       refused_(metrics.AddCounter("tributary_metadata_rollouts_refused_total", "Told rollouts that make no sense")),
       dropped_(metrics.AddCounter("tributary_metadata_rollouts_dropped_total",
                                   "Rollouts forgotten early: there were too many")),
-      failures_(
-          metrics.AddCounter("tributary_metadata_rollouts_failures_total", "Failed reads and writes of rollouts.db")) {
-  if (options_.path.empty()) return;
-  absl::Status opened = OpenDatabase();
-  if (opened.ok()) opened = Load();
-  if (opened.ok()) return;
-  if (absl::IsFailedPrecondition(opened)) {
-    refusal_ = opened;
-  } else {
-    Fail("open", opened);
+      failures_(metrics.AddCounter("tributary_metadata_rollouts_failures_total",
+                                   "Failed reads and writes of kept rollouts")) {
+  absl::Status opened = options.store.status();
+  if (opened.ok()) {
+    store_ = *std::move(options.store);
+    opened = Load();
   }
-  insert_ = store::Statement();
-  remove_ = store::Statement();  // before what they are of
-  database_.reset();
-}
-
-absl::Status RolloutLog::OpenDatabase() {
-  ASSIGN_OR_RETURN(store::Database database, OpenRolloutsDb(options_.path));
-  database_.emplace(std::move(database));
-  ASSIGN_OR_RETURN(insert_, database_->Prepare("INSERT OR IGNORE INTO rollout (cluster, id, at, attributes) "
-                                               "VALUES (?, ?, ?, ?)"));
-  ASSIGN_OR_RETURN(remove_, database_->Prepare("DELETE FROM rollout WHERE cluster = ? AND id = ?"));
-  return absl::OkStatus();
+  if (opened.ok()) return;
+  Fail("open", opened);
+  store_.reset();
 }
 
 absl::Status RolloutLog::Load() {
-  ASSIGN_OR_RETURN(store::Statement all, database_->Prepare("SELECT cluster, id, at, attributes FROM rollout"));
-  for (;;) {
-    ASSIGN_OR_RETURN(const bool row, all.Step());
-    if (!row) break;
-    (void)Put(std::string(all.Bytes(0)), std::string(all.Bytes(1)), UnixNs{all.Int(2)}, DecodeAttributes(all.Bytes(3)));
-  }
+  if (store_ == nullptr) return absl::OkStatus();
+  RETURN_IF_ERROR(store_->Load([this](const RolloutStore::Row& row) {
+    (void)Put(row.cluster, row.id, row.at, DecodeAttributes(row.attributes));
+  }));
   DropOld();
   return absl::OkStatus();
 }
@@ -113,8 +97,8 @@ bool RolloutLog::Add(const std::string& cluster, Entity entity) {
     return false;
   }
   taken_.Add();
-  if (!database_) return true;
-  const absl::Status saved = insert_.Bind(cluster, entity.id, at.value, attributes).Run();
+  if (store_ == nullptr) return true;
+  const absl::Status saved = store_->Add({cluster, entity.id, at, attributes});
   if (!saved.ok()) Fail("write", saved);
   return true;
 }
@@ -130,7 +114,7 @@ bool RolloutLog::Put(const std::string& cluster, const std::string& id, UnixNs a
 }
 
 void RolloutLog::DropOld() {
-  const int64_t oldest = clock_.Unix().value - options_.keep_ns;
+  const int64_t oldest = clock_.Unix().value - keep_ns_;
   while (!rollouts_.empty()) {
     const bool too_many = rollouts_.size() > kRolloutsMax;
     if (!too_many && rollouts_.begin()->first.first.value >= oldest) return;
@@ -147,9 +131,9 @@ std::map<RolloutLog::Key, Rollout>::iterator RolloutLog::OldestOfMost() {
 
 void RolloutLog::Forget(std::map<Key, Rollout>::iterator rollout) {
   const std::string& key = rollout->first.second;
-  if (database_) {
-    const std::string id = key.substr(key.find('\0') + 1);
-    const absl::Status removed = remove_.Bind(rollout->second.cluster, id).Run();
+  if (store_ != nullptr) {
+    const std::string_view id = std::string_view(key).substr(key.find('\0') + 1);
+    const absl::Status removed = store_->Remove(rollout->second.cluster, id);
     if (!removed.ok()) Fail("write", removed);
   }
   known_.erase(key);
@@ -176,8 +160,8 @@ void RolloutLog::Fail(std::string_view what, const absl::Status& status) {
   failures_.Add();
   uint64_t suppressed = 0;
   if (!failure_log_.Allow(clock_.Monotonic(), &suppressed)) return;
-  LogWarning("rollouts cannot be kept on disk, only in memory path={} operation={} error=\"{}\" suppressed={}",
-             options_.path, what, Message(status), suppressed);
+  LogWarning("rollouts cannot be kept on disk, only in memory operation={} error=\"{}\" suppressed={}", what,
+             Message(status), suppressed);
 }
 
 }  // namespace tributary

@@ -1,8 +1,8 @@
 #pragma once
 
 #include <map>
+#include <memory>
 #include <mutex>
-#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -12,11 +12,12 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/metrics.h"
 #include "reducer/metadata/metadata_sink.h"
-#include "reducer/store/sqlite.h"
+#include "reducer/metadata/rollout_store.h"
 #include "reducer/store/store.h"
 
 namespace tributary {
@@ -33,22 +34,20 @@ constexpr std::string_view kServiceKind = "service";
 
 // The rollouts that clusters' watchers tell of, which are events, not states: they are taken out of what is told on its
 // way to `rest`; and those that are noticed here. All are in memory, kRolloutsMax at most: then the oldest go of the
-// cluster that told the most, or of those noticed here, so that nobody pushes out what others told; and in a database
-// of their own, which outlives the reducer. A commit does not wait for the disk: watchers tell of the last ones again.
+// cluster that told the most, or of those noticed here, so that nobody pushes out what others told; and in a store
+// that outlives the reducer.
 // Thread-safe.
 class RolloutLog final : public MetadataSink {
  public:
   static constexpr size_t kRolloutsMax = 20'000;
 
   struct Options {
-    std::string path;  // of the database; "": memory alone
+    // Where rollouts are kept over restarts. nullptr: memory alone. An error is logged and counted: memory alone, too.
+    absl::StatusOr<std::unique_ptr<RolloutStore>> store = std::unique_ptr<RolloutStore>();
     int64_t keep_ns = 7 * kNsPerDay;
   };
-  // `rest`, `clock` and `metrics` outlive the log. A database that cannot be used is logged and gone without.
+  // `rest`, `clock` and `metrics` outlive the log. A store that cannot be read is gone without.
   RolloutLog(Options options, MetadataSink& rest, const Clock& clock, Metrics& metrics);
-
-  // FailedPrecondition: the database is a newer release's, and not used; else OK.
-  absl::Status refusal() const { return refusal_; }
 
   void Connected(const MetadataTeller& teller) override { rest_.Connected(teller); }
   void Disconnected(const MetadataTeller& teller) override { rest_.Disconnected(teller); }
@@ -63,7 +62,6 @@ class RolloutLog final : public MetadataSink {
  private:
   using Key = std::pair<UnixNs, std::string>;  // its time; cluster, zero byte, id
 
-  absl::Status OpenDatabase();
   absl::Status Load();
   bool Add(const std::string& cluster, Entity entity);
   // False: it is none, or known already.
@@ -73,13 +71,11 @@ class RolloutLog final : public MetadataSink {
   void DropOld();
   void Fail(std::string_view what, const absl::Status& status);
 
-  const Options options_;
+  const int64_t keep_ns_;
   MetadataSink& rest_;
   const Clock& clock_;
-  absl::Status refusal_;
-  mutable std::mutex mutex_;  // guards all that follows
-  std::optional<store::Database> database_;
-  store::Statement insert_, remove_;
+  mutable std::mutex mutex_;             // guards all that follows
+  std::unique_ptr<RolloutStore> store_;  // nullptr: memory alone
   std::map<Key, Rollout> rollouts_;
   absl::flat_hash_set<std::string> known_;  // second parts of keys
   absl::flat_hash_map<std::string, std::set<Key>> by_cluster_;

@@ -7,6 +7,7 @@
 #include <fstream>
 
 #include "base/test_directory.h"
+#include "reducer/sqlite/sqlite_rollout_store.h"
 
 namespace tributary {
 namespace {
@@ -33,7 +34,9 @@ class RolloutLogTest : public testing::Test {
   RolloutLogTest() { Open(); }
   void Open() {
     log_.reset();
-    log_.emplace(options_, rest_, clock_, metrics_);
+    options_.store = std::unique_ptr<RolloutStore>();
+    if (is_kept_) options_.store = SqliteRolloutStore::Open(directory_.path());
+    log_.emplace(std::move(options_), rest_, clock_, metrics_);
   }
   UnixNs At(int64_t seconds) const { return UnixNs{clock_.Unix().value + seconds * kNsPerSecond}; }
   Entity Of(const std::string& id, int64_t seconds, Attributes attributes = {}) const {
@@ -51,7 +54,9 @@ class RolloutLogTest : public testing::Test {
   FakeClock clock_;
   Metrics metrics_;
   RestSink rest_;
-  RolloutLog::Options options_{.path = directory_.path() + "/rollouts.db", .keep_ns = 1000 * kNsPerSecond};
+  const std::string path_ = directory_.path() + "/rollouts.db";
+  bool is_kept_ = true;
+  RolloutLog::Options options_{.keep_ns = 1000 * kNsPerSecond};  // `store` is opened anew each time
   std::optional<RolloutLog> log_;
 };
 
@@ -134,7 +139,7 @@ TEST_F(RolloutLogTest, NoneIsStillToCome) {
 }
 
 TEST_F(RolloutLogTest, IsBounded) {
-  options_.path = "";
+  is_kept_ = false;
   Open();
   MetadataUpdate update;
   for (size_t i = 0; i < RolloutLog::kRolloutsMax + 5; ++i) {
@@ -146,7 +151,7 @@ TEST_F(RolloutLogTest, IsBounded) {
 }
 
 TEST_F(RolloutLogTest, NobodyPushesOutWhatOthersTold) {
-  options_.path = "";
+  is_kept_ = false;
   Open();
   MetadataUpdate few, many;
   for (int i = 0; i < 10; ++i) few.entities.push_back(Of("deployment/shop/web/" + std::to_string(i), -900));
@@ -162,12 +167,11 @@ TEST_F(RolloutLogTest, NobodyPushesOutWhatOthersTold) {
 
 TEST_F(RolloutLogTest, ADamagedFileIsSetAside) {
   log_.reset();
-  std::ofstream(options_.path) << std::string(8192, 'x');
-  for (const char* suffix : {"-wal", "-shm"}) unlink((options_.path + suffix).c_str());
+  std::ofstream(path_) << std::string(8192, 'x');
+  for (const char* suffix : {"-wal", "-shm"}) unlink((path_ + suffix).c_str());
   Open();
   log_->Take(kCluster, {.entities = {Of("deployment/shop/web/1", -50)}});
-  EXPECT_TRUE(std::filesystem::exists(options_.path + ".broken"));
-  EXPECT_TRUE(log_->refusal().ok());
+  EXPECT_TRUE(std::filesystem::exists(path_ + ".broken"));
   Open();
   EXPECT_EQ(Listed(-100, 0).size(), 1u) << "the new file is used";
 }

@@ -59,7 +59,7 @@ bool IsOnlyBuild(const ServiceVersion& version) {
 
 ServiceWatch::ServiceWatch(Options options, store::Store& store, const ResourceJoiner& joiner, RolloutLog& log,
                            const Clock& clock, Metrics& metrics)
-    : options_(std::move(options)),
+    : keep_ns_(options.keep_ns),
       store_(store),
       joiner_(joiner),
       log_(log),
@@ -70,19 +70,17 @@ ServiceWatch::ServiceWatch(Options options, store::Store& store, const ResourceJ
                                       "Looks at programs whose versions are not remembered: there are too many")),
       muted_(metrics.AddCounter("tributary_metadata_rollouts_muted_total",
                                 "Changes of services that change too often to be rollouts")),
-      failures_(
-          metrics.AddCounter("tributary_metadata_rollouts_failures_total", "Failed reads and writes of rollouts.db")) {
-  if (options_.path.empty()) return;
-  absl::StatusOr<ServiceStateDb> opened = ServiceStateDb::Open(options_.path);
-  absl::Status status = opened.status();
-  if (status.ok()) {
-    db_.emplace(*std::move(opened));
-    status =
-        db_->Load([this](const ServiceProgram& program, std::string_view state) { tracker_.Restore(program, state); });
+      failures_(metrics.AddCounter("tributary_metadata_rollouts_failures_total",
+                                   "Failed reads and writes of kept rollouts")) {
+  absl::Status status = options.states.status();
+  if (status.ok()) states_ = *std::move(options.states);
+  if (states_ != nullptr) {
+    status = states_->Load(
+        [this](const ServiceProgram& program, std::string_view state) { tracker_.Restore(program, state); });
   }
   if (status.ok()) return;
   Fail("open", status);
-  db_.reset();
+  states_.reset();
 }
 
 void ServiceWatch::Start() {
@@ -192,18 +190,18 @@ void ServiceWatch::Tell(const ServiceTracker::Change& change) {
 }
 
 void ServiceWatch::Save(UnixNs now) {
-  std::vector<ServiceStateDb::Row> rows;
-  for (ServiceProgram& program : tracker_.Forget(now, options_.keep_ns)) {
+  std::vector<ServiceStateStore::Row> rows;
+  for (ServiceProgram& program : tracker_.Forget(now, keep_ns_)) {
     rows.push_back({std::move(program), std::nullopt});
   }
   for (auto& [name, program] : tracker_.programs()) {
     if (std::exchange(program.is_dirty, false)) rows.push_back({name, ServiceTracker::Encode(program)});
   }
-  if (!db_ || rows.empty()) return;
-  const absl::Status saved = db_->Save(rows);
+  if (states_ == nullptr || rows.empty()) return;
+  const absl::Status saved = states_->Save(rows);
   if (saved.ok()) return;
   Fail("write", saved);
-  for (const ServiceStateDb::Row& row : rows) {
+  for (const ServiceStateStore::Row& row : rows) {
     if (auto it = tracker_.programs().find(row.program); it != tracker_.programs().end()) it->second.is_dirty = true;
   }
 }
@@ -212,8 +210,8 @@ void ServiceWatch::Fail(std::string_view what, const absl::Status& status) {
   failures_.Add();
   uint64_t suppressed = 0;
   if (!failure_log_.Allow(clock_.Monotonic(), &suppressed)) return;
-  LogWarning("versions of services are not kept over a restart path={} operation={} error=\"{}\" suppressed={}",
-             options_.path, what, Message(status), suppressed);
+  LogWarning("versions of services are not kept over a restart operation={} error=\"{}\" suppressed={}", what,
+             Message(status), suppressed);
 }
 
 }  // namespace tributary

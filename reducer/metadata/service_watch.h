@@ -2,20 +2,21 @@
 
 #include <atomic>
 #include <condition_variable>
+#include <memory>
 #include <mutex>
-#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/metrics.h"
 #include "reducer/metadata/resource_joiner.h"
 #include "reducer/metadata/rollout_log.h"
-#include "reducer/metadata/service_state_db.h"
+#include "reducer/metadata/service_state_store.h"
 #include "reducer/metadata/service_tracker.h"
 #include "reducer/store/store.h"
 
@@ -34,10 +35,11 @@ class ServiceWatch {
   static constexpr int64_t kTogetherNs = 10 * kNsPerMinute;
 
   struct Options {
-    std::string path;  // of the log's database; "": memory alone
+    // Where versions are kept over restarts. nullptr: memory alone. An error is logged and counted: memory alone, too.
+    absl::StatusOr<std::unique_ptr<ServiceStateStore>> states = std::unique_ptr<ServiceStateStore>();
     int64_t keep_ns = 7 * kNsPerDay;
   };
-  // What it borrows outlives it. A database that cannot be used is logged and gone without.
+  // What it borrows outlives it. States that cannot be read are gone without.
   ServiceWatch(Options options, store::Store& store, const ResourceJoiner& joiner, RolloutLog& log, const Clock& clock,
                Metrics& metrics);
   ~ServiceWatch() { Stop(); }
@@ -59,14 +61,14 @@ class ServiceWatch {
   void Save(UnixNs now);
   void Fail(std::string_view what, const absl::Status& status);
 
-  const Options options_;
+  const int64_t keep_ns_;
   store::Store& store_;
   const ResourceJoiner& joiner_;
   RolloutLog& log_;
   const Clock& clock_;
   ServiceTracker tracker_;
   std::vector<BuildIds> build_ids_;
-  std::optional<ServiceStateDb> db_;
+  std::unique_ptr<ServiceStateStore> states_;  // nullptr: memory alone
   LogLimit failure_log_{60 * kNsPerSecond};
   Gauge& programs_;
   Counter &turned_away_, &muted_, &failures_;

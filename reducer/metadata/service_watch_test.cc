@@ -6,6 +6,8 @@
 #include <fstream>
 
 #include "base/test_directory.h"
+#include "reducer/sqlite/sqlite_rollout_store.h"
+#include "reducer/sqlite/sqlite_service_state_store.h"
 #include "reducer/store/fake_store.h"
 
 namespace tributary {
@@ -29,8 +31,10 @@ class ServiceWatchTest : public testing::Test {
   void Open() {
     watch_.reset();
     log_.reset();
-    log_.emplace(RolloutLog::Options{.path = path_}, metadata_, clock_, metrics_);
-    watch_.emplace(ServiceWatch::Options{.path = path_}, store_, joiner_, *log_, clock_, metrics_);
+    log_.emplace(RolloutLog::Options{.store = SqliteRolloutStore::Open(directory_.path())}, metadata_, clock_,
+                 metrics_);
+    watch_.emplace(ServiceWatch::Options{.states = SqliteServiceStateStore::Open(directory_.path())}, store_, joiner_,
+                   *log_, clock_, metrics_);
   }
   // Begins now; `build` above 0: an executable of that build-id in a unit, which is all that is known of it.
   uint32_t Run(size_t shard, const std::string& executable, const std::string& attributes, uint8_t build = 0) {

@@ -41,7 +41,7 @@ inline std::string Render(const FlameGraph& graph) {
 // An engine over stores and symbols that a test fills.
 class EngineTest : public ::testing::Test {
  protected:
-  explicit EngineTest(size_t shards) : store_{shards} {}
+  explicit EngineTest(uint32_t shards) : store_{shards} {}
 
   void SetUp() override {
     absl::StatusOr<std::unique_ptr<SymbolStore>> symbols =

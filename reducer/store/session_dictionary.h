@@ -9,8 +9,8 @@
 #include "absl/container/flat_hash_map.h"
 #include "profile/definitions.h"
 #include "profile/eviction.h"
-#include "reducer/store/process_columns.h"
 #include "reducer/store/store.h"
+#include "reducer/store/store_times.h"
 
 namespace tributary::store {
 

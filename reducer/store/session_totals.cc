@@ -1,49 +1,8 @@
 #include "reducer/store/session_totals.h"
 
 #include <algorithm>
-#include <array>
-#include <vector>
-
-#include "base/status.h"
-#include "base/varint.h"
-#include "reducer/store/column_codec.h"
 
 namespace tributary::store {
-namespace {
-
-void AppendText(std::string& out, std::string_view text) {
-  AppendVarint(out, text.size());
-  out.append(text);
-}
-
-bool ReadText(VarintReader& reader, std::string* out) {
-  uint64_t size = 0;
-  std::string_view text;
-  if (!reader.Read(&size) || size > kSampleTypeBytesMax || !reader.ReadBytes(size, &text)) return false;
-  out->assign(text);
-  return true;
-}
-
-bool ReadType(VarintReader& reader, SessionTotals* totals) {
-  SampleTypeInfo type;
-  uint64_t captured = 0, stored = 0, closed = 0;
-  if (!ReadText(reader, &type.name) || !ReadText(reader, &type.unit) || !reader.Read(&captured) ||
-      !reader.Read(&stored) || !reader.Read(&closed)) {
-    return false;
-  }
-  bool fits = totals->accounting.captured.Split(type, captured) && totals->stored.Split(type, stored) &&
-              totals->closed_captured.Split(type, closed);
-  uint64_t reasons = 0;
-  if (!fits || !reader.Read(&reasons)) return false;
-  for (uint64_t i = 0; i < reasons; ++i) {
-    uint64_t lost = 0;
-    if (!reader.Read(&lost)) return false;
-    if (i < kLossReasonCount && !totals->accounting.lost[i].Split(type, lost)) return false;
-  }
-  return true;
-}
-
-}  // namespace
 
 NamedAccounting SessionTotals::WithClosing() const {
   NamedAccounting all = accounting;
@@ -56,40 +15,32 @@ NamedAccounting SessionTotals::WithClosing() const {
   return all;
 }
 
-std::string EncodeSessionTypes(const SessionTotals& totals) {
-  const NamedSampleCounts all =
-      totals.accounting.captured + totals.stored + totals.closed_captured + totals.accounting.TotalLost();
-  std::string out;
-  for (const auto& [type, sum] : all.parts()) {
-    AppendText(out, type.name);
-    AppendText(out, type.unit);
-    AppendVarint(out, totals.accounting.captured.Of(type));
-    AppendVarint(out, totals.stored.Of(type));
-    AppendVarint(out, totals.closed_captured.Of(type));
-    AppendVarint(out, kLossReasonCount);
-    for (const NamedSampleCounts& lost : totals.accounting.lost) AppendVarint(out, lost.Of(type));
+SampleTypeInfo NameOf(const RowBatch& batch, SampleType type) {
+  if (static_cast<uint8_t>(type) <= kSampleTypesUndefinedMax) {
+    const SampleTypeRow* row = FindSampleType(type);
+    return row != nullptr ? InfoOf(*row) : kUndefinedType;
   }
-  return out;
-}
-
-absl::Status DecodeSessionTypes(std::string_view bytes, SessionTotals* totals) {
-  VarintReader reader(bytes);
-  while (!reader.AtEnd()) {
-    if (!ReadType(reader, totals)) return Error(absl::StatusCode::kDataLoss, "a session's counts by type are damaged");
+  for (const SampleTypeDefinition& defined : batch.sample_types) {
+    if (defined.type == type) return defined.info;
   }
-  return absl::OkStatus();
+  return kUndefinedType;
 }
 
-std::string EncodeLosses(const NamedAccounting& accounting) {
-  std::array<uint64_t, kLossReasonCount> lost;
-  for (size_t i = 0; i < kLossReasonCount; ++i) lost[i] = accounting.lost[i].total();
-  return EncodeCounters(lost);
+NamedSampleCounts Named(const RowBatch& batch, const SampleCounts& counts) {
+  NamedSampleCounts named = counts.cpu();
+  for (const auto& [type, samples] : counts.parts()) named.Add(NameOf(batch, type), samples);
+  return named;
 }
 
-void DecodeLosses(std::string_view bytes, NamedAccounting* accounting) {
-  std::array<uint64_t, kLossReasonCount> lost;
-  DecodeCounters(bytes, lost);
-  for (size_t i = 0; i < kLossReasonCount; ++i) accounting->lost[i] = lost[i];
+NamedAccounting NamedAccountingOf(const RowBatch& batch) {
+  NamedAccounting named{.captured = Named(batch, batch.accounting.captured), .idle = batch.accounting.idle};
+  for (size_t i = 0; i < kLossReasonCount; ++i) named.lost[i] = Named(batch, batch.accounting.lost[i]);
+  return named;
+}
+
+void AddStored(const SampleTypeInfo& type, uint64_t samples, NamedSampleCounts* stored) {
+  const bool has_room = stored->parts().size() < kSampleTypesMax || stored->Of(type) > 0;
+  stored->Add(has_room ? type : kUndefinedType, samples);
 }
 
 }  // namespace tributary::store

@@ -1,11 +1,9 @@
 #pragma once
 
 #include <cstdint>
-#include <string>
-#include <string_view>
 
-#include "absl/status/status.h"
 #include "profile/model.h"
+#include "profile/row_batch.h"
 
 namespace tributary::store {
 
@@ -29,23 +27,14 @@ struct SessionTotals {
   NamedAccounting WithClosing() const;
 };
 
-// The columns of numbers hold all types together; this is what of them is of types other than CPU, "" when nothing is.
-// Of each: name, unit, captured, stored, closed_captured, and losses by reason.
-std::string EncodeSessionTypes(const SessionTotals& totals);
-// Splits what the other columns told. DataLoss: not what EncodeSessionTypes writes.
-absl::Status DecodeSessionTypes(std::string_view bytes, SessionTotals* totals);
-
-// Of a column of losses, all types together.
-std::string EncodeLosses(const NamedAccounting& accounting);
-void DecodeLosses(std::string_view bytes, NamedAccounting* accounting);
-
-// What a batch's counts are called by names. Types that the batch does not define are one: kUndefinedType.
-template <typename Counts, typename Name>
-NamedSampleCounts Named(const Counts& counts, Name&& name) {
-  NamedSampleCounts named = counts.cpu();
-  for (const auto& [type, samples] : counts.parts()) named.Add(name(type), samples);
-  return named;
-}
+// Types that a batch does not define are one.
 inline const SampleTypeInfo kUndefinedType{"unknown", "unknown"};
+// What the batch means by a number.
+SampleTypeInfo NameOf(const RowBatch& batch, SampleType type);
+// The batch's counts by names.
+NamedSampleCounts Named(const RowBatch& batch, const SampleCounts& counts);
+NamedAccounting NamedAccountingOf(const RowBatch& batch);
+// Adds to what is stored of a source. It has kSampleTypesMax types by name; samples of more are of kUndefinedType.
+void AddStored(const SampleTypeInfo& type, uint64_t samples, NamedSampleCounts* stored);
 
 }  // namespace tributary::store

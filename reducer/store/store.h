@@ -16,8 +16,9 @@
 #include "profile/row_batch.h"
 
 // What a shard keeps, and how it is read. Two sides: a ShardWriter, owned by the shard's store-writer thread, and a
-// StoreReader, which queries and exporters open as many times as they have threads. SQLite is one implementation
-// (sqlite_store.h); a reader never needs the writer's memory.
+// StoreReader, which queries and exporters open as many times as they have threads. A reader never needs the writer's
+// memory, and nothing here says where data are: in files, in memory, or on another machine. reducer/stores.h opens the
+// store that a URL names.
 
 namespace tributary::store {
 
@@ -110,6 +111,12 @@ struct Trie {
   std::vector<FrameRow> frame_rows;  // [0] = none
 };
 
+// Nodes of a day's trie with their ancestors, under numbers of its own: as small as what was asked for.
+struct TriePart {
+  Trie trie;                  // parents before children, as in a whole one
+  std::vector<NodeNo> nodes;  // index: as the nodes asked for; their numbers in `trie`, 0 of one the day does not have
+};
+
 // A sample as it is stored. Columns of one chunk, all of the same length, sorted by time.
 struct SampleColumns {
   std::string_view node_id;
@@ -160,7 +167,10 @@ class StoreReader {
   // The same of the threads of these processes.
   virtual absl::StatusOr<std::vector<ThreadRow>> Threads(TimeRange range, const ProcessSet& of) = 0;
   virtual absl::StatusOr<std::vector<ExecutableRow>> Executables() = 0;  // index: ExecutableNo; [0] = unknown
+  // A whole day may have millions of nodes. Who looks at many of them loads it, and shares it with others; who needs
+  // the stacks of few samples loads these.
   virtual absl::StatusOr<std::shared_ptr<const Trie>> LoadTrie(Day day) = 0;
+  virtual absl::StatusOr<TriePart> LoadTriePart(Day day, std::span<const NodeNo> leaves) = 0;
   virtual absl::StatusOr<std::string_view> Text(StringId id) = 0;  // valid as long as the reader; "" for id 0
 
   // Every sample with time in the range, chunk by chunk, already cut to the range. Where raw columns have expired:
@@ -183,7 +193,27 @@ class CursorStore {
   virtual absl::Status SaveCursor(std::string_view exporter, uint32_t shard, int64_t cursor) = 0;
 };
 
-// All shards of one data directory.
+// Which of `shards` shards a node's data go to.
+uint32_t ShardOf(std::string_view node_id, uint32_t shards);
+
+// Sample types that are not built in. One too many has no name; once data of a day have gone there is room again.
+constexpr size_t kSampleTypesOfShardMax = 256;
+constexpr size_t kSampleTypesOfMachineMax = 64;  // that one machine was the first to bring
+constexpr uint32_t kBuiltInTypesMax = 255;       // numbers up to here are for built-in types, those to come too
+
+// What every store is opened with.
+struct StoreOptions {
+  uint32_t shards = 1;                 // that are written; data of more, from before, stay readable
+  int64_t raw_age_ns = kNsPerDay;      // samples with every time stamp
+  int64_t sum_age_ns = 7 * kNsPerDay;  // minute sums, and everything else
+  uint64_t bytes_max = 10ull << 30;    // of all shards' data: the oldest go first
+  size_t sessions_max = 16'384;        // whose dictionaries are in memory, per shard
+  size_t dictionary_bytes_max = 1u << 30;
+  uint32_t nodes_per_day_max = 8u << 20;
+};
+constexpr uint32_t kShardsMax = 1024;
+
+// All shards.
 class Store {
  public:
   virtual ~Store() = default;
@@ -191,7 +221,7 @@ class Store {
   virtual absl::StatusOr<std::unique_ptr<ShardWriter>> OpenWriter(uint32_t shard) = 0;  // once per shard
   virtual absl::StatusOr<std::unique_ptr<StoreReader>> OpenReader(uint32_t shard) = 0;  // any thread
   virtual CursorStore& cursors() = 0;
-  virtual uint64_t disk_bytes() const = 0;
+  virtual uint64_t disk_bytes() const = 0;  // that the data take where they are kept
 };
 
 }  // namespace tributary::store

@@ -20,7 +20,7 @@
 #include "intake/recording/recording_reader.h"
 #include "intake/wire/frame.h"
 #include "profile/batch.h"
-#include "reducer/store/sqlite_store.h"
+#include "reducer/sqlite/sqlite_store.h"
 
 namespace tributary {
 namespace {
@@ -144,7 +144,7 @@ void DecodeAndCommit(benchmark::State& state) {
     state.PauseTiming();
     std::filesystem::remove_all(directory);
     Metrics metrics;
-    auto store = store::SqliteStore::Open({.data_dir = directory.string()}, Clock::Real(), metrics);
+    auto store = store::SqliteStore::Open(directory.string(), {}, Clock::Real(), metrics);
     TRIBUTARY_CHECK(store.ok());
     auto writer = (*store)->OpenWriter(0);
     TRIBUTARY_CHECK(writer.ok());

@@ -200,7 +200,7 @@ absl::Status WriteSpool(const std::string& directory) {
   ASSIGN_OR_RETURN(const std::unique_ptr<intake::SpoolStorage> storage, intake::OpenSpoolDirectory(directory));
   ASSIGN_OR_RETURN(const std::unique_ptr<intake::Spool> spool,
                    intake::Spool::Open({.segment_age_ns = 2 * kNsPerSecond}, *storage, session, clock, metrics,
-                                       [](LossReason, uint64_t, const Accounting&, bool) {}));
+                                       [](LossReason, const SampleCounts&, const Accounting&, bool) {}));
   Machine machine(2);
   for (int i = 0; i < 4; ++i) {
     RETURN_IF_ERROR(spool->Append(machine.Next(clock.Pair(), 50 + i, i == 3 ? 5 : 0)));
@@ -227,7 +227,7 @@ class Sender {
         watcher_(loop_, tcp_, WatcherOptionsOf(port), Clock::Real(), metrics_,
                  {.next = [](uint64_t) -> std::optional<intake::Outgoing> { return std::nullopt; },
                   .acked = [](const intake::SendWindow::Entry&) {},
-                  .rejected = [](uint64_t) {},
+                  .rejected = [](const SampleCounts&) {},
                   .need_symbols = [](const ExecutableId&) {},
                   .changed = [] {}}),
         end_(loop_, [this] { loop_.Stop(); }) {}

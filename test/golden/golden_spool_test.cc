@@ -93,17 +93,18 @@ TEST_P(GoldenSpool, IsDelivered) {
   std::filesystem::permissions(path_, std::filesystem::perms::owner_all);
   auto storage = OpenSpoolDirectory(path_);
   ASSERT_TRUE(storage.ok()) << storage.status();
-  auto spool =
-      Spool::Open({}, **storage, options_.client.session, Clock::Real(), metrics_,
-                  [](LossReason, uint64_t, const Accounting&, bool) { ADD_FAILURE() << "nothing is dropped"; });
+  auto spool = Spool::Open(
+      {}, **storage, options_.client.session, Clock::Real(), metrics_,
+      [](LossReason, const SampleCounts&, const Accounting&, bool) { ADD_FAILURE() << "nothing is dropped"; });
   ASSERT_TRUE(spool.ok()) << spool.status();
   EXPECT_EQ((*spool)->samples(), kSamples[0] + kSamples[1] + kSamples[2] + kSamples[3]);
   options_.spool = spool->get();
-  Delivery delivery(loop_, connector_, options_, Clock::Real(), metrics_,
-                    Delivery::Callbacks{.need_symbols = {},
-                                        .lost = [](LossReason, uint64_t) { ADD_FAILURE() << "nothing is lost"; },
-                                        .durable = {},
-                                        .earlier_told = {}});
+  Delivery delivery(
+      loop_, connector_, options_, Clock::Real(), metrics_,
+      Delivery::Callbacks{.need_symbols = {},
+                          .lost = [](LossReason, const SampleCounts&) { ADD_FAILURE() << "nothing is lost"; },
+                          .durable = {},
+                          .earlier_told = {}});
   delivery.Start();
   const auto delivered = [&] {
     AckAll();
@@ -114,14 +115,14 @@ TEST_P(GoldenSpool, IsDelivered) {
   ASSERT_EQ(claimed_.stored.size(), 2u);
   EXPECT_EQ(claimed_.stored.at(4).samples.size(), kSamples[0]);
   EXPECT_EQ(claimed_.stored.at(5).samples.size(), kSamples[1]);
-  EXPECT_EQ(claimed_.stored.at(5).accounting.captured, kClaimedBase + kSamples[0] + kSamples[1]);
+  EXPECT_EQ(claimed_.stored.at(5).accounting.captured.total(), kClaimedBase + kSamples[0] + kSamples[1]);
   EXPECT_EQ(claimed_.stored.at(5).accounting.TotalLost(), 0u);
   EXPECT_EQ(claimed_.hellos.front().session.node_id, "golden-2");
   EXPECT_EQ(new_.stored_samples(), kSamples[2] + kSamples[3]);
   const Accounting& told = new_.stored.rbegin()->second.accounting;
-  EXPECT_EQ(told.captured, kSamples[2] + kSamples[3] + kLost);
-  EXPECT_EQ(told.lost[static_cast<size_t>(LossReason::kRingFull)], kLost);
-  EXPECT_EQ(told.TotalLost(), kLost);
+  EXPECT_EQ(told.captured.total(), kSamples[2] + kSamples[3] + kLost);
+  EXPECT_EQ(told.LostFor(LossReason::kRingFull).total(), kLost);
+  EXPECT_EQ(told.TotalLost().total(), kLost);
 }
 
 INSTANTIATE_TEST_SUITE_P(Sets, GoldenSpool, testing::ValuesIn(SetsWithSpool()),

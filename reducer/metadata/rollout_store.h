@@ -1,0 +1,28 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "absl/functional/function_ref.h"
+#include "absl/status/status.h"
+#include "base/types.h"
+
+namespace tributary {
+
+// Keeps rollouts over restarts. One thread. No call waits for a disk: watchers tell of the last rollouts again.
+// Messages of errors name what could not be read or written.
+class RolloutStore {
+ public:
+  virtual ~RolloutStore() = default;
+
+  struct Row {
+    std::string cluster, id;
+    UnixNs at;
+    std::string attributes;  // for DecodeAttributes
+  };
+  virtual absl::Status Load(absl::FunctionRef<void(const Row&)> visit) = 0;
+  virtual absl::Status Add(const Row& row) = 0;  // one that is there already stays as it is
+  virtual absl::Status Remove(std::string_view cluster, std::string_view id) = 0;
+};
+
+}  // namespace tributary

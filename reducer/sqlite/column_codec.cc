@@ -1,0 +1,312 @@
+#include "reducer/sqlite/column_codec.h"
+
+#include <algorithm>
+#include <limits>
+#include <numeric>
+
+#include "absl/container/flat_hash_map.h"
+#include "base/zstd.h"
+#include "reducer/sqlite/column_pieces.h"
+
+namespace tributary::store {
+namespace {
+
+constexpr size_t kZstdBytesMin = 1024;
+constexpr int64_t kRawBytesMax = int64_t{1} << 31;
+
+// Of samples: the first version had no column of attributes. It is still what samples without any are written in.
+constexpr char kAttributesVersion = 2;
+
+// Of tries, likewise of frames' positions and names.
+constexpr char kPayloadVersion = 2;
+
+// Versions up to `*version`, which becomes the one that is there.
+bool ReadHeader(VarintReader& reader, char* version, uint64_t* rows) {
+  std::string_view read;
+  // Every row takes part in a column of at least one byte a row: more rows than bytes is a lie.
+  if (!reader.ReadBytes(1, &read) || read[0] < kColumnVersion || read[0] > *version) return false;
+  *version = read[0];
+  return reader.Read(rows) && *rows <= reader.remaining();
+}
+
+// Times: the first, then differences in units of their greatest common divisor (100 µs as they come from the wire).
+void AppendTimes(std::string& out, std::span<const StoredSample> samples) {
+  uint64_t unit = 0;
+  for (size_t i = 1; i < samples.size(); ++i) {
+    unit = std::gcd(unit, static_cast<uint64_t>(samples[i].time_ns - samples[i - 1].time_ns));
+  }
+  unit = std::max<uint64_t>(unit, 1);
+  AppendSignedVarint(out, samples.empty() ? 0 : samples.front().time_ns);
+  AppendVarint(out, unit);
+  for (size_t i = 1; i < samples.size(); ++i) {
+    AppendVarint(out, static_cast<uint64_t>(samples[i].time_ns - samples[i - 1].time_ns) / unit);
+  }
+}
+
+bool ReadTimes(VarintReader& reader, uint64_t rows, std::vector<UnixNs>* out) {
+  int64_t time = 0;
+  uint64_t unit = 0;
+  if (!reader.ReadSigned(&time) || !reader.Read(&unit)) return false;
+  for (uint64_t i = 0; i < rows; ++i) {
+    uint64_t delta = 0;
+    if (i > 0 && !reader.Read(&delta)) return false;
+    time = static_cast<int64_t>(static_cast<uint64_t>(time) + delta * unit);
+    out->push_back(UnixNs{time});
+  }
+  return true;
+}
+
+// Threads: the chunk's distinct (thread, process) pairs, then one small number a sample.
+void AppendThreads(std::string& out, std::span<const StoredSample> samples) {
+  absl::flat_hash_map<uint64_t, uint32_t> index_of;
+  std::vector<uint64_t> pairs;
+  std::string indices;
+  for (const StoredSample& sample : samples) {
+    const uint64_t pair = uint64_t{sample.thread} << 32 | sample.process;
+    auto [it, added] = index_of.try_emplace(pair, static_cast<uint32_t>(pairs.size()));
+    if (added) pairs.push_back(pair);
+    AppendVarint(indices, it->second);
+  }
+  AppendVarint(out, pairs.size());
+  uint32_t thread = 0, process = 0;
+  for (uint64_t pair : pairs) {
+    AppendDelta(out, static_cast<uint32_t>(pair >> 32), &thread);
+    AppendDelta(out, static_cast<uint32_t>(pair), &process);
+  }
+  out += indices;
+}
+
+bool ReadThreads(VarintReader& reader, uint64_t rows, SampleColumns* out) {
+  uint64_t pair_count = 0;
+  if (!reader.Read(&pair_count) || pair_count > rows) return false;
+  std::vector<std::pair<uint32_t, uint32_t>> pairs;
+  uint32_t thread = 0, process = 0;
+  for (uint64_t i = 0; i < pair_count; ++i) {
+    if (!ReadDelta(reader, &thread) || !ReadDelta(reader, &process)) return false;
+    pairs.emplace_back(thread, process);
+  }
+  for (uint64_t i = 0; i < rows; ++i) {
+    uint64_t index = 0;
+    if (!reader.Read(&index) || index >= pairs.size()) return false;
+    out->threads.push_back(ThreadNo{pairs[index].first});
+    out->processes.push_back(ProcessNo{pairs[index].second});
+  }
+  return true;
+}
+
+}  // namespace
+
+std::string EncodeSamples(std::span<const StoredSample> samples) {
+  const bool has_attributes =
+      std::any_of(samples.begin(), samples.end(), [](const StoredSample& sample) { return sample.attributes != 0; });
+  std::string out(1, has_attributes ? kAttributesVersion : kColumnVersion);
+  AppendVarint(out, samples.size());
+  AppendTimes(out, samples);
+  AppendThreads(out, samples);
+  uint32_t node = 0;
+  for (const StoredSample& sample : samples) AppendDelta(out, sample.node, &node);
+  AppendRuns(out, samples, [](const StoredSample& s) { return s.value; });
+  AppendRuns(out, samples, [](const StoredSample& s) { return uint64_t{s.count}; });
+  AppendRuns(out, samples, [](const StoredSample& s) { return static_cast<uint64_t>(s.ending); });
+  for (const StoredSample& sample : samples) AppendVarint(out, sample.cpu);
+  if (has_attributes) AppendRuns(out, samples, [](const StoredSample& s) { return uint64_t{s.attributes}; });
+  return out;
+}
+
+absl::Status DecodeSamples(std::string_view bytes, SampleColumns* out) {
+  out->times.clear();
+  out->processes.clear();
+  out->threads.clear();
+  out->nodes.clear();
+  out->values.clear();
+  out->counts.clear();
+  out->endings.clear();
+  out->cpus.clear();
+  out->attributes.clear();
+  VarintReader reader(bytes);
+  char version = kAttributesVersion;
+  uint64_t rows = 0;
+  if (!ReadHeader(reader, &version, &rows) || rows > kChunkRowsMax) return CorruptColumns("samples");
+  bool ok = ReadTimes(reader, rows, &out->times) && ReadThreads(reader, rows, out);
+  uint32_t node = 0;
+  for (uint64_t i = 0; ok && i < rows; ++i) {
+    ok = ReadDelta(reader, &node);
+    out->nodes.push_back(NodeNo{node});
+  }
+  ok = ok && ReadRuns(reader, rows, [&](uint64_t v) { out->values.push_back(v); });
+  ok = ok && ReadRuns(reader, rows, [&](uint64_t v) { out->counts.push_back(static_cast<uint32_t>(v)); });
+  // A later release's ending is one that this one cannot name.
+  ok = ok && ReadRuns(reader, rows, [&](uint64_t v) {
+         out->endings.push_back(v < kEndingCount ? static_cast<Ending>(v) : Ending::kUnknown);
+       });
+  for (uint64_t i = 0; ok && i < rows; ++i) {
+    uint64_t cpu = 0;
+    ok = reader.Read(&cpu);
+    out->cpus.push_back(static_cast<uint16_t>(cpu));
+  }
+  if (version == kAttributesVersion) {
+    ok = ok &&
+         ReadRuns(reader, rows, [&](uint64_t v) { out->attributes.push_back(StringId{static_cast<uint32_t>(v)}); });
+  }
+  if (!ok || !reader.AtEnd()) return CorruptColumns("samples");
+  return absl::OkStatus();
+}
+
+// Values of one minute are mostly multiples of one sampling period, and as many of them as the count says: what is
+// stored is the multiple's difference to the count.
+std::string EncodeSums(std::span<const StoredSum> sums) {
+  std::string out(1, kColumnVersion);
+  AppendVarint(out, sums.size());
+  uint32_t node = 0, process = 0;
+  for (const StoredSum& sum : sums) AppendDelta(out, sum.node, &node);
+  for (const StoredSum& sum : sums) AppendDelta(out, sum.process, &process);
+  uint64_t unit = 0;
+  for (const StoredSum& sum : sums) unit = std::gcd(unit, sum.value);
+  unit = std::max<uint64_t>(unit, 1);
+  AppendVarint(out, unit);
+  AppendRuns(out, sums, [](const StoredSum& s) { return s.count; });
+  AppendRuns(out, sums, [unit](const StoredSum& s) { return s.value / unit - s.count; });
+  return out;
+}
+
+absl::Status DecodeSums(std::string_view bytes, SumColumns* out) {
+  out->processes.clear();
+  out->nodes.clear();
+  out->values.clear();
+  out->counts.clear();
+  VarintReader reader(bytes);
+  char version = kColumnVersion;
+  uint64_t rows = 0;
+  if (!ReadHeader(reader, &version, &rows) || rows > kChunkRowsMax) return CorruptColumns("minute sums");
+  bool ok = true;
+  uint32_t node = 0, process = 0;
+  for (uint64_t i = 0; ok && i < rows; ++i) {
+    ok = ReadDelta(reader, &node);
+    out->nodes.push_back(NodeNo{node});
+  }
+  for (uint64_t i = 0; ok && i < rows; ++i) {
+    ok = ReadDelta(reader, &process);
+    out->processes.push_back(ProcessNo{process});
+  }
+  uint64_t unit = 0;
+  ok = ok && reader.Read(&unit);
+  ok = ok && ReadRuns(reader, rows, [&](uint64_t v) { out->counts.push_back(v); });
+  ok = ok &&
+       ReadRuns(reader, rows, [&](uint64_t v) { out->values.push_back((v + out->counts[out->values.size()]) * unit); });
+  if (!ok || !reader.AtEnd()) return CorruptColumns("minute sums");
+  return absl::OkStatus();
+}
+
+std::string EncodeTriePiece(const Trie& trie, size_t first_node, size_t first_frame) {
+  const std::span<const FrameRow> added = std::span(trie.frame_rows).subspan(first_frame);
+  const bool has_payload = std::any_of(added.begin(), added.end(),
+                                       [](const FrameRow& row) { return row.position != 0 || row.name.value != 0; });
+  std::string out(1, has_payload ? kPayloadVersion : kColumnVersion);
+  AppendVarint(out, added.size());
+  AppendVarint(out, trie.parents.size() - first_node);
+  uint64_t address = 0;
+  uint32_t executable = 0;
+  for (const FrameRow& row : added) {
+    AppendVarint(out, static_cast<uint64_t>(row.kind) << 1 | (row.is_caller ? 1 : 0));
+    AppendDelta(out, row.executable.value, &executable);
+    AppendSignedVarint(out, static_cast<int64_t>(row.address - address));
+    address = row.address;
+  }
+  if (has_payload) {
+    AppendDifferences(out, added, [](const FrameRow& row) { return uint64_t{row.position}; });
+    AppendRuns(out, added, [](const FrameRow& row) { return uint64_t{row.name.value}; });
+  }
+  uint32_t frame = 0;
+  for (size_t i = first_node; i < trie.parents.size(); ++i) {
+    AppendVarint(out, i - trie.parents[i].value);
+    AppendDelta(out, trie.frames[i], &frame);
+  }
+  return out;
+}
+
+namespace {
+
+// `trie` holds what goes on behind so many nodes and frames.
+absl::Status AppendTriePiece(std::string_view bytes, size_t nodes_before, size_t frames_before, Trie* trie) {
+  VarintReader reader(bytes);
+  std::string_view version;
+  uint64_t frames = 0, nodes = 0;
+  if (!reader.ReadBytes(1, &version) || version[0] < kColumnVersion || version[0] > kPayloadVersion ||
+      !reader.Read(&frames) || !reader.Read(&nodes) || frames > reader.remaining() || nodes > reader.remaining()) {
+    return CorruptColumns("trie nodes");
+  }
+  uint64_t address = 0;
+  uint32_t executable = 0;
+  for (uint64_t i = 0; i < frames; ++i) {
+    uint64_t kind = 0;
+    int64_t delta = 0;
+    if (!reader.Read(&kind) || !ReadDelta(reader, &executable) || !reader.ReadSigned(&delta)) {
+      return CorruptColumns("trie frames");
+    }
+    address += static_cast<uint64_t>(delta);
+    // A later release's kind is one that this one cannot name.
+    const FrameKind known = IsFrameKind(kind >> 1) ? static_cast<FrameKind>(kind >> 1) : FrameKind::kUnknown;
+    trie->frame_rows.push_back(FrameRow{known, (kind & 1) != 0, ExecutableNo{executable}, address, 0, {}});
+  }
+  if (version[0] == kPayloadVersion) {
+    const std::span<FrameRow> added = std::span(trie->frame_rows).subspan(trie->frame_rows.size() - frames);
+    size_t i = 0;
+    if (!ReadDifferences(reader, added, [](FrameRow& row, uint64_t v) { row.position = static_cast<uint32_t>(v); }) ||
+        !ReadRuns(reader, frames, [&](uint64_t v) { added[i++].name = StringId{static_cast<uint32_t>(v)}; })) {
+      return CorruptColumns("trie frames");
+    }
+  }
+  uint32_t frame = 0;
+  for (uint64_t i = 0; i < nodes; ++i) {
+    const uint64_t self = nodes_before + trie->parents.size();
+    uint64_t distance = 0;
+    if (!reader.Read(&distance) || distance == 0 || distance > self || !ReadDelta(reader, &frame) ||
+        frame >= frames_before + trie->frame_rows.size() || self >= std::numeric_limits<uint32_t>::max()) {
+      return CorruptColumns("trie nodes");
+    }
+    trie->parents.push_back(NodeNo{static_cast<uint32_t>(self - distance)});
+    trie->frames.push_back(frame);
+  }
+  if (!reader.AtEnd()) return CorruptColumns("trie nodes");
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status AppendTriePiece(std::string_view bytes, Trie* trie) { return AppendTriePiece(bytes, 0, 0, trie); }
+
+absl::Status AppendTriePiece(std::string_view bytes, TrieTail* tail) {
+  return AppendTriePiece(bytes, tail->first_node, tail->first_frame, &tail->added);
+}
+
+PackedColumns PackColumns(std::string raw) {
+  if (raw.size() >= kZstdBytesMin) {
+    std::string packed = ZstdCompress(raw);
+    if (packed.size() < raw.size() - raw.size() / 10) return {std::move(packed), raw.size()};
+  }
+  return {std::move(raw), 0};
+}
+
+absl::StatusOr<std::string> UnpackColumns(std::string_view bytes, int64_t raw_bytes) {
+  if (raw_bytes == 0) return std::string(bytes);
+  if (raw_bytes < 0 || raw_bytes > kRawBytesMax) return CorruptColumns("columns");
+  absl::StatusOr<std::string> raw = ZstdDecompress(bytes, static_cast<size_t>(raw_bytes));
+  if (!raw.ok()) return CorruptColumns("columns");
+  return raw;
+}
+
+std::string EncodeCounters(std::span<const uint64_t> counters) {
+  std::string out;
+  for (uint64_t n : counters) AppendVarint(out, n);
+  return out;
+}
+
+void DecodeCounters(std::string_view bytes, std::span<uint64_t> out) {
+  VarintReader reader(bytes);
+  for (uint64_t& n : out) {
+    n = 0;
+    reader.Read(&n);  // past the end it leaves 0
+  }
+}
+
+}  // namespace tributary::store

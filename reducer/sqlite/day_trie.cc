@@ -1,0 +1,60 @@
+#include "reducer/sqlite/day_trie.h"
+
+namespace tributary::store {
+
+DayTrie::DayTrie(Day day, uint32_t nodes_max)
+    : day_(day),
+      nodes_max_(nodes_max),
+      node_ids_(0, NodeHash{this}, NodeEqual{this}),
+      frame_ids_(0, FrameHash{this}, FrameEqual{this}) {
+  frame_ids_.insert(0u);
+}
+
+absl::Status DayTrie::AppendCommitted(std::string_view piece) {
+  absl::Status appended = AppendTriePiece(piece, &trie_);
+  if (!appended.ok()) return appended;
+  for (size_t i = committed_frames_; i < trie_.frame_rows.size(); ++i) frame_ids_.insert(static_cast<uint32_t>(i));
+  for (size_t i = committed_nodes_; i < trie_.parents.size(); ++i) node_ids_.insert(static_cast<uint32_t>(i));
+  MarkCommitted();
+  return absl::OkStatus();
+}
+
+uint32_t DayTrie::InternFrame(const FrameRow& row) {
+  if (auto it = frame_ids_.find(row); it != frame_ids_.end()) return *it;
+  if (trie_.parents.size() >= nodes_max_) return 0;  // no new node could use it
+  auto id = static_cast<uint32_t>(trie_.frame_rows.size());
+  trie_.frame_rows.push_back(row);
+  frame_ids_.insert(id);
+  return id;
+}
+
+uint32_t DayTrie::InternNode(uint32_t parent, uint32_t frame) {
+  if (auto it = node_ids_.find(NodeKey(parent, frame)); it != node_ids_.end()) return *it;
+  if (trie_.parents.size() >= nodes_max_) return 0;
+  auto id = static_cast<uint32_t>(trie_.parents.size());
+  trie_.parents.push_back(NodeNo{parent});
+  trie_.frames.push_back(frame);
+  node_ids_.insert(id);
+  return id;
+}
+
+bool DayTrie::has_new() const {
+  return trie_.parents.size() > committed_nodes_ || trie_.frame_rows.size() > committed_frames_;
+}
+
+std::string DayTrie::EncodeNew() const { return EncodeTriePiece(trie_, committed_nodes_, committed_frames_); }
+
+void DayTrie::MarkCommitted() {
+  committed_nodes_ = trie_.parents.size();
+  committed_frames_ = trie_.frame_rows.size();
+}
+
+void DayTrie::Rollback() {
+  for (size_t i = committed_nodes_; i < trie_.parents.size(); ++i) node_ids_.erase(static_cast<uint32_t>(i));
+  for (size_t i = committed_frames_; i < trie_.frame_rows.size(); ++i) frame_ids_.erase(static_cast<uint32_t>(i));
+  trie_.parents.resize(committed_nodes_);
+  trie_.frames.resize(committed_nodes_);
+  trie_.frame_rows.resize(committed_frames_);
+}
+
+}  // namespace tributary::store

@@ -1,0 +1,79 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "absl/container/flat_hash_set.h"
+#include "absl/hash/hash.h"
+#include "reducer/sqlite/column_codec.h"
+#include "reducer/store/store.h"
+
+namespace tributary::store {
+
+// The writer's copy of one day's trie: interns frames and nodes, remembers which are not yet in a committed piece. 8
+// bytes a node plus about 8 for its hash slot; 32 bytes a frame plus its slot. On the writer's thread.
+class DayTrie {
+ public:
+  DayTrie(Day day, uint32_t nodes_max);
+  DayTrie(const DayTrie&) = delete;
+  DayTrie& operator=(const DayTrie&) = delete;
+
+  Day day() const { return day_; }
+
+  // For loading: one committed piece after the other.
+  absl::Status AppendCommitted(std::string_view piece);
+
+  // Ids of equal ones, or new ones; 0 when the day is full: the caller stays at the parent.
+  uint32_t InternFrame(const FrameRow& row);
+  uint32_t InternNode(uint32_t parent, uint32_t frame);
+
+  bool has_new() const;
+  std::string EncodeNew() const;
+  void MarkCommitted();
+  void Rollback();  // to the last MarkCommitted
+
+  size_t node_count() const { return trie_.parents.size(); }
+
+ private:
+  static uint64_t NodeKey(uint32_t parent, uint32_t frame) { return uint64_t{parent} << 32 | frame; }
+  uint64_t KeyOf(uint32_t node) const { return NodeKey(trie_.parents[node].value, trie_.frames[node]); }
+
+  // The sets hold ids only; keys are looked up in the columns.
+  struct NodeHash {
+    using is_transparent = void;
+    const DayTrie* owner;
+    size_t operator()(uint32_t node) const { return absl::Hash<uint64_t>{}(owner->KeyOf(node)); }
+    size_t operator()(uint64_t key) const { return absl::Hash<uint64_t>{}(key); }
+  };
+  struct NodeEqual {
+    using is_transparent = void;
+    const DayTrie* owner;
+    bool operator()(uint32_t a, uint32_t b) const { return a == b; }
+    bool operator()(uint32_t a, uint64_t key) const { return owner->KeyOf(a) == key; }
+    bool operator()(uint64_t key, uint32_t a) const { return owner->KeyOf(a) == key; }
+  };
+  struct FrameHash {
+    using is_transparent = void;
+    const DayTrie* owner;
+    size_t operator()(uint32_t frame) const { return (*this)(owner->trie_.frame_rows[frame]); }
+    size_t operator()(const FrameRow& row) const {
+      return absl::HashOf(row.kind, row.is_caller, row.executable.value, row.address, row.position, row.name.value);
+    }
+  };
+  struct FrameEqual {
+    using is_transparent = void;
+    const DayTrie* owner;
+    bool operator()(uint32_t a, uint32_t b) const { return a == b; }
+    bool operator()(uint32_t a, const FrameRow& b) const { return owner->trie_.frame_rows[a] == b; }
+    bool operator()(const FrameRow& a, uint32_t b) const { return a == owner->trie_.frame_rows[b]; }
+  };
+
+  Day day_;
+  uint32_t nodes_max_;
+  Trie trie_ = EmptyTrie();
+  size_t committed_nodes_ = 1, committed_frames_ = 1;
+  absl::flat_hash_set<uint32_t, NodeHash, NodeEqual> node_ids_;
+  absl::flat_hash_set<uint32_t, FrameHash, FrameEqual> frame_ids_;
+};
+
+}  // namespace tributary::store

@@ -1,0 +1,240 @@
+#include "reducer/sqlite/maintenance.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "base/status.h"
+#include "reducer/sqlite/process_columns.h"
+
+namespace tributary::store {
+namespace {
+
+constexpr int64_t kNever = std::numeric_limits<int64_t>::max();
+// After so many samples a call closes no further minute: about 0.1 s of work.
+constexpr int64_t kSamplesPerRun = 500'000;
+constexpr int64_t kSizeStepMinutes = 60;
+constexpr int64_t kSessionsEveryNs = 10 * kNsPerMinute;
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Maintenance>> Maintenance::Prepare(Database& database,
+                                                                  const MaintenanceOptions& options) {
+  std::unique_ptr<Maintenance> maintenance(new Maintenance(database, options));
+  RETURN_IF_ERROR(maintenance->PrepareStatements());
+  ASSIGN_OR_RETURN(maintenance->closed_before_,
+                   database.QueryInt("SELECT value FROM watermark WHERE name = 'closed_before'"));
+  ASSIGN_OR_RETURN(maintenance->raw_from_, database.QueryInt("SELECT value FROM watermark WHERE name = 'raw_from'"));
+  return maintenance;
+}
+
+absl::Status Maintenance::PrepareStatements() {
+  struct {
+    Statement* statement;
+    std::string_view sql;
+  } const wanted[] = {
+      {&next_open_minute_, "SELECT min(minute) FROM sample_chunk WHERE minute >= ?"},
+      {&raw_of_minute_,
+       "SELECT machine, type, raw_bytes, columns FROM sample_chunk WHERE minute = ? ORDER BY machine, type"},
+      {&put_sum_, kInsertMinuteSum},
+      {&set_watermark_, "UPDATE watermark SET value = ?2 WHERE name = CAST(?1 AS TEXT)"},
+      {&oldest_raw_, "SELECT min(minute) FROM sample_chunk"},
+      {&oldest_sum_, "SELECT min(minute) FROM minute_sum"},
+      {&delete_raw_,
+       "DELETE FROM sample_chunk WHERE id IN (SELECT id FROM sample_chunk WHERE minute < ? ORDER BY minute LIMIT ?)"},
+      {&delete_sums_,
+       "DELETE FROM minute_sum WHERE id IN (SELECT id FROM minute_sum WHERE minute < ? ORDER BY minute LIMIT ?)"},
+      {&delete_sessions_, "DELETE FROM session WHERE rowid IN (SELECT rowid FROM session WHERE last_seen < ? LIMIT ?)"},
+      {&days_, "SELECT DISTINCT day FROM trie_chunk ORDER BY day"},
+      {&day_has_raw_, "SELECT min(minute) FROM sample_chunk WHERE minute >= ? AND minute < ?"},
+      {&day_has_sums_, "SELECT min(minute) FROM minute_sum WHERE minute >= ? AND minute < ?"},
+      {&delete_day_, "DELETE FROM trie_chunk WHERE day = ?"},
+  };
+  for (const auto& [statement, sql] : wanted) {
+    ASSIGN_OR_RETURN(*statement, database_.Prepare(sql));
+  }
+  return absl::OkStatus();
+}
+
+// For aggregates, which are NULL over no rows.
+absl::StatusOr<int64_t> Maintenance::QueryOr(Statement& statement, int64_t otherwise) {
+  ASSIGN_OR_RETURN(bool row, statement.Step());
+  if (!row) return otherwise;
+  const int64_t value = statement.IsNull(0) ? otherwise : statement.Int(0);
+  statement.Reset();
+  return value;
+}
+
+absl::Status Maintenance::Run(UnixNs now, Removed* removed) {
+  RETURN_IF_ERROR(CloseMinutes(MinuteOf(UnixNs{now.value - kMinuteOpenNs})));
+  RETURN_IF_ERROR(ExpireByAge(now, removed));
+  RETURN_IF_ERROR(ExpireBySize());
+  RETURN_IF_ERROR(RemoveEmptyDays(removed));
+  RETURN_IF_ERROR(RemoveUnusedDefinitions(removed));
+  return GiveBackPages();
+}
+
+// Each minute and the watermark behind it in one transaction: a reader sees either raw columns or sums.
+absl::Status Maintenance::CloseMinutes(int64_t before) {
+  int64_t samples = 0;
+  for (int i = 0; i < kMinutesPerRun && samples < kSamplesPerRun && closed_before_ < before; ++i) {
+    ASSIGN_OR_RETURN(int64_t minute, QueryOr(next_open_minute_.Bind(closed_before_), kNever));
+    if (minute >= before) {
+      // Nothing to sum up to there. One write for many calls: the watermark need not follow the clock closely.
+      if (closed_before_ + 1 >= before) return absl::OkStatus();
+      minute = before - 1;
+    }
+    ASSIGN_OR_RETURN(Transaction transaction, Transaction::Begin(database_));
+    RETURN_IF_ERROR(CloseMinute(minute, &samples));
+    RETURN_IF_ERROR(SetWatermark("closed_before", minute + 1));
+    RETURN_IF_ERROR(transaction.Commit());
+    closed_before_ = minute + 1;
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Maintenance::CloseMinute(int64_t minute, int64_t* samples) {
+  SumTable sums;
+  MinuteKey key{minute, 0, 0};
+  SampleColumns columns;
+  raw_of_minute_.Bind(minute);
+  for (;;) {
+    ASSIGN_OR_RETURN(bool row, raw_of_minute_.Step());
+    const MinuteKey next =
+        row ? MinuteKey{minute, raw_of_minute_.Int(0), static_cast<int>(raw_of_minute_.Int(1))} : key;
+    if (!sums.empty() && (!row || next != key)) {
+      absl::Status inserted = InsertMinuteSum(put_sum_, key, sums.Sorted());
+      sums.Clear();
+      if (!inserted.ok()) raw_of_minute_.Reset();
+      RETURN_IF_ERROR(inserted);
+    }
+    if (!row) return absl::OkStatus();
+    key = next;
+    absl::StatusOr<std::string> raw = UnpackColumns(raw_of_minute_.Bytes(3), raw_of_minute_.Int(2));
+    absl::Status decoded = raw.ok() ? DecodeSamples(*raw, &columns) : raw.status();
+    if (!decoded.ok()) raw_of_minute_.Reset();
+    RETURN_IF_ERROR(raw_of_minute_.InFile(decoded));
+    sums.Add(columns, 0, columns.times.size());
+    *samples += static_cast<int64_t>(columns.times.size());
+  }
+}
+
+absl::Status Maintenance::SetWatermark(std::string_view name, int64_t value) {
+  return set_watermark_.Bind(name, value).Run();
+}
+
+absl::Status Maintenance::ExpireByAge(UnixNs now, Removed* removed) {
+  RETURN_IF_ERROR(RemoveRaw(MinuteOf(UnixNs{now.value - options_.raw_age_ns})));
+  RETURN_IF_ERROR(RemoveSums(MinuteOf(UnixNs{now.value - options_.sum_age_ns})));
+  return RemoveSessions(now, removed);
+}
+
+// All of them are looked at, hence seldom: an index over when they were seen would change with every batch.
+absl::Status Maintenance::RemoveSessions(UnixNs now, Removed* removed) {
+  const int64_t since = now.value - sessions_looked_at_ns_;
+  if (since >= 0 && since < kSessionsEveryNs) return absl::OkStatus();
+  // A day later than the data: chunks may be an hour ahead of their session's last batch.
+  const int64_t unseen_since = now.value - options_.sum_age_ns - kNsPerDay;
+  RETURN_IF_ERROR(delete_sessions_.Bind(unseen_since, kRowsPerRun).Run());
+  if (database_.changes() == 0) {
+    sessions_looked_at_ns_ = now.value;
+    return absl::OkStatus();
+  }
+  removed->sessions = true;
+  removed->sessions_before_ns = unseen_since;
+  return absl::OkStatus();
+}
+
+// Readers look at raw columns from the watermark on, so that a minute is there as a whole or not at all.
+absl::Status Maintenance::RemoveRaw(int64_t before) {
+  before = std::min(before, closed_before_);
+  ASSIGN_OR_RETURN(int64_t oldest, QueryOr(oldest_raw_, kNever));
+  if (oldest >= before) return absl::OkStatus();
+  ASSIGN_OR_RETURN(Transaction transaction, Transaction::Begin(database_));
+  const int64_t raw_from = std::max(raw_from_, before);
+  RETURN_IF_ERROR(SetWatermark("raw_from", raw_from));
+  RETURN_IF_ERROR(delete_raw_.Bind(before, kRowsPerRun).Run());
+  RETURN_IF_ERROR(transaction.Commit());
+  raw_from_ = raw_from;
+  return absl::OkStatus();
+}
+
+absl::Status Maintenance::RemoveSums(int64_t before) {
+  ASSIGN_OR_RETURN(int64_t oldest, QueryOr(oldest_sum_, kNever));
+  if (oldest >= before) return absl::OkStatus();
+  return delete_sums_.Bind(before, kRowsPerRun).Run();
+}
+
+absl::Status Maintenance::ExpireBySize() {
+  ASSIGN_OR_RETURN(int64_t pages, database_.QueryInt("PRAGMA page_count"));
+  ASSIGN_OR_RETURN(int64_t free_pages, database_.QueryInt("PRAGMA freelist_count"));
+  ASSIGN_OR_RETURN(int64_t page_bytes, database_.QueryInt("PRAGMA page_size"));
+  if (static_cast<uint64_t>((pages - free_pages) * page_bytes) <= options_.bytes_max) return absl::OkStatus();
+  ASSIGN_OR_RETURN(int64_t oldest_raw, QueryOr(oldest_raw_, kNever));
+  ASSIGN_OR_RETURN(int64_t oldest_sum, QueryOr(oldest_sum_, kNever));
+  const int64_t oldest = std::min(oldest_raw, oldest_sum);
+  if (oldest >= closed_before_) return absl::OkStatus();  // what is left is being written
+  const int64_t before = std::min(oldest + kSizeStepMinutes, closed_before_);
+  RETURN_IF_ERROR(RemoveRaw(before));
+  return RemoveSums(before);
+}
+
+// A day's dictionary goes with the last of its data.
+absl::Status Maintenance::RemoveEmptyDays(Removed* removed) {
+  std::vector<Day> days;
+  for (;;) {
+    ASSIGN_OR_RETURN(bool row, days_.Step());
+    if (!row) break;
+    days.push_back(Day{static_cast<int32_t>(days_.Int(0))});
+  }
+  for (Day day : days) {
+    const int64_t first = int64_t{day.value} * kMinutesPerDay, end = first + kMinutesPerDay;
+    if (end > closed_before_) break;
+    ASSIGN_OR_RETURN(int64_t raw, QueryOr(day_has_raw_.Bind(first, end), kNever));
+    ASSIGN_OR_RETURN(int64_t sums, QueryOr(day_has_sums_.Bind(first, end), kNever));
+    if (raw != kNever || sums != kNever) continue;
+    RETURN_IF_ERROR(delete_day_.Bind(day.value).Run());
+    removed->days.push_back(day);
+    removed->definitions = true;
+    days_removed_ = true;
+  }
+  return absl::OkStatus();
+}
+
+// Rows say the latest day that may refer to them: those before the oldest day kept are unused. A piece a call, until a
+// call finds nothing more.
+absl::Status Maintenance::RemoveUnusedDefinitions(Removed* removed) {
+  if (!days_removed_) return absl::OkStatus();
+  ASSIGN_OR_RETURN(Statement oldest_day, database_.Prepare("SELECT min(day) FROM trie_chunk"));
+  ASSIGN_OR_RETURN(int64_t day, QueryOr(oldest_day, DayOfMinute(closed_before_).value));
+  struct {
+    std::string_view sql;
+    int64_t before;
+  } const unused[] = {
+      {"DELETE FROM process_chunk WHERE id IN (SELECT id FROM process_chunk WHERE last_slot < ? LIMIT ?)",
+       day * kSlotsPerDay},
+      {"DELETE FROM executable WHERE id IN (SELECT id FROM executable WHERE last_day < ? LIMIT ?)", day},
+      {"DELETE FROM string WHERE id IN (SELECT id FROM string WHERE last_day < ? LIMIT ?)", day},
+      {"DELETE FROM sample_type WHERE id IN (SELECT id FROM sample_type WHERE last_day < ? LIMIT ?)", day},
+  };
+  days_removed_ = false;
+  for (const auto& [sql, before] : unused) {
+    ASSIGN_OR_RETURN(Statement statement, database_.Prepare(sql));
+    RETURN_IF_ERROR(statement.Bind(before, kRowsPerRun).Run());
+    if (database_.changes() == 0) continue;
+    removed->definitions = true;
+    days_removed_ = true;
+  }
+  if (days_removed_) return absl::OkStatus();
+  // Sessions stay longer than their samples.
+  return database_.Execute("DELETE FROM machine WHERE id NOT IN (SELECT machine FROM session)");
+}
+
+absl::Status Maintenance::GiveBackPages() {
+  ASSIGN_OR_RETURN(int64_t free_pages, database_.QueryInt("PRAGMA freelist_count"));
+  if (free_pages < kPagesPerRun) return absl::OkStatus();  // the next commits will use them
+  ASSIGN_OR_RETURN(Statement vacuum, database_.Prepare("PRAGMA incremental_vacuum(512)"));
+  static_assert(kPagesPerRun == 512);
+  return vacuum.Run();
+}
+
+}  // namespace tributary::store

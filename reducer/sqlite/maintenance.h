@@ -1,0 +1,68 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "reducer/sqlite/minute_sums.h"
+#include "reducer/sqlite/sqlite.h"
+#include "reducer/store/store.h"
+
+namespace tributary::store {
+
+struct MaintenanceOptions {
+  int64_t raw_age_ns = kNsPerDay;      // raw columns older are removed; their sums stay
+  int64_t sum_age_ns = 7 * kNsPerDay;  // sums older are removed, and sessions not seen since
+  uint64_t bytes_max = 10ull << 30;    // of this shard's file: beyond, the oldest data go
+};
+
+// Closes minutes into sums and removes what is too old or too much. Each call does one bounded piece of each: at most
+// kMinutesPerRun minutes, kRowsPerRun rows, kPagesPerRun pages. Inside no transaction; on the writer's thread.
+class Maintenance {
+ public:
+  static constexpr int kMinutesPerRun = 8;
+  static constexpr int kRowsPerRun = 4000;
+  static constexpr int kPagesPerRun = 512;
+
+  // `database` outlives this.
+  static absl::StatusOr<std::unique_ptr<Maintenance>> Prepare(Database& database, const MaintenanceOptions& options);
+
+  // What the writer must forget too. Filled in even when Run fails half way.
+  struct Removed {
+    bool definitions = false;
+    bool sessions = false;
+    int64_t sessions_before_ns = 0;
+    std::vector<Day> days;
+  };
+  absl::Status Run(UnixNs now, Removed* removed);
+
+  int64_t closed_before() const { return closed_before_; }  // minutes before this one have their sums
+
+ private:
+  Maintenance(Database& database, const MaintenanceOptions& options) : database_(database), options_(options) {}
+  absl::Status PrepareStatements();
+
+  absl::Status CloseMinutes(int64_t before);
+  absl::Status CloseMinute(int64_t minute, int64_t* samples);
+  absl::Status SetWatermark(std::string_view name, int64_t value);
+  absl::Status ExpireByAge(UnixNs now, Removed* removed);
+  absl::Status RemoveSessions(UnixNs now, Removed* removed);
+  absl::Status ExpireBySize();
+  absl::Status RemoveRaw(int64_t before);
+  absl::Status RemoveSums(int64_t before);
+  absl::Status RemoveEmptyDays(Removed* removed);
+  absl::Status RemoveUnusedDefinitions(Removed* removed);
+  absl::Status GiveBackPages();
+  absl::StatusOr<int64_t> QueryOr(Statement& statement, int64_t otherwise);
+
+  Database& database_;
+  const MaintenanceOptions options_;
+  int64_t closed_before_ = 0, raw_from_ = 0;
+  int64_t sessions_looked_at_ns_ = 0;  // and nothing was left to remove
+  bool days_removed_ = false;          // definitions may be unused
+  Statement next_open_minute_, raw_of_minute_, put_sum_, set_watermark_, oldest_raw_, oldest_sum_, delete_raw_,
+      delete_sums_, delete_sessions_, days_, day_has_raw_, day_has_sums_, delete_day_;
+};
+
+}  // namespace tributary::store

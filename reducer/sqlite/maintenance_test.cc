@@ -1,0 +1,132 @@
+#include "reducer/sqlite/maintenance.h"
+
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include "reducer/sqlite/shard_writer.h"
+#include "reducer/sqlite/sqlite_store.h"
+#include "reducer/store/store_testing.h"
+
+namespace tributary::store {
+namespace {
+
+constexpr UnixNs kStart{1'700'000'040 * kNsPerSecond};  // a whole minute
+constexpr TimeRange kAlways{UnixNs{0}, UnixNs{4'000'000'000 * kNsPerSecond}};
+
+class MaintenanceTest : public ::testing::Test {
+ protected:
+  MaintenanceTest() : clock_(MonotonicNs{kNsPerSecond}, kStart) {}
+
+  void Open() {
+    writer_.reset();
+    store_.reset();
+    store_ = SqliteStore::Open(directory_.path(), options_, clock_, metrics_).value();
+    writer_ = store_->OpenWriter(0).value();
+  }
+  std::unique_ptr<StoreReader> Reader() { return store_->OpenReader(0).value(); }
+  void Commit(const RowBatch& batch) {
+    auto outcomes = writer_->Commit({&batch, 1});
+    ASSERT_TRUE(outcomes.ok()) << outcomes.status();
+    ASSERT_FALSE(outcomes->at(0).need_dictionary);
+  }
+  // Until there is nothing left to do.
+  void Maintain(int calls = 50) {
+    for (int i = 0; i < calls; ++i) {
+      absl::Status status = writer_->Maintain(clock_.Unix());
+      ASSERT_TRUE(status.ok()) << status;
+    }
+  }
+  int64_t Count(const std::string& table) {
+    return static_cast<SqliteShardWriter*>(writer_.get())->database().QueryInt("SELECT count(*) FROM " + table).value();
+  }
+  // Samples that minute sums, or raw columns where there are none, know of.
+  uint64_t Summed(TimeRange range) {
+    uint64_t samples = 0;
+    EXPECT_TRUE(Reader()
+                    ->ScanSums(range,
+                               [&](const SumColumns& columns) {
+                                 for (uint64_t count : columns.counts) samples += count;
+                                 return absl::OkStatus();
+                               })
+                    .ok());
+    return samples;
+  }
+
+  TestDirectory directory_;
+  FakeClock clock_;
+  Metrics metrics_;
+  StoreOptions options_;
+  std::unique_ptr<SqliteStore> store_;
+  std::unique_ptr<ShardWriter> writer_;
+};
+
+TEST_F(MaintenanceTest, ADayGoesWithItsTrieAndUnusedDefinitions) {
+  options_.raw_age_ns = 12 * 60 * kNsPerMinute;
+  options_.sum_age_ns = 2 * kNsPerDay;
+  Open();
+  TestCollector collector("node-a");
+  ThreadRef old_thread = collector.Thread(1, "short-lived"), kept = collector.Thread(2, "long-lived");
+  collector.Add(clock_.Unix(), old_thread, collector.Stack({1, 2}));
+  collector.Add(clock_.Unix(), kept, collector.Stack({1, 3}));
+  Commit(collector.Take(clock_.Unix()));
+  for (int day = 0; day < 5; ++day) {
+    clock_.Advance(kNsPerDay);
+    Maintain(5);
+    collector.Add(clock_.Unix(), kept, collector.Stack({1, 3}));
+    Commit(collector.Take(clock_.Unix()));
+    Maintain();
+  }
+  EXPECT_EQ(Count("process_chunk"), 3) << "one a day kept";
+  EXPECT_EQ(Count("string WHERE text = CAST('short-lived' AS BLOB)"), 0);
+  EXPECT_EQ(Count("string WHERE text = CAST('long-lived' AS BLOB)"), 1);
+  EXPECT_LE(Count("trie_chunk"), 3);
+}
+
+TEST_F(MaintenanceTest, MinutesAndMachinesAreRowsThatComeAndGo) {
+  options_.sum_age_ns = 2 * kNsPerDay;
+  Open();
+  TestCollector collector("node-a");
+  for (int minute = 0; minute < 5; ++minute) {
+    collector.Add(UnixNs{kStart.value + minute * kNsPerMinute}, collector.Thread(1, "a"), collector.Stack({1}));
+  }
+  Commit(collector.Take(clock_.Unix()));
+  clock_.Advance(10 * kNsPerMinute);
+  Maintain();
+  EXPECT_EQ(Count("minute_sum"), 5);
+  EXPECT_EQ(Count("machine"), 1);
+  clock_.Advance(4 * kNsPerDay);
+  Maintain();
+  EXPECT_EQ(Count("minute_sum"), 0);
+  EXPECT_EQ(Count("machine"), 0);
+}
+
+TEST_F(MaintenanceTest, TheOldestGoWhenThereIsTooMuch) {
+  options_.bytes_max = 2u << 20;
+  Open();
+  TestCollector collector("node-a");
+  ThreadRef thread = collector.Thread(1, "a");
+  std::mt19937_64 random(1);
+  uint64_t committed = 0;
+  for (int minute = 0; minute < 300; ++minute) {
+    clock_.Advance(kNsPerMinute);
+    for (int i = 0; i < 1500; ++i) {
+      collector.Add(clock_.Unix(), thread, collector.Stack({1 + random() % 100}), random());
+      ++committed;
+    }
+    Commit(collector.Take(clock_.Unix()));
+    Maintain(3);
+  }
+  Maintain();
+  auto* writer = static_cast<SqliteShardWriter*>(writer_.get());
+  ASSERT_TRUE(writer->database().Execute("PRAGMA wal_checkpoint(TRUNCATE)").ok());
+  EXPECT_LT(store_->disk_bytes(), (2u << 20) + (5u << 20)) << "limit, plus pages not yet given back";
+  const uint64_t left = Summed(kAlways);
+  EXPECT_GT(left, 1500u);
+  EXPECT_LT(left, committed);
+  // What is left is the newest.
+  EXPECT_EQ(Summed({UnixNs{clock_.Unix().value - 10 * kNsPerMinute + 1}, kAlways.to}), 15'000u);
+}
+
+}  // namespace
+}  // namespace tributary::store

@@ -1,0 +1,40 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "reducer/store/store_times.h"
+
+// Processes and threads as the store keeps them: columns (docs/store.md), in pieces that describe what the samples of a
+// slot of time refer to. Pure. The decoder checks everything: a corrupt file gives DataLoss, never a wild read.
+
+namespace tributary::store {
+
+// In store ids; texts are ids of strings.
+struct StoredProcess {
+  uint32_t no = 0;
+  int64_t machine = 0;
+  uint32_t boot = 0;
+  int32_t pid = 0, parent = 0;
+  int64_t start_time_ns = 0;
+  uint32_t exec_sequence = 0;
+  uint32_t comm = 0, executable_path = 0, container_id = 0, cgroup_path = 0, attributes = 0;
+  uint32_t executable = 0;
+};
+struct StoredThread {
+  uint32_t no = 0, process = 0;
+  int32_t tid = 0;
+  uint32_t name = 0;
+};
+struct StoredProcesses {
+  std::vector<StoredProcess> processes;
+  std::vector<StoredThread> threads;
+};
+
+std::string EncodeProcesses(const StoredProcesses& rows);
+absl::Status DecodeProcesses(std::string_view bytes, StoredProcesses* out);
+
+}  // namespace tributary::store

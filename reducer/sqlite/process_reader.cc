@@ -1,0 +1,55 @@
+#include "reducer/sqlite/process_reader.h"
+
+#include <algorithm>
+#include <functional>
+#include <vector>
+
+#include "base/status.h"
+#include "reducer/sqlite/column_codec.h"
+
+namespace tributary::store {
+absl::StatusOr<StringReader> StringReader::Prepare(Database& database) {
+  StringReader reader;
+  ASSIGN_OR_RETURN(reader.find_, database.Prepare("SELECT text FROM string WHERE id = ?"));
+  return reader;
+}
+
+absl::StatusOr<std::string_view> StringReader::Get(uint32_t id) {
+  auto [it, added] = known_.try_emplace(id);
+  if (!added) return it->second;
+  ASSIGN_OR_RETURN(bool row, find_.Bind(id).Step());
+  if (row) {
+    it->second = find_.Bytes(0);
+    find_.Reset();
+  }
+  return it->second;
+}
+
+absl::Status VisitProcesses(Database& database, Slot first, Slot last, PieceVisitor visit) {
+  // Ids first, from the index alone: sorting whole rows would copy their columns.
+  ASSIGN_OR_RETURN(Statement list,
+                   database.Prepare("SELECT id FROM process_chunk WHERE last_slot >= ? AND first_slot <= ?"));
+  std::vector<int64_t> ids;
+  list.Bind(first.value, last.value);
+  for (;;) {
+    ASSIGN_OR_RETURN(bool row, list.Step());
+    if (!row) break;
+    ids.push_back(list.Int(0));
+  }
+  std::sort(ids.begin(), ids.end(), std::greater<>());
+  ASSIGN_OR_RETURN(Statement find,
+                   database.Prepare("SELECT raw_bytes, columns, last_slot FROM process_chunk WHERE id = ?"));
+  StoredProcesses piece;
+  for (int64_t id : ids) {
+    ASSIGN_OR_RETURN(bool row, find.Bind(id).Step());
+    if (!row) continue;
+    const absl::StatusOr<std::string> raw = UnpackColumns(find.Bytes(1), find.Int(0));
+    RETURN_IF_ERROR(find.InFile(raw.ok() ? DecodeProcesses(*raw, &piece) : raw.status()));
+    const Slot told{static_cast<int32_t>(find.Int(2))};
+    find.Reset();
+    RETURN_IF_ERROR(visit(piece, told));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace tributary::store

@@ -1,0 +1,105 @@
+#include "reducer/sqlite/schema.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <string>
+
+#include "reducer/sqlite/shard_reader.h"
+#include "reducer/sqlite/sqlite_store.h"
+#include "reducer/store/store_testing.h"
+
+namespace tributary::store {
+namespace {
+
+// Files of earlier schemas.
+class SchemaTest : public testing::Test {
+ protected:
+  static UnixNs At(int64_t minutes) { return UnixNs{(1'760'000'400 + minutes * 60) * kNsPerSecond}; }
+
+  const TestDirectory directory_;
+};
+
+// A file of schema 2, whose processes and threads were rows.
+TEST_F(SchemaTest, RowsOfSchemaTwoAreConverted) {
+  const std::string path = directory_.path() + "/old.db";
+  {
+    Database old = OpenShardForWriting(path).value();
+    ASSERT_TRUE(old.Execute(R"sql(
+      DROP TABLE process_chunk;
+      DROP TABLE sample_type;
+      DELETE FROM watermark WHERE name LIKE 'next%';
+      CREATE INDEX session_last_seen ON session (last_seen);
+      CREATE TABLE process (
+        id INTEGER PRIMARY KEY, machine INTEGER NOT NULL, boot INTEGER NOT NULL, pid INTEGER NOT NULL,
+        start_time_ns INTEGER NOT NULL, exec_sequence INTEGER NOT NULL, parent INTEGER NOT NULL, comm INTEGER NOT NULL,
+        executable_path INTEGER NOT NULL, container_id INTEGER NOT NULL, cgroup_path INTEGER NOT NULL,
+        executable INTEGER NOT NULL, first_seen INTEGER NOT NULL, last_seen INTEGER NOT NULL,
+        UNIQUE (machine, boot, pid, start_time_ns, exec_sequence));
+      CREATE TABLE thread (
+        id INTEGER PRIMARY KEY, process INTEGER NOT NULL, tid INTEGER NOT NULL, name INTEGER NOT NULL,
+        last_day INTEGER NOT NULL, UNIQUE (process, tid, name));
+      INSERT INTO machine VALUES (1, 'node-a', 'host-a', '', '', '', 2, 19);
+      INSERT INTO string VALUES (1, '', 0), (2, 'worker', 0), (3, 'c0ffee', 0);
+      INSERT INTO process VALUES (7, 1, 1, 42, 99, 1, 41, 2, 1, 3, 1, 5, 1760000400000000000, 1760004000000000000);
+      INSERT INTO thread VALUES (9, 7, 43, 2, 20370);
+      ALTER TABLE session DROP COLUMN types;
+      PRAGMA user_version = 2;
+    )sql")
+                    .ok());
+  }
+  Database upgraded = OpenShardForWriting(path).value();
+  EXPECT_EQ(upgraded.QueryInt("PRAGMA user_version").value(), kShardSchema);
+  EXPECT_EQ(upgraded.QueryInt("SELECT value FROM watermark WHERE name = 'next_process'").value(), 8);
+  EXPECT_EQ(upgraded.QueryInt("SELECT value FROM watermark WHERE name = 'next_thread'").value(), 10);
+  EXPECT_EQ(upgraded.QueryInt("SELECT count(*) FROM sqlite_schema WHERE name IN ('process', 'thread')").value(), 0);
+  TrieCache cache(1000);
+  auto reader = SqliteShardReader::Open(path, 0, cache).value();
+  for (int64_t minute : {0, 30, 59}) {
+    const TimeRange range{At(minute), At(minute + 1)};
+    auto processes = reader->Processes(range, nullptr).value();
+    ASSERT_EQ(processes.size(), 1u) << minute;
+    EXPECT_EQ(processes[0].no, ProcessNo{7});
+    EXPECT_EQ(processes[0].host_name, "host-a");
+    EXPECT_EQ(processes[0].pid, Pid{42});
+    EXPECT_EQ(processes[0].parent, Pid{41});
+    EXPECT_EQ(processes[0].start_time_ns, 99);
+    EXPECT_EQ(processes[0].exec_sequence, 1u);
+    EXPECT_EQ(processes[0].comm, "worker");
+    EXPECT_EQ(processes[0].container_id, "c0ffee");
+    EXPECT_EQ(processes[0].executable, ExecutableNo{5});
+    auto threads = reader->Threads(range, {ProcessNo{7}}).value();
+    ASSERT_EQ(threads.size(), 1u);
+    EXPECT_EQ(threads[0].no, ThreadNo{9});
+    EXPECT_EQ(threads[0].tid, Tid{43});
+    EXPECT_EQ(threads[0].name, "worker");
+  }
+  EXPECT_TRUE(reader->Processes({At(-20), At(-10)}, nullptr)->empty());
+}
+
+// What a file of schema 4 holds samples of is offered; what it does not is not.
+TEST_F(SchemaTest, TypesOfSchemaFourAreFound) {
+  FakeClock clock(MonotonicNs{kNsPerSecond}, At(0));
+  Metrics metrics;
+  std::string path;
+  {
+    auto store = SqliteStore::Open(directory_.path(), {}, clock, metrics).value();
+    path = store->ShardPath(0);
+    TestCollector collector("node-a");
+    collector.Add(At(0), collector.Thread(1, "a"), collector.Stack({1}));
+    const RowBatch batch = collector.Take(At(0));
+    ASSERT_TRUE(store->OpenWriter(0).value()->Commit({&batch, 1}).ok());
+  }
+  {
+    Database old = OpenShardForWriting(path).value();
+    ASSERT_TRUE(
+        old.Execute("DROP TABLE sample_type; ALTER TABLE session DROP COLUMN types; PRAGMA user_version = 4;").ok());
+  }
+  auto store = SqliteStore::Open(directory_.path(), {}, clock, metrics).value();
+  auto writer = store->OpenWriter(0).value();
+  EXPECT_EQ(store->OpenReader(0).value()->SampleTypes().value(),
+            (std::map<TypeNo, SampleTypeInfo>{{TypeNo{1}, {"cpu", "nanoseconds"}}}));
+}
+
+}  // namespace
+}  // namespace tributary::store

@@ -1,0 +1,247 @@
+#include "reducer/sqlite/session_table.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/status.h"
+#include "reducer/sqlite/column_codec.h"
+#include "reducer/sqlite/session_columns.h"
+
+namespace tributary::store {
+
+namespace {
+
+constexpr int kClosedAtOnceMax = 256;  // sessions of earlier boots; the next session of the node closes more
+
+}  // namespace
+
+namespace {
+
+constexpr size_t kSessionIdBytes = 16;  // keys of other sources are longer
+
+}  // namespace
+
+std::string SessionKey(const Source& source) {
+  constexpr size_t kIdBytesMax = 64;
+  if (source.kind == SourceKind::kSession) {
+    TRIBUTARY_CHECK(source.id.size() == kSessionIdBytes);
+    return source.id;
+  }
+  TRIBUTARY_CHECK(!source.id.empty() && source.id.size() <= kIdBytesMax);
+  std::string key(kSessionIdBytes, '\0');
+  key.push_back(static_cast<char>(source.kind));
+  return key + source.id;
+}
+
+absl::StatusOr<SessionTable> SessionTable::Prepare(Database& database, Limits limits) {
+  SessionTable table;
+  table.limits_ = limits;
+  ASSIGN_OR_RETURN(
+      table.find_,
+      database.Prepare("SELECT machine, boot_id, last_seen, durable_sequence, captured, idle, lost, "
+                       "stored, wire_bytes, endings, closed_reason, closed_captured, boot_ns, rowid, types FROM "
+                       "session WHERE id = ?"));
+  ASSIGN_OR_RETURN(
+      table.put_,
+      database.Prepare(
+          "INSERT OR REPLACE INTO session (last_seen, durable_sequence, captured, idle, lost, stored, wire_bytes, "
+          "endings, closed_reason, closed_captured, boot_ns, boot_id, types, machine, id) "
+          "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING rowid"));
+  // It leaves what an index is over as it was: a session's batch changes one page.
+  ASSIGN_OR_RETURN(
+      table.update_,
+      database.Prepare("UPDATE session SET last_seen = ?, durable_sequence = ?, captured = ?, idle = ?, lost = ?, "
+                       "stored = ?, wire_bytes = ?, endings = ?, closed_reason = ?, closed_captured = ?, boot_ns = ?, "
+                       "boot_id = ?, types = ? WHERE rowid = ?"));
+  ASSIGN_OR_RETURN(table.find_earlier_boots_,
+                   database.Prepare("SELECT id FROM session WHERE machine = ? AND boot_ns < ? AND boot_id <> ? AND "
+                                    "closed_reason = -1 AND length(id) = 16 LIMIT ?"));
+  static_assert(kSessionIdBytes == 16);
+  return table;
+}
+
+absl::StatusOr<bool> SessionTable::Load(std::string_view id, Session* session) {
+  ASSIGN_OR_RETURN(bool found, find_.Bind(id).Step());
+  if (!found) return false;
+  session->machine = find_.Int(0);
+  session->boot_id = find_.Bytes(1);
+  session->last_seen_ns = find_.Int(2);
+  SessionTotals& totals = session->totals;
+  totals.durable_sequence = static_cast<uint64_t>(find_.Int(3));
+  totals.accounting.captured = static_cast<uint64_t>(find_.Int(4));
+  totals.accounting.idle = static_cast<uint64_t>(find_.Int(5));
+  DecodeLosses(find_.Bytes(6), &totals.accounting);
+  totals.stored = static_cast<uint64_t>(find_.Int(7));
+  totals.wire_bytes = static_cast<uint64_t>(find_.Int(8));
+  DecodeCounters(find_.Bytes(9), totals.endings);
+  totals.closed_reason = find_.Int(10);
+  totals.closed_captured = static_cast<uint64_t>(find_.Int(11));
+  session->boot_ns = find_.Int(12);
+  session->row = {find_.Int(13), session->machine};
+  RETURN_IF_ERROR(DecodeSessionTypes(find_.Bytes(14), &totals));
+  find_.Reset();
+  return true;
+}
+
+absl::StatusOr<uint64_t> SessionTable::FindDurable(std::string_view id) {
+  if (auto it = by_id_.find(ToAbsl(id)); it != by_id_.end()) return it->second->totals.durable_sequence;
+  Session session;
+  ASSIGN_OR_RETURN(bool found, Load(id, &session));
+  if (!found) return absl::NotFoundError("session was never seen");
+  return session.totals.durable_sequence;
+}
+
+absl::StatusOr<Session*> SessionTable::Touch(std::string_view id) { return Touch(id, /*spoke=*/true); }
+
+absl::StatusOr<Session*> SessionTable::TouchQuietly(std::string_view id) { return Touch(id, /*spoke=*/false); }
+
+absl::StatusOr<Session*> SessionTable::Touch(std::string_view id, bool spoke) {
+  auto it = by_id_.find(ToAbsl(id));
+  bool is_new = it == by_id_.end();
+  if (is_new) {
+    Session session;
+    session.id = id;
+    ASSIGN_OR_RETURN([[maybe_unused]] bool found, Load(id, &session));
+    sessions_.push_front(std::move(session));
+    by_id_.emplace(std::string(id), sessions_.begin());
+  } else {
+    sessions_.splice(sessions_.begin(), sessions_, it->second);
+  }
+  Session& session = sessions_.front();
+  if (session.touched != nullptr) {
+    session.touched->spoke |= spoke;
+    return &session;
+  }
+  session.touched = &touched_.emplace_back(&session, is_new, spoke, session.totals, session.last_seen_ns, session.row);
+  if (session.dictionary != nullptr) session.touched->counts = session.dictionary->counts();
+  return &session;
+}
+
+absl::Status SessionTable::CloseEarlierBoots(const Session& first_of_boot) {
+  std::vector<std::string> earlier;
+  find_earlier_boots_.Bind(first_of_boot.machine, first_of_boot.boot_ns, first_of_boot.boot_id, kClosedAtOnceMax);
+  for (;;) {
+    ASSIGN_OR_RETURN(bool row, find_earlier_boots_.Step());
+    if (!row) break;
+    earlier.emplace_back(find_earlier_boots_.Bytes(0));
+  }
+  // Those of this transaction are not in the file yet.
+  for (const Touched& touched : touched_) {
+    const Session& session = *touched.session;
+    if (session.id.size() == kSessionIdBytes && session.machine == first_of_boot.machine &&
+        session.boot_id != first_of_boot.boot_id && session.boot_ns < first_of_boot.boot_ns &&
+        session.totals.closed_reason == SessionTotals::kOpen) {
+      earlier.push_back(session.id);
+    }
+  }
+  for (const std::string& id : earlier) {
+    ASSIGN_OR_RETURN(Session * session, Touch(id, /*spoke=*/false));
+    session->totals.closed_reason = static_cast<int64_t>(LossReason::kCollectorKilled);
+    session->totals.closed_captured = session->totals.accounting.captured;
+  }
+  return absl::OkStatus();
+}
+
+void SessionTable::StartGeneration(Session& session, uint32_t generation) {
+  Replace(session, std::make_unique<SessionDictionary>(generation));
+}
+
+bool SessionTable::ContinueGeneration(Session& session, uint32_t generation, const Eviction& eviction) {
+  std::unique_ptr<SessionDictionary> derived = session.dictionary->Derive(generation, eviction);
+  if (derived == nullptr) return false;
+  Replace(session, std::move(derived));
+  return true;
+}
+
+void SessionTable::Replace(Session& session, std::unique_ptr<SessionDictionary> dictionary) {
+  TRIBUTARY_CHECK(session.touched != nullptr);
+  if (!std::exchange(session.touched->replaced, true)) {
+    session.touched->dictionary = std::move(session.dictionary);
+  }
+  session.dictionary = std::move(dictionary);
+}
+
+absl::Status SessionTable::WriteTouched(int64_t now_ns) {
+  for (const Touched& touched : touched_) {
+    Session& session = *touched.session;
+    if (session.machine == 0) continue;  // nothing of it was kept
+    if (touched.spoke) session.last_seen_ns = now_ns;
+    const SessionTotals& totals = session.totals;
+    const std::string lost = EncodeLosses(totals.accounting);
+    const std::string types = EncodeSessionTypes(totals);
+    const std::string endings = EncodeCounters(totals.endings);
+    auto bind = [&](Statement& statement, const auto&... behind) {
+      statement.Bind(session.last_seen_ns, totals.durable_sequence, totals.accounting.captured.total(),
+                     totals.accounting.idle, lost, totals.stored.total(), totals.wire_bytes, endings,
+                     totals.closed_reason, totals.closed_captured.total(), session.boot_ns, session.boot_id, types,
+                     behind...);
+    };
+    if (session.row.id != 0 && session.row.machine == session.machine) {
+      bind(update_, session.row.id);
+      RETURN_IF_ERROR(update_.Run());
+    } else {
+      bind(put_, session.machine, session.id);
+      ASSIGN_OR_RETURN(session.row.id, put_.RunReturning());
+      session.row.machine = session.machine;
+    }
+  }
+  return absl::OkStatus();
+}
+
+void SessionTable::Settle() {
+  for (const Touched& touched : touched_) {
+    Session& session = *touched.session;
+    session.touched = nullptr;
+    CountBytes(session, session.dictionary != nullptr ? session.dictionary->memory_bytes() : 0);
+    if (session.machine == 0) Erase(by_id_.find(session.id)->second);
+  }
+  touched_.clear();
+  // The one in use stays whatever its size: its limits bound it.
+  while (sessions_.size() > 1 &&
+         (sessions_.size() > limits_.sessions_max || dictionary_bytes_ > limits_.dictionary_bytes_max)) {
+    Erase(std::prev(sessions_.end()));
+  }
+}
+
+void SessionTable::Undo() {
+  for (Touched& touched : touched_) {
+    Session& session = *touched.session;
+    session.touched = nullptr;
+    if (touched.is_new) {
+      Erase(by_id_.find(session.id)->second);
+      continue;
+    }
+    session.totals = touched.totals;
+    session.last_seen_ns = touched.last_seen_ns;
+    session.row = touched.row;
+    if (touched.replaced) session.dictionary = std::move(touched.dictionary);
+    if (session.dictionary != nullptr) session.dictionary->Truncate(touched.counts);
+  }
+  touched_.clear();
+}
+
+void SessionTable::CountBytes(Session& session, size_t bytes) {
+  dictionary_bytes_ += bytes - std::exchange(session.dictionary_bytes, bytes);
+}
+
+void SessionTable::Erase(List::iterator it) {
+  CountBytes(*it, 0);
+  by_id_.erase(it->id);
+  sessions_.erase(it);
+}
+
+void SessionTable::ForgetStoreIds() {
+  for (Session& session : sessions_) {
+    if (session.dictionary != nullptr) session.dictionary->ForgetStoreIds();
+  }
+}
+
+void SessionTable::ForgetBefore(int64_t last_seen_ns) {
+  for (auto it = sessions_.begin(); it != sessions_.end();) {
+    auto next = std::next(it);
+    if (it->last_seen_ns < last_seen_ns) Erase(it);
+    it = next;
+  }
+}
+
+}  // namespace tributary::store

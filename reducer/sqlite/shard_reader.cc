@@ -1,0 +1,410 @@
+#include "reducer/sqlite/shard_reader.h"
+
+#include <algorithm>
+
+#include "absl/container/flat_hash_set.h"
+#include "base/status.h"
+#include "reducer/sqlite/column_codec.h"
+#include "reducer/sqlite/minute_sums.h"
+#include "reducer/sqlite/schema.h"
+#include "reducer/sqlite/session_columns.h"
+#include "reducer/sqlite/session_table.h"
+
+namespace tributary::store {
+namespace {
+
+// Keeps rows [from, to) of the chunk.
+void Cut(SampleColumns& columns, size_t from, size_t to) {
+  auto cut = [&](auto& column) {
+    column.erase(column.begin() + static_cast<ptrdiff_t>(to), column.end());
+    column.erase(column.begin(), column.begin() + static_cast<ptrdiff_t>(from));
+  };
+  if (from == 0 && to == columns.times.size()) return;
+  cut(columns.times);
+  cut(columns.processes);
+  cut(columns.threads);
+  cut(columns.nodes);
+  cut(columns.values);
+  cut(columns.counts);
+  cut(columns.endings);
+  cut(columns.cpus);
+  if (!columns.attributes.empty()) cut(columns.attributes);
+}
+
+// A tail may have so many nodes, and a share of the trie's, before it is joined with it.
+constexpr size_t kTailNodesMin = 4096;
+constexpr size_t kTailShare = 16;
+
+void CutToRange(SampleColumns& columns, TimeRange range) {
+  const auto begin = columns.times.begin(), end = columns.times.end();
+  const auto from = std::lower_bound(begin, end, range.from), to = std::lower_bound(from, end, range.to);
+  Cut(columns, static_cast<size_t>(from - begin), static_cast<size_t>(to - begin));
+}
+
+Slot LastSlotOf(TimeRange range) { return SlotOf(UnixNs{range.to.value - 1}); }
+
+// The columns are in the row's column behind `raw_bytes_column`.
+absl::Status DecodeRow(const Statement& row, int raw_bytes_column,
+                       absl::FunctionRef<absl::Status(std::string_view)> decode) {
+  const absl::StatusOr<std::string> raw = UnpackColumns(row.Bytes(raw_bytes_column + 1), row.Int(raw_bytes_column));
+  return row.InFile(raw.ok() ? decode(*raw) : raw.status());
+}
+
+absl::Status DecodeSamplesOf(const Statement& row, int raw_bytes_column, SampleColumns* columns) {
+  return DecodeRow(row, raw_bytes_column, [columns](std::string_view raw) { return DecodeSamples(raw, columns); });
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<StoreReader>> SqliteShardReader::Open(const std::string& path, uint32_t shard,
+                                                                     TrieCache& cache) {
+  std::unique_ptr<SqliteShardReader> reader(new SqliteShardReader(shard, cache));
+  RETURN_IF_ERROR(reader->Start(path));
+  return reader;
+}
+
+absl::Status SqliteShardReader::Start(const std::string& path) {
+  absl::StatusOr<Database> database = OpenShardForReading(path);
+  if (absl::IsNotFound(database.status())) return absl::OkStatus();
+  RETURN_IF_ERROR(database.status());
+  database_ = std::make_unique<Database>(*std::move(database));
+  // The snapshot is taken by the first SELECT.
+  RETURN_IF_ERROR(database_->Execute("BEGIN"));
+  ASSIGN_OR_RETURN(int64_t version, database_->QueryInt("PRAGMA user_version"));
+  if (version < kShardSchema) {  // the writer is about to bring it up to date
+    database_ = nullptr;
+    return absl::OkStatus();
+  }
+  ASSIGN_OR_RETURN(closed_before_, database_->QueryInt("SELECT value FROM watermark WHERE name = 'closed_before'"));
+  ASSIGN_OR_RETURN(raw_from_, database_->QueryInt("SELECT value FROM watermark WHERE name = 'raw_from'"));
+  ASSIGN_OR_RETURN(Statement machines, database_->Prepare("SELECT id, node_id, host_name FROM machine"));
+  for (;;) {
+    ASSIGN_OR_RETURN(bool row, machines.Step());
+    if (!row) break;
+    machines_.emplace(machines.Int(0), Machine{std::string(machines.Bytes(1)), std::string(machines.Bytes(2))});
+  }
+  ASSIGN_OR_RETURN(strings_, StringReader::Prepare(*database_));
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::string_view> SqliteShardReader::NodeIdOf(int64_t machine) {
+  auto it = machines_.find(machine);
+  return it != machines_.end() ? std::string_view(it->second.node_id) : std::string_view();
+}
+
+absl::StatusOr<std::vector<NodeStatus>> SqliteShardReader::Nodes() {
+  std::vector<NodeStatus> nodes;
+  if (database_ == nullptr) return nodes;
+  ASSIGN_OR_RETURN(
+      Statement statement,
+      database_->Prepare("SELECT m.node_id, m.host_name, m.agent_version, m.kernel_release, m.architecture, "
+                         "m.cpu_count, m.sample_rate_hz, s.last_seen, s.captured, s.idle, s.lost, s.stored, "
+                         "s.wire_bytes, s.endings, s.closed_reason, s.closed_captured, s.boot_ns, s.types FROM session "
+                         "s JOIN machine m ON "
+                         "m.id = s.machine ORDER BY m.id"));
+  for (;;) {
+    ASSIGN_OR_RETURN(bool row, statement.Step());
+    if (!row) return nodes;
+    if (nodes.empty() || nodes.back().node_id != statement.Bytes(0)) {
+      NodeStatus& added = nodes.emplace_back();
+      added.node_id = statement.Bytes(0);
+      added.host_name = statement.Bytes(1);
+      added.agent_version = statement.Bytes(2);
+      added.kernel_release = statement.Bytes(3);
+      added.architecture = statement.Bytes(4);
+      added.cpu_count = static_cast<uint32_t>(statement.Int(5));
+      added.sample_rate_hz = static_cast<uint32_t>(statement.Int(6));
+    }
+    NodeStatus& node = nodes.back();
+    if (const UnixNs last_seen{statement.Int(7)}; last_seen >= node.last_seen) {
+      node.last_seen = last_seen;
+      node.booted = UnixNs{statement.Int(16)};
+    }
+    SessionTotals totals;
+    totals.accounting.captured = static_cast<uint64_t>(statement.Int(8));
+    totals.accounting.idle = static_cast<uint64_t>(statement.Int(9));
+    DecodeLosses(statement.Bytes(10), &totals.accounting);
+    DecodeCounters(statement.Bytes(13), totals.endings);
+    totals.stored = static_cast<uint64_t>(statement.Int(11));
+    totals.closed_reason = statement.Int(14);
+    totals.closed_captured = static_cast<uint64_t>(statement.Int(15));
+    RETURN_IF_ERROR(DecodeSessionTypes(statement.Bytes(17), &totals));
+    node.accounting += totals.WithClosing();
+    node.stored += totals.stored;
+    node.wire_bytes += static_cast<uint64_t>(statement.Int(12));
+    for (size_t i = 0; i < kEndingCount; ++i) node.endings[i] += totals.endings[i];
+  }
+}
+
+absl::StatusOr<std::map<TypeNo, SampleTypeInfo>> SqliteShardReader::SampleTypes() {
+  std::map<TypeNo, SampleTypeInfo> types;
+  if (database_ == nullptr) return types;
+  ASSIGN_OR_RETURN(Statement statement, database_->Prepare("SELECT id, name, unit FROM sample_type"));
+  for (;;) {
+    ASSIGN_OR_RETURN(const bool row, statement.Step());
+    if (!row) return types;
+    types.emplace(TypeNo{static_cast<uint32_t>(statement.Int(0))},
+                  SampleTypeInfo{std::string(statement.Bytes(1)), std::string(statement.Bytes(2))});
+  }
+}
+
+absl::Status SqliteShardReader::ScanProcesses(TimeRange range, const ProcessVisitor& visit) {
+  return ScanProcesses(range, nullptr, visit);
+}
+
+absl::Status SqliteShardReader::ScanProcesses(TimeRange range, const ProcessSet* only, const ProcessVisitor& visit) {
+  if (database_ == nullptr || range.from >= range.to) return absl::OkStatus();
+  absl::flat_hash_set<uint32_t> met;
+  ProcessRow row;  // one for all: its texts keep their memory
+  return VisitProcesses(*database_, SlotOf(range.from), LastSlotOf(range),
+                        [&](const StoredProcesses& piece, Slot told) -> absl::Status {
+                          for (auto it = piece.processes.rbegin(); it != piece.processes.rend(); ++it) {
+                            if (only != nullptr && !only->contains(ProcessNo{it->no})) continue;
+                            if (!met.insert(it->no).second) continue;
+                            RETURN_IF_ERROR(Describe(*it, told, &row));
+                            RETURN_IF_ERROR(visit(row));
+                          }
+                          return absl::OkStatus();
+                        });
+}
+
+absl::Status SqliteShardReader::Describe(const StoredProcess& process, Slot told, ProcessRow* row) {
+  row->no = ProcessNo{process.no};
+  const auto machine = machines_.find(process.machine);
+  row->node_id = machine == machines_.end() ? "" : machine->second.node_id;
+  row->host_name = machine == machines_.end() ? "" : machine->second.host_name;
+  row->pid = Pid{process.pid};
+  row->parent = Pid{process.parent};
+  row->start_time_ns = process.start_time_ns;
+  row->exec_sequence = process.exec_sequence;
+  ASSIGN_OR_RETURN(row->comm, strings_->Get(process.comm));
+  ASSIGN_OR_RETURN(row->executable_path, strings_->Get(process.executable_path));
+  ASSIGN_OR_RETURN(row->container_id, strings_->Get(process.container_id));
+  ASSIGN_OR_RETURN(row->cgroup_path, strings_->Get(process.cgroup_path));
+  ASSIGN_OR_RETURN(row->attributes, strings_->Get(process.attributes));
+  row->executable = ExecutableNo{process.executable};
+  row->as_of = StartOf(told);
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::vector<ProcessRow>> SqliteShardReader::Processes(TimeRange range, const ProcessSet* only) {
+  std::vector<ProcessRow> rows;
+  RETURN_IF_ERROR(ScanProcesses(range, only, [&rows](const ProcessRow& row) {
+    rows.push_back(row);
+    return absl::OkStatus();
+  }));
+  std::reverse(rows.begin(), rows.end());  // in the order in which they were told
+  return rows;
+}
+
+absl::StatusOr<std::vector<ThreadRow>> SqliteShardReader::Threads(TimeRange range, const ProcessSet& of) {
+  std::vector<ThreadRow> rows;
+  if (database_ == nullptr || range.from >= range.to) return rows;
+  absl::flat_hash_set<uint32_t> met;
+  RETURN_IF_ERROR(VisitProcesses(*database_, SlotOf(range.from), LastSlotOf(range),
+                                 [&](const StoredProcesses& piece, Slot) -> absl::Status {
+                                   for (auto it = piece.threads.rbegin(); it != piece.threads.rend(); ++it) {
+                                     const ProcessNo process{it->process};
+                                     if (!met.insert(it->no).second || !of.contains(process)) continue;
+                                     ASSIGN_OR_RETURN(const std::string_view name, strings_->Get(it->name));
+                                     rows.push_back({ThreadNo{it->no}, process, Tid{it->tid}, std::string(name)});
+                                   }
+                                   return absl::OkStatus();
+                                 }));
+  std::reverse(rows.begin(), rows.end());
+  return rows;
+}
+
+absl::StatusOr<std::vector<ExecutableRow>> SqliteShardReader::Executables() {
+  std::vector<ExecutableRow> executables(1);
+  if (database_ == nullptr) return executables;
+  ASSIGN_OR_RETURN(Statement statement, database_->Prepare("SELECT e.id, e.kind, e.bytes, path.text FROM executable e "
+                                                           "JOIN string path ON path.id = e.path ORDER BY e.id"));
+  for (;;) {
+    ASSIGN_OR_RETURN(bool row, statement.Step());
+    if (!row) return executables;
+    executables.resize(static_cast<size_t>(statement.Int(0)) + 1);
+    ExecutableRow& executable = executables.back();
+    auto kind = static_cast<ExecutableIdKind>(statement.Int(1));
+    executable.id = ExecutableId::Make(kind, statement.Bytes(2)).value_or(ExecutableId());
+    executable.path = statement.Bytes(3);
+  }
+}
+
+absl::StatusOr<SqliteShardReader::Pieces> SqliteShardReader::PiecesOf(Day day) {
+  if (database_ == nullptr) return Pieces{};
+  ASSIGN_OR_RETURN(Statement bounds, database_->Prepare("SELECT min(id), max(id) FROM trie_chunk WHERE day = ?"));
+  ASSIGN_OR_RETURN([[maybe_unused]] bool row, bounds.Bind(day.value).Step());
+  return bounds.IsNull(0) ? Pieces{} : Pieces{bounds.Int(0), bounds.Int(1)};
+}
+
+template <typename To>
+absl::Status SqliteShardReader::AppendPieces(Day day, int64_t after, To* to) {
+  ASSIGN_OR_RETURN(Statement pieces, database_->Prepare("SELECT raw_bytes, columns FROM trie_chunk WHERE day = ? AND "
+                                                        "id > ? ORDER BY id"));
+  pieces.Bind(day.value, after);
+  for (;;) {
+    ASSIGN_OR_RETURN(bool more, pieces.Step());
+    if (!more) return absl::OkStatus();
+    RETURN_IF_ERROR(DecodeRow(pieces, 0, [&](std::string_view piece) { return AppendTriePiece(piece, to); }));
+  }
+}
+
+absl::StatusOr<std::shared_ptr<const Trie>> SqliteShardReader::LoadTrie(Day day) {
+  ASSIGN_OR_RETURN(const Pieces pieces, PiecesOf(day));
+  if (pieces.last == 0) return std::make_shared<const Trie>(EmptyTrie());
+  const TrieCache::Key key{shard_, day, pieces.first};
+  TrieCache::Snapshot known = cache_.Find(key);
+  // A longer one, that a later reader loaded, serves as well: ids never change their meaning.
+  if (known.trie != nullptr && known.last_piece >= pieces.last) return known.trie;
+
+  auto trie = std::make_shared<Trie>(known.trie != nullptr ? *known.trie : EmptyTrie());
+  if (known.tail != nullptr) AppendTail(*known.tail, trie.get());
+  RETURN_IF_ERROR(AppendPieces(day, known.newest(), trie.get()));
+  cache_.Put(key, {.trie = trie, .last_piece = std::max(known.newest(), pieces.last)});
+  return trie;
+}
+
+// What is new since the last whole load is kept apart, as long as it is small: with readers that need parts alone,
+// every one of them would copy the whole trie to add what the latest commits brought.
+absl::StatusOr<TriePart> SqliteShardReader::LoadTriePart(Day day, std::span<const NodeNo> leaves) {
+  ASSIGN_OR_RETURN(const Pieces pieces, PiecesOf(day));
+  if (pieces.last == 0) return CutTrie(EmptyTrie(), {}, leaves);
+  const TrieCache::Key key{shard_, day, pieces.first};
+  TrieCache::Snapshot known = cache_.Find(key);
+  if (known.trie == nullptr) {
+    ASSIGN_OR_RETURN(const std::shared_ptr<const Trie> trie, LoadTrie(day));
+    return CutTrie(*trie, {}, leaves);
+  }
+  if (known.newest() < pieces.last) {
+    auto tail = known.tail != nullptr ? std::make_shared<TrieTail>(*known.tail) : std::make_shared<TrieTail>();
+    tail->first_node = known.trie->parents.size();
+    tail->first_frame = known.trie->frame_rows.size();
+    RETURN_IF_ERROR(AppendPieces(day, known.newest(), tail.get()));
+    if (tail->added.parents.size() > kTailNodesMin + known.trie->parents.size() / kTailShare) {
+      auto trie = std::make_shared<Trie>(*known.trie);
+      AppendTail(*tail, trie.get());
+      known = {.trie = std::move(trie), .last_piece = pieces.last};
+    } else {
+      known.tail = std::move(tail);
+      known.last_tail_piece = pieces.last;
+    }
+    cache_.Put(key, known);
+  }
+  static const TrieTail kNoTail;
+  return CutTrie(*known.trie, known.tail != nullptr ? *known.tail : kNoTail, leaves);
+}
+
+absl::StatusOr<std::string_view> SqliteShardReader::Text(StringId id) {
+  if (database_ == nullptr || id.value == 0) return std::string_view();
+  return strings_->Get(id.value);
+}
+
+absl::Status SqliteShardReader::ScanRaw(TimeRange range, int64_t first_minute, int64_t last_minute,
+                                        const SampleVisitor& visit) {
+  first_minute = std::max(first_minute, raw_from_);
+  if (first_minute > last_minute) return absl::OkStatus();
+  ASSIGN_OR_RETURN(Statement statement,
+                   database_->Prepare("SELECT minute, machine, type, raw_bytes, columns FROM sample_chunk "
+                                      "WHERE minute BETWEEN ? AND ? ORDER BY minute, machine, type, id"));
+  statement.Bind(first_minute, last_minute);
+  SampleColumns columns;
+  for (;;) {
+    ASSIGN_OR_RETURN(bool row, statement.Step());
+    if (!row) return absl::OkStatus();
+    RETURN_IF_ERROR(DecodeSamplesOf(statement, 3, &columns));
+    CutToRange(columns, range);
+    if (columns.times.empty()) continue;
+    ASSIGN_OR_RETURN(columns.node_id, NodeIdOf(statement.Int(1)));
+    columns.type = TypeNo{static_cast<uint32_t>(statement.Int(2))};
+    columns.day = DayOfMinute(statement.Int(0));
+    RETURN_IF_ERROR(visit(columns));
+  }
+}
+
+absl::Status SqliteShardReader::ScanSamples(TimeRange range, const SampleVisitor& visit) {
+  if (database_ == nullptr || range.from >= range.to) return absl::OkStatus();
+  return ScanRaw(range, MinuteOf(range.from), MinuteOf(UnixNs{range.to.value - 1}), visit);
+}
+
+absl::Status SqliteShardReader::SumRaw(TimeRange range, int64_t first_minute, int64_t last_minute,
+                                       const SumVisitor& visit) {
+  SumTable table;
+  SumColumns sums;
+  return ScanRaw(range, first_minute, last_minute, [&](const SampleColumns& samples) {
+    table.Clear();
+    table.Add(samples, 0, samples.times.size());
+    sums = {};
+    sums.node_id = samples.node_id;
+    sums.type = samples.type;
+    sums.day = samples.day;
+    sums.minute = UnixNs{MinuteOf(samples.times.front()) * kNsPerMinute};
+    for (const StoredSum& sum : table.Sorted()) {
+      sums.processes.push_back(ProcessNo{sum.process});
+      sums.nodes.push_back(NodeNo{sum.node});
+      sums.values.push_back(sum.value);
+      sums.counts.push_back(sum.count);
+    }
+    return visit(sums);
+  });
+}
+
+absl::Status SqliteShardReader::ScanSumRows(int64_t first_minute, int64_t last_minute, const SumVisitor& visit) {
+  if (first_minute > last_minute) return absl::OkStatus();
+  ASSIGN_OR_RETURN(Statement statement,
+                   database_->Prepare("SELECT minute, machine, type, raw_bytes, columns FROM minute_sum "
+                                      "WHERE minute BETWEEN ? AND ? ORDER BY minute, machine, type, id"));
+  statement.Bind(first_minute, last_minute);
+  SumColumns columns;
+  for (;;) {
+    ASSIGN_OR_RETURN(bool row, statement.Step());
+    if (!row) return absl::OkStatus();
+    RETURN_IF_ERROR(DecodeRow(statement, 3, [&](std::string_view raw) { return DecodeSums(raw, &columns); }));
+    ASSIGN_OR_RETURN(columns.node_id, NodeIdOf(statement.Int(1)));
+    columns.type = TypeNo{static_cast<uint32_t>(statement.Int(2))};
+    columns.minute = UnixNs{statement.Int(0) * kNsPerMinute};
+    columns.day = DayOfMinute(statement.Int(0));
+    RETURN_IF_ERROR(visit(columns));
+  }
+}
+
+// Minutes before `raw_from_` exist as sums alone and belong to the range that their first nanosecond is in: so adjacent
+// ranges still share every sample between them once.
+absl::Status SqliteShardReader::ScanSums(TimeRange range, const SumVisitor& visit) {
+  if (database_ == nullptr || range.from >= range.to) return absl::OkStatus();
+  const int64_t first = MinuteOf(range.from), last = MinuteOf(UnixNs{range.to.value - 1});
+  const bool starts_on_minute = range.from.value % kNsPerMinute == 0,
+             ends_on_minute = range.to.value % kNsPerMinute == 0;
+  const int64_t first_sum = starts_on_minute ? first : first + 1;
+  const int64_t last_sum = std::min(ends_on_minute || last < raw_from_ ? last : last - 1, closed_before_ - 1);
+  RETURN_IF_ERROR(SumRaw(range, first, std::min(first_sum - 1, last), visit));
+  RETURN_IF_ERROR(ScanSumRows(first_sum, last_sum, visit));
+  return SumRaw(range, std::max(first_sum, last_sum + 1), last, visit);
+}
+
+absl::StatusOr<int64_t> SqliteShardReader::ScanCommitted(int64_t cursor, size_t samples_max,
+                                                         const SampleVisitor& visit) {
+  if (database_ == nullptr) return cursor;
+  absl::StatusOr<int64_t> newest = database_->QueryInt("SELECT seq FROM sqlite_sequence WHERE name = 'sample_chunk'");
+  // A cursor from before the file was replaced by an empty one: start over.
+  if (cursor > newest.value_or(0)) cursor = 0;
+  ASSIGN_OR_RETURN(Statement statement,
+                   database_->Prepare("SELECT id, minute, machine, type, raw_bytes, columns FROM sample_chunk "
+                                      "WHERE id > ? ORDER BY id"));
+  statement.Bind(cursor);
+  SampleColumns columns;
+  for (size_t samples = 0; samples < samples_max;) {
+    ASSIGN_OR_RETURN(bool row, statement.Step());
+    if (!row) break;
+    RETURN_IF_ERROR(DecodeSamplesOf(statement, 4, &columns));
+    ASSIGN_OR_RETURN(columns.node_id, NodeIdOf(statement.Int(2)));
+    columns.type = TypeNo{static_cast<uint32_t>(statement.Int(3))};
+    columns.day = DayOfMinute(statement.Int(1));
+    RETURN_IF_ERROR(visit(columns));
+    samples += columns.times.size();
+    cursor = statement.Int(0);
+  }
+  return cursor;
+}
+
+}  // namespace tributary::store

@@ -1,0 +1,68 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "reducer/sqlite/process_reader.h"
+#include "reducer/sqlite/sqlite.h"
+#include "reducer/sqlite/trie_cache.h"
+#include "reducer/store/store.h"
+
+namespace tributary::store {
+
+// Reads one shard's file through a connection of its own, in one read transaction: what a writer commits meanwhile is
+// not seen. Readers should be short-lived: while one is open, the write-ahead log behind its snapshot cannot shrink.
+class SqliteShardReader : public StoreReader {
+ public:
+  // A shard without a file yet is empty. `cache` outlives the reader.
+  static absl::StatusOr<std::unique_ptr<StoreReader>> Open(const std::string& path, uint32_t shard, TrieCache& cache);
+
+  absl::StatusOr<std::vector<NodeStatus>> Nodes() override;
+  absl::StatusOr<std::map<TypeNo, SampleTypeInfo>> SampleTypes() override;
+  absl::StatusOr<std::vector<ProcessRow>> Processes(TimeRange range, const ProcessSet* only) override;
+  absl::Status ScanProcesses(TimeRange range, const ProcessVisitor& visit) override;
+  absl::StatusOr<std::vector<ThreadRow>> Threads(TimeRange range, const ProcessSet& of) override;
+  absl::StatusOr<std::vector<ExecutableRow>> Executables() override;
+  absl::StatusOr<std::shared_ptr<const Trie>> LoadTrie(Day day) override;
+  absl::StatusOr<TriePart> LoadTriePart(Day day, std::span<const NodeNo> leaves) override;
+  absl::StatusOr<std::string_view> Text(StringId id) override;
+  absl::Status ScanSamples(TimeRange range, const SampleVisitor& visit) override;
+  absl::Status ScanSums(TimeRange range, const SumVisitor& visit) override;
+  absl::StatusOr<int64_t> ScanCommitted(int64_t cursor, size_t samples_max, const SampleVisitor& visit) override;
+
+ private:
+  SqliteShardReader(uint32_t shard, TrieCache& cache) : shard_(shard), cache_(cache) {}
+  absl::Status Start(const std::string& path);
+  absl::Status ScanProcesses(TimeRange range, const ProcessSet* only, const ProcessVisitor& visit);
+  absl::Status Describe(const StoredProcess& process, Slot told, ProcessRow* row);
+  // The machine's node id, "" for a row that names none.
+  absl::StatusOr<std::string_view> NodeIdOf(int64_t machine);
+  // The first and the last piece of the day's trie that this reader sees; {0, 0}: there is none.
+  struct Pieces {
+    int64_t first = 0, last = 0;
+  };
+  absl::StatusOr<Pieces> PiecesOf(Day day);
+  // Decodes the pieces behind `after` and appends them: `to` is a Trie or a TrieTail.
+  template <typename To>
+  absl::Status AppendPieces(Day day, int64_t after, To* to);
+  absl::Status ScanSumRows(int64_t first_minute, int64_t last_minute, const SumVisitor& visit);
+  absl::Status SumRaw(TimeRange range, int64_t first_minute, int64_t last_minute, const SumVisitor& visit);
+  // Raw chunks of these minutes that have not expired, cut to the range.
+  absl::Status ScanRaw(TimeRange range, int64_t first_minute, int64_t last_minute, const SampleVisitor& visit);
+
+  const uint32_t shard_;
+  TrieCache& cache_;
+  std::unique_ptr<Database> database_;  // null: the shard has no file
+  int64_t closed_before_ = 0, raw_from_ = 0;
+  struct Machine {
+    std::string node_id, host_name;
+  };
+  absl::flat_hash_map<int64_t, Machine> machines_;
+  std::optional<StringReader> strings_;
+};
+
+}  // namespace tributary::store

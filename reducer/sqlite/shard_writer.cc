@@ -1,0 +1,377 @@
+#include "reducer/sqlite/shard_writer.h"
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+
+#include "absl/cleanup/cleanup.h"
+#include "base/status.h"
+#include "profile/attributes.h"
+#include "reducer/sqlite/minute_sums.h"
+#include "reducer/sqlite/schema.h"
+#include "reducer/store/store_times.h"
+
+namespace tributary::store {
+namespace {
+
+constexpr uint32_t kUnknownClosedMax = 64;  // a session may tell of in its life: each makes a row
+constexpr size_t kTriesKept = 3;            // yesterday's, today's, and one that late samples need
+
+}  // namespace
+
+SqliteShardWriter::SqliteShardWriter(ShardWriterOptions options, const Clock& clock, Metrics& metrics)
+    : options_(std::move(options)), clock_(clock), counters_(metrics) {}
+
+absl::StatusOr<std::unique_ptr<SqliteShardWriter>> SqliteShardWriter::Open(ShardWriterOptions options,
+                                                                           const Clock& clock, Metrics& metrics) {
+  std::unique_ptr<SqliteShardWriter> writer(new SqliteShardWriter(std::move(options), clock, metrics));
+  RETURN_IF_ERROR(writer->Prepare());
+  return writer;
+}
+
+absl::Status SqliteShardWriter::Prepare() {
+  ASSIGN_OR_RETURN(Database database, OpenShardForWriting(options_.path));
+  database_ = std::make_unique<Database>(std::move(database));
+  ASSIGN_OR_RETURN(DefinitionTables definitions, DefinitionTables::Prepare(*database_));
+  definitions_ = std::make_unique<DefinitionTables>(std::move(definitions));
+  ASSIGN_OR_RETURN(SampleTypeTable types, SampleTypeTable::Prepare(*database_));
+  types_ = std::make_unique<SampleTypeTable>(std::move(types));
+  ASSIGN_OR_RETURN(SessionTable sessions, SessionTable::Prepare(*database_, options_.sessions));
+  sessions_ = std::make_unique<SessionTable>(std::move(sessions));
+  ASSIGN_OR_RETURN(maintenance_, Maintenance::Prepare(*database_, options_.maintenance));
+  ASSIGN_OR_RETURN(put_samples_, database_->Prepare("INSERT INTO sample_chunk (minute, machine, type, samples, "
+                                                    "raw_bytes, columns) VALUES (?, ?, ?, ?, ?, ?)"));
+  ASSIGN_OR_RETURN(put_sums_, database_->Prepare(kInsertMinuteSum));
+  ASSIGN_OR_RETURN(put_trie_, database_->Prepare("INSERT INTO trie_chunk (day, raw_bytes, columns) VALUES (?, ?, ?)"));
+  ASSIGN_OR_RETURN(find_trie_,
+                   database_->Prepare("SELECT raw_bytes, columns FROM trie_chunk WHERE day = ? ORDER BY id"));
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::vector<ShardWriter::Outcome>> SqliteShardWriter::Commit(std::span<const RowBatch> group) {
+  if (group.empty()) return std::vector<Outcome>();
+  const MonotonicNs start = clock_.Monotonic();
+  tally_ = {};
+  absl::StatusOr<std::vector<Outcome>> outcomes = TryCommit(group);
+  if (outcomes.ok()) {
+    sessions_->Settle();
+    for (DayTrie& trie : tries_) trie.MarkCommitted();
+    while (tries_.size() > kTriesKept) tries_.pop_back();
+    counters_.Add(tally_);
+  } else {
+    sessions_->Undo();
+    definitions_->Rollback();
+    types_->Forget();
+    for (DayTrie& trie : tries_) trie.Rollback();
+    // Other sessions' ids may point at rows and nodes that were rolled back only if this group mapped them: Undo
+    // forgot those.
+  }
+  counters_.AddTime(clock_.Monotonic().value - start.value);
+  return outcomes;
+}
+
+absl::StatusOr<std::vector<ShardWriter::Outcome>> SqliteShardWriter::TryCommit(std::span<const RowBatch> group) {
+  ASSIGN_OR_RETURN(Transaction transaction, Transaction::Begin(*database_));
+  std::vector<Outcome> outcomes;
+  outcomes.reserve(group.size());
+  for (const RowBatch& pending : group) {
+    ASSIGN_OR_RETURN(Outcome outcome, Apply(pending));
+    outcomes.push_back(outcome);
+  }
+  RETURN_IF_ERROR(WriteTries());
+  RETURN_IF_ERROR(definitions_->WriteProcesses());
+  RETURN_IF_ERROR(sessions_->WriteTouched(clock_.Unix().value));
+  RETURN_IF_ERROR(transaction.Commit());
+  return outcomes;
+}
+
+absl::StatusOr<ShardWriter::Outcome> SqliteShardWriter::Apply(const RowBatch& batch) {
+  ASSIGN_OR_RETURN(Session * session, sessions_->Touch(SessionKey(batch.source)));
+  const uint64_t expected_max = std::max(session->totals.durable_sequence + 1, batch.oldest_held);
+  if (batch.sequence > expected_max || !TakeDefinitions(*session, batch)) {
+    ++tally_.need_dictionary;
+    return Outcome{session->totals.durable_sequence, true};
+  }
+  // A session of which others told before it spoke has a machine and no boot.
+  if (session->machine == 0 || (session->boot_id.empty() && !batch.node->boot_id.empty())) {
+    ASSIGN_OR_RETURN(session->machine, definitions_->Machine(*batch.node));
+    session->boot_id = batch.node->boot_id;
+  }
+  session->totals.wire_bytes += batch.wire_bytes;
+  if (batch.sequence != 0 && batch.sequence <= session->totals.durable_sequence) {
+    ++tally_.duplicates;
+  } else {
+    RETURN_IF_ERROR(Store(*session, batch));
+  }
+  if (batch.generation == 0) sessions_->DropDictionary(*session);
+  return Outcome{session->totals.durable_sequence, false};
+}
+
+// A batch that was not there before. One without a number may be definitions alone.
+absl::Status SqliteShardWriter::Store(Session& session, const RowBatch& batch) {
+  SessionTotals& totals = session.totals;
+  const bool has_boot = batch.sequence != 0 && batch.source.kind == SourceKind::kSession;
+  if (session.boot_ns == 0 && has_boot) RETURN_IF_ERROR(NoteBoot(session, batch.clock));
+  if (batch.sequence != 0 || !batch.samples.empty()) {
+    RETURN_IF_ERROR(StoreSamples(session, batch));
+    ++tally_.batches;
+  }
+  if (batch.sequence != 0) {
+    totals.durable_sequence = batch.sequence;
+    totals.accounting = NamedAccountingOf(batch);
+  } else {
+    totals.accounting += NamedAccountingOf(batch);
+  }
+  return Close(session, batch);
+}
+
+// A session's first batch says that what came before its node's boot is over.
+absl::Status SqliteShardWriter::NoteBoot(Session& session, const ClockPair& clock) {
+  session.boot_ns = SampleTimes(clock, clock_.Unix().value).BootNs();
+  return session.boot_ns == 0 ? absl::OkStatus() : sessions_->CloseEarlierBoots(session);
+}
+
+// The first answers for what all of them captured and no other of them has: of those that are known here that is what
+// is stored and told as lost, be it more than their node has seen acknowledged.
+absl::Status SqliteShardWriter::Close(Session& speaker, const RowBatch& batch) {
+  const std::vector<ClosedSession>& closes = batch.closes;
+  NamedSampleCounts others;
+  for (size_t i = closes.size(); i-- > 0;) {
+    const ClosedSession& closed = closes[i];
+    const NamedSampleCounts captured = Named(batch, closed.captured);
+    ASSIGN_OR_RETURN(Session * session, FindClosed(speaker, closed, /*may_be_new=*/i == 0));
+    if (session == nullptr) {
+      others += captured;
+      continue;
+    }
+    SessionTotals& totals = session->totals;
+    if (i == 0) {
+      totals.closed_captured = Max(totals.closed_captured, captured - others);
+    } else if (totals.closed_reason == SessionTotals::kOpen) {
+      totals.closed_captured = totals.known();
+    }
+    if (i == 0 || totals.closed_reason == SessionTotals::kOpen) {
+      totals.closed_reason = static_cast<int64_t>(closed.reason);
+    }
+    others += totals.WithClosing().captured;
+    ++tally_.closed_sessions;
+  }
+  return absl::OkStatus();
+}
+
+// Only a session of the same node, nullptr else. One that is not known here is from now on, if it may be: nothing of it
+// is stored.
+absl::StatusOr<Session*> SqliteShardWriter::FindClosed(Session& speaker, const ClosedSession& closed, bool may_be_new) {
+  std::string_view id(reinterpret_cast<const char*>(closed.session_id.data()), closed.session_id.size());
+  ASSIGN_OR_RETURN(Session * session, sessions_->TouchQuietly(id));
+  if (session->machine == 0 && may_be_new && speaker.unknown_closed < kUnknownClosedMax) {
+    ++speaker.unknown_closed;
+    session->machine = speaker.machine;
+    session->last_seen_ns = clock_.Unix().value;
+  }
+  if (session->machine == 0 && !may_be_new) return nullptr;
+  if (session != &speaker && session->machine == speaker.machine) return session;
+  ++tally_.closings_refused;
+  return nullptr;
+}
+
+// False: the definitions do not continue what is held, or the samples refer to what is not defined. The dictionary is
+// then as good as none: the session starts a new generation.
+bool SqliteShardWriter::TakeDefinitions(Session& session, const RowBatch& batch) {
+  const bool starts = batch.before == DictionaryCounts();
+  if (batch.generation == 0) {
+    sessions_->StartGeneration(session, 0);
+  } else if (session.dictionary == nullptr || session.dictionary->generation() != batch.generation) {
+    if (batch.derived) {
+      const bool follows =
+          session.dictionary != nullptr && session.dictionary->generation() == batch.derived->generation;
+      if (!follows || !sessions_->ContinueGeneration(session, batch.generation, batch.derived->eviction)) return false;
+    } else if (starts) {
+      sessions_->StartGeneration(session, batch.generation);
+    } else {
+      return false;
+    }
+  }
+  if (batch.before != session.dictionary->counts()) {
+    return false;
+  }
+  const DictionaryCounts before = session.dictionary->counts();
+  bool ok = session.dictionary->Append(batch.definitions);
+  for (const Sample& sample : batch.samples) ok = ok && session.dictionary->Defines(sample);
+  if (!ok) session.dictionary->Truncate(before);
+  return ok;
+}
+
+absl::Status SqliteShardWriter::StoreSamples(Session& session, const RowBatch& batch) {
+  RETURN_IF_ERROR(definitions_->Redescribe(*session.dictionary, ProcessRef{batch.before.processes},
+                                           {session.machine, session.boot_id}));
+  const SampleTimes times(batch.clock, clock_.Unix().value);
+  std::vector<Typed> rows;
+  rows.reserve(batch.samples.size());
+  struct Type {
+    TypeNo no;
+    Day day{INT32_MIN};  // the latest that it was looked up for
+    uint64_t stored = 0;
+  };
+  std::array<Type, 256> types;  // by the source's number
+  for (const Sample& sample : batch.samples) {
+    bool clamped = false;
+    const int64_t time_ns = times.ToUnixNs(sample.time, &clamped);
+    if (clamped) ++tally_.clamped_times;
+    Type& type = types[static_cast<uint8_t>(sample.type)];
+    if (const Day day = DayOf(UnixNs{time_ns}); type.day < day) {
+      ASSIGN_OR_RETURN(type.no, types_->Find(batch, session.machine, sample.type, day));
+      type.day = day;
+    }
+    if (type.no.value == 0) tally_.nameless_types += sample.count;
+    ASSIGN_OR_RETURN(Typed row, Map(session, sample, type.no, time_ns));
+    type.stored += row.sample.count;
+    const auto ending = static_cast<size_t>(row.sample.ending);
+    session.totals.endings[ending] += row.sample.count;
+    tally_.endings[ending] += row.sample.count;
+    tally_.samples += row.sample.count;
+    rows.push_back(row);
+  }
+  for (size_t number = 0; number < types.size(); ++number) {
+    if (types[number].stored == 0) continue;
+    AddStored(NameOf(batch, static_cast<SampleType>(number)), types[number].stored, &session.totals.stored);
+  }
+  // By type, then time: each minute of each type is then one run. Most batches are of one type and come in order.
+  auto before = [](const Typed& a, const Typed& b) {
+    return std::pair(a.type, a.sample.time_ns) < std::pair(b.type, b.sample.time_ns);
+  };
+  if (!std::is_sorted(rows.begin(), rows.end(), before)) std::stable_sort(rows.begin(), rows.end(), before);
+  return WriteChunks(session, rows);
+}
+
+absl::StatusOr<SqliteShardWriter::Typed> SqliteShardWriter::Map(Session& session, const Sample& sample, TypeNo type,
+                                                                int64_t time_ns) {
+  const Day day = DayOf(UnixNs{time_ns});
+  Typed row;
+  row.type = type;
+  row.sample.time_ns = time_ns;
+  ASSIGN_OR_RETURN(SessionDictionary::StoreThread thread,
+                   definitions_->Thread(*session.dictionary, sample.thread, {session.machine, session.boot_id},
+                                        SlotOf(UnixNs{time_ns})));
+  row.sample.thread = thread.no;
+  row.sample.process = thread.process;
+  ASSIGN_OR_RETURN(row.sample.node, MapNode(session, sample.node, day));
+  row.sample.count = sample.count;
+  row.sample.value = sample.value;
+  row.sample.cpu = sample.cpu;
+  if (!FitsSample(session.dictionary->string(sample.attributes))) {
+    ++tally_.refused_attributes;
+  } else if (sample.attributes.value != 0) {
+    ASSIGN_OR_RETURN(row.sample.attributes, definitions_->String(*session.dictionary, sample.attributes, day));
+  }
+  // A newer collector's ending is one this release cannot name.
+  row.sample.ending = static_cast<uint8_t>(sample.ending) < kEndingCount ? sample.ending : Ending::kUnknown;
+  return row;
+}
+
+absl::StatusOr<uint32_t> SqliteShardWriter::MapNode(Session& session, NodeRef ref, Day day) {
+  SessionDictionary& dictionary = *session.dictionary;
+  SessionDictionary::DayIds& ids = dictionary.IdsOfDay(day);
+  if (ref.value == 0 || ids.nodes[ref.value] != 0) return ids.nodes[ref.value];
+  ASSIGN_OR_RETURN(DayTrie * trie, TrieOf(day));
+  std::vector<NodeRef> unmapped;
+  for (NodeRef at = ref; at.value != 0 && ids.nodes[at.value] == 0; at = dictionary.node(at).parent) {
+    unmapped.push_back(at);
+  }
+  uint32_t parent = ids.nodes[dictionary.node(unmapped.back()).parent.value];
+  for (auto it = unmapped.rbegin(); it != unmapped.rend(); ++it) {
+    const FrameRef frame_ref = dictionary.node(*it).frame;
+    uint32_t& frame = ids.frames[frame_ref.value];
+    if (frame == 0 && frame_ref.value != 0) {
+      const Frame& raw = dictionary.frame(frame_ref);
+      ASSIGN_OR_RETURN(uint32_t executable, definitions_->Executable(dictionary, raw.executable, day));
+      FrameRow row{raw.kind, raw.is_caller, ExecutableNo{executable}, raw.address, raw.position, {}};
+      if (raw.name.value != 0) {
+        ASSIGN_OR_RETURN(row.name.value, definitions_->String(dictionary, raw.name, day));
+      }
+      frame = trie->InternFrame(row);
+    }
+    const uint32_t node = trie->InternNode(parent, frame);
+    if (node == 0) {
+      ++tally_.cut_stacks;
+      return parent;
+    }
+    ids.nodes[it->value] = parent = node;
+  }
+  return parent;
+}
+
+absl::Status SqliteShardWriter::WriteChunks(const Session& session, std::span<const Typed> samples) {
+  std::vector<StoredSample> chunk;
+  for (size_t i = 0; i < samples.size();) {
+    const TypeNo type = samples[i].type;
+    const int64_t minute = MinuteOf(UnixNs{samples[i].sample.time_ns});
+    chunk.clear();
+    for (; i < samples.size() && samples[i].type == type && MinuteOf(UnixNs{samples[i].sample.time_ns}) == minute;
+         ++i) {
+      chunk.push_back(samples[i].sample);
+    }
+    const PackedColumns packed = PackColumns(EncodeSamples(chunk));
+    put_samples_.Bind(minute, session.machine, type.value, chunk.size(), packed.raw_bytes, packed.bytes);
+    RETURN_IF_ERROR(put_samples_.Run());
+    if (minute < maintenance_->closed_before()) {
+      SumTable sums;
+      for (const StoredSample& sample : chunk) sums.Add(sample);
+      RETURN_IF_ERROR(
+          InsertMinuteSum(put_sums_, {minute, session.machine, static_cast<int>(type.value)}, sums.Sorted()));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<DayTrie*> SqliteShardWriter::TrieOf(Day day) {
+  auto it = std::find_if(tries_.begin(), tries_.end(), [&](const DayTrie& trie) { return trie.day() == day; });
+  if (it == tries_.end()) {
+    tries_.emplace_front(day, options_.nodes_per_day_max);
+    absl::Cleanup drop = [&] { tries_.pop_front(); };
+    find_trie_.Bind(day.value);
+    absl::Cleanup reset = [&] { find_trie_.Reset(); };
+    for (;;) {
+      ASSIGN_OR_RETURN(bool row, find_trie_.Step());
+      if (!row) break;
+      const absl::StatusOr<std::string> piece = UnpackColumns(find_trie_.Bytes(1), find_trie_.Int(0));
+      RETURN_IF_ERROR(find_trie_.InFile(piece.ok() ? tries_.front().AppendCommitted(*piece) : piece.status()));
+    }
+    std::move(drop).Cancel();
+    return &tries_.front();
+  }
+  tries_.splice(tries_.begin(), tries_, it);
+  return &tries_.front();
+}
+
+absl::Status SqliteShardWriter::WriteTries() {
+  for (DayTrie& trie : tries_) {
+    if (!trie.has_new()) continue;
+    const PackedColumns packed = PackColumns(trie.EncodeNew());
+    RETURN_IF_ERROR(put_trie_.Bind(trie.day().value, packed.raw_bytes, packed.bytes).Run());
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<ShardWriter::SessionState> SqliteShardWriter::FindSession(std::span<const uint8_t> session_id) {
+  std::string_view id(reinterpret_cast<const char*>(session_id.data()), session_id.size());
+  ASSIGN_OR_RETURN(uint64_t durable, sessions_->FindDurable(id));
+  return SessionState{durable};
+}
+
+absl::Status SqliteShardWriter::Maintain(UnixNs now) {
+  Maintenance::Removed removed;
+  absl::Status status = maintenance_->Run(now, &removed);
+  if (removed.definitions) {
+    sessions_->ForgetStoreIds();
+    definitions_->ForgetStoreIds();
+    types_->Forget();
+  }
+  if (removed.sessions) sessions_->ForgetBefore(removed.sessions_before_ns);
+  for (Day day : removed.days) {
+    tries_.remove_if([&](const DayTrie& trie) { return trie.day() == day; });
+  }
+  return status;
+}
+
+}  // namespace tributary::store

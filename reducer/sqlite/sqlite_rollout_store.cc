@@ -1,0 +1,37 @@
+#include "reducer/sqlite/sqlite_rollout_store.h"
+
+#include <utility>
+
+#include "base/status.h"
+#include "reducer/sqlite/rollouts_db.h"
+
+namespace tributary {
+
+absl::StatusOr<std::unique_ptr<RolloutStore>> SqliteRolloutStore::Open(const std::string& directory) {
+  ASSIGN_OR_RETURN(store::Database opened, OpenRolloutsDb(directory));
+  std::unique_ptr<SqliteRolloutStore> made(new SqliteRolloutStore(std::move(opened)));
+  store::Database& database = made->database_;
+  ASSIGN_OR_RETURN(made->insert_, database.Prepare("INSERT OR IGNORE INTO rollout (cluster, id, at, attributes) "
+                                                   "VALUES (?, ?, ?, ?)"));
+  ASSIGN_OR_RETURN(made->remove_, database.Prepare("DELETE FROM rollout WHERE cluster = ? AND id = ?"));
+  return made;
+}
+
+absl::Status SqliteRolloutStore::Load(absl::FunctionRef<void(const Row&)> visit) {
+  ASSIGN_OR_RETURN(store::Statement all, database_.Prepare("SELECT cluster, id, at, attributes FROM rollout"));
+  for (;;) {
+    ASSIGN_OR_RETURN(const bool row, all.Step());
+    if (!row) return absl::OkStatus();
+    visit({std::string(all.Bytes(0)), std::string(all.Bytes(1)), UnixNs{all.Int(2)}, std::string(all.Bytes(3))});
+  }
+}
+
+absl::Status SqliteRolloutStore::Add(const Row& row) {
+  return insert_.Bind(row.cluster, row.id, row.at.value, row.attributes).Run();
+}
+
+absl::Status SqliteRolloutStore::Remove(std::string_view cluster, std::string_view id) {
+  return remove_.Bind(cluster, id).Run();
+}
+
+}  // namespace tributary

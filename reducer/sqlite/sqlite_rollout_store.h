@@ -1,0 +1,28 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "reducer/metadata/rollout_store.h"
+#include "reducer/sqlite/sqlite.h"
+
+namespace tributary {
+
+// Rollouts in rollouts.db. Errors: the database's.
+class SqliteRolloutStore final : public RolloutStore {
+ public:
+  static absl::StatusOr<std::unique_ptr<RolloutStore>> Open(const std::string& directory);
+
+  absl::Status Load(absl::FunctionRef<void(const Row&)> visit) override;
+  absl::Status Add(const Row& row) override;
+  absl::Status Remove(std::string_view cluster, std::string_view id) override;
+
+ private:
+  explicit SqliteRolloutStore(store::Database database) : database_(std::move(database)) {}
+
+  store::Database database_;
+  store::Statement insert_, remove_;  // of it
+};
+
+}  // namespace tributary

@@ -1,0 +1,177 @@
+#include "reducer/sqlite/sqlite_store.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <filesystem>
+
+#include "base/status.h"
+#include "reducer/sqlite/schema.h"
+#include "reducer/sqlite/shard_reader.h"
+#include "reducer/sqlite/shard_writer.h"
+#include "reducer/sqlite/trie_cache.h"
+
+namespace tributary::store {
+namespace {
+
+constexpr size_t kCachedNodesMax = 32u << 20;  // 8 bytes each, and their frames
+
+uint64_t FileBytes(const std::string& path) {
+  struct stat info;
+  return stat(path.c_str(), &info) == 0 ? static_cast<uint64_t>(info.st_size) : 0;
+}
+
+absl::Status MakeDirectory(const std::string& path) {
+  std::error_code error;
+  std::filesystem::create_directories(path, error);
+  if (error) return ErrnoStatus("create data directory", path, error.value());
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+SqliteStore::SqliteStore(std::string directory, const StoreOptions& options, const Clock& clock, Metrics& metrics)
+    : directory_path_(std::move(directory)),
+      options_(options),
+      clock_(clock),
+      metrics_(metrics),
+      tries_(std::make_unique<TrieCache>(kCachedNodesMax)) {}
+
+SqliteStore::~SqliteStore() = default;
+
+absl::StatusOr<std::unique_ptr<SqliteStore>> SqliteStore::Open(std::string directory, const StoreOptions& options,
+                                                               const Clock& clock, Metrics& metrics) {
+  if (options.shards == 0 || options.shards > kShardsMax) {
+    return Error(absl::StatusCode::kInvalidArgument, fmt::format("shards must be 1 to {}", kShardsMax));
+  }
+  std::unique_ptr<SqliteStore> store(new SqliteStore(std::move(directory), options, clock, metrics));
+  RETURN_IF_ERROR(store->Start());
+  return store;
+}
+
+absl::Status SqliteStore::Start() {
+  RETURN_IF_ERROR(MakeDirectory(directory_path_));
+  RETURN_IF_ERROR(Lock());
+  ASSIGN_OR_RETURN(Database directory, OpenDirectoryForWriting(directory_path_ + "/store.db"));
+  directory_ = std::make_unique<Database>(std::move(directory));
+  shard_count_ = options_.shards;
+  while (shard_count_ < kShardsMax && access(ShardPath(shard_count_).c_str(), F_OK) == 0) ++shard_count_;
+  writer_opened_.resize(shard_count_);
+  return MoveSessions();
+}
+
+absl::Status SqliteStore::Lock() {
+  const std::string path = directory_path_ + "/LOCK";
+  lock_ = Fd(open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644));
+  if (!lock_.valid()) return ErrnoStatus("open", path, errno);
+  if (flock(lock_.get(), LOCK_EX | LOCK_NB) != 0) {
+    if (errno != EWOULDBLOCK) return ErrnoStatus("lock", path, errno);
+    char pid[16] = {};
+    ssize_t size = pread(lock_.get(), pid, sizeof(pid) - 1, 0);
+    return Error(absl::StatusCode::kAlreadyExists,
+                 fmt::format("data directory {} is in use by another reducer (pid {}): stop it or choose another",
+                             directory_path_, std::string_view(pid, static_cast<size_t>(std::max<ssize_t>(size, 0)))));
+  }
+  const std::string pid = fmt::format("{}", getpid());
+  if (ftruncate(lock_.get(), 0) != 0 || pwrite(lock_.get(), pid.data(), pid.size(), 0) < 0) {
+    return ErrnoStatus("write", path, errno);
+  }
+  return absl::OkStatus();
+}
+
+std::string SqliteStore::ShardPath(uint32_t shard) const {
+  return fmt::format("{}/shard-{}.db", directory_path_, shard);
+}
+
+absl::StatusOr<std::unique_ptr<ShardWriter>> SqliteStore::OpenWriter(uint32_t shard) {
+  {
+    std::lock_guard lock(mutex_);
+    if (shard >= shard_count_) return absl::InvalidArgumentError("no such shard");
+    if (writer_opened_[shard]) return absl::FailedPreconditionError("the shard has a writer already");
+    writer_opened_[shard] = true;
+  }
+  ShardWriterOptions options;
+  options.path = ShardPath(shard);
+  options.sessions = {options_.sessions_max, options_.dictionary_bytes_max};
+  options.nodes_per_day_max = options_.nodes_per_day_max;
+  options.maintenance = {options_.raw_age_ns, options_.sum_age_ns, options_.bytes_max / shard_count_};
+  return SqliteShardWriter::Open(std::move(options), clock_, metrics_);
+}
+
+absl::StatusOr<std::unique_ptr<StoreReader>> SqliteStore::OpenReader(uint32_t shard) {
+  if (shard >= shard_count_) return absl::InvalidArgumentError("no such shard");
+  return SqliteShardReader::Open(ShardPath(shard), shard, *tries_);
+}
+
+uint64_t SqliteStore::disk_bytes() const {
+  uint64_t bytes = 0;
+  std::error_code ignored;  // a file that vanishes while we look counts 0
+  for (const auto& entry : std::filesystem::directory_iterator(directory_path_, ignored)) {
+    if (entry.is_regular_file(ignored)) bytes += FileBytes(entry.path().string());
+  }
+  return bytes;
+}
+
+// Each target takes its sessions before their source forgets them, and the new number is recorded last: after a crash
+// on the way the same moves are made again, to the same end.
+absl::Status SqliteStore::MoveSessions() {
+  ASSIGN_OR_RETURN(int64_t shards_before, directory_->QueryInt("SELECT shards FROM layout"));
+  if (shards_before == options_.shards) return absl::OkStatus();
+  constexpr std::string_view kColumns =
+      "session.id, boot_id, last_seen, durable_sequence, captured, idle, lost, stored, wire_bytes, endings, "
+      "closed_reason, closed_captured, boot_ns, types";
+  for (uint32_t from = 0; shards_before != 0 && from < shard_count_; ++from) {
+    if (access(ShardPath(from).c_str(), F_OK) != 0) continue;
+    ASSIGN_OR_RETURN(Database source, OpenShardForWriting(ShardPath(from)));
+    std::vector<std::pair<int64_t, std::string>> machines;
+    ASSIGN_OR_RETURN(Statement all, source.Prepare("SELECT id, node_id FROM machine"));
+    for (;;) {
+      ASSIGN_OR_RETURN(bool row, all.Step());
+      if (!row) break;
+      machines.emplace_back(all.Int(0), all.Bytes(1));
+    }
+    for (const auto& [machine, node_id] : machines) {
+      const uint32_t to = ShardOf(node_id, options_.shards);
+      if (to == from) continue;
+      {
+        ASSIGN_OR_RETURN([[maybe_unused]] Database created, OpenShardForWriting(ShardPath(to)));
+      }
+      ASSIGN_OR_RETURN(Statement attach, source.Prepare("ATTACH CAST(? AS TEXT) AS target"));
+      RETURN_IF_ERROR(attach.Bind(ShardPath(to)).Run());
+      RETURN_IF_ERROR(source.Execute(fmt::format(
+          "INSERT OR IGNORE INTO target.machine (node_id, host_name, agent_version, kernel_release, architecture, "
+          "cpu_count, sample_rate_hz) SELECT node_id, host_name, agent_version, kernel_release, architecture, "
+          "cpu_count, sample_rate_hz FROM main.machine WHERE id = {0};"
+          "INSERT OR REPLACE INTO target.session (machine, id, boot_id, last_seen, durable_sequence, captured, idle, "
+          "lost, stored, wire_bytes, endings, closed_reason, closed_captured, boot_ns, types) SELECT t.id, {1} FROM "
+          "main.session JOIN main.machine m ON "
+          "m.id = session.machine JOIN target.machine t ON t.node_id = m.node_id WHERE session.machine = {0};"
+          "DELETE FROM main.session WHERE machine = {0};"
+          "DETACH target",
+          machine, kColumns)));
+    }
+  }
+  return directory_->Execute(fmt::format("UPDATE layout SET shards = {}", options_.shards));
+}
+
+absl::StatusOr<int64_t> SqliteStore::LoadCursor(std::string_view exporter, uint32_t shard) {
+  std::lock_guard lock(mutex_);
+  ASSIGN_OR_RETURN(Statement statement,
+                   directory_->Prepare("SELECT chunk FROM cursor WHERE exporter = CAST(? AS TEXT) AND shard = ?"));
+  ASSIGN_OR_RETURN(bool row, statement.Bind(exporter, shard).Step());
+  return row ? statement.Int(0) : 0;
+}
+
+absl::Status SqliteStore::SaveCursor(std::string_view exporter, uint32_t shard, int64_t cursor) {
+  std::lock_guard lock(mutex_);
+  ASSIGN_OR_RETURN(Statement statement, directory_->Prepare("INSERT OR REPLACE INTO cursor (exporter, shard, chunk) "
+                                                            "VALUES (CAST(? AS TEXT), ?, ?)"));
+  return statement.Bind(exporter, shard, cursor).Run();
+}
+
+}  // namespace tributary::store

@@ -1,0 +1,63 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/fd.h"
+#include "base/metrics.h"
+#include "reducer/store/store.h"
+
+namespace tributary::store {
+
+class Database;
+class TrieCache;
+
+// The embedded store (docs/store.md): one SQLite file a shard, `shard-<n>.db`, which holds column chunks; `store.db`
+// for what belongs to the directory; `LOCK`, held for the life of this object, so that no second reducer writes here.
+// Any thread, apart from writers and readers themselves. Outlives them.
+class SqliteStore : public Store, private CursorStore {
+ public:
+  // AlreadyExists: another reducer uses the directory. PermissionDenied, ResourceExhausted: what the system says.
+  // `directory` is created when missing; `clock` and `metrics` outlive the store.
+  static absl::StatusOr<std::unique_ptr<SqliteStore>> Open(std::string directory, const StoreOptions& options,
+                                                           const Clock& clock, Metrics& metrics);
+  ~SqliteStore() override;
+
+  uint32_t shard_count() const override { return shard_count_; }
+  absl::StatusOr<std::unique_ptr<ShardWriter>> OpenWriter(uint32_t shard) override;
+  absl::StatusOr<std::unique_ptr<StoreReader>> OpenReader(uint32_t shard) override;
+  CursorStore& cursors() override { return *this; }
+  uint64_t disk_bytes() const override;
+
+  std::string ShardPath(uint32_t shard) const;
+
+ private:
+  SqliteStore(std::string directory, const StoreOptions& options, const Clock& clock, Metrics& metrics);
+  absl::Status Start();
+  absl::Status Lock();
+  // When the number of shards has changed, a node's sessions follow it to its new shard: what is durable and what is
+  // accounted for must be known where its next batch arrives.
+  absl::Status MoveSessions();
+
+  absl::StatusOr<int64_t> LoadCursor(std::string_view exporter, uint32_t shard) override;
+  absl::Status SaveCursor(std::string_view exporter, uint32_t shard, int64_t cursor) override;
+
+  const std::string directory_path_;
+  const StoreOptions options_;
+  const Clock& clock_;
+  Metrics& metrics_;
+  Fd lock_;
+  uint32_t shard_count_ = 0;
+  std::unique_ptr<TrieCache> tries_;
+  std::mutex mutex_;
+  std::unique_ptr<Database> directory_;  // guarded by mutex_
+  std::vector<bool> writer_opened_;      // guarded by mutex_
+};
+
+}  // namespace tributary::store

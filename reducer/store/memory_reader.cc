@@ -1,0 +1,195 @@
+#include "reducer/store/memory_reader.h"
+
+#include <algorithm>
+#include <span>
+
+#include "absl/container/flat_hash_set.h"
+#include "base/status.h"
+
+namespace tributary::store {
+namespace {
+
+UnixNs MinuteStart(UnixNs time) { return UnixNs{MinuteOf(time) * kNsPerMinute}; }
+
+bool IsIn(UnixNs time, TimeRange range) { return time >= range.from && time < range.to; }
+
+void Append(const MemoryShard::Sample& sample, SampleColumns* columns) {
+  columns->times.push_back(sample.time);
+  columns->processes.push_back(sample.process);
+  columns->threads.push_back(sample.thread);
+  columns->nodes.push_back(sample.node);
+  columns->values.push_back(sample.value);
+  columns->counts.push_back(sample.count);
+  columns->endings.push_back(sample.ending);
+  columns->cpus.push_back(sample.cpu);
+  columns->attributes.push_back(sample.attributes);
+}
+
+void AddTo(const MemoryShard::Session& session, NodeStatus* node) {
+  if (session.last_seen >= node->last_seen) {
+    node->last_seen = session.last_seen;
+    node->booted = UnixNs{session.boot_ns};
+  }
+  node->accounting += session.totals.WithClosing();
+  node->stored += session.totals.stored;
+  node->wire_bytes += session.totals.wire_bytes;
+  for (size_t i = 0; i < kEndingCount; ++i) node->endings[i] += session.totals.endings[i];
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<NodeStatus>> MemoryReader::Nodes() {
+  RETURN_IF_ERROR(shard_.Check());
+  std::vector<NodeStatus> nodes = shard_.nodes;
+  for (const auto& [node_id, info] : shard_.machines) {
+    NodeStatus node{.node_id = info.node_id,
+                    .host_name = info.host_name,
+                    .agent_version = info.agent_version,
+                    .kernel_release = info.kernel_release,
+                    .architecture = info.architecture,
+                    .cpu_count = info.cpu_count,
+                    .sample_rate_hz = info.sample_rate_hz};
+    bool has_session = false;
+    for (const auto& [source, session] : shard_.sessions) {
+      if (session.node_id != node_id) continue;
+      has_session = true;
+      AddTo(session, &node);
+    }
+    if (has_session) nodes.push_back(std::move(node));
+  }
+  return nodes;
+}
+
+absl::StatusOr<std::map<TypeNo, SampleTypeInfo>> MemoryReader::SampleTypes() {
+  RETURN_IF_ERROR(shard_.Check());
+  return shard_.types;
+}
+
+absl::StatusOr<std::vector<ProcessRow>> MemoryReader::Processes(TimeRange range, const ProcessSet* only) {
+  RETURN_IF_ERROR(shard_.Check());
+  absl::flat_hash_set<ProcessNo> ran;
+  for (const MemoryShard::Sample& sample : shard_.samples) {
+    if (IsIn(sample.time, range)) ran.insert(sample.process);
+  }
+  std::vector<ProcessRow> rows;
+  for (const ProcessRow& row : shard_.processes) {
+    if (ran.contains(row.no) && (only == nullptr || only->contains(row.no))) rows.push_back(row);
+  }
+  return rows;
+}
+
+absl::Status MemoryReader::ScanProcesses(TimeRange range, const ProcessVisitor& visit) {
+  ASSIGN_OR_RETURN(const std::vector<ProcessRow> rows, Processes(range, nullptr));
+  for (const ProcessRow& row : rows) RETURN_IF_ERROR(visit(row));
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::vector<ThreadRow>> MemoryReader::Threads(TimeRange /*range*/, const ProcessSet& of) {
+  RETURN_IF_ERROR(shard_.Check());
+  std::vector<ThreadRow> rows;
+  for (const ThreadRow& row : shard_.threads) {
+    if (of.contains(row.process)) rows.push_back(row);
+  }
+  return rows;
+}
+
+absl::StatusOr<std::vector<ExecutableRow>> MemoryReader::Executables() {
+  RETURN_IF_ERROR(shard_.Check());
+  return shard_.executables;
+}
+
+absl::StatusOr<std::shared_ptr<const Trie>> MemoryReader::LoadTrie(Day day) {
+  RETURN_IF_ERROR(shard_.Check());
+  return std::make_shared<const Trie>(shard_.TrieOf(day));
+}
+
+absl::StatusOr<TriePart> MemoryReader::LoadTriePart(Day day, std::span<const NodeNo> leaves) {
+  RETURN_IF_ERROR(shard_.Check());
+  return CutTrie(shard_.TrieOf(day), {}, leaves);
+}
+
+absl::StatusOr<std::string_view> MemoryReader::Text(StringId id) {
+  RETURN_IF_ERROR(shard_.Check());
+  return id.value < shard_.texts.size() ? std::string_view(shard_.texts[id.value]) : std::string_view();
+}
+
+bool MemoryReader::IsExpired(const MemoryShard::Sample& sample) const {
+  return MinuteOf(sample.time) < MinuteOf(shard_.raw_expired_until);
+}
+
+template <typename Filter>
+MemoryReader::Groups MemoryReader::Group(Filter filter) const {
+  Groups groups;
+  for (const MemoryShard::Sample& sample : shard_.samples) {
+    if (filter(sample)) groups[Key{MinuteOf(sample.time), sample.type, sample.node_id}].push_back(&sample);
+  }
+  for (auto& [key, group] : groups) {
+    std::stable_sort(group.begin(), group.end(), [](const auto* a, const auto* b) { return a->time < b->time; });
+  }
+  return groups;
+}
+
+absl::Status MemoryReader::ScanSamples(TimeRange range, const SampleVisitor& visit) {
+  RETURN_IF_ERROR(shard_.Check());
+  const auto is_wanted = [&](const MemoryShard::Sample& sample) {
+    return IsIn(sample.time, range) && !IsExpired(sample);
+  };
+  for (const auto& [key, group] : Group(is_wanted)) {
+    for (size_t begin = 0; begin < group.size(); begin += kChunkSamples) {
+      SampleColumns columns{.node_id = key.node_id, .type = key.type, .day = DayOfMinute(key.minute)};
+      for (size_t i = begin; i < std::min(group.size(), begin + kChunkSamples); ++i) Append(*group[i], &columns);
+      RETURN_IF_ERROR(visit(columns));
+    }
+  }
+  return absl::OkStatus();
+}
+
+// Sums are made here: what a closed minute changes is only that its samples may expire. An expired minute belongs to
+// the range that its first nanosecond is in.
+absl::Status MemoryReader::ScanSums(TimeRange range, const SumVisitor& visit) {
+  RETURN_IF_ERROR(shard_.Check());
+  const auto is_wanted = [&](const MemoryShard::Sample& sample) {
+    return IsIn(IsExpired(sample) ? MinuteStart(sample.time) : sample.time, range);
+  };
+  for (const auto& [key, group] : Group(is_wanted)) {
+    std::map<std::pair<ProcessNo, NodeNo>, std::pair<uint64_t, uint64_t>> sums;
+    for (const MemoryShard::Sample* sample : group) {
+      auto& [value, count] = sums[{sample->process, sample->node}];
+      value += sample->value;
+      count += sample->count;
+    }
+    SumColumns columns{.node_id = key.node_id,
+                       .type = key.type,
+                       .day = DayOfMinute(key.minute),
+                       .minute = UnixNs{key.minute * kNsPerMinute}};
+    for (const auto& [row, sum] : sums) {
+      columns.processes.push_back(row.first);
+      columns.nodes.push_back(row.second);
+      columns.values.push_back(sum.first);
+      columns.counts.push_back(sum.second);
+    }
+    RETURN_IF_ERROR(visit(columns));
+  }
+  return absl::OkStatus();
+}
+
+// A chunk a sample: a cursor may stand between any two.
+absl::StatusOr<int64_t> MemoryReader::ScanCommitted(int64_t cursor, size_t samples_max, const SampleVisitor& visit) {
+  RETURN_IF_ERROR(shard_.Check());
+  // A cursor of data that are gone: start over.
+  if (cursor > std::max(shard_.last_sample, static_cast<int64_t>(shard_.samples.size()))) cursor = 0;
+  size_t visited = 0;
+  for (size_t i = 0; i < shard_.samples.size() && visited < samples_max; ++i) {
+    const MemoryShard::Sample& sample = shard_.samples[i];
+    const int64_t no = sample.no != 0 ? sample.no : static_cast<int64_t>(i) + 1;
+    if (no <= cursor || IsExpired(sample)) continue;
+    SampleColumns columns{.node_id = sample.node_id, .type = sample.type, .day = DayOf(sample.time)};
+    Append(sample, &columns);
+    RETURN_IF_ERROR(visit(columns));
+    ++visited;
+    cursor = no;
+  }
+  return cursor;
+}
+
+}  // namespace tributary::store

@@ -1,0 +1,50 @@
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "reducer/store/memory_shard.h"
+#include "reducer/store/store.h"
+
+namespace tributary::store {
+
+// Reads a copy of a shard: nothing that is committed later is in it. Chunks are small on purpose: no reader may take
+// one for the whole.
+class MemoryReader : public StoreReader {
+ public:
+  explicit MemoryReader(MemoryShard shard) : shard_(std::move(shard)) {}
+
+  absl::StatusOr<std::vector<NodeStatus>> Nodes() override;
+  absl::StatusOr<std::map<TypeNo, SampleTypeInfo>> SampleTypes() override;
+  absl::StatusOr<std::vector<ProcessRow>> Processes(TimeRange range, const ProcessSet* only) override;
+  absl::Status ScanProcesses(TimeRange range, const ProcessVisitor& visit) override;
+  absl::StatusOr<std::vector<ThreadRow>> Threads(TimeRange range, const ProcessSet& of) override;
+  absl::StatusOr<std::vector<ExecutableRow>> Executables() override;
+  absl::StatusOr<std::shared_ptr<const Trie>> LoadTrie(Day day) override;
+  absl::StatusOr<TriePart> LoadTriePart(Day day, std::span<const NodeNo> leaves) override;
+  absl::StatusOr<std::string_view> Text(StringId id) override;
+  absl::Status ScanSamples(TimeRange range, const SampleVisitor& visit) override;
+  absl::Status ScanSums(TimeRange range, const SumVisitor& visit) override;
+  absl::StatusOr<int64_t> ScanCommitted(int64_t cursor, size_t samples_max, const SampleVisitor& visit) override;
+
+ private:
+  static constexpr size_t kChunkSamples = 7;
+  struct Key {
+    int64_t minute = 0;
+    TypeNo type{1};
+    std::string node_id;
+    friend auto operator<=>(const Key&, const Key&) = default;
+  };
+  using Groups = std::map<Key, std::vector<const MemoryShard::Sample*>>;
+
+  bool IsExpired(const MemoryShard::Sample& sample) const;
+  template <typename Filter>
+  Groups Group(Filter filter) const;
+
+  MemoryShard shard_;
+};
+
+}  // namespace tributary::store

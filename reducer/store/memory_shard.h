@@ -1,0 +1,83 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "profile/row_batch.h"
+#include "reducer/store/session_totals.h"
+#include "reducer/store/store.h"
+#include "reducer/store/store_times.h"
+#include "reducer/store/trie.h"
+
+namespace tributary::store {
+
+// What one shard of a MemoryStore keeps: rows as a StoreReader tells of them. A MemoryWriter fills it from batches, or
+// a test by hand.
+struct MemoryShard {
+  struct Sample {
+    UnixNs time;
+    ProcessNo process;
+    ThreadNo thread;
+    NodeNo node;
+    uint64_t value = 0;
+    uint32_t count = 1;
+    TypeNo type{1};
+    std::string node_id = "node-1";
+    Ending ending = Ending::kComplete;
+    StringId attributes;
+    uint16_t cpu = 0;
+    int64_t no = 0;  // in the order of commits, from 1; 0: filled by hand, its place in `samples` counts
+  };
+
+  // A source's row; sessions that others told of have one, too.
+  struct Session {
+    std::string node_id, boot_id;
+    int64_t boot_ns = 0;  // unix time; 0 = not known
+    UnixNs last_seen;
+    SessionTotals totals;
+  };
+
+  std::vector<NodeStatus> nodes;  // by hand; nodes with sessions come on top
+  std::map<std::string, NodeInfo> machines;
+  std::map<Source, Session> sessions;
+  std::vector<ProcessRow> processes;
+  std::vector<ThreadRow> threads;
+  std::vector<ExecutableRow> executables = {ExecutableRow{}};
+  // As for samples that are filled in by hand; a MemoryStore begins with none.
+  std::map<TypeNo, SampleTypeInfo> types = {{TypeNo{1}, {"cpu", "nanoseconds"}},
+                                            {TypeNo{2}, {"off_cpu", "nanoseconds"}}};
+  std::map<TypeNo, std::string> type_machines;  // who was the first to bring it
+  std::vector<std::string> texts = {""};        // index: StringId
+  std::map<Day, Trie> tries;
+  std::vector<Sample> samples;
+  int64_t last_sample = 0;  // the number given last
+  uint32_t last_process = 0, last_thread = 0;
+  UnixNs closed_until{0};                    // minutes before have sums
+  UnixNs raw_expired_until{INT64_MIN};       // samples before are in sums only
+  std::optional<absl::Status> error;         // of every call
+  std::optional<absl::Status> commit_error;  // of commits
+
+  static Day DayOf(UnixNs time) { return store::DayOf(time); }
+
+  ExecutableNo AddExecutable(ExecutableId id, std::string path) {
+    executables.push_back(ExecutableRow{id, std::move(path)});
+    return ExecutableNo{static_cast<uint32_t>(executables.size() - 1)};
+  }
+  NodeNo AddNode(Day day, NodeNo parent, FrameRow frame) {
+    Trie& trie = TrieOf(day);
+    trie.parents.push_back(parent);
+    trie.frames.push_back(static_cast<uint32_t>(trie.frame_rows.size()));
+    trie.frame_rows.push_back(frame);
+    return NodeNo{static_cast<uint32_t>(trie.parents.size() - 1)};
+  }
+  Trie& TrieOf(Day day) { return tries.try_emplace(day, EmptyTrie()).first->second; }
+  absl::Status Check() const { return error.value_or(absl::OkStatus()); }
+};
+
+}  // namespace tributary::store

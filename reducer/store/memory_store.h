@@ -1,0 +1,52 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/metrics.h"
+#include "reducer/store/memory_shard.h"
+#include "reducer/store/store.h"
+
+namespace tributary::store {
+
+// What a MemoryStore keeps: it may outlive the store, as files outlive a process.
+struct MemoryData {
+  std::mutex mutex;  // for all that follows, while a store uses it
+  std::vector<MemoryShard> shards;
+  std::map<std::pair<std::string, uint32_t>, int64_t> cursors;
+};
+
+// A store in memory that keeps the whole contract of Store, for tests: of what reads and writes stores, and of the
+// contract itself (store_conformance.h). A reader copies its shard when it is opened. Thread-safe, but for a test that
+// fills the data by hand.
+class MemoryStore : public Store, private CursorStore {
+ public:
+  // Goes on with what `data` has. `clock` and `metrics` outlive the store.
+  MemoryStore(std::shared_ptr<MemoryData> data, const StoreOptions& options, const Clock& clock, Metrics& metrics);
+
+  uint32_t shard_count() const override;
+  absl::StatusOr<std::unique_ptr<ShardWriter>> OpenWriter(uint32_t shard) override;
+  absl::StatusOr<std::unique_ptr<StoreReader>> OpenReader(uint32_t shard) override;
+  CursorStore& cursors() override { return *this; }
+  uint64_t disk_bytes() const override;
+
+ private:
+  void MoveSessions();
+  absl::StatusOr<int64_t> LoadCursor(std::string_view exporter, uint32_t shard) override;
+  absl::Status SaveCursor(std::string_view exporter, uint32_t shard, int64_t cursor) override;
+
+  const std::shared_ptr<MemoryData> data_;
+  const StoreOptions options_;
+  const Clock& clock_;
+  Metrics& metrics_;
+  std::vector<bool> writer_opened_;  // guarded by the data's mutex
+};
+
+}  // namespace tributary::store

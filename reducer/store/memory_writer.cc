@@ -1,0 +1,406 @@
+#include "reducer/store/memory_writer.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/status.h"
+#include "profile/attributes.h"
+
+namespace tributary::store {
+namespace {
+
+constexpr uint32_t kUnknownClosedMax = 64;  // a session may tell of in its life
+
+UnixNs StartOfMinute(int64_t minute) { return UnixNs{minute * kNsPerMinute}; }
+
+}  // namespace
+
+MemoryWriter::MemoryWriter(MemoryShard& shard, std::mutex& mutex, const StoreOptions& options, const Clock& clock,
+                           Metrics& metrics)
+    : shard_(shard), mutex_(mutex), options_(options), clock_(clock), counters_(metrics) {
+  const std::lock_guard lock(mutex_);
+  for (uint32_t i = 1; i < shard_.executables.size(); ++i) executables_.emplace(shard_.executables[i].id, i);
+  for (uint32_t i = 1; i < shard_.texts.size(); ++i) strings_.emplace(shard_.texts[i], i);
+  for (const auto& [day, trie] : shard_.tries) {
+    for (uint32_t i = 1; i < trie.parents.size(); ++i) {
+      const FrameRow& row = trie.frame_rows[trie.frames[i]];
+      nodes_.emplace(
+          NodeKey{day, trie.parents[i], row.kind, row.is_caller, row.executable, row.address, row.position, row.name},
+          i);
+    }
+  }
+}
+
+absl::StatusOr<std::vector<ShardWriter::Outcome>> MemoryWriter::Commit(std::span<const RowBatch> group) {
+  const std::lock_guard lock(mutex_);
+  RETURN_IF_ERROR(shard_.Check());
+  RETURN_IF_ERROR(shard_.commit_error.value_or(absl::OkStatus()));
+  tally_ = {};
+  std::vector<Outcome> outcomes;
+  for (const RowBatch& batch : group) outcomes.push_back(Apply(batch));
+  DropLeastUsed();
+  counters_.Add(tally_);
+  return outcomes;
+}
+
+ShardWriter::Outcome MemoryWriter::Apply(const RowBatch& batch) {
+  const auto known = shard_.sessions.find(batch.source);
+  const uint64_t durable = known != shard_.sessions.end() ? known->second.totals.durable_sequence : 0;
+  Live& live = live_[batch.source];
+  live.last_use = ++uses_;
+  if (batch.sequence > std::max(durable + 1, batch.oldest_held) || !TakeDefinitions(live, batch)) {
+    ++tally_.need_dictionary;
+    return {durable, true};
+  }
+  Session& session = shard_.sessions[batch.source];
+  // A session of which others told before it spoke has a machine and no boot.
+  if (session.node_id.empty() || (session.boot_id.empty() && !batch.node->boot_id.empty())) {
+    session.node_id = batch.node->node_id;
+    session.boot_id = batch.node->boot_id;
+    shard_.machines[session.node_id] = *batch.node;
+  }
+  session.last_seen = clock_.Unix();
+  session.totals.wire_bytes += batch.wire_bytes;
+  if (batch.sequence != 0 && batch.sequence <= durable) {
+    ++tally_.duplicates;
+  } else {
+    Store(session, live, batch);
+  }
+  if (batch.generation == 0) live.dictionary = nullptr;
+  return {session.totals.durable_sequence, false};
+}
+
+// False: the definitions do not continue what is held, or the samples refer to what is not defined.
+bool MemoryWriter::TakeDefinitions(Live& live, const RowBatch& batch) {
+  if (batch.generation == 0) {
+    live.dictionary = std::make_unique<SessionDictionary>(0);
+  } else if (live.dictionary == nullptr || live.dictionary->generation() != batch.generation) {
+    if (batch.derived) {
+      if (live.dictionary == nullptr || live.dictionary->generation() != batch.derived->generation) return false;
+      auto derived = live.dictionary->Derive(batch.generation, batch.derived->eviction);
+      if (derived == nullptr) return false;
+      live.dictionary = std::move(derived);
+    } else if (batch.before == DictionaryCounts()) {
+      live.dictionary = std::make_unique<SessionDictionary>(batch.generation);
+    } else {
+      return false;
+    }
+  }
+  const DictionaryCounts before = live.dictionary->counts();
+  if (batch.before != before) return false;
+  bool ok = live.dictionary->Append(batch.definitions);
+  for (const Sample& sample : batch.samples) ok = ok && live.dictionary->Defines(sample);
+  if (!ok) live.dictionary->Truncate(before);
+  return ok;
+}
+
+void MemoryWriter::Store(Session& session, Live& live, const RowBatch& batch) {
+  const bool has_boot = batch.sequence != 0 && batch.source.kind == SourceKind::kSession;
+  if (session.boot_ns == 0 && has_boot) NoteBoot(session, batch.clock);
+  if (batch.sequence != 0 || !batch.samples.empty()) {
+    StoreSamples(session, *live.dictionary, batch);
+    ++tally_.batches;
+  }
+  if (batch.sequence != 0) {
+    session.totals.durable_sequence = batch.sequence;
+    session.totals.accounting = NamedAccountingOf(batch);
+  } else {
+    session.totals.accounting += NamedAccountingOf(batch);
+  }
+  Close(batch, session, live);
+}
+
+// A session's first batch says that what came before its node's boot is over.
+void MemoryWriter::NoteBoot(Session& session, const ClockPair& clock) {
+  session.boot_ns = SampleTimes(clock, clock_.Unix().value).BootNs();
+  if (session.boot_ns == 0) return;
+  for (auto& [source, other] : shard_.sessions) {
+    if (source.kind != SourceKind::kSession || other.node_id != session.node_id ||
+        other.totals.closed_reason != SessionTotals::kOpen || other.boot_id == session.boot_id ||
+        other.boot_ns >= session.boot_ns) {
+      continue;
+    }
+    other.totals.closed_reason = static_cast<int64_t>(LossReason::kCollectorKilled);
+    other.totals.closed_captured = other.totals.accounting.captured;
+  }
+}
+
+// The first answers for what all of them captured and no other of them has.
+void MemoryWriter::Close(const RowBatch& batch, Session& speaker, Live& live) {
+  NamedSampleCounts others;
+  for (size_t i = batch.closes.size(); i-- > 0;) {
+    const ClosedSession& closed = batch.closes[i];
+    const Source source{SourceKind::kSession, {closed.session_id.begin(), closed.session_id.end()}};
+    Session* session = FindClosed(source, speaker, live, /*may_be_new=*/i == 0);
+    const NamedSampleCounts captured = Named(batch, closed.captured);
+    if (session == nullptr) {
+      others += captured;
+      continue;
+    }
+    SessionTotals& totals = session->totals;
+    const bool was_open = totals.closed_reason == SessionTotals::kOpen;
+    if (i == 0) {
+      totals.closed_captured = Max(totals.closed_captured, captured - others);
+    } else if (was_open) {
+      totals.closed_captured = totals.known();
+    }
+    if (i == 0 || was_open) totals.closed_reason = static_cast<int64_t>(closed.reason);
+    others += totals.WithClosing().captured;
+    ++tally_.closed_sessions;
+  }
+}
+
+// Only another session of the same node, nullptr else.
+MemoryWriter::Session* MemoryWriter::FindClosed(const Source& source, Session& speaker, Live& live, bool may_be_new) {
+  auto found = shard_.sessions.find(source);
+  if (found == shard_.sessions.end()) {
+    if (!may_be_new) return nullptr;
+    if (live.unknown_closed < kUnknownClosedMax) {
+      ++live.unknown_closed;
+      found = shard_.sessions.try_emplace(source).first;
+      found->second.node_id = speaker.node_id;
+      found->second.last_seen = clock_.Unix();
+    }
+  }
+  if (found != shard_.sessions.end() && &found->second != &speaker && found->second.node_id == speaker.node_id) {
+    return &found->second;
+  }
+  ++tally_.closings_refused;
+  return nullptr;
+}
+
+void MemoryWriter::StoreSamples(Session& session, SessionDictionary& dictionary, const RowBatch& batch) {
+  // What is described anew is so where it was told of last, for no sample may come.
+  for (ProcessRef ref{batch.before.processes}; ref.value < dictionary.process_ids.size(); ++ref.value) {
+    const Slot slot = dictionary.process_ids[ref.value].described_slot;
+    if (slot != kNoSlot) MapProcess(session, dictionary, ref, slot);
+  }
+  const SampleTimes times(batch.clock, clock_.Unix().value);
+  std::vector<std::pair<const Sample*, MemoryShard::Sample>> rows;
+  for (const Sample& sample : batch.samples) {
+    MemoryShard::Sample row;
+    bool clamped = false;
+    row.time = UnixNs{times.ToUnixNs(sample.time, &clamped)};
+    if (clamped) ++tally_.clamped_times;
+    row.type = FindType(batch, sample.type);
+    if (row.type.value == 0) tally_.nameless_types += sample.count;
+    rows.emplace_back(&sample, std::move(row));
+  }
+  std::stable_sort(rows.begin(), rows.end(), [](const auto& a, const auto& b) {
+    return std::pair(a.second.type, a.second.time) < std::pair(b.second.type, b.second.time);
+  });
+  for (auto& [sample, row] : rows) {
+    AddStored(NameOf(batch, sample->type), sample->count, &session.totals.stored);
+    StoreSample(session, dictionary, *sample, std::move(row));
+  }
+}
+
+void MemoryWriter::StoreSample(Session& session, SessionDictionary& dictionary, const Sample& sample,
+                               MemoryShard::Sample row) {
+  const SessionDictionary::StoreThread thread = MapThread(session, dictionary, sample.thread, SlotOf(row.time));
+  row.thread = ThreadNo{thread.no};
+  row.process = ProcessNo{thread.process};
+  row.node = MapNode(dictionary, sample.node, DayOf(row.time));
+  row.value = sample.value;
+  row.count = sample.count;
+  row.node_id = session.node_id;
+  row.cpu = sample.cpu;
+  // A newer collector's ending is one this release cannot name.
+  row.ending = static_cast<uint8_t>(sample.ending) < kEndingCount ? sample.ending : Ending::kUnknown;
+  if (!FitsSample(dictionary.string(sample.attributes))) {
+    ++tally_.refused_attributes;
+  } else if (sample.attributes.value != 0) {
+    row.attributes = MapString(dictionary.string(sample.attributes));
+  }
+  row.no = ++shard_.last_sample;
+  session.totals.endings[static_cast<size_t>(row.ending)] += row.count;
+  tally_.endings[static_cast<size_t>(row.ending)] += row.count;
+  tally_.samples += row.count;
+  shard_.samples.push_back(std::move(row));
+}
+
+TypeNo MemoryWriter::FindType(const RowBatch& batch, SampleType type) {
+  const auto defined = std::find_if(batch.sample_types.begin(), batch.sample_types.end(),
+                                    [type](const SampleTypeDefinition& definition) { return definition.type == type; });
+  const std::string& node_id = batch.node->node_id;
+  if (static_cast<uint8_t>(type) > kSampleTypesUndefinedMax && defined != batch.sample_types.end()) {
+    return AddType(defined->info, node_id);
+  }
+  const SampleTypeRow* built_in = FindSampleType(type);
+  if (built_in == nullptr) return TypeNo{};
+  return AddType({std::string(built_in->name), std::string(built_in->unit)}, node_id);
+}
+
+TypeNo MemoryWriter::AddType(const SampleTypeInfo& info, const std::string& node_id) {
+  size_t all = 0, of_machine = 0;
+  for (const auto& [no, known] : shard_.types) {
+    if (known == info) return no;
+    if (no.value <= kBuiltInTypesMax) continue;
+    ++all;
+    if (shard_.type_machines[no] == node_id) ++of_machine;
+  }
+  TypeNo no;
+  for (const SampleTypeRow& row : kSampleTypes) {
+    if (row.name == info.name && row.unit == info.unit) no = TypeNo{static_cast<uint32_t>(row.type)};
+  }
+  if (no.value == 0) {
+    if (all >= kSampleTypesOfShardMax || of_machine >= kSampleTypesOfMachineMax) return TypeNo{};
+    const uint32_t last = shard_.types.empty() ? 0 : shard_.types.rbegin()->first.value;
+    no = TypeNo{std::max(last, kBuiltInTypesMax) + 1};
+  }
+  shard_.types.emplace(no, info);
+  shard_.type_machines[no] = node_id;
+  return no;
+}
+
+NodeNo MemoryWriter::MapNode(SessionDictionary& dictionary, NodeRef ref, Day day) {
+  std::vector<FrameRef> frames;
+  for (NodeRef at = ref; at.value != 0; at = dictionary.node(at).parent) frames.push_back(dictionary.node(at).frame);
+  NodeNo node;
+  for (auto frame = frames.rbegin(); frame != frames.rend(); ++frame) {
+    const Frame& raw = dictionary.frame(*frame);
+    FrameRow row;
+    if (frame->value != 0) {
+      row = {raw.kind, raw.is_caller, MapExecutable(dictionary, raw.executable), raw.address, raw.position, {}};
+      if (raw.name.value != 0) row.name = MapString(dictionary.string(raw.name));
+    }
+    const NodeKey key{day, node, row.kind, row.is_caller, row.executable, row.address, row.position, row.name};
+    auto found = nodes_.find(key);
+    if (found == nodes_.end()) {
+      if (shard_.TrieOf(day).parents.size() >= options_.nodes_per_day_max) {
+        ++tally_.cut_stacks;
+        return node;
+      }
+      found = nodes_.emplace(key, shard_.AddNode(day, node, row)).first;
+    }
+    node = found->second;
+  }
+  return node;
+}
+
+ExecutableNo MemoryWriter::MapExecutable(SessionDictionary& dictionary, ExecutableRef ref) {
+  const Executable& executable = dictionary.executable(ref);
+  if (!executable.id.known()) return ExecutableNo{};
+  const auto [found, added] = executables_.try_emplace(executable.id);
+  if (added) found->second = shard_.AddExecutable(executable.id, std::string(dictionary.string(executable.path)));
+  return found->second;
+}
+
+StringId MemoryWriter::MapString(std::string_view text) {
+  const auto [found, added] = strings_.try_emplace(std::string(text), static_cast<uint32_t>(shard_.texts.size()));
+  if (added) shard_.texts.emplace_back(text);
+  return found->second;
+}
+
+SessionDictionary::StoreThread MemoryWriter::MapThread(const Session& session, SessionDictionary& dictionary,
+                                                       ThreadRef ref, Slot slot) {
+  SessionDictionary::StoreThread& known = dictionary.thread_ids[ref.value];
+  if (ref.value == 0 || known.slot == slot) return known;
+  const Thread& thread = dictionary.thread(ref);
+  const bool is_new = known.no == 0;
+  const ProcessNo process = MapProcess(session, dictionary, thread.process, slot);
+  known = {is_new ? ++shard_.last_thread : known.no, process.value, slot};
+  std::erase_if(shard_.threads, [&](const ThreadRow& row) { return row.no.value == known.no; });
+  shard_.threads.push_back({ThreadNo{known.no}, process, thread.tid, std::string(dictionary.string(thread.name))});
+  return known;
+}
+
+ProcessNo MemoryWriter::MapProcess(const Session& session, SessionDictionary& dictionary, ProcessRef ref, Slot slot) {
+  if (ref.value == 0) return ProcessNo{};
+  ref = dictionary.NewestProcess(ref);
+  SessionDictionary::StoreProcess& known = dictionary.process_ids[ref.value];
+  if (known.slot == slot) return ProcessNo{known.no};
+  if (known.no == 0) known.no = ++shard_.last_process;
+  const Process& process = dictionary.process(ref);
+  auto text = [&](StringRef string) { return std::string(dictionary.string(string)); };
+  const ProcessNo no{known.no};
+  auto row = std::find_if(shard_.processes.begin(), shard_.processes.end(),
+                          [&](const ProcessRow& other) { return other.no == no; });
+  const UnixNs as_of = row != shard_.processes.end() ? std::max(row->as_of, StartOf(slot)) : StartOf(slot);
+  if (row == shard_.processes.end()) row = shard_.processes.emplace(row);
+  *row = {.no = no,
+          .node_id = session.node_id,
+          .host_name = shard_.machines[session.node_id].host_name,
+          .pid = process.key.pid,
+          .parent = process.parent,
+          .start_time_ns = process.key.start_time_ns,
+          .exec_sequence = process.key.exec_sequence,
+          .comm = text(process.comm),
+          .executable_path = text(process.executable_path),
+          .container_id = text(process.container_id),
+          .cgroup_path = text(process.cgroup_path),
+          .attributes = text(process.attributes),
+          .executable = MapExecutable(dictionary, process.executable),
+          .as_of = as_of};
+  known.slot = slot;
+  return no;
+}
+
+void MemoryWriter::DropLeastUsed() {
+  auto bytes = [&] {
+    size_t sum = 0;
+    for (const auto& [source, live] : live_) sum += live.dictionary != nullptr ? live.dictionary->memory_bytes() : 0;
+    return sum;
+  };
+  while (live_.size() > 1 && (live_.size() > options_.sessions_max || bytes() > options_.dictionary_bytes_max)) {
+    live_.erase(std::min_element(live_.begin(), live_.end(),
+                                 [](const auto& a, const auto& b) { return a.second.last_use < b.second.last_use; }));
+  }
+}
+
+absl::StatusOr<ShardWriter::SessionState> MemoryWriter::FindSession(std::span<const uint8_t> session_id) {
+  const std::lock_guard lock(mutex_);
+  RETURN_IF_ERROR(shard_.Check());
+  const auto found = shard_.sessions.find({SourceKind::kSession, {session_id.begin(), session_id.end()}});
+  if (found == shard_.sessions.end()) return absl::NotFoundError("session was never seen");
+  return SessionState{found->second.totals.durable_sequence};
+}
+
+absl::Status MemoryWriter::Maintain(UnixNs now) {
+  const std::lock_guard lock(mutex_);
+  RETURN_IF_ERROR(shard_.Check());
+  const int64_t closed_before = MinuteOf(UnixNs{now.value - kMinuteOpenNs});
+  shard_.closed_until = std::max(shard_.closed_until, StartOfMinute(closed_before));
+  const UnixNs raw_before = StartOfMinute(MinuteOf(UnixNs{now.value - options_.raw_age_ns}));
+  shard_.raw_expired_until = std::max(shard_.raw_expired_until, std::min(raw_before, shard_.closed_until));
+  UnixNs before = StartOfMinute(MinuteOf(UnixNs{now.value - options_.sum_age_ns}));
+  if (shard_.samples.size() * sizeof(MemoryShard::Sample) > options_.bytes_max / std::max(options_.shards, 1u)) {
+    const auto oldest = std::min_element(shard_.samples.begin(), shard_.samples.end(),
+                                         [](const auto& a, const auto& b) { return a.time < b.time; });
+    before = std::max(before, StartOfMinute(MinuteOf(oldest->time) + 60));
+  }
+  before = std::min(before, shard_.closed_until);
+  if (std::erase_if(shard_.samples, [&](const MemoryShard::Sample& sample) { return sample.time < before; }) > 0) {
+    ForgetUnused();
+  }
+  // A day later than the data: samples may be an hour ahead of their session's last batch.
+  const UnixNs unseen_since{now.value - options_.sum_age_ns - kNsPerDay};
+  std::erase_if(shard_.sessions, [&](const auto& session) {
+    if (session.second.last_seen >= unseen_since) return false;
+    live_.erase(session.first);
+    return true;
+  });
+  return absl::OkStatus();
+}
+
+// What no sample refers to any more. Executables and texts stay: their numbers are their places.
+void MemoryWriter::ForgetUnused() {
+  absl::flat_hash_set<Day> days;
+  absl::flat_hash_set<TypeNo> types;
+  ProcessSet processes;
+  for (const MemoryShard::Sample& sample : shard_.samples) {
+    days.insert(DayOf(sample.time));
+    types.insert(sample.type);
+    processes.insert(sample.process);
+  }
+  std::erase_if(shard_.tries, [&](const auto& trie) { return !days.contains(trie.first); });
+  absl::erase_if(nodes_, [&](const auto& node) { return !days.contains(std::get<Day>(node.first)); });
+  std::erase_if(shard_.types, [&](const auto& type) { return !types.contains(type.first); });
+  std::erase_if(shard_.processes, [&](const ProcessRow& row) { return !processes.contains(row.no); });
+  std::erase_if(shard_.threads, [&](const ThreadRow& row) { return !processes.contains(row.process); });
+  for (auto& [source, live] : live_) {
+    if (live.dictionary != nullptr) live.dictionary->ForgetStoreIds();
+  }
+}
+
+}  // namespace tributary::store

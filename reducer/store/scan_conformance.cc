@@ -1,0 +1,214 @@
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include "reducer/store/store_conformance.h"
+
+// Ranges of time, sums, and what becomes of data that grow old.
+
+namespace tributary::store {
+namespace {
+
+TEST_P(ScanConformance, SamplesAreCutToTheRange) {
+  TestCollector collector("node-a");
+  const ThreadRef thread = collector.Thread(1, "a");
+  for (int i = 0; i < 20; ++i) collector.Add(At(i * 10), thread, collector.Stack({1}), static_cast<uint64_t>(i + 1));
+  Commit(collector.Take(At(200)));
+  auto values = [&](TimeRange range) {
+    std::vector<uint64_t> found;
+    for (const SampleColumns& columns : Chunks(*Reader(), range)) {
+      EXPECT_EQ(columns.times.size(), columns.values.size());
+      EXPECT_EQ(columns.times.size(), columns.cpus.size());
+      EXPECT_EQ(columns.times.size(), columns.threads.size());
+      found.insert(found.end(), columns.values.begin(), columns.values.end());
+    }
+    return found;
+  };
+  EXPECT_EQ(values({At(20), At(50)}), (std::vector<uint64_t>{3, 4, 5})) << "the first is in, the last is not";
+  EXPECT_EQ(values({At(55), At(75)}), (std::vector<uint64_t>{7, 8}));
+  EXPECT_TRUE(values({At(50), At(50)}).empty());
+  EXPECT_TRUE(values({At(50), At(20)}).empty());
+  EXPECT_EQ(values(kAlways).size(), 20u);
+}
+
+TEST_P(ScanConformance, DaysHaveTriesOfTheirOwn) {
+  TestCollector collector("node-a");
+  const ThreadRef thread = collector.Thread(1, "a");
+  const UnixNs midnight{(DayOf(kNow).value + 1) * kNsPerDay};
+  clock_.Advance(midnight.value - kNow.value);
+  collector.Add(UnixNs{midnight.value - 1}, thread, collector.Stack({1, 2}), 1);
+  collector.Add(midnight, thread, collector.Stack({1, 3}), 2);
+  Commit(collector.Take(midnight));
+  auto reader = Reader();
+  std::map<Day, std::vector<uint64_t>> stacks;
+  for (const SampleColumns& columns : Chunks(*reader)) {
+    ASSERT_EQ(columns.nodes.size(), 1u);
+    stacks[columns.day] = StackOf(*reader->LoadTrie(columns.day).value(), columns.nodes[0]);
+  }
+  EXPECT_EQ(stacks, (std::map<Day, std::vector<uint64_t>>{{DayOf(kNow), {2, 1}}, {DayOf(midnight), {3, 1}}}));
+}
+
+// Every sample is counted once, whatever the range, whichever minutes are closed, and however late a sample comes.
+TEST_P(ScanConformance, SumsEqualSamplesForAnyRange) {
+  std::mt19937_64 random(11);
+  TestCollector a("node-a", 1), b("node-b", 2);
+  const int64_t minutes = 20;
+  auto add_batch = [&](TestCollector& collector, int64_t offset_ns) {
+    for (int i = 0; i < 40; ++i) {
+      ThreadRef thread = collector.Thread(static_cast<int>(1 + random() % 5), "t");
+      NodeRef leaf = collector.Stack({1, random() % 4, random() % 6});
+      UnixNs time{clock_.Unix().value - offset_ns - static_cast<int64_t>(random() % (5 * kNsPerSecond))};
+      collector.Add(time, thread, leaf, 1 + random() % 1000);
+    }
+    Commit(collector.Take(clock_.Unix()));
+  };
+  auto compare = [&] {
+    for (int i = 0; i < 60; ++i) {
+      const int64_t span = minutes * kNsPerMinute;
+      int64_t from = static_cast<int64_t>(random() % span), to = static_cast<int64_t>(random() % span);
+      if (random() % 3 == 0) from -= from % kNsPerMinute;
+      if (random() % 3 == 0) to -= to % kNsPerMinute;
+      const TimeRange range{UnixNs{kNow.value + from}, UnixNs{kNow.value + to}};
+      ASSERT_EQ(FromSums(range), FromSamples(range)) << from << " " << to;
+    }
+    ASSERT_EQ(FromSums(kAlways), FromSamples(kAlways));
+  };
+  for (int64_t step = 0; step < minutes * 4; ++step) {
+    clock_.Advance(15 * kNsPerSecond);
+    add_batch(random() % 2 == 0 ? a : b, 0);
+    if (step == 10) compare();  // nothing closed yet
+    if (step > 20) Maintain(1);
+    if (step % 7 == 0) add_batch(a, static_cast<int64_t>(random() % 8) * kNsPerMinute);  // late, and some very late
+  }
+  compare();
+  clock_.Advance(10 * kNsPerMinute);
+  Maintain();
+  compare();
+  EXPECT_EQ(Total(FromSums(kAlways)), TotalsOf(*Reader()).stored);
+}
+
+TEST_P(ScanConformance, SumsOutliveRawColumnsAndStillTileRanges) {
+  options_.raw_age_ns = 10 * kNsPerMinute;
+  Reopen();
+  TestCollector collector("node-a");
+  ThreadRef thread = collector.Thread(1, "a");
+  for (int i = 0; i < 30; ++i) {
+    clock_.Advance(kNsPerMinute);
+    collector.Add(UnixNs{clock_.Unix().value - 10 * kNsPerSecond}, thread, collector.Stack({1}));
+    Commit(collector.Take(clock_.Unix()));
+  }
+  Maintain();
+
+  EXPECT_LT(Total(FromSamples(kAlways)), 12u);
+  EXPECT_EQ(Total(FromSums(kAlways)), 30u);
+  // Ranges that share borders share no sample, even where only sums are left.
+  for (int64_t width : {17, 45, 61, 100}) {
+    uint64_t total = 0;
+    for (int64_t at = -100; at < 40 * 60; at += width) {
+      total +=
+          Total(FromSums({UnixNs{kNow.value + at * kNsPerSecond}, UnixNs{kNow.value + (at + width) * kNsPerSecond}}));
+    }
+    EXPECT_EQ(total, 30u) << width;
+  }
+}
+
+TEST_P(ScanConformance, SessionsLeaveWithTheirData) {
+  options_.sum_age_ns = 2 * kNsPerDay;
+  Reopen();
+  TestCollector collector("node-a");
+  collector.Add(clock_.Unix(), collector.Thread(1, "a"), collector.Stack({1}));
+  Commit(collector.Take(clock_.Unix()));
+  clock_.Advance(2 * kNsPerDay);
+  Maintain();
+  EXPECT_EQ(Reader()->Nodes()->size(), 1u);
+  clock_.Advance(2 * kNsPerDay);
+  Maintain();
+  EXPECT_TRUE(Reader()->Nodes()->empty());
+  EXPECT_TRUE(absl::IsNotFound(writer_->FindSession(collector.info().session_id).status()));
+}
+
+TEST_P(ScanConformance, ADayGoesWithItsTrieAndItsProcesses) {
+  options_.raw_age_ns = 12 * 60 * kNsPerMinute;
+  options_.sum_age_ns = 2 * kNsPerDay;
+  Reopen();
+  TestCollector collector("node-a");
+  ThreadRef old_thread = collector.Thread(1, "short-lived"), kept = collector.Thread(2, "long-lived");
+  collector.Add(clock_.Unix(), old_thread, collector.Stack({1, 2}));
+  collector.Add(clock_.Unix(), kept, collector.Stack({1, 3}));
+  Commit(collector.Take(clock_.Unix()));
+  auto old_reader = Reader();
+  const Day first_day = DayOf(clock_.Unix());
+  for (int day = 0; day < 5; ++day) {
+    clock_.Advance(kNsPerDay);
+    Maintain(5);
+    collector.Add(clock_.Unix(), kept, collector.Stack({1, 3}));
+    Commit(collector.Take(clock_.Unix()));
+    Maintain();
+  }
+  EXPECT_EQ(Reader()->LoadTrie(first_day).value()->parents.size(), 1u);
+  EXPECT_EQ(old_reader->LoadTrie(first_day).value()->parents.size(), 4u) << "a reader keeps its moment";
+  auto processes = Reader()->Processes(kAlways, nullptr).value();
+  ASSERT_EQ(processes.size(), 1u);
+  EXPECT_EQ(processes[0].comm, "long-lived");
+
+  // A process that sleeps longer than what is known of it lives comes back under the ids of its session.
+  collector.Add(clock_.Unix(), old_thread, collector.Stack({1, 2}));
+  Commit(collector.Take(clock_.Unix()));
+  EXPECT_EQ(Reader()->Processes(kAlways, nullptr)->size(), 2u);
+  EXPECT_FALSE(Reader()->Executables()->back().path.empty());
+}
+
+TEST_P(ScanConformance, TheOldestGoWhenThereIsTooMuch) {
+  options_.bytes_max = 1u << 20;
+  Reopen();
+  TestCollector collector("node-a");
+  const ThreadRef thread = collector.Thread(1, "a");
+  std::mt19937_64 random(1);
+  uint64_t committed = 0;
+  for (int minute = 0; minute < 300; ++minute) {
+    clock_.Advance(kNsPerMinute);
+    for (int i = 0; i < 500; ++i, ++committed) {
+      collector.Add(clock_.Unix(), thread, collector.Stack({1 + random() % 100}), random());
+    }
+    Commit(collector.Take(clock_.Unix()));
+    Maintain(3);
+  }
+  Maintain();
+  const uint64_t left = Total(FromSums(kAlways));
+  EXPECT_LT(left, committed);
+  EXPECT_GE(left, 500u);
+  const UnixNs newest{clock_.Unix().value - static_cast<int64_t>(left / 500) * kNsPerMinute + 1};
+  EXPECT_EQ(Total(FromSums({newest, kAlways.to})), left) << "what is left is the newest";
+}
+
+// Exporters see what is committed, in its order, whatever its time; what has expired meanwhile is gone.
+TEST_P(ScanConformance, CommittedChunksComeInTheOrderOfCommits) {
+  TestCollector collector("node-a");
+  const ThreadRef thread = collector.Thread(1, "a");
+  const int64_t seconds[] = {0, -7200, 5, -3600, 7};
+  for (uint64_t i = 0; i < std::size(seconds); ++i) {
+    collector.Add(At(seconds[i]), thread, collector.Stack({1}), i + 1);
+    Commit(collector.Take(At(static_cast<int64_t>(i) + 10)));
+  }
+  std::vector<uint64_t> seen;
+  const auto take = [&](const SampleColumns& columns) {
+    seen.insert(seen.end(), columns.values.begin(), columns.values.end());
+    return absl::OkStatus();
+  };
+  int64_t cursor = Reader()->ScanCommitted(0, 2, take).value();
+  EXPECT_EQ(seen, (std::vector<uint64_t>{1, 2}));
+  cursor = Reader()->ScanCommitted(cursor, 2, take).value();
+  EXPECT_EQ(seen, (std::vector<uint64_t>{1, 2, 3, 4}));
+  clock_.Advance(7 * kNsPerDay + 2 * 60 * kNsPerMinute);  // the session stays for another day
+  Maintain();
+  EXPECT_EQ(Reader()->ScanCommitted(0, 100, take).value(), 0) << "all is gone";
+  cursor = Reader()->ScanCommitted(cursor, 100, take).value();
+  EXPECT_EQ(seen.size(), 4u);
+  collector.Add(clock_.Unix(), thread, collector.Stack({1}), 6);
+  Commit(collector.Take(clock_.Unix()));
+  EXPECT_GT(Reader()->ScanCommitted(cursor, 100, take).value(), cursor);
+  EXPECT_EQ(seen, (std::vector<uint64_t>{1, 2, 3, 4, 6}));
+}
+
+}  // namespace
+}  // namespace tributary::store

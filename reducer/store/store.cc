@@ -1,0 +1,14 @@
+#include "reducer/store/store.h"
+
+#include <algorithm>
+
+namespace tributary::store {
+
+// FNV-1a: the same on every machine and in every release, as data lie where it says.
+uint32_t ShardOf(std::string_view node_id, uint32_t shards) {
+  uint64_t hash = 0xcbf29ce484222325;
+  for (char c : node_id) hash = (hash ^ static_cast<uint8_t>(c)) * 0x100000001b3;
+  return static_cast<uint32_t>((hash ^ (hash >> 32)) % std::max(shards, 1u));
+}
+
+}  // namespace tributary::store

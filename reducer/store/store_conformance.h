@@ -1,0 +1,124 @@
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/metrics.h"
+#include "reducer/store/store.h"
+#include "reducer/store/store_testing.h"
+#include "reducer/store/store_times.h"
+
+// What every Store must do, told by its interface alone. A kind of store runs the suite by one line in a test of its
+// own, which is linked with store_conformance:
+//
+//   INSTANTIATE_STORE_CONFORMANCE(Memory, [] { return std::make_unique<MemoryBackend>(); });
+
+namespace tributary::store {
+
+// How the suite opens a kind of store. It begins with nothing.
+class StoreBackend {
+ public:
+  virtual ~StoreBackend() = default;
+  // With all that earlier ones of this backend committed: a restart. The one before is gone by then.
+  virtual absl::StatusOr<std::unique_ptr<Store>> Open(const StoreOptions& options, const Clock& clock,
+                                                      Metrics& metrics) = 0;
+  // Whether commits of samples to shard 0 fail from now on, as late in the transaction as may be.
+  virtual void FailCommits(bool fail) = 0;
+};
+using MakeStoreBackend = std::function<std::unique_ptr<StoreBackend>()>;
+
+inline constexpr UnixNs kNow{1'700'000'040 * kNsPerSecond};  // a whole minute
+inline constexpr TimeRange kAlways{UnixNs{0}, UnixNs{4'000'000'000 * kNsPerSecond}};
+
+// A store with one shard and its writer; `options_` and Reopen make it another.
+class StoreConformanceTest : public testing::TestWithParam<MakeStoreBackend> {
+ protected:
+  StoreConformanceTest() : backend_(GetParam()()) { Reopen(); }
+
+  void Reopen() {
+    writer_.reset();
+    store_.reset();
+    absl::StatusOr<std::unique_ptr<Store>> store = backend_->Open(options_, clock_, metrics_);
+    ASSERT_TRUE(store.ok()) << store.status();
+    store_ = *std::move(store);
+    writer_ = store_->OpenWriter(0).value();
+  }
+  std::unique_ptr<StoreReader> Reader(uint32_t shard = 0) { return store_->OpenReader(shard).value(); }
+  ShardWriter::Outcome CommitOne(const RowBatch& batch) {
+    absl::StatusOr<std::vector<ShardWriter::Outcome>> outcomes = writer_->Commit({&batch, 1});
+    EXPECT_TRUE(outcomes.ok()) << outcomes.status();
+    return outcomes.ok() ? outcomes->at(0) : ShardWriter::Outcome{};
+  }
+  void Commit(const RowBatch& batch) { ASSERT_FALSE(CommitOne(batch).need_dictionary); }
+  // Until there is nothing left to do.
+  void Maintain(int calls = 50) {
+    for (int i = 0; i < calls; ++i) {
+      const absl::Status status = writer_->Maintain(clock_.Unix());
+      ASSERT_TRUE(status.ok()) << status;
+    }
+  }
+  static UnixNs At(int64_t seconds) { return UnixNs{kNow.value + seconds * kNsPerSecond}; }
+  uint64_t Count(std::string_view counter) { return metrics_.AddCounter(counter, "").value(); }
+
+  // Value and count by node, day, trie node and process.
+  using Sums = std::map<std::tuple<std::string, Day, uint32_t, uint32_t>, std::pair<uint64_t, uint64_t>>;
+  Sums FromSums(TimeRange range);
+  Sums FromSamples(TimeRange range);
+  static uint64_t Total(const Sums& sums);  // Σ counts
+  std::vector<SampleColumns> Chunks(StoreReader& reader, TimeRange range = kAlways);
+  // The addresses of a sample's stack, the leaf first.
+  static std::vector<uint64_t> StackOf(const Trie& trie, NodeNo node);
+
+  FakeClock clock_{MonotonicNs{kNsPerSecond}, kNow};
+  Metrics metrics_;
+  StoreOptions options_;
+  std::unique_ptr<StoreBackend> backend_;
+  std::unique_ptr<Store> store_;
+  std::unique_ptr<ShardWriter> writer_;
+};
+
+uint64_t CountSamples(StoreReader& reader, TimeRange range = kAlways);
+
+// One fixture a file of the suite.
+class SampleConformance : public StoreConformanceTest {};
+class RowBatchConformance : public StoreConformanceTest {
+ protected:
+  // One sample of `value` in the service's main, and all that describes it.
+  static RowBatch OneSample(std::string_view service, uint64_t value);
+  static std::string Encode(std::string_view key, std::string_view value);
+};
+class ClosedSessionConformance : public StoreConformanceTest {
+ protected:
+  // A batch of that many samples, and what the collector knows to be on its way when it is closed.
+  static RowBatch BatchOf(TestCollector& collector, int samples, uint64_t on_the_way = 0);
+  static RowBatch Closing(RowBatch batch, const TestCollector& ended, uint64_t captured,
+                          LossReason reason = LossReason::kCollectorKilled);
+  NodeStatus Status();  // Σ over nodes
+  uint64_t Lost(LossReason reason) { return Status().accounting.LostFor(reason).total(); }
+  void ExpectExact(uint64_t captured);
+  uint64_t Refused() { return Count("tributary_reducer_closings_refused_total"); }
+};
+class ProcessConformance : public StoreConformanceTest {};
+class TrieConformance : public StoreConformanceTest {};
+class ScanConformance : public StoreConformanceTest {};
+class ShardConformance : public StoreConformanceTest {};
+
+#define INSTANTIATE_STORE_CONFORMANCE(name, make)                                                                   \
+  INSTANTIATE_TEST_SUITE_P(name, SampleConformance, testing::Values(::tributary::store::MakeStoreBackend(make)));   \
+  INSTANTIATE_TEST_SUITE_P(name, RowBatchConformance, testing::Values(::tributary::store::MakeStoreBackend(make))); \
+  INSTANTIATE_TEST_SUITE_P(name, ClosedSessionConformance,                                                          \
+                           testing::Values(::tributary::store::MakeStoreBackend(make)));                            \
+  INSTANTIATE_TEST_SUITE_P(name, ProcessConformance, testing::Values(::tributary::store::MakeStoreBackend(make)));  \
+  INSTANTIATE_TEST_SUITE_P(name, TrieConformance, testing::Values(::tributary::store::MakeStoreBackend(make)));     \
+  INSTANTIATE_TEST_SUITE_P(name, ScanConformance, testing::Values(::tributary::store::MakeStoreBackend(make)));     \
+  INSTANTIATE_TEST_SUITE_P(name, ShardConformance, testing::Values(::tributary::store::MakeStoreBackend(make)))
+
+}  // namespace tributary::store

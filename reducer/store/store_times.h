@@ -1,0 +1,52 @@
+#pragma once
+
+#include <cstdint>
+
+#include "base/strong.h"
+#include "base/types.h"
+#include "profile/batch.h"
+#include "reducer/store/store.h"
+
+// The units of time that stores share: minutes, which are summed; slots, in which processes are described; days, which
+// have a trie each. All count from 1970-01-01 UTC and round down, before it too.
+
+namespace tributary::store {
+
+constexpr int64_t kMinutesPerDay = 24 * 60;
+
+constexpr int64_t MinuteOf(UnixNs time) { return time.value / kNsPerMinute - (time.value % kNsPerMinute < 0 ? 1 : 0); }
+constexpr Day DayOfMinute(int64_t minute) {
+  return Day{static_cast<int32_t>(minute / kMinutesPerDay - (minute % kMinutesPerDay < 0 ? 1 : 0))};
+}
+constexpr Day DayOf(UnixNs time) { return DayOfMinute(MinuteOf(time)); }
+
+// Ten minutes, since 1970-01-01 UTC: long enough that telling of a long-lived process in each costs little, short
+// enough that a query for a minute does not read of a day's processes.
+using Slot = Strong<struct StoreSlotTag, int32_t>;
+constexpr int64_t kSlotMinutes = 10;
+constexpr int32_t kSlotsPerDay = kMinutesPerDay / kSlotMinutes;
+constexpr Slot kNoSlot{INT32_MIN};
+
+constexpr Slot SlotOf(UnixNs time) {
+  const int64_t minute = MinuteOf(time);
+  return Slot{static_cast<int32_t>(minute / kSlotMinutes - (minute % kSlotMinutes < 0 ? 1 : 0))};
+}
+constexpr Day DayOf(Slot slot) { return DayOfMinute(slot.value * kSlotMinutes); }
+constexpr UnixNs StartOf(Slot slot) { return UnixNs{slot.value * kSlotMinutes * kNsPerMinute}; }
+
+// A minute is closed this long after its end, for batches on their way.
+constexpr int64_t kMinuteOpenNs = 2 * kNsPerMinute;
+
+// The time of a sample, given the clocks of its batch: unix ns; the batch's own time where the result makes no sense
+// (before 2020, an hour after `now_ns`, or a day before the batch), and `now_ns` where that makes none either.
+struct SampleTimes {
+  SampleTimes(const ClockPair& clock, int64_t now_ns);
+  int64_t ToUnixNs(MonotonicNs time, bool* clamped) const;
+  int64_t BootNs() const;  // when CLOCK_MONOTONIC was 0; 0 when that makes no sense
+
+ private:
+  MonotonicNs monotonic_;
+  int64_t batch_ns_, min_ns_, max_ns_;
+};
+
+}  // namespace tributary::store

@@ -1,0 +1,83 @@
+#include "reducer/stores.h"
+
+#include <fmt/format.h>
+
+#include <cstdlib>
+#include <utility>
+
+#include "base/status.h"
+#include "reducer/sqlite/sqlite_entity_store.h"
+#include "reducer/sqlite/sqlite_rollout_store.h"
+#include "reducer/sqlite/sqlite_service_state_store.h"
+#include "reducer/sqlite/sqlite_store.h"
+
+namespace tributary {
+namespace {
+
+absl::Status CheckDirectory(std::string_view directory) {
+  if (!directory.empty()) return absl::OkStatus();
+  return Error(absl::StatusCode::kInvalidArgument, "sqlite: needs a directory, as in sqlite:/var/lib/tributary");
+}
+
+absl::StatusOr<Stores> OpenSqlite(std::string_view place, const store::StoreOptions& options, const Clock& clock,
+                                  Metrics& metrics) {
+  const std::string directory(place);
+  // Large sorts: nothing else may be writable, as in an image with a read-only root file system.
+  setenv("SQLITE_TMPDIR", directory.c_str(), /*overwrite=*/0);
+  // First: it makes the directory and holds its lock.
+  ASSIGN_OR_RETURN(std::unique_ptr<store::Store> samples, store::SqliteStore::Open(directory, options, clock, metrics));
+  Stores stores{.samples = std::move(samples),
+                .entities = SqliteEntityStore::Open(directory),
+                .rollouts = SqliteRolloutStore::Open(directory),
+                .service_states = SqliteServiceStateStore::Open(directory)};
+  for (const absl::Status& status :
+       {stores.entities.status(), stores.rollouts.status(), stores.service_states.status()}) {
+    if (absl::IsFailedPrecondition(status)) return status;
+  }
+  return stores;
+}
+
+struct Scheme {
+  std::string_view name;
+  std::string_view form;  // of the whole URL
+  absl::Status (*check)(std::string_view place);
+  absl::StatusOr<Stores> (*open)(std::string_view place, const store::StoreOptions& options, const Clock& clock,
+                                 Metrics& metrics);
+};
+constexpr Scheme kSchemes[] = {{"sqlite", "sqlite:DIR", CheckDirectory, OpenSqlite}};
+
+struct Parsed {
+  const Scheme* scheme;
+  std::string_view place;
+};
+
+absl::StatusOr<Parsed> Parse(std::string_view url) {
+  const size_t colon = url.find(':');
+  for (const Scheme& scheme : kSchemes) {
+    if (colon == std::string_view::npos || url.substr(0, colon) != scheme.name) continue;
+    const std::string_view place = url.substr(colon + 1);
+    RETURN_IF_ERROR(scheme.check(place));
+    return Parsed{&scheme, place};
+  }
+  return Error(absl::StatusCode::kInvalidArgument, fmt::format("\"{}\" is no store: give {}", url, StoreUrlForms()));
+}
+
+}  // namespace
+
+std::string StoreUrlForms() {
+  std::string forms;
+  for (const Scheme& scheme : kSchemes) forms += fmt::format("{}{}", forms.empty() ? "" : " or ", scheme.form);
+  return forms;
+}
+
+std::string DefaultStoreUrl(std::string_view data_dir) { return fmt::format("sqlite:{}", data_dir); }
+
+absl::Status CheckStoreUrl(std::string_view url) { return Parse(url).status(); }
+
+absl::StatusOr<Stores> OpenStores(std::string_view url, const store::StoreOptions& options, const Clock& clock,
+                                  Metrics& metrics) {
+  ASSIGN_OR_RETURN(const Parsed parsed, Parse(url));
+  return parsed.scheme->open(parsed.place, options, clock, metrics);
+}
+
+}  // namespace tributary

@@ -1,0 +1,138 @@
+// What an exporter pays for the stacks of the samples that a commit brought, where the day's trie is large: all of the
+// trie, or a part of it. Between two readings a commit adds nodes, as it does in a fleet.
+//   trie_bench [--benchmark_filter=…]; docs/benchmarks.md has its figures.
+
+#include <benchmark/benchmark.h>
+
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/metrics.h"
+#include "base/status.h"
+#include "reducer/sqlite/sqlite_store.h"
+#include "reducer/store/store_testing.h"
+#include "reducer/store/store_times.h"
+
+namespace tributary::store {
+namespace {
+
+constexpr UnixNs kNow{1'700'000'040 * kNsPerSecond};
+constexpr uint32_t kNodesOfSession = 100'000;
+constexpr int kSamplesOfBatch = 200, kNewNodesOfBatch = 50;
+
+// A store whose day has that many nodes.
+class LargeDay {
+ public:
+  explicit LargeDay(int64_t nodes) {
+    std::filesystem::remove_all(directory_);
+    store_ = SqliteStore::Open(directory_, {}, clock_, metrics_).value();
+    writer_ = store_->OpenWriter(0).value();
+    for (int64_t made = 0; made < nodes; made += kNodesOfSession) {
+      TestCollector collector("node-a", ++session_);
+      for (uint32_t i = 0; i < kNodesOfSession; ++i) {
+        Add(collector, static_cast<uint64_t>(made) + i);
+        if (i % 5'000 == 4'999) Commit(collector);
+      }
+    }
+    collector_ = std::make_unique<TestCollector>("node-a", ++session_);
+    CommitNew();
+    cursor_ = store_->OpenReader(0)
+                  .value()
+                  ->ScanCommitted(0, SIZE_MAX, [](const SampleColumns&) { return absl::OkStatus(); })
+                  .value();
+  }
+  ~LargeDay() {
+    writer_.reset();
+    store_.reset();
+    std::filesystem::remove_all(directory_);
+  }
+
+  void CommitNew() {
+    for (int i = 0; i < kSamplesOfBatch; ++i) {
+      Add(*collector_, (uint64_t{1} << 40) + next_ + static_cast<uint64_t>(i % kNewNodesOfBatch));
+    }
+    next_ += kNewNodesOfBatch;
+    Commit(*collector_);
+  }
+  std::vector<NodeNo> NewLeaves(StoreReader& reader) {
+    std::vector<NodeNo> leaves;
+    cursor_ = reader
+                  .ScanCommitted(cursor_, SIZE_MAX,
+                                 [&](const SampleColumns& columns) {
+                                   leaves.insert(leaves.end(), columns.nodes.begin(), columns.nodes.end());
+                                   return absl::OkStatus();
+                                 })
+                  .value();
+    return leaves;
+  }
+  std::unique_ptr<StoreReader> Reader() { return store_->OpenReader(0).value(); }
+
+ private:
+  static void Add(TestCollector& collector, uint64_t number) {
+    collector.Add(kNow, collector.Thread(1, "t"), collector.Stack({1, 2 + number % 32, 1'000 + number}));
+  }
+  void Commit(TestCollector& collector) {
+    const RowBatch batch = collector.Take(kNow);
+    TRIBUTARY_CHECK(!writer_->Commit({&batch, 1}).value().at(0).need_dictionary);
+  }
+
+  const std::string directory_ = (std::filesystem::temp_directory_path() / "tributary-trie-bench").string();
+  FakeClock clock_{MonotonicNs{kNsPerSecond}, kNow};
+  Metrics metrics_;
+  std::unique_ptr<SqliteStore> store_;
+  std::unique_ptr<ShardWriter> writer_;
+  uint8_t session_ = 0;
+  std::unique_ptr<TestCollector> collector_;
+  uint64_t next_ = 0;
+  int64_t cursor_ = 0;
+};
+
+// One is kept, for both ways of reading.
+LargeDay& DayOfNodes(int64_t nodes) {
+  static std::pair<int64_t, std::unique_ptr<LargeDay>> kept;
+  if (kept.first != nodes) {
+    kept.second.reset();
+    kept = {nodes, std::make_unique<LargeDay>(nodes)};
+  }
+  return *kept.second;
+}
+
+template <typename Load>
+void ReadNew(benchmark::State& state, Load load) {
+  LargeDay& day = DayOfNodes(state.range(0));
+  load(*day.Reader(), std::vector<NodeNo>());
+  for (auto _ : state) {
+    state.PauseTiming();
+    day.CommitNew();
+    state.ResumeTiming();
+    const std::unique_ptr<StoreReader> reader = day.Reader();
+    load(*reader, day.NewLeaves(*reader));
+  }
+}
+
+void Part(benchmark::State& state) {
+  ReadNew(state, [](StoreReader& reader, const std::vector<NodeNo>& leaves) {
+    const TriePart part = reader.LoadTriePart(DayOf(kNow), leaves).value();
+    benchmark::DoNotOptimize(part.trie.parents.data());
+  });
+}
+void Whole(benchmark::State& state) {
+  ReadNew(state, [](StoreReader& reader, const std::vector<NodeNo>& leaves) {
+    const std::shared_ptr<const Trie> trie = reader.LoadTrie(DayOf(kNow)).value();
+    uint64_t sum = 0;
+    for (NodeNo node : leaves) {
+      for (; node.value != 0; node = trie->parents[node.value]) sum += trie->frames[node.value];
+    }
+    benchmark::DoNotOptimize(sum);
+  });
+}
+BENCHMARK(Part)->Arg(100'000)->Arg(1'000'000)->Arg(4'000'000)->Unit(benchmark::kMicrosecond)->Iterations(100);
+BENCHMARK(Whole)->Arg(100'000)->Arg(1'000'000)->Arg(4'000'000)->Unit(benchmark::kMicrosecond)->Iterations(100);
+
+}  // namespace
+}  // namespace tributary::store
+
+BENCHMARK_MAIN();
