@@ -15,8 +15,8 @@
 
 namespace tributary {
 
-// All that a reducer keeps over restarts, symbols aside. Samples are what it is for: without their store it does not
-// start. The other three may be errors, which their users report: they go on in memory alone.
+// All that a reducer keeps over restarts, apart from symbols. Without the store of samples it does not start. Each of
+// the other three may be an error: its user reports it and works in memory alone.
 struct Stores {
   std::unique_ptr<store::Store> samples;
   absl::StatusOr<std::unique_ptr<EntityStore>> entities;
@@ -24,12 +24,12 @@ struct Stores {
   absl::StatusOr<std::unique_ptr<ServiceStateStore>> service_states;
 };
 
-// Store URLs are SCHEME:PLACE. The table in stores.cc has all schemes; it alone knows the kinds of stores.
+// Store URLs are SCHEME:PLACE. The table of schemes in stores.cc is the only place that names the kinds of stores.
 std::string StoreUrlForms();                             // "sqlite:DIR", for help and messages
 std::string DefaultStoreUrl(std::string_view data_dir);  // a store in that directory
 absl::Status CheckStoreUrl(std::string_view url);        // InvalidArgument: a sentence that says what is right
 
-// Opens the stores that the URL names. Call it before the process has threads: a store may set environment variables.
+// Opens the stores that the URL names. The caller must not have started threads: a store may set environment variables.
 // `clock` and `metrics` outlive the stores.
 //
 // InvalidArgument: as CheckStoreUrl. AlreadyExists: another reducer uses the store. FailedPrecondition: a newer release

@@ -47,7 +47,7 @@ absl::Status ShardScan::Collect(store::StoreReader& reader, int64_t cursor, size
   return absl::OkStatus();
 }
 
-// Of each day, the nodes that these samples have; the samples' columns then have the numbers of that part.
+// Loads the part of each day's trie that the samples refer to, and puts its numbers into their columns.
 absl::Status ShardScan::LoadTries(store::StoreReader& reader) {
   std::map<store::Day, std::vector<store::NodeNo>> leaves;
   for (const Chunk& chunk : chunks_) {

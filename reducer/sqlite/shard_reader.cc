@@ -31,7 +31,7 @@ void Cut(SampleColumns& columns, size_t from, size_t to) {
   if (!columns.attributes.empty()) cut(columns.attributes);
 }
 
-// A tail may have so many nodes, and a share of the trie's, before it is joined with it.
+// A tail is joined with its trie once it has more nodes than kTailNodesMin and a kTailShare-th of the trie's.
 constexpr size_t kTailNodesMin = 4096;
 constexpr size_t kTailShare = 16;
 
@@ -265,8 +265,8 @@ absl::StatusOr<std::shared_ptr<const Trie>> SqliteShardReader::LoadTrie(Day day)
   return trie;
 }
 
-// What is new since the last whole load is kept apart, as long as it is small: with readers that need parts alone,
-// every one of them would copy the whole trie to add what the latest commits brought.
+// Pieces that came since the trie was loaded go to a tail, as long as that is small. Without it each reader would copy
+// the whole trie to add the nodes of the latest commits.
 absl::StatusOr<TriePart> SqliteShardReader::LoadTriePart(Day day, std::span<const NodeNo> leaves) {
   ASSIGN_OR_RETURN(const Pieces pieces, PiecesOf(day));
   if (pieces.last == 0) return CutTrie(EmptyTrie(), {}, leaves);

@@ -26,7 +26,7 @@ class TrieCache {
   struct Snapshot {
     std::shared_ptr<const Trie> trie;
     int64_t last_piece = 0;  // the newest piece in it
-    // What was committed since, where readers needed parts only: extending the trie itself would copy all of it.
+    // What was committed since, if readers needed parts only. To extend the trie itself means to copy all of it.
     std::shared_ptr<const TrieTail> tail;  // nullptr: nothing
     int64_t last_tail_piece = 0;
 

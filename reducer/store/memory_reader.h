@@ -11,8 +11,8 @@
 
 namespace tributary::store {
 
-// Reads a copy of a shard: nothing that is committed later is in it. Chunks are small on purpose: no reader may take
-// one for the whole.
+// Reads a copy of a shard, so it does not see later commits. Its chunks are small on purpose: callers must not assume
+// that one chunk is all.
 class MemoryReader : public StoreReader {
  public:
   explicit MemoryReader(MemoryShard shard) : shard_(std::move(shard)) {}

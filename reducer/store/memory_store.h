@@ -16,16 +16,15 @@
 
 namespace tributary::store {
 
-// What a MemoryStore keeps: it may outlive the store, as files outlive a process.
+// The data of a MemoryStore. They may outlive the store, as files outlive a process.
 struct MemoryData {
   std::mutex mutex;  // for all that follows, while a store uses it
   std::vector<MemoryShard> shards;
   std::map<std::pair<std::string, uint32_t>, int64_t> cursors;
 };
 
-// A store in memory that keeps the whole contract of Store, for tests: of what reads and writes stores, and of the
-// contract itself (store_conformance.h). A reader copies its shard when it is opened. Thread-safe, but for a test that
-// fills the data by hand.
+// A store in memory that keeps the whole contract of Store (store_conformance.h), for tests of code that reads or
+// writes stores. A reader copies its shard when it is opened. Thread-safe, unless a test changes the data by hand.
 class MemoryStore : public Store, private CursorStore {
  public:
   // Goes on with what `data` has. `clock` and `metrics` outlive the store.

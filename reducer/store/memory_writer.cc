@@ -205,7 +205,6 @@ void MemoryWriter::StoreSample(Session& session, SessionDictionary& dictionary, 
   row.count = sample.count;
   row.node_id = session.node_id;
   row.cpu = sample.cpu;
-  // A newer collector's ending is one this release cannot name.
   row.ending = static_cast<uint8_t>(sample.ending) < kEndingCount ? sample.ending : Ending::kUnknown;
   if (!FitsSample(dictionary.string(sample.attributes))) {
     ++tally_.refused_attributes;
@@ -316,8 +315,7 @@ ProcessNo MemoryWriter::MapProcess(const Session& session, SessionDictionary& di
   const ProcessNo no{known.no};
   auto row = std::find_if(shard_.processes.begin(), shard_.processes.end(),
                           [&](const ProcessRow& other) { return other.no == no; });
-  const UnixNs as_of = row != shard_.processes.end() ? std::max(row->as_of, StartOf(slot)) : StartOf(slot);
-  if (row == shard_.processes.end()) row = shard_.processes.emplace(row);
+  if (row == shard_.processes.end()) row = shard_.processes.insert(row, ProcessRow{.as_of = StartOf(slot)});
   *row = {.no = no,
           .node_id = session.node_id,
           .host_name = shard_.machines[session.node_id].host_name,
@@ -331,7 +329,7 @@ ProcessNo MemoryWriter::MapProcess(const Session& session, SessionDictionary& di
           .cgroup_path = text(process.cgroup_path),
           .attributes = text(process.attributes),
           .executable = MapExecutable(dictionary, process.executable),
-          .as_of = as_of};
+          .as_of = std::max(row->as_of, StartOf(slot))};
   known.slot = slot;
   return no;
 }

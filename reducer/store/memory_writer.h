@@ -17,8 +17,9 @@
 
 namespace tributary::store {
 
-// Writes a MemoryShard. A batch is refused before anything of it is kept, and nothing can fail afterwards: a group is
-// committed as a whole without a transaction. Look-ups are plain maps: fast enough for tests, for nothing else.
+// Writes a MemoryShard. A batch is refused before anything of it is kept, and nothing can fail afterwards. So a group
+// is committed as a whole without a transaction. Some look-ups are linear: it is made for tests. On the writer's
+// thread.
 class MemoryWriter : public ShardWriter {
  public:
   // `shard`, guarded by `mutex`, outlives the writer, as do `clock` and `metrics`.

@@ -111,10 +111,10 @@ struct Trie {
   std::vector<FrameRow> frame_rows;  // [0] = none
 };
 
-// Nodes of a day's trie with their ancestors, under numbers of its own: as small as what was asked for.
+// Some nodes of a day's trie and all their ancestors, numbered anew.
 struct TriePart {
   Trie trie;                  // parents before children, as in a whole one
-  std::vector<NodeNo> nodes;  // index: as the nodes asked for; their numbers in `trie`, 0 of one the day does not have
+  std::vector<NodeNo> nodes;  // index: as the leaves given; numbers in `trie`, 0 for a leaf that the day does not have
 };
 
 // A sample as it is stored. Columns of one chunk, all of the same length, sorted by time.
@@ -167,8 +167,8 @@ class StoreReader {
   // The same of the threads of these processes.
   virtual absl::StatusOr<std::vector<ThreadRow>> Threads(TimeRange range, const ProcessSet& of) = 0;
   virtual absl::StatusOr<std::vector<ExecutableRow>> Executables() = 0;  // index: ExecutableNo; [0] = unknown
-  // A whole day may have millions of nodes. Who looks at many of them loads it, and shares it with others; who needs
-  // the stacks of few samples loads these.
+  // A day may have millions of nodes. LoadTrie is for callers that need most of them; they share the result.
+  // LoadTriePart is for callers that need the stacks of some samples: it returns these leaves and their ancestors.
   virtual absl::StatusOr<std::shared_ptr<const Trie>> LoadTrie(Day day) = 0;
   virtual absl::StatusOr<TriePart> LoadTriePart(Day day, std::span<const NodeNo> leaves) = 0;
   virtual absl::StatusOr<std::string_view> Text(StringId id) = 0;  // valid as long as the reader; "" for id 0
@@ -196,7 +196,8 @@ class CursorStore {
 // Which of `shards` shards a node's data go to.
 uint32_t ShardOf(std::string_view node_id, uint32_t shards);
 
-// Sample types that are not built in. One too many has no name; once data of a day have gone there is room again.
+// Sample types that are not built in. Samples of one type too many have no name. Once the data of a day are removed,
+// there is room again.
 constexpr size_t kSampleTypesOfShardMax = 256;
 constexpr size_t kSampleTypesOfMachineMax = 64;  // that one machine was the first to bring
 constexpr uint32_t kBuiltInTypesMax = 255;       // numbers up to here are for built-in types, those to come too

@@ -16,8 +16,8 @@
 #include "reducer/store/store_testing.h"
 #include "reducer/store/store_times.h"
 
-// What every Store must do, told by its interface alone. A kind of store runs the suite by one line in a test of its
-// own, which is linked with store_conformance:
+// What every Store must do, as tests that use its interface alone. A kind of store runs the suite with one line in a
+// test of its own, which links store_conformance:
 //
 //   INSTANTIATE_STORE_CONFORMANCE(Memory, [] { return std::make_unique<MemoryBackend>(); });
 
@@ -27,10 +27,11 @@ namespace tributary::store {
 class StoreBackend {
  public:
   virtual ~StoreBackend() = default;
-  // With all that earlier ones of this backend committed: a restart. The one before is gone by then.
+  // Opens the store with all that earlier ones of this backend committed, as after a restart. The caller has destroyed
+  // the earlier one.
   virtual absl::StatusOr<std::unique_ptr<Store>> Open(const StoreOptions& options, const Clock& clock,
                                                       Metrics& metrics) = 0;
-  // Whether commits of samples to shard 0 fail from now on, as late in the transaction as may be.
+  // Makes commits of samples to shard 0 fail from now on, or succeed again. They fail as late as the store can do it.
   virtual void FailCommits(bool fail) = 0;
 };
 using MakeStoreBackend = std::function<std::unique_ptr<StoreBackend>()>;
