@@ -89,12 +89,20 @@ struct SymbolsAnswer {
   std::vector<Notice> notices;  // the newest first
 };
 
+// What the values of an answer measure. An answer of an earlier release does not name it: it is CPU time.
+struct Measure {
+  std::string type = "cpu", unit = "nanoseconds";
+  bool IsCpuTime() const { return type == "cpu" && unit == "nanoseconds"; }
+  friend bool operator==(const Measure&, const Measure&) = default;
+};
+
 struct RolloutsAnswer {
   struct Version {
     std::string hash, images, version;
   };
   struct Use {
-    uint64_t from_ms = 0, to_ms = 0, cpu_ns = 0;
+    uint64_t from_ms = 0, to_ms = 0;
+    uint64_t value = 0;
   };
   struct Rollout {
     uint64_t at_ms = 0;
@@ -103,6 +111,7 @@ struct RolloutsAnswer {
     Version now, previous;
     Use before, after;
   };
+  Measure measure;
   std::vector<Rollout> rollouts;  // the newest first
   bool truncated = false;
 };
@@ -123,12 +132,6 @@ struct FrameKind {
 // one of an earlier release, which has no list.
 enum KnownKind : uint8_t { kRoot = 0, kNative = 1, kKernel = 2, kInlined = 3, kUnknown = 4 };
 std::vector<FrameKind> KnownKinds();
-
-// What the values of an answer measure. Answers of earlier releases say nothing of CPU time.
-struct Measure {
-  std::string type = "cpu", unit = "nanoseconds";
-  friend bool operator==(const Measure&, const Measure&) = default;
-};
 
 enum class Unit { kNs, kCount };  // by what is drawn: the value, whatever its unit, or the number of samples
 

@@ -280,7 +280,7 @@ absl::StatusOr<LinesAnswer> ParseLines(std::string_view json) {
 absl::StatusOr<RolloutsAnswer> ParseRollouts(std::string_view json) {
   Document document;
   RETURN_IF_ERROR(document.Parse(json));
-  RolloutsAnswer answer;
+  RolloutsAnswer answer{.measure = GetMeasure(document.root)};
   auto version = [](const object& from) {
     return RolloutsAnswer::Version{GetString(from, "hash"), GetString(from, "images"), GetString(from, "version")};
   };

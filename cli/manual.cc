@@ -10,16 +10,19 @@ std::vector<docs::Manual::CommandText> AskingCommands() {
                        "the reasons, and how many of the stacks are complete."},
        .examples = {{"Of a reducer elsewhere:", "tributary status --server http://reducer:4040"}}},
       {.command = "top",
-       .description = {"Prints the functions that used the most CPU time of their own."},
+       .description =
+           {"Prints the functions that used the most CPU time themselves, or the most of another type of samples "
+            "(--type)."},
        .examples = {{"Of one program, in the last hour:",
                      "tributary top --query '{process_executable_name=\"nginx\"}' --from -1h"}}},
       {.command = "lines",
-       .description = {"Prints the lines of a function by CPU time, with their text where the reducer has it "
-                       "(reducer --source-dir)."},
+       .description =
+           {"Prints the lines of a function by CPU time or another --type, with their text where the reducer has "
+            "it (reducer --source-dir)."},
        .examples = {{"Of a function that top shows:", "tributary lines handle_request"}}},
       {.command = "rollouts",
        .description = {"Prints when workloads began to run another version, and their CPU use in the 30 minutes before "
-                       "and after."},
+                       "and after. With --type it compares another type of samples: so much each second, in its unit."},
        .examples = {{"Of the last week:", "tributary rollouts --from -7d --limit 100"}}},
       {.command = "flamegraph",
        .description =

@@ -66,7 +66,7 @@ CLI::App* AddStatus(CLI::App& app, StatusOptions* options) {
 }
 
 CLI::App* AddTop(CLI::App& app, TopOptions* options) {
-  CLI::App* top = app.add_subcommand("top", "Functions by CPU time of their own");
+  CLI::App* top = app.add_subcommand("top", "Functions by what they used themselves: CPU time, or another --type");
   AddQuery(top, &options->query);
   top->add_option("--limit", options->limit, "functions at most")
       ->type_name("N")
@@ -77,8 +77,8 @@ CLI::App* AddTop(CLI::App& app, TopOptions* options) {
 }
 
 CLI::App* AddLines(CLI::App& app, LinesOptions* options) {
-  CLI::App* lines =
-      app.add_subcommand("lines", "Lines of a function by CPU time, with their text where the reducer has it");
+  CLI::App* lines = app.add_subcommand(
+      "lines", "Lines of a function by CPU time or another --type, with their text where the reducer has it");
   AddQuery(lines, &options->query);
   lines->add_option("FUNCTION", options->function, "as a flame graph or top shows it")->required();
   lines->add_option("--executable", options->executable, "only of this one: the base name of its file")
@@ -88,8 +88,9 @@ CLI::App* AddLines(CLI::App& app, LinesOptions* options) {
 }
 
 CLI::App* AddRollouts(CLI::App& app, RolloutsOptions* options) {
-  CLI::App* rollouts = app.add_subcommand(
-      "rollouts", "When workloads began to run another version, and their CPU use in the 30 minutes before and after");
+  CLI::App* rollouts = app.add_subcommand("rollouts",
+                                          "When workloads began to run another version, and their CPU use, or another "
+                                          "--type, in the 30 minutes before and after");
   options->query.from = "-24h";
   AddQuery(rollouts, &options->query);
   rollouts->add_option("--limit", options->limit, "rollouts at most, the newest")
@@ -107,7 +108,9 @@ CLI::App* AddFlameGraph(CLI::App& app, FlameGraphOptions* options) {
       ->type_name("FORMAT")
       ->check(OneOf({"svg", "html", "folded", "folded-address", "json"}))
       ->capture_default_str();
-  flame_graph->add_option("--unit", options->unit, "ns, nanoseconds, or count, numbers of samples")
+  flame_graph
+      ->add_option("--unit", options->unit,
+                   "what widths and folded numbers are: ns, values in the unit of --type, or count, numbers of samples")
       ->type_name("UNIT")
       ->check(OneOf({"ns", "count"}))
       ->capture_default_str();

@@ -78,6 +78,16 @@ TEST(Picture, FramesLieWithinTheirParents) {
   EXPECT_EQ(rows, "[(12, 1176, '0'), (12, 1176, '1'), (12, 706, '2'), (718, 353, '2'), (1070, 118, '2')]\n");
 }
 
+TEST(Picture, SaysWhatWidthsMeasure) {
+  FlameGraph graph = *ParseFlameGraph(testing::kFlameGraphJson);
+  EXPECT_EQ(Count(WriteSvg(graph, {}), "Width is the share of CPU time;"), 1u);
+  EXPECT_EQ(Count(WriteSvg(graph, {.unit = Unit::kCount}), "Width is the share of the samples;"), 1u);
+  graph.measure = {.type = "<b>alloc", .unit = "bytes"};
+  const std::string svg = WriteSvg(graph, {});
+  EXPECT_EQ(Count(svg, "Width is the share of &lt;b&gt;alloc;"), 1u);
+  EXPECT_EQ(Count(svg, "CPU time"), 0u);
+}
+
 TEST(Picture, HtmlIsOnePageWithTheSameFrames) {
   FlameGraph graph = *ParseFlameGraph(testing::kFlameGraphJson);
   std::string html = WriteHtml(graph, {.title = "</title><script>x"});

@@ -43,12 +43,15 @@ std::string WhatOf(const RolloutsAnswer::Rollout& rollout) {
   return fmt::format("{}{}({})", what, what.empty() ? "" : " ", ChangeOf(previous.hash, now.hash));
 }
 
-std::optional<double> CoresOf(const RolloutsAnswer::Use& use) {
+// Each second, in the unit of the answer.
+std::optional<double> RateOf(const RolloutsAnswer::Use& use) {
   if (use.to_ms <= use.from_ms) return std::nullopt;
-  return static_cast<double>(use.cpu_ns) / (static_cast<double>(use.to_ms - use.from_ms) * 1e6);
+  return static_cast<double>(use.value) / (static_cast<double>(use.to_ms - use.from_ms) / 1e3);
 }
 
-std::string WriteCores(std::optional<double> cores) { return cores ? fmt::format("{:.3g}", *cores) : "-"; }
+std::string WriteRate(std::optional<double> rate, const Measure& measure) {
+  return rate ? FormatRate(*rate, measure) : "-";
+}
 
 std::string WriteChange(std::optional<double> before, std::optional<double> after) {
   if (!before || !after || *before <= 0) return "-";
@@ -63,12 +66,13 @@ std::string WriteRollouts(const RolloutsAnswer& answer) {
   }
   std::vector<std::vector<std::string>> rows;
   for (const RolloutsAnswer::Rollout& rollout : answer.rollouts) {
-    const std::optional<double> before = CoresOf(rollout.before), after = CoresOf(rollout.after);
+    const std::optional<double> before = RateOf(rollout.before), after = RateOf(rollout.after);
     rows.push_back({FormatTime(rollout.at_ms), WorkloadOf(rollout), WhatOf(rollout),
-                    ChangeOf(rollout.previous.version, rollout.now.version), WriteCores(before), WriteCores(after),
-                    WriteChange(before, after)});
+                    ChangeOf(rollout.previous.version, rollout.now.version), WriteRate(before, answer.measure),
+                    WriteRate(after, answer.measure), WriteChange(before, after)});
   }
-  std::string out = WriteTable({"TIME", "WORKLOAD", "WHAT", "VERSION", "CORES BEFORE", "AFTER", "CHANGE"},
+  std::string out = WriteTable({"TIME", "WORKLOAD", "WHAT", "VERSION",
+                                answer.measure.IsCpuTime() ? "CORES BEFORE" : "BEFORE", "AFTER", "CHANGE"},
                                {false, false, false, false, true, true, true}, rows);
   if (answer.truncated) out += "\nthere are more: --limit, or a shorter time\n";
   return out;

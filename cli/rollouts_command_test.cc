@@ -30,6 +30,16 @@ TEST(RolloutsCommand, ShowsWhatChangedAndTheCoresOnBothSides) {
   EXPECT_THAT(text, HasSubstr("there are more"));
 }
 
+TEST(RolloutsCommand, ShowsOtherTypesInTheirUnit) {
+  std::string json(kAnswer);
+  json.insert(1, R"("type":"alloc_space","unit":"bytes",)");
+  const auto answer = ParseRollouts(json);
+  ASSERT_TRUE(answer.ok()) << answer.status();
+  const std::string text = WriteRollouts(*answer);
+  EXPECT_THAT(text, testing::ContainsRegex("VERSION +BEFORE +AFTER"));
+  EXPECT_THAT(text, testing::ContainsRegex("2[.]1 +476[.]8 MiB/s +953[.]7 MiB/s +[+]100[.]0%"));
+}
+
 TEST(RolloutsCommand, ShowsServices) {
   const auto answer = ParseRollouts(R"({"truncated":false,"rollouts":[
     {"at":1,"kind":"service","namespace":"","name":"nginx","environment":"prod","executable":"nginx","hash":"77aa","images":"",

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <ctime>
 
 #include "base/log.h"
@@ -16,6 +17,9 @@ namespace {
 size_t CodePoints(std::string_view text) {
   return static_cast<size_t>(std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xc0) != 0x80; }));
 }
+
+constexpr size_t kNameLettersMax = 32;
+std::string ShownName(std::string_view name) { return CutToWidth(EscapeForDisplay(name), kNameLettersMax); }
 
 }  // namespace
 
@@ -48,13 +52,21 @@ std::string FormatBytes(uint64_t bytes) {
 std::string FormatValue(uint64_t value, std::string_view unit) {
   if (unit == "nanoseconds") return FormatNs(value);
   if (unit == "bytes") return FormatBytes(value);
-  return fmt::format("{} {}", FormatCount(value), EscapeForDisplay(unit));
+  return fmt::format("{} {}", FormatCount(value), ShownName(unit));
+}
+
+std::string FormatRate(double per_second, const Measure& measure) {
+  if (measure.IsCpuTime()) return fmt::format("{:.3g}", per_second / 1e9);
+  const auto rounded = static_cast<uint64_t>(std::llround(std::clamp(per_second, 0.0, 1e18)));
+  const bool is_small = per_second < 100 && measure.unit != "nanoseconds";
+  if (!is_small) return FormatValue(rounded, measure.unit) + "/s";
+  return fmt::format("{:.3g} {}/s", per_second, measure.unit == "bytes" ? "B" : ShownName(measure.unit));
 }
 
 std::string MeasureTitle(const Measure& measure) {
-  if (measure.type == "cpu") return "CPU time";
-  if (measure.type == "off_cpu") return "time off the CPU";
-  return EscapeForDisplay(measure.type);
+  if (measure.IsCpuTime()) return "CPU time";
+  if (measure.type == "off_cpu" && measure.unit == "nanoseconds") return "time off the CPU";
+  return ShownName(measure.type);
 }
 
 std::string FormatPercent(uint64_t part, uint64_t whole) {

@@ -21,7 +21,10 @@ TEST(Text, FormatsNumbers) {
   EXPECT_EQ(FormatValue(2048, "bytes"), "2.0 KiB");
   EXPECT_EQ(FormatValue(1'234, "obj\nects"), "1,234 obj\\x0aects");
   EXPECT_EQ(MeasureTitle({}), "CPU time");
+  EXPECT_EQ(FormatValue(7, std::string(64, 'u')), "7 " + std::string(31, 'u') + "…");
   EXPECT_EQ(MeasureTitle({.type = "alloc_space", .unit = "bytes"}), "alloc_space");
+  EXPECT_EQ(MeasureTitle({.type = "cpu", .unit = "cycles"}), "cpu") << "no time";
+  EXPECT_EQ(MeasureTitle({.type = "off_cpu"}), "time off the CPU");
   EXPECT_EQ(FormatNs(45'000'000), "45.0 ms");
   EXPECT_EQ(FormatNs(12'340'000'000), "12.34 s");
   EXPECT_EQ(FormatNs(125'000'000'000), "2 min 05 s");
@@ -30,6 +33,17 @@ TEST(Text, FormatsNumbers) {
   EXPECT_EQ(FormatBytes(1536), "1.5 KiB");
   EXPECT_EQ(FormatPercent(1, 3), "33.33%");
   EXPECT_EQ(FormatPercent(1, 0), "-");
+}
+
+TEST(Text, FormatsRatesByTheUnit) {
+  EXPECT_EQ(FormatRate(1.84e9, {}), "1.84") << "cores";
+  EXPECT_EQ(FormatRate(1.84e9, {.type = "off_cpu"}), "1.84 s/s");
+  const Measure bytes{.type = "alloc_space", .unit = "bytes"};
+  EXPECT_EQ(FormatRate(3 << 20, bytes), "3.0 MiB/s");
+  EXPECT_EQ(FormatRate(0.5, bytes), "0.5 B/s");
+  const Measure objects{.type = "alloc_objects", .unit = "obj\nects"};
+  EXPECT_EQ(FormatRate(1'234.4, objects), "1,234 obj\\x0aects/s");
+  EXPECT_EQ(FormatRate(0.0125, objects), "0.0125 obj\\x0aects/s");
 }
 
 TEST(Text, CutsByLetters) {

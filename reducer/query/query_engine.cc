@@ -75,7 +75,10 @@ absl::StatusOr<SampleTypeInfo> QueryEngine::FindType(const QueryRequest& request
   return FindSampleType(store_, request);
 }
 
-absl::StatusOr<std::set<SampleTypeInfo>> QueryEngine::QueryTypes() { return ListSampleTypes(store_); }
+absl::StatusOr<std::set<SampleTypeInfo>> QueryEngine::QueryTypes(const QueryRequest& request) {
+  RETURN_IF_ERROR(CheckRequest(request));
+  return ListSampleTypesInRange(store_, request);
+}
 
 absl::StatusOr<std::vector<std::string>> QueryEngine::QueryLabels(const QueryRequest& request) {
   RETURN_IF_ERROR(CheckRequest(request));

@@ -46,8 +46,8 @@ class QueryEngine {
   absl::StatusOr<FunctionLines> QueryLines(const QueryRequest& request, const FunctionLinesRequest& function);
   // What a request measures: its name and unit.
   absl::StatusOr<SampleTypeInfo> FindType(const QueryRequest& request);
-  // What there is to ask for: types that samples have.
-  absl::StatusOr<std::set<SampleTypeInfo>> QueryTypes();
+  // What there is to ask for: types that samples of the range have, whatever the selector and the type.
+  absl::StatusOr<std::set<SampleTypeInfo>> QueryTypes(const QueryRequest& request);
   // Every label that a selector may speak of, sorted; also those that only processes of the range say they have.
   absl::StatusOr<std::vector<std::string>> QueryLabels(const QueryRequest& request);
   // One a node, over all shards; by host name.

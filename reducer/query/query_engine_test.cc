@@ -90,6 +90,23 @@ TEST_F(QueryTest, TypesAreKeptApart) {
   EXPECT_EQ(Graph(request).total_values[0], 100u);
 }
 
+TEST_F(QueryTest, ListsTypesOfTheRange) {
+  const SampleTypeInfo cpu{"cpu", "nanoseconds"}, alloc{"alloc", "bytes"};
+  store_.shards[0].types = {{store::TypeNo{1}, cpu}, {store::TypeNo{300}, alloc}};
+  AddSample(1 * kMs, 1, 1, work_, 1);
+  AddSample(5 * kNsPerMinute, 1, 1, work_, 4096);
+  store_.shards[0].samples.back().type = store::TypeNo{300};
+  const auto types = [&](int64_t from, int64_t to) { return engine_->QueryTypes(Request("{}", from, to)).value(); };
+  EXPECT_EQ(types(0, kNsPerMinute), std::set{cpu});
+  EXPECT_EQ(types(2 * kNsPerMinute, 6 * kNsPerMinute), std::set{alloc});
+  EXPECT_EQ(types(0, 6 * kNsPerMinute), (std::set{cpu, alloc}));
+  EXPECT_TRUE(types(6 * kNsPerMinute, 7 * kNsPerMinute).empty());
+  store_.shards[0].closed_until = At(10 * kNsPerMinute);
+  store_.shards[0].raw_expired_until = At(10 * kNsPerMinute);
+  EXPECT_EQ(types(0, 6 * kNsPerMinute), (std::set{cpu, alloc})) << "of sums alone";
+  EXPECT_EQ(engine_->QueryTypes(Request("{}", 6, 5)).status().code(), absl::StatusCode::kInvalidArgument);
+}
+
 TEST_F(QueryTest, TypesAreWhatTheDataSay) {
   store_.shards[0].types = {{store::TypeNo{1}, {"cpu", "nanoseconds"}},
                             {store::TypeNo{300}, {"alloc", "bytes"}},
@@ -113,7 +130,7 @@ TEST_F(QueryTest, TypesAreWhatTheDataSay) {
   EXPECT_EQ(total("allocs"), 302u);
   EXPECT_EQ(engine_->FindType(request).value(), (SampleTypeInfo{"allocs", "count"}));
   EXPECT_EQ(total("off_cpu"), 0u) << "known, and nobody collects it";
-  EXPECT_EQ(engine_->QueryTypes().value().size(), 4u);
+  EXPECT_EQ(engine_->QueryTypes(request).value().size(), 4u);
   for (const char* type : {"all", "alloc:", "alloc:ns", "Cpu", ""}) {
     request.type = type;
     const absl::Status status = engine_->QueryFlameGraph(request, 10).status();

@@ -38,6 +38,26 @@ absl::StatusOr<std::set<SampleTypeInfo>> ListSampleTypes(store::Store& store) {
   return types;
 }
 
+absl::StatusOr<std::set<SampleTypeInfo>> ListSampleTypesInRange(store::Store& store, const QueryRequest& request) {
+  std::set<SampleTypeInfo> met;
+  const absl::Status visited = ForEachShard(store, [&](store::StoreReader& reader) -> absl::Status {
+    ASSIGN_OR_RETURN(auto unmet, reader.SampleTypes());
+    std::erase_if(unmet, [&](const auto& type) { return met.contains(type.second); });
+    if (unmet.empty()) return absl::OkStatus();
+    const absl::Status scanned = reader.ScanSums(request.range, [&](const store::SumColumns& columns) -> absl::Status {
+      RETURN_IF_ERROR(CheckCancelled(request));
+      if (const auto type = unmet.find(columns.type); type != unmet.end() && !columns.nodes.empty()) {
+        met.insert(std::move(type->second));
+        unmet.erase(type);
+      }
+      return unmet.empty() ? absl::CancelledError("all types were met") : absl::OkStatus();
+    });
+    return unmet.empty() ? absl::OkStatus() : scanned;
+  });
+  RETURN_IF_ERROR(visited);
+  return met;
+}
+
 absl::StatusOr<SampleTypeInfo> FindSampleType(store::Store& store, const QueryRequest& request) {
   for (const SampleTypeRow& row : kSampleTypes) {
     SampleTypeInfo own{std::string(row.name), std::string(row.unit)};

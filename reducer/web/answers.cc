@@ -262,10 +262,11 @@ std::string TopJson(const SampleTypeInfo& type, const std::vector<TopFunction>& 
   return std::move(json).Take();
 }
 
-std::string TimelineJson(const QueryRequest& request, const Timeline& timeline) {
+std::string TimelineJson(const QueryRequest& request, const SampleTypeInfo& type, const Timeline& timeline) {
   JsonWriter json;
   json.BeginObject();
   Range(json, request);
+  Type(json, type);
   json.Field("step_ms", timeline.step_ns / kNsPerMs);
   NumberColumn(json, "cpu_ns", timeline.values);
   NumberColumn(json, "count", timeline.counts);
@@ -297,9 +298,10 @@ std::string LabelsJson(const std::vector<std::string>& labels) {
   return std::move(json).Take();
 }
 
-std::string SeriesJson(const SeriesList& series) {
+std::string SeriesJson(const SampleTypeInfo& type, const SeriesList& series) {
   JsonWriter json;
   json.BeginObject();
+  Type(json, type);
   json.Key("processes");
   json.BeginArray();
   for (const SeriesList::Process& process : series.processes) ProcessEntry(json, process);
@@ -327,9 +329,11 @@ std::string SeriesJson(const SeriesList& series) {
   return std::move(json).Take();
 }
 
-std::string SymbolsJson(const ExecutableList& list, const std::vector<SymbolNotices::Notice>& notices) {
+std::string SymbolsJson(const SampleTypeInfo& type, const ExecutableList& list,
+                        const std::vector<SymbolNotices::Notice>& notices) {
   JsonWriter json;
   json.BeginObject();
+  Type(json, type);
   Total(json, list.value, list.count);
   json.Key("executables");
   json.BeginArray();
@@ -436,11 +440,12 @@ std::string UploadJson(const SymbolImporter::Imported& imported) {
   return std::move(json).Take();
 }
 
-std::string StackHealthJson(const StackHealth& health) {
+std::string StackHealthJson(const SampleTypeInfo& type, const StackHealth& health) {
   const uint64_t(&counts)[kEndingCount] = health.total.ending_counts;
   const uint64_t walked = health.total.count - counts[static_cast<size_t>(Ending::kKernelOnly)];
   JsonWriter json;
   json.BeginObject();
+  Type(json, type);
   json.Field("samples", health.total.count);
   json.Field("ns", health.total.value);
   Endings(json, "endings", counts);

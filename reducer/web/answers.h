@@ -18,19 +18,20 @@ namespace tributary {
 // The bodies of docs/api.md. Pure: the same arguments give the same bytes.
 
 std::string ErrorJson(std::string_view what);
-// `type`: what the values of the next three measure.
+// `type`: what an answer's values measure.
 std::string FlameGraphJson(const QueryRequest& request, const SampleTypeInfo& type, const FlameGraph& graph);
 std::string TopJson(const SampleTypeInfo& type, const std::vector<TopFunction>& functions, uint64_t total_value,
                     uint64_t total_count);
-std::string TimelineJson(const QueryRequest& request, const Timeline& timeline);
+std::string TimelineJson(const QueryRequest& request, const SampleTypeInfo& type, const Timeline& timeline);
 std::string TypesJson(const std::set<SampleTypeInfo>& types);
 std::string LabelsJson(const std::vector<std::string>& labels);
-std::string SeriesJson(const SeriesList& series);
-std::string SymbolsJson(const ExecutableList& executables, const std::vector<SymbolNotices::Notice>& notices);
+std::string SeriesJson(const SampleTypeInfo& type, const SeriesList& series);
+std::string SymbolsJson(const SampleTypeInfo& type, const ExecutableList& executables,
+                        const std::vector<SymbolNotices::Notice>& notices);
 std::string LinesJson(const SampleTypeInfo& type, const FunctionLinesRequest& function, const FunctionLines& lines,
                       const SourceTexts& sources);
 std::string UploadJson(const SymbolImporter::Imported& imported);
-std::string StackHealthJson(const StackHealth& health);
+std::string StackHealthJson(const SampleTypeInfo& type, const StackHealth& health);
 
 struct ReducerStatus {
   int64_t uptime_s = 0;

@@ -282,17 +282,19 @@ Api::Answer Api::TopAnswer(const Params& params, QueryRequest request) {
 Api::Answer Api::TimelineAnswer(const Params& params, QueryRequest request) {
   ASSIGN_OR_RETURN(uint64_t buckets, ParseNumber(params, "buckets", kBucketsDefault, 1, kBucketsMax));
   ASSIGN_OR_RETURN(Timeline timeline, context_.engine.QueryTimeline(request, buckets));
-  return TimelineJson(request, timeline);
+  ASSIGN_OR_RETURN(const SampleTypeInfo type, context_.engine.FindType(request));
+  return TimelineJson(request, type, timeline);
 }
 
 Api::Answer Api::SeriesAnswer(const Params& params, QueryRequest request) {
   ASSIGN_OR_RETURN(uint64_t limit, ParseNumber(params, "limit", kSeriesMax, 1, kSeriesMax));
   ASSIGN_OR_RETURN(SeriesList series, context_.engine.QuerySeries(request, limit));
-  return SeriesJson(series);
+  ASSIGN_OR_RETURN(const SampleTypeInfo type, context_.engine.FindType(request));
+  return SeriesJson(type, series);
 }
 
-Api::Answer Api::TypesAnswer(const Params&, QueryRequest /*request*/) {
-  ASSIGN_OR_RETURN(const std::set<SampleTypeInfo> types, context_.engine.QueryTypes());
+Api::Answer Api::TypesAnswer(const Params&, QueryRequest request) {
+  ASSIGN_OR_RETURN(const std::set<SampleTypeInfo> types, context_.engine.QueryTypes(request));
   return TypesJson(types);
 }
 
@@ -303,13 +305,15 @@ Api::Answer Api::LabelsAnswer(const Params&, QueryRequest request) {
 
 Api::Answer Api::StackHealthAnswer(const Params&, QueryRequest request) {
   ASSIGN_OR_RETURN(StackHealth health, context_.engine.QueryStackHealth(request, kHealthExecutablesMax));
-  return StackHealthJson(health);
+  ASSIGN_OR_RETURN(const SampleTypeInfo type, context_.engine.FindType(request));
+  return StackHealthJson(type, health);
 }
 
 Api::Answer Api::SymbolsAnswer(const Params& params, QueryRequest request) {
   ASSIGN_OR_RETURN(uint64_t limit, ParseNumber(params, "limit", kExecutablesDefault, 1, kExecutablesMax));
   ASSIGN_OR_RETURN(ExecutableList executables, context_.engine.QueryExecutables(request, limit));
-  return SymbolsJson(executables, context_.notices.List());
+  ASSIGN_OR_RETURN(const SampleTypeInfo type, context_.engine.FindType(request));
+  return SymbolsJson(type, executables, context_.notices.List());
 }
 
 Api::Answer Api::LinesAnswer(const Params& params, QueryRequest request) {

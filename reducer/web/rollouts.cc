@@ -142,6 +142,11 @@ absl::StatusOr<std::string> RolloutsJson(QueryEngine& engine, const RolloutLog* 
   json.BeginObject();
   json.Field("from", query.range.from.value / kNsPerMs);
   json.Field("to", query.range.to.value / kNsPerMs);
+  if (request.with_cpu) {
+    ASSIGN_OR_RETURN(const SampleTypeInfo type, engine.FindType(query));
+    json.Field("type", type.name);
+    json.Field("unit", type.unit);
+  }
   json.Key("rollouts");
   json.BeginArray();
   for (size_t i = 0; i < std::min(rollouts.size(), request.limit); ++i) {

@@ -53,8 +53,9 @@ TEST_F(RolloutsTest, HasTheCpuTimeOfBothSides) {
           R"("hash":"b","images":"web:2","version":"2.0","previous":{"hash":"a","images":"web:1","version":"1.0"})"));
   EXPECT_THAT(json, testing::ContainsRegex(R"("before":.[^}]*"cpu_ns":5,"count":1)"));
   EXPECT_THAT(json, testing::ContainsRegex(R"("after":.[^}]*"cpu_ns":7,"count":2)"));
+  EXPECT_THAT(json, HasSubstr(R"("type":"cpu","unit":"nanoseconds","rollouts":[)"));
   EXPECT_THAT(json, HasSubstr(R"("truncated":false)"));
-  EXPECT_THAT(Json("{}"), Not(HasSubstr("before")));
+  EXPECT_THAT(Json("{}"), testing::AllOf(Not(HasSubstr("before")), Not(HasSubstr("unit"))));
 }
 
 TEST_F(RolloutsTest, ASelectorMeansTheWorkloadsThatHaveItsSamples) {

@@ -208,10 +208,11 @@ TEST_F(WebServerTest, TopTimelineAndSeriesAreTheDocumentedShapes) {
                 std::string(kKinds) + "}");
   int64_t to_ms = now_.value / kNsPerMs;
   EXPECT_EQ(Get("/api/v1/timeline?from=now-6s&buckets=3").body,
-            fmt::format(R"({{"from":{},"to":{},"step_ms":2000,"cpu_ns":[1000000,0,500000],"count":[1,0,1]}})",
+            fmt::format(R"({{"from":{},"to":{},"type":"cpu","unit":"nanoseconds","step_ms":2000,)"
+                        R"("cpu_ns":[1000000,0,500000],"count":[1,0,1]}})",
                         to_ms - 6000, to_ms));
   EXPECT_EQ(Get("/api/v1/series").body,
-            R"({"processes":[{"pid":42,"parent_pid":1,"start_time_ns":77,)"
+            R"({"type":"cpu","unit":"nanoseconds","processes":[{"pid":42,"parent_pid":1,"start_time_ns":77,)"
             R"("command":"\"\u003cb\u003e\u001b[2J\ufffd\u0026","executable":"truth",)"
             R"("executable_path":"/opt/bin/truth","container_id":"c0ffee","host":"host-1","node_id":"node-1",)"
             R"("ns":1500000,"count":2}],)"
@@ -222,18 +223,33 @@ TEST_F(WebServerTest, TopTimelineAndSeriesAreTheDocumentedShapes) {
   EXPECT_THAT(Get("/api/v1/labels").body, ::testing::StartsWith(R"({"labels":["cloud.account.id",)"));
 }
 
+TEST_F(WebServerTest, AnswersNameTheTypeThatTheyAreAbout) {
+  store_.shards[0].types = {{store::TypeNo{1}, {"cpu", "nanoseconds"}}, {store::TypeNo{300}, {"alloc", "by\ntes"}}};
+  store_.shards[0].samples[1].type = store::TypeNo{300};
+  Start();
+  EXPECT_EQ(Get("/api/v1/types?from=-10s").body,
+            R"({"types":[{"name":"alloc","unit":"by\u000ates"},{"name":"cpu","unit":"nanoseconds"}]})");
+  EXPECT_EQ(Get("/api/v1/types?from=-10s&to=-4s").body, R"({"types":[{"name":"cpu","unit":"nanoseconds"}]})");
+  for (const char* verb : {"flamegraph", "top", "timeline", "series", "stack-health", "symbols", "rollouts"}) {
+    const std::string body = Get(fmt::format("/api/v1/{}?type=alloc&cpu=1", verb)).body;
+    EXPECT_THAT(body, HasSubstr(R"("type":"alloc","unit":"by\u000ates")")) << verb;
+  }
+}
+
 TEST_F(WebServerTest, StackHealthIsTheDocumentedShape) {
   Start();
-  EXPECT_EQ(Get("/api/v1/stack-health?from=-10s").body,
-            R"({"samples":2,"ns":1500000,"endings":{"complete":2},"endings_ns":{"complete":1500000},)"
-            R"("complete_share":1,"executables":[],"truncated_executables":0})");
+  EXPECT_EQ(
+      Get("/api/v1/stack-health?from=-10s").body,
+      R"({"type":"cpu","unit":"nanoseconds","samples":2,"ns":1500000,)"
+      R"("endings":{"complete":2},"endings_ns":{"complete":1500000},"complete_share":1,"executables":[],"truncated_executables":0})");
   std::vector<FakeShard::Sample>& samples = store_.shards[0].samples;
   for (Ending ending : {Ending::kKernelOnly, Ending::kNoTable, Ending::kComplete}) {
     samples.push_back(samples[0]);
     samples.back().ending = ending;
   }
   EXPECT_EQ(Get("/api/v1/stack-health?from=-10s").body,
-            R"({"samples":5,"ns":4500000,"endings":{"complete":3,"kernel_only":1,"no_table":1},)"
+            R"({"type":"cpu","unit":"nanoseconds","samples":5,"ns":4500000,)"
+            R"("endings":{"complete":3,"kernel_only":1,"no_table":1},)"
             R"("endings_ns":{"complete":2500000,"kernel_only":1000000,"no_table":1000000},"complete_share":0.75,)"
             R"("executables":[{"name":"\u003cb\u003etruth\u0026","build_id":"abcd","samples":1,"ns":1000000,)"
             R"("endings":{"no_table":1},"programs":["truth"]}],"truncated_executables":0})");
@@ -503,9 +519,11 @@ TEST_F(WebServerTest, AnUploadNamesWhatWasSampledBefore) {
   Start();
   EXPECT_THAT(
       Get("/api/v1/symbols?from=-10s").body,
-      HasSubstr(R"({"build_id":"abcd","name":"\u003cb\u003etruth\u0026","path":"/opt/\u003cb\u003etruth\u0026",)"
-                R"("self_ns":1500000,"self_count":2,"total_ns":1500000,"total_count":2,)"
-                R"("addresses":2,"unnamed_addresses":2,"symbols":null})"));
+      HasSubstr(
+          R"({"type":"cpu","unit":"nanoseconds","total":{"ns":1500000,"count":2},"executables":[{"build_id":"abcd",)"
+          R"("name":"\u003cb\u003etruth\u0026","path":"/opt/\u003cb\u003etruth\u0026",)"
+          R"("self_ns":1500000,"self_count":2,"total_ns":1500000,"total_count":2,)"
+          R"("addresses":2,"unnamed_addresses":2,"symbols":null})"));
   httplib::Result put = Client().Put("/api/v1/symbols", TruthTable(), "application/octet-stream");
   ASSERT_TRUE(put) << to_string(put.error());
   EXPECT_EQ(put->status, 201);

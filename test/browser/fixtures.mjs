@@ -5,6 +5,11 @@ export const from = 1763710000000;
 export const to = from + 900_000;
 const sampleNs = 1e9 / 19;
 
+// What the samples of the range measure, by scenario of the mock reducer.
+export const cpu = {name: 'cpu', unit: 'nanoseconds'};
+export const space = {name: 'alloc_space', unit: 'bytes'};
+export const sampleBytes = 4096;
+
 export const hostile = {
   image: '<img src=x onerror="alert(1)">',
   script: '</script><script>alert(2)</script>',
@@ -12,6 +17,20 @@ export const hostile = {
   control: 'bell\u0007escape\u001b[31mred\u202etxt',
   command: '"><svg onload=alert(3)>',
 };
+export const hostileType = {name: `${hostile.image}${'x'.repeat(300)}`, unit: `${hostile.control}${'y'.repeat(300)}`};
+export const types = {one: [cpu], two: [space, cpu], other: [space], hostile: [hostileType, cpu]};
+
+// An answer of CPU time as one of another type: each sample is worth `sampleBytes` of its unit.
+export function ofType(answer, {name, unit}) {
+  const isValue = (key) => (key === 'ns' || key.endsWith('_ns')) && key !== 'start_time_ns';
+  const convert = (value, key) => {
+    if (typeof value === 'number') return isValue(key) ? Math.round((value / sampleNs) * sampleBytes) : value;
+    if (Array.isArray(value)) return value.map((item) => convert(item, key));
+    if (value === null || typeof value !== 'object') return value;
+    return Object.fromEntries(Object.entries(value).map(([name, item]) => [name, convert(item, name)]));
+  };
+  return {...convert(answer, ''), type: name, unit};
+}
 // As the page shows `hostile.control`.
 export const controlShown = 'bell\\u0007escape\\u001b[31mred\\u202etxt';
 

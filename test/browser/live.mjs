@@ -2,11 +2,12 @@
 //
 //   node live.mjs --url http://127.0.0.1:4040 --executable truth --functions spin_a,spin_b,spin_c
 //                 [--from -5m] [--to now] [--upload FILE [--screenshot-lines lines.png]] [--screenshot out.png]
-//                 [--screenshot-all all.png]
+//                 [--screenshot-all all.png] [--type alloc_space:bytes [--screenshot-type type.png]]
 //
 // --functions: functions that must be on the stacks of that executable, each as the widest frame of its name.
 // --upload: this file's names are new to the reducer; its base name is a sampled executable's. It has lines of the first
 // function.
+// --type: that the range has samples of it, beside those of CPU time: the page offers it, and shows it in its unit.
 // --screenshot: the executable's graph; --screenshot-all: everything that ran in the range; --screenshot-lines: the lines of
 // the first function.
 // Exit code 0: all agrees; 1: a mismatch, named on standard error; 2: usage.
@@ -144,6 +145,51 @@ async function checkLines(page, url, parameters, name) {
   return known;
 }
 
+// What is offered is what the range has. With one type nothing is.
+async function checkTypes(page, url, parameters) {
+  const {types} = await ask(url, 'types', parameters);
+  const units = [];
+  if (types.length > 1) {
+    await page.getByTestId('open-type').click();
+    units.push(...(await page.getByTestId('type-option').locator('.option-detail').allTextContents()));
+    await page.keyboard.press('Escape');
+  }
+  expect(units.join(', '), types.length > 1 ? types.map(({unit}) => unit).join(', ') : '', 'units of the types offered');
+  expect(await page.getByTestId('type').count(), types.length > 1 ? 1 : 0, 'selectors of types');
+  console.log(`types: ${types.map(({name, unit}) => `${name} (${unit})`).join(', ')}, as the API says`);
+}
+
+// As the page writes bytes.
+function inBytes(value) {
+  const power = Math.min(4, Math.floor(Math.log2(Math.max(1, value)) / 10));
+  if (power === 0) return `${count(value)} B`;
+  const scaled = value / 1024 ** power;
+  return `${scaled.toFixed(scaled < 9.995 ? 2 : scaled < 99.95 ? 1 : 0)} ${'KMGT'[power - 1]}iB`;
+}
+
+// The page about another type: chosen in the selector, asked for, and each number in its unit.
+async function checkType(page, url, parameters, type, screenshot) {
+  const [name, unit] = type.split(':');
+  await page.getByTestId('open-type').click();
+  await page.getByTestId('type-option').filter({hasText: name}).click();
+  await settled(page);
+  const answer = await ask(url, 'flamegraph', {...parameters, type});
+  expect(answer.unit, unit, `unit of ${name}`);
+  const root = layOut(answer)[0];
+  const tooltip = await hover(page, root, root);
+  expect(await page.getByTestId('tooltip-measure').textContent(), name, 'what the tooltip measures');
+  expect(tooltip.totalTime, inBytes(root.totalNs), `all ${name}`);
+  expect(tooltip.totalSamples, count(root.totalCount), `samples of ${name}`);
+  expect(await page.getByTestId('timeline-title').textContent(), `${name} in ${unit} per second`, 'title of the timeline');
+  const totals = await page.getByTestId('totals').textContent();
+  expect(totals.split(', ')[1], `${inBytes(root.totalNs)} of ${name}`, `totals of ${name}`);
+  if (screenshot) await page.screenshot({path: screenshot});
+  console.log(`${name}: ${totals}, as the API says`);
+  await page.getByLabel('Clear the type').click();
+  await settled(page);
+  expect(await page.getByTestId('timeline-title').textContent(), 'CPU use in cores', 'title of the timeline, without a type');
+}
+
 async function closeLines(page) {
   await page.getByTestId('lines-close').click();
   await page.getByTestId('search').fill('');
@@ -238,15 +284,18 @@ async function main() {
       from: {type: 'string', default: '-5m'},
       to: {type: 'string', default: 'now'},
       upload: {type: 'string'},
+      type: {type: 'string'},
       screenshot: {type: 'string'},
       'screenshot-all': {type: 'string'},
       'screenshot-lines': {type: 'string'},
+      'screenshot-type': {type: 'string'},
     },
   });
   if (!values.url || !values.executable || !values.functions) {
     console.error(
       'usage: node live.mjs --url URL --executable NAME --functions a,b,c [--from -5m] [--to now] ' +
-        '[--upload FILE [--screenshot-lines FILE]] [--screenshot FILE] [--screenshot-all FILE]',
+        '[--upload FILE [--screenshot-lines FILE]] [--type NAME:UNIT [--screenshot-type FILE]] ' +
+        '[--screenshot FILE] [--screenshot-all FILE]',
     );
     process.exit(2);
   }
@@ -272,6 +321,8 @@ async function main() {
     expect(rootTooltip.totalSamples, count(all[0].totalCount), 'samples of everything');
     await checkHealth(page, healthOfAll, 'everything');
     await checkExecutables(page, symbolsOfAll);
+    await checkTypes(page, url, fixed);
+    if (values.type) await checkType(page, url, fixed, values.type, values['screenshot-type']);
     await page.mouse.move(2, 2);
     if (values['screenshot-all']) await page.screenshot({path: values['screenshot-all']});
 

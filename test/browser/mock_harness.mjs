@@ -38,6 +38,7 @@ after(async () => {
 });
 beforeEach(() => {
   server.scenario = 'normal';
+  server.types = fixtures.types.one;
   server.requests.length = 0;
   server.pushed.length = 0;
   server.uploads.length = 0;
@@ -56,11 +57,12 @@ export async function open(hash = fixed) {
 export const byId = (id) => page.getByTestId(id);
 export const hashParameter = (name) =>
   page.evaluate((key) => new URLSearchParams(location.hash.slice(1)).get(key), name);
-export const lastQuery = (verb) =>
+export const lastParameter = (verb, name) =>
   server.requests
     .filter((url) => url.pathname.endsWith(`/${verb}`))
     .at(-1)
-    ?.searchParams.get('query');
+    ?.searchParams.get(name);
+export const lastQuery = (verb) => lastParameter(verb, 'query');
 
 // The browser reports every failed request on the console; here is one that was meant to fail.
 export function forgive(pattern) {

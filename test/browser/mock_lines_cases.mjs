@@ -204,7 +204,7 @@ describe('lines', () => {
     assert.deepEqual(files, ['spin.c:191', 'refill.h:12', 'no line known']);
     assert.match(await byId('textless').textContent(), /start it with --source-dir.*spin\.c 1 line, 60\.0%/);
     const unplaced = await byId('lines-unplaced').textContent();
-    assert.match(unplaced, /^15\.0% of its time has no line\. Its debug information has no line for this code/);
+    assert.match(unplaced, /^15\.0% of it has no line\. Its debug information has no line for this code/);
   });
 
   test('text that is being fetched comes by itself', async () => {

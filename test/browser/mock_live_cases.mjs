@@ -5,6 +5,7 @@ import {tmpdir} from 'node:os';
 import {join} from 'node:path';
 import {after, describe, test} from 'node:test';
 import {fileURLToPath} from 'node:url';
+import * as fixtures from './fixtures.mjs';
 import {range, server} from './mock_harness.mjs';
 
 // The instrument that checks a running reducer, against this one: it must agree, and must notice when page and API do
@@ -46,6 +47,19 @@ describe('live.mjs', () => {
     assert.match(stdout, /lines of spin_sixty: 7, 6 with text, 99\.0% of its time in known ones, as the API says/);
     assert.match(stdout, /page and API agree/);
     assert.equal(code, 0);
+  });
+
+  test('agrees about another type, in its unit, and notices a unit that the page does not have', async () => {
+    server.types = fixtures.types.two;
+    const {code, stdout, stderr} = await run('--functions', 'spin_sixty', '--type', 'alloc_space:bytes');
+    assert.equal(stderr, '');
+    assert.match(stdout, /types: alloc_space \(bytes\), cpu \(nanoseconds\), as the API says/);
+    assert.match(stdout, /alloc_space: .* KiB\/s on average, 18\.4 MiB of alloc_space, 4,705 samples, as the API says/);
+    assert.equal(code, 0);
+    server.scenario = 'two_faced_unit';
+    const noticed = await run('--functions', 'spin_sixty', '--type', 'alloc_space:bytes');
+    assert.match(noticed.stderr, /mismatch: all alloc_space: the page says "19\.3M pages", the API "18\.4 MiB"/);
+    assert.equal(noticed.code, 1);
   });
 
   test('notices three samples of 3,000 in the wrong function', async () => {

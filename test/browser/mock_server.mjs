@@ -14,9 +14,10 @@ const types = {
 
 export class MockServer {
   // scenario: normal | empty | error | truncated | large | templates | slow | lying | two_faced | two_faced_health |
-  // two_faced_symbols | two_faced_lines | lines_error | expired |
+  // two_faced_symbols | two_faced_lines | two_faced_unit | lines_error | expired |
   // symbols_error | upload_slow | upload_cut | upload_too_large | upload_off
   scenario = 'normal';
+  types = fixtures.types.one; // that samples of the range have
   requests = []; // URLs asked below /api/v1/
   pushed = []; // executables whose names were uploaded
   uploads = []; // bodies, as text
@@ -94,8 +95,19 @@ export class MockServer {
   }
 
   answer(url, userAgent) {
+    const asked = url.searchParams.get('type') ?? 'cpu';
+    const type = [fixtures.cpu, ...this.types].find(({name, unit}) => [name, `${name}:${unit}`].includes(asked));
+    if (!type) return [400, {error: `type: no sample is of type '${asked}'; there are: cpu (nanoseconds)`}];
+    const [code, answer] = this.answerOfCpu(url, userAgent);
+    if (code !== 200 || type === fixtures.cpu) return [code, answer];
+    const lies = this.scenario === 'two_faced_unit' && userAgent.includes('Mozilla');
+    return [code, fixtures.ofType(answer, lies ? {...type, unit: 'pages'} : type)];
+  }
+
+  answerOfCpu(url, userAgent) {
     const verb = url.pathname.slice('/api/v1/'.length);
     if (verb === 'status') return [200, fixtures.status()];
+    if (verb === 'types' && this.scenario !== 'error') return [200, {types: this.scenario === 'empty' ? [] : this.types}];
     const range = this.range(url);
     const keep = this.selected(url.searchParams.get('query') ?? '');
     if (typeof keep === 'string') return [400, {error: keep}];

@@ -1,6 +1,7 @@
 // The built page in chromium against a reducer with fixed answers. Usage: node mock_test.mjs DIST
 import './mock_graph_cases.mjs';
 import './mock_query_cases.mjs';
+import './mock_types_cases.mjs';
 import './mock_state_cases.mjs';
 import './mock_health_cases.mjs';
 import './mock_symbols_cases.mjs';

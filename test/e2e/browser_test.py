@@ -1,14 +1,31 @@
-"""The embedded page in a real browser, on real data: test/browser/live.mjs clicks where the API's shares say the functions are."""
+"""The embedded page in a real browser, on real data: test/browser/live.mjs clicks where the API's shares say the functions are.
+A made-up node brings samples of a second type, in another unit."""
 
 import os
 import pathlib
 import re
 import subprocess
+import sys
 
 import lib
 
+sys.path.insert(0, str(lib.SOURCE / "test" / "k8s"))
+import node  # noqa: E402
+
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
 SCREENSHOTS = pathlib.Path(os.environ["TRIBUTARY_BUILD"]) / "screenshots"
+
+
+def allocate(reducer, log):
+    made_up = node.Node("allocating", reducer.intake_port, log)
+    try:
+        start = lib.now_ms() * 1_000_000
+        for function, samples in (("grow(buffer)", 30), ("parse(line)", 10)):
+            times = [start - i * 100_000_000 for i in range(samples)]
+            made_up.sample(7, "/usr/bin/server", "/", "", times, type="alloc_space", unit="bytes", value=65_536, frame={"kind": "go", "name": function})
+        lib.check(made_up.stop() == 0, "the samples of the second type were not taken")
+    finally:
+        made_up.kill()
 
 
 def page():
@@ -21,10 +38,13 @@ def page():
         lib.wait_for("the node", lambda: reducer.status()["nodes"], 20)
         lib.run_truth(10)
         lib.check(collector.stop() == 0, "the collector's exit code")
+        with open(d / "node.log", "w", encoding="utf-8") as log:
+            allocate(reducer, log)
         result = subprocess.run(
             ["node", os.environ["BROWSER_TOOLS"] + "/live.mjs", "--url", reducer.url, "--from=-45s", "--executable", "truth", "--functions",
              "hash_blocks,sort_rows,parse_text", "--upload", lib.BIN / "truth", "--screenshot", SCREENSHOTS / "filtered.png", "--screenshot-all",
-             SCREENSHOTS / "page.png", "--screenshot-lines", SCREENSHOTS / "lines.png"], capture_output=True, text=True, timeout=240, check=False)
+             SCREENSHOTS / "page.png", "--screenshot-lines", SCREENSHOTS / "lines.png", "--type",
+             "alloc_space:bytes", "--screenshot-type", SCREENSHOTS / "type.png"], capture_output=True, text=True, timeout=240, check=False)
         print("  " + "\n  ".join((result.stdout + result.stderr).strip().splitlines()))
         lib.check(result.returncode == 0, "the page does not agree with the API")
         with_text = [int(n) for n in re.findall(r"lines of hash_blocks: \d+, (\d+) with text", result.stdout)]

@@ -10,8 +10,9 @@
 //     One CPU sample of that process (and its only thread) at each of the times, within a day of now; the same process
 //     may have more of them later. The container's id is read from the cgroup's path, as a kernel-collector does it.
 //     May be there: "attributes": what the process says of itself ("service.name=a,b=c", OTEL_RESOURCE_ATTRIBUTES);
-//     "type": the name of one of our sample types, in place of CPU; "value": in its unit, in place of 10 ms; "frame":
-//     {"kind": the name of a frame kind, "name": the name that the frame comes with}, in place of one without a file.
+//     "type": the name of one of our sample types, in place of CPU, or with "unit" the name of any; "value": in its
+//     unit, in place of 10 ms; "frame": {"kind": the name of a frame kind, "name": the name that the frame comes with},
+//     in place of one without a file.
 //   {"send": true}
 //     When everything before is durable at the reducer, the line {"durable": N} comes out: samples so far.
 //
@@ -50,6 +51,7 @@ namespace {
 
 constexpr size_t kBatchSamplesMax = 10'000;
 constexpr uint64_t kPeriodNs = 10'000'000;
+constexpr uint8_t kOwnTypesFirst = 200;  // far above our own
 constexpr int64_t kFlushMs = 20'000;
 constexpr uint64_t kPollMs = 2;
 constexpr size_t kCommBytesMax = 15;  // TASK_COMM_LEN − 1
@@ -147,10 +149,9 @@ class MadeUpNode {
     sample.thread = Intern(Pid{static_cast<int32_t>(pid)}, executable, cgroup, attributes);
     if (uint64_t value = 0; said["value"].get(value) == simdjson::SUCCESS) sample.value = value;
     if (std::string_view type; said["type"].get(type) == simdjson::SUCCESS) {
-      const auto* row = std::find_if(kSampleTypes.begin(), kSampleTypes.end(),
-                                     [type](const SampleTypeRow& of) { return of.name == type; });
-      if (row == kSampleTypes.end()) return Bad("a type that is not ours");
-      sample.type = row->type;
+      std::string_view unit;
+      if (said["unit"].get(unit) != simdjson::SUCCESS) unit = "";
+      ASSIGN_OR_RETURN(sample.type, TypeOf({std::string(type), std::string(unit)}));
     }
     Frame frame{.address = 0x1000};
     if (simdjson::dom::object told; said["frame"].get(told) == simdjson::SUCCESS) {
@@ -164,6 +165,21 @@ class MadeUpNode {
       Take(sample);
     }
     return absl::OkStatus();
+  }
+
+  absl::StatusOr<SampleType> TypeOf(SampleTypeInfo type) {
+    const auto* row = std::find_if(kSampleTypes.begin(), kSampleTypes.end(), [&](const SampleTypeRow& of) {
+      return of.name == type.name && (type.unit.empty() || of.unit == type.unit);
+    });
+    if (row != kSampleTypes.end()) return row->type;
+    if (type.unit.empty()) return Bad("a type that is not ours needs a unit");
+    const auto known = std::find_if(own_types_.begin(), own_types_.end(),
+                                    [&](const SampleTypeDefinition& of) { return of.info == type; });
+    if (known != own_types_.end()) return known->type;
+    if (own_types_.size() == UINT8_MAX - kOwnTypesFirst) return Bad("too many types");
+    const auto number = static_cast<SampleType>(kOwnTypesFirst + own_types_.size());
+    own_types_.push_back({number, std::move(type)});
+    return number;
   }
 
   absl::StatusOr<Frame> ReadFrame(const simdjson::dom::object& told) {
@@ -204,6 +220,7 @@ class MadeUpNode {
     accounting_.captured += CountSamples(samples_);
     Batch batch{
         .clock = clock_, .samples = std::exchange(samples_, {}), .accounting = accounting_, .dictionary = dictionary_};
+    batch.sample_types = own_types_;
     if (absl::Status status = delivery_.Take(std::move(batch)); !status.ok()) Stop(status);
   }
 
@@ -238,6 +255,7 @@ class MadeUpNode {
   const ClockPair clock_ = Clock::Real().Pair();
   std::shared_ptr<Dictionary> dictionary_ = std::make_shared<Dictionary>();
   std::vector<Sample> samples_;
+  std::vector<SampleTypeDefinition> own_types_;
   Accounting accounting_;
   absl::Status end_;
 };

@@ -3,12 +3,14 @@ import {computed, effect, signal, untracked, type Signal} from '@preact/signals'
 import type {
   FlameGraphAnswer,
   RolloutsAnswer,
+  SampleType,
   SeriesAnswer,
   StackHealthAnswer,
   StatusAnswer,
   SymbolsAnswer,
   TimelineAnswer,
   TopAnswer,
+  TypesAnswer,
   Weight,
 } from './api/types.ts';
 import type {Theme} from './flame/colors.ts';
@@ -18,6 +20,7 @@ import {toKinds, unknownKind} from './flame/kind.ts';
 import {compileSearch, findMatches} from './flame/search.ts';
 import {forgetLines, loadLines} from './lines.ts';
 import {load, nothing, type Loadable} from './loadable.ts';
+import {askedType, cpuTime, typesOf} from './model/measure.ts';
 import {parseSelector} from './model/selector.ts';
 import {shortName} from './model/short_name.ts';
 import {formatHash, parseHash, type ViewState} from './model/view_state.ts';
@@ -27,7 +30,7 @@ const storedNames = () => (localStorage.getItem('names') === 'short' ? 'short' :
 export const view = signal<ViewState>(parseHash(location.hash, storedNames()));
 
 // What a user would want the browser's Back for gets its own history entry.
-const remembered: (keyof ViewState)[] = ['from', 'to', 'query', 'zoom', 'panes', 'lines', 'linesIn'];
+const remembered: (keyof ViewState)[] = ['from', 'to', 'query', 'type', 'zoom', 'panes', 'lines', 'linesIn'];
 
 export function setView(patch: Partial<ViewState>): void {
   const before = view.value;
@@ -47,6 +50,7 @@ export interface GraphData {
   to: number;
 }
 
+export const types = signal<Loadable<SampleType[]>>(nothing);
 export const graphData = signal<Loadable<GraphData>>(nothing);
 export const timeline = signal<Loadable<TimelineAnswer>>(nothing);
 export const rollouts = signal<Loadable<RolloutsAnswer>>(nothing);
@@ -63,8 +67,13 @@ export const queryError = computed(() => {
   const parsed = selector.value;
   if ('error' in parsed) return parsed.error;
   const error = graphData.value.error;
-  return view.value.query !== '' && error?.status === 400 ? error.message : null;
+  const isOfType = error?.message.startsWith('type:');
+  return view.value.query !== '' && error?.status === 400 && !isOfType ? error.message : null;
 });
+
+// The type of samples that everything is asked for; '': the server's default.
+export const shownType = computed(() => askedType(view.value.type, types.value.value ?? []));
+export const measure = computed(() => graphData.value.value?.graph.measure ?? cpuTime);
 
 export const zoomNode = computed(() => {
   const data = graphData.value.value;
@@ -154,10 +163,15 @@ export function symbolsChanged(): Promise<void> {
   return refresh();
 }
 
+function inRange(): Record<string, string> {
+  const {from, to} = view.value;
+  return shownType.value === '' ? {from, to} : {from, to, type: shownType.value};
+}
+
 // What every question about samples says.
 function selected(): Record<string, string> {
-  const {from, to, query} = view.value;
-  return query.trim() === '' ? {from, to} : {from, to, query};
+  const {query} = view.value;
+  return query.trim() === '' ? inRange() : {...inRange(), query};
 }
 
 // The name as the server told it, and the executable that it is in ('': any).
@@ -185,7 +199,7 @@ export async function refresh(): Promise<void> {
   const parameters = selected();
   const same = <T>(answer: T) => answer;
   // An old answer may stand in for a failed new one only if the question was the same.
-  const question = JSON.stringify([from, to, query]);
+  const question = JSON.stringify([from, to, query, shownType.value]);
   const keepOld = question === answered;
   await Promise.all([
     load(graphData, 'flamegraph', parameters, abort.signal, toGraphData, keepOld).then(() =>
@@ -201,7 +215,9 @@ export async function refresh(): Promise<void> {
     ),
     load<RolloutsAnswer, RolloutsAnswer>(rollouts, 'rollouts', parameters, abort.signal, same, keepOld),
     load<StackHealthAnswer, StackHealthAnswer>(stackHealth, 'stack-health', parameters, abort.signal, same, keepOld),
-    load<SeriesAnswer, SeriesAnswer>(series, 'series', {from, to}, abort.signal, same),
+    load<SeriesAnswer, SeriesAnswer>(series, 'series', inRange(), abort.signal, same),
+    // Where the range has other types than the one before, what is asked for may change, and everything is asked anew.
+    load<TypesAnswer, SampleType[]>(types, 'types', {from, to}, abort.signal, typesOf),
     load<StatusAnswer, StatusAnswer>(status, 'status', {}, abort.signal, same),
     wantsSymbols(keepOld) ? loadSymbols(parameters, abort.signal, keepOld) : null,
     refreshLines(),
@@ -236,7 +252,7 @@ export function start(): void {
     if (document.hidden) clearTimeout(timer);
     else if (view.value.live) void refresh();
   });
-  const asked = computed(() => JSON.stringify([view.value.from, view.value.to, view.value.query]));
+  const asked = computed(() => JSON.stringify([view.value.from, view.value.to, view.value.query, shownType.value]));
   const askedLines = computed(() => JSON.stringify([view.value.lines, view.value.linesIn]));
   effect(() => {
     void askedLines.value;

@@ -5,11 +5,24 @@ export interface Weight {
   count: number;
 }
 
-export interface FlameGraphAnswer {
+export interface SampleType {
+  name: string;
+  unit: string;
+}
+
+export interface TypesAnswer {
+  types: SampleType[];
+}
+
+// Of answers with values. A reducer of an earlier release does not say.
+interface Measured {
+  type?: string;
+  unit?: string;
+}
+
+export interface FlameGraphAnswer extends Measured {
   from: number;
   to: number;
-  type: string;
-  unit: string;
   total: Weight;
   truncated_nodes: number;
   names: string[];
@@ -27,7 +40,7 @@ export interface FlameGraphAnswer {
   kinds?: {name: string; color: string}[];
 }
 
-export interface TopAnswer {
+export interface TopAnswer extends Measured {
   total: Weight;
   functions: {
     name: string;
@@ -41,11 +54,11 @@ export interface TopAnswer {
   kinds?: {name: string; color: string}[];
 }
 
-export interface TimelineAnswer {
+export interface TimelineAnswer extends Measured {
   from: number;
   to: number;
   step_ms: number;
-  cpu_ns: number[];
+  cpu_ns: number[]; // values of any type, in its unit
   count: number[];
 }
 
@@ -90,7 +103,7 @@ export interface SeriesThread extends Weight {
   host: string;
 }
 
-export interface SeriesAnswer {
+export interface SeriesAnswer extends Measured {
   processes: SeriesProcess[];
   threads: SeriesThread[];
   containers: ({id: string; name: string} & Weight)[];
@@ -133,7 +146,7 @@ export interface StackHealthExecutable {
   programs: string[];
 }
 
-export interface StackHealthAnswer {
+export interface StackHealthAnswer extends Measured {
   samples: number;
   ns: number;
   endings: Record<string, number>;
@@ -173,7 +186,7 @@ export interface SymbolNotice {
   times: number;
 }
 
-export interface SymbolsAnswer {
+export interface SymbolsAnswer extends Measured {
   total: Weight;
   executables: SymbolExecutable[];
   truncated: number;
@@ -209,7 +222,7 @@ export interface SourceText {
   text: string[];
 }
 
-export interface LinesAnswer {
+export interface LinesAnswer extends Measured {
   function: string;
   executable: string;
   lines: FunctionLine[];

@@ -1,5 +1,6 @@
 // What tables of functions and of lines share.
-import {formatDuration, formatPercent, formatSamples} from '../model/format.ts';
+import {formatPercent, formatSamples} from '../model/format.ts';
+import {formatValue} from '../model/measure.ts';
 import {Icon} from './icons.tsx';
 
 interface SortHeadProps {
@@ -21,11 +22,19 @@ export function SortHead({column, label, testId = 'sort', order, choose}: SortHe
   );
 }
 
-export function Amount({ns, count, whole}: {ns: number; count: number; whole: number}) {
+interface AmountProps {
+  ns: number; // in `unit`
+  count: number;
+  whole: number;
+  unit: string;
+}
+
+export function Amount({ns, count, whole, unit}: AmountProps) {
+  const value = formatValue(ns, unit);
   return (
-    <td class="amount" title={formatSamples(count)}>
+    <td class="amount" title={`${value}, ${formatSamples(count)}`}>
       <span class="amount-percent">{formatPercent(ns, whole, 1)}</span>
-      <span class="amount-time">{formatDuration(ns)}</span>
+      <span class="amount-time">{value}</span>
     </td>
   );
 }

@@ -7,11 +7,13 @@ import {
   type Dimension,
   type FilterOption,
 } from '../model/filter_options.ts';
-import {formatCount, formatDuration} from '../model/format.ts';
+import {formatCount} from '../model/format.ts';
+import {formatValue, measureOf} from '../model/measure.ts';
 import {formatSelector, parseSelector, replaceMatchers, type Matcher} from '../model/selector.ts';
 import {queryError, selector, series, setView, view} from '../state.ts';
 import {Icon} from './icons.tsx';
 import {Popover} from './popover.tsx';
+import {TypePicker} from './type_picker.tsx';
 
 const shownMax = 200;
 
@@ -34,6 +36,7 @@ function OptionList({dimension, matchers, choose}: OptionListProps) {
 
   const answer = series.value.value;
   if (!answer) return <p class="note">{series.value.error?.message ?? 'Loading…'}</p>;
+  const {unit} = measureOf(answer);
   const lower = needle.trim().toLowerCase();
   const found = filterOptions(dimension, answer, matchers).filter((option) =>
     `${option.label} ${option.detail}`.toLowerCase().includes(lower),
@@ -70,7 +73,7 @@ function OptionList({dimension, matchers, choose}: OptionListProps) {
         >
           <span class="option-label">{option.label}</span>
           <span class="option-detail">{option.detail}</span>
-          <span class="option-weight">{formatDuration(option.ns)}</span>
+          <span class="option-weight">{formatValue(option.ns, unit)}</span>
           <span class="option-bar" style={{width: `${(100 * option.ns) / heaviest}%`}} />
         </button>
       </li>
@@ -204,6 +207,7 @@ function SelectorField() {
 export function Filters() {
   return (
     <section class="filters" aria-label="Filters">
+      <TypePicker />
       <Filter dimension="process" />
       <Filter dimension="thread" />
       <Filter dimension="service" />

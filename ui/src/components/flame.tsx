@@ -152,7 +152,7 @@ export function Flame() {
             <p class="banner" data-testid="truncated">
               <Icon name="warning" />
               {`Too large to show whole: the ${formatCount(data.graph.truncatedNodes)} smallest nodes were cut. ` +
-                'Their time still counts in the frames that called them. A shorter range or a filter shows them.'}
+                'They still count in the frames that called them. A shorter range or a filter shows them.'}
             </p>
           )}
           <div class="zoomed">
@@ -161,7 +161,7 @@ export function Flame() {
               <button
                 type="button"
                 class="button small-button"
-                title="Where in this function the time goes. L: in the one that is pointed at"
+                title="Where in this function its samples are. L: in the one that is pointed at"
                 data-testid="zoomed-lines"
                 onClick={() => linesOf(data.graph, zoom)}
               >

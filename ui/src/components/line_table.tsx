@@ -1,8 +1,9 @@
 // The lines of a function, hottest first: what ran in each, its text, and behind it the addresses.
 import {useEffect, useRef} from 'preact/hooks';
 import type {FunctionLine, LineAddress} from '../api/types.ts';
-import {formatCount, formatDuration, formatPercent, formatSamples, printable, printableLine} from '../model/format.ts';
+import {formatCount, formatPercent, formatSamples, printable, printableLine} from '../model/format.ts';
 import {placeOf, sortLines, splitPath, type LinesSort, type LineTotals} from '../model/lines.ts';
+import {formatValue} from '../model/measure.ts';
 import {shortBuildId} from '../model/symbol_words.ts';
 import {setView, view} from '../state.ts';
 import {Amount, SortHead} from './cells.tsx';
@@ -10,7 +11,13 @@ import {Amount, SortHead} from './cells.tsx';
 const shownMax = 500;
 const addressesMax = 100;
 
-function Addresses({addresses, whole}: {addresses: readonly LineAddress[]; whole: number}) {
+interface AddressesProps {
+  addresses: readonly LineAddress[];
+  whole: number;
+  unit: string;
+}
+
+function Addresses({addresses, whole, unit}: AddressesProps) {
   const sorted = [...addresses].sort((a, b) => b.ns - a.ns);
   return (
     <>
@@ -37,7 +44,7 @@ function Addresses({addresses, whole}: {addresses: readonly LineAddress[]; whole
                 <code title={printable(build_id)}>{shortBuildId(printable(build_id))}</code>
               </td>
               <td class="number">{formatCount(count)}</td>
-              <td class="number" title={formatDuration(ns)}>
+              <td class="number" title={formatValue(ns, unit)}>
                 {formatPercent(ns, whole, 1)}
               </td>
             </tr>
@@ -69,10 +76,11 @@ interface RowProps {
   line: FunctionLine;
   open: boolean;
   whole: number;
+  unit: string;
   reveal: (place: string) => void;
 }
 
-function Row({line, open, whole, reveal}: RowProps) {
+function Row({line, open, whole, unit, reveal}: RowProps) {
   const place = placeOf(line);
   const row = useRef<HTMLTableRowElement>(null);
   useEffect(() => {
@@ -100,13 +108,13 @@ function Row({line, open, whole, reveal}: RowProps) {
           <span class="self-bar total-bar" style={{width: `${whole > 0 ? (100 * line.total_ns) / whole : 0}%`}} />
           <span class="self-bar" style={{width: `${whole > 0 ? (100 * line.self_ns) / whole : 0}%`}} />
         </td>
-        <Amount ns={line.self_ns} count={line.self_count} whole={whole} />
-        <Amount ns={line.total_ns} count={line.total_count} whole={whole} />
+        <Amount ns={line.self_ns} count={line.self_count} whole={whole} unit={unit} />
+        <Amount ns={line.total_ns} count={line.total_count} whole={whole} unit={unit} />
       </tr>
       {open && (
         <tr class="open-body">
           <td colSpan={3}>
-            <Addresses addresses={line.addresses} whole={whole} />
+            <Addresses addresses={line.addresses} whole={whole} unit={unit} />
           </td>
         </tr>
       )}
@@ -120,10 +128,11 @@ const unplaced = '?';
 interface LineTableProps {
   lines: readonly FunctionLine[];
   totals: LineTotals;
+  unit: string;
   reveal: (place: string) => void;
 }
 
-export function LineTable({lines, totals, reveal}: LineTableProps) {
+export function LineTable({lines, totals, unit, reveal}: LineTableProps) {
   const {linesSort, line: chosen} = view.value;
   const sorted = sortLines(lines, linesSort);
   const shown = sorted.slice(0, shownMax);
@@ -151,7 +160,7 @@ export function LineTable({lines, totals, reveal}: LineTableProps) {
             {shown.map((line) => {
               const place = placeOf(line);
               const open = chosen !== '' && chosen === (place || unplaced);
-              return <Row key={place} line={line} open={open} whole={totals.totalNs} reveal={reveal} />;
+              return <Row key={place} line={line} open={open} whole={totals.totalNs} unit={unit} reveal={reveal} />;
             })}
           </tbody>
         </table>

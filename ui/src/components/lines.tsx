@@ -2,7 +2,8 @@
 // and table are otherwise; Escape leads back to them.
 import {useEffect, useRef, useState} from 'preact/hooks';
 import type {LinesAnswer} from '../api/types.ts';
-import {formatDuration, formatPercent, formatSamples, printable} from '../model/format.ts';
+import {formatPercent, formatSamples, printable} from '../model/format.ts';
+import {formatValue, measureOf} from '../model/measure.ts';
 import {hasPlace, listingsOf, placeOf, sortLines, totalsOf, type LineTotals} from '../model/lines.ts';
 import {whatIsComing, whyNoLines, whyNothing, type Why} from '../model/lines_words.ts';
 import {functionLines, linesLoading} from '../lines.ts';
@@ -57,13 +58,14 @@ function Known({answer, totals}: {answer: LinesAnswer; totals: LineTotals}) {
     return (
       <>
         {why && <Explanation title="No lines of this function are known" why={why} testId="no-lines" />}
-        <LineTable lines={answer.lines} totals={totals} reveal={() => {}} />
+        <LineTable lines={answer.lines} totals={totals} unit={measureOf(answer).unit} reveal={() => {}} />
       </>
     );
   }
   const {textless} = listingsOf(answer, new Set());
   const much = totals.unplacedNs >= unplacedShareTold * totals.totalNs;
   const withText = answer.sources.length > 0;
+  const {unit} = measureOf(answer);
   const coming = whatIsComing(answer);
   return (
     <>
@@ -75,11 +77,11 @@ function Known({answer, totals}: {answer: LinesAnswer; totals: LineTotals}) {
       {why && much && (
         <p class="banner" data-testid="lines-unplaced" title={why.advice}>
           <Icon name="warning" />
-          {`${formatPercent(totals.unplacedNs, totals.totalNs, 1)} of its time has no line. ${why.reason}`}
+          {`${formatPercent(totals.unplacedNs, totals.totalNs, 1)} of it has no line. ${why.reason}`}
         </p>
       )}
       <div class={`lines-body${withText ? ' with-text' : ''}`}>
-        <LineTable lines={answer.lines} totals={totals} reveal={setRevealed} />
+        <LineTable lines={answer.lines} totals={totals} unit={unit} reveal={setRevealed} />
         {withText ? (
           <Listing answer={answer} whole={totals.totalNs} revealed={revealed} />
         ) : (
@@ -112,12 +114,13 @@ function Body() {
 
 function Sums({answer}: {answer: LinesAnswer}) {
   const {selfNs, totalNs, totalCount} = totalsOf(answer.lines);
+  const {unit} = measureOf(answer);
   const whole = graphData.value.value?.total.ns ?? 0;
   return (
     <p class="lines-sums" data-testid="lines-sums">
-      <b>{formatDuration(totalNs)}</b>
+      <b>{formatValue(totalNs, unit)}</b>
       {whole > 0 && ` · ${formatPercent(totalNs, whole, 1)} of the selection`}
-      {` · ${formatSamples(totalCount)} · ${formatDuration(selfNs)} self`}
+      {` · ${formatSamples(totalCount)} · ${formatValue(selfNs, unit)} self`}
     </p>
   );
 }

@@ -1,7 +1,7 @@
 // The source around the lines that have samples, with what ran in each beside it.
 import {useEffect, useRef, useState} from 'preact/hooks';
 import type {LinesAnswer} from '../api/types.ts';
-import {formatCount, formatDuration, formatPercent, formatSamples, printable, printableLine} from '../model/format.ts';
+import {formatCount, formatPercent, formatSamples, printable, printableLine} from '../model/format.ts';
 import {
   gapKey,
   heatOf,
@@ -12,6 +12,7 @@ import {
   type ListingPart,
   type TextlessFile,
 } from '../model/lines.ts';
+import {formatValue, measureOf} from '../model/measure.ts';
 import {setView, view} from '../state.ts';
 
 const lineBytesMax = 512; // where the reducer cuts a line
@@ -20,16 +21,17 @@ const isCut = (text: string): boolean => text.length * 3 >= lineBytesMax && new 
 interface LineProps {
   part: ListingPart & {kind: 'line'};
   whole: number;
+  unit: string;
   chosen: boolean;
 }
 
-function SourceLine({part: {number, text, samples}, whole, chosen}: LineProps) {
+function SourceLine({part: {number, text, samples}, whole, unit, chosen}: LineProps) {
   const share = (ns: number) => (ns > 0 ? formatPercent(ns, whole, 1) : '');
   const place = samples ? placeOf(samples) : '';
   const title =
     samples &&
-    `${formatDuration(samples.self_ns)} in the line itself (${formatSamples(samples.self_count)}), ` +
-      `${formatDuration(samples.total_ns)} with what it calls (${formatSamples(samples.total_count)})`;
+    `${formatValue(samples.self_ns, unit)} in the line itself (${formatSamples(samples.self_count)}), ` +
+      `${formatValue(samples.total_ns, unit)} with what it calls (${formatSamples(samples.total_count)})`;
   return (
     <tr
       class={samples ? `heat-${heatOf(samples.total_ns, whole)}${chosen ? ' chosen' : ''}` : undefined}
@@ -67,10 +69,11 @@ function SourceLine({part: {number, text, samples}, whole, chosen}: LineProps) {
 interface FileProps {
   listing: FileListing;
   whole: number;
+  unit: string;
   openGap: (key: string) => void;
 }
 
-function File({listing: {file, totalNs, parts, undrawn}, whole, openGap}: FileProps) {
+function File({listing: {file, totalNs, parts, undrawn}, whole, unit, openGap}: FileProps) {
   const {directory, name} = splitPath(file);
   const {line: chosen} = view.value;
   return (
@@ -98,6 +101,7 @@ function File({listing: {file, totalNs, parts, undrawn}, whole, openGap}: FilePr
               key={part.number}
               part={part}
               whole={whole}
+              unit={unit}
               chosen={part.samples !== null && placeOf(part.samples) === chosen}
             />
           ) : (
@@ -167,6 +171,7 @@ export function Listing({answer, whole, revealed}: {answer: LinesAnswer; whole: 
           key={listing.file}
           listing={listing}
           whole={whole}
+          unit={measureOf(answer).unit}
           openGap={(key) => setOpened(new Set([...opened, key]))}
         />
       ))}

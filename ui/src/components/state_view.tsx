@@ -11,7 +11,9 @@ function Empty() {
       ? 'No collector has reported yet: start kernel-collector on a machine and point it at this reducer.'
       : filtered
         ? 'Nothing that ran in this range passes the filters.'
-        : 'Nothing was recorded in this range. A longer range may reach back to when something was.';
+        : view.value.type !== ''
+          ? 'No sample of this type was recorded in this range.'
+          : 'Nothing was recorded in this range. A longer range may reach back to when something was.';
   return (
     <div class="state" data-testid="empty">
       <h2>No samples here</h2>

@@ -1,30 +1,55 @@
-// CPU use over time. Dragging across it sets the range; a double click doubles it.
+// Values over time: of CPU time the use in cores, of other types so much each second. Dragging across it sets the range; a double click doubles it.
 import {useEffect, useRef, useState} from 'preact/hooks';
 import uPlot from 'uplot';
 import type {Rollout, TimelineAnswer} from '../api/types.ts';
 import {palettes} from '../flame/colors.ts';
-import {formatClock, formatCores, formatDate, formatDuration, formatSamples} from '../model/format.ts';
+import {formatClock, formatDate, formatSamples} from '../model/format.ts';
+import {
+  formatRate,
+  formatTick,
+  formatValue,
+  isCpuTime,
+  measureOf,
+  measureTitle,
+  rateTitle,
+  tickSteps,
+  type Measure,
+} from '../model/measure.ts';
 import {type Mark, marksOf} from '../model/rollouts.ts';
 import {absoluteRange, zoomedOut} from '../model/time_range.ts';
-import {graphData, rollouts, setView, theme, timeline, view} from '../state.ts';
+import {graphData, measure as graphMeasure, rollouts, setView, theme, timeline, view} from '../state.ts';
 import {RolloutMarks} from './rollout_marks.tsx';
 
 const chartHeight = 124;
 const dragMin = 4; // pixels; less is a click
 const marksApart = 8; // pixels
 
-export function coresOf(answer: TimelineAnswer, bucket: number): number {
-  return (answer.cpu_ns[bucket] ?? 0) / (answer.step_ms * 1e6);
+// Each second, in the unit of the answer.
+function rateOf(answer: TimelineAnswer, bucket: number): number {
+  return (answer.cpu_ns[bucket] ?? 0) / (answer.step_ms / 1e3);
 }
 
 // Bucket starts, and the end of the last one so that its step is drawn.
 function toColumns(answer: TimelineAnswer): uPlot.AlignedData {
   const times = answer.cpu_ns.map((_, i) => answer.from + i * answer.step_ms);
-  const cores = answer.cpu_ns.map((_, i) => coresOf(answer, i));
+  const scale = isCpuTime(measureOf(answer)) ? 1e-9 : 1; // to cores
+  const rates = answer.cpu_ns.map((_, i) => rateOf(answer, i) * scale);
   return [
     [...times, answer.from + times.length * answer.step_ms],
-    [...cores, cores.at(-1) ?? 0],
+    [...rates, rates.at(-1) ?? 0],
   ];
+}
+
+// As wide as its longest label. Cores are numbers as the chart writes them.
+function valueAxis(measure: Measure): Partial<uPlot.Axis> {
+  if (isCpuTime(measure)) return {size: 46, space: 26};
+  const steps = tickSteps(measure);
+  return {
+    size: (_, labels) => Math.max(46, 14 + 6.5 * Math.max(0, ...(labels ?? []).map((label) => label.length))),
+    space: 20,
+    values: (_, splits) => splits.map((value) => formatTick(value, measure.unit)),
+    ...(steps && {incrs: steps}),
+  };
 }
 
 function tickLabel(ms: number, stepMs: number): string {
@@ -36,6 +61,7 @@ function tickLabel(ms: number, stepMs: number): string {
 
 function chartOptions(
   width: number,
+  measure: Measure,
   onHover: (bucket: number | null) => void,
   onDraw: (chart: uPlot) => void,
 ): uPlot.Options {
@@ -67,7 +93,7 @@ function chartOptions(
         space: 80,
         values: (_, splits, __, ___, increment) => splits.map((ms) => tickLabel(ms, increment)),
       },
-      {...axis, size: 46, space: 26},
+      {...axis, ...valueAxis(measure)},
     ],
     series: [
       {},
@@ -127,6 +153,7 @@ function Chart({answer, onHover}: {answer: TimelineAnswer; onHover: (bucket: num
   const chart = useRef<uPlot | null>(null);
   const [plot, setPlot] = useState<Plot | null>(null);
   const currentTheme = theme.value;
+  const measure = measureOf(answer);
   // Where the axes leave room for the plot is known when it is drawn.
   const onDraw = (drawn: uPlot) =>
     setPlot((old) => {
@@ -135,7 +162,7 @@ function Chart({answer, onHover}: {answer: TimelineAnswer; onHover: (bucket: num
     });
   useEffect(() => {
     const element = host.current!;
-    const made = new uPlot(chartOptions(element.clientWidth, onHover, onDraw), toColumns(answer), element);
+    const made = new uPlot(chartOptions(element.clientWidth, measure, onHover, onDraw), toColumns(answer), element);
     chart.current = made;
     const resizes = new ResizeObserver(() => made.setSize({width: element.clientWidth, height: chartHeight}));
     resizes.observe(element);
@@ -145,8 +172,9 @@ function Chart({answer, onHover}: {answer: TimelineAnswer; onHover: (bucket: num
     };
   }, [currentTheme]);
   useEffect(() => chart.current?.setData(toColumns(answer)), [answer]);
-  const most = Math.max(...answer.cpu_ns.map((_, i) => coresOf(answer, i)), 0);
-  const label = `CPU use from ${formatClock(answer.from)} to ${formatClock(answer.to)}, at most ${formatCores(most)}`;
+  const most = formatRate(Math.max(...answer.cpu_ns.map((_, i) => rateOf(answer, i)), 0), measure);
+  const {title} = rateTitle(measure);
+  const label = `${title} from ${formatClock(answer.from)} to ${formatClock(answer.to)}, at most ${most}`;
   const all = rollouts.value.value?.rollouts ?? [];
   return (
     <div class="chart-frame">
@@ -162,31 +190,38 @@ function Readout({answer, bucket}: {answer: TimelineAnswer; bucket: number | nul
     const from = answer.from + bucket * answer.step_ms;
     return (
       <span data-testid="timeline-readout">
-        {`${formatClock(from)} – ${formatClock(from + answer.step_ms)}: ${formatCores(coresOf(answer, bucket))}, ` +
+        {`${formatClock(from)} – ${formatClock(from + answer.step_ms)}: ${formatRate(rateOf(answer, bucket), measureOf(answer))}, ` +
           formatSamples(answer.count[bucket] ?? 0)}
       </span>
     );
   }
   if (!data) return null;
-  const average = data.total.ns / ((data.to - data.from) * 1e6);
-  const totals = `${formatDuration(data.total.ns)} of CPU time, ${formatSamples(data.total.count)}`;
-  return <span data-testid="totals">{`${formatCores(average)} on average, ${totals}`}</span>;
+  const {measure} = data.graph;
+  const average = data.total.ns / ((data.to - data.from) / 1e3);
+  const whole = `${formatValue(data.total.ns, measure.unit)} of ${measureTitle(measure)}`;
+  return (
+    <span data-testid="totals">
+      {`${formatRate(average, measure)} on average, ${whole}, ${formatSamples(data.total.count)}`}
+    </span>
+  );
 }
 
 export function Timeline() {
   const [bucket, setBucket] = useState<number | null>(null);
   const {value: answer, error} = timeline.value;
+  const measure = answer ? measureOf(answer) : graphMeasure.value;
+  const {title, unit} = rateTitle(measure);
   return (
-    <section class="card timeline" aria-label="CPU use over time">
+    <section class="card timeline" aria-label={`${title} over time`}>
       <div class="card-head">
-        <h1>
-          CPU use <span class="unit">in cores</span>
+        <h1 data-testid="timeline-title">
+          {title} <span class="unit">{unit}</span>
         </h1>
         <p class="readout">{answer && <Readout answer={answer} bucket={bucket} />}</p>
         <p class="hint wide-only">Drag to select a range</p>
       </div>
       {answer && answer.cpu_ns.length > 0 && answer.step_ms > 0 ? (
-        <Chart answer={answer} onHover={setBucket} />
+        <Chart key={`${measure.type}:${measure.unit}`} answer={answer} onHover={setBucket} />
       ) : (
         <p class="chart-empty note">{answer ? 'No samples in this range.' : error ? 'No data' : 'Loading…'}</p>
       )}

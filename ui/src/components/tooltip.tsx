@@ -3,7 +3,8 @@ import {useLayoutEffect, useRef} from 'preact/hooks';
 import {css, frameColor} from '../flame/colors.ts';
 import type {Pointed} from '../flame/controller.ts';
 import {executableOf, kindOf, type FlameGraph} from '../flame/graph.ts';
-import {formatCount, formatDuration, formatPercent} from '../model/format.ts';
+import {formatCount, formatPercent} from '../model/format.ts';
+import {formatValue, measureTitle} from '../model/measure.ts';
 import {shownName, theme, view} from '../state.ts';
 
 interface AmountProps {
@@ -18,7 +19,7 @@ function Amount({name, ns, count, graph, zoom}: AmountProps) {
   return (
     <tr>
       <th scope="row">{name}</th>
-      <td data-testid={`tooltip-${name.toLowerCase()}-time`}>{formatDuration(ns)}</td>
+      <td data-testid={`tooltip-${name.toLowerCase()}-time`}>{formatValue(ns, graph.measure.unit)}</td>
       <td data-testid={`tooltip-${name.toLowerCase()}-samples`}>{formatCount(count)}</td>
       <td data-testid={`tooltip-${name.toLowerCase()}-percent`}>{formatPercent(ns, graph.totalNs[0]!)}</td>
       {zoom > 0 && (
@@ -79,7 +80,7 @@ export function Tooltip({graph, zoom, pointed}: {graph: FlameGraph; zoom: number
         <thead>
           <tr>
             <th />
-            <th>CPU time</th>
+            <th data-testid="tooltip-measure">{measureTitle(graph.measure)}</th>
             <th>samples</th>
             <th>of all</th>
             {zoom > 0 && <th>of zoomed</th>}

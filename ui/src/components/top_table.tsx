@@ -3,7 +3,7 @@ import {css, frameColor, type Hues} from '../flame/colors.ts';
 import {sortRows, type FunctionRow, type SortColumn} from '../flame/fold.ts';
 import {compileSearch, exactTerm} from '../flame/search.ts';
 import {formatCount, printable} from '../model/format.ts';
-import {functions, graphData, openLines, setView, shownName, theme, view, zoomNode} from '../state.ts';
+import {functions, graphData, measure, openLines, setView, shownName, theme, view, zoomNode} from '../state.ts';
 import {Amount, SortHead} from './cells.tsx';
 import {Icon} from './icons.tsx';
 import {StateView} from './state_view.tsx';
@@ -47,7 +47,7 @@ function TopRow({row, whole, hues}: {row: FunctionRow; whole: number; hues: Hues
           type="button"
           class="lines-button"
           aria-label={`Lines of ${name}`}
-          title="Lines: where in this function the time goes"
+          title="Lines: where in this function its samples are"
           data-testid="top-lines"
           onClick={() => openLines(row.name, row.executable)}
         >
@@ -55,8 +55,8 @@ function TopRow({row, whole, hues}: {row: FunctionRow; whole: number; hues: Hues
         </button>
         <span class="self-bar" style={{width: `${whole > 0 ? (100 * row.selfNs) / whole : 0}%`}} />
       </td>
-      <Amount ns={row.selfNs} count={row.selfCount} whole={whole} />
-      <Amount ns={row.totalNs} count={row.totalCount} whole={whole} />
+      <Amount ns={row.selfNs} count={row.selfCount} whole={whole} unit={measure.value.unit} />
+      <Amount ns={row.totalNs} count={row.totalCount} whole={whole} unit={measure.value.unit} />
     </tr>
   );
 }
@@ -97,7 +97,7 @@ function Rows({graph, zoom}: {graph: NonNullable<typeof graphData.value.value>['
         {rows.length > shownMax
           ? `The first ${formatCount(shownMax)} of ${formatCount(rows.length)} functions`
           : `${formatCount(rows.length)} ${rows.length === 1 ? 'function' : 'functions'}`}
-        {zoom > 0 && ' in the zoomed frame; percent of its time'}
+        {zoom > 0 && ' in the zoomed frame; percent of what it has'}
       </p>
     </>
   );

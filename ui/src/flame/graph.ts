@@ -1,12 +1,14 @@
 // A flame graph as typed arrays, laid out once when it arrives: afterwards drawing, hit tests and zoom are arithmetic
-// on these columns. The horizontal axis is in ns of the root: node i covers [start[i], start[i] + totalNs[i]).
+// on these columns. Fields that end in Ns are in the unit of `measure`. The horizontal axis is that of the root: node i covers [start[i], start[i] + totalNs[i]).
 import type {FlameGraphAnswer} from '../api/types.ts';
 import {printable} from '../model/format.ts';
+import {measureOf, type Measure} from '../model/measure.ts';
 import {assignHues, type Hues} from './colors.ts';
 import {toKinds, unknownKind, type FrameKind} from './kind.ts';
 
 export interface FlameGraph {
   size: number;
+  measure: Measure;
   names: string[]; // as they are shown: printable
   executables: string[];
   raw: {names: string[]; executables: string[]}; // as the server told them: what it is asked by
@@ -46,6 +48,7 @@ export function buildGraph(answer: FlameGraphAnswer): FlameGraph {
   }
   const graph: FlameGraph = {
     size,
+    measure: measureOf(answer),
     names: names.map(printable),
     executables: executables.map(printable),
     raw: {names, executables},

@@ -2,7 +2,7 @@
 // value means the same everywhere.
 
 // Three significant digits, without an exponent, trailing zeros kept: 1.20, 12.0, 120.
-function threeDigits(value: number): string {
+export function threeDigits(value: number): string {
   const magnitude = Math.abs(value);
   return value.toFixed(magnitude < 9.995 ? 2 : magnitude < 99.95 ? 1 : 0);
 }
@@ -17,7 +17,7 @@ export function formatSamples(value: number): string {
   return `${formatCount(value)} ${value === 1 ? 'sample' : 'samples'}`;
 }
 
-// CPU time: ns, µs, ms, s, then minutes, hours and days with two parts.
+// Time: ns, µs, ms, s, then minutes, hours and days with two parts.
 export function formatDuration(ns: number): string {
   if (ns === 0) return '0 s';
   if (ns < 999.5) return `${Math.round(ns)} ns`;
@@ -52,7 +52,7 @@ export function formatCores(cores: number): string {
 }
 
 export function formatBytes(bytes: number): string {
-  const units = ['B', 'KiB', 'MiB', 'GiB', 'TiB'];
+  const units = ['B', 'KiB', 'MiB', 'GiB', 'TiB', 'PiB', 'EiB'];
   let unit = 0;
   while (bytes >= 1023.5 && unit + 1 < units.length) {
     bytes /= 1024;

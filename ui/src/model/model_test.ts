@@ -297,6 +297,7 @@ test('the address reproduces the view, and holds only what differs from the defa
     to: '1763710060000',
     live: false,
     query: '{process_executable_name="a&b#c\\"d"}',
+    type: 'alloc_space:bytes&x',
     panes: 'flame',
     orientation: 'flame',
     colors: 'kind',

@@ -7,6 +7,7 @@ export interface ViewState {
   to: string;
   live: boolean; // refresh by itself; only for ranges that end now
   query: string; // selector
+  type: string; // of samples: NAME or NAME:UNIT; '': CPU time where there is any (model/measure.ts)
   panes: 'both' | 'flame' | 'table';
   orientation: 'icicle' | 'flame'; // root on top, root at the bottom
   colors: 'executable' | 'kind';
@@ -28,6 +29,7 @@ export const defaultView: ViewState = {
   ...defaultRange,
   live: true,
   query: '',
+  type: '',
   panes: 'both',
   orientation: 'icicle',
   colors: 'executable',
@@ -61,6 +63,7 @@ export function parseHash(hash: string, names: ViewState['names'] = defaultView.
     ...range,
     live: canFollow(range) && parameters.get('live') !== '0',
     query: text('query'),
+    type: text('type'),
     panes: oneOf(parameters.get('panes'), ['both', 'flame', 'table'], defaultView.panes),
     orientation: oneOf(parameters.get('orientation'), ['icicle', 'flame'], defaultView.orientation),
     colors: oneOf(parameters.get('colors'), ['executable', 'kind'], defaultView.colors),
@@ -88,6 +91,7 @@ export function formatHash(view: ViewState): string {
   put('to', view.to, defaultView.to);
   if (canFollow(view) && !view.live) parameters.set('live', '0');
   put('query', view.query, '');
+  put('type', view.type, '');
   put('panes', view.panes, defaultView.panes);
   put('orientation', view.orientation, defaultView.orientation);
   put('colors', view.colors, defaultView.colors);

@@ -1,0 +1,76 @@
+// The type of samples that everything is about: what samples of the range have. With one type there is nothing to choose.
+import type {SampleType} from '../api/types.ts';
+import {formatCount} from '../model/format.ts';
+import {askedType, cpuTime, keyOf, measureLabel, shownWord} from '../model/measure.ts';
+import {setView, shownType, types, view} from '../state.ts';
+import {Icon} from './icons.tsx';
+import {Popover} from './popover.tsx';
+
+const shownMax = 100;
+
+const titleOf = ({name, unit}: SampleType) => measureLabel({type: name, unit});
+
+// What is not in the list is shown as the address has it.
+function choiceTitle(offered: readonly SampleType[], asked: string): string {
+  if (asked === '') return measureLabel(cpuTime);
+  const chosen = offered.find((type) => keyOf(type) === asked);
+  return chosen ? titleOf(chosen) : shownWord(asked);
+}
+
+export function TypePicker() {
+  const offered = types.value.value ?? [];
+  const asked = shownType.value;
+  const cpuKey = keyOf({name: cpuTime.type, unit: cpuTime.unit});
+  const isOffered = offered.some((type) => keyOf(type) === (asked || cpuKey));
+  const chosen = view.value.type !== '';
+  if (offered.length < 2 && (isOffered || !chosen)) return null;
+  const label = (
+    <>
+      <span class="filter-name">Type</span>
+      <span class="grow filter-choice">{choiceTitle(offered, asked)}</span>
+      <Icon name="chevron" />
+    </>
+  );
+  const option = (type: SampleType, close: () => void) => {
+    const key = keyOf(type);
+    const choose = () => {
+      // The default is not written to the address.
+      const isDefault = key === (askedType('', offered) || cpuKey);
+      setView({type: isDefault ? '' : key});
+      close();
+    };
+    return (
+      <li key={key}>
+        <button type="button" aria-pressed={key === (asked || cpuKey)} data-testid="type-option" onClick={choose}>
+          <span class="option-label">{titleOf(type)}</span>
+          <span class="option-detail">{shownWord(type.unit)}</span>
+        </button>
+      </li>
+    );
+  };
+  return (
+    <div class={`filter${chosen ? ' chosen' : ''}`} data-testid="type">
+      <Popover name="Type" label={label}>
+        {(close) => (
+          <div class="options types">
+            {offered.length === 0 && <p class="note">No type has samples in this range.</p>}
+            <ul class="choices">{offered.slice(0, shownMax).map((type) => option(type, close))}</ul>
+            {offered.length > shownMax && (
+              <p class="note">{`${formatCount(offered.length - shownMax)} more: name one in the address, as type=NAME:UNIT.`}</p>
+            )}
+          </div>
+        )}
+      </Popover>
+      {chosen && (
+        <button
+          type="button"
+          class="button icon-only clear"
+          aria-label="Clear the type"
+          onClick={() => setView({type: ''})}
+        >
+          <Icon name="close" />
+        </button>
+      )}
+    </div>
+  );
+}

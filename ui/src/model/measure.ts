@@ -1,0 +1,111 @@
+// What the values of an answer measure, and how they are written. Names and units of types come with the samples, from
+// whoever sends them: they are shown as text, with escapes, and cut.
+import type {SampleType, TypesAnswer} from '../api/types.ts';
+import {formatBytes, formatCores, formatCount, formatDuration, printable, threeDigits} from './format.ts';
+
+export interface Measure {
+  type: string;
+  unit: string;
+}
+
+export const cpuTime: Measure = {type: 'cpu', unit: 'nanoseconds'};
+
+const wordMax = 32; // letters
+
+// An answer of an earlier release does not say: it is CPU time.
+export function measureOf(answer: {type?: string | undefined; unit?: string | undefined}): Measure {
+  return {type: answer.type || cpuTime.type, unit: answer.unit || cpuTime.unit};
+}
+
+export const isCpuTime = ({type, unit}: Measure): boolean => type === cpuTime.type && unit === cpuTime.unit;
+
+export function shownWord(text: string): string {
+  const letters = Array.from(printable(text));
+  return letters.length > wordMax ? `${letters.slice(0, wordMax - 1).join('')}…` : letters.join('');
+}
+
+// Within a sentence: "CPU time"; of a type that is not ours its name.
+export function measureTitle(measure: Measure): string {
+  if (isCpuTime(measure)) return 'CPU time';
+  if (measure.type === 'off_cpu' && measure.unit === 'nanoseconds') return 'time off the CPU';
+  return shownWord(measure.type);
+}
+
+// The same where it stands alone.
+export function measureLabel(measure: Measure): string {
+  const title = measureTitle(measure);
+  return title === shownWord(measure.type) ? title : title[0]!.toUpperCase() + title.slice(1);
+}
+
+// Above a graph over time, and what its axis is in.
+export function rateTitle(measure: Measure): {title: string; unit: string} {
+  if (isCpuTime(measure)) return {title: 'CPU use', unit: 'in cores'};
+  const unit = measure.unit === 'nanoseconds' ? 'per second' : `in ${shownWord(measure.unit)} per second`;
+  return {title: measureLabel(measure), unit};
+}
+
+const prefixes = ['', 'k', 'M', 'G', 'T', 'P', 'E'];
+
+// 999, 1.20k, 12.0M.
+export function formatScaled(value: number): string {
+  if (value > 0 && value < 0.005) return '<0.01';
+  let scaled = value;
+  let prefix = 0;
+  while (scaled >= 999.5 && prefix + 1 < prefixes.length) {
+    scaled /= 1000;
+    ++prefix;
+  }
+  return prefix === 0 && Number.isInteger(value) ? formatCount(value) : `${threeDigits(scaled)}${prefixes[prefix]}`;
+}
+
+// "12.3 s", "1.20 MiB", "12.3k objects".
+export function formatValue(value: number, unit: string): string {
+  const something = value > 0 && value < 0.5;
+  if (unit === 'nanoseconds') return something ? '<1 ns' : formatDuration(value);
+  if (unit === 'bytes') return something ? '<1 B' : formatBytes(value);
+  return `${formatScaled(value)} ${shownWord(unit)}`;
+}
+
+// So much each second: "1.84 cores" of CPU time, else "1.20 MiB/s".
+export function formatRate(perSecond: number, measure: Measure): string {
+  return isCpuTime(measure) ? formatCores(perSecond / 1e9) : `${formatValue(perSecond, measure.unit)}/s`;
+}
+
+const powers = (base: number, count: number) => Array.from({length: count}, (_, i) => base ** i);
+const secondsNs = [1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1200, 1800, 3600, 7200, 14400, 43200].map((s) => s * 1e9);
+const daysNs = powers(10, 5).flatMap((days) => [1, 2, 5].map((digit) => digit * days * 86400e9));
+const stepsNs = [...powers(10, 9).flatMap((ns) => [ns, 2 * ns, 5 * ns]), ...secondsNs, ...daysNs];
+
+// How far apart the marks of an axis of rates may be: round numbers of its unit. undefined: decimal ones.
+export function tickSteps(measure: Measure): number[] | undefined {
+  if (isCpuTime(measure)) return undefined;
+  if (measure.unit === 'nanoseconds') return stepsNs;
+  return measure.unit === 'bytes' ? powers(2, 64) : undefined;
+}
+
+// At a mark of that axis, whose unit stands in the title: "1.5 MiB", "12k".
+export function formatTick(perSecond: number, unit: string): string {
+  const timeOrBytes = unit === 'nanoseconds' || unit === 'bytes';
+  const text = timeOrBytes ? formatValue(perSecond, unit) : formatScaled(perSecond);
+  return text.replace(/\.0+(?!\d)/, '').replace(/(\.\d*[1-9])0+(?!\d)/, '$1');
+}
+
+// What a type is asked for by: its name alone may be that of several.
+export const keyOf = ({name, unit}: SampleType): string => `${name}:${unit}`;
+
+const isText = (value: unknown): boolean => typeof value === 'string' && value !== '';
+
+export function typesOf({types}: TypesAnswer): SampleType[] {
+  return types.filter(({name, unit}) => isText(name) && isText(unit));
+}
+
+// The type that the server is asked for: the choice, by its name or key; without one CPU time, or the first type where
+// there is none. '': the server's own default, which is CPU time.
+export function askedType(choice: string, offered: readonly SampleType[]): string {
+  if (choice !== '') {
+    const chosen = offered.find((type) => keyOf(type) === choice) ?? offered.find(({name}) => name === choice);
+    return chosen ? keyOf(chosen) : choice;
+  }
+  const first = offered[0];
+  return !first || offered.some(({name, unit}) => isCpuTime({type: name, unit})) ? '' : keyOf(first);
+}
