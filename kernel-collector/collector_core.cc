@@ -239,14 +239,14 @@ bool CollectorCore::ResolveStack(const SampleRecord& record, size_t frames_to_tr
   }
   // Where the chain left all code the address is no caller, only what a broken chain pointed to.
   if (resolved_.ending == Ending::kNoMapping && walked_.user.size() > 1 &&
-      !RowOf(resolved_.frames.front().kind).has_address) {
+      resolved_.frames.front().kind == FrameKind::kUnknown) {
     resolved_.frames.erase(resolved_.frames.begin());
   }
   return !walked_.wants_more && !resolved_.wants_executable;
 }
 
 bool CollectorCore::IsStart(const ResolvedFrame& frame) const {
-  return frame.kind == FrameKind::kNative &&
+  return frame.kind == FrameKind::kNative && frame.executable != nullptr &&
          unwinder_.IsStart(*frame.executable, LookupAddress(frame.address, frame.is_caller));
 }
 
@@ -256,8 +256,9 @@ bool CollectorCore::CutAboveStart() {
   if (walked_.user.empty()) return false;
   if (IsStart(resolved_.frames.front())) return true;
   if (walked_.user.size() < 2 || walked_.stop == TRIB_STOP_END || walked_.stale) return false;
-  if (!IsStart(resolved_.frames[1])) return false;
-  resolved_.frames.erase(resolved_.frames.begin());
+  const auto callee = resolved_.frames.begin() + static_cast<ptrdiff_t>(resolved_.outermost_frames);
+  if (!IsStart(*callee)) return false;
+  resolved_.frames.erase(resolved_.frames.begin(), callee);
   resolved_.uncovered_pages.clear();  // none but the last frame's: frames before it were walked by their code
   walked_.user.pop_back();
   walked_.stop = TRIB_STOP_END;
@@ -268,7 +269,7 @@ bool CollectorCore::CutAboveStart() {
 // Start-up code, in the program or in a library, calls main or a thread's function, which are the program's own.
 bool CollectorCore::CallsTheProgram(const ProcessRun& run) const {
   if (run.executable == nullptr) return true;
-  return walked_.user.size() > 1 && resolved_.frames[1].executable == run.executable.get();
+  return walked_.user.size() > 1 && resolved_.frames[resolved_.outermost_frames].executable == run.executable.get();
 }
 
 bool CollectorCore::AwaitScan(ProcessRun& run, bool uncovered) {

@@ -6,6 +6,7 @@
 #include <map>
 
 #include "kernel-collector/collector_core_testing.h"
+#include "kernel-collector/processes/runtime_testing.h"
 
 namespace tributary {
 namespace {
@@ -135,6 +136,15 @@ TEST_F(CollectorCoreTest, WhatStandsAboveAThreadsStartIsNoCaller) {
     EXPECT_THAT(Flushed(), ElementsAre("10/0 go: </bin/go+401105;/bin/go+401020"));
     EXPECT_EQ(sink.batches.back().samples[0].ending, Ending::kComplete);
   }
+  // All that a runtime makes of that address.
+  auto runtime = std::make_shared<FakeRuntime>();
+  runtime->codes[0x5e010] = {{.kind = FrameKind::kNative, .name = "f"}, {.kind = FrameKind::kNative, .name = "g"}};
+  core().processes().Find(Pid{10})->mappings.Insert({.start = 0x5e000, .end = 0x5f000, .runtime = runtime});
+  spec = {.time = kT + 30, .pid = 10, .user = {0x17020, 0x17105, 0x5e011}, .stop = TRIB_STOP_FRAME_POINTER_END};
+  Sample(spec);
+  core().Poll();
+  EXPECT_EQ(runtime->asked.size(), 1u);
+  EXPECT_THAT(Flushed(), ElementsAre("10/0 go: </bin/go+401105;/bin/go+401020"));
 }
 
 TEST_F(CollectorCoreTest, EventsAndSamplesOfOnePollMeetInOrderOfTime) {

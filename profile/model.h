@@ -36,6 +36,8 @@ struct Executable {
 // instruction. The only place that takes one off.
 constexpr uint64_t LookupAddress(uint64_t address, bool is_caller) { return address - (is_caller && address != 0); }
 
+constexpr size_t kFrameNameBytesMax = 512;  // of a name that a frame came with; the rest is cut off
+
 // Code that a thread was in. Of kinds with an address (executable, address) says where; a runtime's frame has two words
 // instead, its code object and the position in it; one that came with its name needs neither.
 struct Frame {

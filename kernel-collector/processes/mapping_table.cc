@@ -7,7 +7,7 @@ namespace {
 
 // b goes on where a ends, in memory and in the file.
 bool Continues(const Mapping& a, const Mapping& b) {
-  return a.end == b.start && a.executable == b.executable &&
+  return a.end == b.start && a.executable == b.executable && (b.runtime == nullptr || a.runtime == b.runtime) &&
          (a.executable == nullptr || a.file_offset + (a.end - a.start) == b.file_offset);
 }
 
@@ -24,17 +24,34 @@ bool SameCode(const Mapping& a, const Mapping& b) {
          (a.executable == nullptr || a.file_offset - a.start == b.file_offset - b.start);
 }
 
+// Returns the range of `list` that `mapping` overlaps.
+template <typename List>
+auto Overlapping(List& list, const Mapping& mapping) {
+  auto first = std::upper_bound(list.begin(), list.end(), mapping.start,
+                                [](uint64_t start, const Mapping& m) { return start < m.end; });
+  auto last =
+      std::lower_bound(first, list.end(), mapping.end, [](const Mapping& m, uint64_t end) { return m.start < end; });
+  return std::pair(first, last);
+}
+
+// Gives `mapping` the runtime of the first mapping of [first, last), all of which it overlaps, that has the same code.
+template <typename Iterator>
+void TakeOverRuntime(Iterator first, Iterator last, Mapping* mapping) {
+  if (mapping->runtime != nullptr) return;
+  const auto old =
+      std::find_if(first, last, [&](const Mapping& m) { return m.runtime != nullptr && SameCode(m, *mapping); });
+  if (old != last) mapping->runtime = old->runtime;
+}
+
 }  // namespace
 
 MappingTable::Inserted MappingTable::Insert(Mapping mapping) {
   if (mapping.start >= mapping.end) return Inserted::kAdded;
   if (list_.use_count() > 1) list_ = std::make_shared<List>(*list_);
   List& list = *list_;
-  auto first = std::upper_bound(list.begin(), list.end(), mapping.start,
-                                [](uint64_t start, const Mapping& m) { return start < m.end; });
-  auto last =
-      std::lower_bound(first, list.end(), mapping.end, [](const Mapping& m, uint64_t end) { return m.start < end; });
+  auto [first, last] = Overlapping(list, mapping);
   bool replaces = std::any_of(first, last, [&](const Mapping& old) { return !SameCode(old, mapping); });
+  TakeOverRuntime(first, last, &mapping);
   List pieces;
   if (first != last && first->start < mapping.start) {
     Mapping left = *first;
@@ -64,16 +81,14 @@ MappingTable::Inserted MappingTable::Insert(Mapping mapping) {
 MappingTable::List MappingTable::Replace(const List& scanned, MonotonicNs read_at) {
   std::shared_ptr<List> before = std::exchange(list_, std::make_shared<List>());
   List changed;
-  for (const Mapping& mapping : scanned) {
-    auto old = std::upper_bound(before->begin(), before->end(), mapping.start,
-                                [](uint64_t start, const Mapping& m) { return start < m.end; });
-    for (; old != before->end() && old->start < mapping.end; ++old) {
-      if (SameCode(*old, mapping)) continue;
+  for (Mapping mapping : scanned) {
+    auto [first, last] = Overlapping(*before, mapping);
+    if (std::any_of(first, last, [&](const Mapping& old) { return !SameCode(old, mapping); })) {
       changed.push_back(mapping);
-      break;
     }
+    TakeOverRuntime(first, last, &mapping);
+    Insert(std::move(mapping));
   }
-  for (const Mapping& mapping : scanned) Insert(mapping);
   for (const Mapping& mapping : *before) {
     if (mapping.learned > read_at) Insert(mapping);
   }

@@ -9,12 +9,15 @@
 
 namespace tributary {
 
+class Runtime;
+
 // A range of a process's addresses that holds code.
 struct Mapping {
   uint64_t start = 0, end = 0;
   uint64_t file_offset = 0;
-  MonotonicNs learned;     // when it was made (event) or seen (scan)
-  CodeFilePtr executable;  // null: no file behind it (a JIT's code), or none that can be named
+  MonotonicNs learned;                     // when it was made (event) or seen (scan)
+  CodeFilePtr executable;                  // null: no file behind it (a JIT's code), or none that can be named
+  std::shared_ptr<const Runtime> runtime;  // asked first what an address is; null: there is none
 };
 
 // A process's code mappings: sorted by start, never overlapping, at most kMappingsMax (what comes over that is not
@@ -29,7 +32,8 @@ class MappingTable {
     kReplaced,  // other code was mapped at some of its addresses until then
     kRefused,   // the table is full
   };
-  // Puts a mapping in; those it overlaps are cut or go, as mmap(2) does with MAP_FIXED.
+  // Puts a mapping in; those it overlaps are cut or go, as mmap(2) does with MAP_FIXED. One without a runtime takes
+  // over that of the same code: a JIT changes its pages' protection, and /proc tells of no runtimes.
   Inserted Insert(Mapping mapping);
   void Clear() { list_ = std::make_shared<List>(); }
 

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "kernel-collector/processes/fakes_for_test.h"
+#include "kernel-collector/processes/runtime_testing.h"
 
 namespace tributary {
 namespace {
@@ -41,6 +42,28 @@ TEST_F(MappingTableTest, FindsWhatCoversAnAddress) {
   EXPECT_EQ(table.Find(200), nullptr);
   EXPECT_EQ(table.Find(300)->executable, b);
   EXPECT_EQ(table.Find(400), nullptr);
+}
+
+TEST_F(MappingTableTest, MappingsOfTheSameCodeKeepTheirRuntime) {
+  auto jit = std::make_shared<FakeRuntime>(), other = std::make_shared<FakeRuntime>();
+  auto with = [](Mapping mapping, std::shared_ptr<const Runtime> runtime) {
+    mapping.runtime = std::move(runtime);
+    return mapping;
+  };
+  table.Insert(with(At(100, 200, 0, nullptr), jit));
+  table.Insert(At(200, 300, 0, nullptr));  // more of the JIT's pages
+  table.Insert(At(120, 140, 0, nullptr));  // their protection has changed
+  table.Insert(with(At(300, 400, 0, nullptr), other));
+  EXPECT_EQ(table.Find(130)->runtime, jit);
+  EXPECT_EQ(table.Find(190)->runtime, jit);
+  EXPECT_EQ(table.Find(250)->runtime, jit);
+  EXPECT_EQ(table.Find(350)->runtime, other);
+  table.Replace({At(100, 350, 0, nullptr), At(400, 500, 0, nullptr)}, MonotonicNs{1});
+  EXPECT_EQ(table.Find(130)->runtime, jit);
+  EXPECT_EQ(table.Find(450)->runtime, nullptr);
+  table.Insert(At(100, 200, 0, a));
+  EXPECT_EQ(table.Find(130)->runtime, nullptr);
+  EXPECT_EQ(table.Find(250)->runtime, jit);
 }
 
 TEST_F(MappingTableTest, SaysWhenOtherCodeWasThereBefore) {

@@ -1,7 +1,11 @@
 #include "kernel-collector/processes/stack_resolver.h"
 
+#include "kernel-collector/processes/runtime.h"
+
 namespace tributary {
 namespace {
+
+using Unread = std::function<void(const CodeFilePtr&)>;
 
 constexpr uint64_t kPageBytes = 4096;
 // Nothing is mapped below vm.mmap_min_addr, nor above 2^56 on any architecture: a chain that leads there is broken, and
@@ -9,6 +13,48 @@ constexpr uint64_t kPageBytes = 4096;
 constexpr uint64_t kLowestUserAddress = 65'536;
 
 bool MayBeMapped(uint64_t address) { return address >= kLowestUserAddress && address >> 56 == 0; }
+
+// Returns whether the runtime said what the address is.
+bool AddRuntimeFrames(const Runtime& runtime, const Runtime::Query& query, ResolvedStack* out) {
+  const size_t before = out->frames.size();
+  const Runtime::Found found = runtime.Find(query, &out->frames);
+  if (out->frames.size() > before + Runtime::kFramesMax) out->frames.resize(before + Runtime::kFramesMax);
+  out->wants_executable |= found == Runtime::Found::kLater;
+  return found == Runtime::Found::kFrames;
+}
+
+// Appends what `address` of the user stack is: one frame, or several where a runtime says so.
+void AddUserFrames(uint64_t address, bool is_caller, MonotonicNs time, const ProcessRun& run,
+                   const MappingTable::List* snapshot, const Unread& unread, ResolvedStack* out) {
+  const uint64_t probe = LookupAddress(address, is_caller);
+  ResolvedFrame frame{.is_caller = is_caller, .address = address};
+  const Mapping* mapping = snapshot != nullptr ? MappingTable::Find(*snapshot, probe) : nullptr;
+  if (mapping == nullptr) mapping = run.mappings.Find(probe);
+  // Better no file than a wrong one.
+  if (run.IsUnsure(probe, time)) {
+    out->frames.push_back(frame);
+    return;
+  }
+  if (mapping == nullptr) {
+    if (MayBeMapped(probe) && run.uncovered_pages.size() < ProcessRun::kUncoveredPagesMax &&
+        !run.uncovered_pages.contains(probe / kPageBytes)) {
+      out->uncovered_pages.push_back(probe / kPageBytes);
+    }
+  } else if (mapping->runtime != nullptr && AddRuntimeFrames(*mapping->runtime, {probe, is_caller, time}, out)) {
+    return;
+  } else if (mapping->executable != nullptr) {
+    CodeFile& executable = *mapping->executable;
+    if (executable.state == CodeFile::State::kUnread) unread(mapping->executable);
+    if (executable.state != CodeFile::State::kReady && executable.state != CodeFile::State::kFailed) {
+      out->wants_executable = true;
+    }
+    auto elf = FileOffsetToAddress(executable.segments, probe - mapping->start + mapping->file_offset);
+    if (elf && executable.id.known()) {
+      frame = {FrameKind::kNative, is_caller, &executable, *elf + (address - probe)};
+    }
+  }
+  out->frames.push_back(frame);
+}
 
 }  // namespace
 
@@ -31,41 +77,17 @@ void StackResolver::AddKernelFrames(const RawStack& stack, ResolvedStack* out) {
 }
 
 void StackResolver::Resolve(const RawStack& stack, const ProcessRun& run, const MappingTable::List* snapshot,
-                            const std::function<void(const CodeFilePtr&)>& unread, ResolvedStack* out) {
+                            const Unread& unread, ResolvedStack* out) {
   out->frames.clear();
+  out->outermost_frames = 0;
   out->uncovered_pages.clear();
   out->wants_executable = false;
-  bool in_kernel = (stack.flags & TRIB_FLAG_IN_KERNEL) != 0;
+  const bool in_kernel = (stack.flags & TRIB_FLAG_IN_KERNEL) != 0;
   for (size_t i = stack.user.size(); i-- > 0;) {
     // Interrupted in the kernel, the first user address is where the system call returns to.
-    bool is_caller = (i != 0 || in_kernel) && (stack.user[i] & TRIB_FRAME_INTERRUPTED) == 0;
-    uint64_t address = stack.user[i] & ~TRIB_FRAME_INTERRUPTED;
-    uint64_t probe = LookupAddress(address, is_caller);
-    ResolvedFrame frame{FrameKind::kUnknown, is_caller, nullptr, address};
-    const Mapping* mapping = snapshot != nullptr ? MappingTable::Find(*snapshot, probe) : nullptr;
-    if (mapping == nullptr) mapping = run.mappings.Find(probe);
-    // Better no file than a wrong one.
-    if (run.IsUnsure(probe, stack.time)) {
-      out->frames.push_back(frame);
-      continue;
-    }
-    if (mapping == nullptr) {
-      if (MayBeMapped(probe) && run.uncovered_pages.size() < ProcessRun::kUncoveredPagesMax &&
-          !run.uncovered_pages.contains(probe / kPageBytes)) {
-        out->uncovered_pages.push_back(probe / kPageBytes);
-      }
-    } else if (mapping->executable != nullptr) {
-      CodeFile& executable = *mapping->executable;
-      if (executable.state == CodeFile::State::kUnread) unread(mapping->executable);
-      if (executable.state != CodeFile::State::kReady && executable.state != CodeFile::State::kFailed) {
-        out->wants_executable = true;
-      }
-      auto elf = FileOffsetToAddress(executable.segments, probe - mapping->start + mapping->file_offset);
-      if (elf && executable.id.known()) {
-        frame = {FrameKind::kNative, is_caller, &executable, *elf + (address - probe)};
-      }
-    }
-    out->frames.push_back(frame);
+    const bool is_caller = (i != 0 || in_kernel) && (stack.user[i] & TRIB_FRAME_INTERRUPTED) == 0;
+    AddUserFrames(stack.user[i] & ~TRIB_FRAME_INTERRUPTED, is_caller, stack.time, run, snapshot, unread, out);
+    if (out->outermost_frames == 0) out->outermost_frames = out->frames.size();
   }
   AddKernelFrames(stack, out);
 }

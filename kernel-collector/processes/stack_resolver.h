@@ -11,18 +11,10 @@
 #include "kernel-collector/processes/kernel_code.h"
 #include "kernel-collector/processes/mapping_table.h"
 #include "kernel-collector/processes/process_table.h"
+#include "kernel-collector/processes/resolved_frame.h"
 #include "profile/model.h"
 
 namespace tributary {
-
-// A frame before it has a number: what profile/Frame says, with the executable itself.
-struct ResolvedFrame {
-  FrameKind kind = FrameKind::kUnknown;
-  bool is_caller = false;
-  CodeFile* executable = nullptr;  // of the resolver's or the mapping's; null when unknown
-  uint64_t address = 0;            // or a runtime's code object
-  uint32_t position = 0;           // in the code object
-};
 
 // A stack as it was walked: both halves leaf first, addresses as in a record (TRIB_FRAME_INTERRUPTED).
 struct RawStack {
@@ -32,13 +24,15 @@ struct RawStack {
 };
 
 struct ResolvedStack {
-  std::vector<ResolvedFrame> frames;      // root first: the kernel's half sits on top of the user's
-  Ending ending = Ending::kUnknown;       // set by who walked it
-  bool wants_executable = false;          // a file, or kallsyms, must be read first, and will be
+  std::vector<ResolvedFrame> frames;  // root first: the kernel's half sits on top of the user's
+  size_t outermost_frames = 0;        // of `frames`: of the outermost user address, which a runtime may make several
+  Ending ending = Ending::kUnknown;   // set by who walked it
+  bool wants_executable = false;      // a file, kallsyms or a runtime must be read first, and will be
   std::vector<uint64_t> uncovered_pages;  // of addresses that no mapping covers, and that may only be late
 };
 
-// Turns addresses into (executable, ELF address). Loop thread only; reads nothing.
+// Turns addresses into frames: (executable, ELF address), or what the mapping's runtime says. Loop thread only; reads
+// nothing.
 class StackResolver {
  public:
   // `kernel` outlives it.

@@ -4,6 +4,7 @@
 
 #include "bpf/include/records.h"
 #include "kernel-collector/processes/fakes_for_test.h"
+#include "kernel-collector/processes/runtime_testing.h"
 
 namespace tributary {
 namespace {
@@ -163,6 +164,58 @@ TEST_F(StackResolverTest, TheTableOfTheSampleCountsBeforeThePresentOne) {
   std::vector<uint64_t> user = {0x100010};
   resolver.Resolve(RawStack{{}, user, 0, time}, run, snapshot.get(), [](const CodeFilePtr&) {}, &out);
   EXPECT_EQ(out.frames[0].executable, other.get());
+}
+
+TEST_F(StackResolverTest, AsksTheRuntimeOfAMapping) {
+  auto runtime = std::make_shared<FakeRuntime>();
+  runtime->codes[0x20001f] = {{.kind = FrameKind::kGo, .is_caller = true, .address = 0xc0de, .position = 3},
+                              {.kind = FrameKind::kGo, .is_caller = true, .position = 12, .name = "inlined"}};
+  run.mappings.Insert({.start = 0x200000, .end = 0x201000, .runtime = runtime});
+  Resolve({0x100010, 0x200020, 0x200040}, {}, 0);
+  ASSERT_EQ(out.frames.size(), 4u);
+  EXPECT_EQ(out.frames[0].kind, FrameKind::kUnknown);  // the runtime does not know the address
+  EXPECT_EQ(out.frames[0].address, 0x200040u);
+  EXPECT_EQ(out.frames[1].kind, FrameKind::kGo);
+  EXPECT_EQ(out.frames[1].address, 0xc0deu);
+  EXPECT_EQ(out.frames[1].position, 3u);
+  EXPECT_EQ(out.frames[2].name, "inlined");
+  EXPECT_EQ(out.frames[3].executable, file.get());
+  EXPECT_EQ(out.outermost_frames, 1u);
+  EXPECT_FALSE(out.wants_executable);
+  ASSERT_EQ(runtime->asked.size(), 2u);  // not for the file's code
+  EXPECT_EQ(runtime->asked[1].address, 0x20001fu);
+  EXPECT_TRUE(runtime->asked[1].is_caller);
+  EXPECT_EQ(runtime->asked[1].time, time);
+  Resolve({0x100010, 0x200020}, {}, 0);
+  EXPECT_EQ(out.outermost_frames, 2u);
+}
+
+TEST_F(StackResolverTest, AFileCountsIfTheRuntimeOfItsMappingDoesNotKnow) {
+  auto runtime = std::make_shared<FakeRuntime>();
+  runtime->codes[0x100010] = {{.kind = FrameKind::kGo, .name = "loop"}};
+  run.mappings.Insert(
+      {.start = 0x100000, .end = 0x101000, .file_offset = 0x1000, .executable = file, .runtime = runtime});
+  Resolve({0x100010, 0x100020}, {}, 0);
+  ASSERT_EQ(out.frames.size(), 2u);
+  EXPECT_EQ(out.frames[0].kind, FrameKind::kNative);
+  EXPECT_EQ(out.frames[0].address, 0x401020u);
+  EXPECT_EQ(out.frames[1].name, "loop");
+}
+
+TEST_F(StackResolverTest, WaitsForARuntimeThatIsReading) {
+  auto runtime = std::make_shared<FakeRuntime>();
+  runtime->is_reading = true;
+  run.mappings.Insert({.start = 0x200000, .end = 0x201000, .runtime = runtime});
+  EXPECT_TRUE(Resolve({0x200010}, {}, 0).wants_executable);
+  ASSERT_EQ(out.frames.size(), 1u);
+  EXPECT_EQ(out.frames[0].kind, FrameKind::kUnknown);
+}
+
+TEST_F(StackResolverTest, CutsWhatARuntimeInlinesWithoutEnd) {
+  auto runtime = std::make_shared<FakeRuntime>();
+  runtime->codes[0x200010].resize(Runtime::kFramesMax + 1, {.kind = FrameKind::kGo});
+  run.mappings.Insert({.start = 0x200000, .end = 0x201000, .runtime = runtime});
+  EXPECT_EQ(Resolve({0x200010}, {}, 0).frames.size(), Runtime::kFramesMax);
 }
 
 }  // namespace

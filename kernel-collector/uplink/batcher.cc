@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/status.h"
+#include "base/utf8.h"
 #include "profile/eviction.h"
 
 namespace tributary {
@@ -41,11 +42,11 @@ void Batcher::MakeRoom(size_t frames) {
 bool Batcher::HasRoom(size_t frames) const {
   const Dictionary& d = *dictionary_;
   const DictionaryLimits& limits = d.limits();
-  // The most that one sample can define: a frame, a node and an executable with its path per frame; its process with
-  // five strings and an executable; its thread with a name.
+  // The most that one sample can define: a frame with a name, a node and an executable with its path per frame; its
+  // process with five strings and an executable; its thread with a name.
   return d.node_count() + frames < limits.nodes_max && d.frame_count() + frames < limits.frames_max &&
          d.executable_count() + frames + 1 < limits.executables_max &&
-         d.string_count() + frames + 7 < limits.strings_max && d.process_count() + 1 < limits.processes_max &&
+         d.string_count() + 2 * frames + 7 < limits.strings_max && d.process_count() + 1 < limits.processes_max &&
          d.thread_count() + 1 < limits.threads_max;
 }
 
@@ -55,6 +56,16 @@ ExecutableRef Batcher::Intern(CodeFile& executable) {
     executable.interned_generation = generation_;
   }
   return executable.interned;
+}
+
+Frame Batcher::Intern(const ResolvedFrame& resolved) {
+  Frame frame{.kind = resolved.kind,
+              .is_caller = resolved.is_caller,
+              .address = resolved.address,
+              .position = resolved.position};
+  if (resolved.executable != nullptr) frame.executable = Intern(*resolved.executable);
+  if (!resolved.name.empty()) frame.name = dictionary_->InternString(CutUtf8(resolved.name, kFrameNameBytesMax));
+  return frame;
 }
 
 ProcessRef Batcher::Intern(ProcessRun& run) {
@@ -84,13 +95,7 @@ void Batcher::Redefine(ProcessRun& run) {
 
 void Batcher::Append(const NamedSample& sample, ProcessRun& run, const ResolvedStack& stack) {
   frames_.clear();
-  for (const ResolvedFrame& resolved : stack.frames) {
-    Frame& frame = frames_.emplace_back(Frame{.kind = resolved.kind,
-                                              .is_caller = resolved.is_caller,
-                                              .address = resolved.address,
-                                              .position = resolved.position});
-    if (resolved.executable != nullptr) frame.executable = Intern(*resolved.executable);
-  }
+  for (const ResolvedFrame& frame : stack.frames) frames_.push_back(Intern(frame));
   Sample out;
   out.time = sample.time;
   out.thread =

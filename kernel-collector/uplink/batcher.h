@@ -60,6 +60,7 @@ class Batcher {
   void StartDictionary();
   void MakeRoom(size_t frames);
   void Append(const NamedSample& sample, ProcessRun& run, const ResolvedStack& stack);
+  Frame Intern(const ResolvedFrame& frame);
   ExecutableRef Intern(CodeFile& executable);
   ProcessRef Intern(ProcessRun& run);
 

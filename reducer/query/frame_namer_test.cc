@@ -58,7 +58,7 @@ TEST_F(FrameNamerTest, AFrameMayComeWithItsName) {
 // Also in the lines of a function: a name that a frame came with is what it says, and no symbol to be made readable.
 TEST_F(FrameNamerTest, NamesThatFramesComeWithAreTakenAsTheyAre) {
   FakeShard& shard = store_.shards[0];
-  const std::string name(FrameSymbolizer::kOwnNameBytesMax - 1, 'n');
+  const std::string name(kFrameNameBytesMax - 1, 'n');
   shard.texts = {"", "_ZN3app4workEi", name + "\u00e9 and on", ""};
   auto named = [&](uint32_t text) {
     return FrameRow{FrameKind::kNative, false, truth_, 0x1000, 12, store::StringId{text}};

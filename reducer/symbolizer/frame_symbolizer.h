@@ -40,8 +40,7 @@ class FrameSymbolizer {
 
   // What a frame came with is its name, as it is, and all there is of it; "": its table names it. `text` is that of
   // frame.name, which a sender may have made as long as it likes.
-  static constexpr size_t kOwnNameBytesMax = 512;
-  static std::string_view OwnName(std::string_view text) { return CutUtf8(text, kOwnNameBytesMax); }
+  static std::string_view OwnName(std::string_view text) { return CutUtf8(text, kFrameNameBytesMax); }
 
   // The chain of a frame: from the innermost inlined call to the function itself, until visit(SymbolTable::Frame) is
   // false. `own_name` is OwnName of its text. Nothing where no name is known.
