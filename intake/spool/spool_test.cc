@@ -298,10 +298,11 @@ TEST_F(SpoolTest, ASegmentOfANewerReleaseIsRefusedAndStays) {
   ASSERT_TRUE(storage_.Overwrite(name, 0, header).ok());
   const std::string before = storage_.bytes(name);
   Metrics metrics;
-  const absl::Status status =
-      Spool::Open(options_, storage_, session_, clock_, metrics, [](LossReason, const SampleCounts&, const Accounting&, bool) {
-        ADD_FAILURE() << "nothing is dropped";
-      }).status();
+  const absl::Status status = Spool::Open(options_, storage_, session_, clock_, metrics,
+                                          [](LossReason, const SampleCounts&, const Accounting&, bool) {
+                                            ADD_FAILURE() << "nothing is dropped";
+                                          })
+                                  .status();
   ASSERT_TRUE(absl::IsFailedPrecondition(status)) << status;
   EXPECT_EQ(status.message(), "spool segment " + name +
                                   ": a newer release wrote it (version 2, this one reads 1): start that release until "

@@ -6,8 +6,8 @@
 #include <initializer_list>
 
 #include "base/json.h"
-#include "base/version.h"
 #include "reducer/metadata/labels.h"
+#include "reducer/web/endings_json.h"
 
 namespace tributary {
 namespace {
@@ -44,45 +44,6 @@ void Range(JsonWriter& json, const QueryRequest& request) {
   json.Field("to", request.range.to.value / kNsPerMs);
 }
 
-// stored, lost, in_flight: what `of` picks of them. Signed: more stored than captured would be a bug, and
-// must show.
-template <typename Pick>
-void Law(JsonWriter& json, const NamedAccounting& accounting, const NamedSampleCounts& stored, Pick&& of) {
-  json.Field("stored", of(stored));
-  json.Key("lost");
-  json.BeginObject();
-  uint64_t lost = 0;
-  for (uint8_t i = 0; i < kLossReasonCount; ++i) {
-    const uint64_t samples = of(accounting.lost[i]);
-    if (samples != 0) json.Field(LossReasonName(static_cast<LossReason>(i)), samples);
-    lost += samples;
-  }
-  json.EndObject();
-  json.Field("in_flight", static_cast<int64_t>(of(accounting.captured) - of(stored) - lost));
-}
-
-// Of all types together; then of each, where there are others than CPU.
-void Counts(JsonWriter& json, const NamedAccounting& accounting, const NamedSampleCounts& stored) {
-  json.Field("captured", accounting.captured.total());
-  json.Field("idle", accounting.idle);
-  Law(json, accounting, stored, [](const NamedSampleCounts& counts) { return counts.total(); });
-  const NamedSampleCounts all = accounting.captured + stored + accounting.TotalLost();
-  if (all.parts().empty()) return;
-  json.Key("types");
-  json.BeginArray();
-  auto add = [&](const SampleTypeInfo& type) {
-    json.BeginObject();
-    json.Field("name", type.name);
-    json.Field("unit", type.unit);
-    json.Field("captured", accounting.captured.Of(type));
-    Law(json, accounting, stored, [&type](const NamedSampleCounts& counts) { return counts.Of(type); });
-    json.EndObject();
-  };
-  if (all.cpu() > 0) add(InfoOf(*FindSampleType(SampleType::kCpu)));
-  for (const auto& [type, samples] : all.parts()) add(type);
-  json.EndArray();
-}
-
 void Type(JsonWriter& json, const SampleTypeInfo& type) {
   json.Field("type", type.name);
   json.Field("unit", type.unit);
@@ -113,16 +74,6 @@ void Kinds(JsonWriter& json) {
     json.EndObject();
   }
   json.EndArray();
-}
-
-// The endings that are not 0.
-void Endings(JsonWriter& json, std::string_view key, const uint64_t (&endings)[kEndingCount]) {
-  json.Key(key);
-  json.BeginObject();
-  for (uint8_t i = 0; i < kEndingCount; ++i) {
-    if (endings[i] != 0) json.Field(EndingName(static_cast<Ending>(i)), endings[i]);
-  }
-  json.EndObject();
 }
 
 void ProcessEntry(JsonWriter& json, const SeriesList::Process& process) {
@@ -179,23 +130,6 @@ void TableObject(JsonWriter& json, const SymbolFiles::Row& row) {
   json.Field("bytes", row.stored_bytes);
   json.Field("stored_at", row.said.stored_at.value / kNsPerMs);
   json.Field("contested", row.said.contested);
-  json.EndObject();
-}
-
-void NodeEntry(JsonWriter& json, const store::NodeStatus& node, bool connected) {
-  json.BeginObject();
-  json.Field("id", node.node_id);
-  json.Field("host", node.host_name);
-  json.Field("kernel", node.kernel_release);
-  json.Field("architecture", node.architecture);
-  json.Field("version", node.agent_version);
-  json.Field("cpus", node.cpu_count);
-  json.Field("sample_rate_hz", node.sample_rate_hz);
-  json.Field("connected", connected);
-  json.Field("last_seen", node.last_seen.value / kNsPerMs);
-  Counts(json, node.accounting, node.stored);
-  json.Field("wire_bytes", node.wire_bytes);
-  Endings(json, "stack_health", node.endings);
   json.EndObject();
 }
 
@@ -470,52 +404,6 @@ std::string StackHealthJson(const SampleTypeInfo& type, const StackHealth& healt
   }
   json.EndArray();
   json.Field("truncated_executables", health.truncated_executables);
-  json.EndObject();
-  return std::move(json).Take();
-}
-
-std::string StatusJson(const std::vector<store::NodeStatus>& nodes, const std::vector<bool>& connected,
-                       const ReducerStatus& reducer) {
-  NamedAccounting accounting;
-  NamedSampleCounts stored;
-  uint64_t endings[kEndingCount] = {};
-  for (const store::NodeStatus& node : nodes) {
-    accounting += node.accounting;
-    stored += node.stored;
-    for (size_t i = 0; i < kEndingCount; ++i) endings[i] += node.endings[i];
-  }
-  JsonWriter json;
-  json.BeginObject();
-  json.Field("version", kVersion);
-  json.Field("uptime_s", reducer.uptime_s);
-  json.Key("total");
-  json.BeginObject();
-  Counts(json, accounting, stored);
-  json.EndObject();
-  Endings(json, "stack_health", endings);
-  json.Key("nodes");
-  json.BeginArray();
-  for (size_t i = 0; i < nodes.size(); ++i) NodeEntry(json, nodes[i], connected[i]);
-  json.EndArray();
-  json.Key("clusters");
-  json.BeginArray();
-  for (const MetadataStore::Cluster& cluster : reducer.clusters) {
-    json.BeginObject();
-    json.Field("id", cluster.id);
-    json.Field("connected", cluster.connected);
-    json.Field("entities", cluster.entities);
-    json.Field("last_told", cluster.last_told.value / kNsPerMs);
-    json.EndObject();
-  }
-  json.EndArray();
-  json.Key("reducer");
-  json.BeginObject();
-  json.Field("cpu_seconds", reducer.cpu_seconds);
-  json.Field("rss_bytes", reducer.rss_bytes);
-  json.Field("disk_bytes", reducer.disk_bytes);
-  json.Field("shards", reducer.shards);
-  json.Field("symbol_tables", reducer.symbol_tables);
-  json.EndObject();
   json.EndObject();
   return std::move(json).Take();
 }

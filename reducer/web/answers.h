@@ -6,9 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "reducer/metadata/metadata_store.h"
 #include "reducer/query/query_engine.h"
-#include "reducer/store/store.h"
 #include "reducer/symbolizer/symbol_importer.h"
 #include "reducer/symbolizer/symbol_notices.h"
 #include "reducer/web/source_texts.h"
@@ -32,17 +30,5 @@ std::string LinesJson(const SampleTypeInfo& type, const FunctionLinesRequest& fu
                       const SourceTexts& sources);
 std::string UploadJson(const SymbolImporter::Imported& imported);
 std::string StackHealthJson(const SampleTypeInfo& type, const StackHealth& health);
-
-struct ReducerStatus {
-  int64_t uptime_s = 0;
-  double cpu_seconds = 0;
-  uint64_t rss_bytes = 0, disk_bytes = 0;
-  uint32_t shards = 0;
-  uint64_t symbol_tables = 0;
-  std::vector<MetadataStore::Cluster> clusters;
-};
-// `connected`: of the node of the same index.
-std::string StatusJson(const std::vector<store::NodeStatus>& nodes, const std::vector<bool>& connected,
-                       const ReducerStatus& reducer);
 
 }  // namespace tributary

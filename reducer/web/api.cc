@@ -18,6 +18,7 @@
 #include "reducer/web/host_check.h"
 #include "reducer/web/rollouts.h"
 #include "reducer/web/source_texts.h"
+#include "reducer/web/status_answer.h"
 
 namespace tributary {
 namespace {

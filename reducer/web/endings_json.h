@@ -1,0 +1,21 @@
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "base/json.h"
+#include "profile/model.h"
+
+namespace tributary {
+
+// The endings that are not 0.
+inline void Endings(JsonWriter& json, std::string_view key, const uint64_t (&endings)[kEndingCount]) {
+  json.Key(key);
+  json.BeginObject();
+  for (uint8_t i = 0; i < kEndingCount; ++i) {
+    if (endings[i] != 0) json.Field(EndingName(static_cast<Ending>(i)), endings[i]);
+  }
+  json.EndObject();
+}
+
+}  // namespace tributary

@@ -1,0 +1,26 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "reducer/metadata/metadata_store.h"
+#include "reducer/store/store.h"
+
+namespace tributary {
+
+// The body of /api/v1/status (docs/api.md). Pure, as those in answers.h.
+
+struct ReducerStatus {
+  int64_t uptime_s = 0;
+  double cpu_seconds = 0;
+  uint64_t rss_bytes = 0, disk_bytes = 0;
+  uint32_t shards = 0;
+  uint64_t symbol_tables = 0;
+  std::vector<MetadataStore::Cluster> clusters;
+};
+// `connected`: of the node of the same index.
+std::string StatusJson(const std::vector<store::NodeStatus>& nodes, const std::vector<bool>& connected,
+                       const ReducerStatus& reducer);
+
+}  // namespace tributary
