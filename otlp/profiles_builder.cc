@@ -114,10 +114,8 @@ ProfilesBuilder::ProfilesBuilder(Options options)
   strings_.emplace("", 0);
   attribute_sets_.emplace_back();
   attribute_set_ids_.emplace(std::vector<int32_t>(), 0);
-  for (SampleType type : {SampleType::kCpu, SampleType::kOffCpu}) {
-    const SampleTypeRow& row = *FindSampleType(type);
-    types_.push_back({std::string(row.name), std::string(row.unit)});
-  }
+  const SampleTypeRow& cpu = *FindSampleType(SampleType::kCpu);
+  TRIBUTARY_CHECK(AddType({std::string(cpu.name), std::string(cpu.unit)}) == kCpu);
 }
 
 ProfilesBuilder::~ProfilesBuilder() = default;
