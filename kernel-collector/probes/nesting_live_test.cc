@@ -2,6 +2,7 @@
 // puts its sample together (bpf/test_nested.bpf.h), and neither disturbs the other.
 
 #include <bpf/bpf.h>
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -131,10 +132,18 @@ class Nesting : public testing::TestWithParam<Context> {
 };
 
 TEST_P(Nesting, TickLeavesOtherContextsAlone) {
-  Child child([] {
+  int ready[2];
+  ASSERT_EQ(pipe2(ready, O_CLOEXEC), 0);
+  const Fd reader(ready[0]), writer(ready[1]);
+  // Its last system call of another kind has begun when the byte arrives.
+  Child child([&writer] {
+    const char byte = 0;
+    if (write(writer.get(), &byte, 1) != 1) _exit(1);
     while (syscall(SYS_getppid) > 0) {
     }
   });
+  char byte = 0;
+  ASSERT_EQ(read(reader.get(), &byte, 1), 1);
   pid = child.pid();
   code = CodeOf(program);
   Ask();

@@ -23,7 +23,7 @@ SEED = int(os.environ.get("TRIBUTARY_SEED", "1"))
 OUTAGE_S = 60 if os.environ.get("TRIBUTARY_LONG") else 25
 KILLS = 20
 PINS = pathlib.Path("/sys/fs/bpf/tributary")
-CAPTURED = ["0", "0", "0", "0"]  # its key in the map of counters
+CAPTURED = [str(lib.CAPTURED_SLOT), "0", "0", "0"]  # its key in the map of counters
 
 
 def moments(name):

@@ -257,6 +257,11 @@ def check_law(status, lost=None):
         check(sum_lost == lost, f"lost {total['lost']}, expected {lost} in all")
 
 
+# The counter of captured CPU samples in the map of counters: TRIB_COUNTER_SLOT(TRIB_CONTEXT_TICK, TRIB_TYPE_CPU, TRIB_CAPTURED) of
+# bpf/include/records.h. probes_live_test asserts the number.
+CAPTURED_SLOT = 8
+
+
 def forget_collectors():
     """Removes what earlier collectors left pinned: the next one would tell of their losses, and they are another test's."""
     for name in ("session", "counters"):

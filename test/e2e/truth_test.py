@@ -30,7 +30,7 @@ def bpftool_captured():
         key = formatted["key"]
         if isinstance(key, list):
             key = int.from_bytes(bytes(int(b, 16) for b in key), "little")
-        if key == 0:
+        if key == lib.CAPTURED_SLOT:
             total = 0
             for value in formatted["values"]:
                 v = value["value"]
