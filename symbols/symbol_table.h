@@ -90,9 +90,9 @@ class SymbolTable {
   uint64_t row_address(uint32_t row) const;
   std::string_view bytes() const { return bytes_; }
 
- private:
-  friend class SymbolTableEncoder;  // of symbol_codec.cc
+  class Encoder;  // EncodeSymbolTable's
 
+ private:
   static constexpr unsigned kChainMax = 4096;
 
   SymbolTable() = default;

@@ -22,11 +22,11 @@ struct FrameRegisters {
   bool is_caller = false;  // pc is a return address
 };
 
-enum class Architecture { kX86, kArm64 };
+enum class Machine { kX86, kArm64 };
 #if defined(__aarch64__)
-constexpr Architecture kThisArchitecture = Architecture::kArm64;
+constexpr Machine kThisMachine = Machine::kArm64;
 #else
-constexpr Architecture kThisArchitecture = Architecture::kX86;
+constexpr Machine kThisMachine = Machine::kX86;
 #endif
 
 struct StepResult {
@@ -36,6 +36,6 @@ struct StepResult {
 
 // From a frame's registers to its caller's, by `rule`. Stopped: registers are as they were. TRIB_STOP_NO_PAGE: the copy
 // ends before what is needed.
-StepResult StepByRule(uint64_t rule, const StackCopy& copy, Architecture architecture, FrameRegisters* registers);
+StepResult StepByRule(uint64_t rule, const StackCopy& copy, Machine machine, FrameRegisters* registers);
 
 }  // namespace tributary
