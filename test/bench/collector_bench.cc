@@ -84,7 +84,7 @@ class Bench {
 
  private:
   NoExecutor executor_;
-  Clock clock_;
+  FakeClock clock_;
   Metrics metrics_;
   NoSink sink_;
   KernelCode kernel_{{}, executor_, clock_, metrics_};
