@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "base/metrics.h"
 #include "base/status.h"
+#include "base/test_directory.h"
 #include "reducer/metadata/resource_joiner.h"
 #include "reducer/query/selection.h"
 #include "reducer/store/fake_store.h"
@@ -195,12 +196,24 @@ void Select(benchmark::State& state) {
   constexpr int kSamples = 1'000'000;
   const QueryRequest request{.selector = *Selector::Parse(R"({k8s_namespace_name="namespace-3",service_name=~"w.*"})"),
                              .range = {UnixNs{0}, UnixNs{kNsPerMinute}}};
-  store::FakeShard shard;
+  store::FakeStore store;
+  FakeClock clock;
+  Metrics metrics;
+  const TestDirectory directory;
+  const std::unique_ptr<SymbolStore> symbols = *SymbolStore::Open({.directory = directory.path()}, clock, metrics);
+  DemangleCache demangled;
+  const QueryLimits limits;
   uint64_t selected = 0;
   for (auto _ : state) {
-    RowsReader reader(shard, cluster.rows);
-    ResourceCache resources(*cluster.joiner, request.range);
-    const absl::StatusOr<Selection> selection = Selection::Make(reader, request, QueryLimits(), &resources);
+    RowsReader reader(store.shards[0], cluster.rows);
+    const QueryContext context{.store = store,
+                               .symbols = *symbols,
+                               .demangled = demangled,
+                               .request = request,
+                               .limits = limits,
+                               .resources = std::make_unique<ResourceCache>(*cluster.joiner, request.range),
+                               .type = {"cpu", "nanoseconds"}};
+    const absl::StatusOr<Selection> selection = Selection::Make(reader, context);
     TRIBUTARY_CHECK(selection.ok());
     for (int i = 0; i < kSamples; ++i) {
       const store::ProcessRow& row = cluster.rows[static_cast<size_t>(i) * 7919 % cluster.rows.size()];

@@ -242,6 +242,7 @@ void Grow(const std::vector<uint64_t>& addresses, store::ExecutableNo executable
     store->sums.counts.push_back(1);
   }
   store->trie = std::move(trie);
+  store->sums.type = store::TypeNo{1};  // the fake's CPU time
 }
 
 int DrawFlameGraph(const char* path, const char* addresses_path, const char* count) {
@@ -265,6 +266,7 @@ int DrawFlameGraph(const char* path, const char* addresses_path, const char* cou
   auto draw = [&] { graph = *engine.QueryFlameGraph(request, kNodesShown); };
   const double first_s = BestSeconds(1, draw);
   const double warm_s = BestSeconds(kPasses, draw);
+  TRIBUTARY_CHECK(graph.parents.size() > 1);
   fmt::print(
       "{{\"addresses\": {}, \"first_ms\": {:.2f}, \"warm_ms\": {:.2f}, \"function_nodes\": {}, \"names\": {}}}\n",
       addresses.size(), first_s * 1e3, warm_s * 1e3, graph.parents.size() + graph.truncated_nodes, graph.names.size());
