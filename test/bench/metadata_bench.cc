@@ -126,7 +126,8 @@ Cluster& TheCluster() {
 // A reader that has nothing but these processes.
 class RowsReader : public store::FakeReader {
  public:
-  RowsReader(store::FakeShard& shard, const std::vector<store::ProcessRow>& rows) : FakeReader(shard), rows_(rows) {}
+  RowsReader(store::FakeShard& shard, const std::vector<store::ProcessRow>& rows)
+      : store::FakeReader(shard), rows_(rows) {}
   absl::StatusOr<std::vector<store::ProcessRow>> Processes(store::TimeRange, const store::ProcessSet*) override {
     return rows_;
   }

@@ -198,7 +198,7 @@ int Lookup(const char* path, const char* addresses_path, const char* answers_pat
 class ReadyReader : public store::FakeReader {
  public:
   ReadyReader(store::FakeShard& shard, std::shared_ptr<const store::Trie> trie, const store::SumColumns& sums)
-      : FakeReader(shard), trie_(std::move(trie)), sums_(sums) {}
+      : store::FakeReader(shard), trie_(std::move(trie)), sums_(sums) {}
 
   absl::StatusOr<std::vector<store::ProcessRow>> Processes(store::TimeRange, const store::ProcessSet*) override {
     store::ProcessRow row;
