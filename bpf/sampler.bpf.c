@@ -19,9 +19,9 @@ SEC("perf_event")
 int trib_sample_cpu(struct trib_perf_event_context *context)
 {
 	const struct trib_program tick = {.context = TRIB_CONTEXT_TICK, .type = TRIB_TYPE_CPU};
-	struct trib_control *control = this_control();
 	__u64 time_ns = bpf_ktime_get_ns();
 	int in_user = TRIB_IN_USER(context);
+	const struct trib_control *control;
 	struct trib_state *state;
 
 	/* Every CPU's idle task, and no other, has thread id 0. */
@@ -29,10 +29,11 @@ int trib_sample_cpu(struct trib_perf_event_context *context)
 		count(tick, TRIB_IDLE);
 		return 0;
 	}
-	state = begin_sample(tick, time_ns);
+	control = this_control();
+	state = begin_sample(tick, control, time_ns);
 	if (!state)
 		return 0;
-	state->sample.value = control ? *(volatile __u64 *)&control->period_ns : 0;
+	state->sample.value = control ? *(const volatile __u64 *)&control->period_ns : 0;
 	if (in_user)
 		state->registers = *context;
 	read_stacks(context, state, tick, in_user);

@@ -38,17 +38,18 @@ static __always_inline __u64 cgroup_v1_id(struct css_set *cgroups)
 }
 
 /* All of the header but what the stacks say, and the value. */
-static __always_inline void describe(struct trib_state *state, struct task_struct *task, struct trib_program program, __u64 time_ns)
+static __always_inline void describe(struct trib_state *state, struct trib_program program,
+				     const struct trib_control *control, __u64 time_ns)
 {
+	struct task_struct *task = (struct task_struct *)bpf_get_current_task();
 	struct trib_sample *sample = &state->sample;
 	struct css_set *cgroups = BPF_CORE_READ(task, cgroups);
 	__u64 pid_tgid = bpf_get_current_pid_tgid();
-	struct trib_control *control = this_control();
 
 	__builtin_memset(sample, 0, sizeof(*sample));
 	sample->time_ns = time_ns;
 	sample->type = program.type;
-	state->walk.withdrawals = control ? *(volatile __u64 *)&control->withdrawals : 0;
+	state->walk.withdrawals = control ? *(const volatile __u64 *)&control->withdrawals : 0;
 	sample->start_time_ns = BPF_CORE_READ(task, group_leader, start_boottime);
 	sample->cgroup_v2_id = BPF_CORE_READ(cgroups, dfl_cgrp, kn, id);
 	sample->cgroup_v1_id = cgroup_v1_id(cgroups);
@@ -160,10 +161,11 @@ static __always_inline void emit(struct trib_state *state, struct trib_program p
 }
 
 /*
- * Begins a sample of the current thread in its context's state; NULL: it is lost, and counted. The caller sets the value, then
- * finish_sample, which may be preceded by add_to_tail.
+ * Begins a sample of the current thread in its context's state; NULL: it is lost, and counted. The caller sets the value,
+ * calls read_stacks, add_to_tail if it has more to say, and finish_sample. `control` is this_control().
  */
-static __always_inline struct trib_state *begin_sample(struct trib_program program, __u64 time_ns)
+static __always_inline struct trib_state *begin_sample(struct trib_program program,
+						       const struct trib_control *control, __u64 time_ns)
 {
 	struct trib_state *state = this_state(program.context);
 
@@ -172,7 +174,7 @@ static __always_inline struct trib_state *begin_sample(struct trib_program progr
 		count(program, TRIB_LOST_STACK_ERROR);
 		return NULL;
 	}
-	describe(state, (struct task_struct *)bpf_get_current_task(), program, time_ns);
+	describe(state, program, control, time_ns);
 	return state;
 }
 

@@ -28,7 +28,7 @@ static __always_inline int sample_slowly(void *context, struct trib_program prog
 
 	if (!request || request->pid != bpf_get_current_pid_tgid() >> 32)
 		return 0;
-	state = begin_sample(program, time_ns);
+	state = begin_sample(program, this_control(), time_ns);
 	if (!state)
 		return 0;
 	read_stacks(context, state, program, 0);

@@ -18,8 +18,8 @@
 #define TRIB_COMM_BYTES 16
 
 /*
- * Where programs run: X(NAME, name). One of a context never interrupts another of the same on its CPU, but may interrupt
- * those of the others. So each context has its own state and counters on each CPU, and no program needs an atomic.
+ * Where programs run: X(NAME, name). On one CPU, programs of one context never interrupt each other, but they may interrupt
+ * programs of another context. So each context has its own state and counters, and no program needs an atomic.
  *   TICK   the sampling timer's interrupt
  *   OTHER  a thread's own doings: tracepoints and uprobes
  */
