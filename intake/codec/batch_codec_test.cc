@@ -8,6 +8,7 @@
 
 #include "base/status.h"
 #include "base/varint.h"
+#include "intake/codec/codec_testing.h"
 #include "intake/codec/columns.h"
 #include "intake/testing/batch_generator.h"
 #include "intake/wire/wire.h"
@@ -16,15 +17,6 @@ namespace tributary::intake {
 namespace {
 
 using testing::HasSubstr;
-
-Frame Unframe(std::string_view bytes) {
-  FrameDecoder decoder;
-  decoder.Append(bytes);
-  Frame frame;
-  auto got = decoder.Next(&frame);
-  EXPECT_TRUE(got.ok() && *got) << got.status();
-  return frame;
-}
 
 void ExpectEqualDictionaries(const Dictionary& a, const Dictionary& b) {
   ASSERT_EQ(a.counts(), b.counts());
@@ -39,28 +31,6 @@ void ExpectEqualDictionaries(const Dictionary& a, const Dictionary& b) {
   for (uint32_t i = 0; i < a.thread_count(); ++i) ASSERT_EQ(a.thread(ThreadRef{i}), b.thread(ThreadRef{i}));
 }
 
-std::vector<Sample> Rounded(std::vector<Sample> samples) {
-  std::stable_sort(samples.begin(), samples.end(), [](const Sample& a, const Sample& b) { return a.time < b.time; });
-  for (Sample& sample : samples) sample.time = RoundToWire(sample.time);
-  return samples;
-}
-
-// Decodes a batch's frames into `dictionary`; the batch itself.
-IncomingBatch DecodeAll(const std::vector<std::string>& frames, BatchDecoder& decoder, Dictionary& dictionary) {
-  IncomingBatch batch;
-  for (size_t i = 0; i < frames.size(); ++i) {
-    const Frame frame = Unframe(frames[i]);
-    EXPECT_EQ(frame.type, i + 1 < frames.size() ? MessageType::kDefinitions : MessageType::kBatch);
-    auto decoded = decoder.Decode(frame.type, frame.sequence, frame.payload);
-    EXPECT_TRUE(decoded.ok()) << decoded.status();
-    if (!decoded.ok()) return batch;
-    EXPECT_TRUE(dictionary.Append(decoded->definitions));
-    EXPECT_EQ(decoder.have(), dictionary.counts());
-    batch = *std::move(decoded);
-  }
-  return batch;
-}
-
 // A batch that defines `nodes`, each a frame of its own under the node before it or, if not `chained`, under the root.
 Batch BatchOfNodes(const std::shared_ptr<Dictionary>& dictionary, uint64_t nodes, bool chained) {
   NodeRef last;
@@ -69,20 +39,6 @@ Batch BatchOfNodes(const std::shared_ptr<Dictionary>& dictionary, uint64_t nodes
         {chained ? last : NodeRef{0}, dictionary->InternFrame({FrameKind::kUnknown, false, {}, i})});
   }
   return {.sequence = 1, .dictionary = dictionary};
-}
-
-absl::StatusOr<IncomingBatch> DecodeTypes(const std::vector<std::tuple<int, std::string, std::string>>& types) {
-  capnp::MallocMessageBuilder message;
-  auto root = message.initRoot<wire::Batch>();
-  root.initDefinitions().setGeneration(1);
-  auto list = root.initSampleTypes(static_cast<unsigned>(types.size()));
-  for (unsigned i = 0; i < types.size(); ++i) {
-    const auto& [number, name, unit] = types[i];
-    list[i].setNumber(static_cast<uint8_t>(number));
-    list[i].setName(name);
-    list[i].setUnit(unit);
-  }
-  return BatchDecoder(1).Decode(MessageType::kBatch, 1, ToPayload(message));
 }
 
 TEST(BatchDecoder, NoticesThatTheTwoEndsHaveDifferentNodes) {
@@ -173,83 +129,6 @@ TEST(BatchCodec, CarriesExtremes) {
   ExpectEqualDictionaries(*dictionary, other);
   EXPECT_EQ(in.samples[2].time, MonotonicNs{0});
   EXPECT_EQ(in.samples[3].time, MonotonicNs{100'000});
-}
-
-TEST(BatchCodec, CarriesTypesWithWhatTheyMean) {
-  Batch batch{.sequence = 1, .dictionary = std::make_shared<Dictionary>()};
-  batch.samples = {Sample{.type = static_cast<SampleType>(200)}, Sample{.type = static_cast<SampleType>(9)}};
-  batch.sample_types = {{static_cast<SampleType>(200), {"alloc_space", "bytes"}}};
-  BatchDecoder decoder(1);
-  Dictionary other;
-  const IncomingBatch in = DecodeAll(BatchEncoder(1).Encode(batch), decoder, other);
-  EXPECT_EQ(in.sample_types, batch.sample_types);
-  EXPECT_EQ(in.samples, Rounded(batch.samples));
-  EXPECT_EQ(in.unknown_values, 1u) << "9 is nobody's";
-}
-
-TEST(BatchDecoder, RefusesTypesThatMakeNoSense) {
-  using Told = std::vector<std::tuple<int, std::string, std::string>>;
-  const std::string longest(kSampleTypeBytesMax, 'x');
-  EXPECT_TRUE(DecodeTypes({{3, longest, longest}, {255, "b", "c"}}).ok());
-  for (const Told& told : {Told{{1, "mine", "bytes"}}, Told{{0, "mine", "bytes"}}, Told{{3, "", "bytes"}},
-                           Told{{3, "mine", ""}}, Told{{3, longest + "x", "bytes"}}, Told{{3, "mine", longest + "x"}},
-                           Told{{3, "a", "b"}, {3, "a", "b"}}, Told(kSampleTypesMax + 1, {3, "a", "b"})}) {
-    EXPECT_EQ(DecodeTypes(told).status().code(), absl::StatusCode::kInvalidArgument);
-  }
-}
-
-TEST(BatchCodec, CarriesAccountingOfEachType) {
-  constexpr auto kMine = static_cast<SampleType>(200);
-  Batch batch{.dictionary = std::make_shared<Dictionary>()};
-  batch.sample_types = {{kMine, {"alloc_space", "bytes"}}};
-  batch.accounting.captured = 100;
-  batch.accounting.captured.Add(SampleType::kOffCpu, 20);
-  batch.accounting.captured.Add(kMine, 7);
-  batch.accounting.LostFor(LossReason::kRingFull) = 3;
-  batch.accounting.LostFor(LossReason::kRingFull).Add(kMine, 2);
-  batch.accounting.LostFor(LossReason::kInDoubt).Add(SampleType::kOffCpu, 5);
-  batch.closes = {{.session_id = {1}, .captured = batch.accounting.captured}, {.session_id = {2}, .captured = 9}};
-  BatchDecoder decoder(1);
-  Dictionary other;
-  const IncomingBatch in = DecodeAll(BatchEncoder(1).Encode(batch), decoder, other);
-  EXPECT_EQ(in.accounting, batch.accounting);
-  EXPECT_EQ(in.closes, batch.closes);
-  EXPECT_EQ(in.unknown_values, 0u);
-}
-
-// What a batch tells of one type: number, captured, lost in the ring; of 10 captured and 5 lost of all types.
-absl::StatusOr<IncomingBatch> DecodeTypeCounts(const std::vector<std::array<uint64_t, 3>>& told, bool of_closed) {
-  capnp::MallocMessageBuilder message;
-  auto root = message.initRoot<wire::Batch>();
-  root.initDefinitions().setGeneration(1);
-  root.setCaptured(10);
-  root.initLost(1).set(0, 5);
-  auto closed = root.initCloses(1)[0];
-  closed.setSessionId(capnp::Data::Reader(reinterpret_cast<const uint8_t*>("0123456789abcdef"), 16));
-  closed.setCaptured(10);
-  const auto count = static_cast<unsigned>(told.size());
-  auto list = of_closed ? closed.initTypeCounts(count) : root.initTypeCounts(count);
-  for (unsigned i = 0; i < count; ++i) {
-    list[i].setNumber(static_cast<uint8_t>(told[i][0]));
-    list[i].setCaptured(told[i][1]);
-    list[i].initLost(1).set(0, told[i][2]);
-  }
-  return BatchDecoder(1).Decode(MessageType::kBatch, 1, ToPayload(message));
-}
-
-TEST(BatchDecoder, RefusesCountsOfTypesThatDoNotAddUp) {
-  EXPECT_TRUE(DecodeTypeCounts({{2, 6, 2}, {200, 4, 3}}, false).ok());
-  EXPECT_TRUE(DecodeTypeCounts({{2, 6, 0}, {200, 4, 0}}, true).ok());
-  using Told = std::vector<std::array<uint64_t, 3>>;
-  for (const Told& told : {Told{{1, 6, 2}}, Told{{0, 6, 2}}, Told{{2, 6, 2}, {2, 1, 1}}, Told{{2, 0, 0}, {2, 0, 0}},
-                           Told{{2, 11, 0}}, Told{{2, 6, 0}, {3, 5, 0}}, Told{{2, UINT64_MAX, 0}}}) {
-    EXPECT_EQ(DecodeTypeCounts(told, false).status().code(), absl::StatusCode::kInvalidArgument);
-    EXPECT_EQ(DecodeTypeCounts(told, true).status().code(), absl::StatusCode::kInvalidArgument);
-  }
-  EXPECT_EQ(DecodeTypeCounts({{2, 6, 3}, {3, 1, 3}}, false).status().code(), absl::StatusCode::kInvalidArgument);
-  Told many;
-  for (uint64_t i = 0; i <= kSampleTypesMax; ++i) many.push_back({2 + i, 0, 0});
-  EXPECT_EQ(DecodeTypeCounts(many, false).status().code(), absl::StatusCode::kInvalidArgument);
 }
 
 TEST(BatchCodec, SortsSamplesByTime) {
