@@ -144,16 +144,9 @@ absl::Status SqliteShardWriter::Close(Session& speaker, const RowBatch& batch) {
       others += captured;
       continue;
     }
-    SessionTotals& totals = session->totals;
-    if (i == 0) {
-      totals.closed_captured = Max(totals.closed_captured, captured - others);
-    } else if (totals.closed_reason == SessionTotals::kOpen) {
-      totals.closed_captured = totals.known();
-    }
-    if (i == 0 || totals.closed_reason == SessionTotals::kOpen) {
-      totals.closed_reason = static_cast<int64_t>(closed.reason);
-    }
-    others += totals.WithClosing().captured;
+    const NamedSampleCounts share = captured - others;
+    session->totals.Close(closed.reason, i == 0 ? &share : nullptr);
+    others += session->totals.WithClosing().captured;
     ++tally_.closed_sessions;
   }
   return absl::OkStatus();

@@ -137,15 +137,9 @@ void MemoryWriter::Close(const RowBatch& batch, Session& speaker, Live& live) {
       others += captured;
       continue;
     }
-    SessionTotals& totals = session->totals;
-    const bool was_open = totals.closed_reason == SessionTotals::kOpen;
-    if (i == 0) {
-      totals.closed_captured = Max(totals.closed_captured, captured - others);
-    } else if (was_open) {
-      totals.closed_captured = totals.known();
-    }
-    if (i == 0 || was_open) totals.closed_reason = static_cast<int64_t>(closed.reason);
-    others += totals.WithClosing().captured;
+    const NamedSampleCounts share = captured - others;
+    session->totals.Close(closed.reason, i == 0 ? &share : nullptr);
+    others += session->totals.WithClosing().captured;
     ++tally_.closed_sessions;
   }
 }

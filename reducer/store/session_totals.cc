@@ -15,6 +15,16 @@ NamedAccounting SessionTotals::WithClosing() const {
   return all;
 }
 
+void SessionTotals::Close(LossReason reason, const NamedSampleCounts* share) {
+  const bool was_open = closed_reason == kOpen;
+  if (share != nullptr) {
+    closed_captured = Max(closed_captured, *share);
+  } else if (was_open) {
+    closed_captured = known();
+  }
+  if (share != nullptr || was_open) closed_reason = static_cast<int64_t>(reason);
+}
+
 SampleTypeInfo NameOf(const RowBatch& batch, SampleType type) {
   if (static_cast<uint8_t>(type) <= kSampleTypesUndefinedMax) {
     const SampleTypeRow* row = FindSampleType(type);

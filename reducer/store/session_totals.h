@@ -25,6 +25,9 @@ struct SessionTotals {
   // Of a closed session: what is neither stored nor told as lost is lost for its reason. Whatever still comes of it
   // makes that less.
   NamedAccounting WithClosing() const;
+  // Another session reports that this one has ended. `share`: what it answers for, if it is the first that the batch
+  // names. nullptr: it is one of the others, which answer for what is known of them. Closing again changes nothing.
+  void Close(LossReason reason, const NamedSampleCounts* share);
 };
 
 // Types that a batch does not define are one.
