@@ -6,13 +6,10 @@
 
 #include "reducer/sqlite/shard_writer.h"
 #include "reducer/sqlite/sqlite_store.h"
-#include "reducer/store/store_testing.h"
+#include "reducer/store/store_conformance.h"
 
 // A store of one shard in a directory of its own.
 namespace tributary::store {
-
-inline constexpr UnixNs kNow{1'700'000'040 * kNsPerSecond};  // a whole minute
-inline constexpr TimeRange kAlways{UnixNs{0}, UnixNs{4'000'000'000 * kNsPerSecond}};
 
 class SqliteStoreTest : public ::testing::Test {
  protected:
@@ -42,17 +39,5 @@ class SqliteStoreTest : public ::testing::Test {
   std::unique_ptr<SqliteStore> store_;
   std::unique_ptr<ShardWriter> writer_;
 };
-
-inline uint64_t CountSamples(StoreReader& reader, TimeRange range = kAlways) {
-  uint64_t count = 0;
-  EXPECT_TRUE(reader
-                  .ScanSamples(range,
-                               [&](const SampleColumns& columns) {
-                                 count += columns.times.size();
-                                 return absl::OkStatus();
-                               })
-                  .ok());
-  return count;
-}
 
 }  // namespace tributary::store

@@ -1,18 +1,24 @@
 #include "reducer/store/store_conformance.h"
 
 namespace tributary::store {
+namespace {
+
+// Adds row `i` of samples or of sums.
+template <typename Columns, typename Sums>
+void AddRow(const Columns& columns, size_t i, Sums* sums) {
+  auto& sum = (*sums)[{std::string(columns.node_id), columns.day, columns.nodes[i].value, columns.processes[i].value}];
+  sum.first += columns.values[i];
+  sum.second += columns.counts[i];
+}
+
+}  // namespace
 
 StoreConformanceTest::Sums StoreConformanceTest::FromSums(TimeRange range) {
   Sums sums;
   EXPECT_TRUE(Reader()
                   ->ScanSums(range,
                              [&](const SumColumns& c) {
-                               for (size_t i = 0; i < c.nodes.size(); ++i) {
-                                 auto& sum =
-                                     sums[{std::string(c.node_id), c.day, c.nodes[i].value, c.processes[i].value}];
-                                 sum.first += c.values[i];
-                                 sum.second += c.counts[i];
-                               }
+                               for (size_t i = 0; i < c.nodes.size(); ++i) AddRow(c, i, &sums);
                                return absl::OkStatus();
                              })
                   .ok());
@@ -27,10 +33,7 @@ StoreConformanceTest::Sums StoreConformanceTest::FromSamples(TimeRange range) {
                                   for (size_t i = 0; i < c.nodes.size(); ++i) {
                                     EXPECT_GE(c.times[i], range.from);
                                     EXPECT_LT(c.times[i], range.to);
-                                    auto& sum =
-                                        sums[{std::string(c.node_id), c.day, c.nodes[i].value, c.processes[i].value}];
-                                    sum.first += c.values[i];
-                                    sum.second += c.counts[i];
+                                    AddRow(c, i, &sums);
                                   }
                                   return absl::OkStatus();
                                 })
