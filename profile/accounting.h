@@ -39,6 +39,8 @@ struct AccountingBy {
     for (const CountsBy<Key>& samples : lost) sum += samples;
     return sum;
   }
+  // Captured and lost together: its parts are the types that are counted at all.
+  CountsBy<Key> Counted() const { return captured + TotalLost(); }
   CountsBy<Key>& LostFor(LossReason reason) { return lost[static_cast<size_t>(reason)]; }
   const CountsBy<Key>& LostFor(LossReason reason) const { return lost[static_cast<size_t>(reason)]; }
   AccountingBy& operator+=(const AccountingBy& other) {

@@ -20,9 +20,8 @@ std::vector<SampleTypeDefinition> TypesOf(const Batch& batch) {
   auto meet = [&met](const SampleCounts& counts) {
     for (const auto& [type, samples] : counts.parts()) met.set(static_cast<uint8_t>(type));
   };
-  for (const Sample& sample : batch.samples) met.set(static_cast<uint8_t>(sample.type));
-  meet(batch.accounting.captured);
-  meet(batch.accounting.TotalLost());
+  meet(CountSamples(batch.samples));
+  meet(batch.accounting.Counted());
   for (const ClosedSession& closed : batch.closes) meet(closed.captured);
   std::vector<SampleTypeDefinition> types = batch.sample_types;
   for (const SampleTypeDefinition& defined : types) met.reset(static_cast<uint8_t>(defined.type));

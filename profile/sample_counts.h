@@ -83,9 +83,8 @@ class CountsBy {
     if (times == 0) a.parts_.clear();
     return a;
   }
-  // The larger and the smaller of the two, type by type.
+  // The larger of the two, type by type.
   friend CountsBy Max(const CountsBy& a, const CountsBy& b) { return a + (b - a); }
-  friend CountsBy Min(const CountsBy& a, const CountsBy& b) { return a - (a - b); }
   friend bool operator==(const CountsBy&, const CountsBy&) = default;
 
  private:

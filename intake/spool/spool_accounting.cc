@@ -27,10 +27,7 @@ bool ReadLosses(VarintReader& reader, Losses* out) {
 }
 
 SampleCounts AllTypes(const Accounting& accounting, const SampleCounts& samples) {
-  SampleCounts all = samples;
-  all += accounting.captured;
-  all += accounting.TotalLost();
-  return all;
+  return samples + accounting.Counted();
 }
 
 }  // namespace

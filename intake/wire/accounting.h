@@ -20,10 +20,9 @@ void WriteLost(const uint64_t (&lost)[kLossReasonCount], InitLost&& init) {
 }
 
 inline std::vector<SampleType> TypesBesideCpu(const Accounting& accounting) {
-  SampleCounts all = accounting.captured;
-  all += accounting.TotalLost();
   std::vector<SampleType> types;
-  for (const auto& [type, samples] : all.parts()) types.push_back(type);
+  const SampleCounts counted = accounting.Counted();
+  for (const auto& [type, samples] : counted.parts()) types.push_back(type);
   return types;
 }
 
@@ -59,12 +58,12 @@ inline absl::Status ReadLost(LossList::Reader from, uint64_t (&lost)[kLossReason
 template <typename Split>
 absl::Status ReadTypeCounts(TypeCountsList::Reader from, Split&& split) {
   if (from.size() > kSampleTypesMax) return Malformed("counts of too many sample types");
-  uint64_t met[4] = {};
+  std::bitset<256> met;
   for (const auto counts : from) {
     const uint8_t number = counts.getNumber();
     if (number <= static_cast<uint8_t>(SampleType::kCpu)) return Malformed("counts of a sample type that has none");
-    if ((met[number / 64] & uint64_t{1} << number % 64) != 0) return Malformed("a sample type is counted twice");
-    met[number / 64] |= uint64_t{1} << number % 64;
+    if (met.test(number)) return Malformed("a sample type is counted twice");
+    met.set(number);
     RETURN_IF_ERROR(split(static_cast<SampleType>(number), counts));
   }
   return absl::OkStatus();

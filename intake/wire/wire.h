@@ -15,6 +15,7 @@ inline bool operator==(const char* a, const StringPtr& b) { return b.operator==(
 #include <kj/exception.h>
 
 #include <array>
+#include <bitset>
 #include <cstdint>
 #include <cstring>
 #include <string>
@@ -119,12 +120,12 @@ inline void WriteSampleTypes(const std::vector<SampleTypeDefinition>& types, wir
 inline absl::Status ReadSampleTypes(wire::Batch::Reader from, IncomingBatch* out) {
   const auto list = from.getSampleTypes();
   if (list.size() > kSampleTypesMax) return Malformed("too many sample types");
-  uint64_t met[4] = {};
+  std::bitset<256> met;
   for (const auto& told : list) {
     const uint8_t number = told.getNumber();
     if (number <= kSampleTypesUndefinedMax) return Malformed("a sample type of a number that is not free");
-    if ((met[number / 64] & uint64_t{1} << number % 64) != 0) return Malformed("a sample type is told twice");
-    met[number / 64] |= uint64_t{1} << number % 64;
+    if (met.test(number)) return Malformed("a sample type is told twice");
+    met.set(number);
     SampleTypeDefinition& type = out->sample_types.emplace_back();
     type.type = static_cast<SampleType>(number);
     type.info = {std::string(told.getName().cStr(), told.getName().size()),

@@ -7,8 +7,8 @@
 
 namespace tributary {
 
-// Numbers of samples by type, as structures that the kernel keeps hold them: index is the type's number.
-using TypeCounters = uint64_t[TRIB_SAMPLE_TYPES_MAX];
+// Numbers of samples by type, as the structures of bpf/include/session.h hold them: TRIB_SAMPLE_TYPES_MAX numbers, the
+// index is the type's number.
 
 template <typename Counters>
 SampleCounts ReadTypes(const Counters& from) {

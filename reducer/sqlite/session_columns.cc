@@ -44,8 +44,7 @@ bool ReadType(VarintReader& reader, SessionTotals* totals) {
 }  // namespace
 
 std::string EncodeSessionTypes(const SessionTotals& totals) {
-  const NamedSampleCounts all =
-      totals.accounting.captured + totals.stored + totals.closed_captured + totals.accounting.TotalLost();
+  const NamedSampleCounts all = totals.stored + totals.closed_captured + totals.accounting.Counted();
   std::string out;
   for (const auto& [type, sum] : all.parts()) {
     AppendText(out, type.name);

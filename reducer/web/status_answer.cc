@@ -9,7 +9,7 @@
 namespace tributary {
 namespace {
 
-// stored, lost, in_flight: what `of` picks of them. Signed: more stored than captured would be a bug, and
+// stored, lost, in_flight: what `of` picks of them. in_flight is signed: more stored than captured would be a bug, and
 // must show.
 template <typename Pick>
 void Law(JsonWriter& json, const NamedAccounting& accounting, const NamedSampleCounts& stored, Pick&& of) {
@@ -31,7 +31,7 @@ void Counts(JsonWriter& json, const NamedAccounting& accounting, const NamedSamp
   json.Field("captured", accounting.captured.total());
   json.Field("idle", accounting.idle);
   Law(json, accounting, stored, [](const NamedSampleCounts& counts) { return counts.total(); });
-  const NamedSampleCounts all = accounting.captured + stored + accounting.TotalLost();
+  const NamedSampleCounts all = stored + accounting.Counted();
   if (all.parts().empty()) return;
   json.Key("types");
   json.BeginArray();
