@@ -4,8 +4,6 @@
 #include <map>
 #include <tuple>
 
-#include "profile/frame_kinds.h"
-
 namespace tributary::cli {
 namespace {
 
@@ -33,16 +31,6 @@ uint8_t KindIn(std::vector<FrameKind>& kinds, const FrameKind& kind) {
 }
 
 }  // namespace
-
-std::vector<FrameKind> KnownKinds() {
-  auto known = [](tributary::FrameKind kind) {
-    const FrameKindRow& row = RowOf(kind);
-    return FrameKind{std::string(row.name), std::string(row.color), std::string(row.mark)};
-  };
-  return {known(tributary::FrameKind::kRoot), known(tributary::FrameKind::kNative),
-          known(tributary::FrameKind::kKernel), known(tributary::FrameKind::kInlined),
-          known(tributary::FrameKind::kUnknown)};
-}
 
 FlameGraph Merge(const std::vector<FlameGraph>& graphs) {
   FlameGraph merged;

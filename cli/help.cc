@@ -54,7 +54,8 @@ std::string UnknownArgument(const CLI::App& command, const std::string& path, st
     const std::string_view name = argument.substr(2, argument.find('=') - 2);
     std::vector<std::string> names;
     for (const CLI::Option* option : command.get_options()) {
-      names.insert(names.end(), option->get_lnames().begin(), option->get_lnames().end());
+      const std::vector<std::string> own = FlagNames(*option);
+      names.insert(names.end(), own.begin(), own.end());
     }
     return fmt::format("unknown option --{}; did you mean --{}?", EscapeForDisplay(name), Nearest(name, names));
   }
@@ -69,7 +70,7 @@ std::string UnknownArgument(const CLI::App& command, const std::string& path, st
   return fmt::format("unexpected argument '{}'; {} --help lists the options", EscapeForDisplay(argument), path);
 }
 
-// CLI11's "NAME: what is wrong" about an option's value.
+// CLI11's "NAME: what is wrong" about an option's value; what options.cc refuses starts with the value.
 std::string WrongValue(const CLI::App& command, const CLI::ParseError& error) {
   const std::string_view text = error.what();
   const size_t colon = text.find(": ");
@@ -79,8 +80,7 @@ std::string WrongValue(const CLI::App& command, const CLI::ParseError& error) {
   if (error.get_exit_code() == static_cast<int>(CLI::ExitCodes::ArgumentMismatch)) {
     return fmt::format("{} needs a value: {}", option->get_name(), option->get_description());
   }
-  const std::string value = option->results().empty() ? std::string() : option->results().back();
-  return fmt::format("{} = {}: {}", option->get_name(), EscapeForDisplay(value), text.substr(colon + 2));
+  return fmt::format("{} = {}", option->get_name(), text.substr(colon + 2));
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include <optional>
 #include <string_view>
 
+#include "base/log.h"
 #include "base/number.h"
 #include "base/version.h"
 #include "cli/help.h"
@@ -17,14 +18,19 @@
 namespace tributary::cli {
 namespace {
 
-// These two refuse a value in the words of base/options.h. Documents take the values of OneOf from the braces.
+// "VALUE: must be …", what help.h makes an error of.
+std::string Refusal(std::string_view value, std::string_view sentence) {
+  return fmt::format("{}: {}", EscapeForDisplay(value), sentence);
+}
+
+// These three refuse a value in the words of base/options.h. Documents take the values of OneOf from the braces.
 CLI::Validator OneOf(const std::vector<std::string>& values) {
   std::string sentence;
   for (size_t i = 0; i < values.size(); ++i) {
     sentence += fmt::format("{}{}", i == 0 ? "must be " : i + 1 < values.size() ? ", " : " or ", values[i]);
   }
   const auto check = [values, sentence](const std::string& value) {
-    return std::find(values.begin(), values.end(), value) != values.end() ? std::string() : sentence;
+    return std::find(values.begin(), values.end(), value) != values.end() ? std::string() : Refusal(value, sentence);
   };
   return CLI::Validator(check, fmt::format("{{{}}}", fmt::join(values, ",")));
 }
@@ -33,9 +39,24 @@ CLI::Validator InRange(int64_t min, int64_t max) {
   const auto check = [min, max](const std::string& value) {
     const std::optional<int64_t> number = ParseNumber<int64_t>(value);
     if (number && *number >= min && *number <= max) return std::string();
-    return fmt::format("must be a number from {} to {}", min, max);
+    return Refusal(value, fmt::format("must be a number from {} to {}", min, max));
   };
   return CLI::Validator(check, "");
+}
+
+CLI::Validator IsBool() {
+  const auto check = [](const std::string& value) {
+    for (std::string_view known : {"true", "1", "yes", "on", "false", "0", "no", "off"}) {
+      if (value == known) return std::string();
+    }
+    return Refusal(value, "must be true or false");
+  };
+  return CLI::Validator(check, "");
+}
+
+// `--name` alone, `--no-name`, and `--name=false`, as bool options of base/options.h.
+void AddSwitch(CLI::App* app, const std::string& name, bool* target, const std::string& help) {
+  app->add_flag(fmt::format("{},!--no-{}", name, name.substr(2)), *target, help)->check(IsBool());
 }
 
 void AddServer(CLI::App* app, std::string* server) {
@@ -61,7 +82,7 @@ void AddQuery(CLI::App* app, QueryOptions* query) {
 CLI::App* AddStatus(CLI::App& app, StatusOptions* options) {
   CLI::App* status = app.add_subcommand("status", "Nodes, samples captured, stored and lost, stack health");
   AddServer(status, &options->server);
-  status->add_flag("--json", options->json, "the reducer's answers as they are");
+  AddSwitch(status, "--json", &options->json, "the reducer's answers as they are");
   return status;
 }
 
@@ -72,7 +93,7 @@ CLI::App* AddTop(CLI::App& app, TopOptions* options) {
       ->type_name("N")
       ->check(InRange(1, 10'000))
       ->capture_default_str();
-  top->add_flag("--json", options->json, "the reducer's answer as it is");
+  AddSwitch(top, "--json", &options->json, "the reducer's answer as it is");
   return top;
 }
 
@@ -83,7 +104,7 @@ CLI::App* AddLines(CLI::App& app, LinesOptions* options) {
   lines->add_option("FUNCTION", options->function, "as a flame graph or top shows it")->required();
   lines->add_option("--executable", options->executable, "only of this one: the base name of its file")
       ->type_name("NAME");
-  lines->add_flag("--json", options->json, "the reducer's answer as it is");
+  AddSwitch(lines, "--json", &options->json, "the reducer's answer as it is");
   return lines;
 }
 
@@ -97,7 +118,7 @@ CLI::App* AddRollouts(CLI::App& app, RolloutsOptions* options) {
       ->type_name("N")
       ->check(InRange(1, 100))
       ->capture_default_str();
-  rollouts->add_flag("--json", options->json, "the reducer's answer as it is");
+  AddSwitch(rollouts, "--json", &options->json, "the reducer's answer as it is");
   return rollouts;
 }
 
@@ -179,7 +200,7 @@ CLI::App* AddReplay(CLI::App& app, ReplayOptions* options) {
       ->type_name("N")
       ->check(InRange(0, 1'000'000))
       ->capture_default_str();
-  replay->add_flag("--tls", options->tls, "speak TLS to the reducer; implied by the other tls options");
+  AddSwitch(replay, "--tls", &options->tls, "speak TLS to the reducer; implied by the other tls options");
   replay->add_option("--tls-ca", options->tls_ca, "who signs the reducer's certificate, PEM")->type_name("FILE");
   CLI::Option* cert = replay->add_option("--tls-cert", options->tls_cert, "own certificate chain, PEM, with --tls-key");
   CLI::Option* key = replay->add_option("--tls-key", options->tls_key, "its private key, PEM");
@@ -189,7 +210,7 @@ CLI::App* AddReplay(CLI::App& app, ReplayOptions* options) {
       ->type_name("NAME");
   replay->add_option("--intake-token-file", options->token_file, "file with the token that all nodes show")
       ->type_name("FILE");
-  replay->add_flag("--json", options->json, "print the summary as JSON");
+  AddSwitch(replay, "--json", &options->json, "print the summary as JSON");
   return replay;
 }
 
@@ -201,7 +222,7 @@ CLI::App* AddSymbols(CLI::App& app, SymbolsOptions* options) {
       ->type_name("N")
       ->check(InRange(1, 100'000))
       ->capture_default_str();
-  symbols->add_flag("--json", options->json, "the reducer's answer as it is");
+  AddSwitch(symbols, "--json", &options->json, "the reducer's answer as it is");
   symbols->require_subcommand(0, 1);
   return symbols;
 }
@@ -216,7 +237,7 @@ CLI::App* AddPush(CLI::App& symbols, PushOptions* options) {
   AddServer(push, &options->server);
   push->add_option("--build-id", options->build_id, "whose names these are, where the one file has no build-id")
       ->type_name("HEX");
-  push->add_flag("--whole", options->whole, "send the files as they are: the reducer reads them");
+  AddSwitch(push, "--whole", &options->whole, "send the files as they are: the reducer reads them");
   return push;
 }
 
@@ -227,7 +248,7 @@ CLI::App* AddResolve(CLI::App& symbols, ResolveOptions* options) {
   resolve->add_option("FILE", options->file, "an executable, a library or a separate debug file")->required();
   resolve->add_option("ADDRESS", options->addresses,
                       "ELF virtual addresses, hexadecimal with or without 0x; none: from standard input, one a line");
-  resolve->add_flag("--json", options->json, "a line of JSON for each, then one of what was left out");
+  AddSwitch(resolve, "--json", &options->json, "a line of JSON for each, then one of what was left out");
   return resolve;
 }
 
@@ -241,7 +262,8 @@ struct Commands {
 };
 
 Commands::Commands(CommandLine& line) {
-  app.formatter(MakeHelpFormatter());  // the commands' too
+  app.formatter(MakeHelpFormatter());  // the commands' too, as what follows
+  app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
   app.set_help_flag("--help,-h", "print this help and exit");
   app.set_version_flag("--version", VersionLine("tributary"), "print the version and exit");
   app.add_option(

@@ -37,6 +37,7 @@ TEST(CommandLine, PrintsDocuments) {
             std::string::npos);
   EXPECT_NE(output({"--print-docs", "man", "top"}, kExitOk).find("another type that there are samples of"),
             std::string::npos);
+  EXPECT_NE(output({"--print-docs", "man", "top"}, kExitOk).find("\\-\\-no\\-json"), std::string::npos);
   EXPECT_NE(output({"--print-docs", "commands"}, kExitOk).find("\nsymbols-resolve\n"), std::string::npos);
   EXPECT_NE(output({"--print-docs", "yaml"}, kExitUsage).find("reads no configuration file"), std::string::npos);
   EXPECT_NE(output({"--print-docs", "man", "nonsense"}, kExitUsage).find("no command 'nonsense'"), std::string::npos);
@@ -117,6 +118,32 @@ TEST(CommandLine, SaysWhatIsWrongAndWhatWouldBeRight) {
   EXPECT_EQ(error({"lines"}), "tributary: FUNCTION is missing; tributary lines --help says what it is\n");
 }
 
+TEST(CommandLine, OfAnOptionGivenTwiceTheLastCounts) {
+  EXPECT_EQ(Parse({"top", "--limit", "3", "--limit", "4"}).top.limit, 4u);
+  EXPECT_EQ(Parse({"top", "--limit=3", "--server", "http://a", "--limit=5", "--server", "http://b"}).top.query.server,
+            "http://b");
+  EXPECT_EQ(Parse({"symbols", "push", "--server", "http://a", "x", "--server", "http://b", "y"}).push.paths,
+            (std::vector<std::string>{"x", "y"}));
+  ::testing::internal::CaptureStderr();
+  EXPECT_EQ(Parse({"top", "--limit", "x", "--limit", "4"}).exit_code, kExitUsage);
+  EXPECT_EQ(::testing::internal::GetCapturedStderr(), "tributary: --limit = x: must be a number from 1 to 10000\n");
+}
+
+TEST(CommandLine, SwitchesCanBeTurnedOff) {
+  EXPECT_FALSE(Parse({"top", "--json", "--no-json"}).top.json);
+  EXPECT_TRUE(Parse({"top", "--no-json", "--json"}).top.json);
+  EXPECT_FALSE(Parse({"replay", "f", "--tls", "--tls=off"}).replay.tls);
+  EXPECT_TRUE(Parse({"symbols", "push", "--whole=yes", "x"}).push.whole);
+  const auto error = [](std::vector<const char*> arguments) {
+    ::testing::internal::CaptureStderr();
+    EXPECT_EQ(Parse(std::move(arguments)).exit_code, kExitUsage);
+    return ::testing::internal::GetCapturedStderr();
+  };
+  EXPECT_EQ(error({"top", "--json=maybe"}), "tributary: --json = maybe: must be true or false\n");
+  EXPECT_EQ(error({"top", "--no-limit"}), "tributary: unknown option --no-limit; did you mean --limit?\n");
+  EXPECT_EQ(error({"--no-version"}), "tributary: unknown option --no-version; did you mean --version?\n");
+}
+
 TEST(CommandLine, HelpLooksLikeTheOtherPrograms) {
   ::testing::internal::CaptureStdout();
   EXPECT_EQ(Parse({"top", "-h"}).exit_code, kExitOk);
@@ -127,6 +154,7 @@ TEST(CommandLine, HelpLooksLikeTheOtherPrograms) {
                       "      environment TRIBUTARY_SERVER\n"),
             std::string::npos)
       << help;
+  EXPECT_NE(help.find("  --json\n"), std::string::npos) << help;
 }
 
 }  // namespace

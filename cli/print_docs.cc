@@ -41,8 +41,9 @@ docs::Option Describe(const CLI::Option& option) {
   docs::Option out{.help = WithoutStop(option.get_description()),
                    .default_text = option.get_default_str(),
                    .is_list = option.get_items_expected_max() > 1,
+                   .is_negatable = !option.get_fnames().empty(),
                    .is_required = option.get_required()};
-  for (const std::string& name : option.get_lnames()) out.flags.push_back("--" + name);
+  for (const std::string& name : FlagNames(option)) out.flags.push_back("--" + name);
   for (const std::string& name : option.get_snames()) out.flags.push_back("-" + name);
   const std::string type_name = option.get_type_name();
   out.values = Values(type_name);
@@ -63,6 +64,15 @@ std::vector<std::string> Words(const std::vector<std::string>& arguments) {
 }
 
 }  // namespace
+
+std::vector<std::string> FlagNames(const CLI::Option& option) {
+  std::vector<std::string> names = option.get_lnames();
+  // CLI11 keeps the forms that turn a switch off among the names.
+  std::erase_if(names, [&](const std::string& name) {
+    return std::find(option.get_fnames().begin(), option.get_fnames().end(), name) != option.get_fnames().end();
+  });
+  return names;
+}
 
 docs::Command Describe(const CLI::App& app) {
   docs::Command out{.name = app.get_name(), .summary = WithoutStop(app.get_description())};

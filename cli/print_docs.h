@@ -7,7 +7,8 @@
 
 namespace CLI {
 class App;
-}
+class Option;
+}  // namespace CLI
 
 namespace tributary::cli {
 
@@ -16,6 +17,9 @@ bool AsksForDocs(const std::vector<std::string>& arguments);
 
 // Prints the document. Returns the exit code: bad arguments are one line on standard error.
 int PrintDocs(const CLI::App& app, const std::vector<std::string>& arguments);
+
+// The long names of an option, without "--"; not the one that turns a switch off.
+std::vector<std::string> FlagNames(const CLI::Option& option);
 
 // The commands and their options, as documents show them.
 docs::Command Describe(const CLI::App& app);

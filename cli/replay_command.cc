@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <csignal>
 #include <cstdio>
-#include <cstdlib>
 #include <limits>
 #include <memory>
+#include <optional>
 #include <random>
 #include <utility>
 
@@ -15,6 +15,7 @@
 #include "base/log.h"
 #include "base/loop.h"
 #include "base/metrics.h"
+#include "base/number.h"
 #include "base/secret_file.h"
 #include "base/status.h"
 #include "base/tcp.h"
@@ -34,9 +35,8 @@ constexpr uint64_t kProgressMs = 1'000;
 
 absl::StatusOr<double> ParseSpeed(const std::string& text) {
   if (text == "max") return std::numeric_limits<double>::infinity();
-  char* end = nullptr;
-  const double speed = strtod(text.c_str(), &end);
-  if (!text.empty() && *end == '\0' && speed >= 0.001 && speed <= 1e6) return speed;
+  const std::optional<double> speed = ParseNumber<double>(text);
+  if (speed && *speed >= 0.001 && *speed <= 1e6) return *speed;
   return Error(absl::StatusCode::kInvalidArgument, "--speed must be 0.001 to 1000000, or max");
 }
 

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <limits>
 
-#include "absl/strings/numbers.h"
 #include "base/hex.h"
+#include "base/number.h"
 #include "base/status.h"
 #include "base/utf8.h"
 #include "profile/attribute_types.h"
@@ -71,12 +71,13 @@ void AddAttribute(opentelemetry::proto::resource::v1::Resource& resource, const 
   auto* added = resource.add_attributes();
   added->set_key(attribute.key);
   const AttributeType type = AttributeTypeOf(attribute.key);
-  int64_t number = 0;
+  const std::optional<int64_t> number =
+      type == AttributeType::kInt ? ParseNumber<int64_t>(attribute.value) : std::nullopt;
   if (type == AttributeType::kTexts) {
     auto* texts = added->mutable_value()->mutable_array_value();
     for (std::string_view text : SplitTexts(attribute.value)) texts->add_values()->set_string_value(ToText(text));
-  } else if (type == AttributeType::kInt && absl::SimpleAtoi(attribute.value, &number)) {
-    added->mutable_value()->set_int_value(number);
+  } else if (number) {
+    added->mutable_value()->set_int_value(*number);
   } else {
     added->mutable_value()->set_string_value(ToText(attribute.value));
   }
@@ -114,10 +115,8 @@ ProfilesBuilder::ProfilesBuilder(Options options)
   strings_.emplace("", 0);
   attribute_sets_.emplace_back();
   attribute_set_ids_.emplace(std::vector<int32_t>(), 0);
-  for (SampleType type : {SampleType::kCpu, SampleType::kOffCpu}) {
-    const SampleTypeRow& row = *FindSampleType(type);
-    types_.push_back({std::string(row.name), std::string(row.unit)});
-  }
+  const SampleTypeRow& cpu = *FindSampleType(SampleType::kCpu);
+  TRIBUTARY_CHECK(AddType({std::string(cpu.name), std::string(cpu.unit)}) == kCpu);
 }
 
 ProfilesBuilder::~ProfilesBuilder() = default;

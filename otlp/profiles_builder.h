@@ -60,7 +60,7 @@ struct ThreadInfo {
 //
 // Samples on the CPU become Profiles of `samples/count` with the period they were taken at, one Profile per period,
 // with time stamps only: the count is the number of time stamps (or the value, where one row counts many), the CPU time
-// is count × period, both exact. Samples off the CPU become `off_cpu/nanoseconds` with a value for each time stamp.
+// is count × period, both exact. Samples of another type become its name and unit, with a value for each time stamp.
 //
 // Frames carry the address that names are looked up at: one less than where a call returns to. Addresses are the ELF
 // file's own, so a mapping starts at 0 and reaches to the highest address met in it.
@@ -71,7 +71,7 @@ struct ThreadInfo {
 class ProfilesBuilder {
  public:
   static constexpr size_t kStringBytesMax = 16'384;
-  static constexpr TypeIndex kCpu{0}, kOffCpu{1};
+  static constexpr TypeIndex kCpu{0};
   static constexpr size_t kStackFramesMax = 1024;  // of a deeper stack the leaf's end stays
   struct Options {
     size_t bytes_soft = 2'500'000;

@@ -122,7 +122,7 @@ TEST_F(ProfilesBuilderTest, LosesNoNanosecondOfRowsThatCountMany) {
 TEST_F(ProfilesBuilderTest, TellsOffCpuSamplesByValues) {
   for (uint64_t value : {7, 9}) {
     ProfilesBuilder::SampleInfo sample = Sample(1000, value);
-    sample.type = ProfilesBuilder::kOffCpu;
+    sample.type = builder_.AddType({"off_cpu", "nanoseconds"});
     builder_.AddSample(sample);
   }
   ProfilesRequestPtr request = builder_.Finish();

@@ -32,15 +32,17 @@ struct FrameKindRow {
   std::string_view mark;       // behind the name in folded stacks
   FrameNaming naming;
   bool has_address;  // one that its executable's symbol table knows
+  // Its number in answers of releases that did not list the kinds yet; -1: a later kind.
+  int8_t old_number = -1;
 };
 
 // All that differs between kinds. A kind is added here and nowhere else.
 constexpr auto kFrameKinds = std::to_array<FrameKindRow>({
-    {"unknown", "unknown", "unknown", "", FrameNaming::kUnknown, false},
-    {"native", "file", "native", "", FrameNaming::kFileAddress, true},
-    {"kernel", "kernel", "kernel", "_[k]", FrameNaming::kKernel, true},
-    {"inlined", "inlined", "", "_[i]", FrameNaming::kFileAddress, true},
-    {"root", "root", "", "", FrameNaming::kOwn, false},
+    {"unknown", "unknown", "unknown", "", FrameNaming::kUnknown, false, 4},
+    {"native", "file", "native", "", FrameNaming::kFileAddress, true, 1},
+    {"kernel", "kernel", "kernel", "_[k]", FrameNaming::kKernel, true, 2},
+    {"inlined", "inlined", "", "_[i]", FrameNaming::kFileAddress, true, 3},
+    {"root", "root", "", "", FrameNaming::kOwn, false, 0},
     {"go", "file", "go", "", FrameNaming::kFileAddress, true},
 });
 constexpr uint8_t kFrameKindCount = kFrameKinds.size();

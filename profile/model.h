@@ -32,8 +32,9 @@ struct Executable {
   friend bool operator==(const Executable&, const Executable&) = default;
 };
 
-// Where names are looked up of an address that a call returns to: in the call, which may be a function's last
-// instruction. The only place that takes one off.
+// Returns the address to look up for a frame: a return address less one, since a call may be a function's last
+// instruction. Nodes find mappings and unwind rows by it, the kernel side in bpf/unwind.bpf.h (`pc - is_return`); names
+// are found by it in FrameSymbolizer alone.
 constexpr uint64_t LookupAddress(uint64_t address, bool is_caller) { return address - (is_caller && address != 0); }
 
 constexpr size_t kFrameNameBytesMax = 512;  // of a name that a frame came with; the rest is cut off

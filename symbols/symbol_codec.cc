@@ -45,7 +45,7 @@ class DifferenceReader {
 
 }  // namespace
 
-class SymbolTable::Encoder {
+class SymbolTableEncoder {
  public:
   static std::string Encode(const SymbolTable& table) {
     std::string out;
@@ -279,7 +279,7 @@ class Decoder {
 
 }  // namespace
 
-std::string EncodeSymbolTable(const SymbolTable& table) { return SymbolTable::Encoder::Encode(table); }
+std::string EncodeSymbolTable(const SymbolTable& table) { return SymbolTableEncoder::Encode(table); }
 
 absl::StatusOr<std::shared_ptr<const SymbolTable>> DecodeSymbolTable(std::string_view bytes) {
   if (bytes.size() > kEncodedSymbolsMax) return NotATable("too large");

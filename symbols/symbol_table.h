@@ -90,9 +90,9 @@ class SymbolTable {
   uint64_t row_address(uint32_t row) const;
   std::string_view bytes() const { return bytes_; }
 
-  class Encoder;  // EncodeSymbolTable's
-
  private:
+  friend class SymbolTableEncoder;  // of symbol_codec.cc
+
   static constexpr unsigned kChainMax = 4096;
 
   SymbolTable() = default;

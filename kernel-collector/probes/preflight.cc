@@ -8,10 +8,12 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstdio>
+#include <optional>
+#include <utility>
 #include <vector>
 
 #include "base/log.h"
+#include "base/number.h"
 #include "base/status.h"
 
 namespace tributary {
@@ -20,6 +22,15 @@ namespace {
 constexpr int kKernelMajor = 5, kKernelMinor = 10;
 constexpr int kParanoidMax = 2;  // the kernel's own scale; beyond it is what distributions have added
 constexpr ino_t kInitialPidNamespace = 0xEFFFFFFC;  // PROC_PID_INIT_INO, include/linux/proc_ns.h
+
+// False for a release that does not start with two numbers, as 6.12 does.
+bool IsTooOld(std::string_view release) {
+  const std::optional<int> major = TakeNumber<int>(release);
+  if (!major || !release.starts_with('.')) return false;
+  release.remove_prefix(1);
+  const std::optional<int> minor = TakeNumber<int>(release);
+  return minor && std::pair(*major, *minor) < std::pair(kKernelMajor, kKernelMinor);
+}
 
 }  // namespace
 
@@ -35,9 +46,7 @@ Machine ReadMachine() {
 }
 
 absl::Status CheckMachine(const Machine& machine) {
-  int major = 0, minor = 0;
-  if (sscanf(machine.kernel_release.c_str(), "%d.%d", &major, &minor) == 2 &&
-      (major < kKernelMajor || (major == kKernelMajor && minor < kKernelMinor))) {
+  if (IsTooOld(machine.kernel_release)) {
     return Error(absl::StatusCode::kUnimplemented,
                  fmt::format("Linux {} is too old: kernel-collector needs Linux {}.{} or later",
                              EscapeForDisplay(machine.kernel_release), kKernelMajor, kKernelMinor));

@@ -55,7 +55,7 @@ void StackWalker::Continue(const SampleRecord& record, const FindMapping& find, 
     result->address = LookupAddress(registers.pc, registers.is_caller);
     std::optional<uint64_t> rule = RuleAt(result->address, find, unread, result);
     if (!rule) return;
-    StepResult step = StepByRule(*rule, copy, kThisMachine, &registers);
+    StepResult step = StepByRule(*rule, copy, kThisArchitecture, &registers);
     if (!step.stopped && result->frames.size() == frames_max) step = {true, TRIB_STOP_DEPTH};
     if (step.stopped) {
       result->stop = step.stop;

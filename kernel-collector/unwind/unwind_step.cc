@@ -19,8 +19,8 @@ int64_t LastOffset(uint64_t rule) { return 8 * static_cast<int64_t>(static_cast<
 
 class Step {
  public:
-  Step(uint64_t rule, const StackCopy& copy, Machine machine, FrameRegisters* registers)
-      : rule_(rule), copy_(copy), machine_(machine), from_(*registers), out_(registers) {}
+  Step(uint64_t rule, const StackCopy& copy, Architecture architecture, FrameRegisters* registers)
+      : rule_(rule), copy_(copy), architecture_(architecture), from_(*registers), out_(registers) {}
 
   StepResult Run() {
     auto kind = static_cast<trib_rule_kind>(rule_ & 15);
@@ -57,12 +57,12 @@ class Step {
   }
 
   uint64_t CodeAddress(uint64_t address) const {
-    return machine_ == Machine::kArm64 ? address & kArm64AddressMask : address;
+    return architecture_ == Architecture::kArm64 ? address & kArm64AddressMask : address;
   }
 
   // A register by DWARF's number, of those that are followed.
   bool Register(uint64_t number, uint64_t* value) {
-    bool x86 = machine_ == Machine::kX86;
+    bool x86 = architecture_ == Architecture::kX86;
     if (number == (x86 ? 6 : 29)) {
       *value = from_.fp;
     } else if (number == (x86 ? 7 : 31)) {
@@ -147,7 +147,7 @@ class Step {
     if (!Saved(second_saved, LastOffset(rule_), from_.second, cfa, &to.second)) return Stop(failure_);
     if (kind == TRIB_RULE_RETURN_REGISTER) {
       if (!Register(rule_ >> 48, &to.pc)) return Stop(failure_);
-    } else if (machine_ == Machine::kArm64) {
+    } else if (architecture_ == Architecture::kArm64) {
       to.pc = to.second;
     } else if (!Read(cfa - 8, &to.pc)) {
       return Stop(failure_);
@@ -176,12 +176,12 @@ class Step {
     if (to.sp <= from_.sp) return Stop(TRIB_STOP_NO_PROGRESS);
     if (!Read(from_.fp, &to.fp) || !Read(from_.fp + 8, &to.pc)) return Stop(failure_);
     // On x86-64 callees rarely save it here.
-    to.second = machine_ == Machine::kArm64 ? to.pc : from_.second;
+    to.second = architecture_ == Architecture::kArm64 ? to.pc : from_.second;
     return Go(to);
   }
 
   StepResult ThroughSignal() {
-    const SignalOffsets& at = machine_ == Machine::kX86 ? kX86Signal : kArm64Signal;
+    const SignalOffsets& at = architecture_ == Architecture::kX86 ? kX86Signal : kArm64Signal;
     FrameRegisters to;
     if (!Read(from_.sp + at.fp, &to.fp) || !Read(from_.sp + at.second, &to.second) || !Read(from_.sp + at.sp, &to.sp) ||
         !Read(from_.sp + at.pc, &to.pc)) {
@@ -194,7 +194,7 @@ class Step {
 
   const uint64_t rule_;
   const StackCopy& copy_;
-  const Machine machine_;
+  const Architecture architecture_;
   const FrameRegisters from_;
   FrameRegisters* out_;
   trib_stop failure_ = TRIB_STOP_NONE;
@@ -202,8 +202,8 @@ class Step {
 
 }  // namespace
 
-StepResult StepByRule(uint64_t rule, const StackCopy& copy, Machine machine, FrameRegisters* registers) {
-  return Step(rule, copy, machine, registers).Run();
+StepResult StepByRule(uint64_t rule, const StackCopy& copy, Architecture architecture, FrameRegisters* registers) {
+  return Step(rule, copy, architecture, registers).Run();
 }
 
 }  // namespace tributary

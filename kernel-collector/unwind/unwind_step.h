@@ -22,11 +22,11 @@ struct FrameRegisters {
   bool is_caller = false;  // pc is a return address
 };
 
-enum class Machine { kX86, kArm64 };
+enum class Architecture { kX86, kArm64 };
 #if defined(__aarch64__)
-constexpr Machine kThisMachine = Machine::kArm64;
+constexpr Architecture kThisArchitecture = Architecture::kArm64;
 #else
-constexpr Machine kThisMachine = Machine::kX86;
+constexpr Architecture kThisArchitecture = Architecture::kX86;
 #endif
 
 struct StepResult {
@@ -36,6 +36,6 @@ struct StepResult {
 
 // From a frame's registers to its caller's, by `rule`. Stopped: registers are as they were. TRIB_STOP_NO_PAGE: the copy
 // ends before what is needed.
-StepResult StepByRule(uint64_t rule, const StackCopy& copy, Machine machine, FrameRegisters* registers);
+StepResult StepByRule(uint64_t rule, const StackCopy& copy, Architecture architecture, FrameRegisters* registers);
 
 }  // namespace tributary

@@ -21,13 +21,13 @@ uint64_t Rule(trib_rule_kind kind, int32_t cfa, int fp = TRIB_SAVED_SAME, int fp
 class UnwindStepTest : public testing::Test {
  protected:
   void Put(uint64_t address, uint64_t value) { words[(address - kStack) / 8] = value; }
-  StepResult Step(uint64_t rule, Machine machine = Machine::kX86) {
+  StepResult Step(uint64_t rule, Architecture architecture = Architecture::kX86) {
     StackCopy copy{
         kStack, {reinterpret_cast<const uint8_t*>(words.data()), words.size() * 8}, start_stack, thread_pointer};
-    return StepByRule(rule, copy, machine, &registers);
+    return StepByRule(rule, copy, architecture, &registers);
   }
-  trib_stop Stop(uint64_t rule, Machine machine = Machine::kX86) {
-    StepResult result = Step(rule, machine);
+  trib_stop Stop(uint64_t rule, Architecture architecture = Architecture::kX86) {
+    StepResult result = Step(rule, architecture);
     return result.stopped ? result.stop : TRIB_STOP_COUNT;
   }
 
@@ -171,18 +171,18 @@ TEST_F(UnwindStepTest, SignalFrames) {
   Put(kStack + 552, 2);
   Put(kStack + 560, 0x10);
   Put(kStack + 568, 0x403000);
-  ASSERT_FALSE(Step(TRIB_RULE_SIGNAL, Machine::kArm64).stopped);
+  ASSERT_FALSE(Step(TRIB_RULE_SIGNAL, Architecture::kArm64).stopped);
   EXPECT_EQ(registers.pc, 0x403000u);
 }
 
 TEST_F(UnwindStepTest, Arm64ReturnsThroughTheLinkRegisterAndDropsItsAuthentication) {
   registers.second = 0x00a5'0000'0040'2000;
-  ASSERT_FALSE(Step(Rule(TRIB_RULE_SP, 0), Machine::kArm64).stopped);
+  ASSERT_FALSE(Step(Rule(TRIB_RULE_SP, 0), Architecture::kArm64).stopped);
   EXPECT_EQ(registers.pc, 0x402000u);
   EXPECT_EQ(registers.sp, kStack) << "a leaf needs no frame";
   Put(kStack + 8, 0x00a5'0000'0040'3000);
   Put(kStack, kStack + 32);
-  ASSERT_FALSE(Step(Rule(TRIB_RULE_SP, 16, TRIB_SAVED_CFA, -2, TRIB_SAVED_CFA, -1), Machine::kArm64).stopped);
+  ASSERT_FALSE(Step(Rule(TRIB_RULE_SP, 16, TRIB_SAVED_CFA, -2, TRIB_SAVED_CFA, -1), Architecture::kArm64).stopped);
   EXPECT_EQ(registers.pc, 0x403000u);
   EXPECT_EQ(registers.fp, kStack + 32);
 }

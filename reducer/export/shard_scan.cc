@@ -265,7 +265,7 @@ otlp::LocationIndex RequestMaker::Location(const store::Trie& trie, uint32_t fra
     lines.push_back({builder_->AddFunction(name->second, of.name, of.file), of.line});
     return true;
   });
-  return cached->second = builder_->AddLocation(place.kind, mapping, LookupAddress(row.address, row.is_caller), lines);
+  return cached->second = builder_->AddLocation(place.kind, mapping, place.address, lines);
 }
 
 }  // namespace tributary

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <map>
-#include <memory>
+#include <numeric>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -12,6 +12,7 @@
 #include "base/status.h"
 #include "reducer/query/address_fold.h"
 #include "reducer/query/query_context.h"
+#include "reducer/symbolizer/frame_symbolizer.h"
 
 namespace tributary {
 namespace {
@@ -61,7 +62,7 @@ class ExecutableBuilder {
  private:
   struct Found {
     Executable executable;
-    std::vector<uint64_t> addresses;  // as they are looked up; some more than once
+    std::vector<store::FrameRow> frames;  // some addresses more than once
   };
 
   void AddDay(const AddressFold::DayNodes& nodes, const std::vector<store::ExecutableRow>& rows) {
@@ -94,9 +95,7 @@ class ExecutableBuilder {
           found->executable.path = rows[number].path;
         }
       }
-      if (!std::exchange(met[trie.frames[i]], 1)) {
-        found->addresses.push_back(LookupAddress(frame.address, frame.is_caller));
-      }
+      if (!std::exchange(met[trie.frames[i]], 1)) found->frames.push_back(frame);
       found->executable.self_value += nodes.values[i];
       found->executable.self_count += nodes.counts[i];
       // A stack counts where it comes to the executable first.
@@ -116,17 +115,18 @@ class ExecutableBuilder {
   }
 
   void CountNames(Found& found) {
-    std::vector<uint64_t>& addresses = found.addresses;
-    std::sort(addresses.begin(), addresses.end());
-    addresses.erase(std::unique(addresses.begin(), addresses.end()), addresses.end());
-    found.executable.addresses = found.executable.unnamed_addresses = addresses.size();
-    const std::shared_ptr<const SymbolTable> table = symbols_.Get(found.executable.id);
-    if (table == nullptr) return;
-    std::vector<uint32_t> rows(addresses.size());
-    table->FindRows(addresses, rows);
-    for (const uint32_t row : rows) {
-      if (row == SymbolTable::kNoRow) continue;
-      table->ForEachFrame(row, [&](const SymbolTable::Frame& frame) {
+    std::vector<store::FrameRow>& frames = found.frames;
+    std::ranges::sort(frames, {}, FrameSymbolizer::AddressOf);
+    const auto again = std::ranges::unique(frames, {}, FrameSymbolizer::AddressOf);
+    frames.erase(again.begin(), again.end());
+    found.executable.addresses = found.executable.unnamed_addresses = frames.size();
+    wanted_.resize(frames.size());
+    std::iota(wanted_.begin(), wanted_.end(), 0);
+    places_.resize(frames.size());
+    FrameSymbolizer symbolizer(symbols_.lookup());  // one each: it holds the table that it has used
+    symbolizer.Find(found.executable.id, frames, wanted_, places_);
+    for (size_t i = 0; i < frames.size(); ++i) {
+      FrameSymbolizer::ForEachFrame(places_[i], frames[i], "", [&](const SymbolTable::Frame& frame) {
         found.executable.unnamed_addresses -= frame.name.empty() ? 0 : 1;
         return false;
       });
@@ -135,6 +135,8 @@ class ExecutableBuilder {
 
   SymbolStore& symbols_;
   std::map<Key, Found> found_;
+  std::vector<uint32_t> wanted_;
+  std::vector<FrameSymbolizer::Place> places_;
   ExecutableList list_;
 };
 

@@ -17,11 +17,10 @@ FrameKind FrameSymbolizer::KindOf(const store::FrameRow& frame, uint64_t address
 }
 
 FrameSymbolizer::Place FrameSymbolizer::Find(const store::FrameRow& frame, const ExecutableId& id) {
-  if (!RowOf(frame.kind).has_address) return {.kind = frame.kind};
-  const SymbolTable* table = TableOf(id);
-  if (table == nullptr) return {.kind = frame.kind};
-  const uint64_t address = LookupAddress(frame.address, frame.is_caller);
-  return {table, table->FindRow(address), KindOf(frame, address, table)};
+  const uint64_t address = AddressOf(frame);
+  const SymbolTable* table = RowOf(frame.kind).has_address ? TableOf(id) : nullptr;
+  if (table == nullptr) return {.address = address, .kind = frame.kind};
+  return {address, table, table->FindRow(address), KindOf(frame, address, table)};
 }
 
 void FrameSymbolizer::Find(const ExecutableId& id, std::span<const store::FrameRow> frames,
@@ -30,13 +29,14 @@ void FrameSymbolizer::Find(const ExecutableId& id, std::span<const store::FrameR
       std::any_of(wanted.begin(), wanted.end(), [&](uint32_t frame) { return RowOf(frames[frame].kind).has_address; });
   const SymbolTable* table = any_has_address ? TableOf(id) : nullptr;
   addresses_.clear();
-  for (uint32_t frame : wanted) addresses_.push_back(LookupAddress(frames[frame].address, frames[frame].is_caller));
+  for (uint32_t frame : wanted) addresses_.push_back(AddressOf(frames[frame]));
   rows_.assign(wanted.size(), SymbolTable::kNoRow);
   if (table != nullptr) table->FindRows(addresses_, rows_);
   for (size_t i = 0; i < wanted.size(); ++i) {
     const store::FrameRow& frame = frames[wanted[i]];
     const bool has_address = RowOf(frame.kind).has_address;
-    places[i] = {table, has_address ? rows_[i] : SymbolTable::kNoRow, KindOf(frame, addresses_[i], table)};
+    places[i] = {addresses_[i], table, has_address ? rows_[i] : SymbolTable::kNoRow,
+                 KindOf(frame, addresses_[i], table)};
   }
 }
 

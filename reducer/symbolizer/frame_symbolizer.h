@@ -28,11 +28,13 @@ class FrameSymbolizer {
 
   // Where a frame is in its executable's table, and what it is by that.
   struct Place {
+    uint64_t address = 0;  // as it is looked up: of a caller, in the call
     const SymbolTable* table = nullptr;
     uint32_t row = SymbolTable::kNoRow;  // nothing is known of the address
     FrameKind kind = FrameKind::kUnknown;
   };
   Place Find(const store::FrameRow& frame, const ExecutableId& id);
+  static uint64_t AddressOf(const store::FrameRow& frame) { return LookupAddress(frame.address, frame.is_caller); }
   // The same for many of one executable, in a fraction of the time: `wanted` are indices of `frames`, and `places` has
   // one for each of them.
   void Find(const ExecutableId& id, std::span<const store::FrameRow> frames, std::span<const uint32_t> wanted,

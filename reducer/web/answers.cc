@@ -1,8 +1,10 @@
 #include "reducer/web/answers.h"
 
 #include <fmt/format.h>
-#include <array>
 
+#include <algorithm>
+#include <array>
+#include <cstdint>
 #include <initializer_list>
 
 #include "base/json.h"
@@ -49,28 +51,32 @@ void Type(JsonWriter& json, const SampleTypeInfo& type) {
   json.Field("unit", type.unit);
 }
 
-// Answers number kinds as they stand in `kinds`, the first five as readers of earlier releases know them.
-constexpr uint32_t KindNumber(FrameKind kind) {
-  switch (kind) {
-    case FrameKind::kRoot:
-      return static_cast<uint32_t>(FrameKind::kUnknown);
-    case FrameKind::kUnknown:
-      return static_cast<uint32_t>(FrameKind::kRoot);
-    default:
-      return static_cast<uint32_t>(kind);
-  }
-}
+// Answers number kinds as they stand in `kinds`: first those that answers always had, by their number of old, then the
+// others.
+constexpr auto kNumberedKinds = [] {
+  std::array<FrameKind, kFrameKindCount> kinds{};
+  for (uint8_t i = 0; i < kFrameKindCount; ++i) kinds[i] = static_cast<FrameKind>(i);
+  std::ranges::sort(kinds, {}, [](FrameKind kind) {
+    const int old = RowOf(kind).old_number;
+    return old >= 0 ? old : INT8_MAX + static_cast<int>(kind);
+  });
+  return kinds;
+}();
+constexpr auto kKindNumbers = [] {
+  std::array<uint32_t, kFrameKindCount> numbers{};
+  for (uint32_t i = 0; i < kFrameKindCount; ++i) numbers[static_cast<size_t>(kNumberedKinds[i])] = i;
+  return numbers;
+}();
+constexpr uint32_t KindNumber(FrameKind kind) { return kKindNumbers[static_cast<size_t>(kind)]; }
 
 void Kinds(JsonWriter& json) {
-  std::array<const FrameKindRow*, kFrameKindCount> by_number{};
-  for (uint8_t i = 0; i < kFrameKindCount; ++i) by_number[KindNumber(static_cast<FrameKind>(i))] = &kFrameKinds[i];
   json.Key("kinds");
   json.BeginArray();
-  for (const FrameKindRow* kind : by_number) {
+  for (const FrameKind kind : kNumberedKinds) {
     json.BeginObject();
-    json.Field("name", kind->name);
-    json.Field("color", kind->color);
-    json.Field("mark", kind->mark);
+    json.Field("name", RowOf(kind).name);
+    json.Field("color", RowOf(kind).color);
+    json.Field("mark", RowOf(kind).mark);
     json.EndObject();
   }
   json.EndArray();

@@ -20,7 +20,7 @@ Totals Read(const ProfilesRequest& request) {
   for (const auto& resource : request.resource_profiles()) {
     for (const auto& profile : resource.scope_profiles(0).profiles()) {
       bool cpu = strings[profile.sample_type().type_strindex()] == "samples";
-      auto& [count, ns] = totals[cpu ? ProfilesBuilder::kCpu : ProfilesBuilder::kOffCpu];
+      auto& [count, ns] = totals[cpu ? ProfilesBuilder::kCpu : TypeIndex{1}];
       for (const auto& sample : profile.samples()) {
         uint64_t times = static_cast<uint64_t>(sample.timestamps_unix_nano_size());
         uint64_t values = 0;
@@ -63,7 +63,7 @@ class World {
     std::vector<LocationIndex> frames;
     for (uint64_t n = Draw(10); n > 0; --n) frames.push_back(Frame(builder));
     sample.stack = builder.AddStack(frames);
-    sample.type = Draw(3) == 0 ? ProfilesBuilder::kOffCpu : ProfilesBuilder::kCpu;
+    sample.type = Draw(3) == 0 ? builder.AddType({"off_cpu", "nanoseconds"}) : ProfilesBuilder::kCpu;
     sample.time = UnixNs{static_cast<int64_t>(1'700'000'000'000'000'000 + Draw(1'000'000))};
     sample.value = Draw(8) == 0 ? Draw(1'000'000) : 10'000'000;
     sample.count = sample.type == ProfilesBuilder::kCpu && Draw(8) == 0 ? static_cast<uint32_t>(1 + Draw(50)) : 1;

@@ -44,9 +44,9 @@ ProfilesRequestPtr MakeRequest(std::mt19937_64& random, Sent* sent) {
       stack.push_back(builder.AddLocation(FrameKind::kNative, mapping, address, lines));
     }
     sample.stack = builder.AddStack(stack);
-    sample.type = draw(10) == 0 ? ProfilesBuilder::kOffCpu : ProfilesBuilder::kCpu;
+    sample.type = draw(10) == 0 ? builder.AddType({"off_cpu", "nanoseconds"}) : ProfilesBuilder::kCpu;
     sample.time = UnixNs{static_cast<int64_t>(1'700'000'000'000'000'000 + draw(5'000'000'000))};
-    sample.value = sample.type == ProfilesBuilder::kOffCpu ? draw(1'000'000) : (draw(3) == 0 ? 1'001'001 : 52'631'578);
+    sample.value = sample.type != ProfilesBuilder::kCpu ? draw(1'000'000) : (draw(3) == 0 ? 1'001'001 : 52'631'578);
     sent->count += 1;
     sent->ns += sample.value;
     builder.AddSample(sample);
