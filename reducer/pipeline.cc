@@ -113,15 +113,19 @@ absl::Status Pipeline::OpenStores() {
   options.raw_age_ns = options_.raw_age_ns;
   options.sum_age_ns = options_.sum_age_ns;
   options.bytes_max = options_.store_bytes_max;
-  const bool is_default = options_.store == DefaultStoreUrl(options_.data_dir);
   absl::StatusOr<Stores> stores = tributary::OpenStores(options_.store, options, clock_, metrics_);
-  RETURN_IF_ERROR(StorageStatus(store::AdviseOnDamage(stores.status()), is_default ? "--data-dir" : "--store"));
+  RETURN_IF_ERROR(StorageStatus(store::AdviseOnDamage(stores.status()), StoreFlag()));
   store_ = std::move(stores->samples);
   RETURN_IF_ERROR(OpenSymbols());
   symbol_parts_ = std::make_unique<intake::SymbolParts>(intake::SymbolParts::Options(), metrics_);
   OpenMetadata(*std::move(stores));
   engine_ = std::make_unique<QueryEngine>(*store_, *symbols_, QueryLimits(), joiner_.get());
   return absl::OkStatus();
+}
+
+// The option that says where the store is.
+std::string_view Pipeline::StoreFlag() const {
+  return options_.store == DefaultStoreUrl(options_.data_dir) ? "--data-dir" : "--store";
 }
 
 void Pipeline::OpenMetadata(Stores stores) {
@@ -260,7 +264,7 @@ std::vector<std::pair<std::string, Loop*>> Pipeline::loops() {
 absl::Status Pipeline::OpenShards() {
   for (uint32_t number = 0; number < store_->shard_count(); ++number) {
     absl::StatusOr<std::unique_ptr<store::ShardWriter>> writer = store_->OpenWriter(number);
-    RETURN_IF_ERROR(WithContext(store::AdviseOnDamage(writer.status()), "--data-dir"));
+    RETURN_IF_ERROR(StorageStatus(store::AdviseOnDamage(writer.status()), StoreFlag()));
     ingest::Shard::Options options;
     options.number = number;
     options.server = IntakeOptions();

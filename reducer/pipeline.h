@@ -63,6 +63,7 @@ class Pipeline : private StatusSource {
   absl::Status Build();
   absl::Status OpenStores();
   absl::Status OpenSymbols();
+  std::string_view StoreFlag() const;
   void OpenMetadata(Stores stores);
   void MarkUsedMetadata();
   void OpenSourceFetcher();

@@ -85,6 +85,21 @@ TEST(Pipeline, KeepsItsStoresWhereTheUrlSays) {
   EXPECT_TRUE(std::filesystem::exists(directory.path() + "/data/symbols"));
 }
 
+TEST(Pipeline, NamesTheOptionOfADamagedStore) {
+  TestDirectory directory;
+  ReducerOptions options = LocalOptions(directory.path());
+  for (const char* place : {"data", "elsewhere"}) {
+    options.store = "sqlite:" + directory.path() + "/" + place;
+    std::filesystem::create_directory(directory.path() + "/" + place);
+    std::ofstream(directory.path() + "/" + place + "/shard-0.db") << std::string(8192, 'x');
+    Metrics metrics;
+    const absl::Status status = Pipeline::Start(options, Clock::Real(), metrics).status();
+    EXPECT_THAT(std::string(status.message()),
+                ::testing::StartsWith(place == std::string("data") ? "--data-dir: " : "--store: "));
+    EXPECT_THAT(std::string(status.message()), HasSubstr("restore it from a backup"));
+  }
+}
+
 TEST(Pipeline, SaysInOneLineWhyItCannotStart) {
   TestDirectory directory, other;
   Metrics metrics;

@@ -17,8 +17,8 @@
 
 namespace tributary::store {
 
-// What one shard of a MemoryStore keeps: rows as a StoreReader tells of them. A MemoryWriter fills it from batches, or
-// a test by hand.
+// The rows of one shard of a MemoryStore, as a StoreReader returns them. A MemoryWriter fills it from batches, or a
+// test fills it by hand.
 struct MemoryShard {
   struct Sample {
     UnixNs time;
@@ -35,7 +35,7 @@ struct MemoryShard {
     int64_t no = 0;  // in the order of commits, from 1; 0: filled by hand, its place in `samples` counts
   };
 
-  // A source's row; sessions that others told of have one, too.
+  // A source's row. Sessions that only another session reported have one, too.
   struct Session {
     std::string node_id, boot_id;
     int64_t boot_ns = 0;  // unix time; 0 = not known
