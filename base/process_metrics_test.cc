@@ -9,8 +9,8 @@
 #include <fstream>
 #include <string>
 
+#include "base/directory_testing.h"
 #include "base/process_usage.h"
-#include "base/test_directory.h"
 #include "base/version.h"
 
 namespace tributary {

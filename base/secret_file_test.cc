@@ -3,9 +3,9 @@
 #include <gmock/gmock.h>
 #include <sys/stat.h>
 
+#include "base/certificates_testing.h"
 #include "base/clock.h"
 #include "base/status.h"
-#include "base/test_certificates.h"
 
 namespace tributary {
 namespace {

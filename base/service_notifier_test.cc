@@ -8,7 +8,7 @@
 #include <cstddef>
 #include <cstdlib>
 
-#include "base/test_directory.h"
+#include "base/directory_testing.h"
 #include "base/types.h"
 
 namespace tributary {

@@ -5,11 +5,11 @@
 
 #include <optional>
 
+#include "base/certificates_testing.h"
 #include "base/loop.h"
 #include "base/status.h"
+#include "base/stream_testing.h"
 #include "base/tcp.h"
-#include "base/test_certificates.h"
-#include "base/test_stream.h"
 
 namespace tributary {
 namespace {

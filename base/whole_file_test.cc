@@ -9,8 +9,8 @@
 #include <fstream>
 #include <iterator>
 
+#include "base/directory_testing.h"
 #include "base/fd.h"
-#include "base/test_directory.h"
 
 namespace tributary {
 namespace {

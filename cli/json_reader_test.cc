@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "cli/cli_test_data.h"
+#include "cli/cli_data_testing.h"
 
 namespace tributary::cli {
 namespace {

@@ -4,7 +4,7 @@
 
 #include <cstdio>
 
-#include "cli/cli_test_data.h"
+#include "cli/cli_data_testing.h"
 #include "cli/json_reader.h"
 
 namespace tributary::cli {

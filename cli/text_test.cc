@@ -5,7 +5,7 @@
 #include <cstdlib>
 
 #include "base/status.h"
-#include "cli/cli_test_data.h"
+#include "cli/cli_data_testing.h"
 #include "cli/commands.h"
 #include "cli/json_reader.h"
 

@@ -1,7 +1,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "elf/unwind_test_rows.h"
+#include "elf/unwind_rows_testing.h"
 
 namespace tributary {
 namespace {

@@ -8,7 +8,7 @@
 #include <random>
 
 #include "elf/elf_format.h"
-#include "elf/elf_test_image.h"
+#include "elf/elf_image_testing.h"
 
 namespace tributary {
 namespace {

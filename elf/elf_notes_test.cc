@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "elf/elf_test_image.h"
+#include "elf/elf_image_testing.h"
 
 namespace tributary {
 namespace {

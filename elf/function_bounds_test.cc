@@ -11,7 +11,7 @@
 #include <random>
 #include <sstream>
 
-#include "elf/cfi_test_frames.h"
+#include "elf/cfi_frames_testing.h"
 
 namespace tributary {
 namespace {

@@ -5,7 +5,7 @@
 
 #include <random>
 
-#include "elf/elf_test_image.h"
+#include "elf/elf_image_testing.h"
 #include "elf/xz.h"
 #include "elf/xz_testing.h"
 

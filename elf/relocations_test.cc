@@ -4,7 +4,7 @@
 
 #include <random>
 
-#include "elf/elf_test_image.h"
+#include "elf/elf_image_testing.h"
 #include "elf/module_layout.h"
 
 namespace tributary {

@@ -12,7 +12,7 @@
 
 #include "base/zstd.h"
 #include "elf/row_builder.h"
-#include "elf/unwind_test_rows.h"
+#include "elf/unwind_rows_testing.h"
 
 namespace tributary {
 namespace {

@@ -12,9 +12,9 @@
 #include <vector>
 
 #include "kernel-collector/collector_core.h"
-#include "kernel-collector/probes/fake_unwind_maps.h"
+#include "kernel-collector/probes/fake_unwind_maps_testing.h"
 #include "kernel-collector/processes/cgroup_walk.h"
-#include "kernel-collector/processes/fakes_for_test.h"
+#include "kernel-collector/processes/fakes_testing.h"
 
 // A CollectorCore between a kernel and a sink that tests make up.
 namespace tributary {

@@ -6,7 +6,7 @@
 #include <filesystem>
 #include <vector>
 
-#include "base/test_directory.h"
+#include "base/directory_testing.h"
 #include "base/types.h"
 
 namespace tributary {

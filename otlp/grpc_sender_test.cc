@@ -9,7 +9,7 @@
 #include <mutex>
 #include <thread>
 
-#include "base/test_certificates.h"
+#include "base/certificates_testing.h"
 #include "base/types.h"
 #include "schemas/otlp/profiles_service.grpc.pb.h"
 #include "schemas/otlp/rpc_status.pb.h"

@@ -5,7 +5,7 @@
 
 #include <fstream>
 
-#include "base/test_directory.h"
+#include "base/directory_testing.h"
 #include "base/types.h"
 
 namespace tributary {

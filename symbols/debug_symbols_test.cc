@@ -2,8 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "elf/elf_image_testing.h"
 #include "elf/elf_notes.h"
-#include "elf/elf_test_image.h"
 #include "symbols/symbol_testing.h"
 
 namespace tributary {

@@ -10,9 +10,9 @@
 #include <set>
 #include <sstream>
 
-#include "elf/cfi_test_frames.h"
+#include "elf/cfi_frames_testing.h"
 #include "elf/elf_format.h"
-#include "elf/elf_test_image.h"
+#include "elf/elf_image_testing.h"
 #include "elf/xz_testing.h"
 #include "symbols/symbol_testing.h"
 

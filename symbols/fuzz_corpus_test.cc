@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "base/test_golden_file.h"
+#include "base/golden_file_testing.h"
 #include "base/zstd.h"
 #include "symbols/go_image_testing.h"
 #include "symbols/symbol_builder.h"

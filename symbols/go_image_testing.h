@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "elf/elf_test_image.h"
+#include "elf/elf_image_testing.h"
 #include "elf/go_table.h"
 
 namespace tributary::testing {

@@ -4,7 +4,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "elf/elf_test_image.h"
+#include "elf/elf_image_testing.h"
 #include "symbols/kallsyms.h"
 #include "symbols/kernel_layout.h"
 

@@ -3,8 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "base/docs/testing.h"
-#include "base/test_golden_file.h"
+#include "base/docs/docs_testing.h"
+#include "base/golden_file_testing.h"
 
 namespace tributary::docs {
 namespace {

@@ -3,10 +3,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "base/docs/docs_testing.h"
 #include "base/docs/print_docs.h"
 #include "base/docs/roff.h"
-#include "base/docs/testing.h"
-#include "base/test_golden_file.h"
+#include "base/golden_file_testing.h"
 #include "base/version.h"
 
 namespace tributary::docs {

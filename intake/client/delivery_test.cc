@@ -7,8 +7,8 @@
 #include "base/loop_testing.h"
 #include "intake/client/reducer_choice.h"
 #include "intake/spool/spool_segment.h"
-#include "intake/testing/fake_spool_storage.h"
-#include "intake/testing/test_reducer.h"
+#include "intake/testing/fake_spool_storage_testing.h"
+#include "intake/testing/reducer_testing.h"
 
 // One node and two reducers, over real sockets on one loop.
 

@@ -10,7 +10,7 @@
 #include "base/varint.h"
 #include "intake/codec/codec_testing.h"
 #include "intake/codec/columns.h"
-#include "intake/testing/batch_generator.h"
+#include "intake/testing/batch_generator_testing.h"
 #include "intake/wire/wire.h"
 
 namespace tributary::intake {

@@ -7,7 +7,7 @@
 
 #include "intake/codec/batch_decoder.h"
 #include "intake/codec/columns.h"
-#include "intake/testing/message_mutator.h"
+#include "intake/testing/message_mutator_testing.h"
 #include "intake/wire/wire.h"
 
 // What a connection's messages do to its decoder, one after the other: definitions, batches, evictions, what is taken

@@ -7,7 +7,7 @@
 
 #include "intake/codec/batch_decoder.h"
 #include "intake/codec/batch_encoder.h"
-#include "intake/testing/batch_generator.h"
+#include "intake/testing/batch_generator_testing.h"
 #include "profile/eviction.h"
 
 // Both ends of a session with a dictionary so small that it is evicted from all the time, over a connection that

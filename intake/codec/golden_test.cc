@@ -10,7 +10,7 @@
 #include "intake/codec/batch_decoder.h"
 #include "intake/codec/batch_encoder.h"
 #include "intake/metadata/metadata_message.h"
-#include "intake/testing/batch_generator.h"
+#include "intake/testing/batch_generator_testing.h"
 #include "intake/wire/frame.h"
 #include "intake/wire/messages.h"
 

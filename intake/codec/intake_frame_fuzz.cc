@@ -6,8 +6,8 @@
 
 #include "intake/codec/batch_decoder.h"
 #include "intake/metadata/metadata_message.h"
-#include "intake/testing/mend_checksums.h"
-#include "intake/testing/message_mutator.h"
+#include "intake/testing/mend_checksums_testing.h"
+#include "intake/testing/message_mutator_testing.h"
 #include "intake/wire/frame.h"
 #include "intake/wire/messages.h"
 

@@ -3,14 +3,14 @@
 #include <cstring>
 #include <string>
 
+#include "base/certificates_testing.h"
 #include "base/clock.h"
 #include "base/metrics.h"
-#include "base/test_certificates.h"
-#include "base/test_stream.h"
+#include "base/stream_testing.h"
 #include "base/tls.h"
 #include "intake/codec/batch_decoder.h"
-#include "intake/testing/mend_checksums.h"
-#include "intake/testing/message_mutator.h"
+#include "intake/testing/mend_checksums_testing.h"
+#include "intake/testing/message_mutator_testing.h"
 #include "intake/wire/frame.h"
 #include "intake/wire/messages.h"
 

@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
+#include "base/certificates_testing.h"
 #include "base/status.h"
-#include "base/test_certificates.h"
 
 namespace tributary::intake {
 namespace {

@@ -2,9 +2,9 @@
 
 #include <gmock/gmock.h>
 
+#include "base/certificates_testing.h"
 #include "base/status.h"
-#include "base/test_certificates.h"
-#include "base/test_stream.h"
+#include "base/stream_testing.h"
 
 namespace tributary {
 namespace {

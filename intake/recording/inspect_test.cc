@@ -10,7 +10,7 @@
 #include "base/status.h"
 #include "intake/codec/batch_encoder.h"
 #include "intake/recording/recording_reader.h"
-#include "intake/testing/batch_generator.h"
+#include "intake/testing/batch_generator_testing.h"
 
 namespace tributary::intake {
 namespace {

@@ -9,8 +9,8 @@
 #include "base/fd.h"
 #include "intake/recording/inspect.h"
 #include "intake/recording/recording_reader.h"
-#include "intake/testing/mend_checksums.h"
-#include "intake/testing/message_mutator.h"
+#include "intake/testing/mend_checksums_testing.h"
+#include "intake/testing/message_mutator_testing.h"
 #include "intake/wire/frame.h"
 
 // `tributary inspect` on a file that anybody may have written. Checksums are put right first, or no changed input would

@@ -12,7 +12,7 @@
 #include "base/clock.h"
 #include "intake/metadata/metadata_message.h"
 #include "intake/recording/recording_reader.h"
-#include "intake/testing/batch_generator.h"
+#include "intake/testing/batch_generator_testing.h"
 
 namespace tributary::intake {
 namespace {

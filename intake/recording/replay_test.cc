@@ -10,7 +10,7 @@
 #include <map>
 
 #include "intake/recording/recording.h"
-#include "intake/testing/test_reducer.h"
+#include "intake/testing/reducer_testing.h"
 
 namespace tributary::intake {
 namespace {

@@ -3,7 +3,7 @@
 #include "base/status.h"
 #include "base/tcp.h"
 #include "intake/codec/batch_encoder.h"
-#include "intake/testing/test_reducer.h"
+#include "intake/testing/reducer_testing.h"
 #include "intake/wire/frame.h"
 
 // Clients that speak another protocol, nonsense or nothing: refused and counted, while a healthy session goes on.

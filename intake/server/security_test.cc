@@ -3,11 +3,11 @@
 
 #include <list>
 
+#include "base/certificates_testing.h"
 #include "base/status.h"
-#include "base/test_certificates.h"
 #include "base/tls.h"
 #include "intake/codec/batch_encoder.h"
-#include "intake/testing/test_reducer.h"
+#include "intake/testing/reducer_testing.h"
 #include "intake/wire/frame.h"
 
 // Who may connect, as whom, and how much each may take: refused and counted, while a healthy session goes on.

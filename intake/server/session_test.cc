@@ -3,7 +3,7 @@
 #include "base/status.h"
 #include "base/tcp.h"
 #include "intake/codec/batch_encoder.h"
-#include "intake/testing/test_reducer.h"
+#include "intake/testing/reducer_testing.h"
 #include "intake/wire/frame.h"
 
 // Client and server over real sockets on one loop.

@@ -6,8 +6,8 @@
 #include "base/zstd.h"
 #include "intake/symbols/symbol_receiver.h"
 #include "intake/symbols/symbol_sender.h"
-#include "intake/testing/test_reducer.h"
-#include "intake/testing/test_relay.h"
+#include "intake/testing/reducer_testing.h"
+#include "intake/testing/relay_testing.h"
 
 // An upload that is cut off goes on where it was: on the next connection, or from another node.
 

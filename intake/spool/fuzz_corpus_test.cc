@@ -5,10 +5,10 @@
 #include <utility>
 #include <vector>
 
-#include "base/test_golden_file.h"
+#include "base/golden_file_testing.h"
 #include "intake/codec/batch_encoder.h"
 #include "intake/spool/spool_segment.h"
-#include "intake/testing/batch_generator.h"
+#include "intake/testing/batch_generator_testing.h"
 #include "intake/wire/frame.h"
 #include "intake/wire/wire.h"
 #include "profile/eviction.h"

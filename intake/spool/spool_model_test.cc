@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "intake/spool/spool.h"
-#include "intake/testing/fake_spool_storage.h"
+#include "intake/testing/fake_spool_storage_testing.h"
 
 // The spool against a model of what it promises, over seeded operations and faults: what was appended reaches a reducer
 // exactly once and in order, or is told as dropped, whoever dies when; and a claim is never another one's.

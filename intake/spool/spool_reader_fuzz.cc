@@ -12,8 +12,8 @@
 #include "base/status.h"
 #include "intake/spool/spool.h"
 #include "intake/spool/spool_segment.h"
-#include "intake/testing/fake_spool_storage.h"
-#include "intake/testing/message_mutator.h"
+#include "intake/testing/fake_spool_storage_testing.h"
+#include "intake/testing/message_mutator_testing.h"
 #include "intake/wire/frame.h"
 
 // A segment file that is found at start, and delivered: the scan, the claims, the reader. An input is the file without

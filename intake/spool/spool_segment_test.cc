@@ -9,7 +9,7 @@
 #include "intake/codec/batch_encoder.h"
 #include "intake/spool/spool_reader.h"
 #include "intake/spool/spool_writer.h"
-#include "intake/testing/batch_generator.h"
+#include "intake/testing/batch_generator_testing.h"
 
 namespace tributary::intake {
 namespace {

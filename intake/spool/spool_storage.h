@@ -14,7 +14,7 @@ namespace tributary::intake {
 constexpr uint64_t kSpoolFileBytesMax = 128u << 20;
 
 // The files of one directory, as a spool needs them; a simulation has its own, which tears, fills up and crashes
-// (fake_spool_storage.h). ResourceExhausted: the disk is full. NotFound: no such file.
+// (fake_spool_storage_testing.h). ResourceExhausted: the disk is full. NotFound: no such file.
 class SpoolStorage {
  public:
   virtual ~SpoolStorage() = default;

@@ -10,8 +10,8 @@
 #include "base/little_endian.h"
 #include "intake/codec/batch_encoder.h"
 #include "intake/spool/spool_segment.h"
-#include "intake/testing/batch_generator.h"
-#include "intake/testing/fake_spool_storage.h"
+#include "intake/testing/batch_generator_testing.h"
+#include "intake/testing/fake_spool_storage_testing.h"
 
 namespace tributary::intake {
 namespace {

@@ -6,8 +6,8 @@
 #include <filesystem>
 #include <fstream>
 
+#include "base/directory_testing.h"
 #include "base/status.h"
-#include "base/test_directory.h"
 
 namespace tributary {
 namespace {

@@ -6,8 +6,8 @@
 #include <array>
 #include <fstream>
 
+#include "base/directory_testing.h"
 #include "base/status.h"
-#include "base/test_directory.h"
 #include "k8s-collector/watch/api_replay.h"
 #include "k8s-collector/watch/recording_transport.h"
 #include "k8s-collector/watch/watch_testing.h"

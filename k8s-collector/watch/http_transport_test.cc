@@ -5,10 +5,10 @@
 
 #include <fstream>
 
+#include "base/certificates_testing.h"
 #include "base/clock.h"
 #include "base/status.h"
 #include "base/tcp.h"
-#include "base/test_certificates.h"
 #include "base/tls.h"
 
 namespace tributary {

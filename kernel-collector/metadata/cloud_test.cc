@@ -6,8 +6,8 @@
 #include <fstream>
 #include <map>
 
+#include "base/directory_testing.h"
 #include "base/status.h"
-#include "base/test_directory.h"
 
 namespace tributary {
 namespace {

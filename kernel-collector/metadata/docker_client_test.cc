@@ -6,9 +6,9 @@
 
 #include <map>
 
+#include "base/directory_testing.h"
 #include "base/status.h"
-#include "base/test_directory.h"
-#include "kernel-collector/metadata/fake_http_server_for_test.h"
+#include "kernel-collector/metadata/fake_http_server_testing.h"
 
 namespace tributary {
 namespace {

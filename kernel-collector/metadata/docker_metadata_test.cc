@@ -7,8 +7,8 @@
 #include <set>
 
 #include "base/status.h"
-#include "kernel-collector/metadata/fake_alarms_for_test.h"
-#include "kernel-collector/processes/fakes_for_test.h"
+#include "kernel-collector/metadata/fake_alarms_testing.h"
+#include "kernel-collector/processes/fakes_testing.h"
 
 namespace tributary {
 namespace {

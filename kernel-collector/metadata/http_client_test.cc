@@ -3,8 +3,8 @@
 #include <gtest/gtest.h>
 
 #include "base/clock.h"
-#include "base/test_directory.h"
-#include "kernel-collector/metadata/fake_http_server_for_test.h"
+#include "base/directory_testing.h"
+#include "kernel-collector/metadata/fake_http_server_testing.h"
 
 namespace tributary {
 namespace {

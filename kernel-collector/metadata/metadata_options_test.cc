@@ -4,8 +4,8 @@
 
 #include <fstream>
 
+#include "base/directory_testing.h"
 #include "base/status.h"
-#include "base/test_directory.h"
 #include "base/types.h"
 
 namespace tributary {

@@ -5,10 +5,10 @@
 #include <filesystem>
 #include <fstream>
 
-#include "base/test_directory.h"
-#include "kernel-collector/metadata/fake_alarms_for_test.h"
-#include "kernel-collector/metadata/fake_http_server_for_test.h"
-#include "kernel-collector/processes/fakes_for_test.h"
+#include "base/directory_testing.h"
+#include "kernel-collector/metadata/fake_alarms_testing.h"
+#include "kernel-collector/metadata/fake_http_server_testing.h"
+#include "kernel-collector/processes/fakes_testing.h"
 
 namespace tributary {
 namespace {

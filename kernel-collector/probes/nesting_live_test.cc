@@ -18,7 +18,7 @@
 #include "base/fd.h"
 #include "bpf/include/test_nested.h"
 #include "embedded/sampler_nested_bpf_object.h"
-#include "kernel-collector/probes/live_test_util.h"
+#include "kernel-collector/probes/live_testing.h"
 #include "kernel-collector/probes/perf_event.h"
 #include "kernel-collector/probes/sampler.h"
 

@@ -5,8 +5,8 @@
 #include <memory>
 #include <string>
 
+#include "kernel-collector/probes/records_testing.h"
 #include "kernel-collector/probes/sideband_record.h"
-#include "kernel-collector/probes/test_records.h"
 
 namespace tributary {
 namespace {

@@ -12,7 +12,7 @@
 
 #include <vector>
 
-#include "kernel-collector/probes/live_test_util.h"
+#include "kernel-collector/probes/live_testing.h"
 
 namespace tributary {
 namespace {

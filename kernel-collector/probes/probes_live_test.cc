@@ -22,7 +22,7 @@
 #include "base/status.h"
 #include "embedded/sampler_bpf_object.h"
 #include "kernel-collector/probes/cgroup_v1.h"
-#include "kernel-collector/probes/live_test_util.h"
+#include "kernel-collector/probes/live_testing.h"
 #include "kernel-collector/probes/probes.h"
 #include "kernel-collector/probes/sampler.h"
 

@@ -15,7 +15,7 @@
 
 #include "base/clock.h"
 #include "kernel-collector/probes/bpf_code.h"
-#include "kernel-collector/probes/live_test_util.h"
+#include "kernel-collector/probes/live_testing.h"
 #include "kernel-collector/probes/perf_event.h"
 #include "kernel-collector/probes/sideband.h"
 

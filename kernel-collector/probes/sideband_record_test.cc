@@ -2,8 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "kernel-collector/probes/records_testing.h"
 #include "kernel-collector/probes/sample_record.h"
-#include "kernel-collector/probes/test_records.h"
 
 namespace tributary {
 namespace {

@@ -13,8 +13,8 @@
 #include <optional>
 
 #include "base/fd.h"
-#include "kernel-collector/probes/live_test_util.h"
-#include "kernel-collector/probes/unwind_chain_for_test.h"
+#include "kernel-collector/probes/live_testing.h"
+#include "kernel-collector/probes/unwind_chain_testing.h"
 #include "kernel-collector/probes/unwind_maps.h"
 
 namespace tributary {

@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "kernel-collector/processes/fakes_for_test.h"
+#include "kernel-collector/processes/fakes_testing.h"
 #include "kernel-collector/processes/runtime_testing.h"
 
 namespace tributary {

@@ -8,7 +8,7 @@
 #include <cstring>
 #include <thread>
 
-#include "kernel-collector/processes/fakes_for_test.h"
+#include "kernel-collector/processes/fakes_testing.h"
 
 namespace tributary {
 namespace {

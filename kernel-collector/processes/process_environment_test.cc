@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "kernel-collector/processes/fakes_for_test.h"
+#include "kernel-collector/processes/fakes_testing.h"
 #include "profile/attributes.h"
 
 namespace tributary {

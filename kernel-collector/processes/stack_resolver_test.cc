@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "bpf/include/records.h"
-#include "kernel-collector/processes/fakes_for_test.h"
+#include "kernel-collector/processes/fakes_testing.h"
 #include "kernel-collector/processes/runtime_testing.h"
 
 namespace tributary {

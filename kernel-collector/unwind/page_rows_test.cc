@@ -4,7 +4,7 @@
 
 #include <random>
 
-#include "kernel-collector/probes/fake_unwind_maps.h"
+#include "kernel-collector/probes/fake_unwind_maps_testing.h"
 
 namespace tributary {
 namespace {

@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include "kernel-collector/probes/fake_unwind_maps.h"
-#include "kernel-collector/unwind/unwind_test_util.h"
+#include "kernel-collector/probes/fake_unwind_maps_testing.h"
+#include "kernel-collector/unwind/unwind_testing.h"
 
 namespace tributary {
 namespace {

@@ -7,12 +7,12 @@
 #include <iterator>
 #include <map>
 
-#include "kernel-collector/probes/fake_unwind_maps.h"
+#include "kernel-collector/probes/fake_unwind_maps_testing.h"
 #include "kernel-collector/processes/code_file_reader.h"
 #include "kernel-collector/processes/maps_parser.h"
 #include "kernel-collector/processes/proc_files.h"
 #include "kernel-collector/unwind/stack_walker.h"
-#include "kernel-collector/unwind/unwind_test_util.h"
+#include "kernel-collector/unwind/unwind_testing.h"
 
 namespace tributary {
 namespace {

@@ -2,8 +2,8 @@
 
 #include <gtest/gtest.h>
 
-#include "kernel-collector/probes/fake_unwind_maps.h"
-#include "kernel-collector/processes/fakes_for_test.h"
+#include "kernel-collector/probes/fake_unwind_maps_testing.h"
+#include "kernel-collector/processes/fakes_testing.h"
 
 namespace tributary {
 namespace {

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <random>
 
-#include "kernel-collector/processes/fakes_for_test.h"
+#include "kernel-collector/processes/fakes_testing.h"
 #include "profile/eviction.h"
 
 namespace tributary {

@@ -9,7 +9,7 @@
 
 #include "intake/codec/batch_decoder.h"
 #include "intake/codec/batch_encoder.h"
-#include "kernel-collector/processes/fakes_for_test.h"
+#include "kernel-collector/processes/fakes_testing.h"
 #include "kernel-collector/processes/runtime_testing.h"
 #include "kernel-collector/uplink/batcher.h"
 

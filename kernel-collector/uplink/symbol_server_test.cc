@@ -10,7 +10,7 @@
 #include "base/socket_message.h"
 #include "base/zstd.h"
 #include "kernel-collector/processes/code_file_reader.h"
-#include "kernel-collector/processes/fakes_for_test.h"
+#include "kernel-collector/processes/fakes_testing.h"
 #include "kernel-collector/uplink/symbol_maker_process.h"
 #include "symbols/symbol_codec.h"
 

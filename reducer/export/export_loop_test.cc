@@ -7,7 +7,7 @@
 
 #include "base/hex.h"
 #include "reducer/metadata/resource_joiner.h"
-#include "reducer/store/fake_store.h"
+#include "reducer/store/fake_store_testing.h"
 #include "schemas/otlp/profiles_service.pb.h"
 #include "symbols/symbol_builder.h"
 

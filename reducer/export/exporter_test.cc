@@ -7,9 +7,9 @@
 #include <fstream>
 #include <iterator>
 
+#include "base/directory_testing.h"
 #include "base/fd.h"
-#include "base/test_directory.h"
-#include "reducer/store/fake_store.h"
+#include "reducer/store/fake_store_testing.h"
 
 namespace tributary {
 namespace {

@@ -9,7 +9,7 @@
 #include "base/loop.h"
 #include "intake/codec/batch_encoder.h"
 #include "intake/metadata/metadata_message.h"
-#include "intake/testing/batch_generator.h"
+#include "intake/testing/batch_generator_testing.h"
 #include "intake/wire/frame.h"
 
 namespace tributary::ingest {

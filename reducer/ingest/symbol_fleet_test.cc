@@ -6,12 +6,12 @@
 #include <map>
 #include <random>
 
+#include "base/directory_testing.h"
 #include "base/loop_testing.h"
-#include "base/test_directory.h"
 #include "intake/client/delivery.h"
 #include "intake/recording/recording.h"
 #include "intake/recording/replay.h"
-#include "intake/testing/test_relay.h"
+#include "intake/testing/relay_testing.h"
 #include "reducer/ingest/shard.h"
 #include "reducer/sqlite/sqlite_store.h"
 #include "symbols/symbol_builder.h"

@@ -7,7 +7,7 @@
 #include <memory>
 #include <thread>
 
-#include "base/test_directory.h"
+#include "base/directory_testing.h"
 #include "reducer/sqlite/sqlite_entity_store.h"
 
 namespace tributary {

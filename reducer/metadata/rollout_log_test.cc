@@ -6,7 +6,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "base/test_directory.h"
+#include "base/directory_testing.h"
 #include "reducer/sqlite/sqlite_rollout_store.h"
 
 namespace tributary {

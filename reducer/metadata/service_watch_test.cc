@@ -5,10 +5,10 @@
 
 #include <fstream>
 
-#include "base/test_directory.h"
+#include "base/directory_testing.h"
 #include "reducer/sqlite/sqlite_rollout_store.h"
 #include "reducer/sqlite/sqlite_service_state_store.h"
-#include "reducer/store/fake_store.h"
+#include "reducer/store/fake_store_testing.h"
 
 namespace tributary {
 namespace {

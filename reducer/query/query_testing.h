@@ -7,9 +7,9 @@
 #include <string_view>
 #include <vector>
 
-#include "base/test_directory.h"
+#include "base/directory_testing.h"
 #include "reducer/query/query_engine.h"
-#include "reducer/store/fake_store.h"
+#include "reducer/store/fake_store_testing.h"
 #include "symbols/symbol_builder.h"
 #include "symbols/symbol_codec.h"
 

@@ -2,10 +2,10 @@
 
 #include <memory>
 
-#include "base/test_directory.h"
+#include "base/directory_testing.h"
 #include "reducer/sqlite/schema.h"
 #include "reducer/sqlite/sqlite_store.h"
-#include "reducer/store/store_conformance.h"
+#include "reducer/store/store_conformance_testing.h"
 
 namespace tributary::store {
 namespace {

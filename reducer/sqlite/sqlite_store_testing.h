@@ -6,7 +6,7 @@
 
 #include "reducer/sqlite/shard_writer.h"
 #include "reducer/sqlite/sqlite_store.h"
-#include "reducer/store/store_conformance.h"
+#include "reducer/store/store_conformance_testing.h"
 
 // A store of one shard in a directory of its own.
 namespace tributary::store {

@@ -23,8 +23,8 @@ struct MemoryData {
   std::map<std::pair<std::string, uint32_t>, int64_t> cursors;
 };
 
-// A store in memory that keeps the whole contract of Store (store_conformance.h), for tests of code that reads or
-// writes stores. A reader copies its shard when it is opened. Thread-safe, unless a test changes the data by hand.
+// A store in memory that keeps the whole contract of Store (store_conformance_testing.h), for tests of code that reads
+// or writes stores. A reader copies its shard when it is opened. Thread-safe, unless a test changes the data by hand.
 class MemoryStore : public Store, private CursorStore {
  public:
   // Goes on with what `data` has. `clock` and `metrics` outlive the store.

@@ -4,7 +4,7 @@
 
 #include <memory>
 
-#include "reducer/store/store_conformance.h"
+#include "reducer/store/store_conformance_testing.h"
 
 namespace tributary::store {
 namespace {

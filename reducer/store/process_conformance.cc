@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "reducer/store/store_conformance.h"
+#include "reducer/store/store_conformance_testing.h"
 
 // What a reader is told of processes and threads.
 

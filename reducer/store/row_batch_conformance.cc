@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "profile/attributes.h"
-#include "reducer/store/store_conformance.h"
+#include "reducer/store/store_conformance_testing.h"
 
 // Rows from somebody who speaks no wire and has no session, committed through the same contract.
 namespace tributary::store {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "reducer/store/store_conformance.h"
+#include "reducer/store/store_conformance_testing.h"
 
 // Batches, their definitions and their outcomes.
 

@@ -2,7 +2,7 @@
 
 #include <random>
 
-#include "reducer/store/store_conformance.h"
+#include "reducer/store/store_conformance_testing.h"
 
 // Ranges of time, sums, and what becomes of data that grow old.
 

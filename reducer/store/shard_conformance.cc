@@ -1,6 +1,6 @@
 #include <gtest/gtest.h>
 
-#include "reducer/store/store_conformance.h"
+#include "reducer/store/store_conformance_testing.h"
 
 // Shards, cursors, failures and limits.
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "base/test_directory.h"
+#include "base/directory_testing.h"
 #include "profile/dictionary.h"
 #include "reducer/store/store.h"
 

@@ -4,7 +4,7 @@
 #include <random>
 #include <set>
 
-#include "reducer/store/store_conformance.h"
+#include "reducer/store/store_conformance_testing.h"
 
 // A day's trie, as a whole and in part.
 

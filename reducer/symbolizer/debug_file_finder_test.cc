@@ -7,8 +7,8 @@
 
 #include <filesystem>
 
+#include "base/directory_testing.h"
 #include "base/hex.h"
-#include "base/test_directory.h"
 #include "elf/elf_file.h"
 #include "reducer/symbolizer/extractor_testing.h"
 

@@ -6,7 +6,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "base/test_directory.h"
+#include "base/directory_testing.h"
 #include "reducer/symbolizer/extractor_testing.h"
 #include "symbols/symbol_builder.h"
 #include "symbols/symbol_codec.h"

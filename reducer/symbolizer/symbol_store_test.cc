@@ -9,7 +9,7 @@
 #include <fstream>
 #include <thread>
 
-#include "base/test_directory.h"
+#include "base/directory_testing.h"
 #include "symbols/symbol_builder.h"
 #include "symbols/symbol_codec.h"
 

@@ -12,12 +12,12 @@
 #include <fstream>
 #include <thread>
 
+#include "base/directory_testing.h"
 #include "base/fd.h"
 #include "base/json.h"
 #include "base/percent.h"
 #include "base/status.h"
-#include "base/test_directory.h"
-#include "reducer/store/fake_store.h"
+#include "reducer/store/fake_store_testing.h"
 #include "reducer/symbolizer/extractor_testing.h"
 #include "reducer/web/answers.h"
 #include "reducer/web/api.h"

@@ -10,12 +10,12 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "base/directory_testing.h"
 #include "base/metrics.h"
 #include "base/status.h"
-#include "base/test_directory.h"
 #include "reducer/metadata/resource_joiner.h"
 #include "reducer/query/selection.h"
-#include "reducer/store/fake_store.h"
+#include "reducer/store/fake_store_testing.h"
 
 namespace tributary {
 namespace {

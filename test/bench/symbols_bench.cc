@@ -26,7 +26,7 @@
 #include "base/status.h"
 #include "base/zstd.h"
 #include "reducer/query/query_engine.h"
-#include "reducer/store/fake_store.h"
+#include "reducer/store/fake_store_testing.h"
 #include "reducer/symbolizer/symbol_store.h"
 #include "symbols/debug_symbols.h"
 #include "symbols/symbol_codec.h"

@@ -7,13 +7,13 @@
 #include <utility>
 #include <vector>
 
+#include "base/directory_testing.h"
 #include "base/loop_testing.h"
 #include "base/tcp.h"
-#include "base/test_directory.h"
 #include "intake/client/delivery.h"
 #include "intake/spool/spool.h"
 #include "intake/spool/spool_directory.h"
-#include "intake/testing/test_reducer.h"
+#include "intake/testing/reducer_testing.h"
 
 // The spools of the golden sets (schemas/golden/README.md) are delivered: the claimed batches to the session that they
 // were claimed for, the others to a new one. The numbers are those of golden_node.cc.

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "intake/testing/fake_spool_storage.h"
+#include "intake/testing/fake_spool_storage_testing.h"
 #include "test/simulator/world.h"
 
 namespace tributary::sim {

@@ -11,7 +11,7 @@
 #include "base/metrics.h"
 #include "intake/client/delivery.h"
 #include "intake/spool/spool.h"
-#include "intake/testing/fake_spool_storage.h"
+#include "intake/testing/fake_spool_storage_testing.h"
 #include "test/simulator/durable_store.h"
 #include "test/simulator/network.h"
 #include "test/simulator/rules.h"

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "kernel-collector/processes/fakes_for_test.h"
+#include "kernel-collector/processes/fakes_testing.h"
 #include "kernel-collector/unwind/unwind_compiler.h"
 
 namespace tributary {

@@ -1,4 +1,4 @@
-#include "reducer/store/store_conformance.h"
+#include "reducer/store/store_conformance_testing.h"
 
 namespace tributary::store {
 namespace {

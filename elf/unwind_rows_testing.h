@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "elf/cfi_test_frames.h"
+#include "elf/cfi_frames_testing.h"
 #include "elf/unwind_rule.h"
 #include "elf/unwind_source.h"
 

@@ -1,4 +1,4 @@
-#include "kernel-collector/probes/unwind_chain_for_test.h"
+#include "kernel-collector/probes/unwind_chain_testing.h"
 
 #include <algorithm>
 

@@ -19,7 +19,7 @@
 #include "intake/server/acceptor.h"
 #include "intake/server/server_options.h"
 #include "intake/server/server_session.h"
-#include "intake/testing/batch_generator.h"
+#include "intake/testing/batch_generator_testing.h"
 
 // For tests: a reducer of one shard that keeps what it gets in memory, and both ends on one loop.
 

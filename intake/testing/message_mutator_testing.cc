@@ -1,4 +1,4 @@
-#include "intake/testing/message_mutator.h"
+#include "intake/testing/message_mutator_testing.h"
 
 #include <algorithm>
 #include <cstring>

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "elf/elf_test_image.h"
+#include "elf/elf_image_testing.h"
 
 namespace tributary::testing {
 
