@@ -92,6 +92,7 @@ struct SymbolsAnswer {
 // What the values of an answer measure. An answer of an earlier release does not name it: it is CPU time.
 struct Measure {
   std::string type = "cpu", unit = "nanoseconds";
+  bool is_gauge = false;  // values are means over the time, not sums
   bool IsCpuTime() const { return type == "cpu" && unit == "nanoseconds"; }
   friend bool operator==(const Measure&, const Measure&) = default;
 };

@@ -67,6 +67,7 @@ Measure GetMeasure(const object& from) {
   for (auto& [key, text] : {std::pair<std::string_view, std::string&>("type", measure.type), {"unit", measure.unit}}) {
     if (std::string told = GetString(from, key); !told.empty()) text = std::move(told);
   }
+  measure.is_gauge = GetString(from, "aggregation") == "last";
   return measure;
 }
 

@@ -43,9 +43,10 @@ std::string WhatOf(const RolloutsAnswer::Rollout& rollout) {
   return fmt::format("{}{}({})", what, what.empty() ? "" : " ", ChangeOf(previous.hash, now.hash));
 }
 
-// Each second, in the unit of the answer.
-std::optional<double> RateOf(const RolloutsAnswer::Use& use) {
+// Each second, in the unit of the answer; of a gauge the value.
+std::optional<double> RateOf(const RolloutsAnswer::Use& use, const Measure& measure) {
   if (use.to_ms <= use.from_ms) return std::nullopt;
+  if (measure.is_gauge) return static_cast<double>(use.value);
   return static_cast<double>(use.value) / (static_cast<double>(use.to_ms - use.from_ms) / 1e3);
 }
 
@@ -66,7 +67,8 @@ std::string WriteRollouts(const RolloutsAnswer& answer) {
   }
   std::vector<std::vector<std::string>> rows;
   for (const RolloutsAnswer::Rollout& rollout : answer.rollouts) {
-    const std::optional<double> before = RateOf(rollout.before), after = RateOf(rollout.after);
+    const std::optional<double> before = RateOf(rollout.before, answer.measure),
+                                after = RateOf(rollout.after, answer.measure);
     rows.push_back({FormatTime(rollout.at_ms), WorkloadOf(rollout), WhatOf(rollout),
                     ChangeOf(rollout.previous.version, rollout.now.version), WriteRate(before, answer.measure),
                     WriteRate(after, answer.measure), WriteChange(before, after)});

@@ -56,6 +56,9 @@ std::string FormatValue(uint64_t value, std::string_view unit) {
 }
 
 std::string FormatRate(double per_second, const Measure& measure) {
+  if (measure.is_gauge) {
+    return FormatValue(static_cast<uint64_t>(std::llround(std::clamp(per_second, 0.0, 1e18))), measure.unit);
+  }
   if (measure.IsCpuTime()) return fmt::format("{:.3g}", per_second / 1e9);
   const auto rounded = static_cast<uint64_t>(std::llround(std::clamp(per_second, 0.0, 1e18)));
   const bool is_small = per_second < 100 && measure.unit != "nanoseconds";
@@ -66,7 +69,7 @@ std::string FormatRate(double per_second, const Measure& measure) {
 std::string MeasureTitle(const Measure& measure) {
   if (measure.IsCpuTime()) return "CPU time";
   if (measure.type == "off_cpu" && measure.unit == "nanoseconds") return "time off the CPU";
-  return ShownName(measure.type);
+  return ShownName(measure.type) + (measure.is_gauge ? " on average" : "");
 }
 
 std::string FormatPercent(uint64_t part, uint64_t whole) {

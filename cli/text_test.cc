@@ -23,6 +23,7 @@ TEST(Text, FormatsNumbers) {
   EXPECT_EQ(MeasureTitle({}), "CPU time");
   EXPECT_EQ(FormatValue(7, std::string(64, 'u')), "7 " + std::string(31, 'u') + "…");
   EXPECT_EQ(MeasureTitle({.type = "alloc_space", .unit = "bytes"}), "alloc_space");
+  EXPECT_EQ(MeasureTitle({.type = "inuse_space", .unit = "bytes", .is_gauge = true}), "inuse_space on average");
   EXPECT_EQ(MeasureTitle({.type = "cpu", .unit = "cycles"}), "cpu") << "no time";
   EXPECT_EQ(MeasureTitle({.type = "off_cpu"}), "time off the CPU");
   EXPECT_EQ(FormatNs(45'000'000), "45.0 ms");
@@ -41,6 +42,7 @@ TEST(Text, FormatsRatesByTheUnit) {
   const Measure bytes{.type = "alloc_space", .unit = "bytes"};
   EXPECT_EQ(FormatRate(3 << 20, bytes), "3.0 MiB/s");
   EXPECT_EQ(FormatRate(0.5, bytes), "0.5 B/s");
+  EXPECT_EQ(FormatRate(3 << 20, {.type = "inuse_space", .unit = "bytes", .is_gauge = true}), "3.0 MiB");
   const Measure objects{.type = "alloc_objects", .unit = "obj\nects"};
   EXPECT_EQ(FormatRate(1'234.4, objects), "1,234 obj\\x0aects/s");
   EXPECT_EQ(FormatRate(0.0125, objects), "0.0125 obj\\x0aects/s");

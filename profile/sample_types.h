@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <array>
+#include <compare>
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <tuple>
 
 #include "bpf/include/sample_types.h"
 
@@ -12,18 +14,28 @@ namespace tributary {
 
 // What a sample measures, by a number that its source gives it. These are our own nodes'; other types come with their
 // name and unit (SampleTypeDefinition).
-#define TRIB_SAMPLE_TYPE_ENUMERATOR(NAME, Name, number, name, unit) k##Name = number,
+#define TRIB_SAMPLE_TYPE_ENUMERATOR(NAME, Name, number, name, unit, aggregation) k##Name = number,
 enum class SampleType : uint8_t { TRIB_SAMPLE_TYPES(TRIB_SAMPLE_TYPE_ENUMERATOR) };
 #undef TRIB_SAMPLE_TYPE_ENUMERATOR
 // Up to here every release knows what a number means: later ones are told with their definition.
 constexpr uint8_t kSampleTypesUndefinedMax = 2;
 
+// How samples of different times make one number. Values are on the wire and in the store: append only.
+enum class Aggregation : uint8_t {
+  kSum = 0,   // they add up: time, allocations
+  kLast = 1,  // a gauge, such as memory in use. Samples of one process and one time are a snapshot. Of each minute and
+              // process the last one counts; a longer time has the mean of its minutes
+};
+constexpr uint8_t kAggregationLast = static_cast<uint8_t>(Aggregation::kLast);  // of the values
+
 struct SampleTypeRow {
   SampleType type;
   std::string_view name, unit;  // as OTLP and pprof call them
+  Aggregation aggregation = Aggregation::kSum;
 };
 
-#define TRIB_SAMPLE_TYPE_ROW(NAME, Name, number, name, unit) {SampleType::k##Name, name, unit},
+#define TRIB_SAMPLE_TYPE_ROW(NAME, Name, number, name, unit, aggregation) \
+  {SampleType::k##Name, name, unit, Aggregation::k##aggregation},
 constexpr auto kSampleTypes = std::to_array<SampleTypeRow>({TRIB_SAMPLE_TYPES(TRIB_SAMPLE_TYPE_ROW)});
 #undef TRIB_SAMPLE_TYPE_ROW
 
@@ -38,13 +50,24 @@ constexpr std::string_view SampleTypeName(SampleType type) {
   return row != nullptr ? row->name : "unknown";
 }
 
-// What is known of a type wherever its number does not hold: two of equal name and unit are one.
+// What is known of a type wherever its number does not hold. Two of equal name and unit are one: a shard keeps the
+// aggregation that it met first.
 struct SampleTypeInfo {
   std::string name, unit;
-  friend auto operator<=>(const SampleTypeInfo&, const SampleTypeInfo&) = default;
+  Aggregation aggregation = Aggregation::kSum;
+
+  bool is_gauge() const { return aggregation == Aggregation::kLast; }
+  friend bool operator==(const SampleTypeInfo& a, const SampleTypeInfo& b) {
+    return std::tie(a.name, a.unit) == std::tie(b.name, b.unit);
+  }
+  friend auto operator<=>(const SampleTypeInfo& a, const SampleTypeInfo& b) {
+    return std::tie(a.name, a.unit) <=> std::tie(b.name, b.unit);
+  }
 };
 
-inline SampleTypeInfo InfoOf(const SampleTypeRow& row) { return {std::string(row.name), std::string(row.unit)}; }
+inline SampleTypeInfo InfoOf(const SampleTypeRow& row) {
+  return {std::string(row.name), std::string(row.unit), row.aggregation};
+}
 
 // What a source means by a number.
 struct SampleTypeDefinition {

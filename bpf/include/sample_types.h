@@ -3,16 +3,17 @@
 #define TRIBUTARY_BPF_SAMPLE_TYPES_H
 
 /*
- * What a sample of our own nodes measures: X(NAME, Name, number, name, unit), the last two as OTLP and pprof call them. A type
- * is added here and nowhere else. Numbers are on the wire and in the store: append only, without holes.
+ * What a sample of our own nodes measures: X(NAME, Name, number, name, unit, aggregation), name and unit as OTLP and pprof call
+ * them. A type is added here and nowhere else. Aggregation: Sum, or Last for a gauge (profile/sample_types.h).
+ * Numbers are on the wire and in the store: append only, without holes.
  *   CPU      the sampling period in force; OTLP "samples/count" with period
  *   OFF_CPU  time off the CPU
  */
 #define TRIB_SAMPLE_TYPES(X) \
-	X(CPU, Cpu, 1, "cpu", "nanoseconds") \
-	X(OFF_CPU, OffCpu, 2, "off_cpu", "nanoseconds")
+	X(CPU, Cpu, 1, "cpu", "nanoseconds", Sum) \
+	X(OFF_CPU, OffCpu, 2, "off_cpu", "nanoseconds", Sum)
 
-#define TRIB_SAMPLE_TYPE_NUMBER(NAME, Name, number, name, unit) TRIB_TYPE_##NAME = number,
+#define TRIB_SAMPLE_TYPE_NUMBER(NAME, Name, number, name, unit, aggregation) TRIB_TYPE_##NAME = number,
 enum trib_sample_type { TRIB_SAMPLE_TYPES(TRIB_SAMPLE_TYPE_NUMBER) TRIB_TYPE_END };	/* TRIB_TYPE_END: one more than the last */
 #undef TRIB_SAMPLE_TYPE_NUMBER
 

@@ -12,7 +12,8 @@
 namespace tributary::intake {
 namespace {
 
-absl::StatusOr<IncomingBatch> DecodeTypes(const std::vector<std::tuple<int, std::string, std::string>>& types) {
+absl::StatusOr<IncomingBatch> DecodeTypes(const std::vector<std::tuple<int, std::string, std::string>>& types,
+                                          uint8_t aggregation = 0) {
   capnp::MallocMessageBuilder message;
   auto root = message.initRoot<wire::Batch>();
   root.initDefinitions().setGeneration(1);
@@ -22,6 +23,7 @@ absl::StatusOr<IncomingBatch> DecodeTypes(const std::vector<std::tuple<int, std:
     list[i].setNumber(static_cast<uint8_t>(number));
     list[i].setName(name);
     list[i].setUnit(unit);
+    list[i].setAggregation(aggregation);
   }
   return BatchDecoder(1).Decode(MessageType::kBatch, 1, ToPayload(message));
 }
@@ -29,11 +31,14 @@ absl::StatusOr<IncomingBatch> DecodeTypes(const std::vector<std::tuple<int, std:
 TEST(BatchCodec, CarriesTypesWithWhatTheyMean) {
   Batch batch{.sequence = 1, .dictionary = std::make_shared<Dictionary>()};
   batch.samples = {Sample{.type = static_cast<SampleType>(200)}, Sample{.type = static_cast<SampleType>(9)}};
-  batch.sample_types = {{static_cast<SampleType>(200), {"alloc_space", "bytes"}}};
+  batch.sample_types = {{static_cast<SampleType>(200), {"alloc_space", "bytes"}},
+                        {static_cast<SampleType>(201), {"inuse_space", "bytes", Aggregation::kLast}}};
   BatchDecoder decoder(1);
   Dictionary other;
   const IncomingBatch in = DecodeAll(BatchEncoder(1).Encode(batch), decoder, other);
   EXPECT_EQ(in.sample_types, batch.sample_types);
+  EXPECT_FALSE(in.sample_types[0].info.is_gauge());
+  EXPECT_TRUE(in.sample_types[1].info.is_gauge());
   EXPECT_EQ(in.samples, Rounded(batch.samples));
   EXPECT_EQ(in.unknown_values, 1u) << "9 is nobody's";
 }
@@ -42,6 +47,8 @@ TEST(BatchDecoder, RefusesTypesThatMakeNoSense) {
   using Told = std::vector<std::tuple<int, std::string, std::string>>;
   const std::string longest(kSampleTypeBytesMax, 'x');
   EXPECT_TRUE(DecodeTypes({{3, longest, longest}, {255, "b", "c"}}).ok());
+  EXPECT_TRUE(DecodeTypes({{3, "a", "b"}}, 1).ok());
+  EXPECT_EQ(DecodeTypes({{3, "a", "b"}}, 2).status().code(), absl::StatusCode::kInvalidArgument);
   for (const Told& told : {Told{{1, "mine", "bytes"}}, Told{{0, "mine", "bytes"}}, Told{{3, "", "bytes"}},
                            Told{{3, "mine", ""}}, Told{{3, longest + "x", "bytes"}}, Told{{3, "mine", longest + "x"}},
                            Told{{3, "a", "b"}, {3, "a", "b"}}, Told(kSampleTypesMax + 1, {3, "a", "b"})}) {

@@ -114,6 +114,7 @@ inline void WriteSampleTypes(const std::vector<SampleTypeDefinition>& types, wir
     list[i].setNumber(static_cast<uint8_t>(types[i].type));
     list[i].setName(types[i].info.name);
     list[i].setUnit(types[i].info.unit);
+    list[i].setAggregation(static_cast<uint8_t>(types[i].info.aggregation));
   }
 }
 
@@ -129,7 +130,9 @@ inline absl::Status ReadSampleTypes(wire::Batch::Reader from, IncomingBatch* out
     SampleTypeDefinition& type = out->sample_types.emplace_back();
     type.type = static_cast<SampleType>(number);
     type.info = {std::string(told.getName().cStr(), told.getName().size()),
-                 std::string(told.getUnit().cStr(), told.getUnit().size())};
+                 std::string(told.getUnit().cStr(), told.getUnit().size()),
+                 static_cast<Aggregation>(told.getAggregation())};
+    if (told.getAggregation() > kAggregationLast) return Malformed("a sample type's aggregation");
     for (const std::string* text : {&type.info.name, &type.info.unit}) {
       if (text->empty() || text->size() > kSampleTypeBytesMax) return Malformed("a sample type's name or unit");
     }

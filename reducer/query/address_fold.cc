@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/status.h"
+#include "reducer/query/gauge_mean.h"
 #include "reducer/query/selection.h"
 
 namespace tributary {
@@ -66,7 +67,7 @@ absl::Status AddressFold::Scan() {
       return absl::OkStatus();
     });
   }
-  return reader_.ScanSums(request.range, [&](const store::SumColumns& columns) -> absl::Status {
+  const absl::Status scanned = reader_.ScanSums(request.range, [&](const store::SumColumns& columns) -> absl::Status {
     RETURN_IF_ERROR(CheckCancelled(request));
     if (!selection.Has(columns.type)) return absl::OkStatus();
     ASSIGN_OR_RETURN(DayNodes * nodes, FindDay(columns.day));
@@ -76,6 +77,16 @@ absl::Status AddressFold::Scan() {
     }
     return absl::OkStatus();
   });
+  RETURN_IF_ERROR(scanned);
+  if (context_.gauge_minutes > 1) Average();
+  return absl::OkStatus();
+}
+
+void AddressFold::Average() {
+  GaugeMean mean(context_.gauge_minutes);
+  for (auto& [day, nodes] : days_) {
+    for (size_t i = 0; i < nodes.values.size(); ++i) mean.Divide(&nodes.values[i], &nodes.counts[i]);
+  }
 }
 
 // Children before parents.

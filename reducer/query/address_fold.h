@@ -33,6 +33,7 @@ class AddressFold {
 
  private:
   absl::StatusOr<DayNodes*> FindDay(store::Day day);
+  void Average();
   absl::Status AddRow(DayNodes& nodes, store::NodeNo node, uint64_t value, uint64_t count);
   // Of each frame row of a node that was met, what it is called.
   absl::Status NameRows(const store::Trie& trie, const std::vector<uint8_t>& met,

@@ -3,6 +3,7 @@
 #include "base/status.h"
 #include "reducer/metadata/resource_joiner.h"
 #include "reducer/query/demangle_cache.h"
+#include "reducer/query/gauge_mean.h"
 #include "reducer/query/label_names.h"
 #include "reducer/query/nodes.h"
 #include "reducer/query/query_context.h"
@@ -23,7 +24,7 @@ QueryEngine::~QueryEngine() = default;
 QueryContext QueryEngine::ContextOf(const QueryRequest& request) {
   return {store_,  symbols_, *demangled_,
           request, limits_,  joiner_ == nullptr ? nullptr : std::make_unique<ResourceCache>(*joiner_, request.range),
-          {}};
+          {},      1};
 }
 
 absl::StatusOr<QueryContext> QueryEngine::Check(const QueryRequest& request) {
@@ -31,6 +32,9 @@ absl::StatusOr<QueryContext> QueryEngine::Check(const QueryRequest& request) {
   QueryContext context = ContextOf(request);
   RETURN_IF_ERROR(CheckLabelNames(context, names_));
   ASSIGN_OR_RETURN(context.type, FindSampleType(store_, request));
+  if (context.type.is_gauge()) {
+    ASSIGN_OR_RETURN(context.gauge_minutes, CountGaugeMinutes(context));
+  }
   return context;
 }
 

@@ -48,6 +48,49 @@ TEST_F(QueryTest, FlameGraphIsExact) {
   EXPECT_EQ(graph.truncated_nodes, 0u);
 }
 
+// Two minutes of three have snapshots.
+TEST_F(QueryTest, AGaugeIsTheMeanOfItsMinutes) {
+  store_.shards[0].types[store::TypeNo{300}] = {"inuse_space", "bytes", Aggregation::kLast};
+  auto add = [this](int64_t at_s, uint32_t process, NodeNo node, uint64_t value) {
+    AddSample(at_s * kNsPerSecond, process, process == 1 ? 1 : 3, node, value);
+    store_.shards[0].samples.back().type = store::TypeNo{300};
+  };
+  add(10, 1, main_, 1000);  // a later snapshot of the minute stands for it
+  add(50, 1, main_, 100);
+  add(50, 1, work_, 11);
+  add(20, 2, unmapped_, 40);
+  add(130, 2, unmapped_, 60);
+  QueryRequest request = Request("{}", 0, 3 * kNsPerMinute);
+  request.type = "inuse_space";
+  EXPECT_EQ(Render(Graph(request)),
+            "all 105 0\n"
+            "all;main 55 50\n"
+            "all;main;app::work(int) 5 5\n"
+            "all;[unknown] 50 50\n");
+  request.selector = *Selector::Parse(R"({process_command="truth"})");
+  EXPECT_EQ(Graph(request).total_values[0], 55u) << "parts add up to the whole";
+
+  request = Request("{}", 0, 3 * kNsPerMinute);
+  request.type = "inuse_space";
+  absl::StatusOr<Timeline> timeline = engine_->QueryTimeline(request, 100);
+  ASSERT_TRUE(timeline.ok()) << timeline.status();
+  EXPECT_EQ(timeline->step_ns, kNsPerMinute) << "a snapshot is not spread over less";
+  EXPECT_THAT(timeline->values, ElementsAre(151, 0, 60));
+  timeline = engine_->QueryTimeline(request, 1);
+  EXPECT_THAT(timeline->values, ElementsAre(106)) << "means do not add up";
+  request.range = {At(30 * kNsPerSecond), At(90 * kNsPerSecond)};
+  EXPECT_THAT(engine_->QueryTimeline(request, 100)->values, ElementsAre(111));
+
+  request.range = {At(0), At(3 * kNsPerMinute)};
+  absl::StatusOr<SeriesList> series = engine_->QuerySeries(request, 10);
+  ASSERT_TRUE(series.ok()) << series.status();
+  ASSERT_EQ(series->processes.size(), 2u);
+  EXPECT_EQ(series->processes[0].value + series->processes[1].value, 105u);
+  EXPECT_THAT(series->threads, IsEmpty());
+  request.selector = *Selector::Parse(R"({thread_name="worker"})");
+  EXPECT_EQ(engine_->QueryFlameGraph(request, 10).status().code(), absl::StatusCode::kInvalidArgument);
+}
+
 TEST_F(QueryTest, NoSamplesGiveTheRootAlone) {
   FlameGraph graph = Graph(Request());
   EXPECT_EQ(Render(graph), "all 0 0\n");

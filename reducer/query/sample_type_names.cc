@@ -60,7 +60,7 @@ absl::StatusOr<std::set<SampleTypeInfo>> ListSampleTypesInRange(store::Store& st
 
 absl::StatusOr<SampleTypeInfo> FindSampleType(store::Store& store, const QueryRequest& request) {
   for (const SampleTypeRow& row : kSampleTypes) {
-    SampleTypeInfo own{std::string(row.name), std::string(row.unit)};
+    SampleTypeInfo own = InfoOf(row);
     if (IsAskedFor(own, request.type)) return own;
   }
   ASSIGN_OR_RETURN(const std::set<SampleTypeInfo> types, ListSampleTypes(store));

@@ -87,17 +87,25 @@ class Selection::Maker {
   absl::flat_hash_map<const ResourceStates*, Answer> by_states_;
 };
 
+absl::StatusOr<store::TypeNo> FindType(store::StoreReader& reader, const SampleTypeInfo& type) {
+  ASSIGN_OR_RETURN(const auto types, reader.SampleTypes());
+  const auto found = std::find_if(types.begin(), types.end(), [&](const auto& known) { return known.second == type; });
+  return found != types.end() ? found->first : store::TypeNo{UINT32_MAX};
+}
+
 absl::StatusOr<Selection> Selection::Make(store::StoreReader& reader, const QueryContext& context) {
   const QueryRequest& request = context.request;
   Maker maker(request.selector, context.resources.get());
   Selection selection;
-  ASSIGN_OR_RETURN(const auto types, reader.SampleTypes());
-  const auto asked =
-      std::find_if(types.begin(), types.end(), [&](const auto& type) { return type.second == context.type; });
-  if (asked != types.end()) selection.type_ = asked->first;
+  ASSIGN_OR_RETURN(selection.type_, FindType(reader, context.type));
   if (maker.selects_all()) return selection;
 
   selection.uses_threads_ = maker.uses_threads();
+  if (selection.uses_threads_ && context.type.is_gauge()) {
+    return Error(absl::StatusCode::kInvalidArgument,
+                 fmt::format("query: {} is known of whole processes, not of threads: ask without thread labels",
+                             EscapeForDisplay(context.type.name)));
+  }
   selection.unknown_process_ = maker.HoldsUnknown();
   selection.unknown_thread_ = maker.HoldsThread(store::ThreadRow{});
   ASSIGN_OR_RETURN(std::vector<store::ProcessRow> rows, reader.Processes(request.range, nullptr));

@@ -16,12 +16,15 @@ namespace tributary {
 // The instant that stands for a sum's minute where what a process belongs to changed within it.
 inline UnixNs MiddleOf(UnixNs minute) { return UnixNs{minute.value + kNsPerMinute / 2}; }
 
+// The shard's number of a type; one that no samples have where it knows none.
+absl::StatusOr<store::TypeNo> FindType(store::StoreReader& reader, const SampleTypeInfo& type);
+
 // Which of one shard's processes and threads a selector means, and when: a process whose resource changed within the
 // range is told apart by time. One thread; costs a byte a process (and a thread, when the selector speaks of threads).
 class Selection {
  public:
   // Reads processes only when the selector needs them, and joins them only where it speaks of what they do not say
-  // themselves. ResourceExhausted: more processes than the limit.
+  // themselves. ResourceExhausted: more processes than the limit. InvalidArgument: a gauge, by thread.
   static absl::StatusOr<Selection> Make(store::StoreReader& reader, const QueryContext& context);
 
   // Whether samples of a type are asked for.
@@ -49,7 +52,7 @@ class Selection {
   }
   bool HasAt(store::ProcessNo process, UnixNs at) const;
 
-  store::TypeNo type_{UINT32_MAX};  // which no samples have
+  store::TypeNo type_;
   bool uses_threads_ = false;
   // Of numbers without a row: as if every label were "".
   bool unknown_process_ = true, unknown_thread_ = true;

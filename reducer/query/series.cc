@@ -11,6 +11,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "base/status.h"
 #include "reducer/metadata/labels.h"
+#include "reducer/query/gauge_mean.h"
 #include "reducer/query/query_context.h"
 #include "reducer/query/selection.h"
 
@@ -40,24 +41,26 @@ using SplitWeights = absl::flat_hash_map<store::ProcessNo, std::vector<Weight>>;
 using SplitStates = absl::flat_hash_map<store::ProcessNo, std::shared_ptr<const ResourceStates>>;
 
 // Sums answer for processes for as long as they are kept, raw samples for threads (and for processes when threads are
-// selected).
-absl::StatusOr<ShardWeights> Weigh(store::StoreReader& reader, const QueryRequest& request,
-                                   const Selection& selection) {
+// selected). Of a gauge threads are not told apart.
+absl::StatusOr<ShardWeights> Weigh(store::StoreReader& reader, const QueryRequest& request, const Selection& selection,
+                                   bool is_gauge) {
   ShardWeights weights;
-  absl::Status scanned = reader.ScanSamples(request.range, [&](const store::SampleColumns& columns) -> absl::Status {
-    RETURN_IF_ERROR(CheckCancelled(request));
-    if (!selection.Has(columns.type)) return absl::OkStatus();
-    for (size_t i = 0; i < columns.times.size(); ++i) {
-      if (!selection.Has(columns.processes[i], columns.threads[i], columns.times[i])) continue;
-      weights.threads[columns.threads[i]].Add(columns.values[i], columns.counts[i]);
-      if (selection.uses_threads()) weights.processes[columns.processes[i]].Add(columns.values[i], columns.counts[i]);
-    }
-    if (weights.threads.size() > kThreadsMax) {
-      return Error(absl::StatusCode::kResourceExhausted,
-                   fmt::format("more than {} threads ran in this time: ask for a shorter time", kThreadsMax));
-    }
-    return absl::OkStatus();
-  });
+  absl::Status scanned = absl::OkStatus();
+  if (!is_gauge)
+    scanned = reader.ScanSamples(request.range, [&](const store::SampleColumns& columns) -> absl::Status {
+      RETURN_IF_ERROR(CheckCancelled(request));
+      if (!selection.Has(columns.type)) return absl::OkStatus();
+      for (size_t i = 0; i < columns.times.size(); ++i) {
+        if (!selection.Has(columns.processes[i], columns.threads[i], columns.times[i])) continue;
+        weights.threads[columns.threads[i]].Add(columns.values[i], columns.counts[i]);
+        if (selection.uses_threads()) weights.processes[columns.processes[i]].Add(columns.values[i], columns.counts[i]);
+      }
+      if (weights.threads.size() > kThreadsMax) {
+        return Error(absl::StatusCode::kResourceExhausted,
+                     fmt::format("more than {} threads ran in this time: ask for a shorter time", kThreadsMax));
+      }
+      return absl::OkStatus();
+    });
   RETURN_IF_ERROR(scanned);
   if (selection.uses_threads()) return weights;
   scanned = reader.ScanSums(request.range, [&](const store::SumColumns& columns) -> absl::Status {
@@ -130,7 +133,7 @@ class SeriesBuilder {
     const QueryRequest& request = context.request;
     ResourceCache* const resources = context.resources.get();
     ASSIGN_OR_RETURN(Selection selection, Selection::Make(reader, context));
-    ASSIGN_OR_RETURN(ShardWeights weights, Weigh(reader, request, selection));
+    ASSIGN_OR_RETURN(ShardWeights weights, Weigh(reader, request, selection, context.type.is_gauge()));
     if (weights.processes.empty() && weights.threads.empty()) return absl::OkStatus();
     store::ProcessSet met;
     for (const auto& [process, weight] : weights.processes) met.insert(process);
@@ -167,12 +170,19 @@ class SeriesBuilder {
     return absl::OkStatus();
   }
 
-  SeriesList Take(size_t limit) && {
+  SeriesList Take(uint64_t gauge_minutes, size_t limit) && {
     SeriesList list;
-    for (auto& [key, process] : processes_) list.processes.push_back(std::move(process));
-    for (auto& [key, thread] : threads_) list.threads.push_back(std::move(thread));
+    auto take_all = [&](auto& from, auto* to) {
+      GaugeMean mean(gauge_minutes);
+      for (auto& [key, entry] : from) {
+        mean.Divide(&entry.value, &entry.count);
+        to->push_back(std::move(entry));
+      }
+    };
+    take_all(processes_, &list.processes);
+    take_all(threads_, &list.threads);
     auto take = [&](Named& named, std::vector<SeriesList::Named>* to) {
-      for (auto& [key, entry] : named) to->push_back(std::move(entry));
+      take_all(named, to);
       SortAndCut(to, limit, &list.truncated);
     };
     take(containers_, &list.containers);
@@ -255,7 +265,7 @@ absl::StatusOr<SeriesList> MakeSeries(const QueryContext& context, size_t limit)
   SeriesBuilder builder;
   RETURN_IF_ERROR(
       ForEachShard(context.store, [&](store::StoreReader& reader) { return builder.AddShard(reader, context); }));
-  return std::move(builder).Take(limit);
+  return std::move(builder).Take(context.gauge_minutes, limit);
 }
 
 }  // namespace tributary

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "absl/container/flat_hash_set.h"
 #include "base/status.h"
 #include "reducer/query/query_context.h"
 #include "reducer/query/selection.h"
@@ -59,6 +60,18 @@ class Buckets {
   }
 
   Timeline Take() && { return std::move(timeline_); }
+
+  // Each divided by how many of the minutes it has.
+  Timeline TakeMeans(const absl::flat_hash_set<int64_t>& minutes) && {
+    std::vector<uint64_t> minutes_of(timeline_.values.size(), 0);
+    for (int64_t minute : minutes) ++minutes_of[IndexOf(minute)];
+    for (size_t i = 0; i < minutes_of.size(); ++i) {
+      if (minutes_of[i] == 0) continue;
+      timeline_.values[i] = (timeline_.values[i] + minutes_of[i] / 2) / minutes_of[i];
+      timeline_.counts[i] = (timeline_.counts[i] + minutes_of[i] / 2) / minutes_of[i];
+    }
+    return std::move(timeline_);
+  }
 
  private:
   size_t IndexOf(int64_t time) const { return static_cast<size_t>((time - range_.from.value) / timeline_.step_ns); }
@@ -122,9 +135,37 @@ absl::Status AddFine(store::StoreReader& reader, const QueryRequest& request, co
   return AddSums(reader, request, range, selection, seen, buckets);
 }
 
+// A range of so many steps at most has steps of a minute or more.
+size_t MinutesIn(store::TimeRange range) {
+  return static_cast<size_t>(std::max<int64_t>((range.to.value - range.from.value) / kNsPerMinute, 1));
+}
+
+absl::StatusOr<Timeline> MakeGaugeTimeline(const QueryContext& context, size_t buckets_max) {
+  const store::TimeRange range = context.request.range;
+  Buckets buckets(range, std::min(buckets_max, MinutesIn(range)));
+  absl::flat_hash_set<int64_t> minutes;
+  const absl::Status visited = ForEachShard(context.store, [&](store::StoreReader& reader) -> absl::Status {
+    ASSIGN_OR_RETURN(Selection selection, Selection::Make(reader, context));
+    return reader.ScanSums(range, [&](const store::SumColumns& columns) -> absl::Status {
+      RETURN_IF_ERROR(CheckCancelled(context.request));
+      if (!selection.Has(columns.type) || columns.nodes.empty()) return absl::OkStatus();
+      const UnixNs at = std::max(columns.minute, range.from);  // of a minute, the range may have its end alone
+      minutes.insert(at.value);
+      for (size_t i = 0; i < columns.nodes.size(); ++i) {
+        if (!selection.Has(columns.processes[i], MiddleOf(columns.minute))) continue;
+        buckets.Add(at, columns.values[i], columns.counts[i]);
+      }
+      return absl::OkStatus();
+    });
+  });
+  RETURN_IF_ERROR(visited);
+  return std::move(buckets).TakeMeans(minutes);
+}
+
 }  // namespace
 
 absl::StatusOr<Timeline> MakeTimeline(const QueryContext& context, size_t buckets_max) {
+  if (context.type.is_gauge()) return MakeGaugeTimeline(context, buckets_max);
   const QueryRequest& request = context.request;
   Buckets buckets(request.range, buckets_max);
   const absl::Status visited = ForEachShard(context.store, [&](store::StoreReader& reader) -> absl::Status {

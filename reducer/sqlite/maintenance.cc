@@ -5,6 +5,7 @@
 
 #include "base/status.h"
 #include "reducer/sqlite/process_columns.h"
+#include "reducer/sqlite/sample_type_table.h"
 
 namespace tributary::store {
 namespace {
@@ -34,7 +35,9 @@ absl::Status Maintenance::PrepareStatements() {
   } const wanted[] = {
       {&next_open_minute_, "SELECT min(minute) FROM sample_chunk WHERE minute >= ?"},
       {&raw_of_minute_,
-       "SELECT machine, type, raw_bytes, columns FROM sample_chunk WHERE minute = ? ORDER BY machine, type"},
+       "SELECT machine, type, raw_bytes, columns, (SELECT aggregation FROM sample_type WHERE sample_type.id = type) "
+       "FROM "
+       "sample_chunk WHERE minute = ? ORDER BY machine, type"},
       {&put_sum_, kInsertMinuteSum},
       {&set_watermark_, "UPDATE watermark SET value = ?2 WHERE name = CAST(?1 AS TEXT)"},
       {&oldest_raw_, "SELECT min(minute) FROM sample_chunk"},
@@ -103,17 +106,18 @@ absl::Status Maintenance::CloseMinute(int64_t minute, int64_t* samples) {
         row ? MinuteKey{minute, raw_of_minute_.Int(0), static_cast<int>(raw_of_minute_.Int(1))} : key;
     if (!sums.empty() && (!row || next != key)) {
       absl::Status inserted = InsertMinuteSum(put_sum_, key, sums.Sorted());
-      sums.Clear();
+      sums.Start(Aggregation::kSum);
       if (!inserted.ok()) raw_of_minute_.Reset();
       RETURN_IF_ERROR(inserted);
     }
     if (!row) return absl::OkStatus();
+    if (sums.empty()) sums.Start(ReadAggregation(raw_of_minute_.IsNull(4) ? 0 : raw_of_minute_.Int(4)));
     key = next;
     absl::StatusOr<std::string> raw = UnpackColumns(raw_of_minute_.Bytes(3), raw_of_minute_.Int(2));
     absl::Status decoded = raw.ok() ? DecodeSamples(*raw, &columns) : raw.status();
     if (!decoded.ok()) raw_of_minute_.Reset();
     RETURN_IF_ERROR(raw_of_minute_.InFile(decoded));
-    sums.Add(columns, 0, columns.times.size());
+    sums.Add(columns);
     *samples += static_cast<int64_t>(columns.times.size());
   }
 }

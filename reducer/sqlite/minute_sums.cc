@@ -4,23 +4,40 @@
 
 namespace tributary::store {
 
-void SumTable::Add(uint32_t node, uint32_t process, uint64_t value, uint64_t count) {
+void SumTable::Add(int64_t time_ns, uint32_t node, uint32_t process, uint64_t value, uint64_t count) {
   Sum& sum = sums_[uint64_t{node} << 32 | process];
+  if (aggregation_ == Aggregation::kLast) {
+    int64_t& latest = latest_.try_emplace(process, time_ns).first->second;
+    latest = std::max(latest, time_ns);
+    if (sum.time_ns != time_ns) {
+      if (sum.count != 0 && sum.time_ns > time_ns) return;
+      sum = {.time_ns = time_ns};
+    }
+  }
   sum.value += value;
   sum.count += count;
 }
 
-void SumTable::Add(const SampleColumns& samples, size_t from, size_t to) {
-  for (size_t i = from; i < to; ++i) {
-    Add(samples.nodes[i].value, samples.processes[i].value, samples.values[i], samples.counts[i]);
+void SumTable::Add(const SampleColumns& samples) {
+  for (size_t i = 0; i < samples.times.size(); ++i) {
+    Add(samples.times[i].value, samples.nodes[i].value, samples.processes[i].value, samples.values[i],
+        samples.counts[i]);
   }
+}
+
+void SumTable::Start(Aggregation aggregation) {
+  aggregation_ = aggregation;
+  sums_.clear();
+  latest_.clear();
 }
 
 std::vector<StoredSum> SumTable::Sorted() const {
   std::vector<StoredSum> rows;
   rows.reserve(sums_.size());
   for (const auto& [key, sum] : sums_) {
-    rows.push_back(StoredSum{static_cast<uint32_t>(key), static_cast<uint32_t>(key >> 32), sum.value, sum.count});
+    const auto process = static_cast<uint32_t>(key);
+    if (aggregation_ == Aggregation::kLast && sum.time_ns != latest_.at(process)) continue;
+    rows.push_back(StoredSum{process, static_cast<uint32_t>(key >> 32), sum.value, sum.count});
   }
   std::sort(rows.begin(), rows.end(), [](const StoredSum& a, const StoredSum& b) {
     return std::pair(a.node, a.process) < std::pair(b.node, b.process);

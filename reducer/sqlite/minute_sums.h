@@ -13,23 +13,28 @@
 
 namespace tributary::store {
 
-// Adds samples up by (node, process).
+// Adds samples of one type and minute up by (node, process); of a gauge, those of each process's last time.
 class SumTable {
  public:
-  void Add(const StoredSample& sample) { Add(sample.node, sample.process, sample.value, sample.count); }
-  void Add(uint32_t node, uint32_t process, uint64_t value, uint64_t count);
-  // Rows `from` to `to` of the chunk.
-  void Add(const SampleColumns& samples, size_t from, size_t to);
+  explicit SumTable(Aggregation aggregation = Aggregation::kSum) : aggregation_(aggregation) {}
+
+  void Add(const StoredSample& sample) { Add(sample.time_ns, sample.node, sample.process, sample.value, sample.count); }
+  void Add(const SampleColumns& samples);
 
   std::vector<StoredSum> Sorted() const;  // by node, then process
   bool empty() const { return sums_.empty(); }
-  void Clear() { sums_.clear(); }
+  void Start(Aggregation aggregation);  // without what was added
 
  private:
   struct Sum {
     uint64_t value = 0, count = 0;
+    int64_t time_ns = 0;  // of a gauge
   };
-  absl::flat_hash_map<uint64_t, Sum> sums_;  // key: node, process
+  void Add(int64_t time_ns, uint32_t node, uint32_t process, uint64_t value, uint64_t count);
+
+  Aggregation aggregation_;
+  absl::flat_hash_map<uint64_t, Sum> sums_;        // key: node, process
+  absl::flat_hash_map<uint32_t, int64_t> latest_;  // of a gauge: by process, the time of its last samples
 };
 
 struct MinuteKey {

@@ -10,6 +10,11 @@
 
 namespace tributary::store {
 
+// As a row has it: what a later release may have written adds up.
+inline Aggregation ReadAggregation(int64_t stored) {
+  return stored == kAggregationLast ? Aggregation::kLast : Aggregation::kSum;
+}
+
 // The shard's numbers of sample types. Built-in types keep their own; a type that samples bring gets one when it is
 // first met, and loses it once no data can have it. Inside the writer's transaction, on its thread.
 class SampleTypeTable {
@@ -20,12 +25,16 @@ class SampleTypeTable {
   // 0, which has no name: what the batch does not define and this release does not know, and what is one too many.
   absl::StatusOr<TypeNo> Find(const RowBatch& batch, int64_t machine, SampleType type, Day day);
 
+  // Of a type that Find has given; others add up.
+  Aggregation AggregationOf(TypeNo type) const;
+
   // The transaction was rolled back, or retention has removed rows.
   void Forget() { known_.clear(), loaded_ = false; }
 
  private:
   struct Known {
     TypeNo no;
+    Aggregation aggregation = Aggregation::kSum;
     int64_t machine = 0;
     int32_t day = 0;  // the latest that the row says it is used on
   };

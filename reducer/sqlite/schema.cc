@@ -9,6 +9,7 @@
 #include "embedded/sql_shard_0004.h"
 #include "embedded/sql_shard_0005.h"
 #include "embedded/sql_shard_0006.h"
+#include "embedded/sql_shard_0007.h"
 #include "embedded/sql_store_0001.h"
 #include "reducer/sqlite/process_writer.h"
 
@@ -42,7 +43,8 @@ absl::StatusOr<Database> OpenShardForWriting(const std::string& path) {
                                {embedded::sql_shard_0003(), ConvertProcessRows},
                                {embedded::sql_shard_0004()},
                                {embedded::sql_shard_0005()},
-                               {embedded::sql_shard_0006()}});
+                               {embedded::sql_shard_0006()},
+                               {embedded::sql_shard_0007()}});
 }
 
 absl::StatusOr<Database> OpenDirectoryForWriting(const std::string& path) {

@@ -1,11 +1,13 @@
 #include "reducer/sqlite/shard_reader.h"
 
 #include <algorithm>
+#include <tuple>
 
 #include "absl/container/flat_hash_set.h"
 #include "base/status.h"
 #include "reducer/sqlite/column_codec.h"
 #include "reducer/sqlite/minute_sums.h"
+#include "reducer/sqlite/sample_type_table.h"
 #include "reducer/sqlite/schema.h"
 #include "reducer/sqlite/session_columns.h"
 #include "reducer/sqlite/session_table.h"
@@ -139,12 +141,13 @@ absl::StatusOr<std::vector<NodeStatus>> SqliteShardReader::Nodes() {
 absl::StatusOr<std::map<TypeNo, SampleTypeInfo>> SqliteShardReader::SampleTypes() {
   std::map<TypeNo, SampleTypeInfo> types;
   if (database_ == nullptr) return types;
-  ASSIGN_OR_RETURN(Statement statement, database_->Prepare("SELECT id, name, unit FROM sample_type"));
+  ASSIGN_OR_RETURN(Statement statement, database_->Prepare("SELECT id, name, unit, aggregation FROM sample_type"));
   for (;;) {
     ASSIGN_OR_RETURN(const bool row, statement.Step());
     if (!row) return types;
     types.emplace(TypeNo{static_cast<uint32_t>(statement.Int(0))},
-                  SampleTypeInfo{std::string(statement.Bytes(1)), std::string(statement.Bytes(2))});
+                  SampleTypeInfo{std::string(statement.Bytes(1)), std::string(statement.Bytes(2)),
+                                 ReadAggregation(statement.Int(3))});
   }
 }
 
@@ -327,18 +330,24 @@ absl::Status SqliteShardReader::ScanSamples(TimeRange range, const SampleVisitor
   return ScanRaw(range, MinuteOf(range.from), MinuteOf(UnixNs{range.to.value - 1}), visit);
 }
 
+absl::StatusOr<bool> SqliteShardReader::IsGauge(TypeNo type) {
+  if (!gauges_) {
+    gauges_.emplace();
+    ASSIGN_OR_RETURN(const auto types, SampleTypes());
+    for (const auto& [no, info] : types) {
+      if (info.is_gauge()) gauges_->insert(no);
+    }
+  }
+  return gauges_->contains(type);
+}
+
+// Chunks of one minute, machine and type come one after the other: of a gauge, the last snapshot may be in any.
 absl::Status SqliteShardReader::SumRaw(TimeRange range, int64_t first_minute, int64_t last_minute,
                                        const SumVisitor& visit) {
   SumTable table;
   SumColumns sums;
-  return ScanRaw(range, first_minute, last_minute, [&](const SampleColumns& samples) {
-    table.Clear();
-    table.Add(samples, 0, samples.times.size());
-    sums = {};
-    sums.node_id = samples.node_id;
-    sums.type = samples.type;
-    sums.day = samples.day;
-    sums.minute = UnixNs{MinuteOf(samples.times.front()) * kNsPerMinute};
+  auto flush = [&]() -> absl::Status {
+    if (table.empty()) return absl::OkStatus();
     for (const StoredSum& sum : table.Sorted()) {
       sums.processes.push_back(ProcessNo{sum.process});
       sums.nodes.push_back(NodeNo{sum.node});
@@ -346,8 +355,60 @@ absl::Status SqliteShardReader::SumRaw(TimeRange range, int64_t first_minute, in
       sums.counts.push_back(sum.count);
     }
     return visit(sums);
-  });
+  };
+  const absl::Status scanned =
+      ScanRaw(range, first_minute, last_minute, [&](const SampleColumns& samples) -> absl::Status {
+        const UnixNs minute{MinuteOf(samples.times.front()) * kNsPerMinute};
+        if (table.empty() ||
+            std::tie(minute, samples.node_id, samples.type) != std::tie(sums.minute, sums.node_id, sums.type)) {
+          RETURN_IF_ERROR(flush());
+          ASSIGN_OR_RETURN(const bool is_gauge, IsGauge(samples.type));
+          table.Start(is_gauge ? Aggregation::kLast : Aggregation::kSum);
+          sums = {};
+          sums.node_id = samples.node_id;
+          sums.type = samples.type;
+          sums.day = samples.day;
+          sums.minute = minute;
+        }
+        table.Add(samples);
+        return absl::OkStatus();
+      });
+  RETURN_IF_ERROR(scanned);
+  return flush();
 }
+
+// What of later rows of a minute, machine and type is of processes that an earlier one has: they came once the minute
+// was closed, and the snapshot that it has stands.
+class SqliteShardReader::LateSnapshots {
+ public:
+  void Drop(SumColumns* columns) {
+    const auto key = std::tie(columns->minute, columns->node_id, columns->type);
+    if (key != std::tie(minute_, node_id_, type_)) {
+      std::tie(minute_, node_id_, type_) = key;
+      met_.clear();
+    }
+    size_t kept = 0;
+    for (size_t i = 0; i < columns->processes.size(); ++i) {
+      if (met_.contains(columns->processes[i])) continue;
+      columns->processes[kept] = columns->processes[i];
+      columns->nodes[kept] = columns->nodes[i];
+      columns->values[kept] = columns->values[i];
+      columns->counts[kept] = columns->counts[i];
+      ++kept;
+    }
+    columns->processes.resize(kept);
+    columns->nodes.resize(kept);
+    columns->values.resize(kept);
+    columns->counts.resize(kept);
+    met_.insert(columns->processes.begin(), columns->processes.end());
+  }
+
+ private:
+  UnixNs minute_{INT64_MIN};
+  std::string_view node_id_;
+  TypeNo type_;
+  ProcessSet met_;
+};
 
 absl::Status SqliteShardReader::ScanSumRows(int64_t first_minute, int64_t last_minute, const SumVisitor& visit) {
   if (first_minute > last_minute) return absl::OkStatus();
@@ -355,6 +416,7 @@ absl::Status SqliteShardReader::ScanSumRows(int64_t first_minute, int64_t last_m
                    database_->Prepare("SELECT minute, machine, type, raw_bytes, columns FROM minute_sum "
                                       "WHERE minute BETWEEN ? AND ? ORDER BY minute, machine, type, id"));
   statement.Bind(first_minute, last_minute);
+  LateSnapshots late;
   SumColumns columns;
   for (;;) {
     ASSIGN_OR_RETURN(bool row, statement.Step());
@@ -364,6 +426,8 @@ absl::Status SqliteShardReader::ScanSumRows(int64_t first_minute, int64_t last_m
     columns.type = TypeNo{static_cast<uint32_t>(statement.Int(2))};
     columns.minute = UnixNs{statement.Int(0) * kNsPerMinute};
     columns.day = DayOfMinute(statement.Int(0));
+    ASSIGN_OR_RETURN(const bool is_gauge, IsGauge(columns.type));
+    if (is_gauge) late.Drop(&columns);
     RETURN_IF_ERROR(visit(columns));
   }
 }

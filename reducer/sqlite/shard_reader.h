@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
 #include "reducer/sqlite/process_reader.h"
 #include "reducer/sqlite/sqlite.h"
 #include "reducer/sqlite/trie_cache.h"
@@ -49,6 +50,8 @@ class SqliteShardReader : public StoreReader {
   // Decodes the pieces behind `after` and appends them: `to` is a Trie or a TrieTail.
   template <typename To>
   absl::Status AppendPieces(Day day, int64_t after, To* to);
+  absl::StatusOr<bool> IsGauge(TypeNo type);
+  class LateSnapshots;
   absl::Status ScanSumRows(int64_t first_minute, int64_t last_minute, const SumVisitor& visit);
   absl::Status SumRaw(TimeRange range, int64_t first_minute, int64_t last_minute, const SumVisitor& visit);
   // Raw chunks of these minutes that have not expired, cut to the range.
@@ -63,6 +66,7 @@ class SqliteShardReader : public StoreReader {
   };
   absl::flat_hash_map<int64_t, Machine> machines_;
   std::optional<StringReader> strings_;
+  std::optional<absl::flat_hash_set<TypeNo>> gauges_;  // once asked for
 };
 
 }  // namespace tributary::store

@@ -308,7 +308,7 @@ absl::Status SqliteShardWriter::WriteChunks(const Session& session, std::span<co
     put_samples_.Bind(minute, session.machine, type.value, chunk.size(), packed.raw_bytes, packed.bytes);
     RETURN_IF_ERROR(put_samples_.Run());
     if (minute < maintenance_->closed_before()) {
-      SumTable sums;
+      SumTable sums(types_->AggregationOf(type));
       for (const StoredSample& sample : chunk) sums.Add(sample);
       RETURN_IF_ERROR(
           InsertMinuteSum(put_sums_, {minute, session.machine, static_cast<int>(type.value)}, sums.Sorted()));

@@ -152,8 +152,13 @@ absl::Status MemoryReader::ScanSums(TimeRange range, const SumVisitor& visit) {
     return IsIn(IsExpired(sample) ? MinuteStart(sample.time) : sample.time, range);
   };
   for (const auto& [key, group] : Group(is_wanted)) {
+    const auto type = shard_.types.find(key.type);
+    const bool is_gauge = type != shard_.types.end() && type->second.is_gauge();
+    std::map<ProcessNo, UnixNs> latest;
+    for (const MemoryShard::Sample* sample : group) latest[sample->process] = sample->time;  // they are in order
     std::map<std::pair<ProcessNo, NodeNo>, std::pair<uint64_t, uint64_t>> sums;
     for (const MemoryShard::Sample* sample : group) {
+      if (is_gauge && sample->time != latest[sample->process]) continue;
       auto& [value, count] = sums[{sample->process, sample->node}];
       value += sample->value;
       count += sample->count;

@@ -221,7 +221,7 @@ TypeNo MemoryWriter::FindType(const RowBatch& batch, SampleType type) {
   }
   const SampleTypeRow* built_in = FindSampleType(type);
   if (built_in == nullptr) return TypeNo{};
-  return AddType({std::string(built_in->name), std::string(built_in->unit)}, node_id);
+  return AddType(InfoOf(*built_in), node_id);
 }
 
 TypeNo MemoryWriter::AddType(const SampleTypeInfo& info, const std::string& node_id) {
@@ -233,15 +233,18 @@ TypeNo MemoryWriter::AddType(const SampleTypeInfo& info, const std::string& node
     if (shard_.type_machines[no] == node_id) ++of_machine;
   }
   TypeNo no;
+  SampleTypeInfo added = info;
   for (const SampleTypeRow& row : kSampleTypes) {
-    if (row.name == info.name && row.unit == info.unit) no = TypeNo{static_cast<uint32_t>(row.type)};
+    if (InfoOf(row) != info) continue;
+    no = TypeNo{static_cast<uint32_t>(row.type)};
+    added.aggregation = row.aggregation;
   }
   if (no.value == 0) {
     if (all >= kSampleTypesOfShardMax || of_machine >= kSampleTypesOfMachineMax) return TypeNo{};
     const uint32_t last = shard_.types.empty() ? 0 : shard_.types.rbegin()->first.value;
     no = TypeNo{std::max(last, kBuiltInTypesMax) + 1};
   }
-  shard_.types.emplace(no, info);
+  shard_.types.emplace(no, std::move(added));
   shard_.type_machines[no] = node_id;
   return no;
 }

@@ -177,7 +177,8 @@ class StoreReader {
   // nothing (sums tell). A callback's error stops the scan and is returned.
   virtual absl::Status ScanSamples(TimeRange range, const SampleVisitor& visit) = 0;
   // The same from minute sums where a whole minute lies in the range and is closed, from raw columns (summed)
-  // elsewhere: every sample once. Resolution: a minute where raw columns have expired.
+  // elsewhere: every sample once. Resolution: a minute where raw columns have expired. Of a gauge: each process's last
+  // snapshot of each minute. One that comes once its minute is closed may count only where its process had none.
   virtual absl::Status ScanSums(TimeRange range, const SumVisitor& visit) = 0;
 
   // Chunks committed after `cursor`, in commit order, whatever their time: for exporters. Returns the new cursor.

@@ -107,6 +107,14 @@ class ClosedSessionConformance : public StoreConformanceTest {
   void ExpectExact(uint64_t captured);
   uint64_t Refused() { return Count("tributary_reducer_closings_refused_total"); }
 };
+class GaugeConformance : public StoreConformanceTest {
+ protected:
+  // The batch's samples as those of a gauge.
+  static RowBatch AsGauge(RowBatch batch);
+  // Value and count by minute after kNow and process.
+  using MinuteSums = std::map<std::pair<int64_t, uint32_t>, std::pair<uint64_t, uint64_t>>;
+  MinuteSums Minutes(TimeRange range = kAlways);
+};
 class ProcessConformance : public StoreConformanceTest {};
 class TrieConformance : public StoreConformanceTest {};
 class ScanConformance : public StoreConformanceTest {};
@@ -117,6 +125,7 @@ class ShardConformance : public StoreConformanceTest {};
   INSTANTIATE_TEST_SUITE_P(name, RowBatchConformance, testing::Values(::tributary::store::MakeStoreBackend(make))); \
   INSTANTIATE_TEST_SUITE_P(name, ClosedSessionConformance,                                                          \
                            testing::Values(::tributary::store::MakeStoreBackend(make)));                            \
+  INSTANTIATE_TEST_SUITE_P(name, GaugeConformance, testing::Values(::tributary::store::MakeStoreBackend(make)));    \
   INSTANTIATE_TEST_SUITE_P(name, ProcessConformance, testing::Values(::tributary::store::MakeStoreBackend(make)));  \
   INSTANTIATE_TEST_SUITE_P(name, TrieConformance, testing::Values(::tributary::store::MakeStoreBackend(make)));     \
   INSTANTIATE_TEST_SUITE_P(name, ScanConformance, testing::Values(::tributary::store::MakeStoreBackend(make)));     \

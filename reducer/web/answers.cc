@@ -10,6 +10,7 @@
 #include "base/json.h"
 #include "reducer/metadata/labels.h"
 #include "reducer/web/endings_json.h"
+#include "reducer/web/unit_json.h"
 
 namespace tributary {
 namespace {
@@ -48,7 +49,7 @@ void Range(JsonWriter& json, const QueryRequest& request) {
 
 void Type(JsonWriter& json, const SampleTypeInfo& type) {
   json.Field("type", type.name);
-  json.Field("unit", type.unit);
+  WriteUnit(json, type);
 }
 
 // Answers number kinds as they stand in `kinds`: first those that answers always had, by their number of old, then the
@@ -222,7 +223,7 @@ std::string TypesJson(const std::set<SampleTypeInfo>& types) {
   for (const SampleTypeInfo& type : types) {
     json.BeginObject();
     json.Field("name", type.name);
-    json.Field("unit", type.unit);
+    WriteUnit(json, type);
     json.EndObject();
   }
   json.EndArray();

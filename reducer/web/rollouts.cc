@@ -11,6 +11,7 @@
 #include "absl/container/flat_hash_set.h"
 #include "base/json.h"
 #include "base/status.h"
+#include "reducer/web/unit_json.h"
 
 namespace tributary {
 namespace {
@@ -145,7 +146,7 @@ absl::StatusOr<std::string> RolloutsJson(QueryEngine& engine, const RolloutLog* 
   if (request.with_cpu) {
     ASSIGN_OR_RETURN(const SampleTypeInfo type, engine.FindType(query));
     json.Field("type", type.name);
-    json.Field("unit", type.unit);
+    WriteUnit(json, type);
   }
   json.Key("rollouts");
   json.BeginArray();

@@ -5,6 +5,7 @@
 #include "base/json.h"
 #include "base/version.h"
 #include "reducer/web/endings_json.h"
+#include "reducer/web/unit_json.h"
 
 namespace tributary {
 namespace {
@@ -38,7 +39,7 @@ void Counts(JsonWriter& json, const NamedAccounting& accounting, const NamedSamp
   auto add = [&](const SampleTypeInfo& type) {
     json.BeginObject();
     json.Field("name", type.name);
-    json.Field("unit", type.unit);
+    WriteUnit(json, type);
     json.Field("captured", accounting.captured.Of(type));
     Law(json, accounting, stored, [&type](const NamedSampleCounts& counts) { return counts.Of(type); });
     json.EndObject();

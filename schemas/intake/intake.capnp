@@ -93,6 +93,7 @@ struct SampleType {
   number @0 :UInt8;           # 3 to 255
   name @1 :Text;              # 1 to 64 bytes, as OTLP calls it
   unit @2 :Text;              # 1 to 64 bytes
+  aggregation @3 :UInt8;      # 0: values add up; 1: a gauge, whose samples of one process and one time are a snapshot
 }
 
 # An earlier session of the same node that has ended: what of its share of the captured samples is neither stored nor told

@@ -23,7 +23,7 @@ add_to_macro() {
   add "$@"
 }
 add profile/frame_kinds.h '^    {"go",' '    {"added", "file", "added", "", FrameNaming::kOwn, false},'
-add_to_macro bpf/include/sample_types.h 'X(OFF_CPU,' '	X(ADDED, Added, 3, "added_type", "widgets")'
+add_to_macro bpf/include/sample_types.h 'X(OFF_CPU,' '	X(ADDED, Added, 3, "added_type", "widgets", Sum)'
 add_to_macro bpf/include/records.h 'X(OTHER,' '	X(ADDED, "added")'
 (cd "$copy" && diff -r -U0 -x build -x .git -x node_modules "$SRC" . | grep '^[+-]' | grep -v '^+++\|^---' || true)
 

@@ -18,6 +18,7 @@ export interface TypesAnswer {
 interface Measured {
   type?: string;
   unit?: string;
+  aggregation?: string;
 }
 
 export interface FlameGraphAnswer extends Measured {

@@ -11,6 +11,7 @@ import {
   isCpuTime,
   measureOf,
   measureTitle,
+  rateOver,
   rateTitle,
   tickSteps,
   type Measure,
@@ -24,9 +25,9 @@ const chartHeight = 124;
 const dragMin = 4; // pixels; less is a click
 const marksApart = 8; // pixels
 
-// Each second, in the unit of the answer.
+// In the unit of the answer.
 function rateOf(answer: TimelineAnswer, bucket: number): number {
-  return (answer.cpu_ns[bucket] ?? 0) / (answer.step_ms / 1e3);
+  return rateOver(answer.cpu_ns[bucket] ?? 0, answer.step_ms, measureOf(answer));
 }
 
 // Bucket starts, and the end of the last one so that its step is drawn.
@@ -197,11 +198,12 @@ function Readout({answer, bucket}: {answer: TimelineAnswer; bucket: number | nul
   }
   if (!data) return null;
   const {measure} = data.graph;
-  const average = data.total.ns / ((data.to - data.from) / 1e3);
-  const whole = `${formatValue(data.total.ns, measure.unit)} of ${measureTitle(measure)}`;
+  const average = rateOver(data.total.ns, data.to - data.from, measure);
+  const value = `${formatValue(data.total.ns, measure.unit)} of ${measureTitle(measure)}`;
+  const whole = measure.isGauge ? `${value} on average` : `${formatRate(average, measure)} on average, ${value}`;
   return (
     <span data-testid="totals">
-      {`${formatRate(average, measure)} on average, ${whole}, ${formatSamples(data.total.count)}`}
+      {`${whole}, ${formatSamples(data.total.count)}`}
     </span>
   );
 }

@@ -6,6 +6,7 @@ import {formatBytes, formatCores, formatCount, formatDuration, printable, threeD
 export interface Measure {
   type: string;
   unit: string;
+  isGauge?: true; // values are means over the time, not sums
 }
 
 export const cpuTime: Measure = {type: 'cpu', unit: 'nanoseconds'};
@@ -13,8 +14,13 @@ export const cpuTime: Measure = {type: 'cpu', unit: 'nanoseconds'};
 const wordMax = 32; // letters
 
 // An answer of an earlier release does not say: it is CPU time.
-export function measureOf(answer: {type?: string | undefined; unit?: string | undefined}): Measure {
-  return {type: answer.type || cpuTime.type, unit: answer.unit || cpuTime.unit};
+export function measureOf(answer: {
+  type?: string | undefined;
+  unit?: string | undefined;
+  aggregation?: string | undefined;
+}): Measure {
+  const measure = {type: answer.type || cpuTime.type, unit: answer.unit || cpuTime.unit};
+  return answer.aggregation === 'last' ? {...measure, isGauge: true} : measure;
 }
 
 export const isCpuTime = ({type, unit}: Measure): boolean => type === cpuTime.type && unit === cpuTime.unit;
@@ -40,6 +46,7 @@ export function measureLabel(measure: Measure): string {
 // Above a graph over time, and what its axis is in.
 export function rateTitle(measure: Measure): {title: string; unit: string} {
   if (isCpuTime(measure)) return {title: 'CPU use', unit: 'in cores'};
+  if (measure.isGauge) return {title: measureLabel(measure), unit: `in ${shownWord(measure.unit)}`};
   const unit = measure.unit === 'nanoseconds' ? 'per second' : `in ${shownWord(measure.unit)} per second`;
   return {title: measureLabel(measure), unit};
 }
@@ -66,8 +73,13 @@ export function formatValue(value: number, unit: string): string {
   return `${formatScaled(value)} ${shownWord(unit)}`;
 }
 
-// So much each second: "1.84 cores" of CPU time, else "1.20 MiB/s".
+// A value that was measured over a time, as `formatRate` writes it: each second, of a gauge as it is.
+export const rateOver = (value: number, ms: number, measure: Measure): number =>
+  measure.isGauge ? value : value / (ms / 1e3);
+
+// So much each second: "1.84 cores" of CPU time, else "1.20 MiB/s". Of a gauge "1.20 MiB".
 export function formatRate(perSecond: number, measure: Measure): string {
+  if (measure.isGauge) return formatValue(perSecond, measure.unit);
   return isCpuTime(measure) ? formatCores(perSecond / 1e9) : `${formatValue(perSecond, measure.unit)}/s`;
 }
 

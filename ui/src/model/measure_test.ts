@@ -12,6 +12,7 @@ import {
   measureLabel,
   measureOf,
   measureTitle,
+  rateOver,
   rateTitle,
   shownWord,
   tickSteps,
@@ -74,6 +75,15 @@ test('rates are cores of CPU time alone', () => {
   assert.equal(formatRate(1.84e9, offCpu), '1.84 s/s');
   assert.equal(formatRate(3 * 2 ** 20, bytes), '3.00 MiB/s');
   assert.equal(formatRate(12_345, objects), '12.3k objects/s');
+});
+
+test('a gauge has no rate', () => {
+  const inUse = measureOf({type: 'inuse_space', unit: 'bytes', aggregation: 'last'});
+  assert.equal(rateOver(3 * 2 ** 20, 60_000, inUse), 3 * 2 ** 20);
+  assert.equal(formatRate(3 * 2 ** 20, inUse), '3.00 MiB');
+  assert.deepEqual(rateTitle(inUse), {title: 'inuse_space', unit: 'in bytes'});
+  assert.equal(rateOver(120, 60_000, bytes), 2);
+  assert.deepEqual(measureOf({...bytes, aggregation: 'sum'}), bytes);
 });
 
 test('an axis has round numbers of its unit', () => {

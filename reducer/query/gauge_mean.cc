@@ -1,0 +1,25 @@
+#include "reducer/query/gauge_mean.h"
+
+#include <algorithm>
+
+#include "absl/container/flat_hash_set.h"
+#include "base/status.h"
+#include "reducer/query/selection.h"
+
+namespace tributary {
+
+absl::StatusOr<uint64_t> CountGaugeMinutes(const QueryContext& context) {
+  absl::flat_hash_set<int64_t> minutes;
+  const absl::Status visited = ForEachShard(context.store, [&](store::StoreReader& reader) -> absl::Status {
+    ASSIGN_OR_RETURN(const store::TypeNo type, FindType(reader, context.type));
+    return reader.ScanSums(context.request.range, [&](const store::SumColumns& columns) -> absl::Status {
+      RETURN_IF_ERROR(CheckCancelled(context.request));
+      if (columns.type == type && !columns.nodes.empty()) minutes.insert(columns.minute.value);
+      return absl::OkStatus();
+    });
+  });
+  RETURN_IF_ERROR(visited);
+  return std::max<uint64_t>(minutes.size(), 1);
+}
+
+}  // namespace tributary

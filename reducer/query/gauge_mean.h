@@ -1,0 +1,42 @@
+#pragma once
+
+#include <cstdint>
+
+#include "absl/status/statusor.h"
+#include "base/types.h"
+#include "reducer/query/query_context.h"
+
+namespace tributary {
+
+// A gauge's value over a time is the mean of its minutes. A minute in which nothing at all of the gauge was sampled is
+// none of them: data may begin or end within the time. A process that has no snapshot in one of them weighs nothing
+// there, so that what belongs together adds up: of a program that ran for half of the time, half is shown.
+
+// At least 1. Reads the sums of the whole range.
+absl::StatusOr<uint64_t> CountGaugeMinutes(const QueryContext& context);
+
+// Divides a series of sums by the minutes. What one loses by it the next may gain: their total is exact to 1.
+class GaugeMean {
+ public:
+  explicit GaugeMean(uint64_t minutes) : minutes_(minutes) {}
+
+  void Divide(uint64_t* value, uint64_t* count) {
+    if (minutes_ == 1) return;
+    *value = Divide(*value, &value_rest_);
+    *count = Divide(*count, &count_rest_);
+  }
+
+ private:
+  uint64_t Divide(uint64_t sum, uint64_t* rest) const {
+    const uint64_t quotient = sum / minutes_;
+    *rest += sum % minutes_;
+    if (*rest < minutes_) return quotient;
+    *rest -= minutes_;
+    return quotient + 1;
+  }
+
+  const uint64_t minutes_;
+  uint64_t value_rest_ = 0, count_rest_ = 0;
+};
+
+}  // namespace tributary

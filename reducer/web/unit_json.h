@@ -1,0 +1,14 @@
+#pragma once
+
+#include "base/json.h"
+#include "profile/sample_types.h"
+
+namespace tributary {
+
+// "unit", and "aggregation" where values are not sums.
+inline void WriteUnit(JsonWriter& json, const SampleTypeInfo& type) {
+  json.Field("unit", type.unit);
+  if (type.is_gauge()) json.Field("aggregation", "last");
+}
+
+}  // namespace tributary
