@@ -57,7 +57,10 @@ class DayTrie {
     const DayTrie* owner;
     size_t operator()(uint32_t frame) const { return (*this)(owner->trie_.frame_rows[frame]); }
     size_t operator()(const FrameRow& row) const {
-      return absl::HashOf(row.kind, row.is_caller, row.executable.value, row.address, row.position, row.name.value);
+      // Few words: each definition of a frame is looked up.
+      return absl::HashOf(
+          uint64_t{row.executable.value} << 32 | uint64_t{static_cast<uint8_t>(row.kind)} << 1 | row.is_caller,
+          row.address, uint64_t{row.position} << 32 | row.name.value);
     }
   };
   struct FrameEqual {

@@ -202,16 +202,23 @@ absl::Status SqliteShardWriter::StoreSamples(Session& session, const RowBatch& b
   std::vector<Typed> rows;
   rows.reserve(batch.samples.size());
   struct Type {
+    SampleType number{};
     TypeNo no;
     Day day{INT32_MIN};  // the latest that it was looked up for
     uint64_t stored = 0;
   };
-  std::array<Type, 256> types;  // by the source's number
+  std::vector<Type> types;
+  std::array<uint16_t, 256> type_of{};  // by the source's number: 0, or behind the type's place
   for (const Sample& sample : batch.samples) {
     bool clamped = false;
     const int64_t time_ns = times.ToUnixNs(sample.time, &clamped);
     if (clamped) ++tally_.clamped_times;
-    Type& type = types[static_cast<uint8_t>(sample.type)];
+    uint16_t& place = type_of[static_cast<uint8_t>(sample.type)];
+    if (place == 0) {
+      types.push_back({.number = sample.type});
+      place = static_cast<uint16_t>(types.size());
+    }
+    Type& type = types[place - 1];
     if (const Day day = DayOf(UnixNs{time_ns}); type.day < day) {
       ASSIGN_OR_RETURN(type.no, types_->Find(batch, session.machine, sample.type, day));
       type.day = day;
@@ -225,9 +232,8 @@ absl::Status SqliteShardWriter::StoreSamples(Session& session, const RowBatch& b
     tally_.samples += row.sample.count;
     rows.push_back(row);
   }
-  for (size_t number = 0; number < types.size(); ++number) {
-    if (types[number].stored == 0) continue;
-    AddStored(NameOf(batch, static_cast<SampleType>(number)), types[number].stored, &session.totals.stored);
+  for (const Type& type : types) {
+    if (type.stored != 0) AddStored(NameOf(batch, type.number), type.stored, &session.totals.stored);
   }
   // By type, then time: each minute of each type is then one run. Most batches are of one type and come in order.
   auto before = [](const Typed& a, const Typed& b) {

@@ -9,6 +9,12 @@ namespace {
 
 constexpr size_t kDaysKept = 2;
 
+// For so many, and a few: a thousand sessions would pay for twice as much room as each has used.
+template <typename T>
+void MakeRoom(std::vector<T>& table, size_t size) {
+  if (size > table.capacity()) table.reserve(size + size / 8);
+}
+
 }  // namespace
 
 SessionDictionary::SessionDictionary(uint32_t generation) : generation_(generation) {
@@ -37,6 +43,7 @@ bool SessionDictionary::Append(const Definitions& definitions) {
   bool ok = true;
   ForEachTable(
       [&](const auto& more, auto& table, uint32_t& count) {
+        MakeRoom(table, table.size() + more.size());
         for (const auto& definition : more) {
           ok = ok && have.Define(definition);
           if (!ok) return;
@@ -48,6 +55,8 @@ bool SessionDictionary::Append(const Definitions& definitions) {
       definitions, tables_, have);
   if (!ok) return false;
   for (const std::string& text : definitions.strings) string_bytes_ += text.size();
+  MakeRoom(string_ids, have.strings);
+  MakeRoom(thread_ids, have.threads);
   string_ids.resize(have.strings);
   executable_ids.resize(have.executables);
   thread_ids.resize(have.threads);
@@ -163,6 +172,8 @@ SessionDictionary::DayIds& SessionDictionary::IdsOfDay(Day day) {
     if (days_.size() > kDaysKept) days_.pop_back();
   }
   DayIds& ids = days_.front();
+  MakeRoom(ids.nodes, tables_.nodes.size());
+  MakeRoom(ids.frames, tables_.frames.size());
   ids.nodes.resize(tables_.nodes.size());
   ids.frames.resize(tables_.frames.size());
   return ids;
