@@ -57,6 +57,8 @@ SessionInfo SessionOf(const std::string& node_id, uint8_t number) {
   return session;
 }
 
+constexpr auto kHeap = static_cast<SampleType>(200);
+
 // A machine with a service in a pod, one of Go in none, and a kernel thread. Seeded.
 class Machine {
  public:
@@ -77,8 +79,10 @@ class Machine {
     for (int i = 0; i < samples; ++i) {
       batch.samples.push_back(NextSample());
       batch.samples.back().time = MonotonicNs{clock.monotonic.value - kNsPerSecond + i * (kNsPerSecond / samples)};
+      batch.accounting.captured.Add(batch.samples.back().type, 1);
     }
-    batch.accounting.captured = static_cast<uint64_t>(samples) + lost;
+    batch.sample_types = {{kHeap, {"heap_in_use", "bytes", Aggregation::kLast}}};
+    batch.accounting.captured += SampleCounts(lost);
     batch.accounting.idle = 50;
     batch.accounting.lost[static_cast<size_t>(LossReason::kRingFull)] = lost;
     batch.dictionary = dictionary_;
@@ -129,8 +133,15 @@ class Machine {
       node = Push(node, FrameKind::kKernel, kernel_, 1 + Below(2), true);
       node = Push(node, FrameKind::kKernel, kernel_, 10 + Below(5), false);
     }
+    if (program.executable.value != 0 && Below(8) == 0) {
+      Frame named;  // by its source, which tells no address
+      named.kind = FrameKind::kGo;
+      named.position = 17;
+      named.name = dictionary_->InternString("main.handle");
+      node = dictionary_->InternNode({node, dictionary_->InternFrame(named)});
+    }
     sample.node = node;
-    sample.type = Below(20) == 0 ? SampleType::kOffCpu : SampleType::kCpu;
+    sample.type = Below(20) == 0 ? SampleType::kOffCpu : Below(20) == 0 ? kHeap : SampleType::kCpu;
     sample.value = sample.type == SampleType::kCpu ? kPeriodNs : 1'000'000 * (1 + Below(50));
     sample.ending = depth == 0 ? Ending::kKernelOnly : Below(25) == 0 ? Ending::kTruncatedDepth : Ending::kComplete;
     sample.cpu = static_cast<uint16_t>(Below(4));

@@ -56,8 +56,9 @@ def answers(reducer, start_ms, end_ms):
     status = reducer.status()
     out = {"status": {"total": status["total"], "stack_health": status["stack_health"],
                       "nodes": by_key(status["nodes"], "id"), "symbol_tables": status["reducer"]["symbol_tables"]}}
+    others = [of["name"] for of in reducer.json("/api/v1/types", **time)["types"] if of["name"] not in ("cpu", "off_cpu")]
     for selector in SELECTORS:
-        for kind in ("cpu", "off_cpu"):
+        for kind in ("cpu", "off_cpu", *others):
             for frames in ("function", "address"):
                 graph = reducer.flamegraph(selector, start_ms, end_ms, type=kind, frames=frames, max_nodes=1_000_000)
                 out[f"flamegraph {selector} {kind} {frames}"] = {"total": graph.answer["total"], "stacks": folded(graph)}
