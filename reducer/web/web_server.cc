@@ -9,7 +9,7 @@
 #include "reducer/web/http_server.h"
 
 #if TRIBUTARY_HAS_PAGE
-#include "embedded/ui_assets.h"
+#include "ui/embedded/ui_assets.h"
 #endif
 
 namespace tributary {

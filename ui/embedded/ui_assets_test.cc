@@ -1,4 +1,4 @@
-#include "embedded/ui_assets.h"
+#include "ui/embedded/ui_assets.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
