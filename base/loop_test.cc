@@ -57,9 +57,14 @@ TEST(Loop, DropsTasksBehindTheOneThatStops) {
 }
 
 TEST(Loop, DestroysHandlesOwnedByTasksThatNeverRan) {
-  Loop loop;
-  auto timer = std::make_shared<Timer>(loop, [] {});
-  loop.Post([timer] {});
+  std::weak_ptr<Timer> owned;
+  {
+    Loop loop;
+    auto timer = std::make_shared<Timer>(loop, [] {});
+    owned = timer;
+    loop.Post([timer] {});
+  }
+  EXPECT_TRUE(owned.expired());
 }
 
 TEST(ReadWatcher, CallsBackWhileThereIsSomethingToReadAndItIsOn) {

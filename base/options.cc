@@ -283,20 +283,12 @@ absl::Status Options::ParseFileKey(const std::string& path, const std::string& k
 absl::Status Options::ParseFlags(const std::vector<std::string>& args) {
   for (size_t i = 0; i < args.size(); ++i) {
     std::string_view arg = args[i];
-    if (arg == "--") {
-      positional_.insert(positional_.end(), args.begin() + static_cast<ptrdiff_t>(i) + 1, args.end());
-      break;
-    }
     if (arg == "-h") arg = "--help";
     bool short_flag = arg.size() == 2 && arg[0] == '-' && arg[1] != '-';
     if (!arg.starts_with("--") && !(short_flag && Find(arg.substr(1)) != nullptr)) {
-      if (positional_help_.empty() || (arg.starts_with("-") && arg.size() > 1)) {
-        return Error(
-            absl::StatusCode::kInvalidArgument,
-            fmt::format("unexpected argument '{}'; {} --help lists the options", EscapeForDisplay(arg), binary_));
-      }
-      positional_.emplace_back(arg);
-      continue;
+      return Error(
+          absl::StatusCode::kInvalidArgument,
+          fmt::format("unexpected argument '{}'; {} --help lists the options", EscapeForDisplay(arg), binary_));
     }
     std::string_view name = arg.substr(short_flag ? 1 : 2);
     size_t equals = name.find('=');
@@ -338,7 +330,7 @@ absl::StatusOr<Options::Outcome> Options::Parse(int argc, const char* const* arg
   // The file's name may come from a flag or the environment, yet both outrank what it says: find it first, then apply
   // file, environment and flags in that order.
   if (auto it = environment.find("EBPF_NET_CONFIG"); it != environment.end()) config_path_ = it->second;
-  for (size_t i = 0; i < args.size() && args[i] != "--"; ++i) {
+  for (size_t i = 0; i < args.size(); ++i) {
     for (std::string_view name : {"--config", "--config-file"}) {
       if (args[i] == name && i + 1 < args.size()) config_path_ = args[i + 1];
       if (args[i].starts_with(std::string(name) + "=")) config_path_ = args[i].substr(name.size() + 1);
@@ -376,7 +368,7 @@ absl::StatusOr<std::string> Options::Docs(const Environment& environment) const 
                      environment);
 }
 
-std::string Options::Help() const { return OptionsHelp(binary_, summary_, positional_help_, entries_); }
+std::string Options::Help() const { return OptionsHelp(binary_, summary_, entries_); }
 std::string Options::PrintConfig() const { return OptionsConfig(entries_); }
 
 LogSetup Options::log_setup() const {

@@ -83,13 +83,10 @@ class Options {
   void Add(Spec spec, std::vector<std::string>* target);
 
   // Adds --config, --print-config, --print-docs, --version, --help, and the log options by itself. InvalidArgument: the
-  // message says which source, which key and what would be right. Positional arguments are kept if AllowPositional()
-  // was called, and everything after "--" always is. Call once.
+  // message says which source, which key and what would be right. Call once.
   absl::StatusOr<Outcome> Parse(int argc, const char* const* argv, const Environment& environment);
-  void AllowPositional(std::string help) { positional_help_ = std::move(help); }
   // True if a flag, the environment or the file gave the value, be it the default. After Parse.
   bool IsGiven(std::string_view name) const;
-  const std::vector<std::string>& positional() const { return positional_; }
   LogSetup log_setup() const;               // what the options --log-… said
   std::vector<OptionValue> values() const;  // all that may stand in a file
 
@@ -119,9 +116,8 @@ class Options {
   void AddCommon();
   absl::StatusOr<std::string> Docs(const Environment& environment) const;  // what --print-docs prints
 
-  std::string binary_, summary_, positional_help_;
+  std::string binary_, summary_;
   std::vector<Entry> entries_;
-  std::vector<std::string> positional_;
   std::string config_path_;
   bool print_config_ = false, version_ = false, help_ = false;
   bool log_console_ = true;

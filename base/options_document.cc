@@ -64,10 +64,9 @@ docs::Command DescribeOptions(const std::string& binary, const std::string& summ
   return program;
 }
 
-std::string OptionsHelp(const std::string& binary, const std::string& summary, const std::string& positional_help,
+std::string OptionsHelp(const std::string& binary, const std::string& summary,
                         std::span<const Options::Entry> entries) {
-  std::string out =
-      docs::HelpTitle(binary, summary, "[options]" + (positional_help.empty() ? "" : " " + positional_help));
+  std::string out = docs::HelpTitle(binary, summary, "[options]");
   for (const Options::Entry& entry : entries) {
     docs::Option option{.flags = {"--" + entry.spec.name}, .help = entry.spec.help};
     for (const std::string& alias : entry.spec.flag_aliases) {

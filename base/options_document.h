@@ -16,9 +16,8 @@ std::string OptionEnvironmentName(std::string_view option);  // "EBPF_NET_SAMPLE
 // The table, as base/docs/ turns it into documents.
 docs::Command DescribeOptions(const std::string& binary, const std::string& summary,
                               std::span<const Options::Entry> entries);
-// What --help prints. `positional_help` "": there are no positional arguments.
-std::string OptionsHelp(const std::string& binary, const std::string& summary, const std::string& positional_help,
-                        std::span<const Options::Entry> entries);
+// What --help prints.
+std::string OptionsHelp(const std::string& binary, const std::string& summary, std::span<const Options::Entry> entries);
 // What --print-config prints: YAML, with the source of each value as a comment.
 std::string OptionsConfig(std::span<const Options::Entry> entries);
 

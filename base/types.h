@@ -24,8 +24,6 @@ constexpr int64_t kNsPerDay = 24 * 60 * kNsPerMinute;
 struct ClockPair {
   MonotonicNs monotonic;
   UnixNs unix;
-
-  constexpr UnixNs ToUnix(MonotonicNs t) const { return UnixNs{unix.value + (t.value - monotonic.value)}; }
 };
 
 }  // namespace tributary

@@ -134,11 +134,11 @@ struct FrameKind {
 enum KnownKind : uint8_t { kRoot = 0, kNative = 1, kKernel = 2, kInlined = 3, kUnknown = 4 };
 std::vector<FrameKind> KnownKinds();
 
-enum class Unit { kNs, kCount };  // by what is drawn: the value, whatever its unit, or the number of samples
+enum class Unit { kValue, kCount };  // by what is drawn: the value, whatever its unit, or the number of samples
 
 struct Values {
   uint64_t ns = 0, count = 0;
-  uint64_t Of(Unit unit) const { return unit == Unit::kNs ? ns : count; }
+  uint64_t Of(Unit unit) const { return unit == Unit::kValue ? ns : count; }
   Values& operator+=(const Values& other) {
     ns += other.ns;
     count += other.count;

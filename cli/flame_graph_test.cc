@@ -35,7 +35,7 @@ TEST(FlameGraph, SortsChildrenByValueThenName) {
                  {.parent = 0, .name = 1, .total = {2, 2}},
                  {.parent = 0, .name = 2, .total = {2, 2}},
                  {.parent = 0, .name = 3, .total = {5, 1}}};
-  EXPECT_EQ(SortedChildren(graph, Unit::kNs)[0], (std::vector<int32_t>{3, 2, 1}));
+  EXPECT_EQ(SortedChildren(graph, Unit::kValue)[0], (std::vector<int32_t>{3, 2, 1}));
   EXPECT_EQ(SortedChildren(graph, Unit::kCount)[0], (std::vector<int32_t>{2, 1, 3}));
 }
 

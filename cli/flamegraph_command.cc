@@ -13,7 +13,7 @@ namespace tributary::cli {
 namespace {
 
 std::string Draw(const FlameGraph& graph, const FlameGraphOptions& options) {
-  Unit unit = options.unit == "count" ? Unit::kCount : Unit::kNs;
+  Unit unit = options.unit == "count" ? Unit::kCount : Unit::kValue;
   if (options.format == "folded") return WriteFolded(graph, unit, true);
   if (options.format == "folded-address") return WriteFolded(graph, unit, false);
   PictureOptions picture{.title = options.query.query.empty() ? "all processes" : options.query.query, .unit = unit};

@@ -57,8 +57,8 @@ Layout Place(const FlameGraph& graph, Unit unit) {
 }
 
 std::string FormatDrawn(const FlameGraph& graph, Values values, Unit unit) {
-  return unit == Unit::kNs ? FormatValue(values.ns, graph.measure.unit)
-                           : fmt::format("{} samples", FormatCount(values.count));
+  return unit == Unit::kValue ? FormatValue(values.ns, graph.measure.unit)
+                              : fmt::format("{} samples", FormatCount(values.count));
 }
 
 // As much of the label as fits; "" when hardly anything would.

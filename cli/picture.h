@@ -13,7 +13,7 @@ namespace tributary::cli {
 // inlined frames, grey for unknown ones.
 struct PictureOptions {
   std::string title;  // "what was profiled"; escaped here
-  Unit unit = Unit::kNs;
+  Unit unit = Unit::kValue;
 };
 std::string WriteSvg(const FlameGraph& graph, const PictureOptions& options);
 std::string WriteHtml(const FlameGraph& graph, const PictureOptions& options);

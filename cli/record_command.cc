@@ -149,7 +149,7 @@ absl::StatusOr<int> RunRecord(const RecordOptions& options) {
   ASSIGN_OR_RETURN(FlameGraph graph, QueryRun(recorder.client(), *run));
   ASSIGN_OR_RETURN(StatusAnswer status, recorder.Status());
   PictureOptions picture{.title = CommandText(options.command)};
-  RETURN_IF_ERROR(WriteOutput(out, options.format == "folded" ? WriteFolded(graph, Unit::kNs, true)
+  RETURN_IF_ERROR(WriteOutput(out, options.format == "folded" ? WriteFolded(graph, Unit::kValue, true)
                                    : options.format == "html" ? WriteHtml(graph, picture)
                                                               : WriteSvg(graph, picture)));
   fputs(Summary(options, *run, graph, status, out).c_str(), stderr);

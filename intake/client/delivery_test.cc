@@ -49,7 +49,7 @@ class DeliveryTest : public testing::Test {
     captured_ += samples;
     EXPECT_TRUE(node_->Take(generator_.Next(samples)).ok());
   }
-  FakeStore& store(bool preferred) { return stores_[preferred ? preferred_ : 1 - preferred_]; }
+  FakeOwner& store(bool preferred) { return stores_[preferred ? preferred_ : 1 - preferred_]; }
   void AckAll() {
     for (size_t i = 0; i < 2; ++i) {
       if (servers_[i] == nullptr || servers_[i]->live() == nullptr) continue;
@@ -75,7 +75,7 @@ class DeliveryTest : public testing::Test {
   Metrics metrics_;
   Loop loop_;
   TcpConnector connector_{loop_};
-  std::array<FakeStore, 2> stores_;
+  std::array<FakeOwner, 2> stores_;
   std::array<ServerOptions, 2> options_ = {ServerOptions{.port = 0, .linger_ms = 50},
                                            ServerOptions{.port = 0, .linger_ms = 50}};
   std::array<std::unique_ptr<TestServer>, 2> servers_;
@@ -183,7 +183,7 @@ class DeliveryFromSpoolTest : public DeliveryTest {
     delivery_.client.session.node_id = "node";
     acking_ = false;
   }
-  FakeStore& StoreOf(const Hello& hello) { return stores_[hello.session.session_id[0] - 1]; }
+  FakeOwner& StoreOf(const Hello& hello) { return stores_[hello.session.session_id[0] - 1]; }
   void StartReducer() {
     servers_[0] = std::make_unique<TestServer>(loop_, options_[0], metrics_,
                                                [this](const Hello& hello) -> SessionOwner& { return StoreOf(hello); });
@@ -228,7 +228,7 @@ class DeliveryFromSpoolTest : public DeliveryTest {
     RunUntil(
         [&] {
           for (const auto& live : servers_[0]->sessions) {
-            FakeStore& of = StoreOf(live->hello());
+            FakeOwner& of = StoreOf(live->hello());
             of.durable = of.newest;
             if (!live->closed()) live->Ack(of.durable);
           }
@@ -276,7 +276,7 @@ TEST_F(DeliveryFromSpoolTest, DamageOfWhatTheReducerDoesNotHaveIsToldUnderItsNum
   DamageWhatWasSent();
   StartAgainAndDeliver();
   ASSERT_EQ(stores_[0].stored.size(), 1u);
-  const FakeStore::Stored& told = stores_[0].stored.at(1);
+  const FakeOwner::Stored& told = stores_[0].stored.at(1);
   EXPECT_TRUE(told.samples.empty());
   EXPECT_EQ(told.accounting.captured.total(), 100u);
   EXPECT_EQ(told.accounting.LostFor(LossReason::kSpoolDamaged).total(), 100u);

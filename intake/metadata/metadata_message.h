@@ -17,8 +17,7 @@ size_t BytesOf(const Entity& entity);
 // those with the longest values first. False: something was cut.
 bool CutToLimits(Entity& entity);
 
-// The update keeps to those limits and, all in all, to kUpdateBytesMax.
-constexpr size_t kUpdateBytesMax = 1u << 20;
+// The update keeps to those limits.
 std::string EncodeMetadata(const MetadataUpdate& update);
 // Entities of kinds that are not known are left out and counted in `unknown_values`.
 absl::StatusOr<MetadataUpdate> DecodeMetadata(std::string_view payload, uint32_t* unknown_values);

@@ -5,8 +5,8 @@
 #include <unistd.h>
 
 #include <filesystem>
-#include <fstream>
 
+#include "base/golden_file_testing.h"
 #include "base/status.h"
 #include "intake/codec/batch_encoder.h"
 #include "intake/recording/recording_reader.h"
@@ -127,10 +127,8 @@ TEST(Inspect, EndsWhenNobodyReads) {
 }
 
 // The fuzz target's corpus: small recordings, whole, torn and out of order.
-TEST(Inspect, WritesItsCorpus) {
-  if (getenv("UPDATE_GOLDEN") == nullptr) return;
+TEST(Inspect, CorpusIsUpToDate) {
   const std::filesystem::path folder = std::filesystem::path(TRIBUTARY_SOURCE_DIR) / "test/fuzz/corpus/recording_fuzz";
-  std::filesystem::create_directories(folder);
   // Uncompressed: a fuzzer cannot guess compressed bytes.
   auto plain = [](const std::string& stored) {
     FrameDecoder decoder;
@@ -146,17 +144,14 @@ TEST(Inspect, WritesItsCorpus) {
     }
     return out;
   };
-  auto write = [&](const std::string& name, const std::string& bytes) {
-    std::ofstream(folder / name, std::ios::binary) << bytes;
-  };
   BatchGenerator generator(3);
   BatchEncoder encoder(1);
   std::string small = HelloFrame();
   for (int i = 0; i < 3; ++i) small += encoder.Encode(generator.Next(4)).back();
-  write("small", plain(small));
-  write("stored", small);
-  write("torn", plain(small).substr(0, 700));
-  write("hello", plain(HelloFrame()));
+  ExpectFile(folder / "small", plain(small));
+  ExpectFile(folder / "stored", small);
+  ExpectFile(folder / "torn", plain(small).substr(0, 700));
+  ExpectFile(folder / "hello", plain(HelloFrame()));
 }
 
 }  // namespace

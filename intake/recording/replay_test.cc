@@ -46,7 +46,7 @@ class ReplayTest : public IntakeTest {
       if (i == 4) generator_.NewDictionary();
       if (i == 3) metadata.Remove(EntityKind::kContainer, "c0ffee", UnixNs{1});
       Batch batch = generator_.Next(kSamples);
-      for (const Sample& sample : FakeStore::ResolveIn(*batch.dictionary, batch.samples)) {
+      for (const Sample& sample : FakeOwner::ResolveIn(*batch.dictionary, batch.samples)) {
         recorded_.push_back(sample);
         recorded_.back().time = MonotonicNs{batch.clock.monotonic.value - RoundToWire(sample.time).value};
       }
@@ -56,7 +56,7 @@ class ReplayTest : public IntakeTest {
   void StartReducer() {
     server_ =
         std::make_unique<TestServer>(loop_, server_options_, metrics_, [this](const Hello& hello) -> SessionOwner& {
-          FakeStore& store = stores_[hello.session.session_id];
+          FakeOwner& store = stores_[hello.session.session_id];
           store.hello_answer = hello_answer_;
           return store;
         });
@@ -78,7 +78,7 @@ class ReplayTest : public IntakeTest {
   void AckEverything() {
     for (const auto& session : server_->sessions) {
       if (session->closed()) continue;
-      FakeStore& store = stores_[session->hello().session.session_id];
+      FakeOwner& store = stores_[session->hello().session.session_id];
       if (store.newest > store.durable) session->Ack(store.durable = store.newest);
     }
   }
@@ -119,7 +119,7 @@ class ReplayTest : public IntakeTest {
 
   const std::string path_ = testing::TempDir() + "replay_test_recording." + std::to_string(getpid());
   TcpConnector connector_{loop_};
-  std::map<std::array<uint8_t, 16>, FakeStore> stores_;
+  std::map<std::array<uint8_t, 16>, FakeOwner> stores_;
   absl::Status hello_answer_;
   std::vector<Sample> recorded_;
   std::unique_ptr<Replay> replay_;
@@ -209,7 +209,7 @@ TEST_F(ReplayTest, StartsOverWhenTheDictionaryIsNeeded) {
   RunUntil(
       [&] {
         if (stores_.empty()) return false;
-        FakeStore& store = stores_.begin()->second;
+        FakeOwner& store = stores_.begin()->second;
         store.on_batch = [&](const IncomingBatch& batch) {
           if (batch.sequence != 3 || asked) return absl::OkStatus();
           asked = true;

@@ -87,7 +87,7 @@ class RefusalTest : public IntakeTest {
     return raw.goodbye() ? raw.goodbye()->reason : raw.received();
   }
 
-  FakeStore bad_store_;
+  FakeOwner bad_store_;
 };
 
 TEST_F(RefusalTest, OtherProtocolsAreNamed) {

@@ -131,7 +131,7 @@ class SecurityTest : public IntakeTest {
   Metrics client_metrics_;
   std::list<std::unique_ptr<TlsContext>> contexts_;
   std::list<TlsConnector> connectors_;
-  std::map<std::string, FakeStore> stores_;
+  std::map<std::string, FakeOwner> stores_;
   absl::Status last_why_;
 };
 

@@ -26,7 +26,7 @@
 namespace tributary::intake {
 
 // What would be on disk: it outlives the server that writes it.
-struct FakeStore : SessionOwner {
+struct FakeOwner : SessionOwner {
   struct Stored {
     std::vector<Sample> samples;
     Accounting accounting;
@@ -182,7 +182,7 @@ class IntakeTest : public testing::Test {
   // Takes one batch and remembers what it must look like at the other end.
   void Send(size_t samples) {
     Batch batch = generator_.Next(samples);
-    std::vector<Sample> expected = FakeStore::ResolveIn(*batch.dictionary, batch.samples);
+    std::vector<Sample> expected = FakeOwner::ResolveIn(*batch.dictionary, batch.samples);
     for (Sample& sample : expected) sample.time = RoundToWire(sample.time);
     sent_[batch.sequence] = std::move(expected);
     captured_ += samples;
@@ -222,7 +222,7 @@ class IntakeTest : public testing::Test {
 
   Metrics metrics_;
   Loop loop_;
-  FakeStore store_;
+  FakeOwner store_;
   ServerOptions server_options_{.port = 0, .linger_ms = 50};
   ClientOptions client_options_{.backoff_min_ms = 5, .backoff_max_ms = 50, .seed = 1, .symbol_chunk_period_ms = 1};
   std::unique_ptr<TestServer> server_;

@@ -66,7 +66,6 @@ class FrameDecoder {
  public:
   // A peer may be held to less before it has said Hello.
   explicit FrameDecoder(uint32_t payload_bytes_max = kPayloadBytesMax) : payload_bytes_max_(payload_bytes_max) {}
-  void set_payload_bytes_max(uint32_t n) { payload_bytes_max_ = n; }
 
   void Append(std::string_view bytes) { buffer_.append(bytes); }
 

@@ -220,10 +220,13 @@ TEST_F(ServiceWatchTest, StopWaitsForNoWholeLook) {
   EXPECT_THAT(Told(), IsEmpty());
 }
 
-TEST_F(ServiceWatchTest, StartsAndStops) {
+TEST_F(ServiceWatchTest, StopsTwiceAndAtOnceAfterAStart) {
+  Run(0, "server", "service.name=web,service.version=1");
   watch_->Start();
   watch_->Stop();
   watch_->Stop();
+  Pass(1);
+  EXPECT_THAT(Told(), IsEmpty());
 }
 
 }  // namespace

@@ -62,10 +62,10 @@ class GoldenSpool : public testing::TestWithParam<std::string> {
     options_.client.session.session_id.fill(kNewSession);
   }
 
-  FakeStore& StoreOf(const Hello& hello) { return hello.session.session_id[0] == kClaimedSession ? claimed_ : new_; }
+  FakeOwner& StoreOf(const Hello& hello) { return hello.session.session_id[0] == kClaimedSession ? claimed_ : new_; }
   void AckAll() {
     for (const auto& session : server_.sessions) {
-      FakeStore& store = StoreOf(session->hello());
+      FakeOwner& store = StoreOf(session->hello());
       store.durable = std::max(store.durable, store.newest);
       if (!session->closed()) session->Ack(store.durable);
     }
@@ -80,7 +80,7 @@ class GoldenSpool : public testing::TestWithParam<std::string> {
   const std::string path_ = directory_.path() + "/spool";
   Metrics metrics_;
   Loop loop_;
-  FakeStore claimed_, new_;
+  FakeOwner claimed_, new_;
   TestServer server_{loop_, ServerOptions{.port = 0, .linger_ms = 50}, metrics_,
                      [this](const Hello& hello) -> SessionOwner& { return StoreOf(hello); }};
   LocalConnector connector_{loop_, server_.port()};
