@@ -11,6 +11,9 @@
 
 namespace tributary {
 
+// Sums stop here: a total is never below the sum of its parts, whatever a sender claims.
+constexpr uint64_t kSampleCountMax = uint64_t{1} << 62;
+
 // Numbers of samples: of all types together, and of each type but CPU (`Key()`) by itself. Most sums have CPU samples
 // alone, and then cost one addition. A plain number stands for that many CPU samples.
 //
@@ -21,7 +24,7 @@ class CountsBy {
   using Part = std::pair<Key, uint64_t>;
 
   CountsBy() = default;
-  CountsBy(uint64_t cpu_samples) : total_(cpu_samples) {}  // NOLINT: what a number stands for
+  CountsBy(uint64_t cpu_samples) : total_(std::min(cpu_samples, kSampleCountMax)) {}  // NOLINT: a number stands for it
 
   uint64_t total() const { return total_; }
   bool empty() const { return total_ == 0; }
@@ -39,6 +42,7 @@ class CountsBy {
   }
 
   void Add(const Key& type, uint64_t samples) {
+    samples = std::min(samples, kSampleCountMax - total_);
     total_ += samples;
     if (samples == 0 || type == CpuKey()) return;
     const auto at = Find(type);
@@ -59,7 +63,7 @@ class CountsBy {
   }
 
   CountsBy& operator+=(const CountsBy& other) {
-    total_ += other.cpu();
+    total_ += std::min(other.cpu(), kSampleCountMax - total_);
     for (const auto& [type, samples] : other.parts_) Add(type, samples);
     return *this;
   }
@@ -77,11 +81,13 @@ class CountsBy {
   }
   friend CountsBy operator+(CountsBy a, const CountsBy& b) { return a += b; }
   friend CountsBy operator-(CountsBy a, const CountsBy& b) { return a -= b; }
-  friend CountsBy operator*(CountsBy a, uint64_t times) {
-    a.total_ *= times;
-    for (Part& part : a.parts_) part.second *= times;
-    if (times == 0) a.parts_.clear();
-    return a;
+  friend CountsBy operator*(const CountsBy& a, uint64_t times) {
+    const auto multiply = [times](uint64_t samples) {
+      return times != 0 && samples > kSampleCountMax / times ? kSampleCountMax : samples * times;
+    };
+    CountsBy product = multiply(a.cpu());
+    for (const auto& [type, samples] : a.parts_) product.Add(type, multiply(samples));
+    return product;
   }
   // The larger of the two, type by type.
   friend CountsBy Max(const CountsBy& a, const CountsBy& b) { return a + (b - a); }

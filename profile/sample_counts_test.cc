@@ -53,6 +53,21 @@ TEST(SampleCounts, Multiplies) {
   EXPECT_EQ(Counts(5, 3) * 0, Counts(0, 0));
 }
 
+// A sender can claim any number: a total that wrapped would be less than one of its parts.
+TEST(SampleCounts, SumsStopBeforeTheyWrap) {
+  SampleCounts first = UINT64_MAX, second = UINT64_MAX;
+  EXPECT_EQ(first.total(), kSampleCountMax);
+  ASSERT_TRUE(second.Split(kOther, kSampleCountMax));
+  const uint64_t times = 9;
+  for (const SampleCounts& sum : {first + second, second + first, Max(first, second), Max(second, first),
+                                  second * times, second * UINT64_MAX, Counts(1, 2, 3) * UINT64_MAX}) {
+    EXPECT_EQ(sum.total(), kSampleCountMax);
+    uint64_t parts = sum.cpu();
+    for (const auto& [type, samples] : sum.parts()) parts += samples;
+    EXPECT_EQ(parts, sum.total());
+  }
+}
+
 TEST(SampleCounts, MaxIsTypeByType) { EXPECT_EQ(Max(Counts(5, 1), Counts(2, 3, 1)), Counts(5, 3, 1)); }
 
 TEST(SampleCounts, CountsABatchsSamples) {

@@ -6,7 +6,6 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
-#include <tuple>
 
 #include "bpf/include/sample_types.h"
 
@@ -50,20 +49,18 @@ constexpr std::string_view SampleTypeName(SampleType type) {
   return row != nullptr ? row->name : "unknown";
 }
 
-// What is known of a type wherever its number does not hold. Two of equal name and unit are one: a shard keeps the
-// aggregation that it met first.
+// Identifies a type wherever its number does not hold. Sums and gauges of one name and unit are two types: no sender
+// decides for another how its values are added up.
 struct SampleTypeInfo {
   std::string name, unit;
   Aggregation aggregation = Aggregation::kSum;
 
   bool is_gauge() const { return aggregation == Aggregation::kLast; }
-  friend bool operator==(const SampleTypeInfo& a, const SampleTypeInfo& b) {
-    return std::tie(a.name, a.unit) == std::tie(b.name, b.unit);
-  }
-  friend auto operator<=>(const SampleTypeInfo& a, const SampleTypeInfo& b) {
-    return std::tie(a.name, a.unit) <=> std::tie(b.name, b.unit);
-  }
+  friend auto operator<=>(const SampleTypeInfo&, const SampleTypeInfo&) = default;
 };
+
+// The type of samples whose own type has no name, or is one too many.
+inline const SampleTypeInfo kUndefinedType{"unknown", "unknown"};
 
 inline SampleTypeInfo InfoOf(const SampleTypeRow& row) {
   return {std::string(row.name), std::string(row.unit), row.aggregation};
@@ -75,7 +72,10 @@ struct SampleTypeDefinition {
   SampleTypeInfo info;
   friend bool operator==(const SampleTypeDefinition&, const SampleTypeDefinition&) = default;
 };
-constexpr size_t kSampleTypesMax = 64;      // that a batch defines
-constexpr size_t kSampleTypeBytesMax = 64;  // of a name, of a unit; neither is empty
+constexpr size_t kSampleTypesMax = 64;  // that a batch defines
+constexpr size_t kSampleTypeBytesMax = 64;
+// True for the text of a name or a unit: 1 to kSampleTypeBytesMax bytes of UTF-8, no control characters. A colon is
+// what separates a name from its unit in a request.
+bool IsSampleTypeText(std::string_view text);
 
 }  // namespace tributary

@@ -51,6 +51,7 @@ TEST(BatchDecoder, RefusesTypesThatMakeNoSense) {
   EXPECT_EQ(DecodeTypes({{3, "a", "b"}}, 2).status().code(), absl::StatusCode::kInvalidArgument);
   for (const Told& told : {Told{{1, "mine", "bytes"}}, Told{{0, "mine", "bytes"}}, Told{{3, "", "bytes"}},
                            Told{{3, "mine", ""}}, Told{{3, longest + "x", "bytes"}}, Told{{3, "mine", longest + "x"}},
+                           Told{{3, "a:b", "bytes"}}, Told{{3, "mine", "a\n"}}, Told{{3, "\xff", "bytes"}},
                            Told{{3, "a", "b"}, {3, "a", "b"}}, Told(kSampleTypesMax + 1, {3, "a", "b"})}) {
     EXPECT_EQ(DecodeTypes(told).status().code(), absl::StatusCode::kInvalidArgument);
   }
@@ -105,9 +106,29 @@ TEST(BatchDecoder, RefusesCountsOfTypesThatDoNotAddUp) {
     EXPECT_EQ(DecodeTypeCounts(told, true).status().code(), absl::StatusCode::kInvalidArgument);
   }
   EXPECT_EQ(DecodeTypeCounts({{2, 6, 3}, {3, 1, 3}}, false).status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(DecodeTypeCounts({{2, 0, UINT64_MAX}}, false).status().code(), absl::StatusCode::kInvalidArgument);
   Told many;
   for (uint64_t i = 0; i <= kSampleTypesMax; ++i) many.push_back({2 + i, 0, 0});
   EXPECT_EQ(DecodeTypeCounts(many, false).status().code(), absl::StatusCode::kInvalidArgument);
+}
+
+TEST(BatchDecoder, RefusesCountsThatNoNodeCanHave) {
+  const auto decode = [](uint64_t captured, uint64_t lost, uint64_t closed) {
+    capnp::MallocMessageBuilder message;
+    auto root = message.initRoot<wire::Batch>();
+    root.initDefinitions().setGeneration(1);
+    root.setCaptured(captured);
+    root.initLost(1).set(0, lost);
+    auto session = root.initCloses(1)[0];
+    session.setSessionId(capnp::Data::Reader(reinterpret_cast<const uint8_t*>("0123456789abcdef"), 16));
+    session.setCaptured(closed);
+    return BatchDecoder(1).Decode(MessageType::kBatch, 1, ToPayload(message)).status();
+  };
+  constexpr uint64_t kMost = uint64_t{1} << 56;
+  EXPECT_TRUE(decode(kMost, kMost, kMost).ok());
+  EXPECT_EQ(decode(kMost + 1, 0, 0).code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(decode(0, kMost + 1, 0).code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(decode(0, 0, kMost + 1).code(), absl::StatusCode::kInvalidArgument);
 }
 
 }  // namespace

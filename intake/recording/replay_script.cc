@@ -38,7 +38,10 @@ void DefineTypes(wire::Batch::Reader from, const std::vector<SampleTypeDefinitio
   if (!ReadSampleTypes(from, &told).ok()) return;  // it was read when the recording was loaded
   for (const SampleTypeDefinition& type : known) {
     const auto same = [&type](const SampleTypeDefinition& other) { return other.type == type.type; };
-    if (std::none_of(told.sample_types.begin(), told.sample_types.end(), same)) told.sample_types.push_back(type);
+    if (told.sample_types.size() < kSampleTypesMax &&
+        std::none_of(told.sample_types.begin(), told.sample_types.end(), same)) {
+      told.sample_types.push_back(type);
+    }
   }
   WriteSampleTypes(told.sample_types, to);
 }

@@ -9,6 +9,11 @@ namespace tributary::intake {
 using LossList = capnp::List<uint64_t, capnp::Kind::PRIMITIVE>;
 using TypeCountsList = capnp::List<wire::TypeCounts, capnp::Kind::STRUCT>;
 
+// Of a batch, of a closed session, and lost for one reason: more than any node takes in its life, and little enough
+// that the reasons of one message add up.
+constexpr uint64_t kSamplesOfMessageMax = uint64_t{1} << 56;
+static_assert(kSamplesOfMessageMax <= kSampleCountMax / kLossReasonsMax);
+
 // Behind the last that is not 0 nothing is written.
 template <typename InitLost>
 void WriteLost(const uint64_t (&lost)[kLossReasonCount], InitLost&& init) {
@@ -47,6 +52,7 @@ inline void WriteAccounting(const Accounting& accounting, wire::Batch::Builder t
 inline absl::Status ReadLost(LossList::Reader from, uint64_t (&lost)[kLossReasonCount], IncomingBatch* out) {
   if (from.size() > kLossReasonsMax) return Malformed("too many loss reasons");
   for (unsigned i = 0; i < from.size(); ++i) {
+    if (from[i] > kSamplesOfMessageMax) return Malformed("more lost samples than a node can take");
     const bool known = i < kLossReasonCount;
     if (!known && from[i] != 0) ++out->unknown_values;
     lost[known ? i : static_cast<unsigned>(LossReason::kBadRecord)] += from[i];
@@ -71,6 +77,7 @@ absl::Status ReadTypeCounts(TypeCountsList::Reader from, Split&& split) {
 
 inline absl::Status ReadAccounting(wire::Batch::Reader from, IncomingBatch* out) {
   Accounting& accounting = out->accounting;
+  if (from.getCaptured() > kSamplesOfMessageMax) return Malformed("more samples than a node can take");
   accounting.captured = from.getCaptured();
   accounting.idle = from.getIdle();
   uint64_t lost[kLossReasonCount] = {};
@@ -108,6 +115,7 @@ inline absl::Status ReadCloses(wire::Batch::Reader from, IncomingBatch* out) {
   for (const auto closed : list) {
     ClosedSession& session = out->closes.emplace_back();
     RETURN_IF_ERROR(ReadSessionId(closed.getSessionId(), &session.session_id));
+    if (closed.getCaptured() > kSamplesOfMessageMax) return Malformed("more samples than a node can take");
     session.captured = closed.getCaptured();
     RETURN_IF_ERROR(ReadTypeCounts(closed.getTypeCounts(), [&](SampleType type, wire::TypeCounts::Reader counts) {
       return session.captured.Split(type, counts.getCaptured())

@@ -134,7 +134,7 @@ inline absl::Status ReadSampleTypes(wire::Batch::Reader from, IncomingBatch* out
                  static_cast<Aggregation>(told.getAggregation())};
     if (told.getAggregation() > kAggregationLast) return Malformed("a sample type's aggregation");
     for (const std::string* text : {&type.info.name, &type.info.unit}) {
-      if (text->empty() || text->size() > kSampleTypeBytesMax) return Malformed("a sample type's name or unit");
+      if (!IsSampleTypeText(*text)) return Malformed("a sample type's name or unit");
     }
   }
   return absl::OkStatus();

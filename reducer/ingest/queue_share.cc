@@ -6,9 +6,20 @@
 
 namespace tributary::ingest {
 
+namespace {
+
+size_t PartsOf(const SampleCounts& counts) { return counts.parts().size() * sizeof(SampleCounts::Part); }
+
+}  // namespace
+
 size_t MemoryOf(const RowBatch& batch) {
-  return sizeof(batch) + batch.samples.size() * sizeof(Sample) + MemoryOf(batch.definitions) +
-         batch.closes.size() * sizeof(ClosedSession);
+  size_t bytes = sizeof(batch) + batch.samples.size() * sizeof(Sample) + MemoryOf(batch.definitions) +
+                 batch.closes.size() * sizeof(ClosedSession) +
+                 batch.sample_types.size() * sizeof(SampleTypeDefinition) + PartsOf(batch.accounting.captured);
+  for (const SampleTypeDefinition& type : batch.sample_types) bytes += type.info.name.size() + type.info.unit.size();
+  for (const SampleCounts& lost : batch.accounting.lost) bytes += PartsOf(lost);
+  for (const ClosedSession& closed : batch.closes) bytes += PartsOf(closed.captured);
+  return bytes;
 }
 
 size_t QueueShare::CostOf(size_t bytes) const {

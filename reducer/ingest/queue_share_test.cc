@@ -48,5 +48,18 @@ TEST(QueueShare, ANodeWithNothingQueuedMayAlwaysPutInOne) {
   EXPECT_TRUE(share.Allows("node", 1'000'000));
 }
 
+TEST(QueueShare, MemoryIncludesTypesAndTheirCounts) {
+  RowBatch batch;
+  const size_t empty = MemoryOf(batch);
+  batch.sample_types = {{static_cast<SampleType>(9), {"alloc_space", "bytes"}}};
+  EXPECT_GE(MemoryOf(batch), empty + sizeof(SampleTypeDefinition) + 16);
+  const size_t defined = MemoryOf(batch);
+  batch.closes.resize(2);
+  batch.closes[0].captured.Add(static_cast<SampleType>(9), 1);
+  batch.accounting.captured.Add(static_cast<SampleType>(9), 1);
+  batch.accounting.LostFor(LossReason::kRingFull).Add(static_cast<SampleType>(9), 1);
+  EXPECT_EQ(MemoryOf(batch), defined + 2 * sizeof(ClosedSession) + 3 * sizeof(SampleCounts::Part));
+}
+
 }  // namespace
 }  // namespace tributary::ingest

@@ -11,10 +11,16 @@ namespace tributary {
 absl::StatusOr<uint64_t> CountGaugeMinutes(const QueryContext& context) {
   absl::flat_hash_set<int64_t> minutes;
   const absl::Status visited = ForEachShard(context.store, [&](store::StoreReader& reader) -> absl::Status {
-    ASSIGN_OR_RETURN(const store::TypeNo type, FindType(reader, context.type));
+    ASSIGN_OR_RETURN(Selection selection, Selection::Make(reader, context));
     return reader.ScanSums(context.request.range, [&](const store::SumColumns& columns) -> absl::Status {
       RETURN_IF_ERROR(CheckCancelled(context.request));
-      if (columns.type == type && !columns.nodes.empty()) minutes.insert(columns.minute.value);
+      if (!selection.Has(columns.type) || minutes.contains(columns.minute.value)) return absl::OkStatus();
+      const auto is_selected = [&](store::ProcessNo process) {
+        return selection.Has(process, MiddleOf(columns.minute));
+      };
+      if (std::any_of(columns.processes.begin(), columns.processes.end(), is_selected)) {
+        minutes.insert(columns.minute.value);
+      }
       return absl::OkStatus();
     });
   });

@@ -8,9 +8,10 @@
 
 namespace tributary {
 
-// A gauge's value over a time is the mean of its minutes. A minute in which nothing at all of the gauge was sampled is
-// none of them: data may begin or end within the time. A process that has no snapshot in one of them weighs nothing
-// there, so that what belongs together adds up: of a program that ran for half of the time, half is shown.
+// A gauge's value over a time is the mean of the minutes in which the selection has samples of it: other minutes do not
+// count, whoever was sampled in them. A process that has no snapshot in one of these minutes weighs nothing there, so
+// that the parts of an answer add up to its whole: of two selected programs, one that ran for half of the time weighs
+// half.
 
 // At least 1. Reads the sums of the whole range.
 absl::StatusOr<uint64_t> CountGaugeMinutes(const QueryContext& context);

@@ -15,8 +15,7 @@ namespace {
 // A node whose shard changed: its totals add up, what it is comes from where it was seen last.
 void Merge(store::NodeStatus& row, store::NodeStatus* kept) {
   if (row.last_seen > kept->last_seen) std::swap(row, *kept);
-  kept->accounting += row.accounting;
-  kept->stored += row.stored;
+  kept->Add(row.accounting, row.stored);
   kept->wire_bytes += row.wire_bytes;
   for (size_t i = 0; i < kEndingCount; ++i) kept->endings[i] += row.endings[i];
 }

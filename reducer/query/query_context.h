@@ -22,7 +22,7 @@ struct QueryContext {
   const QueryLimits& limits;
   std::unique_ptr<ResourceCache> resources;  // nullptr: nothing is known of processes but what the store has
   SampleTypeInfo type;                       // that the request means
-  uint64_t gauge_minutes = 1;                // of a gauge: minutes of the range that have any of its samples; else 1
+  uint64_t gauge_minutes = 1;                // of a gauge: minutes in which the selection has samples of it; else 1
 };
 
 // Calls `visit` with a reader of each shard, one after the other. Only one reader is open at a time. The first error

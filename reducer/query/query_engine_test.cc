@@ -68,7 +68,7 @@ TEST_F(QueryTest, AGaugeIsTheMeanOfItsMinutes) {
             "all;main;app::work(int) 5 5\n"
             "all;[unknown] 50 50\n");
   request.selector = *Selector::Parse(R"({process_command="truth"})");
-  EXPECT_EQ(Graph(request).total_values[0], 55u) << "parts add up to the whole";
+  EXPECT_EQ(Graph(request).total_values[0], 111u) << "of the one minute in which it has a snapshot";
 
   request = Request("{}", 0, 3 * kNsPerMinute);
   request.type = "inuse_space";
@@ -154,8 +154,11 @@ TEST_F(QueryTest, TypesAreWhatTheDataSay) {
   store_.shards[0].types = {{store::TypeNo{1}, {"cpu", "nanoseconds"}},
                             {store::TypeNo{300}, {"alloc", "bytes"}},
                             {store::TypeNo{301}, {"alloc", "count"}},
-                            {store::TypeNo{302}, {"allocs", "count"}}};
-  for (uint32_t type : {1u, 300u, 301u, 302u}) {
+                            {store::TypeNo{302}, {"allocs", "count"}},
+                            {store::TypeNo{303}, {"heap", "bytes"}},
+                            {store::TypeNo{304}, {"heap", "bytes", Aggregation::kLast}},
+                            {store::TypeNo{305}, {"inuse", "bytes", Aggregation::kLast}}};
+  for (uint32_t type : {1u, 300u, 301u, 302u, 303u, 304u, 305u}) {
     AddSample(1 * kMs, 1, 1, work_, type);
     store_.shards[0].samples.back().type = store::TypeNo{type};
   }
@@ -171,14 +174,22 @@ TEST_F(QueryTest, TypesAreWhatTheDataSay) {
   EXPECT_EQ(total("alloc:bytes"), 300u);
   EXPECT_EQ(total("alloc:count"), 301u);
   EXPECT_EQ(total("allocs"), 302u);
+  EXPECT_EQ(total("heap:bytes"), 303u);
+  EXPECT_EQ(total("heap:bytes:last"), 304u);
+  EXPECT_EQ(total("inuse"), 305u);
+  EXPECT_EQ(total("inuse:bytes"), 305u);
+  request.type = "heap";
+  EXPECT_NE(Message(engine_->QueryFlameGraph(request, 10).status()).find("one of heap:bytes, heap:bytes:last"),
+            std::string::npos);
+  request.type = "allocs";
   EXPECT_EQ(engine_->FindType(request).value(), (SampleTypeInfo{"allocs", "count"}));
   EXPECT_EQ(total("off_cpu"), 0u) << "known, and nobody collects it";
-  EXPECT_EQ(engine_->QueryTypes(request).value().size(), 4u);
+  EXPECT_EQ(engine_->QueryTypes(request).value().size(), 7u);
   for (const char* type : {"all", "alloc:", "alloc:ns", "Cpu", ""}) {
     request.type = type;
     const absl::Status status = engine_->QueryFlameGraph(request, 10).status();
     EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << type;
-    EXPECT_NE(Message(status).find("there are: alloc (bytes), alloc (count), allocs (count), cpu (nanoseconds)"),
+    EXPECT_NE(Message(status).find("there are: alloc:bytes, alloc:count, allocs:count, cpu:nanoseconds, heap:bytes"),
               std::string::npos)
         << status;
   }

@@ -6,12 +6,6 @@
 
 namespace tributary {
 
-bool IsAskedFor(const SampleTypeInfo& type, std::string_view asked) {
-  if (!asked.starts_with(type.name)) return false;
-  const std::string_view behind = asked.substr(type.name.size());
-  return behind.empty() || (behind[0] == ':' && behind.substr(1) == type.unit);
-}
-
 absl::Status CheckCancelled(const QueryRequest& request) {
   if (!request.is_cancelled || !request.is_cancelled()) return absl::OkStatus();
   return Error(absl::StatusCode::kDeadlineExceeded, "the query took too long: ask for a shorter time or less");

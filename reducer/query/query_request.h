@@ -18,7 +18,7 @@ enum class FrameNames { kFunction, kAddress };
 struct QueryRequest {
   Selector selector;
   store::TimeRange range;
-  std::string type = "cpu";  // a sample type's name; name:unit where two have one name
+  std::string type = "cpu";  // as FindSampleType reads it
   FrameNames frames = FrameNames::kFunction;
   // Called now and then on the querying thread; true ends the query with DeadlineExceeded. Empty: never.
   std::function<bool()> is_cancelled;
@@ -31,9 +31,6 @@ struct QueryLimits {
   size_t function_nodes_max = 4'000'000;   // about 60 bytes each, of the answer before it is cut
   size_t own_name_bytes_max = 128u << 20;  // of the names that frames of one shard came with
 };
-
-// Whether a request for `asked` means that type.
-bool IsAskedFor(const SampleTypeInfo& type, std::string_view asked);
 
 // DeadlineExceeded once the request is cancelled.
 absl::Status CheckCancelled(const QueryRequest& request);

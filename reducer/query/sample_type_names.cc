@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -14,15 +15,28 @@
 namespace tributary {
 namespace {
 
-// "cpu (nanoseconds), off_cpu (nanoseconds)"; `unit`: how a type's unit stands behind its name.
-template <typename Types>
-std::string ListOf(const Types& types, std::string_view unit) {
+constexpr size_t kListedMax = 20;  // types that a message names
+
+std::string NameAndUnit(const SampleTypeInfo& type) { return type.name + ":" + type.unit; }
+
+std::string KeyOf(const SampleTypeInfo& type) { return NameAndUnit(type) + (type.is_gauge() ? ":last" : ""); }
+
+// "cpu:nanoseconds, inuse_space:bytes:last".
+std::string ListOf(const std::vector<SampleTypeInfo>& types) {
   std::string list;
-  for (const SampleTypeInfo& type : types) {
+  for (const SampleTypeInfo& type : std::span(types).first(std::min(types.size(), kListedMax))) {
     list += list.empty() ? "" : ", ";
-    list += EscapeForDisplay(type.name) + fmt::format(fmt::runtime(unit), EscapeForDisplay(type.unit));
+    list += EscapeForDisplay(KeyOf(type));
   }
-  return list;
+  return types.size() > kListedMax ? fmt::format("{} and {} more", list, types.size() - kListedMax) : list;
+}
+
+template <typename TextOf>
+std::vector<SampleTypeInfo> FindBy(TextOf&& text_of, std::string_view asked, const std::set<SampleTypeInfo>& types) {
+  std::vector<SampleTypeInfo> found;
+  std::copy_if(types.begin(), types.end(), std::back_inserter(found),
+               [&](const SampleTypeInfo& type) { return text_of(type) == asked; });
+  return found;
 }
 
 }  // namespace
@@ -61,21 +75,21 @@ absl::StatusOr<std::set<SampleTypeInfo>> ListSampleTypesInRange(store::Store& st
 absl::StatusOr<SampleTypeInfo> FindSampleType(store::Store& store, const QueryRequest& request) {
   for (const SampleTypeRow& row : kSampleTypes) {
     SampleTypeInfo own = InfoOf(row);
-    if (IsAskedFor(own, request.type)) return own;
+    if (request.type == own.name || request.type == NameAndUnit(own)) return own;
   }
   ASSIGN_OR_RETURN(const std::set<SampleTypeInfo> types, ListSampleTypes(store));
-  std::vector<SampleTypeInfo> found;
-  std::copy_if(types.begin(), types.end(), std::back_inserter(found),
-               [&](const SampleTypeInfo& type) { return IsAskedFor(type, request.type); });
+  std::vector<SampleTypeInfo> found = FindBy(KeyOf, request.type, types);
+  if (found.empty()) found = FindBy(NameAndUnit, request.type, types);
+  if (found.empty()) found = FindBy([](const SampleTypeInfo& type) { return type.name; }, request.type, types);
   if (found.size() == 1) return found[0];
   const std::string asked = EscapeForDisplay(std::string_view(request.type).substr(0, 2 * kSampleTypeBytesMax));
   if (found.empty()) {
     return Error(absl::StatusCode::kInvalidArgument,
                  fmt::format("type: no sample is of type '{}'; there are: {}", asked,
-                             types.empty() ? "none yet" : ListOf(types, " ({})")));
+                             types.empty() ? "none yet" : ListOf({types.begin(), types.end()})));
   }
   return Error(absl::StatusCode::kInvalidArgument,
-               fmt::format("type: '{}' is measured in several units: ask for one of {}", asked, ListOf(found, ":{}")));
+               fmt::format("type: '{}' is the name of several: ask for one of {}", asked, ListOf(found)));
 }
 
 }  // namespace tributary

@@ -16,8 +16,10 @@ absl::StatusOr<std::set<SampleTypeInfo>> ListSampleTypes(store::Store& store);
 // the store knows: costs as much as a timeline only where the range lacks one of them.
 absl::StatusOr<std::set<SampleTypeInfo>> ListSampleTypesInRange(store::Store& store, const QueryRequest& request);
 
-// The type that a request means, be it one of ours that nobody collects: ours come first where only a name is told.
-// InvalidArgument: one that no sample has, or a name of several; the message says which there are.
+// The type that a request names: by its key, which is "name:unit", of a gauge "name:unit:last"; by name and unit, if it
+// is a gauge and no sum has them; or by its name, if no other type has it. A name of one of our own types always means
+// that one, even if nobody collects it.
+// InvalidArgument: no sample has the type, or several types have the name; the message lists the keys there are.
 absl::StatusOr<SampleTypeInfo> FindSampleType(store::Store& store, const QueryRequest& request);
 
 }  // namespace tributary

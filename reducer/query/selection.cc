@@ -26,6 +26,13 @@ void Mark(std::vector<uint8_t>& selected, uint32_t number, uint8_t value, bool o
   selected[number] = value;
 }
 
+// The shard's number of a type; one that no samples have where it knows none.
+absl::StatusOr<store::TypeNo> FindType(store::StoreReader& reader, const SampleTypeInfo& type) {
+  ASSIGN_OR_RETURN(const auto types, reader.SampleTypes());
+  const auto found = std::find_if(types.begin(), types.end(), [&](const auto& known) { return known.second == type; });
+  return found != types.end() ? found->first : store::TypeNo{UINT32_MAX};
+}
+
 }  // namespace
 
 // Sorts a selector's matchers by who answers them, and answers.
@@ -86,12 +93,6 @@ class Selection::Maker {
   std::vector<const Selector::Matcher*> of_resource_;
   absl::flat_hash_map<const ResourceStates*, Answer> by_states_;
 };
-
-absl::StatusOr<store::TypeNo> FindType(store::StoreReader& reader, const SampleTypeInfo& type) {
-  ASSIGN_OR_RETURN(const auto types, reader.SampleTypes());
-  const auto found = std::find_if(types.begin(), types.end(), [&](const auto& known) { return known.second == type; });
-  return found != types.end() ? found->first : store::TypeNo{UINT32_MAX};
-}
 
 absl::StatusOr<Selection> Selection::Make(store::StoreReader& reader, const QueryContext& context) {
   const QueryRequest& request = context.request;

@@ -16,9 +16,6 @@ namespace tributary {
 // The instant that stands for a sum's minute where what a process belongs to changed within it.
 inline UnixNs MiddleOf(UnixNs minute) { return UnixNs{minute.value + kNsPerMinute / 2}; }
 
-// The shard's number of a type; one that no samples have where it knows none.
-absl::StatusOr<store::TypeNo> FindType(store::StoreReader& reader, const SampleTypeInfo& type);
-
 // Which of one shard's processes and threads a selector means, and when: a process whose resource changed within the
 // range is told apart by time. One thread; costs a byte a process (and a thread, when the selector speaks of threads).
 class Selection {

@@ -148,11 +148,11 @@ absl::StatusOr<Timeline> MakeGaugeTimeline(const QueryContext& context, size_t b
     ASSIGN_OR_RETURN(Selection selection, Selection::Make(reader, context));
     return reader.ScanSums(range, [&](const store::SumColumns& columns) -> absl::Status {
       RETURN_IF_ERROR(CheckCancelled(context.request));
-      if (!selection.Has(columns.type) || columns.nodes.empty()) return absl::OkStatus();
+      if (!selection.Has(columns.type)) return absl::OkStatus();
       const UnixNs at = std::max(columns.minute, range.from);  // of a minute, the range may have its end alone
-      minutes.insert(at.value);
       for (size_t i = 0; i < columns.nodes.size(); ++i) {
         if (!selection.Has(columns.processes[i], MiddleOf(columns.minute))) continue;
+        minutes.insert(at.value);
         buckets.Add(at, columns.values[i], columns.counts[i]);
       }
       return absl::OkStatus();

@@ -10,9 +10,8 @@ namespace {
 
 // nullptr: not built in.
 const SampleTypeRow* BuiltIn(const SampleTypeInfo& info) {
-  const auto* row = std::find_if(kSampleTypes.begin(), kSampleTypes.end(), [&](const SampleTypeRow& built_in) {
-    return built_in.name == info.name && built_in.unit == info.unit;
-  });
+  const auto* row = std::find_if(kSampleTypes.begin(), kSampleTypes.end(),
+                                 [&](const SampleTypeRow& built_in) { return InfoOf(built_in) == info; });
   return row != kSampleTypes.end() ? row : nullptr;
 }
 
@@ -35,32 +34,35 @@ absl::StatusOr<SampleTypeTable> SampleTypeTable::Prepare(Database& database) {
   return table;
 }
 
-absl::StatusOr<TypeNo> SampleTypeTable::Find(const RowBatch& batch, int64_t machine, SampleType type, Day day) {
-  const auto defined = std::find_if(batch.sample_types.begin(), batch.sample_types.end(),
-                                    [type](const SampleTypeDefinition& definition) { return definition.type == type; });
-  if (static_cast<uint8_t>(type) > kSampleTypesUndefinedMax && defined != batch.sample_types.end()) {
-    return Add(defined->info, machine, day);
-  }
-  const SampleTypeRow* built_in = FindSampleType(type);
-  if (built_in == nullptr) return TypeNo{};
-  return Add(InfoOf(*built_in), machine, day);
-}
-
 absl::Status SampleTypeTable::Load() {
   for (;;) {
     ASSIGN_OR_RETURN(const bool row, all_.Step());
     if (!row) break;
-    known_.emplace(SampleTypeInfo{std::string(all_.Bytes(1)), std::string(all_.Bytes(2))},
-                   Known{.no = TypeNo{static_cast<uint32_t>(all_.Int(0))},
-                         .aggregation = ReadAggregation(all_.Int(5)),
-                         .machine = all_.Int(3),
-                         .day = static_cast<int32_t>(all_.Int(4))});
+    Keep({std::string(all_.Bytes(1)), std::string(all_.Bytes(2)), ReadAggregation(all_.Int(5))}, all_.Int(3),
+         {.no = TypeNo{static_cast<uint32_t>(all_.Int(0))}, .day = static_cast<int32_t>(all_.Int(4))});
   }
   loaded_ = true;
   return absl::OkStatus();
 }
 
-absl::StatusOr<TypeNo> SampleTypeTable::Add(const SampleTypeInfo& info, int64_t machine, Day day) {
+void SampleTypeTable::Keep(const SampleTypeInfo& info, int64_t machine, Known known) {
+  if (!known_.emplace(info, known).second) return;
+  aggregations_.emplace(known.no, info.aggregation);
+  if (known.no.value <= kBuiltInTypesMax) return;
+  ++brought_[machine];
+  ++brought_by_all_;
+}
+
+void SampleTypeTable::Forget() {
+  known_.clear();
+  aggregations_.clear();
+  brought_.clear();
+  brought_by_all_ = 0;
+  loaded_ = false;
+}
+
+absl::StatusOr<TypeNo> SampleTypeTable::Find(const SampleTypeInfo& info, int64_t machine, Day day) {
+  if (info == kUndefinedType) return TypeNo{};
   if (!loaded_) RETURN_IF_ERROR(Load());
   if (const auto it = known_.find(info); it != known_.end()) {
     Known& known = it->second;
@@ -73,35 +75,28 @@ absl::StatusOr<TypeNo> SampleTypeTable::Add(const SampleTypeInfo& info, int64_t 
   const SampleTypeRow* const built_in = BuiltIn(info);
   if (built_in == nullptr && !HasRoomFor(machine)) return TypeNo{};
   Statement& put = built_in != nullptr ? put_built_in_ : put_;
-  const Aggregation aggregation = built_in != nullptr ? built_in->aggregation : info.aggregation;
+  const auto aggregation = static_cast<int>(info.aggregation);
   if (built_in != nullptr) {
-    put.Bind(std::string_view(info.name), std::string_view(info.unit), machine, day.value,
-             static_cast<int>(aggregation), static_cast<int>(built_in->type));
+    put.Bind(std::string_view(info.name), std::string_view(info.unit), machine, day.value, aggregation,
+             static_cast<int>(built_in->type));
   } else {
-    put.Bind(std::string_view(info.name), std::string_view(info.unit), machine, day.value,
-             static_cast<int>(aggregation));
+    put.Bind(std::string_view(info.name), std::string_view(info.unit), machine, day.value, aggregation);
   }
   ASSIGN_OR_RETURN(const int64_t no, put.RunReturning());
   const TypeNo added{static_cast<uint32_t>(no)};
-  known_.emplace(info, Known{.no = added, .aggregation = aggregation, .machine = machine, .day = day.value});
+  Keep(info, machine, {.no = added, .day = day.value});
   return added;
 }
 
 Aggregation SampleTypeTable::AggregationOf(TypeNo type) const {
-  for (const auto& [info, known] : known_) {
-    if (known.no == type) return known.aggregation;
-  }
-  return Aggregation::kSum;
+  const auto it = aggregations_.find(type);
+  return it != aggregations_.end() ? it->second : Aggregation::kSum;
 }
 
 bool SampleTypeTable::HasRoomFor(int64_t machine) const {
-  size_t all = 0, of_machine = 0;
-  for (const auto& [info, known] : known_) {
-    if (known.no.value <= kBuiltInTypesMax) continue;
-    ++all;
-    if (known.machine == machine) ++of_machine;
-  }
-  return all < kSampleTypesOfShardMax && of_machine < kSampleTypesOfMachineMax;
+  const auto of_machine = brought_.find(machine);
+  return brought_by_all_ < kSampleTypesOfShardMax &&
+         (of_machine == brought_.end() || of_machine->second < kSampleTypesOfMachineMax);
 }
 
 }  // namespace tributary::store

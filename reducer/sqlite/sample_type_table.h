@@ -3,8 +3,9 @@
 #include <cstdint>
 #include <map>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/status/statusor.h"
-#include "profile/row_batch.h"
+#include "profile/sample_types.h"
 #include "reducer/sqlite/sqlite.h"
 #include "reducer/store/store.h"
 
@@ -22,31 +23,33 @@ class SampleTypeTable {
   // `database` outlives this.
   static absl::StatusOr<SampleTypeTable> Prepare(Database& database);
 
-  // 0, which has no name: what the batch does not define and this release does not know, and what is one too many.
-  absl::StatusOr<TypeNo> Find(const RowBatch& batch, int64_t machine, SampleType type, Day day);
+  // The number of a type that samples of `day` have; it gets one if it has none. 0: it has no name (kUndefinedType), or
+  // it is one more than the shard or the machine may bring.
+  absl::StatusOr<TypeNo> Find(const SampleTypeInfo& info, int64_t machine, Day day);
 
   // Of a type that Find has given; others add up.
   Aggregation AggregationOf(TypeNo type) const;
 
   // The transaction was rolled back, or retention has removed rows.
-  void Forget() { known_.clear(), loaded_ = false; }
+  void Forget();
 
  private:
   struct Known {
     TypeNo no;
-    Aggregation aggregation = Aggregation::kSum;
-    int64_t machine = 0;
     int32_t day = 0;  // the latest that the row says it is used on
   };
 
   SampleTypeTable() = default;
   absl::Status Load();
-  absl::StatusOr<TypeNo> Add(const SampleTypeInfo& info, int64_t machine, Day day);
+  void Keep(const SampleTypeInfo& info, int64_t machine, Known known);
   bool HasRoomFor(int64_t machine) const;
 
   Statement all_, put_, put_built_in_, use_;
   bool loaded_ = false;
   std::map<SampleTypeInfo, Known> known_;
+  absl::flat_hash_map<TypeNo, Aggregation> aggregations_;
+  absl::flat_hash_map<int64_t, size_t> brought_;  // by machine: types that are not built in
+  size_t brought_by_all_ = 0;
 };
 
 }  // namespace tributary::store

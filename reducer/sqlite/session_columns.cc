@@ -24,11 +24,12 @@ bool ReadText(VarintReader& reader, std::string* out) {
 
 bool ReadType(VarintReader& reader, SessionTotals* totals) {
   SampleTypeInfo type;
-  uint64_t captured = 0, stored = 0, closed = 0;
-  if (!ReadText(reader, &type.name) || !ReadText(reader, &type.unit) || !reader.Read(&captured) ||
-      !reader.Read(&stored) || !reader.Read(&closed)) {
+  uint64_t aggregation = 0, captured = 0, stored = 0, closed = 0;
+  if (!ReadText(reader, &type.name) || !ReadText(reader, &type.unit) || !reader.Read(&aggregation) ||
+      !reader.Read(&captured) || !reader.Read(&stored) || !reader.Read(&closed)) {
     return false;
   }
+  if (aggregation == kAggregationLast) type.aggregation = Aggregation::kLast;
   bool fits = totals->accounting.captured.Split(type, captured) && totals->stored.Split(type, stored) &&
               totals->closed_captured.Split(type, closed);
   uint64_t reasons = 0;
@@ -49,6 +50,7 @@ std::string EncodeSessionTypes(const SessionTotals& totals) {
   for (const auto& [type, sum] : all.parts()) {
     AppendText(out, type.name);
     AppendText(out, type.unit);
+    AppendVarint(out, static_cast<uint64_t>(type.aggregation));
     AppendVarint(out, totals.accounting.captured.Of(type));
     AppendVarint(out, totals.stored.Of(type));
     AppendVarint(out, totals.closed_captured.Of(type));

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/cleanup/cleanup.h"
 #include "base/status.h"
 #include "reducer/sqlite/column_codec.h"
 #include "reducer/sqlite/session_columns.h"
@@ -12,10 +13,6 @@ namespace tributary::store {
 namespace {
 
 constexpr int kClosedAtOnceMax = 256;  // sessions of earlier boots; the next session of the node closes more
-
-}  // namespace
-
-namespace {
 
 constexpr size_t kSessionIdBytes = 16;  // keys of other sources are longer
 
@@ -63,6 +60,7 @@ absl::StatusOr<SessionTable> SessionTable::Prepare(Database& database, Limits li
 absl::StatusOr<bool> SessionTable::Load(std::string_view id, Session* session) {
   ASSIGN_OR_RETURN(bool found, find_.Bind(id).Step());
   if (!found) return false;
+  const absl::Cleanup reset = [this] { find_.Reset(); };
   session->machine = find_.Int(0);
   session->boot_id = find_.Bytes(1);
   session->last_seen_ns = find_.Int(2);
@@ -78,8 +76,7 @@ absl::StatusOr<bool> SessionTable::Load(std::string_view id, Session* session) {
   totals.closed_captured = static_cast<uint64_t>(find_.Int(11));
   session->boot_ns = find_.Int(12);
   session->row = {find_.Int(13), session->machine};
-  RETURN_IF_ERROR(DecodeSessionTypes(find_.Bytes(14), &totals));
-  find_.Reset();
+  RETURN_IF_ERROR(find_.InFile(DecodeSessionTypes(find_.Bytes(14), &totals)));
   return true;
 }
 

@@ -130,9 +130,8 @@ absl::StatusOr<std::vector<NodeStatus>> SqliteShardReader::Nodes() {
     totals.stored = static_cast<uint64_t>(statement.Int(11));
     totals.closed_reason = statement.Int(14);
     totals.closed_captured = static_cast<uint64_t>(statement.Int(15));
-    RETURN_IF_ERROR(DecodeSessionTypes(statement.Bytes(17), &totals));
-    node.accounting += totals.WithClosing();
-    node.stored += totals.stored;
+    RETURN_IF_ERROR(statement.InFile(DecodeSessionTypes(statement.Bytes(17), &totals)));
+    node.Add(totals.WithClosing(), totals.stored);
     node.wire_bytes += static_cast<uint64_t>(statement.Int(12));
     for (size_t i = 0; i < kEndingCount; ++i) node.endings[i] += totals.endings[i];
   }

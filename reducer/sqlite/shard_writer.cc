@@ -116,12 +116,7 @@ absl::Status SqliteShardWriter::Store(Session& session, const RowBatch& batch) {
     RETURN_IF_ERROR(StoreSamples(session, batch));
     ++tally_.batches;
   }
-  if (batch.sequence != 0) {
-    totals.durable_sequence = batch.sequence;
-    totals.accounting = NamedAccountingOf(batch);
-  } else {
-    totals.accounting += NamedAccountingOf(batch);
-  }
+  totals.Account(batch);
   return Close(session, batch);
 }
 
@@ -205,7 +200,7 @@ absl::Status SqliteShardWriter::StoreSamples(Session& session, const RowBatch& b
     SampleType number{};
     TypeNo no;
     Day day{INT32_MIN};  // the latest that it was looked up for
-    uint64_t stored = 0;
+    uint64_t stored = 0, unnamed = 0;
   };
   std::vector<Type> types;
   std::array<uint16_t, 256> type_of{};  // by the source's number: 0, or behind the type's place
@@ -220,10 +215,10 @@ absl::Status SqliteShardWriter::StoreSamples(Session& session, const RowBatch& b
     }
     Type& type = types[place - 1];
     if (const Day day = DayOf(UnixNs{time_ns}); type.day < day) {
-      ASSIGN_OR_RETURN(type.no, types_->Find(batch, session.machine, sample.type, day));
+      ASSIGN_OR_RETURN(type.no, types_->Find(NameOf(batch, sample.type), session.machine, day));
       type.day = day;
     }
-    if (type.no.value == 0) tally_.nameless_types += sample.count;
+    if (type.no.value == 0) type.unnamed += sample.count;
     ASSIGN_OR_RETURN(Typed row, Map(session, sample, type.no, time_ns));
     type.stored += row.sample.count;
     const auto ending = static_cast<size_t>(row.sample.ending);
@@ -232,8 +227,11 @@ absl::Status SqliteShardWriter::StoreSamples(Session& session, const RowBatch& b
     tally_.samples += row.sample.count;
     rows.push_back(row);
   }
+  BoundedTypes names = session.totals.Types();
   for (const Type& type : types) {
-    if (type.stored != 0) AddStored(NameOf(batch, type.number), type.stored, &session.totals.stored);
+    const SampleTypeInfo name = NameOf(batch, type.number);
+    if (type.stored != 0) session.totals.stored.Add(names.Bound(name), type.stored);
+    if (type.unnamed != 0) CountUnnamed(batch, name, type.unnamed);
   }
   // By type, then time: each minute of each type is then one run. Most batches are of one type and come in order.
   auto before = [](const Typed& a, const Typed& b) {
@@ -241,6 +239,19 @@ absl::Status SqliteShardWriter::StoreSamples(Session& session, const RowBatch& b
   };
   if (!std::is_sorted(rows.begin(), rows.end(), before)) std::stable_sort(rows.begin(), rows.end(), before);
   return WriteChunks(session, rows);
+}
+
+void SqliteShardWriter::CountUnnamed(const RowBatch& batch, const SampleTypeInfo& type, uint64_t samples) {
+  if (type == kUndefinedType) {
+    tally_.nameless_types += samples;
+    return;
+  }
+  tally_.refused_types += samples;
+  if (uint64_t suppressed; refused_types_.Allow(clock_.Monotonic(), &suppressed)) {
+    LogWarning("too many types of samples: this one is stored without a name type={} unit={} host={} suppressed={}",
+               EscapeForDisplay(type.name), EscapeForDisplay(type.unit), EscapeForDisplay(batch.node->host_name),
+               suppressed);
+  }
 }
 
 absl::StatusOr<SqliteShardWriter::Typed> SqliteShardWriter::Map(Session& session, const Sample& sample, TypeNo type,

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "base/log.h"
 #include "base/metrics.h"
 #include "reducer/sqlite/column_codec.h"
 #include "reducer/sqlite/day_trie.h"
@@ -59,6 +60,7 @@ class SqliteShardWriter : public ShardWriter {
   absl::StatusOr<Session*> FindClosed(Session& speaker, const ClosedSession& closed, bool may_be_new);
   bool TakeDefinitions(Session& session, const RowBatch& batch);
   absl::Status StoreSamples(Session& session, const RowBatch& batch);
+  void CountUnnamed(const RowBatch& batch, const SampleTypeInfo& type, uint64_t samples);
   absl::StatusOr<Typed> Map(Session& session, const Sample& sample, TypeNo type, int64_t time_ns);
   absl::StatusOr<uint32_t> MapNode(Session& session, NodeRef ref, Day day);
   absl::Status WriteChunks(const Session& session, std::span<const Typed> samples);
@@ -76,6 +78,7 @@ class SqliteShardWriter : public ShardWriter {
   Statement put_samples_, put_sums_, put_trie_, find_trie_;
   std::list<DayTrie> tries_;  // most recently used first
   CommitTally tally_;
+  LogLimit refused_types_{kNsPerMinute};
 };
 
 }  // namespace tributary::store

@@ -158,7 +158,6 @@ absl::StatusOr<int64_t> Database::QueryInt(std::string_view sql) {
   return statement.Int(0);
 }
 
-int64_t Database::last_insert_id() const { return sqlite3_last_insert_rowid(database_.get()); }
 int64_t Database::changes() const { return sqlite3_changes64(database_.get()); }
 bool Database::in_transaction() const { return sqlite3_get_autocommit(database_.get()) == 0; }
 

@@ -88,7 +88,6 @@ class Database {
   // The first column of the first row; NotFound when there is none.
   absl::StatusOr<int64_t> QueryInt(std::string_view sql);
 
-  int64_t last_insert_id() const;
   int64_t changes() const;  // rows that the last statement changed
   bool in_transaction() const;
 

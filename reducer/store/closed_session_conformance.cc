@@ -284,5 +284,43 @@ TEST_P(ClosedSessionConformance, ASourceHasBoundedTypes) {
   EXPECT_EQ(stored.Of({"unknown", "unknown"}), kTypes - kSampleTypesMax);
 }
 
+// Of each type, even of those that a session is one too many for.
+TEST_P(ClosedSessionConformance, TheLawHoldsForTypesBeyondTheCap) {
+  constexpr auto kMine = static_cast<SampleType>(9);
+  TestCollector collector("node", 1);
+  for (uint64_t i = 1; i <= kSampleTypesMax + 2; ++i) {
+    RowBatch batch = BatchOf(collector, 1);
+    batch.samples[0].type = kMine;
+    batch.sample_types = {{kMine, {"type" + std::to_string(i), "things"}}};
+    batch.accounting.captured = i;
+    ASSERT_TRUE(batch.accounting.captured.Split(kMine, 1));
+    Commit(batch);
+  }
+  const NodeStatus status = Status();
+  EXPECT_EQ(status.accounting.captured.Of(kUndefinedType), 1u);
+  EXPECT_EQ(status.stored.Of(kUndefinedType), 2u);
+  EXPECT_EQ(status.stored.parts().size(), kSampleTypesMax + 1);
+}
+
+// A node closes one session with names that change, and counts that pass every total.
+TEST_P(ClosedSessionConformance, HostileClosingsAreBounded) {
+  constexpr auto kMine = static_cast<SampleType>(9);
+  TestCollector killed("node", 1), hostile("node", 2);
+  for (int i = 0; i < 3 * static_cast<int>(kSampleTypesMax); ++i) {
+    RowBatch batch = BatchOf(hostile, 1);
+    batch.sample_types = {{kMine, {"type" + std::to_string(i), "things"}}};
+    SampleCounts captured = UINT64_MAX;
+    ASSERT_TRUE(captured.Split(kMine, i % 2 == 0 ? kSampleCountMax - 1 : 1));
+    batch.closes.push_back({killed.info().session_id, captured, LossReason::kCollectorKilled});
+    Commit(batch);
+  }
+  Reopen();
+  const NodeStatus status = Status();
+  EXPECT_LE(status.accounting.captured.parts().size(), kSampleTypesMax + 1);
+  EXPECT_LE(status.accounting.captured.total(), kSampleCountMax);
+  TestCollector next("node", 3);
+  Commit(Closing(BatchOf(next, 1), killed, 1));
+}
+
 }  // namespace
 }  // namespace tributary::store

@@ -22,7 +22,10 @@ CommitCounters::CommitCounters(Metrics& metrics)
                                            "the same of another node's session, its own, or too many unknown ones")),
       nameless_types_(metrics.AddCounter("tributary_reducer_nameless_types_total",
                                          "samples of a type that their batch does not define and this release does not "
-                                         "know, or of one more than a shard or a machine may bring")),
+                                         "know")),
+      refused_types_(metrics.AddCounter("tributary_reducer_refused_types_total",
+                                        "samples stored without their type's name: a shard has 1024 types, of which "
+                                        "one machine brings 64")),
       refused_attributes_(metrics.AddCounter("tributary_reducer_refused_attributes_total",
                                              "samples whose own attributes were left out: more than 32, or 1 KiB")) {
   for (uint8_t i = 0; i < kEndingCount; ++i) {
@@ -42,6 +45,7 @@ void CommitCounters::Add(const CommitTally& tally) {
   closed_sessions_.Add(tally.closed_sessions);
   closings_refused_.Add(tally.closings_refused);
   nameless_types_.Add(tally.nameless_types);
+  refused_types_.Add(tally.refused_types);
   refused_attributes_.Add(tally.refused_attributes);
   for (size_t i = 0; i < kEndingCount; ++i) endings_[i]->Add(tally.endings[i]);
 }

@@ -10,7 +10,7 @@ namespace tributary::store {
 // What one transaction adds to the counters, once it is durable.
 struct CommitTally {
   uint64_t samples = 0, batches = 0, duplicates = 0, need_dictionary = 0, clamped_times = 0, cut_stacks = 0;
-  uint64_t closed_sessions = 0, closings_refused = 0, nameless_types = 0, refused_attributes = 0;
+  uint64_t closed_sessions = 0, closings_refused = 0, nameless_types = 0, refused_types = 0, refused_attributes = 0;
   uint64_t endings[kEndingCount] = {};
 };
 
@@ -25,7 +25,7 @@ class CommitCounters {
 
  private:
   Counter &samples_, &batches_, &duplicates_, &need_dictionary_, &clamped_times_, &cut_stacks_, &commit_ns_;
-  Counter &closed_sessions_, &closings_refused_, &nameless_types_, &refused_attributes_;
+  Counter &closed_sessions_, &closings_refused_, &nameless_types_, &refused_types_, &refused_attributes_;
   Counter* endings_[kEndingCount];
 };
 

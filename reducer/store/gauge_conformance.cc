@@ -76,8 +76,8 @@ TEST_P(GaugeConformance, ASnapshotOfAClosedMinuteDoesNotAddUpWithItsLast) {
   EXPECT_EQ(Minutes(), (MinuteSums{{{0, 1}, {50, 1}}, {{0, 2}, {7, 1}}}));
 }
 
-// Whoever comes second cannot make sums of somebody's gauge, nor a gauge of CPU time.
-TEST_P(GaugeConformance, TheFirstToTellOfATypeSaysWhatItIs) {
+// A second sender cannot make sums of the first one's gauge, nor a gauge of CPU time.
+TEST_P(GaugeConformance, SumsAndGaugesOfOneNameAreKeptApart) {
   TestCollector first("node-a", 1), second("node-b", 2);
   first.Add(At(1), first.Thread(1, "a"), first.Stack({1}), 10);
   Commit(AsGauge(first.Take(At(2))));
@@ -88,10 +88,19 @@ TEST_P(GaugeConformance, TheFirstToTellOfATypeSaysWhatItIs) {
   batch.samples.push_back(batch.samples[0]);
   batch.samples.back().type = static_cast<SampleType>(201);
   Commit(batch);
-  const std::map<TypeNo, SampleTypeInfo> types = Reader()->SampleTypes().value();
-  ASSERT_EQ(types.size(), 2u);
-  EXPECT_FALSE(types.at(TypeNo{1}).is_gauge());
-  EXPECT_TRUE(types.rbegin()->second.is_gauge());
+  const SampleTypeInfo gauge{"inuse_space", "bytes", Aggregation::kLast}, sum{"inuse_space", "bytes"};
+  std::map<SampleTypeInfo, uint64_t> values;
+  auto reader = Reader();
+  const std::map<TypeNo, SampleTypeInfo> types = reader->SampleTypes().value();
+  ASSERT_TRUE(reader
+                  ->ScanSums({At(0), At(60)},
+                             [&](const SumColumns& columns) {
+                               for (uint64_t value : columns.values) values[types.at(columns.type)] += value;
+                               return absl::OkStatus();
+                             })
+                  .ok());
+  EXPECT_EQ(values, (std::map<SampleTypeInfo, uint64_t>{
+                        {gauge, 10}, {sum, 20}, {{"cpu", "nanoseconds", Aggregation::kLast}, 10}}));
 }
 
 }  // namespace

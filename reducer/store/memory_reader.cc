@@ -30,8 +30,7 @@ void AddTo(const MemoryShard::Session& session, NodeStatus* node) {
     node->last_seen = session.last_seen;
     node->booted = UnixNs{session.boot_ns};
   }
-  node->accounting += session.totals.WithClosing();
-  node->stored += session.totals.stored;
+  node->Add(session.totals.WithClosing(), session.totals.stored);
   node->wire_bytes += session.totals.wire_bytes;
   for (size_t i = 0; i < kEndingCount; ++i) node->endings[i] += session.totals.endings[i];
 }

@@ -50,8 +50,8 @@ struct MemoryShard {
   std::vector<ThreadRow> threads;
   std::vector<ExecutableRow> executables = {ExecutableRow{}};
   // As for samples that are filled in by hand; a MemoryStore begins with none.
-  std::map<TypeNo, SampleTypeInfo> types = {{TypeNo{1}, {"cpu", "nanoseconds"}},
-                                            {TypeNo{2}, {"off_cpu", "nanoseconds"}}};
+  std::map<TypeNo, SampleTypeInfo> types = {{TypeNo{1}, InfoOf(*FindSampleType(SampleType::kCpu))},
+                                            {TypeNo{2}, InfoOf(*FindSampleType(SampleType::kOffCpu))}};
   std::map<TypeNo, std::string> type_machines;  // who was the first to bring it
   std::vector<std::string> texts = {""};        // index: StringId
   std::map<Day, Trie> tries;

@@ -101,12 +101,7 @@ void MemoryWriter::Store(Session& session, Live& live, const RowBatch& batch) {
     StoreSamples(session, *live.dictionary, batch);
     ++tally_.batches;
   }
-  if (batch.sequence != 0) {
-    session.totals.durable_sequence = batch.sequence;
-    session.totals.accounting = NamedAccountingOf(batch);
-  } else {
-    session.totals.accounting += NamedAccountingOf(batch);
-  }
+  session.totals.Account(batch);
   Close(batch, session, live);
 }
 
@@ -176,15 +171,17 @@ void MemoryWriter::StoreSamples(Session& session, SessionDictionary& dictionary,
     bool clamped = false;
     row.time = UnixNs{times.ToUnixNs(sample.time, &clamped)};
     if (clamped) ++tally_.clamped_times;
-    row.type = FindType(batch, sample.type);
-    if (row.type.value == 0) tally_.nameless_types += sample.count;
+    const SampleTypeInfo type = NameOf(batch, sample.type);
+    row.type = FindType(type, batch.node->node_id);
+    if (row.type.value == 0) (type == kUndefinedType ? tally_.nameless_types : tally_.refused_types) += sample.count;
     rows.emplace_back(&sample, std::move(row));
   }
   std::stable_sort(rows.begin(), rows.end(), [](const auto& a, const auto& b) {
     return std::pair(a.second.type, a.second.time) < std::pair(b.second.type, b.second.time);
   });
+  BoundedTypes names = session.totals.Types();
   for (auto& [sample, row] : rows) {
-    AddStored(NameOf(batch, sample->type), sample->count, &session.totals.stored);
+    session.totals.stored.Add(names.Bound(NameOf(batch, sample->type)), sample->count);
     StoreSample(session, dictionary, *sample, std::move(row));
   }
 }
@@ -212,19 +209,8 @@ void MemoryWriter::StoreSample(Session& session, SessionDictionary& dictionary, 
   shard_.samples.push_back(std::move(row));
 }
 
-TypeNo MemoryWriter::FindType(const RowBatch& batch, SampleType type) {
-  const auto defined = std::find_if(batch.sample_types.begin(), batch.sample_types.end(),
-                                    [type](const SampleTypeDefinition& definition) { return definition.type == type; });
-  const std::string& node_id = batch.node->node_id;
-  if (static_cast<uint8_t>(type) > kSampleTypesUndefinedMax && defined != batch.sample_types.end()) {
-    return AddType(defined->info, node_id);
-  }
-  const SampleTypeRow* built_in = FindSampleType(type);
-  if (built_in == nullptr) return TypeNo{};
-  return AddType(InfoOf(*built_in), node_id);
-}
-
-TypeNo MemoryWriter::AddType(const SampleTypeInfo& info, const std::string& node_id) {
+TypeNo MemoryWriter::FindType(const SampleTypeInfo& info, const std::string& node_id) {
+  if (info == kUndefinedType) return TypeNo{};
   size_t all = 0, of_machine = 0;
   for (const auto& [no, known] : shard_.types) {
     if (known == info) return no;
@@ -233,18 +219,15 @@ TypeNo MemoryWriter::AddType(const SampleTypeInfo& info, const std::string& node
     if (shard_.type_machines[no] == node_id) ++of_machine;
   }
   TypeNo no;
-  SampleTypeInfo added = info;
   for (const SampleTypeRow& row : kSampleTypes) {
-    if (InfoOf(row) != info) continue;
-    no = TypeNo{static_cast<uint32_t>(row.type)};
-    added.aggregation = row.aggregation;
+    if (InfoOf(row) == info) no = TypeNo{static_cast<uint32_t>(row.type)};
   }
   if (no.value == 0) {
     if (all >= kSampleTypesOfShardMax || of_machine >= kSampleTypesOfMachineMax) return TypeNo{};
     const uint32_t last = shard_.types.empty() ? 0 : shard_.types.rbegin()->first.value;
     no = TypeNo{std::max(last, kBuiltInTypesMax) + 1};
   }
-  shard_.types.emplace(no, std::move(added));
+  shard_.types.emplace(no, info);
   shard_.type_machines[no] = node_id;
   return no;
 }

@@ -48,8 +48,7 @@ class MemoryWriter : public ShardWriter {
   Session* FindClosed(const Source& source, Session& speaker, Live& live, bool may_be_new);
   void StoreSamples(Session& session, SessionDictionary& dictionary, const RowBatch& batch);
   void StoreSample(Session& session, SessionDictionary& dictionary, const Sample& sample, MemoryShard::Sample row);
-  TypeNo FindType(const RowBatch& batch, SampleType type);
-  TypeNo AddType(const SampleTypeInfo& info, const std::string& node_id);
+  TypeNo FindType(const SampleTypeInfo& info, const std::string& node_id);
   NodeNo MapNode(SessionDictionary& dictionary, NodeRef ref, Day day);
   ExecutableNo MapExecutable(SessionDictionary& dictionary, ExecutableRef ref);
   StringId MapString(std::string_view text);

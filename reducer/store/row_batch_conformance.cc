@@ -153,19 +153,19 @@ TEST_P(RowBatchConformance, TypesOverAMachinesShareOrTheCapHaveNoNameAndBuiltInO
     batch.sample_types = {{static_cast<SampleType>(9), {"type-" + std::to_string(type), "bytes"}}};
     CommitOne(batch);
   };
-  auto nameless = [this](size_t count) {
-    return metrics_.PrometheusText().find("tributary_reducer_nameless_types_total " + std::to_string(count) + "\n") !=
+  auto refused = [this](size_t count) {
+    return metrics_.PrometheusText().find("tributary_reducer_refused_types_total " + std::to_string(count) + "\n") !=
            std::string::npos;
   };
   for (size_t i = 0; i < kShare + 9; ++i) commit("greedy", i);
   EXPECT_EQ(Reader()->SampleTypes().value().size(), kShare);
-  EXPECT_TRUE(nameless(9)) << "its share is full";
+  EXPECT_TRUE(refused(9)) << "its share is full";
   Reopen();
   for (size_t i = kShare; i < kAll + 5; ++i) commit("m" + std::to_string(i / kShare), i);
   EXPECT_EQ(Reader()->SampleTypes().value().size(), kAll);
-  EXPECT_TRUE(nameless(9 + 5)) << "the shard is full";
+  EXPECT_TRUE(refused(9 + 5)) << "the shard is full";
   commit("greedy", kAll - 1);
-  EXPECT_TRUE(nameless(9 + 5)) << "what is known is everybody's";
+  EXPECT_TRUE(refused(9 + 5)) << "what is known is everybody's";
   CommitOne(OneSample("shop", 1));
   EXPECT_EQ(Reader()->SampleTypes().value().size(), kAll + 1);
   EXPECT_EQ(CountSamples(*Reader()), kAll + 9 + 5 + 2);

@@ -15,25 +15,42 @@ NamedAccounting SessionTotals::WithClosing() const {
   return all;
 }
 
+void SessionTotals::Account(const RowBatch& batch) {
+  const NamedAccounting told = Types().Bound(NamedAccountingOf(batch));
+  if (batch.sequence == 0) {
+    accounting += told;
+  } else {
+    durable_sequence = batch.sequence;
+    accounting = told;
+  }
+}
+
 void SessionTotals::Close(LossReason reason, const NamedSampleCounts* share) {
   const bool was_open = closed_reason == kOpen;
   if (share != nullptr) {
-    closed_captured = Max(closed_captured, *share);
+    closed_captured = Max(closed_captured, Types().Bound(*share));
   } else if (was_open) {
     closed_captured = known();
   }
   if (share != nullptr || was_open) closed_reason = static_cast<int64_t>(reason);
 }
 
+BoundedTypes SessionTotals::Types() const {
+  BoundedTypes types;
+  types.Keep(stored);
+  types.Keep(closed_captured);
+  types.Keep(accounting);
+  return types;
+}
+
 SampleTypeInfo NameOf(const RowBatch& batch, SampleType type) {
-  if (static_cast<uint8_t>(type) <= kSampleTypesUndefinedMax) {
-    const SampleTypeRow* row = FindSampleType(type);
-    return row != nullptr ? InfoOf(*row) : kUndefinedType;
+  if (static_cast<uint8_t>(type) > kSampleTypesUndefinedMax) {
+    for (const SampleTypeDefinition& defined : batch.sample_types) {
+      if (defined.type == type) return defined.info;
+    }
   }
-  for (const SampleTypeDefinition& defined : batch.sample_types) {
-    if (defined.type == type) return defined.info;
-  }
-  return kUndefinedType;
+  const SampleTypeRow* built_in = FindSampleType(type);
+  return built_in != nullptr ? InfoOf(*built_in) : kUndefinedType;
 }
 
 NamedSampleCounts Named(const RowBatch& batch, const SampleCounts& counts) {
@@ -46,11 +63,6 @@ NamedAccounting NamedAccountingOf(const RowBatch& batch) {
   NamedAccounting named{.captured = Named(batch, batch.accounting.captured), .idle = batch.accounting.idle};
   for (size_t i = 0; i < kLossReasonCount; ++i) named.lost[i] = Named(batch, batch.accounting.lost[i]);
   return named;
-}
-
-void AddStored(const SampleTypeInfo& type, uint64_t samples, NamedSampleCounts* stored) {
-  const bool has_room = stored->parts().size() < kSampleTypesMax || stored->Of(type) > 0;
-  stored->Add(has_room ? type : kUndefinedType, samples);
 }
 
 }  // namespace tributary::store

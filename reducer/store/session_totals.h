@@ -4,6 +4,7 @@
 
 #include "profile/model.h"
 #include "profile/row_batch.h"
+#include "reducer/store/bounded_types.h"
 
 namespace tributary::store {
 
@@ -22,22 +23,22 @@ struct SessionTotals {
 
   static constexpr int64_t kOpen = -1;
   NamedSampleCounts known() const { return stored + accounting.TotalLost(); }  // whose fate is
+  // Takes a new batch's sequence and accounting.
+  void Account(const RowBatch& batch);
   // Of a closed session: what is neither stored nor told as lost is lost for its reason. Whatever still comes of it
   // makes that less.
   NamedAccounting WithClosing() const;
   // Another session reports that this one has ended. `share`: what it answers for, if it is the first that the batch
   // names. nullptr: it is one of the others, which answer for what is known of them. Closing again changes nothing.
   void Close(LossReason reason, const NamedSampleCounts* share);
+  // The names that these totals have, and room for those that they may still get.
+  BoundedTypes Types() const;
 };
 
-// Types that a batch does not define are one.
-inline const SampleTypeInfo kUndefinedType{"unknown", "unknown"};
-// What the batch means by a number.
+// What the batch means by a number; kUndefinedType if neither it nor this release defines the number.
 SampleTypeInfo NameOf(const RowBatch& batch, SampleType type);
 // The batch's counts by names.
 NamedSampleCounts Named(const RowBatch& batch, const SampleCounts& counts);
 NamedAccounting NamedAccountingOf(const RowBatch& batch);
-// Adds to what is stored of a source. It has kSampleTypesMax types by name; samples of more are of kUndefinedType.
-void AddStored(const SampleTypeInfo& type, uint64_t samples, NamedSampleCounts* stored);
 
 }  // namespace tributary::store

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "reducer/store/bounded_types.h"
+
 namespace tributary::store {
 
 // FNV-1a: the same on every machine and in every release, as data lie where it says.
@@ -9,6 +11,14 @@ uint32_t ShardOf(std::string_view node_id, uint32_t shards) {
   uint64_t hash = 0xcbf29ce484222325;
   for (char c : node_id) hash = (hash ^ static_cast<uint8_t>(c)) * 0x100000001b3;
   return static_cast<uint32_t>((hash ^ (hash >> 32)) % std::max(shards, 1u));
+}
+
+void NodeStatus::Add(const NamedAccounting& of_session, const NamedSampleCounts& stored_of_session) {
+  BoundedTypes types;
+  types.Keep(accounting);
+  types.Keep(stored);
+  accounting += types.Bound(of_session);
+  stored += types.Bound(stored_of_session);
 }
 
 }  // namespace tributary::store

@@ -64,11 +64,14 @@ struct NodeStatus {
   std::string node_id, host_name, agent_version, kernel_release, architecture;
   uint32_t cpu_count = 0, sample_rate_hz = 0;
   UnixNs last_seen;
-  UnixNs booted;                        // of the session that was seen last; 0 = not known
-  NamedAccounting accounting;           // Σ over its sessions, as the collectors told
-  NamedSampleCounts stored;             // samples committed
+  UnixNs booted;  // of the session that was seen last; 0 = not known
+  // Σ over its sessions, as the collectors told; and samples committed. kSampleTypesMax types have their names.
+  NamedAccounting accounting;
+  NamedSampleCounts stored;
   uint64_t wire_bytes = 0;              // received
   uint64_t endings[kEndingCount] = {};  // stored samples by ending
+
+  void Add(const NamedAccounting& of_session, const NamedSampleCounts& stored_of_session);
 };
 
 struct ProcessRow {
@@ -198,8 +201,8 @@ class CursorStore {
 uint32_t ShardOf(std::string_view node_id, uint32_t shards);
 
 // Sample types that are not built in. Samples of one type too many have no name. Once the data of a day are removed,
-// there is room again.
-constexpr size_t kSampleTypesOfShardMax = 256;
+// there is room again. A fleet's programs bring some dozens: they share the names.
+constexpr size_t kSampleTypesOfShardMax = 1024;
 constexpr size_t kSampleTypesOfMachineMax = 64;  // that one machine was the first to bring
 constexpr uint32_t kBuiltInTypesMax = 255;       // numbers up to here are for built-in types, those to come too
 

@@ -4,11 +4,14 @@
 
 #include "base/json.h"
 #include "base/version.h"
+#include "reducer/store/bounded_types.h"
 #include "reducer/web/endings_json.h"
 #include "reducer/web/unit_json.h"
 
 namespace tributary {
 namespace {
+
+constexpr size_t kTypesOfTotalMax = 256;  // nodes run the same programs, and share their types
 
 // stored, lost, in_flight: what `of` picks of them. in_flight is signed: more stored than captured would be a bug, and
 // must show.
@@ -72,10 +75,11 @@ std::string StatusJson(const std::vector<store::NodeStatus>& nodes, const std::v
                        const ReducerStatus& reducer) {
   NamedAccounting accounting;
   NamedSampleCounts stored;
+  store::BoundedTypes types(kTypesOfTotalMax);
   uint64_t endings[kEndingCount] = {};
   for (const store::NodeStatus& node : nodes) {
-    accounting += node.accounting;
-    stored += node.stored;
+    accounting += types.Bound(node.accounting);
+    stored += types.Bound(node.stored);
     for (size_t i = 0; i < kEndingCount; ++i) endings[i] += node.endings[i];
   }
   JsonWriter json;

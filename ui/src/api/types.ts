@@ -8,6 +8,7 @@ export interface Weight {
 export interface SampleType {
   name: string;
   unit: string;
+  aggregation?: string; // "last" of a gauge
 }
 
 export interface TypesAnswer {

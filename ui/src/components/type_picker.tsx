@@ -43,7 +43,10 @@ export function TypePicker() {
       <li key={key}>
         <button type="button" aria-pressed={key === (asked || cpuKey)} data-testid="type-option" onClick={choose}>
           <span class="option-label">{titleOf(type)}</span>
-          <span class="option-detail">{shownWord(type.unit)}</span>
+          <span class="option-detail">
+            {shownWord(type.unit)}
+            {type.aggregation === 'last' && ', on average'}
+          </span>
         </button>
       </li>
     );

@@ -103,7 +103,8 @@ export function formatTick(perSecond: number, unit: string): string {
 }
 
 // What a type is asked for by: its name alone may be that of several.
-export const keyOf = ({name, unit}: SampleType): string => `${name}:${unit}`;
+export const keyOf = ({name, unit, aggregation}: SampleType): string =>
+  `${name}:${unit}${aggregation === 'last' ? ':last' : ''}`;
 
 const isText = (value: unknown): boolean => typeof value === 'string' && value !== '';
 

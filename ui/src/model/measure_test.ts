@@ -120,6 +120,10 @@ test('what is asked for is the choice, else CPU time, else what there is', () =>
   assert.equal(askedType('alloc', [cpu, space]), 'alloc:bytes');
   assert.equal(askedType('nonsense', [cpu, space]), 'nonsense', 'the server says what is wrong with it');
   assert.equal(keyOf(space), 'alloc:bytes');
+  const gauge = {...space, aggregation: 'last'};
+  assert.equal(keyOf(gauge), 'alloc:bytes:last');
+  assert.equal(askedType('alloc:bytes:last', [space, gauge]), 'alloc:bytes:last');
+  assert.equal(askedType('alloc:bytes', [gauge, space]), 'alloc:bytes');
 });
 
 test('types without a name or a unit are not offered', () => {
