@@ -71,6 +71,17 @@ std::string EscapeQuotes(std::string_view text) {
   return out;
 }
 
+// C1 controls (U+0080–U+009F) steer terminals as ESC does; U+200B–U+200F, U+2028–U+202E, U+2060–U+206F and U+FEFF hide
+// or reorder text.
+bool Steers(std::string_view character) {
+  const auto byte = [character](size_t i) { return static_cast<unsigned char>(character[i]); };
+  if (character.size() == 2) return byte(0) == 0xc2 && byte(1) < 0xa0;
+  if (character.size() != 3) return false;
+  const uint32_t code = (byte(0) & 0x0fu) << 12 | (byte(1) & 0x3fu) << 6 | (byte(2) & 0x3fu);
+  return (code >= 0x200b && code <= 0x200f) || (code >= 0x2028 && code <= 0x202e) ||
+         (code >= 0x2060 && code <= 0x206f) || code == 0xfeff;
+}
+
 }  // namespace
 
 void InitLog(const LogOptions& options) { InitLog(LogSetup{.options = options}); }
@@ -110,9 +121,7 @@ std::string EscapeForDisplay(std::string_view text) {
   for (size_t i = 0; i < text.size();) {
     size_t length = Utf8SequenceLength(text.substr(i));
     auto c = static_cast<unsigned char>(text[i]);
-    // C1 controls (U+0080–U+009F) steer terminals as ESC does.
-    bool c1 = length == 2 && c == 0xc2 && static_cast<unsigned char>(text[i + 1]) < 0xa0;
-    if (length == 0 || c < 0x20 || c == 0x7f || c1) {
+    if (length == 0 || c < 0x20 || c == 0x7f || Steers(text.substr(i, length))) {
       size_t n = length == 0 ? 1 : length;
       for (size_t k = 0; k < n; ++k) out += fmt::format("\\x{:02x}", static_cast<unsigned char>(text[i + k]));
       i += n;

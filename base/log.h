@@ -66,7 +66,8 @@ class LogLimit {
   bool started_ = false;
 };
 
-// `text` with control bytes and invalid UTF-8 as \xNN: safe in a log line, a terminal and a JSON string.
+// `text` with invalid UTF-8, control characters, and invisible and direction-changing ones as \xNN: safe in a log line,
+// a terminal and a JSON string, and no name hides or reorders the text around it.
 std::string EscapeForDisplay(std::string_view text);
 
 }  // namespace tributary

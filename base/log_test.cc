@@ -71,6 +71,9 @@ TEST(EscapeForDisplay, KeepsTextAndEscapesWhatSteersATerminal) {
   EXPECT_EQ(EscapeForDisplay(std::string("\0x", 2)), "\\x00x");
   EXPECT_EQ(EscapeForDisplay("\xc2\x9b"), "\\xc2\\x9b");  // C1 control sequence introducer
   EXPECT_EQ(EscapeForDisplay("\xff\xfe"), "\\xff\\xfe");
+  EXPECT_EQ(EscapeForDisplay("cpu\xe2\x80\xae"), "cpu\\xe2\\x80\\xae");  // right to left from here on
+  EXPECT_EQ(EscapeForDisplay("c\xe2\x80\x8bpu\xef\xbb\xbf"), "c\\xe2\\x80\\x8bpu\\xef\\xbb\\xbf");
+  EXPECT_EQ(EscapeForDisplay("\xe2\x80\xa7\xe2\x81\x9f"), "\xe2\x80\xa7\xe2\x81\x9f") << "between those";
 }
 
 TEST(Utf8, RefusesOverlongSurrogatesAndTruncated) {

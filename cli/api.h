@@ -93,7 +93,7 @@ struct SymbolsAnswer {
 struct Measure {
   std::string type = "cpu", unit = "nanoseconds";
   bool is_gauge = false;  // values are means over the time, not sums
-  bool IsCpuTime() const { return type == "cpu" && unit == "nanoseconds"; }
+  bool IsCpuTime() const { return type == "cpu" && unit == "nanoseconds" && !is_gauge; }
   friend bool operator==(const Measure&, const Measure&) = default;
 };
 

@@ -74,8 +74,8 @@ struct SampleTypeDefinition {
 };
 constexpr size_t kSampleTypesMax = 64;  // that a batch defines
 constexpr size_t kSampleTypeBytesMax = 64;
-// True for the text of a name or a unit: 1 to kSampleTypeBytesMax bytes of UTF-8, no control characters. A colon is
-// what separates a name from its unit in a request.
+// True for the text of a name or a unit: 1 to kSampleTypeBytesMax bytes of UTF-8, of which EscapeForDisplay escapes
+// none. No colon: it separates a name from its unit in a request.
 bool IsSampleTypeText(std::string_view text);
 
 }  // namespace tributary

@@ -11,7 +11,11 @@ TEST(SampleTypes, TextsAreShortPrintableAndWithoutColon) {
   for (const char* text : {"cpu", "alloc_space", "MiB", "größe", "a b"}) EXPECT_TRUE(IsSampleTypeText(text)) << text;
   EXPECT_TRUE(IsSampleTypeText(std::string(kSampleTypeBytesMax, 'x')));
   EXPECT_FALSE(IsSampleTypeText(std::string(kSampleTypeBytesMax + 1, 'x')));
-  for (const char* text : {"", "a:b", "a\x1b[2J", "a\n", "\x7f", "\xff", "\xc3"}) EXPECT_FALSE(IsSampleTypeText(text)) << text;
+  for (const char* text : {"", "a:b", "a\x1b[2J", "a\n", "\x7f", "\xff", "\xc3",
+                           "\xc2\x9b"
+                           "2J",
+                           "cpu\xe2\x80\xae"})
+    EXPECT_FALSE(IsSampleTypeText(text)) << text;
 }
 
 TEST(SampleTypes, SumsAndGaugesOfOneNameAreTwo) {

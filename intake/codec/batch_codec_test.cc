@@ -107,8 +107,8 @@ TEST(BatchCodec, CarriesExtremes) {
                                                          .cgroup_path = name});
   const auto thread = dictionary->InternThread(Thread{process, Tid{INT32_MIN}, name});
   Batch batch{.sequence = UINT64_MAX, .clock = {MonotonicNs{INT64_MIN}, UnixNs{INT64_MAX}}, .dictionary = dictionary};
-  batch.accounting.captured = uint64_t{1} << 56;
-  for (SampleCounts& n : batch.accounting.lost) n = uint64_t{1} << 56;
+  batch.accounting.captured = uint64_t{1} << 48;
+  for (SampleCounts& n : batch.accounting.lost) n = uint64_t{1} << 48;
   batch.samples = {
       Sample{.time = MonotonicNs{INT64_MIN},
              .node = NodeRef{},

@@ -27,7 +27,7 @@ TEST(ClosedSessions, TravelWithABatch) {
   std::vector<ClosedSession> closes(kClosedSessionsMax);
   for (uint8_t i = 0; i < closes.size(); ++i) {
     closes[i].session_id.fill(i);
-    closes[i].captured = (uint64_t{1} << 56) - i;
+    closes[i].captured = (uint64_t{1} << 48) - i;
     closes[i].reason = i % 2 == 0 ? LossReason::kShutdown : LossReason::kCollectorKilled;
   }
   auto in = Decode(BatchEncoder(1).Encode(BatchWith(closes)).back());

@@ -124,7 +124,7 @@ TEST(BatchDecoder, RefusesCountsThatNoNodeCanHave) {
     session.setCaptured(closed);
     return BatchDecoder(1).Decode(MessageType::kBatch, 1, ToPayload(message)).status();
   };
-  constexpr uint64_t kMost = uint64_t{1} << 56;
+  constexpr uint64_t kMost = uint64_t{1} << 48;
   EXPECT_TRUE(decode(kMost, kMost, kMost).ok());
   EXPECT_EQ(decode(kMost + 1, 0, 0).code(), absl::StatusCode::kInvalidArgument);
   EXPECT_EQ(decode(0, kMost + 1, 0).code(), absl::StatusCode::kInvalidArgument);

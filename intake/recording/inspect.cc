@@ -96,8 +96,13 @@ class Inspector {
     return EscapeForDisplay(session_.dictionary().string(ref).substr(0, kSampleTextBytesMax));
   }
 
+  uint32_t DepthOf(NodeRef node) const {
+    uint32_t depth = 0;
+    for (; node.value != 0; node = session_.dictionary().node(node).parent) ++depth;
+    return depth;
+  }
+
   RecordedSession session_;
-  std::vector<uint32_t> depths_;  // of the dictionary's nodes
   absl::Status status_;
   JsonWriter json_;  // the line being written
 
@@ -248,14 +253,12 @@ void Inspector::WriteDefinitions(const DictionaryCounts& before, const Definitio
   });
   json_.Key("nodes");
   json_.BeginArray();
-  if (before.nodes == DictionaryCounts().nodes) depths_.assign(1, 0);
   for (uint32_t id = before.nodes; const Node& node : definitions.nodes) {
     json_.BeginArray();
     json_.Number(id++);
     json_.Number(node.parent.value);
     json_.Number(node.frame.value);
     json_.EndArray();
-    depths_.push_back(depths_[node.parent.value] + 1);
   }
   json_.EndArray();
   WriteProcesses(before.processes, definitions.processes);
@@ -305,7 +308,7 @@ void Inspector::WriteSamples(const IncomingBatch& batch) {
     json_.Field("pid", process.key.pid.value);
     json_.Field("comm", ShortText(process.comm));
     json_.Field("node", sample.node.value);
-    json_.Field("depth", depths_[sample.node.value]);
+    json_.Field("depth", DepthOf(sample.node));
     json_.Field("leaf_kind", RowOf(leaf.kind).name);
     json_.Field("leaf_executable", ShortText(dictionary.executable(leaf.executable).path));
     json_.Field("leaf_address", Hexadecimal(leaf.address));

@@ -66,6 +66,37 @@ TEST(Inspect, PrintsEveryMessageAndASummary) {
   EXPECT_TRUE(Has(printed.lines[3], R"("captured":100,"lost":0})"));
 }
 
+TEST(Inspect, DepthsAreRightAfterAnEviction) {
+  BatchGenerator generator(3);
+  BatchEncoder encoder(1);
+  std::string bytes = HelloFrame();
+  std::string expected;
+  for (int i = 0; i < 3; ++i) {
+    if (i != 0) {
+      generator.Evict();
+      encoder = BatchEncoder::Following(encoder.generation() + 1, &encoder, *generator.dictionary());
+    }
+    const Batch batch = generator.Next(50);
+    for (const std::string& frame : encoder.Encode(batch)) bytes += frame;
+    expected.clear();
+    for (const Sample& sample : batch.samples) {
+      int depth = 0;
+      for (NodeRef at = sample.node; at.value != 0; at = batch.dictionary->node(at).parent) ++depth;
+      expected += std::to_string(depth) + " ";
+    }
+  }
+  const Printed printed = Print(bytes);
+  ASSERT_TRUE(printed.status.ok()) << printed.status;
+  const std::string& last = printed.lines[printed.lines.size() - 2];
+  constexpr std::string_view kKey = "\"depth\":";
+  std::string depths;
+  for (size_t at = 0; (at = last.find(kKey, at)) != last.npos;) {
+    at += kKey.size();
+    depths += last.substr(at, last.find_first_not_of("0123456789", at) - at) + " ";
+  }
+  EXPECT_EQ(depths, expected);
+}
+
 TEST(Inspect, EscapesWhatOthersChose) {
   const Printed printed = Print(HelloFrame());
   ASSERT_EQ(printed.lines.size(), 2u);

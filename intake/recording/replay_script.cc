@@ -137,6 +137,11 @@ absl::Status ReplayScript::AddFrames(RecordingReader& reader) {
     step.bytes = reader.offset() - step.offset;
     step.samples_before += std::exchange(step.samples, {});
     for (const Sample& sample : batch->samples) step.samples.Add(sample.type, sample.count);
+    if ((step.samples_before + step.samples).parts().size() > kSampleTypesMax) {
+      return Error(absl::StatusCode::kInvalidArgument,
+                   fmt::format("{}: offset {}: samples of more than {} types cannot be replayed in one session", path_,
+                               recorded.offset, kSampleTypesMax));
+    }
     for (SampleTypeDefinition& defined : batch->sample_types) {
       const auto same = [&defined](const SampleTypeDefinition& other) { return other.type == defined.type; };
       if (types_.size() < kSampleTypesMax && std::none_of(types_.begin(), types_.end(), same)) {

@@ -1,14 +1,16 @@
 #include "intake/recording/replay.h"
-#include "intake/codec/batch_encoder.h"
 
 #include <gtest/gtest.h>
 
 #include <array>
 #include <cmath>
 #include <filesystem>
+#include <fstream>
 #include <limits>
 #include <map>
 
+#include "base/status.h"
+#include "intake/codec/batch_encoder.h"
 #include "intake/recording/recording.h"
 #include "intake/testing/reducer_testing.h"
 
@@ -265,6 +267,26 @@ TEST_F(ReplayTest, SaysWhatIsWrongWithAFile) {
   // A Hello alone.
   std::filesystem::resize_file(path_, torn->steps().front().offset);
   EXPECT_EQ(ReplayScript::Load(path_).status().code(), absl::StatusCode::kInvalidArgument);
+}
+
+TEST_F(ReplayTest, RefusesMoreTypesThanASessionHas) {
+  std::filesystem::resize_file(path_, ReplayScript::Load(path_)->steps().front().offset);  // the Hello alone
+  std::ofstream recording(path_, std::ios::binary | std::ios::app);
+  BatchGenerator generator(3);
+  BatchEncoder encoder(1);
+  for (size_t first : {100u, 101u}) {
+    Batch batch = generator.Next(kSampleTypesMax);
+    for (size_t i = 0; i < batch.samples.size(); ++i) {
+      const auto type = static_cast<SampleType>(first + i);
+      batch.samples[i].type = type;
+      batch.sample_types.push_back({type, {"type" + std::to_string(first + i), "things"}});
+    }
+    for (const std::string& frame : encoder.Encode(batch)) recording << frame;
+  }
+  recording.close();
+  const absl::Status status = ReplayScript::Load(path_).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_NE(Message(status).find("more than 64 types"), std::string::npos) << status;
 }
 
 }  // namespace

@@ -11,7 +11,7 @@ using TypeCountsList = capnp::List<wire::TypeCounts, capnp::Kind::STRUCT>;
 
 // Of a batch, of a closed session, and lost for one reason: more than any node takes in its life, and little enough
 // that the reasons of one message add up.
-constexpr uint64_t kSamplesOfMessageMax = uint64_t{1} << 56;
+constexpr uint64_t kSamplesOfMessageMax = uint64_t{1} << 48;
 static_assert(kSamplesOfMessageMax <= kSampleCountMax / kLossReasonsMax);
 
 // Behind the last that is not 0 nothing is written.

@@ -174,13 +174,15 @@ TEST_F(QueryTest, TypesAreWhatTheDataSay) {
   EXPECT_EQ(total("alloc:bytes"), 300u);
   EXPECT_EQ(total("alloc:count"), 301u);
   EXPECT_EQ(total("allocs"), 302u);
-  EXPECT_EQ(total("heap:bytes"), 303u);
+  EXPECT_EQ(total("heap:bytes:sum"), 303u);
   EXPECT_EQ(total("heap:bytes:last"), 304u);
   EXPECT_EQ(total("inuse"), 305u);
   EXPECT_EQ(total("inuse:bytes"), 305u);
-  request.type = "heap";
-  EXPECT_NE(Message(engine_->QueryFlameGraph(request, 10).status()).find("one of heap:bytes, heap:bytes:last"),
-            std::string::npos);
+  for (const char* several : {"heap", "heap:bytes"}) {
+    request.type = several;
+    EXPECT_NE(Message(engine_->QueryFlameGraph(request, 10).status()).find("one of heap:bytes:sum, heap:bytes:last"),
+              std::string::npos);
+  }
   request.type = "allocs";
   EXPECT_EQ(engine_->FindType(request).value(), (SampleTypeInfo{"allocs", "count"}));
   EXPECT_EQ(total("off_cpu"), 0u) << "known, and nobody collects it";
@@ -189,8 +191,9 @@ TEST_F(QueryTest, TypesAreWhatTheDataSay) {
     request.type = type;
     const absl::Status status = engine_->QueryFlameGraph(request, 10).status();
     EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << type;
-    EXPECT_NE(Message(status).find("there are: alloc:bytes, alloc:count, allocs:count, cpu:nanoseconds, heap:bytes"),
-              std::string::npos)
+    EXPECT_NE(
+        Message(status).find("there are: alloc:bytes, alloc:count, allocs:count, cpu:nanoseconds, heap:bytes:sum"),
+        std::string::npos)
         << status;
   }
 }

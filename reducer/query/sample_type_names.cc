@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <iterator>
-#include <span>
 #include <string>
 #include <vector>
 
@@ -19,14 +18,19 @@ constexpr size_t kListedMax = 20;  // types that a message names
 
 std::string NameAndUnit(const SampleTypeInfo& type) { return type.name + ":" + type.unit; }
 
-std::string KeyOf(const SampleTypeInfo& type) { return NameAndUnit(type) + (type.is_gauge() ? ":last" : ""); }
+std::string KeyOf(const SampleTypeInfo& type) { return NameAndUnit(type) + (type.is_gauge() ? ":last" : ":sum"); }
 
-// "cpu:nanoseconds, inuse_space:bytes:last".
+// "cpu:nanoseconds, inuse_space:bytes:last, inuse_space:bytes:sum": types in their order, each as short as it may be.
 std::string ListOf(const std::vector<SampleTypeInfo>& types) {
+  const auto is_twin = [](const SampleTypeInfo& a, const SampleTypeInfo& b) {
+    return NameAndUnit(a) == NameAndUnit(b);
+  };
   std::string list;
-  for (const SampleTypeInfo& type : std::span(types).first(std::min(types.size(), kListedMax))) {
+  for (size_t i = 0; i < std::min(types.size(), kListedMax); ++i) {
+    const bool has_twin =
+        (i > 0 && is_twin(types[i - 1], types[i])) || (i + 1 < types.size() && is_twin(types[i], types[i + 1]));
     list += list.empty() ? "" : ", ";
-    list += EscapeForDisplay(KeyOf(type));
+    list += EscapeForDisplay(has_twin ? KeyOf(types[i]) : NameAndUnit(types[i]));
   }
   return types.size() > kListedMax ? fmt::format("{} and {} more", list, types.size() - kListedMax) : list;
 }
@@ -75,7 +79,7 @@ absl::StatusOr<std::set<SampleTypeInfo>> ListSampleTypesInRange(store::Store& st
 absl::StatusOr<SampleTypeInfo> FindSampleType(store::Store& store, const QueryRequest& request) {
   for (const SampleTypeRow& row : kSampleTypes) {
     SampleTypeInfo own = InfoOf(row);
-    if (request.type == own.name || request.type == NameAndUnit(own)) return own;
+    if (request.type == own.name || request.type == NameAndUnit(own) || request.type == KeyOf(own)) return own;
   }
   ASSIGN_OR_RETURN(const std::set<SampleTypeInfo> types, ListSampleTypes(store));
   std::vector<SampleTypeInfo> found = FindBy(KeyOf, request.type, types);

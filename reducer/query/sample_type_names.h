@@ -16,10 +16,9 @@ absl::StatusOr<std::set<SampleTypeInfo>> ListSampleTypes(store::Store& store);
 // the store knows: costs as much as a timeline only where the range lacks one of them.
 absl::StatusOr<std::set<SampleTypeInfo>> ListSampleTypesInRange(store::Store& store, const QueryRequest& request);
 
-// The type that a request names: by its key, which is "name:unit", of a gauge "name:unit:last"; by name and unit, if it
-// is a gauge and no sum has them; or by its name, if no other type has it. A name of one of our own types always means
-// that one, even if nobody collects it.
-// InvalidArgument: no sample has the type, or several types have the name; the message lists the keys there are.
+// The type that a request names, as "name:unit:sum" (of a gauge "name:unit:last"), "name:unit" or "name", if no other
+// type has what is said. Names of our own types always mean these, even if nobody collects them.
+// InvalidArgument: no sample has the type, or several types have the name; the message lists what to ask for.
 absl::StatusOr<SampleTypeInfo> FindSampleType(store::Store& store, const QueryRequest& request);
 
 }  // namespace tributary

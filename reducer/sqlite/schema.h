@@ -7,7 +7,7 @@
 
 namespace tributary::store {
 
-constexpr int64_t kShardSchema = 7;  // number of migrations of a shard's file
+constexpr int64_t kShardSchema = 8;  // number of migrations of a shard's file
 
 // Connections to the store's files, with the settings that its promises rest on: WAL (readers see a snapshot and never
 // wait), synchronous=FULL (a commit that returned survives a power cut), incremental auto-vacuum (retention gives space

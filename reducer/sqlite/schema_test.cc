@@ -101,5 +101,43 @@ TEST_F(SchemaTest, TypesOfSchemaFourAreFound) {
             (std::map<TypeNo, SampleTypeInfo>{{TypeNo{1}, {"cpu", "nanoseconds"}}}));
 }
 
+// Its rows of types had no aggregation in their identity, and its sessions none in their counts.
+TEST_F(SchemaTest, ASumAndAGaugeOfOneNameFitIntoAFileOfSchemaSeven) {
+  FakeClock clock(MonotonicNs{kNsPerSecond}, At(0));
+  Metrics metrics;
+  constexpr auto kType = static_cast<SampleType>(9);
+  TestCollector collector("node-a");
+  auto commit = [&](SqliteStore& store, Aggregation aggregation) {
+    collector.Add(At(0), collector.Thread(1, "a"), collector.Stack({1}));
+    RowBatch batch = collector.Take(At(0));
+    batch.samples[0].type = kType;
+    batch.sample_types = {{kType, {"heap", "bytes", aggregation}}};
+    return store.OpenWriter(0).value()->Commit({&batch, 1});
+  };
+  std::string path;
+  {
+    auto store = SqliteStore::Open(directory_.path(), {}, clock, metrics).value();
+    path = store->ShardPath(0);
+    ASSERT_TRUE(commit(*store, Aggregation::kSum).ok());
+  }
+  {
+    Database old = OpenShardForWriting(path).value();
+    ASSERT_TRUE(
+        old.Execute("CREATE TABLE old (id INTEGER PRIMARY KEY, name BLOB, unit BLOB, machine INTEGER, last_day "
+                    "INTEGER, aggregation INTEGER, UNIQUE (name, unit)); INSERT INTO old SELECT * FROM "
+                    "sample_type; DROP TABLE sample_type; ALTER TABLE old RENAME TO sample_type; UPDATE session "
+                    "SET types = x'0161016200010b00'; PRAGMA user_version = 7;")
+            .ok());
+  }
+  auto store = SqliteStore::Open(directory_.path(), {}, clock, metrics).value();
+  TestCollector next("node-a", 2);
+  std::swap(collector, next);
+  const auto outcomes = commit(*store, Aggregation::kLast);
+  ASSERT_TRUE(outcomes.ok()) << outcomes.status();
+  EXPECT_EQ(store->OpenReader(0).value()->SampleTypes().value().size(), 2u);
+  const std::vector<NodeStatus> nodes = store->OpenReader(0).value()->Nodes().value();
+  EXPECT_EQ(nodes.at(0).stored.total(), 2u);
+}
+
 }  // namespace
 }  // namespace tributary::store

@@ -1,10 +1,21 @@
 #include "reducer/store/bounded_types.h"
 
+#include <algorithm>
+
 namespace tributary::store {
+namespace {
+
+bool IsBuiltIn(const SampleTypeInfo& type) {
+  return std::any_of(kSampleTypes.begin(), kSampleTypes.end(), [&](const SampleTypeRow& row) {
+    return row.name == type.name && row.unit == type.unit && row.aggregation == type.aggregation;
+  });
+}
+
+}  // namespace
 
 void BoundedTypes::Keep(const NamedSampleCounts& counts) {
   for (const auto& [type, samples] : counts.parts()) {
-    if (type != kUndefinedType) kept_.insert(type);
+    if (type != kUndefinedType && !IsBuiltIn(type)) kept_.insert(type);
   }
 }
 
@@ -14,7 +25,7 @@ void BoundedTypes::Keep(const NamedAccounting& accounting) {
 }
 
 const SampleTypeInfo& BoundedTypes::Bound(const SampleTypeInfo& type) {
-  if (type == kUndefinedType || kept_.contains(type)) return type;
+  if (type == kUndefinedType || IsBuiltIn(type) || kept_.contains(type)) return type;
   if (kept_.size() >= types_max_) return kUndefinedType;
   return *kept_.insert(type).first;
 }

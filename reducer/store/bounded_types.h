@@ -8,8 +8,8 @@
 namespace tributary::store {
 
 // Types come from the network. This bounds how many of them a list of totals tells apart: the first `types_max` that
-// are asked for keep their names, samples of all others are of kUndefinedType. Totals that go through one object agree
-// on which these are, so that captured = stored + lost still holds for each type. One thread.
+// are asked for keep their names, as our own types do; samples of all others are of kUndefinedType. Totals that go
+// through one object agree on which these are, so that captured = stored + lost still holds for each type. One thread.
 class BoundedTypes {
  public:
   explicit BoundedTypes(size_t types_max = kSampleTypesMax) : types_max_(types_max) {}
@@ -25,7 +25,7 @@ class BoundedTypes {
 
  private:
   const size_t types_max_;
-  std::set<SampleTypeInfo> kept_;  // without kUndefinedType
+  std::set<SampleTypeInfo> kept_;  // without kUndefinedType and our own
 };
 
 }  // namespace tributary::store

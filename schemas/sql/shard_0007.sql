@@ -1,15 +1,2 @@
--- How values of different times make one number: 0 they add up, 1 a gauge (profile/sample_types.h). Sums and gauges of
--- one name and unit are two types.
-CREATE TABLE new_sample_type (
-  id          INTEGER PRIMARY KEY,
-  name        BLOB NOT NULL,
-  unit        BLOB NOT NULL,
-  machine     INTEGER NOT NULL,  -- that was the first to bring it
-  last_day    INTEGER NOT NULL,  -- that samples may have it on, as in the table string
-  aggregation INTEGER NOT NULL DEFAULT 0,
-  UNIQUE (name, unit, aggregation)
-);
-INSERT INTO new_sample_type (id, name, unit, machine, last_day)
-  SELECT id, name, unit, machine, last_day FROM sample_type;
-DROP TABLE sample_type;
-ALTER TABLE new_sample_type RENAME TO sample_type;
+-- How values of different times make one number: 0 they add up, 1 a gauge (profile/sample_types.h).
+ALTER TABLE sample_type ADD COLUMN aggregation INTEGER NOT NULL DEFAULT 0;

@@ -1,27 +1,31 @@
 // The type of samples that everything is about: what samples of the range have. With one type there is nothing to choose.
 import type {SampleType} from '../api/types.ts';
 import {formatCount} from '../model/format.ts';
-import {askedType, cpuTime, keyOf, measureLabel, shownWord} from '../model/measure.ts';
+import {askedType, cpuTime, isCpuTime, keyOf, measureLabel, measureOf, shownWord} from '../model/measure.ts';
 import {setView, shownType, types, view} from '../state.ts';
 import {Icon} from './icons.tsx';
 import {Popover} from './popover.tsx';
 
 const shownMax = 100;
 
-const titleOf = ({name, unit}: SampleType) => measureLabel({type: name, unit});
+const titleOf = (type: SampleType) => measureLabel(measureOf({...type, type: type.name}));
 
 // What is not in the list is shown as the address has it.
 function choiceTitle(offered: readonly SampleType[], asked: string): string {
   if (asked === '') return measureLabel(cpuTime);
-  const chosen = offered.find((type) => keyOf(type) === asked);
+  const chosen = offered.find((type) => keyOf(type, offered) === asked);
   return chosen ? titleOf(chosen) : shownWord(asked);
 }
 
 export function TypePicker() {
-  const offered = types.value.value ?? [];
+  const all = types.value.value ?? [];
   const asked = shownType.value;
-  const cpuKey = keyOf({name: cpuTime.type, unit: cpuTime.unit});
-  const isOffered = offered.some((type) => keyOf(type) === (asked || cpuKey));
+  const cpuKey = keyOf({name: cpuTime.type, unit: cpuTime.unit}, all);
+  const isShown = (type: SampleType) => keyOf(type, all) === (asked || cpuKey);
+  // CPU time and the chosen type come first: others may be many, with names that sort before these.
+  const rank = (type: SampleType) => (isCpuTime(measureOf({...type, type: type.name})) ? 0 : isShown(type) ? 1 : 2);
+  const offered = [...all].sort((a, b) => rank(a) - rank(b));
+  const isOffered = offered.some(isShown);
   const chosen = view.value.type !== '';
   if (offered.length < 2 && (isOffered || !chosen)) return null;
   const label = (
@@ -32,7 +36,7 @@ export function TypePicker() {
     </>
   );
   const option = (type: SampleType, close: () => void) => {
-    const key = keyOf(type);
+    const key = keyOf(type, offered);
     const choose = () => {
       // The default is not written to the address.
       const isDefault = key === (askedType('', offered) || cpuKey);

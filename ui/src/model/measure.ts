@@ -23,7 +23,8 @@ export function measureOf(answer: {
   return answer.aggregation === 'last' ? {...measure, isGauge: true} : measure;
 }
 
-export const isCpuTime = ({type, unit}: Measure): boolean => type === cpuTime.type && unit === cpuTime.unit;
+export const isCpuTime = ({type, unit, isGauge}: Measure): boolean =>
+  type === cpuTime.type && unit === cpuTime.unit && !isGauge;
 
 export function shownWord(text: string): string {
   const letters = Array.from(printable(text));
@@ -102,9 +103,13 @@ export function formatTick(perSecond: number, unit: string): string {
   return text.replace(/\.0+(?!\d)/, '').replace(/(\.\d*[1-9])0+(?!\d)/, '$1');
 }
 
-// What a type is asked for by: its name alone may be that of several.
-export const keyOf = ({name, unit, aggregation}: SampleType): string =>
-  `${name}:${unit}${aggregation === 'last' ? ':last' : ''}`;
+// What a type is asked for by: its name alone may be that of several, and a sum and a gauge may share name and unit.
+export function keyOf({name, unit, aggregation}: SampleType, offered: readonly SampleType[]): string {
+  const hasTwin = offered.some(
+    (other) => other.name === name && other.unit === unit && other.aggregation !== aggregation,
+  );
+  return `${name}:${unit}${hasTwin ? `:${aggregation ?? 'sum'}` : ''}`;
+}
 
 const isText = (value: unknown): boolean => typeof value === 'string' && value !== '';
 
@@ -116,9 +121,11 @@ export function typesOf({types}: TypesAnswer): SampleType[] {
 // there is none. '': the server's own default, which is CPU time.
 export function askedType(choice: string, offered: readonly SampleType[]): string {
   if (choice !== '') {
-    const chosen = offered.find((type) => keyOf(type) === choice) ?? offered.find(({name}) => name === choice);
-    return chosen ? keyOf(chosen) : choice;
+    const named = offered.filter((type) =>
+      [keyOf(type, offered), `${type.name}:${type.unit}`, type.name].includes(choice),
+    );
+    return named.length === 1 ? keyOf(named[0]!, offered) : choice;
   }
   const first = offered[0];
-  return !first || offered.some(({name, unit}) => isCpuTime({type: name, unit})) ? '' : keyOf(first);
+  return !first || offered.some((type) => isCpuTime(measureOf({...type, type: type.name}))) ? '' : keyOf(first, offered);
 }

@@ -119,11 +119,17 @@ test('what is asked for is the choice, else CPU time, else what there is', () =>
   assert.equal(askedType('alloc:count', [space, count]), 'alloc:count');
   assert.equal(askedType('alloc', [cpu, space]), 'alloc:bytes');
   assert.equal(askedType('nonsense', [cpu, space]), 'nonsense', 'the server says what is wrong with it');
-  assert.equal(keyOf(space), 'alloc:bytes');
+  assert.equal(askedType('alloc', [space, count]), 'alloc', 'the server lists both');
+  assert.equal(keyOf(space, [space, count]), 'alloc:bytes');
   const gauge = {...space, aggregation: 'last'};
-  assert.equal(keyOf(gauge), 'alloc:bytes:last');
+  assert.equal(keyOf(gauge, [gauge]), 'alloc:bytes');
+  assert.equal(keyOf(gauge, [space, gauge]), 'alloc:bytes:last');
+  assert.equal(keyOf(space, [space, gauge]), 'alloc:bytes:sum');
   assert.equal(askedType('alloc:bytes:last', [space, gauge]), 'alloc:bytes:last');
-  assert.equal(askedType('alloc:bytes', [gauge, space]), 'alloc:bytes');
+  assert.equal(askedType('alloc:bytes', [gauge, space]), 'alloc:bytes', 'the server lists both');
+  const gaugeOfCpu = {...cpu, aggregation: 'last'};
+  assert.ok(!isCpuTime(measureOf({...gaugeOfCpu, type: 'cpu'})));
+  assert.equal(askedType('', [gaugeOfCpu]), 'cpu:nanoseconds');
 });
 
 test('types without a name or a unit are not offered', () => {
