@@ -1,7 +1,9 @@
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <string_view>
 
 #include "profile/sample_counts.h"
@@ -38,6 +40,12 @@ struct AccountingBy {
     CountsBy<Key> sum;
     for (const CountsBy<Key>& samples : lost) sum += samples;
     return sum;
+  }
+  // False: of all that is counted, nothing is of another type than CPU.
+  bool HasParts() const {
+    return !captured.parts().empty() || std::any_of(std::begin(lost), std::end(lost), [](const CountsBy<Key>& samples) {
+      return !samples.parts().empty();
+    });
   }
   // Captured and lost together: its parts are the types that are counted at all.
   CountsBy<Key> Counted() const { return captured + TotalLost(); }

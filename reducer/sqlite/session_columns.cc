@@ -45,6 +45,8 @@ bool ReadType(VarintReader& reader, SessionTotals* totals) {
 }  // namespace
 
 std::string EncodeSessionTypes(const SessionTotals& totals) {
+  if (!totals.accounting.HasParts() && totals.stored.parts().empty() && totals.closed_captured.parts().empty())
+    return "";
   const NamedSampleCounts all = totals.stored + totals.closed_captured + totals.accounting.Counted();
   std::string out;
   for (const auto& [type, sum] : all.parts()) {

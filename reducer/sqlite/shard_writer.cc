@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <optional>
 
 #include "absl/cleanup/cleanup.h"
 #include "base/status.h"
@@ -227,10 +228,15 @@ absl::Status SqliteShardWriter::StoreSamples(Session& session, const RowBatch& b
     tally_.samples += row.sample.count;
     rows.push_back(row);
   }
-  BoundedTypes names = session.totals.Types();
+  std::optional<BoundedTypes> names;
   for (const Type& type : types) {
+    if (type.number == SampleType::kCpu) {
+      session.totals.stored += type.stored;
+      continue;
+    }
     const SampleTypeInfo name = NameOf(batch, type.number);
-    if (type.stored != 0) session.totals.stored.Add(names.Bound(name), type.stored);
+    if (!names) names.emplace(session.totals.Types());
+    session.totals.stored.Add(names->Bound(name), type.stored);
     if (type.unnamed != 0) CountUnnamed(batch, name, type.unnamed);
   }
   // By type, then time: each minute of each type is then one run. Most batches are of one type and come in order.

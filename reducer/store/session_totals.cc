@@ -1,6 +1,7 @@
 #include "reducer/store/session_totals.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace tributary::store {
 
@@ -16,12 +17,13 @@ NamedAccounting SessionTotals::WithClosing() const {
 }
 
 void SessionTotals::Account(const RowBatch& batch) {
-  const NamedAccounting told = Types().Bound(NamedAccountingOf(batch));
+  NamedAccounting told = NamedAccountingOf(batch);
+  if (told.HasParts()) told = Types().Bound(told);
   if (batch.sequence == 0) {
     accounting += told;
   } else {
     durable_sequence = batch.sequence;
-    accounting = told;
+    accounting = std::move(told);
   }
 }
 
