@@ -22,9 +22,9 @@ export function TypePicker() {
   const asked = shownType.value;
   const cpuKey = keyOf({name: cpuTime.type, unit: cpuTime.unit}, all);
   const isShown = (type: SampleType) => keyOf(type, all) === (asked || cpuKey);
-  // CPU time and the chosen type come first: others may be many, with names that sort before these.
+  // If there are more types than the list shows, CPU time and the chosen type come first.
   const rank = (type: SampleType) => (isCpuTime(measureOf({...type, type: type.name})) ? 0 : isShown(type) ? 1 : 2);
-  const offered = [...all].sort((a, b) => rank(a) - rank(b));
+  const offered = all.length > shownMax ? [...all].sort((a, b) => rank(a) - rank(b)) : all;
   const isOffered = offered.some(isShown);
   const chosen = view.value.type !== '';
   if (offered.length < 2 && (isOffered || !chosen)) return null;
