@@ -1,18 +1,18 @@
 # The intake protocol's messages (docs/intake-protocol.md). One root struct for each frame type that has a payload.
-# Append-only: fields are added at the end with the next number, never renumbered, retyped or removed; a field that is
-# not sent reads as its default. Readers enforce every limit stated here and refuse a message that passes one.
+# Append-only: fields are added at the end with the next number, and never renumbered, retyped or removed. A field that
+# was not sent reads as its default. Readers enforce every limit stated here and refuse a message that exceeds one.
 @0xc1f06b0b7a5d4e21;
 
 using Cxx = import "/capnp/c++.capnp";
 $Cxx.namespace("tributary::intake::wire");
 
-# One instant read from both of the sender's clocks.
+# One instant, read from both of the sender's clocks.
 struct ClockPair {
   monotonicNs @0 :Int64;  # CLOCK_MONOTONIC of the sender's boot
   unixNs @1 :Int64;
 }
 
-# Numbers of definitions in each table of a dictionary, the reserved id 0 included: the next id.
+# Numbers of definitions in each table of a dictionary, including the reserved id 0. Each is also the next id.
 struct Counts {
   strings @0 :UInt32 = 1;
   executables @1 :UInt32 = 1;
@@ -22,7 +22,7 @@ struct Counts {
   threads @5 :UInt32 = 1;
 }
 
-# Type 1, collector to reducer, first on every connection. At most 64 KiB.
+# Type 1, collector to reducer, first message on every connection. At most 64 KiB.
 struct Hello {
   versionMin @0 :UInt16;
   versionMax @1 :UInt16;
@@ -37,12 +37,13 @@ struct Hello {
   agentVersion @10 :Text;
   cpuCount @11 :UInt32;
   sampleRateHz @12 :UInt32;
-  dictionaryGeneration @13 :UInt32;  # of `sent`; 0 = none was begun
-  sent @14 :Counts;           # what the peer was sent of that generation
+  dictionaryGeneration @13 :UInt32;  # of `sent`; 0: no generation was begun
+  sent @14 :Counts;           # counts of that generation that were already sent to the peer
   nextSequence @15 :UInt64;   # of the oldest batch still held, or of the next to be made
   clock @16 :ClockPair;
   token @17 :Text;            # bearer token, at most 4096 bytes
-  predecessorId @18 :Data;    # empty, or the id of a session of the node's earlier collector: data go where its are
+  predecessorId @18 :Data;    # empty, or the session id of the node's earlier collector: data go to the reducer that
+                              # has it
 }
 
 # Type 2, reducer to collector: the answer.
@@ -50,45 +51,45 @@ struct Welcome {
   version @0 :UInt16;
   features @1 :UInt64;
   durableSequence @2 :UInt64;     # batches up to here are stored
-  dictionaryKept @3 :Bool;        # the generation in Hello is known; definitions go on at `have`
+  dictionaryKept @3 :Bool;        # the reducer knows the generation of Hello; definitions continue at `have`
   have @4 :Counts;
   creditBytes @5 :UInt32;         # frame bytes that may be unacknowledged
   dictionaryNodesMax @6 :UInt32;
   heartbeatMs @7 :UInt32;
 }
 
-# Type 3, and a part of type 4. `columns` holds numbered columns of LEB128 numbers, as docs/intake-protocol.md says; those
-# with a number that a reader does not know are skipped.
+# Type 3, and a part of type 4. `columns` contains numbered columns of LEB128 numbers, as described in
+# docs/intake-protocol.md. A reader skips columns with unknown numbers.
 struct Definitions {
   generation @0 :UInt32;
-  derivedFrom @1 :UInt32;     # not 0: this is the generation's first message, which continues that one but for what is evicted
+  derivedFrom @1 :UInt32;     # not 0: the generation's first message, which continues that one without the evicted ids
   columns @2 :Data;
   packedColumns @3 :Data;     # the same, packed: a sender fills one of the two
 }
 
-# Type 4: samples in order of time, and the definitions they need.
+# Type 4: samples in order of time, and the definitions that they need.
 struct Batch {
   definitions @0 :Definitions;
   clock @1 :ClockPair;        # when the batch was closed
   captured @2 :UInt64;        # running totals of the session, at that time
   idle @3 :UInt64;
-  lost @4 :List(UInt64);      # by reason, at most 64; those behind the end are 0
+  lost @4 :List(UInt64);      # by reason, at most 64; omitted ones at the end are 0
   nodesHash @5 :UInt64;       # rolling hash over the dictionary's nodes up to this batch's last definition
   columns @6 :Data;           # at most 100,000 samples; numbered columns as above
-  closes @7 :List(ClosedSession);  # at most 8
+  closes @7 :List(ClosedSession);  # at most 32
   packedColumns @8 :Data;     # as in Definitions
-  sampleTypes @9 :List(SampleType);  # at most 64: what samples have and not every release knows, no number twice
-  typeCounts @10 :List(TypeCounts);  # at most 64, no number twice: what of captured and lost is not of CPU samples
+  sampleTypes @9 :List(SampleType);  # at most 64, no number twice: samples' types that some releases do not know
+  typeCounts @10 :List(TypeCounts);  # at most 64, no number twice: the parts of captured and lost that are not CPU
 }
 
-# Samples of one type. Its number is the batch's, as in sampleTypes.
+# Counts of samples of one type. The number is the batch's, as in sampleTypes.
 struct TypeCounts {
   number @0 :UInt8;           # 2 to 255
   captured @1 :UInt64;
   lost @2 :List(UInt64);      # as in Batch
 }
 
-# What a sender means by a number in the column `types`.
+# The meaning that a sender gives a number in the column `types`.
 struct SampleType {
   number @0 :UInt8;           # 3 to 255
   name @1 :Text;              # 1 to 64 bytes, as OTLP calls it
@@ -96,13 +97,13 @@ struct SampleType {
   aggregation @3 :UInt8;      # 0: values add up; 1: a gauge, whose samples of one process and one time are a snapshot
 }
 
-# An earlier session of the same node that has ended: what of its share of the captured samples is neither stored nor told
-# as lost is lost for this reason.
+# An earlier session of the same node that has ended. Samples of its share of the captured samples that were neither
+# stored nor reported lost count as lost for this reason.
 struct ClosedSession {
   sessionId @0 :Data;             # 16 bytes
   captured @1 :UInt64;
   reason @2 :UInt8;               # a loss reason: 6 shutdown, 8 collector_killed; others read as collector_killed
-  typeCounts @3 :List(TypeCounts);  # what of captured is not of CPU samples; losses are not told
+  typeCounts @3 :List(TypeCounts);  # the parts of captured that are not CPU samples; without losses
 }
 
 # Type 5, reducer to collector: all batches up to this one are durable.
@@ -110,8 +111,8 @@ struct Ack {
   sequence @0 :UInt64;
 }
 
-# Type 6, reducer to collector: the reducer cannot follow this generation; everything unacknowledged is to be sent again
-# under a later one.
+# Type 6, reducer to collector: the reducer cannot follow this generation. The collector must send everything
+# unacknowledged again under a later generation.
 struct NeedDictionary {
   generation @0 :UInt32;
 }
@@ -121,33 +122,35 @@ struct ExecutableId {
   bytes @1 :Data;                 # 1 to 20
 }
 
-# Type 7, reducer to collector: please upload these tables.
+# Type 7, reducer to collector: requests the upload of these tables.
 struct NeedSymbols {
   ids @0 :List(ExecutableId);     # at most 256
   parts @1 :List(SymbolPart);     # empty, or one for each of `ids`
 }
 
-# The beginning of a compressed table that the reducer has. Whose table has the same numbers goes on at `offset`; whose
-# has others, or does not know this, begins at 0.
+# The beginning of a compressed table that the reducer already has. A collector whose table has the same numbers
+# continues at `offset`. A collector whose table has other numbers, or that does not know this struct, begins at 0.
 struct SymbolPart {
   offset @0 :UInt64;              # bytes that need not be sent; 0: none
-  totalBytes @1 :UInt64;          # as the chunks said that brought it
+  totalBytes @1 :UInt64;          # as in the chunks that brought the beginning
   rawBytes @2 :UInt64;
   key @3 :UInt64;
 }
 
-# Type 8, collector to reducer, on channel 1: a piece of a zstd-compressed symbol table, in order, without holes.
+# Type 8, collector to reducer, on channel 1: a piece of a zstd-compressed symbol table. Pieces come in order, without
+# gaps.
 struct SymbolChunk {
   id @0 :ExecutableId;
   offset @1 :UInt64;              # of `bytes` in the compressed table
   totalBytes @2 :UInt64;          # of the compressed table
   rawBytes @3 :UInt64;            # of the table
   bytes @4 :Data;                 # at most 64 KiB
-  unavailable @5 :Text;           # at most 256 bytes; not empty: there is no table, and why
-  key @6 :UInt64;                 # XXH3-64 (seed 0) of the compressed table, in every chunk; 0: not said, and so never resumed
+  unavailable @5 :Text;           # at most 256 bytes; not empty: there is no table, for this reason
+  key @6 :UInt64;                 # XXH3-64 (seed 0) of the compressed table, in every chunk; 0: not given, so never
+                                  # resumed
 }
 
-# Type 9, collector to reducer, which sends it back. A reducer that has stopped reading sends its own.
+# Type 9, collector to reducer. The reducer sends it back. A reducer that has stopped reading sends its own heartbeats.
 struct Heartbeat {
   sentAtNs @0 :Int64;             # the sender's CLOCK_MONOTONIC
 }
@@ -155,27 +158,28 @@ struct Heartbeat {
 # Type 10: why the sender is about to close.
 struct Goodbye {
   reason @0 :Text;                # for a person; at most 512 bytes
-  retry @1 :Bool = true;          # false: coming back unchanged is useless
+  retry @1 :Bool = true;          # false: the peer must not come back unchanged, it would fail again
   rejectedSequence @2 :UInt64;    # not 0: this batch was malformed; sending it again is useless
 }
 
-# What is known of a thing that samples belong to (docs/metadata.md). At most 64 KiB of keys and values.
+# Facts about an entity that samples belong to (docs/metadata.md). At most 64 KiB of keys and values.
 struct Entity {
-  kind @0 :UInt8;                 # 1 host, 2 container, 3 pod, 4 namespace, 5 Kubernetes node, 6 cluster, 7 rollout, 8 workload; unknown ones are skipped
-  id @1 :Text;                    # of its kind; at most 512 bytes
-  fromUnixNs @2 :Int64;           # since when this holds; 0: since it began, or nobody knows
-  gone @3 :Bool;                  # it has ended then
+  kind @0 :UInt8;                 # 1 host, 2 container, 3 pod, 4 namespace, 5 Kubernetes node, 6 cluster, 7 rollout, 8
+                                  # workload; a reader skips unknown kinds
+  id @1 :Text;                    # in the namespace of its kind; at most 512 bytes
+  fromUnixNs @2 :Int64;           # since when this state holds; 0: since the entity began, or unknown
+  gone @3 :Bool;                  # the entity ended at that time
   attributes @4 :List(Attribute); # at most 512, ascending by key, no key twice
 }
 
 struct Attribute {
   key @0 :Text;                   # 1 to 320 bytes
-  value @1 :Text;                 # at most 4096 bytes, of any kind
+  value @1 :Text;                 # at most 4096 bytes, any content
 }
 
-# Type 11, collector to reducer: the state of things now. The first on a connection begins a snapshot.
+# Type 11, collector to reducer: the current state of entities. The first message on a connection begins a snapshot.
 struct Metadata {
   entities @0 :List(Entity);      # at most 4096
   beginsSnapshot @1 :Bool;
-  endsSnapshot @2 :Bool;          # what this sender told before and not in the snapshot has gone
+  endsSnapshot @2 :Bool;          # entities that this sender reported before and not in the snapshot are gone
 }

@@ -1,0 +1,223 @@
+"""What a documentation page may not get wrong. Each check takes the source tree and returns one line per error."""
+
+import functools
+import pathlib
+import re
+
+CODE_FOLDERS = ("base", "intake", "otlp", "kernel-collector", "k8s-collector", "reducer")
+# A number in a page or a schema, and the constant that it repeats: file, pattern with one group; file, name.
+LIMITS = [
+    ("schemas/intake/intake.capnp", r"closes @7 .*at most ([\d,]+)", "profile/batch.h", "kClosedSessionsMax"),
+    ("schemas/intake/intake.capnp", r"sampleTypes @9 .*at most ([\d,]+)", "profile/sample_types.h", "kSampleTypesMax"),
+    ("schemas/intake/intake.capnp", r"typeCounts @10 .*at most ([\d,]+)", "profile/sample_types.h", "kSampleTypesMax"),
+    ("schemas/intake/intake.capnp", r"lost @4 .*at most ([\d,]+)", "profile/accounting.h", "kLossReasonsMax"),
+    ("schemas/intake/intake.capnp", r"nodeId @5 .*at most ([\d,]+)", "intake/wire/messages.h", "kTextBytesMax"),
+    ("schemas/intake/intake.capnp", r"token @17 .*at most ([\d,]+)", "intake/wire/messages.h", "kTokenBytesMax"),
+    ("schemas/intake/intake.capnp", r"columns @6 .*at most ([\d,]+)", "intake/codec/batch_encoder.h",
+     "kSamplesPerBatchMax"),
+    ("schemas/intake/intake.capnp", r"reason @0 .*at most ([\d,]+)", "intake/wire/messages.h", "kReasonBytesMax"),
+    ("schemas/intake/intake.capnp", r"ids @0 :List\(ExecutableId\).*at most ([\d,]+)", "intake/wire/messages.h",
+     "kNeedSymbolsMax"),
+    ("schemas/intake/intake.capnp", r"entities @0 .*at most ([\d,]+)", "profile/metadata.h", "kUpdateEntitiesMax"),
+    ("schemas/intake/intake.capnp", r"attributes @4 .*at most ([\d,]+)", "profile/metadata.h", "kEntityAttributesMax"),
+    ("docs/intake-protocol.md", r"`closes`[^.]*?at most ([\d,]+)", "profile/batch.h", "kClosedSessionsMax"),
+    ("docs/unwinding.md", r"`truncated_depth` \| deeper than ([\d,]+)", "bpf/include/records.h",
+     "TRIB_USER_FRAMES_MAX"),
+    ("docs/store.md", r"room for ([\d,]+) others", "reducer/store/store.h", "kSampleTypesOfShardMax"),
+    ("docs/metrics.md", r"room for ([\d,]+) types", "reducer/store/store.h", "kSampleTypesOfShardMax"),
+    ("docs/metrics.md", r"and for ([\d,]+) that one machine", "reducer/store/store.h", "kSampleTypesOfMachineMax"),
+]
+COLUMNS_MAX = 120
+README_SENTENCE_WORDS_MAX = 30
+
+
+def pages(root):
+    return [root / "README.md", root / "CONTRIBUTING.md", root / "CHANGELOG.md", *sorted((root / "docs").rglob("*.md"))]
+
+
+def name_of(root, page):
+    return page.relative_to(root).as_posix()
+
+
+def prose(text):
+    """Yields (line number, line) outside code blocks and tables."""
+    inside = False
+    for number, line in enumerate(text.splitlines(), 1):
+        if line.startswith("```"):
+            inside = not inside
+        elif not inside and not line.startswith("|"):
+            yield number, line
+
+
+def check_width(root):
+    return [f"{name_of(root, page)}:{number}: {len(line)} columns, {COLUMNS_MAX} at most"
+            for page in pages(root) for number, line in prose(page.read_text()) if len(line) > COLUMNS_MAX]
+
+
+def sentences(text):
+    """Sentences of paragraphs, without headings, code and markup."""
+    paragraphs = re.split(r"\n\s*\n|\n(?=[-*] )", "\n".join(line if not line.startswith("#") else ""
+                                                            for _, line in prose(text)))
+    for paragraph in paragraphs:
+        flat = re.sub(r"!?\[([^\]]*)\]\([^)]*\)", r"\1", " ".join(paragraph.split()))
+        yield from (sentence for sentence in re.split(r"(?<=[.!?:])\s+", flat) if sentence)
+
+
+def check_readme_sentences(root):
+    return [f"README.md: a sentence of {len(words)} words: {' '.join(words[:8])} …"
+            for words in (sentence.split() for sentence in sentences((root / "README.md").read_text()))
+            if len(words) > README_SENTENCE_WORDS_MAX]
+
+
+def check_repeats(root):
+    errors = []
+    for page in pages(root):
+        text = page.read_text()
+        groups = [("row", table.splitlines()) for table in re.findall(r"(?:^\|.*\n)+", text, re.MULTILINE)]
+        groups.append(("sentence", [sentence for sentence in sentences(text) if len(sentence.split()) >= 8]))
+        for kind, found in groups:
+            for one in sorted({one for one in found if found.count(one) > 1}):
+                errors.append(f"{name_of(root, page)}: a {kind} stands twice: {one[:60]}")
+    return errors
+
+
+def anchors(page):
+    """The anchors that headings get: lower case, without punctuation, blanks as hyphens."""
+    found = set()
+    for line in page.read_text().splitlines():
+        if match := re.match(r"#+ (.*)", line):
+            plain = re.sub(r"[^\w\- ]", "", re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", match[1]).lower())
+            found.add(plain.strip().replace(" ", "-"))
+    return found
+
+
+def check_links(root):
+    errors = []
+    for page in pages(root):
+        for link in re.findall(r"\]\(([^)\s]+)\)", page.read_text()):
+            if "://" in link:
+                continue
+            path, _, anchor = link.partition("#")
+            target = page.parent / path if path else page
+            if not target.exists():
+                errors.append(f"{name_of(root, page)}: {link}: there is no such file")
+            elif anchor and target.suffix == ".md" and anchor not in anchors(target):
+                errors.append(f"{name_of(root, page)}: {link}: there is no such heading")
+    return errors
+
+
+def layers(root):
+    order = re.search(r'ORDER = """(.*?)"""', (root / "dev/layers").read_text(), re.DOTALL)[1].split()
+    return set(order)
+
+
+def table_folders(text, head):
+    """First column of the table whose head is `head`: folders, without their slashes."""
+    rows = text.split(head, 1)[1].split("\n\n", 1)[0].splitlines()[2:]
+    return {name.strip().rstrip("/") for row in rows for name in row.split("|")[1].split(",")}
+
+
+def check_folders(root):
+    text = (root / "docs/architecture.md").read_text()
+    order = layers(root)
+    errors = []
+    stated = table_folders(text, "| folder |")
+    wanted = {name.split("/")[0] for name in order} | {"bpf/include"}
+    intake = {name.removeprefix("intake/") for name in order if name.startswith("intake/")}
+    for what, have, want in (("folder table", stated, wanted),
+                             ("table of intake/", table_folders(text, "| in intake/ |"), intake)):
+        errors += [f"docs/architecture.md: {what}: {name}/ is missing" for name in sorted(want - have)]
+        errors += [f"docs/architecture.md: {what}: {name}/ is not in dev/layers" for name in sorted(have - want)]
+    errors += [f"docs/architecture.md: {name}/ does not exist" for name in sorted(stated) if not (root / name).is_dir()]
+    built = {path.parent.name for path in root.glob("*/CMakeLists.txt")} - {"deploy", "build-env"}
+    errors += [f"dev/layers: {name}/ is built and has no place" for name in sorted(built - wanted)]
+    return errors
+
+
+def constant(text, name):
+    match = re.search(rf"(?:\b{name}\s*=|#define {name})\s*([^;/\n]+)", text)
+    value = re.sub(r"(?<=\d)[uUlL']+|'", "", match[1]).strip() if match else ""
+    return eval(value, {"__builtins__": {}}) if re.fullmatch(r"[\d\s()<*+-]+", value) else None
+
+
+def check_limits(root):
+    errors = []
+    for page, pattern, header, name in LIMITS:
+        stated = re.search(pattern, (root / page).read_text())
+        value = constant((root / header).read_text(), name)
+        if stated is None or value is None:
+            errors.append(f"{page}: the limit {name} is not found: mend test/docs/checks.py")
+        elif int(stated[1].replace(",", "")) != value:
+            errors.append(f"{page}: says {stated[1]}, and {name} in {header} is {value}")
+    return errors
+
+
+@functools.cache
+def metrics_of(folder):
+    names = set()
+    for path in folder.rglob("*"):
+        if path.suffix in (".cc", ".h") and not path.name.endswith("_test.cc"):
+            names |= set(re.findall(r'"(tributary_[a-z0-9]+_[a-z0-9_]+)"', path.read_text()))
+            if path.name == "process_metrics.cc":
+                names |= set(re.findall(r'"(process_[a-z_]+)"', path.read_text()))
+    return {name for name in names if not name.startswith("tributary_embedded")}
+
+
+def check_metrics(root):
+    code = set().union(*(metrics_of((root / folder).resolve()) for folder in CODE_FOLDERS))
+    page = (root / "docs/metrics.md").read_text()
+    documented = set(re.findall(r"(?<![a-z_])(?:tributary|process)_[a-z0-9_]+", page))
+    errors = [f"docs/metrics.md: {name} has no row" for name in sorted(code - documented)]
+    errors += [f"docs/metrics.md: {name} does not exist" for name in sorted(documented - code)]
+    errors += [f"{name}: times are in seconds" for name in sorted(code)
+               if re.search(r"_(ms|us|ns|[a-z]+seconds|minutes)(_total)?$", name)]
+    return errors if len(code) > 40 else [*errors, "fewer than 40 metrics found: mend test/docs/checks.py"]
+
+
+# An option's row in docs/options.md, from what --help prints of it.
+OPTION = re.compile(r"^  (-.*)\n((?:      .*\n)+)", re.MULTILINE)
+
+
+def option_rows(help_text):
+    for flags, body in OPTION.findall(help_text):
+        lines = [line.strip() for line in body.splitlines()]
+        environment = next((match[1] for line in lines if (match := re.match(r"environment ([A-Z_]{4,})", line))), "")
+        text = lines[0]
+        default = re.search(r" \(default ([^)]*)\)$", text)
+        text = text[:default.start()] if default else text
+        # Where data are kept depends on the user.
+        shown = "" if not default or default[1].startswith("/") or "/.local/" in default[1] else default[1]
+        yield "| {} | {} | {} | {} |".format(*(cell.replace("|", "\\|") for cell in (
+            f"`{flags}`", text, f"`{shown}`" if shown else "", f"`{environment}`" if environment else "")))
+
+
+def options_page(helps):
+    """The page docs/options.md. `helps`: (command, what its --help prints)."""
+    out = ["# Options", "",
+           "Every option of every program, as `--help` prints it. A test compares this page with the programs;",
+           "`UPDATE_GOLDEN=1` writes it anew.", ""]
+    for command, text in helps:
+        out += [f"## {command}", "", "| option | meaning | default | environment |", "|---|---|---|---|",
+                *option_rows(text), ""]
+    return "\n".join(out)
+
+
+def check_options(root, helps):
+    errors = []
+    page = (root / "docs/options.md").read_text().splitlines()
+    wanted = options_page(helps).splitlines()
+    errors += [f"docs/options.md: not as --help says: {line[:80]}" for line in wanted if line not in page]
+    errors += [f"docs/options.md: no such option: {line[:80]}" for line in page if line not in wanted]
+    known = set(re.findall(r"--[a-z][a-z0-9-]+", " ".join(text for _, text in helps)))
+    readme = (root / "README.md").read_text()
+    for option in sorted(set(re.findall(r"(?<![\w-])(--[a-z][a-z0-9-]+)", readme)) - known):
+        errors.append(f"README.md: there is no option {option}")
+    return errors
+
+
+CHECKS = [check_width, check_readme_sentences, check_repeats, check_links, check_folders, check_limits, check_metrics]
+
+
+def check_all(root, helps):
+    root = pathlib.Path(root)
+    return [error for check in CHECKS for error in check(root)] + check_options(root, helps)
