@@ -6,8 +6,9 @@
 
 namespace tributary {
 
-// A timer whose time may be a test's own: state machines that take an AlarmSource run on a Loop and in a simulation
-// alike. On the owner's thread; the callback never runs after Stop or the destructor, and may destroy its alarm.
+// A timer whose clock may belong to a test: a state machine that takes an AlarmSource runs both on a Loop and in a
+// simulation. Use it on the owner's thread. The callback never runs after Stop or the destructor. It may destroy its
+// alarm.
 class Alarm {
  public:
   virtual ~Alarm() = default;

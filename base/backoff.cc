@@ -3,7 +3,7 @@
 namespace tributary {
 namespace {
 
-constexpr uint32_t kDoublingsMax = 62;  // a shift by more is not defined
+constexpr uint32_t kDoublingsMax = 62;  // shifting by more is undefined
 
 }  // namespace
 

@@ -55,7 +55,7 @@ TEST(Backoff, StaysAtTheMaximumOnceSkippedTo) {
   EXPECT_THAT(NextWaits(backoff, 2), ElementsAre(250, 500));
 }
 
-TEST(Backoff, AHigherMaximumCountsAsIfItHadAlwaysBeen) {
+TEST(Backoff, ContinuesDoublingAfterTheMaximumRises) {
   Backoff backoff({.min = 1, .max = 30});
   EXPECT_THAT(NextWaits(backoff, 6), ElementsAre(1, 2, 4, 8, 16, 30));
   backoff.SetMax(100);

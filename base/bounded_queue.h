@@ -8,14 +8,14 @@
 
 namespace tributary {
 
-// Hands work from any thread to one (a store writer, an exporter, a worker). Bounded: TryPush refuses when full, and
-// the caller counts what it dropped. A lock a push: one a batch, not one a sample.
+// Passes work from any thread to a single one (a store writer, an exporter, a worker). Bounded: TryPush refuses when
+// the queue is full, and the caller counts the dropped item. Each push takes a lock, so push batches, not samples.
 template <typename T>
 class BoundedQueue {
  public:
   explicit BoundedQueue(size_t capacity) : capacity_(capacity) {}
 
-  // False when full or closed; `item` is then untouched.
+  // Returns false if the queue is full or closed. `item` is then unchanged.
   bool TryPush(T&& item) {
     {
       std::lock_guard lock(mutex_);
@@ -26,20 +26,20 @@ class BoundedQueue {
     return true;
   }
 
-  // Waits. nullopt once the queue is closed and empty.
+  // Waits for an item. Returns nullopt when the queue is closed and empty.
   std::optional<T> Pop() {
     std::unique_lock lock(mutex_);
     ready_.wait(lock, [&] { return closed_ || !items_.empty(); });
     return TakeFront();
   }
 
-  // nullopt when empty, at once: to gather a group.
+  // Returns nullopt at once if the queue is empty. Use it to collect a group of items.
   std::optional<T> TryPop() {
     std::lock_guard lock(mutex_);
     return TakeFront();
   }
 
-  // No more pushes; what is queued is still popped.
+  // Refuses further pushes. Queued items can still be popped.
   void Close() {
     {
       std::lock_guard lock(mutex_);

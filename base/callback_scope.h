@@ -5,14 +5,15 @@
 
 namespace tributary {
 
-// Cancels callbacks that outlive their owner. An object that gives callbacks to a Loop, to an Executor or to a timer
-// owns a scope and gives them wrapped: after the scope was destroyed, a wrapped callback does nothing.
+// Cancels callbacks that outlive their owner. An object that passes callbacks to a Loop, an Executor or a timer owns a
+// scope and wraps the callbacks with it. After the scope is destroyed, a wrapped callback does nothing.
 //
 //   executor.Submit([reading] { Read(*reading); }, scope_.Wrap([this, reading] { Finish(*reading); }));
 //
-// The scope is the owner's last member, so that it is destroyed first. A wrapped callback runs on the thread that
-// destroys the scope, or after it; it may be copied and destroyed on any thread. What it captured is kept until it is
-// destroyed, also when it is cancelled. Costs one allocation a scope, and one atomic increment a callback.
+// The scope must be the owner's last member, so that it is destroyed first. A wrapped callback must run on the thread
+// that destroys the scope, or after the destruction. It may be copied and destroyed on any thread. Its captures live
+// until it is destroyed, even if it was cancelled. Costs one allocation per scope and one atomic increment per
+// callback.
 class CallbackScope {
  public:
   CallbackScope() = default;

@@ -56,7 +56,7 @@ TEST(CallbackScope, ACallbackMayEndItsScope) {
   EXPECT_EQ(ran, 1);
 }
 
-TEST(CallbackScope, FreesWhatACancelledCallbackCaptured) {
+TEST(CallbackScope, FreesCapturesOfACancelledCallback) {
   const auto captured = std::make_shared<int>(0);
   {
     std::function<void()> callback;
@@ -71,8 +71,8 @@ TEST(CallbackScope, FreesWhatACancelledCallbackCaptured) {
   EXPECT_EQ(*captured, 0);
 }
 
-// As a worker does it: the callback is made on the loop's thread, posted by another one, and its owner may be gone when
-// the loop comes to it.
+// Like a worker: the loop's thread makes the callback, and another thread posts it. The owner may be gone when the loop
+// runs the callback.
 TEST(CallbackScope, CancelsTasksThatAnotherThreadPosts) {
   struct Owner {
     int* ran;

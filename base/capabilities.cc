@@ -13,7 +13,7 @@
 namespace tributary {
 namespace {
 
-// More than any kernel has. PR_CAPBSET_READ says where the running one's end.
+// More than any kernel has. PR_CAPBSET_READ finds the last one of the running kernel.
 constexpr int kCapabilitiesMax = 64;
 
 constexpr struct {
@@ -42,11 +42,11 @@ ThreadSets ReadThreadSets() {
           .permitted = CapabilitySet(data[0].permitted | uint64_t{data[1].permitted} << 32)};
 }
 
-// Takes CAP_SETPCAP. Without it the set stays, and no_new_privs alone keeps started programs from gaining anything.
+// Needs CAP_SETPCAP. Without it the set stays, and only no_new_privs prevents started programs from gaining rights.
 absl::Status EmptyBoundingSet() {
   for (int capability = 0; capability < kCapabilitiesMax; ++capability) {
     const int held = prctl(PR_CAPBSET_READ, capability, 0, 0, 0);
-    if (held < 0) break;  // EINVAL: behind the kernel's last one
+    if (held < 0) break;  // EINVAL: after the kernel's last capability
     if (held == 0 || prctl(PR_CAPBSET_DROP, capability, 0, 0, 0) == 0) continue;
     if (errno == EPERM) break;
     return ErrnoStatus("drop from the bounding set", CapabilityName(capability), errno);
@@ -80,7 +80,7 @@ absl::Status KeepOnlyCapabilities(CapabilitySet keep) {
   if (prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0) != 0) {
     return ErrnoStatus("clear", "the ambient capabilities", errno);
   }
-  RETURN_IF_ERROR(EmptyBoundingSet());  // first: CAP_SETPCAP may go below
+  RETURN_IF_ERROR(EmptyBoundingSet());  // first, because the next step may drop CAP_SETPCAP
   const uint64_t kept = keep.bits() & ReadThreadSets().permitted.bits();
   __user_cap_header_struct header = {_LINUX_CAPABILITY_VERSION_3, 0};
   __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3] = {};

@@ -26,22 +26,22 @@ class CapabilitySet {
   uint64_t bits_ = 0;
 };
 
-// "CAP_BPF". Capabilities that this program never names are "capability 22".
+// Returns for example "CAP_BPF". Returns for example "capability 22" for a capability that this program never names.
 std::string CapabilityName(int capability);
-// "CAP_SYS_PTRACE,CAP_BPF", in order of their numbers; "none".
+// Returns for example "CAP_SYS_PTRACE,CAP_BPF", in order of the numbers, or "none".
 std::string CapabilityNames(CapabilitySet set);
 
-// The calling thread's. Empty if the kernel does not answer.
+// Returns the capabilities of the calling thread. Empty if the kernel does not answer.
 CapabilitySet EffectiveCapabilities();
 
-// Gives up every capability outside `keep`, for good, and sets no_new_privs. It changes the calling thread, and so the
-// threads and processes that it starts later: call it before the first thread starts. What is kept stays effective and
-// permitted. The inheritable and ambient sets become empty. So does the bounding set if the thread has CAP_SETPCAP: a
-// program that this one starts then has no capability at all. Error: the kernel refuses, which it does for no reason
-// that a program meets.
+// Gives up every capability outside `keep` permanently, and sets no_new_privs. Applies to the calling thread, and to
+// the threads and processes that it starts later: call it before the first thread starts. Kept capabilities stay
+// effective and permitted. The inheritable and ambient sets become empty. The bounding set becomes empty too if the
+// thread has CAP_SETPCAP: a program that this one starts then has no capability at all. Returns an error if the kernel
+// refuses; no known situation causes this.
 absl::Status KeepOnlyCapabilities(CapabilitySet keep);
 
-// For programs and processes that need none.
+// For programs and processes that need no capabilities.
 inline absl::Status DropAllCapabilities() { return KeepOnlyCapabilities(CapabilitySet()); }
 
 }  // namespace tributary

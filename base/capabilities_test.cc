@@ -30,7 +30,8 @@ std::map<std::string, uint64_t> OwnSets() {
   return sets;
 }
 
-// The exit code of a process that calls `live`: what is given up in the test's own would be lost for other tests.
+// Calls `live` in another process, and returns the code that `live` reports. Capabilities that the test's own process
+// gave up would be lost for other tests.
 int RunElsewhere(const std::function<int(int)>& live) {
   auto child = Fork(live);
   if (!child.ok()) return -1;
@@ -47,7 +48,7 @@ TEST(Capabilities, HaveNames) {
   EXPECT_EQ(CapabilityNames({}), "none");
 }
 
-TEST(Capabilities, KeepsTheNamedOnesAndNothingElse) {
+TEST(Capabilities, KeepsOnlyTheNamedCapabilities) {
   const CapabilitySet before = EffectiveCapabilities();
   const int code = RunElsewhere([](int socket) {
     const bool may_bound = EffectiveCapabilities().Has(CAP_SETPCAP);
@@ -57,7 +58,7 @@ TEST(Capabilities, KeepsTheNamedOnesAndNothingElse) {
     if (sets["CapEff:"] != expected || sets["CapPrm:"] != expected) return Report(socket, 3);
     if (sets["CapInh:"] != 0 || sets["CapAmb:"] != 0 || sets["NoNewPrivs:"] != 1) return Report(socket, 4);
     if (may_bound && sets["CapBnd:"] != 0) return Report(socket, 5);
-    // Again, with less: a process of a program that has given up some gives up the rest.
+    // Again, with fewer: a process of a program that has given up some capabilities gives up the rest.
     if (!DropAllCapabilities().ok()) return Report(socket, 6);
     return Report(socket, EffectiveCapabilities() == CapabilitySet() ? 1 : 7);
   });

@@ -15,7 +15,7 @@
 
 #include "base/status.h"
 
-// For tests: certificate authorities and certificates made on the spot.
+// For tests: creates certificate authorities and certificates at run time.
 
 namespace tributary {
 
@@ -73,7 +73,7 @@ class TestAuthority {
     std::unique_ptr<X509_EXTENSION, Free> extension(X509V3_EXT_conf_nid(nullptr, &context, nid, value.c_str()));
     TRIBUTARY_CHECK(extension != nullptr && X509_add_ext(cert, extension.get(), -1) == 1);
   }
-  // Of its own key where there is no issuer.
+  // Signs with the authority's own key. Without an issuer, the certificate is self-signed.
   Cert Make(const Subject& subject, EVP_PKEY& key, X509* issuer) const {
     static std::atomic<long> serial{1};
     Cert cert(X509_new());
@@ -96,7 +96,7 @@ class TestAuthority {
   Cert cert_;
 };
 
-// A directory of small files, gone with it.
+// A temporary directory for small files. The destructor removes it.
 class TestFiles {
  public:
   TestFiles() {
@@ -112,7 +112,7 @@ class TestFiles {
   TestFiles& operator=(const TestFiles&) = delete;
 
   std::string Path(const std::string& name) const { return directory_ / name; }
-  // Replaced at once, as operators' tools do.
+  // Replaces the file atomically, as operators' tools do.
   std::string Write(const std::string& name, const std::string& text, mode_t mode = 0600) const {
     const std::string path = Path(name), aside = path + ".new";
     std::ofstream(aside) << text;

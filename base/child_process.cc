@@ -26,7 +26,7 @@ ChildProcess& ChildProcess::operator=(ChildProcess&& other) noexcept {
 }
 
 absl::StatusOr<ChildProcess> ChildProcess::SpawnSelf(Options options) {
-  // None of them may be what another becomes.
+  // Duplicates every descriptor first, because one of them may have a number that another one must get.
   std::vector<Fd> aside(options.descriptors.size());
   for (size_t i = 0; i < aside.size(); ++i) {
     TRIBUTARY_CHECK(options.descriptors[i].to < kHandedEnd);

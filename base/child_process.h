@@ -12,9 +12,9 @@
 
 namespace tributary {
 
-// Another process of this program, which does one kind of work for this one: parsing that happens in a sandbox
-// (sandbox.h). The two talk over a socket, or by files that the process is handed. Ended with its owner. Thread: any,
-// one at a time.
+// Another process of this program that does one kind of work for this one, for example parsing in a sandbox
+// (sandbox.h). The two communicate over a socket, or through files that the process receives. The process ends with its
+// owner. Use it on any thread, but on one at a time.
 class ChildProcess {
  public:
   ChildProcess() = default;
@@ -24,7 +24,7 @@ class ChildProcess {
   ChildProcess& operator=(ChildProcess&& other) noexcept;
   ~ChildProcess() { Stop(); }
 
-  // A descriptor of ours, or -1 for none, and its number in the other process: less than kHandedEnd.
+  // Our descriptor, or -1 for none, and its number in the other process, which is less than kHandedEnd.
   struct Handed {
     int from, to;
   };
@@ -32,11 +32,11 @@ class ChildProcess {
   struct Options {
     std::string what;                    // for errors: "a child process"
     std::vector<std::string> arguments;  // the first is its name
-    std::vector<Handed> descriptors;     // besides those that are not close-on-exec
+    std::vector<Handed> descriptors;     // in addition to descriptors that are not close-on-exec
   };
-  // This binary again, without an environment and without a socket. Errors: as ErrnoStatus says.
+  // Starts this binary again, without an environment and without a socket. Errors: those of ErrnoStatus.
   static absl::StatusOr<ChildProcess> SpawnSelf(Options options);
-  // With `argument` alone, and a socket whose other end is kSocket there.
+  // Passes `argument` alone, and a socket. The other end of the socket is kSocket in the new process.
   static constexpr int kSocket = 3;
   static absl::StatusOr<ChildProcess> SpawnSelf(const char* argument);
 
@@ -44,12 +44,13 @@ class ChildProcess {
   pid_t pid() const { return pid_; }
   int socket() const { return socket_.get(); }  // -1: none
 
-  // Kills it, which must be running, and waits for its end. Returns waitpid's status. A signal does not change how a
-  // process that is ending has ended.
+  // Kills the process, which must be running, and waits for its end. Returns waitpid's status. If the process is
+  // already ending, the signal does not change its status.
   int End();
-  // End, if it is running. True: it had not ended by itself, and well.
+  // Calls End if the process is running. Returns true if the process had not ended by itself, or had failed.
   bool Stop();
-  // Whether one that has ended by itself ended well; it leaves nothing behind then. nullopt: it runs, or there is none.
+  // Returns true if the process ended by itself and with exit code 0, and false if it failed. Cleans up after it.
+  // Returns nullopt if it still runs or there is none.
   std::optional<bool> Reap();
 
  private:

@@ -21,14 +21,14 @@ namespace {
 
 using testing::Fork;
 
-// Until the process has ended; it stays to be waited for.
+// Waits until the process has ended. Does not reap the process.
 siginfo_t AwaitEnd(const ChildProcess& child) {
   siginfo_t ended{};
   EXPECT_EQ(waitid(P_PID, static_cast<id_t>(child.pid()), &ended, WEXITED | WNOWAIT), 0);
   return ended;
 }
 
-TEST(ChildProcess, SaysHowItEnded) {
+TEST(ChildProcess, ReportsHowItEnded) {
   for (const int code : {0, 1}) {
     auto child = Fork([code](int) { return code; });
     ASSERT_TRUE(child.ok());
@@ -70,7 +70,7 @@ TEST(ChildProcess, ReportsTheWaitStatus) {
   EXPECT_EQ(WTERMSIG(killed), SIGKILL);
 }
 
-// This test's binary, which writes its tests' names to descriptor 1.
+// Spawns this test's binary, which writes its tests' names to descriptor 1.
 TEST(ChildProcess, SpawnsItselfWithArgumentsAndDescriptors) {
   auto memory = MemoryFile::Create("output");
   ASSERT_TRUE(memory.ok());
@@ -90,7 +90,7 @@ TEST(ChildProcess, SpawnsItselfWithArgumentsAndDescriptors) {
   EXPECT_EQ(names.find("SocketMessage"), std::string_view::npos);
 }
 
-TEST(ChildProcess, SaysWhichDescriptorCannotBeHanded) {
+TEST(ChildProcess, ReportsADescriptorThatCannotBePassed) {
   const auto child = ChildProcess::SpawnSelf({.what = "a test", .arguments = {"test"}, .descriptors = {{1 << 20, 3}}});
   EXPECT_EQ(Message(child.status()), "dup a file for a test: EBADF (Bad file descriptor)");
 }
@@ -111,7 +111,7 @@ TEST(SocketMessage, CarriesBytesAndAFile) {
   EXPECT_FALSE(ReadAll(child->socket(), answer.data(), 1, 10'000)) << "the other end is closed";
 }
 
-TEST(SocketMessage, APeerThatTricklesGainsNoTime) {
+TEST(SocketMessage, ASlowPeerGainsNoTime) {
   auto child = Fork([](int socket) {
     for (char c = 'x'; WriteAll(socket, &c, 1, -1);) usleep(1000);
     return 0;
@@ -132,7 +132,7 @@ TEST(Sandbox, OpeningAFileKills) {
   EXPECT_EQ(ended.si_status, SIGSYS);
 }
 
-TEST(Sandbox, ListsOfProcessesShowItsName) {
+TEST(Sandbox, ProcessListsShowItsName) {
   auto child = Fork([](int socket) {
     char c = 'x';
     if (!EnterSandbox({.name = "reader", .memory_bytes_max = 1 << 30}).ok()) return 2;

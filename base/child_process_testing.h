@@ -11,7 +11,7 @@
 
 namespace tributary::testing {
 
-// A child that does `live` with its end of the socket, and exits with what that returns.
+// Starts a child that calls `live` with its end of the socket, and exits with the returned value.
 inline absl::StatusOr<ChildProcess> Fork(const std::function<int(int socket)>& live) {
   int pair[2];
   if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) != 0) return ErrnoStatus("socketpair", "", errno);

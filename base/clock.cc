@@ -16,7 +16,7 @@ class RealClock final : public Clock {
   MonotonicNs Monotonic() const override { return MonotonicNs{Read(CLOCK_MONOTONIC)}; }
   UnixNs Unix() const override { return UnixNs{Read(CLOCK_REALTIME)}; }
   ClockPair Pair() const override {
-    // The tightest of three brackets: a preemption between two readings would shift every time by its length.
+    // Uses the tightest of three attempts. A preemption between two readings would shift every time by its length.
     ClockPair best;
     int64_t best_gap = INT64_MAX;
     for (int i = 0; i < 3; ++i) {

@@ -4,21 +4,21 @@
 
 namespace tributary {
 
-// Where code takes the time from, so that tests never sleep. Thread-safe.
+// The source of time for code, so that tests never sleep. Thread-safe.
 class Clock {
  public:
   virtual ~Clock() = default;
   virtual MonotonicNs Monotonic() const = 0;
   virtual UnixNs Unix() const = 0;
 
-  // Both clocks at one instant; the real clock bounds the gap between the two readings by reading thrice.
+  // Reads both clocks at one instant. The real clock reads three times, to bound the gap between the two readings.
   virtual ClockPair Pair() const { return ClockPair{Monotonic(), Unix()}; }
 
-  // The machine's clocks. Lives for ever.
+  // Returns the machine's clocks. The object is never destroyed.
   static const Clock& Real();
 };
 
-// A clock that moves when told. Both clocks advance together. Not thread-safe.
+// A clock that moves only when Advance is called. Both clocks advance together. Not thread-safe.
 class FakeClock : public Clock {
  public:
   explicit FakeClock(MonotonicNs monotonic = MonotonicNs{kNsPerSecond},

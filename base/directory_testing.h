@@ -8,7 +8,7 @@
 
 namespace tributary {
 
-// A directory of a test's own, removed with all that is in it.
+// A temporary directory for one test. The destructor removes it with its contents.
 class TestDirectory {
  public:
   TestDirectory() {

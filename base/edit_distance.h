@@ -5,8 +5,8 @@
 
 namespace tributary {
 
-// Levenshtein distance: how far a mistyped name is from a real one. |a| × |b| steps: callers cut what comes from
-// outside.
+// Returns the Levenshtein distance, for example of a mistyped name from a real one. Takes |a| × |b| steps: callers must
+// cut input from outside.
 size_t EditDistance(std::string_view a, std::string_view b);
 
 }  // namespace tributary

@@ -3,7 +3,7 @@
 namespace tributary {
 
 bool GlobMatches(std::string_view pattern, std::string_view text) {
-  // Only the last star seen can be asked to take more: what the ones before it took may stay.
+  // Only the last star can take more bytes. The bytes that earlier stars took can stay as they are.
   size_t at = 0, in_pattern = 0, after_star = std::string_view::npos, star_text = 0;
   while (at < text.size()) {
     if (in_pattern < pattern.size() && pattern[in_pattern] == '*') {

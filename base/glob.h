@@ -4,8 +4,8 @@
 
 namespace tributary {
 
-// Whether `text` is what `pattern` says, whole: `*` stands for any bytes, `?` for one, all others for themselves. Takes
-// time in proportion to the product of the lengths at worst.
+// Returns true if all of `text` matches `pattern`: `*` matches any bytes, `?` matches one byte, every other byte
+// matches itself. Takes time proportional to the product of the lengths in the worst case.
 bool GlobMatches(std::string_view pattern, std::string_view text);
 
 }  // namespace tributary

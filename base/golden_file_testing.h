@@ -10,7 +10,7 @@
 
 namespace tributary {
 
-// That a committed file is what the code makes today; UPDATE_GOLDEN=1 writes it.
+// Expects that a committed file equals the bytes that the code makes today. UPDATE_GOLDEN=1 writes the file.
 inline void ExpectFile(const std::filesystem::path& path, const std::string& bytes) {
   if (getenv("UPDATE_GOLDEN") != nullptr) {
     std::filesystem::create_directories(path.parent_path());

@@ -22,7 +22,7 @@ namespace tributary {
 namespace {
 
 constexpr int64_t kTimeoutMs = 2'000;
-constexpr size_t kStatusLineBytesMax = 256;  // what is read of an answer: its first line says all
+constexpr size_t kStatusLineBytesMax = 256;  // read limit of an answer: only its first line matters
 
 // One exchange with a peer, until a deadline. `peer` is for messages.
 class Exchange {
@@ -42,7 +42,7 @@ class Exchange {
   }
 
   absl::Status Send(std::string_view text) {
-    // Into an empty socket buffer, where so little fits.
+    // The socket buffer is empty, so this short text fits.
     if (send(socket_.get(), text.data(), text.size(), MSG_NOSIGNAL) == static_cast<ssize_t>(text.size())) {
       return absl::OkStatus();
     }
@@ -81,7 +81,7 @@ class Exchange {
   Fd socket_;
 };
 
-// Where a program answers that listens on `host`.
+// Returns the host to connect to for a program that listens on `host`.
 std::string HostToAsk(const std::string& host) {
   if (host == "0.0.0.0") return "127.0.0.1";
   return host == "::" ? "::1" : host;

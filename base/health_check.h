@@ -10,16 +10,17 @@
 
 namespace tributary {
 
-// Adds --health-check, a flag alone.
+// Adds --health-check, which is a flag only.
 void AddHealthCheck(Options& table, bool* wanted);
 
-// What --health-check does: asks the running program's /healthz at `address`, which its option `option` says, prints
-// one line, and returns the exit code: 0 healthy, 1 not. nullopt: the option is off. Takes two seconds at most, beside
-// the look-up of a host name.
+// Implements --health-check: asks the running program's /healthz at `address`, the value of its option `option`. Prints
+// one line and returns the exit code: 0 healthy, 1 not healthy. `address` is nullopt if the option is off. Takes at
+// most two seconds plus the look-up of a host name.
 int RunHealthCheck(std::string_view component, std::string_view option, const std::optional<HostPort>& address);
 
-// OK: GET /healthz was answered 200. The addresses that stand for all of a machine's are asked at its loopback.
-// Unavailable: nothing listens there, or there was no answer in time; FailedPrecondition: another answer.
+// Returns OK if GET /healthz was answered with 200. If the address means all addresses of the machine, the request goes
+// to the loopback address. Unavailable if nothing listens at the address, or if there was no answer in time.
+// FailedPrecondition if there was another answer.
 absl::Status AskHealth(const HostPort& address, int64_t timeout_ms);
 
 }  // namespace tributary

@@ -18,7 +18,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// Listens, and gives the first client one answer.
+// Listens, and sends the first client one answer.
 class OneAnswer {
  public:
   explicit OneAnswer(std::string answer) : socket_(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
@@ -53,7 +53,7 @@ class OneAnswer {
   std::string request_;
 };
 
-TEST(HealthCheck, AsksTheLoopbackOfAnAddressForAll) {
+TEST(HealthCheck, AsksTheLoopbackForAWildcardAddress) {
   OneAnswer server("HTTP/1.1 200 OK\r\n\r\nok\n");
   EXPECT_TRUE(AskHealth({.host = "0.0.0.0", .port = server.port()}, 60'000).ok());
   EXPECT_EQ(server.Join(),
@@ -69,14 +69,14 @@ TEST(HealthCheck, OtherAnswersAreNotHealthy) {
   }
 }
 
-TEST(HealthCheck, WaitsNoLongerThanItMay) {
+TEST(HealthCheck, StopsWaitingAtTheTimeout) {
   OneAnswer silent("");
   const absl::Status status = AskHealth({.host = "127.0.0.1", .port = silent.port()}, 30);
   EXPECT_TRUE(absl::IsUnavailable(status)) << status;
   EXPECT_THAT(Message(status), HasSubstr("no answer from 127.0.0.1:"));
 }
 
-TEST(HealthCheck, NothingThereIsNotHealthy) {
+TEST(HealthCheck, ReportsUnhealthyIfNothingListens) {
   uint16_t port = 0;
   {
     port = OneAnswer("").port();

@@ -13,7 +13,7 @@ constexpr int kKeptAtTopBytes = 512 << 10;
 
 void LimitHeap() {
   mallopt(M_ARENA_MAX, kHeapsMax);
-  mallopt(M_MMAP_THRESHOLD, kLargeBlockBytes);  // set: no longer follows the largest block freed
+  mallopt(M_MMAP_THRESHOLD, kLargeBlockBytes);  // fixed: it no longer follows the largest freed block
   mallopt(M_TRIM_THRESHOLD, kKeptAtTopBytes);
 }
 

@@ -2,15 +2,16 @@
 
 namespace tributary {
 
-// What a long-lived process keeps of memory that it has freed. The C library's defaults keep nearly all: once it has
-// freed one large block it takes blocks of up to that size from the heap, and a thread's heap shrinks only from its
-// top. A process that holds 1 MB stayed at 22 MB after reading the kernel's symbols once.
+// Limits the freed memory that a long-lived process keeps. With the C library's defaults it keeps nearly everything.
+// Once it has freed one large block, it takes blocks of up to that size from the heap. A thread's heap shrinks only
+// from its top. For example, a process that needs 1 MB stayed at 22 MB after it had read the kernel's symbols once.
 
-// First thing in main: few heaps, and large blocks outside of them, so that freeing one gives it back at once.
+// Call it first in main. Sets few heaps, and keeps large blocks outside of them, so that freeing a large block returns
+// it at once.
 void LimitHeap();
 
-// After a piece of work that took much memory and gave it back: free pages go to the system. Any thread; others that
-// allocate wait. Under 1 ms for 16 MB.
+// Call it after work that took much memory and freed it. Returns free pages to the system. Use it on any thread; other
+// threads that allocate wait. Takes under 1 ms for 16 MB.
 void TrimHeap();
 
 }  // namespace tributary

@@ -8,11 +8,11 @@
 
 namespace tributary {
 
-// Lower case, two digits a byte.
+// Returns lower-case digits, two per byte.
 std::string ToHex(std::span<const uint8_t> bytes);
-// Returns 0 to 15, or -1 if `c` is no hexadecimal digit of either case.
+// Returns 0 to 15, or -1 if `c` is not a hexadecimal digit of either case.
 int HexDigit(char c);
-// nullopt for an odd length or another character.
+// Returns nullopt if the length is odd or another character occurs.
 std::optional<std::string> FromHex(std::string_view hex);
 
 }  // namespace tributary

@@ -107,7 +107,7 @@ void HttpConnection::OnTimeout() {
 
 void HttpConnection::Close() {
   timer_.Stop();
-  const std::function<void()> closed = callbacks_.closed;  // this object may be gone when it returns
+  const std::function<void()> closed = callbacks_.closed;  // this object may be destroyed when it returns
   closed();
 }
 

@@ -18,19 +18,19 @@ struct HttpAnswer {
   std::string content_type = "text/plain; charset=utf-8";
 };
 
-// Why a connection or a request was turned away.
+// The reason why a connection or a request was refused.
 enum class HttpRefusal { kMalformed, kTooLarge, kMethod, kPath, kSlow, kBusy };
 constexpr size_t kHttpRefusalCount = 6;
 
-// One client of a small HTTP/1.1 server: reads a request, writes the answer, and reads on once the client has taken all
-// of it. So a client that does not read holds one answer, and pipelined requests take their turns with everything else
-// on the loop. A request must be here within `patience_ms`, and its answer be taken within as much. On the loop's
-// thread.
+// One client of a small HTTP/1.1 server. Reads a request, writes the answer, and continues to read after the client has
+// received the whole answer. So a client that does not read holds one answer, and pipelined requests take turns with
+// all other work on the loop. A request must arrive within `patience_ms`, and the client must receive its answer within
+// the same time. Use it on the loop's thread.
 class HttpConnection {
  public:
   struct Limits {
     uint64_t patience_ms = 10'000;
-    // After an error: how long what still comes is read and dropped, so that no reset overtakes the answer.
+    // After an error: the time during which further bytes are read and dropped, so that no reset overtakes the answer.
     uint64_t linger_ms = 1'000;
   };
   struct Callbacks {
@@ -43,7 +43,7 @@ class HttpConnection {
   HttpConnection(const HttpConnection&) = delete;
   HttpConnection& operator=(const HttpConnection&) = delete;
 
-  // No answer is being written: a client has asked for nothing, or has its answer.
+  // Returns true if no answer is being written: the client has not sent a request, or has received its answer.
   bool waiting() const { return state_ != State::kWriting; }
 
  private:
@@ -60,9 +60,9 @@ class HttpConnection {
   const Limits limits_;
   const Callbacks callbacks_;
   State state_ = State::kReading;
-  std::string buffer_;   // read, not yet parsed: one read of the stream and the piece of a head before it, at most
-  bool last_ = false;    // the connection ends after the answer that is being written
-  bool unread_ = false;  // bytes may come that are read by nobody
+  std::string buffer_;   // read, not yet parsed: at most one read of the stream and the part of a head before it
+  bool last_ = false;    // close the connection after the current answer
+  bool unread_ = false;  // the client may send bytes that are not read
   size_t dropped_bytes_ = 0;
   Timer timer_;
   std::unique_ptr<TcpStream> stream_;

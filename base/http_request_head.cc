@@ -27,7 +27,7 @@ bool EqualsIgnoringCase(std::string_view a, std::string_view b) {
   });
 }
 
-// Whether a list such as "keep-alive, Upgrade" has that word.
+// Returns true if a list such as "keep-alive, Upgrade" contains `word`.
 bool ListHas(std::string_view list, std::string_view word) {
   while (!list.empty()) {
     const size_t comma = std::min(list.find(','), list.size());
@@ -37,7 +37,7 @@ bool ListHas(std::string_view list, std::string_view word) {
   return false;
 }
 
-// "/metrics" of "/metrics?x=1" and of "http://host:1/metrics"; nullopt: it is neither.
+// Returns "/metrics" for "/metrics?x=1" and for "http://host:1/metrics". Returns nullopt if `target` has neither form.
 std::optional<std::string> PathOf(std::string_view target) {
   constexpr std::string_view kScheme = "http://";
   if (target.size() > kScheme.size() && EqualsIgnoringCase(target.substr(0, kScheme.size()), kScheme)) {
@@ -49,7 +49,7 @@ std::optional<std::string> PathOf(std::string_view target) {
   return std::string(target.substr(0, target.find('?')));
 }
 
-// Reads the lines of one head in turn.
+// Reads the lines of one head in order.
 class HeadParser {
  public:
   HttpHeadResult Parse(std::string_view bytes) {
@@ -88,7 +88,8 @@ class HeadParser {
     result_.problem = problem;
   }
 
-  // The last line has no end yet. What is wrong already is not waited for: rubbish may never have one.
+  // The last line has no end yet. An error that is already visible is reported at once: invalid input may never contain
+  // a line end.
   void Incomplete(std::string_view line, bool is_first, size_t size) {
     if (line.ends_with('\r')) line.remove_suffix(1);
     if (is_first && std::any_of(line.begin(), line.end(), [](char c) { return IsControl(c) || (c & 0x80) != 0; })) {

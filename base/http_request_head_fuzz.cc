@@ -5,7 +5,8 @@
 #include "base/http_request_head.h"
 #include "base/status.h"
 
-// A head that is whole, or wrong, must be so however the bytes arrive: no prefix may have another result.
+// The result must not depend on how the bytes arrive. No prefix of a complete head is complete or invalid. No prefix of
+// an invalid head is complete.
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace tributary;
   const std::string_view bytes(reinterpret_cast<const char*>(data), size);

@@ -8,7 +8,7 @@
 namespace tributary {
 namespace {
 
-TEST(HttpRequestHead, ReadsWhatClientsSend) {
+TEST(HttpRequestHead, ReadsRequestsOfClients) {
   const struct {
     std::string_view text, method, path;
     bool keep_alive, has_body;
@@ -46,7 +46,7 @@ TEST(HttpRequestHead, LeavesTheNextRequest) {
   EXPECT_EQ(ParseHttpRequestHead(one + "GET /b").size, one.size());
 }
 
-TEST(HttpRequestHead, RefusesWhatIsAmbiguousOrNoHttp) {
+TEST(HttpRequestHead, RefusesAmbiguousAndInvalidRequests) {
   for (std::string_view text :
        {"hello\n",
         "GET /\r\n",

@@ -7,9 +7,9 @@
 
 namespace tributary {
 
-// Writes JSON (RFC 8259) into one string, with commas where they belong. Strings are escaped; ill-formed UTF-8 becomes
-// U+FFFD; control characters, and `<`, `>` and `&`, are written as \u00XX so that the text may stand in a terminal and
-// inside an HTML page. Integers are written in full: a reader that holds numbers as doubles is exact up to 2^53.
+// Writes JSON (RFC 8259) into one string, and adds the commas. Strings are escaped. Ill-formed UTF-8 becomes U+FFFD.
+// Control characters, `<`, `>` and `&` are written as \u00XX, so the text is safe in a terminal and inside an HTML
+// page. Integers are written in full: a reader that stores numbers as doubles is exact up to 2^53.
 //
 //   JsonWriter json;
 //   json.BeginObject();
@@ -28,7 +28,7 @@ class JsonWriter {
   void Number(int64_t value);
   void Number(uint32_t value) { Number(uint64_t{value}); }
   void Number(int32_t value) { Number(int64_t{value}); }
-  void Number(double value);  // not a number and infinities become null
+  void Number(double value);  // NaN and infinities become null
   void Bool(bool value);
   void Null();
 

@@ -7,7 +7,7 @@
 namespace tributary {
 namespace {
 
-TEST(JsonWriter, PutsCommasWhereTheyBelong) {
+TEST(JsonWriter, PutsCommasBetweenItems) {
   JsonWriter json;
   json.BeginObject();
   json.Field("a", uint64_t{1});
@@ -24,13 +24,13 @@ TEST(JsonWriter, PutsCommasWhereTheyBelong) {
   EXPECT_EQ(std::move(json).Take(), R"({"a":1,"b":[-1,true,null,{}],"c":"x"})");
 }
 
-TEST(JsonWriter, EscapesWhatIsNotText) {
+TEST(JsonWriter, EscapesSpecialAndInvalidBytes) {
   JsonWriter json;
   json.String("\"\\\n\x1b\xc2\x9b\xc2\xa0<img>&\xff✓");
   EXPECT_EQ(std::move(json).Take(), "\"\\\"\\\\\\u000a\\u001b\\u009b\xc2\xa0\\u003cimg\\u003e\\u0026\\ufffd✓\"");
 }
 
-TEST(JsonWriter, HasNoNumberForNotANumber) {
+TEST(JsonWriter, WritesNullForNan) {
   JsonWriter json;
   json.BeginArray();
   json.Number(std::numeric_limits<double>::quiet_NaN());

@@ -5,7 +5,7 @@
 
 namespace tributary {
 
-// Unsigned numbers of fixed size, low byte first. Compilers make one load or store of each.
+// Unsigned numbers of fixed size, low byte first. Compilers turn each call into one load or store.
 
 template <typename T>
 void StoreLittleEndian(char* to, T value) {

@@ -31,7 +31,7 @@ spdlog::level::level_enum ToSpdlog(LogLevel level) {
   return spdlog::level::info;
 }
 
-// Local time as in RFC 3339, with milliseconds and the zone's offset.
+// Local time in the format of RFC 3339, with milliseconds and the zone's offset.
 #define TRIBUTARY_LOG_TIME "%Y-%m-%dT%H:%M:%S.%e%z"
 
 const char* PatternOf(LogFormat format) {
@@ -60,7 +60,8 @@ LogState& State() {
   return state;
 }
 
-// The inside of a quoted value. Both formats agree on these two characters; EscapeForDisplay has dealt with others.
+// Escapes the inside of a quoted value. Both formats treat these two characters alike. EscapeForDisplay has already
+// escaped the others.
 std::string EscapeQuotes(std::string_view text) {
   std::string out;
   out.reserve(text.size());
@@ -71,8 +72,8 @@ std::string EscapeQuotes(std::string_view text) {
   return out;
 }
 
-// C1 controls (U+0080–U+009F) steer terminals as ESC does; U+200B–U+200F, U+2028–U+202E, U+2060–U+206F and U+FEFF hide
-// or reorder text.
+// C1 controls (U+0080–U+009F) control terminals like ESC does. U+200B–U+200F, U+2028–U+202E, U+2060–U+206F and U+FEFF
+// hide or reorder text.
 bool Steers(std::string_view character) {
   const auto byte = [character](size_t i) { return static_cast<unsigned char>(character[i]); };
   if (character.size() == 2) return byte(0) == 0xc2 && byte(1) < 0xa0;

@@ -15,15 +15,15 @@ enum class LogLevel { kTrace, kDebug, kInfo, kWarning, kError, kCritical };
 struct LogOptions {
   LogLevel level = LogLevel::kInfo;
   bool console = true;
-  std::string file_path;  // "" = no file; else rotated, 1 MiB × 5
+  std::string file_path;  // "": no file; else rotated, 1 MiB × 5
 };
 
-// Called once by main before any thread. Lines are `time level message key=value …`; until it is called they go to
-// stderr at info.
+// main calls it once, before any thread starts. Lines are `time level message key=value …`. Before the call they go to
+// stderr at level info.
 void InitLog(const LogOptions& options);
 
 bool LogEnabled(LogLevel level);
-// Control bytes in `line` are escaped: a command name cannot forge a line or move a terminal's cursor.
+// Escapes control bytes in `line`: a command name cannot forge a line or move a terminal's cursor.
 void LogLine(LogLevel level, std::string_view line);
 
 template <typename... Args>
@@ -41,7 +41,8 @@ TRIBUTARY_DEFINE_LOG(LogWarning, kWarning)
 TRIBUTARY_DEFINE_LOG(LogError, kError)
 #undef TRIBUTARY_DEFINE_LOG
 
-// Lets through one line a period and says how many it held back. One object a call site; not thread-safe.
+// Allows one line per period, and returns the number of lines that were held back. Use one object per call site. Not
+// thread-safe.
 //
 //   if (uint64_t held; limit.Allow(clock.Monotonic(), &held)) LogWarning("… suppressed={}", held);
 class LogLimit {
@@ -66,8 +67,8 @@ class LogLimit {
   bool started_ = false;
 };
 
-// `text` with invalid UTF-8, control characters, and invisible and direction-changing ones as \xNN: safe in a log line,
-// a terminal and a JSON string, and no name hides or reorders the text around it.
+// Returns `text` with invalid UTF-8, control characters, and invisible and direction-changing characters as \xNN. The
+// result is safe in a log line, a terminal and a JSON string. A name cannot hide or reorder the text around it.
 std::string EscapeForDisplay(std::string_view text);
 
 }  // namespace tributary

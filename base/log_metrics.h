@@ -4,7 +4,7 @@
 
 namespace tributary {
 
-// Logs each series as a line of its own, without help and type: "metric tributary_x_total 2".
+// Logs each series on its own line, without help and type: "metric tributary_x_total 2".
 void LogMetrics(const Metrics& metrics);
 
 }  // namespace tributary

@@ -4,8 +4,8 @@
 
 namespace tributary {
 
-// How a line is written: for people, or for programs that read key=value pairs or one JSON object a line. Times are
-// local, as in RFC 3339.
+// The format of a line: for people, or for programs that read key=value pairs or one JSON object per line. Times are
+// local, in the format of RFC 3339.
 //
 //   text    2026-11-23T18:20:00.123+01:00 info sampling rate_hz=19
 //   logfmt  time=2026-11-23T18:20:00.123+01:00 level=info msg="sampling rate_hz=19"
@@ -14,16 +14,17 @@ namespace tributary {
 // A message stays one value: it may contain names that other programs chose, and these must not become fields.
 enum class LogFormat { kText, kLogfmt, kJson };
 
-// What an operator chooses of the log. Apart from log.h, which nearly every file includes; all of it is in log.cc.
+// The operator's settings of the log. Not in log.h, because nearly every file includes log.h. The implementation is in
+// log.cc.
 struct LogSetup {
   LogOptions options;
   LogFormat format = LogFormat::kText;
 };
 
-// As InitLog of log.h, which writes text.
+// Like InitLog of log.h, which writes text.
 void InitLog(const LogSetup& setup);
 
-// From any thread.
+// Call it from any thread.
 void SetLogLevel(LogLevel level);
 
 }  // namespace tributary

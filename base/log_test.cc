@@ -14,7 +14,7 @@
 namespace tributary {
 namespace {
 
-// The lines that `write` logs, in a zone of its own; the log is as before afterwards.
+// Returns the lines that `write` logs, in a time zone of this test. Resets the log afterwards.
 std::string Logged(const LogSetup& setup, const std::function<void()>& write) {
   setenv("TZ", "XXX-05:30", 1);
   tzset();
@@ -65,7 +65,7 @@ TEST(Log, TheLevelMayChange) {
   EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 1);
 }
 
-TEST(EscapeForDisplay, KeepsTextAndEscapesWhatSteersATerminal) {
+TEST(EscapeForDisplay, KeepsTextAndEscapesTerminalControls) {
   EXPECT_EQ(EscapeForDisplay("naïve ✓"), "naïve ✓");
   EXPECT_EQ(EscapeForDisplay("a\x1b[2Jb\n"), "a\\x1b[2Jb\\x0a");
   EXPECT_EQ(EscapeForDisplay(std::string("\0x", 2)), "\\x00x");

@@ -8,7 +8,7 @@
 namespace tributary {
 namespace {
 
-// Writing to a connection that the peer has reset must be an error, not a death.
+// Writing to a connection that the peer has reset must return an error, and must not end the process.
 void IgnoreSigpipe() {
   struct sigaction current{};
   if (sigaction(SIGPIPE, nullptr, &current) == 0 && current.sa_handler == SIG_DFL) std::signal(SIGPIPE, SIG_IGN);
@@ -32,7 +32,7 @@ Loop::Loop() {
 }
 
 Loop::~Loop() {
-  // Tasks may own handles of this loop: they go first.
+  // Tasks may own handles of this loop, so they are destroyed first.
   std::vector<std::function<void()>> dropped;
   {
     std::lock_guard lock(mutex_);
@@ -77,7 +77,7 @@ void Loop::Drain() {
   for (auto& task : tasks) {
     if (stop) break;
     task();
-    task = nullptr;  // what it captured goes in the order it came
+    task = nullptr;  // destroys its captures in the order of the tasks
     std::lock_guard lock(mutex_);
     stop = stop_;
   }
@@ -106,7 +106,7 @@ Timer::~Timer() {
 }
 
 void Timer::StartOnce(uint64_t delay_ms) {
-  // libuv counts from the time at which this turn of the loop began, which may be long ago.
+  // libuv counts from the time when this turn of the loop began, which may be long ago.
   uv_update_time(state_->handle.loop);
   uv_timer_start(
       &state_->handle, [](uv_timer_t* handle) { static_cast<State*>(handle->data)->callback(); }, delay_ms, 0);

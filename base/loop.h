@@ -10,12 +10,11 @@
 
 #include "base/alarm.h"
 
-// libuv, owned. Everything here is used on its loop's thread, except where it says otherwise.
+// C++ owners of libuv handles. Everything here must be used on its loop's thread, unless a comment says otherwise.
 
 namespace tributary {
 
-// One event loop, run by one thread. Handles made on it must be destroyed (on its thread, or after Run returned) before
-// it.
+// One event loop, run by one thread. Its handles must be destroyed before it, on its thread or after Run returned.
 class Loop final : public AlarmSource {
  public:
   Loop();
@@ -25,8 +24,8 @@ class Loop final : public AlarmSource {
 
   void Run();   // until Stop
   void Stop();  // from any thread
-  // Runs `task` on the loop soon. From any thread; tasks of one thread keep their order. Tasks posted after the loop
-  // was destroyed are a bug; tasks not yet run when it stops are dropped.
+  // Runs `task` on the loop soon. Call it from any thread; tasks of one thread keep their order. Posting a task after
+  // the loop was destroyed is a bug. Tasks that have not run when the loop stops are dropped.
   void Post(std::function<void()> task);
 
   std::unique_ptr<Alarm> NewAlarm(std::function<void()> callback) override;
@@ -59,7 +58,7 @@ class Timer : public Alarm {
   State* state_;  // freed by libuv's close callback
 };
 
-// Calls back whenever a file descriptor, borrowed, is readable; off until Start.
+// Calls back whenever a borrowed file descriptor is readable. Inactive until Start.
 class ReadWatcher {
  public:
   ReadWatcher(Loop& loop, int fd, std::function<void()> callback);
@@ -75,7 +74,7 @@ class ReadWatcher {
   State* state_;
 };
 
-// Calls back on SIGINT/SIGTERM and the like.
+// Calls back on SIGINT, SIGTERM and similar signals.
 class SignalWatcher {
  public:
   SignalWatcher(Loop& loop, int signal_number, std::function<void()> callback);

@@ -31,7 +31,7 @@ TEST(Loop, RunsPostedTasksInOrderFromAnotherThread) {
   for (int i = 0; i < 1000; ++i) EXPECT_EQ(seen[static_cast<size_t>(i)], i);
 }
 
-TEST(Loop, StopsBeforeItRunsWhenToldEarlier) {
+TEST(Loop, StopsAtOnceIfStopWasCalledBeforeRun) {
   Loop loop;
   loop.Stop();
   loop.Run();
@@ -44,7 +44,7 @@ TEST(Loop, StopsBeforeItRunsWhenToldEarlier) {
   EXPECT_TRUE(ran);
 }
 
-TEST(Loop, DropsTasksBehindTheOneThatStops) {
+TEST(Loop, DropsTasksAfterTheStoppingTask) {
   auto kept = std::make_shared<int>(0);
   {
     Loop loop;
@@ -67,7 +67,7 @@ TEST(Loop, DestroysHandlesOwnedByTasksThatNeverRan) {
   EXPECT_TRUE(owned.expired());
 }
 
-TEST(ReadWatcher, CallsBackWhileThereIsSomethingToReadAndItIsOn) {
+TEST(ReadWatcher, CallsBackWhileReadableAndStarted) {
   Loop loop;
   int pair[2];
   ASSERT_EQ(socketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);
@@ -139,7 +139,7 @@ TEST(SignalWatcher, CallsBackOnTheLoop) {
   EXPECT_EQ(calls, 1);
 }
 
-// A listener and one connection to it, both ends at hand.
+// A listener and one connection to it, with access to both ends.
 class TcpTest : public testing::Test {
  protected:
   void Open() {
@@ -196,7 +196,7 @@ TEST_F(TcpTest, CarriesBytesAndCountsThem) {
   EXPECT_EQ(client_->peer(), "127.0.0.1:" + std::to_string(listener_->port()));
 }
 
-TEST_F(TcpTest, TellsAnOrderlyEndOnce) {
+TEST_F(TcpTest, ReportsAnOrderlyEndOnce) {
   Open();
   int closes = 0;
   server_->Start({.on_data = [](std::string_view) {},
@@ -262,8 +262,8 @@ TEST_F(TcpTest, PausedReadingDeliversNothingUntilResumed) {
   EXPECT_EQ(received, "held");
 }
 
-// A reducer that is behind does not read, for minutes if need be: its kernel answers all the while.
-TEST_F(TcpTest, APeerThatDoesNotReadIsNotDead) {
+// A reducer that is behind may not read for minutes, but its kernel still answers.
+TEST_F(TcpTest, KeepsAPeerThatDoesNotRead) {
   Open();
   constexpr size_t kBytes = 64u << 20;
   size_t received = 0;
@@ -291,7 +291,7 @@ TEST_F(TcpTest, APeerThatDoesNotReadIsNotDead) {
   EXPECT_EQ(received, kBytes);
 }
 
-TEST_F(TcpTest, DetachedSocketGoesOnOnAnotherLoop) {
+TEST_F(TcpTest, DetachedSocketContinuesOnAnotherLoop) {
   Open();
   client_->Start({.on_data = [](std::string_view) {}, .on_close = {}, .on_drained = {}});
   std::string first, second;
@@ -362,7 +362,7 @@ TEST(TcpStream, DestroyedBeforeItIsConnectedStaysSilent) {
   stream.reset();
 }
 
-TEST(TcpStream, AdoptRefusesWhatIsNotConnected) {
+TEST(TcpStream, AdoptRefusesUnconnectedSockets) {
   Loop loop;
   auto adopted = TcpStream::Adopt(loop, Fd(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)));
   EXPECT_FALSE(adopted.ok());
@@ -376,8 +376,8 @@ TEST(TcpListener, AddressInUseIsAlreadyExists) {
   EXPECT_EQ(second.status().code(), absl::StatusCode::kAlreadyExists) << second.status();
 }
 
-// They come while the loop is busy with something else. Each closes at once, and keeps its place all the same.
-TEST(TcpListener, AFleetThatComesAtOnceFindsPlaces) {
+// The clients connect while the loop is busy. Each client closes at once, but keeps its place in the queue.
+TEST(TcpListener, QueuesAFleetThatConnectsAtOnce) {
   int somaxconn = 0;
   std::ifstream("/proc/sys/net/core/somaxconn") >> somaxconn;
   const int count = std::min(2000, somaxconn);
@@ -402,13 +402,13 @@ TEST(TcpListener, AFleetThatComesAtOnceFindsPlaces) {
   EXPECT_EQ(accepted, count);
 }
 
-TEST(TcpListener, RefusesWhatIsNotAnAddress) {
+TEST(TcpListener, RefusesHostNames) {
   Loop loop;
   auto listener = TcpListener::Listen(loop, "reducer.example", 0, [](std::unique_ptr<TcpStream>) {});
   EXPECT_EQ(listener.status().code(), absl::StatusCode::kInvalidArgument) << listener.status();
 }
 
-TEST(TcpListener, EmptyHostIsAllAddresses) {
+TEST(TcpListener, EmptyHostListensOnAllAddresses) {
   Loop loop;
   auto listener = TcpListener::Listen(loop, "", 0, [&](std::unique_ptr<TcpStream>) { loop.Stop(); });
   ASSERT_TRUE(listener.ok()) << listener.status();

@@ -13,7 +13,7 @@ void LoopProgress::Add(std::string name, std::function<void(std::function<void()
 
 void LoopProgress::Ask() {
   for (Watched& loop : loops_) {
-    if (!loop.answered->exchange(false)) continue;  // the earlier task still waits
+    if (!loop.answered->exchange(false)) continue;  // the earlier task has not run yet
     loop.post([answered = loop.answered] { *answered = true; });
   }
 }

@@ -12,16 +12,17 @@
 
 namespace tributary {
 
-// Finds out whether event loops make progress: each is handed a task that ticks, and one that has not run its task by
-// the next look is stuck. A stuck loop is handed no second task. Not thread-safe; tasks may run on any thread, and may
-// be dropped or outlive this object.
+// Detects whether event loops make progress. Ask posts a task to each loop. A loop that has not run its task by the
+// next Look is stuck. A stuck loop gets no second task. Not thread-safe. The tasks may run on any thread, and may be
+// dropped or outlive this object.
 class LoopProgress {
  public:
-  // `post` hands a task to the loop, from any thread.
+  // `post` passes a task to the loop. It must work from any thread.
   void Add(std::string name, std::function<void(std::function<void()> task)> post);
 
   void Ask();
-  // True if every loop has answered since Ask. Logs the name of each that has not, once until it goes on.
+  // Returns true if every loop has answered since Ask. Logs the name of each loop that has not, once until the loop
+  // continues.
   bool Look();
 
  private:
@@ -34,18 +35,18 @@ class LoopProgress {
   std::deque<Watched> loops_;
 };
 
-// Calls `ping` every `period_ns` from a thread of its own, while all loops make progress. A service manager that misses
-// the pings ends the program, and so a stuck loop does not stay unnoticed. Costs a wake-up of each loop a period.
+// Calls `ping` every `period_ns` from its own thread, as long as all loops make progress. A service manager that misses
+// the pings ends the program, so a stuck loop is noticed. Costs one wake-up of each loop per period.
 class Watchdog {
  public:
   Watchdog(LoopProgress loops, int64_t period_ns, std::function<void()> ping);
-  ~Watchdog();  // before the loops are destroyed
+  ~Watchdog();  // must run before the loops are destroyed
 
  private:
   static constexpr int kLooksPerPeriod = 8;  // while a loop is stuck
 
   void Run();
-  bool WaitFor(int64_t ns);  // false: it is over
+  bool WaitFor(int64_t ns);  // returns false if the watchdog must stop
 
   LoopProgress loops_;
   const int64_t period_ns_;

@@ -12,7 +12,7 @@
 namespace tributary {
 namespace {
 
-// A loop that runs its tasks when the test says so.
+// A loop that runs its tasks when the test calls Run.
 struct ManualLoop {
   std::vector<std::function<void()>> tasks;
   std::function<void(std::function<void()>)> post() {

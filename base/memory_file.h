@@ -9,15 +9,16 @@
 
 namespace tributary {
 
-// Bytes in a file that exists in memory only (memfd), and is gone with its last descriptor. Read and written by system
-// calls, they are no part of the process's own memory, but of its cgroup's. For what is large and waits, and for what
-// another process is handed. Errors: ResourceExhausted: no descriptor or memory.
+// Bytes in a file that exists only in memory (memfd) and disappears with its last descriptor. System calls read and
+// write it, so it belongs to the memory of the process's cgroup, but not to the process's own memory. For large data
+// that must wait, and for data that is passed to another process. ResourceExhausted if there is no descriptor or no
+// memory.
 class MemoryFile {
  public:
   static absl::StatusOr<MemoryFile> Create(const char* name);
 
   absl::Status Append(std::string_view bytes);
-  // All of [offset, offset + size), which lies within.
+  // Returns all bytes of [offset, offset + size), which must be within the file.
   absl::StatusOr<std::string> Read(uint64_t offset, size_t size) const;
   uint64_t size() const { return size_; }
   Fd TakeDescriptor() && { return std::move(fd_); }

@@ -6,7 +6,7 @@
 namespace tributary {
 namespace {
 
-TEST(MemoryFile, GivesBackWhatWasAppended) {
+TEST(MemoryFile, ReadsAppendedBytes) {
   auto file = MemoryFile::Create("test");
   ASSERT_TRUE(file.ok()) << file.status();
   ASSERT_TRUE(file->Append("").ok());

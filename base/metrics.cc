@@ -24,7 +24,7 @@ std::string EscapeLabel(std::string_view value) {
   return out;
 }
 
-// As the text format writes numbers that are none.
+// Returns the number in the text format, which has its own words for NaN and infinities.
 std::string NumberText(double value) {
   if (std::isnan(value)) return "NaN";
   if (std::isinf(value)) return value > 0 ? "+Inf" : "-Inf";

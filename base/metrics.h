@@ -12,7 +12,7 @@
 
 namespace tributary {
 
-// A number that only grows. Any thread may add; one relaxed atomic add.
+// A number that only grows. Any thread may add. Costs one relaxed atomic add.
 class Counter {
  public:
   void Add(uint64_t n = 1) { value_.fetch_add(n, std::memory_order_relaxed); }
@@ -32,19 +32,20 @@ class Gauge {
   std::atomic<int64_t> value_{0};
 };
 
-// Every number a process tells of itself. Names are `tributary_<component>_<noun>_<unit>[_total]`; label values come
-// from closed enums, never from input. main makes one and lends it to what it builds; it outlives them all. Registering
-// takes a lock and is done at start; returned references stay valid for the registry's life. Registering the same name
-// and labels twice gives the same metric.
+// All metrics of a process. Names are `tributary_<component>_<noun>_<unit>[_total]`. Label values come from closed
+// enums, never from input. main creates one registry and lends it to the objects that it builds; the registry outlives
+// them. Registering takes a lock and happens at start. Returned references stay valid for the registry's life.
+// Registering the same name and labels twice returns the same metric.
 class Metrics {
  public:
   using Labels = std::vector<std::pair<std::string, std::string>>;
 
   Counter& AddCounter(std::string_view name, std::string_view help, Labels labels = {});
-  // Counts nanoseconds and shows seconds: the unit that Prometheus wants for every time.
+  // Counts nanoseconds and shows seconds, the unit that Prometheus requires for times.
   Counter& AddDurationCounter(std::string_view name, std::string_view help, Labels labels = {});
   Gauge& AddGauge(std::string_view name, std::string_view help, Labels labels = {});
-  // Read at scrape time on the scraping thread: `read` must be thread-safe and outlive the registry's last scrape.
+  // `read` is called at scrape time on the scraping thread. It must be thread-safe and outlive the registry's last
+  // scrape.
   void AddCallback(std::string_view name, std::string_view help, bool is_counter, Labels labels,
                    std::function<double()> read);
 

@@ -19,32 +19,33 @@
 
 namespace tributary {
 
-// Where --metrics-listen says that metrics are served.
+// The address of --metrics-listen, where metrics are served.
 struct MetricsListen {
-  std::optional<HostPort> address;  // nullopt: nowhere
-  bool is_given = false;            // an operator gave it; else it is the default
+  std::optional<HostPort> address;  // nullopt: metrics are not served
+  bool is_given = false;            // true: an operator set it; false: the default
 };
 
-// Adds --metrics-listen. `text` outlives the parse.
+// Adds --metrics-listen. `text` must outlive the parse.
 void AddMetricsListen(Options& table, std::string_view default_address, std::string* text);
-// What it says, once the table was parsed.
+// Returns the option's value. Call it after the table was parsed.
 absl::StatusOr<MetricsListen> TakeMetricsListen(const Options& table, const std::string& text);
 
 // A small HTTP/1.1 server on the program's own loop: /metrics (Prometheus text 0.0.4), /healthz (200: the loop runs)
-// and /readyz (200, or 503 and a sentence that says what is missing). It only reads. Clients may be anybody who reaches
-// the address: 16 connections at most, a request's head of 8 KiB, 10 s for a request and for its answer. The text of
-// the metrics is made four times a second at most. If there is no room for a new connection, the oldest one without a
-// request goes, else the oldest: an answer is taken within a turn of the loop unless its client does not read. So no
-// client keeps others out. On the loop's thread.
+// and /readyz (200, or 503 and a sentence that says what is missing). It is read-only. Any client that reaches the
+// address may connect. Limits: 16 connections, a request head of 8 KiB, 10 s for a request and for its answer. The text
+// of the metrics is made at most four times a second. If a new connection exceeds the limit, the server closes the
+// oldest connection without a request, else the oldest connection. An answer is taken within one turn of the loop
+// unless its client does not read. So no client can keep others out. Use it on the loop's thread.
 class MetricsServer {
  public:
   struct Limits {
     size_t connections_max = 16;
-    uint64_t text_keep_ms = 250;  // how long a text of the metrics is given to everybody who asks
+    uint64_t text_keep_ms = 250;  // time for which all requests get the same text of the metrics
     HttpConnection::Limits connection;
   };
-  // `not_ready` returns "" once the program does its job, else why it does not. nullptr: it is switched off, or the
-  // default address cannot be had, which a warning says. An error says what to do about an address that was given.
+  // `not_ready` returns "" when the program does its work, else the reason why it does not. Open returns nullptr if the
+  // server is switched off, or if the default address is not available, which it logs as a warning. For an address that
+  // an operator set, it returns an error with advice.
   static absl::StatusOr<std::unique_ptr<MetricsServer>> Open(Loop& loop, const MetricsListen& listen, Metrics& metrics,
                                                              std::function<std::string()> not_ready);
   static absl::StatusOr<std::unique_ptr<MetricsServer>> Open(Loop& loop, const MetricsListen& listen, Limits limits,

@@ -26,7 +26,7 @@ using ::testing::StartsWith;
 
 constexpr std::string_view kGet = "GET {} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n";
 
-// A blocking client. Every wait ends after a minute, which is a failure.
+// A blocking client. Every wait ends after a minute, and then fails the test.
 class Client {
  public:
   explicit Client(uint16_t port) : socket_(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
@@ -39,7 +39,7 @@ class Client {
     EXPECT_EQ(connect(socket_.get(), reinterpret_cast<sockaddr*>(&address), sizeof(address)), 0);
   }
   void Send(std::string_view text) { (void)!send(socket_.get(), text.data(), text.size(), MSG_NOSIGNAL); }
-  // Up to the end of the connection, or of `until`.
+  // Receives up to the end of the connection, or up to `until`.
   std::string Receive(std::string_view until = "") {
     std::string text;
     std::vector<char> bytes(until.empty() ? 1u << 20 : 1u);
@@ -179,18 +179,18 @@ TEST_F(MetricsServerTest, EndsConnectionsThatDoNotRead) {
   EXPECT_LT(client.Receive().size(), 32u << 20);
 }
 
-TEST_F(MetricsServerTest, ClientsThatDoNothingKeepNobodyOut) {
+TEST_F(MetricsServerTest, IdleClientsDoNotBlockOthers) {
   Restart({.connections_max = 2, .connection = {.patience_ms = 600'000}});
   Client first(port_), second(port_);
   first.Send("GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n");
   EXPECT_THAT(first.Receive("ok\n"), StartsWith("HTTP/1.1 200"));
   second.Send("GET /hea");
   EXPECT_THAT(Get("/healthz"), StartsWith("HTTP/1.1 200"));
-  EXPECT_EQ(first.Receive(), "");  // the oldest one went
+  EXPECT_EQ(first.Receive(), "");  // the oldest connection was closed
   EXPECT_EQ(Refused("busy"), 1u);
 }
 
-TEST_F(MetricsServerTest, ClientsThatDoNotReadKeepNobodyOut) {
+TEST_F(MetricsServerTest, NonReadingClientsDoNotBlockOthers) {
   metrics_.AddCounter("tributary_x_total", std::string(32 << 20, 'x'));  // more than socket buffers take
   Restart({.connections_max = 2, .connection = {.patience_ms = 600'000}});
   Client first(port_), second(port_);
@@ -201,7 +201,7 @@ TEST_F(MetricsServerTest, ClientsThatDoNotReadKeepNobodyOut) {
   EXPECT_EQ(Refused("busy"), 1u);
 }
 
-TEST_F(MetricsServerTest, MakesTheTextOnceForRequestsAtOneTime) {
+TEST_F(MetricsServerTest, ReusesTheTextWithinItsLifetime) {
   Restart({.text_keep_ms = 600'000});
   const std::string before = Get("/metrics");
   metrics_.AddCounter("tributary_late_total", "Added between two requests");
@@ -237,7 +237,7 @@ absl::StatusOr<MetricsListen> Parse(std::vector<const char*> args, const Options
   return TakeMetricsListen(table, text);
 }
 
-TEST(MetricsListen, SaysWhetherItWasGiven) {
+TEST(MetricsListen, ReportsWhetherItWasGiven) {
   EXPECT_EQ(Parse({})->address->port, 4041);
   EXPECT_FALSE(Parse({})->is_given);
   EXPECT_TRUE(Parse({"--metrics-listen=127.0.0.1:4041"})->is_given);

@@ -12,8 +12,8 @@
 
 namespace tributary {
 
-// Takes the number that `text` begins with off its front; the rest of `text` stays. Returns nullopt and leaves `text`
-// as it is if there is no number, or if T cannot hold the number.
+// Removes a number from the front of `text` and returns it. Returns nullopt and leaves `text` unchanged if there is no
+// number, or if T cannot hold it.
 template <typename T>
 std::optional<T> TakeNumber(std::string_view& text, int base = 10) {
   T value{};
@@ -28,7 +28,8 @@ std::optional<T> TakeNumber(std::string_view& text, int base = 10) {
   return value;
 }
 
-// Returns the number that the whole of `text` is. Returns nullopt for any other text, and if T cannot hold the number.
+// Returns the number if all of `text` is one number. Returns nullopt for any other text, and if T cannot hold the
+// number.
 template <typename T>
 std::optional<T> ParseNumber(std::string_view text, int base = 10) {
   const std::optional<T> value = TakeNumber<T>(text, base);

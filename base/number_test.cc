@@ -39,7 +39,7 @@ TEST(ParseNumber, RefusesSignsSpacesTrailingTextAndOverflow) {
   EXPECT_EQ(ParseNumber<uint64_t>(std::string_view("1\0", 2)), std::nullopt);
 }
 
-TEST(TakeNumber, LeavesWhatFollows) {
+TEST(TakeNumber, LeavesTheRemainingText) {
   std::string_view text = "7f00-8000 rest";
   EXPECT_EQ(TakeNumber<uint64_t>(text, 16), 0x7f00u);
   EXPECT_EQ(text, "-8000 rest");

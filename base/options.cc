@@ -30,7 +30,7 @@ std::string Replaced(std::string_view text, char from, char to) {
   return out;
 }
 
-// "must be a, b or c", unless `text` is one of them.
+// Returns the error "must be a, b or c", unless `text` is one of `values`.
 absl::Status CheckOneOf(const std::vector<std::string>& values, std::string_view text) {
   if (values.empty() || std::find(values.begin(), values.end(), text) != values.end()) return absl::OkStatus();
   std::string names;
@@ -47,11 +47,11 @@ absl::StatusOr<bool> ParseBool(std::string_view text) {
 }
 
 constexpr std::string_view kLogLevels[] = {"trace",   "debug", "info",
-                                           "warning", "error", "critical"};  // as enum LogLevel
+                                           "warning", "error", "critical"};  // in the order of enum LogLevel
 
-constexpr std::string_view kLogFormats[] = {"text", "logfmt", "json"};  // as enum LogFormat
+constexpr std::string_view kLogFormats[] = {"text", "logfmt", "json"};  // in the order of enum LogFormat
 
-// Its place in the list; the list's size if it is not there.
+// Returns the position of `name` in the list, or the list's size if the list does not contain it.
 template <size_t size>
 size_t IndexOf(const std::string_view (&names)[size], std::string_view name) {
   return static_cast<size_t>(std::find(std::begin(names), std::end(names), name) - std::begin(names));
@@ -62,7 +62,7 @@ bool IsLogLevel(std::string_view text) { return IndexOf(kLogLevels, text) < std:
 template <typename T>
 absl::StatusOr<T> NumberInRange(std::string_view text, T min, T max) {
   const std::optional<T> value = ParseNumber<T>(text);
-  // !(a <= x <= b) also turns away not-a-number.
+  // !(a <= x <= b) also refuses NaN.
   if (!value || !(*value >= min && *value <= max)) {
     return Error(absl::StatusCode::kInvalidArgument, fmt::format("must be a number from {} to {}", min, max));
   }
@@ -184,7 +184,7 @@ bool Options::IsGiven(std::string_view name) const {
 }
 
 std::string Options::Nearest(std::string_view name) const {
-  name = name.substr(0, 64);  // a key of megabytes in a file is like none of ours, and would cost as many steps
+  name = name.substr(0, 64);  // a key of megabytes in a file is like no option, and would cost as many steps
   std::string best;
   size_t best_distance = SIZE_MAX;
   for (const Entry& entry : entries_) {
@@ -198,7 +198,7 @@ std::string Options::Nearest(std::string_view name) const {
 }
 
 absl::Status Options::Apply(Entry& entry, std::string_view value, const Source& source) {
-  // A list given by a stronger source replaces the weaker one's; within one source it grows.
+  // A list from a stronger source replaces the list from a weaker source. Within one source the list grows.
   bool appends = entry.is_list && source.rank == entry.rank;
   if (entry.is_list && !appends) entry.clear();
   absl::Status status = CheckOneOf(entry.spec.values, value);
@@ -217,12 +217,12 @@ absl::Status Options::Apply(Entry& entry, std::string_view value, const Source& 
 
 absl::Status Options::ParseEnvironment(const Environment& environment) {
   for (Entry& entry : entries_) {
-    if (!entry.in_file) continue;  // --config was read before; the others say what to print, and are flags only
+    if (!entry.in_file) continue;  // --config was read before; the others only print, and are flags only
     std::vector<std::string> names = entry.spec.env_aliases;
-    names.push_back(OptionEnvironmentName(entry.spec.name));  // last: the main name wins
+    names.push_back(OptionEnvironmentName(entry.spec.name));  // last, so that the main name wins
     for (const std::string& name : names) {
       auto it = environment.find(name);
-      if (it == environment.end() || it->second.empty()) continue;  // as compose files and pod templates unset one
+      if (it == environment.end() || it->second.empty()) continue;  // compose files and pod templates unset it so
       Source source{2, "environment variable " + name};
       std::string_view rest = it->second;
       while (entry.is_list && rest.find(',') != rest.npos) {
@@ -327,8 +327,8 @@ absl::Status Options::ParseFlags(const std::vector<std::string>& args) {
 absl::StatusOr<Options::Outcome> Options::Parse(int argc, const char* const* argv, const Environment& environment) {
   AddCommon();
   std::vector<std::string> args(argv + std::min(argc, 1), argv + argc);
-  // The file's name may come from a flag or the environment, yet both outrank what it says: find it first, then apply
-  // file, environment and flags in that order.
+  // The file's name may come from a flag or the environment, but both outrank the file's contents. So find the name
+  // first, then apply file, environment and flags in that order.
   if (auto it = environment.find("EBPF_NET_CONFIG"); it != environment.end()) config_path_ = it->second;
   for (size_t i = 0; i < args.size(); ++i) {
     for (std::string_view name : {"--config", "--config-file"}) {

@@ -7,18 +7,18 @@
 #include "base/docs/document.h"
 #include "base/options.h"
 
-// What people read of a table of options (options.h).
+// Texts for people, made from a table of options (options.h).
 
 namespace tributary {
 
-std::string OptionEnvironmentName(std::string_view option);  // "EBPF_NET_SAMPLE_RATE" of "sample-rate"
+std::string OptionEnvironmentName(std::string_view option);  // returns "EBPF_NET_SAMPLE_RATE" for "sample-rate"
 
-// The table, as base/docs/ turns it into documents.
+// Returns the table in the form that base/docs/ turns into documents.
 docs::Command DescribeOptions(const std::string& binary, const std::string& summary,
                               std::span<const Options::Entry> entries);
-// What --help prints.
+// Returns the output of --help.
 std::string OptionsHelp(const std::string& binary, const std::string& summary, std::span<const Options::Entry> entries);
-// What --print-config prints: YAML, with the source of each value as a comment.
+// Returns the output of --print-config: YAML, with the source of each value as a comment.
 std::string OptionsConfig(std::span<const Options::Entry> entries);
 
 }  // namespace tributary

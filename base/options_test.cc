@@ -64,7 +64,7 @@ TEST(Options, FlagOutranksEnvironmentOutranksFile) {
   EXPECT_FALSE(p.live);
 }
 
-TEST(Options, AVariableThatIsSetButEmptyCountsAsUnset) {
+TEST(Options, EmptyVariablesCountAsUnset) {
   const std::string file = WriteFile("intake_listen: file:1\nexport: [a]\n");
   Parsed p({}, {{"EBPF_NET_CONFIG", file},
                 {"EBPF_NET_SAMPLE_RATE", ""},
@@ -80,7 +80,7 @@ TEST(Options, AVariableThatIsSetButEmptyCountsAsUnset) {
   EXPECT_TRUE(Parsed({}, {{"EBPF_NET_CONFIG", ""}}).outcome.ok());
 }
 
-TEST(Options, LogOptionsAreThoseOfEveryProgram) {
+TEST(Options, ParsesTheCommonLogOptions) {
   Parsed p({"--log-format=json", "--debug", "--log-console", "--log-file-path", "/l"});
   ASSERT_TRUE(p.outcome.ok()) << p.error();
   const LogSetup log = p.options.log_setup();
@@ -91,7 +91,7 @@ TEST(Options, LogOptionsAreThoseOfEveryProgram) {
   EXPECT_THAT(Parsed({"--log-format=xml"}).error(), HasSubstr("must be text, logfmt or json"));
 }
 
-TEST(Options, ValuesAreWhatTheOptionsSay) {
+TEST(Options, ValuesReturnTheCurrentOptions) {
   Parsed p({"--export=a", "--export=b", "--token=secret"}, {{"EBPF_NET_SAMPLE_RATE", "7"}});
   ASSERT_TRUE(p.outcome.ok()) << p.error();
   std::map<std::string, std::string> texts;
@@ -102,7 +102,7 @@ TEST(Options, ValuesAreWhatTheOptionsSay) {
   EXPECT_FALSE(texts.contains("config"));
 }
 
-TEST(Options, AMapInTheFileIsThePrefixOfItsOptions) {
+TEST(Options, FileMapsPrefixTheirOptions) {
   std::string flag = "--config=" + WriteFile("intake: {listen: 'file:1'}\nsample:\n  rate: 7\nexport: [a]\n");
   Parsed p({flag.c_str()});
   ASSERT_TRUE(p.outcome.ok()) << p.error();
@@ -137,7 +137,7 @@ TEST(Options, BooleansTakeNoValueAndCanBeNegated) {
   EXPECT_TRUE(Parsed({"--live"}).live);
 }
 
-TEST(Options, LogLevelsAreFlagsOfTheirOwn) {
+TEST(Options, AcceptsLogLevelsAsFlags) {
   EXPECT_EQ(Parsed({"--debug"}).options.log_setup().options.level, LogLevel::kDebug);
   EXPECT_EQ(Parsed({"--log-level=error"}).options.log_setup().options.level, LogLevel::kError);
   EXPECT_EQ(Parsed({}).options.log_setup().options.level, LogLevel::kInfo);
@@ -150,7 +150,7 @@ TEST(Options, UnknownKeysNameTheNearest) {
   EXPECT_THAT(Parsed({flag.c_str()}).error(), HasSubstr("did you mean 'sample_rate'?"));
 }
 
-TEST(Options, BadValuesSayWhereTheyComeFromAndWhatIsAllowed) {
+TEST(Options, BadValuesReportSourceAndAllowedValues) {
   EXPECT_THAT(Parsed({"--sample-rate", "0"}).error(), HasSubstr("--sample-rate = 0: must be a number from 1 to 10000"));
   EXPECT_THAT(Parsed({}, {{"EBPF_NET_SAMPLE_RATE", "x\x1b"}}).error(),
               HasSubstr("environment variable EBPF_NET_SAMPLE_RATE = x\\x1b: must be a number"));
@@ -161,7 +161,7 @@ TEST(Options, BadValuesSayWhereTheyComeFromAndWhatIsAllowed) {
               HasSubstr("must be trace, debug, info, warning, error or critical"));
 }
 
-TEST(Options, PrintConfigIsYamlThatReadsBackTheSame) {
+TEST(Options, PrintConfigRoundTrips) {
   Parsed p({"--export=a", "--export=b", "--token=geheim", "--intake-listen", "we\"ird: x"});
   std::string yaml = p.options.PrintConfig();
   EXPECT_THAT(yaml, HasSubstr("token: \"***\""));
@@ -179,7 +179,7 @@ TEST(Options, HelpListsFlagEnvironmentAndDefault) {
               HasSubstr("--sample-rate VALUE\n      rate (default 19)\n      environment EBPF_NET_SAMPLE_RATE"));
 }
 
-TEST(Options, DescribeWhatDocumentsAreMadeOf) {
+TEST(Options, DescribesOptionsForDocuments) {
   const docs::Command program = Parsed({}).options.Describe();
   EXPECT_EQ(program.name, "reducer");
   const docs::Option& listen = program.options.front();
@@ -202,7 +202,7 @@ TEST(Options, PrintDocsIsAFlagOnly) {
   EXPECT_THAT(::testing::internal::GetCapturedStdout(), HasSubstr("# rate\n#sample_rate: 19\n"));
 }
 
-TEST(Options, TellsGivenValuesFromDefaults) {
+TEST(Options, DistinguishesGivenValuesFromDefaults) {
   Parsed p({"--sample-rate=19"}, {{"OLD_LISTEN", "127.0.0.1:8000"}});
   EXPECT_TRUE(p.options.IsGiven("sample-rate"));
   EXPECT_TRUE(p.options.IsGiven("intake-listen"));
@@ -210,7 +210,7 @@ TEST(Options, TellsGivenValuesFromDefaults) {
   EXPECT_FALSE(p.options.IsGiven("export"));
 }
 
-TEST(Options, SomeAreFlagsAlone) {
+TEST(Options, FlagOnlyOptionsHaveNoVariableOrKey) {
   const std::string path = WriteFile("act: true\n");
   for (std::vector<const char*> args :
        {std::vector<const char*>{"x"}, {"x", "--act"}, {"x", "--config", path.c_str()}}) {

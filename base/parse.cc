@@ -19,7 +19,7 @@ struct Unit {
   int64_t factor;
 };
 
-// A decimal number and one of the units; exact in int64.
+// Parses a decimal number with one of the units. The result is exact in int64.
 absl::StatusOr<int64_t> ParseWithUnit(std::string_view text, std::initializer_list<Unit> units,
                                       std::string_view expected) {
   std::string_view suffix = text;

@@ -6,18 +6,18 @@
 
 #include "absl/status/statusor.h"
 
-// The values of options that are more than a number or a word.
+// Parsers for option values that are not just a number or a word.
 
 namespace tributary {
 
-// "host:port", "[::1]:port" or ":port" (all addresses).
+// "host:port", "[::1]:port" or ":port" (0.0.0.0, all IPv4 addresses).
 struct HostPort {
   std::string host;
   uint16_t port = 0;
 };
 absl::StatusOr<HostPort> ParseHostPort(std::string_view text);
-std::string FormatHostPort(const HostPort& address);  // "[::1]:4040": ParseHostPort reads it back
-// The same, to listen on: a port alone is one of 127.0.0.1.
+std::string FormatHostPort(const HostPort& address);  // "[::1]:4040"; ParseHostPort can read it
+// Parses an address to listen on. A port alone means 127.0.0.1.
 absl::StatusOr<HostPort> ParseListen(std::string_view text);
 // "90s", "5m", "24h", "7d", "250ms" → ns.
 absl::StatusOr<int64_t> ParseDurationNs(std::string_view text);

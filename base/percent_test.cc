@@ -5,7 +5,7 @@
 namespace tributary {
 namespace {
 
-TEST(Percent, EncodesWhatIsNotUnreserved) {
+TEST(Percent, EncodesReservedBytes) {
   const std::string plain = "ABCXYZabcxyz0189-._~";
   EXPECT_EQ(PercentEncoded(plain), plain);
   EXPECT_EQ(PercentEncoded(""), "");
@@ -19,7 +19,7 @@ TEST(Percent, KeepsTheSlashesOfAPath) {
   EXPECT_EQ(PercentEncoded("/..//?#", IsUrlPath), "/..//%3F%23");
 }
 
-TEST(Percent, EncodesWhatTheCallersRuleRefuses) {
+TEST(Percent, EncodesBytesThatTheCallerRefuses) {
   EXPECT_EQ(PercentEncoded("a,b=c", [](char c) { return c != ','; }), "a%2Cb=c");
   EXPECT_EQ(PercentEncoded("az", [](char) { return false; }), "%61%7A");
 }
@@ -28,7 +28,7 @@ TEST(Percent, DecodesDigitsOfBothCases) {
   EXPECT_EQ(PercentDecoded("a%20b%2fc%2F"), "a b/c/");
   EXPECT_EQ(PercentDecoded("%00"), std::string(1, '\0'));
   EXPECT_EQ(PercentDecoded("%ff%C3%a9"), "\xff\xc3\xa9");
-  EXPECT_EQ(PercentDecoded("%2520"), "%20");  // once
+  EXPECT_EQ(PercentDecoded("%2520"), "%20");  // decodes only once
   EXPECT_EQ(PercentDecoded("a+b"), "a+b");
 }
 
@@ -40,7 +40,7 @@ TEST(Percent, KeepsAPercentSignWithoutTwoDigits) {
   EXPECT_EQ(PercentDecoded("%4%41"), "%4A");
 }
 
-TEST(Percent, DecodesWhatItEncoded) {
+TEST(Percent, RoundTripsAllBytes) {
   std::string all;
   for (int byte = 0; byte < 256; ++byte) all += static_cast<char>(byte);
   EXPECT_EQ(PercentDecoded(PercentEncoded(all)), all);

@@ -20,7 +20,7 @@ namespace tributary {
 namespace {
 
 constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
-constexpr size_t kProcFileBytesMax = 1u << 20;  // /proc/stat has some KB for each hundred CPUs
+constexpr size_t kProcFileBytesMax = 1u << 20;  // /proc/stat has a few KB per hundred CPUs
 
 std::string ReadProcFile(const std::string& path) {
   const Fd file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
@@ -39,7 +39,7 @@ double OpenFiles(const std::string& path) {
   if (directory == nullptr) return kUnknown;
   int names = 0;
   while (const dirent* entry = readdir(directory.get())) names += entry->d_name[0] != '.' ? 1 : 0;
-  return names - 1;  // without the one that this function opened
+  return names - 1;  // without the descriptor that this function opened
 }
 
 double FilesMax() {
@@ -62,7 +62,7 @@ void AddProcessMetrics(Metrics& metrics, std::string_view component, const std::
   auto gauge = [&metrics](std::string_view name, std::string_view help, std::function<double()> read) {
     metrics.AddCallback(name, help, /*is_counter=*/false, {}, std::move(read));
   };
-  // A value of /proc/self/stat, times `unit`.
+  // Adds a gauge for a value of /proc/self/stat, multiplied by `unit`.
   auto stat = [&](std::string_view name, std::string_view help, uint64_t ProcessUsage::* field, double unit) {
     gauge(name, help, [path = proc_root + "/self/stat", field, unit] {
       const std::optional<ProcessUsage> own = ParseProcessUsage(ReadProcFile(path));

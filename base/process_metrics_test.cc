@@ -21,7 +21,7 @@ using ::testing::HasSubstr;
 constexpr std::string_view kStat =
     "42 (a) b (c)) S 1 42 42 0 -1 4194560 1234 0 5 0 17 4 0 0 20 0 7 0 98765 123456789 2048 18446744073709551615 1 1\n";
 
-TEST(ProcessUsage, ReadsFieldsBehindAnyName) {
+TEST(ProcessUsage, ReadsFieldsAfterAnyName) {
   const std::optional<ProcessUsage> stat = ParseProcessUsage(kStat);
   ASSERT_TRUE(stat.has_value());
   EXPECT_EQ(stat->threads, 7u);
@@ -45,7 +45,7 @@ TEST(ProcessUsage, FindsTheBootTime) {
   EXPECT_FALSE(ParseBootTime("").has_value());
 }
 
-// A value by its name. `text` must have it.
+// Returns the value with this name, or -1 if `text` does not contain it.
 double Value(const std::string& text, const std::string& name) {
   const size_t at = text.find("\n" + name + " ");
   return at == text.npos ? -1 : std::stod(text.substr(at + name.size() + 2));
@@ -58,7 +58,7 @@ class ProcessMetricsTest : public ::testing::Test {
   Metrics metrics_;
 };
 
-TEST_F(ProcessMetricsTest, ShowsWhatProcSays) {
+TEST_F(ProcessMetricsTest, ShowsValuesOfProc) {
   std::filesystem::create_directories(proc_.path() + "/self/fd");
   for (const char* fd : {"0", "1", "2", "7"}) Write(std::string("/self/fd/") + fd, "");
   Write("/self/stat", kStat);
@@ -79,7 +79,7 @@ TEST_F(ProcessMetricsTest, ShowsWhatProcSays) {
                                     kVersion, kCommit)));
 }
 
-TEST_F(ProcessMetricsTest, ShowsNanForWhatCannotBeRead) {
+TEST_F(ProcessMetricsTest, ShowsNanForUnreadableValues) {
   AddProcessMetrics(metrics_, "reducer", proc_.path() + "/none");
   const std::string text = metrics_.PrometheusText();
   for (const char* name : {"process_resident_memory_bytes", "process_open_fds", "process_start_time_seconds"}) {

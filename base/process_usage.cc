@@ -7,7 +7,7 @@
 namespace tributary {
 namespace {
 
-// What stands before the next space, which is taken away too.
+// Removes the text up to the next space or line end from `text`, with the separator. Returns it without the separator.
 std::string_view NextWord(std::string_view& text) {
   const size_t end = std::min(text.find_first_of(" \n"), text.size());
   std::string_view word = text.substr(0, end);

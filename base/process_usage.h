@@ -14,10 +14,12 @@ struct ProcessUsage {
   uint64_t resident_pages = 0;
 };
 
-// nullopt: the text has another form. A program's name in it may hold any byte, spaces and parentheses included.
+// Returns nullopt if the text has another form. The program's name in it may contain any byte, including spaces and
+// parentheses.
 std::optional<ProcessUsage> ParseProcessUsage(std::string_view text);
 
-// "btime" of /proc/stat: seconds from 1970 to the boot of the machine. nullopt: there is no such line.
+// Returns "btime" of /proc/stat: seconds from 1970 to the boot of the machine. Returns nullopt if there is no such
+// line.
 std::optional<uint64_t> ParseBootTime(std::string_view text);
 
 }  // namespace tributary

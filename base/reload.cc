@@ -47,7 +47,7 @@ void Reloader::Reload() {
     return;
   }
   ok_.Add();
-  // What changed is shown if either level shows it.
+  // The log line appears if the old or the new level shows it.
   if (!LogEnabled(LogLevel::kInfo)) SetLogLevel(reloaded->log_level);
   const Changes changes = Take(*reloaded);
   LogInfo("reloaded changed={}", changes.taken.empty() ? "none" : fmt::format("{}", fmt::join(changes.taken, ",")));

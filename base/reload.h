@@ -12,21 +12,21 @@
 
 namespace tributary {
 
-// Puts changed options in force while the program runs, and says in one log line which changes wait for a restart. A
-// reload that fails is one error in the log, and everything stays as it was. Values are never logged. On one thread.
+// Applies changed options while the program runs, and writes one log line about the changes that need a restart. A
+// reload that fails logs one error and changes nothing. Values are never logged. Use it on one thread.
 class Reloader {
  public:
-  // What the options say now, once `reload` has put the reloadable ones in force.
+  // The option values after `reload` has applied the reloadable ones.
   struct Reloaded {
     std::vector<OptionValue> values;
     LogLevel log_level = LogLevel::kInfo;
-    std::vector<std::string> refused;  // reloadable options whose new value only a restart can take
+    std::vector<std::string> refused;  // reloadable options whose new value needs a restart
   };
   struct Options {
     std::string_view metric;            // "tributary_collector_reloads_total"
     std::vector<OptionValue> in_force;  // at start
-    // Reads all options anew and puts those that are reloadable in force: all of them, or none and an error. The log
-    // level is not its concern.
+    // Reads all options again and applies the reloadable ones: all of them, or none with an error. Does not apply the
+    // log level.
     std::function<absl::StatusOr<Reloaded>()> reload;
   };
   Reloader(Options options, Metrics& metrics);
@@ -34,7 +34,7 @@ class Reloader {
   void Reload();
 
  private:
-  // Remembers the values that are in force now; returns the names of the options that did, and that did not change.
+  // Stores the current values. Returns the names of the options that were applied, and of those that need a restart.
   struct Changes {
     std::vector<std::string> taken, need_restart;
   };

@@ -13,7 +13,7 @@ using testing::Not;
 
 class ReloaderTest : public testing::Test {
  protected:
-  // What the log says of a reload that finds `found`.
+  // Reloads with the result `found`. Returns the log.
   std::string Reload(absl::StatusOr<Reloader::Reloaded> found) {
     found_ = std::move(found);
     testing::internal::CaptureStderr();
@@ -32,12 +32,12 @@ class ReloaderTest : public testing::Test {
                      metrics_};
 };
 
-TEST_F(ReloaderTest, NamesWhatChangedAndWhatNeedsARestart) {
+TEST_F(ReloaderTest, NamesChangesAndPendingRestarts) {
   std::string log = Reload(Reloader::Reloaded{.values = Values("99", "info", "b", "secret-2")});
   EXPECT_THAT(log, HasSubstr("reloaded changed=sample-rate\n"));
   EXPECT_THAT(log, HasSubstr("changed options that need a restart options=node-id,key\n"));
   EXPECT_THAT(log, Not(HasSubstr("secret")));
-  // What needs a restart is named until it has one; what was taken is not.
+  // An option that needs a restart is named until the restart. An applied option is named once.
   log = Reload(Reloader::Reloaded{.values = Values("99", "info", "b", "secret-1")});
   EXPECT_THAT(log, HasSubstr("reloaded changed=none\n"));
   EXPECT_THAT(log, HasSubstr("options=node-id\n"));
@@ -54,7 +54,7 @@ TEST_F(ReloaderTest, AFailureIsOneErrorAndChangesNothing) {
   EXPECT_THAT(Reload(Reloader::Reloaded{.values = Values("19", "info", "a", "secret-1")}), HasSubstr("changed=none\n"));
 }
 
-TEST_F(ReloaderTest, TakesTheLogLevelAndShowsTheChangeAtEither) {
+TEST_F(ReloaderTest, AppliesTheLogLevelAndLogsTheChangeAtEitherLevel) {
   auto with = [](LogLevel level, const std::string& name) {
     return Reloader::Reloaded{.values = Values("19", name, "a", "secret-1"), .log_level = level};
   };

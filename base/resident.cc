@@ -11,7 +11,7 @@
 namespace tributary {
 namespace {
 
-// Segments that nobody may write hold nothing but what the file has.
+// Segments that are not writable contain only the file's contents.
 int ReleaseReadOnlySegments(dl_phdr_info* object, size_t, void*) {
   const uintptr_t page = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));
   for (int i = 0; i < object->dlpi_phnum; ++i) {

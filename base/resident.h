@@ -2,10 +2,10 @@
 
 namespace tributary {
 
-// Gives back the pages of code, of this program and its libraries, that were needed to get here: the loader and the
-// constructors of libraries touch megabytes that are never looked at again, and every process counts its own. What is
-// needed after all comes back from the page cache, by a fault each; breakpoints (a debugger's, a uprobe's) do not. Any
-// thread, at any time; some 50 µs.
+// Releases the code pages, of this program and its libraries, that were needed until now. The loader and the
+// constructors of libraries touch megabytes that are never used again, and each process pays for its own pages. A page
+// that is needed later comes back from the page cache, with one page fault. Breakpoints (of a debugger or a uprobe) do
+// not come back. Call it on any thread, at any time. Takes about 50 µs.
 void ReleaseCodePages();
 
 }  // namespace tributary

@@ -18,7 +18,7 @@ uint64_t FileKib() {
   return 0;
 }
 
-// Reads between variables, too, where a sanitizer has its red zones.
+// Also reads between variables, where a sanitizer has its red zones.
 __attribute__((no_sanitize("address"))) int ReadEveryPage(dl_phdr_info* object, size_t, void* sum) {
   for (int i = 0; i < object->dlpi_phnum; ++i) {
     const ElfW(Phdr)& segment = object->dlpi_phdr[i];
@@ -29,7 +29,7 @@ __attribute__((no_sanitize("address"))) int ReadEveryPage(dl_phdr_info* object, 
   return 0;
 }
 
-TEST(ReleaseCodePages, WhatIsNotNeededGoesAndWhatIsNeededComesBack) {
+TEST(ReleaseCodePages, ReleasesPagesAndLoadsThemAgain) {
   uint64_t first = 0, second = 0;
   dl_iterate_phdr(ReadEveryPage, &first);
   const uint64_t before = FileKib();

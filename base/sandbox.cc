@@ -29,8 +29,8 @@ constexpr uint32_t kArchitecture = AUDIT_ARCH_AARCH64;
 #error "no seccomp architecture"
 #endif
 
-// Reading, memory, the socket, an end. What malloc, pread and clock_gettime come down to, and nothing that names a
-// file.
+// System calls for reading, memory, the socket and exit, as malloc, pread and clock_gettime use them. Only newfstatat
+// takes a file name.
 constexpr int kAllowed[] = {
     SYS_read,        SYS_pread64,     SYS_readv,   SYS_write,        SYS_recvmsg,       SYS_recvfrom, SYS_sendto,
     SYS_sendmsg,     SYS_ppoll,       SYS_close,   SYS_lseek,        SYS_fstat,         SYS_mmap,     SYS_munmap,
@@ -40,7 +40,7 @@ constexpr int kAllowed[] = {
     SYS_poll,
 #endif
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-    SYS_pipe2,  // how sanitizers find out whether memory can be read
+    SYS_pipe2,  // sanitizers use it to find out whether memory is readable
     SYS_sched_yield, SYS_sigaltstack,
 #endif
 };
@@ -78,8 +78,8 @@ absl::Status LimitResources(const SandboxLimits& limits) {
   return absl::OkStatus();
 }
 
-// Root without CAP_SETUID keeps its user id: in a hardened container, and in the programs that have dropped their
-// capabilities. The filter confines it all the same.
+// Root without CAP_SETUID keeps its user id, for example in a hardened container, and in programs that have dropped
+// their capabilities. The filter still confines the process.
 absl::Status BecomeNobody() {
   if (geteuid() != 0) return absl::OkStatus();
   if ((setgroups(0, nullptr) != 0 || setresgid(kNobody, kNobody, kNobody) != 0 ||

@@ -6,18 +6,18 @@
 
 namespace tributary {
 
-// What a process in the sandbox may still use.
+// The limits of a process in the sandbox.
 struct SandboxLimits {
-  const char* name = "sandbox";   // what lists of processes show: comm, of up to 15 bytes
-  uint64_t memory_bytes_max = 0;  // of address space
-  uint64_t file_bytes_max = 0;    // how far it may write into a file that it was handed; 0: not at all
-  uint64_t cpu_seconds_max = 0;   // 0: whoever waits for it limits that
+  const char* name = "sandbox";   // name in process lists: comm, up to 15 bytes
+  uint64_t memory_bytes_max = 0;  // address space
+  uint64_t file_bytes_max = 0;    // largest offset for writes into a file that the process received; 0: no writes
+  uint64_t cpu_seconds_max = 0;   // 0: the process that waits for it must limit the time
 };
 
-// Gives up all that a parser of files does not need, for good. From here on the calling process, which has one thread,
-// has no capability, cannot gain rights, and opens nothing; if it may change its user id, it is nobody. It may only
-// read descriptors that it has or is sent, allocate, and write to what it was handed; any other system call kills it.
-// Errors: a kernel without seccomp filters.
+// Permanently gives up everything that a parser of files does not need. The calling process must have one thread.
+// Afterwards it has no capability, cannot gain rights, and cannot open files. If it may change its user id, it becomes
+// nobody. It may only read descriptors that it has or receives, allocate, and write to descriptors that it received.
+// Any other system call kills it. Returns an error if the kernel has no seccomp filters.
 absl::Status EnterSandbox(const SandboxLimits& limits);
 
 }  // namespace tributary

@@ -19,7 +19,7 @@ int64_t Nanoseconds(const timespec& time) { return int64_t{time.tv_sec} * kNsPer
 }  // namespace
 
 absl::StatusOr<std::string> ReadSecretFile(const std::string& path, size_t bytes_max) {
-  // Without O_NONBLOCK a named pipe in its place would hang us.
+  // Without O_NONBLOCK, a named pipe at this path would block this program.
   Fd file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   struct stat info{};
   if (!file.valid() || fstat(file.get(), &info) != 0) return ErrnoStatus("open", path, errno);

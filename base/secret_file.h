@@ -9,17 +9,18 @@
 
 namespace tributary {
 
-// A small file that is nobody else's business: a private key, a list of tokens. InvalidArgument: other users may read
-// it, it is not a regular file, or it is larger than `bytes_max`. NotFound, PermissionDenied: as the system says.
+// Reads a small private file: a private key, a list of tokens. InvalidArgument if other users may read or write the
+// file, if it is not a regular file, or if it is larger than `bytes_max`. NotFound, PermissionDenied: as the system
+// reports.
 absl::StatusOr<std::string> ReadSecretFile(const std::string& path, size_t bytes_max);
 
-// Notices that files were replaced, changed or given other permissions, by a look at most once in `period_ns`. What was
-// there when it was made counts as known: make it before reading the files, and no change is missed. Not thread-safe.
+// Detects that files were replaced, changed or got other permissions. Looks at most once per `period_ns`. The state at
+// construction counts as known: construct it before reading the files, so that no change is missed. Not thread-safe.
 class FileWatch {
  public:
   static constexpr int64_t kPeriodNs = 2 * kNsPerSecond;
   explicit FileWatch(std::vector<std::string> paths, int64_t period_ns = kPeriodNs);
-  // True once after each change, in whatever state the files are then.
+  // Returns true once after each change, in whatever state the files are then.
   bool Changed(MonotonicNs now);
 
  private:

@@ -26,7 +26,7 @@ TEST(SecretFile, IsRefusedWhenOthersMayReadOrWriteIt) {
   }
 }
 
-TEST(SecretFile, IsRefusedWhenItIsNoneOrTooLarge) {
+TEST(SecretFile, IsRefusedIfInvalidOrTooLarge) {
   TestFiles files;
   ASSERT_EQ(mkfifo(files.Path("pipe").c_str(), 0600), 0);
   EXPECT_EQ(ReadSecretFile(files.Path("pipe"), 10).status().code(), absl::StatusCode::kInvalidArgument);
@@ -45,7 +45,7 @@ TEST(FileWatch, NoticesEveryKindOfChangeOnce) {
     return watch.Changed(clock.Monotonic());
   };
   EXPECT_FALSE(changed());
-  files.Write("a", "y");  // another file in its place
+  files.Write("a", "y");  // another file replaces it
   EXPECT_TRUE(changed());
   EXPECT_FALSE(changed());
   files.Write("b", "");

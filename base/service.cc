@@ -29,7 +29,7 @@ void Service::Ready() {
   ready_ = true;
   notifier_.Ready(status_);
   if (notifier_.watchdog_ns() == 0) return;
-  // Half of the time, as sd_watchdog_enabled(3) advises.
+  // Pings at half of the period, as sd_watchdog_enabled(3) advises.
   watchdog_ = std::make_unique<Watchdog>(std::move(loops_), notifier_.watchdog_ns() / 2, [this] { notifier_.Ping(); });
 }
 

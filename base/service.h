@@ -12,21 +12,21 @@
 
 namespace tributary {
 
-// A daemon's side of its service manager, such as systemd: reports readiness and stops, reloads on SIGHUP, and pings
-// the watchdog while the daemon's loops make progress. On the main loop's thread.
+// A daemon's connection to its service manager, such as systemd. Reports readiness and stops, reloads on SIGHUP, and
+// pings the watchdog while the daemon's loops make progress. Use it on the main loop's thread.
 class Service {
  public:
-  // Before there is a second thread (ServiceNotifier). `main_loop` outlives this and is watched.
+  // Construct it before a second thread starts (ServiceNotifier). Watches `main_loop`, which must outlive this object.
   explicit Service(Loop& main_loop);
 
-  // Another loop to watch, before Ready. It must live until Stopping.
+  // Watches another loop. Call it before Ready. The loop must live until Stopping.
   void Watch(std::string name, Loop& loop);
   void ReloadOnHangup(Reloader::Options options, Metrics& metrics);
-  // One line for people, without the name of the program; reported from Ready on.
+  // `status` is one line for people, without the name of the program. It is reported from Ready on.
   void SetStatus(std::string status);
-  // The daemon does its work from now on.
+  // Call it when the daemon starts its work.
   void Ready();
-  // Ends the watch as well: a stop has a time limit of its own.
+  // Also stops the watchdog, because a stop has its own time limit.
   void Stopping();
 
  private:

@@ -24,10 +24,10 @@ std::string TakeVariable(const char* name) {
   return text;
 }
 
-// Returns 0 if `text` is no number.
+// Returns 0 if `text` is not a number.
 int64_t Number(std::string_view text) { return ParseNumber<int64_t>(text).value_or(0); }
 
-// The status stands on one line.
+// Returns the status as one line.
 std::string StatusLine(std::string_view status) { return "STATUS=" + EscapeForDisplay(status) + "\n"; }
 
 }  // namespace
@@ -70,7 +70,7 @@ void ServiceNotifier::Status(std::string_view status) { Send(StatusLine(status))
 void ServiceNotifier::Stopping() { Send("STOPPING=1\nSTATUS=stopping\n"); }
 void ServiceNotifier::Ping() { Send("WATCHDOG=1\n"); }
 
-// The time tells the manager that this is the answer to its signal, not to an earlier one.
+// The time shows the manager that this answers its current signal, and not an earlier one.
 void ServiceNotifier::Reloading() {
   const int64_t now_us = Clock::Real().Monotonic().value / kNsPerUs;
   Send(fmt::format("RELOADING=1\nMONOTONIC_USEC={}\nSTATUS=reloading\n", now_us));

@@ -13,24 +13,24 @@
 
 namespace tributary {
 
-// Reports to the service manager that started this program: one datagram of NAME=value lines each, to the socket that
-// $NOTIFY_SOCKET names (a path, or an abstract name after '@'). Without that variable every call does nothing. A
-// manager that does not read holds a call up for a second at most; that is logged once.
+// Reports to the service manager that started this program. Each report is one datagram of NAME=value lines, to the
+// socket in $NOTIFY_SOCKET (a path, or an abstract name after '@'). Without that variable every call does nothing. If
+// the manager does not read, a call blocks for at most a second; this is logged once.
 //
-// From any thread. Source: sd_notify(3), sd_watchdog_enabled(3).
+// Call it from any thread. Source: sd_notify(3), sd_watchdog_enabled(3).
 class ServiceNotifier {
  public:
-  // Takes NOTIFY_SOCKET, WATCHDOG_USEC and WATCHDOG_PID out of the environment: child processes are no services of
-  // their own. Call it before there is a second thread.
+  // Removes NOTIFY_SOCKET, WATCHDOG_USEC and WATCHDOG_PID from the environment, because child processes are not
+  // services themselves. Call it before a second thread starts.
   static ServiceNotifier TakeFromEnvironment();
 
-  void Ready(std::string_view status);  // at first, and after each Reloading
+  void Ready(std::string_view status);  // at start, and after each Reloading
   void Status(std::string_view status);
   void Reloading();
   void Stopping();
-  void Ping();  // of the watchdog
+  void Ping();  // for the watchdog
 
-  // The manager ends this program if it does not Ping that often. 0: it does not.
+  // The manager ends this program if it does not call Ping that often. 0: there is no watchdog.
   int64_t watchdog_ns() const { return watchdog_ns_; }
 
  private:

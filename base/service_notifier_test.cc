@@ -65,14 +65,14 @@ TEST(ServiceNotifier, TakesItsVariablesOutOfTheEnvironment) {
   EXPECT_EQ(ServiceNotifier::TakeFromEnvironment().watchdog_ns(), 0);
 }
 
-TEST(ServiceNotifier, AWatchdogOfAnotherProcessIsNotOurs) {
+TEST(ServiceNotifier, IgnoresAWatchdogOfAnotherProcess) {
   Manager manager(fmt::format("@tributary-test-{}", getpid()));
   setenv("WATCHDOG_USEC", "3000000", 1);
   setenv("WATCHDOG_PID", "1", 1);
   EXPECT_EQ(ServiceNotifier::TakeFromEnvironment().watchdog_ns(), 0);
 }
 
-TEST(ServiceNotifier, AManagerThatIsNotThereIsOneWarning) {
+TEST(ServiceNotifier, WarnsOnceIfTheManagerIsMissing) {
   for (const char* name : {"/nonexistent/notify", "relative"}) {
     setenv("NOTIFY_SOCKET", name, 1);
     testing::internal::CaptureStderr();

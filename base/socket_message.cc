@@ -17,7 +17,7 @@ int64_t NowMs() {
   return int64_t{now.tv_sec} * 1000 + now.tv_nsec / 1'000'000;
 }
 
-// For the whole of a message: a peer that sends it byte by byte gains no time.
+// A deadline for a whole message: a peer that sends the message byte by byte gains no time.
 class Deadline {
  public:
   explicit Deadline(int timeout_ms) : timeout_ms_(timeout_ms), end_ms_(timeout_ms < 0 ? 0 : NowMs() + timeout_ms) {}
@@ -82,7 +82,7 @@ bool SendWithFile(int socket, const void* from, size_t bytes, int file, int time
   header->cmsg_type = SCM_RIGHTS;
   header->cmsg_len = CMSG_LEN(sizeof(int));
   std::memcpy(CMSG_DATA(header), &file, sizeof(int));
-  // So small a message goes whole or not at all.
+  // A message this small is sent completely or not at all.
   return sendmsg(socket, &message, MSG_NOSIGNAL) == static_cast<ssize_t>(bytes);
 }
 

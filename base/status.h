@@ -7,7 +7,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 
-// Seam between std::string_view and Debian's absl::string_view, which is a type of its own.
+// Converts between std::string_view and Debian's absl::string_view, which is a separate type.
 
 namespace tributary {
 
@@ -18,18 +18,19 @@ inline absl::Status Error(absl::StatusCode code, std::string_view message) {
   return absl::Status(code, ToAbsl(message));
 }
 
-// "open /proc/42/maps: ESRCH". The code says what the caller may do: NotFound (ENOENT, ESRCH), PermissionDenied (EPERM,
-// EACCES), ResourceExhausted (ENOSPC, EMFILE, ENOMEM, EDQUOT), Unavailable (EAGAIN, ECONN*), AlreadyExists (EEXIST,
-// EADDRINUSE), else Internal.
+// Returns for example "open /proc/42/maps: ESRCH (No such process)". The code says how the caller may react: NotFound
+// (ENOENT, ESRCH, ENODEV, ENXIO), PermissionDenied (EPERM, EACCES, EROFS), ResourceExhausted (ENOSPC, EMFILE, ENFILE,
+// ENOMEM, EDQUOT), Unavailable (EAGAIN, EINTR, ECONN*, ENETUNREACH, EHOSTUNREACH, EPIPE, ETIMEDOUT), AlreadyExists
+// (EEXIST, EADDRINUSE), InvalidArgument (EINVAL), else Internal.
 absl::Status ErrnoStatus(std::string_view operation, std::string_view object, int error);
 
-// The same status with "context: " before its message.
+// Returns the same status with "context: " before its message.
 absl::Status WithContext(const absl::Status& status, std::string_view context);
 
-// The message alone, without the code: what a person is shown.
+// Returns the message alone, without the code, to show to people.
 inline std::string Message(const absl::Status& status) { return std::string(status.message()); }
 
-// A bug, not the world: says where and aborts.
+// Reports the position of a bug in the program and aborts. Not for errors of the environment.
 [[noreturn]] void CheckFailed(const char* file, int line, const char* expression);
 
 }  // namespace tributary

@@ -14,24 +14,24 @@ namespace tributary {
 class Loop;
 class Stream;
 
-// A stream on its way from one loop to another. It belongs to one thread at a time.
+// A stream that moves from one loop to another. It belongs to one thread at a time.
 class DetachedStream {
  public:
   virtual ~DetachedStream() = default;
-  // Once, on the thread of `loop`. What was read and not yet delivered is delivered after Start. Unavailable: the
-  // connection broke on the way.
+  // Call it once, on the thread of `loop`. Bytes that were read and not yet delivered are delivered after Start.
+  // Unavailable if the connection broke during the move.
   virtual absl::StatusOr<std::unique_ptr<Stream>> Adopt(Loop& loop) = 0;
 };
 
-// A connected, ordered stream of bytes both ways: TCP, TLS over it, or a simulated one. On its owner's thread.
-// Callbacks never run after the destructor; destroying a stream inside its own callback is allowed.
+// A connected, ordered stream of bytes in both directions: TCP, TLS over it, or a simulated one. Use it on its owner's
+// thread. Callbacks never run after the destructor. A callback may destroy its own stream.
 class Stream {
  public:
   struct Callbacks {
     std::function<void(std::string_view)> on_data;
-    // Once, with OK for an orderly end by the peer. No callback follows it.
+    // Called once, with OK for an orderly end by the peer. No callback follows it.
     std::function<void(absl::Status)> on_close;
-    // All that was handed to Write has left for the kernel.
+    // Called when the kernel has taken all bytes that were passed to Write.
     std::function<void()> on_drained;
   };
 
@@ -40,16 +40,16 @@ class Stream {
   Stream(const Stream&) = delete;
   Stream& operator=(const Stream&) = delete;
 
-  // Starts reading. Call once connected.
+  // Starts reading. Call it once the stream is connected.
   virtual void Start(Callbacks callbacks) = 0;
   virtual void PauseReading() = 0;
   virtual void ResumeReading() = 0;
-  // Copies nothing: `bytes` is kept until written.
+  // Does not copy: keeps `bytes` until they are written.
   virtual void Write(std::string bytes) = 0;
-  virtual size_t pending_bytes() const = 0;  // handed to Write and not yet taken by the kernel
+  virtual size_t pending_bytes() const = 0;  // passed to Write and not yet taken by the kernel
   virtual std::string peer() const = 0;      // "127.0.0.1:54321"
-  // The connection itself, this object being spent; allowed inside on_data. Null when it is closed, when bytes still
-  // wait to be written, and for kinds of streams that stay where they are.
+  // Returns the connection itself; this object can then no longer be used. May be called inside on_data. Returns
+  // nullptr if the stream is closed, if bytes still wait to be written, and for kinds of streams that cannot move.
   virtual std::unique_ptr<DetachedStream> Detach() { return nullptr; }
 };
 
@@ -57,8 +57,8 @@ class Stream {
 class Connector {
  public:
   virtual ~Connector() = default;
-  // `done` is called once, later; the stream is usable after OK. Destroying the returned object before that cancels it
-  // silently.
+  // `done` is called once, later. The stream is usable after OK. Destroying the returned object before that cancels the
+  // connection, and `done` is not called.
   virtual std::unique_ptr<Stream> Connect(const std::string& host, uint16_t port,
                                           std::function<void(absl::Status)> done) = 0;
 };

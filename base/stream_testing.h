@@ -9,11 +9,11 @@
 #include "base/alarm.h"
 #include "base/stream.h"
 
-// For tests: streams and alarms without a kernel or a clock; everything happens when the test says so.
+// For tests: streams and alarms without a kernel or a clock. Everything happens when the test calls for it.
 
 namespace tributary {
 
-// One end of a connection in memory. What is written waits until Deliver is called.
+// One end of a connection in memory. Written bytes wait until Deliver is called.
 class MemoryStream : public Stream {
  public:
   static std::pair<std::unique_ptr<MemoryStream>, std::unique_ptr<MemoryStream>> Pair() {
@@ -39,7 +39,7 @@ class MemoryStream : public Stream {
   size_t pending_bytes() const override { return other_ != nullptr ? other_->arriving_.size() : 0; }
   std::string peer() const override { return "memory"; }
 
-  // Hands what the other end wrote to on_data, `piece` bytes at a time. False when there was nothing to hand over.
+  // Passes the bytes that the other end wrote to on_data, `piece` bytes at a time. Returns false if there were none.
   bool Deliver(size_t piece = SIZE_MAX) {
     bool any = false;
     const std::shared_ptr<bool> alive = alive_;  // a callback may destroy this stream
@@ -64,7 +64,7 @@ class MemoryStream : public Stream {
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };
 
-// Alarms that ring when Advance says so.
+// Alarms that ring when the test calls Advance.
 class ManualAlarms final : public AlarmSource {
  public:
   std::unique_ptr<Alarm> NewAlarm(std::function<void()> callback) override {
@@ -72,7 +72,7 @@ class ManualAlarms final : public AlarmSource {
     alarms_.push_back(alarm.get());
     return alarm;
   }
-  // Rings what is due, each alarm once at most. False when none was.
+  // Rings the alarms that are due, each at most once. Returns false if none was due.
   bool Advance(uint64_t ms) {
     now_ms_ += ms;
     bool any = false;

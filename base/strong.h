@@ -8,11 +8,11 @@
 
 namespace tributary {
 
-// An integer that means one thing only: a pid is not a tid is not a time. Free at run time.
+// An integer with one meaning only: a pid is not a tid, and neither is a time. No cost at run time.
 //
 //   using Pid = Strong<struct PidTag, int32_t>;
 //
-// Ids compare and hash. Quantities (times, sizes) are Strong too and get their arithmetic where they are defined.
+// Ids compare and hash. Quantities (times, sizes) are Strong too, and define their arithmetic where they are declared.
 template <typename Tag, typename T>
 struct Strong {
   using Value = T;

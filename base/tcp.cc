@@ -13,15 +13,16 @@
 namespace tributary {
 namespace {
 
-// A line that was silent that long is asked whether there is still somebody.
+// After this silence, the kernel checks whether the peer still exists.
 constexpr unsigned kKeepaliveS = 15;
-// Of connections not yet accepted: when a reducer starts again its whole fleet comes at once, and whoever finds no
-// place tries again after 1, 3, 7 s. Linux takes no more than net.core.somaxconn, by default as many.
+// Limit of connections that are not yet accepted. When a reducer restarts, its whole fleet connects at once. A client
+// that finds no place retries after 1, 3, 7 s. Linux limits the value to net.core.somaxconn, which is the same by
+// default.
 constexpr int kBacklog = 4096;
 constexpr size_t kReadBytes = 64u << 10;
 
 absl::Status UvStatus(std::string_view operation, std::string_view object, int error) {
-  // libuv's codes are negated errno values, but for those of its own (a name that does not resolve).
+  // libuv's codes are negated errno values, except its own codes (for a name that does not resolve).
   if (error <= UV_EAI_ADDRFAMILY && error >= UV_EAI_PROTOCOL) {
     return Error(absl::StatusCode::kUnavailable, fmt::format("{} {}: {}", operation, object, uv_strerror(error)));
   }
@@ -51,11 +52,11 @@ std::string PeerText(const uv_tcp_t* tcp) {
 }
 
 void SetConnectionOptions(uv_tcp_t* tcp) {
-  // Best effort: a connection without them still works, it only notices a dead peer later.
+  // Best effort: a connection without these options works, but it notices a dead peer later.
   uv_tcp_nodelay(tcp, 1);
   uv_tcp_keepalive(tcp, 1, kKeepaliveS);
-  // Not TCP_USER_TIMEOUT: it also ends connections to a peer that answers but does not read for that long, as a reducer
-  // that is behind. Whether a peer is alive is for heartbeats to tell.
+  // Does not use TCP_USER_TIMEOUT: it also ends connections to a peer that answers but does not read for that long, for
+  // example a reducer that is behind. Heartbeats detect whether a peer is alive.
 }
 
 class DetachedSocket : public DetachedStream {
@@ -78,7 +79,7 @@ uv_handle_t* AsHandle(Handle* handle) {
 
 // ---- TcpStream
 
-// Outlives its TcpStream until libuv has let go of the handle and of a name look-up that cannot be cancelled.
+// Outlives its TcpStream until libuv has released the handle, and a name look-up that cannot be cancelled.
 struct TcpStream::State {
   explicit State(uv_loop_t* on) : loop(on) {}
 
@@ -102,7 +103,7 @@ struct TcpStream::State {
   void StartReading();
   void StopReading();
   void CloseHandle();
-  void Abandon();  // the TcpStream is gone
+  void Abandon();  // for a TcpStream that is destroyed
   void DeleteIfUnused();
 
   uv_loop_t* loop;
@@ -115,10 +116,10 @@ struct TcpStream::State {
 
   uv_getaddrinfo_t resolve{};
   uv_connect_t connect{};
-  std::vector<sockaddr_storage> addresses;  // still to try, last first
+  std::vector<sockaddr_storage> addresses;  // still to try, in reverse order
   std::string target;
   std::function<void(absl::Status)> connect_done;
-  std::unique_ptr<Timer> failure;  // of a Connect that could not even begin
+  std::unique_ptr<Timer> failure;  // for a Connect that failed before it began
 
   Callbacks callbacks;
   size_t writes_in_flight = 0;
@@ -151,7 +152,7 @@ void TcpStream::State::OnClosed(uv_handle_t* handle) {
   if (self->abandoned) {
     self->DeleteIfUnused();
   } else if (self->connect_done) {
-    self->ConnectNext();  // the address before this one did not answer
+    self->ConnectNext();  // the previous address did not answer
   }
 }
 
@@ -189,7 +190,7 @@ void TcpStream::State::OnConnected(uv_connect_t* request, int status) {
   auto* self = static_cast<State*>(request->data);
   if (self->abandoned) return;
   if (status == 0) return self->FinishConnect(absl::OkStatus());
-  if (!self->addresses.empty()) return self->CloseHandle();  // then tries the next
+  if (!self->addresses.empty()) return self->CloseHandle();  // OnClosed then tries the next address
   self->FinishConnect(UvStatus("connect", self->target, status));
 }
 
@@ -199,7 +200,8 @@ void TcpStream::State::FinishConnect(absl::Status status) {
 }
 
 void TcpStream::State::OnAlloc(uv_handle_t*, size_t, uv_buf_t* buffer) {
-  // libuv reads and calls back before it asks again: a loop's streams, all on one thread, share one buffer.
+  // libuv reads and calls back before it requests another buffer. So the streams of a loop, all on one thread, share
+  // one buffer.
   static thread_local std::unique_ptr<char[]> shared = std::make_unique<char[]>(kReadBytes);
   *buffer = uv_buf_init(shared.get(), kReadBytes);
 }
@@ -255,7 +257,7 @@ std::unique_ptr<TcpStream> TcpStream::Connect(Loop& loop, const std::string& hos
   int error = uv_getaddrinfo(loop.raw(), &state->resolve, State::OnResolved, host.c_str(), std::to_string(port).c_str(),
                              &hints);
   state->resolving = error == 0;
-  if (error != 0) {  // a host name that is too long to be one; the callback still comes later, as promised
+  if (error != 0) {  // the host name is too long; the callback must still run later, as promised
     state->failure = std::make_unique<Timer>(
         loop, [state, error] { state->FinishConnect(UvStatus("resolve", state->target, error)); });
     state->failure->StartOnce(0);
@@ -313,7 +315,7 @@ std::unique_ptr<DetachedStream> TcpStream::Detach() {
   if (!copy.valid()) return nullptr;
   state_->ended = true;
   state_->StopReading();
-  // Closing libuv's descriptor leaves the connection open: the copy holds it.
+  // Closing libuv's descriptor leaves the connection open, because the copy keeps it open.
   state_->CloseHandle();
   return std::make_unique<DetachedSocket>(std::move(copy));
 }
@@ -351,7 +353,7 @@ absl::StatusOr<std::unique_ptr<TcpListener>> TcpListener::Listen(
   state->handle.data = state;
   std::unique_ptr<TcpListener> listener(new TcpListener(state));
 
-  // libuv sets SO_REUSEADDR: a restart need not wait for the old connections' TIME_WAIT.
+  // libuv sets SO_REUSEADDR, so a restart does not wait for TIME_WAIT of the old connections.
   int error = uv_tcp_bind(&state->handle, reinterpret_cast<const sockaddr*>(&address), 0);
   if (error == UV_EAFNOSUPPORT && host.empty()) return Listen(loop, "0.0.0.0", port, std::move(state->on_accept));
   if (error != 0) return UvStatus("listen on", target, error);

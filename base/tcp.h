@@ -12,7 +12,7 @@
 #include "base/loop.h"
 #include "base/stream.h"
 
-// Stream sockets on a Loop. Everything here is used on its loop's thread.
+// Stream sockets on a Loop. Everything here must be used on its loop's thread.
 
 namespace tributary {
 
@@ -21,11 +21,11 @@ class TcpStream : public Stream {
  public:
   ~TcpStream() override;
 
-  // Resolves and connects; `done` is called once, later. Destroying the returned object before that cancels it
-  // silently.
+  // Resolves and connects. `done` is called once, later. Destroying the returned object before that cancels the
+  // connection, and `done` is not called.
   static std::unique_ptr<TcpStream> Connect(Loop& loop, const std::string& host, uint16_t port,
                                             std::function<void(absl::Status)> done);
-  // Takes over a connected socket.
+  // Takes ownership of a connected socket.
   static absl::StatusOr<std::unique_ptr<TcpStream>> Adopt(Loop& loop, Fd socket);
 
   void Start(Callbacks callbacks) override;
@@ -36,7 +36,7 @@ class TcpStream : public Stream {
   std::string peer() const override;
   uint64_t bytes_written() const;
   uint64_t bytes_read() const;
-  // Nothing is buffered here: on_data hands over all that was read.
+  // Nothing is buffered here: on_data receives all bytes that were read.
   std::unique_ptr<DetachedStream> Detach() override;
 
  private:
@@ -60,13 +60,13 @@ class TcpConnector : public Connector {
 
 class TcpListener {
  public:
-  // AlreadyExists: the address is in use. InvalidArgument: not an address.
+  // AlreadyExists if the address is in use. InvalidArgument if `host` is not an address.
   static absl::StatusOr<std::unique_ptr<TcpListener>> Listen(Loop& loop, const std::string& host, uint16_t port,
                                                              std::function<void(std::unique_ptr<TcpStream>)> on_accept);
   ~TcpListener();
   TcpListener(const TcpListener&) = delete;
   TcpListener& operator=(const TcpListener&) = delete;
-  uint16_t port() const;  // the real one, where 0 was asked for
+  uint16_t port() const;  // the real port, even if Listen was called with 0
 
  private:
   struct State;

@@ -21,10 +21,10 @@ constexpr uint8_t kHandshakeRecord = 0x16;  // the first byte of every TLS conne
 constexpr size_t kPlainStartBytes = 64;
 constexpr size_t kNamesMax = 256;
 
-// What OpenSSL reads from and writes to.
+// The buffers that OpenSSL reads from and writes to.
 struct Wire {
-  std::string_view arriving;  // lent by the stream below, while its callback lasts
-  std::string kept;           // came before that and was not read, the reader having paused
+  std::string_view arriving;  // borrowed from the stream below during its callback
+  std::string kept;           // earlier bytes that were not read, because the reader had paused
   size_t kept_read = 0;
   std::string leaving;
 
@@ -43,7 +43,7 @@ struct Wire {
     }
     return size;
   }
-  // What arrives is about to be taken back.
+  // Keeps the unread bytes of `arriving`, before the stream below takes them back.
   void Keep() {
     kept.erase(0, kept_read);
     kept_read = 0;
@@ -66,7 +66,7 @@ int WriteWire(BIO* bio, const char* from, int size) {
 }
 
 BIO* NewWireBio(Wire* wire) {
-  // OpenSSL keeps the method for the process's life, as it does its own.
+  // OpenSSL keeps the method for the life of the process, like its own methods.
   static BIO_METHOD* const method = [] {
     BIO_METHOD* made = BIO_meth_new(BIO_get_new_index() | BIO_TYPE_SOURCE_SINK, "tributary wire");
     TRIBUTARY_CHECK(made != nullptr);
@@ -87,7 +87,7 @@ bool IsAddress(const std::string& name) {
   return inet_pton(AF_INET, name.c_str(), &any) == 1 || inet_pton(AF_INET6, name.c_str(), &any) == 1;
 }
 
-// False for what cannot be a name.
+// Returns false if `name` cannot be a name.
 bool ExpectName(SSL* ssl, const std::string& name) {
   if (IsAddress(name)) return X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(ssl), name.c_str()) == 1;
   SSL_set_hostflags(ssl, X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS);
@@ -98,7 +98,7 @@ std::string TextOf(const ASN1_STRING* text) {
   return {reinterpret_cast<const char*>(ASN1_STRING_get0_data(text)), static_cast<size_t>(ASN1_STRING_length(text))};
 }
 
-// An alert by which the peer refuses our certificate, or misses it (RFC 8446, 6.2).
+// Returns true if the alert says that the peer refuses our certificate, or misses it (RFC 8446, 6.2).
 bool IsCertificateAlert(unsigned long error) {
   const int alert = ERR_GET_REASON(error) - SSL_AD_REASON_OFFSET;
   return ERR_GET_LIB(error) == ERR_LIB_SSL &&
@@ -123,23 +123,23 @@ struct TlsStream::Impl : std::enable_shared_from_this<TlsStream::Impl> {
   void End(absl::Status status);
   bool reading() const { return established && started && !paused && !ended; }
 
-  TlsContext* const context;  // null once the connection is made
+  TlsContext* const context;  // null in a stream that was moved to another loop
   std::unique_ptr<Wire> wire = std::make_unique<Wire>();
   TlsContext::Connection ssl;
   std::unique_ptr<Stream> below;
-  std::unique_ptr<Alarm> alarm;  // of the handshake's deadline; afterwards of what is kept and may be read again
+  std::unique_ptr<Alarm> alarm;  // for the handshake's deadline; afterwards to read kept bytes again
   int64_t handshake_timeout_ms = kHandshakeTimeoutMs;
-  std::string server_name;                 // of a client
-  std::function<void(absl::Status)> done;  // of a client, until it is called
+  std::string server_name;                 // for a client
+  std::function<void(absl::Status)> done;  // for a client, until it is called
   Callbacks callbacks;
-  std::optional<absl::Status> below_ended;  // while something is still to be read
+  std::optional<absl::Status> below_ended;  // set while bytes remain to be read
   std::string plain_start;
   bool established = false, started = false, paused = false, pumping = false;
-  bool ended = false;  // on_close was called, or the stream is gone
+  bool ended = false;  // on_close or `done` was called, or the stream was destroyed or detached
 };
 
 void TlsStream::Impl::StartBelow() {
-  // Below calls back only while it lives, and it lives in here.
+  // The stream below calls back only while it lives, and this object owns it.
   below->Start({.on_data = [this](std::string_view bytes) { OnBytes(bytes); },
                 .on_close = [this](const absl::Status& status) { OnBelowClosed(status); },
                 .on_drained =
@@ -179,7 +179,7 @@ void TlsStream::Impl::OnBytes(std::string_view bytes) {
   auto alive = shared_from_this();
   if (ended || bytes.empty()) return;
   if (ssl == nullptr) {
-    // Only now is this connection worth an SSL object: those that never say anything cost a socket.
+    // The SSL object is created only now, so a connection that never sends anything costs only a socket.
     if (static_cast<uint8_t>(bytes[0]) != kHandshakeRecord) {
       plain_start = bytes.substr(0, kPlainStartBytes);
       return End(Error(absl::StatusCode::kFailedPrecondition, "the peer does not speak TLS"));
@@ -189,14 +189,14 @@ void TlsStream::Impl::OnBytes(std::string_view bytes) {
   wire->arriving = bytes;
   Pump();
   if (wire != nullptr) wire->Keep();
-  // One reading is kept at most: nobody takes more for now.
+  // At most one read is kept, because the reader takes no more for now.
   if (established && !ended && !reading()) below->PauseReading();
 }
 
 void TlsStream::Impl::OnBelowClosed(const absl::Status& status) {
   auto alive = shared_from_this();
   if (ended) return;
-  // Who looks whether the port is open, and says nothing, has not failed at anything.
+  // A peer that only checks whether the port is open, and sends nothing, has not failed.
   if (ssl == nullptr) return End(status);
   if (!established) {
     return End(Error(absl::StatusCode::kUnavailable,
@@ -212,7 +212,7 @@ void TlsStream::Impl::OnAlarm() {
   End(Error(absl::StatusCode::kDeadlineExceeded, fmt::format("no TLS handshake within {} ms", handshake_timeout_ms)));
 }
 
-// Whether data may be read now.
+// Continues the handshake. Returns true if data may be read now.
 bool TlsStream::Impl::Handshake() {
   if (established) return true;
   ERR_clear_error();
@@ -245,12 +245,13 @@ void TlsStream::Impl::Pump() {
       continue;
     }
     const int error = SSL_get_error(ssl.get(), result);
-    Flush();  // an alert that says why
+    Flush();  // sends an alert with the reason
     if (error == SSL_ERROR_WANT_READ) break;
     End(error == SSL_ERROR_ZERO_RETURN ? absl::OkStatus() : Failure(error));
   }
   pumping = false;
-  // Without TLS's own farewell the end may be forged; what the streams here carry says itself when it is complete.
+  // Without TLS's own close message the end may be forged. The protocols on these streams say themselves when they are
+  // complete.
   if (below_ended && reading()) End(*below_ended);
 }
 
@@ -342,7 +343,7 @@ void TlsStream::Start(Callbacks callbacks) {
     impl_->StartBelow();
   }
   if (impl_->established) {
-    impl_->alarm->StartOnce(0);  // for what came with the last of the handshake, or before the loops were changed
+    impl_->alarm->StartOnce(0);  // reads bytes that came with the end of the handshake, or before the move to this loop
   } else {
     impl_->alarm->StartOnce(static_cast<uint64_t>(impl_->handshake_timeout_ms));
   }
@@ -363,7 +364,7 @@ void TlsStream::Write(std::string bytes) {
   if (!impl_->established || impl_->ended || bytes.empty()) return;
   size_t written = 0;
   ERR_clear_error();
-  // Of a failure the reading side tells; nothing can be written after it.
+  // The reading side reports a failure. Nothing can be written after a failure.
   if (SSL_write_ex(impl_->ssl.get(), bytes.data(), bytes.size(), &written) != 1) ERR_clear_error();
   impl_->Flush();
 }
@@ -420,7 +421,7 @@ std::unique_ptr<Stream> TlsConnector::Connect(const std::string& host, uint16_t 
   impl->handshake_timeout_ms = handshake_timeout_ms_;
   impl->server_name = server_name_.empty() ? host : server_name_;
   impl->done = std::move(done);
-  TlsStream::Impl* borrowed = impl.get();  // the stream below lives in it
+  TlsStream::Impl* borrowed = impl.get();  // `impl` owns the stream below
   impl->below = below_.Connect(host, port, [borrowed](const absl::Status& status) { borrowed->OnConnected(status); });
   return std::unique_ptr<Stream>(new TlsStream(std::move(impl)));
 }

@@ -13,14 +13,14 @@
 
 namespace tributary {
 
-// TLS over another stream, by OpenSSL, which sees bytes only and never a socket: it runs over TCP and over a simulated
-// stream alike. What comes from below goes to OpenSSL in place, record by record, so no more than one reading is ever
-// kept; what is written is enciphered at once and handed down.
+// TLS over another stream, by OpenSSL. OpenSSL sees only bytes and never a socket, so it runs over TCP and over a
+// simulated stream. Bytes from below go to OpenSSL in place, record by record, so never more than one read is kept.
+// Written bytes are encrypted at once and passed to the stream below.
 //
-// Errors, to on_close or to a client's `done`:
+// Errors, passed to on_close or to a client's `done`:
 //   Unauthenticated      the peer's certificate is missing, expired, of another name, or of an unknown authority
-//   PermissionDenied     the peer says so of ours
-//   FailedPrecondition   the peer does not speak TLS at all
+//   PermissionDenied     the peer reports one of these problems with our certificate
+//   FailedPrecondition   the peer does not use TLS at all
 //   DeadlineExceeded     the handshake took too long
 //   InvalidArgument      the peer breaks the protocol
 //   Unavailable          the connection broke during the handshake
@@ -28,8 +28,8 @@ class TlsStream : public Stream {
  public:
   static constexpr int64_t kHandshakeTimeoutMs = 10'000;
 
-  // The accepting end: the handshake begins with Start, and on_data comes after it. `context` is asked for its files
-  // when the first bytes come, and outlives this.
+  // Creates the accepting end. The handshake begins with Start, and on_data is called only after it. `context` reads
+  // its files when the first bytes arrive, and must outlive this object.
   static std::unique_ptr<TlsStream> Accept(std::unique_ptr<Stream> below, TlsContext& context, AlarmSource& alarms,
                                            int64_t handshake_timeout_ms = kHandshakeTimeoutMs);
   ~TlsStream() override;
@@ -37,16 +37,18 @@ class TlsStream : public Stream {
   void Start(Callbacks callbacks) override;
   void PauseReading() override;
   void ResumeReading() override;
-  // Before the end of the handshake and after on_close it does nothing.
+  // Does nothing before the end of the handshake and after on_close.
   void Write(std::string bytes) override;
   size_t pending_bytes() const override;  // of cipher text
   std::string peer() const override;
-  // Only once the handshake is done.
+  // Works only after the handshake.
   std::unique_ptr<DetachedStream> Detach() override;
 
-  // Of the verified certificate of the peer: DNS names and URIs it is for, then its common name. Empty without one.
+  // Returns the names in the peer's verified certificate: its DNS names and URIs, then its common name. Empty without a
+  // certificate.
   std::vector<std::string> peer_identity() const;
-  // After FailedPrecondition: the first bytes of what the peer said instead, and a way to answer in kind.
+  // After FailedPrecondition: returns the first bytes that the peer sent instead of TLS. WritePlain sends an
+  // unencrypted answer.
   std::string_view plain_start() const;
   void WritePlain(std::string bytes);
 
@@ -55,14 +57,14 @@ class TlsStream : public Stream {
   struct Impl;
   struct Detached;
   explicit TlsStream(std::shared_ptr<Impl> impl) : impl_(std::move(impl)) {}
-  std::shared_ptr<Impl> impl_;  // lives on for the length of a callback in which the stream is destroyed
+  std::shared_ptr<Impl> impl_;  // lives until the end of a callback that destroys the stream
 };
 
-// Connects by another connector, then speaks TLS. The server's certificate must be for `server_name`, or for the host
-// that is connected to where that is "": a DNS name or an IP address.
+// Connects with another connector, then starts TLS. The server's certificate must be for `server_name`: a DNS name or
+// an IP address. If `server_name` is "", it must be for the connected host.
 class TlsConnector : public Connector {
  public:
-  // What is lent outlives the connector and its streams.
+  // The borrowed objects must outlive the connector and its streams.
   TlsConnector(Connector& below, TlsContext& context, AlarmSource& alarms, std::string server_name = "",
                int64_t handshake_timeout_ms = TlsStream::kHandshakeTimeoutMs)
       : below_(below),

@@ -21,7 +21,7 @@ namespace {
 constexpr size_t kKeyBytesMax = 64u << 10;
 constexpr long kPeerChainBytesMax = 64L << 10;
 constexpr int kChainDepthMax = 8;
-// TLS 1.3 has good suites only; of TLS 1.2 those with forward secrecy and authenticated encryption.
+// TLS 1.3 has only good suites. TLS 1.2 is limited to suites with forward secrecy and authenticated encryption.
 constexpr char kCiphers12[] = "ECDHE+AESGCM:ECDHE+CHACHA20";
 
 absl::Status Bad(std::string_view path, std::string_view what) {
@@ -36,7 +36,7 @@ void SetRules(SSL_CTX* context) {
       context, SSL_OP_NO_TICKET | SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION | SSL_OP_CIPHER_SERVER_PREFERENCE);
   SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);
   SSL_CTX_set_num_tickets(context, 0);
-  // An idle connection keeps no record buffers: a reducer has thousands.
+  // An idle connection keeps no record buffers, because a reducer has thousands of connections.
   SSL_CTX_set_mode(context, SSL_MODE_RELEASE_BUFFERS);
   SSL_CTX_set_max_cert_list(context, kPeerChainBytesMax);
   SSL_CTX_set_verify_depth(context, kChainDepthMax);
@@ -45,7 +45,7 @@ void SetRules(SSL_CTX* context) {
 absl::Status UseKey(SSL_CTX* context, const std::string& path) {
   ASSIGN_OR_RETURN(std::string pem, ReadSecretFile(path, kKeyBytesMax));
   std::unique_ptr<BIO, decltype(&BIO_free)> bio(BIO_new_mem_buf(pem.data(), static_cast<int>(pem.size())), BIO_free);
-  // Nobody is there to be asked for a passphrase.
+  // No person is present to enter a passphrase.
   auto no_passphrase = [](char*, int, int, void*) { return 0; };
   std::unique_ptr<EVP_PKEY, decltype(&EVP_PKEY_free)> key(
       PEM_read_bio_PrivateKey(bio.get(), nullptr, no_passphrase, nullptr), EVP_PKEY_free);
@@ -55,8 +55,8 @@ absl::Status UseKey(SSL_CTX* context, const std::string& path) {
   return absl::OkStatus();
 }
 
-// Where OpenSSL looks by itself is best: of a folder it reads only the certificates that it needs. An OpenSSL that was
-// built for another distribution than it runs on finds nothing there.
+// OpenSSL's default places are best: from a folder, it reads only the certificates that it needs. But an OpenSSL that
+// was built for another distribution finds nothing there.
 absl::Status UseSystemAuthorities(SSL_CTX* context) {
   if (SSL_CTX_set_default_verify_paths(context) != 1) {
     return Bad("the system's certificate authorities", "cannot be read");
@@ -71,7 +71,7 @@ absl::Status UseSystemAuthorities(SSL_CTX* context) {
   return absl::OkStatus();
 }
 
-// Unix time, 0 when unknown.
+// Returns the unix time, or 0 if it is unknown.
 int64_t NotAfter(SSL_CTX* context) {
   const X509* own = SSL_CTX_get0_certificate(context);
   tm time{};

@@ -15,20 +15,20 @@ struct ssl_ctx_st;
 namespace tributary {
 
 // Certificates and rules of one side, from PEM files, by OpenSSL: TLS 1.2 and later, forward secrecy, authenticated
-// encryption, no renegotiation, no compression, no session tickets. Every new connection takes the files as they are
-// then: they are looked at again every 2 s at most. New files that cannot be used leave the old ones in force and are
-// complained of once. Connections that are open keep what they began with.
+// encryption, no renegotiation, no compression, no session tickets. Every new connection uses the current files. The
+// files are checked again every 2 s at most. If new files are not usable, the old ones stay in force, and one warning
+// is logged. Open connections keep the certificates that they began with.
 //
-// Not thread-safe: one loop makes its connections. These may move to other threads.
+// Not thread-safe: one loop creates its connections. The connections may move to other threads.
 class TlsContext {
  public:
   enum class Side { kServer, kClient };
   struct Options {
     Side side = Side::kServer;
     std::string cert_path;  // chain, leaf first; a server must have one
-    std::string key_path;   // must be nobody else's to read
-    // Of a server: client certificates are required, and signed by one of these. Of a client: who signs servers; "" =
-    // the system's.
+    std::string key_path;   // other users must not be able to read it
+    // For a server: client certificates are required, and one of these authorities must have signed them. For a client:
+    // the authorities that sign servers; "": the system's.
     std::string ca_path;
     int64_t look_period_ns = FileWatch::kPeriodNs;
   };
@@ -38,16 +38,17 @@ class TlsContext {
   };
   using Connection = std::unique_ptr<ssl_st, Deleter>;
 
-  // InvalidArgument: a file is missing or is not what it should be; the message names it.
+  // InvalidArgument if a file is missing or has invalid contents; the message names the file.
   static absl::StatusOr<std::unique_ptr<TlsContext>> Load(Options options, const Clock& clock, Metrics& metrics);
 
-  // Other files from now on, for new connections; the side must be the same. Errors as Load's: then nothing changes.
+  // Uses other files from now on, for new connections. The side must be the same. Returns Load's errors and then
+  // changes nothing.
   absl::Status Change(Options options);
 
-  // Null when OpenSSL is out of memory.
+  // Returns nullptr if OpenSSL is out of memory.
   Connection NewConnection();
   Side side() const { return options_.side; }
-  // Peers must show certificates that are signed by an authority of ours.
+  // Returns true if peers must present certificates that one of our authorities signed.
   bool checks_peers() const { return options_.side == Side::kClient || !options_.ca_path.empty(); }
 
  private:
@@ -65,7 +66,7 @@ class TlsContext {
   Native native_;
 };
 
-// What OpenSSL's error queue says, oldest first, and empties it. "" when it says nothing.
+// Returns the messages of OpenSSL's error queue, oldest first, and empties the queue. Returns "" if the queue is empty.
 std::string TakeTlsError();
 
 }  // namespace tributary

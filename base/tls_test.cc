@@ -17,7 +17,7 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-// Gives out a stream that the test made.
+// Returns a stream that the test made.
 class ReadyConnector : public Connector {
  public:
   std::unique_ptr<Stream> Connect(const std::string&, uint16_t, std::function<void(absl::Status)> done) override {
@@ -28,7 +28,7 @@ class ReadyConnector : public Connector {
   std::function<void(absl::Status)> connected;
 };
 
-// What one end saw.
+// The data and the close status that one end received.
 struct Seen {
   std::string data;
   std::optional<absl::Status> closed;
@@ -39,7 +39,7 @@ struct Seen {
   }
 };
 
-// A server and a client, in memory. Both show certificates unless a test changes the files.
+// A server and a client, in memory. Both present certificates unless a test changes the files.
 class TlsTest : public testing::Test {
  protected:
   TlsTest() {
@@ -64,7 +64,7 @@ class TlsTest : public testing::Test {
     server_context_ = TlsContext::Load(server_options_, clock_, metrics_).value();
     client_context_ = TlsContext::Load(client_options_, clock_, client_metrics_).value();
   }
-  // Both ends, and the handshake as far as it goes.
+  // Makes both ends, and runs the handshake as far as possible.
   void Connect(const std::string& host = "reducer.example", size_t piece = SIZE_MAX) {
     if (server_context_ == nullptr) Load();
     auto [below_client, below_server] = MemoryStream::Pair();
@@ -104,7 +104,7 @@ class TlsTest : public testing::Test {
   std::optional<absl::Status> connected_;
 };
 
-TEST_F(TlsTest, BytesGoBothWaysWhateverThePieces) {
+TEST_F(TlsTest, CarriesBytesBothWaysInPiecesOfAnySize) {
   for (size_t piece : {size_t{1}, size_t{7}, size_t{5000}, SIZE_MAX}) {
     server_seen_ = {};
     client_seen_ = {};
@@ -123,7 +123,7 @@ TEST_F(TlsTest, BytesGoBothWaysWhateverThePieces) {
   }
 }
 
-TEST_F(TlsTest, ThePeersNamesAreKnown) {
+TEST_F(TlsTest, ReportsThePeersNames) {
   Connect();
   EXPECT_THAT(server_->peer_identity(), ElementsAre("web-1.example", "node:web-1", "web-1"));
   client_->Write("x");
@@ -155,7 +155,7 @@ TEST_F(TlsTest, AnExpiredCertificateIsRefusedWithOpenSslsReason) {
   Connect();
   EXPECT_EQ(ServerCode(), absl::StatusCode::kUnauthenticated);
   EXPECT_THAT(Message(*server_seen_.closed), HasSubstr("certificate has expired"));
-  // By TLS 1.3 the client was done already: it hears of it at once, and why.
+  // In TLS 1.3 the client has already finished its handshake. It receives the refusal and the reason at once.
   ASSERT_TRUE(client_seen_.closed);
   EXPECT_EQ(client_seen_.closed->code(), absl::StatusCode::kPermissionDenied);
   EXPECT_THAT(Message(*client_seen_.closed), HasSubstr("expired"));
@@ -209,7 +209,7 @@ TEST_F(TlsTest, Tls11IsRefused) {
   EXPECT_THAT(Message(*server_seen_.closed), HasSubstr("unsupported protocol"));
 }
 
-TEST_F(TlsTest, APlainTextClientIsKnownForOne) {
+TEST_F(TlsTest, DetectsAPlainTextClient) {
   Load();
   auto [below_client, below_server] = MemoryStream::Pair();
   MemoryStream* server_end = below_server.get();
@@ -227,7 +227,7 @@ TEST_F(TlsTest, APlainTextClientIsKnownForOne) {
   EXPECT_EQ(plain.data, "HTTP/1.1 400\r\n");
 }
 
-TEST_F(TlsTest, APlainTextServerIsKnownForOne) {
+TEST_F(TlsTest, DetectsAPlainTextServer) {
   Load();
   auto [below_client, below_server] = MemoryStream::Pair();
   below_server->Write("TRBY, in plain text");
@@ -241,7 +241,7 @@ TEST_F(TlsTest, APlainTextServerIsKnownForOne) {
   EXPECT_EQ(connected_->code(), absl::StatusCode::kFailedPrecondition) << *connected_;
 }
 
-TEST_F(TlsTest, AHandshakeThatDoesNotComeToItsEndIsGivenUp) {
+TEST_F(TlsTest, ServerAbortsASlowHandshake) {
   Load();
   auto [below_client, below_server] = MemoryStream::Pair();
   MemoryStream* server_end = below_server.get();
@@ -255,7 +255,7 @@ TEST_F(TlsTest, AHandshakeThatDoesNotComeToItsEndIsGivenUp) {
   EXPECT_EQ(ServerCode(), absl::StatusCode::kDeadlineExceeded);
 }
 
-TEST_F(TlsTest, AClientGivesUpToo) {
+TEST_F(TlsTest, ClientAbortsASlowHandshake) {
   Load();
   auto [below_client, below_server] = MemoryStream::Pair();
   connector_.next = std::move(below_client);
@@ -267,7 +267,7 @@ TEST_F(TlsTest, AClientGivesUpToo) {
   EXPECT_EQ(connected_->code(), absl::StatusCode::kDeadlineExceeded);
 }
 
-TEST_F(TlsTest, ConnectionsThatFailBelowFail) {
+TEST_F(TlsTest, FailsIfTheConnectionBelowFails) {
   Load();
   TlsConnector tls(connector_, *client_context_, alarms_);
   auto [below_client, below_server] = MemoryStream::Pair();
@@ -286,7 +286,7 @@ TEST_F(TlsTest, SpoiledBytesEndTheConnection) {
   EXPECT_EQ(ServerCode(), absl::StatusCode::kInvalidArgument);
 }
 
-TEST_F(TlsTest, AnEndWithoutFarewellIsTheStreamBelows) {
+TEST_F(TlsTest, EndWithoutCloseMessageHasTheStatusBelow) {
   Connect();
   client_->Write("x");
   Settle();
@@ -375,7 +375,7 @@ TEST_F(TlsTest, NewFilesAreUsedForNewConnectionsWhileOldOnesLive) {
   EXPECT_EQ(old_seen.data, "still here");
 }
 
-TEST_F(TlsTest, AChangeToOtherFilesHoldsForNewConnectionsOrNotAtAll) {
+TEST_F(TlsTest, ChangeAppliesToNewConnectionsOrNotAtAll) {
   Connect();
   const TestAuthority next("next authority");
   WritePair("next-server", next.Issue({.common_name = "s", .alternatives = "DNS:reducer.example"}));
@@ -395,11 +395,11 @@ TEST_F(TlsTest, AChangeToOtherFilesHoldsForNewConnectionsOrNotAtAll) {
   EXPECT_TRUE(connected_->ok()) << *connected_;
 }
 
-TEST_F(TlsTest, FilesThatCannotBeUsedLeaveTheOldOnesInForce) {
+TEST_F(TlsTest, KeepsOldFilesIfNewOnesAreUnusable) {
   Connect();
   Counter& refused = metrics_.AddCounter("tributary_tls_reloads_total", "", {{"result", "refused"}});
   const PemPair other = authority_.Issue({.common_name = "s", .alternatives = "DNS:reducer.example"});
-  files_.Write("server.pem", other.cert);  // the key is still the old one's
+  files_.Write("server.pem", other.cert);  // the key still belongs to the old certificate
   for (int i = 0; i < 3; ++i) {
     Connect();
     EXPECT_TRUE(connected_->ok()) << *connected_;
@@ -484,7 +484,7 @@ TEST_F(TlsTest, AConnectionMovesToAnotherLoop) {
   poll.StartEvery(1);
   loop.Run();
   EXPECT_EQ(client_seen_.data, "answer");
-  client_.reset();  // before its loop
+  client_.reset();  // must be destroyed before its loop
 }
 
 }  // namespace

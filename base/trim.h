@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <string_view>
 
-// Trims text. The caller names the bytes to remove, because formats differ in what they call blank.
+// Trims text. The caller names the bytes to remove, because formats differ in which bytes they call blank.
 // absl::StripAsciiWhitespace knows one set only, and the string_view of Debian's Abseil is not std::string_view.
 
 namespace tributary {

@@ -14,7 +14,7 @@ TEST(Trim, RemovesTheNamedBytesAtBothEnds) {
       {"a", " ", "a", "a"},
       {" \t a b\t ", kHttpBlanks, "a b", " \t a b"},
       {" \t ", kHttpBlanks, "", ""},
-      {"\na\r\n", kHttpBlanks, "\na\r\n", "\na\r\n"},  // a line break is no blank of a header
+      {"\na\r\n", kHttpBlanks, "\na\r\n", "\na\r\n"},  // a line break is not a blank in a header
       {"\v\fa \r\n", kAsciiBlanks, "a", "\v\fa"},
       {std::string_view("\0a\0", 3), kAsciiBlanks, std::string_view("\0a\0", 3), std::string_view("\0a\0", 3)},
       {std::string_view("0-3\n\0", 5), std::string_view("\n\0", 2), "0-3", "0-3"},

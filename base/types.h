@@ -6,7 +6,7 @@
 
 namespace tributary {
 
-using Pid = Strong<struct PidTag, int32_t>;  // thread group id, as the initial pid namespace sees it
+using Pid = Strong<struct PidTag, int32_t>;  // thread group id in the initial pid namespace
 using Tid = Strong<struct TidTag, int32_t>;
 
 // Nanoseconds of CLOCK_MONOTONIC on the machine where they were read. Comparable within one boot only.
@@ -20,7 +20,7 @@ constexpr int64_t kNsPerSecond = 1'000'000'000;
 constexpr int64_t kNsPerMinute = 60 * kNsPerSecond;
 constexpr int64_t kNsPerDay = 24 * 60 * kNsPerMinute;
 
-// One instant read from both clocks; turns monotonic times of that boot into unix ones.
+// One instant, read from both clocks. Converts monotonic times of that boot to unix times.
 struct ClockPair {
   MonotonicNs monotonic;
   UnixNs unix;

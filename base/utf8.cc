@@ -7,7 +7,7 @@ namespace {
 
 bool IsAscii(std::string_view text) {
   char bits = 0;
-  for (const char c : text) bits |= c;  // no branch: 16 bytes at a time and more
+  for (const char c : text) bits |= c;  // no branch: 16 or more bytes at a time
   return (bits & 0x80) == 0;
 }
 
@@ -58,7 +58,7 @@ std::string_view CutUtf8(std::string_view text, size_t limit) {
 }
 
 std::string ToUtf8(std::string_view text) {
-  // Nearly all text is.
+  // Nearly all text is ASCII.
   if (IsAscii(text)) return std::string(text);
   std::string out;
   out.reserve(text.size());

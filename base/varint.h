@@ -6,7 +6,7 @@
 
 namespace tributary {
 
-// LEB128, as DWARF and protobuf write it: seven bits a byte, low bits first. At most ten bytes.
+// LEB128 in the format of DWARF and protobuf: seven bits per byte, low bits first. At most ten bytes.
 
 inline void AppendVarint(std::string& out, uint64_t value) {
   while (value >= 0x80) {
@@ -23,7 +23,8 @@ inline int64_t UnZigZag(uint64_t value) { return static_cast<int64_t>(value >> 1
 
 inline void AppendSignedVarint(std::string& out, int64_t value) { AppendVarint(out, ZigZag(value)); }
 
-// Reads numbers from a blob that may be hostile: past the end or past 64 bits it returns false, and stays false.
+// Reads numbers from a blob that may be hostile. Past the end or past 64 bits it returns false, and continues to return
+// false.
 class VarintReader {
  public:
   explicit VarintReader(std::string_view bytes) : bytes_(bytes) {}

@@ -41,7 +41,7 @@ absl::Status WriteToFile(int fd, std::string_view bytes, std::string_view name) 
 
 absl::Status WriteWholeFile(const std::string& path, std::span<const std::string_view> parts, bool durable,
                             mode_t mode) {
-  // Of its own for each thread and process that writes the same path.
+  // Makes the name unique for each thread and process that writes the same path.
   static std::atomic<uint64_t> number{0};
   const std::string aside = fmt::format("{}.{}-{}.new", path, getpid(), number++);
   Fd file(open(aside.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode));

@@ -11,15 +11,17 @@
 
 namespace tributary {
 
-// All of a file, wherever the descriptor stands. ResourceExhausted: it has more than `bytes_max`. Other errors: as
-// errno says, with `name` in them.
+// Returns the whole file, regardless of the descriptor's position. ResourceExhausted if it has more than `bytes_max`.
+// Other errors: from errno, with `name` in the message.
 absl::StatusOr<std::string> ReadWholeFile(int fd, size_t bytes_max, std::string_view name);
 
-// All of `bytes`, from where the descriptor stands. Errors: as errno says, with `name` in them; what was written stays.
+// Writes all of `bytes` at the descriptor's position. Errors: from errno, with `name` in the message; bytes that were
+// written stay.
 absl::Status WriteToFile(int fd, std::string_view bytes, std::string_view name);
 
-// Writes a file beside `path`, `parts` behind each other, and renames it: whoever opens the path finds what was there
-// before or all of it, at any time. With `durable` also after a power cut. Errors: as errno says; nothing is left.
+// Writes `parts` one after the other to a temporary file next to `path`, then renames it. So a reader of `path` always
+// finds either the old contents or all of the new ones. With `durable`, this holds even after a power failure. Errors:
+// from errno; the temporary file is removed.
 absl::Status WriteWholeFile(const std::string& path, std::span<const std::string_view> parts, bool durable,
                             mode_t mode = 0644);
 

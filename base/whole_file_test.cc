@@ -27,7 +27,7 @@ class WholeFileTest : public ::testing::Test {
   const TestDirectory directory_;
 };
 
-TEST_F(WholeFileTest, ReplacesWhatWasThere) {
+TEST_F(WholeFileTest, ReplacesTheOldFile) {
   const std::string path = directory_.path() + "/f";
   const std::string_view first[] = {"a", "", "bc"};
   ASSERT_TRUE(WriteWholeFile(path, first, /*durable=*/true, 0600).ok());
@@ -41,7 +41,7 @@ TEST_F(WholeFileTest, ReplacesWhatWasThere) {
   EXPECT_EQ(Entries(), 1u);
 }
 
-TEST_F(WholeFileTest, LeavesNothingWhereItCannotBeRenamed) {
+TEST_F(WholeFileTest, LeavesNothingIfTheRenameFails) {
   const std::string path = directory_.path() + "/d";
   ASSERT_TRUE(std::filesystem::create_directories(path + "/full"));
   const std::string_view parts[] = {"a"};
@@ -49,14 +49,14 @@ TEST_F(WholeFileTest, LeavesNothingWhereItCannotBeRenamed) {
   EXPECT_EQ(Entries(), 1u);
 }
 
-TEST_F(WholeFileTest, SaysWhichFile) {
+TEST_F(WholeFileTest, ErrorNamesTheFile) {
   const std::string_view parts[] = {"a"};
   const absl::Status status = WriteWholeFile(directory_.path() + "/none/f", parts, false);
   EXPECT_EQ(status.code(), absl::StatusCode::kNotFound);
   EXPECT_NE(status.message().find("none/f"), status.message().npos);
 }
 
-TEST_F(WholeFileTest, IsReadFromItsBeginUpToACap) {
+TEST_F(WholeFileTest, ReadsFromTheBeginningUpToALimit) {
   const std::string path = directory_.path() + "/f", text(100'000, 'x');
   const std::string_view parts[] = {text};
   ASSERT_TRUE(WriteWholeFile(path, parts, false).ok());

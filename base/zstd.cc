@@ -14,8 +14,8 @@ struct FreeContext {
   void operator()(ZSTD_DCtx* context) const { ZSTD_freeDCtx(context); }
 };
 
-// Contexts are kept, one of each a thread: making one (160 KB to read, half a megabyte to write at level 1) costs more
-// than most frames do. What a larger input needs is given back.
+// Each thread keeps one context of each kind. Making a context (160 KB to read, half a megabyte to write at level 1)
+// costs more than most frames do. The context for a larger input is not kept.
 constexpr size_t kKeptRawBytesMax = 1u << 20;
 
 ZSTD_DCtx& Decompressor() {
@@ -33,10 +33,11 @@ size_t Compress(std::string_view raw, int level, std::string& to) {
   return ZSTD_compressCCtx(context.get(), to.data(), to.size(), raw.data(), raw.size(), level);
 }
 
-// The largest window a frame may ask for. It bounds what decoding allocates beside the output.
+// The largest window that a frame may request. It limits the memory that decoding allocates in addition to the output.
 constexpr int kWindowLogMax = 27;
 
-// A stored byte can stand for about 64 KiB of raw ones at most; what claims more is a lie and allocates nothing.
+// A stored byte can represent at most about 64 KiB of raw bytes. A size that claims more is false, and nothing is
+// allocated for it.
 constexpr size_t kRatioMax = 1u << 17;
 
 }  // namespace
@@ -44,7 +45,7 @@ constexpr size_t kRatioMax = 1u << 17;
 std::string ZstdCompress(std::string_view raw, int level) {
   std::string stored(ZSTD_compressBound(raw.size()), '\0');
   const size_t size = Compress(raw, level, stored);
-  TRIBUTARY_CHECK(!ZSTD_isError(size));  // the destination has room for any input
+  TRIBUTARY_CHECK(!ZSTD_isError(size));  // the destination is large enough for any input
   stored.resize(size);
   return stored;
 }
@@ -52,7 +53,7 @@ std::string ZstdCompress(std::string_view raw, int level) {
 absl::StatusOr<std::string> ZstdDecompress(std::string_view stored, size_t raw_size) {
   if (raw_size / kRatioMax > stored.size())
     return Error(absl::StatusCode::kInvalidArgument, "zstd: raw size too large");
-  // zstd decodes nothing at all from no bytes without an error; a frame is there even for no content.
+  // zstd decodes an empty input without an error. But even empty content needs a frame.
   if (stored.empty()) return Error(absl::StatusCode::kInvalidArgument, "zstd: no frame");
   ZSTD_DCtx& context = Decompressor();
   ZSTD_DCtx_reset(&context, ZSTD_reset_session_and_parameters);

@@ -8,9 +8,9 @@
 
 namespace tributary {
 
-// zstd with a known raw size: how intake payloads and symbol tables travel and rest.
+// zstd with a known raw size: the format of intake payloads and symbol tables, on the wire and in storage.
 std::string ZstdCompress(std::string_view raw, int level = 1);
-// InvalidArgument unless `stored` is one zstd frame (or several) of exactly `raw_size` bytes; never allocates more than
+// InvalidArgument unless `stored` is one or more zstd frames of exactly `raw_size` bytes. Never allocates more than
 // that.
 absl::StatusOr<std::string> ZstdDecompress(std::string_view stored, size_t raw_size);
 

@@ -10,26 +10,27 @@
 
 namespace tributary {
 
-// Every way to lose a sample after `captured` counted it. Names are in status, metrics and docs/metrics.md.
+// The reasons for which a sample can be lost after `captured` counted it. The names appear in status, metrics and
+// docs/metrics.md.
 enum class LossReason : uint8_t {
-  kRingFull = 0,         // the BPF ring buffer had no room
+  kRingFull = 0,         // the BPF ring buffer was full
   kStackError = 1,       // no stack could be read at all, or the scratch buffer was missing
-  kHoldOverflow = 2,     // too many samples waiting for their mapping
-  kBadRecord = 3,        // a ring record that makes no sense
-  kBatchOverflow = 4,    // unacknowledged batches over their memory cap: the oldest are dropped
-  kRejected = 5,         // the reducer refused them as malformed
-  kShutdown = 6,         // not delivered within the time that a stop allows
-  kInDoubt = 7,          // sent to a reducer that never answered again
-  kCollectorKilled = 8,  // captured by a collector that was killed before sending
-  kSpoolOverflow = 9,    // over the spool's cap, or its disk is full: the oldest are dropped
-  kSpoolDamaged = 10,    // a spooled segment that cannot be read any more
+  kHoldOverflow = 2,     // too many samples were waiting for their mapping
+  kBadRecord = 3,        // an invalid ring record
+  kBatchOverflow = 4,    // unacknowledged batches were over their memory limit: the oldest were dropped
+  kRejected = 5,         // the reducer refused the batch as malformed
+  kShutdown = 6,         // not delivered before the deadline of a stop
+  kInDoubt = 7,          // sent to a reducer that did not answer again
+  kCollectorKilled = 8,  // captured by a collector that was killed before it sent them
+  kSpoolOverflow = 9,    // the spool was over its limit, or its disk was full: the oldest were dropped
+  kSpoolDamaged = 10,    // a spooled segment can no longer be read
 };
 constexpr uint8_t kLossReasonCount = 11;
-constexpr size_t kLossReasonsMax = 64;               // that formats have room for: a later release may have more
+constexpr size_t kLossReasonsMax = 64;               // limit of the formats: a later release may add reasons
 std::string_view LossReasonName(LossReason reason);  // "ring_full", …
 
-// A session's running totals, from its start. Captured counts program entries on busy CPUs. The law, for each type of
-// samples by itself: captured = stored + Σ lost, once nothing is on its way.
+// Running totals of a session since its start. `captured` counts the runs of the BPF program on busy CPUs. For each
+// sample type, captured = stored + Σ lost as soon as no sample is in transit.
 template <typename Key>
 struct AccountingBy {
   CountsBy<Key> captured;
@@ -41,13 +42,13 @@ struct AccountingBy {
     for (const CountsBy<Key>& samples : lost) sum += samples;
     return sum;
   }
-  // False: of all that is counted, nothing is of another type than CPU.
+  // Returns true if any captured or lost sample has another type than CPU.
   bool HasParts() const {
     return !captured.parts().empty() || std::any_of(std::begin(lost), std::end(lost), [](const CountsBy<Key>& samples) {
       return !samples.parts().empty();
     });
   }
-  // Captured and lost together: its parts are the types that are counted at all.
+  // Returns captured plus lost. The parts of the sum are all types other than CPU that were counted.
   CountsBy<Key> Counted() const { return captured + TotalLost(); }
   CountsBy<Key>& LostFor(LossReason reason) { return lost[static_cast<size_t>(reason)]; }
   const CountsBy<Key>& LostFor(LossReason reason) const { return lost[static_cast<size_t>(reason)]; }
@@ -57,7 +58,7 @@ struct AccountingBy {
     for (size_t i = 0; i < kLossReasonCount; ++i) lost[i] += other.lost[i];
     return *this;
   }
-  // Of what is running: what came since `before`.
+  // Subtracts earlier totals of the same session. Leaves the counts since `before`.
   AccountingBy& operator-=(const AccountingBy& before) {
     captured -= before.captured;
     idle -= before.idle;
@@ -67,7 +68,8 @@ struct AccountingBy {
   friend bool operator==(const AccountingBy&, const AccountingBy&) = default;
 };
 
-// Of one source, by its numbers of types; of several sources, by what types are called.
+// SampleCounts and Accounting belong to one source and use its type numbers. The Named variants add up several sources,
+// so they identify a type by its name, unit and aggregation.
 using SampleCounts = CountsBy<SampleType>;
 using Accounting = AccountingBy<SampleType>;
 using NamedSampleCounts = CountsBy<SampleTypeInfo>;

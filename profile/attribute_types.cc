@@ -3,7 +3,7 @@
 namespace tributary {
 
 AttributeType AttributeTypeOf(std::string_view key) {
-  // Neither digests nor tags can have a comma in them.
+  // Digests and tags cannot contain a comma.
   if (key == "container.image.repo_digests" || key == "container.image.tags") return AttributeType::kTexts;
   if (key == "k8s.container.restart_count") return AttributeType::kInt;
   return AttributeType::kText;

@@ -6,17 +6,18 @@
 
 namespace tributary {
 
-// What an attribute's value is where values have types: in OTLP. Everywhere else attributes are texts.
+// The type of an attribute's value in OTLP. Everywhere else attribute values are texts.
 enum class AttributeType : uint8_t {
   kText,
-  kInt,    // where the text is no whole number, it stays a text
-  kTexts,  // one or more, with commas between them
+  kInt,    // a text that is not an integer stays a text
+  kTexts,  // one or more texts, separated by commas
 };
 
-// By OpenTelemetry's conventions, of the attributes that we make; all others are texts.
+// Returns the type that OpenTelemetry's conventions give an attribute which this project creates. Returns kText for all
+// other keys.
 AttributeType AttributeTypeOf(std::string_view key);
 
-// The texts of a kTexts; none of them is empty.
+// Returns the texts of a kTexts value. Skips empty texts.
 std::vector<std::string_view> SplitTexts(std::string_view value);
 
 }  // namespace tributary

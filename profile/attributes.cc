@@ -69,7 +69,7 @@ Attributes DecodeAttributes(std::string_view text) {
     std::string key = PercentDecoded(Trim(pair.substr(0, equal), kHttpBlanks));
     if (!key.empty()) out.push_back({std::move(key), PercentDecoded(Trim(pair.substr(equal + 1), kHttpBlanks))});
   }
-  // Of equal keys the later: not quadratic, the text may be hostile.
+  // Keeps the later of equal keys. Not quadratic, because the text may be hostile.
   std::stable_sort(out.begin(), out.end(), [](const Attribute& a, const Attribute& b) { return a.key < b.key; });
   const auto last =
       std::unique(out.rbegin(), out.rend(), [](const Attribute& a, const Attribute& b) { return a.key == b.key; });

@@ -17,7 +17,7 @@ TEST(Attributes, SetsInOrderAndReplaces) {
   EXPECT_EQ(FindAttribute(attributes, "c"), "");
 }
 
-TEST(Attributes, IncludesWhatIsTheSameInBoth) {
+TEST(Attributes, IncludesComparesKeysAndValues) {
   const Attributes whole = {{"a", "1"}, {"b", "2"}, {"c", "3"}};
   EXPECT_TRUE(Includes(whole, whole));
   EXPECT_TRUE(Includes(whole, {{"a", "1"}, {"c", "3"}}));
@@ -26,28 +26,28 @@ TEST(Attributes, IncludesWhatIsTheSameInBoth) {
   EXPECT_FALSE(Includes({{"a", "1"}}, whole));
 }
 
-TEST(Attributes, EncodesWhatABaggageValueMayNotHold) {
+TEST(Attributes, PercentEncodesSpecialCharacters) {
   EXPECT_EQ(EncodeAttributes({{"k", "a b,c=d;e%\n\"\\ü"}, {"service.name", "web-1"}}, 1000, nullptr),
             "k=a%20b%2Cc%3Dd%3Be%25%0A%22%5C%C3%BC,service.name=web-1");
 }
 
-TEST(Attributes, DecodesWhatPeopleWrite) {
+TEST(Attributes, DecodesBlanksAndPercentEncoding) {
   EXPECT_EQ(DecodeAttributes(" service.name = web , deployment.environment.name=a%20b,x=1=2"),
             (Attributes{{"deployment.environment.name", "a b"}, {"service.name", "web"}, {"x", "1=2"}}));
 }
 
-TEST(Attributes, DecodingLeavesOutWhatIsNone) {
+TEST(Attributes, DecodingSkipsInvalidEntries) {
   EXPECT_EQ(DecodeAttributes(",,nothing,=no key,a=1,%3D=eq,a=2,"), (Attributes{{"=", "eq"}, {"a", "2"}}));
   EXPECT_EQ(DecodeAttributes("a=%zz%4"), (Attributes{{"a", "%zz%4"}}));
 }
 
-TEST(Attributes, WhatDoesNotFitIsLeftOutAndCounted) {
+TEST(Attributes, LeavesOutAndCountsAttributesThatDoNotFit) {
   size_t dropped = 0;
   EXPECT_EQ(EncodeAttributes({{"a", "1"}, {"b", std::string(100, 'x')}, {"c", "3"}}, 20, &dropped), "a=1,c=3");
   EXPECT_EQ(dropped, 1u);
 }
 
-TEST(Attributes, AnyBytesComeBack) {
+TEST(Attributes, RoundTripsArbitraryBytes) {
   std::mt19937 random(7);
   for (int round = 0; round < 2'000; ++round) {
     Attributes attributes;
@@ -61,7 +61,7 @@ TEST(Attributes, AnyBytesComeBack) {
   }
 }
 
-TEST(Attributes, DecodesAnything) {
+TEST(Attributes, DecodesArbitraryText) {
   std::mt19937 random(8);
   const std::string_view alphabet = "=,% a1F\xff";
   for (int round = 0; round < 5'000; ++round) {

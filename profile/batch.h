@@ -14,7 +14,7 @@
 
 namespace tributary {
 
-// The machine that samples come from, or whatever stands for one.
+// The machine that samples come from, or a stand-in for a machine.
 struct NodeInfo {
   std::string node_id;  // stable over reboots: /etc/machine-id, else the host name
   std::string boot_id;  // /proc/sys/kernel/random/boot_id
@@ -26,13 +26,14 @@ struct NodeInfo {
   uint32_t sample_rate_hz = 0;
 };
 
-// Who sends: fixed for the life of a collector process.
+// The sender of batches. Does not change during the life of a collector process.
 struct SessionInfo : NodeInfo {
   std::array<uint8_t, 16> session_id{};  // random
 };
 
-// An earlier session of the same node that has ended. A batch's first answers for `captured` less what the others have,
-// whatever became of it: what of that is neither stored nor told as lost is lost for `reason`.
+// An earlier session of the same node that has ended. The first closed session of a batch answers for its `captured`
+// minus the samples that the other closed sessions have. Samples that were neither stored nor reported lost count as
+// lost for `reason`.
 struct ClosedSession {
   std::array<uint8_t, 16> session_id{};
   SampleCounts captured;
@@ -40,33 +41,33 @@ struct ClosedSession {
 
   friend bool operator==(const ClosedSession&, const ClosedSession&) = default;
 };
-constexpr size_t kClosedSessionsMax = 32;  // a batch
+constexpr size_t kClosedSessionsMax = 32;  // per batch
 
-// Samples in order of time, and the dictionary that their ids are of. Several batches share one dictionary, which goes
-// on growing behind them; a new dictionary object means that ids start again.
+// Samples in order of time, with the dictionary that defines their ids. Several batches share one dictionary, which
+// keeps growing after a batch is closed. A new dictionary object means that ids start again.
 struct Batch {
   uint64_t sequence = 0;  // from 1, without gaps, for the life of the session
   ClockPair clock;        // read when the batch was closed
   std::vector<Sample> samples;
   Accounting accounting;  // the session's totals when the batch was closed
   std::shared_ptr<const Dictionary> dictionary;
-  std::vector<SampleTypeDefinition> sample_types;  // of numbers that are not our own: TypesOf has those as well
-  std::vector<ClosedSession> closes;               // at most kClosedSessionsMax; telling one again changes nothing
+  std::vector<SampleTypeDefinition> sample_types;  // of type numbers that are not built in; TypesOf adds built-in ones
+  std::vector<ClosedSession> closes;               // at most kClosedSessionsMax; sending one again changes nothing
 };
 
 SampleCounts CountSamples(std::span<const Sample> samples);
 
-// What the batch's numbers of types mean, wherever not every release knows it: the batch's own definitions, and those
-// of our own types that its samples or its accounting have.
+// Returns the definitions of the type numbers that some releases do not know: the batch's own definitions, and the
+// built-in types above kSampleTypesUndefinedMax that its samples, accounting or closed sessions have.
 std::vector<SampleTypeDefinition> TypesOf(const Batch& batch);
 
-// What takes batches: the intake client, the reducer's store, OTLP and log encoders.
+// Receives batches. Implemented by the intake client, the reducer's store, and the OTLP and log encoders.
 class BatchSink {
  public:
   virtual ~BatchSink() = default;
 
-  // Takes over one batch. Never blocks. A sink that must drop counts it by LossReason itself; an error is for the log.
-  // Called on the owner's loop.
+  // Takes ownership of one batch. Never blocks. A sink that must drop samples counts them by LossReason itself. The
+  // caller only logs a returned error. Called on the owner's loop.
   virtual absl::Status Take(Batch batch) = 0;
 };
 

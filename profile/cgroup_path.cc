@@ -27,7 +27,7 @@ bool Strip(std::string_view* text, std::string_view suffix) {
   return true;
 }
 
-// Groups of hexadecimal digits, 8-4-4-4 and a last one of `last`.
+// Groups of hexadecimal digits: 8-4-4-4 and a last group of `last` digits.
 bool IsGrouped(std::string_view text, char separator, size_t last) {
   if (text.size() != 24 + last) return false;
   for (size_t i = 0; i < text.size(); ++i) {
@@ -47,7 +47,8 @@ struct Container {
   std::string_view id, prefix;
 };
 
-// Of one path component: "<id>", "docker-<id>.scope", "cri-containerd-<id>.scope", "crio-<id>", "x.slice:prefix:<id>".
+// Finds a container id in one path component: "<id>", "docker-<id>.scope", "cri-containerd-<id>.scope", "crio-<id>",
+// "x.slice:prefix:<id>".
 Container ContainerOf(std::string_view name) {
   if (IsEcsId(name)) return {name, "ecs"};
   if (IsGrouped(name, '-', 4)) return {name, "garden"};  // a Garden handle; a pod's uid ends in 12
@@ -72,15 +73,15 @@ std::string_view RuntimeOf(std::string_view prefix) {
   return {};
 }
 
-// Of the folder that a bare id lies in, under the cgroupfs driver. ECS's agent has Docker make its containers; "k8s.io"
-// and "default" are namespaces of containerd.
+// Finds the runtime by the folder that contains a bare id, under the cgroupfs driver. ECS's agent lets Docker create
+// its containers. "k8s.io" and "default" are namespaces of containerd.
 std::string_view RuntimeOfFolder(std::string_view name, std::string_view folder_of_it) {
   if (name == "docker" || folder_of_it == "ecs") return "docker";
   if (name == "k8s.io" || name == "default") return "containerd";
   return {};
 }
 
-// "pod8f3f…", "kubepods-burstable-pod8f3f_….slice", the same with ":cri-containerd:<id>" behind it.
+// Accepts "pod8f3f…", "kubepods-burstable-pod8f3f_….slice", and the same with ":cri-containerd:<id>" at its end.
 std::string PodUidOf(std::string_view name) {
   name = name.substr(0, name.find(':'));
   std::string_view uid;
@@ -98,7 +99,7 @@ std::string PodUidOf(std::string_view name) {
   return text;
 }
 
-// Holds 32 hexadecimal digits or more, in one piece or as a UUID.
+// Returns true if the name contains 32 or more hexadecimal digits, in one piece or as a UUID.
 bool HoldsRandomId(std::string_view name) {
   size_t digits = 0;
   for (const char c : name) {
@@ -111,13 +112,15 @@ bool HoldsRandomId(std::string_view name) {
   return false;
 }
 
-// Ends in "-" and digits: what was started once has its process's id or a count there.
+// Returns true if the name ends in "-" and digits. A unit that was started only once has its process's id or a count
+// there.
 bool EndsInNumber(std::string_view name) {
   const size_t dash = name.rfind('-');
   return dash != std::string_view::npos && IsDigits(name.substr(dash + 1));
 }
 
-// What systemd-run makes up: "run-u12", "run-p123-i456"; "run-r<32 digits>" holds a random id.
+// Returns true for names that systemd-run generates: "run-u12", "run-p123-i456". HoldsRandomId finds "run-r<32
+// digits>".
 bool IsRun(std::string_view name) {
   if (!name.starts_with("run-") || name.size() < 6) return false;
   const std::string_view number = name.substr(5);
@@ -127,7 +130,7 @@ bool IsRun(std::string_view name) {
          IsDigits(number.substr(dash + 2));
 }
 
-// None: this is no unit. "": it is one whose name tells nothing.
+// Returns nullopt if the name is not a unit, and "" if it is a unit whose name identifies no workload.
 std::optional<std::string_view> UnitOf(std::string_view name) {
   std::string_view stem = name;
   if (name.size() > 8 && Strip(&stem, ".service")) return IsRun(stem) || HoldsRandomId(stem) ? "" : name;
@@ -148,7 +151,7 @@ std::string_view TakeLast(std::string_view* path) {
 CgroupPath ParseCgroupPath(std::string_view path) {
   CgroupPath parsed;
   if (path.size() > kPathBytesMax) return parsed;
-  Strip(&path, " (deleted)");  // of a cgroup that has gone before its last process: proc_cgroup_show in the kernel
+  Strip(&path, " (deleted)");  // a cgroup removed before its last process: proc_cgroup_show in the kernel
   std::optional<std::string_view> unit;
   while (!path.empty()) {
     const std::string_view name = TakeLast(&path);

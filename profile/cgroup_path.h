@@ -5,29 +5,32 @@
 
 namespace tributary {
 
-// What a cgroup's path tells of the processes in it. Of nested containers, pods and units the innermost counts: a pod
-// of a cluster whose nodes are containers (kind, minikube) is that pod, not the container that is its node.
+// The facts that a cgroup's path contains about its processes. If containers, pods or units are nested, the innermost
+// one counts. A cluster whose nodes are containers (kind, minikube) is an example: a pod there is that pod, not the
+// container that is its node.
 struct CgroupPath {
-  // As its runtime names it: 64 hexadecimal digits (Docker, containerd, CRI-O, podman, under systemd's and cgroupfs's
-  // drivers), a task's 32 digits and number (ECS on Fargate), or a Garden handle; "" = in none. A runtime's own monitor
-  // (conmon) is not in the container that it monitors. LXC's containers and systemd-nspawn's have no id in their paths.
+  // The container's id as its runtime writes it: 64 hexadecimal digits (Docker, containerd, CRI-O, podman, with the
+  // systemd and the cgroupfs driver), a task's 32 digits and number (ECS on Fargate), or a Garden handle. "": in no
+  // container. A runtime's own monitor (conmon) is not in the container that it monitors. The paths of LXC and
+  // systemd-nspawn containers contain no id.
   std::string container_id;
-  // OpenTelemetry's container.runtime.name: "docker", "containerd", "cri-o", "podman", "ecs", "garden"; "" where the
-  // path does not say, as below a pod under the cgroupfs driver.
+  // OpenTelemetry's container.runtime.name: "docker", "containerd", "cri-o", "podman", "ecs", "garden". "" if the path
+  // does not contain it, for example below a pod under the cgroupfs driver.
   std::string runtime;
-  // As Kubernetes writes it, with dashes; of a static pod the 32 hexadecimal digits of its manifest's hash, which its
-  // mirror at the API server bears as annotation kubernetes.io/config.hash. "" = in none.
+  // The uid as Kubernetes writes it, with dashes. For a static pod: the 32 hexadecimal digits of its manifest's hash.
+  // The static pod's mirror at the API server has this hash as annotation kubernetes.io/config.hash. "": in no pod.
   std::string pod_uid;
-  // "nginx.service", "machine-web.scope"; "" in a container, and where there is none. A name that is made up when
-  // something is started (session-3.scope, vte-spawn-UUID.scope, app-firefox-2114.scope, run-u12.service) names no
-  // workload, and nor does init.scope, systemd itself: there is none then, whatever is around it.
+  // "nginx.service", "machine-web.scope". "" in a container, and if there is no unit. Some names are generated at start
+  // (session-3.scope, vte-spawn-UUID.scope, app-firefox-2114.scope, run-u12.service). They name no workload, and
+  // neither does init.scope, which is systemd itself: the unit is then "", even if outer units exist.
   std::string systemd_unit;
 
   friend bool operator==(const CgroupPath&, const CgroupPath&) = default;
 };
 
-// Takes paths of cgroup v1 and v2, as the host sees them or relative to another cgroup ("/../../kubepods.slice/…", as
-// from within a cgroup namespace). Paths are hostile: any bytes will do, more than 4,096 of them tell nothing.
+// Accepts paths of cgroup v1 and v2, as the host sees them or relative to another cgroup ("/../../kubepods.slice/…", as
+// seen from a cgroup namespace). Paths are hostile input: any bytes are accepted. A path of more than 4,096 bytes
+// returns an empty result.
 CgroupPath ParseCgroupPath(std::string_view path);
 
 }  // namespace tributary

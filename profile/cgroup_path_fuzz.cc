@@ -4,7 +4,7 @@
 
 #include "profile/cgroup_path.h"
 
-// A cgroup's path: processes in it may have chosen it.
+// The input is a cgroup's path. Processes in the cgroup may have chosen it.
 
 namespace {
 
@@ -26,7 +26,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   Require(parsed.container_id.empty() || parsed.systemd_unit.empty());
   Require(!parsed.container_id.empty() || parsed.runtime.empty());
 #ifdef TRIBUTARY_PLANT_CRASH
-  // Within reach only of a path with a whole pod and a whole container in it.
+  // Only a path with a complete pod and a complete container reaches this.
   Require(parsed.runtime != "cri-o" || !parsed.pod_uid.starts_with('7'));
 #endif
   return 0;

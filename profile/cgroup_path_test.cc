@@ -7,7 +7,7 @@
 namespace tributary {
 namespace {
 
-// Paths as they stand in public issue threads and in the tests of other tools, the source beside each.
+// Paths from public issue threads and from the tests of other tools, with the source next to each path.
 struct Case {
   std::string path;
   CgroupPath expected;
@@ -47,7 +47,7 @@ TEST(CgroupPath, Docker) {
       {"/user.slice/user-1000.slice/user@1000.service/user.slice/docker-" + kId + ".scope", {kId, "docker"}},
       {"/system.slice:docker:" + kId, {kId, "docker"}},  // systemd's notation, taken literally by cgroupfs's driver
       {"/docker/" + kId + " (deleted)", {kId, "docker"}},
-      // cryptnono/cryptnono#47: steps of a build have no container's id
+      // cryptnono/cryptnono#47: steps of a build have no container id
       {"/docker/buildkit/t4967jvf8rbufklrhkicskyes", {}},
       {"/docker/" + kOuter + "/buildkit/t4967jvf8rbufklrhkicskyes", {kOuter, "docker"}},  // buildkitd in a container
       {"/system.slice/docker.service", {"", "", "", "docker.service"}},
@@ -77,18 +77,18 @@ TEST(CgroupPath, KubernetesUnderTheCgroupfsDriver) {
        "19e5ed27c5ab22ca59b11ebe481145f03325b330ab94dc2b55b7cec3c5cc35dd",
        {"19e5ed27c5ab22ca59b11ebe481145f03325b330ab94dc2b55b7cec3c5cc35dd", "",
         "85af8291-287b-44b0-897e-c4e6a9c8512b"}},
-      // rancher/os#2967: RKE, whose kubelet is a container
+      // rancher/os#2967: RKE, where the kubelet is a container
       {"/docker/8ec3e6062e1825067fddaa64bfb839cb47579b4bfe49c4dd9d486ff81c35a479/kubepods/besteffort/"
        "pod7e241a28-b013-481e-9e00-cbe6f00b5eaf/6b5583d73d20fa6da209e4d628a0c27395815f6613cb0a2c7e0e5b64507b210c",
        {"6b5583d73d20fa6da209e4d628a0c27395815f6613cb0a2c7e0e5b64507b210c", "",
         "7e241a28-b013-481e-9e00-cbe6f00b5eaf"}},
       {"/kubepods/pod" + kPod + "/" + kId, {kId, "", kPod}},                       // guaranteed
       {"/kubepods/burstable/pod" + kPod + "/crio-" + kId, {kId, "cri-o", kPod}},   // cri-o/cri-o#812
-      {"/kubepods/burstable/pod" + kPod + "/crio-conmon-" + kId, {"", "", kPod}},  // the pod's, but of no container
+      {"/kubepods/burstable/pod" + kPod + "/crio-conmon-" + kId, {"", "", kPod}},  // in the pod, but in no container
       {"/kubepods/burstable/pod" + kPod + "/kata_" + kId, {kId, "", kPod}},
-      {"/k8s.io/" + kId, {kId, "containerd"}},                 // no cgroup parent given
-      {"/kubepods/burstable/pod" + kPod, {"", "", kPod}},      // the pod, no container of it
-      {"/kubepods/burstable/pod1-2/" + kId, {kId}},            // no uid
+      {"/k8s.io/" + kId, {kId, "containerd"}},                 // without a cgroup parent
+      {"/kubepods/burstable/pod" + kPod, {"", "", kPod}},      // the pod without a container
+      {"/kubepods/burstable/pod1-2/" + kId, {kId}},            // not a uid
       {"/kubepods/burstable/pod" + kPod + "0/" + kId, {kId}},  // one digit too many
       {"/kubepods/burstable/podruntime/kubelet", {}},          // containerd/containerd#3133
       {"/kubepods/burstable/pod" + kPod + "/docker/X/sub", {"", "", kPod}},
@@ -130,7 +130,7 @@ TEST(CgroupPath, KubernetesUnderTheSystemdDriver) {
        "crio-468f848e2ebec7203ed55748d08337851af589ac42eb551c572446a5c68fe631",
        {"468f848e2ebec7203ed55748d08337851af589ac42eb551c572446a5c68fe631", "cri-o",
         "35550f44-f691-427e-b57d-ab6127d2cb65"}},
-      // openshift/microshift#697: MicroShift, and its monitors beside the pods
+      // openshift/microshift#697: MicroShift, and its monitors next to the pods
       {"/kubepods.slice/kubepods-besteffort.slice/kubepods-besteffort-podc8bad552_5c99_4d4f_b71c_c426c0cde014.slice/"
        "crio-15b6e0c6490cad17fcf69eb837794349b4df96f84ba96c6be9828fe281c055a9.scope",
        {"15b6e0c6490cad17fcf69eb837794349b4df96f84ba96c6be9828fe281c055a9", "cri-o",
@@ -141,7 +141,7 @@ TEST(CgroupPath, KubernetesUnderTheSystemdDriver) {
        "docker-ca877fc648dcf466185be3e66b95e774f4589f866620920615c40c12bfe86f2a.scope",
        {"ca877fc648dcf466185be3e66b95e774f4589f866620920615c40c12bfe86f2a", "docker",
         "86daabc9-9486-11e7-a2b8-42010a800005"}},
-      // kontena/pharos-cluster#440: a folder of the container's own
+      // kontena/pharos-cluster#440: a folder that the container made
       {"/kubepods.slice/kubepods-besteffort.slice/kubepods-besteffort-pod9692aa0e_748e_11e8_8dfa_76d458035df6.slice/"
        "docker-abddff03dfd7710c79a750ce3e730365cbb2c8247a974170c1062683bc3e9152.scope/kube-proxy",
        {"abddff03dfd7710c79a750ce3e730365cbb2c8247a974170c1062683bc3e9152", "docker",
@@ -156,7 +156,7 @@ TEST(CgroupPath, KubernetesUnderTheSystemdDriver) {
        "cri-containerd-c203a2647ef1ad78e990157c50331f3b6ef0b03336cf08535d6bf7faa5421415.scope",
        {"c203a2647ef1ad78e990157c50331f3b6ef0b03336cf08535d6bf7faa5421415", "containerd",
         "187bff14cccb94f179e943eacce55bb3"}},
-      // kubernetes/kubernetes#106515: systemd's notation for a driver that makes folders of it; a static pod
+      // kubernetes/kubernetes#106515: systemd's notation with a driver that turns it into folders; a static pod
       {"/system.slice/containerd.service/kubepods-burstable-pod36b6d6be73b1065af369b3985edafa09.slice:cri-containerd:"
        "79fedb3bd23ca77c9d9ccb41909038316f713df22b54b7d942b71d3812e7c74e",
        {"79fedb3bd23ca77c9d9ccb41909038316f713df22b54b7d942b71d3812e7c74e", "containerd",
@@ -175,15 +175,15 @@ TEST(CgroupPath, KubernetesUnderTheSystemdDriver) {
        {kId, "cri-o", kPod}},
       {"/kubepods.slice/kubepods-pod8f3f9c1e_2d4b_4a6c_9e8f_0a1b2c3d4e5f.slice", {"", "", kPod}},
       {"/system.slice/kubelet.service", {"", "", "", "kubelet.service"}},
-      {"/x.slice/x-pod8f3f9c1e_2d4b_4a6c_9e8f_0a1b2c3d4e5f.slice", {}},  // anybody's slice
+      {"/x.slice/x-pod8f3f9c1e_2d4b_4a6c_9e8f_0a1b2c3d4e5f.slice", {}},  // a slice that is not Kubernetes's
       {"/kubepods.slice/kubepods-pod8f3f9c1e_2d4b-4a6c_9e8f_0a1b2c3d4e5f.slice", {}},
   });
 }
 
-TEST(CgroupPath, NestedTheInnermostCounts) {
+TEST(CgroupPath, InnermostCounts) {
   Check({
       {"/docker/" + kOuter + "/docker/" + kId, {kId, "docker"}},  // Docker in Docker
-      // containerd/nri#227: kind, as its node sees it and as the host does
+      // containerd/nri#227: kind, as seen by its node and by the host
       {"/kubelet.slice/kubelet-kubepods.slice/kubelet-kubepods-besteffort.slice/"
        "kubelet-kubepods-besteffort-pod1e597579_417e_482f_bf65_5fe170c3aebd.slice/"
        "cri-containerd-a09bc17f5aa29b0dbdec9ede5f46cf1396d2405917ab02e6f1eb1019f388396e.scope",
@@ -242,7 +242,7 @@ TEST(CgroupPath, Podman) {
       // rootless
       {"/user.slice/user-1000.slice/user@1000.service/user.slice/libpod-" + kId + ".scope/container", {kId, "podman"}},
       {"/machine.slice/machine-libpod_pod_" + kOuter + ".slice/libpod-" + kId + ".scope", {kId, "podman"}},
-      // quadlets: --cgroups=split, of root and of a user; the monitor is the unit's
+      // quadlets: --cgroups=split, of root and of a user; the monitor belongs to the unit
       {"/system.slice/nginx.service/libpod-payload-9687bac58d5c4d1606aa46af33d1a21c1d1652e0ac9fb3fc0fc86e3495f42869",
        {"9687bac58d5c4d1606aa46af33d1a21c1d1652e0ac9fb3fc0fc86e3495f42869", "podman"}},
       {"/user.slice/user-3020.slice/user@3020.service/app.slice/pihole.service/"
@@ -274,7 +274,7 @@ TEST(CgroupPath, OtherRuntimes) {
       {"/default/" + kId, {kId, "containerd"}},
       {"/system.slice/nerdctl-" + kId + ".scope", {kId, "containerd"}},
       {"/user.slice/user-1000.slice/user@1000.service/user.slice/nerdctl-" + kId + ".scope", {kId, "containerd"}},
-      // Nomad: Roblox/nomad-driver-containerd#133; the task is no container, its scope's name is an allocation's
+      // Nomad: Roblox/nomad-driver-containerd#133; the task is not a container, its scope has the name of an allocation
       {"/nomad.slice/share.slice/2b1f5c9a-8f4d-8f4b-9b0e-2f6f3c8f8a11.sleep3.scope", {}},
       {"/docker/" + kId, {kId, "docker"}},  // Nomad's Docker driver
       // LXC, Incus: lxc/lxc#2782, lxc/incus#3684; containers by name, with units of their own
@@ -324,7 +324,7 @@ TEST(CgroupPath, Systemd) {
   });
 }
 
-TEST(CgroupPath, NothingFromWhatIsNone) {
+TEST(CgroupPath, ReturnsNothingForInvalidPaths) {
   Check({
       {"", {}},
       {"/", {}},

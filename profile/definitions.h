@@ -8,7 +8,7 @@
 
 namespace tributary {
 
-// Definitions that continue a dictionary's: each has the next id of its table.
+// Definitions that continue those of a dictionary: each one has the next id of its table.
 struct Definitions {
   std::vector<std::string> strings;
   std::vector<Executable> executables;

@@ -22,7 +22,7 @@ uint64_t Mix(uint64_t x) {
 
 Dictionary::Dictionary(DictionaryLimits limits)
     : limits_(limits), frame_ids_(0, FrameHash{}, FrameEqual{this}), node_ids_(0, NodeHash{this}, NodeEqual{}) {
-  // Where the program lies differs from run to run: nobody outside knows which paths collide.
+  // The program's address differs from run to run, so outsiders cannot predict which paths collide.
   static const char kSalt = 0;
   path_hashes_.push_back(static_cast<uint32_t>(Mix(reinterpret_cast<uintptr_t>(&kSalt))));
   strings_.emplace_back();
@@ -43,7 +43,7 @@ Dictionary::~Dictionary() = default;
 Dictionary::Dictionary(const std::shared_ptr<const Dictionary>& from, Eviction eviction) : Dictionary(from->limits_) {
   now_ = from->now_;
   const NewIds new_ids(eviction);
-  // Appends what is kept of a table, under its new references.
+  // Appends the kept definitions of a table, with their new references.
   auto append = [&](const std::vector<uint32_t>& ids, const auto& table, auto&& appended) {
     for (uint32_t i = 1; i < ids.size(); ++i) {
       if (ids[i] == 0) continue;

@@ -16,18 +16,19 @@
 
 namespace tributary {
 
-// Numbers everything a session's samples speak of: strings, executables, frames, trie nodes, processes, threads. Ids
-// are dense, given in order of first use and never reused; what an id means never changes, and a definition refers to
-// smaller ids only (a node's parent is older than the node). Both ends of a session hold one and stay equal: the
-// collector interns, the reducer appends what it is told.
+// Gives numbers to everything that a session's samples refer to: strings, executables, frames, trie nodes, processes,
+// threads. Ids are dense, given in order of first use and never reused. The meaning of an id never changes. A
+// definition refers to smaller ids only (a node's parent is older than the node). Both ends of a session hold a
+// dictionary, and the two stay equal: the collector interns, and the reducer appends the definitions that it receives.
 //
-// Cost: 0.36 µs to walk a 20-frame stack that is known (measured on the prototype: 17.6 ns a frame); 12 bytes a node
-// plus its hash slot. Bounded by `DictionaryLimits`: when full() a caller starts a new one. Not thread-safe.
+// Cost: 0.36 µs to walk a known 20-frame stack (measured on the prototype: 17.6 ns per frame); 12 bytes per node plus
+// its hash slot. Bounded by `DictionaryLimits`: when full() is true, the caller starts a new dictionary. Not
+// thread-safe.
 struct DictionaryLimits {
   uint32_t nodes_max = 131'072;
   uint32_t frames_max = 131'072;
   uint32_t strings_max = 65'536;
-  uint32_t string_bytes_max = 4096;  // of one string; longer ones are cut by the caller's Intern
+  uint32_t string_bytes_max = 4096;  // per string; Intern cuts longer ones
   uint32_t executables_max = 16'384;
   uint32_t processes_max = 32'768;
   uint32_t threads_max = 65'536;
@@ -49,42 +50,44 @@ struct Eviction;
 class Dictionary {
  public:
   explicit Dictionary(DictionaryLimits limits = {});
-  // What `eviction` keeps of `from`, numbered anew.
+  // Copies the definitions of `from` that `eviction` keeps, with new ids.
   Dictionary(const std::shared_ptr<const Dictionary>& from, Eviction eviction);
   ~Dictionary();
   Dictionary(const Dictionary&) = delete;
   Dictionary& operator=(const Dictionary&) = delete;
 
-  // Interning: the id of an equal definition if there is one, else the next id. Each returns id 0 when its table is
-  // full (and full() turns true): the sample is then kept with less detail, never dropped.
+  // Interning: returns the id of an equal definition if there is one, else the next id. Returns id 0 if the table is
+  // full (and full() becomes true): the caller then keeps the sample with less detail, and never drops it.
   StringRef InternString(std::string_view text);
-  ExecutableRef InternExecutable(const ExecutableId& id, std::string_view path);  // by id; the first path stays
+  ExecutableRef InternExecutable(const ExecutableId& id, std::string_view path);  // found by id; the first path stays
   FrameRef InternFrame(const Frame& frame);
   NodeRef InternNode(Node node);
-  // A whole stack, outermost frame first: its last node. Asks for all frames' slots at once, which is sooner done than
-  // one after the other where the tables are not in the processor's caches.
+  // Interns a whole stack, outermost frame first. Returns its last node. Prefetches the slots of all frames at once:
+  // faster than one after the other if the tables are not in the processor's caches.
   NodeRef InternStack(std::span<const Frame> frames);
   ThreadRef InternThread(const Thread& thread);
-  // By key. A process whose attributes changed (a container learned late) is a new definition under a new id.
+  // Found by key. A process whose attributes changed (for example, its container was learned late) gets a new
+  // definition and a new id.
   ProcessRef InternProcess(const Process& process);
 
-  // When a node and a thread were used last, in whatever unit the caller counts: what decides on eviction. Definitions
-  // are used when they are made, leaves when a sample names them; a node then counts as used with its leaves.
+  // The time of the last use of each node and thread, in a unit that the caller chooses. Eviction decides by these
+  // times. A definition is used when it is made, and a leaf when a sample refers to it. Eviction then counts a node as
+  // used when any of its leaves was.
   void SetNow(uint32_t now) { now_ = now; }
   void Use(NodeRef leaf) { node_uses_[leaf.value] = now_; }
   void Use(ThreadRef thread) { thread_uses_[thread.value] = now_; }
   const std::vector<uint32_t>& node_uses() const { return node_uses_; }
   const std::vector<uint32_t>& thread_uses() const { return thread_uses_; }
 
-  // Appending, for the reading end: takes the next id. False when the table is full or a reference is not yet defined;
-  // nothing is changed then.
+  // Appending, for the receiving end: gives the definition the next id. Returns false and changes nothing if the table
+  // is full or a reference is not yet defined.
   bool Append(std::string_view text);
   bool Append(const Executable& executable);
   bool Append(const Frame& frame);
   bool Append(const Node& node);
   bool Append(const Process& process);
   bool Append(const Thread& thread);
-  // All of them, in order. False: one could not be; those before it are.
+  // Appends all definitions in order. Returns false if one of them was refused; the definitions before it stay.
   bool Append(const Definitions& definitions);
 
   std::string_view string(StringRef ref) const { return strings_[ref.value]; }
@@ -95,7 +98,7 @@ class Dictionary {
   const Thread& thread(ThreadRef ref) const { return threads_[ref.value]; }
   ProcessRef NewestProcess(ProcessRef ref) const;  // the newest definition of the same process
 
-  // Numbers of definitions, id 0 included: the next id.
+  // Numbers of definitions, including id 0. Each is also the next id.
   uint32_t string_count() const { return static_cast<uint32_t>(strings_.size()); }
   uint32_t executable_count() const { return static_cast<uint32_t>(executables_.size()); }
   uint32_t frame_count() const { return static_cast<uint32_t>(frames_.size()); }
@@ -103,18 +106,20 @@ class Dictionary {
   uint32_t process_count() const { return static_cast<uint32_t>(processes_.size()); }
   uint32_t thread_count() const { return static_cast<uint32_t>(threads_.size()); }
   DictionaryCounts counts() const;
-  // What has been defined since there were `before`.
+  // Returns the definitions that were added after the counts were `before`.
   Definitions DefinedSince(const DictionaryCounts& before) const;
 
-  // True once any table turned something away, or is so near its cap that the next batch might.
+  // Returns true if any table has refused a definition, or is so near its limit that it might refuse one of the next
+  // batch.
   bool full() const { return full_; }
   const DictionaryLimits& limits() const { return limits_; }
-  // Where it came from; nullptr when it started empty.
+  // The dictionary and the eviction that this one was made from. nullptr if it started empty.
   const Derivation* derivation() const { return derivation_.get(); }
 
-  // Order-dependent hash over the nodes defined so far, sent with every batch so that both ends notice a divergence.
+  // Order-dependent hash over the nodes defined so far. It is sent with every batch so that both ends notice a
+  // divergence.
   uint64_t rolling_hash() const { return rolling_hash_; }
-  // The hash after one more node; it starts at 0. For an end that holds no dictionary.
+  // Returns the hash after one more node. The hash starts at 0. For an end that holds no dictionary.
   static uint64_t RollHash(uint64_t hash, Node node);
 
  private:
@@ -134,8 +139,8 @@ class Dictionary {
     bool operator()(const Node& a, const HashedNode& b) const { return a == b.node; }
     bool operator()(const HashedNode& a, const Node& b) const { return a.node == b; }
   };
-  // A frame's slot holds its id and half of its hash: two frames with the same are rare, and the frame itself is looked
-  // at only then, or when it is found.
+  // A frame's slot holds its id and half of its hash. Two frames rarely have the same half. The frame itself is
+  // compared only if the halves are equal.
   struct HashedFrame {
     uint32_t id, half_hash;
   };
@@ -163,7 +168,7 @@ class Dictionary {
   static WantedFrame Wanted(const Frame& frame) { return {&frame, absl::HashOf(frame)}; }
   FrameRef InternFrame(const WantedFrame& wanted);
 
-  // Its upper half is the path's hash.
+  // The upper half of the result is the path's hash.
   static uint64_t HashPath(uint32_t parent_hash, FrameRef frame);
   uint64_t HashNode(Node node) const { return HashPath(path_hashes_[node.parent.value], node.frame); }
 
@@ -181,7 +186,8 @@ class Dictionary {
   std::vector<Process> processes_;
   std::vector<Thread> threads_;
   std::vector<uint32_t> node_uses_, thread_uses_;
-  // Of each node, from its frames alone: where the next one down is found does not hang on what its parent's number is.
+  // One hash per node, made from the frames of its path alone. So the hash of a child does not depend on the number of
+  // its parent.
   std::vector<uint32_t> path_hashes_;
   absl::flat_hash_map<absl::string_view, uint32_t> string_ids_;
   absl::flat_hash_map<ExecutableId, uint32_t> executable_ids_;
@@ -189,7 +195,7 @@ class Dictionary {
   absl::flat_hash_map<Node, uint32_t, NodeHash, NodeEqual> node_ids_;
   absl::flat_hash_map<ProcessKey, uint32_t> process_ids_;  // the newest definition of the key
   absl::flat_hash_map<Thread, uint32_t> thread_ids_;
-  std::vector<FrameRef> stack_frames_;  // InternStack's
+  std::vector<FrameRef> stack_frames_;  // scratch buffers of InternStack
   std::vector<uint64_t> stack_hashes_;
   std::vector<WantedFrame> wanted_frames_;
 };

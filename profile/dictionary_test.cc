@@ -10,8 +10,8 @@ namespace {
 
 ExecutableId Id(char c) { return *ExecutableId::Make(ExecutableIdKind::kGnuBuildId, std::string(20, c)); }
 
-// Whole stacks get the nodes that they get frame by frame, in whatever order the two come, up to a full table.
-TEST(Dictionary, AStackIsItsFramesOneByOne) {
+// InternStack returns the same nodes as interning frame by frame, in any order of the two, until the table is full.
+TEST(Dictionary, InternStackEqualsFrameByFrame) {
   Dictionary whole({.nodes_max = 600, .frames_max = 100}), single({.nodes_max = 600, .frames_max = 100}),
       mixed({.nodes_max = 600, .frames_max = 100});
   std::mt19937_64 random(1);
@@ -71,7 +71,7 @@ TEST(Dictionary, AProcessThatChangesIsANewDefinition) {
   EXPECT_EQ(d.InternProcess(p), second);
 }
 
-TEST(Dictionary, RefusesReferencesToWhatIsNotDefined) {
+TEST(Dictionary, RefusesUndefinedReferences) {
   Dictionary d;
   EXPECT_FALSE(d.Append(Node{NodeRef{1}, FrameRef{0}}));
   EXPECT_FALSE(d.Append(Node{NodeRef{0}, FrameRef{1}}));
@@ -83,7 +83,7 @@ TEST(Dictionary, RefusesReferencesToWhatIsNotDefined) {
   EXPECT_EQ(d.frame_count(), 1u);
 }
 
-TEST(Dictionary, FullTurnsAwayAndSaysSo) {
+TEST(Dictionary, RefusesNodesWhenFull) {
   Dictionary d({.nodes_max = 4});
   NodeRef last;
   for (uint64_t i = 0; i < 3; ++i) {
@@ -101,8 +101,7 @@ TEST(Dictionary, CutsLongStrings) {
   EXPECT_FALSE(d.Append("abcdef"));
 }
 
-// Replaying the definitions in order gives an equal dictionary, with an equal hash: what both ends of a session rely
-// on.
+// Replaying the definitions in order gives an equal dictionary with an equal hash. Both ends of a session rely on this.
 TEST(Dictionary, AppendingInOrderGivesAnEqualDictionary) {
   std::mt19937_64 random(42);
   Dictionary a;

@@ -10,7 +10,8 @@ namespace {
 
 bool OverHalf(uint32_t used, uint32_t max) { return used > max / 2; }
 
-// Marks all but the `drop` ids that were used longest ago; of equally old ones the higher go first.
+// Marks all ids except the `drop` ids that were used longest ago. Of ids with equal age, the higher ones are dropped
+// first.
 std::vector<bool> MarkNewest(const std::vector<uint32_t>& used, size_t drop) {
   std::vector<bool> kept(used.size(), true);
   std::vector<uint64_t> by_age;
@@ -22,7 +23,7 @@ std::vector<bool> MarkNewest(const std::vector<uint32_t>& used, size_t drop) {
   return kept;
 }
 
-// Which definitions stay, found from the samples' side down: what a kept definition refers to is kept.
+// Decides which definitions stay. Starts at nodes and threads and keeps everything that a kept definition refers to.
 class Marks {
  public:
   explicit Marks(const Dictionary& of)
@@ -65,7 +66,7 @@ class Marks {
     return uses;
   }
 
-  // A definition, and all that it refers to.
+  // Keeps a definition and everything that it refers to.
   void Keep(StringRef ref) { strings_[ref.value] = true; }
   void Keep(ExecutableRef ref) {
     executables_[ref.value] = true;

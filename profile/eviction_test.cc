@@ -14,7 +14,7 @@ ExecutableId Id(uint64_t n) {
   return *ExecutableId::Make(ExecutableIdKind::kGnuBuildId, bytes);
 }
 
-// A stack as text, whatever its ids are.
+// Returns a stack as text that does not depend on ids.
 std::string Tell(const Dictionary& d, NodeRef node) {
   std::string out;
   for (; node.value != 0; node = d.node(node).parent) {
@@ -60,7 +60,7 @@ struct Machine {
   std::shared_ptr<Dictionary> dictionary;
 };
 
-TEST(Eviction, KeepsWhatWasUsedLastAndAllItNeeds) {
+TEST(Eviction, KeepsNewestNodesAndTheirReferences) {
   for (uint64_t seed = 1; seed <= 40; ++seed) {
     SCOPED_TRACE(seed);
     Machine machine(seed, {.nodes_max = 300, .threads_max = 60});
@@ -78,7 +78,7 @@ TEST(Eviction, KeepsWhatWasUsedLastAndAllItNeeds) {
     const std::vector<uint32_t> nodes = eviction.nodes.NewIds(), threads = eviction.threads.NewIds();
     uint32_t oldest_kept = UINT32_MAX, newest_dropped = 0;
     for (uint32_t i = 1; i < nodes.size(); ++i) {
-      // Leaves tell: an inner node counts as used with its newest leaf.
+      // Only leaves are compared, because an inner node counts as used with its newest leaf.
       if (nodes[i] == 0) newest_dropped = std::max(newest_dropped, before->node_uses()[i]);
       if (nodes[i] != 0) {
         EXPECT_EQ(Tell(*before, NodeRef{i}), Tell(*after, NodeRef{nodes[i]}));
@@ -95,7 +95,7 @@ TEST(Eviction, KeepsWhatWasUsedLastAndAllItNeeds) {
         EXPECT_EQ(Tell(*before, ThreadRef{i}), Tell(*after, ThreadRef{threads[i]}));
       }
     }
-    // What is kept is found again by its contents, and what is new goes behind.
+    // Kept nodes are found again by their contents. New nodes are appended.
     for (uint32_t i = 1; i < after->node_count(); ++i)
       EXPECT_EQ(after->InternNode(after->node(NodeRef{i})), NodeRef{i});
     machine.dictionary = after;
@@ -103,7 +103,7 @@ TEST(Eviction, KeepsWhatWasUsedLastAndAllItNeeds) {
   }
 }
 
-TEST(Eviction, DropsWhatNothingRefersTo) {
+TEST(Eviction, DropsUnreferencedDefinitions) {
   auto d = std::make_shared<Dictionary>(DictionaryLimits{.nodes_max = 8});
   for (uint64_t i = 1; i <= 7; ++i) {
     d->SetNow(static_cast<uint32_t>(i));
@@ -118,7 +118,7 @@ TEST(Eviction, DropsWhatNothingRefersTo) {
   EXPECT_EQ(after->string(StringRef{1}), "/bin/3");
 }
 
-TEST(Eviction, LeavesATableThatIsHalfEmptyAlone) {
+TEST(Eviction, KeepsHalfEmptyTablesWhole) {
   auto d = std::make_shared<Dictionary>(DictionaryLimits{.nodes_max = 100, .threads_max = 4});
   for (uint64_t i = 1; i <= 20; ++i) d->InternNode({NodeRef{}, d->InternFrame({FrameKind::kUnknown, false, {}, i})});
   for (int32_t i = 1; i <= 3; ++i) {
@@ -132,7 +132,7 @@ TEST(Eviction, LeavesATableThatIsHalfEmptyAlone) {
   EXPECT_EQ(after->thread(ThreadRef{1}).tid, Tid{2});
 }
 
-TEST(Eviction, OfEquallyOldNodesTheHigherGo) {
+TEST(Eviction, DropsHigherIdsOfEquallyOldNodes) {
   auto d = std::make_shared<Dictionary>(DictionaryLimits{.nodes_max = 8});
   NodeRef node;
   for (uint64_t i = 1; i <= 7; ++i) node = d->InternNode({node, d->InternFrame({FrameKind::kUnknown, false, {}, i})});
@@ -140,7 +140,7 @@ TEST(Eviction, OfEquallyOldNodesTheHigherGo) {
   EXPECT_EQ(after->derivation()->eviction.nodes.runs(), (std::vector<uint32_t>{5, 2}));
 }
 
-TEST(Eviction, FromElsewhereMustFit) {
+TEST(Eviction, RefusesForeignEvictionsThatDoNotFit) {
   auto d = std::make_shared<Dictionary>();
   const ExecutableRef exe = d->InternExecutable(Id(1), "/bin/1");
   const NodeRef parent = d->InternNode({NodeRef{}, d->InternFrame({FrameKind::kNative, false, exe, 1})});

@@ -11,23 +11,24 @@
 
 namespace tributary {
 
-// What identifies a file's code whatever its path or host. 99.3% of the executables of a Debian system have a GNU
-// build-id; of the rest, Go's have a Go build-id and all have contents.
+// Identifies a file's code independently of its path and host. 99.3% of the executables of a Debian system have a GNU
+// build-id. Of the others, those that Go built have a Go build-id, and all have contents.
 enum class ExecutableIdKind : uint8_t {
-  kNone = 0,        // not known: anonymous or unreadable memory
-  kGnuBuildId = 1,  // NT_GNU_BUILD_ID note, 1–20 bytes (the kernel's limit too); the kernel's own id is one as well
+  kNone = 0,        // unknown: anonymous or unreadable memory
+  kGnuBuildId = 1,  // NT_GNU_BUILD_ID note, 1–20 bytes (also the kernel's limit); the kernel's own id is one too
   kGoBuildId = 2,   // first 16 bytes of SHA-256 of the Go build id string (about 80 characters, in .note.go.buildid)
   kContentHash =
       3,  // htlhash of the OpenTelemetry profiles spec: SHA-256(first 4096 B, last 4096 B, size as BE64)[:16]
 };
 
-// Tag and bytes; 22 bytes, compared and hashed by value.
+// A kind and its bytes. 22 bytes, compared and hashed by value.
 class ExecutableId {
  public:
   static constexpr size_t kSizeMax = 20;
 
   ExecutableId() = default;
-  // nullopt when bytes are empty (unless kind is kNone) or more than kSizeMax, or kind is not one of the above.
+  // Returns nullopt if `bytes` is empty (unless kind is kNone), longer than kSizeMax, or if kind is not one of the
+  // above.
   static std::optional<ExecutableId> Make(ExecutableIdKind kind, std::span<const uint8_t> bytes);
   static std::optional<ExecutableId> Make(ExecutableIdKind kind, std::string_view bytes);
 
@@ -48,7 +49,7 @@ class ExecutableId {
  private:
   ExecutableIdKind kind_ = ExecutableIdKind::kNone;
   uint8_t size_ = 0;
-  std::array<uint8_t, kSizeMax> bytes_{};  // past size_: zero
+  std::array<uint8_t, kSizeMax> bytes_{};  // zero after size_
 };
 
 }  // namespace tributary

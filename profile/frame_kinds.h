@@ -7,36 +7,36 @@
 
 namespace tributary {
 
-// What sort of code a frame is. Values are on the wire and in the store: append only, with a row in kFrameKinds.
+// The kind of code that a frame is in. Values are on the wire and in the store: append only, with a row in kFrameKinds.
 enum class FrameKind : uint8_t {
-  kUnknown = 0,  // an address nothing is known of: no mapping covered it
+  kUnknown = 0,  // an address that no mapping covered
   kNative = 1,   // (executable, ELF virtual address)
   kKernel = 2,   // (kernel, module or generated code, offset from its base: _stext, the module's .text, its begin)
-  kInlined = 3,  // only shown: what was inlined into native code
-  kRoot = 4,     // only shown: all stacks together
-  kGo = 5,       // as kNative, compiled by Go. Nodes tell kNative; symbol tables know better
+  kInlined = 3,  // only in results: a function inlined into native code
+  kRoot = 4,     // only in results: all stacks together
+  kGo = 5,       // like kNative, but compiled by Go. Nodes send kNative; symbol tables correct it
 };
 
-// What a frame is called that no symbol names.
+// How a frame without a symbol is named.
 enum class FrameNaming : uint8_t {
   kUnknown,      // "[unknown]"
   kFileAddress,  // "libc.so.6+0x1234"
   kKernel,       // the same; "[kernel]+0x1234" where no file is known
-  kOwn,          // what the frame came with: Frame::name
+  kOwn,          // Frame::name
 };
 
 struct FrameKindRow {
   std::string_view name;       // in answers and in the CLI
-  std::string_view color;      // key of the page's and the CLI's palettes: "file" gives each file a colour of its own
-  std::string_view otlp_type;  // profile.frame.type; "": only shown
-  std::string_view mark;       // behind the name in folded stacks
+  std::string_view color;      // key in the palettes of the page and the CLI; "file" gives each file its own color
+  std::string_view otlp_type;  // profile.frame.type; "": only in results
+  std::string_view mark;       // appended to the name in folded stacks
   FrameNaming naming;
-  bool has_address;  // one that its executable's symbol table knows
-  // Its number in answers of releases that did not list the kinds yet; -1: a later kind.
+  bool has_address;  // an address that its executable's symbol table knows
+  // The kind's number in answers of releases that did not list the kinds yet. -1: a later kind.
   int8_t old_number = -1;
 };
 
-// All that differs between kinds. A kind is added here and nowhere else.
+// All differences between kinds. A new kind is added here and nowhere else.
 constexpr auto kFrameKinds = std::to_array<FrameKindRow>({
     {"unknown", "unknown", "unknown", "", FrameNaming::kUnknown, false, 4},
     {"native", "file", "native", "", FrameNaming::kFileAddress, true, 1},
@@ -51,7 +51,7 @@ constexpr const FrameKindRow& RowOf(FrameKind kind) {
   const auto number = static_cast<size_t>(kind);
   return kFrameKinds[number < kFrameKindCount ? number : 0];
 }
-// Whether a node or an importer may tell of it: of a number from elsewhere, too.
+// Returns true if a node or an importer may send this kind. Accepts any number from elsewhere.
 constexpr bool IsFrameKind(uint64_t number) {
   return number < kFrameKindCount && !kFrameKinds[number].otlp_type.empty();
 }

@@ -24,7 +24,7 @@ bool All(std::string_view text, Is is) {
   return std::all_of(text.begin(), text.end(), is);
 }
 
-// Whether every part of what stands between separators is good.
+// Returns true if `good` accepts every part between separators.
 template <typename Good>
 bool EachPart(std::string_view text, char separator, Good good) {
   for (;;) {
@@ -73,12 +73,12 @@ bool IsRegistry(std::string_view text) {
   });
 }
 
-// Letters and digits, between them `.`, `_`, `__` or any number of `-`.
+// Letters and digits, with `.`, `_`, `__` or any number of `-` between them.
 bool IsPathPart(std::string_view part) {
   if (part.empty() || !IsPathChar(part.front()) || !IsPathChar(part.back())) return false;
   for (size_t i = 0; i < part.size();) {
     const size_t begin = i;
-    while (!IsPathChar(part[i])) ++i;  // there is one at the end
+    while (!IsPathChar(part[i])) ++i;  // ends, because the last character is a path character
     const std::string_view between = part.substr(begin, i - begin);
     const bool is_separator = between.empty() || between == "." || between == "_" || between == "__" ||
                               All(between, [](char c) { return c == '-'; });
@@ -95,7 +95,7 @@ bool IsName(std::string_view text) {
   return text.size() <= kPathBytesMax && EachPart(text, '/', IsPathPart);
 }
 
-// A name without a registry is Docker Hub's; there a name of one part is in `library`.
+// A name without a registry belongs to Docker Hub. There, a name of one part is in `library`.
 std::string InFull(std::string_view text) {
   constexpr std::string_view kHub = "docker.io";
   const size_t slash = text.find('/');

@@ -7,7 +7,7 @@ namespace {
 
 constexpr char kDigest[] = "sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";
 
-TEST(ImageReference, IsTakenApart) {
+TEST(ImageReference, ParsesNameTagAndDigest) {
   const std::string digest = kDigest;
   const struct {
     std::string text, name, tag, digest;
@@ -22,7 +22,7 @@ TEST(ImageReference, IsTakenApart) {
       {"gcr.io/p/web:v1@" + digest, "gcr.io/p/web", "v1", digest},
       {"Registry.Example/web", "Registry.Example/web", "", ""},
       {"[fd00::1]:5000/web:x", "[fd00::1]:5000/web", "x", ""},
-      {"host:5000", "host", "5000", ""},  // nothing behind it that could be in a registry
+      {"host:5000", "host", "5000", ""},  // a name and a tag: no path follows, so "host" is not a registry
       {"a_b/web---x", "a_b/web---x", "", ""},
       {"[fd00::1]/web", "[fd00::1]/web", "", ""},
       {"web@sha512:" + std::string(128, 'a'), "web", "", "sha512:" + std::string(128, 'a')},

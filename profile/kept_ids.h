@@ -7,29 +7,30 @@
 
 namespace tributary {
 
-// Which ids of one table outlive an eviction, as lengths of runs from id 1 on: kept, dropped, kept, … (the first may be
-// 0, the others are not). What is kept is numbered densely again, in its old order, so that a definition still refers
-// to smaller ids only. Id 0, "none", is always kept.
+// The ids of one table that an eviction keeps, as lengths of runs that start at id 1: kept, dropped, kept, … (the first
+// length may be 0, the others may not). Kept ids are numbered densely again, in their old order, so that a definition
+// still refers to smaller ids only. Id 0, "none", is always kept.
 class KeptIds {
  public:
-  KeptIds() = default;  // of a table that holds id 0 alone
-  // `kept` has an element for each id; the first is ignored.
+  KeptIds() = default;  // for a table that holds id 0 alone
+  // `kept` has an element for each id. The first element is ignored.
   static KeptIds FromMarks(const std::vector<bool>& kept);
 
-  // Adds a run, of the other sort than the one before. False when it is empty and not the first, or when the number of
-  // ids would not be a uint32.
+  // Adds a run of the opposite kind to the one before. Returns false if the run is empty and not the first, or if the
+  // number of ids would exceed a uint32.
   bool AddRun(uint32_t length);
 
   const std::vector<uint32_t>& runs() const { return runs_; }
-  uint32_t before() const { return before_; }  // ids, id 0 included
+  uint32_t before() const { return before_; }  // ids, including id 0
   uint32_t after() const { return after_; }
 
-  // The same for a table that holds only ids below `count`.
+  // Returns the same for a table that holds only ids below `count`.
   KeptIds Below(uint32_t count) const;
-  // New ids by old id; 0 for what was dropped.
+  // Returns the new id of each old id, or 0 for a dropped one.
   std::vector<uint32_t> NewIds() const;
 
-  // Takes what was dropped out of a table, which may be shorter than before() (then all behind its end is missing).
+  // Removes the dropped elements from a table. The table may be shorter than before(): then all elements after its end
+  // are missing.
   template <typename T>
   void ApplyTo(std::vector<T>& table) const {
     size_t from = 1, to = 1;

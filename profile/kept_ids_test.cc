@@ -8,7 +8,7 @@
 namespace tributary {
 namespace {
 
-TEST(KeptIds, OfAnEmptyTableIsNothing) {
+TEST(KeptIds, EmptyTableHasNoRuns) {
   EXPECT_EQ(KeptIds::FromMarks({}), KeptIds());
   EXPECT_EQ(KeptIds::FromMarks({false}), KeptIds());
   EXPECT_EQ(KeptIds().NewIds(), std::vector<uint32_t>{0});
@@ -31,7 +31,7 @@ TEST(KeptIds, RefusesEmptyRunsAndTooManyIds) {
   EXPECT_EQ(ids.before(), UINT32_MAX);
 }
 
-TEST(KeptIds, AppliesToATableWhole_CutOrShort) {
+TEST(KeptIds, AppliesToWholeAndShorterTables) {
   std::mt19937_64 random(7);
   for (int round = 0; round < 300; ++round) {
     std::vector<bool> marks(1 + random() % 40);
@@ -48,7 +48,7 @@ TEST(KeptIds, AppliesToATableWhole_CutOrShort) {
     }
     std::vector<std::string> same = table;
     below.ApplyTo(table);
-    all.ApplyTo(same);  // longer runs than the table
+    all.ApplyTo(same);  // the runs are longer than the table
     EXPECT_EQ(table, expected);
     EXPECT_EQ(same, expected);
     EXPECT_EQ(below.after(), expected.size());

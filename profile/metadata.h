@@ -8,47 +8,49 @@
 #include "base/types.h"
 #include "profile/attributes.h"
 
-// Facts about what samples belong to, as those tell them who know: a node of itself and its containers, a cluster's
-// watcher of its pods. They are told beside the samples, and joined to them when data is read (docs/metadata.md).
+// Facts about the entities that samples belong to, from the components that know them: a node reports on itself and its
+// containers, a cluster's watcher on the cluster's pods. They are sent separately from the samples and joined to them
+// when data is read (docs/metadata.md).
 
 namespace tributary {
 
 // Values are on the wire and in the store: append only.
 enum class EntityKind : uint8_t {
   kUnknown = 0,
-  kHost = 1,       // id: node id. Told by the node itself: host.*, os.*, cloud.*, and what its operator labels it with
-  kContainer = 2,  // id: container id. Told by its node (Docker) or a cluster's watcher; then k8s.pod.uid names its pod
-  kPod = 3,        // id: pod uid. k8s.namespace.name and k8s.node.name name the next two
+  kHost = 1,       // id: node id. Sent by the node itself: host.*, os.*, cloud.*, and its operator's labels
+  kContainer = 2,  // id: container id. Sent by its node (Docker) or a cluster's watcher, then with k8s.pod.uid
+  kPod = 3,        // id: pod uid. k8s.namespace.name and k8s.node.name refer to the next two kinds
   kNamespace = 4,  // id: name
   kK8sNode = 5,    // id: name
-  kCluster = 6,    // id: "". What holds for all of a watcher's entities: k8s.cluster.uid, k8s.cluster.name
+  kCluster = 6,    // id: "". Attributes of all of a watcher's entities: k8s.cluster.uid, k8s.cluster.name
   kRollout =
-      7,  // id: "KIND/NAMESPACE/NAME/HASH". A workload begins to run another template; `from`: when (docs/rollouts.md)
-  kWorkload = 8,  // id: its uid, as in k8s.deployment.uid of a pod. Labels and annotations of what pods are of
+      7,  // id: "KIND/NAMESPACE/NAME/HASH". A workload starts to run another template at `from` (docs/rollouts.md)
+  kWorkload = 8,  // id: its uid, as in k8s.deployment.uid of a pod. Labels and annotations of the pods' workload
 };
 constexpr uint8_t kEntityKindMax = 8;
 std::string_view EntityKindName(EntityKind kind);  // "host", …, "unknown"
 
-// One state of one thing. Labels and annotations of Kubernetes objects are attributes too, with the object's kind
-// before them: "k8s.pod.label.app", "k8s.namespace.annotation.team", "k8s.node.label.zone".
+// One state of one entity. Labels and annotations of Kubernetes objects are attributes too. The object's kind comes
+// first in their keys: "k8s.pod.label.app", "k8s.namespace.annotation.team", "k8s.node.label.zone".
 struct Entity {
   EntityKind kind = EntityKind::kUnknown;
   std::string id;
-  // Since when it holds. 0: since the thing began, or nobody knows; of one that is known already, what is only added
-  // was so before, and what differs is so from when it is heard of.
+  // The time since when the state holds. 0: since the entity began, or unknown. If an entity that is already known is
+  // sent with 0, attributes that are only added count from before, and attributes that differ count from the time of
+  // arrival.
   UnixNs from;
-  bool gone = false;  // the thing has ended, at `from`; `attributes` are those it had last
+  bool gone = false;  // the entity ended at `from`; `attributes` are its last ones
   Attributes attributes;
 
   friend bool operator==(const Entity&, const Entity&) = default;
 };
 
-// Of a container: what its service.version is where nobody says it (profile/image_reference.h: ImageVersion). Not in
+// On a container: the default for its service.version (profile/image_reference.h: ImageVersion). Not part of
 // OpenTelemetry's conventions, and not shown.
 constexpr std::string_view kImageVersion = "container.image.version";
 
-// A message of one teller. A snapshot is all that it knows, in one message or several: whatever else it had told before
-// a snapshot's end has gone.
+// A message of one sender. A snapshot contains everything that the sender knows, in one message or several. When a
+// snapshot ends, every entity that the sender reported before, but not in the snapshot, is gone.
 struct MetadataUpdate {
   bool begins_snapshot = false, ends_snapshot = false;
   std::vector<Entity> entities;
@@ -56,10 +58,11 @@ struct MetadataUpdate {
   friend bool operator==(const MetadataUpdate&, const MetadataUpdate&) = default;
 };
 
-// Limits of an entity, on the wire and off it. What is beyond is cut by whoever makes one, and refused by decoders.
+// Limits of an entity, both on the wire and in memory. The component that makes an entity cuts it to them; decoders
+// refuse an entity that exceeds them.
 constexpr size_t kEntityIdBytesMax = 512;
 constexpr size_t kEntityAttributesMax = 512;
-constexpr size_t kAttributeKeyBytesMax = 320;  // a label's name has at most 317 with its prefix
+constexpr size_t kAttributeKeyBytesMax = 320;  // with its prefix, a label's name has at most 317
 constexpr size_t kAttributeValueBytesMax = 4096;
 constexpr size_t kEntityBytesMax = 64u << 10;  // all keys and values
 constexpr size_t kUpdateEntitiesMax = 4096;

@@ -11,7 +11,7 @@
 #include "profile/frame_kinds.h"
 #include "profile/sample_types.h"
 
-// The nouns both sides share. docs/data-model.md explains them; the dictionary that numbers them is
+// The types that both sides share. docs/data-model.md explains them. The dictionary that numbers them is in
 // profile/dictionary.h.
 
 namespace tributary {
@@ -32,35 +32,35 @@ struct Executable {
   friend bool operator==(const Executable&, const Executable&) = default;
 };
 
-// Returns the address to look up for a frame: a return address less one, since a call may be a function's last
-// instruction. Nodes find mappings and unwind rows by it, the kernel side in bpf/unwind.bpf.h (`pc - is_return`); names
-// are found by it in FrameSymbolizer alone.
+// Returns the address to look up for a frame: a return address minus one, since a call may be a function's last
+// instruction. Nodes use it to find mappings and unwind rows; the kernel side does the same in bpf/unwind.bpf.h (`pc -
+// is_return`). Only FrameSymbolizer uses it to find names.
 constexpr uint64_t LookupAddress(uint64_t address, bool is_caller) { return address - (is_caller && address != 0); }
 
-constexpr size_t kFrameNameBytesMax = 512;  // of a name that a frame came with; the rest is cut off
+constexpr size_t kFrameNameBytesMax = 512;  // per name that a frame came with; the rest is cut off
 
-// Code that a thread was in. Of kinds with an address (executable, address) says where; a runtime's frame has two words
-// instead, its code object and the position in it; one that came with its name needs neither.
+// The code that a thread was in. For kinds with an address, (executable, address) identifies the code. A runtime's
+// frame has two words instead: its code object and the position in it. A frame that came with its name needs neither.
 struct Frame {
   FrameKind kind = FrameKind::kUnknown;
-  // The address is one that a call returns to (LookupAddress). The same address can be met as both.
+  // True if the address is a return address (LookupAddress). The same address can occur both ways.
   bool is_caller = false;
   ExecutableRef executable;
   uint64_t address = 0;   // or the code object
-  uint32_t position = 0;  // in the code object; of a frame with a name: the line, 0 = not known
+  uint32_t position = 0;  // in the code object; if the frame has a name: the line, 0: unknown
   StringRef name;
 
   friend bool operator==(const Frame&, const Frame&) = default;
   template <typename H>
   friend H AbslHashValue(H h, const Frame& f) {
-    // Few words: a sample hashes all its frames.
+    // Hashes few words, because every sample hashes all its frames.
     return H::combine(std::move(h),
                       uint64_t{f.executable.value} << 32 | uint64_t{static_cast<uint8_t>(f.kind)} << 1 | f.is_caller,
                       f.address, uint64_t{f.position} << 32 | f.name.value);
   }
 };
 
-// A trie node: a stack is the path from the root (node 0) to it, outermost caller first.
+// A trie node. A stack is the path from the root (node 0) to the node, outermost caller first.
 struct Node {
   NodeRef parent;
   FrameRef frame;
@@ -72,10 +72,11 @@ struct Node {
   }
 };
 
-// One program run: exec keeps pid and start time, hence the sequence. The boot id is the session's.
+// One run of a program. exec keeps pid and start time, so the sequence distinguishes runs. The boot id is the
+// session's.
 struct ProcessKey {
   Pid pid;
-  int64_t start_time_ns = 0;  // of the thread group leader, CLOCK_BOOTTIME ns as the kernel counts it; 0 = unknown
+  int64_t start_time_ns = 0;  // of the thread group leader, CLOCK_BOOTTIME ns as the kernel counts it; 0: unknown
   uint32_t exec_sequence = 0;
 
   friend auto operator<=>(const ProcessKey&, const ProcessKey&) = default;
@@ -88,12 +89,12 @@ struct ProcessKey {
 struct Process {
   ProcessKey key;
   Pid parent;
-  StringRef comm;             // of the group leader when first seen; bytes as the process chose them
+  StringRef comm;             // of the group leader when first seen; the process chose the bytes
   ExecutableRef executable;   // its main executable; 0 for kernel threads
   StringRef executable_path;  // as the process sees it (inside its mount namespace)
-  StringRef container_id;     // "" = in no container; else lower-case hex, as the runtime names it
+  StringRef container_id;     // "": in no container; else lower-case hex, as the runtime writes it
   StringRef cgroup_path;
-  StringRef attributes;  // what it says of itself, OTEL_SERVICE_NAME for one; as EncodeAttributes writes them
+  StringRef attributes;  // the process's own, for example OTEL_SERVICE_NAME; encoded by EncodeAttributes
 
   friend bool operator==(const Process&, const Process&) = default;
 };
@@ -110,9 +111,9 @@ struct Thread {
   }
 };
 
-// How the walk of a stack ended. Stack health is data.
+// How the walk of a stack ended. Stored as data, to show the health of stacks.
 enum class Ending : uint8_t {
-  kUnknown = 0,           // nobody said
+  kUnknown = 0,           // the source did not report it
   kComplete = 1,          // the outermost frame is a thread's or process's start
   kKernelOnly = 2,        // a kernel thread, or no user stack exists (inside execve or exit)
   kTruncatedDepth = 3,    // deeper than the walker's limit
@@ -122,7 +123,7 @@ enum class Ending : uint8_t {
   kBadRow = 7,            // unwind information that cannot be followed
   kFramePointerLost = 8,  // code without unwind information, and its chain of frame pointers stops short of a start
   kNoProgress = 9,        // the caller's frame would not lie above its callee's
-  kStaleMapping = 10,     // the walk used a mapping that had been replaced by then: cut before it
+  kStaleMapping = 10,     // the walk used a mapping that was replaced in the meantime; the stack is cut before it
 };
 constexpr uint8_t kEndingCount = 11;
 std::string_view EndingName(Ending ending);
@@ -136,8 +137,8 @@ struct Sample {
   uint16_t cpu = 0;
   uint32_t count = 1;
   uint64_t value = 0;  // in its type's unit
-  // Of this sample alone, as EncodeAttributes writes them: labels of pprof, or the span that it was taken in
-  // (attributes.h: kTraceId). Sums do not keep them.
+  // Attributes of this sample alone, encoded by EncodeAttributes: labels of pprof, or the span in which the sample was
+  // taken (attributes.h: kTraceId). Sums do not keep them.
   StringRef attributes;
 
   friend bool operator==(const Sample&, const Sample&) = default;

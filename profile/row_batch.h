@@ -16,10 +16,10 @@ namespace tributary {
 // Values are in the store: append only.
 enum class SourceKind : uint8_t {
   kSession = 0,  // one run of a collector; id: its session's 16 bytes
-  kImport = 1,   // data that somebody hands over as a whole; id: 1 to 64 bytes that name whose they are
+  kImport = 1,   // data that is imported as a whole; id: 1 to 64 bytes that name its owner
 };
 
-// Whose samples a batch has: its totals are kept, and its batches are told apart by their numbers.
+// The source of a batch. The store keeps the source's totals, and identifies its batches by their sequence numbers.
 struct Source {
   SourceKind kind = SourceKind::kSession;
   std::string id;
@@ -30,14 +30,16 @@ struct Source {
   friend auto operator<=>(const Source&, const Source&) = default;
 };
 
-// How a generation of definitions continues an earlier one: without what was evicted, the rest numbered anew.
+// Says how a generation of definitions continues an earlier one: without the evicted definitions, and the rest with new
+// ids.
 struct DerivedFrom {
   uint32_t generation = 0;
   Eviction eviction;
 };
 
-// Samples with the definitions that they are the first to need, by value: what a store commits, from whomever it came.
-// Times are on the clock that `clock` reads; where they are unix times already, its two readings are the same.
+// Samples with the definitions that they are the first to need, by value. A store commits it, regardless of the sender.
+// Times are on the clock that `clock` reads. If the times are already unix times, the two readings of `clock` are
+// equal.
 struct RowBatch {
   Source source;
   std::shared_ptr<const NodeInfo> node;
@@ -46,27 +48,28 @@ struct RowBatch {
     node = session;
   }
 
-  // From 1, without gaps, for the life of the source: a batch whose number is durable changes nothing. 0: it has none,
-  // and nothing tells whether it was there before.
+  // From 1, without gaps, for the life of the source. A batch with a number that is already durable changes nothing. 0:
+  // the batch has no number, so a repeated batch is not detected.
   uint64_t sequence = 0;
-  // The oldest batch that the source still holds. A batch that skips one at or above this is refused like one whose
-  // definitions are not known, so that the source starts again at the first that is not durable.
+  // The oldest batch that the source still holds. If a batch skips a number at or above this one, the store refuses it
+  // like a batch with unknown definitions. The source then starts again at the first batch that is not durable.
   uint64_t oldest_held = 1;
 
-  // `definitions` continue at `before`, which is what the source's earlier batches of this generation have defined.
-  // Generation 0: they are for this batch alone, and forgotten with it.
+  // `definitions` continue at `before`: the counts that the source's earlier batches of this generation have defined.
+  // Generation 0: the definitions are for this batch alone and are forgotten with it.
   uint32_t generation = 0;
-  std::optional<DerivedFrom> derived;  // done before anything else here; `before` is after it
+  std::optional<DerivedFrom> derived;  // applied before everything else here; `before` is the state after it
   DictionaryCounts before;
   Definitions definitions;
 
   ClockPair clock;  // when the batch was closed
   std::vector<Sample> samples;
-  std::vector<SampleTypeDefinition> sample_types;  // of numbers from kSampleTypesUndefinedMax on that samples have
-  // With a sequence: the source's totals when the batch was closed; without one: what this batch adds to them.
+  std::vector<SampleTypeDefinition> sample_types;  // of the samples' type numbers from kSampleTypesUndefinedMax on
+  // With a sequence: the source's totals when the batch was closed. Without a sequence: the batch's share, which is
+  // added to them.
   Accounting accounting;
   std::vector<ClosedSession> closes;
-  // Received from this source since the batch before: added even where the batch is a duplicate.
+  // Bytes received from this source since the batch before. Added even if the batch is a duplicate.
   uint64_t wire_bytes = 0;
 };
 

@@ -11,24 +11,24 @@
 
 namespace tributary {
 
-// Sums stop here: a total is never below the sum of its parts, whatever a sender claims.
+// Sums stop at this limit. So a total is never below the sum of its parts, whatever numbers a sender claims.
 constexpr uint64_t kSampleCountMax = uint64_t{1} << 62;
 
-// Numbers of samples: of all types together, and of each type but CPU (`Key()`) by itself. Most sums have CPU samples
-// alone, and then cost one addition. A plain number stands for that many CPU samples.
+// Numbers of samples: of all types together, and of each type except CPU (`Key()`) separately. Most sums have CPU
+// samples alone and then cost one addition. A plain number means that many CPU samples.
 //
-// `Key` names a type: SampleType where one source is meant, SampleTypeInfo where several are added up.
+// `Key` names a type: SampleType for a single source, SampleTypeInfo if several sources are added up.
 template <typename Key>
 class CountsBy {
  public:
   using Part = std::pair<Key, uint64_t>;
 
   CountsBy() = default;
-  CountsBy(uint64_t cpu_samples) : total_(std::min(cpu_samples, kSampleCountMax)) {}  // NOLINT: a number stands for it
+  CountsBy(uint64_t cpu_samples) : total_(std::min(cpu_samples, kSampleCountMax)) {}  // NOLINT: implicit on purpose
 
   uint64_t total() const { return total_; }
   bool empty() const { return total_ == 0; }
-  // Types other than CPU, in their order, none of them 0.
+  // Types other than CPU, in order of the key. No count is 0.
   std::span<const Part> parts() const { return parts_; }
   uint64_t cpu() const {
     uint64_t rest = total_;
@@ -53,8 +53,8 @@ class CountsBy {
     }
   }
 
-  // Of the CPU samples that are counted here, so many are of `type` instead: as formats tell a total and its parts.
-  // False, and nothing is changed: there are not that many, or the type has a part already.
+  // Changes the type of `samples` CPU samples to `type`, since formats send a total and its parts. Returns false and
+  // changes nothing if there are not that many CPU samples, or if the type already has a part.
   bool Split(const Key& type, uint64_t samples) {
     if (type == CpuKey() || samples > cpu() || Of(type) != 0) return false;
     total_ -= samples;
@@ -67,7 +67,7 @@ class CountsBy {
     for (const auto& [type, samples] : other.parts_) Add(type, samples);
     return *this;
   }
-  // By type: never below 0.
+  // Subtracts type by type. No count goes below 0.
   CountsBy& operator-=(const CountsBy& other) {
     const uint64_t rest = cpu() - std::min(cpu(), other.cpu());
     for (const auto& [type, samples] : other.parts_) {
@@ -89,7 +89,7 @@ class CountsBy {
     for (const auto& [type, samples] : a.parts_) product.Add(type, multiply(samples));
     return product;
   }
-  // The larger of the two, type by type.
+  // Returns the larger count for each type.
   friend CountsBy Max(const CountsBy& a, const CountsBy& b) { return a + (b - a); }
   friend bool operator==(const CountsBy&, const CountsBy&) = default;
 

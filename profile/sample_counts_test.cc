@@ -53,7 +53,7 @@ TEST(SampleCounts, Multiplies) {
   EXPECT_EQ(Counts(5, 3) * 0, Counts(0, 0));
 }
 
-// A sender can claim any number: a total that wrapped would be less than one of its parts.
+// A sender can claim any number. If a total wrapped, it would be smaller than one of its parts.
 TEST(SampleCounts, SumsStopBeforeTheyWrap) {
   SampleCounts first = UINT64_MAX, second = UINT64_MAX;
   EXPECT_EQ(first.total(), kSampleCountMax);

@@ -11,21 +11,21 @@
 
 namespace tributary {
 
-// What a sample measures, by a number that its source gives it. These are our own nodes'; other types come with their
-// name and unit (SampleTypeDefinition).
+// The quantity that a sample measures, by a number that its source assigns. These are the types of this project's own
+// nodes. Other types come with their name and unit (SampleTypeDefinition).
 #define TRIB_SAMPLE_TYPE_ENUMERATOR(NAME, Name, number, name, unit, aggregation) k##Name = number,
 enum class SampleType : uint8_t { TRIB_SAMPLE_TYPES(TRIB_SAMPLE_TYPE_ENUMERATOR) };
 #undef TRIB_SAMPLE_TYPE_ENUMERATOR
-// Up to here every release knows what a number means: later ones are told with their definition.
+// Every release knows the numbers up to this one. Later numbers are sent with their definition.
 constexpr uint8_t kSampleTypesUndefinedMax = 2;
 
-// How samples of different times make one number. Values are on the wire and in the store: append only.
+// How samples of different times are combined into one number. Values are on the wire and in the store: append only.
 enum class Aggregation : uint8_t {
   kSum = 0,   // they add up: time, allocations
-  kLast = 1,  // a gauge, such as memory in use. Samples of one process and one time are a snapshot. Of each minute and
-              // process the last one counts; a longer time has the mean of its minutes
+  kLast = 1,  // a gauge, such as memory in use. Samples of one process and one time are a snapshot. Per minute and
+              // process the last snapshot counts; a longer time has the mean of its minutes
 };
-constexpr uint8_t kAggregationLast = static_cast<uint8_t>(Aggregation::kLast);  // of the values
+constexpr uint8_t kAggregationLast = static_cast<uint8_t>(Aggregation::kLast);  // the highest value
 
 struct SampleTypeRow {
   SampleType type;
@@ -38,7 +38,7 @@ struct SampleTypeRow {
 constexpr auto kSampleTypes = std::to_array<SampleTypeRow>({TRIB_SAMPLE_TYPES(TRIB_SAMPLE_TYPE_ROW)});
 #undef TRIB_SAMPLE_TYPE_ROW
 
-// nullptr: not one of ours.
+// Returns nullptr if `type` is not built in.
 constexpr const SampleTypeRow* FindSampleType(SampleType type) {
   const auto* found = std::find_if(kSampleTypes.begin(), kSampleTypes.end(),
                                    [type](const SampleTypeRow& row) { return row.type == type; });
@@ -49,8 +49,8 @@ constexpr std::string_view SampleTypeName(SampleType type) {
   return row != nullptr ? row->name : "unknown";
 }
 
-// Identifies a type wherever its number does not hold. Sums and gauges of one name and unit are two types: no sender
-// decides for another how its values are added up.
+// Identifies a type independently of its number at one source. A sum and a gauge of the same name and unit are two
+// types: so one sender cannot change how another sender's values are combined.
 struct SampleTypeInfo {
   std::string name, unit;
   Aggregation aggregation = Aggregation::kSum;
@@ -59,23 +59,23 @@ struct SampleTypeInfo {
   friend auto operator<=>(const SampleTypeInfo&, const SampleTypeInfo&) = default;
 };
 
-// The type of samples whose own type has no name, or is one too many.
+// The type of samples whose own type has no name, or exceeds the limit on types.
 inline const SampleTypeInfo kUndefinedType{"unknown", "unknown"};
 
 inline SampleTypeInfo InfoOf(const SampleTypeRow& row) {
   return {std::string(row.name), std::string(row.unit), row.aggregation};
 }
 
-// What a source means by a number.
+// The meaning that a source gives a type number.
 struct SampleTypeDefinition {
   SampleType type{};
   SampleTypeInfo info;
   friend bool operator==(const SampleTypeDefinition&, const SampleTypeDefinition&) = default;
 };
-constexpr size_t kSampleTypesMax = 64;  // that a batch defines
+constexpr size_t kSampleTypesMax = 64;  // per batch
 constexpr size_t kSampleTypeBytesMax = 64;
-// True for the text of a name or a unit: 1 to kSampleTypeBytesMax bytes of UTF-8, of which EscapeForDisplay escapes
-// none. No colon: it separates a name from its unit in a request.
+// Returns true if `text` can be a name or a unit: 1 to kSampleTypeBytesMax bytes of UTF-8 that EscapeForDisplay does
+// not change. A colon is not allowed, because it separates a name from its unit in a request.
 bool IsSampleTypeText(std::string_view text);
 
 }  // namespace tributary

@@ -18,7 +18,7 @@ TEST(SampleTypes, TextsAreShortPrintableAndWithoutColon) {
     EXPECT_FALSE(IsSampleTypeText(text)) << text;
 }
 
-TEST(SampleTypes, SumsAndGaugesOfOneNameAreTwo) {
+TEST(SampleTypes, DistinguishesSumsAndGaugesOfTheSameName) {
   const SampleTypeInfo sum{"inuse_space", "bytes"}, gauge{"inuse_space", "bytes", Aggregation::kLast};
   EXPECT_NE(sum, gauge);
   EXPECT_LT(sum, gauge);

@@ -7,13 +7,13 @@
 
 #include "profile/model.h"
 
-// The tables of a dictionary, and the references between them, each listed here and nowhere else: what holds something
-// of every table is walked by these.
+// Lists the tables of a dictionary and the references between them. They are listed here and nowhere else: code that
+// handles every table walks them with these functions.
 
 namespace tributary {
 
-// Calls visit(t.strings…), visit(t.executables…), … with the same member of all of `tables`, in an order in which
-// definitions refer to tables before their own, or to their own.
+// Calls visit(t.strings…), visit(t.executables…), … with the same member of all `tables`. In this order, definitions
+// refer only to earlier tables or to their own.
 template <typename Visit, typename... Tables>
 constexpr void ForEachTable(Visit&& visit, Tables&&... tables) {
   visit(tables.strings...);
@@ -27,8 +27,8 @@ constexpr void ForEachTable(Visit&& visit, Tables&&... tables) {
 template <typename Is, typename Definition>
 concept DefinitionOf = std::same_as<std::remove_const_t<Definition>, Is>;
 
-// Calls visit(ref) with every reference that a definition makes: StringRef, ExecutableRef, …, which may be changed
-// where the definition may.
+// Calls visit(ref) with every reference in a definition: StringRef, ExecutableRef, …. `visit` may change the reference
+// if the definition is not const.
 template <typename Definition, typename Visit>
 constexpr void ForEachRef(Definition& definition, Visit&& visit) {
   if constexpr (DefinitionOf<Executable, Definition>) {
@@ -54,7 +54,7 @@ constexpr void ForEachRef(Definition& definition, Visit&& visit) {
   }
 }
 
-// The member of `tables` that `ref` counts in.
+// Returns the member of `tables` that `ref` indexes.
 template <typename Of>
 constexpr auto& TableOf(Of& tables, StringRef) {
   return tables.strings;
@@ -80,23 +80,23 @@ constexpr auto& TableOf(Of& tables, ThreadRef) {
   return tables.threads;
 }
 
-// The same of every table.
+// One member of the same type for every table.
 template <typename Each>
 struct Tables {
   Each strings, executables, frames, nodes, processes, threads;
 };
 
-// How many definitions of each table there are, id 0 included: ids below may be used.
+// Numbers of definitions in each table, including id 0. Smaller ids may be used.
 struct DictionaryCounts {
   uint32_t strings = 1, executables = 1, frames = 1, nodes = 1, processes = 1, threads = 1;
 
-  // Whether `part` is of no table more.
+  // Returns true if no count of `part` is larger.
   bool Covers(const DictionaryCounts& part) const {
     bool covers = true;
     ForEachTable([&](uint32_t mine, uint32_t theirs) { covers = covers && theirs <= mine; }, *this, part);
     return covers;
   }
-  // Whether all that a definition refers to is counted.
+  // Returns true if every id that `definition` refers to is below its table's count.
   bool Define(const auto& definition) const {
     bool defined = true;
     ForEachRef(definition, [&](auto ref) { defined = defined && ref.value < TableOf(*this, ref); });

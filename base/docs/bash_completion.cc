@@ -5,12 +5,13 @@
 namespace tributary::docs {
 namespace {
 
-// Pattern of a case that looks at the command so far and one more word: 'top --type'.
+// Returns the pattern of a case for the current command and one more word: 'top --type'.
 std::string Pattern(const CommandPath& path, std::string_view word) {
   return ShellQuoted(path.words.empty() ? std::string(word) : fmt::format("{} {}", Joined(path.words, " "), word));
 }
 
-// Sets `command` to the words that lead to the command, as "symbols push". What stands behind "--" is not ours.
+// Sets `command` to the words that lead to the command, for example "symbols push". The words after "--" belong to
+// another program.
 void AddCommandSearch(const Command& program, std::string& out) {
   std::string commands;
   for (const CommandPath& path : AllCommands(program)) {
@@ -29,7 +30,7 @@ void AddCommandSearch(const Command& program, std::string& out) {
   out += "    esac\n  done\n";
 }
 
-// Answers if the word before takes a value.
+// Completes the option's value if the previous word takes a value.
 void AddValues(const Command& program, std::string& out) {
   out += "  case ${command:+$command }$before in\n";
   for (const CommandPath& path : AllCommands(program)) {
@@ -53,7 +54,7 @@ void AddValues(const Command& program, std::string& out) {
   out += "  esac\n";
 }
 
-// Else commands and options, and files where an argument is one.
+// Otherwise completes commands and options, and files if an argument is a file.
 void AddWords(const Command& program, std::string& out) {
   out += "  case $command in\n";
   for (const CommandPath& path : AllCommands(program)) {
@@ -84,7 +85,7 @@ std::string BashCompletion(const Command& program) {
   const std::string function = FunctionName(program);
   std::string out =
       fmt::format("# Completion of {} for bash; made by --print-docs bash.\n{}() {{\n", program.name, function);
-  // bash takes "--option=value" for three words.
+  // bash splits "--option=value" into three words.
   out +=
       "  local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]} command= words= files= i\n"
       "  if [[ $word == = ]]; then\n"

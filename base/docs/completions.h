@@ -5,9 +5,9 @@
 
 #include "base/docs/document.h"
 
-// Completion scripts, each in a file of its own (bash_completion.cc, zsh_completion.cc, fish_completion.cc): commands,
-// options, the values of those that allow only some, files and directories. Each needs nothing but its shell, and may
-// be sourced, or stand where the shell looks for it:
+// Completion scripts, each in its own file (bash_completion.cc, zsh_completion.cc, fish_completion.cc). They complete
+// commands, options, the values of options that allow only some values, files and directories. A script needs only its
+// shell. It can be sourced, or installed where the shell looks for it:
 //   bash  /usr/share/bash-completion/completions/NAME
 //   zsh   /usr/share/zsh/vendor-completions/_NAME
 //   fish  /usr/share/fish/vendor_completions.d/NAME.fish
@@ -18,16 +18,17 @@ std::string BashCompletion(const Command& program);
 std::string ZshCompletion(const Command& program);
 std::string FishCompletion(const Command& program);
 
-// 'text', so that bash and zsh take it as it is.
+// Quotes `text` as 'text', so that bash and zsh take it literally.
 std::string ShellQuoted(std::string_view text);
 
-// Name of a shell function: "_kernel_collector_completion".
+// Returns the name of a shell function: "_kernel_collector_completion".
 std::string FunctionName(const Command& program);
 
-// All options that take a value, of the program and of its commands: the word behind one is no command.
+// Returns all options that take a value, of the program and of its commands. The word after such an option is not a
+// command.
 std::vector<std::string> FlagsWithValues(const Command& program);
 
-// What is offered where no value is due: flags, and "--no-NAME" of switches that can be turned off.
+// Returns the words to offer where no value is expected: flags, and "--no-NAME" for switches that can be turned off.
 std::vector<std::string> AllFlags(const Command& command);
 
 }  // namespace tributary::docs

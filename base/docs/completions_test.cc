@@ -13,14 +13,14 @@ using ::testing::ElementsAre;
 
 const std::filesystem::path kTestData = std::filesystem::path(TRIBUTARY_SOURCE_DIR) / "base/docs/testdata";
 
-// What these scripts answer in their shells: test/docs_gen_test.py.
-TEST(Completions, AreTheGoldenOnes) {
+// test/docs_gen_test.py checks the answers of these scripts in their shells.
+TEST(Completions, MatchTheGoldenFiles) {
   ExpectFile(kTestData / "odd-program.bash", BashCompletion(OddProgram()));
   ExpectFile(kTestData / "odd-program.zsh", ZshCompletion(OddProgram()));
   ExpectFile(kTestData / "odd-program.fish", FishCompletion(OddProgram()));
 }
 
-TEST(Completions, KnowWhatAValueIs) {
+TEST(Completions, DistinguishKindsOfValues) {
   const Command program = OddProgram();
   EXPECT_EQ(KindOfValue(program.options[0]), ValueKind::kWords);
   EXPECT_EQ(KindOfValue(program.options[1]), ValueKind::kFile);

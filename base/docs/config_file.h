@@ -6,11 +6,11 @@
 
 namespace tributary::docs {
 
-// Whether any option of the program can stand in a configuration file.
+// Returns true if any option of the program can be in a configuration file.
 bool HasConfigFile(const Command& program);
 
-// YAML for /etc/tributary/NAME.yaml: every option with its help and its default, commented out. A program starts with
-// it as it is. The value of a secret is left empty.
+// Returns YAML for /etc/tributary/NAME.yaml: every option with its help and its default, commented out. The program can
+// start with the unchanged file. The value of a secret is left empty.
 std::string ConfigFile(const Command& program);
 
 }  // namespace tributary::docs

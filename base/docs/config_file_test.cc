@@ -9,12 +9,12 @@
 namespace tributary::docs {
 namespace {
 
-TEST(ConfigFile, IsTheGoldenOne) {
+TEST(ConfigFile, MatchesTheGoldenFile) {
   ExpectFile(std::filesystem::path(TRIBUTARY_SOURCE_DIR) / "base/docs/testdata/odd-program.yaml",
              ConfigFile(OddProgram()));
 }
 
-TEST(ConfigFile, SetsNothingAsItIs) { EXPECT_TRUE(YAML::Load(ConfigFile(OddProgram())).IsNull()); }
+TEST(ConfigFile, SetsNothingByDefault) { EXPECT_TRUE(YAML::Load(ConfigFile(OddProgram())).IsNull()); }
 
 TEST(ConfigFile, ShowsNoSecret) { EXPECT_EQ(ConfigFile(OddProgram()).find("geheim"), std::string::npos); }
 

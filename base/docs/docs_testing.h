@@ -2,7 +2,7 @@
 
 #include "base/docs/document.h"
 
-// A program whose texts have everything that a document's language may trip over.
+// A program with texts that contain every special character of the document formats.
 
 namespace tributary::docs {
 

@@ -5,7 +5,7 @@
 namespace tributary::docs {
 namespace {
 
-// In fish's single quotes a backslash and a quote are escaped by a backslash.
+// In fish's single quotes, a backslash escapes a backslash and a quote.
 std::string Quoted(std::string_view text) {
   std::string out = "'";
   for (char c : text) {
@@ -17,7 +17,7 @@ std::string Quoted(std::string_view text) {
 
 std::string HelperName(const Command& program) { return "_" + FunctionName(program) + "_at"; }
 
-// A function that is true where the words so far lead to the command of its argument, as "symbols push".
+// Adds a function that is true if the words so far lead to the command in its argument, for example "symbols push".
 void AddHelper(const Command& program, std::string& out) {
   std::string commands;
   for (const CommandPath& path : AllCommands(program)) {

@@ -29,7 +29,7 @@ void AddParagraphs(const std::vector<std::string_view>& paragraphs, std::string&
   for (std::string_view paragraph : paragraphs) out += ".PP\n" + RoffLine(paragraph) + "\n";
 }
 
-// ".PP" between a section's title and its text is one too many.
+// Omits ".PP" before the first paragraph, because it must not follow a section's title.
 void AddSection(std::string_view title, const std::vector<std::string_view>& paragraphs, std::string& out) {
   if (paragraphs.empty()) return;
   out += fmt::format(".SH {}\n{}\n", title, RoffLine(paragraphs[0]));
@@ -98,7 +98,7 @@ void AddOptions(const std::vector<Option>& options, std::string& out) {
   }
 }
 
-// Sub-options' synopsis: "[OPTION]... FILE [ADDRESS]...".
+// Synopsis of a command: "[OPTION]... FILE [ADDRESS]...".
 std::string Synopsis(std::string_view name, const Command& command) {
   std::string out = fmt::format(".SH SYNOPSIS\n\\fB{}\\fR", RoffText(name));
   if (!command.options.empty()) out += " [\\fIOPTION\\fR]...";

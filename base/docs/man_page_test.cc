@@ -16,14 +16,14 @@ using ::testing::HasSubstr;
 
 const std::filesystem::path kTestData = std::filesystem::path(TRIBUTARY_SOURCE_DIR) / "base/docs/testdata";
 
-// The version would change the golden file with every release.
+// Removes the version, which would change the golden file with every release.
 std::string WithoutVersion(std::string page) {
   const std::string version(kVersion);
   if (size_t at = page.find(version); at != page.npos) page.replace(at, version.size(), "VERSION");
   return page;
 }
 
-TEST(Roff, EscapesWhatRoffWouldTakeForItself) {
+TEST(Roff, EscapesRoffSyntax) {
   const struct {
     const char *text, *line;
   } cases[] = {
@@ -45,7 +45,7 @@ TEST(Roff, EscapesWhatRoffWouldTakeForItself) {
   for (const auto& c : cases) EXPECT_EQ(RoffLine(c.text), c.line);
 }
 
-TEST(ManPage, OfAProgramIsTheGoldenOne) {
+TEST(ManPage, ProgramPageMatchesTheGoldenFile) {
   ExpectFile(kTestData / "odd-program.8", WithoutVersion(ManPage(OddProgram(), OddManual(), "2026-01-02")));
 }
 
@@ -53,7 +53,7 @@ TEST(ManPage, ShowsNoSecret) {
   EXPECT_EQ(ManPage(OddProgram(), OddManual(), "2026-01-02").find("geheim"), std::string::npos);
 }
 
-TEST(ManPage, OfACommandIsTheGoldenOne) {
+TEST(ManPage, CommandPageMatchesTheGoldenFile) {
   const Command program = OddProgram();
   const Command* push = FindCommand(program, "files-push");
   ASSERT_NE(push, nullptr);
@@ -76,7 +76,7 @@ TEST(PrintDocs, TakesTheDateOfPagesFromSourceDateEpoch) {
   }
 }
 
-TEST(PrintDocs, RefusesWhatThereIsNotAndSaysWhy) {
+TEST(PrintDocs, RefusesUnknownDocumentsWithAReason) {
   const auto message = [](std::string_view format, std::string_view command) {
     return std::string(Print(format, command, OddProgram(), OddManual(), {}).status().message());
   };

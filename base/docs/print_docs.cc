@@ -13,7 +13,8 @@
 namespace tributary::docs {
 namespace {
 
-// The date of man pages that nobody dates: when this version's manual was written. Packages set SOURCE_DATE_EPOCH.
+// The date of man pages without SOURCE_DATE_EPOCH: the day on which this version's manual was written. Packages set
+// SOURCE_DATE_EPOCH.
 constexpr std::string_view kManualDate = "2026-11-23";
 
 absl::Status Invalid(std::string_view message) { return Error(absl::StatusCode::kInvalidArgument, message); }

@@ -5,11 +5,11 @@
 
 namespace tributary::docs {
 
-// `text` so that roff prints it as it is, anywhere in a line: backslashes, quotes, dashes and what is not ASCII are
-// escaped. A line break becomes a space.
+// Escapes `text` so that roff prints it literally anywhere in a line: backslashes, quotes, dashes and non-ASCII
+// characters. A line break becomes a space.
 std::string RoffText(std::string_view text);
 
-// The same for a whole line: one that begins with a dot is no request.
+// Does the same for a whole line. A leading dot does not become a request.
 std::string RoffLine(std::string_view text);
 
 }  // namespace tributary::docs

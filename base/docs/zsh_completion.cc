@@ -5,7 +5,8 @@
 namespace tributary::docs {
 namespace {
 
-// Text inside a specification of _arguments or _describe, where brackets, colons and backslashes have a meaning.
+// Escapes text inside a specification of _arguments or _describe, where brackets, colons and backslashes have a
+// meaning.
 std::string Escaped(std::string_view text) {
   std::string out;
   for (char c : text) {
@@ -26,7 +27,7 @@ std::string Action(const Option& option) {
     case ValueKind::kNone:
       break;
   }
-  return " ";  // a value of its own: only its name is shown
+  return " ";  // a free value: only its name is shown
 }
 
 void AddOption(const Option& option, std::vector<std::string>& specs) {
@@ -44,7 +45,7 @@ void AddOption(const Option& option, std::vector<std::string>& specs) {
   }
 }
 
-// A function for each command: _tributary_completion, _tributary_completion-symbols, …
+// Adds a function for each command: _tributary_completion, _tributary_completion-symbols, …
 void AddFunction(const Command& program, const CommandPath& path, std::string& out) {
   std::string function = FunctionName(program);
   for (const std::string& word : path.words) function += "-" + word;
@@ -81,7 +82,8 @@ std::string ZshCompletion(const Command& program) {
   std::string out =
       fmt::format("#compdef {}\n# Completion of {} for zsh; made by --print-docs zsh.\n\n", program.name, program.name);
   for (const CommandPath& path : AllCommands(program)) AddFunction(program, path, out);
-  // Loaded by the shell's completion system, the file itself is the function; sourced, it announces the function.
+  // If the shell's completion system loads the file, the file itself is the function. If the file is sourced, it
+  // registers the function.
   const std::string function = FunctionName(program);
   return out + fmt::format("if [[ $funcstack[1] == _{1} ]]; then\n  {0} \"$@\"\nelse\n  compdef {0} {1}\nfi\n",
                            function, program.name);

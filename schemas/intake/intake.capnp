@@ -42,8 +42,8 @@ struct Hello {
   nextSequence @15 :UInt64;   # of the oldest batch still held, or of the next to be made
   clock @16 :ClockPair;
   token @17 :Text;            # bearer token, at most 4096 bytes
-  predecessorId @18 :Data;    # empty, or the session id of the node's earlier collector: data go to the reducer that
-                              # has it
+  predecessorId @18 :Data;    # empty, or the session id of the node's earlier collector: data go where that session's
+                              # data go
 }
 
 # Type 2, reducer to collector: the answer.
@@ -181,5 +181,5 @@ struct Attribute {
 struct Metadata {
   entities @0 :List(Entity);      # at most 4096
   beginsSnapshot @1 :Bool;
-  endsSnapshot @2 :Bool;          # entities that this sender reported before and not in the snapshot are gone
+  endsSnapshot @2 :Bool;          # entities that this sender reported before, but not in it, are gone
 }

@@ -1,4 +1,4 @@
--- What was told of hosts, containers and pods, in time (docs/metadata.md). Forward only.
+-- States of hosts, containers and pods over time, as nodes and watchers sent them (docs/metadata.md). Forward only.
 
 CREATE TABLE state (
   cluster    INTEGER NOT NULL,  -- 1: told by a cluster's watcher, 0: by a node

@@ -1,4 +1,4 @@
--- When workloads began to run another version (docs/rollouts.md). Forward only.
+-- The times when workloads began to run another version (docs/rollouts.md). Forward only.
 
 CREATE TABLE rollout (
   cluster    BLOB    NOT NULL,  -- the watcher's node id

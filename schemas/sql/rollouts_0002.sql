@@ -1,4 +1,5 @@
--- What is known of services' versions (reducer/metadata/service_tracker.h), so that a restart tells of no change twice and misses none.
+-- The known versions of services (reducer/metadata/service_tracker.h). After a restart no change is reported twice and
+-- none is missed.
 
 CREATE TABLE program (
   namespace   BLOB    NOT NULL,

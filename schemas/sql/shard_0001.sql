@@ -1,6 +1,6 @@
--- One shard's data (docs/store.md). Forward only: a change is a new file with the next number.
--- Texts that came from a node are BLOBs: bytes as they came, of whatever encoding. Minutes and days count from
--- 1970-01-01 UTC; times are unix nanoseconds. Unsigned 64-bit numbers are stored as the signed one of the same bits.
+-- The data of one shard (docs/store.md). Forward only: a change is a new file with the next number. Texts that came
+-- from a node are BLOBs: the original bytes, in any encoding. Minutes and days count from 1970-01-01 UTC. Times are
+-- unix nanoseconds. An unsigned 64-bit number is stored as the signed number with the same bits.
 
 -- closed_before: every minute before this one has its sums. raw_from: raw columns before this minute have expired.
 CREATE TABLE watermark (
@@ -9,7 +9,7 @@ CREATE TABLE watermark (
 ) WITHOUT ROWID;
 INSERT INTO watermark (name, value) VALUES ('closed_before', 0), ('raw_from', 0);
 
--- A machine that sends, as its latest session described it.
+-- A machine that sends data, as its latest session described it.
 CREATE TABLE machine (
   id             INTEGER PRIMARY KEY,
   node_id        BLOB NOT NULL UNIQUE,
@@ -21,8 +21,8 @@ CREATE TABLE machine (
   sample_rate_hz INTEGER NOT NULL
 );
 
--- One run of a collector: how far it is durable and what it accounts for. `lost` and `endings` are LEB128 numbers by
--- reason and by ending, so that both enums may grow.
+-- One run of a collector: its durable sequence and its accounting. `lost` and `endings` are LEB128 numbers by reason
+-- and by ending, so that both enums may grow.
 CREATE TABLE session (
   id               BLOB PRIMARY KEY,
   machine          INTEGER NOT NULL,
@@ -38,8 +38,8 @@ CREATE TABLE session (
 );
 CREATE INDEX session_last_seen ON session (last_seen);
 
--- What processes, threads and executables are called. last_day: the latest day whose data may refer to the row; rows
--- older than the oldest day kept are removed.
+-- Names of processes, threads and executables. last_day: the latest day whose data may refer to the row. Rows with a
+-- last_day before the oldest stored day are removed.
 CREATE TABLE string (
   id       INTEGER PRIMARY KEY,
   text     BLOB NOT NULL UNIQUE,
@@ -85,8 +85,9 @@ CREATE TABLE thread (
 );
 CREATE INDEX thread_last_day ON thread (last_day);
 
--- The trie of one day, in pieces of one commit each: frames and nodes that continue the pieces before. Ids are dense
--- over the day's pieces in order of id. raw_bytes: 0 = `columns` is stored plain; else it is zstd of that many bytes.
+-- The trie of one day, in pieces. Each commit adds one piece, with frames and nodes that continue the earlier pieces.
+-- Ids are dense over the day's pieces in order of id. raw_bytes: 0 means that `columns` is stored uncompressed;
+-- otherwise it is zstd of that many bytes.
 CREATE TABLE trie_chunk (
   id        INTEGER PRIMARY KEY AUTOINCREMENT,
   day       INTEGER NOT NULL,
@@ -95,8 +96,8 @@ CREATE TABLE trie_chunk (
 );
 CREATE INDEX trie_chunk_day ON trie_chunk (day);
 
--- Samples of one batch within one minute. The id is the order of commits: exporters' cursors point to it, so ids are
--- never used twice.
+-- Samples of one batch within one minute. The id is the order of commits. Exporters' cursors refer to ids, so ids are
+-- never reused.
 CREATE TABLE sample_chunk (
   id        INTEGER PRIMARY KEY AUTOINCREMENT,
   minute    INTEGER NOT NULL,
@@ -108,7 +109,7 @@ CREATE TABLE sample_chunk (
 );
 CREATE INDEX sample_chunk_minute ON sample_chunk (minute, machine, type);
 
--- Sums over one closed minute; a minute gets a further row when samples come late.
+-- Sums over one closed minute. A minute gets another row if samples arrive late.
 CREATE TABLE minute_sum (
   id        INTEGER PRIMARY KEY,
   minute    INTEGER NOT NULL,

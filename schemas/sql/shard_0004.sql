@@ -1,2 +1,2 @@
--- When a session was seen last changes with each of its batches, and is asked for every ten minutes.
+-- last_seen changes with each batch of a session, but is only queried every ten minutes.
 DROP INDEX session_last_seen;

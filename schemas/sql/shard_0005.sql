@@ -1,5 +1,5 @@
--- What samples measure. Built-in types have the numbers that they have on the wire; others get theirs when a sample
--- first has them. A type that no sample has has no row for long.
+-- The types of samples. A built-in type has the same number as on the wire. Another type gets its number when a sample
+-- first has it. The row of a type that no sample has is removed after a while.
 CREATE TABLE sample_type (
   id       INTEGER PRIMARY KEY,
   name     BLOB NOT NULL,

@@ -1,4 +1,4 @@
--- Sums and gauges of one name and unit are two types.
+-- A sum and a gauge of the same name and unit are two types.
 CREATE TABLE new_sample_type (
   id          INTEGER PRIMARY KEY,
   name        BLOB NOT NULL,
@@ -12,5 +12,6 @@ INSERT INTO new_sample_type (id, name, unit, machine, last_day, aggregation)
   SELECT id, name, unit, machine, last_day, aggregation FROM sample_type;
 DROP TABLE sample_type;
 ALTER TABLE new_sample_type RENAME TO sample_type;
--- Of each type `types` also says the aggregation, behind the unit. What it said until now counts as CPU samples.
+-- From now on, `types` also contains each type's aggregation, after the unit. Earlier contents are discarded, so those
+-- samples count as CPU samples.
 UPDATE session SET types = x'';

@@ -1,6 +1,6 @@
--- What belongs to the whole data directory (docs/store.md). Forward only.
+-- Data of the whole data directory (docs/store.md). Forward only.
 
--- How far each exporter got in each shard: the id of the last sample chunk it has sent.
+-- The progress of each exporter in each shard: the id of the last sample chunk that it has sent.
 CREATE TABLE cursor (
   exporter TEXT NOT NULL,
   shard    INTEGER NOT NULL,
@@ -8,7 +8,7 @@ CREATE TABLE cursor (
   PRIMARY KEY (exporter, shard)
 ) WITHOUT ROWID;
 
--- The number of shards that node ids were last spread over: sessions move when it changes.
+-- The number of shards over which node ids were last distributed. Sessions move to other shards when it changes.
 CREATE TABLE layout (
   shards INTEGER NOT NULL
 );
