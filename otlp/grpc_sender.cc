@@ -27,13 +27,13 @@ struct GrpcSender::Impl {
   std::unique_ptr<ProfilesService::Stub> stub;
   std::mutex mutex;
   bool cancelled = false;                  // guarded by mutex
-  grpc::ClientContext* context = nullptr;  // of the call under way; guarded by mutex
+  grpc::ClientContext* context = nullptr;  // of the current call; guarded by mutex
 };
 
 namespace {
 
-// "" has gRPC look by itself. It knows its own variable, which wins, and most distributions' places, but not
-// SSL_CERT_FILE.
+// Returns the system's authorities as PEM. If "", gRPC looks for them itself. gRPC knows its own variable, which has
+// precedence, and the usual places of most distributions, but not SSL_CERT_FILE.
 std::string SystemAuthorities() {
   const std::string path = SystemCaFile();
   if (path.empty() || getenv("GRPC_DEFAULT_SSL_ROOTS_FILE_PATH") != nullptr) return "";

@@ -7,8 +7,8 @@
 
 namespace tributary::otlp {
 
-// OTLP profiles over gRPC: one unary Export a request, gzip-compressed, over one channel that connects by itself and
-// again after a failure (within 5 s). Costs gRPC's own threads.
+// Sends OTLP profiles over gRPC: one unary Export for each request, gzip-compressed. Uses one channel, which connects
+// by itself and reconnects after a failure (within 5 s). Costs gRPC's own threads.
 class GrpcSender : public ProfilesSender {
  public:
   struct Options {

@@ -22,7 +22,7 @@ using ::opentelemetry::proto::collector::profiles::v1development::ProfilesServic
 
 constexpr int64_t kTimeoutNs = 10 * kNsPerSecond;
 
-// A receiver on a port of its own that answers as it is told.
+// A receiver on its own port that gives the configured answer.
 class Receiver : public ProfilesService::Service {
  public:
   explicit Receiver(std::shared_ptr<grpc::ServerCredentials> credentials = grpc::InsecureServerCredentials()) {
@@ -74,7 +74,7 @@ ProfilesRequest Request() {
   return request;
 }
 
-TEST(GrpcSender, HandsARequestOver) {
+TEST(GrpcSender, DeliversARequest) {
   Receiver receiver;
   GrpcSender sender({.target = receiver.target(), .version = "1.2.3"});
   SendResult result = sender.Send(Request(), kTimeoutNs);
@@ -84,8 +84,8 @@ TEST(GrpcSender, HandsARequestOver) {
       << receiver.metadata["user-agent"];
 }
 
-TEST(GrpcSender, TrustsTheAuthoritiesThatTheEnvironmentNames) {
-  unsetenv("GRPC_DEFAULT_SSL_ROOTS_FILE_PATH");  // it would win
+TEST(GrpcSender, TrustsTheAuthoritiesFromTheEnvironment) {
+  unsetenv("GRPC_DEFAULT_SSL_ROOTS_FILE_PATH");  // it would have precedence
   const TestAuthority authority("test");
   const PemPair server = authority.Issue({.common_name = "localhost", .alternatives = "DNS:localhost,IP:127.0.0.1"});
   Receiver receiver(grpc::SslServerCredentials([&] {
@@ -103,7 +103,7 @@ TEST(GrpcSender, TrustsTheAuthoritiesThatTheEnvironmentNames) {
   EXPECT_TRUE(result.status.ok()) << result.status;
 }
 
-TEST(GrpcSender, TellsOfPartialSuccess) {
+TEST(GrpcSender, ReportsPartialSuccess) {
   Receiver receiver;
   receiver.answer.mutable_partial_success()->set_rejected_profiles(3);
   receiver.answer.mutable_partial_success()->set_error_message("too old");
@@ -114,7 +114,7 @@ TEST(GrpcSender, TellsOfPartialSuccess) {
   EXPECT_EQ(result.message, "too old");
 }
 
-TEST(GrpcSender, SaysWhichFailuresMayBeRepeatedAndWhen) {
+TEST(GrpcSender, ReportsRetryableFailuresAndTheirDelay) {
   Receiver receiver;
   GrpcSender sender({.target = receiver.target()});
   receiver.status = grpc::Status(grpc::StatusCode::INVALID_ARGUMENT, "no");
@@ -139,7 +139,7 @@ TEST(GrpcSender, SaysWhichFailuresMayBeRepeatedAndWhen) {
   EXPECT_EQ(throttled.retry_after_ns, 2 * kNsPerSecond);
 }
 
-TEST(GrpcSender, NobodyListeningMayBeRepeated) {
+TEST(GrpcSender, MissingReceiverMayBeRetried) {
   std::string target;
   {
     Receiver gone;
@@ -160,7 +160,7 @@ TEST(GrpcSender, GivesUpAtItsDeadline) {
   EXPECT_TRUE(result.may_retry);
 }
 
-TEST(GrpcSender, CancelEndsTheCallUnderWayAndLaterOnes) {
+TEST(GrpcSender, CancelEndsTheCurrentCallAndLaterOnes) {
   Receiver receiver;
   receiver.hang = true;
   GrpcSender sender({.target = receiver.target()});

@@ -15,8 +15,8 @@ namespace {
 
 namespace proto = ::opentelemetry::proto::profiles::v1development;
 
-// Upper bounds of what one element adds to the serialized request: tags, lengths and varints at their longest. The
-// lengths of messages that grow later (a sample's, a profile's) are in them.
+// Upper bounds for the bytes that one element adds to the serialized request: tags, lengths and varints at their
+// longest. They include the lengths of messages that grow later (samples, profiles).
 constexpr size_t kRequestBytes = 256;
 constexpr size_t kStringBytes = 6;
 constexpr size_t kAttributeBytes = 40;
@@ -32,10 +32,10 @@ constexpr size_t kProfileBytes = 96;
 constexpr size_t kResourceBytes = 160;
 constexpr size_t kPointBytes = 18;  // a time stamp and a value
 
-// Strings up to here are taken even into a full request: one stack has at most a thousand.
+// Strings up to this length are accepted even into a full request: one stack has at most a thousand.
 constexpr size_t kFixedNameBytes = 40;
 
-// Rows that count more than this become one value instead of as many equal time stamps.
+// A row with a higher count becomes one value instead of as many equal time stamps.
 constexpr uint32_t kRepeatsMax = 16;
 
 int32_t ClampToInt32(uint32_t value) {
@@ -46,8 +46,8 @@ int64_t ClampToInt64(uint64_t value) {
   return static_cast<int64_t>(std::min<uint64_t>(value, std::numeric_limits<int64_t>::max()));
 }
 
-// The conventions' `build_id.go` is Go's own string of some 80 characters, of which the model keeps a digest: that is
-// told under another name, where nobody takes it for the string.
+// The conventions' `build_id.go` is Go's own string of some 80 characters. The model keeps only a digest of this
+// string. The digest is sent under another name, so that no receiver takes it for the string.
 std::string_view BuildIdAttribute(ExecutableIdKind kind) {
   switch (kind) {
     case ExecutableIdKind::kGnuBuildId:
@@ -121,7 +121,7 @@ ProfilesBuilder::ProfilesBuilder(Options options)
 
 ProfilesBuilder::~ProfilesBuilder() = default;
 
-// Names of ours (attribute keys, types, units: a few dozen short ones) always find room.
+// Our own names (attribute keys, types, units: a few dozen short ones) are never refused.
 bool ProfilesBuilder::NoRoomFor(std::string_view text) {
   if (text.size() <= kFixedNameBytes || bytes_ + text.size() <= options_.bytes_hard) return false;
   ++dropped_strings_;
@@ -139,7 +139,7 @@ int32_t ProfilesBuilder::String(std::string_view text) {
   return index;
 }
 
-// 0 = no attribute, because its value is empty.
+// Returns 0 (no attribute) if the value is empty or does not fit.
 int32_t ProfilesBuilder::StringAttribute(std::string_view key, std::string_view value) {
   std::string utf8(CutUtf8(ToUtf8(value), kStringBytesMax));
   if (utf8.empty()) return 0;
@@ -190,7 +190,7 @@ AttributesIndex ProfilesBuilder::AddThread(const ThreadInfo& info) {
   return AttributeSet(std::move(set));
 }
 
-// The conventions have no name for it: one of our own name space.
+// The conventions have no name for this attribute: the key is in our own name space.
 AttributesIndex ProfilesBuilder::AddEnding(AttributesIndex thread, Ending ending) {
   if (ending == Ending::kComplete || ending == Ending::kKernelOnly) return thread;
   auto [it, added] = ending_sets_.try_emplace({thread, ending});
@@ -202,7 +202,7 @@ AttributesIndex ProfilesBuilder::AddEnding(AttributesIndex thread, Ending ending
   return it->second;
 }
 
-// Keys of others come first: a sample must not have one twice, nor one that is not told.
+// Keys of `others` take precedence: a sample must not have a key twice, nor a key that did not fit into the request.
 AttributesIndex ProfilesBuilder::AddOwn(AttributesIndex others, const Attributes& own) {
   std::vector<int32_t> set = attribute_sets_[others.value];
   for (const Attribute& attribute : own) {
@@ -279,8 +279,8 @@ LocationIndex ProfilesBuilder::AddLocation(FrameKind kind, MappingIndex mapping,
   }
   auto [it, added] = locations_.try_emplace(std::move(key), dictionary_->location_table_size());
   if (added) {
-    // The conventions allow other values than theirs. An unknown frame has one too: without any, one at address 0 would
-    // be the same as the table's zero element.
+    // The conventions allow values other than their own. An unknown frame has a frame type too. Without it, a location
+    // at address 0 would equal the table's zero element.
     int32_t frame_type = StringAttribute("profile.frame.type", RowOf(kind).otlp_type);
     const std::vector<int32_t>& told = it->first.lines;
     bytes_ += kLocationBytes + told.size() / 2 * kLineBytes;
@@ -334,7 +334,7 @@ void ProfilesBuilder::AddSample(const SampleInfo& sample) {
     Append(sample, {sample.type, aggregate ? Shape::kAggregate : Shape::kTimestamps, ClampToInt64(period)}, times,
            times);
   };
-  // A value that its count does not divide is told as two periods, one nanosecond apart, so that no nanosecond is lost.
+  // A value that its count does not divide becomes two periods, one nanosecond apart, so that no nanosecond is lost.
   uint64_t period = sample.value / count;
   auto longer = static_cast<uint32_t>(sample.value % count);
   if (longer > 0) append(period + 1, longer);

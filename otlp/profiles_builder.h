@@ -29,13 +29,13 @@ class ProfilesDictionary;
 namespace tributary::otlp {
 
 using ProfilesRequest = ::opentelemetry::proto::collector::profiles::v1development::ExportProfilesServiceRequest;
-// Owns a request where protobuf's headers are not included.
+// Owns a request in places that do not include protobuf's headers.
 struct DeleteRequest {
   void operator()(ProfilesRequest* request) const;
 };
 using ProfilesRequestPtr = std::unique_ptr<ProfilesRequest, DeleteRequest>;
 
-// Places in one request's tables. Value 0 = not set, in each.
+// Indices into the tables of one request. In each, 0 means not set unless a comment says otherwise.
 using MappingIndex = Strong<struct OtlpMappingTag, int32_t>;
 using FunctionIndex = Strong<struct OtlpFunctionTag, int32_t>;
 using LocationIndex = Strong<struct OtlpLocationTag, int32_t>;
@@ -43,9 +43,9 @@ using StackIndex = Strong<struct OtlpStackTag, int32_t>;
 using LinkIndex = Strong<struct OtlpLinkTag, int32_t>;
 using TypeIndex = Strong<struct OtlpTypeTag, int32_t>;              // of samples, from 0
 using ResourceIndex = Strong<struct OtlpResourceTag, int32_t>;      // from 0
-using AttributesIndex = Strong<struct OtlpAttributesTag, int32_t>;  // a sample's set of attributes; 0 = none
+using AttributesIndex = Strong<struct OtlpAttributesTag, int32_t>;  // a sample's set of attributes; 0: none
 
-// Who a sample is of. What is empty or not set is left out.
+// The thread of a sample. Fields that are empty or not set are left out.
 struct ThreadInfo {
   std::string thread_name;
   std::string executable_name;
@@ -55,24 +55,26 @@ struct ThreadInfo {
 };
 
 // Builds one OTLP profiles request (protocol 1.10 and 1.11) that keeps every MUST and SHOULD of the protocol: tables
-// without doubles, element 0 the zero value, equal samples merged. A caller interns what a sample needs, then adds the
-// sample; what is interned and then not used would be an orphan, which the protocol discourages.
+// have no duplicates, element 0 is the zero value, and equal samples are merged. A caller interns everything that a
+// sample needs, then adds the sample. An interned entry that is not used would be an orphan, which the protocol
+// discourages.
 //
-// Samples on the CPU become Profiles of `samples/count` with the period they were taken at, one Profile per period,
-// with time stamps only: the count is the number of time stamps (or the value, where one row counts many), the CPU time
-// is count × period, both exact. Samples of another type become its name and unit, with a value for each time stamp.
+// Samples on the CPU become Profiles of `samples/count`, one Profile for each sampling period, with time stamps only.
+// The count is the number of time stamps (or the value, if one row counts many samples). The CPU time is count ×
+// period. Both are exact. Samples of another type become Profiles with the name and unit of the type, with a value for
+// each time stamp.
 //
-// Frames carry the address that names are looked up at: one less than where a call returns to. Addresses are the ELF
-// file's own, so a mapping starts at 0 and reaches to the highest address met in it.
+// Frames carry the address that is used to look up names: one less than the return address of a call. Addresses are the
+// ELF file's own, so a mapping starts at 0 and reaches to the highest address seen in it.
 //
-// Strings are made UTF-8 and cut at kStringBytesMax. `full()` turns true at bytes_soft: finish before the next sample.
-// Past bytes_hard long new strings are left empty and counted, so that no input makes a request larger than a gRPC
-// server takes (4 MiB by default). Not thread-safe.
+// Strings are converted to UTF-8 and cut at kStringBytesMax. `full()` turns true at bytes_soft: finish before the next
+// sample. Above bytes_hard, long new strings are left empty and counted. So no input makes a request larger than a gRPC
+// server accepts (4 MiB by default). Not thread-safe.
 class ProfilesBuilder {
  public:
   static constexpr size_t kStringBytesMax = 16'384;
   static constexpr TypeIndex kCpu{0};
-  static constexpr size_t kStackFramesMax = 1024;  // of a deeper stack the leaf's end stays
+  static constexpr size_t kStackFramesMax = 1024;  // of a deeper stack, the frames nearest to the leaf are kept
   struct Options {
     size_t bytes_soft = 2'500'000;
     size_t bytes_hard = 3'700'000;
@@ -84,28 +86,28 @@ class ProfilesBuilder {
   ProfilesBuilder(const ProfilesBuilder&) = delete;
   ProfilesBuilder& operator=(const ProfilesBuilder&) = delete;
 
-  // What a ResourceProfiles is of, in the order in which it is to be told, each value in its type
-  // (profile/attribute_types.h). Empty values are left out.
+  // Returns the ResourceProfiles with these attributes, and adds it if it is new. The attributes keep their order, and
+  // each value has its type (profile/attribute_types.h). Empty values are left out.
   ResourceIndex AddResource(const Attributes& attributes);
   AttributesIndex AddThread(const ThreadInfo& info);
-  // The thread's attributes, and how the walk of a stack ended where it did not end well: stacks that are complete, or
-  // have no user part, get no attribute more.
+  // Returns the thread's attributes, plus how the walk of a stack ended if it did not end well. Stacks that are
+  // complete, or have no user part, get no further attribute.
   AttributesIndex AddEnding(AttributesIndex thread, Ending ending);
-  // Those, and what is said of one sample alone.
+  // Returns `others` plus the attributes of one sample alone.
   AttributesIndex AddOwn(AttributesIndex others, const Attributes& own);
-  // Not set where one of them is no id (profile/attributes.h).
+  // Returns "not set" if one of them is not a valid id (profile/attributes.h).
   LinkIndex AddLink(std::string_view trace_id, std::string_view span_id);
-  // Not set for an id that is not known: memory without a file.
+  // Returns "not set" if `id` is unknown: memory without a file.
   MappingIndex AddMapping(const ExecutableId& id, std::string_view path);
-  // Not set when the name is empty. `system_name`: as the linker has it, "" = the same.
-  // `file`: "" = not known.
+  // Returns "not set" if `name` is empty. `system_name`: the name for the linker; "": the same as `name`. `file`: "" if
+  // unknown.
   FunctionIndex AddFunction(std::string_view name, std::string_view system_name, std::string_view file = {});
   struct Line {
     FunctionIndex function;
-    uint32_t line = 0;  // 0 = not known
+    uint32_t line = 0;  // 0: unknown
     friend auto operator<=>(const Line&, const Line&) = default;
   };
-  // `lines`: the innermost inlined call first, the function itself last; none where no name is known.
+  // `lines`: the innermost inlined call first, the function itself last; empty if no name is known.
   LocationIndex AddLocation(FrameKind kind, MappingIndex mapping, uint64_t address, const std::vector<Line>& lines);
   TypeIndex AddType(const SampleTypeInfo& type);
   StackIndex AddStack(std::span<const LocationIndex> leaf_first);
@@ -124,10 +126,10 @@ class ProfilesBuilder {
 
   bool full() const { return bytes_ >= options_.bytes_soft; }
   uint64_t sample_count() const { return sample_count_; }        // Σ count of the samples added
-  uint64_t dropped_strings() const { return dropped_strings_; }  // left empty: the request was full
+  uint64_t dropped_strings() const { return dropped_strings_; }  // left empty because the request was full
   size_t bytes() const { return bytes_; }                        // an upper bound of the serialized size
 
-  // Hands over the request, this object being spent.
+  // Returns the request. This object must not be used afterwards.
   ProfilesRequestPtr Finish();
 
  private:
@@ -168,7 +170,7 @@ class ProfilesBuilder {
     FrameKind kind;
     int32_t mapping;
     uint64_t address;
-    std::vector<int32_t> lines;  // functions and lines in turn
+    std::vector<int32_t> lines;  // functions and lines alternate
     friend bool operator==(const LocationKey&, const LocationKey&) = default;
     template <typename H>
     friend H AbslHashValue(H h, const LocationKey& k) {
@@ -178,7 +180,7 @@ class ProfilesBuilder {
   absl::flat_hash_map<LocationKey, int32_t> locations_;
   absl::flat_hash_map<std::vector<int32_t>, int32_t> stacks_;
   absl::flat_hash_map<std::string, int32_t> links_;   // by trace and span
-  std::vector<std::vector<int32_t>> attribute_sets_;  // [0] = none
+  std::vector<std::vector<int32_t>> attribute_sets_;  // [0]: none
   std::map<std::vector<int32_t>, int32_t> attribute_set_ids_;
   std::map<std::pair<AttributesIndex, Ending>, AttributesIndex> ending_sets_;
   std::vector<SampleTypeInfo> types_;

@@ -41,7 +41,7 @@ class ProfilesBuilderTest : public ::testing::Test {
   ProfilesBuilder builder_{{.scope_version = "1.2.3"}};
 };
 
-TEST_F(ProfilesBuilderTest, TellsHowAStackEndedWhereItIsIncomplete) {
+TEST_F(ProfilesBuilderTest, ReportsTheEndingOfAnIncompleteStack) {
   auto add = [&](Ending ending) {
     ProfilesBuilder::SampleInfo sample = Sample(1000, 7);
     sample.attributes = builder_.AddEnding(sample.attributes, ending);
@@ -53,7 +53,7 @@ TEST_F(ProfilesBuilderTest, TellsHowAStackEndedWhereItIsIncomplete) {
   add(Ending::kNoTable);
   add(Ending::kUnknown);
   ProfilesRequestPtr request = builder_.Finish();
-  // No attribute more for the first two, one sample for each of the other endings.
+  // No further attribute for the first two, one sample for each of the other endings.
   const proto::Profile& profile = Profile(*request, 0);
   ASSERT_EQ(profile.samples_size(), 3);
   EXPECT_EQ(profile.samples(0).timestamps_unix_nano_size(), 2);
@@ -68,7 +68,7 @@ TEST_F(ProfilesBuilderTest, TellsHowAStackEndedWhereItIsIncomplete) {
   }
 }
 
-TEST_F(ProfilesBuilderTest, TellsCpuSamplesByTimeStampsAndPeriod) {
+TEST_F(ProfilesBuilderTest, CpuSamplesHaveTimeStampsAndAPeriod) {
   builder_.AddSample(Sample(1000, 52'631'578));
   builder_.AddSample(Sample(900, 52'631'578));
   ProfilesRequestPtr request = builder_.Finish();
@@ -88,7 +88,7 @@ TEST_F(ProfilesBuilderTest, TellsCpuSamplesByTimeStampsAndPeriod) {
   EXPECT_EQ(profile.samples(0).values_size(), 0);
 }
 
-TEST_F(ProfilesBuilderTest, KeepsPeriodsApart) {
+TEST_F(ProfilesBuilderTest, SeparatesPeriods) {
   builder_.AddSample(Sample(1000, 10));
   builder_.AddSample(Sample(1001, 20));
   ProfilesRequestPtr request = builder_.Finish();
@@ -97,10 +97,10 @@ TEST_F(ProfilesBuilderTest, KeepsPeriodsApart) {
   EXPECT_EQ(Profile(*request, 1).period(), 20);
 }
 
-TEST_F(ProfilesBuilderTest, LosesNoNanosecondOfRowsThatCountMany) {
+TEST_F(ProfilesBuilderTest, LosesNoNanosecondOfRowsWithHighCounts) {
   builder_.AddSample(Sample(1000, 1003, 4));         // few: 3 × 251 + 1 × 250
   builder_.AddSample(Sample(1000, 2'000'001, 100));  // many: as values
-  builder_.AddSample(Sample(1001, 500, 0));          // a count of none is one
+  builder_.AddSample(Sample(1001, 500, 0));          // a count of 0 means 1
   EXPECT_EQ(builder_.sample_count(), 105u);
   ProfilesRequestPtr request = builder_.Finish();
   uint64_t count = 0, ns = 0;
@@ -119,7 +119,7 @@ TEST_F(ProfilesBuilderTest, LosesNoNanosecondOfRowsThatCountMany) {
   EXPECT_EQ(ns, 1003u + 2'000'001u + 500u);
 }
 
-TEST_F(ProfilesBuilderTest, TellsOffCpuSamplesByValues) {
+TEST_F(ProfilesBuilderTest, OffCpuSamplesHaveValues) {
   for (uint64_t value : {7, 9}) {
     ProfilesBuilder::SampleInfo sample = Sample(1000, value);
     sample.type = builder_.AddType({"off_cpu", "nanoseconds"});
@@ -137,7 +137,7 @@ TEST_F(ProfilesBuilderTest, TellsOffCpuSamplesByValues) {
   EXPECT_EQ(profile.samples(0).timestamps_unix_nano_size(), 2);
 }
 
-TEST_F(ProfilesBuilderTest, TellsAnyTypeByItsNameAndUnit) {
+TEST_F(ProfilesBuilderTest, OtherTypesHaveTheirNameAndUnit) {
   for (uint64_t value : {1'000, 24}) {
     ProfilesBuilder::SampleInfo sample = Sample(1000, value);
     sample.type = builder_.AddType({"alloc_space", "bytes"});
@@ -153,7 +153,7 @@ TEST_F(ProfilesBuilderTest, TellsAnyTypeByItsNameAndUnit) {
   EXPECT_EQ(profile.samples(0).values(0) + profile.samples(0).values(1), 1'024);
 }
 
-TEST_F(ProfilesBuilderTest, AttributesSayWhoAndWhat) {
+TEST_F(ProfilesBuilderTest, AttributesDescribeThreadMappingAndFrame) {
   builder_.AddSample(Sample(1000, 10));
   ProfilesRequestPtr request = builder_.Finish();
   std::vector<std::string> resource;
@@ -209,7 +209,7 @@ TEST_F(ProfilesBuilderTest, MemoryWithoutAFileHasNoMapping) {
   EXPECT_EQ(builder_.AddStack({}).value, 0);
 }
 
-TEST_F(ProfilesBuilderTest, InterningGivesEqualThingsOneIndex) {
+TEST_F(ProfilesBuilderTest, InternsEqualThingsUnderOneIndex) {
   FunctionIndex f = builder_.AddFunction("f", "f");
   EXPECT_EQ(builder_.AddFunction("f", ""), f);
   EXPECT_NE(builder_.AddFunction("f", "_Zf"), f);
@@ -256,7 +256,7 @@ TEST_F(ProfilesBuilderTest, MakesTextUtf8AndCutsItBetweenCharacters) {
   EXPECT_EQ(String(*request, 2), longer);
 }
 
-TEST_F(ProfilesBuilderTest, KeepsTheLeafsEndOfATooDeepStack) {
+TEST_F(ProfilesBuilderTest, KeepsTheLeafEndOfATooDeepStack) {
   std::vector<LocationIndex> deep;
   for (uint64_t i = 0; i < ProfilesBuilder::kStackFramesMax + 10; ++i) {
     deep.push_back(builder_.AddLocation(FrameKind::kNative, {}, i + 1, {}));
@@ -268,7 +268,7 @@ TEST_F(ProfilesBuilderTest, KeepsTheLeafsEndOfATooDeepStack) {
   EXPECT_EQ(stack.location_indices(0), deep[0].value);
 }
 
-// A stack of a thousand functions with the longest names there are still makes a request that servers take.
+// A stack of a thousand functions with the longest possible names must still make a request that servers accept.
 TEST_F(ProfilesBuilderTest, LeavesNamesOutBeforeARequestGrowsTooLarge) {
   std::vector<LocationIndex> stack;
   for (uint64_t i = 0; i < ProfilesBuilder::kStackFramesMax; ++i) {

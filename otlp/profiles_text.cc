@@ -21,7 +21,7 @@ constexpr char kEndSample[] = "------------------- End Sample ------------------
 constexpr char kEndProfile[] = "------------------- End Profile -------------------\n";
 constexpr char kEndResource[] = "-------------- End Resource Profile ---------------\n";
 
-// "2025-09-23 04:55:35.51787723 +0000 UTC": as many decimals as it takes, as Go prints times.
+// "2025-09-23 04:55:35.51787723 +0000 UTC": as many decimals as needed, as Go prints times.
 std::string FormatTime(uint64_t unix_ns, bool local) {
   auto seconds = static_cast<time_t>(unix_ns / kNsPerSecond);
   tm fields{};
@@ -74,7 +74,7 @@ class Formatter {
   }
   const std::string& String(int index) const { return At(dictionary_.string_table(), index); }
 
-  // The value, and the name of its type as the Collector's libraries call it.
+  // Returns the value, and the name of its type in the Collector's libraries.
   std::pair<std::string, std::string_view> Value(const AnyValue& value) const {
     switch (value.value_case()) {
       case AnyValue::kStringValue:

@@ -6,15 +6,16 @@
 
 namespace tributary::otlp {
 
-// The two layouts in which people already read profiles on a console.
+// Two layouts of profiles on a console that people already know.
 enum class TextLayout {
   kLazyBackend,  // opentelemetry-lazybackend's stdout: times, time stamps, file and line of every frame
   kCollector,    // the Collector's customprofilesexporter: attributes with their value type, functions only
 };
 
-// A request as text, ending in a newline. Frames without a name show their address as the function, and (lazybackend)
-// their executable as the file. Control bytes and ill-formed UTF-8 are escaped as \xNN, so that no name can forge a
-// line. Time stamps are also shown in the local time zone. Indices out of range read as "not set". Any thread.
+// Formats a request as text that ends in a newline. Frames without a name show their address as the function, and
+// (lazybackend) their executable as the file. Control bytes and ill-formed UTF-8 are escaped as \xNN, so that no name
+// can forge a line. Time stamps are also shown in the local time zone. An index out of range counts as "not set". Any
+// thread may call it.
 std::string FormatProfiles(const ProfilesRequest& request, TextLayout layout);
 
 }  // namespace tributary::otlp

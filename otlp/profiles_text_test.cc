@@ -37,7 +37,7 @@ class ProfilesText : public ::testing::Test {
     attribute->mutable_value()->set_int_value(value);
     return request_.dictionary().attribute_table_size() - 1;
   }
-  // A function, its location and what kind of frame it is.
+  // Adds a function and its location with the given type of frame.
   int Frame(int name, int file, int64_t line, int frame_type) {
     auto* dictionary = request_.mutable_dictionary();
     auto* function = dictionary->add_function_table();
@@ -69,7 +69,7 @@ class ProfilesText : public ::testing::Test {
   ProfilesRequest request_;
 };
 
-TEST_F(ProfilesText, PrintsTheLazyBackendsPage) {
+TEST_F(ProfilesText, PrintsTheLazyBackendLayout) {
   AddZeroes();
   SetStrings({"", "samples", "cpu", "nanoseconds", "thread.name", "process.executable.name", "process.executable.path",
               "process.pid", "thread.id", "profile.frame.type", "do_syscall_64", "runtime.futex",
@@ -123,7 +123,7 @@ Instrumentation: go, Function: runtime.futex, File: runtime/sys_linux_amd64.s, L
 )");
 }
 
-TEST_F(ProfilesText, PrintsTheCollectorsPage) {
+TEST_F(ProfilesText, PrintsTheCollectorLayout) {
   AddZeroes();
   SetStrings({"", "samples", "thread.name", "process.pid", "profile.frame.type", "_raw_spin_unlock_irqrestore"});
   int kernel = StringAttribute(4, "kernel");
@@ -160,7 +160,7 @@ Instrumentation: kernel, Function: _raw_spin_unlock_irqrestore
 )");
 }
 
-TEST_F(ProfilesText, EscapesWhatANameMustNotDo) {
+TEST_F(ProfilesText, EscapesControlBytesInNames) {
   AddZeroes();
   SetStrings({"", "thread.name"});
   auto* sample = AddProfile("")->add_samples();

@@ -20,7 +20,7 @@ std::string Details(const std::string& type, int64_t seconds, int32_t nanos) {
   return status.SerializeAsString();
 }
 
-TEST(Retry, RepeatsOnlyWhatTheProtocolAllows) {
+TEST(Retry, RetriesOnlyCodesThatTheProtocolAllows) {
   using enum absl::StatusCode;
   for (absl::StatusCode code : {kCancelled, kDeadlineExceeded, kAborted, kOutOfRange, kUnavailable, kDataLoss}) {
     EXPECT_TRUE(IsRetryable(code, false)) << static_cast<int>(code);

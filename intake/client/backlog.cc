@@ -9,9 +9,9 @@
 namespace tributary::intake {
 namespace {
 
-// More batches than this are too many however small they are: 18 hours at one a second.
+// Limits the number of batches, however small they are: 18 hours at one batch a second.
 constexpr size_t kBatchesMax = 65'536;
-constexpr size_t kBatchBytes = 256;  // of a batch beside its samples
+constexpr size_t kBatchBytes = 256;  // of a batch, in addition to its samples
 
 }  // namespace
 
@@ -58,13 +58,14 @@ void Backlog::Spill(bool away) {
     const bool over = memory_bytes_ > memory_bytes_max_ || waiting_.size() > kBatchesMax;
     if (!(spool_ != nullptr && away) && (!over || waiting_.size() == 1)) return;
     Batch& oldest = waiting_.front().batch;
-    // What it adds to a session's totals: a claim's base goes on from batch to batch by it.
+    // `captured` becomes the amount that the batch adds to a session's totals. The base of a claim advances by this
+    // amount from batch to batch.
     const SampleCounts samples = CountSamples(oldest.samples);
     oldest.accounting.captured = samples + oldest.accounting.TotalLost();
     const bool foreign = waiting_.front().foreign;
     absl::Status kept = absl::OkStatus();
     if (oldest.samples.empty()) {
-      untold_ += oldest.accounting;  // it told nothing else
+      untold_ += oldest.accounting;  // the batch reported nothing else
     } else if (spool_ != nullptr) {
       kept = spool_->Append(oldest);
       if (!kept.ok()) AddLoss(LossReason::kSpoolOverflow, samples, oldest.accounting, foreign);
@@ -120,7 +121,8 @@ std::optional<Outgoing> Backlog::Next(const SpoolClaim& as) {
   Outgoing out;
   out.delta = oldest.batch.accounting;
   out.foreign = oldest.foreign;
-  // With a batch of this process's: what is told with one of an earlier process's is not among its own totals.
+  // Losses of this process go only with a batch of this process: its own totals do not include the reports in a batch
+  // of an earlier process.
   if (!out.foreign) out.delta += TakeLosses();
   memory_bytes_ -= BytesOf(oldest.batch);
   memory_samples_ -= oldest.batch.samples.size();
@@ -138,7 +140,7 @@ bool Backlog::ClaimPeeked(const SpoolClaim& as) {
         LogWarning("spooled samples are sent from memory cause=\"{}\" suppressed={}: a kill now would lose them",
                    Message(claimed), held);
       }
-      // Another session's claim may be in force for the whole file: its batches stay where they are.
+      // The claim of another session may hold for the whole file. Then the batches stay in the file.
       if (!open_.contains(peeked_->segment)) TakeIntoMemory();
       return false;
     }
@@ -149,7 +151,7 @@ bool Backlog::ClaimPeeked(const SpoolClaim& as) {
   return true;
 }
 
-// A disk that takes no claim must not stop the delivery: the rest of the segment leaves it.
+// Moves the rest of the segment into memory. A disk that accepts no claim must not stop the delivery.
 void Backlog::TakeIntoMemory() {
   const SegmentId segment = peeked_->segment;
   std::vector<Waiting> batches;

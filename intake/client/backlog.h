@@ -16,40 +16,43 @@
 
 namespace tributary::intake {
 
-// What no session has taken yet, oldest first: batches in the spool, then batches in memory; and losses that no batch
-// has told yet. Batches here have no sequence number, and their accounting is what they add to the totals. On the
-// loop's thread.
+// Holds what no session has taken yet, oldest first: batches in the spool, then batches in memory. Also holds losses
+// that no batch has reported yet. Batches here have no sequence number. Their accounting is the amount that they add to
+// the totals. On the loop's thread.
 class Backlog {
  public:
-  // For totals and the log; the loss is told with the next batch from memory.
+  // For totals and the log. The next batch from memory reports the loss.
   using Lost = std::function<void(LossReason, const SampleCounts&)>;
 
-  // `spool` may be null. What is claimed in it must have been taken before Next is called. `own`: the session id that
-  // this process writes into segments.
+  // `spool` may be null. The caller must take all claimed batches from the spool before it calls Next. `own`: the
+  // session id that this process writes into segments.
   Backlog(size_t memory_bytes_max, Spool* spool, std::array<uint8_t, 16> own, const Clock& clock, Lost lost);
 
   void Add(Batch batch);
-  // `foreign`: of an earlier process.
+  // `foreign`: the loss is of an earlier process.
   void AddLoss(LossReason reason, const SampleCounts& samples, const Accounting& with, bool foreign = false);
-  // Sent and never answered. Whether the losses that the batch told were heard is in doubt as well: the reasons that
-  // they had would make a sum that nobody can check.
+  // Counts samples that were sent and never answered. The losses that their batches reported are in doubt too: with
+  // their original reasons they would make a sum that no component can check.
   void AddDoubt(const SampleCounts& samples, const Accounting& with, bool foreign);
-  // Moves the oldest to the spool, or gives them up, until memory holds no more than it may: all of it when `away`.
+  // Moves the oldest batches to the spool, or gives them up, until memory is within its limit. Moves all batches when
+  // `away` and there is a spool.
   void Spill(bool away);
 
-  // The oldest, for the session, sequence number and totals that `as` names; what comes from the spool is durably
-  // claimed for it first. `pending` is for the caller to fill.
+  // Returns the oldest batch, for the session, sequence number and totals in `as`. A batch from the spool is first
+  // durably claimed for them. The caller fills in `pending`.
   std::optional<Outgoing> Next(const SpoolClaim& as);
-  // Losses not told yet, taken to be told.
+  // Takes the losses that were not reported yet. The caller must report them.
   Accounting TakeLosses() { return std::exchange(untold_, {}); }
-  // A batch of that segment is durable, or given up.
+  // A batch of `segment` is durable, or was given up.
   void Settled(SegmentId segment);
-  // What the caller took from the spool itself: a batch that is claimed and delivered elsewhere; the first that is not.
+  // The caller took `batch` from the spool itself; the batch is claimed and delivered elsewhere.
   void TakenElsewhere(const SpooledBatch& batch) { Handed(batch.segment, batch.last_of_segment); }
+  // Returns to the backlog the first unclaimed batch that the caller took from the spool itself.
   void PutBack(SpooledBatch batch);
 
-  // Samples and losses of unclaimed batches that an earlier process wrote, handed out or dropped so far; of them, those
-  // lost; and whether there may be more.
+  // The next counts are of unclaimed batches that an earlier process wrote. `foreign_attributed`: their samples and
+  // losses, as far as they were sent on or dropped. `foreign_lost`: the lost samples among these. `foreign_left`: more
+  // such batches may follow.
   const SampleCounts& foreign_attributed() const { return foreign_attributed_; }
   void CountForeign(const SampleCounts& samples, const Accounting& with) {
     foreign_attributed_ += samples + with.TotalLost();
@@ -91,7 +94,7 @@ class Backlog {
   uint64_t memory_samples_ = 0;
   Accounting untold_;
   std::optional<SpooledBatch> peeked_;
-  absl::flat_hash_map<SegmentId, Open> open_;  // handed out in part, or not settled
+  absl::flat_hash_map<SegmentId, Open> open_;  // segments handed out in part, or with unsettled batches
   // The claim that covers the next batch of its segment.
   SegmentId claimed_segment_ = 0;
   std::array<uint8_t, 16> claimed_session_{};

@@ -18,19 +18,19 @@
 namespace tributary::intake {
 namespace {
 
-constexpr size_t kSocketBacklogMax = 1u << 20;  // handed to the socket and not yet taken
-// Encoded before the loop does something else: a window full of spooled samples takes seconds, in which a collector
-// would hear nothing from the kernel.
+constexpr size_t kSocketBacklogMax = 1u << 20;  // bytes passed to the stream that the socket has not taken yet
+// Samples encoded before the loop does something else. A window full of spooled samples takes seconds to encode. A
+// collector would read nothing from the kernel in this time.
 constexpr size_t kSamplesPerTurn = 10'000;
 constexpr size_t kSymbolBacklogMax = 256u << 10;
 constexpr uint32_t kHeartbeatMinMs = 10, kHeartbeatMaxMs = 60'000;
 constexpr int64_t kSilentHeartbeats = 3;
-constexpr int64_t kTicksPerHeartbeat = 5;  // a silent reducer is noticed a fifth of a heartbeat late at most
+constexpr int64_t kTicksPerHeartbeat = 5;  // a silent reducer is noticed at most a fifth of a heartbeat late
 constexpr int64_t kLogPeriodNs = kNsPerMinute;
 
 }  // namespace
 
-// Why a connection is over, and how it goes on: every way leads to Disconnect, which waits and connects again.
+// Every failure of a connection leads to Disconnect, which waits and connects again.
 struct Client::Impl {
   Impl(AlarmSource& alarms, Connector& to, ClientOptions with, const Clock& by, Metrics& metrics,
        Callbacks with_callbacks);
@@ -78,23 +78,23 @@ struct Client::Impl {
   bool ready = false;  // between Welcome and Disconnect
   bool pumping = false;
   bool ever_connected = false;  // has had a Welcome
-  bool failing = false;         // the last attempt failed, and that was said
-  bool slow_retry = false;      // the reducer said that coming back unchanged is useless
+  bool failing = false;         // the last attempt failed, and the failure was logged
+  bool slow_retry = false;      // the reducer said that a retry without a change is useless
   MonotonicNs heard_at, heartbeat_at;
   int64_t heartbeat_ns = 0;
   Backoff backoff_ms;
   Welcome granted;
 
-  // The generation that `encoder` speaks, or spoke last; no encoder: the next batch begins another.
+  // The generation that `encoder` uses, or used last. Without an encoder, the next batch begins another generation.
   uint32_t generation = 0;
   std::optional<BatchEncoder> encoder;
   std::shared_ptr<const Dictionary> dictionary;
   SendWindow window;
   SymbolSender symbols;
-  MetadataFeed::Cursor told_metadata;  // on this connection
-  bool has_told_metadata = false;      // all of it, once, on any connection
+  MetadataFeed::Cursor told_metadata;  // metadata sent on this connection
+  bool has_told_metadata = false;      // a whole snapshot was sent once, on any connection
   uint64_t metadata_subscription = 0;
-  absl::flat_hash_map<ExecutableId, SymbolPart> asked;  // on this connection and not answered, with what is there
+  absl::flat_hash_map<ExecutableId, SymbolPart> asked;  // requested here and not answered; the part the reducer has
 
   std::unique_ptr<Alarm> retry_alarm, connect_alarm, tick_alarm, pump_alarm, symbol_alarm;
   bool symbol_alarm_runs = false;
@@ -155,7 +155,7 @@ void Client::Impl::StopListening() {
   if (options.metadata != nullptr) options.metadata->Unsubscribe(metadata_subscription);
 }
 
-// What changes, changes in bursts.
+// Metadata changes in bursts: one Pump covers a burst.
 void Client::Impl::PumpSoon() {
   if (ready) pump_alarm->StartOnce(0);
 }
@@ -238,7 +238,7 @@ absl::Status Client::Impl::Handle(const Frame& frame) {
       return OnGoodbye(goodbye);
     }
     default:
-      return absl::OkStatus();  // of a later release
+      return absl::OkStatus();  // a message of a later release
   }
 }
 
@@ -283,7 +283,7 @@ absl::Status Client::Impl::OnGoodbye(const Goodbye& goodbye) {
 }
 
 void Client::Impl::OnNeedDictionary(uint32_t of_generation) {
-  if (of_generation < generation) return;  // that one was given up already
+  if (of_generation < generation) return;  // that generation was given up already
   generation = of_generation;
   encoder.reset();
   window.Rewind();
@@ -295,7 +295,7 @@ void Client::Impl::OnTick() {
   if (now.value - heard_at.value >= kSilentHeartbeats * heartbeat_ns) {
     return Disconnect(Error(absl::StatusCode::kDeadlineExceeded, "the reducer is silent"));
   }
-  // A little early: a tick may be late, and the reducer counts too.
+  // Sends a little early: a tick may be late, and the reducer watches the time too.
   if (now.value - heartbeat_at.value < heartbeat_ns - heartbeat_ns / (2 * kTicksPerHeartbeat)) return;
   heartbeat_at = now;
   Write(EncodeFrame(MessageType::kHeartbeat, kChannelSamples, 0, EncodeHeartbeat(now)));
@@ -341,13 +341,13 @@ void Client::Impl::LogDisconnect(const absl::Status& why) {
   }
 }
 
-// Sends what there is while there is credit, taking more from the feeder.
+// Sends waiting data while credit is left, and takes more batches from the feeder.
 void Client::Impl::Pump() {
-  if (std::exchange(pumping, true)) return;  // the feeder may wake us while it is asked
+  if (std::exchange(pumping, true)) return;  // the feeder may call Wake while it is asked for a batch
   size_t samples = 0;
   while (ready && stream->pending_bytes() < kSocketBacklogMax) {
     if (SendMetadata()) continue;
-    // One batch may always be on its way, however small the credit.
+    // One batch may always be in flight, however small the credit.
     if (window.wire_bytes() > 0 && window.wire_bytes() >= granted.credit_bytes) break;
     if (samples >= kSamplesPerTurn) {
       pump_alarm->StartOnce(0);
@@ -363,7 +363,7 @@ void Client::Impl::Pump() {
   pumping = false;
 }
 
-// Ahead of samples, which it describes; the socket's backlog bounds it.
+// Metadata goes ahead of the samples that it describes. The limit on the socket's backlog bounds it.
 bool Client::Impl::SendMetadata() {
   if (options.metadata == nullptr) return false;
   const std::optional<MetadataUpdate> update = options.metadata->Next(told_metadata);
@@ -382,7 +382,7 @@ bool Client::Impl::TakeNext() {
 
 void Client::Impl::SendEntry(const SendWindow::Entry& entry) {
   std::shared_ptr<const Dictionary> wanted = entry.batch.dictionary;
-  // Nothing but accounting: it is told in whatever dictionary is in use.
+  // The batch holds only accounting. It is encoded with the dictionary in use, if any.
   if (!wanted) wanted = encoder ? dictionary : std::make_shared<Dictionary>();
   if (!encoder || wanted != dictionary) {
     dictionary = wanted;
@@ -445,7 +445,7 @@ void Client::Start() { impl_->Start(); }
 void Client::Stop() { impl_->Stop(); }
 void Client::Wake() { impl_->Pump(); }
 
-// Only what this connection asked for: after a reconnect the reducer may have asked somebody else.
+// Sends only tables that the reducer requested on this connection: after a reconnect it may have asked another node.
 void Client::SendSymbols(const ExecutableId& id, PackedTable table) {
   const auto it = impl_->asked.find(id);
   if (it == impl_->asked.end()) return impl_->dropped_tables.Add();

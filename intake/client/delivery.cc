@@ -19,7 +19,7 @@ namespace {
 constexpr uint64_t kTickMs = 250;
 constexpr size_t kAskersMax = 65'536;
 
-// A process has a session of its own with each reducer; the id tells which.
+// A process has its own session with each reducer. The last byte of the session id is the index of the reducer.
 std::array<uint8_t, 16> SessionIdOf(std::array<uint8_t, 16> process, size_t reducer) {
   process[15] = static_cast<uint8_t>(reducer);
   return process;
@@ -32,7 +32,7 @@ struct Delivery::Impl {
   // In order of preference.
   struct Reducer {
     size_t configured = 0;  // its index in the options
-    bool asked = false;     // its session was ready for a batch
+    bool asked = false;     // its session has asked for a batch
     std::unique_ptr<Client> client;
   };
 
@@ -75,11 +75,11 @@ struct Delivery::Impl {
   Backlog backlog;
   Recovery recovery;
 
-  Accounting taken;  // the process's totals with the newest batch
+  Accounting taken;  // the process's totals up to the newest batch
   uint64_t taken_samples = 0;
   SampleCounts told;  // samples and losses of this process that are in a session's batch
   std::optional<EndedCollector> earlier;
-  absl::flat_hash_map<ExecutableId, size_t> askers;  // of symbols: index of reducers
+  absl::flat_hash_map<ExecutableId, size_t> askers;  // index of the reducer that requested the symbols
 
   std::unique_ptr<Alarm> tick_alarm, flush_alarm, done_alarm;
   std::function<void(uint64_t)> flush_done;
@@ -118,7 +118,7 @@ Delivery::Impl::Impl(AlarmSource& alarms, Connector& connector, DeliveryOptions 
         SpoolTheRest();
         FinishFlush();
       })),
-      // The last thing done: `done` may destroy all of this.
+      // This is the last step: `done` may destroy this object.
       done_alarm(alarms.NewAlarm([this] {
         auto done = std::exchange(flush_done, nullptr);
         if (done) done(undelivered);
@@ -174,7 +174,7 @@ void Delivery::Impl::Start() {
   }
   recovery.Start();
   tick_alarm->StartEvery(kTickMs);
-  TellDurable(reducers.front());  // a kill before the first answer has a session to be counted in
+  TellDurable(reducers.front());  // if a kill comes before the first answer, its losses need a session
   reducers.front().client->Start();
 }
 
@@ -212,14 +212,14 @@ SpoolClaim Delivery::Impl::ClaimOf(const Client& client, uint64_t sequence) cons
           .base = client.window().totals()};
 }
 
-// A session that is not in use tells at most that nothing of it is on its way any more.
+// A session that is not active sends at most a closing batch: the report that none of its samples are pending any more.
 std::optional<Outgoing> Delivery::Impl::Next(Reducer& reducer, uint64_t sequence) {
   if (stopped) return std::nullopt;
   if (&reducer != &reducers[active]) {
     if (reducer.client->window().pending_told().empty()) return std::nullopt;
     return Closing({});
   }
-  // Before anything is claimed for the session.
+  // The session must be reported before a batch is claimed for it.
   if (!std::exchange(reducer.asked, true)) TellDurable(reducer);
   std::optional<Outgoing> out = backlog.Next(ClaimOf(*reducer.client, sequence));
   if (!out) {
@@ -240,7 +240,7 @@ std::optional<Outgoing> Delivery::Impl::Next(Reducer& reducer, uint64_t sequence
 
 SampleCounts Delivery::Impl::Pending() const { return taken.captured - (told - backlog.foreign_lost()); }
 
-// No samples: what there is to say of the account.
+// Returns a batch without samples that reports the accounting.
 Outgoing Delivery::Impl::Closing(SampleCounts pending) {
   Outgoing out;
   out.pending = std::move(pending);
@@ -250,10 +250,11 @@ Outgoing Delivery::Impl::Closing(SampleCounts pending) {
   return out;
 }
 
-// The earlier collector's account is closed when all that it left in the spool has found its session: what then is
-// neither stored nor told as lost is what it took with it. The session used last answers for it, less what the others
-// have: their reducer knows what it stored, be it more than was acknowledged; another one is told of the acknowledged.
-// Told with every batch until one of them is durable.
+// Closes the account of the earlier collector once every batch that it left in the spool has a session. Samples that
+// are then neither stored nor reported lost were lost with the collector. Its most recently used session accounts for
+// them, less the samples of its other sessions. The reducer of another session knows how many samples it stored, even
+// if more than were acknowledged. For a session with a different reducer, the acknowledged samples are subtracted here.
+// Each batch carries these records until a batch that carries them is durable.
 void Delivery::Impl::AddCloses(const Reducer& reducer, Outgoing* out) {
   if (!CanClose()) return;
   std::vector<ClosedSession>& closes = out->batch.closes;
@@ -293,7 +294,7 @@ void Delivery::Impl::TellDurable(const Reducer& reducer) const {
                     reducer.asked);
 }
 
-// Of the earlier collector's sessions more is durable than it had seen.
+// More batches of the earlier collector's session are durable than the collector had seen.
 void Delivery::Impl::NoteFinished(const std::array<uint8_t, 16>& session_id, const SampleCounts& total) {
   if (!earlier) return;
   for (EndedCollector::Session& session : earlier->sessions) {
@@ -313,7 +314,7 @@ void Delivery::Impl::Tick() {
   if (flush_done && Idle()) FinishFlush();
 }
 
-// The most preferred reducer that answers is used.
+// Uses the most preferred reducer that answers.
 void Delivery::Impl::Choose() {
   if (stopped) return;
   const auto it = std::find_if(reducers.begin(), reducers.end(), [](const Reducer& r) { return r.client->ready(); });
@@ -329,12 +330,12 @@ void Delivery::Impl::Choose() {
             best < active ? "\"the preferred one is back\"" : "\"no answer\"");
     const size_t before = std::exchange(active, best);
     TellDurable(reducers[active]);
-    reducers[before].client->Wake();  // says that nothing more is coming
+    reducers[before].client->Wake();  // reports that no more samples are pending
   }
   reducers[active].client->Wake();
 }
 
-// Each reducer that does not answer for long enough makes the next one be tried.
+// Starts the next reducer when every reducer before it has been silent for `failover_ms`.
 void Delivery::Impl::StartNext() {
   const MonotonicNs now = clock.Monotonic();
   for (Reducer& reducer : reducers) {
@@ -352,7 +353,7 @@ void Delivery::Impl::StopIdle() {
   }
 }
 
-// Only where another reducer has taken over: a single one is waited for, however long it takes.
+// Gives up batches only if another reducer has taken over. A single reducer is waited for, however long it takes.
 void Delivery::Impl::GiveUpDoubtful() {
   const MonotonicNs now = clock.Monotonic();
   for (size_t i = 0; i < reducers.size(); ++i) {
@@ -380,8 +381,8 @@ uint64_t Delivery::Impl::InMemory() const {
 uint64_t Delivery::Impl::Waiting() const { return InMemory() + (spool != nullptr ? spool->samples() : 0); }
 
 bool Delivery::Impl::Idle() const {
-  // A session that is not in use must hear that nothing more is coming: its reducer would count that as captured for
-  // ever, beside the one that got it.
+  // A session that is not active must report that no samples are pending any more. Otherwise its reducer would count
+  // these samples as captured for ever, in addition to the reducer that got them.
   const auto told_all = [this](const Reducer& r) {
     return r.client->window().empty() && (&r == &reducers[active] || r.client->window().pending_told().empty());
   };
@@ -394,7 +395,8 @@ void Delivery::Impl::FinishFlush() {
   done_alarm->StartOnce(0);
 }
 
-// At the end: what was sent and not answered goes to the spool under its own numbers, what was not sent without any.
+// At the end, batches that were sent and not answered go to the spool under their own sequence numbers. Batches that
+// were not sent go there without a number.
 void Delivery::Impl::SpoolTheRest() {
   stopped = true;
   if (spool == nullptr) return;
@@ -402,7 +404,7 @@ void Delivery::Impl::SpoolTheRest() {
     Client& client = *reducer.client;
     client.Stop();
     for (const SendWindow::Entry& entry : client.GiveUp()) {
-      if (entry.segment != 0 || entry.samples.empty()) continue;  // it is there, and claimed
+      if (entry.segment != 0 || entry.samples.empty()) continue;  // the spool has the batch already, with its claim
       SpoolClaim claim = ClaimOf(client, entry.batch.sequence);
       claim.base = entry.before;
       Batch batch = entry.batch;

@@ -38,7 +38,7 @@ class DeliveryTest : public testing::Test {
                             .earlier_told = {}});
     node_->Start();
   }
-  // The node has noticed, so that what comes now is not sent to it any more.
+  // Waits until the node has noticed, so that later batches are not sent to this reducer.
   void KillPreferred() {
     servers_[preferred_].reset();
     const uint64_t before = failures();
@@ -64,7 +64,7 @@ class DeliveryTest : public testing::Test {
     };
     ASSERT_TRUE(RunLoopUntil(loop_, ack_and_ask, 20'000, 2)) << "never: " << what;
   }
-  // What a session's newest batch told.
+  // The accounting of a session's newest batch.
   const Accounting& Told(bool preferred) { return store(preferred).stored.rbegin()->second.accounting; }
   void ExpectAccountsAddUp() {
     const Accounting &a = Told(true), &b = Told(false);
@@ -87,7 +87,7 @@ class DeliveryTest : public testing::Test {
   bool acking_ = true;
 };
 
-TEST_F(DeliveryTest, TurnsToTheNextAndComesBack) {
+TEST_F(DeliveryTest, FailsOverToTheNextReducerAndComesBack) {
   StartReducer(0);
   StartReducer(1);
   StartNode();
@@ -109,14 +109,14 @@ TEST_F(DeliveryTest, TurnsToTheNextAndComesBack) {
   EXPECT_NE(store(true).hellos[0].session.session_id, store(false).hellos[0].session.session_id);
 }
 
-TEST_F(DeliveryTest, WhatWasInDoubtIsSettledWhenTheReducerIsBack) {
+TEST_F(DeliveryTest, SettlesBatchesInDoubtWhenTheReducerIsBack) {
   StartReducer(0);
   StartReducer(1);
   StartNode();
   acking_ = false;
   Send(100);
   RunUntil([&] { return store(true).stored_samples() == 100; }, "received, not acknowledged");
-  store(true).durable = 1;  // stored all the same
+  store(true).durable = 1;  // stored nevertheless
   KillPreferred();
   Send(50);
   acking_ = true;
@@ -128,7 +128,7 @@ TEST_F(DeliveryTest, WhatWasInDoubtIsSettledWhenTheReducerIsBack) {
   EXPECT_TRUE(lost_.empty());
 }
 
-TEST_F(DeliveryTest, WhatStaysInDoubtIsLostAndToldElsewhere) {
+TEST_F(DeliveryTest, ReportsUnresolvedDoubtAsLostToTheOtherReducer) {
   StartReducer(0);
   StartReducer(1);
   StartNode(/*in_doubt_timeout_ms=*/300);
@@ -136,7 +136,7 @@ TEST_F(DeliveryTest, WhatStaysInDoubtIsLostAndToldElsewhere) {
   Send(100);
   RunUntil([&] { return store(true).stored_samples() == 100; }, "received, not acknowledged");
   KillPreferred();
-  store(true).stored.clear();  // and it died before it could store it
+  store(true).stored.clear();  // the reducer died before it could store the batch
   store(true).newest = 0;
   acking_ = true;
   Send(50);
@@ -152,8 +152,9 @@ TEST_F(DeliveryTest, WhatStaysInDoubtIsLostAndToldElsewhere) {
   EXPECT_EQ(Told(true).captured.total(), 7u);
 }
 
-// What a session that is not in use any more told as captured and not yet sent went to another one: it must hear so.
-TEST_F(DeliveryTest, AStopWaitsForASessionThatWasToldOfMoreThanItGot) {
+// The session that is no longer used had reported samples as captured and not yet sent. These samples went to another
+// session, and the first session must report this.
+TEST_F(DeliveryTest, StopWaitsUntilAnUnusedSessionReportsNothingPending) {
   StartReducer(0);
   StartReducer(1);
   StartNode();
@@ -205,7 +206,7 @@ class DeliveryFromSpoolTest : public DeliveryTest {
                             .earlier_told = {}});
     node_->Start();
   }
-  // Stops the first one: 100 samples were sent and not acknowledged, 40 not sent.
+  // Stops the first collector: 100 samples were sent and not acknowledged, 40 not sent.
   void StopUndelivered() {
     StartNode(1);
     Send(100);
@@ -237,7 +238,7 @@ class DeliveryFromSpoolTest : public DeliveryTest {
         "delivered");
     EXPECT_EQ(stores_[1].stored_samples(), 40u);
   }
-  // The last byte of the segment that holds what was sent.
+  // Damages the last byte of the segment that holds the sent batch.
   void DamageWhatWasSent() {
     for (const std::string& name : storage_.names()) {
       const std::string& file = storage_.bytes(name);
@@ -251,7 +252,7 @@ class DeliveryFromSpoolTest : public DeliveryTest {
   std::unique_ptr<Spool> spool_;
 };
 
-TEST_F(DeliveryFromSpoolTest, AStopPutsWhatIsLeftIntoTheSpoolAndTheNextStartDeliversIt) {
+TEST_F(DeliveryFromSpoolTest, StopSpoolsTheRestAndTheNextStartDeliversIt) {
   StopUndelivered();
   stores_[0].durable = 1;  // stored, and the node does not know
   StartAgainAndDeliver();
@@ -259,7 +260,7 @@ TEST_F(DeliveryFromSpoolTest, AStopPutsWhatIsLeftIntoTheSpoolAndTheNextStartDeli
   EXPECT_EQ(stores_[0].stored.size(), 1u);
 }
 
-TEST_F(DeliveryFromSpoolTest, DamageOfWhatTheReducerHasIsNoLoss) {
+TEST_F(DeliveryFromSpoolTest, DamageIsNoLossIfTheReducerHasTheBatch) {
   StopUndelivered();
   stores_[0].durable = 1;
   DamageWhatWasSent();
@@ -269,9 +270,9 @@ TEST_F(DeliveryFromSpoolTest, DamageOfWhatTheReducerHasIsNoLoss) {
   EXPECT_EQ(stores_[1].stored.rbegin()->second.accounting.TotalLost(), 0u);
 }
 
-TEST_F(DeliveryFromSpoolTest, DamageOfWhatTheReducerDoesNotHaveIsToldUnderItsNumber) {
+TEST_F(DeliveryFromSpoolTest, ReportsDamageUnderItsNumberIfTheReducerLacksTheBatch) {
   StopUndelivered();
-  stores_[0].stored.clear();  // it died before it could store it
+  stores_[0].stored.clear();  // the reducer died before it could store the batch
   stores_[0].newest = 0;
   DamageWhatWasSent();
   StartAgainAndDeliver();

@@ -29,8 +29,8 @@ void Recovery::Add(SpooledBatch batch) {
   };
   auto it = std::find_if(sessions_.begin(), sessions_.end(), same);
   if (it == sessions_.end()) it = sessions_.insert(it, std::make_unique<Session>());
-  // What a stop put into the spool may be older than what was claimed of it before. Damage that could not be cut off
-  // may have a number that went to another batch: that one is told.
+  // A batch that a stop put into the spool may be older than batches claimed before it. A damaged batch that could not
+  // be cut off may have the number of another batch: then the other batch is sent.
   std::deque<SpooledBatch>& batches = (*it)->batches;
   const auto later = [](const SpooledBatch& a, const SpooledBatch& b) {
     return std::pair(a.claim->first_sequence, !a.damaged_samples.empty()) <
@@ -68,7 +68,7 @@ void Recovery::Start() {
 std::optional<Outgoing> Recovery::Next(Session& session, uint64_t sequence) {
   while (!session.batches.empty() && session.batches.front().claim->first_sequence < sequence) {
     session.told = ToldWith(session.batches.front());
-    callbacks_.settled(session.batches.front().segment);  // the reducer has it
+    callbacks_.settled(session.batches.front().segment);  // the reducer has this number
     session.batches.pop_front();
   }
   if (session.batches.empty()) return std::nullopt;
@@ -77,7 +77,7 @@ std::optional<Outgoing> Recovery::Next(Session& session, uint64_t sequence) {
   out.base = front.claim->base;
   *out.base += session.damaged;
   if (front.claim->first_sequence > sequence) {
-    // A batch of the killed process's memory had this number, and has not arrived: it never will.
+    // A batch in the killed process's memory had this number. It has not arrived and never will.
     out.batch.clock = clock_.Pair();
     return out;
   }

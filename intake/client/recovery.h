@@ -14,29 +14,29 @@
 
 namespace tributary::intake {
 
-// Finishes the sessions of an earlier process: what it had claimed of its spool goes to the very session, reducer and
-// sequence numbers that it was claimed for, since some of it may have been stored. On the loop's thread.
+// Finishes the sessions of an earlier process. Batches that the earlier process claimed in its spool go to the session,
+// reducer and sequence numbers of their claims. Some of them may have been stored already. On the loop's thread.
 class Recovery {
  public:
   struct Callbacks {
-    std::function<void(SegmentId)> settled;  // one batch of it is durable, or given up
-    // Batches that the reducer was not there to take: as ever, some may have been stored.
+    std::function<void(SegmentId)> settled;  // one batch of the segment is durable, or was given up
+    // Batches given up because their reducer was silent. Some of them may have been stored.
     std::function<void(const SampleCounts& samples, const Accounting& accounting)> given_up;
-    // Of batches that could not be read any more, told under their numbers.
+    // Samples of batches that could not be read any more. They are reported lost under the numbers of the batches.
     std::function<void(const SampleCounts& samples)> damaged;
-    // All of a session's is durable, and this is what its batches told: samples and losses.
+    // All batches of a session are durable. `told`: the samples and losses that they reported.
     std::function<void(const std::array<uint8_t, 16>& session_id, const SampleCounts& told)> finished;
   };
 
-  // `options`: of the sessions' clients; session, host and port are those claimed.
+  // `options`: for the clients of the sessions. Session, host and port come from the claims.
   Recovery(AlarmSource& alarms, Connector& connector, ClientOptions options, const Clock& clock, Metrics& metrics,
            Callbacks callbacks);
 
-  // A claimed batch. Then Start.
+  // Adds a claimed batch. The caller must add all batches before Start.
   void Add(SpooledBatch batch);
   void Start();
-  // Ends the connections of sessions that are finished, and gives up those whose reducer has been silent for so long;
-  // 0 = never.
+  // Ends the connections of finished sessions. Gives up a session when its reducer has been silent for more than
+  // `silent_ms_max`; 0: never.
   void Tick(int64_t silent_ms_max);
 
   bool done() const { return sessions_.empty(); }
@@ -44,10 +44,10 @@ class Recovery {
 
  private:
   struct Session {
-    std::deque<SpooledBatch> batches;  // not taken by the client yet
+    std::deque<SpooledBatch> batches;  // the client has not taken them yet
     std::unique_ptr<Client> client;
     SampleCounts told;   // samples and losses up to the last batch that was taken
-    Accounting damaged;  // told as lost, where the claims of the batches behind count on samples
+    Accounting damaged;  // samples reported lost that the claims of later batches still count as samples
   };
 
   std::optional<Outgoing> Next(Session& session, uint64_t sequence);

@@ -13,7 +13,7 @@ std::vector<HostPort> Reducers(size_t n) {
   return reducers;
 }
 
-TEST(ReducerChoice, SpreadsNodesAndMovesOnlyThoseItMust) {
+TEST(ReducerChoice, SpreadsNodesAndMovesAsFewAsPossible) {
   constexpr int kNodes = 4'000;
   std::vector<int> of_four(4), moved(2);
   for (int node = 0; node < kNodes; ++node) {
@@ -27,7 +27,7 @@ TEST(ReducerChoice, SpreadsNodesAndMovesOnlyThoseItMust) {
   EXPECT_NEAR(moved[1], kNodes / 5, kNodes / 20);
 }
 
-TEST(ReducerChoice, DoesNotDependOnTheOrderInWhichTheyAreGiven) {
+TEST(ReducerChoice, DoesNotDependOnTheGivenOrder) {
   std::vector<HostPort> reducers = Reducers(3), turned = {reducers[2], reducers[0], reducers[1]};
   for (const char* id : {"a", "b", "c", "d"}) {
     EXPECT_EQ(reducers[PreferenceOf(id, reducers)[0]].host, turned[PreferenceOf(id, turned)[0]].host);

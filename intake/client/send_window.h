@@ -10,25 +10,26 @@
 
 namespace tributary::intake {
 
-// A batch on its way to a session: what it adds to the session's accounting, and what the node has captured beyond.
+// A batch for a session, the amount that it adds to the session's accounting, and the samples that the node has
+// captured in addition.
 struct Outgoing {
-  Batch batch;           // its sequence and accounting are set by the session that takes it
-  Accounting delta;      // losses and idle ticks since the batch before; captured does not count
+  Batch batch;           // the session that takes it sets its sequence and accounting
+  Accounting delta;      // losses and idle ticks since the previous batch; `captured` is ignored
   SampleCounts pending;  // captured by the node and not yet in any batch
-  uint64_t segment = 0;  // of the spool, 0 = none
-  bool foreign = false;  // captured by an earlier process: not among this one's totals
-  // The session's totals before this batch, where the session goes on behind batches that this process never saw.
+  uint64_t segment = 0;  // of the spool; 0: none
+  bool foreign = false;  // captured by an earlier process: not in the totals of this process
+  // The session's totals before this batch, if the session continues after batches that this process never saw.
   std::optional<Accounting> base;
 };
 
-// The batches that one session has taken and that are not known to be durable, in order and without holes: what is sent
-// again after a reconnect is exactly what was sent before. Keeps the session's running totals: what a batch tells as
-// captured is all that the session's batches account for up to it, samples and losses, plus `pending`. Not thread-safe.
+// The batches that one session has taken and that are not known to be durable, in order and without holes. A reconnect
+// sends exactly the same batches again. Keeps the session's running totals. The `captured` that a batch reports is the
+// samples and losses of all batches of the session up to it, plus `pending`. Not thread-safe.
 class SendWindow {
  public:
   struct Entry {
-    Batch batch;        // accounting: the session's totals. Rejected: no samples and no dictionary
-    Accounting before;  // the session's totals before it
+    Batch batch;        // accounting: the session's totals. A rejected batch has no samples and no dictionary
+    Accounting before;  // the session's totals before this batch
     Accounting delta;   // captured = samples + losses
     SampleCounts samples;
     SampleCounts pending;
@@ -37,30 +38,32 @@ class SendWindow {
     size_t wire_bytes = 0;  // on this connection
   };
 
-  // Goes on where a session stands: its last sequence and its totals without anything pending.
+  // Continues a session after its last sequence number, with its totals without pending samples.
   void Begin(uint64_t last_sequence, const Accounting& totals);
 
   uint64_t next_sequence() const { return last_sequence_ + 1; }
   const Accounting& totals() const { return totals_; }                // of all batches taken
   const Accounting& durable() const { return durable_; }              // of those acknowledged
-  const SampleCounts& pending_told() const { return pending_told_; }  // with the newest batch not given up
+  const SampleCounts& pending_told() const { return pending_told_; }  // in the newest batch that was not given up
 
   void Add(Outgoing out);
 
-  // Everything up to here is durable; `acked` sees each entry that goes. A session's reducer may know of later batches
-  // than this process does (it goes on with what a killed one left): numbering continues behind them.
+  // All batches up to `sequence` are durable. Calls `acked` for each entry that leaves the window. When this process
+  // continues the session of a killed process, the reducer may know of later batches than this process does. Numbering
+  // then continues after these batches.
   void Ack(uint64_t sequence, const std::function<void(const Entry&)>& acked);
-  // The reducer will never take this batch: its samples become losses, its number is sent empty. Returns the samples.
+  // The reducer will never take this batch. Its samples become losses, and its number is sent with an empty batch.
+  // Returns the samples.
   SampleCounts Reject(uint64_t sequence);
-  // Takes back every batch, while disconnected: their fate is not waited for. Totals are as if they had never been
-  // added, until Settle, with what the reducer then says is durable, finds some of them stored after all.
+  // Takes back every batch while disconnected: the window no longer waits for their answers. The totals are as if these
+  // batches had never been added. Settle adds those batches again that the reducer later reports as durable.
   std::vector<Entry> GiveUp();
   void Settle(uint64_t durable_sequence);
 
-  // The next to send, nullptr when there is none. It stays so until Sent is called.
+  // Returns the next entry to send, or nullptr. The same entry stays next until Sent is called.
   Entry* Next() { return next_ < entries_.size() ? &entries_[next_] : nullptr; }
   void Sent(size_t wire_bytes);
-  void Rewind();  // all of it is sent again
+  void Rewind();  // all entries are sent again
 
   uint64_t first_sequence() const { return entries_.empty() ? next_sequence() : entries_.front().batch.sequence; }
   bool empty() const { return entries_.empty(); }

@@ -22,7 +22,7 @@ std::vector<uint64_t> Acked(SendWindow& window, uint64_t sequence) {
   return acked;
 }
 
-TEST(SendWindow, TellsTotalsOfItsBatchesAndWhatIsPending) {
+TEST(SendWindow, ReportsTotalsOfItsBatchesPlusPending) {
   SendWindow window;
   window.Add(Of(10, 7));
   window.Add(Of(5, 2, 3));
@@ -65,7 +65,7 @@ TEST(SendWindow, SendsTheSameAgainAfterARewind) {
   EXPECT_EQ(window.wire_bytes(), 0u);
 }
 
-TEST(SendWindow, ARejectedBatchIsALossInItAndAllBehind) {
+TEST(SendWindow, CountsARejectedBatchAsLostInItAndAllLaterBatches) {
   SendWindow window;
   for (int i = 0; i < 3; ++i) window.Add(Of(4));
   EXPECT_EQ(window.Reject(2), 4u);
@@ -79,7 +79,7 @@ TEST(SendWindow, ARejectedBatchIsALossInItAndAllBehind) {
   EXPECT_EQ(window.samples(), 8u);
 }
 
-TEST(SendWindow, WhatWasGivenUpAndTurnsOutStoredIsInTheTotals) {
+TEST(SendWindow, AddsGivenUpBatchesToTheTotalsIfStoredAfterAll) {
   SendWindow window;
   window.Add(Of(1));
   (void)Acked(window, 1);
@@ -98,7 +98,7 @@ TEST(SendWindow, WhatWasGivenUpAndTurnsOutStoredIsInTheTotals) {
   EXPECT_EQ(window.entries()[0].batch.accounting.captured, 11u) << "settled once";
 }
 
-TEST(SendWindow, GoesOnBehindWhatTheReducerHas) {
+TEST(SendWindow, ContinuesAfterTheReducersLastBatch) {
   SendWindow window;
   Accounting totals;
   totals.captured = 100;
@@ -112,7 +112,7 @@ TEST(SendWindow, GoesOnBehindWhatTheReducerHas) {
   EXPECT_EQ(window.entries()[0].batch.accounting.captured, 131u);
 }
 
-TEST(SendWindow, ToldPendingIsThatOfTheNewestBatchThatCounts) {
+TEST(SendWindow, PendingToldIgnoresGivenUpBatches) {
   SendWindow window;
   window.Add(Of(3, 20));
   window.Add(Of(5, 16));

@@ -31,7 +31,8 @@ void ExpectEqualDictionaries(const Dictionary& a, const Dictionary& b) {
   for (uint32_t i = 0; i < a.thread_count(); ++i) ASSERT_EQ(a.thread(ThreadRef{i}), b.thread(ThreadRef{i}));
 }
 
-// A batch that defines `nodes`, each a frame of its own under the node before it or, if not `chained`, under the root.
+// Returns a batch that defines `nodes` nodes. Each has its own frame, and its parent is the previous node or, if not
+// `chained`, the root.
 Batch BatchOfNodes(const std::shared_ptr<Dictionary>& dictionary, uint64_t nodes, bool chained) {
   NodeRef last;
   for (uint64_t i = 1; i <= nodes; ++i) {
@@ -48,7 +49,7 @@ TEST(BatchDecoder, NoticesThatTheTwoEndsHaveDifferentNodes) {
   DecodeAll(BatchEncoder(1).Encode(BatchOfNodes(mine, 3, true)), decoder, held);
   const DictionaryCounts before = decoder.have();
 
-  // As many definitions, but other ones: what a bug or a damaged memory would leave.
+  // The same number of definitions, but different ones, as a bug or damaged memory would leave.
   BatchOfNodes(theirs, 3, false);
   ASSERT_EQ(theirs->counts(), before);
   BatchEncoder encoder(1);
@@ -154,7 +155,7 @@ TEST(BatchCodec, SplitsDefinitionsOverFramesThatEachFit) {
   batch.samples.resize(BatchEncoder::kSamplesPerBatchMax);
   for (Sample& sample : batch.samples) {
     sample.node = NodeRef{static_cast<uint32_t>(random() % dictionary->node_count())};
-    sample.value = random();  // the widest value column there is
+    sample.value = random();  // the widest possible value column
   }
   BatchEncoder encoder(1);
   const auto frames = encoder.Encode(batch);
@@ -167,7 +168,7 @@ TEST(BatchCodec, SplitsDefinitionsOverFramesThatEachFit) {
   ExpectEqualDictionaries(*dictionary, other);
 }
 
-TEST(BatchCodec, ResendsFromWhatThePeerHas) {
+TEST(BatchCodec, ResendsFromThePeersPosition) {
   BatchGenerator generator(5);
   const Batch first = generator.Next(100);
   BatchEncoder encoder(1);
@@ -176,13 +177,13 @@ TEST(BatchCodec, ResendsFromWhatThePeerHas) {
   DecodeAll(encoder.Encode(first), decoder, other);
   const Batch second = generator.Next(100);
   const DictionaryCounts have = decoder.have();
-  encoder.Encode(second);  // lost on the way
+  encoder.Encode(second);  // lost in transit
   encoder.set_sent(have);
   EXPECT_EQ(DecodeAll(encoder.Encode(second), decoder, other).samples, Rounded(second.samples));
   ExpectEqualDictionaries(*second.dictionary, other);
 }
 
-TEST(BatchCodec, TellsTheGenerationOfAPayload) {
+TEST(BatchCodec, ReadsTheGenerationOfAPayload) {
   BatchGenerator generator(5);
   BatchEncoder encoder(77);
   const Frame frame = Unframe(encoder.Encode(generator.Next(10)).back());
@@ -203,7 +204,7 @@ TEST(BatchDecoder, AsksForTheDictionaryOnAnotherGenerationOrAGap) {
   EXPECT_TRUE(decoder.Decode(second.type, 2, second.payload).ok());
 }
 
-TEST(BatchDecoder, HoldsTheDictionaryToItsLimits) {
+TEST(BatchDecoder, EnforcesTheDictionaryLimits) {
   BatchGenerator generator(5);
   const Batch batch = generator.Next(100);
   const DictionaryCounts counts = batch.dictionary->counts();
@@ -227,7 +228,7 @@ TEST(BatchDecoder, HoldsTheDictionaryToItsLimits) {
   }
 }
 
-// A batch of one process, thread, frame, node and sample, spelt out: each case spoils one thing.
+// A batch of one process, thread, frame, node and sample, written byte by byte. Each test case spoils one thing.
 struct Pieces {
   uint32_t generation = 1, derived_from = 0;
   std::string before, evicted;
@@ -281,7 +282,7 @@ struct Pieces {
   }
 };
 
-TEST(BatchDecoder, ReadsTheSpeltOutBatch) {
+TEST(BatchDecoder, ReadsTheHandWrittenBatch) {
   auto in = BatchDecoder(1).Decode(MessageType::kBatch, 3, Pieces().Encode());
   ASSERT_TRUE(in.ok()) << in.status();
   ASSERT_EQ(in->samples.size(), 1u);
@@ -298,7 +299,7 @@ TEST(BatchDecoder, ReadsTheSpeltOutBatch) {
   EXPECT_EQ(in->definitions.nodes[0], (Node{NodeRef{0}, FrameRef{1}}));
 }
 
-TEST(BatchDecoder, RefusesWhatDoesNotAddUp) {
+TEST(BatchDecoder, RefusesInconsistentBatches) {
   const std::string five_bytes = "\xff\xff\xff\xff\x0f";
   struct Case {
     const char* message;
@@ -427,8 +428,8 @@ TEST(BatchDecoder, ReadsValuesOfALaterReleaseAsUnknown) {
   EXPECT_EQ(in->unknown_values, 7u);
 }
 
-// Kinds are told by how they differ from a neighbour's: one that is not known here must not change those after it.
-TEST(BatchCodec, FramesBesideOnesOfAnUnknownKindKeepTheirs) {
+// A kind is encoded as its difference from a neighbour's kind: a kind unknown here must not change the kinds after it.
+TEST(BatchCodec, UnknownFrameKindsDoNotChangeTheirNeighbours) {
   auto dictionary = std::make_shared<Dictionary>();
   const ExecutableRef file =
       dictionary->InternExecutable(*ExecutableId::Make(ExecutableIdKind::kGnuBuildId, "file"), "/file");
@@ -447,7 +448,7 @@ TEST(BatchCodec, FramesBesideOnesOfAnUnknownKindKeepTheirs) {
             (std::vector<FrameKind>{FrameKind::kUnknown, FrameKind::kKernel, FrameKind::kUnknown, FrameKind::kGo}));
 }
 
-TEST(BatchDecoder, NeverAcceptsAReferenceThatIsNotDefined) {
+TEST(BatchDecoder, NeverAcceptsUndefinedReferences) {
   BatchGenerator generator(11);
   BatchEncoder encoder(1);
   const std::string payload = Unframe(encoder.Encode(generator.Next(30)).back()).payload;

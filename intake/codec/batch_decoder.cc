@@ -35,7 +35,7 @@ BatchDecoder::BatchDecoder(uint32_t generation, const DictionaryCounts& have, He
   TRIBUTARY_CHECK(nodes_.count() == have.nodes && nodes_.frame_count() == have.frames);
 }
 
-// Comes to the message's generation, which is the held one or continues it.
+// Moves to the message's generation, which must be the held one or continue it.
 absl::Status BatchDecoder::Continue(const GenerationInfo& info, std::string_view evicted, IncomingBatch* out) {
   out->generation = info.generation;
   if (info.derived_from == 0) {

@@ -12,33 +12,35 @@
 
 namespace tributary::intake {
 
-// Which generation a kDefinitions or kBatch payload belongs to, and continues (0: none), without decoding the rest.
+// The generation of a kDefinitions or kBatch payload, and the generation that it continues (0: none). GenerationOf does
+// not decode the rest of the payload.
 struct GenerationInfo {
   uint32_t generation = 0, derived_from = 0;
 };
 absl::StatusOr<GenerationInfo> GenerationOf(MessageType type, std::string_view payload);
 
-// The reading end of BatchEncoder. Holds of the dictionary the nodes, where frames are and what follows them
-// (HeldNodes, some MiB at most), and counts of the rest: whoever stores the batches maps ids on. After an error nothing
-// has changed, and the session must send NeedDictionary or close. It follows a generation that continues the one it
-// holds; for one that starts empty, make another decoder. Keep it over a reconnect: nothing else knows what it knows.
+// The reading end of BatchEncoder. Holds the nodes of the dictionary, the places of frames and the frames that follow
+// them (HeldNodes, some MiB at most). Of all other tables it holds only counts: the component that stores the batches
+// maps ids. After an error nothing has changed, and the session must send NeedDictionary or close. The decoder follows
+// a generation that continues the one it holds. A generation that starts empty needs another decoder. The caller must
+// keep the decoder over a reconnect: no other object has its state.
 class BatchDecoder {
  public:
   explicit BatchDecoder(uint32_t generation, DictionaryLimits limits = {}) : generation_(generation), limits_(limits) {}
-  // In the middle of a generation: `nodes` are those that `have` counts.
+  // Starts in the middle of a generation: `nodes` are the nodes that `have` counts.
   BatchDecoder(uint32_t generation, const DictionaryCounts& have, HeldNodes nodes, DictionaryLimits limits = {});
 
-  // A kDefinitions or a kBatch payload; a kDefinitions gives an IncomingBatch with sequence 0 and no samples.
-  // InvalidArgument: malformed. FailedPrecondition: another generation, definitions that do not continue at `have`, or
-  // nodes that are not the sender's (its hash over all of them is another).
-  // OutOfRange: over a limit of the dictionary.
+  // Decodes a kDefinitions or a kBatch payload. A kDefinitions gives an IncomingBatch with sequence 0 and no samples.
+  // InvalidArgument if malformed. FailedPrecondition: another generation, definitions that do not continue at `have`,
+  // or nodes that differ from the sender's (its hash over all nodes differs). OutOfRange: over a limit of the
+  // dictionary.
   absl::StatusOr<IncomingBatch> Decode(MessageType type, uint64_t sequence, std::string_view payload);
-  // Takes back the last Decode, if that succeeded: its message will come again.
+  // Undoes the last Decode, if it succeeded. The same message will come again.
   void Undo();
 
   uint32_t generation() const { return generation_; }
   const DictionaryCounts& have() const { return have_; }
-  // Forgets what is beyond `have`; false, and nothing is changed: there is more in it than is held.
+  // Forgets everything beyond `have`. Returns false and changes nothing if `have` counts more than is held.
   bool Truncate(const DictionaryCounts& have);
   size_t memory_bytes() const { return nodes_.memory_bytes(); }
 
@@ -53,7 +55,7 @@ class BatchDecoder {
   DictionaryCounts have_;
   DictionaryLimits limits_;
   HeldNodes nodes_;
-  std::optional<Position> before_;  // the last message; empty: nothing to undo
+  std::optional<Position> before_;  // before the last message; empty: nothing to undo
 };
 
 }  // namespace tributary::intake

@@ -10,10 +10,10 @@
 #include "intake/testing/message_mutator_testing.h"
 #include "intake/wire/wire.h"
 
-// What a connection's messages do to its decoder, one after the other: definitions, batches, evictions, what is taken
-// back and forgotten. Beside it goes a plain list of nodes, from which the sum over all nodes is worked out anew: a
-// batch whose sum is wrong would not be read, so it is put right first. An input is steps: a byte that says what is
-// done (whose high bit leaves the sum as it is), a length of two bytes, and so many bytes.
+// Tests a decoder with the messages of a connection, one after the other: definitions, batches, evictions, undone and
+// truncated messages. Next to the decoder it keeps a plain list of nodes, and computes the sum over all nodes from this
+// list. A batch with a wrong sum would not be read, so the sum is corrected first. An input is a list of steps. Each
+// step is a byte for the action (its high bit leaves the sum as it is), a length of two bytes, and that many bytes.
 
 namespace {
 
@@ -50,7 +50,7 @@ std::string InputOf(const std::vector<Step>& steps) {
   return input;
 }
 
-// What a decoder lets through refers to nothing that is not defined.
+// A batch that a decoder accepts refers only to defined ids.
 void CheckBatch(const IncomingBatch& batch, const DictionaryCounts& after) {
   uint32_t next = batch.before.nodes;
   for (const Node& node : batch.definitions.nodes) {
@@ -71,7 +71,7 @@ void CheckBatch(const IncomingBatch& batch, const DictionaryCounts& after) {
     if (sample.attributes.value >= after.strings) abort();
     if (static_cast<uint8_t>(sample.ending) >= kEndingCount) abort();
 #ifdef TRIBUTARY_PLANT_CRASH
-    // Within reach only of a batch that continues an evicted dictionary, with its sum, whose columns are whole.
+    // Only a batch that continues an evicted dictionary, with the right sum and whole columns, reaches this line.
     if (batch.derived && batch.accounting.captured > 1'000'000) abort();
 #endif
   }
@@ -125,7 +125,7 @@ class Connection {
     return hash;
   }
 
-  // What a session does before it decodes.
+  // Does what a session does before it decodes.
   bool Select(MessageType type, std::string_view payload) {
     const auto info = GenerationOf(type, payload);
     if (!info.ok()) return false;
@@ -164,7 +164,7 @@ class Connection {
     if (decoder_.generation() != generation_before_ || decoder_.have() != state_.positions.back()) abort();
   }
 
-  // To where the store may have been: after one of the messages.
+  // Truncates to a position where the store may have been: after one of the messages.
   void Truncate(size_t index) {
     index %= state_.positions.size();
     if (!decoder_.Truncate(state_.positions[index]) || decoder_.have() != state_.positions[index]) abort();
@@ -173,7 +173,8 @@ class Connection {
     undoable_ = false;
   }
 
-  // The batch with the sum that its sender would have told; its definitions are read alone for that, and taken back.
+  // Returns the batch with the sum that its sender would have sent. To compute the sum, decodes the definitions alone
+  // and undoes that.
   std::string WithSum(const std::string& payload) {
     if (payload.size() % sizeof(capnp::word) != 0 || !Select(MessageType::kBatch, payload)) return payload;
     kj::Array<capnp::word> words = kj::heapArray<capnp::word>(payload.size() / sizeof(capnp::word));
@@ -196,7 +197,7 @@ class Connection {
     }
   }
 
-  // Whatever unpacks packs again, to something that unpacks to the same.
+  // All bytes that unpack must pack again, to bytes that unpack to the same columns.
   static void Unpack(std::span<const ColumnPacking> packings, std::string_view packed) {
     UnpackedColumns columns, again;
     if (!UnpackColumns(packings, packed, UnpackedBytesMax(packed.size()), &columns) || columns.unknown != 0) return;

@@ -14,11 +14,11 @@
 namespace tributary::intake {
 namespace {
 
-// The rest of a message.
+// Bytes of a message without its columns.
 constexpr size_t kMessageBytesMax = 64u << 10;
 static_assert(BatchEncoder::kSamplesPerBatchMax * kSampleBytesMax + kMessageBytesMax <= kPayloadBytesMax);
 
-// Packed where a reader takes them so.
+// Packs the columns, unless they are larger than a reader is willing to unpack.
 template <typename Builder>
 void WriteColumns(ColumnWriter columns, std::span<const ColumnPacking> packings, size_t always, Builder to) {
   const std::string packed = columns.Packed(packings, always);
@@ -74,7 +74,7 @@ std::optional<Eviction> BatchEncoder::EvictionFor(const Dictionary& next) const 
   if (next.derivation() == nullptr || derived_ || sent_ == DictionaryCounts()) return std::nullopt;
   const std::weak_ptr<const Dictionary>& from = next.derivation()->from;
   if (from.owner_before(dictionary_) || dictionary_.owner_before(from)) return std::nullopt;
-  // What the peer was not told of yet is told behind the eviction, like anything new.
+  // Definitions that the peer does not have yet follow the eviction, like anything new.
   const Eviction& all = next.derivation()->eviction;
   Eviction told;
   ForEachTable([](KeptIds& kept, const KeptIds& whole, uint32_t sent) { kept = whole.Below(sent); }, told, all, sent_);

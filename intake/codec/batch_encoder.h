@@ -12,52 +12,54 @@
 
 namespace tributary::intake {
 
-// Turns batches into frames for one dictionary generation. The two ends' dictionaries are equal: ids on the wire are
-// the dictionary's own, and each batch is preceded by the definitions that `sent` does not cover yet. Definitions and
-// samples are columns (docs/intake-protocol.md). Times are rounded to 100 µs; everything else is exact.
+// Turns batches into frames for one dictionary generation. The dictionaries of the two ends are equal: ids on the wire
+// are the ids of the dictionary. Each batch is preceded by the definitions that `sent` does not cover yet. Definitions
+// and samples are columns (docs/intake-protocol.md). Times are rounded to 100 µs; everything else is exact.
 //
-// A generation either starts empty, or continues the one before without what was evicted. A client that goes on to a
-// batch with another dictionary:
+// A generation either starts empty, or continues the previous one without the evicted definitions. A client that has
+// a batch with another dictionary calls:
 //   encoder = BatchEncoder::Following(++generation, encoder ? &*encoder : nullptr, *batch.dictionary);
-// does the second whenever it can: when that dictionary was derived from the one that the encoder speaks, however much
-// of that was told. After a reconnect that kept the dictionary, set_sent and go on; after one that did not, and on
-// NeedDictionary, BatchEncoder(++generation): nothing of earlier generations is known there.
+// Following continues the generation whenever CanContinue allows it: the dictionary was derived from the encoder's
+// dictionary, even if only a part of that dictionary was sent. After a reconnect that kept the dictionary, call
+// set_sent and continue with the encoder. After a reconnect that did not keep it, and on NeedDictionary, use
+// BatchEncoder(++generation): the peer knows nothing of earlier generations.
 class BatchEncoder {
  public:
   static constexpr size_t kSamplesPerBatchMax = 100'000;
 
-  // Starts empty: everything is told.
+  // Starts empty: all definitions will be sent.
   explicit BatchEncoder(uint32_t generation) : generation_(generation) {}
   // For batches of `next`: continues `previous` if CanContinue, else starts empty. `previous` may be null.
   static BatchEncoder Following(uint32_t generation, const BatchEncoder* previous, const Dictionary& next);
 
-  // Whether `next` was derived from the dictionary of the batches encoded so far, and enough of what was told is
-  // dropped.
+  // True if `next` was derived from the dictionary of the batches encoded so far, and enough of the definitions that
+  // were sent are dropped.
   bool CanContinue(const Dictionary& next) const;
 
-  // The frames of one batch: kDefinitions frames while there is more than a frame may hold, then one kBatch.
-  // `batch.dictionary` is the generation's. A batch never has more than kSamplesPerBatchMax samples.
+  // Returns the frames of one batch: kDefinitions frames while there is more than a frame may hold, then one kBatch.
+  // `batch.dictionary` must be the generation's dictionary. A batch must not have more than kSamplesPerBatchMax
+  // samples.
   std::vector<std::string> Encode(const Batch& batch);
 
   uint32_t generation() const { return generation_; }
-  // What the peer has of this generation once it has all frames that were encoded.
+  // What the peer has of this generation once it has received all encoded frames.
   const DictionaryCounts& sent() const { return sent_; }
-  // It has this much of it: the peer knows the generation.
+  // Sets how much of this generation the peer has. The peer must know the generation.
   void set_sent(const DictionaryCounts& sent);
 
  private:
-  // What was dropped, of what was told; nothing when `next` cannot be told so.
+  // Returns the eviction, limited to definitions that were sent; nullopt if `next` cannot continue this generation.
   std::optional<Eviction> EvictionFor(const Dictionary& next) const;
 
   uint32_t generation_;
   DictionaryCounts sent_;
-  std::weak_ptr<const Dictionary> dictionary_;  // of the last batch; to be compared
-  std::optional<DerivedFrom> derived_;          // not told yet
+  std::weak_ptr<const Dictionary> dictionary_;  // of the last batch; for comparison only
+  std::optional<DerivedFrom> derived_;          // not sent yet
   Followers followers_;
   uint32_t followed_nodes_ = 1;  // nodes that `followers_` know
 };
 
-// What a time becomes on the wire.
+// Rounds a time to the resolution of the wire format.
 MonotonicNs RoundToWire(MonotonicNs time);
 
 }  // namespace tributary::intake

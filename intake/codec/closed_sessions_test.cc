@@ -36,7 +36,7 @@ TEST(ClosedSessions, TravelWithABatch) {
   EXPECT_EQ(in->unknown_values, 0u);
 }
 
-TEST(ClosedSessions, ReasonsThatAreNoneAreCollectorKilled) {
+TEST(ClosedSessions, InvalidReasonsBecomeCollectorKilled) {
   auto in = Decode(BatchEncoder(1).Encode(BatchWith({{.captured = 7, .reason = LossReason::kRingFull}})).back());
   ASSERT_TRUE(in.ok()) << in.status();
   EXPECT_EQ(in->closes, (std::vector<ClosedSession>{{.captured = 7, .reason = LossReason::kCollectorKilled}}));

@@ -12,7 +12,7 @@
 #include "intake/wire/frame.h"
 #include "profile/dictionary.h"
 
-// What tests of the codec share.
+// Helpers for the tests of the codec.
 
 namespace tributary::intake {
 
@@ -31,7 +31,7 @@ inline std::vector<Sample> Rounded(std::vector<Sample> samples) {
   return samples;
 }
 
-// Decodes a batch's frames into `dictionary`; the batch itself.
+// Decodes a batch's frames into `dictionary` and returns the batch.
 inline IncomingBatch DecodeAll(const std::vector<std::string>& frames, BatchDecoder& decoder, Dictionary& dictionary) {
   IncomingBatch batch;
   for (size_t i = 0; i < frames.size(); ++i) {

@@ -48,7 +48,7 @@ constexpr std::array<std::string_view, 18> kDefinitionColumnNames = {
     "frameKinds", "frameExecutables", "frameAddresses", "chainAttach",       "chainLengths",   "nodeFrames",
     "processes",  "threads",          "nodeFrameIds",   "processAttributes", "framePositions", "frameNames"};
 
-// Packings are for ever: a column that needs another one becomes a new column.
+// Packings never change: a column that needs another packing becomes a new column.
 constexpr std::array<ColumnPacking, kDefinitionColumnNames.size()> kDefinitionPackings = {{
     {},
     {ColumnPacking::Layout::kNumbers, NumberKind::kWide},       // before
@@ -96,15 +96,15 @@ constexpr std::array<ColumnPacking, kSampleColumnNames.size()> kSamplePackings =
     {ColumnPacking::Layout::kNumbers, NumberKind::kSmall},  // attributes
 }};
 
-// How many columns the first packed messages told. One of a later release would else count as not known with every
-// reader that came before it, be it empty.
+// How many columns the first packed messages had. A column of a later release, even an empty one, would count as
+// unknown with every older reader.
 constexpr size_t kDefinitionColumnsAlways = 16, kSampleColumnsAlways = 9;
 
-// What packed columns may be unpacked. To unpack a byte costs 0.2 µs at most, which a few bytes must not ask for
-// millions of times; columns that would go beyond this are so much alike that they are sent as they are.
+// Limits the unpacked size of packed columns. To unpack a byte costs 0.2 µs at most, and a few packed bytes must not
+// cause this millions of times. Columns beyond the limit are so uniform that they are sent unpacked.
 constexpr size_t UnpackedBytesMax(size_t packed) { return (16u << 10) + 64 * packed; }
 
-// A message's columns: number, length, bytes of each that is not empty, by ascending number.
+// The columns of a message: number, length and bytes of each column that is not empty, by ascending number.
 class ColumnWriter {
  public:
   template <typename Column>
@@ -118,7 +118,7 @@ class ColumnWriter {
     columns_[number] = std::move(bytes);
   }
   const std::string& bytes() const { return out_; }
-  // Columns behind the first `always` are told where there is something in them.
+  // Columns after the first `always` are written only up to the last column that is not empty.
   std::string Packed(std::span<const ColumnPacking> packings, size_t always) {
     columns_.resize(std::clamp(columns_.size(), always, packings.size()));
     return PackColumns(packings.first(columns_.size()), columns_);
@@ -129,11 +129,11 @@ class ColumnWriter {
   std::vector<std::string> columns_;
 };
 
-// The columns of a message that may be hostile. Those of a later release are left out, and counted.
+// The columns of a message that may be hostile. Columns of a later release are skipped and counted.
 template <size_t kNames>
 class ColumnSet {
  public:
-  // False: numbers out of order, or a length beyond the end.
+  // Returns false if numbers are out of order, or a length goes beyond the end.
   bool Parse(std::string_view blob, uint32_t* unknown) {
     VarintReader reader(blob);
     for (uint64_t last = 0; !reader.AtEnd();) {
@@ -151,7 +151,7 @@ class ColumnSet {
     }
     return true;
   }
-  // False: more than a message or its size may have, or bytes left over.
+  // Returns false if the columns exceed `bytes_max` or UnpackedBytesMax, or if bytes are left over.
   bool Unpack(std::span<const ColumnPacking, kNames> packings, std::string_view packed, size_t bytes_max,
               uint32_t* unknown) {
     if (!UnpackColumns(packings, packed, std::min(bytes_max, UnpackedBytesMax(packed.size())), &unpacked_))
@@ -164,7 +164,7 @@ class ColumnSet {
   std::string_view operator[](Column column) const {
     return columns_[static_cast<size_t>(column)];
   }
-  // Of what Unpack read: what the column took, give or take a byte or two.
+  // After Unpack: the bytes that the column took, within a byte or two.
   size_t packed_bytes(size_t number) const { return unpacked_.packed_bytes[number]; }
 
  private:
@@ -174,8 +174,9 @@ class ColumnSet {
 using DefinitionColumnSet = ColumnSet<kDefinitionColumnNames.size()>;
 using SampleColumnSet = ColumnSet<kSampleColumnNames.size()>;
 
-// A column whose values hardly change, or do: nothing when all are the default; else a byte that says how, and the
-// values one by one, or as runs of (value, length ≥ 1), of which the last has no length and goes on to the end.
+// The coding of a column of values. The column is empty if all values are the default. Otherwise one byte names the
+// coding. Then follow the values one by one (for values that change often), or runs of (value, length ≥ 1) for values
+// that hardly change. The last run has no length and extends to the end.
 enum class ValueCoding : uint8_t { kEach = 0, kRuns = 1 };
 
 class ValueWriter {
@@ -242,16 +243,16 @@ class ValueReader {
   VarintReader reader_;
   uint64_t value_, left_ = 0;
   bool ok_ = true, runs_ = false;
-  bool constant_;  // the value goes on to the end
+  bool constant_;  // the value repeats to the end
 };
 
-// How a node tells its frame.
-constexpr uint64_t kFrameNew = 0;       // the next that this message defines
-constexpr uint64_t kFrameFollower = 1;  // and up: of the parent's frame, by rank
+// How a node encodes its frame.
+constexpr uint64_t kFrameNew = 0;       // the next frame that this message defines
+constexpr uint64_t kFrameFollower = 1;  // and up: a follower of the parent's frame, by rank
 constexpr uint64_t kFrameById = kFrameFollower + Followers::kMax;
 
-// What a new frame is expected to be, given the node by which it is first met: from `guessed`, what followed the
-// parent's frame newest (none: as the parent's), and from where in its chain it is.
+// The prediction of a new frame, from the first node that has this frame. `guessed`: the place of the frame that
+// followed the parent's frame most recently (if there is none, `parent` is used). `is_leaf`: the node ends its chain.
 struct FrameContext {
   FramePlace guessed, parent;
   bool is_leaf = true;
@@ -259,10 +260,10 @@ struct FrameContext {
   const FramePlace& base() const { return guessed.executable != 0 ? guessed : parent; }
 };
 
-// The addresses that a message told last, by executable.
+// The last address in a message, by executable.
 class LastAddresses {
  public:
-  // What a frame's address is told from.
+  // Returns the address that a frame's address is encoded relative to.
   uint64_t BaseOf(const FrameContext& context, uint32_t executable) const {
     if (executable != 0 && context.guessed.executable == executable) return context.guessed.address;
     const auto it = last_.find(executable);
@@ -274,14 +275,14 @@ class LastAddresses {
   absl::flat_hash_map<uint32_t, uint64_t> last_;
 };
 
-// Which of a message's new chains the next new stack is the end of. Samples come in the order in which their stacks
-// were defined, nearly: a sample that names a later chain's last node moves past the ones between.
+// Tracks which new chain of a message the next new stack ends with. Samples come nearly in the order in which their
+// stacks were defined. A sample that names the last node of a later chain moves the cursor past the chains between.
 class LeafCursor {
  public:
   // The ids of the chains' last nodes, ascending.
   explicit LeafCursor(std::vector<uint32_t> leaves) : leaves_(std::move(leaves)) {}
 
-  // 0 when there is no further chain.
+  // Returns the last node of the next chain, or 0 if there is no further chain.
   uint32_t next() const { return next_ < leaves_.size() ? leaves_[next_] : 0; }
   void Name(uint32_t node) {
     if (next_ == leaves_.size() || node < leaves_[next_]) return;
@@ -294,8 +295,8 @@ class LeafCursor {
   size_t next_ = 0;
 };
 
-// What a sample's time is told from: the time of its CPU's sample before, else of any CPU's, else the batch's clock.
-// State of one message.
+// The base of a sample's time: the time of the previous sample on its CPU, else of the previous sample on any CPU, else
+// the batch's clock. State of one message.
 class TimeBase {
  public:
   explicit TimeBase(int64_t clock) : last_(clock) {}
@@ -310,10 +311,10 @@ class TimeBase {
   std::vector<std::optional<int64_t>> by_cpu_;
 };
 
-// Guesses a sample's thread: on each CPU it is mostly the one before. State of one message.
+// Guesses a sample's thread: mostly the thread of the previous sample on the same CPU. State of one message.
 class ThreadGuess {
  public:
-  // 0, no thread, before the CPU's first sample.
+  // Returns 0 (no thread) before the CPU's first sample.
   uint32_t On(uint16_t cpu) const { return cpu < last_.size() ? last_[cpu] : 0; }
   void Saw(uint16_t cpu, uint32_t thread) {
     if (cpu >= last_.size()) last_.resize(size_t{cpu} + 1);
@@ -321,7 +322,7 @@ class ThreadGuess {
   }
 
  private:
-  std::vector<uint32_t> last_;  // by CPU, of which there are 65,536 at most
+  std::vector<uint32_t> last_;  // by CPU; there are 65,536 CPUs at most
 };
 
 }  // namespace tributary::intake

@@ -5,9 +5,9 @@
 namespace tributary::intake {
 namespace {
 
-// More than a frame takes in its columns.
+// An upper bound for the bytes of a frame in its columns.
 constexpr size_t kFrameBytesMax = 26;
-// A number of a string.
+// An upper bound for the bytes of a string's number.
 constexpr size_t kAttributesRefBytesMax = 5;
 
 }  // namespace
@@ -30,8 +30,8 @@ bool DefinitionColumns::Fill() {
          FillTable(d.thread_count(), &after_.threads, [this](uint32_t i) { AddThread(i); });
 }
 
-// Chains are not cut: where one ends is what its frames are told by. The longest that a dictionary's limits allow takes
-// under 3 MiB.
+// Chains are not split over messages: the end of a chain is needed to encode its frames. The longest chain that a
+// dictionary's limits allow takes under 3 MiB.
 bool DefinitionColumns::FillNodes() {
   for (uint32_t& next = after_.nodes; next < dictionary_.node_count(); ++next) {
     if (bytes() >= kBytesMax && StartsChain(next)) return false;

@@ -14,14 +14,14 @@
 
 namespace tributary::intake {
 
-// One message's definitions as columns, from `before` on: the writing end. `followers` know the nodes before, and
-// learn.
+// The writing end of the definitions of one message, as columns, from `before` on. `followers` must know the nodes
+// before, and learns the new ones.
 class DefinitionColumns {
  public:
   // Column bytes of one message; leaves room for the longest string and the message's own structure.
   static constexpr size_t kBytesMax = 3u << 20;
 
-  // What is lent outlives this.
+  // All borrowed objects must outlive this object.
   DefinitionColumns(const Dictionary& dictionary, const DictionaryCounts& before, Followers& followers)
       : dictionary_(dictionary),
         followers_(followers),
@@ -30,9 +30,11 @@ class DefinitionColumns {
         next_frame_(before.frames),
         thread_telling_(before.processes) {}
 
-  // The generation continues another without what was evicted. A byte a run, mostly: less than 0.5 MiB for full tables.
+  // The generation continues another without the evicted ids. Mostly a byte for each run: less than 0.5 MiB for full
+  // tables.
   void PutEviction(const Eviction& eviction);
-  // Adds what there is, in the order in which a reader takes it, until the message is full. True when nothing is left.
+  // Adds definitions, in the order in which a reader takes them, until the message is full. Returns true when none are
+  // left.
   bool Fill();
 
   const DictionaryCounts& after() const { return after_; }

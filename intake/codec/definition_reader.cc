@@ -12,7 +12,8 @@
 namespace tributary::intake {
 namespace {
 
-// One more definition in a table, of at least a byte: so what a table may take in memory was sent.
+// Counts one more definition of a table. A definition takes at least a byte, so the bytes sent limit the memory that a
+// table takes.
 absl::Status Count(std::string_view table, uint32_t max, uint32_t* next) {
   if (*next >= max) {
     return Error(absl::StatusCode::kOutOfRange, fmt::format("dictionary: more {} than {} are allowed", table, max));

@@ -14,16 +14,19 @@
 
 namespace tributary::intake {
 
-// The evicted column. FailedPrecondition: it is of other tables than those held. InvalidArgument: malformed.
+// Reads the evicted column. FailedPrecondition if the column is for other tables than those held. InvalidArgument if
+// malformed.
 absl::Status ReadEviction(std::string_view column, const DictionaryCounts& held, Eviction* out);
-// Less than a sixteenth of all ids is no eviction: following one takes time for every id that is kept.
+// Returns true if at least a sixteenth of all ids is dropped. A smaller eviction is not worth it: following an eviction
+// takes time for every id that is kept.
 bool DropsEnough(const Eviction& eviction);
 
-// Reads one message's definitions. Every reference is checked against what is defined before it, in the order strings,
-// executables, frames, nodes, processes, threads. Nodes are appended to those held as they are read, be it for nothing.
+// Reads the definitions of one message. Checks every reference against the definitions before it, in the order strings,
+// executables, frames, nodes, processes, threads. Appends nodes to those held while reading, even if the message then
+// fails.
 class DefinitionReader {
  public:
-  // What is lent outlives this.
+  // All borrowed objects must outlive this object.
   DefinitionReader(const DefinitionColumnSet& columns, const DictionaryCounts& before, const DictionaryLimits& limits,
                    HeldNodes& nodes, IncomingBatch* out)
       : columns_(columns),
@@ -41,8 +44,8 @@ class DefinitionReader {
         frame_positions_(columns[DefinitionColumn::kFramePositions], 0),
         frame_names_(columns[DefinitionColumn::kFrameNames], 0) {}
 
-  // FailedPrecondition: the message's definitions do not continue those held. OutOfRange: a table over its limit.
-  // InvalidArgument: malformed.
+  // FailedPrecondition if the definitions do not continue those held. OutOfRange if a table is over its limit.
+  // InvalidArgument if malformed.
   absl::Status Read();
 
   const DictionaryCounts& after() const { return after_; }

@@ -10,8 +10,8 @@
 #include "intake/testing/batch_generator_testing.h"
 #include "profile/eviction.h"
 
-// Both ends of a session with a dictionary so small that it is evicted from all the time, over a connection that
-// breaks: whatever happens, each batch that arrives says what was sent.
+// Tests both ends of a session with a dictionary so small that it is evicted from all the time, over a connection that
+// breaks. Each batch that arrives must have the content that was sent.
 
 namespace tributary::intake {
 namespace {
@@ -36,7 +36,7 @@ std::string Tell(const Dictionary& d, const Sample& sample) {
   return out;
 }
 
-// The first definitions of each table.
+// Returns a dictionary with the first definitions of each table.
 std::shared_ptr<Dictionary> Prefix(const Dictionary& d, const DictionaryCounts& counts) {
   auto out = std::make_shared<Dictionary>();
   Definitions first = d.DefinedSince({});
@@ -66,7 +66,7 @@ class Ends {
     held_back_.push_back(std::move(batch));
   }
 
-  // Sends what is not sent yet; the connection may break in the middle of it.
+  // Sends the batches that were not sent yet; the connection may break in between.
   void Send() {
     for (; next_ < held_back_.size(); ++next_) {
       const Batch& batch = held_back_[next_];
@@ -129,7 +129,7 @@ class Ends {
       dictionary_ = std::make_shared<Dictionary>();
     }
     auto in = decoder_->Decode(frame.type, frame.sequence, frame.payload);
-    if (Below(4) == 0) {  // no room just then
+    if (Below(4) == 0) {  // the owner cannot take it just then
       decoder_->Undo();
       EXPECT_EQ(decoder_->have(), dictionary_->counts());
       in = decoder_->Decode(frame.type, frame.sequence, frame.payload);
@@ -149,7 +149,7 @@ class Ends {
   }
 
   void Reconnect() {
-    // Some of what was sent is durable, and the rest is sent again.
+    // Some of the sent batches are durable; the rest is sent again.
     const size_t durable = Below(std::min(next_, held_back_.size()) + 1);
     held_back_.erase(held_back_.begin(), held_back_.begin() + static_cast<ptrdiff_t>(durable));
     next_ = 0;
@@ -182,7 +182,7 @@ class Ends {
   std::shared_ptr<Dictionary> dictionary_;
 };
 
-TEST(EvictionProperty, ReaderFollowsWhateverHappens) {
+TEST(EvictionProperty, ReaderFollowsTheWriter) {
   int evictions = 0, continued = 0, kept = 0, decoded = 0;
   for (uint64_t seed = 1; seed <= 60; ++seed) {
     SCOPED_TRACE(seed);

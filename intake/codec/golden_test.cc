@@ -14,8 +14,8 @@
 #include "intake/wire/frame.h"
 #include "intake/wire/messages.h"
 
-// One frame of every message type as each released version sent it: readers understand them for ever. UPDATE_GOLDEN=1
-// writes those that are not there yet, and the fuzz corpus (the same frames, each after a byte that says how they
+// One frame of every message type as each released version sent it: readers must understand them for ever.
+// UPDATE_GOLDEN=1 writes the missing files, and the fuzz corpus (the same frames, each after a byte for how they
 // arrive).
 
 namespace tributary::intake {
@@ -58,12 +58,12 @@ std::vector<std::pair<std::string, std::string>> CurrentFrames() {
   BatchEncoder encoder(7);
   Batch batch = SomeBatch();
   const std::string batch_frame = encoder.Encode(batch).back();
-  // A kDefinitions frame comes of a dictionary too large for its batch.
+  // A dictionary that is too large for its batch makes a kDefinitions frame.
   auto large = std::make_shared<Dictionary>();
   for (int i = 0; i < 800; ++i) large->InternString(std::to_string(i) + std::string(4090, 's'));
   BatchEncoder definitions_encoder(8);
   const std::string definitions = definitions_encoder.Encode({.sequence = 1, .dictionary = large}).front();
-  // What is left of ten nodes when the two that were used first are evicted, and one more.
+  // Ten nodes after the eviction of the two that were used first, and one new node.
   auto full = std::make_shared<Dictionary>(DictionaryLimits{.nodes_max = 12});
   for (uint32_t i = 1; i <= 10; ++i) {
     full->SetNow(i);
@@ -128,7 +128,7 @@ void WriteCorpus(const std::vector<std::pair<std::string, std::string>>& frames)
     Frame opened;
     ASSERT_TRUE(*decoder.Next(&opened));
     if (opened.payload.size() > 100'000) continue;
-    // Uncompressed as well: a fuzzer cannot guess compressed bytes. Flags off, stored length = raw length.
+    // Uncompressed as well, because a fuzzer cannot guess compressed bytes. Flags off, stored length = raw length.
     std::string plain = frame.substr(0, kHeaderBytes) + opened.payload;
     plain[6] = 0;
     plain.replace(20, 4, plain.substr(16, 4));
@@ -253,7 +253,7 @@ TEST_F(Golden, BatchOfV1) {
   EXPECT_EQ(batch->nodes_hash, dictionary.rolling_hash());
   EXPECT_EQ(batch->accounting.captured, 12u);
   EXPECT_EQ(batch->accounting.lost[0], 3u);
-  // Read against fixed values, not against today's encoder.
+  // Compared with fixed values, not with the current encoder.
   ASSERT_EQ(batch->samples.size(), 12u);
   uint64_t value = 0, address = 0;
   for (const Sample& sample : batch->samples) {
@@ -288,7 +288,7 @@ TEST_F(Golden, EvictionOfV1) {
 TEST_F(Golden, SmallMessagesOfV1) {
   EXPECT_EQ(*DecodeAck(Read("ack").payload), 41u);
   EXPECT_EQ(*DecodeNeedDictionary(Read("need_dictionary").payload), 7u);
-  // From before there were parts: none, of any.
+  // From before parts existed: no table has a part.
   EXPECT_EQ(*DecodeNeedSymbols(Read("need_symbols").payload), (std::vector<SymbolRequest>{{SomeId(), {}}}));
   EXPECT_EQ(*DecodeNeedSymbols(Read("need_symbols_part").payload),
             (std::vector<SymbolRequest>{{OtherId(), {}}, {SomeId(), {131'072, 200'000, 900'000, kKey}}}));
@@ -352,7 +352,7 @@ absl::Status Decode(const Frame& frame) {
     case MessageType::kDefinitions:
     case MessageType::kBatch: {
       auto info = GenerationOf(frame.type, frame.payload);
-      if (!info.ok() || info->derived_from != 0) return info.status();  // after what it is derived from: EvictionOfV1
+      if (!info.ok() || info->derived_from != 0) return info.status();  // needs its predecessor: see EvictionOfV1
       return BatchDecoder(info->generation).Decode(frame.type, frame.sequence, frame.payload).status();
     }
   }
@@ -374,7 +374,7 @@ TEST_F(Golden, EveryMessageDecodes) {
   }
 }
 
-// A flipped bit never goes unnoticed: the frame is refused, or, where the bit makes it longer, waited for.
+// A flipped bit never goes unnoticed: the frame is refused, or, if the bit makes it longer, the decoder waits for more.
 TEST_F(Golden, EveryDamagedMessageIsRefused) {
   for (const auto& path : AllMessages()) {
     const std::string bytes = BytesOf(path);

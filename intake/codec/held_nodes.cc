@@ -25,7 +25,7 @@ void Followers::Learn(FrameRef parent, FrameRef frame) {
   if (parent.value >= first_.size()) first_.resize(size_t{parent.value} + 1);
   uint32_t* to = &first_[parent.value];
   uint32_t length = 0;
-  // Ends at the link to move to the front, or at the end.
+  // Stops at the link to move to the front, or at the end of the list.
   while (*to != 0 && links_[*to].frame != frame.value && ++length < kMax) to = &links_[*to].next;
   uint32_t link = *to;
   if (link == 0) {

@@ -9,16 +9,17 @@
 
 namespace tributary::intake {
 
-// What has followed each frame in new nodes: the frames that a new node's is likely to be. Both ends hold one; it is a
-// function of the nodes in the generation's dictionary, in their order, and of nothing else: whatever was told, evicted
-// or told again, one that is made anew from the nodes is the same. 4 bytes a frame and 8 for each pair of frames.
+// The frames that followed each frame in new nodes. A new node probably has one of these frames. Both ends hold one
+// such table. It depends only on the nodes in the generation's dictionary, in their order. Whatever was sent, evicted
+// or sent again, a table built again from the nodes is the same. Takes 4 bytes a frame and 8 bytes for each pair of
+// frames.
 class Followers {
  public:
-  static constexpr uint32_t kMax = 8;  // of one frame; the one that followed it longest ago gives way
+  static constexpr uint32_t kMax = 8;  // of one frame; a new one replaces the one that followed it longest ago
 
-  // The frame that followed `parent` newest (rank 0), or before that; 0 when there is none.
+  // Returns the frame that followed `parent` most recently (rank 0), or earlier (rank 1 and up); 0 if there is none.
   uint32_t At(FrameRef parent, uint32_t rank) const;
-  // kMax when it is not among them.
+  // Returns kMax if `frame` is not among the followers.
   uint32_t RankOf(FrameRef parent, FrameRef frame) const;
   void Learn(FrameRef parent, FrameRef frame);
   size_t memory_bytes() const { return first_.capacity() * sizeof(uint32_t) + links_.capacity() * sizeof(Link); }
@@ -27,15 +28,16 @@ class Followers {
   struct Link {
     uint32_t frame, next;
   };
-  std::vector<uint32_t> first_;      // by parent frame: index into links_; 0 = none
+  std::vector<uint32_t> first_;      // by parent frame: index into links_; 0: none
   std::vector<Link> links_{Link{}};  // newest first
 };
 
-// Where a frame is, as a new one's neighbour is told from it. None of an address beyond 4 GiB: no file's.
+// The place of a frame, from which the place of a neighbouring new frame is encoded. Empty for an address beyond 4 GiB:
+// such an address is not in a file.
 struct FramePlace {
   uint32_t address = 0;
-  uint32_t executable = 0;  // 0: not known, or useless
-  uint8_t kind = 0;         // a FrameKind as it was told: it may be one that this release does not know
+  uint32_t executable = 0;  // 0: unknown, or useless
+  uint8_t kind = 0;         // a FrameKind as on the wire: this release may not know it
 
   static FramePlace Of(const tributary::Frame& frame) { return Of(frame, static_cast<uint8_t>(frame.kind)); }
   static FramePlace Of(const tributary::Frame& frame, uint8_t kind) {
@@ -44,8 +46,9 @@ struct FramePlace {
   }
 };
 
-// The nodes and frames of one generation as the reading end of a connection needs them: to see what a chain grows from,
-// to guess frames, to hash. 8 bytes a node, 12 a frame, and Followers. What a message did can be taken back.
+// The nodes and frames of one generation, as the reading end of a connection needs them: to find the parent of a chain,
+// to guess frames, and to hash. Takes 8 bytes a node, 12 bytes a frame, and Followers. The changes of a message can be
+// undone.
 class HeldNodes {
  public:
   uint32_t count() const { return static_cast<uint32_t>(nodes_.size()); }
@@ -61,16 +64,16 @@ class HeldNodes {
   const FramePlace& PlaceOf(FrameRef frame) const { return places_[frame.value]; }
 
   void AppendFrame(const tributary::Frame& frame, uint8_t kind) { places_.push_back(FramePlace::Of(frame, kind)); }
-  // Its parent and its frame are held.
+  // The node's parent and frame must be held.
   void Append(Node node);
-  // False, and nothing is changed: a node that is kept refers to one or to a frame that is not, or a frame to an
-  // executable that is not.
+  // Returns false and changes nothing if a kept node refers to a node or frame that is not kept, or if a kept frame
+  // refers to an executable that is not kept.
   bool Evict(const Eviction& eviction);
 
-  // Rollback takes back what came after the last Begin.
+  // Rollback undoes every change after the last Begin.
   void Begin();
   void Rollback();
-  // Forgets nodes and frames from these counts on. A Begin too. Costs 20 ns a node that stays.
+  // Forgets nodes and frames from these counts on. Includes a Begin. Costs 20 ns for each node that stays.
   void Truncate(uint32_t nodes, uint32_t frames);
 
  private:

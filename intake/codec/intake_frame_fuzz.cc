@@ -11,16 +11,16 @@
 #include "intake/wire/frame.h"
 #include "intake/wire/messages.h"
 
-// What a connection goes through: bytes in pieces, frames, messages, batches. Checksums are put right first, or no
-// changed input would ever get past them; the first byte says in which pieces the stream arrives and whether its
-// checksums are left as they are.
+// Tests what a connection processes: bytes in pieces, frames, messages, batches. Checksums are corrected first, because
+// otherwise no changed input would ever pass them. The first byte gives the size of the pieces in which the stream
+// arrives. Its high bit leaves the checksums as they are.
 
 namespace {
 
 using namespace tributary;
 using namespace tributary::intake;
 
-// What a decoder lets through refers to nothing that is not defined.
+// A batch that a decoder accepts refers only to defined ids.
 void CheckBatch(const IncomingBatch& batch, const DictionaryCounts& after) {
   uint32_t next = batch.before.nodes;
   for (const Node& node : batch.definitions.nodes) {
@@ -44,7 +44,7 @@ void DecodeBatch(const tributary::intake::Frame& frame, BatchDecoder& decoder) {
   CheckBatch(*batch, decoder.have());
 }
 
-// What decodes is within the limits, and comes back as it was.
+// A decoded update must be within the limits, and must be the same after another encoding and decoding.
 void CheckMetadata(const tributary::intake::Frame& frame) {
   uint32_t unknown_values = 0;
   auto update = DecodeMetadata(frame.payload, &unknown_values);
@@ -64,7 +64,7 @@ void DecodeMessage(const tributary::intake::Frame& frame, BatchDecoder& decoder)
     case MessageType::kWelcome: {
       auto welcome = DecodeWelcome(frame.payload);
 #ifdef TRIBUTARY_PLANT_CRASH
-      // Within reach only of a whole frame with its checksum and a message that decodes.
+      // Only a whole frame with its checksum and a message that decodes reaches this line.
       if (welcome.ok() && welcome->heartbeat_ms > 1'000'000) abort();
 #endif
       break;

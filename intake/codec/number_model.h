@@ -9,21 +9,21 @@
 
 namespace tributary::intake {
 
-// What the numbers of a column are like. Fixed for ever for a column: both ends must model alike.
+// How the numbers of a column are distributed. It never changes for a column: both ends must use the same model.
 enum class NumberKind : uint8_t {
-  kSmall,  // mostly near 0: the width in bits is told by as many "yes" and a "no"
-  kWide,   // of any size: the width is told by a tree of seven decisions
-  kExact,  // few different ones, of any size: as kWide, and below 4,096 every bit is learned
+  kSmall,  // mostly near 0: the width in bits is coded as that many "yes" decisions and a "no"
+  kWide,   // of any size: the width is coded by a tree of seven decisions
+  kExact,  // few different numbers, of any size: as kWide, and below 4,096 every bit is learned
 };
 
-// Learns how many bits a column's numbers have, and the bits behind the leading one: all of a number below 16, else the
-// first two; the others are taken for even. Codes any 64-bit number.
+// Learns how many bits a column's numbers have, and the bits after the leading bit: all bits of a number below 16, else
+// the first two. The other bits are coded with even odds. Codes any 64-bit number.
 class NumberModel {
  public:
   static constexpr size_t SizeOf(NumberKind kind) {
     return kExactMantissas + (kind == NumberKind::kExact ? kExactMost : 0);
   }
-  // What it learns is in `models`, SizeOf(kind) of them, all of which begin as zeros.
+  // Stores the learned state in `models`. The caller must provide SizeOf(kind) of them, all zero at first.
   NumberModel(NumberKind kind, std::span<BitModel> models) : kind_(kind), models_(models.data()) {}
 
   void Put(RangeEncoder& to, uint64_t value) {
@@ -64,7 +64,7 @@ class NumberModel {
  private:
   static constexpr unsigned kWidths = 65, kTreeBits = 7, kMantissas = 1u << kTreeBits;
   static constexpr unsigned kLearnedWidth = 4, kExactWidth = 12, kExactMost = 1u << kExactWidth;
-  // Where the models of a width's bits are: 8 of each whose bits are all learned, 4 of each other.
+  // Where the models of a width's bits are: 8 for each width with all bits learned, 4 for each other width.
   static constexpr unsigned kLongMantissas = kMantissas + 8 * (kLearnedWidth + 1);
   static constexpr unsigned kExactMantissas = kLongMantissas + 4 * (kWidths - kLearnedWidth - 1);
 
@@ -92,13 +92,13 @@ class NumberModel {
     return std::min(node - kMantissas, kWidths - 1);
   }
 
-  // How many of the bits behind the leading one are learned.
+  // Returns how many of the bits after the leading bit are learned.
   unsigned Learned(unsigned width) const {
     if (width < 2) return 0;
     if (width <= (kind_ == NumberKind::kExact ? kExactWidth : kLearnedWidth)) return width - 1;
     return 2;
   }
-  // `node`: the bits so far, the leading one included.
+  // `node`: the bits so far, including the leading bit.
   BitModel& Mantissa(unsigned width, uint32_t node) {
     if (kind_ == NumberKind::kExact && width <= kExactWidth) {
       return models_[kExactMantissas + (1u << (width - 1)) + node - 1];

@@ -12,8 +12,8 @@ namespace {
 
 constexpr size_t kAfterModels = 5;
 
-// `count` models that have learned nothing, until the next call: one column is coded after the other, and most are
-// short, so that to make their models anew would cost more than to use them.
+// Returns `count` models that have learned nothing. They are valid until the next call: columns are coded one after the
+// other. Most columns are short, so new memory for the models would cost more than their use.
 std::span<BitModel> FreshModels(size_t count) {
   thread_local std::vector<BitModel> models;
   if (models.size() < count) models.resize(count);
@@ -22,7 +22,7 @@ std::span<BitModel> FreshModels(size_t count) {
   return {models.data(), count};
 }
 
-// The models of one column, and which is next. One at a time.
+// The models of one column, and the index of the next model to use. Only one such object may be in use at a time.
 class ColumnModels {
  public:
   explicit ColumnModels(const ColumnPacking& packing)
@@ -54,7 +54,8 @@ class ColumnModels {
   size_t next_ = 0;
 };
 
-// A byte by eight decisions, in the light of the byte before: its three highest bits. One at a time.
+// Codes a byte by eight decisions, which depend on the three highest bits of the previous byte. Only one such object
+// may be in use at a time.
 class ByteModel {
  public:
   void Put(RangeEncoder& to, uint8_t byte) {
@@ -78,8 +79,9 @@ class ByteModel {
   uint32_t before_ = 0;
 };
 
-// Appends `count` numbers to `column`, or fewer when it grows beyond `bytes_max`. A decoder of its own: one that
-// nothing else can point at stays in registers, where every byte read would otherwise have it written to memory first.
+// Appends `count` numbers to `column`, or fewer if the column grows beyond `bytes_max`. Works on its own copy of the
+// decoder: no other pointer can refer to the copy, so it stays in registers. Otherwise every byte read would first
+// write the decoder to memory.
 void UnpackNumbers(const ColumnPacking& packing, uint64_t count, size_t bytes_max, RangeDecoder* decoder,
                    std::string* column) {
   RangeDecoder from = *decoder;
@@ -92,13 +94,13 @@ void UnpackNumbers(const ColumnPacking& packing, uint64_t count, size_t bytes_ma
   *decoder = from;
 }
 
-// How many numbers columns have: in use while the columns' own models come and go.
+// The model of how many numbers columns have. It stays in use while the models of columns come and go.
 struct CountModel {
   std::array<BitModel, NumberModel::SizeOf(NumberKind::kWide)> memory{};
   NumberModel model{NumberKind::kWide, memory};
 };
 
-// Numbers of a column, which are its bytes below 0x80.
+// Counts the numbers of a column: its bytes below 0x80.
 size_t NumberCount(std::string_view column) {
   size_t count = 0;
   for (char byte : column) count += (static_cast<uint8_t>(byte) < 0x80) ? 1 : 0;
@@ -147,7 +149,7 @@ bool UnpackColumns(std::span<const ColumnPacking> packings, std::string_view pac
     std::string& column = out->columns[i];
     const size_t before = from.bytes_read();
     uint64_t count = counts.model.Get(from);
-    if (count > left) return false;  // a byte at least for each
+    if (count > left) return false;  // each takes at least a byte
     if (count == 0) continue;
     if (packings[i].layout == ColumnPacking::Layout::kBytes) {
       ByteModel model;

@@ -10,12 +10,12 @@
 
 namespace tributary::intake {
 
-// How a column is packed. Fixed for ever for a column of a given number.
+// How a column is packed. It never changes for a column of a given number.
 struct ColumnPacking {
   enum class Layout : uint8_t {
-    kBytes,    // any bytes; the other three are LEB128 numbers
-    kNumbers,  // one model for all
-    kAfter,    // a model for what follows 0, 1, 2, 3 to 15, and more
+    kBytes,    // any bytes; the other three layouts are LEB128 numbers
+    kNumbers,  // one model for all numbers
+    kAfter,    // a model each for numbers after 0, 1, 2, 3 to 15, and more
     kRecords,  // a model for each of `fields` numbers that come in turn
   };
   Layout layout = Layout::kBytes;
@@ -23,19 +23,20 @@ struct ColumnPacking {
   uint8_t fields = 1;
 };
 
-// A message's columns as one range code: for each column in turn how many numbers (or bytes) it has, then these, each
-// under the models of its column, which begin afresh with every message. Columns that are numbers must be canonical
-// LEB128 (CHECKed): what comes back is byte for byte what went in. Column 0 does not exist.
+// Packs the columns of a message as one range code. For each column in turn it has the count of numbers (or bytes),
+// then these numbers, coded with the models of the column. All models start afresh with every message. Number columns
+// must be canonical LEB128 (CHECKed): unpacking returns the same bytes. Column 0 does not exist.
 std::string PackColumns(std::span<const ColumnPacking> packings, std::span<const std::string> columns);
 
 struct UnpackedColumns {
   std::vector<std::string> columns;
-  std::vector<size_t> packed_bytes;  // what each took, give or take a byte or two
+  std::vector<size_t> packed_bytes;  // the bytes that each column took, within a byte or two
   uint32_t unknown = 0;              // columns of a later release
 };
 
-// False: more than `bytes_max` in all, or bytes left over. Columns of a later release, behind those known, are left out
-// and counted. Takes no more memory than `bytes_max` and the models' 20 KiB, and 0.2 µs a byte of it at most.
+// Returns false if the columns unpack to more than `bytes_max` bytes in all, or if bytes are left over. Columns of a
+// later release come after the known ones. They are skipped and counted. Takes no more memory than `bytes_max` and the
+// models' 20 KiB, and at most 0.2 µs for each byte of `bytes_max`.
 bool UnpackColumns(std::span<const ColumnPacking> packings, std::string_view packed, size_t bytes_max,
                    UnpackedColumns* out);
 

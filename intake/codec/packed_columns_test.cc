@@ -18,7 +18,7 @@ std::string Numbers(std::initializer_list<uint64_t> values) {
   return out;
 }
 
-// One column of each kind there is.
+// One column of each kind.
 const std::vector<ColumnPacking> kPackings = {{},
                                               {},
                                               {Layout::kNumbers, NumberKind::kSmall},
@@ -56,7 +56,7 @@ TEST(RangeCoder, GivesBackEveryDecision) {
 }
 
 TEST(RangeCoder, CarriesIntoBytesHeldBack) {
-  // All even bits set: low stays right below a carry for as long as it can.
+  // All even bits set: low stays just below a carry for as long as possible.
   for (unsigned count = 1; count < 200; ++count) {
     RangeEncoder encoder;
     BitModel model;
@@ -70,7 +70,7 @@ TEST(RangeCoder, CarriesIntoBytesHeldBack) {
   }
 }
 
-TEST(RangeCoder, WhatIsExpectedCostsNextToNothing) {
+TEST(RangeCoder, ExpectedDecisionsCostNextToNothing) {
   RangeEncoder encoder;
   BitModel model;
   for (int i = 0; i < 10'000; ++i) encoder.Put(model, false);
@@ -114,7 +114,7 @@ TEST(PackedColumns, TakeFewerBytesThanTheNumbers) {
   EXPECT_LT(PackColumns(kPackings, columns).size(), 110u);  // 0.29 bits each, where a varint takes 8
 }
 
-TEST(PackedColumns, AnswerAnyBytesWithinTheirBounds) {
+TEST(PackedColumns, StayWithinTheirBoundsForAnyBytes) {
   std::mt19937_64 random(11);
   for (int round = 0; round < 500; ++round) {
     std::string bytes(random() % 64, '\0');
@@ -127,7 +127,7 @@ TEST(PackedColumns, AnswerAnyBytesWithinTheirBounds) {
   }
 }
 
-TEST(PackedColumns, RefuseMoreThanIsAllowedAndWhatIsLeftOver) {
+TEST(PackedColumns, RefuseTooManyAndLeftOverBytes) {
   std::vector<std::string> columns(kPackings.size());
   for (int i = 0; i < 5'000; ++i) AppendVarint(columns[3], 300);
   const std::string packed = PackColumns(kPackings, columns);
@@ -138,7 +138,7 @@ TEST(PackedColumns, RefuseMoreThanIsAllowedAndWhatIsLeftOver) {
   EXPECT_FALSE(UnpackColumns(kPackings, packed + "more", 10'000, &out));
 }
 
-TEST(PackedColumns, LeaveOutThoseOfALaterRelease) {
+TEST(PackedColumns, SkipColumnsOfALaterRelease) {
   std::vector<ColumnPacking> later = kPackings;
   later.push_back({Layout::kNumbers, NumberKind::kSmall});
   std::vector<std::string> columns(later.size());
@@ -148,7 +148,7 @@ TEST(PackedColumns, LeaveOutThoseOfALaterRelease) {
   ASSERT_TRUE(UnpackColumns(kPackings, PackColumns(later, columns), 1'000, &out));
   EXPECT_EQ(out.unknown, 1u);
   EXPECT_EQ(out.columns[2], columns[2]);
-  // And an earlier one's: those that it does not know are empty.
+  // And columns of an earlier release: columns that it does not know are empty.
   columns.pop_back();
   ASSERT_TRUE(UnpackColumns(later, PackColumns(kPackings, columns), 1'000, &out));
   EXPECT_EQ(out.unknown, 0u);

@@ -10,8 +10,8 @@
 
 namespace tributary::intake {
 
-// How a message's process definitions are told: as what differs from the process before, and from the one before that
-// had the same comm. Both ends hold one for each message.
+// Encodes the process definitions of a message as differences from the previous process, and from the previous process
+// that had the same comm. Both ends hold one such object for each message.
 class ProcessTelling {
  public:
   static constexpr unsigned kFields = 10;
@@ -33,7 +33,7 @@ class ProcessTelling {
     Learn(process);
   }
 
-  // What the record says; references and ids are not checked, but that they fit their types. False: malformed.
+  // Reads a record. Checks only that references and ids fit their types. Returns false if malformed.
   bool Read(VarintReader& from, Process* out) {
     int64_t pid = 0, units = 0, rest = 0;
     uint64_t exec = 0, parent = 0, comm = 0;
@@ -81,7 +81,7 @@ class ProcessTelling {
   absl::flat_hash_map<uint32_t, Process> by_comm_;
 };
 
-// And thread definitions: a process's first thread mostly bears its pid, and its comm.
+// Encodes thread definitions: the first thread of a process mostly has its pid and its comm.
 class ThreadTelling {
  public:
   explicit ThreadTelling(uint32_t processes_before) : last_process_(processes_before - 1) {}
@@ -94,7 +94,7 @@ class ThreadTelling {
     last_tid_ = thread.tid.value;
     AppendVarint(to, of != nullptr && thread.name == of->comm ? 0 : uint64_t{thread.name.value} + 1);
   }
-  // The process, to be looked up before the rest is read. False: malformed.
+  // Reads the process. The caller looks it up before ReadRest. Returns false if malformed.
   bool ReadProcess(VarintReader& from, uint32_t processes, ProcessRef* out) {
     int64_t step = 0;
     if (!from.ReadSigned(&step)) return false;

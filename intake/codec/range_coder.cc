@@ -19,7 +19,7 @@ void RangeEncoder::ShiftLow() {
 }
 
 std::string RangeEncoder::Finish() && {
-  // Of the values that mean the same, the one with the most zeros at its end.
+  // Of the values with the same meaning, takes the value with the most zeros at its end.
   for (unsigned bits = 32; bits > 0; --bits) {
     const uint64_t rounded = (low_ + range_ - 1) >> bits << bits;
     if (rounded < low_) continue;

@@ -9,11 +9,11 @@
 
 namespace tributary::intake {
 
-// An adaptive binary range code: a decision that nearly always goes the same way costs next to nothing, and what it
-// costs is learned from the decisions before. Both ends begin with the same models and stay equal. The specification is
-// docs/intake-protocol.md, "Packed columns". About 4 ns a decision on either side.
+// An adaptive binary range code. A decision that nearly always goes the same way costs next to nothing. The code learns
+// the cost of a decision from the decisions before. Both ends begin with the same models and stay equal. The
+// specification is docs/intake-protocol.md, "Packed columns". About 4 ns a decision on either side.
 
-// How likely a decision is "no": learned fast at first, slowly later. All zero bytes: even, nothing seen.
+// The probability that a decision is "no". Learns fast at first, slowly later. All zero bytes: even odds, nothing seen.
 class BitModel {
  public:
   static constexpr unsigned kScaleBits = 16;
@@ -29,7 +29,7 @@ class BitModel {
 
  private:
   static constexpr uint32_t kHalf = 1u << (kScaleBits - 1), kLeast = 64, kMost = (1u << kScaleBits) - kLeast;
-  // 1/2, 1/3, … 1/40 of the way.
+  // Moves 1/2, 1/3, … 1/40 of the way.
   static constexpr std::array<uint32_t, 39> kRates = [] {
     std::array<uint32_t, 39> rates{};
     for (uint32_t i = 0; i < rates.size(); ++i) rates[i] = 65'536 / (i + 2);
@@ -53,14 +53,14 @@ class RangeEncoder {
     model.Learn(yes);
     Normalize();
   }
-  // The low `bits` ≤ 16 of a value that could as well be any other.
+  // Puts the low `bits` ≤ 16 of `value`, with even odds.
   void PutEven(uint32_t value, unsigned bits) {
     range_ >>= bits;
     low_ += uint64_t{value} * range_;
     Normalize();
   }
   size_t bytes() const { return out_.size() + held_; }
-  // Zero bytes at the end are left out: the decoder reads zeros past it.
+  // Leaves out zero bytes at the end: the decoder reads zeros past the end.
   std::string Finish() &&;
 
  private:
@@ -74,14 +74,15 @@ class RangeEncoder {
   static constexpr uint32_t kRangeMin = 1u << 24;
 
   std::string out_;
-  uint64_t low_ = 0;  // 33 bits: the highest is a carry into what is held back
+  uint64_t low_ = 0;  // 33 bits: the highest bit is a carry into the bytes held back
   uint32_t range_ = UINT32_MAX;
-  // A byte, and 0xff behind it, that a carry may still change: at first one that is never sent, for it stays 0.
+  // A byte, and the 0xff bytes after it, that a carry may still change. The first such byte is never sent, because it
+  // stays 0.
   uint8_t first_held_ = 0;
   size_t held_ = 1;
 };
 
-// Bytes may be hostile: any decode to something, without end. The caller bounds what it asks for.
+// The bytes may be hostile: any bytes decode to something, without end. The caller limits how much it asks for.
 class RangeDecoder {
  public:
   explicit RangeDecoder(std::string_view bytes) : bytes_(bytes) {
@@ -109,7 +110,7 @@ class RangeDecoder {
     return value;
   }
   size_t bytes_read() const { return at_; }
-  // All bytes were needed. Not all may have been there.
+  // True if all bytes were read. Also true if bytes were missing.
   bool AtEnd() const { return at_ >= bytes_.size(); }
 
  private:

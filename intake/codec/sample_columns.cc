@@ -11,12 +11,12 @@
 namespace tributary::intake {
 namespace {
 
-// How a sample tells its thread: the guess, one of the recent ones, or any by its distance from the newest.
+// How a sample encodes its thread: the guess, a recent thread, or any thread by its distance from the newest.
 constexpr uint64_t kThreadAsGuessed = 0;
 constexpr uint64_t kThreadRecent = 1;
 constexpr uint64_t kThreadByDistance = kThreadRecent + RecentThreads::kMax;
 
-// Reads a batch's samples one after the other.
+// Reads the samples of a batch one after the other.
 class SampleReader {
  public:
   SampleReader(const SampleColumnSet& columns, MonotonicNs clock, const DictionaryCounts& after,

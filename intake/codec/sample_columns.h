@@ -14,22 +14,22 @@ namespace tributary::intake {
 
 // A batch's samples as columns, in order of time.
 
-// What a sample can take: nodes 5, threads 4, times 7, values 10, counts 5, cpus 3, attributes 3, types and endings 2
-// each.
+// The most bytes that a sample takes: nodes 5, threads 4, times 7, values 10, counts 5, cpus 3, attributes 3, types and
+// endings 2 each.
 constexpr size_t kSampleBytesMax = 41;
 
 int64_t ToWireTime(MonotonicNs time);
 
-// The threads that samples named last, newest first: a sample's thread is mostly one of them. State of one message.
+// The threads that samples named last, newest first: a sample mostly has one of these threads. State of one message.
 class RecentThreads {
  public:
   static constexpr uint32_t kMax = 64;
 
   uint32_t size() const { return static_cast<uint32_t>(threads_.size()); }
   uint32_t at(uint32_t rank) const { return threads_[threads_.size() - 1 - rank]; }
-  // size() when it is not among them.
+  // Returns size() if `thread` is not among them.
   uint32_t RankOf(uint32_t thread) const;
-  void Name(uint32_t thread, uint32_t rank);  // rank as RankOf says
+  void Name(uint32_t thread, uint32_t rank);  // `rank`: the result of RankOf
 
  private:
   std::vector<uint32_t> threads_;  // oldest first
@@ -37,11 +37,11 @@ class RecentThreads {
 
 class SampleColumns {
  public:
-  // `after`: what is defined with this message; `leaves`: the last nodes of its chains, ascending.
+  // `after`: the definitions including this message's; `leaves`: the last nodes of its chains, ascending.
   SampleColumns(MonotonicNs clock, const DictionaryCounts& after, std::vector<uint32_t> leaves)
       : after_(after), leaves_(std::move(leaves)), base_(ToWireTime(clock)) {}
 
-  // In order of time.
+  // The caller must add samples in order of time.
   void Add(const Sample& sample);
   void Write(ColumnWriter& to) &&;
 
@@ -56,7 +56,7 @@ class SampleColumns {
       endings_{static_cast<uint64_t>(Ending::kComplete)}, values_{0}, counts_{1}, attributes_{0};
 };
 
-// InvalidArgument: malformed, or more than `samples_max`.
+// InvalidArgument if malformed, or if there are more than `samples_max` samples.
 absl::Status ReadSamples(const SampleColumnSet& columns, MonotonicNs clock, const DictionaryCounts& after,
                          std::vector<uint32_t> leaves, size_t samples_max, IncomingBatch* out);
 

@@ -1,4 +1,4 @@
-// Sample types in batches: what their numbers mean, and what of the accounting is theirs.
+// Sample types in batches: the meaning of their numbers, and their part of the accounting.
 
 #include <gtest/gtest.h>
 
@@ -28,7 +28,7 @@ absl::StatusOr<IncomingBatch> DecodeTypes(const std::vector<std::tuple<int, std:
   return BatchDecoder(1).Decode(MessageType::kBatch, 1, ToPayload(message));
 }
 
-TEST(BatchCodec, CarriesTypesWithWhatTheyMean) {
+TEST(BatchCodec, CarriesTypesWithTheirMeaning) {
   Batch batch{.sequence = 1, .dictionary = std::make_shared<Dictionary>()};
   batch.samples = {Sample{.type = static_cast<SampleType>(200)}, Sample{.type = static_cast<SampleType>(9)}};
   batch.sample_types = {{static_cast<SampleType>(200), {"alloc_space", "bytes"}},
@@ -43,7 +43,7 @@ TEST(BatchCodec, CarriesTypesWithWhatTheyMean) {
   EXPECT_EQ(in.unknown_values, 1u) << "9 is nobody's";
 }
 
-TEST(BatchDecoder, RefusesTypesThatMakeNoSense) {
+TEST(BatchDecoder, RefusesInvalidTypes) {
   using Told = std::vector<std::tuple<int, std::string, std::string>>;
   const std::string longest(kSampleTypeBytesMax, 'x');
   EXPECT_TRUE(DecodeTypes({{3, longest, longest}, {255, "b", "c"}}).ok());
@@ -76,7 +76,7 @@ TEST(BatchCodec, CarriesAccountingOfEachType) {
   EXPECT_EQ(in.unknown_values, 0u);
 }
 
-// What a batch tells of one type: number, captured, lost in the ring; of 10 captured and 5 lost of all types.
+// Decodes a batch with counts of types: number, captured, lost in the ring; of 10 captured and 5 lost of all types.
 absl::StatusOr<IncomingBatch> DecodeTypeCounts(const std::vector<std::array<uint64_t, 3>>& told, bool of_closed) {
   capnp::MallocMessageBuilder message;
   auto root = message.initRoot<wire::Batch>();
@@ -96,7 +96,7 @@ absl::StatusOr<IncomingBatch> DecodeTypeCounts(const std::vector<std::array<uint
   return BatchDecoder(1).Decode(MessageType::kBatch, 1, ToPayload(message));
 }
 
-TEST(BatchDecoder, RefusesCountsOfTypesThatDoNotAddUp) {
+TEST(BatchDecoder, RefusesInconsistentCountsOfTypes) {
   EXPECT_TRUE(DecodeTypeCounts({{2, 6, 2}, {200, 4, 3}}, false).ok());
   EXPECT_TRUE(DecodeTypeCounts({{2, 6, 0}, {200, 4, 0}}, true).ok());
   using Told = std::vector<std::array<uint64_t, 3>>;

@@ -14,11 +14,12 @@
 #include "intake/wire/frame.h"
 #include "intake/wire/messages.h"
 
-// A session behind TLS, from the server's side. The first byte says how what follows is used:
+// A session behind TLS, from the server's side. The first byte says how the bytes after it are used:
 //   0  bytes from the network, from the first one on
-//   1  what a client says after a real handshake (frames, their checksums put right)
+//   1  what a client sends after a real handshake (frames; their checksums are corrected)
 //   2  changes to what that client's TLS sends on the network: pairs of (distance, bits to flip)
-// and in which pieces it arrives. Whatever comes, what the server reads is what the client wrote, from its beginning.
+// The first byte also gives the size of the pieces in which the bytes arrive. In all cases the server must read what
+// the client wrote, from its beginning.
 
 namespace {
 
@@ -39,7 +40,7 @@ struct Contexts {
                               clock, metrics)
                  .value();
   }
-  FakeClock clock;  // stands still: the files, gone by then, are not looked at again
+  FakeClock clock;  // does not advance, so the files, which are deleted by then, are not checked again
   Metrics metrics;
   std::unique_ptr<TlsContext> server, client;
 };
@@ -54,7 +55,7 @@ class ReadyConnector : public Connector {
   std::function<void(absl::Status)> connected;
 };
 
-// What the acceptor and a session do with the bytes they read.
+// Does what the acceptor and a session do with the bytes that they read.
 void Decode(FrameDecoder& frames, BatchDecoder& batches) {
   tributary::intake::Frame frame;
   while (true) {
@@ -63,7 +64,7 @@ void Decode(FrameDecoder& frames, BatchDecoder& batches) {
     if (frame.type == MessageType::kHello) {
       auto hello = DecodeHello(frame.payload);
 #ifdef TRIBUTARY_PLANT_CRASH
-      // Within reach only of a whole frame of a message that decodes, inside an established session.
+      // Only a whole frame of a message that decodes, inside an established session, reaches this line.
       if (hello.ok() && hello->version_max > 1000) abort();
 #endif
     } else if (frame.type == MessageType::kBatch) {
@@ -72,7 +73,7 @@ void Decode(FrameDecoder& frames, BatchDecoder& batches) {
   }
 }
 
-// Changes the bytes that pass, as a network could.
+// Changes the bytes that pass through, as a network could.
 class Spoiler : public Stream {
  public:
   Spoiler(std::unique_ptr<Stream> below, std::string changes)
@@ -131,7 +132,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     client_end->Write(bytes);
     while (from_client->Deliver(piece) || alarms.Advance(0)) {
     }
-    if (!heard.empty()) abort();  // nobody gets in without a certificate
+    if (!heard.empty()) abort();  // without a certificate no client gets in
     return 0;
   }
   ReadyConnector below;
@@ -156,7 +157,7 @@ extern "C" size_t LLVMFuzzerCustomMutator(uint8_t* data, size_t size, size_t siz
   MessageMutator mutator(seed);
   if (size == 0 || data[0] % 3 != 1 || mutator.OneIn(16)) return LLVMFuzzerMutate(data, size, size_max);
   std::string changed(reinterpret_cast<const char*>(data) + 1, size - 1);
-  // Several at once: a handshake takes 10 ms, so there are few runs.
+  // Several changes at once: a handshake takes 10 ms, so there are few runs.
   for (uint64_t i = mutator.Below(8); i < 8; ++i) changed = mutator.Frames(changed, size_max - 1);
   std::memcpy(data + 1, changed.data(), changed.size());
   return 1 + changed.size();

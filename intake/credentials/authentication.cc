@@ -19,7 +19,7 @@ namespace {
 constexpr std::string_view kBlank = " \t\r";
 constexpr size_t kNamesShownMax = 4;
 
-// Cuts the first word off.
+// Cuts off the first word and returns it.
 std::string_view TakeWord(std::string_view& text) {
   const size_t end = std::min(text.find_first_of(kBlank), text.size());
   const std::string_view word = text.substr(0, end);
@@ -84,7 +84,7 @@ absl::StatusOr<std::vector<TokenFile::Entry>> TokenFile::Read() const {
     entries.push_back(std::move(entry));
   }
   OPENSSL_cleanse(text.data(), text.size());
-  // Nobody could connect: most likely a mistake, or a file that is being written.
+  // Without tokens no node could connect. This is probably a mistake, or a file that is still being written.
   if (entries.empty()) return Error(absl::StatusCode::kInvalidArgument, path_ + ": no token in it");
   return entries;
 }
@@ -103,7 +103,7 @@ absl::Status TokenFile::Check(std::string_view token, std::string_view node_id) 
   if (token.empty()) return Error(absl::StatusCode::kUnauthenticated, "no token was shown, and one is asked for");
   const Digest digest = DigestOf(token);
   bool known = false, allowed = false;
-  // All of them, each to its end: how long this takes says nothing about any token.
+  // Compares all entries, each to its end: the time that this takes says nothing about any token.
   for (const Entry& entry : entries_) {
     const bool same = CRYPTO_memcmp(entry.digest.data(), digest.data(), digest.size()) == 0;
     known |= same;

@@ -15,15 +15,16 @@
 
 namespace tributary::intake {
 
-// Bearer tokens that the reducer takes, from a file:
+// Bearer tokens that the reducer accepts, from a file:
 //
 //   # comments and empty lines
 //   3b0c…e1             any node may use this one
-//   91aa…07  web-*      nodes with such ids only; a token may stand on several lines
+//   91aa…07  web-*      only nodes with such ids; a token may have several lines
 //
-// A token has 16 to 4,096 printable characters without spaces. The file is nobody else's to read; it is read again when
-// it has changed, looked at every 2 s at most. What cannot be used then leaves the old tokens in force and is
-// complained of once. Only digests of tokens are kept, and they are compared in constant time. Not thread-safe.
+// A token has 16 to 4,096 printable characters without spaces. Only the owner may have access to the file. The file is
+// read again when it has changed; this is checked every 2 s at most. If the changed file cannot be used, the old tokens
+// stay in force and the problem is logged once. Only digests of tokens are kept, and they are compared in constant
+// time. Not thread-safe.
 class TokenFile {
  public:
   static constexpr size_t kBytesMax = 4u << 20;
@@ -34,7 +35,7 @@ class TokenFile {
   static absl::StatusOr<std::unique_ptr<TokenFile>> Load(std::string path, const Clock& clock,
                                                          int64_t look_period_ns = FileWatch::kPeriodNs);
 
-  // Unauthenticated: it is not one of ours. PermissionDenied: it is, but not for this node.
+  // Unauthenticated if the token is unknown. PermissionDenied if the token is known, but not for this node.
   absl::Status Check(std::string_view token, std::string_view node_id);
 
  private:
@@ -55,18 +56,19 @@ class TokenFile {
   std::vector<Entry> entries_;
 };
 
-// The only token of a file, for the end that shows it: its first word. Errors as ReadSecretFile's; InvalidArgument: it
-// is empty, or not a token.
+// Reads the token for the end that shows it: the first word of the file. Errors are those of ReadSecretFile;
+// InvalidArgument if the file is empty or its first word is not a token.
 absl::StatusOr<std::string> ReadToken(const std::string& path);
 
-// What a peer must show before its session begins. Null members: not asked for.
+// The credentials that a peer must show before its session begins. Null members are not required.
 struct Security {
   std::unique_ptr<TlsContext> tls;
   std::unique_ptr<TokenFile> tokens;
-  // Where client certificates are required: one of the certificate's names must be the node's, or a glob for it.
+  // Applies if client certificates are required: one of the certificate's names must be the node's id, or a glob that
+  // matches the id.
   bool certificate_names_node = true;
 
-  // PermissionDenied: these names (TlsStream::peer_identity) are not this node's.
+  // PermissionDenied if none of these names (TlsStream::peer_identity) matches the node id.
   static absl::Status CheckNames(const std::vector<std::string>& names, std::string_view node_id);
 };
 

@@ -24,7 +24,7 @@ class TokenFileTest : public testing::Test {
   FakeClock clock_;
 };
 
-TEST_F(TokenFileTest, TokensAndWhoMayUseThem) {
+TEST_F(TokenFileTest, ChecksTokensAndTheirNodes) {
   auto tokens = Load(std::string("# of the fleet\n\n") + kAny + "\r\n  " + kWeb + "\tweb-*\n" + kWeb + " edge-?\n");
   ASSERT_TRUE(tokens.ok()) << tokens.status();
   EXPECT_TRUE((*tokens)->Check(kAny, "anybody").ok());
@@ -37,7 +37,7 @@ TEST_F(TokenFileTest, TokensAndWhoMayUseThem) {
   EXPECT_TRUE(absl::IsUnauthenticated((*tokens)->Check(std::string(kAny) + " ", "web-1")));
 }
 
-TEST_F(TokenFileTest, WrongFilesAreNamedAndNoTokenIsSaid) {
+TEST_F(TokenFileTest, ErrorsNameTheFileAndNeverAToken) {
   const std::string secret(20, 'S');
   for (const std::string& text : {std::string(), std::string("# none\n"), std::string("short\n"), secret + " a b\n",
                                   secret + "\n\x01" + secret, std::string(5000, 'S') + "\n"}) {
@@ -71,7 +71,7 @@ TEST_F(TokenFileTest, IsReadAgainWhenItChangesAndOnlyThen) {
   EXPECT_TRUE((*tokens)->Check(kAny, "n").ok());
 }
 
-TEST_F(TokenFileTest, TheShowingEndTakesTheFirstToken) {
+TEST_F(TokenFileTest, ReadTokenTakesTheFirstToken) {
   EXPECT_EQ(*ReadToken(files_.Write("t", std::string("# mine\n") + kAny + "\n")), kAny);
   EXPECT_EQ(*ReadToken(files_.Write("t", std::string(kWeb) + " web-*\n" + kAny)), kWeb);
   EXPECT_TRUE(absl::IsInvalidArgument(ReadToken(files_.Write("t", "\n")).status()));

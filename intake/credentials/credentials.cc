@@ -29,7 +29,7 @@ absl::Status IntakeCredentials::Change(IntakeCredentialOptions options) {
   absl::StatusOr<std::string> token = "";
   if (!options.token_file.empty()) token = intake::ReadToken(options.token_file);
   if (!token.ok()) return WithContext(token.status(), "--intake-token-file");
-  // Last, as it is what changes something.
+  // TLS comes last, because it changes state.
   if (options.tls) RETURN_IF_ERROR(WithContext(TakeTls(options), "--tls-cert, --tls-key, --tls-ca"));
   token_ = *std::move(token);
   complained_ = false;

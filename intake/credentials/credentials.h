@@ -12,32 +12,34 @@
 
 namespace tributary {
 
-// How the collector shows the reducer who it is, and knows the reducer: as the options say.
+// How the collector authenticates itself to the reducer, and the reducer to itself.
 struct IntakeCredentialOptions {
   bool tls = false;
-  std::string tls_ca;    // who signs reducers; "" = the system's authorities
-  std::string tls_cert;  // shown where the reducer asks; "" = none
+  std::string tls_ca;    // the authorities that sign reducers' certificates; "": the system's authorities
+  std::string tls_cert;  // shown if the reducer asks; "": none
   std::string tls_key;
-  std::string tls_server_name;  // "" = the host that is connected to
-  std::string token_file;       // "" = no token
+  std::string tls_server_name;  // "": the host that is connected to
+  std::string token_file;       // "": no token
 };
 
 // On the collector's loop.
 class IntakeCredentials {
  public:
-  // `tcp` and what else is lent outlive the credentials and all connections. InvalidArgument and the like: a file
-  // cannot be used; the message names option and file.
+  // `tcp` and all other borrowed objects must outlive the credentials and all connections. An error, such as
+  // InvalidArgument, if a file cannot be used; the message names option and file.
   static absl::StatusOr<std::unique_ptr<IntakeCredentials>> Load(IntakeCredentialOptions options, Connector& tcp,
                                                                  AlarmSource& alarms, const Clock& clock,
                                                                  Metrics& metrics);
 
-  // Other options, and the files as they are now, for the connections to come. Errors as Load's: then nothing changes.
+  // Uses other options, and the present contents of the files, for later connections. Errors are those of Load; after
+  // an error nothing changes.
   absl::Status Change(IntakeCredentialOptions options);
 
-  // TCP, or TLS over it, as the options say when it connects. Outlived by nothing that it connects.
+  // Connects by TCP, or by TLS over TCP, according to the options at that time. Must outlive everything that it
+  // connects.
   Connector& connector() { return connector_; }
-  // For Hello: read from the file at each call, so that a new one is used at the next connection. When the file cannot
-  // be read, the last good token; that is said once until it can be read again.
+  // The token for Hello. Reads the file at each call, so that a new token is used at the next connection. If the file
+  // cannot be read, returns the last good token. The failure is logged once until the file can be read again.
   std::string Token();
 
  private:
@@ -61,7 +63,7 @@ class IntakeCredentials {
   Metrics& metrics_;
   Switch connector_;
   IntakeCredentialOptions options_;
-  std::unique_ptr<TlsContext> context_;  // once there: attempts to connect may be using it
+  std::unique_ptr<TlsContext> context_;  // never replaced once made: attempts to connect may be using it
   std::unique_ptr<TlsConnector> tls_;
   std::string token_;
   bool complained_ = false;

@@ -23,7 +23,7 @@ class IntakeCredentialsTest : public testing::Test {
   auto Load(IntakeCredentialOptions options) {
     return IntakeCredentials::Load(std::move(options), tcp_, alarms_, clock_, metrics_);
   }
-  // NoConnector has no stream; TLS makes one of its own around it.
+  // NoConnector has no stream; TLS wraps its own stream around it.
   static bool SpeaksTls(IntakeCredentials& credentials) {
     return credentials.connector().Connect("h", 1, [](const absl::Status&) {}) != nullptr;
   }
@@ -34,7 +34,7 @@ class IntakeCredentialsTest : public testing::Test {
   Metrics metrics_;
 };
 
-TEST_F(IntakeCredentialsTest, NothingAskedForIsPlainTcp) {
+TEST_F(IntakeCredentialsTest, DefaultsToPlainTcp) {
   auto credentials = Load({});
   ASSERT_TRUE(credentials.ok());
   EXPECT_FALSE(SpeaksTls(**credentials));
@@ -53,7 +53,7 @@ TEST_F(IntakeCredentialsTest, TlsWrapsTheConnector) {
   EXPECT_THAT(Message(Load({.tls = true, .tls_ca = files_.Path("none")}).status()), HasSubstr("--tls-ca: "));
 }
 
-TEST_F(IntakeCredentialsTest, TheTokenIsReadAtEachConnection) {
+TEST_F(IntakeCredentialsTest, ReadsTheTokenAtEachConnection) {
   const std::string path = files_.Write("token", "first-token-of-all\n");
   auto credentials = Load({.token_file = path});
   ASSERT_TRUE(credentials.ok()) << credentials.status();
@@ -65,7 +65,7 @@ TEST_F(IntakeCredentialsTest, TheTokenIsReadAtEachConnection) {
   EXPECT_THAT(Message(Load({.token_file = path}).status()), HasSubstr("--intake-token-file: "));
 }
 
-TEST_F(IntakeCredentialsTest, AChangeHoldsForTheNextConnectionOrNotAtAll) {
+TEST_F(IntakeCredentialsTest, ChangeAppliesToTheNextConnectionOrNotAtAll) {
   TestAuthority authority("ca");
   const std::string ca = files_.Write("ca.pem", authority.pem()), token = files_.Write("token", "first-token-of-all\n");
   auto credentials = Load({.token_file = token});

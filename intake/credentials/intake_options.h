@@ -9,16 +9,16 @@
 #include "base/parse.h"
 #include "intake/credentials/credentials.h"
 
-// The options that all who send to reducers have.
+// The options that all programs that send to reducers have.
 
 namespace tributary::intake {
 
-// "HOST" (with `port`), "HOST:PORT", "[V6]:PORT"; up to 8 different ones with commas between them. InvalidArgument
-// else.
+// Parses "HOST" (with `port`), "HOST:PORT", "[V6]:PORT", or up to 8 different ones with commas between them. Otherwise
+// InvalidArgument.
 absl::StatusOr<std::vector<HostPort>> ParseReducers(std::string_view value, uint16_t port);
 
-// Who the reducer is, and who we are to it (docs/security.md). Take, after the table's Parse, completes `out`, which
-// outlives it; InvalidArgument: options that do not go together.
+// The options for the reducer's identity and for our own (docs/security.md). The caller must call TakeCredentials after
+// the table's Parse; it completes `out`. `out` must outlive `table`. InvalidArgument if options do not go together.
 void AddCredentials(Options& table, IntakeCredentialOptions& out);
 absl::Status TakeCredentials(IntakeCredentialOptions& out);
 

@@ -8,7 +8,7 @@
 namespace tributary::intake {
 namespace {
 
-// What one thing takes beside its id and its attributes: the entries in both tables.
+// The memory of one thing in addition to its id and its attributes: the entries in both tables.
 constexpr size_t kBytesBeside = 256;
 
 }  // namespace
@@ -78,7 +78,7 @@ void MetadataFeed::ForgetGone() {
   while (!gone_.empty() && now - gone_.front().first.value >= options_.gone_keep_ns) {
     const auto& [since, key] = gone_.front();
     const auto it = entities_.find(key);
-    // It may have come back since, and gone again.
+    // The thing may have come back since, and gone again.
     if (it != entities_.end() && it->second.gone && it->second.gone_since == since) {
       last_forgotten_ = std::max(last_forgotten_, it->second.change);
       by_change_.erase(it->second.change);

@@ -19,7 +19,7 @@ class MetadataFeedTest : public testing::Test {
   void Make(MetadataFeed::Options options) {
     feed_.emplace(options, clock_, *metrics_.emplace_back(std::make_unique<Metrics>()));
   }
-  // What the cursor's reader is told until there is no more.
+  // Everything that the cursor's reader receives until there is no more.
   std::vector<std::string> Told(MetadataFeed::Cursor& cursor) {
     std::vector<std::string> told;
     while (const std::optional<MetadataUpdate> update = feed_->Next(cursor)) {
@@ -38,7 +38,7 @@ class MetadataFeedTest : public testing::Test {
   std::optional<MetadataFeed> feed_;
 };
 
-TEST_F(MetadataFeedTest, TellsASnapshotThenWhatChanges) {
+TEST_F(MetadataFeedTest, SendsASnapshotThenChanges) {
   feed_->Set(PodOf("a", "1"));
   feed_->Set(PodOf("b", "1"));
   feed_->SetComplete();
@@ -47,7 +47,7 @@ TEST_F(MetadataFeedTest, TellsASnapshotThenWhatChanges) {
   EXPECT_EQ(Told(cursor), Lines());
   feed_->Set(PodOf("a", "2"));
   feed_->Set(PodOf("a", "3"));
-  feed_->Set(PodOf("b", "1"));  // as it is
+  feed_->Set(PodOf("b", "1"));  // unchanged
   feed_->Remove(EntityKind::kPod, "b", UnixNs{9});
   feed_->Remove(EntityKind::kPod, "never", UnixNs{9});
   EXPECT_EQ(Told(cursor), (Lines{"a=3", "b gone"}));
@@ -55,7 +55,7 @@ TEST_F(MetadataFeedTest, TellsASnapshotThenWhatChanges) {
   EXPECT_EQ(Told(late), (Lines{"begin", "a=3", "b gone", "end"}));
 }
 
-TEST_F(MetadataFeedTest, ASnapshotEndsWhenAllIsKnown) {
+TEST_F(MetadataFeedTest, SnapshotEndsWhenTheFeedIsComplete) {
   MetadataFeed::Cursor cursor;
   EXPECT_EQ(Told(cursor), Lines());
   feed_->Set(PodOf("a", "1"));
@@ -66,19 +66,19 @@ TEST_F(MetadataFeedTest, ASnapshotEndsWhenAllIsKnown) {
   EXPECT_EQ(Told(cursor), (Lines{"end"}));
 }
 
-TEST_F(MetadataFeedTest, AnEmptySnapshotIsToldToo) {
+TEST_F(MetadataFeedTest, SendsAnEmptySnapshotToo) {
   feed_->SetComplete();
   MetadataFeed::Cursor cursor;
   EXPECT_EQ(Told(cursor), (Lines{"begin", "end"}));
 }
 
-TEST_F(MetadataFeedTest, WhatHasGoneIsForgottenLater) {
+TEST_F(MetadataFeedTest, ForgetsGoneEntitiesLater) {
   Make({.gone_keep_ns = 10});
   feed_->Set(PodOf("a", "1"));
   feed_->Remove(EntityKind::kPod, "a", UnixNs{9});
   feed_->Set(PodOf("b", "1"));
   feed_->Remove(EntityKind::kPod, "b", UnixNs{9});
-  feed_->Set(PodOf("b", "2"));  // is back
+  feed_->Set(PodOf("b", "2"));  // comes back
   clock_.Advance(10);
   feed_->Set(PodOf("c", "1"));
   MetadataFeed::Cursor cursor;
@@ -86,7 +86,7 @@ TEST_F(MetadataFeedTest, WhatHasGoneIsForgottenLater) {
   EXPECT_EQ(feed_->size(), 2u);
 }
 
-TEST_F(MetadataFeedTest, WhoWasTooSlowToHearOfAnEndIsToldAllAnew) {
+TEST_F(MetadataFeedTest, ReaderThatMissedAnEndGetsANewSnapshot) {
   Make({.gone_keep_ns = 10});
   for (const char* id : {"a", "b"}) feed_->Set(PodOf(id, "1"));
   feed_->SetComplete();
@@ -103,7 +103,7 @@ TEST_F(MetadataFeedTest, WhoWasTooSlowToHearOfAnEndIsToldAllAnew) {
   EXPECT_EQ(Told(slow), (Lines{"c=2"}));
 }
 
-TEST_F(MetadataFeedTest, WhatWasForgottenDuringASnapshotIsMissedOnlyIfItWasToldBefore) {
+TEST_F(MetadataFeedTest, EntityForgottenDuringASnapshotIsMissedOnlyIfItWasSentBefore) {
   Make({.gone_keep_ns = 10, .update_bytes_max = 1});
   for (const char* id : {"x", "a", "b"}) feed_->Set(PodOf(id, "1"));
   feed_->SetComplete();
@@ -120,7 +120,7 @@ TEST_F(MetadataFeedTest, WhatWasForgottenDuringASnapshotIsMissedOnlyIfItWasToldB
   EXPECT_EQ(Told(slower), (Lines{"b=1", "c=1", "d=1", "end", "begin", "b=1", "c=1", "d=1", "end"}));
 }
 
-TEST_F(MetadataFeedTest, KeepsToItsBounds) {
+TEST_F(MetadataFeedTest, StaysWithinItsLimits) {
   Make({.entities_max = 2});
   for (const char* id : {"a", "b", "c"}) feed_->Set(PodOf(id, "1"));
   feed_->Set(PodOf("a", "2"));
@@ -136,7 +136,7 @@ TEST_F(MetadataFeedTest, KeepsToItsBounds) {
   for (int i = 0; i < 9; ++i) EXPECT_EQ(feed_->Next(cursor)->entities.size(), 1u);
 }
 
-// What a reader makes of what it is told.
+// The state that a reader builds from the updates.
 struct Reader {
   MetadataFeed::Cursor cursor;
   std::map<std::string, std::string> told;
@@ -154,8 +154,9 @@ struct Reader {
   }
 };
 
-// Whatever changes between its messages, and however long it does not read, a reader ends up with what is known.
-TEST_F(MetadataFeedTest, AnyReaderEndsUpWithAll) {
+// A reader must end up with the current state, whatever changes between its messages, and however long it does not
+// read.
+TEST_F(MetadataFeedTest, EveryReaderEndsUpWithTheCurrentState) {
   std::mt19937 random(11);
   Make({.gone_keep_ns = 10, .update_bytes_max = 64});
   feed_->SetComplete();

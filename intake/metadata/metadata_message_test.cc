@@ -30,7 +30,7 @@ TEST(MetadataMessage, ComesBackAsItWas) {
   EXPECT_EQ(*empty, MetadataUpdate());
 }
 
-TEST(MetadataMessage, EntitiesOfALaterReleaseAreLeftOut) {
+TEST(MetadataMessage, SkipsEntitiesOfALaterRelease) {
   MetadataUpdate update{.entities = {PodOf("a"), PodOf("b")}};
   update.entities[0].kind = static_cast<EntityKind>(200);
   uint32_t unknown_values = 0;
@@ -41,7 +41,7 @@ TEST(MetadataMessage, EntitiesOfALaterReleaseAreLeftOut) {
   EXPECT_EQ(unknown_values, 1u);
 }
 
-TEST(MetadataMessage, RefusesWhatPassesALimit) {
+TEST(MetadataMessage, RefusesEntitiesOverALimit) {
   auto with = [](auto change) {
     MetadataUpdate update{.entities = {PodOf("a")}};
     change(update.entities[0]);
@@ -70,7 +70,7 @@ TEST(MetadataMessage, RefusesWhatPassesALimit) {
   EXPECT_FALSE(Decode(EncodeMetadata(many)).ok());
 }
 
-// A list of structs without any words takes no bytes, however long it says that it is.
+// A list of structs without any words takes no bytes, however large its stated length is.
 TEST(MetadataMessage, RefusesAmplification) {
   capnp::MallocMessageBuilder message;
   auto list = message.initRoot<wire::Metadata>().initEntities(1);
@@ -89,7 +89,7 @@ TEST(MetadataMessage, RefusesAmplification) {
   EXPECT_TRUE(refused);
 }
 
-TEST(MetadataMessage, WhatIsCutKeepsToTheLimits) {
+TEST(MetadataMessage, CutEntitiesAreWithinTheLimits) {
   std::mt19937 random(3);
   for (int round = 0; round < 200; ++round) {
     Entity entity{.kind = EntityKind::kPod, .id = std::string(random() % 1000, 'i')};
@@ -107,7 +107,7 @@ TEST(MetadataMessage, WhatIsCutKeepsToTheLimits) {
   }
 }
 
-TEST(MetadataMessage, TheLongestValuesAreCutFirst) {
+TEST(MetadataMessage, CutsTheLongestValuesFirst) {
   Entity entity{.kind = EntityKind::kPod};
   for (size_t i = 0; i < 20; ++i) {
     SetAttribute(entity.attributes, "annotation." + std::to_string(i), std::string(kAttributeValueBytesMax, 'v'));

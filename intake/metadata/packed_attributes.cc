@@ -19,7 +19,7 @@ uint32_t AttributePacker::NumberOf(std::string_view key) {
   return numbers_[keys_.back()] = static_cast<uint32_t>(keys_.size());
 }
 
-// A key's number, or 0 and the key; then the value.
+// Writes a key's number, or 0 and the key; then the value.
 std::string AttributePacker::Pack(const Attributes& attributes) {
   std::string out;
   for (const Attribute& attribute : attributes) {

@@ -10,18 +10,18 @@
 
 namespace tributary::intake {
 
-// Attributes of many things in little memory: values behind each other, keys as numbers, since all pods have the same.
-// Two packs of one packer are equal where their attributes are. Keys are never forgotten: at most kKeysMax, 5 MiB; more
-// are packed as they stand.
+// Keeps the attributes of many things in little memory: values one after the other, and keys as numbers, since all pods
+// have the same keys. Two packs of one packer are equal if their attributes are equal. Keys are never forgotten. At
+// most kKeysMax keys get a number, 5 MiB; further keys are packed as text.
 class AttributePacker {
  public:
   static constexpr size_t kKeysMax = 16'384;
 
   std::string Pack(const Attributes& attributes);
-  Attributes Unpack(std::string_view packed) const;  // of what this packer made
+  Attributes Unpack(std::string_view packed) const;  // `packed` must come from this packer
 
  private:
-  uint32_t NumberOf(std::string_view key);  // 0: no room
+  uint32_t NumberOf(std::string_view key);  // 0: the table of keys is full
 
   std::deque<std::string> keys_;                             // number - 1
   absl::flat_hash_map<std::string_view, uint32_t> numbers_;  // of keys_

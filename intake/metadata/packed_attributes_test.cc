@@ -5,7 +5,7 @@
 namespace tributary::intake {
 namespace {
 
-TEST(AttributePacker, GivesBackWhatItTook) {
+TEST(AttributePacker, UnpacksToTheSameAttributes) {
   AttributePacker packer;
   const Attributes some = {
       {"", ""}, {"k8s.pod.name", "web"}, {"long", std::string(5000, 'x')}, {"z", std::string("\0\xff", 2)}};
@@ -16,7 +16,7 @@ TEST(AttributePacker, GivesBackWhatItTook) {
   EXPECT_LT(packer.Pack({{"k8s.pod.name", "web"}}).size(), 8u);
 }
 
-TEST(AttributePacker, KeysBeyondTheNumberAllowedAreKeptAsTheyStand) {
+TEST(AttributePacker, PacksKeysBeyondTheLimitAsText) {
   AttributePacker packer;
   for (size_t i = 0; i < AttributePacker::kKeysMax + 10; ++i) {
     const Attributes one = {{"key" + std::to_string(i), "v"}};

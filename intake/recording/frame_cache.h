@@ -11,8 +11,8 @@
 
 namespace tributary::intake {
 
-// Frames that many sessions send: made once, kept while there is room, the least recently used dropped first. Not
-// thread-safe.
+// Frames that many sessions send. Each frame is made once and kept while memory allows. The least recently used frames
+// are evicted first. Not thread-safe.
 class FrameCache {
  public:
   using Key = std::pair<uint64_t, uint32_t>;  // sequence, generation
@@ -20,7 +20,7 @@ class FrameCache {
 
   explicit FrameCache(size_t bytes_max) : bytes_max_(bytes_max) {}
 
-  // What is kept under `key`, else what `make` returns.
+  // Returns the frame stored under `key`, else the frame that `make` returns.
   template <typename Make>
   absl::StatusOr<Bytes> Get(const Key& key, Make&& make) {
     if (auto it = by_key_.find(key); it != by_key_.end()) {

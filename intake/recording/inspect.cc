@@ -15,7 +15,7 @@
 namespace tributary::intake {
 namespace {
 
-// Of a name in a sample's line, which repeats it; definitions have it in full.
+// Limits a name in a sample's line, which repeats the name; definitions contain the full name.
 constexpr size_t kSampleTextBytesMax = 128;
 
 std::string_view TypeName(MessageType type) {
@@ -68,7 +68,7 @@ void WriteClock(JsonWriter& json, const ClockPair& clock) {
   json.EndObject();
 }
 
-// What all messages of one type amount to.
+// The sums over all messages of one type.
 struct TypeSum {
   uint64_t messages = 0, stored_bytes = 0, raw_bytes = 0;
 };
@@ -156,7 +156,7 @@ void Inspector::WriteHello(std::string_view payload) {
   json_.Field("dictionary_generation", hello->dictionary_generation);
   WriteCounts(json_, "sent", hello->sent);
   json_.Field("next_sequence", hello->next_sequence);
-  // Never what a credential is.
+  // A credential is never shown.
   json_.Field("token", hello->token.empty() ? "" : "***");
   WriteClock(json_, hello->clock);
 }
@@ -222,7 +222,7 @@ void Inspector::WriteColumns(const Frame& frame) {
   json_.EndObject();
 }
 
-// Every definition with its id, in the form [{"id": …}, …]; nodes, of which there are many, as [id, parent, frame].
+// Writes every definition with its id, in the form [{"id": …}, …]. Nodes are many: they are [id, parent, frame].
 void Inspector::WriteDefinitions(const DictionaryCounts& before, const Definitions& definitions) {
   auto table = [this](std::string_view key, uint32_t id, const auto& rows, auto&& write) {
     json_.Key(key);

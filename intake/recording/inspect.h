@@ -10,11 +10,11 @@
 
 namespace tributary::intake {
 
-// Prints a recording as JSON lines (docs/recording.md): one object a message, and a summary
-// as the last line. `write` gets whole lines; an error of its own ends the work and is returned. The file may be
-// hostile: what is whole is printed, the summary too, then the error says at which offset the rest begins.
+// Prints a recording as JSON lines (docs/recording.md): one object a message, and a summary as the last line. `write`
+// gets whole lines; an error that it returns ends the work and is returned. The file may be hostile. All whole messages
+// are printed, then the summary. Then the error gives the offset at which the rest begins.
 //
-// Text of others (names, paths, reasons) has its control bytes and ill-formed UTF-8 escaped as \xNN.
+// Control bytes and ill-formed UTF-8 in text from outside (names, paths, reasons) are escaped as \xNN.
 absl::Status Inspect(RecordingReader& reader, const std::function<absl::Status(std::string_view line)>& write);
 
 }  // namespace tributary::intake

@@ -66,7 +66,7 @@ TEST(Inspect, PrintsEveryMessageAndASummary) {
   EXPECT_TRUE(Has(printed.lines[3], R"("captured":100,"lost":0})"));
 }
 
-TEST(Inspect, DepthsAreRightAfterAnEviction) {
+TEST(Inspect, ReportsDepthsAfterAnEviction) {
   BatchGenerator generator(3);
   BatchEncoder encoder(1);
   std::string bytes = HelloFrame();
@@ -97,7 +97,7 @@ TEST(Inspect, DepthsAreRightAfterAnEviction) {
   EXPECT_EQ(depths, expected);
 }
 
-TEST(Inspect, EscapesWhatOthersChose) {
+TEST(Inspect, EscapesForeignText) {
   const Printed printed = Print(HelloFrame());
   ASSERT_EQ(printed.lines.size(), 2u);
   EXPECT_TRUE(Has(printed.lines[0], R"("node_id":"evil\\x1b[2J\\x0anode")"));
@@ -135,16 +135,16 @@ TEST(Inspect, RefusesARecordingOfANewerRelease) {
   EXPECT_TRUE(Has(Message(Print(frame).status), "file is no recording, or its first message is damaged"));
 }
 
-TEST(Inspect, SaysWhichMessageDoesNotAddUp) {
+TEST(Inspect, SaysWhichMessageIsInconsistent) {
   const std::string whole = Recording(2), first = Recording(1);
-  // The second batch without the first: its definitions continue what nobody has.
+  // The second batch without the first: its definitions continue definitions that are not there.
   const Printed printed = Print(HelloFrame() + whole.substr(first.size()));
   ASSERT_EQ(printed.lines.size(), 3u);
   EXPECT_TRUE(Has(printed.lines[1], R"("error":)"));
   EXPECT_TRUE(Has(Message(printed.status), "offset " + std::to_string(HelloFrame().size())));
 }
 
-TEST(Inspect, EndsWhenNobodyReads) {
+TEST(Inspect, EndsWhenTheWriterFails) {
   Fd file(memfd_create("recording", MFD_CLOEXEC));
   const std::string bytes = Recording(2);
   ASSERT_EQ(pwrite(file.get(), bytes.data(), bytes.size(), 0), static_cast<ssize_t>(bytes.size()));
@@ -160,7 +160,7 @@ TEST(Inspect, EndsWhenNobodyReads) {
 // The fuzz target's corpus: small recordings, whole, torn and out of order.
 TEST(Inspect, CorpusIsUpToDate) {
   const std::filesystem::path folder = std::filesystem::path(TRIBUTARY_SOURCE_DIR) / "test/fuzz/corpus/recording_fuzz";
-  // Uncompressed: a fuzzer cannot guess compressed bytes.
+  // Uncompressed, because a fuzzer cannot guess compressed bytes.
   auto plain = [](const std::string& stored) {
     FrameDecoder decoder;
     decoder.Append(stored);

@@ -11,13 +11,13 @@
 namespace tributary::intake {
 
 struct ColumnSize {
-  std::string name;  // as docs/intake-protocol.md names it; those of definitions with "definitions." before
+  std::string name;  // as in docs/intake-protocol.md; columns of definitions have the prefix "definitions."
   uint64_t bytes = 0;
 };
 
-// The bytes on the wire of every column of a kDefinitions or kBatch payload, in the columns' order: what a message is
-// made of. Of packed columns they are what each took in the range code, give or take a byte or two.
-// InvalidArgument: not such a message.
+// Returns the bytes on the wire of every column of a kDefinitions or kBatch payload, in the columns' order. For a
+// packed column this is the size that it took in the range code, within a byte or two. InvalidArgument if the payload
+// is not such a message.
 absl::StatusOr<std::vector<ColumnSize>> ColumnSizes(MessageType type, std::string_view payload);
 
 }  // namespace tributary::intake

@@ -20,7 +20,7 @@ namespace tributary::intake {
 absl::StatusOr<std::unique_ptr<RecordingSink>> RecordingSink::Open(RecordingOptions options, const SessionInfo& session,
                                                                    BatchSink& next, const Clock& clock,
                                                                    Metrics& metrics) {
-  // Not through a link: a collector runs as root, and the folder may be everybody's.
+  // Does not follow links: a collector runs as root, and all users may have access to the folder.
   Fd file(open(options.path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600));
   if (!file.valid()) return ErrnoStatus("open", options.path, errno);
   struct stat about = {};
@@ -67,7 +67,7 @@ void RecordingSink::Record(Batch& batch) {
     encoder_ = BatchEncoder::Following(encoder_.generation() + 1, previous, *batch.dictionary);
     dictionary_ = batch.dictionary;
   }
-  // The one who sends numbers the batches for itself.
+  // The component that sends the batches numbers them itself.
   const uint64_t sequence = std::exchange(batch.sequence, next_sequence_);
   std::string bytes;
   for (const std::string& frame : encoder_.Encode(batch)) bytes += frame;

@@ -19,20 +19,21 @@ namespace tributary::intake {
 struct RecordingOptions {
   std::string path;
   uint64_t bytes_max = 1u << 30;
-  MetadataFeed* metadata = nullptr;  // recorded, too: before each batch what is new of it; outlives the sink
+  MetadataFeed* metadata = nullptr;  // also recorded: its changes, before each batch; must outlive the sink
 };
 
-// Writes every batch to a file before it hands it on: a session as it would go over the wire, for `tributary inspect`
-// and `tributary replay` (docs/recording.md). The file is intake frames one after the other, first a Hello, and has a
-// dictionary and sequence numbers of its own, so that it stands for itself whatever the connection went through. It
-// always ends at a frame's end, unless the process or the machine died in the middle of a write.
+// Writes every batch to a file before it passes the batch on. The file is a session as it would go over the wire, for
+// `tributary inspect` and `tributary replay` (docs/recording.md). The file is intake frames one after the other, first
+// a Hello. It has its own dictionary and sequence numbers, so it does not depend on what happened to the connection.
+// The file always ends at the end of a frame, unless the process or the machine died in the middle of a write.
 //
-// Recording never disturbs sending: when the file reaches its cap or cannot be written, it ends with one log line, and
-// what is not in it is counted. Costs one more encoding and one write() a batch. On the loop's thread.
+// Recording never disturbs sending. When the file reaches its cap or cannot be written, recording ends with one log
+// line, and batches that are not in the file are counted. Costs one more encoding and one write() a batch. On the
+// loop's thread.
 class RecordingSink : public BatchSink {
  public:
-  // Makes the file, readable by its owner alone, in place of one that is there. An error: the file cannot be made.
-  // `next`, `clock` and `metrics` outlive this.
+  // Creates the file, readable only by its owner, and replaces an existing file. Returns an error if the file cannot be
+  // created. `next`, `clock` and `metrics` must outlive this object.
   static absl::StatusOr<std::unique_ptr<RecordingSink>> Open(RecordingOptions options, const SessionInfo& session,
                                                              BatchSink& next, const Clock& clock, Metrics& metrics);
 
@@ -44,9 +45,9 @@ class RecordingSink : public BatchSink {
   RecordingSink(RecordingOptions options, Fd file, BatchSink& next, Metrics& metrics);
   void Record(Batch& batch);
   void RecordMetadata();
-  // At the end of the file, if there is room for it. False: recording has ended.
+  // Writes at the end of the file, if the cap allows it. Returns false if recording has ended.
   bool Append(std::string_view bytes);
-  // All of it or nothing, as far as the disk allows.
+  // Writes all bytes or nothing, as far as the disk allows.
   absl::Status Write(std::string_view bytes);
   void End(const absl::Status& why);
 

@@ -13,15 +13,15 @@
 #include "intake/testing/message_mutator_testing.h"
 #include "intake/wire/frame.h"
 
-// `tributary inspect` on a file that anybody may have written. Checksums are put right first, or no changed input would
-// ever get past them.
+// Tests `tributary inspect` on a file from any source. Checksums are corrected first, because otherwise no changed
+// input would ever pass them.
 
 namespace {
 
 using namespace tributary;
 using namespace tributary::intake;
 
-// What is printed moves no terminal's cursor and is one line.
+// The output must be one line, and must not move a terminal's cursor.
 absl::Status CheckLine(std::string_view line) {
   for (size_t i = 0; i + 1 < line.size(); ++i) {
     if (static_cast<unsigned char>(line[i]) < 0x20 || line[i] == 0x7f) abort();

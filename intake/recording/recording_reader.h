@@ -17,24 +17,24 @@
 namespace tributary::intake {
 
 struct RecordedFrame {
-  uint64_t offset = 0;        // of its header in the file
-  uint32_t stored_bytes = 0;  // of the payload as it stands there
+  uint64_t offset = 0;        // of the frame's header in the file
+  uint32_t stored_bytes = 0;  // of the payload as it is stored
   Frame frame;
 };
 
-// A recording's frames, in order. Reads 64 KiB at a time; the file may be hostile.
+// Reads the frames of a recording, in order. Reads 64 KiB at a time; the file may be hostile.
 class RecordingReader {
  public:
   static absl::StatusOr<std::unique_ptr<RecordingReader>> Open(const std::string& path);
-  // An open file; `path` is for messages.
+  // `file` is open; `path` is for messages.
   RecordingReader(std::string path, Fd file) : path_(std::move(path)), file_(std::move(file)) {}
 
-  // False: the end. DataLoss: the file ends within a frame, as it does when a collector was killed while it wrote.
-  // InvalidArgument: what stands there is not a frame; nothing behind it can be read. FailedPrecondition: a newer
-  // release wrote the file. Messages name the offset, and what to do.
+  // Returns false at the end. DataLoss if the file ends within a frame, which happens when a collector was killed while
+  // it wrote. InvalidArgument if the bytes at this place are not a frame; nothing after them can be read.
+  // FailedPrecondition if a newer release wrote the file. Messages name the offset, and what to do.
   absl::StatusOr<bool> Next(RecordedFrame* frame);
 
-  uint64_t offset() const { return offset_; }  // behind the last whole frame
+  uint64_t offset() const { return offset_; }  // after the last whole frame
   const std::string& path() const { return path_; }
 
  private:
@@ -50,12 +50,12 @@ class RecordingReader {
   uint64_t offset_ = 0;
 };
 
-// Follows a recorded session message by message and holds the dictionary in force.
+// Follows a recorded session message by message and holds the current dictionary.
 class RecordedSession {
  public:
   RecordedSession();
 
-  // Of a kDefinitions or kBatch frame. Any error: the recording does not add up.
+  // Decodes a kDefinitions or kBatch frame. Any error means that the recording is inconsistent.
   absl::StatusOr<IncomingBatch> Take(const Frame& frame);
 
   const Dictionary& dictionary() const { return *dictionary_; }

@@ -38,7 +38,7 @@ class Recording : public testing::Test {
     EXPECT_TRUE(sink.ok()) << sink.status();
     return sink.ok() ? *std::move(sink) : nullptr;
   }
-  // The samples of every batch, the first frame being Hello and everything adding up.
+  // Returns every batch. Expects that the first frame is Hello and that the recording is consistent.
   std::vector<IncomingBatch> ReadBack() {
     std::vector<IncomingBatch> out;
     auto reader = RecordingReader::Open(path_);
@@ -74,7 +74,7 @@ class Recording : public testing::Test {
   BatchGenerator generator_{1};
 };
 
-TEST_F(Recording, HoldsWhatIsKnownOfThings) {
+TEST_F(Recording, HoldsMetadata) {
   MetadataFeed feed({}, clock_, metrics_);
   feed.Set({.kind = EntityKind::kHost, .id = "node", .attributes = {{"host.name", "h"}}});
   auto sink = RecordingSink::Open({.path = path_, .metadata = &feed}, {}, next_, clock_, metrics_);
@@ -98,11 +98,11 @@ TEST_F(Recording, HoldsWhatIsKnownOfThings) {
   EXPECT_EQ(told, (std::vector<std::string>{"node", "batch", "c", "batch", "batch"}));
 }
 
-TEST_F(Recording, HoldsWhatWasHandedOn) {
+TEST_F(Recording, HoldsTheBatchesItPassedOn) {
   auto sink = Open();
   for (int i = 0; i < 5; ++i) {
     Batch batch = generator_.Next(100);
-    batch.sequence = 40 + static_cast<uint64_t>(i);  // the sender's numbers are its own
+    batch.sequence = 40 + static_cast<uint64_t>(i);  // the sender has its own numbers
     ASSERT_TRUE(sink->Take(std::move(batch)).ok());
     if (i == 2) generator_.NewDictionary();
   }
@@ -123,7 +123,7 @@ TEST_F(Recording, HoldsWhatWasHandedOn) {
   EXPECT_EQ(Metric("tributary_intake_recorded_bytes_total"), std::filesystem::file_size(path_));
 }
 
-TEST_F(Recording, IsForItsOwnerAloneAndReplacesAnOlderOne) {
+TEST_F(Recording, IsReadableByItsOwnerOnlyAndReplacesAnOlderFile) {
   for (int i = 0; i < 2; ++i) {
     auto sink = Open();
     ASSERT_TRUE(sink->Take(generator_.Next(10)).ok());
@@ -135,7 +135,7 @@ TEST_F(Recording, IsForItsOwnerAloneAndReplacesAnOlderOne) {
   EXPECT_EQ(ReadBack().size(), 1u);
 }
 
-TEST_F(Recording, EndsAtItsCapAndHandsOn) {
+TEST_F(Recording, EndsAtItsCapAndPassesBatchesOn) {
   auto sink = Open(20'000);
   for (int i = 0; i < 50; ++i) ASSERT_TRUE(sink->Take(generator_.Next(100)).ok());
   EXPECT_FALSE(sink->recording());
@@ -148,8 +148,8 @@ TEST_F(Recording, EndsAtItsCapAndHandsOn) {
   EXPECT_EQ(Metric("tributary_intake_unrecorded_samples_total"), 100.0 * static_cast<double>(50 - whole));
 }
 
-// A write that the system cuts short stands for a full disk: the file ends at a whole frame, sending goes on.
-TEST_F(Recording, EndsWhenTheDiskIsFullAndHandsOn) {
+// A write that the system cuts short simulates a full disk: the file ends at a whole frame, and sending continues.
+TEST_F(Recording, EndsWhenTheDiskIsFullAndPassesBatchesOn) {
   auto sink = Open();
   ASSERT_TRUE(sink->Take(generator_.Next(100)).ok());
   const uint64_t before = std::filesystem::file_size(path_);
@@ -168,7 +168,7 @@ TEST_F(Recording, EndsWhenTheDiskIsFullAndHandsOn) {
   EXPECT_EQ(Metric("tributary_intake_unrecorded_samples_total"), 200);
 }
 
-TEST_F(Recording, RefusesWhatIsNotAFile) {
+TEST_F(Recording, RefusesPathsThatAreNotFiles) {
   SessionInfo session;
   std::filesystem::create_symlink("/etc/passwd", path_);
   for (const std::string& path : {path_, directory_, std::string("/dev/null"), directory_ + "/none/x"}) {

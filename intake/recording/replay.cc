@@ -80,7 +80,7 @@ int64_t Replay::OffsetNs(uint64_t sequence) const {
 
 absl::StatusOr<FrameCache::Bytes> Replay::FramesOf(uint64_t sequence, uint32_t generation) {
   return cache_.Get({sequence, generation}, [&] {
-    // Told as closed when it is due, however late it is: at no particular time it is now.
+    // The closing time is the time when the batch is due, however late it is sent; at infinite speed it is now.
     const UnixNs closed = std::isinf(options_.speed) ? clock_.Unix() : UnixNs{started_unix_.value + OffsetNs(sequence)};
     return script_.Build(
         (sequence - 1) % script_.steps().size(),
@@ -107,12 +107,12 @@ void Replay::ConnectMore() {
   }
 }
 
-// A node is finished, or failed for this reason.
+// A node is finished, or failed with `why`.
 void Replay::OnOver(ReplayNode& node, const absl::Status& why) {
   if (node.MarkFirstConnected()) --connecting_;
   ++(why.ok() ? totals_.finished : totals_.failed);
   if (!why.ok() && first_failure_.ok()) first_failure_ = why;
-  // No reducer there: the others need not try.
+  // No reducer answers: the other nodes need not try.
   const bool hopeless = !ever_connected_ && !why.ok();
   if (hopeless || totals_.finished + totals_.failed == nodes_.size()) {
     due_alarm_->Stop();
@@ -123,7 +123,7 @@ void Replay::OnOver(ReplayNode& node, const absl::Status& why) {
   ConnectMore();
 }
 
-// Finds what is due by now, lets every node send it, and wakes up for the next.
+// Finds the batches that are due now, lets every node send them, and starts the alarm for the next batch.
 void Replay::Advance() {
   const uint64_t last = last_sequence();
   if (std::isinf(options_.speed)) {

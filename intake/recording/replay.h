@@ -20,15 +20,16 @@ struct ReplayOptions {
   std::string host = "127.0.0.1";
   uint16_t port = 8000;
   uint32_t nodes = 1;
-  double speed = 1;     // times as fast as it was recorded; infinity: as fast as the reducer takes it
+  double speed = 1;     // times as fast as it was recorded; infinity: as fast as the reducer accepts
   uint32_t repeat = 1;  // passes; 0: for ever
   std::string token;    // bearer token of every session
   int64_t backoff_min_ms = 250, backoff_max_ms = 15'000;
   size_t cache_bytes_max = 64u << 20;
-  uint64_t seed = 0;  // of session ids and jitter; 0 = random
-  // What every node has for an executable that it is asked for, made on the loop; null: NeedSymbols is not answered.
+  uint64_t seed = 0;  // of session ids and jitter; 0: random
+  // Returns the table that every node has for a requested executable. Called on the loop; null: NeedSymbols is not
+  // answered.
   std::function<PackedTable(const ExecutableId&)> symbols;
-  uint64_t symbol_chunk_period_ms = 62;  // as ClientOptions says
+  uint64_t symbol_chunk_period_ms = 62;  // as in ClientOptions
 };
 
 struct ReplayTotals {
@@ -41,16 +42,18 @@ struct ReplayTotals {
 
 class ReplayNode;
 
-// Sends a recording as many nodes at once: each a session of its own, with its own node id ("<recorded>-replay-7"),
-// role replay. It keeps to the protocol as any client does (credit, acknowledgements, NeedDictionary, heartbeats,
-// back-off), but holds no batch: what a reducer needs again is read from the file again. Definitions cannot be taken up
-// in the middle, so a session that comes back sends its generation from the beginning; the reducer drops what it has.
+// Sends a recording as many nodes at once. Each node has its own session, with its own node id ("<recorded>-replay-7")
+// and role replay. A node follows the protocol like any client (credit, acknowledgements, NeedDictionary, heartbeats,
+// back-off), but holds no batch: batches that a reducer needs again are read from the file again. A generation cannot
+// be continued in the middle, so a session that reconnects sends its generation from the beginning. The reducer drops
+// the batches that it has.
 //
-// Frames are made once for all nodes and only then copied, so a thousand nodes cost little more than their sockets. All
+// Frames are made once for all nodes and then only copied, so a thousand nodes cost little more than their sockets. All
 // on the loop's thread.
 class Replay {
  public:
-  // `done`: all nodes are finished or failed, OK when all finished; must not destroy this. What is lent outlives it.
+  // Calls `done` when all nodes are finished or failed, or when a node fails before any node has ever connected. OK if
+  // all finished. `done` must not destroy this object. All borrowed objects must outlive it.
   Replay(AlarmSource& alarms, Connector& connector, const Clock& clock, ReplayScript script, ReplayOptions options,
          std::function<void(absl::Status)> done);
   ~Replay();
@@ -66,7 +69,7 @@ class Replay {
   SampleCounts SamplesUpTo(uint64_t sequence) const;
   const ReplayScript::Step& StepOf(uint64_t sequence) const;
   uint64_t PassOf(uint64_t sequence) const { return (sequence - 1) / script_.steps().size(); }
-  int64_t OffsetNs(uint64_t sequence) const;  // of its time, from the start
+  int64_t OffsetNs(uint64_t sequence) const;  // time of the batch, from the start
   absl::StatusOr<FrameCache::Bytes> FramesOf(uint64_t sequence, uint32_t generation);
 
   void OnReady(ReplayNode& node, uint32_t heartbeat_ms);
@@ -86,11 +89,11 @@ class Replay {
   FrameCache cache_;
   std::vector<std::unique_ptr<ReplayNode>> nodes_;
   size_t next_to_connect_ = 0;
-  uint32_t connecting_ = 0;  // for the first time
+  uint32_t connecting_ = 0;  // nodes that connect for the first time
   bool ever_connected_ = false;
   MonotonicNs started_;
   UnixNs started_unix_;
-  uint64_t due_ = 0;  // the last sequence whose time has come
+  uint64_t due_ = 0;  // the last sequence that is due
   uint32_t tick_ms_ = 1000;
   ReplayTotals totals_;
   absl::Status first_failure_;

@@ -15,11 +15,11 @@
 namespace tributary::intake {
 namespace {
 
-constexpr size_t kSocketBacklogMax = 256u << 10;  // handed to the socket and not yet taken
-constexpr size_t kUpdateBytes = 256u << 10;       // of metadata in one message, and one thing more
+constexpr size_t kSocketBacklogMax = 256u << 10;  // bytes passed to the stream that the socket has not taken yet
+constexpr size_t kUpdateBytes = 256u << 10;       // of metadata in one message, plus one entity
 constexpr uint32_t kHeartbeatMinMs = 10, kHeartbeatMaxMs = 60'000;
 constexpr uint64_t kSilentPeriodsMax = 3;
-constexpr uint64_t kWelcomeMs = 30'000;  // a reducer that a thousand nodes call at once takes its time
+constexpr uint64_t kWelcomeMs = 30'000;  // a reducer that a thousand nodes connect to at once answers slowly
 
 }  // namespace
 
@@ -54,7 +54,7 @@ void ReplayNode::OnConnected(const absl::Status& status) {
   Hello hello;
   hello.role = Role::kReplay;
   hello.session = session_;
-  hello.dictionary_generation = generation_;  // never one to go on with: `sent` is empty
+  hello.dictionary_generation = generation_;  // never a generation to continue: `sent` is empty
   hello.next_sequence = acked_ + 1;
   hello.clock = replay_.clock_.Pair();
   hello.token = replay_.options_.token;
@@ -91,13 +91,13 @@ absl::Status ReplayNode::Handle(const Frame& frame) {
     }
     case MessageType::kNeedDictionary: {
       ASSIGN_OR_RETURN(const uint32_t generation, DecodeNeedDictionary(frame.payload));
-      if (generation <= base_) return absl::OkStatus();  // that one was given up already
+      if (generation <= base_) return absl::OkStatus();  // that generation was given up already
       generation_ = std::max(generation_, generation);
       Rewind();
       return absl::OkStatus();
     }
     case MessageType::kNeedSymbols: {
-      // A recording has no tables, and saying so would keep the reducer from asking those who have.
+      // A recording has no tables. To report this would keep the reducer from asking the nodes that have them.
       if (!replay_.options_.symbols) return absl::OkStatus();
       ASSIGN_OR_RETURN(const std::vector<SymbolRequest> requests, DecodeNeedSymbols(frame.payload));
       for (const SymbolRequest& request : requests) {
@@ -136,7 +136,7 @@ absl::Status ReplayNode::OnWelcome(const Welcome& welcome) {
 absl::Status ReplayNode::OnGoodbye(const Goodbye& goodbye) {
   const absl::Status why =
       Error(absl::StatusCode::kUnavailable, "the reducer said: " + EscapeForDisplay(goodbye.reason));
-  // It will say the same of the same bytes.
+  // The reducer will answer the same bytes in the same way.
   if (goodbye.rejected_sequence != 0 || !goodbye.retry) {
     Fail(why);
     return absl::OkStatus();
@@ -144,7 +144,7 @@ absl::Status ReplayNode::OnGoodbye(const Goodbye& goodbye) {
   return why;
 }
 
-// All that the recorded node told, as this node's own.
+// Sends all metadata that the recorded node sent, as this node's own metadata.
 void ReplayNode::SendMetadata() {
   const std::vector<Entity>& entities = replay_.script_.entities();
   MetadataUpdate update{.begins_snapshot = true};
@@ -233,7 +233,7 @@ void ReplayNode::SendSymbolChunk() {
   std::optional<SymbolChunk> chunk = symbols_.Next();
   if (!chunk) return;
   Write(MessageType::kSymbolChunk, EncodeSymbolChunk(*chunk), kChannelSymbols);
-  OnAck(acked_);  // it may be the last thing that was waited for
+  OnAck(acked_);  // finishes if only this chunk was still to be sent
 }
 
 void ReplayNode::Disconnect(const absl::Status& why) {
@@ -241,7 +241,7 @@ void ReplayNode::Disconnect(const absl::Status& why) {
   symbols_.Clear();
   const bool first = state_ == State::kConnecting && !replay_.ever_connected_;
   stream_.reset();
-  if (first) return Fail(why);  // there is no reducer
+  if (first) return Fail(why);  // no reducer answers
   LogDebug("replay disconnected node={} cause=\"{}\"", session_.node_id, Message(why));
   state_ = State::kWaiting;
   ++replay_.totals_.reconnects;

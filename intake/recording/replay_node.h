@@ -24,15 +24,15 @@ class ReplayNode {
  public:
   enum class State { kNew, kConnecting, kReady, kWaiting, kFinished, kFailed };
 
-  // What its id and its host's name are the recorded ones with.
+  // `suffix` is appended to the recorded node id and host name.
   ReplayNode(Replay& replay, std::string suffix);
 
   void Connect();
-  void Pump();             // sends what is due, as far as credit and socket allow
-  void Tick(uint32_t ms);  // that much time has gone by
-  void SendSymbolChunk();  // the next, if one waits
+  void Pump();             // sends the batches that are due, as far as credit and socket allow
+  void Tick(uint32_t ms);  // `ms` milliseconds have passed
+  void SendSymbolChunk();  // sends the next chunk, if one waits
   State state() const { return state_; }
-  // True once: it counts as connecting no more.
+  // Returns true once: the node no longer counts as connecting.
   bool MarkFirstConnected() { return !std::exchange(has_connected_, true); }
   bool over() const { return state_ == State::kFinished || state_ == State::kFailed; }
 
@@ -43,7 +43,8 @@ class ReplayNode {
   absl::Status OnWelcome(const Welcome& welcome);
   absl::Status OnGoodbye(const Goodbye& goodbye);
   void OnAck(uint64_t sequence);
-  // Sends from the begin of the generation that the next unacknowledged batch is of, under numbers above all used.
+  // Sends again from the beginning of the generation of the next unacknowledged batch, under generation numbers above
+  // all used ones.
   void Rewind();
   uint32_t GenerationOf(uint64_t sequence) const;
   void Disconnect(const absl::Status& why);
@@ -62,9 +63,9 @@ class ReplayNode {
   uint64_t next_ = 1;  // sequence
   uint64_t acked_ = 0;
   uint64_t counted_ = 0;                          // sequences up to here are in samples_sent
-  uint32_t base_ = 0;                             // generations are above it
+  uint32_t base_ = 0;                             // generations in use are above it
   uint32_t generation_ = 0;                       // the last one used
-  std::deque<std::pair<uint64_t, size_t>> wire_;  // sent, not acknowledged: sequence, bytes
+  std::deque<std::pair<uint64_t, size_t>> wire_;  // sent and not acknowledged: sequence, bytes
   size_t wire_bytes_ = 0;
   SymbolSender symbols_;
   Backoff backoff_ms_;

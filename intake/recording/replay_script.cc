@@ -17,10 +17,10 @@
 namespace tributary::intake {
 namespace {
 
-// Between the last batch of a pass and the first of the next, where the recording has one batch only.
+// Time between the last batch of a pass and the first of the next, if the recording has only one batch.
 constexpr int64_t kPassGapNs = kNsPerSecond;
 
-// One that continues an earlier generation continues the one before: they are told without gaps.
+// A generation that continues an earlier one continues the previous one: generations are sent without gaps.
 void SetGeneration(wire::Definitions::Builder definitions, uint32_t generation) {
   definitions.setGeneration(generation);
   if (definitions.getDerivedFrom() != 0) definitions.setDerivedFrom(generation - 1);
@@ -32,10 +32,10 @@ absl::Status Retell(capnp::MallocMessageBuilder& message, wire::Definitions::Rea
   return absl::OkStatus();
 }
 
-// Adds what `from` does not define of `known` to its definitions.
+// Adds those types of `known` that `from` does not define to the definitions in `to`.
 void DefineTypes(wire::Batch::Reader from, const std::vector<SampleTypeDefinition>& known, wire::Batch::Builder to) {
   IncomingBatch told;
-  if (!ReadSampleTypes(from, &told).ok()) return;  // it was read when the recording was loaded
+  if (!ReadSampleTypes(from, &told).ok()) return;  // cannot fail: it was read when the recording was loaded
   for (const SampleTypeDefinition& type : known) {
     const auto same = [&type](const SampleTypeDefinition& other) { return other.type == type.type; };
     if (told.sample_types.size() < kSampleTypesMax &&
@@ -57,12 +57,12 @@ absl::Status Retell(capnp::MallocMessageBuilder& message, wire::Batch::Reader fr
   root.initTypeCounts(0);
   WriteAccounting({.captured = telling.captured, .idle = root.getIdle()}, root);
   if (!types.empty()) DefineTypes(from, types, root);
-  // Other sessions of the recorded node are no business of the replay's.
+  // The replay has nothing to do with other sessions of the recorded node.
   root.initCloses(0);
   return absl::OkStatus();
 }
 
-// Nothing, as ReadPayload wants a value.
+// An empty value, because ReadPayload returns a value.
 struct Done {};
 
 absl::StatusOr<std::string> Retell(const Frame& frame, const std::vector<SampleTypeDefinition>& types,
@@ -106,7 +106,7 @@ absl::StatusOr<ReplayScript> ReplayScript::Load(const std::string& path) {
 
 absl::Status ReplayScript::AddFrames(RecordingReader& reader) {
   RecordedSession session;
-  std::optional<uint64_t> step_offset;  // of the definitions ahead of the next batch
+  std::optional<uint64_t> step_offset;  // of the definitions before the next batch
   std::optional<uint32_t> generation;
   MonotonicNs first;
   Step step;
@@ -159,7 +159,7 @@ absl::Status ReplayScript::AddMetadata(const Frame& frame) {
   uint32_t unknown_values = 0;
   ASSIGN_OR_RETURN(MetadataUpdate update, DecodeMetadata(frame.payload, &unknown_values));
   for (Entity& entity : update.entities) {
-    // Its samples are in the recording, also where it has gone before the end.
+    // The recording has samples of the entity, even if the entity was gone before the end.
     entity.gone = false;
     entity.from = UnixNs{};
     const auto known = std::find_if(entities_.begin(), entities_.end(), [&](const Entity& other) {

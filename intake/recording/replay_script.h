@@ -14,29 +14,30 @@
 
 namespace tributary::intake {
 
-// A recording cut into steps, to be sent again as a session of today: one step a batch, with the definitions that
-// travel ahead of it. Everything is checked once, when it is loaded; what is kept is 104 bytes a step, the frames
-// stay in the file. Accounting is made anew: a replay captures what it sends and loses nothing of it.
+// A recording cut into steps, to be sent again as a new session. Each step is one batch, with the definitions that go
+// ahead of it. The recording is checked once, when it is loaded. It takes 104 bytes of memory a step; the frames stay
+// in the file. Accounting is computed again: a replay counts as captured the samples that it sends, and loses none of
+// them.
 class ReplayScript {
  public:
   struct Step {
     uint64_t offset = 0, bytes = 0;  // of its frames in the file
-    SampleCounts samples_before;     // of the steps before it; a row of count n is n samples
+    SampleCounts samples_before;     // of the steps before this step; a row of count n is n samples
     SampleCounts samples;
-    int64_t at_ns = 0;              // closed that long after the first one
-    uint32_t generation = 0;        // which one of the recording's, from 0
-    uint32_t generation_begin = 0;  // the first step of that generation, or of the one that it continues
+    int64_t at_ns = 0;              // closing time, relative to the first step's
+    uint32_t generation = 0;        // index of the generation in the recording, from 0
+    uint32_t generation_begin = 0;  // the first step of that generation, or of the generation that it continues
   };
-  // How a step is told this time.
+  // How a step is sent this time.
   struct Telling {
     uint64_t sequence = 0;
     uint32_t generation = 0;
     SampleCounts captured;
-    UnixNs closed;  // samples keep their distance to it
+    UnixNs closed;  // samples keep their distance in time to it
   };
 
-  // InvalidArgument: not a recording, or nothing in it. A file that ends within a frame is used up to there, and
-  // `torn` says so.
+  // InvalidArgument if the file is not a recording, or has no batch. If the file ends within a frame, the frames before
+  // are used, and `torn` holds the error.
   static absl::StatusOr<ReplayScript> Load(const std::string& path);
 
   const SessionInfo& session() const { return session_; }
@@ -47,7 +48,7 @@ class ReplayScript {
   const absl::Status& torn() const { return torn_; }
   const std::vector<Entity>& entities() const { return entities_; }
 
-  // The frames of a step, ready for the wire. An error: the file has changed since it was loaded.
+  // Returns the frames of a step, ready for the wire. An error if the file has changed since it was loaded.
   absl::StatusOr<std::string> Build(size_t step, const Telling& telling) const;
 
  private:
@@ -60,7 +61,7 @@ class ReplayScript {
   SessionInfo session_;
   std::vector<Step> steps_;
   std::vector<Entity> entities_;
-  std::vector<SampleTypeDefinition> types_;  // that any batch defines: totals have those of earlier batches, too
+  std::vector<SampleTypeDefinition> types_;  // of any batch: totals also contain types of earlier batches
   absl::Status torn_;
 };
 

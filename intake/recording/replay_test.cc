@@ -25,13 +25,14 @@ class NullSink : public BatchSink {
   absl::Status Take(Batch) override { return absl::OkStatus(); }
 };
 
-// Both ends on one loop: a reducer that keeps what each session sends.
+// Both ends on one loop, with a reducer that keeps everything that each session sends.
 class ReplayTest : public IntakeTest {
  protected:
   ReplayTest() { MakeRecording(); }
   ~ReplayTest() override { std::filesystem::remove(path_); }
 
-  // Three dictionary generations: from the third batch on what an eviction left, from the fifth on another dictionary.
+  // Makes three dictionary generations. The third batch begins the second, after an eviction. The fifth batch begins
+  // the third, with another dictionary.
   void MakeRecording() {
     SessionInfo session;
     session.node_id = "node";
@@ -97,7 +98,7 @@ class ReplayTest : public IntakeTest {
     for (const auto& [id, store] : stores_) n += store.stored.size();
     return n;
   }
-  // Each node has all samples of every pass, once, and says that it captured exactly these.
+  // Each node must have all samples of every pass, once, and must report exactly these as captured.
   void ExpectEverythingOnce(size_t nodes, size_t passes = 1) {
     ASSERT_EQ(stores_.size(), nodes);
     for (auto& [id, store] : stores_) {
@@ -150,7 +151,7 @@ TEST_F(ReplayTest, SendsTheRecordingAsManyNodes) {
   EXPECT_EQ(totals.finished, 3u);
 }
 
-TEST_F(ReplayTest, TellsWhatTheNodeToldAsEachNodesOwn) {
+TEST_F(ReplayTest, SendsRecordedMetadataAsEachNodesOwn) {
   StartReducer();
   StartReplay({.nodes = 2, .speed = kMax});
   RunToEnd();
@@ -167,7 +168,7 @@ TEST_F(ReplayTest, TellsWhatTheNodeToldAsEachNodesOwn) {
     EXPECT_EQ(FindAttribute(host.attributes, "host.name"), store.hellos.front().session.host_name);
     EXPECT_EQ(FindAttribute(host.attributes, "os.type"), "linux");
     hosts.insert(host.id);
-    // It had gone before the recording's end, its samples are there.
+    // The container had gone before the recording's end, but its samples are in the recording.
     EXPECT_EQ(update.entities[1],
               (Entity{.kind = EntityKind::kContainer, .id = "c0ffee", .attributes = {{"container.name", "web"}}}));
   }
@@ -183,10 +184,10 @@ TEST_F(ReplayTest, RepeatsUnderNewGenerations) {
   for (const auto& [id, store] : stores_) EXPECT_EQ(store.generations, 9);
 }
 
-TEST_F(ReplayTest, AReducerThatComesBackGetsEverythingOnce) {
+TEST_F(ReplayTest, RestartedReducerGetsEverythingOnce) {
   StartReducer();
   StartReplay({.nodes = 3, .speed = kMax, .repeat = 2});
-  // Nothing is acknowledged; then the reducer dies, with half of what it took durable.
+  // Nothing is acknowledged. Then the reducer dies, with half of the accepted batches durable.
   RunUntil([this] { return stored_batches() >= 12; }, "batches");
   server_.reset();
   for (auto& [id, store] : stores_) {
@@ -215,7 +216,7 @@ TEST_F(ReplayTest, StartsOverWhenTheDictionaryIsNeeded) {
         store.on_batch = [&](const IncomingBatch& batch) {
           if (batch.sequence != 3 || asked) return absl::OkStatus();
           asked = true;
-          AckEverything();  // what is not durable would come twice
+          AckEverything();  // batches that are not durable would come twice
           return absl::FailedPreconditionError("cannot follow");
         };
         return true;
@@ -238,15 +239,15 @@ TEST_F(ReplayTest, KeepsTheRecordedPace) {
   ExpectEverythingOnce(1);
 }
 
-TEST_F(ReplayTest, SaysThatThereIsNoReducer) {
+TEST_F(ReplayTest, ReportsAMissingReducer) {
   StartReducer();
-  server_.reset();  // its port is nobody's
+  server_.reset();  // nothing listens on its port any more
   StartReplay({.nodes = 3, .speed = kMax});
   RunToEnd();
   EXPECT_EQ(end_.code(), absl::StatusCode::kUnavailable) << end_;
 }
 
-TEST_F(ReplayTest, GivesUpWhatTheReducerRefuses) {
+TEST_F(ReplayTest, GivesUpWhenTheReducerRefuses) {
   StartReducer();
   hello_answer_ = absl::PermissionDeniedError("not you");
   StartReplay({.nodes = 2, .speed = kMax});
@@ -255,9 +256,9 @@ TEST_F(ReplayTest, GivesUpWhatTheReducerRefuses) {
   EXPECT_EQ(replay_->totals().finished, 0u);
 }
 
-TEST_F(ReplayTest, SaysWhatIsWrongWithAFile) {
+TEST_F(ReplayTest, ReportsFaultsOfAFile) {
   EXPECT_EQ(ReplayScript::Load(path_ + ".none").status().code(), absl::StatusCode::kNotFound);
-  // Its last frame is torn: what is before it is used.
+  // Its last frame is torn: the batches before it are used.
   const uint64_t bytes = std::filesystem::file_size(path_);
   std::filesystem::resize_file(path_, bytes - 5);
   auto torn = ReplayScript::Load(path_);

@@ -17,7 +17,7 @@ namespace {
 constexpr uint32_t kHelloBytesMax = 64u << 10;
 constexpr uint16_t kProtocolVersion = 1;
 
-// A person with a browser or curl gets an answer that they can read.
+// A person with a browser or curl gets a readable answer.
 constexpr char kHttpAnswer[] =
     "HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain\r\nConnection: close\r\n\r\n"
     "This is Tributary's intake port: kernel-collectors connect here. The page and the API are on the HTTP port.\n";
@@ -25,13 +25,13 @@ constexpr char kHttpAnswer[] =
 }  // namespace
 
 struct Acceptor::Impl {
-  // A connection that has not said Hello, or that was refused and is given a moment to read why.
+  // A connection that has not sent Hello, or that was refused and has a moment to read the reason.
   struct Waiting {
     Waiting(Loop& loop, std::function<void()> on_deadline)
         : decoder(kHelloBytesMax), deadline(loop, std::move(on_deadline)) {}
-    std::shared_ptr<Security> security;  // null: none. Before the stream, which borrows of it
+    std::shared_ptr<Security> security;  // null: none. Declared before the stream, which borrows from it
     std::unique_ptr<Stream> stream;
-    TlsStream* tls = nullptr;  // the same, where TLS is spoken
+    TlsStream* tls = nullptr;  // the same stream, if TLS is used
     std::unique_ptr<Limits::Share> share;
     FrameDecoder decoder;
     Timer deadline;
@@ -65,8 +65,8 @@ struct Acceptor::Impl {
   std::unique_ptr<TcpListener> listener;
 };
 
-// When all places are taken, those who have been here longest without a word make room: who has something to say says
-// it at once, and a crowd of silent peers keeps nobody out.
+// When all places are taken, closes the connection that has waited longest without a Hello. A working peer sends its
+// Hello at once, so a crowd of silent peers cannot keep other peers out.
 void Acceptor::Impl::MakeRoom() {
   if (waiting_list.size() + static_cast<size_t>(metrics.sessions.value()) < options.connections_max) return;
   if (waiting_list.empty()) return;
@@ -80,7 +80,7 @@ void Acceptor::Impl::MakeRoom() {
 
 void Acceptor::Impl::OnAccept(std::unique_ptr<TcpStream> stream) {
   MakeRoom();
-  // The callbacks find their own entry, whose address does not change in a list.
+  // The callbacks find their own entry. Its address does not change in a list.
   auto self = std::make_shared<Waiting*>(nullptr);
   Waiting& waiting = waiting_list.emplace_back(loop, [this, self] { OnDeadline(**self); });
   *self = &waiting;
@@ -164,7 +164,7 @@ void Acceptor::Impl::OnHello(Waiting& waiting, const Frame& frame) {
                   {.reason = fmt::format("node {}: {}", EscapeForDisplay(hello->session.node_id), Message(allowed)),
                    .retry = false});
   }
-  hello->token.clear();  // nobody behind us needs it
+  hello->token.clear();  // no later component needs it
   PendingSession session{waiting.stream->Detach(), *std::move(hello), waiting.decoder.TakeRest()};
   waiting_list.erase(waiting.self);
   if (session.stream != nullptr) hand_over(std::move(session));
@@ -199,11 +199,11 @@ void Acceptor::Impl::Refuse(Waiting& waiting, Refusal refusal, const Goodbye& go
   Answer(waiting, refusal, goodbye);
   waiting.decoder = FrameDecoder(kHelloBytesMax);
   if (waiting.share != nullptr) waiting.share->Hold(0);
-  // Closing at once with bytes unread would reset the connection, and the answer with it.
+  // To close at once with bytes unread would reset the connection, and the answer would be lost.
   waiting.deadline.StartOnce(static_cast<uint64_t>(options.linger_ms));
 }
 
-// In the peer's own tongue, where we speak it.
+// Answers in the peer's own protocol, if we support it.
 void Acceptor::Impl::Answer(Waiting& waiting, Refusal refusal, const Goodbye& goodbye) {
   const std::string frame = EncodeFrame(MessageType::kGoodbye, kChannelSamples, 0, EncodeGoodbye(goodbye));
   if (waiting.tls != nullptr && !waiting.tls->plain_start().empty()) {

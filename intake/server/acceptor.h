@@ -15,15 +15,16 @@
 
 namespace tributary::intake {
 
-// A connection whose Hello is valid.
+// A connection with a valid Hello.
 struct PendingSession {
   std::unique_ptr<DetachedStream> stream;
   Hello hello;
-  std::string rest;  // bytes that came behind Hello
+  std::string rest;  // bytes that came after Hello
 };
 
-// The reducer's end: accepts on one loop, and reads Hello there (within a deadline, within 64 KiB). `hand_over` is
-// called on that loop; it posts the connection to the loop of its shard, where a ServerSession takes over.
+// The reducer's end of new connections. Accepts on one loop, and reads Hello there (within a deadline, within 64 KiB).
+// Calls `hand_over` on that loop. `hand_over` posts the connection to the loop of its shard, where a ServerSession
+// continues.
 class Acceptor {
  public:
   static absl::StatusOr<std::unique_ptr<Acceptor>> Listen(Loop& loop, const ServerOptions& options, const Clock& clock,
@@ -31,7 +32,7 @@ class Acceptor {
                                                           std::function<void(PendingSession)> hand_over);
   ~Acceptor();
   uint16_t port() const;
-  // Of the connections to come: those that wait keep what they began with. On the accepting loop.
+  // For later connections: connections that wait keep the security that they began with. On the accepting loop.
   void SetSecurity(std::shared_ptr<Security> security);
 
  private:

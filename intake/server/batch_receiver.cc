@@ -24,7 +24,7 @@ bool BatchReceiver::Start(SessionOwner::Known known) {
     given_up_ = hello_.dictionary_generation;
   }
   durable_ = known.durable_sequence;
-  // What the collector no longer has will not come.
+  // Batches that the collector no longer has will not come.
   seen_ = arrived_ = std::max(durable_, hello_.next_sequence - 1);
   return kept;
 }
@@ -41,7 +41,7 @@ void BatchReceiver::NeedDictionary() {
 
 std::optional<BatchDecoder> BatchReceiver::TakeDecoder() { return std::exchange(decoder_, std::nullopt); }
 
-// False when the frame was refused.
+// Returns false if the frame was refused.
 bool BatchReceiver::InOrder(const Frame& frame) {
   if (frame.type == MessageType::kDefinitions) return true;
   if (frame.sequence != 0 && frame.sequence <= arrived_ + 1) {
@@ -52,7 +52,7 @@ bool BatchReceiver::InOrder(const Frame& frame) {
   return false;
 }
 
-// False when the frame belongs to a generation that was given up or cannot be followed.
+// Returns false if the frame belongs to a generation that was given up or cannot be followed.
 bool BatchReceiver::SelectDecoder(const GenerationInfo& info) {
   if (info.generation <= given_up_) {
     metrics_.stale_batches.Add();
@@ -76,8 +76,8 @@ void BatchReceiver::Take(Frame frame) {
                            {.reason = Message(info.status()), .rejected_sequence = frame.sequence});
   }
   if (!InOrder(frame) || !SelectDecoder(*info)) return;
-  // The batches before it went with a generation that was given up, and it was on its way when the client learned so:
-  // they come again in a generation above this one.
+  // The batches before this batch went with a generation that was given up. This batch was in flight when the client
+  // learned of it. They all come again in a generation above this one.
   if (frame.type == MessageType::kBatch && frame.sequence > std::max(seen_, durable_) + 1) {
     return GiveUpGeneration(info->generation);
   }
@@ -100,7 +100,7 @@ void BatchReceiver::Take(Frame frame) {
 void BatchReceiver::Deliver(Frame frame, IncomingBatch batch, bool definitions_only) {
   const uint64_t sequence = batch.sequence;
   if (held_ && batch.derived) {
-    // Definitions are of one generation. These are handed over alone, as no batch.
+    // Definitions belong to one generation. The held definitions are passed alone, without a batch.
     if (!HandOver(frame, held_->Alone())) return;
     held_.reset();
   }
@@ -120,7 +120,7 @@ void BatchReceiver::Deliver(Frame frame, IncomingBatch batch, bool definitions_o
   seen_ = std::max(seen_, sequence);
 }
 
-// False: the owner did not take it, or has asked for the dictionary meanwhile.
+// Returns false if the owner did not take the batch, or has asked for the dictionary meanwhile.
 bool BatchReceiver::HandOver(const Frame& frame, IncomingBatch batch) {
   const uint64_t sequence = batch.sequence;
   const uint32_t generation = batch.generation;
@@ -158,7 +158,8 @@ void BatchReceiver::GiveUpGeneration(uint32_t generation) {
   given_up_ = generation;
   decoder_.reset();
   held_.reset();
-  // All that is not durable comes again; what the owner still holds and makes durable meanwhile comes as a duplicate.
+  // All batches that are not durable come again. Batches that the owner still holds and makes durable meanwhile come as
+  // duplicates.
   seen_ = std::max(durable_, hello_.next_sequence - 1);
   metrics_.need_dictionary.Add();
   session_.SendNeedDictionary(given_up_);

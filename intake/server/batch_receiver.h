@@ -13,37 +13,38 @@
 
 namespace tributary::intake {
 
-// Takes the definitions and batches of one session: follows the generations of its dictionary, decodes, keeps the
-// order, finds duplicates, and gives each new batch to the owner once. Definitions that come ahead of their batch wait
+// Takes the definitions and batches of one session. Follows the generations of its dictionary, decodes, checks the
+// order, finds duplicates, and passes each new batch to the owner once. Definitions that come ahead of their batch wait
 // here for it. On the session's loop.
 class BatchReceiver {
  public:
-  // What it asks of its session.
+  // The services that the receiver needs from its session.
   class Session {
    public:
     virtual ~Session() = default;
     virtual bool open() const = 0;
     virtual void SendAck(uint64_t durable_sequence) = 0;
     virtual void SendNeedDictionary(uint32_t generation) = 0;
-    // The owner has no room. The session gives the frame to Take again later, before all that is behind it.
+    // The owner cannot take a batch now. The session must give the frame to Take again later, before all later frames.
     virtual void Stall(Frame frame) = 0;
     virtual void Refuse(Refusal refusal, const Goodbye& goodbye) = 0;
   };
 
-  // What is lent outlives the receiver.
+  // All borrowed objects must outlive the receiver.
   BatchReceiver(const Hello& hello, SessionOwner& owner, ServerMetrics& metrics, Session& session)
       : hello_(hello), owner_(owner), metrics_(metrics), session_(session) {}
 
-  // Continues where the owner says that the session stands. False: it begins with another generation than Hello's.
+  // Continues from the state of the session that the owner knows. Returns false if the session must begin with another
+  // generation than Hello's.
   bool Start(SessionOwner::Known known);
-  // A kDefinitions or a kBatch.
+  // Takes a kDefinitions or a kBatch.
   void Take(Frame frame);
   // The owner cannot map the generation (any more).
   void NeedDictionary();
-  // False: it was known.
+  // Returns false if this sequence number was known.
   bool Ack(uint64_t durable_sequence);
   void DropHeld() { held_.reset(); }
-  // What it knows of the dictionary. It takes nothing afterwards.
+  // Returns the decoder, which holds the state of the dictionary. The receiver takes nothing afterwards.
   std::optional<BatchDecoder> TakeDecoder();
 
   size_t held_bytes() const { return held_ ? held_->bytes() : 0; }
@@ -61,9 +62,9 @@ class BatchReceiver {
   ServerMetrics& metrics_;
   Session& session_;
   std::optional<BatchDecoder> decoder_;
-  uint32_t given_up_ = 0;  // generations up to here are not taken any more
-  uint64_t seen_ = 0;      // the last batch handed to the owner, or covered by one that was
-  uint64_t arrived_ = 0;   // the last batch that came, taken or not
+  uint32_t given_up_ = 0;  // generations up to here are not accepted any more
+  uint64_t seen_ = 0;      // the last batch passed to the owner, or covered by such a batch
+  uint64_t arrived_ = 0;   // the last batch that came, accepted or not
   uint64_t durable_ = 0;
   std::optional<HeldDefinitions> held_;
 };

@@ -9,17 +9,17 @@
 
 namespace tributary::intake {
 
-// Definitions of one dictionary generation that came ahead of their batch, and wait for it.
+// Definitions of one dictionary generation that came ahead of their batch and wait for it.
 class HeldDefinitions {
  public:
-  // What the first message says of its generation, and where its definitions continue.
+  // Takes the generation fields of the first message, and the counts at which its definitions continue.
   HeldDefinitions(uint32_t generation, std::optional<DerivedFrom> derived, const DictionaryCounts& before)
       : generation_(generation), derived_(std::move(derived)), before_(before) {}
 
   void Add(Definitions definitions);
-  // All of them without a batch, as a copy: the owner may refuse it, and be asked again.
+  // Returns all definitions without a batch, as a copy: the owner may refuse them and be asked again.
   IncomingBatch Alone() const;
-  // Copies all of them to the front of the batch that follows them.
+  // Copies all definitions to the front of the batch that follows them.
   void PutBefore(IncomingBatch* batch) const;
 
   size_t bytes() const { return bytes_; }

@@ -10,7 +10,8 @@
 namespace tributary::intake {
 namespace {
 
-// A node at 97 Hz on 64 cores sends 60 KB a second: seconds of it at the least, and of a spool all that helps at most.
+// A node at 97 Hz on 64 cores sends 60 KB a second. The minimum is seconds of this. The maximum is as much as helps
+// when a spool is sent.
 constexpr size_t kCreditBytesMin = 256u << 10, kCreditBytesMax = 16u << 20;
 
 }  // namespace
@@ -87,9 +88,9 @@ void Limits::EvictOne() {
       worst = share;
     }
   }
-  TRIBUTARY_CHECK(worst != nullptr);  // memory is held by somebody
+  TRIBUTARY_CHECK(worst != nullptr);  // some share holds the memory
   worst->evict_();
-  // Whatever its owner did: it counts no more until it holds something anew.
+  // Whatever the share's owner did: the share no longer counts until it holds memory again.
   memory_bytes_ -= std::exchange(worst->bytes_, 0);
   holding_.erase(worst);
 }

@@ -9,7 +9,7 @@ namespace {
 
 using Share = std::unique_ptr<Limits::Share>;
 
-TEST(Limits, TheOneThatHoldsMostForLongestGoes) {
+TEST(Limits, EvictsTheConnectionThatHeldMostForLongest) {
   FakeClock clock;
   Limits limits({.memory_bytes_max = 10'000}, clock);
   std::vector<int> evicted;
@@ -20,7 +20,7 @@ TEST(Limits, TheOneThatHoldsMostForLongestGoes) {
       shares[i]->Hold(0);
     });
   }
-  shares[0]->Hold(10);  // for long, but next to nothing
+  shares[0]->Hold(10);  // for a long time, but very little
   clock.Advance(60 * kNsPerSecond);
   shares[1]->Hold(4000);
   clock.Advance(kNsPerSecond);
@@ -32,9 +32,9 @@ TEST(Limits, TheOneThatHoldsMostForLongestGoes) {
   shares[4]->Hold(1);
   EXPECT_EQ(evicted, std::vector<int>{1});
   EXPECT_EQ(limits.memory_bytes(), 6001u);
-  shares[4]->Hold(9'000);  // of those that are new, the largest
+  shares[4]->Hold(9'000);  // among the new ones, the largest is evicted
   EXPECT_EQ(evicted, (std::vector<int>{1, 2, 4}));
-  shares[4]->Hold(10'001);  // even alone
+  shares[4]->Hold(10'001);  // evicted even if it is the only one
   EXPECT_EQ(evicted, (std::vector<int>{1, 2, 4, 4}));
   EXPECT_EQ(limits.memory_bytes(), 3000u);
   shares.clear();
@@ -59,7 +59,7 @@ TEST(Limits, CreditIsSpreadOverConnections) {
   EXPECT_EQ(limits.CreditBytes(), 2u << 20);
 }
 
-TEST(Limits, ANodeWaitsWhenItIsFasterThanItsRate) {
+TEST(Limits, NodeWaitsWhenOverItsRate) {
   FakeClock clock;
   Limits limits({.node_bytes_per_second = 1000}, clock);
   Share first = *limits.Join("a", [] {}), second = *limits.Join("a", [] {}), other = *limits.Join("b", [] {});
@@ -77,7 +77,7 @@ TEST(Limits, ANodeWaitsWhenItIsFasterThanItsRate) {
   EXPECT_EQ(unnamed->Receive(1 << 30), 0);
 }
 
-TEST(Limits, ConnectionsOfANode) {
+TEST(Limits, LimitsConnectionsOfANode) {
   FakeClock clock;
   Limits limits({.node_connections_max = 2}, clock);
   Share first = *limits.Join("a", [] {}), second = *limits.Join("a", [] {});

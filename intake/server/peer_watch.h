@@ -8,8 +8,8 @@
 
 namespace tributary::intake {
 
-// Finds peers that are silent, and peers that take part, but only just: parts of a frame that never ends, answers that
-// are never read. The session calls Tick three times in the time after which a peer counts as silent.
+// Finds peers that are silent, and peers that only seem to take part: they send parts of a frame that never ends, or
+// never read their answers. The session calls Tick three times in the time after which a peer counts as silent.
 class PeerWatch {
  public:
   static constexpr int kIdleTicks = 3;
@@ -18,23 +18,23 @@ class PeerWatch {
 
   void Heard() { heard_ = true; }
   void FrameDone() { frame_since_.reset(); }
-  // After all whole frames were taken: whether a part of one is left.
+  // Call it after all whole frames were taken. `partial`: a part of a frame is left.
   void FrameLeft(bool partial);
 
   enum class Verdict {
     kFine,
-    kUnread,       // it has read nothing for kIdleTicks
+    kUnread,       // the peer has read nothing for kIdleTicks
     kFrameTooOld,  // a frame is not whole after frame_timeout_ms
     kSilent,       // no byte in kIdleTicks
   };
-  // `unread_bytes`: of the answers to it. `reading` false: the session does not read from it, so that neither silence
-  // nor a frame that is not whole is its fault.
+  // `unread_bytes`: bytes of answers that the peer has not read. `reading` is false if the session does not read from
+  // the peer: then neither silence nor a frame that is not whole is the peer's fault.
   Verdict Tick(size_t unread_bytes, bool reading);
 
  private:
   const Clock& clock_;
   const int64_t frame_timeout_ms_;
-  std::optional<MonotonicNs> frame_since_;  // when the frame that is not yet whole began
+  std::optional<MonotonicNs> frame_since_;  // when the frame began that is not yet whole
   size_t unread_bytes_ = 0;                 // at the last tick
   int unread_ticks_ = 0;
   bool heard_ = false;

@@ -6,14 +6,15 @@
 #include "intake/testing/reducer_testing.h"
 #include "intake/wire/frame.h"
 
-// Clients that speak another protocol, nonsense or nothing: refused and counted, while a healthy session goes on.
+// Clients that send another protocol, random bytes or nothing: they are refused and counted, while a healthy session
+// continues.
 
 namespace tributary::intake {
 namespace {
 
 using testing::HasSubstr;
 
-// A socket that sends what it is told to.
+// A socket that sends the given bytes.
 class RawClient {
  public:
   RawClient(Loop& loop, uint16_t port, std::string bytes) {
@@ -68,7 +69,7 @@ class RefusalTest : public IntakeTest {
     Send(50);
     RunUntilStored(1);
   }
-  // The healthy session delivers, on its first connection.
+  // Expects that the healthy session delivers, on its first connection.
   void ExpectHealthy() {
     Send(50);
     RunUntilStored(sent_.size());
@@ -76,7 +77,7 @@ class RefusalTest : public IntakeTest {
     EXPECT_EQ(store_.hellos.size(), 1u);
     EXPECT_TRUE(store_.closed.empty());
   }
-  // Sends `bytes` on a connection of its own and expects exactly one refusal more.
+  // Sends `bytes` on a separate connection and expects exactly one more refusal.
   std::string ExpectRefused(std::string bytes, const char* reason) {
     SCOPED_TRACE(reason);
     const uint64_t before = Refused(reason);
@@ -121,7 +122,7 @@ TEST_F(RefusalTest, SilenceAfterHelloEndsAtTheIdleLimit) {
   ExpectHealthy();
 }
 
-TEST_F(RefusalTest, HelloThatIsNotOne) {
+TEST_F(RefusalTest, RefusesAnInvalidHello) {
   StartBoth();
   std::string oversized = HelloFrame();
   oversized.replace(16, 8, std::string("\x01\x00\x01\x00\x01\x00\x01\x00", 8));
@@ -137,7 +138,7 @@ TEST_F(RefusalTest, HelloThatIsNotOne) {
   EXPECT_THAT(ExpectRefused(HelloFrame(2, 5), "version"), HasSubstr("versions 2 to 5"));
 }
 
-TEST_F(RefusalTest, RefusalOfTheVersionSaysNotToComeBack) {
+TEST_F(RefusalTest, VersionRefusalForbidsARetry) {
   StartBoth();
   RawClient raw(loop_, server_options_.port, HelloFrame(7, 9));
   RunUntil([&] { return raw.closed(); }, "closed");
@@ -153,7 +154,7 @@ TEST_F(RefusalTest, TooManyConnections) {
   EXPECT_THAT(ExpectRefused("", "too_many_connections"), HasSubstr("2 connections"));
 }
 
-TEST_F(RefusalTest, DamageInsideASession) {
+TEST_F(RefusalTest, RefusesDamageInsideASession) {
   StartBoth();
   BatchGenerator generator(9);
   BatchEncoder encoder(1);
@@ -184,7 +185,7 @@ TEST_F(RefusalTest, MalformedBatchIsNamedInGoodbye) {
   decoder.Append(encoder.Encode(generator.Next(50)).back());
   Frame frame;
   ASSERT_TRUE(*decoder.Next(&frame));
-  // Spoil column after column until the decoder notices; it must be refused as a batch, not taken.
+  // Spoils byte after byte until the decoder notices. The batch must be refused as a batch, not accepted.
   uint64_t refused = 0;
   for (size_t at = frame.payload.size() - 1; at > frame.payload.size() - 40; --at) {
     std::string payload = frame.payload;
@@ -219,7 +220,7 @@ TEST_F(RefusalTest, ReplayedFramesChangeNothing) {
   RunUntil([&] { return Count("tributary_intake_duplicate_batches_total") == 2; }, "duplicates dropped");
   EXPECT_EQ(bad_store_.stored.size(), 2u);
   EXPECT_EQ(bad_store_.stored[2].times, 1);
-  // One that defines what was defined already: the generation is given up, nothing is stored twice.
+  // A batch that defines the same definitions again: the generation is given up, and nothing is stored twice.
   raw.Write(first);
   RunUntil([&] { return Count("tributary_intake_need_dictionary_total") == 1; }, "NeedDictionary");
   raw.Write(first + second);
@@ -241,7 +242,7 @@ TEST_F(RefusalTest, UnknownFrameTypesAreSkipped) {
   ExpectHealthy();
 }
 
-TEST_F(RefusalTest, ConnectionThatEndsInTheMiddleOfAFrame) {
+TEST_F(RefusalTest, DropsAConnectionThatEndsInsideAFrame) {
   StartBoth();
   BatchGenerator generator(9);
   BatchEncoder encoder(1);

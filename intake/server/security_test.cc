@@ -10,7 +10,8 @@
 #include "intake/testing/reducer_testing.h"
 #include "intake/wire/frame.h"
 
-// Who may connect, as whom, and how much each may take: refused and counted, while a healthy session goes on.
+// Which peers may connect, under which identity, and how much each may take: refused and counted, while a healthy
+// session continues.
 
 namespace tributary::intake {
 namespace {
@@ -20,7 +21,7 @@ using testing::HasSubstr;
 constexpr char kToken[] = "a-token-of-the-fleet";
 constexpr char kDbToken[] = "a-token-of-databases";
 
-// A connection that sends what it is told to.
+// A connection that sends the given bytes.
 class RawClient {
  public:
   RawClient(Connector& connector, uint16_t port, std::string bytes) {
@@ -98,7 +99,7 @@ class SecurityTest : public IntakeTest {
         [this](const Hello& hello) -> SessionOwner& { return stores_[hello.session.node_id]; });
     server_options_.port = server_->port();
   }
-  // TLS with the certificate of that name; "" = without one.
+  // TLS with the certificate of that name; "": without a certificate.
   Connector& As(const std::string& name, const std::string& server_name = "") {
     TlsContext::Options options{.side = TlsContext::Side::kClient, .ca_path = ca_path_};
     if (!name.empty()) {
@@ -108,7 +109,7 @@ class SecurityTest : public IntakeTest {
     contexts_.push_back(TlsContext::Load(options, Clock::Real(), client_metrics_).value());
     return connectors_.emplace_back(tcp_, *contexts_.back(), loop_, server_name);
   }
-  // One refusal more, of that reason; what was said to the client.
+  // Expects one more refusal for `reason`. Returns the Goodbye that the client received.
   std::optional<Goodbye> ExpectRefused(Connector& connector, const std::string& bytes, const char* reason) {
     SCOPED_TRACE(reason);
     const uint64_t before = Refused(reason);
@@ -135,7 +136,7 @@ class SecurityTest : public IntakeTest {
   absl::Status last_why_;
 };
 
-TEST_F(SecurityTest, ASessionOverTlsWithCertificateAndToken) {
+TEST_F(SecurityTest, SessionOverTlsWithCertificateAndToken) {
   AskForTls(true);
   AskForTokens();
   Listen();
@@ -152,7 +153,7 @@ TEST_F(SecurityTest, ASessionOverTlsWithCertificateAndToken) {
   RunUntil([&] { return raw.Find(MessageType::kAck).has_value(); }, "Ack");
 }
 
-TEST_F(SecurityTest, CertificatesThatAreNone) {
+TEST_F(SecurityTest, RefusesMissingExpiredAndForeignCertificates) {
   TestAuthority other("another");
   Pair("expired", authority_.Issue({.common_name = "web-1", .begins_s = -7200, .ends_s = -60}));
   Pair("foreign", other.Issue({.common_name = "web-1"}));
@@ -167,7 +168,7 @@ TEST_F(SecurityTest, CertificatesThatAreNone) {
   ExpectTaken(As("web-1"), HelloFrame("web-1"));
 }
 
-TEST_F(SecurityTest, AClientThatDoesNotTrustTheReducer) {
+TEST_F(SecurityTest, CountsAClientThatDoesNotTrustTheReducer) {
   AskForTls(false);
   Listen();
   ExpectRefused(As("", "reducer.example"), HelloFrame("web-1"), "tls_failed");
@@ -176,7 +177,7 @@ TEST_F(SecurityTest, AClientThatDoesNotTrustTheReducer) {
   ExpectTaken(As(""), HelloFrame("web-1"));
 }
 
-TEST_F(SecurityTest, ACertificateNamesItsNode) {
+TEST_F(SecurityTest, CertificateMustNameItsNode) {
   Pair("edge", authority_.Issue({.common_name = "x", .alternatives = "DNS:edge-1.example,URI:edge-*"}));
   AskForTls(true);
   Listen();
@@ -190,7 +191,7 @@ TEST_F(SecurityTest, ACertificateNamesItsNode) {
   ExpectTaken(As("web-1"), HelloFrame("web-2"));
 }
 
-TEST_F(SecurityTest, Tokens) {
+TEST_F(SecurityTest, ChecksTokens) {
   AskForTokens();
   Listen();
   for (const std::string& token : {std::string(), std::string("a-token-of-nobody-here"), std::string(4096, 'x')}) {
@@ -206,7 +207,7 @@ TEST_F(SecurityTest, Tokens) {
   ExpectTaken(tcp_, HelloFrame("web-1", kToken));
 }
 
-TEST_F(SecurityTest, OtherTokensHoldForNewConnections) {
+TEST_F(SecurityTest, ChangedTokensApplyToNewConnections) {
   AskForTokens();
   Listen();
   ExpectTaken(tcp_, HelloFrame("web-1", kToken));
@@ -217,7 +218,7 @@ TEST_F(SecurityTest, OtherTokensHoldForNewConnections) {
   ExpectTaken(tcp_, HelloFrame("web-1", "another-token-of-all"));
 }
 
-TEST_F(SecurityTest, PlainTextOnATlsPort) {
+TEST_F(SecurityTest, RefusesPlainTextOnATlsPort) {
   AskForTls(false);
   Listen();
   auto goodbye = ExpectRefused(tcp_, HelloFrame("web-1"), "tls_mismatch");
@@ -229,13 +230,13 @@ TEST_F(SecurityTest, PlainTextOnATlsPort) {
   ExpectTaken(As(""), HelloFrame("web-1"));
 }
 
-TEST_F(SecurityTest, TlsOnAPlainPort) {
+TEST_F(SecurityTest, RefusesTlsOnAPlainPort) {
   Listen();
   ExpectRefused(As(""), HelloFrame("web-1"), "tls_mismatch");
   EXPECT_EQ(last_why_.code(), absl::StatusCode::kUnavailable) << last_why_;
 }
 
-TEST_F(SecurityTest, ALookAtThePortIsNoFailure) {
+TEST_F(SecurityTest, ConnectionWithoutBytesIsNoFailure) {
   AskForTls(false);
   Listen();
   const std::string before = metrics_.PrometheusText();
@@ -255,7 +256,7 @@ TEST_F(SecurityTest, SilentTlsPeersEndAtTheDeadline) {
   ExpectRefused(As(""), HelloFrame("web-1").substr(0, 20), "timeout");
 }
 
-TEST_F(SecurityTest, SilentPeersMakeRoom) {
+TEST_F(SecurityTest, SilentPeersAreClosedForNewOnes) {
   server_options_.connections_max = 3;
   Listen();
   std::list<RawClient> silent;
@@ -264,7 +265,7 @@ TEST_F(SecurityTest, SilentPeersMakeRoom) {
   ExpectTaken(tcp_, HelloFrame("web-1"));
 }
 
-TEST_F(SecurityTest, ConnectionsOfOneNode) {
+TEST_F(SecurityTest, LimitsConnectionsOfOneNode) {
   Limits limits({.node_connections_max = 2}, Clock::Real());
   server_options_.limits = &limits;
   Listen();
@@ -275,10 +276,10 @@ TEST_F(SecurityTest, ConnectionsOfOneNode) {
   ASSERT_TRUE(goodbye);
   EXPECT_TRUE(goodbye->retry);
   ExpectTaken(tcp_, HelloFrame("web-2"));
-  server_.reset();  // before its limits
+  server_.reset();  // must go before its limits
 }
 
-TEST_F(SecurityTest, ABusyNodeWaitsAndLosesNothing) {
+TEST_F(SecurityTest, BusyNodeWaitsAndLosesNothing) {
   Limits limits({.node_bytes_per_second = 200'000}, Clock::Real());
   server_options_.limits = &limits;
   Listen();
@@ -297,8 +298,8 @@ TEST_F(SecurityTest, ABusyNodeWaitsAndLosesNothing) {
   server_.reset();
 }
 
-// Each of them announces a frame of 4 MiB and sends most of it: together far more than there is for them.
-TEST_F(SecurityTest, PartsOfFramesTakeNoMoreMemoryThanThereIs) {
+// Each client announces a frame of 4 MiB and sends a part of it: together far more than the memory limit.
+TEST_F(SecurityTest, PartsOfFramesStayWithinTheMemoryLimit) {
   constexpr size_t kMemory = 8u << 20;
   Limits limits({.memory_bytes_max = kMemory}, Clock::Real());
   server_options_.limits = &limits;
@@ -325,11 +326,11 @@ TEST_F(SecurityTest, PartsOfFramesTakeNoMoreMemoryThanThereIs) {
   server_.reset();
 }
 
-TEST_F(SecurityTest, AFrameMustBecomeWhole) {
-  server_options_.idle_timeout_ms = 900;  // a busy machine must not make it look silent
+TEST_F(SecurityTest, FrameMustBecomeWhole) {
+  server_options_.idle_timeout_ms = 900;  // a busy machine must not make the client look silent
   server_options_.frame_timeout_ms = 100;
   Listen();
-  std::string payload(1000, '\0');  // that does not compress to what drips in meanwhile
+  std::string payload(1000, '\0');  // made random, so that it does not compress to the few bytes that are sent later
   std::mt19937 random(1);
   for (char& c : payload) c = static_cast<char>(random());
   std::string part = EncodeFrame(MessageType::kBatch, 0, 1, payload);
@@ -360,10 +361,10 @@ TEST_F(SecurityTest, AnswersMustBeRead) {
   RunUntil([&] { return Refused("unread") == 1; }, "closed");
 }
 
-// 72 bytes that claim a list of half a billion elements of no size (schemas/intake/intake.capnp: Hello's text fields
-// would be pointers; here the root's first pointer is such a list).
-TEST_F(SecurityTest, AmplificationAndDecompressionBombs) {
-  server_options_.idle_timeout_ms = 300;  // what is taken for an empty message ends by silence
+// 72 bytes that claim a list of half a billion elements without size. In schemas/intake/intake.capnp, Hello's text
+// fields would be pointers; here the root's first pointer is such a list.
+TEST_F(SecurityTest, RefusesAmplificationAndDecompressionBombs) {
+  server_options_.idle_timeout_ms = 300;  // a session that reads it as an empty message ends by silence
   Listen();
   std::string message;
   auto word = [&](uint64_t value) {
@@ -381,12 +382,12 @@ TEST_F(SecurityTest, AmplificationAndDecompressionBombs) {
     RawClient raw(tcp_, server_options_.port, HelloFrame(node) + EncodeFrame(type, 0, 1, message));
     RunUntil([&] { return raw.closed(); }, "closed");
   }
-  // A payload that becomes larger than it says.
+  // A payload that becomes larger than its stated length.
   std::string bomb = EncodeFrame(MessageType::kBatch, 0, 1, std::string(4u << 20, '\0'));
   ASSERT_LT(bomb.size(), 2000u);
   const std::string bombs = HelloFrame("zeros") + bomb;
   EXPECT_TRUE(ExpectRefused(tcp_, bombs, "bad_message")) << "4 MiB of zeros are within the limits, and no batch";
-  bomb.replace(16, 4, std::string("\x00\x10\x00\x00", 4));  // 4 KiB, it says
+  bomb.replace(16, 4, std::string("\x00\x10\x00\x00", 4));  // it claims 4 KiB
   const std::string covered = bomb.substr(0, 24) + bomb.substr(kHeaderBytes);
   const uint64_t checksum = XXH3_64bits(covered.data(), covered.size());
   bomb.replace(24, 8, std::string(reinterpret_cast<const char*>(&checksum), 8));

@@ -9,28 +9,28 @@
 
 namespace tributary::intake {
 
-// Every way in which the reducer's end turns something away: label values of tributary_intake_refusals_total.
+// Every reason for which the reducer's end refuses something: label values of tributary_intake_refusals_total.
 enum class Refusal : uint8_t {
-  kBadMagic,            // another protocol: HTTP, garbage
+  kBadMagic,            // another protocol: HTTP, or arbitrary bytes
   kVersion,             // frame format or protocol version
   kBadFlags,            // a frame flag of a later release
   kOversized,           // a length over its limit
-  kBadChecksum,         // damaged on the way
+  kBadChecksum,         // damaged in transit
   kBadPayload,          // lengths or compression that contradict each other
-  kBadMessage,          // a message or batch that does not add up, or in the wrong place
+  kBadMessage,          // an inconsistent message or batch, or one in the wrong place
   kOutOfOrder,          // a batch with a hole before it
   kTimeout,             // no Hello in time, or silent for three heartbeats
   kTooManyConnections,  // connections_max
-  kRefusedByOwner,      // the store or the shard would not take the session or the batch
-  kUnread,              // the peer does not read what it is sent
-  kUnaskedSymbols,      // symbol chunks that nobody asked for; the session goes on
-  kTooManySymbols,      // requests for symbols over the cap; the session goes on
+  kRefusedByOwner,      // the store or the shard refused the session or the batch
+  kUnread,              // the peer does not read the answers that it gets
+  kUnaskedSymbols,      // symbol chunks that were not requested; the session continues
+  kTooManySymbols,      // requests for symbols over the cap; the session continues
   kTlsMismatch,         // TLS on a plain port, plain text on a TLS port
-  kTlsFailed,           // a handshake that did not succeed, TLS that does not add up
-  kBadCertificate,      // none, expired, of an unknown authority
-  kBadToken,            // none, or not one of ours
-  kForgedIdentity,      // the credential is good, but another node's
-  kOverLimit,           // connections of one node, memory of all
+  kTlsFailed,           // a failed handshake, or inconsistent TLS
+  kBadCertificate,      // missing, expired, or of an unknown authority
+  kBadToken,            // missing or unknown
+  kForgedIdentity,      // the credential is good, but belongs to another node
+  kOverLimit,           // connections of one node, or memory of all
 };
 constexpr size_t kRefusalCount = 20;
 
@@ -62,13 +62,13 @@ inline Refusal RefusalOf(FrameFault fault) {
   return Refusal::kBadPayload;
 }
 
-// The metrics of Acceptor and ServerSession: every instance names the same series. Thread-safe.
+// The metrics of Acceptor and ServerSession: every instance uses the same series. Thread-safe.
 struct ServerMetrics {
   explicit ServerMetrics(Metrics& metrics);
   void Refuse(Refusal refusal) { refusals[static_cast<size_t>(refusal)]->Add(); }
 
   std::array<Counter*, kRefusalCount> refusals;
-  Gauge& sessions;  // the acceptor holds connections_max against it
+  Gauge& sessions;  // the acceptor counts it towards connections_max
   Counter& received_bytes;
   Counter& batches;
   Counter& samples;

@@ -11,7 +11,7 @@
 
 namespace tributary::intake {
 
-// Of the Acceptor and of each ServerSession.
+// The options of the Acceptor and of each ServerSession.
 struct ServerOptions {
   std::string host = "127.0.0.1";
   uint16_t port = 8000;
@@ -21,10 +21,10 @@ struct ServerOptions {
   size_t symbol_upload_bytes_max = 128u << 20;  // of one table, compressed
   size_t symbol_raw_bytes_max = 512u << 20;     // of one table, raw
   int64_t linger_ms = 1'000;                    // for the peer to read a Goodbye
-  int64_t frame_timeout_ms = 60'000;            // for a frame that has begun to be whole
-  std::shared_ptr<Security> security;           // of an acceptor; null: plain TCP, and whoever comes
-  Limits* limits = nullptr;                     // of the loop it is for; outlives what is on it; null: none
-  SymbolParts* symbol_parts = nullptr;          // of the reducer; outlives all sessions; null: uploads begin anew
+  int64_t frame_timeout_ms = 60'000;            // until a frame that has begun must be whole
+  std::shared_ptr<Security> security;           // of an acceptor; null: plain TCP, any peer is accepted
+  Limits* limits = nullptr;                     // of one loop; must outlive the objects on that loop; null: none
+  SymbolParts* symbol_parts = nullptr;          // of the reducer; must outlive all sessions; null: uploads begin anew
 };
 
 }  // namespace tributary::intake

@@ -16,12 +16,12 @@
 namespace tributary::intake {
 namespace {
 
-// A peer that asks for more answers than it reads.
+// Limits answers that the peer requested and has not read.
 constexpr size_t kUnreadBytesMax = 8u << 20;
 
 }  // namespace
 
-// Open → lingering (Goodbye was sent, what still comes is discarded) → closed.
+// Open → lingering (Goodbye was sent, further input is discarded) → closed.
 struct ServerSession::Impl : BatchReceiver::Session {
   enum class State { kOpen, kLingering, kClosed };
 
@@ -65,11 +65,11 @@ struct ServerSession::Impl : BatchReceiver::Session {
 
   FrameDecoder frames;
   BatchReceiver batches;
-  std::optional<Frame> stalled;  // the owner had no room for it
+  std::optional<Frame> stalled;  // the owner could not take it yet
   SymbolReceiver symbols;
 
   std::unique_ptr<Limits::Share> share;
-  bool throttled = false;  // its node is over its rate
+  bool throttled = false;  // the node is over its rate
   PeerWatch watch;
   uint64_t received_bytes = 0;
   std::unique_ptr<Stream> stream;
@@ -140,7 +140,7 @@ void ServerSession::Impl::OnData(std::string_view bytes) {
   Pump();
 }
 
-// A node over its rate is not read from for a while: it keeps what it cannot send, and nothing is lost.
+// Stops reading from a node over its rate for a while. The node keeps the data that it cannot send, so nothing is lost.
 void ServerSession::Impl::Throttle(size_t bytes) {
   const int64_t wait_ms = share != nullptr ? share->Receive(bytes) : 0;
   if (wait_ms <= 0 || throttled) return;
@@ -248,7 +248,7 @@ void ServerSession::Impl::SendNeedDictionary(uint32_t generation) {
   if (stalled) pump_timer->StartOnce(0);
 }
 
-// The frame waits, and what is behind it with the collector, until there is room.
+// The frame waits here until the owner can take it. Later data waits at the collector.
 void ServerSession::Impl::Stall(Frame frame) {
   metrics.stalls.Add();
   stalled = std::move(frame);
@@ -266,7 +266,7 @@ void ServerSession::Impl::OnTick() {
   const bool reading = !stalled && !throttled;
   switch (watch.Tick(stream->pending_bytes(), reading)) {
     case PeerWatch::Verdict::kFine:
-      // We do not read, so we cannot answer: the collector must not take us for dead.
+      // We do not read, so we cannot answer. The heartbeat keeps the collector from taking us for dead.
       if (!reading) Write(MessageType::kHeartbeat, EncodeHeartbeat(clock.Monotonic()));
       return;
     case PeerWatch::Verdict::kUnread:
@@ -312,7 +312,7 @@ void ServerSession::Impl::Close(const Goodbye& goodbye) {
   frames = FrameDecoder();
   throttle_timer->Stop();
   if (share != nullptr) share->Hold(0);
-  // Closing at once with bytes unread would reset the connection, and the Goodbye with it.
+  // To close at once with bytes unread would reset the connection, and the Goodbye would be lost.
   stream->ResumeReading();
   linger_timer->StartOnce(static_cast<uint64_t>(options.linger_ms));
 }
@@ -328,7 +328,7 @@ void ServerSession::Impl::Finish(const absl::Status& why) {
   symbols.Park();
   if (share != nullptr) share->Hold(0);
   stream.reset();
-  // Later and last: the owner may destroy the session then.
+  // OnClosed comes later and last: the owner may destroy the session then.
   closed_timer->StartOnce(0);
 }
 

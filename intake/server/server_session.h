@@ -18,32 +18,33 @@
 namespace tributary::intake {
 
 // Lives on the shard's loop from Hello to close; the shard owns it. It may be destroyed inside OnClosed, which comes
-// once and last, not inside the owner's other calls. Definitions that travel ahead of their batch are handed over with
-// it; a batch's definitions always continue those of the batch before, or start a new generation, which is empty or
-// what an eviction leaves of the one before.
+// once and last. It must not be destroyed inside the owner's other calls. Definitions that come ahead of their batch
+// are passed to the owner with the batch. The definitions of a batch always continue those of the previous batch, or
+// start a new generation. A new generation is empty, or is the previous one after an eviction.
 class ServerSession {
  public:
-  // A connection whose Hello is valid.
+  // A connection with a valid Hello.
   struct Arrival {
     std::unique_ptr<Stream> stream;
     Hello hello;
-    std::string rest;  // bytes that came behind Hello
+    std::string rest;  // bytes that came after Hello
   };
 
-  // What is lent outlives the session.
+  // All borrowed objects must outlive the session.
   ServerSession(AlarmSource& alarms, Arrival arrival, const ServerOptions& options, const Clock& clock,
                 Metrics& metrics, SessionOwner& owner);
   ~ServerSession();
 
   void Start();                         // answers Welcome, or Goodbye
-  void Ack(uint64_t durable_sequence);  // after the commit
-  // Of what is here already of a table, only the rest is asked for.
+  void Ack(uint64_t durable_sequence);  // call it after the commit
+  // Requests symbol tables. If a part of a table is here already, only the rest is requested.
   void NeedSymbols(const std::vector<ExecutableId>& ids);
   void NeedDictionary();  // the store cannot map this generation (any more)
-  void Resume();          // there is room again after ResourceExhausted
+  void Resume();          // the owner can take batches again after ResourceExhausted
   void Close(const Goodbye& goodbye);
 
-  // What it knows of the dictionary, for the session's next connection. It reads nothing afterwards.
+  // Returns the decoder with its state of the dictionary, for the session's next connection. The session reads nothing
+  // afterwards.
   std::optional<BatchDecoder> TakeDecoder();
 
   const Hello& hello() const;

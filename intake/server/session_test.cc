@@ -23,7 +23,7 @@ TEST_F(IntakeTest, DeliversEverySampleInOrderAndFlushes) {
   uint64_t unacked = 1;
   client_->Flush(10'000, [&](uint64_t n) {
     unacked = n;
-    client_.reset();  // allowed here
+    client_.reset();  // this is allowed here
     loop_.Stop();
   });
   AckAll();
@@ -34,7 +34,7 @@ TEST_F(IntakeTest, DeliversEverySampleInOrderAndFlushes) {
   EXPECT_EQ(Count("tributary_intake_samples_total"), captured_);
 }
 
-TEST_F(IntakeTest, FlushTellsWhatIsNotAcknowledgedAtTheDeadline) {
+TEST_F(IntakeTest, FlushReportsUnacknowledgedSamplesAtTheDeadline) {
   StartServer();
   StartClient();
   Send(70);
@@ -47,17 +47,17 @@ TEST_F(IntakeTest, FlushTellsWhatIsNotAcknowledgedAtTheDeadline) {
   EXPECT_EQ(unacked, 70u);
 }
 
-TEST_F(IntakeTest, ReducerDiesInMidRunAndEverySampleArrivesExactlyOnce) {
+TEST_F(IntakeTest, EverySampleArrivesExactlyOnceWhenTheReducerDies) {
   StartServer();
   StartClient();
   for (int round = 0; round < 5; ++round) {
     for (int i = 0; i < 4; ++i) Send(100);
     RunUntilStored(sent_.size() - 2);
-    // Dies with some batches durable, some received and not durable, some on their way.
+    // Dies with some batches durable, some received and not durable, some in flight.
     store_.durable = store_.newest / 2 + 1;
     if (round % 2 == 0) server_->live()->Ack(store_.durable);
     server_.reset();
-    // What was not durable is gone with it, and the dictionary.
+    // The batches that were not durable are gone with the reducer, and so is the dictionary.
     store_.stored.erase(store_.stored.upper_bound(store_.durable), store_.stored.end());
     store_.newest = store_.durable;
     store_.keep_dictionary = false;
@@ -100,7 +100,7 @@ TEST_F(IntakeTest, LostDictionaryIsSentAgain) {
   for (int i = 0; i < 3; ++i) Send(100);
   RunUntilStored(6);
   server_->live()->NeedDictionary();
-  server_->live()->NeedDictionary();  // says nothing new
+  server_->live()->NeedDictionary();  // has no effect
   Send(100);
   RunUntil([&] { return store_.stored.size() == 7 && store_.stored[7].times == 1; }, "sent again");
   ExpectStoredIsSent();
@@ -125,7 +125,7 @@ TEST_F(IntakeTest, OwnerThatCannotMapABatchGetsTheDictionary) {
   EXPECT_EQ(store_.generations, 2);
 }
 
-TEST_F(IntakeTest, ANewerGenerationBehindAHoleOfOneGivenUpIsGivenUpToo) {
+TEST_F(IntakeTest, NewerGenerationAfterAHoleIsGivenUpToo) {
   bool refused = false;
   store_.on_batch = [&](const IncomingBatch& batch) {
     if (batch.sequence != 2 || refused) return absl::OkStatus();
@@ -137,7 +137,7 @@ TEST_F(IntakeTest, ANewerGenerationBehindAHoleOfOneGivenUpIsGivenUpToo) {
   StartClient();
   for (int i = 0; i < 3; ++i) Send(100);
   generator_.NewDictionary();
-  for (int i = 0; i < 3; ++i) Send(100);  // on their way before the client hears of it
+  for (int i = 0; i < 3; ++i) Send(100);  // in flight before the client learns of it
   RunUntilStored(6);
   ExpectStoredIsSent();
   for (const auto& [sequence, entry] : store_.stored) EXPECT_EQ(entry.times, 1) << sequence;
@@ -151,7 +151,7 @@ TEST_F(IntakeTest, AcksThatRaceWithNeedDictionaryMakeDuplicates) {
   for (int i = 0; i < 4; ++i) Send(100);
   RunUntilStored(4);
   server_->live()->NeedDictionary();
-  // Committed meanwhile: what comes again is a duplicate, whose definitions the next batch needs.
+  // Committed meanwhile: the batches that come again are duplicates, but the next batch needs their definitions.
   store_.durable = 2;
   server_->live()->Ack(2);
   Send(100);
@@ -162,7 +162,7 @@ TEST_F(IntakeTest, AcksThatRaceWithNeedDictionaryMakeDuplicates) {
   EXPECT_EQ(store_.stored[2].times, 1);
 }
 
-TEST_F(IntakeTest, ANewDictionaryObjectIsTheNextGeneration) {
+TEST_F(IntakeTest, NewDictionaryObjectBeginsTheNextGeneration) {
   StartServer();
   StartClient();
   Send(100);
@@ -174,7 +174,7 @@ TEST_F(IntakeTest, ANewDictionaryObjectIsTheNextGeneration) {
   RunUntilStored(4);
   ExpectStoredIsSent();
   EXPECT_EQ(store_.generations, 3);
-  // Nothing was durable: after a reconnect each goes out under a generation of its own dictionary again.
+  // Nothing was durable: after a reconnect each batch is sent again, with a new generation for each dictionary.
   server_.reset();
   store_.stored.clear();
   store_.keep_dictionary = false;
@@ -184,7 +184,7 @@ TEST_F(IntakeTest, ANewDictionaryObjectIsTheNextGeneration) {
   EXPECT_EQ(store_.generations, 6);
 }
 
-TEST_F(IntakeTest, AnEvictionIsFollowedOverReconnectsToo) {
+TEST_F(IntakeTest, FollowsAnEvictionAcrossReconnects) {
   StartServer();
   StartClient();
   Send(200);
@@ -194,7 +194,7 @@ TEST_F(IntakeTest, AnEvictionIsFollowedOverReconnectsToo) {
   EXPECT_EQ(store_.evictions, 1);
   AckAll();
   RunUntil([&] { return client_->waiting_samples() == 0; }, "all acknowledged");
-  // Kept: the generation goes on where it was.
+  // Kept: the generation continues where it was.
   server_->live()->Close({.reason = "once more"});
   Send(200);
   RunUntilStored(3);
@@ -204,7 +204,7 @@ TEST_F(IntakeTest, AnEvictionIsFollowedOverReconnectsToo) {
   RunUntilStored(4);
   EXPECT_EQ(store_.evictions, 2);
   ExpectStoredIsSent();
-  // Not kept, and two batches were not durable: what they need is told again, and the eviction between them.
+  // Not kept, and two batches were not durable: their definitions are sent again, and the eviction between them.
   server_.reset();
   store_.keep_dictionary = false;
   StartServer();
@@ -214,7 +214,7 @@ TEST_F(IntakeTest, AnEvictionIsFollowedOverReconnectsToo) {
   EXPECT_EQ(store_.generations, 5);
 }
 
-TEST_F(IntakeTest, AnEvictionThatFindsNoRoomComesAgain) {
+TEST_F(IntakeTest, RefusedEvictionComesAgain) {
   int refusals = 0;
   store_.on_batch = [&](const IncomingBatch& batch) {
     if (!batch.derived || refusals >= 3) return absl::OkStatus();
@@ -238,8 +238,8 @@ TEST_F(IntakeTest, AnEvictionThatFindsNoRoomComesAgain) {
   EXPECT_EQ(Count("tributary_intake_need_dictionary_total"), 0u);
 }
 
-// Duplicates bring definitions but no batch; those of two generations cannot be handed over as one.
-TEST_F(IntakeTest, AnEvictionBehindDuplicatesIsFollowed) {
+// Duplicates bring definitions but no batch. Definitions of two generations cannot be passed to the owner together.
+TEST_F(IntakeTest, FollowsAnEvictionAfterDuplicates) {
   StartServer();
   StartClient();
   Send(200);
@@ -261,7 +261,7 @@ TEST_F(IntakeTest, AnEvictionBehindDuplicatesIsFollowed) {
 
 TEST_F(IntakeTest, CapOverflowIsCountedAndTheRestArrives) {
   StartServer();
-  server_.reset();  // a port that nobody listens on
+  server_.reset();  // nothing listens on its port any more
   memory_bytes_max_ = 550 * sizeof(Sample);
   StartClient();
   for (int i = 0; i < 20; ++i) Send(100);
@@ -291,7 +291,7 @@ TEST_F(IntakeTest, OneSessionTakesNoMoreThanItsWindow) {
   EXPECT_FALSE(client_->settled());
 }
 
-TEST_F(IntakeTest, OverflowWhileTheReducerStallsIsToldAndLeavesNoHole) {
+TEST_F(IntakeTest, OverflowDuringAStallIsReportedAndLeavesNoHole) {
   bool full = true;
   store_.on_batch = [&](const IncomingBatch&) {
     return full ? Error(absl::StatusCode::kResourceExhausted, "queue full") : absl::OkStatus();
@@ -330,7 +330,7 @@ TEST_F(IntakeTest, OverflowWhileTheReducerStallsIsToldAndLeavesNoHole) {
 }
 
 TEST_F(IntakeTest, BackPressurePausesAndKeepsTheConnection) {
-  server_options_.idle_timeout_ms = 150;  // a busy machine must not make it look silent
+  server_options_.idle_timeout_ms = 150;  // a busy machine must not make the peer look silent
   int refusals = 0;
   store_.on_batch = [&](const IncomingBatch& batch) {
     if (batch.sequence % 2 == 0 && refusals < static_cast<int>(batch.sequence) / 2) {
@@ -354,7 +354,7 @@ TEST_F(IntakeTest, BackPressurePausesAndKeepsTheConnection) {
   EXPECT_EQ(Count("tributary_intake_stalls_total"), 3u);
 }
 
-TEST_F(IntakeTest, RejectedBatchIsLostAndTheRestGoesOn) {
+TEST_F(IntakeTest, RejectedBatchIsLostAndTheRestContinues) {
   store_.on_batch = [&](const IncomingBatch& batch) {
     return batch.sequence == 2 && !batch.samples.empty() ? Error(absl::StatusCode::kInvalidArgument, "makes no sense")
                                                          : absl::OkStatus();
@@ -369,7 +369,7 @@ TEST_F(IntakeTest, RejectedBatchIsLostAndTheRestGoesOn) {
   EXPECT_EQ(Refused("refused_by_owner"), 1u);
 }
 
-TEST_F(IntakeTest, OversizedBatchIsLostAndTheRestGoesOn) {
+TEST_F(IntakeTest, OversizedBatchIsLostAndTheRestContinues) {
   StartServer();
   StartClient();
   Batch batch = generator_.Next(1);
@@ -425,7 +425,7 @@ TEST_F(IntakeTest, OwnerMayDestroyTheSessionInOnClosed) {
   EXPECT_EQ(metrics_.AddGauge("tributary_intake_sessions", "").value(), 0);
 }
 
-TEST_F(IntakeTest, SilentReducerIsLeftAfterThreeHeartbeats) {
+TEST_F(IntakeTest, LeavesASilentReducerAfterThreeHeartbeats) {
   int accepted = 0;
   std::vector<std::unique_ptr<TcpStream>> streams;
   auto listener = TcpListener::Listen(loop_, "127.0.0.1", 0, [&](std::unique_ptr<TcpStream> stream) {
@@ -441,7 +441,7 @@ TEST_F(IntakeTest, SilentReducerIsLeftAfterThreeHeartbeats) {
   RunUntil([&] { return accepted == 2; }, "reconnect");
 }
 
-TEST_F(IntakeTest, ReducerThatNeverAnswersHelloIsLeft) {
+TEST_F(IntakeTest, LeavesAReducerThatNeverAnswersHello) {
   int accepted = 0;
   std::vector<std::unique_ptr<TcpStream>> streams;
   auto listener = TcpListener::Listen(loop_, "127.0.0.1", 0, [&](std::unique_ptr<TcpStream> stream) {
@@ -454,7 +454,7 @@ TEST_F(IntakeTest, ReducerThatNeverAnswersHelloIsLeft) {
   RunUntil([&] { return accepted == 2; }, "reconnect");
 }
 
-TEST_F(IntakeTest, SomethingElseOnThePortIsLeft) {
+TEST_F(IntakeTest, LeavesAPortWithAnotherProtocol) {
   int accepted = 0;
   std::vector<std::unique_ptr<TcpStream>> streams;
   auto listener = TcpListener::Listen(loop_, "127.0.0.1", 0, [&](std::unique_ptr<TcpStream> stream) {
@@ -469,7 +469,7 @@ TEST_F(IntakeTest, SomethingElseOnThePortIsLeft) {
   EXPECT_EQ(client_->waiting_samples(), 10u);
 }
 
-TEST_F(IntakeTest, SymbolsAreAskedForAndUploadedBetweenBatches) {
+TEST_F(IntakeTest, SymbolsAreRequestedAndUploadedBetweenBatches) {
   StartServer();
   StartClient();
   RunUntil([&] { return client_->connected(); }, "connected");
@@ -485,7 +485,7 @@ TEST_F(IntakeTest, SymbolsAreAskedForAndUploadedBetweenBatches) {
   client_->SendSymbols(first, PackedTable::Of(table));
   client_->SendNoSymbols(second, "stripped");
   const auto unasked = *ExecutableId::Make(ExecutableIdKind::kGnuBuildId, "unasked");
-  client_->SendSymbols(unasked, PackedTable::Of("x"));  // goes nowhere
+  client_->SendSymbols(unasked, PackedTable::Of("x"));  // is dropped
   for (int i = 0; i < 10; ++i) Send(100);
   RunUntil([&] { return store_.symbols.size() == 2; }, "uploaded");
   RunUntilStored(10);
@@ -498,7 +498,7 @@ TEST_F(IntakeTest, SymbolsAreAskedForAndUploadedBetweenBatches) {
   EXPECT_THAT(Message(store_.symbols[1].second.status()), HasSubstr("stripped"));
 }
 
-TEST_F(IntakeTest, SymbolTableOverItsLimitIsRefusedAndTheSessionGoesOn) {
+TEST_F(IntakeTest, SymbolTableOverItsLimitIsRefusedAndTheSessionContinues) {
   server_options_.symbol_raw_bytes_max = 1000;
   StartServer();
   StartClient();
@@ -515,7 +515,7 @@ TEST_F(IntakeTest, SymbolTableOverItsLimitIsRefusedAndTheSessionGoesOn) {
   EXPECT_EQ(store_.hellos.size(), 1u);
 }
 
-TEST_F(IntakeTest, MetadataIsToldAgainOnEveryConnection) {
+TEST_F(IntakeTest, MetadataIsSentAgainOnEveryConnection) {
   MetadataFeed feed({}, Clock::Real(), metrics_);
   client_options_.metadata = &feed;
   feed.Set({EntityKind::kHost, "node", {}, false, {{"host.name", "a"}}});
@@ -535,7 +535,7 @@ TEST_F(IntakeTest, MetadataIsToldAgainOnEveryConnection) {
   RunUntil([&] { return store_.metadata.size() == 3; }, "a snapshot for the next connection");
   EXPECT_TRUE(store_.metadata[2].begins_snapshot && store_.metadata[2].ends_snapshot);
   EXPECT_EQ(store_.metadata[2].entities.size(), 2u);
-  client_.reset();  // before the feed
+  client_.reset();  // must go before the feed
 }
 
 }  // namespace

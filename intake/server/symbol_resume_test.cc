@@ -9,7 +9,7 @@
 #include "intake/testing/reducer_testing.h"
 #include "intake/testing/relay_testing.h"
 
-// An upload that is cut off goes on where it was: on the next connection, or from another node.
+// An interrupted upload continues where it was: on the next connection, or from another node.
 
 namespace tributary::intake {
 namespace {
@@ -23,7 +23,7 @@ std::string Noise(size_t size, uint64_t seed = 1) {
   return out;
 }
 
-// Both ends over real sockets, with a wire between them that counts and cuts.
+// Both ends over real sockets, with a relay between them that counts and cuts.
 class SymbolResumeTest : public IntakeTest {
  protected:
   static constexpr size_t kBytes = 1'000'000;  // 16 chunks
@@ -35,7 +35,7 @@ class SymbolResumeTest : public IntakeTest {
     relay_ = std::make_unique<TestRelay>(loop_, reducer_port_);
     StartNode();
   }
-  // Another one takes the place of the one that was.
+  // Starts another node in the place of the previous one.
   void StartNode() {
     client_.reset();
     ++client_options_.session.session_id[0];
@@ -44,7 +44,7 @@ class SymbolResumeTest : public IntakeTest {
     server_options_.port = reducer_port_;
     RunUntil([this] { return client_->connected(); }, "connected");
   }
-  // Asks whoever is connected, who answers.
+  // Requests the table from the connected node, which answers.
   void Upload(const PackedTable& table) {
     const size_t asked = asked_.size();
     RunUntil([this] { return server_->live() != nullptr && client_->connected(); }, "connected");
@@ -55,7 +55,8 @@ class SymbolResumeTest : public IntakeTest {
   void RunUntilClosed(size_t times) {
     RunUntil([&] { return store_.closed.size() >= times; }, "closed");
   }
-  // The rest of a table of which the reducer has `held` bytes: no more is sent, and the table is the one it was.
+  // Uploads the rest of a table of which the reducer has `held` bytes. Expects that only the rest is sent, and that the
+  // table is correct.
   void ExpectOnlyTheRest(const PackedTable& table, uint64_t held) {
     relay_->Forget();
     const uint64_t taken = Count("tributary_intake_symbol_bytes_total");
@@ -93,12 +94,12 @@ TEST_F(SymbolResumeTest, AfterACutAtAnyChunkOnlyTheRestIsSent) {
     EXPECT_EQ(parts_.Offer(id_).offset, held);
     ExpectOnlyTheRest(packed_, held);
   }
-  EXPECT_EQ(Event("begun"), 4u);  // the first of them twice, as nothing had come of it
+  EXPECT_EQ(Event("begun"), 4u);  // once for each table: nothing arrived of the very first attempt
   EXPECT_EQ(Event("resumed"), 3u);
   EXPECT_EQ(Event("whole"), 4u);
 }
 
-TEST_F(SymbolResumeTest, CutsInARowAddUp) {
+TEST_F(SymbolResumeTest, SuccessiveCutsAddUp) {
   uint64_t held = 0;
   for (size_t cut = 1; cut <= 5; ++cut) {
     relay_->cut_in = [&, at = held + 2 * kSymbolChunkBytes](const SymbolChunk& chunk) { return chunk.offset == at; };
@@ -122,7 +123,7 @@ TEST_F(SymbolResumeTest, AfterTheReducerClosedOnlyTheRestIsSent) {
   ExpectOnlyTheRest(packed_, held);
 }
 
-TEST_F(SymbolResumeTest, AfterANodeDiedAnotherGoesOn) {
+TEST_F(SymbolResumeTest, AnotherNodeContinuesAfterANodeDied) {
   Upload(packed_);
   RunUntil([&] { return Count("tributary_intake_symbol_bytes_total") >= 4 * kSymbolChunkBytes; }, "some came");
   client_.reset();
@@ -136,7 +137,7 @@ TEST_F(SymbolResumeTest, AfterANodeDiedAnotherGoesOn) {
   EXPECT_EQ(Event("whole"), 1u);
 }
 
-TEST_F(SymbolResumeTest, ANodeWithOtherBytesBeginsAnew) {
+TEST_F(SymbolResumeTest, NodeWithOtherBytesStartsFromTheBeginning) {
   parts_.Keep(id_, {packed_.stored_bytes(), kBytes, packed_.key(), packed_.Read(0, 100'000).value()});
   const std::string other = Noise(kBytes, 2);
   Upload(PackedTable::Of(other));
@@ -147,8 +148,8 @@ TEST_F(SymbolResumeTest, ANodeWithOtherBytesBeginsAnew) {
   EXPECT_EQ(parts_.bytes(), 0u) << "nobody needs it now";
 }
 
-// It says no key and does not know of parts.
-TEST_F(SymbolResumeTest, ACollectorOfAnEarlierReleaseAlwaysBeginsAnew) {
+// Such a collector sends no key and does not know of parts.
+TEST_F(SymbolResumeTest, CollectorOfAnEarlierReleaseAlwaysStartsFromTheBeginning) {
   PackedTable earlier = packed_;
   earlier.SayKey(0);
   parts_.Keep(id_, {packed_.stored_bytes(), kBytes, packed_.key(), packed_.Read(0, 100'000).value()});
@@ -160,7 +161,7 @@ TEST_F(SymbolResumeTest, ACollectorOfAnEarlierReleaseAlwaysBeginsAnew) {
   ExpectOnlyTheRest(earlier, 0);
 }
 
-TEST_F(SymbolResumeTest, ASpoiledPartIsThrownAwayAndTheTableBegunAnew) {
+TEST_F(SymbolResumeTest, SpoiledPartIsDroppedAndTheUploadStartsFromTheBeginning) {
   parts_.Keep(id_, {packed_.stored_bytes(), kBytes, packed_.key(), Noise(100'000, 3)});
   Upload(packed_);
   RunUntil([&] { return !store_.symbols.empty(); }, "uploaded");
@@ -172,7 +173,7 @@ TEST_F(SymbolResumeTest, ASpoiledPartIsThrownAwayAndTheTableBegunAnew) {
   EXPECT_EQ(Event("whole"), 1u);
 }
 
-TEST_F(SymbolResumeTest, APartThatIsGoneMeanwhileIsBegunAnew) {
+TEST_F(SymbolResumeTest, UploadStartsFromTheBeginningIfThePartIsGone) {
   parts_.Keep(id_, {packed_.stored_bytes(), kBytes, packed_.key(), packed_.Read(0, 100'000).value()});
   server_->live()->NeedSymbols({id_});
   parts_.Drop(id_);
@@ -187,8 +188,8 @@ TEST_F(SymbolResumeTest, APartThatIsGoneMeanwhileIsBegunAnew) {
   EXPECT_EQ(store_.hellos.size(), 1u);
 }
 
-// All of it this node's: it does not speak the protocol.
-TEST_F(SymbolResumeTest, ATableThatIsNotWhatItClaimsEndsTheSession) {
+// All bytes came from this node, so it breaks the protocol.
+TEST_F(SymbolResumeTest, TableThatDoesNotMatchItsKeyEndsTheSession) {
   PackedTable wrong = packed_;
   wrong.SayKey(wrong.key() + 1);
   Upload(wrong);
@@ -200,7 +201,7 @@ TEST_F(SymbolResumeTest, ATableThatIsNotWhatItClaimsEndsTheSession) {
   ExpectOnlyTheRest(packed_, 0);
 }
 
-TEST_F(SymbolResumeTest, WhatTheLastConnectionAskedForIsNotSentOnTheNext) {
+TEST_F(SymbolResumeTest, RequestsOfTheLastConnectionAreNotAnsweredOnTheNext) {
   server_->live()->NeedSymbols({id_});
   RunUntil([&] { return asked_.size() == 1; }, "asked");
   relay_->Cut(0);
@@ -239,7 +240,7 @@ class ReceiverTest : public testing::Test {
   const PackedTable packed_ = PackedTable::Of(Noise(10'000));
 };
 
-TEST_F(ReceiverTest, GoesOnOnlyAsItOffered) {
+TEST_F(ReceiverTest, ContinuesOnlyAtTheOfferedPart) {
   const std::function<void(SymbolChunk&)> changes[] = {
       [](SymbolChunk& c) { ++c.offset; },      [](SymbolChunk& c) { --c.offset; },
       [](SymbolChunk& c) { ++c.total_bytes; }, [](SymbolChunk& c) { --c.total_bytes; },
@@ -260,7 +261,7 @@ TEST_F(ReceiverTest, GoesOnOnlyAsItOffered) {
   EXPECT_EQ(without_parts.Take(ChunkAt(1'000, 500)).status().code(), absl::StatusCode::kInvalidArgument);
 }
 
-TEST_F(ReceiverTest, ATableKeepsWhatItsFirstChunkSaid) {
+TEST_F(ReceiverTest, RefusesChunksThatContradictTheFirst) {
   const std::function<void(SymbolChunk&)> changes[] = {
       [](SymbolChunk& c) { c.offset += 500; },       // a hole
       [](SymbolChunk& c) { c.offset -= 500; },       // sent before
@@ -282,7 +283,7 @@ TEST_F(ReceiverTest, ATableKeepsWhatItsFirstChunkSaid) {
   }
 }
 
-TEST_F(ReceiverTest, ATableThatIsLeftForAnotherIsKept) {
+TEST_F(ReceiverTest, KeepsATableThatIsInterruptedByAnother) {
   SymbolReceiver receiver(WithParts(), metrics_);
   receiver.Expect(Id("a"));
   receiver.Expect(Id("b"));
@@ -295,9 +296,9 @@ TEST_F(ReceiverTest, ATableThatIsLeftForAnotherIsKept) {
   EXPECT_EQ(parts_.Offer(Id("b")).offset, 500u);
 }
 
-// Honest and hostile nodes in any order, cut off anywhere: what comes out whole is what its sender had, parts stay
-// within their bounds, and the honest get every table through.
-TEST(SymbolResumeProperty, WhatComesOutIsWhatOneNodeHad) {
+// Honest and hostile nodes upload in any order and are cut off anywhere. A table that comes out whole must be the table
+// of its sender. Parts must stay within their limits, and honest nodes must get every table through.
+TEST(SymbolResumeProperty, WholeTablesEqualTheirSendersTables) {
   constexpr size_t kPartBytesMax = 300'000;
   std::mt19937_64 random(20'26);
   Metrics metrics;

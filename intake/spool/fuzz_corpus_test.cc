@@ -13,7 +13,7 @@
 #include "intake/wire/wire.h"
 #include "profile/eviction.h"
 
-// The corpora of batch_decoder_fuzz and spool_reader_fuzz are of the version of the messages that is written now.
+// The corpora of batch_decoder_fuzz and spool_reader_fuzz must have the current version of the messages.
 // UPDATE_GOLDEN=1 writes them.
 
 namespace tributary::intake {
@@ -29,7 +29,7 @@ std::string PayloadOf(const std::string& frame) {
   return opened.payload;
 }
 
-// Uncompressed: a fuzzer cannot guess compressed bytes.
+// Uncompressed, because a fuzzer cannot guess compressed bytes.
 std::string PlainFrame(const std::string& frame) {
   std::string plain = frame.substr(0, kHeaderBytes) + PayloadOf(frame);
   plain[6] = 0;
@@ -37,7 +37,7 @@ std::string PlainFrame(const std::string& frame) {
   return plain;
 }
 
-// A batch's definitions as a message of their own.
+// Returns a batch's definitions as a separate message.
 std::string DefinitionsOf(const std::string& payload) {
   kj::Array<capnp::word> words = kj::heapArray<capnp::word>(payload.size() / sizeof(capnp::word));
   std::copy(payload.begin(), payload.end(), words.asBytes().begin());
@@ -47,13 +47,13 @@ std::string DefinitionsOf(const std::string& payload) {
   return ToPayload(definitions);
 }
 
-// As batch_decoder_fuzz.cc numbers what it does.
+// The numbers of the steps in batch_decoder_fuzz.cc.
 enum Step : char { kBatch, kDefinitions, kUndo, kTruncate, kUnpack };
 std::string StepOf(Step what, const std::string& bytes = "") {
   return std::string({what, static_cast<char>(bytes.size()), static_cast<char>(bytes.size() >> 8)}) + bytes;
 }
 
-// A few stacks, an eviction of those used first, and more.
+// A few stacks, an eviction of the stacks that were used first, and more stacks.
 std::pair<std::string, std::string> Eviction() {
   auto full = std::make_shared<Dictionary>(DictionaryLimits{.nodes_max = 12});
   Batch before{.sequence = 1, .dictionary = full};
@@ -78,7 +78,7 @@ std::pair<std::string, std::string> Eviction() {
   return {first, PayloadOf(BatchEncoder::Following(10, &encoder, *evicted).Encode(after).back())};
 }
 
-TEST(FuzzCorpus, OfTheBatchDecoder) {
+TEST(FuzzCorpus, BatchDecoderIsUpToDate) {
   const auto folder = kCorpus / "batch_decoder_fuzz";
   BatchGenerator generator(11);
   BatchEncoder encoder(1);
@@ -96,7 +96,7 @@ TEST(FuzzCorpus, OfTheBatchDecoder) {
   ExpectFile(folder / "packed", StepOf(kUnpack, std::string("\x30\x01\x44\x08\x19", 5)));
 }
 
-TEST(FuzzCorpus, OfTheSpoolReader) {
+TEST(FuzzCorpus, SpoolReaderIsUpToDate) {
   constexpr SegmentId kSegment = 1;
   const auto folder = kCorpus / "spool_reader_fuzz";
   SessionInfo session;
@@ -117,7 +117,7 @@ TEST(FuzzCorpus, OfTheSpoolReader) {
     plain += EncodeRecord(kSegment, i, batch, {PlainFrame(frames.back())});
     stored += EncodeRecord(kSegment, i, batch, frames);
   }
-  // The parts of a file that are not zeros, as spool_reader_fuzz.cc puts them together.
+  // The parts of a file without their trailing zeros, as spool_reader_fuzz.cc puts them together.
   const auto input = [&](const std::vector<SegmentClaim>& claims, const std::string& records) {
     const std::string file = EncodeSegmentHeader({.id = kSegment, .session = session, .created = {}}, claims);
     const size_t offsets[] = {0, ClaimSlotOffset(0), ClaimSlotOffset(1), kSegmentHeaderBytes};

@@ -17,82 +17,84 @@
 namespace tributary::intake {
 
 struct SpoolOptions {
-  uint64_t bytes_max = 64u << 20;  // of all segments; the oldest unclaimed one is dropped when a new one would pass it
+  uint64_t bytes_max = 64u << 20;  // of all segments; above it, the oldest unclaimed segment is dropped for a new one
   uint64_t segment_bytes = 1u << 20;           // a segment is closed at this size,
   int64_t segment_age_ns = 60 * kNsPerSecond;  // or this age, and is then durable
 };
 
-// To whom a segment's batches belong once the first of them may have been sent: the session, and the sequence number of
-// the first batch that is claimed. Whoever reads the segment after a crash must deliver them there and nowhere else, or
-// samples could count twice.
+// The destination of a segment's batches once the first of them may have been sent: the session, and the sequence
+// number of the first claimed batch. After a crash, a reader of the segment must deliver the batches to this
+// destination and nowhere else. Otherwise samples could count twice.
 struct SpoolClaim {
   std::string host;  // of the reducer
   uint16_t port = 0;
   std::array<uint8_t, 16> session_id{};
   uint64_t first_sequence = 0;
-  Accounting base;  // the session's totals before that batch: what follows adds to them
+  Accounting base;  // the session's totals before that batch: later batches add to them
   friend bool operator==(const SpoolClaim&, const SpoolClaim&) = default;
 };
 
-using SegmentId = uint64_t;  // above those of all segments there are, over restarts too
+using SegmentId = uint64_t;  // larger than the ids of all existing segments, also after a restart
 
 struct SpooledBatch {
-  Batch batch;          // sequence 0; accounting: what the batch adds to the totals, not the totals
+  Batch batch;          // sequence 0; accounting: the amount that the batch adds to the totals, not the totals
   SessionInfo session;  // of the process that wrote the segment
   SegmentId segment = 0;
   uint32_t index = 0;  // in the segment, from 0
   bool last_of_segment = false;
-  // Made by an earlier process, or given to Append: the claim that covers this batch, with first_sequence and base
-  // moved on to this batch.
+  // The claim that covers this batch, made by an earlier process or given to Append. Its first_sequence and base are
+  // advanced to this batch.
   std::optional<SpoolClaim> claim;
-  // Of a batch so claimed that cannot be read any more. It may have been sent, and stored, so that only whoever it was
-  // claimed for can tell whether they are lost: `batch` has no samples and no dictionary, and tells these as
-  // lost{spool_damaged} to a reducer that has not had its number.
+  // The samples of a claimed batch that cannot be read any more. They may have been sent and stored, so only the
+  // reducer of the claim knows whether they are lost. `batch` has no samples and no dictionary. It reports these
+  // samples as lost{spool_damaged} to a reducer that has not received its sequence number.
   SampleCounts damaged_samples;
 };
 
-// Batches that memory has no room for, on disk, oldest first (docs/spool.md). A segment stands for itself: it begins
-// with its own dictionary, holds only what its samples use, and everything in it is checksummed, so that a torn tail is
-// cut off and counted, and nothing behind a damaged byte is believed. Written once, read once, removed when all of it
-// is durable at a reducer.
+// Stores batches that do not fit into memory on disk, oldest first (docs/spool.md). A segment does not depend on other
+// segments. It begins with its own dictionary, holds only the definitions that its samples use, and all of its content
+// is checksummed. So a torn tail is cut off and counted, and nothing after a damaged byte is trusted. A segment is
+// written once, read once, and removed when all of it is durable at a reducer.
 //
-// What it survives: kill -9 at any instruction, of all that Append returned OK for; power loss, of closed segments and
-// claims. On the loop's thread: Append writes without waiting for the disk; closing a segment and a claim wait for it.
+// Every batch for which Append returned OK survives kill -9 at any instruction. Closed segments and claims survive
+// power loss. On the loop's thread: Append writes without waiting for the disk; closing a segment and a claim wait for
+// it.
 class Spool {
  public:
-  // Samples, and what their batches would have added to the accounting, that will never be delivered: kSpoolOverflow,
-  // kSpoolDamaged. Damaged batches that an earlier process claimed are not among them: Next returns those. Called by
-  // Append, Next and Tick, never by Open; must not call the spool.
-  // `earlier`: an earlier process wrote them.
+  // Receives samples that will never be delivered, and the amounts that their batches would have added to the
+  // accounting: kSpoolOverflow, kSpoolDamaged. Damaged batches that an earlier process claimed are not among them: Next
+  // returns those batches. Called by Append, Next and Tick, never by Open; must not call the spool.
+  // `earlier`: an earlier process wrote the samples.
   using Dropped =
       std::function<void(LossReason reason, const SampleCounts& samples, const Accounting& accounting, bool earlier)>;
 
-  // Finds what an earlier process left. FailedPrecondition: a newer release wrote it. Files that are not segments are
-  // left alone. `storage`, `clock`, `metrics` outlive this.
+  // Finds the segments of an earlier process. FailedPrecondition if a newer release wrote them. Does not touch files
+  // that are not segments. `storage`, `clock`, `metrics` must outlive this object.
   static absl::StatusOr<std::unique_ptr<Spool>> Open(SpoolOptions options, SpoolStorage& storage,
                                                      const SessionInfo& session, const Clock& clock, Metrics& metrics,
                                                      Dropped dropped);
   ~Spool();  // closes the open segment
 
-  // Behind all others. `batch.accounting` is what it adds to the totals. With a claim, it is the batch of exactly that
-  // sequence, and goes to a segment of that session's. An error keeps nothing of the batch; the caller decides about
-  // it: ResourceExhausted: the disk is full, or so is the spool and all of it is claimed or being read;
-  // InvalidArgument: more than BatchEncoder::kSamplesPerBatchMax samples; else the disk's fault.
+  // Appends `batch` after all others. `batch.accounting` must be the amount that the batch adds to the totals. With a
+  // claim, the batch has exactly the claim's sequence number, and goes to a segment of the claim's session. After an
+  // error the spool keeps nothing of the batch, and the caller decides about it. ResourceExhausted: the disk is full,
+  // or the spool is full and all of it is claimed or being read. InvalidArgument: more than
+  // BatchEncoder::kSamplesPerBatchMax samples. Any other error comes from the disk.
   absl::Status Append(const Batch& batch, const std::optional<SpoolClaim>& claim = std::nullopt);
 
-  // The oldest batch that Next has not returned yet, the open segment's included (it is closed then); claimed ones of
-  // an earlier process first. nullopt: there is none. Damaged segments are dropped from the damage on, unless an
-  // earlier process claimed that, and the next one is read.
+  // Returns the oldest batch that Next has not returned yet; claimed batches of an earlier process come first. It may
+  // be in the open segment, which is then closed. Returns nullopt if there is none. Damaged segments are dropped from
+  // the damage on, unless an earlier process claimed that part; then the next segment is read.
   std::optional<SpooledBatch> Next();
-  // Batch `index` of the segment and all behind it, before any of them is sent: durable when it returns OK; nothing of
-  // it may be sent else. A later claim with a higher index (another session takes over what was not sent yet) leaves
-  // the earlier one in force for the batches before it. NotFound: no such batch; ResourceExhausted: the segment has
-  // room for about 30 claims, and has them.
+  // Claims batch `index` of the segment and all batches after it. The caller must call it before any of them is sent.
+  // The claim is durable when Claim returns OK; otherwise no batch of it may be sent. A later claim with a higher index
+  // (another session takes over the batches that were not sent yet) leaves the earlier claim in force for the batches
+  // before it. NotFound: no such batch. ResourceExhausted: the segment already has its maximum of about 30 claims.
   absl::Status Claim(SegmentId segment, uint32_t index, const SpoolClaim& claim);
-  // All its batches were returned by Next and are durable at a reducer, or given up: the file goes.
+  // All batches of the segment were returned by Next and are durable at a reducer, or given up. Removes the file.
   void Release(SegmentId segment);
 
-  void Tick();  // every second or so: closes a segment by age
+  void Tick();  // call it about every second: closes a segment by age
 
   bool empty() const;        // Next would return nothing
   uint64_t samples() const;  // in all segments, sent or not

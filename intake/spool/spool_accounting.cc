@@ -20,7 +20,7 @@ bool ReadLosses(VarintReader& reader, Losses* out) {
   for (uint64_t i = 0; i < reasons; ++i) {
     uint64_t lost = 0;
     if (!reader.Read(&lost)) return false;
-    // A reason of a later release still counts.
+    // A loss for a reason of a later release still counts.
     (*out)[i < kLossReasonCount ? i : static_cast<uint64_t>(LossReason::kBadRecord)] += lost;
   }
   return true;

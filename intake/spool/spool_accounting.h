@@ -7,18 +7,18 @@
 
 namespace tributary::intake {
 
-// An accounting as segments hold it (docs/spool.md): numbers in LEB128, all types together; and, where there are
-// samples of other types than CPU, what of it is theirs.
+// An accounting as segments store it (docs/spool.md): numbers in LEB128, for all types together. If there are samples
+// of other types than CPU, their part of these numbers follows.
 
 void AppendAccounting(std::string& out, const Accounting& accounting);
-// False: malformed. A reason of a later release counts as kBadRecord.
+// Returns false if malformed. A reason of a later release counts as kBadRecord.
 bool ReadAccounting(VarintReader& reader, Accounting* out);
 
 bool HasTypes(const Accounting& accounting, const SampleCounts& samples);
-// `samples`: of the batch whose accounting it is.
+// `samples`: of the batch with this accounting.
 void AppendTypes(std::string& out, const Accounting& accounting, const SampleCounts& samples);
-// Splits what ReadAccounting, and the record's number of samples, say of all types together. False: malformed, or more
-// of a type than of all.
+// Splits by type the sums of ReadAccounting and the record's number of samples. Returns false if malformed, or if a
+// type has more than the sum of all types.
 bool ReadTypes(VarintReader& reader, Accounting* accounting, SampleCounts* samples);
 
 }  // namespace tributary::intake

@@ -12,7 +12,7 @@
 namespace tributary::intake {
 namespace {
 
-// A segment that is not full yet and one more record make a file that can be read.
+// A segment that is not full yet, plus one more record, must make a file that can be read.
 constexpr uint64_t kSpoolRecordBytesMax = kSpoolFileBytesMax / 2;
 
 }  // namespace
@@ -20,7 +20,7 @@ constexpr uint64_t kSpoolRecordBytesMax = kSpoolFileBytesMax / 2;
 SpoolAppender::SpoolAppender(const SpoolOptions& options, SpoolInventory& inventory, SpoolStorage& storage,
                              const SessionInfo& session, const Clock& clock)
     : options_(options), inventory_(inventory), storage_(storage), session_(session), clock_(clock) {
-  // Dropping the oldest segment should drop a part of what there is.
+  // To drop the oldest segment should drop only a part of the spool.
   options_.segment_bytes = std::min({options_.segment_bytes, options_.bytes_max / 4, kSpoolRecordBytesMax});
 }
 
@@ -49,7 +49,7 @@ absl::Status SpoolAppender::Append(const Batch& batch, const std::optional<Spool
   if (open_ && (!open_->Continues(claim) || IsOld())) Close();
   std::string record = Encode(batch, claim);
   if (open_->batches > 0 && !CanHold(record.size())) {
-    // The segment that this batch would have joined is what has to go for it.
+    // To make room, the segment that this batch would have joined must be dropped.
     Close();
     record = Encode(batch, claim);
   }
@@ -65,7 +65,7 @@ absl::Status SpoolAppender::Append(const Batch& batch, const std::optional<Spool
   return Write(record, batch);
 }
 
-// What is to be appended to the open segment; opens one if there is none, or none with room.
+// Returns the bytes to append to the open segment. Opens a segment if none is open, or if the open one is full.
 std::string SpoolAppender::Encode(const Batch& batch, const std::optional<SpoolClaim>& claim) {
   if (open_) {
     if (auto record = open_->writer.Encode(batch)) return *std::move(record);
@@ -127,7 +127,7 @@ absl::Status SpoolAppender::MakeRoom(uint64_t bytes_needed) {
       ++segment;
       continue;
     }
-    // Told as lost only when it cannot come back.
+    // The samples are reported as lost only after the removal, when they cannot come back.
     if (absl::Status status = storage_.Remove(SegmentName(segment->id)); !status.ok()) {
       inventory_.Failed(SpoolOperation::kRemove, status);
       return status;
@@ -161,7 +161,7 @@ void SpoolAppender::Close() {
   open_.reset();
 }
 
-// After a write that failed: nothing of it stays, and its definitions are not relied on.
+// Call it after a failed write: removes the bytes of that write, and no longer relies on its definitions.
 void SpoolAppender::Abandon() {
   if (open_->batches == 0) {
     inventory_.RemoveFile(open_->id);

@@ -16,30 +16,30 @@ namespace tributary::intake {
 // Appends batches to the segment being written, begins and closes segments, and drops the oldest ones to make room.
 class SpoolAppender {
  public:
-  // `session`: of this process. What is lent outlives the appender.
+  // `session`: of this process. All borrowed objects must outlive the appender.
   SpoolAppender(const SpoolOptions& options, SpoolInventory& inventory, SpoolStorage& storage,
                 const SessionInfo& session, const Clock& clock);
   ~SpoolAppender();  // closes the open segment
 
-  // As Spool::Append.
+  // See Spool::Append.
   absl::Status Append(const Batch& batch, const std::optional<SpoolClaim>& claim);
-  // Closes the open segment if it is this one: then it is durable, and does not grow any more.
+  // Closes the segment `id` if it is open. It is then durable and does not grow any more.
   void Close(SegmentId id);
-  // Forgets the open segment if it is this one, whose file goes.
+  // Forgets the segment `id` if it is open. The caller removes its file.
   void Forget(SegmentId id);
   void CloseOld();  // by age
 
  private:
-  // The segment being written: the inventory's last one once its first batch is on disk.
+  // The segment being written. It is the inventory's last one once its first batch is on disk.
   struct Open {
     SegmentId id = 0;
     std::optional<SpoolClaim> claim;
     SegmentWriter writer;
     MonotonicNs since;
     uint32_t batches = 0;
-    Accounting totals;  // the claim's base and what the batches added
+    Accounting totals;  // the claim's base plus the amounts that the batches added
 
-    // Whether a batch with this claim may be the next one.
+    // Returns whether a batch with this claim may be the next one.
     bool Continues(const std::optional<SpoolClaim>& next) const;
   };
 

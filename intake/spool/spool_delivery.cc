@@ -37,7 +37,7 @@ std::optional<SpooledBatch> SpoolDelivery::Next() {
     if (segment->readable()) {
       if (absl::Status status = LookAhead(*segment); !status.ok()) LoseRest(segment->id, status);
     }
-    // What LoseRest left of it.
+    // LoseRest may have cut the segment.
     out.last_of_segment = !inventory_.Find(out.segment)->unread();
     if (out.last_of_segment) reading_.reset();
     return out;
@@ -76,7 +76,7 @@ absl::Status SpoolDelivery::LookAhead(const SpooledSegment& segment) {
   return absl::OkStatus();
 }
 
-// What was not returned cannot be read.
+// The batches that were not returned cannot be read.
 void SpoolDelivery::LoseRest(SegmentId id, const absl::Status& why) {
   auto segment = inventory_.Find(id);
   inventory_.FoundDamage(id, why);
@@ -84,13 +84,13 @@ void SpoolDelivery::LoseRest(SegmentId id, const absl::Status& why) {
   lost -= segment->returned;
   segment->damaged = segment->DamagedFrom(segment->returned.batches);
   if (segment->damaged.empty()) return DropRest(segment, lost);
-  // Its file stays until the reducer that it was claimed for has answered for it.
+  // The file stays until the reducer of the claim has answered.
   inventory_.CutToReturned(*segment);
   inventory_.CountClaimedDamage(lost.samples.total());
   reading_.reset();
 }
 
-// Of what nobody can have stored.
+// Drops the rest of a segment. No reducer can have stored it.
 void SpoolDelivery::DropRest(SpoolInventory::Iterator segment, const SpoolTotals& lost) {
   const SegmentId id = segment->id;
   const bool earlier = segment->earlier;
@@ -100,7 +100,7 @@ void SpoolDelivery::DropRest(SpoolInventory::Iterator segment, const SpoolTotals
   } else {
     inventory_.CutToReturned(*segment);
     if (reading_ && reading_->reader->read().batches == segment->returned.batches) {
-      // A later start does not find, and tell, the same damage again.
+      // So a later start does not find and report the same damage again.
       const uint64_t good_bytes = reading_->reader->read_bytes();
       absl::Status status = storage_.Truncate(SegmentName(id), good_bytes);
       if (status.ok()) status = storage_.Sync(SegmentName(id));
@@ -128,8 +128,8 @@ absl::Status SpoolDelivery::Claim(SegmentId id, uint32_t index, const SpoolClaim
   return absl::OkStatus();
 }
 
-// The slot that does not hold the newest claims takes the new ones first, so that a torn write leaves the others; then
-// the second copy is made, so that one damaged sector leaves the newest.
+// Writes the new claims first to the slot that does not hold the newest claims, so that a torn write leaves the other
+// slot intact. Then writes the second copy, so that the newest claims survive one damaged sector.
 absl::Status SpoolDelivery::WriteClaims(SpooledSegment& segment, FoundClaims next) {
   const std::string name = SegmentName(segment.id);
   auto write = [&](size_t slot, const std::string& what) -> absl::Status {
@@ -141,7 +141,7 @@ absl::Status SpoolDelivery::WriteClaims(SpooledSegment& segment, FoundClaims nex
   ASSIGN_OR_RETURN(const std::string encoded, EncodeClaimSlot(next.claims, next.serial));
   if (absl::Status status = write(next.slot, encoded); !status.ok()) {
     inventory_.Failed(SpoolOperation::kClaim, status);
-    // The sequence numbers may go to other batches now: what is on disk must not say that they are this segment's.
+    // The sequence numbers may go to other batches now: the disk must not assign them to this segment.
     absl::Status undone = write(next.slot, std::string(kClaimSlotBytes, '\0'));
     if (!undone.ok()) inventory_.Failed(SpoolOperation::kClaim, undone);
     return status;

@@ -16,11 +16,11 @@ namespace tributary::intake {
 // Reads batches back from segments, oldest first, claims them for a session, and releases them.
 class SpoolDelivery {
  public:
-  // What is lent outlives the delivery.
+  // All borrowed objects must outlive the delivery.
   SpoolDelivery(SpoolInventory& inventory, SpoolAppender& appender, SpoolStorage& storage)
       : inventory_(inventory), appender_(appender), storage_(storage) {}
 
-  // As Spool's methods of these names.
+  // See Spool's methods of these names.
   std::optional<SpooledBatch> Next();
   absl::Status Claim(SegmentId id, uint32_t index, const SpoolClaim& claim);
   void Release(SegmentId id);
@@ -29,8 +29,8 @@ class SpoolDelivery {
   struct Reading {
     SegmentId id = 0;
     std::unique_ptr<SegmentReader> reader;
-    // The batch that Next returns next. It is decoded before the one in front of it is returned, which would else not
-    // be known to be the segment's last when this one is damaged.
+    // The batch that Next returns next. It is decoded before Next returns the batch in front of it. If this batch is
+    // damaged, the batch in front of it is the last of its segment.
     std::optional<Batch> ahead;
   };
 

@@ -17,8 +17,8 @@
 #include "base/whole_file.h"
 #include "intake/spool/spool_directory.h"
 
-// The spool's files on a real disk. Everything is opened below the directory's descriptor, whose owner and mode were
-// checked, and never through a symbolic link: the collector runs as root.
+// The spool's files on a real disk. Everything is opened relative to the directory's descriptor, and never through a
+// symbolic link: the collector runs as root. The owner and mode of the directory were checked.
 
 namespace tributary::intake {
 namespace {
@@ -117,7 +117,7 @@ class SpoolDirectory : public SpoolStorage {
   const Fd lock_;
 };
 
-// Its last component for its owner alone; those above it as the umask says.
+// Makes the last component accessible only to its owner. The components above it get their mode from the umask.
 absl::Status MakeDirectory(const std::filesystem::path& path) {
   std::error_code error;
   if (path.has_parent_path()) std::filesystem::create_directories(path.parent_path(), error);
@@ -125,7 +125,7 @@ absl::Status MakeDirectory(const std::filesystem::path& path) {
   if (mkdir(path.c_str(), 0700) != 0) {
     return errno == EEXIST ? absl::OkStatus() : ErrnoStatus("make", path.string(), errno);
   }
-  // The directory itself must be there after a power loss.
+  // The directory itself must exist after a power loss.
   const std::string above = path.has_parent_path() ? path.parent_path().string() : ".";
   const Fd parent(open(above.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!parent.valid() || fsync(parent.get()) != 0) return ErrnoStatus("sync", above, errno);
@@ -161,7 +161,7 @@ absl::StatusOr<Fd> LockDirectory(int directory, const std::string& path) {
                              "--spool-dir",
                              path, std::string_view(pid, static_cast<size_t>(std::max<ssize_t>(size, 0)))));
   }
-  // For the message above only: a full disk must not keep a collector from starting.
+  // The pid is only for the message above: a full disk must not keep a collector from starting.
   const std::string pid = fmt::format("{}", getpid());
   if (ftruncate(lock.get(), 0) == 0) (void)!pwrite(lock.get(), pid.data(), pid.size(), 0);
   return lock;

@@ -8,8 +8,9 @@
 
 namespace tributary::intake {
 
-// Makes the directory if need be, for its owner alone. FailedPrecondition: another process holds its lock;
-// PermissionDenied, InvalidArgument: one sentence that says what to do. `DIR/segment-….trs` files are the spool's.
+// Makes the directory if it does not exist, accessible only to its owner. FailedPrecondition: another process holds its
+// lock. PermissionDenied, InvalidArgument: one sentence that says what to do. The spool owns the files
+// `DIR/segment-….trs`.
 absl::StatusOr<std::unique_ptr<SpoolStorage>> OpenSpoolDirectory(const std::string& path);
 
 }  // namespace tributary::intake

@@ -36,7 +36,7 @@ class SpoolDirectory : public ::testing::Test {
   std::string root_, path_;
 };
 
-TEST_F(SpoolDirectory, IsMadeForItsOwnerAlone) {
+TEST_F(SpoolDirectory, IsAccessibleToItsOwnerOnly) {
   auto storage = OpenSpoolDirectory(path_);
   ASSERT_TRUE(storage.ok()) << storage.status();
   EXPECT_EQ(ModeOf(path_), 0700u);
@@ -44,7 +44,7 @@ TEST_F(SpoolDirectory, IsMadeForItsOwnerAlone) {
   EXPECT_EQ(ModeOf(path_ + "/file"), 0600u);
 }
 
-TEST_F(SpoolDirectory, FilesGrowChangeShrinkAndGo) {
+TEST_F(SpoolDirectory, AppendsOverwritesTruncatesAndRemovesFiles) {
   auto storage = OpenSpoolDirectory(path_ + "/");
   ASSERT_TRUE(storage.ok()) << storage.status();
   SpoolStorage& files = **storage;
@@ -73,7 +73,7 @@ TEST_F(SpoolDirectory, IsLocked) {
   EXPECT_TRUE(OpenSpoolDirectory(path_).ok());
 }
 
-TEST_F(SpoolDirectory, WritableByOthersIsRefused) {
+TEST_F(SpoolDirectory, RefusesADirectoryWritableByOthers) {
   for (mode_t mode : {0777u, 0770u, 0702u}) {
     std::filesystem::create_directories(path_);
     ASSERT_EQ(chmod(path_.c_str(), mode), 0);
@@ -83,9 +83,9 @@ TEST_F(SpoolDirectory, WritableByOthersIsRefused) {
   }
 }
 
-TEST_F(SpoolDirectory, OfAnotherUserIsRefused) {
+TEST_F(SpoolDirectory, RefusesADirectoryOfAnotherUser) {
   std::filesystem::create_directories(path_);
-  if (chown(path_.c_str(), 12345, 12345) != 0) {  // not root: the root directory is somebody else's
+  if (chown(path_.c_str(), 12345, 12345) != 0) {  // not root: the root directory belongs to another user
     path_ = "/";
   }
   auto storage = OpenSpoolDirectory(path_);
@@ -93,7 +93,7 @@ TEST_F(SpoolDirectory, OfAnotherUserIsRefused) {
   EXPECT_THAT(Message(storage.status()), HasSubstr("belongs to user"));
 }
 
-TEST_F(SpoolDirectory, LinksAreNotFollowed) {
+TEST_F(SpoolDirectory, DoesNotFollowLinks) {
   std::filesystem::create_directories(root_ + "/real");
   ASSERT_EQ(chmod((root_ + "/real").c_str(), 0700), 0);
   ASSERT_EQ(symlink("real", (root_ + "/link").c_str()), 0);
@@ -109,7 +109,7 @@ TEST_F(SpoolDirectory, LinksAreNotFollowed) {
   EXPECT_EQ(std::filesystem::file_size(root_ + "/victim"), 9u);
 }
 
-TEST_F(SpoolDirectory, HugeAndOddFilesAreNotRead) {
+TEST_F(SpoolDirectory, DoesNotReadHugeOrSpecialFiles) {
   auto storage = OpenSpoolDirectory(path_);
   ASSERT_TRUE(storage.ok()) << storage.status();
   ASSERT_TRUE((*storage)->Append("huge", "x").ok());
@@ -119,7 +119,7 @@ TEST_F(SpoolDirectory, HugeAndOddFilesAreNotRead) {
   EXPECT_FALSE((*storage)->Read("pipe").ok());
 }
 
-TEST_F(SpoolDirectory, NoNameOrAFileIsRefused) {
+TEST_F(SpoolDirectory, RefusesAnEmptyNameOrAFile) {
   auto status = OpenSpoolDirectory("");
   EXPECT_EQ(status.status().code(), absl::StatusCode::kInvalidArgument);
   std::ofstream(root_ + "/file") << "x";

@@ -39,7 +39,7 @@ absl::Status SpoolInventory::Load() {
 absl::Status SpoolInventory::LoadSegment(SegmentId id) {
   const std::string name = SegmentName(id);
   auto file = storage_.Read(name);
-  if (!file.ok()) {  // left alone: the next start may be able to read it
+  if (!file.ok()) {  // the file stays: the next start may be able to read it
     Failed(SpoolOperation::kRead, file.status());
     return absl::OkStatus();
   }
@@ -73,15 +73,15 @@ absl::Status SpoolInventory::LoadSegment(SegmentId id) {
     RemoveFile(id);
     return absl::OkStatus();
   }
-  // What was claimed stays until its reducer has answered for it: another start then finds the same.
+  // A claimed segment stays whole until its reducer has answered: another start then finds the same batches.
   segment.bytes = damage_claimed ? file->size() : scan.whole_bytes;
   if (segment.bytes < file->size()) {
     if (absl::Status status = storage_.Truncate(name, segment.bytes); !status.ok()) {
       Failed(SpoolOperation::kAppend, status);
     }
   }
-  // A killed process left bytes that only the kernel has. What is delivered on the strength of a claim among them must
-  // not be found without it after a power loss.
+  // The bytes that a killed process left may be only in the kernel's memory. A claim among them may decide where
+  // batches are delivered. After a power loss, these batches must not be found without the claim.
   if (absl::Status status = storage_.Sync(name); !status.ok()) Failed(SpoolOperation::kSync, status);
   bytes_ += segment.bytes;
   samples_ += scan.whole.samples.total();

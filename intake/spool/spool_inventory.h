@@ -17,18 +17,19 @@
 
 namespace tributary::intake {
 
-// The segments of a spool, what they amount to, and what of them was lost. Finds what an earlier process left.
-// SpoolAppender adds segments, SpoolDelivery takes them away.
+// The segments of a spool, their sums, and their losses. Finds the segments of an earlier process. SpoolAppender adds
+// segments and drops old ones to make room. SpoolDelivery removes delivered segments.
 class SpoolInventory {
  public:
   using Iterator = std::deque<SpooledSegment>::iterator;
 
-  // `session`: of this process. What is lent outlives the inventory.
+  // `session`: of this process. All borrowed objects must outlive the inventory.
   SpoolInventory(SpoolStorage& storage, const SessionInfo& session, const Clock& clock, Metrics& metrics,
                  Spool::Dropped dropped)
       : storage_(storage), session_(session), clock_(clock), metrics_(metrics), dropped_(std::move(dropped)) {}
 
-  // What an earlier process left. Must be called once, before all others. FailedPrecondition: a newer release's.
+  // Finds the segments of an earlier process. Must be called once, before all other methods. FailedPrecondition if a
+  // newer release wrote them.
   absl::Status Load();
 
   SegmentId TakeId() { return next_id_++; }
@@ -40,27 +41,27 @@ class SpoolInventory {
   uint64_t bytes() const { return bytes_; }      // of all segments
   uint64_t samples() const { return samples_; }  // of all segments, returned or not
 
-  // A record was appended to the segment's file.
+  // Counts a record that was appended to the segment's file.
   void Grow(SpooledSegment& segment, uint64_t record_bytes, const SpoolTotals& record);
-  // What of the segment was not returned will not be read.
+  // The batches of the segment that were not returned will not be read.
   void CutToReturned(SpooledSegment& segment);
-  // The segment's file is this long now.
+  // The segment's file now has this length.
   void Shrink(SpooledSegment& segment, uint64_t bytes);
-  // The segment's file stays as it is.
+  // Removes the segment from the inventory. Its file stays as it is.
   void Forget(Iterator segment);
-  // If that fails, RemoveAgain tries it again.
+  // Removes the file. If this fails, RemoveAgain tries again.
   void RemoveFile(SegmentId id);
   void RemoveAgain();
 
-  // Counts and logs what the disk would not do.
+  // Counts and logs a failed operation of the storage.
   void Failed(SpoolOperation operation, const absl::Status& status);
   // Counts and logs that a segment cannot be read to its end.
   void FoundDamage(SegmentId id, const absl::Status& why);
   // Counts samples of damaged batches that are claimed, and so are not reported.
   void CountClaimedDamage(uint64_t samples) { metrics_.dropped_damaged.Add(samples); }
-  // Counts what will never be delivered, and calls `dropped`.
+  // Counts samples that will never be delivered, and calls `dropped`.
   void Report(LossReason reason, const SpoolTotals& lost, bool earlier);
-  // Reports what Load found to be damaged, once.
+  // Reports the damage that Load found, once.
   void ReportFound();
 
  private:
@@ -77,7 +78,7 @@ class SpoolInventory {
   uint64_t bytes_ = 0;
   uint64_t samples_ = 0;
   SegmentId next_id_ = 1;
-  std::vector<SegmentId> unremoved_;  // not wanted any more, and still on disk
+  std::vector<SegmentId> unremoved_;  // no longer needed, and still on disk
   SpoolTotals found_damaged_;         // by Load, not yet reported
   LogLimit log_limit_{kNsPerMinute};
 };

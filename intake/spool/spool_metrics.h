@@ -6,10 +6,10 @@
 
 namespace tributary::intake {
 
-// What a spool was doing when its storage failed.
+// The operation that a spool did when its storage failed.
 enum class SpoolOperation : uint8_t { kRead, kAppend, kSync, kClaim, kRemove };
 
-// docs/metrics.md says what to do about them.
+// docs/metrics.md says how to react to these metrics.
 struct SpoolMetrics {
   explicit SpoolMetrics(Metrics& metrics);
 

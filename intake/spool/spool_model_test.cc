@@ -10,8 +10,9 @@
 #include "intake/spool/spool.h"
 #include "intake/testing/fake_spool_storage_testing.h"
 
-// The spool against a model of what it promises, over seeded operations and faults: what was appended reaches a reducer
-// exactly once and in order, or is told as dropped, whoever dies when; and a claim is never another one's.
+// Tests the spool against a model of its promises, with seeded operations and faults. Every appended batch must reach a
+// reducer exactly once and in order, or must be reported as dropped, whichever process dies at whatever time. A claim
+// must never cover another batch.
 
 namespace tributary::intake {
 namespace {
@@ -40,7 +41,7 @@ class Model {
     storage_.NoFaults();
     if (storage_.dead()) Reopen();
     Drain();
-    Reopen();  // nothing is left behind
+    Reopen();  // nothing may be left
     Drain();
     Check();
   }
@@ -66,7 +67,7 @@ class Model {
     spool_.reset();
     if (faults_ == Faults::kPowerLoss && Below(2) == 0) {
       storage_.LosePower();
-      ok_ = durable_;  // of the others nothing was promised
+      ok_ = durable_;  // the spool promises nothing for the other batches
     } else {
       storage_.Restart();
     }
@@ -122,7 +123,7 @@ class Model {
     }
   }
 
-  // Each batch says its number in every sample, and adds one to `idle`.
+  // Every sample of a batch has the batch's number, and each batch adds one to `idle`.
   uint64_t Append(const std::optional<SpoolClaim>& claim) {
     const uint64_t number = ++last_number_;
     Batch batch{.dictionary = dictionary_};
@@ -140,7 +141,7 @@ class Model {
     return number;
   }
 
-  // Sent from memory, and whether it arrived is not known.
+  // The batch was sent from memory, and its arrival is unknown.
   void AppendInDoubt() {
     const uint64_t sequence = next_sequence_++;
     const uint64_t number = Append(ClaimOf(sequence));
@@ -178,7 +179,7 @@ class Model {
     return true;
   }
 
-  // Told as lost, unless the reducer has it.
+  // Reports the batch as lost, unless the reducer has it.
   bool DeliverDamaged(const SpooledBatch& next) {
     EXPECT_LE(next.claim->base.idle, next.claim->first_sequence);
     const Key key{next.claim->session_id[0], next.claim->first_sequence};
@@ -187,24 +188,24 @@ class Model {
     return true;
   }
 
-  // Once a segment; sometimes another session takes over in its middle.
+  // Claims once for each segment; sometimes another session takes over in the middle of a segment.
   bool Claim(const SpooledBatch& next) {
     auto it = claimed_here_.find(next.segment);
     if (it != claimed_here_.end() && Below(4) != 0) return true;
     for (int attempt = 0; attempt < 3 && !storage_.dead(); ++attempt) {
-      const uint64_t sequence = std::exchange(next_sequence_, next_sequence_ + 1000);  // more than a segment has
+      const uint64_t sequence = std::exchange(next_sequence_, next_sequence_ + 1000);  // more than a segment's batches
       if (spool_->Claim(next.segment, next.index, ClaimOf(sequence)).ok()) {
         claimed_here_[next.segment] = {next.index, sequence};
         return true;
       }
-      // The number goes to something else, unless the process died over it.
+      // The number goes to another batch, unless the process died during the claim.
       if (!storage_.dead()) Store({process_, sequence}, ++last_number_);
     }
     EXPECT_TRUE(storage_.dead());
     return false;
   }
 
-  // A reducer: what comes again under its number changes nothing.
+  // Acts as a reducer: a batch that comes again under its number changes nothing.
   void Store(Key key, uint64_t number) {
     auto [it, is_new] = reducer_.try_emplace(key, number);
     EXPECT_TRUE(it->second == number || it->second == kToldAsLost)
@@ -233,7 +234,7 @@ class Model {
         EXPECT_EQ(missing, 0u);
         break;
       case Faults::kFullAndFailing:
-        // Dropped may be what was in doubt, and was stored after all.
+        // A dropped batch may have been in doubt, and stored after all.
         EXPECT_LE(missing, dropped_);
         break;
       case Faults::kPowerLoss:

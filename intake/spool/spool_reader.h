@@ -14,14 +14,15 @@
 
 namespace tributary::intake {
 
-// Decodes one segment, batch by batch; all of them share one dictionary, which grows. Takes nothing on trust: a file
-// that was damaged or made by somebody else costs at most its own size and the limits of a frame and a dictionary.
+// Decodes one segment, batch by batch. All batches share one dictionary, which grows. The file is not trusted: a
+// damaged or foreign file costs at most its own size and the limits of a frame and a dictionary.
 class SegmentReader {
  public:
-  // `file` is the whole file. InvalidArgument: its header is damaged, or another segment's.
+  // `file` is the whole file. InvalidArgument if its header is damaged, or belongs to another segment.
   static absl::StatusOr<std::unique_ptr<SegmentReader>> Open(std::string file, SegmentId segment);
 
-  // sequence: 1, 2, …. nullopt: the end, or a torn tail behind it. InvalidArgument: damaged from here on.
+  // Returns the next batch, with sequence 1, 2, …. Returns nullopt at the end, or at a torn tail. InvalidArgument if
+  // the file is damaged from here on.
   absl::StatusOr<std::optional<Batch>> Next();
 
   const SegmentHeader& header() const { return header_; }

@@ -16,10 +16,10 @@
 #include "intake/testing/message_mutator_testing.h"
 #include "intake/wire/frame.h"
 
-// A segment file that is found at start, and delivered: the scan, the claims, the reader. An input is the file without
-// the zeros of its header: a byte whose high bit leaves checksums as they are (else they are put right first, or no
-// changed input would ever get past them), three lengths of two bytes, then the writer, the claim slots, and the
-// records.
+// Tests a segment file that is found at start and delivered: the scan, the claims, the reader. An input is the file
+// without the zeros of its header. It is a byte, three lengths of two bytes, then the writer, the claim slots, and the
+// records. The high bit of the first byte leaves checksums as they are. Otherwise they are corrected first, because no
+// changed input would ever pass them.
 
 namespace {
 
@@ -89,10 +89,10 @@ std::string Expand(const std::string& input) {
   return file + input.substr(at);
 }
 
-// The three parts of the header as an input has them, and the records.
+// The three parts of the header as an input contains them, and the records.
 struct Parts {
   std::string header[3];
-  std::vector<std::string> records;  // the last: what is no whole record
+  std::vector<std::string> records;  // the last entry: the bytes that are no whole record
 };
 
 Parts PartsOf(std::string_view input) {
@@ -131,7 +131,7 @@ void StoreSize(std::string& bytes, size_t at, size_t size) {
   std::memcpy(&bytes[at], &stored, sizeof(stored));
 }
 
-// Writer and claims: 20 bytes, at 8 of them the length of what follows.
+// Changes a writer or a claim slot: a fixed part of 20 bytes, with the length of the rest at offset 8.
 void ChangeHeader(MessageMutator& mutator, std::string& part) {
   constexpr size_t kFixed = 20;
   if (part.size() < kFixed || mutator.OneIn(8)) {
@@ -182,7 +182,7 @@ void Change(MessageMutator& mutator, Parts& parts, size_t bytes_max) {
   }
 }
 
-// What the spool lets through refers to nothing that is not defined.
+// A batch that the spool returns refers only to defined ids.
 void CheckBatch(const SpooledBatch& next) {
   if (next.batch.dictionary == nullptr) {  // claimed, and not readable
     if (!next.claim || !next.batch.samples.empty()) abort();
@@ -193,7 +193,7 @@ void CheckBatch(const SpooledBatch& next) {
     if (sample.node.value >= dictionary.node_count() || sample.thread.value >= dictionary.thread_count()) abort();
   }
 #ifdef TRIBUTARY_PLANT_CRASH
-  // Within reach only of a whole segment with a batch that decodes and a claim that is not the corpus's.
+  // Only a whole segment with a batch that decodes and a claim that is not in the corpus reaches this line.
   if (next.claim && !next.batch.samples.empty()) {
     for (uint8_t byte : next.claim->session_id) {
       if (byte != 8) abort();

@@ -24,10 +24,10 @@ constexpr uint32_t kRecordMagic = 0x52425254;      // "TRBR"
 constexpr uint32_t kSegmentVersion = 1;
 constexpr size_t kHeaderFixedBytes = 20;  // magic, version, length, checksum
 constexpr size_t kClaimFixedBytes = 20;   // magic, serial, length, checksum
-// All types together, and 64 types, take 9 KB at the most; behind them is what later releases count.
+// All types together, and 64 types, take 9 KB at most. The rest is for counts that later releases append.
 constexpr size_t kAccountingBytesMax = 16'384;
 
-// Above version 1 the version is the seed: a damaged one is not taken for that of a newer release.
+// Above version 1 the version is the seed: a damaged version is not taken for the version of a newer release.
 uint64_t WriterChecksum(std::string_view body, uint32_t version) {
   return XXH3_64bits_withSeed(body.data(), body.size(), version > 1 ? version : 0);
 }
@@ -46,8 +46,8 @@ bool ReadText(VarintReader& reader, std::string* text) {
   return true;
 }
 
-// Of the prefix without its checksum, and the accounting behind it. The segment's id is the seed: a record of another
-// file, which a file system may bring back into a block of this one, is not believed.
+// Covers the prefix without its checksum, and the accounting after it. The segment's id is the seed, so that a record
+// of another file is not accepted. A file system may bring such a record back into a block of this file.
 uint64_t RecordChecksum(std::string_view prefix, std::string_view accounting, SegmentId segment) {
   std::string covered(prefix.substr(0, kRecordPrefixBytes - sizeof(uint64_t)));
   covered.append(accounting);
@@ -99,7 +99,7 @@ std::optional<SegmentId> ParseSegmentName(std::string_view name) {
   constexpr size_t kDigitsOffset = 8, kDigits = 16;
   if (name.size() != kDigitsOffset + kDigits + 4) return std::nullopt;
   const std::optional<SegmentId> id = ParseNumber<SegmentId>(name.substr(kDigitsOffset, kDigits), 16);
-  // Written as it would be: no capital letters.
+  // The name must be exactly as SegmentName writes it: no capital letters.
   return id && name == SegmentName(*id) ? id : std::nullopt;
 }
 
@@ -272,7 +272,8 @@ SegmentScan ScanSegment(std::string_view file, SegmentId segment) {
     scan.whole_bytes = record->end();
     scan.records.push_back(*record);
   }
-  // Behind a torn record is nothing; behind a damaged one are whole ones, which tell at least what is lost.
+  // After a torn record there is nothing. After a damaged record there are whole records, which at least show what is
+  // lost.
   uint32_t last = scan.whole.batches;
   char magic[sizeof(kRecordMagic)];
   StoreLittleEndian<uint32_t>(magic, kRecordMagic);

@@ -12,9 +12,10 @@
 
 namespace tributary::intake {
 
-// The format of a segment file (docs/spool.md): a header of 8 KiB that tells the writer and has two slots for claims,
-// then records, one a batch: a checksummed prefix that tells the samples and what they add to the accounting without
-// decoding anything, then the batch's intake frames (intake/wire/frame.h), which carry checksums of their own.
+// The format of a segment file (docs/spool.md). First comes a header of 8 KiB that describes the writer and has two
+// slots for claims. Then follow the records, one for each batch. A record begins with a checksummed prefix. The prefix
+// has the number of samples and what they add to the accounting, readable without decoding anything else. Then come the
+// batch's intake frames (intake/wire/frame.h), which have their own checksums.
 constexpr size_t kClaimSlotsOffset = 2048;
 constexpr size_t kClaimSlotBytes = 3072;
 constexpr size_t kClaimSlots = 2;
@@ -26,29 +27,30 @@ std::optional<SegmentId> ParseSegmentName(std::string_view name);  // nullopt: n
 
 struct SegmentHeader {
   SegmentId id = 0;
-  SessionInfo session;  // of the process that wrote it; texts of at most kTextBytesMax bytes
+  SessionInfo session;  // of the process that wrote the segment; texts of at most kTextBytesMax bytes
   UnixNs created;
 };
 
-// Batch `index`, from 0, and those behind it, up to the next claim, are the claim's.
+// Covers batch `index`, from 0, and all batches after it, up to the next claim.
 struct SegmentClaim {
   uint32_t index = 0;
   SpoolClaim claim;
   friend bool operator==(const SegmentClaim&, const SegmentClaim&) = default;
 };
 
-// Both slots hold the claims, if there are any; they must fit.
+// Both slots hold the claims, if there are any; the claims must fit.
 std::string EncodeSegmentHeader(const SegmentHeader& header, const std::vector<SegmentClaim>& claims);
-// InvalidArgument: damaged, or not a segment. FailedPrecondition: a newer release wrote it.
+// InvalidArgument if damaged, or not a segment. FailedPrecondition if a newer release wrote it.
 absl::StatusOr<SegmentHeader> DecodeSegmentHeader(std::string_view file);
 
-// All of a segment's claims as one slot holds them; `serial` goes up with every change. ResourceExhausted: too many.
-// InvalidArgument: a host longer than kTextBytesMax.
+// Encodes all claims of a segment as one slot. `serial` must increase with every change. ResourceExhausted if there are
+// too many claims. InvalidArgument if a host is longer than kTextBytesMax.
 absl::StatusOr<std::string> EncodeClaimSlot(const std::vector<SegmentClaim>& claims, uint32_t serial);
 constexpr size_t ClaimSlotOffset(size_t slot) { return kClaimSlotsOffset + slot * kClaimSlotBytes; }
 
-// The newer of the whole slots. A change goes to the other slot first and to this one when that is durable: a slot that
-// is neither whole nor empty was being written, and nothing was sent on the strength of it.
+// The claims in the newer of the whole slots. A change is written to the other slot first, and to this slot when the
+// first is durable. A slot that is neither whole nor empty was being written when the process stopped. Nothing was sent
+// because of its claims.
 struct FoundClaims {
   std::vector<SegmentClaim> claims;
   uint32_t serial = 0;
@@ -56,7 +58,7 @@ struct FoundClaims {
 };
 FoundClaims DecodeClaims(std::string_view file);
 
-// What the batches of a segment, or a part of them, amount to.
+// The sums over the batches of a segment, or over a part of them.
 struct SpoolTotals {
   uint32_t batches = 0;
   SampleCounts samples;
@@ -76,15 +78,16 @@ struct SpoolRecord {
 
 std::string EncodeRecord(SegmentId segment, uint32_t ordinal, const Batch& batch,
                          const std::vector<std::string>& frames);
-// The record whose prefix is whole at `offset`; its frames may be cut off by the file's end. nullopt: none is there.
+// Returns the record with a whole prefix at `offset`; its frames may be cut off by the end of the file. Returns nullopt
+// if there is no record.
 std::optional<SpoolRecord> RecordAt(std::string_view file, size_t offset, SegmentId segment);
 
-// The records that follow each other without a hole from the header on, by their prefixes alone.
+// The records that follow each other without a hole after the header, from their prefixes alone.
 struct SegmentScan {
   SpoolTotals whole;
-  uint64_t whole_bytes = kSegmentHeaderBytes;  // the header's included; behind it is a torn tail, or damage
-  SpoolTotals rest;                            // records known of behind that, whose batches nobody gets
-  std::vector<SpoolRecord> records;            // both
+  uint64_t whole_bytes = kSegmentHeaderBytes;  // including the header; after it is a torn tail, or damage
+  SpoolTotals rest;                            // of records found after that; their batches cannot be delivered
+  std::vector<SpoolRecord> records;            // of `whole` and `rest`
 };
 SegmentScan ScanSegment(std::string_view file, SegmentId segment);
 

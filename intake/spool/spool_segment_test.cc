@@ -84,7 +84,7 @@ TEST(SpoolSegment, HeaderKeepsTheWriter) {
   EXPECT_TRUE(DecodeClaims(file).claims.empty());
 }
 
-TEST(SpoolSegment, HeaderOfTheLongestTextsFits) {
+TEST(SpoolSegment, HeaderFitsTheLongestTexts) {
   SessionInfo session = Session();
   for (std::string* text : {&session.node_id, &session.boot_id, &session.host_name, &session.kernel_release,
                             &session.architecture, &session.agent_version}) {
@@ -95,7 +95,7 @@ TEST(SpoolSegment, HeaderOfTheLongestTextsFits) {
   EXPECT_EQ(header->session.node_id, std::string(kTextBytesMax, 'x'));
 }
 
-TEST(SpoolSegment, AnyChangedByteOfTheWriterIsNoticed) {
+TEST(SpoolSegment, NoticesAnyChangedByteOfTheWriter) {
   const std::string file = EncodeSegmentHeader({.id = 5, .session = Session(), .created = {}}, {});
   for (size_t i = 0; i < 70; ++i) {
     std::string changed = file;
@@ -118,7 +118,7 @@ TEST(SpoolSegment, ClaimsRoundTripFromEitherSlot) {
   }
 }
 
-// Whatever part of a slot reaches the disk, what is read is the claims before or those after, never others.
+// Whatever part of a slot reaches the disk, DecodeClaims must return the old claims or the new ones, never others.
 TEST(SpoolSegment, TornClaimIsNoClaim) {
   const std::vector<SegmentClaim> before = {{0, ClaimFor(1, 10)}};
   std::vector<SegmentClaim> after = before;
@@ -152,7 +152,7 @@ TEST(SpoolSegment, ClaimsHaveALimit) {
   EXPECT_EQ(EncodeClaimSlot({{0, long_host}}, 1).status().code(), absl::StatusCode::kInvalidArgument);
 }
 
-// What a sample says, whatever its ids.
+// The content of a sample, independent of ids.
 std::string Describe(const Sample& sample, const Dictionary& d) {
   std::string out;
   const Thread& thread = d.thread(sample.thread);
@@ -180,7 +180,7 @@ std::vector<std::string> DescribeAll(const Batch& batch) {
   return out;
 }
 
-TEST(SpoolSegment, BatchesOfSeveralDictionariesComeBackAsTheyWere) {
+TEST(SpoolSegment, ReturnsBatchesOfSeveralDictionariesUnchanged) {
   BatchGenerator generator(1);
   SegmentWriter writer(9);
   std::string file = EncodeSegmentHeader({.id = 9, .session = Session(), .created = {}}, {});
@@ -207,7 +207,7 @@ TEST(SpoolSegment, BatchesOfSeveralDictionariesComeBackAsTheyWere) {
   EXPECT_EQ((*reader)->read_bytes(), file.size());
 }
 
-TEST(SpoolSegment, FramesKeepWhatTheyCameWith) {
+TEST(SpoolSegment, FramesKeepTheirFields) {
   auto dictionary = std::make_shared<Dictionary>();
   const StringRef unused = dictionary->InternString("the segment's own numbers are others");
   const ExecutableRef file = dictionary->InternExecutable(
@@ -225,7 +225,7 @@ TEST(SpoolSegment, FramesKeepWhatTheyCameWith) {
   EXPECT_EQ(DescribeAll(**got), DescribeAll(batch));
 }
 
-TEST(SpoolSegment, HoldsOnlyWhatItsSamplesUse) {
+TEST(SpoolSegment, HoldsOnlyDefinitionsThatItsSamplesUse) {
   BatchGenerator generator(1);
   for (int i = 0; i < 20; ++i) generator.Next(1000);
   Batch small = generator.Next(1);
@@ -243,15 +243,15 @@ TEST(SpoolSegment, FullDictionaryEndsTheSegment) {
   EXPECT_GT(batches, 1);
 }
 
-// A later release counts records of other kinds there (docs/decisions/0001).
-TEST(SpoolSegment, WhatLaterReleasesCountBehindIsSkipped) {
+// A later release appends counts of records of other kinds there (docs/decisions/0001).
+TEST(SpoolSegment, SkipsCountsThatLaterReleasesAppend) {
   BatchGenerator generator(1);
   SegmentWriter writer(9);
   std::string record = writer.Encode(generator.Next(3)).value();
   const auto plain = RecordAt(record, 0, 9);
   ASSERT_TRUE(plain);
   const uint32_t length = LoadLittleEndian<uint32_t>(&record[16]);
-  const std::string more = '\0' + std::string(3000, '\x7f');  // behind no types
+  const std::string more = '\0' + std::string(3000, '\x7f');  // after zero types
   record.insert(kRecordPrefixBytes + length, more);
   StoreLittleEndian<uint32_t>(&record[16], length + static_cast<uint32_t>(more.size()));
   const std::string covered = record.substr(0, 20) + record.substr(kRecordPrefixBytes, length + more.size());

@@ -36,7 +36,7 @@ class SpoolTest : public ::testing::Test {
     ASSERT_TRUE(spool.ok()) << spool.status();
     spool_ = *std::move(spool);
   }
-  // As after kill -9: the destructor reaches nothing.
+  // Like a start after kill -9: the destructor writes nothing.
   void Reopen() {
     storage_.Kill();
     spool_.reset();
@@ -99,7 +99,7 @@ TEST_F(SpoolTest, FirstInFirstOut) {
   EXPECT_TRUE(storage_.names().empty());
 }
 
-TEST_F(SpoolTest, WhatWasAppendedSurvivesAKill) {
+TEST_F(SpoolTest, AppendedBatchesSurviveAKill) {
   Open();
   for (int i = 0; i < 20; ++i) ASSERT_TRUE(Append(100).ok());
   session_.node_id = "another process";
@@ -125,14 +125,14 @@ TEST_F(SpoolTest, ClosedByAge) {
   EXPECT_EQ(spool_->segments(), 1u);
   clock_.Advance(1);
   spool_->Tick();
-  storage_.LosePower();  // closed: durable
+  storage_.LosePower();  // the segment is closed, so it is durable
   ASSERT_TRUE(Append(10).ok());
   EXPECT_EQ(spool_->segments(), 2u);
   Reopen();
   EXPECT_EQ(spool_->samples(), 30u);
 }
 
-TEST_F(SpoolTest, OverItsCapTheOldestGo) {
+TEST_F(SpoolTest, DropsTheOldestOverItsCap) {
   Open();
   size_t appended = 0;
   while (Lost(LossReason::kSpoolOverflow) == 0) {
@@ -145,7 +145,7 @@ TEST_F(SpoolTest, OverItsCapTheOldestGo) {
   EXPECT_GT(spool_->bytes(), options_.bytes_max / 2);
 }
 
-TEST_F(SpoolTest, WhatIsClaimedOrBeingReadIsNotDropped) {
+TEST_F(SpoolTest, NeverDropsClaimedOrPartlyReadSegments) {
   Open();
   while (spool_->bytes() < options_.bytes_max * 8 / 10) ASSERT_TRUE(Append(100).ok());
   const uint64_t samples = spool_->samples();
@@ -157,7 +157,7 @@ TEST_F(SpoolTest, WhatIsClaimedOrBeingReadIsNotDropped) {
   uint64_t more = 0;
   while ((status = Append(100)).ok()) {
     if ((more += 100) > 100 * samples) break;
-    if (Lost(LossReason::kSpoolOverflow) > 0) break;  // its own newest make room for newer ones
+    if (Lost(LossReason::kSpoolOverflow) > 0) break;  // newer batches evict unread ones that were appended here
   }
   EXPECT_GE(spool_->samples(), samples);
   for (SegmentId id : held) ASSERT_TRUE(spool_->Claim(id, 0, ClaimFor(2, 1)).ok());
@@ -196,14 +196,14 @@ TEST_F(SpoolTest, FullDiskKeepsNothingOfTheBatch) {
   EXPECT_EQ(lost_captured_, 0u);
 }
 
-TEST_F(SpoolTest, ClaimsAreForTheNextProcess) {
+TEST_F(SpoolTest, ReturnsClaimsToTheNextProcess) {
   Open();
   for (int i = 0; i < 4; ++i) ASSERT_TRUE(Append(100).ok());
   auto first = spool_->Next();
   SpoolClaim claim = ClaimFor(2, 17);
   claim.base.captured = 5000;
   ASSERT_TRUE(spool_->Claim(first->segment, 0, claim).ok());
-  EXPECT_EQ(spool_->Next()->claim, std::nullopt);  // its own
+  EXPECT_EQ(spool_->Next()->claim, std::nullopt);  // claimed by this process
   const SpoolClaim other = ClaimFor(3, 1);
   ASSERT_TRUE(spool_->Claim(first->segment, 2, other).ok());
   ASSERT_TRUE(Append(10).ok());
@@ -225,7 +225,7 @@ TEST_F(SpoolTest, ClaimsAreForTheNextProcess) {
   EXPECT_EQ(spool_->Claim(fourth->segment, 4, claim).code(), absl::StatusCode::kNotFound);
 }
 
-TEST_F(SpoolTest, AppendedWithAClaim) {
+TEST_F(SpoolTest, AppendsWithAClaim) {
   Open();
   ASSERT_TRUE(Append(10).ok());
   SpoolClaim claim = ClaimFor(2, 7);
@@ -234,12 +234,12 @@ TEST_F(SpoolTest, AppendedWithAClaim) {
   claim.base.captured = 20;
   ASSERT_TRUE(Append(30, claim).ok());
   EXPECT_EQ(spool_->segments(), 2u);
-  claim.first_sequence = 10;  // not the next one
+  claim.first_sequence = 10;  // not the next sequence number
   ASSERT_TRUE(Append(40, claim).ok());
   ASSERT_TRUE(Append(50).ok());
   EXPECT_EQ(spool_->segments(), 4u);
   Reopen();
-  auto next = spool_->Next();  // claimed ones first
+  auto next = spool_->Next();  // claimed batches come first
   EXPECT_EQ(next->batch.samples.size(), 20u);
   EXPECT_EQ(next->claim->first_sequence, 7u);
   next = spool_->Next();
@@ -252,8 +252,8 @@ TEST_F(SpoolTest, AppendedWithAClaim) {
   EXPECT_EQ(spool_->Next()->batch.samples.size(), 50u);
 }
 
-// A claim that failed at any of its steps is none, now and after a restart.
-TEST_F(SpoolTest, FailedClaimIsNone) {
+// A claim that failed at any step must not exist, now and after a restart.
+TEST_F(SpoolTest, FailedClaimDoesNotExist) {
   for (uint64_t step = 0; step < 2; ++step) {
     storage_ = FakeSpoolStorage(step);
     Open();
@@ -267,7 +267,7 @@ TEST_F(SpoolTest, FailedClaimIsNone) {
   }
 }
 
-TEST_F(SpoolTest, DamagedByteLosesTheRestOfItsSegmentAndIsTold) {
+TEST_F(SpoolTest, DamagedByteLosesTheRestOfItsSegmentAndIsReported) {
   Open();
   for (int i = 0; i < 30; ++i) ASSERT_TRUE(Append(100).ok());
   const std::string first = storage_.names().front();
@@ -285,7 +285,7 @@ TEST_F(SpoolTest, DamagedByteLosesTheRestOfItsSegmentAndIsTold) {
   EXPECT_EQ(spool_->bytes(), 0u);
 }
 
-TEST_F(SpoolTest, ASegmentOfANewerReleaseIsRefusedAndStays) {
+TEST_F(SpoolTest, RefusesASegmentOfANewerReleaseAndKeepsIt) {
   Open();
   ASSERT_TRUE(Append(100).ok());
   spool_.reset();
@@ -315,14 +315,14 @@ TEST_F(SpoolTest, DamagedHeaderLosesTheSegment) {
   for (int i = 0; i < 3; ++i) ASSERT_TRUE(Append(100).ok());
   storage_.Damage(storage_.names().front(), 30, 1);
   Reopen();
-  EXPECT_EQ(lost_captured_, 0u);  // not told by Open
+  EXPECT_EQ(lost_captured_, 0u);  // Open does not report it
   EXPECT_FALSE(spool_->Next().has_value());
   EXPECT_EQ(Lost(LossReason::kSpoolDamaged), 300u);
   EXPECT_TRUE(storage_.names().empty());
 }
 
-// Only the reducer that it was claimed for knows whether it is lost.
-TEST_F(SpoolTest, DamageOfWhatWasClaimedIsToldUnderItsNumber) {
+// Only the reducer of the claim knows whether the batch is lost.
+TEST_F(SpoolTest, ReturnsDamagedClaimedBatchesUnderTheirNumbers) {
   for (const bool of_header : {true, false}) {
     SCOPED_TRACE(of_header);
     storage_ = FakeSpoolStorage(1);
@@ -336,7 +336,7 @@ TEST_F(SpoolTest, DamageOfWhatWasClaimedIsToldUnderItsNumber) {
     }
     const std::string name = storage_.names().front();
     storage_.Damage(name, of_header ? 30 : storage_.bytes(name).size() - 1, 1);
-    for (int start = 0; start < 2; ++start) {  // the second finds what the first did
+    for (int start = 0; start < 2; ++start) {  // the second start finds the same batches as the first
       Reopen();
       for (uint64_t i = 0; i < 3; ++i) {
         auto next = spool_->Next();
@@ -362,7 +362,7 @@ TEST_F(SpoolTest, DamageOfWhatWasClaimedIsToldUnderItsNumber) {
   }
 }
 
-TEST_F(SpoolTest, ClaimedBatchBehindAnUnreadableRecordKeepsItsNumber) {
+TEST_F(SpoolTest, ClaimedBatchAfterAnUnreadableRecordKeepsItsNumber) {
   Open();
   for (size_t samples : {10, 20, 30}) ASSERT_TRUE(Append(samples).ok());
   ASSERT_TRUE(spool_->Claim(spool_->Next()->segment, 0, ClaimFor(2, 17)).ok());
@@ -378,7 +378,7 @@ TEST_F(SpoolTest, ClaimedBatchBehindAnUnreadableRecordKeepsItsNumber) {
   EXPECT_FALSE(spool_->Next().has_value());
 }
 
-TEST_F(SpoolTest, OtherFilesAreLeftAlone) {
+TEST_F(SpoolTest, LeavesOtherFilesAlone) {
   storage_.Append("README", "not a segment").IgnoreError();
   storage_.Append("segment-1.trs", "nor this").IgnoreError();
   Open();
@@ -387,7 +387,7 @@ TEST_F(SpoolTest, OtherFilesAreLeftAlone) {
   EXPECT_EQ(storage_.names(), (std::vector<std::string>{"README", "segment-1.trs"}));
 }
 
-TEST_F(SpoolTest, RemoveThatFailedIsTriedAgain) {
+TEST_F(SpoolTest, RetriesAFailedRemove) {
   Open();
   ASSERT_TRUE(Append(1).ok());
   const SegmentId id = spool_->Next()->segment;

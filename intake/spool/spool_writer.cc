@@ -21,10 +21,11 @@ std::optional<std::string> SegmentWriter::Encode(const Batch& batch) {
     sample.node = Map(from, sample.node);
     sample.attributes = Map(from, sample.attributes);
   }
-  // An empty segment has room for all that a batch can refer to, as both dictionaries have the same limits.
+  // An empty segment can hold all definitions that a batch can refer to, because both dictionaries have the same
+  // limits.
   if (dictionary_->full() && batches_ > 0) return std::nullopt;
   const std::vector<std::string> frames = encoder_.Encode(out);
-  out.accounting = batch.accounting;  // is told by the record's prefix alone
+  out.accounting = batch.accounting;  // only the record's prefix contains it
   return EncodeRecord(segment_, ++batches_, out, frames);
 }
 

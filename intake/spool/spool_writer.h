@@ -13,20 +13,21 @@
 
 namespace tributary::intake {
 
-// Turns batches into the records of one segment. What their samples use is interned into a dictionary of the segment's
-// own, so that a segment can be read when nothing else is left, and holds nothing else. Ids that a batch's dictionary
-// had before are looked up in an array: a sample of a known stack costs a few loads.
+// Turns batches into the records of one segment. Interns the definitions that their samples use, and no others, into
+// the segment's own dictionary, so that the segment can be read when nothing else is left. Known ids of a batch's
+// dictionary are looked up in an array: a sample of a known stack costs a few loads.
 class SegmentWriter {
  public:
   explicit SegmentWriter(SegmentId segment, DictionaryLimits limits = {})
       : segment_(segment), dictionary_(std::make_shared<Dictionary>(limits)), encoder_(1) {}
 
-  // The next record. nullopt: the dictionary has no room for what the batch would define; this segment is finished.
-  // Every record must be written before the next is asked for: it defines what that one uses.
+  // Returns the next record. Returns nullopt if the definitions of the batch do not fit into the dictionary: this
+  // segment is then finished. The caller must write every record before it asks for the next: the next record uses the
+  // definitions of this record.
   std::optional<std::string> Encode(const Batch& batch);
 
  private:
-  // The segment's ids by the ids of `source`; 0 = not looked at yet, or none.
+  // The segment's ids by the ids of `source`; 0: not looked at yet, or none.
   struct Memo : Tables<std::vector<uint32_t>> {
     std::weak_ptr<const Dictionary> source;
   };
@@ -43,7 +44,7 @@ class SegmentWriter {
   std::shared_ptr<Dictionary> dictionary_;
   BatchEncoder encoder_;
   Memo memo_;
-  std::vector<NodeRef> path_;  // of the stack being looked at, leaf first
+  std::vector<NodeRef> path_;  // of the current stack, leaf first
 };
 
 }  // namespace tributary::intake

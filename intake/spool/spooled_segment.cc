@@ -6,7 +6,7 @@
 namespace tributary::intake {
 namespace {
 
-// As it is from batch `index` on. `since`: what the batches from its first one up to there add.
+// Advances a claim to batch `index`. `since`: what the batches from the claim's first one up to `index` add.
 SpoolClaim MovedOn(const SegmentClaim& from, uint32_t index, const Accounting& since) {
   SpoolClaim claim = from.claim;
   claim.first_sequence += index - from.index;
@@ -45,7 +45,7 @@ std::deque<SpooledBatch> SpooledSegment::DamagedFrom(uint32_t from) const {
   std::deque<SpooledBatch> out;
   const auto earlier_ones = std::span(claims.claims).first(earlier_claims);
   size_t next = 0;
-  Accounting since;  // of the newest claim's batches; without those whose records are not known
+  Accounting since;  // of the batches since the newest claim; without batches that have no known record
   for (const SpoolRecord& record : records) {
     const uint32_t index = record.ordinal - 1;
     for (; next < earlier_ones.size() && earlier_ones[next].index <= index; ++next) since = Accounting();

@@ -66,7 +66,7 @@ void SymbolParts::Remove(const ExecutableId& id) {
   held_.erase(it);
 }
 
-// A look at all of them, which are few.
+// Looks at all parts: there are few.
 void SymbolParts::EvictOldest() {
   const auto oldest = std::min_element(held_.begin(), held_.end(),
                                        [](const auto& a, const auto& b) { return a.second.used < b.second.used; });

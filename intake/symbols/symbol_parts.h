@@ -11,9 +11,10 @@
 
 namespace tributary::intake {
 
-// The beginnings of symbol tables whose upload was cut off, for whoever goes on: the same node on its next connection,
-// or any other that has the same bytes. One for a whole reducer; in memory only. Beyond its caps the part that was not
-// kept or offered for longest goes, and is uploaded from its start. Any thread; a lock held for moments.
+// The beginnings of symbol tables with an interrupted upload. Any node that has the same bytes can continue the upload:
+// the same node on its next connection, or another node. One object for a whole reducer; in memory only. Above its caps
+// it evicts the part that was not kept or offered for the longest time. The table of an evicted part is uploaded from
+// its start. Any thread may call it; a lock is held for moments.
 class SymbolParts {
  public:
   struct Options {
@@ -23,28 +24,29 @@ class SymbolParts {
   struct Part {
     uint64_t total_bytes = 0, raw_bytes = 0;
     uint64_t key = 0;
-    std::string bytes;  // not empty, and less than all
+    std::string bytes;  // not empty, and shorter than the whole table
 
     SymbolPart Said() const { return {bytes.size(), total_bytes, raw_bytes, key}; }
   };
 
   SymbolParts(Options options, Metrics& metrics);
 
-  // What cannot be gone on with (no key, no bytes) is dropped; so is a part of the same table that is no longer than
-  // the one held.
+  // Keeps a part. Drops a part that cannot be continued (no key, or no bytes). Also drops a part of the same table that
+  // is not longer than the held part.
   void Keep(const ExecutableId& id, Part part);
-  // What a node that is asked for the table need not send; it stays here until one takes it.
+  // Returns the part that a node need not send when the table is requested from it. The part stays here until Take is
+  // called.
   SymbolPart Offer(const ExecutableId& id);
-  // The part that was offered; nothing if it is not held any more.
+  // Returns the part that was offered, or nullopt if it is not held any more.
   std::optional<Part> Take(const ExecutableId& id, const SymbolPart& offered);
-  void Drop(const ExecutableId& id);  // the table is here
+  void Drop(const ExecutableId& id);  // call it when the whole table is here
 
   size_t bytes() const;
 
  private:
   struct Held {
     Part part;
-    uint64_t used = 0;  // ascends with every use
+    uint64_t used = 0;  // increases with every use
   };
   void Remove(const ExecutableId& id);
   void EvictOldest();
@@ -54,7 +56,7 @@ class SymbolParts {
   Gauge& bytes_gauge_;
 
   mutable std::mutex mutex_;
-  absl::flat_hash_map<ExecutableId, Held> held_;  // guarded by mutex_, as all below
+  absl::flat_hash_map<ExecutableId, Held> held_;  // mutex_ guards it and everything below
   size_t bytes_ = 0;                              // as allocated
   uint64_t uses_ = 0;
 };

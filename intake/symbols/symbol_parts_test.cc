@@ -20,7 +20,7 @@ class SymbolPartsTest : public testing::Test {
   SymbolParts parts_{{.bytes_max = 10'000, .parts_max = 3}, metrics_};
 };
 
-TEST_F(SymbolPartsTest, ThePartThatWasOfferedIsTakenOnce) {
+TEST_F(SymbolPartsTest, OfferedPartIsTakenOnce) {
   EXPECT_EQ(parts_.Offer(Id("a")), SymbolPart());
   parts_.Keep(Id("a"), PartOf(1'000));
   const SymbolPart offer = parts_.Offer(Id("a"));
@@ -35,7 +35,7 @@ TEST_F(SymbolPartsTest, ThePartThatWasOfferedIsTakenOnce) {
   EXPECT_EQ(parts_.bytes(), 0u);
 }
 
-TEST_F(SymbolPartsTest, WhatCannotBeGoneOnWithIsNotKept) {
+TEST_F(SymbolPartsTest, DropsPartsThatCannotBeContinued) {
   parts_.Keep(Id("a"), PartOf(1'000, /*key=*/0));
   parts_.Keep(Id("a"), PartOf(0));
   parts_.Keep(Id("a"), PartOf(100'000));
@@ -43,7 +43,7 @@ TEST_F(SymbolPartsTest, WhatCannotBeGoneOnWithIsNotKept) {
   EXPECT_EQ(parts_.bytes(), 0u);
 }
 
-TEST_F(SymbolPartsTest, OfOneTableTheLongerPartStays) {
+TEST_F(SymbolPartsTest, KeepsTheLongerPartOfATable) {
   parts_.Keep(Id("a"), PartOf(1'000));
   parts_.Keep(Id("a"), PartOf(900));
   EXPECT_EQ(parts_.Offer(Id("a")).offset, 1'000u);
@@ -56,7 +56,7 @@ TEST_F(SymbolPartsTest, OfOneTableTheLongerPartStays) {
   EXPECT_EQ(parts_.bytes(), 0u);
 }
 
-TEST_F(SymbolPartsTest, NumberAndBytesAreBounded) {
+TEST_F(SymbolPartsTest, LimitsNumberAndBytes) {
   for (const char* id : {"a", "b", "c"}) parts_.Keep(Id(id), PartOf(1'000));
   parts_.Offer(Id("a"));
   parts_.Keep(Id("d"), PartOf(1'000));

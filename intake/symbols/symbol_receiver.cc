@@ -49,7 +49,7 @@ absl::StatusOr<std::optional<SymbolReceiver::Table>> SymbolReceiver::Take(Symbol
     if (!here) return Table{chunk.id, Error(absl::StatusCode::kDataLoss, "its beginning is not here any more")};
   }
   if (!Continues(chunk)) {
-    // What other connections brought is not to suffer for it.
+    // Keeps the bytes that other connections brought: this error is not their fault.
     part_.bytes.resize(resumed_bytes_);
     Park();
     return Error(absl::StatusCode::kInvalidArgument, "symbol chunk does not continue the one before");
@@ -65,7 +65,7 @@ bool SymbolReceiver::Continues(const SymbolChunk& chunk) const {
          chunk.raw_bytes == part_.raw_bytes && chunk.key == part_.key;
 }
 
-// From the first byte, whatever was there of it: the node's table may be another.
+// Starts from the first byte and ignores an offered part: the node may have another table.
 std::optional<SymbolReceiver::Table> SymbolReceiver::Begin(const SymbolChunk& chunk) {
   Park();
   current_ = chunk.id;
@@ -83,7 +83,7 @@ std::optional<SymbolReceiver::Table> SymbolReceiver::Begin(const SymbolChunk& ch
   return std::nullopt;
 }
 
-// Behind the part that was offered. False: it is not here any more, and the rest is of no use.
+// Continues after the offered part. Returns false if that part is not here any more; then the rest is of no use.
 absl::StatusOr<bool> SymbolReceiver::GoOn(const SymbolChunk& chunk) {
   const auto expected = expected_.find(chunk.id);
   const SymbolPart offer = expected->second;

@@ -11,15 +11,15 @@
 
 namespace tributary::intake {
 
-// The sending end of symbol tables: cut into chunks on demand, one table after the other.
+// The sending end of symbol tables. Cuts tables into chunks on demand, one table after the other.
 class SymbolSender {
  public:
-  // Compressed bytes that may wait, and tables of them that have a descriptor.
+  // Limits for compressed bytes that wait, and for waiting tables that have a descriptor.
   static constexpr size_t kQueuedBytesMax = 128u << 20;
   static constexpr size_t kQueuedFilesMax = 64;
 
-  // Begins behind `part` where that is of this very table. False when too much is waiting already: the table is
-  // dropped, the reducer asks again on its next connection.
+  // Begins after `part` if it is a part of this same table. Returns false if too much is waiting already. The table is
+  // then dropped, and the reducer asks again on its next connection.
   bool Add(const ExecutableId& id, PackedTable table, const SymbolPart& part = {});
   void AddUnavailable(const ExecutableId& id, std::string why);
   std::optional<SymbolChunk> Next();

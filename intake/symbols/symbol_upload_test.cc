@@ -38,7 +38,7 @@ TEST(SymbolUpload, TablesOfEverySizeArriveWhole) {
   }
 }
 
-TEST(SymbolSender, RefusesWhatWouldPassItsCap) {
+TEST(SymbolSender, RefusesTablesOverItsCap) {
   SymbolSender sender;
   const PackedTable table = PackedTable::Of(Noise(50u << 20));
   EXPECT_TRUE(sender.Add(Id("a"), table));
@@ -55,7 +55,7 @@ PackedTable InFile(const std::string& encoded) {
   return {*std::move(file), encoded.size()};
 }
 
-TEST(SymbolUpload, TablesInMemoryFilesArriveWholeAndAreFew) {
+TEST(SymbolUpload, TablesInMemoryFilesArriveWholeAndAreLimited) {
   SymbolSender sender;
   Metrics metrics;
   SymbolReceiver receiver({2 << 20, 2 << 20}, metrics);
@@ -82,7 +82,7 @@ class SymbolReceiverTest : public testing::Test {
   SymbolReceiver receiver_{{1000, 1000}, metrics_};
 };
 
-TEST_F(SymbolReceiverTest, SkipsWhatWasNotAskedFor) {
+TEST_F(SymbolReceiverTest, SkipsUnrequestedTables) {
   EXPECT_EQ(Take({.id = Id("b"), .total_bytes = 1, .raw_bytes = 1, .bytes = "x"}), absl::StatusCode::kNotFound);
   auto none = receiver_.Take({.id = Id("a"), .unavailable = "gone"});
   ASSERT_TRUE(none.ok() && *none);
@@ -100,7 +100,7 @@ TEST_F(SymbolReceiverTest, RefusesHolesAndChanges) {
             absl::StatusCode::kInvalidArgument);
 }
 
-TEST_F(SymbolReceiverTest, ChecksLengthsBeforeItTakesMemory) {
+TEST_F(SymbolReceiverTest, ChecksLengthsBeforeAllocatingMemory) {
   for (auto [total, raw] : {std::pair<uint64_t, uint64_t>{1001, 1}, {1, 1001}, {UINT64_MAX, UINT64_MAX}}) {
     receiver_.Expect(Id("a"));
     auto taken = receiver_.Take({.id = Id("a"), .total_bytes = total, .raw_bytes = raw, .bytes = "x"});
@@ -109,13 +109,13 @@ TEST_F(SymbolReceiverTest, ChecksLengthsBeforeItTakesMemory) {
   }
 }
 
-TEST_F(SymbolReceiverTest, RefusesATableThatIsNotWhatItSays) {
+TEST_F(SymbolReceiverTest, RefusesATableWithAWrongRawLength) {
   const std::string stored = ZstdCompress("table");
   EXPECT_EQ(Take({.id = Id("a"), .total_bytes = stored.size(), .raw_bytes = 6, .bytes = stored}),
             absl::StatusCode::kInvalidArgument);
 }
 
-TEST(SymbolReceiver, AwaitsABoundedNumberOfTables) {
+TEST(SymbolReceiver, LimitsTheNumberOfAwaitedTables) {
   Metrics metrics;
   SymbolReceiver receiver({1, 1}, metrics);
   for (size_t i = 0; i < SymbolReceiver::kExpectedMax; ++i) ASSERT_TRUE(receiver.Expect(Id(std::to_string(i))));

@@ -9,7 +9,7 @@
 #include "profile/batch.h"
 #include "profile/dictionary.h"
 
-// For tests: a small machine whose programs run in loops, seeded. Its stacks repeat, grow and branch as real ones do.
+// For tests: a small seeded machine with programs that run in loops. Its stacks repeat, grow and branch like real ones.
 
 namespace tributary::intake {
 
@@ -17,9 +17,9 @@ class BatchGenerator {
  public:
   explicit BatchGenerator(uint64_t seed) : random_(seed), dictionary_(std::make_shared<Dictionary>()) {}
 
-  // Ids start again.
+  // Starts a new dictionary: ids start again.
   void NewDictionary() { dictionary_ = std::make_shared<Dictionary>(); }
-  // The newest quarter of the nodes is gone.
+  // Evicts the newest quarter of the nodes.
   void Evict() { dictionary_ = WithoutNewestNodes(dictionary_); }
   static std::shared_ptr<Dictionary> WithoutNewestNodes(const std::shared_ptr<const Dictionary>& from) {
     auto all = [](uint32_t count, uint32_t kept) {
@@ -80,7 +80,7 @@ class BatchGenerator {
     sample.thread = dictionary_->InternThread(
         Thread{process, Tid{static_cast<int32_t>(1000 + program + Below(3) * 100)}, StringRef{}});
     NodeRef node;
-    // Outer frames have few choices, the leaf many.
+    // Outer frames have few choices; the leaf has many.
     const uint64_t depth = 3 + Below(20);
     uint64_t function = program;
     for (uint64_t i = 0; i < depth; ++i) {
@@ -111,7 +111,7 @@ class BatchGenerator {
   Accounting accounting_;
 };
 
-// What a decoder would know that had told `dictionary` all it holds.
+// Returns a decoder in the state after it has received all definitions of `dictionary`.
 inline BatchDecoder DecoderOf(uint32_t generation, const Dictionary& dictionary, DictionaryLimits limits = {}) {
   HeldNodes nodes;
   for (uint32_t i = 1; i < dictionary.frame_count(); ++i) {

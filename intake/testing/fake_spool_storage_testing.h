@@ -13,8 +13,8 @@
 #include "base/status.h"
 #include "intake/spool/spool_storage.h"
 
-// For tests: a disk in memory with a seed. It fills up, fails, stops in the middle of an operation as a killed process
-// does, and forgets and tears what was not synced as a machine without power does.
+// For tests: a disk in memory with a seed. It fills up, fails, and stops in the middle of an operation like a killed
+// process. Like a machine without power, it forgets and tears bytes that were not synced.
 
 namespace tributary::intake {
 
@@ -22,24 +22,25 @@ class FakeSpoolStorage : public SpoolStorage {
  public:
   explicit FakeSpoolStorage(uint64_t seed) : random_(seed) {}
 
-  // Bytes of all files; more is a full disk.
+  // Limits the bytes of all files; above the limit the disk is full.
   void set_capacity(uint64_t bytes) { capacity_ = bytes; }
-  // The operation after `operations` more ones fails (EIO), some of it done; those behind it work again.
+  // The operation after `operations` more operations fails (EIO), possibly after a part of it was done. Later
+  // operations work again.
   void FailAfter(uint64_t operations) { fail_at_ = operations_ + operations + 1; }
-  // As above, and from then on nothing works until Restart: the process was killed in the middle of it. 0: it is killed
-  // now, between two operations.
+  // Like FailAfter, and after that nothing works until Restart: the process was killed in the middle of the operation.
   void KillAfter(uint64_t operations) { kill_at_ = operations_ + operations + 1; }
+  // Kills the process now, between two operations.
   void Kill() { dead_ = true; }
   void NoFaults() { fail_at_ = kill_at_ = UINT64_MAX; }
   bool dead() const { return dead_; }
   uint64_t operations() const { return operations_; }
 
-  // A new process: it finds what the old one had written.
+  // Starts a new process: it finds everything that the old process had written.
   void Restart() {
     dead_ = false;
     NoFaults();
   }
-  // A new boot: it finds what was synced, and any part of the rest.
+  // Starts a new boot: it finds everything that was synced, and any part of the rest.
   void LosePower() {
     for (auto it = files_.begin(); it != files_.end();) {
       File& file = it->second;
@@ -55,7 +56,7 @@ class FakeSpoolStorage : public SpoolStorage {
     Restart();
   }
 
-  // What a test looks at and damages.
+  // For tests that inspect and damage files.
   std::vector<std::string> names() const {
     std::vector<std::string> out;
     for (const auto& [name, file] : files_) out.push_back(name);
@@ -119,7 +120,7 @@ class FakeSpoolStorage : public SpoolStorage {
   }
   absl::Status Remove(const std::string& name) override {
     const Fault fault = Begin();
-    // Who was killed over it cannot know; who got an error still has the file.
+    // A process killed during the operation cannot know the result. A process that got an error still has the file.
     if (fault == Fault::kNone || (fault == Fault::kPart && dead_)) files_.erase(name);
     return fault == Fault::kNone ? absl::OkStatus() : Eio("remove");
   }
@@ -130,7 +131,7 @@ class FakeSpoolStorage : public SpoolStorage {
     std::string synced;
     bool name_synced = false;
   };
-  // kPart: it fails with some of it done, kNothing: without.
+  // kPart: the operation fails after a part of it was done. kNothing: it fails before anything was done.
   enum class Fault : uint8_t { kNone, kPart, kNothing };
   static constexpr size_t kSectorBytes = 512;
 
@@ -146,8 +147,8 @@ class FakeSpoolStorage : public SpoolStorage {
     return Below(3) == 0 ? Fault::kNothing : Fault::kPart;
   }
 
-  // Sectors that both have are old or new, each by itself; what was added is there up to some byte, and zeros may
-  // follow.
+  // Each sector that both versions have is old, new or torn, independent of the others. The added bytes are there up to
+  // some byte, and zeros may follow.
   std::string Torn(const std::string& synced, const std::string& bytes) {
     if (bytes.size() < synced.size()) return Below(2) == 0 ? synced : bytes;
     std::string out = synced;

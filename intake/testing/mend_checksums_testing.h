@@ -8,7 +8,7 @@
 
 #include "intake/wire/frame.h"
 
-// For fuzz targets: a changed frame would never get past its checksum.
+// For fuzz targets: corrects checksums, because a changed frame would never pass its checksum.
 
 namespace tributary::intake {
 

@@ -10,7 +10,7 @@
 #include "intake/codec/columns.h"
 #include "intake/wire/wire.h"
 
-// Behind wire.h, which makes it compile.
+// Must come after wire.h, which makes it compile.
 #include <capnp/dynamic.h>
 
 namespace tributary::intake {
@@ -84,7 +84,7 @@ std::optional<std::vector<std::string>> Plain(Packings packings, std::string_vie
   return columns;
 }
 
-// Whether PackColumns takes them.
+// Returns whether PackColumns accepts the columns.
 bool IsCanonical(Packings packings, const std::vector<std::string>& columns) {
   for (size_t i = 1; i < columns.size(); ++i) {
     if (packings[i].layout == ColumnPacking::Layout::kBytes) continue;
@@ -107,14 +107,14 @@ std::string PlainBlob(const std::vector<std::string>& columns) {
 
 }  // namespace
 
-// Goes down to one field and changes it.
+// Descends to one field and changes it.
 struct MessageMutator::Fields {
   MessageMutator& mutator;
   size_t bytes_max;
 
   void Change(capnp::DynamicStruct::Builder at) {
     const auto fields = at.getSchema().getFields();
-    // Columns are most of a message that has them.
+    // If a message has columns, they are most of it.
     if (at.getSchema().findFieldByName("columns") != nullptr && mutator.OneIn(2)) return ChangeColumns(at);
     const auto field = fields[static_cast<unsigned>(mutator.Below(fields.size()))];
     switch (field.getType().which()) {
@@ -170,7 +170,7 @@ struct MessageMutator::Fields {
     at.set("columns", DataOf(changed));
   }
 
-  // A value that the type can hold: another would throw.
+  // Returns a value that the type can hold: any other value would throw.
   capnp::DynamicValue::Reader NumberFor(capnp::Type type, const capnp::DynamicValue::Reader& old) {
     if (type.isBool()) return mutator.OneIn(2);
     uint64_t before = 0;
@@ -248,7 +248,7 @@ std::string MessageMutator::Message(MessageType type, std::string_view payload, 
     capnp::MallocMessageBuilder builder;
     builder.setRoot(reader.getRoot<capnp::DynamicStruct>(*schema));
     Fields{*this, bytes_max}.Change(builder.getRoot<capnp::DynamicStruct>(*schema));
-    // Copied: what was replaced is left out.
+    // The copy leaves out the replaced parts.
     capnp::MallocMessageBuilder compact;
     compact.setRoot(builder.getRoot<capnp::DynamicStruct>(*schema).asReader());
     std::string changed = ToPayload(compact);
@@ -259,7 +259,7 @@ std::string MessageMutator::Message(MessageType type, std::string_view payload, 
 }
 
 std::string MessageMutator::Frames(std::string_view stream, size_t bytes_max) {
-  std::vector<std::string> frames;  // the last: what is no whole frame
+  std::vector<std::string> frames;  // the last entry: the bytes that are no whole frame
   while (stream.size() >= kHeaderBytes) {
     uint32_t stored = 0;
     std::memcpy(&stored, &stream[20], sizeof(stored));
@@ -288,7 +288,7 @@ std::string MessageMutator::Frames(std::string_view stream, size_t bytes_max) {
     FrameDecoder decoder;
     decoder.Append(frame);
     Frame opened;
-    const auto got = decoder.Next(&opened);  // compressed ones, unless their checksum is wrong
+    const auto got = decoder.Next(&opened);  // opens compressed frames, unless their checksum is wrong
     const auto type = static_cast<MessageType>(frame[5]);
     const bool whole = got.ok() && *got;
     if (!whole && frame[6] != 0) {

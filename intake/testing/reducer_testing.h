@@ -21,11 +21,11 @@
 #include "intake/server/server_session.h"
 #include "intake/testing/batch_generator_testing.h"
 
-// For tests: a reducer of one shard that keeps what it gets in memory, and both ends on one loop.
+// For tests: a reducer with one shard that stores everything in memory, and both ends on one loop.
 
 namespace tributary::intake {
 
-// What would be on disk: it outlives the server that writes it.
+// The state that would be on disk: it outlives the server that writes it.
 struct FakeOwner : SessionOwner {
   struct Stored {
     std::vector<Sample> samples;
@@ -84,8 +84,8 @@ struct FakeOwner : SessionOwner {
     if (on_closed) on_closed(session);
   }
 
-  // Node ids mean something else in every generation: samples are compared by the depth of their stacks and leaf
-  // address.
+  // Node ids have another meaning in every generation. Tests compare samples by a hash of the addresses of their
+  // stacks, and by their thread ids.
   std::vector<Sample> Resolve(std::vector<Sample> samples) const { return ResolveIn(*dictionary, std::move(samples)); }
   static std::vector<Sample> ResolveIn(const Dictionary& in, std::vector<Sample> samples) {
     for (Sample& sample : samples) {
@@ -124,10 +124,10 @@ struct FakeOwner : SessionOwner {
   std::function<void(const SessionInfo&)> on_closed;
 };
 
-// Acceptor and sessions; destroying it is the reducer's death.
+// Acceptor and sessions. Destroying it simulates the death of the reducer.
 class TestServer {
  public:
-  // `owner_of` says who owns the session of a Hello.
+  // `owner_of` returns the owner of the session of a Hello.
   TestServer(Loop& loop, ServerOptions options, Metrics& metrics, std::function<SessionOwner&(const Hello&)> owner_of) {
     auto acceptor = Acceptor::Listen(
         loop, options, Clock::Real(), metrics,
@@ -163,7 +163,7 @@ class IntakeTest : public testing::Test {
   void StartServer() {
     server_ = std::make_unique<TestServer>(loop_, server_options_, metrics_,
                                            [this](const Hello&) -> SessionOwner& { return store_; });
-    server_options_.port = server_->port();  // the same one when it comes back
+    server_options_.port = server_->port();  // the same port when it is started again
   }
   void StartClient() {
     client_options_.session.node_id = "node";
@@ -179,7 +179,7 @@ class IntakeTest : public testing::Test {
                             .earlier_told = {}});
     client_->Start();
   }
-  // Takes one batch and remembers what it must look like at the other end.
+  // Takes one batch and remembers the samples that must arrive at the other end.
   void Send(size_t samples) {
     Batch batch = generator_.Next(samples);
     std::vector<Sample> expected = FakeOwner::ResolveIn(*batch.dictionary, batch.samples);
@@ -208,7 +208,7 @@ class IntakeTest : public testing::Test {
     for (const auto& [reason, samples] : lost_) n += samples;
     return n;
   }
-  // What the newest batch told of the session's account, losses included, is the law.
+  // Expects captured = stored + lost, for each type, in the session's account of the newest batch.
   void ExpectAccountIsExact() {
     const Accounting& told = store_.stored.rbegin()->second.accounting;
     EXPECT_EQ(told.captured.total(), captured_);

@@ -14,7 +14,7 @@
 #include "intake/wire/frame.h"
 #include "intake/wire/messages.h"
 
-// For tests: a wire between collectors and a reducer that counts what it carries of symbol tables, and cuts
+// For tests: a relay between collectors and a reducer. Counts the parts of symbol tables that pass, and cuts
 // connections.
 
 namespace tributary::intake {
@@ -34,7 +34,7 @@ class TestRelay {
   }
   uint16_t port() const { return listener_->port(); }
 
-  // Whether to cut in the middle of this chunk's frame.
+  // Returns whether to cut the connection in the middle of this chunk's frame.
   std::function<bool(const SymbolChunk&)> cut_in;
 
   const std::map<ExecutableId, Carried>& carried() const { return carried_; }
@@ -43,7 +43,7 @@ class TestRelay {
     return it == carried_.end() ? Carried{} : it->second;
   }
   void Forget() { carried_.clear(); }
-  // Cuts the n-th of the open connections, if there are so many.
+  // Cuts the n-th open connection, if there are so many.
   void Cut(size_t n) {
     Sweep();
     if (n < pairs_.size()) Close(*std::next(pairs_.begin(), static_cast<std::ptrdiff_t>(n)));
@@ -53,7 +53,7 @@ class TestRelay {
  private:
   struct Pair {
     std::unique_ptr<TcpStream> near, far;
-    std::string unsent;  // of the frame that is not whole
+    std::string unsent;  // of the frame that is not whole yet
     bool open = true;
   };
 
@@ -72,7 +72,7 @@ class TestRelay {
     });
   }
 
-  // Frame by frame.
+  // Passes bytes on frame by frame.
   void Carry(Pair& pair, std::string_view bytes) {
     pair.unsent += bytes;
     while (pair.open && pair.unsent.size() >= kHeaderBytes) {

@@ -2,19 +2,19 @@
 
 #include "intake/wire/wire.h"
 
-// A batch's accounting, and what it says of sessions that have ended: to messages and back.
+// Converts a batch's accounting, and its records of ended sessions, to messages and back.
 
 namespace tributary::intake {
 
 using LossList = capnp::List<uint64_t, capnp::Kind::PRIMITIVE>;
 using TypeCountsList = capnp::List<wire::TypeCounts, capnp::Kind::STRUCT>;
 
-// Of a batch, of a closed session, and lost for one reason: more than any node takes in its life, and little enough
-// that the reasons of one message add up.
+// The limit for the samples of a batch, of a closed session, and of one loss reason. It is more than any node takes in
+// its life, and small enough that the sum over all reasons of a message stays within kSampleCountMax.
 constexpr uint64_t kSamplesOfMessageMax = uint64_t{1} << 48;
 static_assert(kSamplesOfMessageMax <= kSampleCountMax / kLossReasonsMax);
 
-// Behind the last that is not 0 nothing is written.
+// Writes nothing after the last value that is not 0.
 template <typename InitLost>
 void WriteLost(const uint64_t (&lost)[kLossReasonCount], InitLost&& init) {
   unsigned used = kLossReasonCount;
@@ -48,7 +48,7 @@ inline void WriteAccounting(const Accounting& accounting, wire::Batch::Builder t
   }
 }
 
-// A reason of a later release still counts, as kBadRecord: captured = stored + lost must hold.
+// A loss for a reason of a later release counts as kBadRecord: captured = stored + lost must hold.
 inline absl::Status ReadLost(LossList::Reader from, uint64_t (&lost)[kLossReasonCount], IncomingBatch* out) {
   if (from.size() > kLossReasonsMax) return Malformed("too many loss reasons");
   for (unsigned i = 0; i < from.size(); ++i) {

@@ -15,11 +15,11 @@ namespace tributary::intake {
 namespace {
 
 constexpr size_t kChecksumOffset = 24;
-// Below this size zstd's own header eats what it saves.
+// Below this size zstd's own header takes what compression saves.
 constexpr size_t kCompressBytesMin = 64;
-// An idle decoder keeps no more than this: a reducer has thousands.
+// The most memory that an idle decoder keeps: a reducer has thousands of decoders.
 constexpr size_t kIdleBytesMax = 4u << 10;
-// What was returned is cut off beyond this.
+// Returned bytes are cut off the buffer above this size.
 constexpr size_t kConsumedBytesMax = 64u << 10;
 
 uint64_t Checksum(std::string_view header, std::string_view payload) {
@@ -31,7 +31,7 @@ uint64_t Checksum(std::string_view header, std::string_view payload) {
   return XXH3_64bits_digest(state.get());
 }
 
-// What a stream that is not ours most likely is.
+// Names the most likely protocol of a stream that is not the intake protocol.
 std::string NameProtocol(std::string_view start) {
   for (std::string_view verb : {"GET ", "POST", "HEAD", "PUT ", "OPTI", "DELE", "PATC", "CONN", "PRI "}) {
     if (start.starts_with(verb)) {

@@ -9,9 +9,9 @@
 
 namespace tributary::intake {
 
-// The unit of the intake protocol (docs/intake-protocol.md): a header of 32 bytes, all little-endian, then the payload:
-// one Cap'n Proto message, as one zstd-1 frame when kFlagZstd is set (the sender sets it when it makes the payload
-// smaller).
+// The unit of the intake protocol (docs/intake-protocol.md): a header of 32 bytes, all little-endian, then the payload.
+// The payload is one Cap'n Proto message, as one zstd-1 frame if kFlagZstd is set. The sender sets the flag if
+// compression makes the payload smaller.
 //
 //   offset size
 //        0    4  magic "TRBY"
@@ -21,7 +21,7 @@ namespace tributary::intake {
 //        7    1  channel: 0 control and samples, 1 symbol uploads
 //        8    8  sequence: of a batch, from 1; 0 for other messages
 //       16    4  raw length: of the Cap'n Proto message, ≤ 4 MiB
-//       20    4  stored length: of what follows the header, ≤ 4 MiB
+//       20    4  stored length: of the bytes after the header, ≤ 4 MiB
 //       24    8  XXH3-64 of bytes 0–23 and the stored payload
 //
 // This header and Hello do not change between releases; everything else is negotiated in Hello.
@@ -41,7 +41,7 @@ enum class MessageType : uint8_t {
   kNeedSymbols = 7,
   kSymbolChunk = 8,  // channel 1; 64 KiB of an encoded symbol table
   kHeartbeat = 9,
-  kGoodbye = 10,   // last words: why the sender is about to close, and whether to come back
+  kGoodbye = 10,   // last message: why the sender is about to close, and whether the peer should retry
   kMetadata = 11,  // of hosts, containers, pods
 };
 constexpr uint8_t kChannelSamples = 0;
@@ -57,29 +57,29 @@ struct Frame {
 // One frame, ready for the wire. `payload` ≤ kPayloadBytesMax (CHECKed: senders split).
 std::string EncodeFrame(MessageType type, uint8_t channel, uint64_t sequence, std::string_view payload);
 
-// Why a FrameDecoder gave up; the Status says it in words.
+// The reason for which a FrameDecoder stopped; the Status describes it in words.
 enum class FrameFault : uint8_t { kNone, kBadMagic, kBadVersion, kBadFlags, kOversized, kBadChecksum, kBadPayload };
 
-// Cuts a byte stream into frames. Everything is checked before memory is taken for it; after an error the stream cannot
+// Cuts a byte stream into frames. Checks everything before it allocates memory for it. After an error the stream cannot
 // be resynchronised and the connection must close. Not thread-safe.
 class FrameDecoder {
  public:
-  // A peer may be held to less before it has said Hello.
+  // The limit may be lower for a peer that has not sent Hello yet.
   explicit FrameDecoder(uint32_t payload_bytes_max = kPayloadBytesMax) : payload_bytes_max_(payload_bytes_max) {}
 
   void Append(std::string_view bytes) { buffer_.append(bytes); }
 
-  // True and a frame; or false when more bytes are needed. InvalidArgument: not our protocol (the message tells an HTTP
-  // or TLS client from garbage), a length over its limit, a wrong checksum, an unknown version. A type that is not
-  // known is returned as it is: the caller counts and skips it.
+  // Returns true and a frame, or false if more bytes are needed. InvalidArgument: not our protocol (the message says if
+  // it is HTTP or TLS), a length over its limit, a wrong checksum, or an unknown version. A frame of unknown type is
+  // returned as it is: the caller counts and skips it.
   absl::StatusOr<bool> Next(Frame* frame);
 
   FrameFault fault() const { return fault_; }
 
-  // Bytes read and not yet returned: to hand a stream over to another decoder.
+  // Returns the bytes that were appended and not yet returned, to pass the stream to another decoder.
   std::string TakeRest();
   size_t buffered_bytes() const { return buffer_.size() - consumed_; }
-  // Of a frame that is not whole.
+  // Memory of a frame that is not whole.
   size_t memory_bytes() const { return buffered_bytes() == 0 ? 0 : buffer_.capacity(); }
 
  private:

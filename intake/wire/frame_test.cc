@@ -21,7 +21,7 @@ Frame DecodeOne(std::string_view bytes) {
   return frame;
 }
 
-TEST(Frame, HeaderIsLaidOutAsDocumented) {
+TEST(Frame, HeaderHasTheDocumentedLayout) {
   const std::string frame = EncodeFrame(MessageType::kAck, 1, 0x0102030405060708, "payload!");
   ASSERT_EQ(frame.size(), kHeaderBytes + 8);
   EXPECT_EQ(frame.substr(0, 4), "TRBY");
@@ -76,7 +76,7 @@ TEST(FrameDecoder, TakesAStreamInPiecesOfAnySize) {
   }
 }
 
-TEST(FrameDecoder, HandsOverWhatItHasNotReturned) {
+TEST(FrameDecoder, TakeRestReturnsUnreturnedBytes) {
   const std::string first = EncodeFrame(MessageType::kHello, 0, 0, "hello");
   const std::string second = EncodeFrame(MessageType::kBatch, 0, 1, "batch");
   FrameDecoder decoder;
@@ -144,7 +144,7 @@ TEST(FrameDecoder, RefusesBadInput) {
   }
 }
 
-TEST(FrameDecoder, HoldsAPeerToLessBeforeHello) {
+TEST(FrameDecoder, HasALowerLimitBeforeHello) {
   FrameDecoder decoder(1000);
   decoder.Append(EncodeFrame(MessageType::kHello, 0, 0, std::string(1001, 'a')));
   Frame frame;

@@ -8,7 +8,7 @@
 #include "absl/status/status.h"
 #include "base/status.h"
 
-// What decoders say of a message that does not add up.
+// The errors of decoders for malformed messages.
 
 namespace tributary::intake {
 

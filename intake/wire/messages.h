@@ -11,15 +11,16 @@
 #include "profile/row_batch.h"
 
 // The protocol's messages as plain structs, and their Cap'n Proto form (schemas/intake/intake.capnp). Encoders return
-// the payload of a frame; decoders take hostile input: traversal limit, list limits, every reference checked,
-// InvalidArgument else.
+// the payload of a frame. Decoders take hostile input: they have a traversal limit and list limits, and check every
+// reference. They return InvalidArgument for anything else than a valid message.
 
 namespace tributary::intake {
 
-// What a session is for. 2 is reserved on the wire (it was for uploads): reducers refuse it, as every unknown role.
+// The purpose of a session. 2 is reserved on the wire (it was for uploads): reducers refuse it, like every unknown
+// role.
 enum class Role : uint16_t { kNode = 0, kCluster = 1, kReplay = 3 };
-// What the node id of a cluster's session begins with, and no other's: so that a credential for one is none for the
-// other.
+// The prefix of the node id of a cluster's session. No other node id may have it, so that a credential for a node is
+// not valid for a cluster, and the reverse.
 constexpr std::string_view kClusterIdPrefix = "cluster/";
 
 struct Hello {
@@ -27,34 +28,33 @@ struct Hello {
   uint64_t features = 0;
   Role role = Role::kNode;
   SessionInfo session;
-  uint32_t dictionary_generation = 0;  // of the definitions counted below
-  DictionaryCounts sent;               // what this generation's peer was told so far
-  uint64_t next_sequence = 1;          // of the oldest batch it still holds, or will make next
+  uint32_t dictionary_generation = 0;  // of the definitions counted in `sent`
+  DictionaryCounts sent;               // sent of this generation so far
+  uint64_t next_sequence = 1;          // of the oldest batch that it still holds, or will make next
   ClockPair clock;
-  std::string token;  // bearer token; unused until the reducer asks for one
+  std::string token;  // bearer token; unused unless the reducer requires one
 };
 
 struct Welcome {
   uint16_t version = 1;
   uint64_t features = 0;
   uint64_t durable_sequence = 0;  // batches up to here are stored: drop them
-  bool dictionary_kept = false;   // the generation in Hello is known; definitions go on at `have`
+  bool dictionary_kept = false;   // the generation in Hello is known; definitions continue at `have`
   DictionaryCounts have;
-  uint32_t credit_bytes = 16u << 20;  // unacknowledged stored bytes the sender may have on the wire
+  uint32_t credit_bytes = 16u << 20;  // unacknowledged stored bytes that the sender may have in flight
   uint32_t dictionary_nodes_max = 131'072;
   uint32_t heartbeat_ms = 5000;
 };
 
-// A batch as it came, whose source and node are its session's to say. Definitions alone: without a sequence and
-// samples.
+// A received batch. Its session supplies source and node. Definitions alone have no sequence number and no samples.
 struct IncomingBatch : RowBatch {
   uint64_t nodes_hash = 0;      // Dictionary::rolling_hash of the sender after the definitions
   uint32_t unknown_values = 0;  // enum values of a later release, read as unknown
 };
 
-// What a reducer has of a table whose upload was cut off.
+// The part of a table that a reducer has from an interrupted upload.
 struct SymbolPart {
-  uint64_t offset = 0;  // its bytes; 0: none
+  uint64_t offset = 0;  // number of bytes that the reducer has; 0: none
   uint64_t total_bytes = 0, raw_bytes = 0, key = 0;
 
   friend bool operator==(const SymbolPart&, const SymbolPart&) = default;
@@ -73,18 +73,18 @@ struct SymbolChunk {
   uint64_t total_bytes = 0;  // of the zstd-compressed encoded SymbolTable
   uint64_t raw_bytes = 0;    // of the encoded SymbolTable
   std::string bytes;         // ≤ 64 KiB
-  std::string unavailable;   // not "": there is no table, and why; the other fields are empty
+  std::string unavailable;   // if not "": why there is no table; the other fields are then empty
   uint64_t key = 0;          // PackedTable::key; 0: a sender of an earlier release
 };
 constexpr size_t kSymbolChunkBytes = 64u << 10;
 
 struct Goodbye {
   std::string reason;
-  bool retry = true;               // false: coming back as you are is useless (version, credential)
+  bool retry = true;               // false: a retry without a change is useless (version, credential)
   uint64_t rejected_sequence = 0;  // not 0: this batch is malformed; sending it again is useless
 };
 
-// Texts longer than their limit are cut by the encoders.
+// The encoders cut texts that are longer than their limit.
 constexpr size_t kTextBytesMax = 256;
 constexpr size_t kTokenBytesMax = 4096;
 constexpr size_t kReasonBytesMax = 512;

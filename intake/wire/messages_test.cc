@@ -61,7 +61,7 @@ TEST(Hello, RoundTrips) {
   EXPECT_EQ(out->token, "secret");
 }
 
-TEST(Hello, KeepsARoleItDoesNotKnow) {
+TEST(Hello, KeepsAnUnknownRole) {
   Hello in = SomeHello();
   in.role = static_cast<Role>(77);
   EXPECT_EQ(static_cast<int>(DecodeHello(EncodeHello(in))->role), 77);
@@ -157,7 +157,7 @@ TEST(NeedSymbols, RoundTripsAndHasALimit) {
   EXPECT_THAT(Message(DecodeNeedSymbols(ToPayload(message)).status()), HasSubstr("257 ids"));
 }
 
-TEST(NeedSymbols, RefusesPartsThatAreNotOfItsIds) {
+TEST(NeedSymbols, RefusesPartsThatDoNotMatchItsIds) {
   for (unsigned parts : {1u, 3u, 100'000u}) {
     capnp::MallocMessageBuilder message;
     auto root = message.initRoot<wire::NeedSymbols>();
@@ -171,7 +171,7 @@ TEST(NeedSymbols, RefusesPartsThatAreNotOfItsIds) {
   }
 }
 
-TEST(NeedSymbols, RefusesIdsThatAreNone) {
+TEST(NeedSymbols, RefusesInvalidIds) {
   for (auto [kind, bytes] :
        {std::pair<uint8_t, const char*>{0, ""}, {1, ""}, {9, "x"}, {1, "a build-id of more than twenty bytes"}}) {
     capnp::MallocMessageBuilder message;
@@ -209,7 +209,7 @@ TEST(SymbolChunk, RefusesBytesThatDoNotFit) {
       DecodeSymbolChunk(EncodeSymbolChunk({.id = Id("b"), .total_bytes = 1, .bytes = "x", .unavailable = "no"})).ok());
 }
 
-// Whatever a byte of a message is turned into, a decoder answers and does not throw, read past the end or run long.
+// Whatever a byte of a message is changed to, a decoder must return, and must not throw, read past the end or run long.
 TEST(Messages, SurviveEveryChangedByte) {
   const std::string messages[] = {
       EncodeHello(SomeHello()), EncodeWelcome({}), EncodeNeedSymbols({{Id("a"), {}}, {Id("b"), {1, 2, 3, 4}}}),
@@ -241,8 +241,8 @@ TEST(Messages, ReadFromAnyAlignment) {
   EXPECT_EQ(*DecodeAck(std::string_view(shifted).substr(1)), 42u);
 }
 
-// A list of empty structs costs no bytes: its length alone must not buy iterations.
-TEST(Messages, BombOfEmptyStructsIsRefused) {
+// A list of empty structs takes no bytes, so its length alone must not cause iterations.
+TEST(Messages, RefuseABombOfEmptyStructs) {
   capnp::MallocMessageBuilder message;
   message.initRoot<wire::NeedSymbols>().initIds(1);
   std::string payload = ToPayload(message);

@@ -3,7 +3,7 @@
 #include <kj/string.h>
 
 #ifdef __clang__
-// In C++20 kj 0.9 trusts the compiler to turn `const char* == StringPtr` around. clang does not where a type has an
+// In C++20 kj 0.9 relies on the compiler to reverse `const char* == StringPtr`. clang does not do this if a type has an
 // operator!= too (P2468R2), and Cap'n Proto's own headers need it.
 namespace kj {
 inline bool operator==(const char* a, const StringPtr& b) { return b.operator==(a); }
@@ -29,7 +29,8 @@ inline bool operator==(const char* a, const StringPtr& b) { return b.operator==(
 #include "intake/wire/messages.h"
 #include "schemas/intake/intake.capnp.h"
 
-// The seam to Cap'n Proto, for this folder's .cc files only: hostile bytes in, Status out, no exception past it.
+// The boundary to Cap'n Proto, for this folder's .cc files only. Takes hostile bytes, returns a Status, and lets no
+// exception pass.
 
 namespace tributary::intake {
 
@@ -39,8 +40,8 @@ inline std::string ToPayload(capnp::MessageBuilder& message) {
   return std::string(reinterpret_cast<const char*>(bytes.begin()), bytes.size());
 }
 
-// Fills a T by `read(root, &t)`. Pointers that loop or overlap cost at most four times the message's size, nesting is
-// bounded by the depth of the schema.
+// Fills a T with `read(root, &t)`. Pointers that loop or overlap cost at most four times the message's size. The depth
+// of the schema limits nesting.
 template <typename Root, typename T, typename Read>
 absl::StatusOr<T> ReadPayload(std::string_view payload, Read&& read) {
   if (payload.empty() || payload.size() % sizeof(capnp::word) != 0) {
@@ -106,7 +107,8 @@ inline ClockPair ReadClock(wire::ClockPair::Reader from) {
   return {MonotonicNs{from.getMonotonicNs()}, UnixNs{from.getUnixNs()}};
 }
 
-// A batch's closed sessions. InvalidArgument: more than kClosedSessionsMax, or an id that is none.
+// A batch's sample types. InvalidArgument if there are more than kSampleTypesMax, if a number is not free or appears
+// twice, or if an aggregation, name or unit is not valid.
 inline void WriteSampleTypes(const std::vector<SampleTypeDefinition>& types, wire::Batch::Builder to) {
   if (types.empty()) return;
   auto list = to.initSampleTypes(static_cast<unsigned>(types.size()));
