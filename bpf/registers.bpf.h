@@ -2,13 +2,15 @@
 #ifndef TRIBUTARY_BPF_REGISTERS_BPF_H
 #define TRIBUTARY_BPF_REGISTERS_BPF_H
 
-/* What the walk must know of the architecture: where registers are, by name, by DWARF number, in a signal frame. */
+/*
+ * The architecture-specific parts of the walk: how to find registers by name, by DWARF number, and in a signal frame.
+ */
 
 #include "bpf/state.bpf.h"
 
 /*
- * Where the task's user registers were saved when it entered the kernel. Before 5.15 no helper tells: they lie at the
- * end of the kernel stack.
+ * Returns the place where the task's user registers were saved when it entered the kernel. Before 5.15 no helper
+ * returns this place: the registers lie at the end of the kernel stack.
  */
 static __always_inline void *entry_registers(struct task_struct *task)
 {
@@ -17,7 +19,7 @@ static __always_inline void *entry_registers(struct task_struct *task)
 	return BPF_CORE_READ(task, stack) + config.kernel_stack_bytes - bpf_core_type_size(struct pt_regs);
 }
 
-/* 0, or the kernel's memory could not be read. */
+/* Returns 0, or an error if the kernel's memory could not be read. */
 static __always_inline int read_entry_registers(struct trib_state *state, struct task_struct *task)
 {
 	return bpf_probe_read_kernel(&state->registers, sizeof(state->registers), entry_registers(task));
@@ -41,13 +43,16 @@ static __always_inline void start_walk(struct trib_walk *walk, const struct trib
 
 #if defined(__TARGET_ARCH_x86)
 
-/* As of the last switch to the task; it is set once, when the thread begins. */
+/* The value as of the last switch to the task. It is set once, when the thread begins. */
 static __always_inline __u64 thread_pointer(struct task_struct *task)
 {
 	return BPF_CORE_READ(task, thread.fsbase);
 }
 
-/* Whether user code called the kernel; else it was interrupted, by a fault or a device. For a sample taken there. */
+/*
+ * For a sample taken in the kernel. Returns 1 if user code called the kernel, 0 if a fault or a device interrupted user
+ * code.
+ */
 static __always_inline int is_system_call(const struct trib_perf_event_context *registers, struct task_struct *task)
 {
 	return (__s64)registers->orig_ax >= 0;
@@ -60,7 +65,7 @@ static __always_inline int is_32_bit(const struct trib_perf_event_context *regis
 	return (registers->cs & 0xff) == TRIB_USER32_CS;
 }
 
-/* By DWARF number (System V psABI, figure 3.36). */
+/* Returns the register with this DWARF number (System V psABI, figure 3.36). */
 static __always_inline __u64 register_by_number(const struct trib_perf_event_context *r, __u32 number)
 {
 	switch (number) {
@@ -101,7 +106,7 @@ static __always_inline __u64 register_by_number(const struct trib_perf_event_con
 	}
 }
 
-/* The interrupted registers in struct rt_sigframe, whose ucontext is at sp once the handler has returned. */
+/* Reads the interrupted registers from struct rt_sigframe. Its ucontext is at sp after the handler has returned. */
 static __always_inline int read_signal_frame(__u64 sp, __u64 *pc, __u64 *caller_sp, __u64 *fp, __u64 *second)
 {
 	struct {
@@ -131,12 +136,13 @@ static __always_inline int is_signal_return(__u64 pc)
 }
 
 /*
- * In code without rows: how far above sp the return address is where the function has not made its frame yet, or no longer
- * has it, told by the instruction at pc. -1: the frame pointer is its own.
+ * For code without rows. The instruction at pc shows whether the function has not made its frame yet, or has already
+ * removed it. Returns the offset of the return address above sp in these cases, and -1 if the frame pointer belongs to
+ * the function itself.
  */
 static __always_inline int frameless_offset(__u64 pc)
 {
-	__u8 code[5];	/* from the byte before pc on */
+	__u8 code[5];	/* begins one byte before pc */
 
 	if (bpf_probe_read_user(code, sizeof(code), (void *)(pc - 1)))
 		return -1;
@@ -170,7 +176,10 @@ static __always_inline int is_32_bit(const struct trib_perf_event_context *regis
 	return (registers->pstate & TRIB_PSTATE_32_BIT) != 0;
 }
 
-/* By DWARF number (AADWARF64 §4.1): 0 to 30 as they are, 31 the stack pointer, which lies behind them. */
+/*
+ * Returns the register with this DWARF number (AADWARF64 §4.1): 0 to 30 as they are, 31 is the stack pointer, which
+ * follows them.
+ */
 static __always_inline __u64 register_by_number(const struct trib_perf_event_context *r, __u32 number)
 {
 	if (number > 31)
@@ -178,7 +187,7 @@ static __always_inline __u64 register_by_number(const struct trib_perf_event_con
 	return ((const __u64 *)r)[number & 31];
 }
 
-/* The interrupted registers in struct rt_sigframe: siginfo of 128 bytes, then the ucontext. */
+/* Reads the interrupted registers from struct rt_sigframe: siginfo of 128 bytes, then the ucontext. */
 static __always_inline int read_signal_frame(__u64 sp, __u64 *pc, __u64 *caller_sp, __u64 *fp, __u64 *second)
 {
 	struct {
@@ -194,7 +203,10 @@ static __always_inline int read_signal_frame(__u64 sp, __u64 *pc, __u64 *caller_
 	return 0;
 }
 
-/* Leaves that make no frame keep to the link register, which tells nothing of whether they do. */
+/*
+ * Leaf functions that make no frame keep the return address in the link register. The link register does not show
+ * whether a function makes a frame.
+ */
 static __always_inline int frameless_offset(__u64 pc)
 {
 	return -1;

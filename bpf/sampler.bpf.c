@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0
 /*
- * Samples what runs: one perf event (cpu-clock) per CPU calls trib_sample_cpu once a period. It runs in the timer's
- * interrupt and never nests on a CPU.
+ * Samples the running threads: one perf event (cpu-clock) per CPU calls trib_sample_cpu once per period. The program
+ * runs in the timer's interrupt and never nests on a CPU.
  */
 #include <linux/bpf.h>
 
@@ -24,7 +24,7 @@ int trib_sample_cpu(struct trib_perf_event_context *context)
 	const struct trib_control *control;
 	struct trib_state *state;
 
-	/* Every CPU's idle task, and no other, has thread id 0. */
+	/* The idle task of each CPU has thread id 0. No other task has this id. */
 	if ((__u32)bpf_get_current_pid_tgid() == 0 && !config.sample_idle) {
 		count(tick, TRIB_IDLE);
 		return 0;

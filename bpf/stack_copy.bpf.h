@@ -3,23 +3,24 @@
 #define TRIBUTARY_BPF_STACK_COPY_BPF_H
 
 /*
- * What user space needs to go on where a walk stopped for want of rows or mappings (struct trib_copy). Costs 4 µs for
- * 16 KiB, 12 µs for 64; happens a few times in a process's life.
+ * Copies the data that user space needs to continue a walk that stopped because rows or mappings were missing (struct
+ * trib_copy). A copy costs 4 µs for 16 KiB and 12 µs for 64 KiB. Copies happen a few times in a process's life.
  */
 
 #include "bpf/state.bpf.h"
 
 /*
  * Copies, struct trib_copy each, of three sizes.
- * Writer: trib_emit_copy. Reader: the collector, on a timer, and woken where that might come too late. Bytes: set by the
- * collector before loading, see ProbeOptions. When full, counted as TRIB_COPY_RING_FULL, and the sample goes without.
+ * Writer: trib_emit_copy. Reader: the collector, on a timer. The collector is also woken when the timer might come too
+ * late. Bytes: set by the collector before loading, see ProbeOptions. When the ring is full, the program counts
+ * TRIB_COPY_RING_FULL and sends the sample without a copy.
  */
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
 	__uint(max_entries, 256 * 1024);
 } trib_copies SEC(".maps");
 
-#define WAKEUP_SHARE 4	/* of the ring, one in so many bytes filled: a storm of new processes does not wait for the timer */
+#define WAKEUP_SHARE 4	/* wake the reader when 1/4 of the ring is filled: a storm of new processes does not wait */
 
 static __always_inline __u64 copies_wakeup(void)
 {
@@ -29,7 +30,7 @@ static __always_inline __u64 copies_wakeup(void)
 	return filled > size / WAKEUP_SHARE ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP;
 }
 
-#define PAGE_BYTES 4096	/* the least on any architecture; memory is readable in such units at the finest */
+#define PAGE_BYTES 4096	/* the smallest page size of any architecture; readability changes only at such boundaries */
 #define USER_ADDRESS_MIN 65536	/* vm.mmap_min_addr */
 
 static __always_inline int is_readable(__u64 address)
@@ -40,8 +41,8 @@ static __always_inline int is_readable(__u64 address)
 }
 
 /*
- * What to copy at the least: where the process's first stack begins is known, of others one can only try how far up
- * memory goes.
+ * Returns the size tier of the copy. The beginning of the process's first stack is known. For other stacks the program
+ * can only test how far up memory is readable.
  */
 static __always_inline __u32 copy_bytes(const struct trib_walk *walk)
 {
@@ -58,7 +59,10 @@ static __always_inline __u32 copy_bytes(const struct trib_walk *walk)
 	return is_readable(walk->sp + TRIB_COPY_BYTES_MEDIUM) ? TRIB_COPY_BYTES_LARGE : TRIB_COPY_BYTES_MEDIUM;
 }
 
-/* Fills `copy`, which has room for `tier` bytes of stack; 0 when nothing of the stack can be read. */
+/*
+ * Fills `copy`, which can hold `tier` bytes of stack. Returns the number of stack bytes, 0 if no part of the stack can
+ * be read.
+ */
 static __always_inline __u32 fill_copy(struct trib_copy *copy, const struct trib_state *state, const __u32 tier)
 {
 	__u64 sp = state->walk.sp, part = PAGE_BYTES - (sp & (PAGE_BYTES - 1));
@@ -71,7 +75,7 @@ static __always_inline __u32 fill_copy(struct trib_copy *copy, const struct trib
 			bytes += PAGE_BYTES;
 			continue;
 		}
-		/* Memory ends at a page's end. */
+		/* Readable memory ends at a page boundary. */
 		CLAMP(part, PAGE_BYTES);
 		if (!bpf_probe_read_user(to, part, (void *)(sp + bytes)))
 			bytes += part;
@@ -90,7 +94,7 @@ static __always_inline __u32 fill_copy(struct trib_copy *copy, const struct trib
 	return bytes;
 }
 
-/* The size must be known when the program is loaded: once a tier. */
+/* The size must be a constant when the program is loaded, so there is one call per tier. */
 #define EMIT_COPY(program, state, tier) \
 	({ \
 		struct trib_copy *copy_ = bpf_ringbuf_reserve(&trib_copies, TRIB_COPY_HEADER_BYTES + (tier), 0); \
@@ -107,7 +111,10 @@ static __always_inline __u32 fill_copy(struct trib_copy *copy, const struct trib
 		sent_; \
 	})
 
-/* 1 when the sample went into trib_copies, 0 when it is still to be sent. Global, for the verifier: see trib_step. */
+/*
+ * Returns 1 if the sample went into trib_copies, 0 if the caller must still send it. A global function, for the
+ * verifier: see trib_step.
+ */
 __noinline int trib_emit_copy(__u32 context)
 {
 	struct trib_state *state = this_state(context);
@@ -127,7 +134,9 @@ __noinline int trib_emit_copy(__u32 context)
 	}
 }
 
-/* Whether user space may know, or load, what the walk lacked. Nothing is ever mapped outside these bounds. */
+/*
+ * Returns 1 if user space may know or load the data that the walk lacked. Memory is never mapped outside these bounds.
+ */
 static __always_inline int wants_copy(const struct trib_state *state)
 {
 	switch (state->sample.stop) {

@@ -2,7 +2,7 @@
 #ifndef TRIBUTARY_BPF_STATE_BPF_H
 #define TRIBUTARY_BPF_STATE_BPF_H
 
-/* What the program's parts share: configuration, counters, and one CPU's state between them. */
+/* State that the parts of a program share: configuration, counters, and the per-CPU state. */
 
 #include "bpf/include/compat.h"
 #include "bpf/include/config.h"
@@ -13,9 +13,9 @@
 const volatile struct trib_config config = {};
 
 /*
- * Every way a sample can go (TRIB_COUNTER_SLOT).
- * Writer: every program, the slots of its context and CPU. Reader: the collector, bpftool.
- * Bytes: 512 per context that is in use (trib_states) and possible CPU. Never full: an array.
+ * Counters of every outcome of a sample (TRIB_COUNTER_SLOT).
+ * Writer: every program, in the slots of its context and CPU. Reader: the collector, bpftool.
+ * Bytes: 512 per possible CPU and used context (trib_states). Never full: an array.
  */
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
@@ -24,22 +24,23 @@ struct {
 	__uint(max_entries, TRIB_COUNTER_SLOTS(TRIB_CONTEXT_COUNT));
 } trib_counters SEC(".maps");
 
-/* A frame on its way to its caller. */
+/* The frame that the walk has reached. */
 struct trib_walk {
 	__u64 pc, sp, fp, second;
-	__u64 is_return;	/* 1: pc is a return address, the call lies before it */
+	__u64 is_return;	/* 1: pc is a return address; the call lies before pc */
 	__u64 interrupted;	/* TRIB_FRAME_INTERRUPTED or 0 */
-	__u64 fault;		/* the same, of the first frame: its registers are all known nevertheless */
+	__u64 fault;		/* the same for the first frame, but all of its registers are known */
 	__u64 start_stack;	/* mm_struct.start_stack */
 	__u64 thread_pointer;
 	__u32 first_mapping, mapping_count;
-	__u32 mapping;		/* the last hit: callers are often in the same one */
-	__u32 withdrawals;	/* trib_control's, the low half */
+	__u32 mapping;		/* the last hit: callers are often in the same mapping */
+	__u32 withdrawals;	/* the low half of trib_control's withdrawals */
 };
 
 /*
- * A rule that was found lately, by where: withdrawals << 32 | TRIB_REMEMBERED | page entry << TRIB_PAGE_SHIFT | offset.
- * Finding it again takes one cache line instead of five, and after a period of other work all of them are cold.
+ * A recently found rule, with the key `where`: withdrawals << 32 | TRIB_REMEMBERED | page entry << TRIB_PAGE_SHIFT |
+ * offset. Finding the rule again takes one cache line instead of five. All five lines are cold after a period of other
+ * work.
  */
 struct trib_remembered {
 	__u64 where, rule;
@@ -49,25 +50,26 @@ _Static_assert((__u64)TRIB_PAGES_MAX * TRIB_PAGE_BYTES <= TRIB_REMEMBERED, "plac
 #define TRIB_REMEMBERED_BITS 10
 #define TRIB_REMEMBERED_MAX (1 << TRIB_REMEMBERED_BITS)
 
-/* Addresses are written at a masked index: a power of two. */
+/* Addresses are written at a masked index, so this is a power of two. */
 #define TRIB_STATE_FRAMES 1024
 _Static_assert(TRIB_STATE_FRAMES >= TRIB_SAMPLE_WORDS_MAX, "room for both stacks and the tail");
 
 #define TRIB_BELOW_CFA_WORDS 8	/* a power of two: more than the return address and the registers that callees save */
 
 /*
- * Where a record is put together, too big for the 512-byte BPF stack, and what global functions find of their caller's: an
- * element for each context.
- * Writer and reader: the programs of that context. Bytes: about 25 KiB per possible CPU (32 is the most there can be) and
- * context; the collector sets max_entries before loading, to the contexts whose programs it loads. Never full: an array.
+ * The state in which a program builds a record. It is too big for the 512-byte BPF stack. Global functions also find
+ * their caller's data here. There is one element per context.
+ * Writer and reader: the programs of that context. Bytes: about 25 KiB per possible CPU and context (32 KiB is the
+ * maximum). Before loading, the collector sets max_entries to the contexts whose programs it loads. Never full: an
+ * array.
  */
 struct trib_state {
 	struct trib_walk walk;
-	__u64 below_cfa[TRIB_BELOW_CFA_WORDS];	/* what the frame that is walked has right below its CFA */
+	__u64 below_cfa[TRIB_BELOW_CFA_WORDS];	/* the words directly below the current frame's CFA */
 	struct trib_remembered remembered[TRIB_REMEMBERED_MAX];
-	struct trib_perf_event_context registers;	/* of the interrupted user code, or on entry to the kernel */
+	struct trib_perf_event_context registers;	/* of the interrupted user code, or saved at kernel entry */
 	struct trib_sample sample;
-	__u64 frames[TRIB_STATE_FRAMES];	/* right behind it; the tail behind the last frame */
+	__u64 frames[TRIB_STATE_FRAMES];	/* directly after the sample; the tail follows the last frame */
 };
 
 struct {
@@ -78,8 +80,8 @@ struct {
 } trib_states SEC(".maps");
 
 /*
- * What may change while the program runs.
- * Writer: the collector. Reader: every program. Bytes: a page. Never full: one element.
+ * Settings that may change while the program runs.
+ * Writer: the collector. Reader: every program. Bytes: one page. Never full: one element.
  */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
@@ -101,12 +103,12 @@ static __always_inline struct trib_control *this_control(void)
 	return bpf_map_lookup_elem(&trib_control, &key);
 }
 
-/* What a program is: where it runs, and which type of samples it takes. */
+/* A program's context, and the type of its samples. */
 struct trib_program {
 	__u32 context, type;
 };
 
-/* A per-CPU slot with one writer that does not nest: no atomic needed. */
+/* Adds to a per-CPU slot. The slot has one writer that does not nest, so no atomic is needed. */
 static __always_inline void count_by(struct trib_program program, __u32 counter, __u64 amount)
 {
 	__u32 slot = TRIB_COUNTER_SLOT(program.context, program.type, counter);

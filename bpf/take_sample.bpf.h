@@ -2,7 +2,7 @@
 #ifndef TRIBUTARY_BPF_TAKE_SAMPLE_BPF_H
 #define TRIBUTARY_BPF_TAKE_SAMPLE_BPF_H
 
-/* What every program does that takes samples: begin_sample, read_stacks, finish_sample. */
+/* The steps of every program that takes samples: begin_sample, read_stacks, finish_sample. */
 
 #include <bpf/bpf_core_read.h>
 
@@ -14,8 +14,8 @@
 
 /*
  * Records, struct trib_sample each.
- * Writer: every program. Reader: the collector, on a timer, so nobody is woken.
- * Bytes: set by the collector before loading, see ProbeOptions. When full, the sample is counted as
+ * Writer: every program. Reader: the collector, on a timer, so programs wake no reader.
+ * Bytes: set by the collector before loading, see ProbeOptions. When the ring is full, the sample is counted as
  * TRIB_LOST_RING_FULL and dropped.
  */
 struct {
@@ -37,7 +37,7 @@ static __always_inline __u64 cgroup_v1_id(struct css_set *cgroups)
 	return BPF_CORE_READ(state, cgroup, kn, id);
 }
 
-/* All of the header but what the stacks say, and the value. */
+/* Fills the whole header except the fields that depend on the stacks, and except the value. */
 static __always_inline void describe(struct trib_state *state, struct trib_program program,
 				     const struct trib_control *control, __u64 time_ns)
 {
@@ -74,7 +74,10 @@ static __always_inline void read_kernel_stack(void *context, struct trib_state *
 	state->sample.kernel_frames = (__u64)bytes / 8;
 }
 
-/* Whether the collector's table of the process is of this very program; if so, the walk has it. */
+/*
+ * Finds the process's mapping table and stores it in the walk. Returns 0 if there is no table, or if the table belongs
+ * to another program with this pid (before an exec, or a reused pid).
+ */
 static __always_inline int find_process(struct trib_state *state)
 {
 	__u32 pid = state->sample.pid;
@@ -99,7 +102,10 @@ static __always_inline __u32 first_frame_only(struct trib_state *state, __u32 st
 	return stop;
 }
 
-/* By rows, from state->registers, which are of the user side. */
+/*
+ * Walks the user stack by rows. The walk starts from state->registers, which are the user-side registers. Returns the
+ * trib_stop.
+ */
 static __always_inline __u32 walk_user_stack(struct trib_state *state, struct task_struct *task, __u32 context)
 {
 	int in_user = !(state->sample.flags & TRIB_FLAG_IN_KERNEL);
@@ -122,8 +128,8 @@ static __always_inline __u32 walk_user_stack(struct trib_state *state, struct ta
 }
 
 /*
- * A task that runs in the kernel only has no user stack and that is no failure; nor is it when one inside execve or exit
- * has given its memory back already.
+ * Returns 0 for a task that runs only in the kernel. Such a task has no user stack, which is not a failure. Also
+ * returns 0 for a task inside execve or exit that has already released its memory. This is not a failure either.
  */
 static __always_inline int has_user_stack(struct task_struct *task)
 {
@@ -161,8 +167,9 @@ static __always_inline void emit(struct trib_state *state, struct trib_program p
 }
 
 /*
- * Begins a sample of the current thread in its context's state; NULL: it is lost, and counted. The caller sets the value,
- * calls read_stacks, add_to_tail if it has more to say, and finish_sample. `control` is this_control().
+ * Begins a sample of the current thread in the state of the program's context. Returns NULL if the sample is lost, and
+ * counts the loss. The caller must set the value, call read_stacks, optionally call add_to_tail, and call
+ * finish_sample. `control` is this_control().
  */
 static __always_inline struct trib_state *begin_sample(struct trib_program program,
 						       const struct trib_control *control, __u64 time_ns)
@@ -179,8 +186,9 @@ static __always_inline struct trib_state *begin_sample(struct trib_program progr
 }
 
 /*
- * Walks both stacks. `context` is the program's. In user mode the caller has copied the interrupted registers into
- * state->registers; else (in_user == 0) they are where the thread's entry to the kernel saved them.
+ * Walks both stacks. `context` is the program's. In user mode the caller must have copied the interrupted registers
+ * into state->registers. Otherwise (in_user == 0) the registers are read from the place where the thread's entry to the
+ * kernel saved them.
  */
 static __always_inline void read_stacks(void *context, struct trib_state *state, struct trib_program program, int in_user)
 {
@@ -198,7 +206,7 @@ static __always_inline void read_stacks(void *context, struct trib_state *state,
 	}
 }
 
-/* Behind read_stacks. Bits must come in their order. */
+/* Appends one word to the tail. The caller must call read_stacks first, and must add bits in ascending order. */
 static __always_inline void add_to_tail(struct trib_state *state, __u32 bit, __u64 word)
 {
 	__u32 at = state->sample.kernel_frames + state->sample.user_frames + tail_words(state->sample.tail);

@@ -3,9 +3,9 @@
 #define TRIBUTARY_BPF_TEST_NESTED_BPF_H
 
 /*
- * For the test of contexts: a program in each context that is no interrupt, which takes a sample of every system call of
- * one process, so slowly that the tick interrupts it. Part of the sampler's object only where that is built with
- * TRIB_TEST_NESTED.
+ * For the test of contexts: each context that is not an interrupt has a program that takes a sample of every system
+ * call of one process. The program is so slow that the tick interrupts it. This header is part of the sampler's object
+ * only in a build with TRIB_TEST_NESTED.
  */
 
 #include "bpf/include/test_nested.h"

@@ -2,7 +2,7 @@
 #ifndef TRIBUTARY_BPF_TEST_STOP_BPF_H
 #define TRIBUTARY_BPF_TEST_STOP_BPF_H
 
-/* bpf/include/test_stop.h says what for. */
+/* For the test that bpf/include/test_stop.h describes. */
 
 #include "bpf/include/test_stop.h"
 #include "bpf/state.bpf.h"
@@ -18,8 +18,8 @@ struct {
 } trib_test_stop SEC(".maps");
 
 /*
- * Sends SIGSTOP to the current thread. The signal is raised in the interrupt that comes right behind this one, and taken
- * before the thread executes another instruction of its own: at once, or when it leaves the kernel.
+ * Sends SIGSTOP to the current thread. The signal is raised in the interrupt that directly follows this one. The thread
+ * takes the signal before it executes another of its own instructions: at once, or when it leaves the kernel.
  */
 static __always_inline void stop_if_asked(const struct trib_sample *sample)
 {

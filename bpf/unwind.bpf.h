@@ -3,16 +3,17 @@
 #define TRIBUTARY_BPF_UNWIND_BPF_H
 
 /*
- * From a frame's address to its rule, and by it to the caller (bpf/include/unwind.h). Maps below that user space fills
- * are charged in full when they are made: 6.6 MiB, 8 MiB more for each chunk of rows, and about 1 MiB for processes.
+ * Finds the rule for a frame's address, and the caller by this rule (bpf/include/unwind.h). The maps below that user
+ * space fills are charged in full when they are created: 6.6 MiB, 8 MiB more for each chunk of rows, and about 1 MiB
+ * for processes.
  */
 
 #include "bpf/registers.bpf.h"
 
 /*
  * The rules of the whole machine.
- * Writer: the collector. Reader: trib_step. Bytes: 512 KiB. Never full here: what finds no room is the collector's to
- * count.
+ * Writer: the collector. Reader: trib_step. Bytes: 512 KiB. Never full here: the collector counts rules that do not
+ * fit.
  */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
@@ -31,7 +32,10 @@ struct {
 	__uint(max_entries, TRIB_PAGES_MAX);
 } trib_pages SEC(".maps");
 
-/* Which pages were used. Writer: trib_step sets, the collector clears and reads. Bytes: 64 KiB. Never full: an array. */
+/*
+ * Marks of the pages that were used. Writer: trib_step sets, the collector clears. Reader: the collector. Bytes: 64
+ * KiB. Never full: an array.
+ */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(map_flags, BPF_F_MMAPABLE);
@@ -49,7 +53,9 @@ struct {
 	__uint(max_entries, TRIB_MAPPINGS_MAX);
 } trib_mappings SEC(".maps");
 
-/* Rows, two an element. Writer: the collector. Reader: trib_step. Bytes: 8 MiB a chunk; chunks come one by one. */
+/*
+ * Rows, two per element. Writer: the collector. Reader: trib_step. Bytes: 8 MiB per chunk; chunks are added one by one.
+ */
 struct trib_row_chunk {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(map_flags, BPF_F_MMAPABLE);
@@ -58,7 +64,7 @@ struct trib_row_chunk {
 	__uint(max_entries, TRIB_CHUNK_ELEMENTS);
 };
 
-/* Writer: the collector. Reader: trib_step. Bytes: 8 a chunk. Full: as above. */
+/* Writer: the collector. Reader: trib_step. Bytes: 8 per chunk. Full: as above. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);
 	__type(key, __u32);
@@ -69,7 +75,7 @@ struct {
 
 /*
  * Processes that are walked by rows, by thread group id.
- * Writer: the collector. Reader: trib_sample_cpu. Bytes: about 1 MiB, allocated at once. Full: as above.
+ * Writer: the collector. Reader: every program (find_process). Bytes: about 1 MiB, allocated at once. Full: as above.
  */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
@@ -88,7 +94,10 @@ static __always_inline int covers(const struct trib_mapping *mapping, __u64 addr
 	return mapping->start <= address && address < mapping->end;
 }
 
-/* The mapping that covers `address`, or NULL. Bounds are kept in 32 bits: alike on each path, so that paths merge. */
+/*
+ * Returns the mapping that covers `address`, or NULL. Bounds are kept in 32 bits on every path: then the verifier can
+ * merge the paths.
+ */
 static __always_inline struct trib_mapping *find_mapping(struct trib_walk *walk, __u64 address)
 {
 	__u32 base = walk->first_mapping, length = walk->mapping_count, key = walk->mapping;
@@ -124,7 +133,7 @@ static __always_inline __u32 row_of(__u64 pair, __u32 row)
 	return row & 1 ? pair >> 32 : (__u32)pair;
 }
 
-/* The number of the rule at `offset` of a page; -1 when its rows are not there. */
+/* Returns the number of the rule at `offset` of a page, or -1 if the page's rows are missing. */
 static __always_inline long find_row(__u64 page, __u32 offset)
 {
 	__u32 first = (__u32)page, length = (page >> TRIB_PAGE_ROWS_SHIFT) & TRIB_PAGE_ROWS_MASK;
@@ -154,7 +163,10 @@ static __always_inline long find_row(__u64 page, __u32 offset)
 	return pair ? row_of(*pair, row) & 0xffff : -1;
 }
 
-/* The rule at `place`, page entry << TRIB_PAGE_SHIFT | offset; TRIB_REMEMBERED does not matter. 0, or a trib_stop. */
+/*
+ * Finds the rule at `place`: page entry << TRIB_PAGE_SHIFT | offset; the bit TRIB_REMEMBERED is ignored. Returns 0 or a
+ * trib_stop.
+ */
 static __always_inline int find_rule(__u64 *found, __u32 place)
 {
 	__u32 index = (place & (TRIB_REMEMBERED - 1)) >> TRIB_PAGE_SHIFT;
@@ -177,7 +189,7 @@ static __always_inline int find_rule(__u64 *found, __u32 place)
 	return 0;
 }
 
-/* Where the rule of `place` is remembered, if it is. Multiplicative hashing: neighbours are spread. */
+/* Returns the slot that may remember the rule of `place`. Multiplicative hashing spreads neighbouring places. */
 static __always_inline struct trib_remembered *remembered_at(struct trib_state *state, __u32 place)
 {
 	__u32 slot = (place * 2654435769u) >> (32 - TRIB_REMEMBERED_BITS);
@@ -185,7 +197,7 @@ static __always_inline struct trib_remembered *remembered_at(struct trib_state *
 	return &state->remembered[slot & (TRIB_REMEMBERED_MAX - 1)];
 }
 
-/* Stored only when it changes: the cache line is every CPU's. */
+/* Stores only if the value changes, because all CPUs share the cache line. */
 static __always_inline void touch(__u32 page)
 {
 	__u32 key = page >> TRIB_TOUCH_SHIFT;
@@ -209,7 +221,10 @@ static __always_inline __u64 code_address(__u64 address)
 #endif
 }
 
-/* A step's result: 0 = the walk stands at the caller, otherwise the trib_stop it ended with, and it has not moved. */
+/*
+ * Returns the result of a step. 0: the walk has moved to the caller. Otherwise the trib_stop that ended the walk, and
+ * the walk has not moved.
+ */
 static __always_inline int return_to(struct trib_walk *walk, __u64 pc, __u64 sp, __u64 fp, __u64 second)
 {
 	pc = code_address(pc);
@@ -228,7 +243,7 @@ static __always_inline int signal_step(struct trib_walk *walk)
 {
 	__u64 pc, sp, fp, second;
 
-	/* It may have run on another stack: no order between the two. */
+	/* The handler may have run on another stack, so the order of the two stack pointers means nothing. */
 	if (read_signal_frame(walk->sp, &pc, &sp, &fp, &second))
 		return TRIB_STOP_UNREADABLE;
 	walk->pc = pc;
@@ -240,7 +255,7 @@ static __always_inline int signal_step(struct trib_walk *walk)
 	return 0;
 }
 
-/* No frame can follow where no room is left for one: TRIB_START_STACK_BYTES. */
+/* Returns 1 if the stack has no space left for another frame: TRIB_START_STACK_BYTES. */
 static __always_inline int is_outermost(const struct trib_walk *walk, __u64 stack_begin)
 {
 	__u64 room = stack_begin - walk->sp;
@@ -248,7 +263,10 @@ static __always_inline int is_outermost(const struct trib_walk *walk, __u64 stac
 	return room < TRIB_START_STACK_BYTES && walk->fp - walk->sp >= room;
 }
 
-/* Code without rows: a signal's trampoline, or it keeps frame pointers. {caller's fp, return address} lie at fp. */
+/*
+ * Steps through code without rows: a signal's trampoline, or code that keeps frame pointers. {caller's fp, return
+ * address} lie at fp.
+ */
 static __always_inline int frame_pointer_step(struct trib_walk *walk)
 {
 	__u64 record[2], caller_sp = walk->fp + sizeof(record);
@@ -273,19 +291,22 @@ static __always_inline int frame_pointer_step(struct trib_walk *walk)
 #if defined(__TARGET_ARCH_arm64)
 	result = return_to(walk, record[1], caller_sp, record[0], record[1]);
 #else
-	/* Callees rarely save rbx here; a rule that needs it tells soon enough whether it is the caller's. */
+	/* Callees rarely save rbx here. A wrong rbx becomes apparent at the first rule that needs it. */
 	result = return_to(walk, record[1], caller_sp, record[0], walk->second);
 #endif
 	return result;
 }
 
-/* A frame's saved registers at once: reading user memory costs more than what is read. 1 when it could be. */
+/*
+ * Reads all saved registers of a frame at once, because a read of user memory has a high fixed cost. Returns 1 on
+ * success.
+ */
 static __always_inline int read_saved(struct trib_state *state, __u64 cfa)
 {
 	return !bpf_probe_read_user(state->below_cfa, sizeof(state->below_cfa), (void *)(cfa - sizeof(state->below_cfa)));
 }
 
-/* The word `offset` words from the CFA; `known`: read_saved has been there. */
+/* Reads the word that lies `offset` words from the CFA. `known`: read_saved has read the words below the CFA. */
 static __always_inline int read_at_cfa(const struct trib_state *state, int known, __u64 *value, __u64 cfa, __s64 offset)
 {
 	__u64 index = TRIB_BELOW_CFA_WORDS + offset;
@@ -296,7 +317,7 @@ static __always_inline int read_at_cfa(const struct trib_state *state, int known
 	return 0;
 }
 
-/* The value in the caller of a register whose value here is `value`. */
+/* Replaces `*value`, a register's value in this frame, with the register's value in the caller. */
 static __always_inline int restore(const struct trib_state *state, int known, __u64 *value, __u32 saved, __s64 offset,
 				   __u64 cfa, __u64 fp)
 {
@@ -320,7 +341,7 @@ static __always_inline int apply_rule(struct trib_state *state, __u64 rule)
 	__u64 cfa, fp = walk->fp, second = walk->second, pc;
 	__u32 fp_saved = (rule >> 4) & 3, second_saved = (rule >> 6) & 3;
 	int known;
-	/* Only there are all registers known. */
+	/* All registers are known only in the first frame. */
 	int is_first = !walk->is_return && !walk->interrupted;
 	__u32 kind = rule & 15;
 
@@ -369,7 +390,7 @@ static __always_inline int apply_rule(struct trib_state *state, __u64 rule)
 		return TRIB_STOP_BAD_RULE;
 	}
 
-	/* Only where nothing was called yet can the caller's frame begin right here. */
+	/* The caller's frame can begin directly at sp only if this frame has not called anything yet. */
 	if (cfa < walk->sp || (cfa == walk->sp && walk->is_return))
 		return TRIB_STOP_NO_PROGRESS;
 	known = (fp_saved == TRIB_SAVED_CFA || second_saved == TRIB_SAVED_CFA) && read_saved(state, cfa);
@@ -391,8 +412,8 @@ static __always_inline int apply_rule(struct trib_state *state, __u64 rule)
 }
 
 /*
- * Notes the frame that the walk stands at and goes to its caller. Returns 0, or the trib_stop. A global function: the
- * verifier looks at it once, not once an iteration.
+ * Records the current frame and steps to its caller. Returns 0 or the trib_stop. A global function: the verifier checks
+ * it once, not once per iteration.
  */
 __noinline int trib_step(__u32 context)
 {

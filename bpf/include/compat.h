@@ -3,7 +3,8 @@
 #define TRIBUTARY_BPF_COMPAT_H
 
 /*
- * Where kernels differ, and from which version on. The oldest supported is 5.10, hence without a branch here:
+ * Differences between kernel versions. The number is the version that introduced the feature. The oldest supported
+ * version is 5.10, so these need no branch here:
  *   5.5   BPF_F_MMAPABLE; task_struct.start_boottime (was real_start_time); kernfs_node.id is a plain u64
  *   5.5   bpf_probe_read_kernel, bpf_probe_read_user
  *   5.8   BPF_MAP_TYPE_RINGBUF; CAP_BPF and CAP_PERFMON
@@ -22,8 +23,8 @@
 #include "bpf/include/kernel_types.h"
 
 /*
- * Bounds that the compiler knows and would not check again. Verifiers before 5.11 forget a bound when the value passes
- * through the stack.
+ * Checks a bound that the compiler already knows and would not check again. Verifiers before 5.11 forget a bound when
+ * the value passes through the stack.
  */
 #define CLAMP(value, max) \
 	do { \
@@ -33,8 +34,9 @@
 	} while (0)
 
 /*
- * The kernel's number of a controller, -1 when this kernel was built without it. Numbers depend on which controllers
- * were compiled in, so they are looked up by name; the configuration is constant by then, and one branch survives.
+ * The kernel's number of a controller, or -1 if this kernel was built without the controller. The numbers depend on the
+ * controllers that were compiled in, so they are looked up by name. The configuration is constant when the program is
+ * loaded, so only one branch survives.
  */
 #define TRIB_SUBSYS(name) \
 	(bpf_core_enum_value_exists(enum cgroup_subsys_id, name) ? \

@@ -3,15 +3,19 @@
 #define TRIBUTARY_BPF_CONFIG_H
 
 /*
- * What the collector fixes before the programs are loaded. The only read-only variable of the object, so that the
- * section is this struct and user space can fill it by one copy. BPF sources define the __uN types first.
+ * The settings that the collector fixes before the programs are loaded. trib_config is the only read-only variable of
+ * the object, so the section is exactly this struct and user space can fill it with one copy. BPF sources define the
+ * __uN types first.
  */
 
 #ifdef __cplusplus
 #include <linux/types.h>
 #endif
 
-/* The cgroup v1 hierarchy that trib_sample.cgroup_v1_id is of, by controller: their kernel numbers vary by build. */
+/*
+ * The cgroup v1 hierarchy of trib_sample.cgroup_v1_id, named by controller: the controllers' kernel numbers vary by
+ * build.
+ */
 enum trib_cgroup_v1 {
 	TRIB_CGROUP_V1_NONE = 0,
 	TRIB_CGROUP_V1_MEMORY,
@@ -23,17 +27,17 @@ enum trib_cgroup_v1 {
 };
 
 struct trib_config {
-	__u64 address_mask;	/* bits of a user address; those above may sign it (arm64 pointer authentication) */
+	__u64 address_mask;	/* the bits of a user address; arm64 pointer authentication may sign the bits above */
 	__u32 cgroup_v1;	/* enum trib_cgroup_v1 */
 	__u32 sample_idle;	/* 1: ticks in the idle task are samples too */
 	__u32 kernel_stack_bytes;	/* THREAD_SIZE, for kernels before 5.15 */
 	__u32 padding;
 };
 
-/* What the collector may change while the programs run: the one element of the map trib_control. */
+/* The settings that the collector may change while the programs run: the only element of the map trib_control. */
 struct trib_control {
-	__u64 period_ns;	/* the sampling period in force */
-	__u64 withdrawals;	/* how often page entries were taken back: what a CPU remembers of before is void */
+	__u64 period_ns;	/* the current sampling period */
+	__u64 withdrawals;	/* how often page entries were withdrawn; rules that a CPU remembered before are void */
 };
 
 #define TRIB_CONFIG_BYTES 24

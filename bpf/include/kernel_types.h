@@ -3,8 +3,8 @@
 #define TRIBUTARY_BPF_KERNEL_TYPES_H
 
 /*
- * The kernel's types, as far as our programs read them. Fields are found by name in the running kernel's BTF when the
- * object is loaded (CO-RE), so neither order nor gaps matter here; only names and types do.
+ * The kernel's types, limited to the fields that our programs read. CO-RE finds fields by name in the running kernel's
+ * BTF when the object is loaded. So only names and types matter here, not the order of fields or the gaps between them.
  */
 
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
@@ -22,7 +22,7 @@ struct cgroup_subsys_state {
 };
 
 struct css_set {
-	struct cgroup_subsys_state *subsys[1];	/* as long as the kernel's CGROUP_SUBSYS_COUNT */
+	struct cgroup_subsys_state *subsys[1];	/* the real array has the kernel's CGROUP_SUBSYS_COUNT elements */
 	struct cgroup *dfl_cgrp;
 };
 
@@ -60,7 +60,7 @@ struct task_struct {
 
 #pragma clang attribute pop
 
-/* Values are the kernel's, found by name at load; the ones here are only placeholders. */
+/* The kernel's values are found by name at load. The values here are only placeholders. */
 enum cgroup_subsys_id {
 	cpuset_cgrp_id = 1,
 	cpu_cgrp_id,
@@ -71,11 +71,11 @@ enum cgroup_subsys_id {
 
 /* include/linux/sched.h */
 #define PF_KTHREAD 0x00200000	/* unchanged since 2.6.32 */
-#define PF_IO_WORKER 0x00000010	/* since 5.7; from 5.12 on a thread of a user process that never leaves the kernel */
+#define PF_IO_WORKER 0x00000010	/* since 5.7; since 5.12 a thread of a user process that never leaves the kernel */
 
 /*
- * struct bpf_perf_event_data begins with the architecture's user-visible registers (user ABI, never relocated). Spelt
- * out here so that building for another architecture needs none of its headers.
+ * struct bpf_perf_event_data begins with the architecture's user-visible registers (user ABI, never relocated). The
+ * registers are written out here, so building for another architecture needs none of its headers.
  */
 #if defined(__TARGET_ARCH_x86)
 struct trib_perf_event_context {

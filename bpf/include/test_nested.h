@@ -8,12 +8,12 @@
 #include <linux/types.h>
 #endif
 
-#define TRIB_NESTED_PAUSES 2000	/* readings of the clock between a sample's stacks and its end: tens of µs */
+#define TRIB_NESTED_PAUSES 2000	/* clock readings between a sample's stacks and its end: tens of µs */
 #define TRIB_NESTED_FIRST_BIT 3
 #define TRIB_NESTED_SECOND_BIT 9
 
 struct trib_nested_request {
-	__u32 pid;	/* whose system calls are sampled; 0 = nobody's */
+	__u32 pid;	/* system calls of this process are sampled; 0: of none */
 	__u32 padding;
 };
 

@@ -3,8 +3,8 @@
 #define TRIBUTARY_BPF_TEST_STOP_H
 
 /*
- * For the test that compares stacks with a debugger's: a process is stopped at the instruction where it was sampled. Part of
- * the sampler's object only where that is built for this test, with TRIB_TEST_STOP.
+ * For the test that compares our stacks with a debugger's stacks: the process is stopped at the instruction at which it
+ * was sampled. This header is part of the sampler's object only in the build for this test, with TRIB_TEST_STOP.
  */
 
 #ifdef __cplusplus
@@ -15,7 +15,7 @@
 struct trib_stop_request {
 	__u32 pid;
 	__u32 tid;
-	__u64 time_ns;	/* of the sample; 0 = not yet */
+	__u64 time_ns;	/* of the sample; 0: not sampled yet */
 };
 
 #endif

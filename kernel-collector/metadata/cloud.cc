@@ -7,7 +7,7 @@
 namespace tributary {
 namespace {
 
-// What Azure's machines carry, and others of Microsoft's hypervisor do not.
+// The asset tag of Azure's machines. Other machines of Microsoft's hypervisor do not have it.
 constexpr std::string_view kAzureAssetTag = "7783-7084-3265-9085-8269-3286-77";
 
 std::string LowerLine(const std::string& path) {
@@ -39,7 +39,8 @@ std::string_view CloudName(Cloud cloud) {
 Cloud DetectCloud(const std::string& sys_root) {
   const std::string dmi = sys_root + "/class/dmi/id/";
   const std::string vendor = LowerLine(dmi + "sys_vendor");
-  // Nitro says so itself. What runs on Xen has it in the BIOS' version, or in an identity that begins so.
+  // Nitro machines have the vendor's name. Xen machines have it in the BIOS version, or have a UUID that begins with
+  // "ec2".
   if (vendor == "amazon ec2" || LowerLine(dmi + "bios_vendor") == "amazon ec2" ||
       LowerLine(dmi + "board_vendor") == "amazon ec2") {
     return Cloud::kAws;

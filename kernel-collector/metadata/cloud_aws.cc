@@ -15,7 +15,7 @@ namespace {
 constexpr std::string_view kTokenPath = "/latest/api/token";
 constexpr std::string_view kDocumentPath = "/latest/dynamic/instance-identity/document";
 
-// A token goes into a header: nothing that could end it.
+// A token becomes part of a header, so it must not hold a byte that could end the header.
 bool IsToken(std::string_view text) {
   return !text.empty() && text.size() <= 1024 &&
          std::all_of(text.begin(), text.end(), [](char c) { return c > ' ' && c < 0x7f; });
@@ -29,8 +29,8 @@ std::string_view Partition(std::string_view region) {
 
 }  // namespace
 
-// Version 2 of the service alone: a token first. Its answer comes with a hop limit, 1 by default, which a container
-// with a network of its own is beyond: there it never arrives.
+// Uses only version 2 of the service, which requires a token first. The service's answer has a hop limit, 1 by default.
+// The answer never reaches a container with its own network.
 absl::StatusOr<Attributes> AskAws(const HttpAsk& ask) {
   auto token = AskOk(
       ask,

@@ -9,7 +9,7 @@
 
 namespace tributary {
 
-// The last version of the answer that has no user data in it.
+// Requests the last API version without user data in the answer.
 absl::StatusOr<Attributes> AskAzure(const HttpAsk& ask) {
   ASSIGN_OR_RETURN(const HttpResponse response,
                    AskOk(ask, {.path = "/metadata/instance/compute?api-version=2020-09-01&format=json",
@@ -34,7 +34,7 @@ absl::StatusOr<Attributes> AskAzure(const HttpAsk& ask) {
   if (FindAttribute(out, "host.id").empty()) {
     return Error(absl::StatusCode::kInvalidArgument, "the document names no machine");
   }
-  // Zones are "1" to "3" in each region: named as Kubernetes names them.
+  // Zones are "1" to "3" in each region. The name has the form that Kubernetes uses.
   const std::string_view zone = text(compute, "zone");
   if (!zone.empty()) {
     SetIdentifier(out, "cloud.availability_zone", fmt::format("{}-{}", text(compute, "location"), zone));

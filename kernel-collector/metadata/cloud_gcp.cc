@@ -10,7 +10,7 @@
 namespace tributary {
 namespace {
 
-// One value each: the whole tree, which the service would give at once, has keys and start-up scripts in it.
+// Requests one value. The service could send the whole tree at once, but the tree contains keys and start-up scripts.
 absl::StatusOr<std::string> Value(const HttpAsk& ask, std::string_view name) {
   ASSIGN_OR_RETURN(HttpResponse response, AskOk(ask, {.path = fmt::format("/computeMetadata/v1/{}", name),
                                                       .headers = {{"Metadata-Flavor", "Google"}}}));
@@ -44,7 +44,7 @@ absl::StatusOr<Attributes> AskGcp(const HttpAsk& ask) {
   }
   SetIdentifier(out, "cloud.resource_id",
                 fmt::format("//compute.googleapis.com/projects/{}/zones/{}/instances/{}", project, zone, id));
-  // Not all have one: of a machine without, 404.
+  // Not all machines have these values: the answer is 404 for a machine without them.
   for (const auto& [attribute, name] :
        {std::pair{"host.image.id", "instance/image"}, {"k8s.cluster.name", "instance/attributes/cluster-name"}}) {
     auto value = Value(ask, name);

@@ -7,7 +7,7 @@ namespace tributary {
 namespace {
 
 constexpr int kAttempts = 5;
-constexpr Backoff::Bounds kPauseMs = {.min = 2000, .max = 16'000};  // 30 s in all
+constexpr Backoff::Bounds kPauseMs = {.min = 2000, .max = 16'000};  // 30 s in total
 
 absl::StatusOr<Attributes> AskNow(Cloud cloud, const HttpEndpoint& endpoint, int64_t timeout_ns) {
   const MonotonicNs deadline{Clock::Real().Monotonic().value + timeout_ns};

@@ -16,17 +16,18 @@
 
 namespace tributary {
 
-// Asks the cloud's instance service once, when the collector starts, and again with growing pauses while it does not
-// answer: five times within half a minute, then never. One line in the log says what came of it. Loop thread; asks on
-// `executor`, `timeout_ns` at most each time, so that nothing waits for it.
+// Asks the cloud's instance service once, when the collector starts. If the service does not answer, asks again with
+// growing pauses: five times within half a minute, then never again. One line in the log reports the result. Loop
+// thread. Requests run on `executor` and take at most `timeout_ns` each, so nothing waits for them.
 class CloudMetadata {
  public:
   struct Options {
-    Cloud cloud = Cloud::kNone;  // kNone: nobody is asked
+    Cloud cloud = Cloud::kNone;  // kNone: no request is sent
     HttpEndpoint endpoint;
     int64_t timeout_ns = kNsPerSecond;
   };
-  // `done` once, with what the service said, or with nothing when it was given up on; from inside Start for kNone.
+  // `done` is called once, with the service's attributes, or with none after the last failed attempt. For kNone it is
+  // called from inside Start.
   CloudMetadata(Options options, Executor& executor, AlarmSource& alarms, Metrics& metrics,
                 std::function<void(const Attributes&)> done);
 

@@ -32,7 +32,7 @@ class CloudMetadataTest : public ::testing::Test {
 
 constexpr char kCompute[] = R"({"location":"westeurope","vmId":"02aab8a4"})";
 
-TEST_F(CloudMetadataTest, AsksOnceAndTells) {
+TEST_F(CloudMetadataTest, AsksOnceAndReports) {
   FakeHttpServer server(
       [](const std::string&, int socket) { FakeHttpServer::Write(socket, FakeHttpServer::Ok(kCompute)); });
   Start(Cloud::kAzure, server.endpoint());
@@ -44,7 +44,7 @@ TEST_F(CloudMetadataTest, AsksOnceAndTells) {
   EXPECT_EQ(server.connections(), 1);
 }
 
-TEST_F(CloudMetadataTest, AsksNobodyOutsideOfClouds) {
+TEST_F(CloudMetadataTest, SendsNoRequestOutsideOfClouds) {
   Start(Cloud::kNone, {});
   EXPECT_EQ(executor_.RunAll(), 0u);
   EXPECT_EQ(told_, Attributes());
@@ -72,7 +72,7 @@ TEST_F(CloudMetadataTest, AsksAgainWhileThereIsNoAnswer) {
   EXPECT_EQ(FindAttribute(*told_, "cloud.region"), "westeurope");
 }
 
-TEST_F(CloudMetadataTest, GivesUpInTheEnd) {
+TEST_F(CloudMetadataTest, StopsAfterFiveAttempts) {
   FakeHttpServer server([](const std::string&, int socket) { FakeHttpServer::Write(socket, "<html>"); });
   Start(Cloud::kGcp, server.endpoint());
   for (int attempt = 1; attempt <= 5; ++attempt) {
@@ -85,7 +85,7 @@ TEST_F(CloudMetadataTest, GivesUpInTheEnd) {
   EXPECT_EQ(server.connections(), 5);
 }
 
-TEST_F(CloudMetadataTest, AnAnswerThatComesTooLateFindsNobody) {
+TEST_F(CloudMetadataTest, IgnoresAnAnswerAfterItsDestruction) {
   FakeHttpServer server(
       [](const std::string&, int socket) { FakeHttpServer::Write(socket, FakeHttpServer::Ok(kCompute)); });
   Start(Cloud::kAzure, server.endpoint());

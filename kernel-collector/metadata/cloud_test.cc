@@ -12,7 +12,7 @@
 namespace tributary {
 namespace {
 
-// Firmware and hypervisor, as /sys shows them.
+// Returns the detected cloud for these files of /sys (firmware and hypervisor).
 Cloud DetectFrom(const std::map<std::string, std::string>& files) {
   const TestDirectory sys;
   for (const auto& [name, text] : files) {
@@ -37,7 +37,7 @@ TEST(DetectCloud, KnowsEachByItsFirmware) {
             Cloud::kAzure);
 }
 
-TEST(DetectCloud, AMachineOfNobodysIsNobodys) {
+TEST(DetectCloud, OtherMachinesBelongToNoCloud) {
   EXPECT_EQ(DetectFrom({}), Cloud::kNone);
   EXPECT_EQ(DetectFrom({{kDmi + "sys_vendor", "QEMU"}}), Cloud::kNone);
   EXPECT_EQ(DetectFrom({{kDmi + "sys_vendor", "Xen"}, {kDmi + "bios_version", "4.11"}}), Cloud::kNone);
@@ -46,7 +46,7 @@ TEST(DetectCloud, AMachineOfNobodysIsNobodys) {
             Cloud::kNone);
 }
 
-// Answers by method and path; all else is 404.
+// Answers by method and path; every other request gets 404.
 struct FakeService {
   std::map<std::string, HttpResponse> answers;
   std::vector<HttpRequest> requests;
@@ -93,7 +93,7 @@ TEST(AskCloud, Aws) {
             (std::pair<std::string, std::string>("X-aws-ec2-metadata-token", "AQAAAtoken==")));
 }
 
-TEST(AskCloud, AwsTokensThatWouldForgeAHeaderAreRefused) {
+TEST(AskCloud, RefusesAwsTokensThatCouldForgeAHeader) {
   for (const std::string& token : {std::string("a\r\nHost: evil"), std::string("<html> </html>"), std::string(),
                                    std::string(2000, 'x'), std::string("a\0b", 3)}) {
     FakeService service;
@@ -104,7 +104,7 @@ TEST(AskCloud, AwsTokensThatWouldForgeAHeaderAreRefused) {
   }
 }
 
-TEST(AskCloud, AwsTokenThatNeverComesSaysWhatToLookAt) {
+TEST(AskCloud, AMissingAwsTokenNamesTheHopLimit) {
   auto told = AskCloud(Cloud::kAws, [](const HttpRequest&) -> absl::StatusOr<HttpResponse> {
     return Error(absl::StatusCode::kDeadlineExceeded, "no answer in time");
   });
@@ -150,7 +150,7 @@ TEST(AskCloud, Gcp) {
   }
 }
 
-TEST(AskCloud, GcpOutsideOfAClusterHasNone) {
+TEST(AskCloud, GcpOutsideOfAClusterHasNoClusterName) {
   FakeService service = GoogleService();
   service.answers.erase("GET /computeMetadata/v1/instance/attributes/cluster-name");
   auto told = AskCloud(Cloud::kGcp, service.Ask());
@@ -159,7 +159,7 @@ TEST(AskCloud, GcpOutsideOfAClusterHasNone) {
   EXPECT_EQ(FindAttribute(*told, "k8s.cluster.name"), "");
 }
 
-TEST(AskCloud, WhoDoesNotSayItIsGoogleIsNot) {
+TEST(AskCloud, RefusesAnswersWithoutGooglesHeader) {
   FakeService service = GoogleService();
   for (auto& [name, answer] : service.answers) answer.headers.clear();
   EXPECT_EQ(AskCloud(Cloud::kGcp, service.Ask()).status().code(), absl::StatusCode::kInvalidArgument);
@@ -191,7 +191,7 @@ TEST(AskCloud, Azure) {
   EXPECT_EQ(service.requests[0].headers[0], (std::pair<std::string, std::string>("Metadata", "true")));
 }
 
-TEST(AskCloud, AnswersOfSomebodyElse) {
+TEST(AskCloud, RefusesAnswersOfOtherServices) {
   for (const char* body : {"<html>login</html>", "", "[]", "null", "{}", "{\"instanceId\":7,\"vmId\":[]}",
                            "{\"instanceId\":\"i\\u000a1\",\"vmId\":\"a\\u0000\"}"}) {
     FakeService service;
@@ -209,7 +209,7 @@ TEST(AskCloud, AnswersOfSomebodyElse) {
   EXPECT_EQ(AskCloud(Cloud::kAws, nothing.Ask()).status().code(), absl::StatusCode::kUnavailable);
 }
 
-TEST(AskCloud, ValuesThatAreNoIdentifiersAreLeftOut) {
+TEST(AskCloud, OmitsInvalidIdentifiers) {
   FakeService service;
   service.Add(kToken, "token");
   service.Add(kDocument, "{\"instanceId\":\"i-1\",\"region\":\"eu\\u001b[2J\",\"accountId\":\"" +

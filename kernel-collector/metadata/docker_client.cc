@@ -46,7 +46,7 @@ absl::StatusOr<std::string> DockerClient::Get(std::string path) {
 absl::StatusOr<DockerContainer> DockerClient::Inspect(const std::string& id) {
   ASSIGN_OR_RETURN(const std::string json, Get(fmt::format("/containers/{}/json", id)));
   ASSIGN_OR_RETURN(DockerContainer container, ParseDockerContainer(json, id, namespace_label_));
-  // An image may have been removed since: the container's own document says most of it.
+  // The image may have been removed since. The container's own document has most of the data.
   ASSIGN_OR_RETURN(const Attributes image, Image(container.image_id));
   const bool named = !FindAttribute(container.attributes, "container.image.name").empty();
   for (const auto& [key, value] : image) {

@@ -11,26 +11,27 @@
 
 namespace tributary {
 
-// Whether a container of that name can be Docker's: 64 hexadecimal digits.
+// Returns whether `id` can be a Docker container id: 64 hexadecimal digits.
 bool IsDockerContainerId(std::string_view id);
 
-// Asks Docker's API (Engine API, any version; podman has the same). Keeps what it was told of kImagesMax images.
+// Asks Docker's API (Engine API, any version; podman has the same). Keeps the data of at most kImagesMax images.
 // Blocks; one thread at a time.
 //
-// Errors of all: Unavailable or DeadlineExceeded: Docker does not answer; later it may. FailedPrecondition: there is no
-// Docker. InvalidArgument, ResourceExhausted: that answer cannot be used, nor will it be a second time.
+// Errors of all functions: Unavailable or DeadlineExceeded: Docker does not answer now, but may answer later.
+// FailedPrecondition: there is no Docker. InvalidArgument, ResourceExhausted: the answer is unusable, and a second
+// attempt would not help.
 class DockerClient {
  public:
   static constexpr size_t kImagesMax = 256;
   static constexpr size_t kBodyBytesMax = 4u << 20;
 
-  // `ask` reaches Docker, and gives up in time.
+  // `ask` must reach Docker, and must have a timeout.
   explicit DockerClient(HttpAsk ask, std::string namespace_label = "")
       : ask_(std::move(ask)), namespace_label_(std::move(namespace_label)) {}
 
-  // What it says of a container, with its image. NotFound: Docker has none of that id.
+  // Returns Docker's data of a container, with its image. NotFound: Docker has no container with this id.
   absl::StatusOr<DockerContainer> Inspect(const std::string& id);
-  // Ids of all that run.
+  // Returns the ids of all running containers.
   absl::StatusOr<std::vector<std::string>> ListRunning();
 
  private:
@@ -42,7 +43,8 @@ class DockerClient {
   std::map<std::string, Attributes> images_;
 };
 
-// Over the socket at `path`, below `host_dir` if it is there by then; two seconds an answer.
+// Returns an HttpAsk over the socket at `path`. Uses `host_dir`/path if that exists at the time of the request. The
+// timeout is two seconds per answer.
 HttpAsk DockerSocket(std::string path, std::string host_dir);
 
 }  // namespace tributary

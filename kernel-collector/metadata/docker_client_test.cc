@@ -19,7 +19,7 @@ const std::string kId(64, 'd');
 const std::string kImageId = "sha256:" + std::string(64, '1');
 
 struct FakeDocker {
-  std::map<std::string, HttpResponse> answers;  // by path; all else is 404
+  std::map<std::string, HttpResponse> answers;  // by path; every other request gets 404
   std::vector<std::string> asked;
 
   void Add(const std::string& path, std::string body) { answers[path] = {.status = 200, .body = std::move(body)}; }
@@ -51,7 +51,7 @@ TEST(DockerClient, JoinsContainerAndImage) {
   EXPECT_EQ(FindAttribute(container->attributes, "container.image.repo_digests"), "r.example/named@" + kImageId);
 }
 
-TEST(DockerClient, AContainerOfAnImagesIdHasTheImagesName) {
+TEST(DockerClient, AContainerCreatedFromAnImageIdHasTheImagesName) {
   FakeDocker docker;
   docker.AddContainer(kId, kImageId);
   docker.AddImage();
@@ -61,7 +61,7 @@ TEST(DockerClient, AContainerOfAnImagesIdHasTheImagesName) {
   EXPECT_EQ(FindAttribute(container->attributes, "container.image.tag"), "1");
 }
 
-TEST(DockerClient, AnImageIsAskedForOnce) {
+TEST(DockerClient, RequestsAnImageOnce) {
   FakeDocker docker;
   const std::string other(64, 'e');
   docker.AddContainer(kId, "web");
@@ -73,7 +73,7 @@ TEST(DockerClient, AnImageIsAskedForOnce) {
   EXPECT_EQ(docker.asked.size(), 3u);
 }
 
-TEST(DockerClient, AnImageThatWasRemovedIsNoFailure) {
+TEST(DockerClient, ARemovedImageIsNoFailure) {
   FakeDocker docker;
   docker.AddContainer(kId, "web");
   auto container = docker.Client().Inspect(kId);
@@ -81,7 +81,7 @@ TEST(DockerClient, AnImageThatWasRemovedIsNoFailure) {
   EXPECT_EQ(FindAttribute(container->attributes, "container.image.name"), "web");
 }
 
-TEST(DockerClient, SaysWhetherAskingAgainHelps) {
+TEST(DockerClient, ReportsWhetherARetryHelps) {
   FakeDocker docker;
   DockerClient client = docker.Client();
   EXPECT_EQ(client.Inspect(kId).status().code(), absl::StatusCode::kNotFound);
@@ -94,7 +94,7 @@ TEST(DockerClient, SaysWhetherAskingAgainHelps) {
   EXPECT_EQ(client.Inspect(kId).status().code(), absl::StatusCode::kInvalidArgument);
 }
 
-TEST(DockerClient, ListsWhatRuns) {
+TEST(DockerClient, ListsRunningContainers) {
   FakeDocker docker;
   docker.Add("/containers/json", fmt::format(R"([{{"Id":"{}"}},{{"Id":"short"}},{{}},7])", kId));
   auto running = docker.Client().ListRunning();
@@ -112,7 +112,7 @@ TEST(DockerSocket, IsFoundBelowTheHostsDirectoryFirst) {
   FakeHttpServer server([](const std::string&, int socket) { FakeHttpServer::Write(socket, FakeHttpServer::Ok("[]")); },
                         own);
   EXPECT_TRUE(client.ListRunning().ok());
-  // Now as a mount of the host's.
+  // The same socket as a mount of the host's directory.
   EXPECT_TRUE(DockerClient(DockerSocket("/docker.sock", directory.path())).ListRunning().ok());
 }
 

@@ -26,7 +26,7 @@ absl::Status NoDocument(std::string_view of) {
   return Error(absl::StatusCode::kInvalidArgument, fmt::format("the answer is no document of {}", of));
 }
 
-// What the kubelet and the ECS agent say of the containers that they have Docker run.
+// The labels that the kubelet and the ECS agent set on their Docker containers.
 constexpr std::pair<std::string_view, const char*> kKnownLabels[] = {
     {"io.kubernetes.pod.name", "k8s.pod.name"},
     {"io.kubernetes.pod.namespace", "k8s.namespace.name"},
@@ -42,7 +42,8 @@ void SetUnlessEmpty(Attributes& attributes, std::string_view key, std::string_vi
   if (!value.empty()) SetAttribute(attributes, key, value);
 }
 
-// The agent's label has the cluster's name; its ARN is beside the task's: arn:aws:ecs:REGION:ACCOUNT:task/CLUSTER/ID.
+// The agent's label holds the cluster's name. The cluster's ARN is derived from the task's ARN:
+// arn:aws:ecs:REGION:ACCOUNT:task/CLUSTER/ID.
 std::string EcsClusterArn(std::string_view cluster, std::string_view task_arn) {
   if (cluster.starts_with("arn:")) return std::string(cluster);
   const size_t resource = task_arn.find(":task/");
@@ -71,7 +72,7 @@ void TakeLabels(const object& labels, std::string_view namespace_label, DockerCo
   }
 }
 
-// Whether somebody named the image by its id, or by as much of it as they cared to write.
+// Returns whether `reference` is the image's id, or a prefix of it.
 bool IsIdOf(std::string_view reference, std::string_view image_id) {
   constexpr std::string_view kScheme = "sha256:";
   if (reference.starts_with(kScheme)) return true;

@@ -80,13 +80,13 @@ TEST(DockerContainer, TheOperatorsLabelIsTheNamespace) {
   EXPECT_EQ(FindAttribute(Of(json, "other"), "service.namespace"), "");
 }
 
-TEST(DockerContainer, NeverItsEnvironmentOrArguments) {
+TEST(DockerContainer, OmitsEnvironmentAndArguments) {
   for (const auto& [key, value] : Of(Container("web"))) {
     EXPECT_EQ((key + value).find("secret"), std::string::npos) << key;
   }
 }
 
-TEST(DockerContainer, ManyLabelsAreCutAndTheKnownOnesFoundAllTheSame) {
+TEST(DockerContainer, LimitsLabelsButKeepsTheKnownOnes) {
   std::string labels;
   for (int i = 0; i < 1000; ++i) labels += fmt::format(R"("label-{}":"v",)", i);
   labels += fmt::format(R"("{}":"too long a key","no text":7,"":"no key",)", std::string(400, 'k'));
@@ -99,7 +99,7 @@ TEST(DockerContainer, ManyLabelsAreCutAndTheKnownOnesFoundAllTheSame) {
   EXPECT_EQ(FindAttribute(container->attributes, "k8s.pod.uid"), "u-1");
 }
 
-TEST(DockerContainer, RefusesWhatIsNotAboutIt) {
+TEST(DockerContainer, RefusesOtherDocuments) {
   for (const std::string& json : {std::string(), std::string("<html>"), std::string("[]"), std::string("{}"),
                                   std::string(R"({"Id":7})"), std::string(100'000, '['), Container("web").substr(1)}) {
     EXPECT_EQ(ParseDockerContainer(json, kId, "").status().code(), absl::StatusCode::kInvalidArgument) << json;

@@ -8,12 +8,13 @@
 namespace tributary {
 namespace {
 
-constexpr uint64_t kBetweenMs = 20;  // requests
+constexpr uint64_t kBetweenMs = 20;  // pause between requests
 constexpr Backoff::Bounds kPauseMs = {.min = 1000, .max = 60'000};
 constexpr uint64_t kListMs = 60'000;
-// A container that was asked about this short before a list may not be in it yet.
+// A container that was requested less than this time before a list may be missing in the list.
 constexpr int64_t kSettledNs = 10 * kNsPerSecond;
-// Containers of others: Docker may be starting, but most machines that have none never get it.
+// The limit of waiting containers of other runtimes. Docker may be starting, but most machines without Docker never get
+// it.
 constexpr size_t kWaitingWithoutDockerMax = 256;
 
 Counter& Requests(Metrics& metrics, const char* result) {
@@ -72,7 +73,7 @@ void DockerMetadata::Take(const std::string& id, absl::StatusOr<DockerContainer>
   const bool silent = !answer.ok() && code != absl::StatusCode::kNotFound &&
                       code != absl::StatusCode::kInvalidArgument && code != absl::StatusCode::kResourceExhausted;
   absent_ = code == absl::StatusCode::kFailedPrecondition;
-  // One container may be what Docker chokes on; others shall not wait for it for ever.
+  // Docker may hang on one container. The other containers must not wait for it forever.
   if (silent && (container.attempts < kAttemptsMax || absent_)) {
     waiting_.push_back(id);
     return PauseAfter(answer.status());
@@ -95,11 +96,11 @@ void DockerMetadata::Take(const std::string& id, absl::StatusOr<DockerContainer>
   next_->StartOnce(kBetweenMs);
 }
 
-// For all: who does not answer one does not answer another.
+// Pauses all requests: if Docker does not answer one request, it will not answer the others.
 void DockerMetadata::PauseAfter(const absl::Status& failure) {
   pausing_ = true;
   next_->StartOnce(static_cast<uint64_t>(pause_ms_.Next()));
-  // A machine without Docker has nothing to tell.
+  // Without Docker there is nothing to log.
   if (failure.code() != absl::StatusCode::kFailedPrecondition) Log(failure);
 }
 

@@ -20,20 +20,22 @@
 
 namespace tributary {
 
-// Tells what Docker knows of the containers that samples are of. A container is asked about once, when it is first
-// seen: the cost follows what is sampled, not what runs. Once a minute one list of what still runs says which have
-// ended. One request at a time, 50 a second at most; while Docker does not answer, pauses of up to a minute. At most
-// kContainersMax are known and waiting, what is over is counted and not asked about. Loop thread; asks on `executor`.
+// Reports Docker's data of sampled containers. Each container is requested once, when it is first seen. So the cost
+// depends on the number of sampled containers, not on the number of running ones. Once a minute one list of the running
+// containers shows which containers have ended. Sends one request at a time, at most 50 per second. While Docker does
+// not answer, pauses of up to a minute. At most kContainersMax containers are known or waiting. Containers above the
+// limit are counted and not requested. Loop thread; requests run on `executor`.
 class DockerMetadata {
  public:
   static constexpr size_t kContainersMax = 4096;
   static constexpr int kAttemptsMax = 5;
 
-  // `client` is used on the executor; it, executor, feed and clock outlive this or are kept by it.
+  // `client` is used on the executor and is kept alive by this object. `executor`, `feed` and `clock` must outlive this
+  // object.
   DockerMetadata(std::shared_ptr<DockerClient> client, Executor& executor, AlarmSource& alarms, const Clock& clock,
                  intake::MetadataFeed& feed, Metrics& metrics);
 
-  // Any id, as often as it likes.
+  // Accepts any id, any number of times.
   void OnContainerSeen(std::string_view id);
 
  private:
@@ -57,7 +59,7 @@ class DockerMetadata {
   intake::MetadataFeed& feed_;
   absl::flat_hash_map<std::string, Container> containers_;
   std::deque<std::string> waiting_;
-  bool asking_ = false;   // a request is on its way
+  bool asking_ = false;   // a request is running
   bool pausing_ = false;  // until next_ rings
   bool listing_ = false;  // list_ is set
   bool absent_ = false;   // there was no Docker at the last request

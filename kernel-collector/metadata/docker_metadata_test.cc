@@ -15,7 +15,7 @@ namespace {
 
 std::string Id(int number) { return fmt::format("{:064x}", number); }
 
-// In the order in which it makes them.
+// The alarms, in the order in which DockerMetadata creates them.
 constexpr size_t kNext = 0, kList = 1;
 
 class DockerMetadataTest : public ::testing::Test {
@@ -33,7 +33,7 @@ class DockerMetadataTest : public ::testing::Test {
     if (!running_.contains(id)) return HttpResponse{.status = 404};
     return HttpResponse{.status = 200, .body = fmt::format(R"({{"Id":"{}","Name":"/web"}})", id)};
   }
-  // Until nothing more is asked, pauses left out.
+  // Runs until no request is left; does not wait for the pauses after failures.
   void Settle() {
     while (executor_.RunAll() > 0 && alarms_.delay_ms(kNext) == 20) alarms_.Ring(kNext);
   }
@@ -62,7 +62,7 @@ class DockerMetadataTest : public ::testing::Test {
                          metrics_};
 };
 
-TEST_F(DockerMetadataTest, AContainerIsAskedAboutOnce) {
+TEST_F(DockerMetadataTest, RequestsAContainerOnce) {
   running_ = {Id(1), Id(2)};
   for (int i = 0; i < 3; ++i) docker_.OnContainerSeen(Id(1));
   Settle();
@@ -73,13 +73,13 @@ TEST_F(DockerMetadataTest, AContainerIsAskedAboutOnce) {
   EXPECT_EQ(requests_, 1);
 }
 
-TEST_F(DockerMetadataTest, WhatCannotBeDockersIsNotAskedAbout) {
+TEST_F(DockerMetadataTest, RequestsNoIdsOfOtherForms) {
   docker_.OnContainerSeen("");
   docker_.OnContainerSeen("../images");
   EXPECT_EQ(executor_.RunAll(), 0u);
 }
 
-TEST_F(DockerMetadataTest, OneRequestAtATimeWithAPauseBetween) {
+TEST_F(DockerMetadataTest, SendsOneRequestAtATimeWithPauses) {
   running_ = {Id(1), Id(2)};
   docker_.OnContainerSeen(Id(1));
   docker_.OnContainerSeen(Id(2));
@@ -91,7 +91,7 @@ TEST_F(DockerMetadataTest, OneRequestAtATimeWithAPauseBetween) {
   EXPECT_TRUE(Knows(Id(2)));
 }
 
-TEST_F(DockerMetadataTest, SilenceIsWaitedOutWithGrowingPauses) {
+TEST_F(DockerMetadataTest, RetriesWithGrowingPauses) {
   running_ = {Id(1)};
   failure_ = Error(absl::StatusCode::kUnavailable, "connection refused");
   docker_.OnContainerSeen(Id(1));
@@ -105,7 +105,7 @@ TEST_F(DockerMetadataTest, SilenceIsWaitedOutWithGrowingPauses) {
   EXPECT_TRUE(Knows(Id(1)));
 }
 
-TEST_F(DockerMetadataTest, OneContainerThatDockerHangsOnDoesNotKeepTheOthers) {
+TEST_F(DockerMetadataTest, AHangingContainerDoesNotBlockTheOthers) {
   running_ = {Id(1), Id(2)};
   hangs_ = Id(1);
   docker_.OnContainerSeen(Id(1));
@@ -118,7 +118,7 @@ TEST_F(DockerMetadataTest, OneContainerThatDockerHangsOnDoesNotKeepTheOthers) {
   EXPECT_EQ(Counted("failed"), 1u);
 }
 
-TEST_F(DockerMetadataTest, AMachineWithoutDockerIsAskedForItNowAndThen) {
+TEST_F(DockerMetadataTest, KeepsTryingOnAMachineWithoutDocker) {
   running_ = {Id(1)};
   failure_ = Error(absl::StatusCode::kNotFound, "connect: ENOENT");
   for (int i = 1; i <= 1000; ++i) docker_.OnContainerSeen(Id(i));
@@ -137,7 +137,7 @@ TEST_F(DockerMetadataTest, AMachineWithoutDockerIsAskedForItNowAndThen) {
   EXPECT_TRUE(Knows(Id(1)));
 }
 
-TEST_F(DockerMetadataTest, AnAnswerThatCannotBeUsedIsNotAskedForAgain) {
+TEST_F(DockerMetadataTest, DoesNotRetryAfterAnUnusableAnswer) {
   failure_ = Error(absl::StatusCode::kInvalidArgument, "no HTTP answer");
   docker_.OnContainerSeen(Id(1));
   docker_.OnContainerSeen(Id(2));
@@ -146,12 +146,12 @@ TEST_F(DockerMetadataTest, AnAnswerThatCannotBeUsedIsNotAskedForAgain) {
   EXPECT_EQ(Counted("failed"), 2u);
 }
 
-TEST_F(DockerMetadataTest, WhatRunsNoMoreIsToldGone) {
+TEST_F(DockerMetadataTest, ReportsEndedContainersAsGone) {
   running_ = {Id(1), Id(2)};
   for (int i = 1; i <= 3; ++i) docker_.OnContainerSeen(Id(i));
   Settle();
   running_ = {Id(2)};
-  alarms_.Ring(kList);  // too early: a container that has just begun may not be in the list
+  alarms_.Ring(kList);  // too early: a container that has just started may not be in the list
   executor_.RunAll();
   EXPECT_TRUE(Knows(Id(1)));
   clock_.Advance(60 * kNsPerSecond);
@@ -162,7 +162,7 @@ TEST_F(DockerMetadataTest, WhatRunsNoMoreIsToldGone) {
   EXPECT_TRUE(gone->gone);
   EXPECT_EQ(gone->from, clock_.Unix());
   EXPECT_TRUE(Knows(Id(2)));
-  // Begun again it is asked about again; so is what Docker did not know.
+  // A restarted container is requested again, and so is a container that Docker did not know.
   running_ = {Id(1), Id(2), Id(3)};
   docker_.OnContainerSeen(Id(1));
   docker_.OnContainerSeen(Id(3));
@@ -171,7 +171,7 @@ TEST_F(DockerMetadataTest, WhatRunsNoMoreIsToldGone) {
   EXPECT_TRUE(Knows(Id(3)));
 }
 
-TEST_F(DockerMetadataTest, AListThatFailsEndsNothing) {
+TEST_F(DockerMetadataTest, AFailedListEndsNoContainer) {
   running_ = {Id(1)};
   docker_.OnContainerSeen(Id(1));
   Settle();
@@ -182,12 +182,12 @@ TEST_F(DockerMetadataTest, AListThatFailsEndsNothing) {
   EXPECT_TRUE(Knows(Id(1)));
 }
 
-TEST_F(DockerMetadataTest, MoreThanTheLimitIsCountedAndNotAskedAbout) {
+TEST_F(DockerMetadataTest, CountsContainersAboveTheLimit) {
   for (size_t i = 0; i < DockerMetadata::kContainersMax + 5; ++i) docker_.OnContainerSeen(Id(static_cast<int>(i)));
   EXPECT_EQ(Counted("refused"), 5u);
 }
 
-TEST_F(DockerMetadataTest, ABusyExecutorIsTriedAgain) {
+TEST_F(DockerMetadataTest, RetriesWhenTheExecutorIsBusy) {
   running_ = {Id(1)};
   executor_.capacity = 0;
   docker_.OnContainerSeen(Id(1));

@@ -18,9 +18,9 @@ class FakeAlarms final : public AlarmSource {
     return std::make_unique<FakeAlarm>(state);
   }
 
-  // Delay or period of one, by the order in which they were made; nullopt: it is not set.
+  // Returns the delay or period of an alarm, by the order of their creation; nullopt: not set.
   std::optional<uint64_t> delay_ms(size_t which) const { return states_.at(which)->delay_ms; }
-  // False: it is not set.
+  // Returns false if the alarm is not set.
   bool Ring(size_t which) {
     const auto state = states_.at(which);
     if (!state->delay_ms.has_value()) return false;

@@ -19,13 +19,13 @@
 
 namespace tributary {
 
-// A service that answers as a test says, right or wrong: `serve` is handed the request and writes whatever it likes to
-// the socket, until the peer has gone (Write is false then). One connection at a time, on a thread of its own.
+// A service with answers from a test, right or wrong. `serve` gets the request and writes any bytes to the socket,
+// until the peer has gone (then Write returns false). One connection at a time, on its own thread.
 class FakeHttpServer {
  public:
   using Serve = std::function<void(const std::string& request, int socket)>;
 
-  // At 127.0.0.1, or at `unix_path`.
+  // Listens at 127.0.0.1, or at `unix_path`.
   explicit FakeHttpServer(Serve serve, const std::string& unix_path = "") : serve_(std::move(serve)) {
     if (unix_path.empty()) {
       listener_ = Fd(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
@@ -61,7 +61,7 @@ class FakeHttpServer {
     }
     return true;
   }
-  // Says nothing until the peer has gone.
+  // Sends nothing until the peer has gone.
   static void Hang(int socket) {
     char ignored[64];
     while (recv(socket, ignored, sizeof ignored, 0) > 0) {

@@ -13,7 +13,7 @@ namespace {
 
 constexpr size_t kOsReleaseBytesMax = 64u << 10;
 
-// 128 bits that say something, with or without dashes.
+// Returns whether `text` is 128 bits in hexadecimal, with or without dashes, with a digit other than 0 and f.
 bool IsId(std::string_view text) {
   size_t digits = 0;
   bool told = false;
@@ -32,7 +32,7 @@ std::string LinkTarget(const std::string& path) {
   return size < 0 ? "" : std::string(target, static_cast<size_t>(size));
 }
 
-// As a shell would read it: quotes around it, a backslash before what they would not take as it is.
+// Returns the value as a shell reads it: without its quotes, and without backslashes before escaped characters.
 std::string Unquoted(std::string_view text) {
   const char quote = text.empty() ? '\0' : text.front();
   if (quote != '"' && quote != '\'') return std::string(text);
@@ -67,7 +67,7 @@ std::string ReadHostName(const HostFiles& files, const std::string& proc_root) {
 }
 
 std::string OsReleaseValue(std::string_view text, std::string_view name) {
-  std::string value;  // of two, the later counts
+  std::string value;  // the last assignment counts
   while (!text.empty()) {
     const std::string_view line = text.substr(0, text.find('\n'));
     text.remove_prefix(std::min(line.size() + 1, text.size()));

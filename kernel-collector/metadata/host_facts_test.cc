@@ -11,7 +11,7 @@
 namespace tributary {
 namespace {
 
-// A host's root below `hostfs`, another below `proc`/1/root, as a container may have them.
+// One host root is below `hostfs`, another below `proc`/1/root, as a container may have them.
 class HostFactsTest : public ::testing::Test {
  protected:
   void Write(const std::string& path, const std::string& text) {
@@ -25,7 +25,7 @@ class HostFactsTest : public ::testing::Test {
   const std::string machine_id_ = "0123456789abcdef0123456789abcdef";
 };
 
-TEST_F(HostFactsTest, TheMountCountsBeforeProcessOnesRoot) {
+TEST_F(HostFactsTest, TheMountTakesPrecedenceOverProcessOnesRoot) {
   Write("/hostfs/etc/a", "mounted\nmore\n");
   Write("/proc/1/root/etc/a", "of process 1");
   Write("/proc/1/root/etc/b", "of process 1");
@@ -45,8 +45,8 @@ TEST_F(HostFactsTest, LinksStayWithinTheHostsRoot) {
   EXPECT_EQ(Files().FirstLine("/etc/absolute"), "NAME=Host");
 }
 
-// /etc alone is mounted, and os-release is a link out of it.
-TEST_F(HostFactsTest, ALinkThatLeadsNowhereIsReadElsewhere) {
+// Only /etc is mounted, and os-release is a link that leads out of /etc.
+TEST_F(HostFactsTest, ReadsABrokenLinkInTheNextPlace) {
   std::filesystem::create_directories(root_.path() + "/hostfs/etc");
   std::filesystem::create_symlink("../usr/lib/os-release-of-the-host", root_.path() + "/hostfs/etc/os-release");
   Write("/proc/1/root/etc/os-release", "NAME=Host\n");
@@ -58,7 +58,7 @@ TEST_F(HostFactsTest, HostIdIsTheMachineId) {
   EXPECT_EQ(ReadHostId(Files(), root_.path()), machine_id_);
 }
 
-TEST_F(HostFactsTest, HostIdIsTheFirmwaresWhereThereIsNoMachineId) {
+TEST_F(HostFactsTest, HostIdIsTheFirmwaresWithoutAMachineId) {
   Write("/hostfs/etc/machine-id", "uninitialized\n");
   Write("/hostfs/var/lib/dbus/machine-id", "");
   Write("/class/dmi/id/product_uuid", "ec2e1916-9099-7caf-fd21-012345abcdef\n");
@@ -67,7 +67,7 @@ TEST_F(HostFactsTest, HostIdIsTheFirmwaresWhereThereIsNoMachineId) {
   EXPECT_EQ(ReadHostId(Files(), root_.path()), "");
 }
 
-TEST_F(HostFactsTest, HostNameIsTheKernelsUnlessThisProcessHasOneOfItsOwn) {
+TEST_F(HostFactsTest, HostNameIsTheKernelsUnlessThisProcessHasItsOwn) {
   utsname names{};
   ASSERT_EQ(uname(&names), 0);
   Write("/hostfs/etc/hostname", "node-7\n");

@@ -7,24 +7,24 @@
 
 namespace tributary {
 
-// Reads files of the host, also from within a container: below `host_dir`, where the host's directories may be mounted
-// (/hostfs/etc; only some of them may be there), else as process 1 sees them (the host's root, when its processes are
-// to be seen at all), else where this process finds them. Symbolic links stay within the root that they are found in.
-// Thread-safe.
+// Reads files of the host, also from within a container. Tries three places in turn. The first is `host_dir`, where the
+// host's directories may be mounted (/hostfs/etc); some of them may be missing. The second is the root of process 1,
+// which is the host's root if the host's processes are visible. The third is this process's own root. Symbolic links
+// stay within the root in which they are found. Thread-safe.
 class HostFiles {
  public:
   HostFiles(const std::string& host_dir, const std::string& proc_root) : roots_{host_dir, proc_root + "/1/root", "/"} {}
 
-  // All of the file. NotFound: in none of the places. ResourceExhausted: more than `bytes_max`.
+  // Returns the whole file. NotFound: in none of the places. ResourceExhausted: more than `bytes_max`.
   absl::StatusOr<std::string> Read(const std::string& path, size_t bytes_max) const;
-  // "" when it cannot be read.
+  // Returns "" if the file cannot be read.
   std::string FirstLine(const std::string& path) const;
 
  private:
   std::vector<std::string> roots_;
 };
 
-// Where the host's `path` is seen: `host_dir`/path when that is there, else `path` itself.
+// Returns the place of the host's `path`: `host_dir`/path if it exists, else `path` itself.
 std::string PathOnHost(const std::string& host_dir, const std::string& path);
 
 }  // namespace tributary

@@ -54,7 +54,7 @@ absl::StatusOr<SocketAddress> MakeAddress(const HttpEndpoint& endpoint) {
   return out;
 }
 
-// Until the socket is ready for `events`.
+// Waits until the socket is ready for `events`.
 absl::Status Await(const Fd& socket, short events, MonotonicNs deadline) {
   while (true) {
     const int64_t left_ns = deadline.value - Clock::Real().Monotonic().value;
@@ -101,7 +101,7 @@ absl::StatusOr<HttpResponse> Receive(const Fd& socket, MonotonicNs deadline, siz
   HttpResponseReader reader(body_bytes_max);
   std::string buffer(kReadBytes, '\0');
   while (!reader.done()) {
-    // Before every piece: a peer that never stops talking is never waited for.
+    // Checks the deadline before every piece, so an endless sender cannot block the call.
     RETURN_IF_ERROR(Await(socket, POLLIN, deadline));
     const ssize_t n = recv(socket.get(), buffer.data(), buffer.size(), 0);
     if (n < 0 && (errno == EINTR || errno == EAGAIN)) continue;

@@ -17,7 +17,7 @@ absl::StatusOr<HttpResponse> Get(const HttpEndpoint& endpoint, int64_t timeout_n
                       MonotonicNs{Clock::Real().Monotonic().value + timeout_ns}, kBodyMax);
 }
 
-// What a server that answers with `text`, and closes, is understood as.
+// Returns the parsed answer of a server that sends `text` and closes.
 absl::StatusOr<HttpResponse> GetFrom(std::string text) {
   FakeHttpServer server([&](const std::string&, int socket) { FakeHttpServer::Write(socket, text); });
   return Get(server.endpoint());
@@ -39,7 +39,7 @@ TEST(HttpExchange, SendsTheRequestAndReadsTheAnswer) {
   EXPECT_NE(request.find("\r\nHost: 127.0.0.1:"), std::string::npos) << request;
 }
 
-TEST(HttpExchange, SpeaksOverUnixSockets) {
+TEST(HttpExchange, WorksOverUnixSockets) {
   const TestDirectory directory;
   const std::string path = directory.path() + "/socket";
   FakeHttpServer server(
@@ -51,12 +51,12 @@ TEST(HttpExchange, SpeaksOverUnixSockets) {
   EXPECT_FALSE(Get({.unix_path = directory.path() + std::string(200, 'x')}).ok());
 }
 
-TEST(HttpExchange, GivesUpOnWhoSaysNothing) {
+TEST(HttpExchange, GivesUpOnASilentServer) {
   FakeHttpServer server([](const std::string&, int socket) { FakeHttpServer::Hang(socket); });
   EXPECT_EQ(Get(server.endpoint(), 50 * kNsPerMs).status().code(), absl::StatusCode::kDeadlineExceeded);
 }
 
-TEST(HttpExchange, GivesUpOnWhoDripsForEver) {
+TEST(HttpExchange, GivesUpOnAnEndlessSlowAnswer) {
   FakeHttpServer server([](const std::string&, int socket) {
     FakeHttpServer::Write(socket, "HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n");
     pollfd nothing{.fd = socket, .events = 0, .revents = 0};
@@ -79,7 +79,7 @@ TEST(HttpExchange, StopsReadingABodyWithoutEnd) {
   EXPECT_LT(written, 64u << 20);
 }
 
-TEST(HttpExchange, SaysWhatIsWrongWithAnAnswer) {
+TEST(HttpExchange, ReportsMalformedAnswers) {
   EXPECT_EQ(GetFrom("<html>no service</html>").status().code(), absl::StatusCode::kInvalidArgument);
   EXPECT_EQ(GetFrom("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhe").status().code(),
             absl::StatusCode::kInvalidArgument);
@@ -92,7 +92,7 @@ TEST(HttpExchange, FollowsNoRedirection) {
   EXPECT_EQ(answer->status, 302);
 }
 
-TEST(HttpExchange, SaysThatNobodyListens) {
+TEST(HttpExchange, ReportsThatNoServiceListens) {
   HttpEndpoint endpoint;
   {
     FakeHttpServer server([](const std::string&, int) {});

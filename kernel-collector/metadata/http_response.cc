@@ -9,7 +9,7 @@
 namespace tributary {
 namespace {
 
-// Of a chunk's size, with the extensions that nobody uses.
+// The limit of a chunk-size line, including the rarely used extensions.
 constexpr size_t kChunkLineBytesMax = 256;
 
 absl::Status Bad(std::string_view why) { return Error(absl::StatusCode::kInvalidArgument, why); }
@@ -43,7 +43,7 @@ absl::Status HttpResponseReader::End() {
   return done() ? absl::OkStatus() : Bad("the connection ended in mid-answer");
 }
 
-// `more`: whether what is left in the buffer may hold another step.
+// `more`: whether the rest of the buffer may hold another step.
 absl::Status HttpResponseReader::Step(bool* more) {
   *more = false;
   if (part_ == Part::kBody || part_ == Part::kBodyToEnd || part_ == Part::kChunk) {

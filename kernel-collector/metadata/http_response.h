@@ -15,15 +15,15 @@ struct HttpResponse {
   std::vector<std::pair<std::string, std::string>> headers;  // names in lower case
   std::string body;
 
-  // "" when there is none. `name` in lower case.
+  // Returns "" if there is no such header. `name` must be in lower case.
   std::string_view Header(std::string_view name) const;
 };
 
 // Reads one HTTP/1.1 response (RFC 9112) piece by piece: a body of a stated length, in chunks, or up to the
-// connection's end. The peer may be anybody: the head has kHeadBytesMax at most, the body as many as the owner says.
+// connection's end. The peer is not trusted: the head is limited to kHeadBytesMax, the body to the owner's limit.
 //
-// InvalidArgument: that is no HTTP. ResourceExhausted: more bytes than allowed. After an error, and once done, an
-// object is fed no more. Not thread-safe.
+// InvalidArgument: the bytes are not HTTP. ResourceExhausted: more bytes than allowed. The caller must not feed the
+// object after an error or when it is done. Not thread-safe.
 class HttpResponseReader {
  public:
   static constexpr size_t kHeadBytesMax = 16u << 10;
@@ -31,7 +31,7 @@ class HttpResponseReader {
   explicit HttpResponseReader(size_t body_bytes_max) : body_bytes_max_(body_bytes_max) {}
 
   absl::Status Feed(std::string_view bytes);
-  // The peer has closed. InvalidArgument: in mid-response.
+  // Call it when the peer has closed. InvalidArgument: in mid-response.
   absl::Status End();
   bool done() const { return part_ == Part::kDone; }
   HttpResponse Take() && { return std::move(response_); }
@@ -47,8 +47,8 @@ class HttpResponseReader {
 
   const size_t body_bytes_max_;
   Part part_ = Part::kHead;
-  std::string buffer_;  // read, not yet understood
-  uint64_t left_ = 0;   // of the body, or of this chunk
+  std::string buffer_;  // received, not yet parsed
+  uint64_t left_ = 0;   // remaining bytes of the body or of the current chunk
   size_t trailer_bytes_ = 0;
   HttpResponse response_;
 };

@@ -4,7 +4,8 @@
 #include "base/status.h"
 #include "kernel-collector/metadata/http_response.h"
 
-// The first byte says in what pieces the rest arrives: neither they nor the bytes may break what the reader promises.
+// The first byte is the size of the pieces in which the rest arrives; 0: one piece. Neither the pieces nor the bytes
+// may break the reader's guarantees.
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   constexpr size_t kBodyMax = 1000;
   if (size == 0) return 0;

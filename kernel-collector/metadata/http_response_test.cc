@@ -10,7 +10,7 @@ namespace {
 
 constexpr size_t kBodyMax = 64;
 
-// The same answer, whatever pieces it comes in.
+// Reads the answer in pieces of the given size. The result must not depend on the size.
 absl::StatusOr<HttpResponse> Read(std::string_view text, size_t piece, bool closed = false) {
   HttpResponseReader reader(kBodyMax);
   for (size_t i = 0; i < text.size() && !reader.done(); i += piece) {
@@ -54,12 +54,12 @@ TEST(HttpResponseReader, ABodyUpToTheEndOfTheConnection) {
   EXPECT_EQ(Read("HTTP/1.0 200\r\n\r\nhello", 1).status().code(), absl::StatusCode::kUnavailable);
 }
 
-TEST(HttpResponseReader, AnAnswerWithoutABodyAwaitsNone) {
+TEST(HttpResponseReader, ExpectsNoBodyInAnAnswerWithoutOne) {
   EXPECT_TRUE(Read("HTTP/1.1 204 No Content\r\n\r\n", 1).ok());
   EXPECT_TRUE(Read("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n", 1).ok());
 }
 
-TEST(HttpResponseReader, RefusesWhatIsNoHttp) {
+TEST(HttpResponseReader, RefusesMalformedHttp) {
   for (const char* text : {
            "<html>captive portal</html>\r\n\r\n",
            "HTTP/2 200 OK\r\n\r\n",
@@ -84,7 +84,7 @@ TEST(HttpResponseReader, RefusesWhatIsNoHttp) {
   }
 }
 
-TEST(HttpResponseReader, TakesNoMoreThanItWasToldTo) {
+TEST(HttpResponseReader, RefusesMoreThanTheLimit) {
   const std::string body(kBodyMax + 1, 'x');
   const std::string ok = "HTTP/1.1 200 OK\r\n";
   for (const std::string& text : {

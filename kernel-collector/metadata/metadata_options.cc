@@ -16,11 +16,11 @@ namespace {
 
 absl::Status Invalid(std::string_view message) { return Error(absl::StatusCode::kInvalidArgument, message); }
 
-// As opentelemetry-network's collectors have them: in the file below `labels:`, EBPF_NET_AGENT_* in the environment.
+// The labels of opentelemetry-network's collectors: below `labels:` in the file, EBPF_NET_AGENT_* in the environment.
 struct Label {
   const char* name;
   const char* attribute;
-  bool in_environment;  // under the old name, too
+  bool in_environment;  // also under the old name
 };
 constexpr Label kLabels[] = {
     {"namespace", "service.namespace", true},
@@ -36,7 +36,7 @@ absl::Status CheckLabel(std::string_view value) {
   return Invalid(fmt::format("must be text of {} bytes at most", kAttributeValueBytesMax));
 }
 
-// All of it: what DecodeAttributes would pass over is a mistake here.
+// Checks the whole text: a part that DecodeAttributes would skip is an error here.
 absl::Status CheckAttributes(std::string_view text) {
   for (std::string_view rest = text;;) {
     const std::string_view pair = rest.substr(0, rest.find(','));

@@ -10,19 +10,19 @@
 
 namespace tributary {
 
-// What an operator says of a node, and of where more is found out.
+// The operator's data about a node, and the sources of more data.
 struct MetadataOptions {
   std::string host_dir;      // where parts of the host's file system are mounted
-  Attributes resource;       // labels, and --resource-attribute over them
-  bool detect_cloud = true;  // as firmware says; else `cloud` it is
+  Attributes resource;       // labels; --resource-attribute takes precedence over them
+  bool detect_cloud = true;  // true: as the firmware says; false: `cloud`
   Cloud cloud = Cloud::kNone;
-  std::string cloud_endpoint;  // "" = the cloud's own
+  std::string cloud_endpoint;  // "": the cloud's own
   int64_t cloud_timeout_ns = 0;
-  std::string docker_socket;  // "" = Docker is not asked
+  std::string docker_socket;  // "": Docker is not asked
   std::string docker_namespace_label;
 };
 
-// The options for it, in a binary's table. Outlives Parse; Take afterwards.
+// Adds the options of MetadataOptions to a binary's table. The object must outlive Parse; call Take afterwards.
 class MetadataOptionTable {
  public:
   explicit MetadataOptionTable(MetadataOptions& out) : out_(out) {}

@@ -33,7 +33,7 @@ TEST(MetadataOptions, Defaults) {
   EXPECT_TRUE(options->resource.empty());
 }
 
-// The file and the environment that opentelemetry-network's collectors took.
+// The file and the environment that opentelemetry-network's collectors read.
 TEST(MetadataOptions, LabelsOfOldConfigurations) {
   const TestDirectory directory;
   const std::string file = directory.path() + "/config.yaml";
@@ -56,7 +56,7 @@ TEST(MetadataOptions, LabelsOfOldConfigurations) {
   EXPECT_EQ(options->docker_namespace_label, "team");
 }
 
-TEST(MetadataOptions, ResourceAttributesCountBeforeLabels) {
+TEST(MetadataOptions, ResourceAttributesTakePrecedenceOverLabels) {
   auto options = Parse({"--labels-service", "label", "--resource-attribute", "service.name=a%2Cb,team=x",
                         "--resource-attribute=team=y"});
   ASSERT_TRUE(options.ok()) << options.status();

@@ -6,8 +6,8 @@
 namespace tributary {
 namespace {
 
-// By then containers that were there before this collector have been sampled again: those that its predecessor told of
-// and it does not are over.
+// After this time, the containers from before this collector's start have been sampled again. Containers that the
+// previous collector reported, and this collector did not, are gone.
 constexpr uint64_t kContainersSettledMs = 60'000;
 
 CloudMetadata::Options CloudOptions(const NodeMetadata::Options& options) {
@@ -58,7 +58,8 @@ void NodeMetadata::OnContainerSeen(std::string_view id) {
 
 void NodeMetadata::TellHost(const Attributes& cloud) {
   Entity host{.kind = EntityKind::kHost, .id = options_.session.node_id, .attributes = host_};
-  // Not before it is settled: what is added later was so before, what differs later is so from then on.
+  // host.id is not set before it is settled. The reason: an attribute that is added later also applies to earlier
+  // times, but a changed attribute applies only from the change on.
   if (cloud_settled_ || options_.node_id_given) SetAttribute(host.attributes, "host.id", options_.session.node_id);
   for (const auto& [key, value] : cloud) {
     if (key != "host.id" || !options_.node_id_given) SetAttribute(host.attributes, key, value);

@@ -16,23 +16,24 @@
 
 namespace tributary {
 
-// What a node knows of itself and of its containers, told to its reducers (docs/metadata.md). The host is told at once,
-// and again when its cloud has answered; containers as Docker answers. Of two that say one thing the operator counts,
-// then the cloud, then the system. Loop thread; whatever blocks happens on `executor`.
+// Reports a node's data about itself and its containers to its reducers (docs/metadata.md). The host is reported at
+// once, and again after its cloud has answered. Containers are reported as Docker answers. If two sources have the same
+// attribute, the operator takes precedence over the cloud, and the cloud over the system. Loop thread; blocking calls
+// run on `executor`.
 class NodeMetadata {
  public:
   struct Options {
     SessionInfo session;  // of the node: its id, its host's name and architecture
     MetadataOptions said;
     std::string proc_root = "/proc", sys_root = "/sys";
-    bool node_id_given = false;  // the operator's: then it is host.id, too
+    bool node_id_given = false;  // the operator set the node id: then it is also host.id
   };
-  // What is lent outlives it.
+  // All borrowed objects must outlive this object.
   NodeMetadata(const Options& options, Executor& executor, AlarmSource& alarms, const Clock& clock,
                intake::MetadataFeed& feed, Metrics& metrics);
 
   void Start();
-  // For each process that is found to be in one.
+  // Call it for each process that is found to be in a container.
   void OnContainerSeen(std::string_view id);
 
  private:
@@ -41,11 +42,11 @@ class NodeMetadata {
 
   const Options options_;
   intake::MetadataFeed& feed_;
-  Attributes host_;  // as the system has it
+  Attributes host_;  // from the system
   bool cloud_settled_ = false, containers_settled_ = false;
   std::unique_ptr<Alarm> containers_alarm_;
   std::unique_ptr<CloudMetadata> cloud_;
-  std::unique_ptr<DockerMetadata> docker_;  // null: not asked
+  std::unique_ptr<DockerMetadata> docker_;  // null: Docker is not asked
 };
 
 }  // namespace tributary

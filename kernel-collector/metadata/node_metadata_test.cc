@@ -13,7 +13,7 @@
 namespace tributary {
 namespace {
 
-// In the order in which it makes them.
+// The alarms, in the order in which NodeMetadata creates them.
 constexpr size_t kSettled = 0, kCloudAgain = 1;
 
 class NodeMetadataTest : public ::testing::Test {
@@ -49,7 +49,7 @@ class NodeMetadataTest : public ::testing::Test {
   std::unique_ptr<NodeMetadata> node_;
 };
 
-TEST_F(NodeMetadataTest, AHostOfNobodysCloudIsToldAtOnce) {
+TEST_F(NodeMetadataTest, ReportsAHostWithoutACloudAtOnce) {
   Start();
   EXPECT_EQ(feed_.Find(EntityKind::kHost, "machine-id")->attributes, (Attributes{{"host.arch", "amd64"},
                                                                                  {"host.id", "machine-id"},
@@ -61,7 +61,7 @@ TEST_F(NodeMetadataTest, AHostOfNobodysCloudIsToldAtOnce) {
   EXPECT_EQ(executor_.RunAll(), 0u);
 }
 
-TEST_F(NodeMetadataTest, TheCloudCountsBeforeTheSystemAndTheOperatorBeforeBoth) {
+TEST_F(NodeMetadataTest, TheOperatorPrecedesTheCloudAndTheCloudTheSystem) {
   FakeHttpServer server([](const std::string&, int socket) {
     FakeHttpServer::Write(socket, FakeHttpServer::Ok(R"({"vmId":"02aab8a4","location":"westeurope","zone":"1"})"));
   });
@@ -87,7 +87,7 @@ TEST_F(NodeMetadataTest, TheCloudCountsBeforeTheSystemAndTheOperatorBeforeBoth) 
   EXPECT_EQ(Host("host.id"), "machine-id");
 }
 
-TEST_F(NodeMetadataTest, FirmwareSaysWhomToAsk) {
+TEST_F(NodeMetadataTest, TheFirmwareSelectsTheCloud) {
   FakeHttpServer server([](const std::string& request, int socket) {
     FakeHttpServer::Write(socket, request.starts_with("PUT /latest/api/token")
                                       ? FakeHttpServer::Ok("token")

@@ -14,7 +14,7 @@ namespace {
 
 constexpr size_t kProcCgroupBytesMax = 64u << 10;
 
-// Under v1 containers live in its hierarchies, and the unified one often knows only "/".
+// With v1, containers are in the v1 hierarchies, and the unified hierarchy often shows only "/".
 CgroupName NameOf(const std::string& unified, const std::vector<std::string>& legacy) {
   CgroupName name{unified, ParseCgroupPath(unified).container_id};
   if (!name.container_id.empty()) return name;
@@ -26,8 +26,8 @@ CgroupName NameOf(const std::string& unified, const std::vector<std::string>& le
   return name;
 }
 
-// Whether a path that /proc tells is of the cgroup that a sample names. One that is not there may be it: cgroups go
-// with their last process, and from another cgroup namespace paths lead elsewhere.
+// Returns whether a path from /proc may belong to the cgroup id of a sample. A path that does not exist may belong to
+// it: cgroups are removed with their last process, and paths from another cgroup namespace lead elsewhere.
 bool MayBe(uint64_t id, const std::string& root, const std::string& path) {
   if (id == 0 || root.empty() || path.empty()) return true;
   const uint64_t there = CgroupIdOf(root + path);
@@ -90,7 +90,7 @@ const CgroupName* CgroupNames::Find(Key key, Pid pid) {
 
 void CgroupNames::OnMade(uint64_t id, std::string_view path) {
   if (!options_.takes_events) return;
-  if (unified_.size() >= kDirectoriesMax) unified_.clear();  // a walk finds those that are there again
+  if (unified_.size() >= kDirectoriesMax) unified_.clear();  // a walk finds the existing cgroups again
   unified_.insert_or_assign(id, path);
 }
 
@@ -99,7 +99,7 @@ void CgroupNames::Read(Reading& reading) {
   auto text = ReadSmallFile(fmt::format("{}/{}/cgroup", options.proc_root, reading.pid.value), kProcCgroupBytesMax);
   if (!text.ok()) return;
   const CgroupPaths paths = ParseProcCgroup(*text);
-  // The process may have moved, or its pid may be another's by now: the ids decide where they can.
+  // The process may have moved, or its pid may now belong to another process. The ids decide if they can be compared.
   if (!MayBe(reading.key.v2_id, UnifiedRoot(options.cgroup_root), paths.unified)) return;
   std::vector<std::string> legacy;
   for (const CgroupPaths::Legacy& hierarchy : paths.legacy) {
@@ -152,11 +152,12 @@ void CgroupNames::FinishWalk(Walk& walk) {
   for (const Key& key : walk.wanted) {
     if (unread_.erase(key) == 0) continue;
     CgroupName name;
-    // Half a name is better than none. None is remembered too: a cgroup that is gone does not come back.
+    // Half a name is better than no name. A missing name is remembered too: a removed cgroup does not come back.
     if (!NameByWalks(key, &name) && name.path.empty()) unknown_.Add();
     Remember(key, std::move(name));
   }
-  // Who asked after it had begun may have come too late for it: what it did not find may have begun since.
+  // Requests that came after the walk had begun were not in `wanted`, but the walk may have found their cgroups. The
+  // other requests stay in `unread_`, because their cgroups may be newer than the walk.
   absl::erase_if(unread_, [this](const Key& key) {
     CgroupName name;
     const bool named = NameByWalks(key, &name);

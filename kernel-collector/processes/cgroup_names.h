@@ -17,30 +17,30 @@
 namespace tributary {
 
 struct CgroupName {
-  std::string path;          // as the host sees it; "" when nothing could be found
-  std::string container_id;  // "" = in no container
+  std::string path;          // as the host sees it; "" if no path was found
+  std::string container_id;  // "": in no container
 };
 
-// From the cgroup ids that BPF reads to names. The process's own /proc/PID/cgroup answers first, where it is of the
-// same cgroups as the ids. Of a process that is gone, or has moved since, walks of the hierarchies tell, which remember
-// every cgroup they pass: a container outlives most of its processes. Of the unified hierarchy the kernel's events tell
-// the same beforehand. Walks follow one another only so closely that
-// they take 2% of a CPU; who asks in between is told later. Loop thread; reads on `executor`.
+// Resolves the cgroup ids that BPF reads to names. The first source is the process's own /proc/PID/cgroup, if the file
+// is about the same cgroups as the ids. If the process is gone, or has moved since, the second source is a walk of the
+// hierarchies. Walks remember every cgroup that they pass, because a container outlives most of its processes. For the
+// unified hierarchy, kernel events report the cgroups in advance. Walks take at most 2% of a CPU, so there is a pause
+// between walks, and a caller that asks during the pause gets its answer later. Loop thread; reads run on `executor`.
 class CgroupNames {
  public:
-  static constexpr size_t kNamesMax = 16'384;        // when there are more the cache starts again
-  static constexpr size_t kDirectoriesMax = 20'000;  // of one hierarchy: walked, and remembered
+  static constexpr size_t kNamesMax = 16'384;        // above this limit the cache is cleared
+  static constexpr size_t kDirectoriesMax = 20'000;  // per hierarchy: the limit of walked and of remembered directories
   static constexpr int64_t kWalkPeriodMinNs = 200 * kNsPerMs;
-  static constexpr int64_t kWalkShare = 50;  // of all time, one part
+  static constexpr int64_t kWalkShare = 50;  // a walk may take one part in 50 of all time
 
   struct Options {
     std::string proc_root = "/proc";
     std::string cgroup_root = "/sys/fs/cgroup";
-    std::string cgroup_v1;     // the controller whose v1 hierarchy samples carry an id of: "memory"; "" for none
-    bool takes_events = true;  // OnMade tells of the unified hierarchy's cgroups
+    std::string cgroup_v1;     // samples carry ids of this controller's v1 hierarchy: "memory"; "": of none
+    bool takes_events = true;  // OnMade reports the unified hierarchy's cgroups
   };
 
-  // Of the unified hierarchy and of the v1 one; 0 = none.
+  // The cgroup ids in the unified hierarchy and in the v1 hierarchy; 0: none.
   struct Key {
     uint64_t v2_id = 0, v1_id = 0;
     friend bool operator==(const Key&, const Key&) = default;
@@ -52,9 +52,10 @@ class CgroupNames {
 
   CgroupNames(Options options, Executor& executor, const Clock& clock, Metrics& metrics);
 
-  // The kernel has made a cgroup: known before anybody is in it, and also when it and all that ran there are gone.
+  // Call it when the kernel has made a cgroup. The cgroup is then known before any process is in it, and still known
+  // after the cgroup and all of its processes are gone.
   void OnMade(uint64_t id, std::string_view path);
-  // The name, or null while it is being looked up: ask again later.
+  // Returns the name, or null while the lookup is running: the caller must ask again later.
   const CgroupName* Find(Key key, Pid pid);
   size_t size() const { return names_.size(); }
 
@@ -68,7 +69,8 @@ class CgroupNames {
   void StartWalk();
   void FinishWalk(Walk& walk);
   bool MayWalk() const;
-  // From what walks have passed; false when an id is not among them.
+  // Builds the name from the cgroups that walks have passed and that events reported. Returns false if an id is not
+  // among them.
   bool NameByWalks(Key key, CgroupName* name) const;
   void Remember(Key key, CgroupName name);
 
@@ -77,8 +79,8 @@ class CgroupNames {
   const Clock& clock_;
   absl::flat_hash_map<Key, CgroupName> names_;
   absl::flat_hash_set<Key> reading_;
-  absl::flat_hash_set<Key> unread_;  // /proc did not tell: a walk must
-  Paths unified_, legacy_;           // what walks have passed, and events told of
+  absl::flat_hash_set<Key> unread_;  // /proc had no answer: a walk must find the key
+  Paths unified_, legacy_;           // the cgroups that walks passed and that events reported
   bool walking_ = false;
   MonotonicNs next_walk_;
   Counter& unknown_;

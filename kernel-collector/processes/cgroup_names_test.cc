@@ -29,7 +29,7 @@ class CgroupNamesTest : public testing::Test {
     }
     return *names_;
   }
-  // As a sample asks that waits.
+  // Asks repeatedly, as a waiting sample does.
   const CgroupName* Settled(CgroupNames::Key key, int pid) {
     for (int i = 0; i < 3; ++i) {
       names().Find(key, Pid{pid});
@@ -90,12 +90,12 @@ TEST_F(CgroupNamesTest, FindsTheVersionOneCgroupOfAProcessThatIsGone) {
   EXPECT_EQ(Walks(), 1u);
 }
 
-TEST_F(CgroupNamesTest, ANeighboursPathIsNotTakenUnderVersionOneEither) {
+TEST_F(CgroupNamesTest, IgnoresANeighboursPathUnderVersionOne) {
   controller = "memory";
   uint64_t root = MakeCgroup("/unified");
   uint64_t id = MakeCgroup("/memory/docker/" + kId);
   MakeCgroup("/memory/docker/" + kOther);
-  // The pid is another's by now.
+  // The pid now belongs to another process.
   proc.AddProcess(5, {.cgroup = "3:cpu,memory:/docker/" + kOther + "\n2:pids:/docker/" + kOther + "\n0::/\n"});
   EXPECT_EQ(Settled({root, id}, 5)->container_id, kId);
 }
@@ -104,13 +104,13 @@ TEST_F(CgroupNamesTest, AContainerStartedAfterAWalkIsFoundByTheNext) {
   UseUnified();
   EXPECT_EQ(Settled({1, 0}, 5)->path, "");
   uint64_t later = MakeCgroup("/docker/" + kId);
-  EXPECT_EQ(Settled({later, 0}, 5), nullptr);  // a walk has only just been: ask again
+  EXPECT_EQ(Settled({later, 0}, 5), nullptr);  // a walk has just ended: ask again
   clock.Advance(CgroupNames::kWalkPeriodMinNs);
   EXPECT_EQ(Settled({later, 0}, 5)->container_id, kId);
   EXPECT_EQ(Walks(), 2u);
 }
 
-TEST_F(CgroupNamesTest, WhatAWalkHasNotFoundIsNotSoughtAgain) {
+TEST_F(CgroupNamesTest, DoesNotSearchAgainForAnUnknownCgroup) {
   UseUnified();
   EXPECT_EQ(Settled({1, 0}, 5)->path, "");
   clock.Advance(CgroupNames::kWalkPeriodMinNs);
@@ -119,7 +119,7 @@ TEST_F(CgroupNamesTest, WhatAWalkHasNotFoundIsNotSoughtAgain) {
   EXPECT_EQ(metrics.AddCounter("tributary_collector_cgroups_unknown_total", "").value(), 1u);
 }
 
-TEST_F(CgroupNamesTest, OneWalkAnswersAllThatWait) {
+TEST_F(CgroupNamesTest, OneWalkAnswersAllWaitingRequests) {
   UseUnified();
   std::vector<uint64_t> ids;
   for (int i = 0; i < 10; ++i) ids.push_back(MakeCgroup("/docker/" + std::string(64, static_cast<char>('0' + i))));
@@ -134,25 +134,25 @@ TEST_F(CgroupNamesTest, OneWalkAnswersAllThatWait) {
   EXPECT_EQ(Walks(), 2u);
 }
 
-TEST_F(CgroupNamesTest, AWalkAnswersWhoAskedWhileItWentOn) {
+TEST_F(CgroupNamesTest, AWalkAnswersRequestsMadeDuringIt) {
   UseUnified();
   uint64_t first = MakeCgroup("/first"), second = MakeCgroup("/second");
   names().Find({first, 0}, Pid{5});
   names().Find({second, 0}, Pid{6});
-  executor.RunAll();  // the walk begins when the first has been read
+  executor.RunAll();  // the walk begins after the first reading
   ASSERT_NE(names().Find({second, 0}, Pid{6}), nullptr);
   EXPECT_EQ(names().Find({second, 0}, Pid{6})->path, "/second");
   EXPECT_EQ(Walks(), 1u);
 }
 
-TEST_F(CgroupNamesTest, WhatTheKernelToldOfIsKnownAlsoWhenItIsGone) {
+TEST_F(CgroupNamesTest, RemembersReportedCgroupsThatAreGone) {
   UseUnified();
   names().OnMade(4711, "/docker/" + kId);
   EXPECT_EQ(Settled({4711, 0}, 5)->container_id, kId);
   EXPECT_EQ(Walks(), 0u);
 }
 
-TEST_F(CgroupNamesTest, WhatTheKernelToldOfAnotherHierarchyIsLeftAside) {
+TEST_F(CgroupNamesTest, IgnoresEventsOfAnotherHierarchy) {
   UseUnified();
   takes_events = false;
   names().OnMade(4711, "/docker/" + kId);
@@ -175,12 +175,12 @@ TEST_F(CgroupNamesTest, AnyHierarchyMayNameTheContainer) {
   EXPECT_EQ(Settled({0, id}, 5)->container_id, kId);
 }
 
-TEST_F(CgroupNamesTest, NoIdsNoQuestion) {
+TEST_F(CgroupNamesTest, AsksNothingWithoutIds) {
   ASSERT_NE(names().Find({0, 0}, Pid{5}), nullptr);
   EXPECT_EQ(executor.waiting(), 0u);
 }
 
-TEST_F(CgroupNamesTest, AFullWorkerIsAskedAgain) {
+TEST_F(CgroupNamesTest, AsksAFullWorkerAgain) {
   UseUnified();
   uint64_t id = MakeCgroup("/x");
   executor.capacity = 0;

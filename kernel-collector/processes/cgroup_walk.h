@@ -9,20 +9,21 @@
 
 namespace tributary {
 
-// A mounted cgroup hierarchy as a file system shows it. Calls block: a worker's. A cgroup's id is its directory's inode
-// number; the kernel numbers the cgroups of one hierarchy on and on (kernfs_new_node, 64 bits), so that no id comes
-// again while the machine is up.
+// A mounted cgroup hierarchy, read through the file system. Calls block, so a worker must make them. A cgroup's id is
+// its directory's inode number. The kernel numbers the cgroups of one hierarchy in ascending order (kernfs_new_node, 64
+// bits), so an id is never reused while the machine is up.
 
-// Where the hierarchy of cgroup v2 is mounted: at the top, or beside those of v1.
+// Returns the mount point of the cgroup v2 hierarchy: the top, or a directory next to the v1 hierarchies.
 std::string UnifiedRoot(const std::string& cgroup_root);
-// Where a controller's v1 hierarchy is: "memory" → "…/memory". "" for no controller.
+// Returns the directory of a controller's v1 hierarchy: "memory" → "…/memory". Returns "" if `controller` is empty.
 std::string LegacyRoot(const std::string& cgroup_root, std::string_view controller);
 
-// 0 when it is gone.
+// Returns 0 if the cgroup is gone.
 uint64_t CgroupIdOf(const std::string& directory);
 
-// The id of every cgroup of a hierarchy → its path in it. At most `directories_max`, those nearest to the root. Costs
-// some 30 µs a cgroup: the kernel lists the files in it, too.
+// Returns the id of every cgroup of a hierarchy → its path in the hierarchy. Returns at most `directories_max` cgroups,
+// the ones nearest to the root. A walk costs some 30 µs per cgroup, because the kernel also lists the files in the
+// cgroup.
 absl::flat_hash_map<uint64_t, std::string> WalkCgroups(const std::string& root, size_t directories_max);
 
 }  // namespace tributary

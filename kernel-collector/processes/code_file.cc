@@ -55,7 +55,7 @@ CodeFilePtr CodeFileTable::Intern(const FileKey& key, FileLocation location) {
 void CodeFileTable::Identified(const CodeFile& executable) {
   auto it = sources_.find(executable.id);
   if (it == sources_.end()) {
-    // Any of them: an executable that is asked for was sampled a moment ago, and comes back with its next mapping.
+    // Evicts an arbitrary entry. A requested executable was sampled a moment ago and comes back with its next mapping.
     if (sources_.size() >= kSourcesMax) sources_.erase(sources_.begin());
     it = sources_.emplace(executable.id, std::vector<FileLocation>()).first;
   }

@@ -17,7 +17,8 @@
 
 namespace tributary {
 
-// What names a mapped file before anybody has read it: its build-id where the kernel tells it, else device and inode.
+// Identifies a mapped file before the file has been read: by its build-id if the kernel reports one, else by device and
+// inode.
 struct FileKey {
   ExecutableId build_id;
   uint32_t device_major = 0, device_minor = 0;
@@ -31,49 +32,49 @@ struct FileKey {
   }
 };
 
-// Where a file can be found: a process that has, or had, it mapped, and its path there.
+// A place where a file can be found: a process that has, or had, the file mapped, and the file's path there.
 struct FileLocation {
   Pid pid;
   uint64_t start = 0, end = 0;
   std::string path;
 };
 
-// One file that is mapped as code, shared by all mappings of it. Identity and segments come from a worker's reading, on
-// first touch by a sample; the identity comes earlier when the kernel told the build-id. Loop thread only.
+// One file that is mapped as code, shared by all of its mappings. A worker reads the identity and the segments when a
+// sample first touches the file. The identity is known earlier if the kernel reported the build-id. Loop thread only.
 struct CodeFile {
   static constexpr size_t kLocationsMax = 4;
 
   enum class State {
-    kUnread,   // nobody has asked yet, or there is a new place to try
-    kReading,  // a worker has it
+    kUnread,   // not requested yet, or there is a new place to try
+    kReading,  // a worker is reading the file
     kReady,
-    kFailed,  // unreadable wherever it was mapped
+    kFailed,  // unreadable at every known place
   };
 
   void AddLocation(FileLocation location);
 
   FileKey key;
   State state = State::kUnread;
-  ExecutableId id;  // key.build_id, or what the file says once read
+  ExecutableId id;  // key.build_id, or the identity from the file after it was read
   std::string path;
   std::vector<ElfSegment> segments;
   std::vector<FileLocation> locations;  // the newest last
-  std::string_view memory;              // its bytes, when no file has them: the vdso's
-  std::string only_function;            // all that there is to know, of code that is in no file: see MakeNamedCode
+  std::string_view memory;              // the bytes, if they are in no file: the vdso's
+  std::string only_function;            // the only known name of code that is in no file: see MakeNamedCode
 
-  uint32_t unwind_table = 0;  // its number in UnwindTables; 0 = none yet
+  uint32_t unwind_table = 0;  // its number in UnwindTables; 0: none yet
 
-  // Its number in the dictionary of that generation; saves a hash of the id per frame.
+  // The file's number in the dictionary of that generation. The number saves a hash of the id per frame.
   uint64_t interned_generation = 0;
   ExecutableRef interned;
 };
 using CodeFilePtr = std::shared_ptr<CodeFile>;
 
-// Code that is in no file, and of which no more is known than a name. Its identity is its path.
+// Returns code that is in no file and that has only a known name. Its identity is derived from its path.
 CodeFilePtr MakeNamedCode(std::string path, std::string function);
 
-// Every executable that a known process has mapped, and where those that samples named were found. Capped: over
-// kFilesMax a file is not followed (its frames stay unknown) and counted. Loop thread only.
+// Every executable that a known process has mapped, and the places where the sampled executables were found. Above
+// kFilesMax a file is not followed: its frames stay unknown, and the file is counted. Loop thread only.
 class CodeFileTable {
  public:
   static constexpr size_t kFilesMax = 16'384;
@@ -81,16 +82,18 @@ class CodeFileTable {
 
   explicit CodeFileTable(Metrics& metrics);
 
-  // The file's executable, made when it is new; null when it cannot be named, or the table is full. An inode without a
-  // build-id may be reused once nothing maps it any more: it is read anew then.
+  // Returns the file's executable; creates it if it is new. Returns null if the key identifies no file, or if the table
+  // is full. An inode without a build-id may be reused once no mapping uses it any more. The file is read again in that
+  // case.
   CodeFilePtr Intern(const FileKey& key, FileLocation location);
-  // This machine's vdso: no file, the same for every 64-bit process.
+  // This machine's vdso. It is in no file and is the same for every 64-bit process.
   const CodeFilePtr& vdso() const { return vdso_; }
   void SetVdso(CodeFilePtr vdso) { vdso_ = std::move(vdso); }
 
-  // Where the file of an identity can be read, for the symbol server; empty when it was never seen.
+  // Returns the places where the file with this identity can be read, for the symbol server. Empty if the identity was
+  // never seen.
   std::vector<FileLocation> LocationsOf(const ExecutableId& id) const;
-  // The executable's id has become known.
+  // Call it when the executable's id has become known.
   void Identified(const CodeFile& executable);
 
   size_t size() const { return files_.size(); }

@@ -26,8 +26,8 @@ absl::StatusOr<OpenedFile> Identify(absl::StatusOr<Fd> fd) {
   return opened;
 }
 
-// `by_path`: reached by name, so that the device is compared as well. A mapping's own link needs no such check, and on
-// overlay and btrfs file systems stat's device is not the one that mappings show.
+// `by_path`: the file was reached by name, so the device is compared as well. A mapping's own link needs no such check.
+// On overlay and btrfs file systems, stat's device also differs from the device that mappings show.
 absl::StatusOr<OpenedFile> Check(absl::StatusOr<Fd> fd, const std::string& path, const FileKey& key, bool by_path) {
   if (!fd.ok()) return fd.status();
   if (!key.build_id.known()) {
@@ -43,8 +43,8 @@ absl::StatusOr<OpenedFile> Check(absl::StatusOr<Fd> fd, const std::string& path,
   return opened;
 }
 
-// Every place in turn, the newest first: the mapping, the path in its process's root, in the host's, in our own;
-// `check` decides about what was opened there.
+// Tries every place in turn, the newest first: the mapping, then the path in the process's root, in the host's root and
+// in our own root. `check` decides whether the opened file is accepted.
 template <typename CheckOpened>
 absl::StatusOr<OpenedFile> Try(const std::string& proc_root, const std::vector<FileLocation>& locations,
                                CheckOpened&& check) {

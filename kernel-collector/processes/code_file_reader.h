@@ -9,24 +9,24 @@
 
 namespace tributary {
 
-// Finds and opens the file behind a mapping, wherever it still can be reached: through a mapping of it (map_files,
-// which also reaches deleted files), at its path inside a process's root, at its path on the host. Paths may lie and
-// files may have been replaced: what is opened is regular, and is the file asked for by build-id, or else by inode. Any
-// thread; reads disk.
+// Finds and opens the file behind a mapping. Tries every place where the file may still be reachable: a mapping of the
+// file (map_files, which also reaches deleted files), the path inside a process's root, the path on the host. Paths may
+// lie and files may have been replaced. So the opened file is always a regular file, and its build-id, or else its
+// inode, matches the request. Any thread; reads from disk.
 struct OpenedFile {
   std::unique_ptr<ElfFile> file;
   ExecutableId id;
 };
-// NotFound: no location leads to it; the message is that of the last try.
+// NotFound if no location leads to the file; the message is that of the last try.
 absl::StatusOr<OpenedFile> OpenCodeFile(const std::string& proc_root, const FileKey& key,
                                         const std::vector<FileLocation>& locations);
-// Same, for a file whose identity of any kind is known: only a file with that identity is returned.
+// The same for a file with a known identity of any kind. Returns only a file with that identity.
 absl::StatusOr<std::unique_ptr<ElfFile>> OpenIdentified(const std::string& proc_root, const ExecutableId& id,
                                                         const std::vector<FileLocation>& locations);
 
-// The bytes of the vdso that this process was given, and its identity: the kernel's own, no file has it.
+// The bytes of this process's vdso, and its identity. The vdso belongs to the kernel and is in no file.
 struct OwnVdso {
-  std::string_view bytes;  // lives as long as the process
+  std::string_view bytes;  // valid as long as the process runs
   ExecutableId id;
   std::vector<ElfSegment> segments;
 };

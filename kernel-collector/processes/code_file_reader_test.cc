@@ -41,7 +41,7 @@ TEST_F(CodeFileReader, OpensByPathInTheProcessesRoot) {
 }
 
 TEST_F(CodeFileReader, PrefersTheMappingsOwnLink) {
-  // The path has been replaced since; the link still leads to what is mapped.
+  // The file at the path has been replaced since. The link still leads to the mapped file.
   std::string old = proc.AddFile("/old", TinyElf("build-old"));
   FileKey key = KeyOf(old);
   std::filesystem::create_symlink(old, proc.proc() + "/42/map_files/1000-2000");
@@ -74,7 +74,7 @@ TEST_F(CodeFileReader, IsNeverBlockedByAFifo) {
   EXPECT_FALSE(Open(KeyOf(proc.files() + "/bin/fifo"), {At(42, "/bin/fifo")}).ok());
 }
 
-TEST_F(CodeFileReader, RefusesWhatIsNotElf) {
+TEST_F(CodeFileReader, RefusesFilesOtherThanElf) {
   std::string text = proc.AddFile("/bin/script", "#!/bin/sh\n");
   EXPECT_FALSE(Open(KeyOf(text), {At(42, "/bin/script")}).ok());
 }

@@ -17,7 +17,7 @@
 
 namespace tributary {
 
-// Runs jobs when told, on the test's thread.
+// Runs jobs on request, on the test's thread.
 class FakeExecutor : public Executor {
  public:
   bool Submit(std::function<void()> work, std::function<void()> done) override {
@@ -25,7 +25,7 @@ class FakeExecutor : public Executor {
     jobs_.emplace_back(std::move(work), std::move(done));
     return true;
   }
-  // Jobs that jobs submit run too. Returns how many ran.
+  // Also runs the jobs that jobs submit. Returns the number of jobs that ran.
   size_t RunAll() {
     size_t ran = 0;
     while (!jobs_.empty()) {
@@ -49,8 +49,7 @@ inline ExecutableId BuildId(std::string_view bytes) {
   return *ExecutableId::Make(ExecutableIdKind::kGnuBuildId, bytes);
 }
 
-// The smallest file with what is needed here: a GNU build-id, and code at file offset 0x1000 that the ELF file wants at
-// address 0x401000.
+// The smallest file that the tests need: a GNU build-id, and code at file offset 0x1000 with the ELF address 0x401000.
 inline std::string TinyElf(std::string_view build_id, uint64_t entry = 0) {
   std::string bytes(0x2000, '\0');
   Elf64_Ehdr header{};
@@ -89,7 +88,7 @@ inline std::string TinyElf(std::string_view build_id, uint64_t entry = 0) {
   return bytes;
 }
 
-// A proc file system in a folder of its own, which goes with it. Processes share one root folder.
+// A proc file system in its own folder. The destructor removes the folder. All processes share one root folder.
 class FakeProc {
  public:
   FakeProc() {
@@ -128,7 +127,7 @@ class FakeProc {
     if (!options.exe.empty()) std::filesystem::create_symlink(options.exe, dir + "/exe");
     if (!std::filesystem::exists(dir + "/root")) std::filesystem::create_directory_symlink(files(), dir + "/root");
   }
-  // A kernel whose build-id is "kernel", and perhaps a module of it whose build-id is its name.
+  // A kernel with the build-id "kernel", and optionally one kernel module. The module's build-id is its name.
   struct Kernel {
     uint64_t text_begin = 0, text_end = 0;
     std::string module;
@@ -145,7 +144,7 @@ class FakeProc {
     AddNote(fmt::format("{}/module/{}/notes/.note.gnu.build-id", sys(), kernel.module), kernel.module);
   }
   void RemoveProcess(int pid) { std::filesystem::remove_all(fmt::format("{}/{}", proc(), pid)); }
-  // A file at `path` inside every process's root. Returns its path on this machine.
+  // Adds a file at `path` inside every process's root. Returns the file's path on this machine.
   std::string AddFile(const std::string& path, std::string_view bytes) {
     std::string full = files() + path;
     std::filesystem::create_directories(std::filesystem::path(full).parent_path());

@@ -6,7 +6,7 @@
 namespace tributary {
 namespace {
 
-constexpr MonotonicNs kNeverAgain{1};  // of what was replaced while nobody looked: no time is surely its own
+constexpr MonotonicNs kNeverAgain{1};  // for code replaced during a loss of events: Find never returns it
 
 std::string PathOf(std::string_view owner, std::string_view name) {
   std::string path = "[";
@@ -53,7 +53,7 @@ void GeneratedCodeTable::Add(const Code& code, MonotonicNs time) {
   std::string path = PathOf(code.owner, code.name);
   auto it = live_.find(code.begin);
   if (it != live_.end() && it->second.file->path == path && it->second.gone.value == 0) {
-    // Kallsyms had it before its event was read.
+    // Kallsyms listed the code before its event was read.
     Entry known = std::move(it->second);
     live_.erase(it);
     known.end = code.end;
@@ -71,7 +71,7 @@ void GeneratedCodeTable::Remove(const Code& code, MonotonicNs time) {
 }
 
 void GeneratedCodeTable::Merge(std::span<const GeneratedCode> listed, MonotonicNs read_at) {
-  // What never had an event came since the last look; after a loss it may have been other code until now.
+  // Code without an event was loaded since the last Merge. After a loss, other code may have been there until now.
   const MonotonicNs from = unsure_ ? read_at : merged_at_;
   const MonotonicNs replaced_at = unsure_ ? kNeverAgain : read_at;
   ++merges_;
@@ -84,7 +84,7 @@ void GeneratedCodeTable::Merge(std::span<const GeneratedCode> listed, MonotonicN
       if (unsure_) it->second.gone = MonotonicNs{};
       continue;
     }
-    // An event has overtaken the list.
+    // Skips the listed code if an event has overtaken the list.
     it = FirstBehind(code.begin);
     if (it != live_.end() && it->first < code.end && it->first <= code.begin && !(it->second.from < read_at)) continue;
     Entry entry{.begin = code.begin, .end = code.end, .end_known = code.end_known, .from = from, .merged = merges_};

@@ -19,7 +19,7 @@ class GeneratedCodeTableTest : public testing::Test {
   static GeneratedCode Listed(uint64_t begin, uint64_t size, std::string name) {
     return {.begin = begin, .end = begin + size, .owner = "bpf", .name = std::move(name)};
   }
-  // The function's name; "": none; with "?": not sure.
+  // Returns the function's name; "": none; with "?": unsure.
   std::string At(uint64_t address, int64_t time) const {
     auto found = table.Find(address, MonotonicNs{time});
     return found ? found->file->only_function + (found->unsure ? "?" : "") : "";
@@ -29,7 +29,7 @@ class GeneratedCodeTableTest : public testing::Test {
   GeneratedCodeTable table{metrics};
 };
 
-TEST_F(GeneratedCodeTableTest, KnowsCodeFromItsEventOnAndNoFurtherThanItsEnd) {
+TEST_F(GeneratedCodeTableTest, KnowsCodeSinceItsEventUpToItsEnd) {
   Add(kAt, 0x80, "a", 100);
   EXPECT_EQ(At(kAt, 99), "");
   EXPECT_EQ(At(kAt, 100), "a");
@@ -39,7 +39,7 @@ TEST_F(GeneratedCodeTableTest, KnowsCodeFromItsEventOnAndNoFurtherThanItsEnd) {
   EXPECT_EQ(table.Find(kAt + 8, MonotonicNs{100})->offset, 8u);
 }
 
-TEST_F(GeneratedCodeTableTest, TheSameNameIsTheSameExecutableWhereverItIs) {
+TEST_F(GeneratedCodeTableTest, TheSameNameIsTheSameExecutableAtEveryAddress) {
   Add(kAt, 0x80, "bpf_prog_1_x", 1);
   Add(kAt + 0x1000, 0x90, "bpf_prog_1_x", 2);
   Add(kAt + 0x2000, 0x80, "bpf_prog_2_x", 3);
@@ -50,10 +50,10 @@ TEST_F(GeneratedCodeTableTest, TheSameNameIsTheSameExecutableWhereverItIs) {
   EXPECT_EQ(a->path, "[bpf] bpf_prog_1_x");
 }
 
-TEST_F(GeneratedCodeTableTest, AddressesThatAreUsedAgainAreNotMixedUp) {
+TEST_F(GeneratedCodeTableTest, DistinguishesCodeAtReusedAddresses) {
   Add(kAt, 0x80, "a", 100);
   Remove(kAt, 0x80, "a", 200);
-  EXPECT_EQ(At(kAt, 250), "a");  // still running when its event was written
+  EXPECT_EQ(At(kAt, 250), "a");  // still running when its removal event was written
   Add(kAt + 0x40, 0x80, "b", 300);
   EXPECT_EQ(At(kAt + 0x40, 299), "a");
   EXPECT_EQ(At(kAt + 0x40, 300), "b");
@@ -66,9 +66,9 @@ TEST_F(GeneratedCodeTableTest, AddressesThatAreUsedAgainAreNotMixedUp) {
   EXPECT_EQ(At(kAt + 0x40, 500), "a");
 }
 
-TEST_F(GeneratedCodeTableTest, WhatIsGoneIsForgottenLater) {
+TEST_F(GeneratedCodeTableTest, ForgetsRemovedCodeLater) {
   Add(kAt, 0x80, "a", 100);
-  Remove(kAt, 0x80, "other", 150);  // of code that was never heard of
+  Remove(kAt, 0x80, "other", 150);  // of unknown code
   Remove(kAt, 0x80, "a", 200);
   table.DropOld(MonotonicNs{200 + GeneratedCodeTable::kGraceNs});
   EXPECT_EQ(At(kAt, 150), "a");
@@ -77,16 +77,16 @@ TEST_F(GeneratedCodeTableTest, WhatIsGoneIsForgottenLater) {
   EXPECT_EQ(table.size(), 0u);
 }
 
-TEST_F(GeneratedCodeTableTest, TakesWhatWasThereBefore) {
+TEST_F(GeneratedCodeTableTest, TakesEarlierCodeFromKallsyms) {
   Merge({Listed(kAt, 0x1000, "a"), Listed(kAt + 0x1000, 0x1000, "b")}, 100);
   EXPECT_EQ(At(kAt + 0xfff, 1), "a");
   EXPECT_EQ(At(kAt + 0x1000, 1), "b");
-  // Where "a" ends only its neighbour said: others may come between.
+  // The end of "a" is only derived from its neighbour: other code may come between.
   Add(kAt + 0x800, 0x80, "c", 200);
   EXPECT_EQ(At(kAt + 0x7ff, 200), "a");
   EXPECT_EQ(At(kAt + 0x800, 200), "c");
   EXPECT_EQ(At(kAt + 0x880, 200), "");
-  // The event that tells how long it is may be read after kallsyms.
+  // The event with the code's length may be read after kallsyms.
   Add(kAt, 0x100, "a", 90);
   EXPECT_EQ(At(kAt + 0xff, 1), "a");
   EXPECT_EQ(At(kAt + 0x100, 200), "");
@@ -99,14 +99,14 @@ TEST_F(GeneratedCodeTableTest, AnEventYoungerThanTheListWins) {
   EXPECT_EQ(At(kAt + 0x1000, 150), "b");
 }
 
-TEST_F(GeneratedCodeTableTest, WhatHasNoEventsIsKnownSinceTheLookBefore) {
+TEST_F(GeneratedCodeTableTest, KnowsCodeWithoutEventsSinceThePreviousMerge) {
   Merge({}, 100);
   Merge({Listed(kAt, 0x1000, "quiet")}, 200);
   EXPECT_EQ(At(kAt, 99), "");
   EXPECT_EQ(At(kAt, 150), "quiet");
 }
 
-TEST_F(GeneratedCodeTableTest, AfterALossNothingIsSureUntilKallsymsHasSaidIt) {
+TEST_F(GeneratedCodeTableTest, IsUnsureAfterALossUntilKallsymsConfirms) {
   Merge({}, 50);
   Add(kAt, 0x80, "stays", 100);
   Add(kAt + 0x1000, 0x80, "went", 100);
@@ -116,12 +116,12 @@ TEST_F(GeneratedCodeTableTest, AfterALossNothingIsSureUntilKallsymsHasSaidIt) {
   Merge({Listed(kAt, 0x80, "stays"), Listed(kAt + 0x2000, 0x80, "other")}, 200);
   EXPECT_EQ(At(kAt, 150), "stays");
   EXPECT_EQ(At(kAt + 0x1000, 150), "");
-  // When it was replaced nobody knows.
+  // The time of the replacement is unknown.
   EXPECT_EQ(At(kAt + 0x2000, 150), "");
   EXPECT_EQ(At(kAt + 0x2000, 200), "other");
 }
 
-TEST_F(GeneratedCodeTableTest, AnUnloadThatWasOvertakenByALossIsTakenBack) {
+TEST_F(GeneratedCodeTableTest, KallsymsRevokesARemovalAfterALoss) {
   Add(kAt, 0x80, "a", 100);
   Remove(kAt, 0x80, "a", 150);
   table.NoteLoss();
@@ -137,7 +137,7 @@ TEST_F(GeneratedCodeTableTest, IsCapped) {
   EXPECT_EQ(At(kAt, 1), "p0");
 }
 
-TEST_F(GeneratedCodeTableTest, TheLastAddressesThereAreDoNoHarm) {
+TEST_F(GeneratedCodeTableTest, HandlesTheHighestAddresses) {
   Merge({Listed(~uint64_t{0} - 0x100, 0x100, "last")}, 1);
   EXPECT_EQ(At(~uint64_t{0} - 1, 1), "last");
   EXPECT_EQ(At(~uint64_t{0}, 1), "");

@@ -20,8 +20,8 @@ CodeFilePtr MakeKernelFile(const ExecutableId& id, std::string path) {
   return file;
 }
 
-// Stands where names would, and is all that people see of them: the cause, and what to do about it. No slash: a path's
-// last part is what is shown.
+// Takes the place of names: people see only this text, which contains the cause and the remedy. The text must not
+// contain a slash, because only the last part of a path is shown.
 CodeFilePtr MakeCause(std::string_view text) {
   std::string name = "[kernel] (";
   name.append(text).append(")");
@@ -29,7 +29,7 @@ CodeFilePtr MakeCause(std::string_view text) {
 }
 
 std::string_view WhyHidden(const absl::Status& status, std::string_view kptr_restrict) {
-  // 2 hides addresses from everybody, 0 and 1 from who has no CAP_SYSLOG (kernel/ksyms_common.c).
+  // 2 hides addresses from all processes; 0 and 1 hide them from processes without CAP_SYSLOG (kernel/ksyms_common.c).
   if (absl::IsPermissionDenied(status)) {
     return kptr_restrict.starts_with('2') ? "names hidden: set kernel.kptr_restrict to 1"
                                           : "names hidden: grant CAP_SYSLOG";
@@ -38,7 +38,8 @@ std::string_view WhyHidden(const absl::Status& status, std::string_view kptr_res
   return "names unknown: kallsyms cannot be read";
 }
 
-// A program's code is not followed by its neighbour's: between them is code that kallsyms does not list.
+// Sets the ends of programs. A program does not end where the next listed program begins: kallsyms does not list the
+// code between them.
 void TellEnds(std::vector<BpfCode> told, std::vector<GeneratedCode>* generated) {
   std::sort(told.begin(), told.end(), [](const BpfCode& a, const BpfCode& b) { return a.begin < b.begin; });
   for (GeneratedCode& code : *generated) {
@@ -98,7 +99,7 @@ void KernelCode::Take(Reading& reading) {
     return SetLayout(*std::move(reading.layout));
   }
   generated_.Merge({}, reading.began);
-  if (layout_ != nullptr) return;  // the kernel's own place holds until the next boot
+  if (layout_ != nullptr) return;  // the kernel's own address stays the same until the next boot
   CodeFilePtr cause = MakeCause(WhyHidden(reading.layout.status(), reading.kptr_restrict));
   if (cause->path == hidden_->path) return;
   LogWarning("kernel frames show why they have no names: {} cause=\"{}\"", cause->path,
@@ -120,7 +121,7 @@ void KernelCode::SetLayout(KernelLayout layout) {
 }
 
 void KernelCode::OnKernelCode(const KernelCodeEvent& event) {
-  // Events say no more of who made it than its name.
+  // The only hint in an event about the code's owner is the code's name.
   const std::string_view owner = event.is_bpf ? "bpf" : event.name.starts_with("kprobe") ? "kprobes" : "ftrace";
   const GeneratedCodeTable::Code code{event.start, event.start + event.length, owner, event.name};
   event.gone ? generated_.Remove(code, event.time) : generated_.Add(code, event.time);
@@ -128,7 +129,7 @@ void KernelCode::OnKernelCode(const KernelCodeEvent& event) {
 
 KernelCode::Place KernelCode::Named(const CodeFilePtr& code, uint64_t offset) {
   if (!code->only_function.empty() && !names_.contains(code->id)) {
-    // Any of them: who is asked for was sampled a moment ago, and comes back with its next sample.
+    // Evicts an arbitrary entry. Requested code was sampled a moment ago and comes back with its next sample.
     if (names_.size() >= kNamesMax) names_.erase(names_.begin());
     names_.emplace(code->id, code->only_function);
   }
@@ -154,7 +155,8 @@ bool KernelCode::BeginsGeneratedCode(uint64_t address, MonotonicNs time) const {
 
 KernelCode::Place KernelCode::Find(uint64_t probe, MonotonicNs time) {
   if (IsKernelText(probe)) return Named(kernel_, probe - layout_->text_begin);
-  // Before modules: theirs may be the gap behind a module, of which only the begin is sure.
+  // Generated code is searched before modules. It may lie in the gap after a module, because only a module's begin is
+  // certain.
   if (auto found = generated_.Find(probe, time)) {
     return found->unsure ? Nameless(probe, time) : Named(found->file, found->offset);
   }
@@ -174,14 +176,14 @@ KernelCode::Place KernelCode::Nameless(uint64_t probe, MonotonicNs time) {
   const uint64_t page = probe / kPageBytes;
   bool given_up = nameless_pages_.contains(page);
   if (!given_up && time < read_at_ && !wanted_) {
-    // Kallsyms has been read since: it is not listed.
+    // Kallsyms has been read after this sample, so the code is not listed.
     if (nameless_pages_.size() < kNamelessPagesMax) nameless_pages_.insert(page);
     given_up = true;
   }
   given_up |= nameless_pages_.size() >= kNamelessPagesMax;
   if (given_up) return Cause(nowhere_, nowhere_frames_);
   wanted_ = true;
-  // One that comes in half a minute is nothing to wait for.
+  // A sample does not wait for a reading that comes only in half a minute.
   if (!reading_ && read_tokens_ == 0) return Cause(nowhere_, nowhere_frames_);
   Place place = Named(nowhere_, 0);
   place.is_cause = place.wait = true;

@@ -21,15 +21,17 @@
 
 namespace tributary {
 
-// What is at a kernel address: the kernel itself, a module, code that the kernel generated; or, in place of a name, why
-// there is none. Kallsyms is read at start, and again where an address is met that is in nothing known, or events were
-// lost: a few times at once, once in kReadAgainNs for long. Loop thread only; reads on `executor`.
+// Finds the code at a kernel address: the kernel itself, a module, or code that the kernel generated. If the code has
+// no name, the result is the cause instead. Kallsyms is read at start. It is read again when an address lies in no
+// known code, or when events were lost. Up to kReadsAtOnce reads may follow each other directly; over a longer time one
+// read per kReadAgainNs is allowed. Loop thread only; reads run on `executor`.
 class KernelCode {
  public:
   static constexpr int64_t kReadAgainNs = 30 * kNsPerSecond;
   static constexpr int64_t kReadsAtOnce = 4;
-  static constexpr int64_t kUnhideNs = 60 * kNsPerSecond;  // kallsyms that cannot be read is tried again
-  // Code that is not listed stays so: classic BPF's filters, of which a node with containers has hundreds.
+  static constexpr int64_t kUnhideNs = 60 * kNsPerSecond;  // retry period while kallsyms cannot be read
+  // Code that kallsyms does not list stays unlisted: classic BPF's filters. A node with containers has hundreds of
+  // them.
   static constexpr int64_t kForgetNs = 600 * kNsPerSecond;
   static constexpr size_t kNamelessPagesMax = 4'096;
   static constexpr size_t kNamesMax = 8'192;
@@ -37,16 +39,17 @@ class KernelCode {
   struct Options {
     std::string proc_root = "/proc", sys_root = "/sys";
     std::function<std::vector<BpfCode>()>
-        list_bpf;  // how long programs are; called where kallsyms is read. Empty: none
+        list_bpf;  // the programs' lengths; called on the thread that reads kallsyms. Empty: none
   };
   KernelCode(Options options, Executor& executor, const Clock& clock, Metrics& metrics);
 
-  // Called before what was read meets what events told: feeds all events there are.
+  // `drain` is called before a finished reading is merged with the state from events. It must feed all available
+  // events.
   void SetDrain(std::function<void()> drain) { drain_ = std::move(drain); }
-  // Called when layout() has changed.
+  // `changed` is called when layout() has changed.
   void SetChanged(std::function<void()> changed) { changed_ = std::move(changed); }
 
-  // At start; waits for it.
+  // Reads at start and waits for the result.
   void ReadNow();
   void OnKernelCode(const KernelCodeEvent& event);
   void OnLost() { generated_.NoteLoss(), wanted_ = true; }
@@ -55,17 +58,17 @@ class KernelCode {
   struct Place {
     CodeFile* file = nullptr;  // never null
     uint64_t offset = 0;
-    bool is_cause = false;  // no place, but why it has no name: `offset` is 0
-    bool wait = false;      // a reading is wanted that may tell better
+    bool is_cause = false;  // no place, but the cause of the missing name: `offset` is 0
+    bool wait = false;      // a pending reading may give a better answer
   };
-  // `probe`: an address within the instruction that ran then.
+  // `probe`: an address within the instruction that ran at `time`.
   Place Find(uint64_t probe, MonotonicNs time);
-  // Whether the first instruction of generated code was there then.
+  // Returns true if the first instruction of generated code was at `address` at `time`.
   bool BeginsGeneratedCode(uint64_t address, MonotonicNs time) const;
 
-  // Null until it could be read.
+  // Null until the first successful reading.
   const std::shared_ptr<const KernelLayout>& layout() const { return layout_; }
-  // The one function of code without a file that samples were in; "": of none.
+  // Returns the only function of a sampled code without a file; "" for any other code.
   std::string NameOf(const ExecutableId& id) const;
 
  private:
@@ -92,10 +95,10 @@ class KernelCode {
   CodeFilePtr kernel_;
   std::vector<CodeFilePtr> modules_;  // parallel to layout_->modules
   GeneratedCodeTable generated_;
-  CodeFilePtr hidden_;   // while there is no layout: why
-  CodeFilePtr nowhere_;  // of code that kallsyms does not list
+  CodeFilePtr hidden_;   // the cause, while there is no layout
+  CodeFilePtr nowhere_;  // for code that kallsyms does not list
   absl::flat_hash_map<ExecutableId, std::string> names_;
-  absl::flat_hash_set<uint64_t> nameless_pages_;  // looked for in kallsyms in vain
+  absl::flat_hash_set<uint64_t> nameless_pages_;  // not found in kallsyms
 
   bool wanted_ = false, reading_ = false;
   MonotonicNs read_at_, unhid_at_, forgot_at_;

@@ -30,7 +30,7 @@ class KernelCodeTest : public testing::Test {
   }
   KernelCode::Place Find(uint64_t address) { return code.Find(address, clock.Monotonic()); }
   std::string PathAt(uint64_t address) { return Find(address).file->path; }
-  // A poll later.
+  // Advances to the next poll.
   void Tick() {
     clock.Advance(200 * kNsPerMs);
     code.Tick();
@@ -49,7 +49,7 @@ class KernelCodeTest : public testing::Test {
   KernelCode code{{.proc_root = proc.proc(), .sys_root = proc.sys()}, executor, clock, metrics};
 };
 
-TEST_F(KernelCodeTest, KnowsTheKernelItsModulesAndWhatItGenerated) {
+TEST_F(KernelCodeTest, KnowsTheKernelItsModulesAndGeneratedCode) {
   code.ReadNow();
   EXPECT_EQ(Find(kText + 8).file->id, BuildId("kernel"));
   EXPECT_EQ(Find(kText + 8).offset, 8u);
@@ -61,12 +61,12 @@ TEST_F(KernelCodeTest, KnowsTheKernelItsModulesAndWhatItGenerated) {
     EXPECT_FALSE(Find(address).wait);
     EXPECT_FALSE(Find(address).is_cause);
   }
-  // What symbols are asked for.
+  // The names for symbol requests.
   EXPECT_EQ(code.NameOf(Find(kProgram).file->id), "bpf_prog_1_early");
   EXPECT_EQ(code.NameOf(BuildId("kernel")), "");
 }
 
-TEST_F(KernelCodeTest, BetweenProgramsIsCodeThatNobodyLists) {
+TEST_F(KernelCodeTest, CodeBetweenProgramsIsUnlisted) {
   SetKernel("ffffffffc0100000 t bpf_prog_1_early\t[bpf]\nffffffffc0101000 t bpf_prog_2_next\t[bpf]\n");
   KernelCode::Options options{.proc_root = proc.proc(), .sys_root = proc.sys()};
   options.list_bpf = [] { return std::vector<BpfCode>{{kProgram + 0x1000, 0x9000000}, {kProgram, 0x80}, {1, 1}}; };
@@ -75,7 +75,7 @@ TEST_F(KernelCodeTest, BetweenProgramsIsCodeThatNobodyLists) {
   told.ReadNow();
   EXPECT_EQ(told.Find(kProgram + 0x7f, clock.Monotonic()).file->path, "[bpf] bpf_prog_1_early");
   EXPECT_TRUE(told.Find(kProgram + 0x80, clock.Monotonic()).is_cause);
-  // A length that cannot be is none.
+  // An impossible length is ignored.
   EXPECT_EQ(told.Find(kProgram + 0x1fff, clock.Monotonic()).file->path, "[bpf] bpf_prog_2_next");
   code.ReadNow();
   EXPECT_EQ(PathAt(kProgram + 0x80), "[bpf] bpf_prog_1_early");
@@ -90,7 +90,7 @@ TEST_F(KernelCodeTest, FollowsEvents) {
   EXPECT_EQ(PathAt(kProgram + 0x2000), "[ftrace] ftrace_trampoline");
   code.OnKernelCode({.time = clock.Monotonic(), .start = kProgram + 0x3000, .length = 64, .name = "kprobe_insn_page"});
   EXPECT_EQ(PathAt(kProgram + 0x3000), "[kprobes] kprobe_insn_page");
-  // Its name outlives it: the question for it comes later.
+  // The name outlives the code: the request for the name comes later.
   const ExecutableId id = Find(kProgram + 0x1000).file->id;
   Event("bpf_prog_2_late", kProgram + 0x1000, /*gone=*/true);
   for (int i = 0; i < 100; ++i) Tick();
@@ -98,7 +98,7 @@ TEST_F(KernelCodeTest, FollowsEvents) {
   EXPECT_EQ(code.NameOf(id), "bpf_prog_2_late");
 }
 
-TEST_F(KernelCodeTest, AModuleThatCameLaterIsFoundWhenItIsMet) {
+TEST_F(KernelCodeTest, FindsALaterModuleWhenItIsSampled) {
   code.ReadNow();
   SetKernel("", "later");
   FakeProc::Write(proc.proc() + "/modules", "later 4096 0 - Live 0xffffffffc0400000\n");
@@ -113,7 +113,7 @@ TEST_F(KernelCodeTest, AModuleThatCameLaterIsFoundWhenItIsMet) {
   EXPECT_EQ(reads(), 2u);
 }
 
-TEST_F(KernelCodeTest, WhatNobodyListsIsNotLookedForAllTheTime) {
+TEST_F(KernelCodeTest, LimitsReadsForUnlistedCode) {
   code.ReadNow();
   clock.Advance(1);
   const MonotonicNs sampled = clock.Monotonic();
@@ -126,13 +126,13 @@ TEST_F(KernelCodeTest, WhatNobodyListsIsNotLookedForAllTheTime) {
     EXPECT_EQ(PathAt(kProgram + 0x800000), "[kernel] (generated code of no known name)");
   }
   EXPECT_EQ(reads(), 2u);
-  // Other addresses may read it again, a few times at once.
+  // Other addresses may cause new reads, a few directly after each other.
   for (uint64_t i = 1; i < 20; ++i) {
     Find(kProgram + 0x800000 + i * 0x1000);
     Tick();
   }
   EXPECT_EQ(reads(), 1u + KernelCode::kReadsAtOnce);
-  // Until it may be again, nothing waits for it.
+  // Until the next read is allowed, no sample waits for it.
   EXPECT_FALSE(Find(kProgram + 0x900000).wait);
   clock.Advance(KernelCode::kReadAgainNs);
   Find(kProgram + 0x900000);
@@ -152,11 +152,11 @@ TEST_F(KernelCodeTest, AfterALossWaitsForKallsyms) {
   Tick();
   EXPECT_EQ(code.Find(kProgram, sampled).file->path, "[bpf] bpf_prog_1_early");
   EXPECT_FALSE(code.Find(kProgram, sampled).wait);
-  // The other's end was among the lost.
+  // The removal of the other program was among the lost events.
   EXPECT_NE(code.Find(kProgram + 0x1000, sampled).file->path, "[bpf] bpf_prog_2_late");
 }
 
-TEST_F(KernelCodeTest, SaysWhyNamesAreHidden) {
+TEST_F(KernelCodeTest, ShowsWhyNamesAreHidden) {
   Hide("2");
   code.ReadNow();
   EXPECT_EQ(PathAt(kText), "[kernel] (names hidden: set kernel.kptr_restrict to 1)");
@@ -164,13 +164,13 @@ TEST_F(KernelCodeTest, SaysWhyNamesAreHidden) {
   EXPECT_FALSE(Find(kText).wait);
   EXPECT_EQ(code.NameOf(Find(kText).file->id), PathAt(kText));
   EXPECT_EQ(code.layout(), nullptr);
-  // Events tell names all the same.
+  // Events still provide names.
   clock.Advance(1);
   Event("bpf_prog_2_late", kProgram + 0x1000);
   EXPECT_EQ(PathAt(kProgram + 0x1000), "[bpf] bpf_prog_2_late");
 }
 
-TEST_F(KernelCodeTest, SaysWhichPrivilegeIsMissing) {
+TEST_F(KernelCodeTest, ShowsWhichPrivilegeIsMissing) {
   Hide("1");
   code.ReadNow();
   EXPECT_EQ(PathAt(kText), "[kernel] (names hidden: grant CAP_SYSLOG)");
@@ -180,7 +180,7 @@ TEST_F(KernelCodeTest, SaysWhichPrivilegeIsMissing) {
   EXPECT_EQ(PathAt(kText), "[kernel] (names unknown: no kallsyms, or no build-id in sysfs)");
 }
 
-TEST_F(KernelCodeTest, NamesComeWhenTheyAreHiddenNoMore) {
+TEST_F(KernelCodeTest, ShowsNamesOnceTheyAreReadable) {
   Hide("2");
   code.ReadNow();
   Tick();
@@ -192,15 +192,16 @@ TEST_F(KernelCodeTest, NamesComeWhenTheyAreHiddenNoMore) {
   EXPECT_EQ(Find(kModule).file->id, BuildId("m"));
 }
 
-TEST_F(KernelCodeTest, AModuleWithoutABuildIdSaysSo) {
+TEST_F(KernelCodeTest, ShowsThatAModuleHasNoBuildId) {
   std::filesystem::remove_all(proc.sys() + "/module");
   code.ReadNow();
   EXPECT_EQ(PathAt(kModule), "[m] (no build-id)");
   EXPECT_TRUE(Find(kModule).is_cause);
 }
 
-TEST_F(KernelCodeTest, FeedsEventsBeforeWhatWasReadMeetsThem) {
-  // Unloaded, and other code loaded there, before kallsyms was read; the events are still in their ring then.
+TEST_F(KernelCodeTest, FeedsEventsBeforeMergingAReading) {
+  // Before kallsyms was read, the program was unloaded and other code was loaded there. The events are still in their
+  // ring at that time.
   code.SetDrain([&, fed = false]() mutable {
     if (std::exchange(fed, true)) return;
     Event("bpf_prog_9_other", kProgram);

@@ -5,7 +5,7 @@
 namespace tributary {
 namespace {
 
-// b goes on where a ends, in memory and in the file.
+// Returns true if b continues where a ends, in memory and in the file.
 bool Continues(const Mapping& a, const Mapping& b) {
   return a.end == b.start && a.executable == b.executable && (b.runtime == nullptr || a.runtime == b.runtime) &&
          (a.executable == nullptr || a.file_offset + (a.end - a.start) == b.file_offset);
@@ -18,7 +18,7 @@ bool SameFile(const CodeFilePtr& a, const CodeFilePtr& b) {
   return a->id.known() && b->id.known() ? a->id == b->id : a->path == b->path;
 }
 
-// Where a and b overlap, an address means the same byte of the same file.
+// Returns true if, where a and b overlap, an address means the same byte of the same file.
 bool SameCode(const Mapping& a, const Mapping& b) {
   return SameFile(a.executable, b.executable) &&
          (a.executable == nullptr || a.file_offset - a.start == b.file_offset - b.start);
@@ -34,7 +34,8 @@ auto Overlapping(List& list, const Mapping& mapping) {
   return std::pair(first, last);
 }
 
-// Gives `mapping` the runtime of the first mapping of [first, last), all of which it overlaps, that has the same code.
+// Gives `mapping` a runtime if it has none: the runtime of the first mapping of [first, last) that has one and holds
+// the same code. `mapping` must overlap all of [first, last).
 template <typename Iterator>
 void TakeOverRuntime(Iterator first, Iterator last, Mapping* mapping) {
   if (mapping->runtime != nullptr) return;
@@ -65,7 +66,7 @@ MappingTable::Inserted MappingTable::Insert(Mapping mapping) {
     right.start = mapping.end;
     pieces.push_back(std::move(right));
   }
-  // A JIT makes its code executable page by page: one mapping, not thousands.
+  // A JIT makes its code executable page by page. The pages become one mapping, not thousands.
   if (pieces.size() == 1 && first == last && first != list.begin() && Continues(*std::prev(first), mapping)) {
     std::prev(first)->end = mapping.end;
     std::prev(first)->learned = std::max(std::prev(first)->learned, mapping.learned);

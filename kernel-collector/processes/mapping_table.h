@@ -15,13 +15,13 @@ class Runtime;
 struct Mapping {
   uint64_t start = 0, end = 0;
   uint64_t file_offset = 0;
-  MonotonicNs learned;                     // when it was made (event) or seen (scan)
-  CodeFilePtr executable;                  // null: no file behind it (a JIT's code), or none that can be named
-  std::shared_ptr<const Runtime> runtime;  // asked first what an address is; null: there is none
+  MonotonicNs learned;                     // time of the event that made it, or of the scan that saw it
+  CodeFilePtr executable;                  // null: no file behind it (a JIT's code), or no identifiable file
+  std::shared_ptr<const Runtime> runtime;  // asked first about an address; null: no runtime
 };
 
-// A process's code mappings: sorted by start, never overlapping, at most kMappingsMax (what comes over that is not
-// taken). A copy costs nothing until one of the two changes: fork shares. Loop thread only.
+// A process's code mappings: sorted by start, never overlapping, at most kMappingsMax. The table refuses mappings above
+// the limit. A copy costs nothing until one of the two tables changes: a fork shares the list. Loop thread only.
 class MappingTable {
  public:
   using List = std::vector<Mapping>;
@@ -29,22 +29,23 @@ class MappingTable {
 
   enum class Inserted {
     kAdded,
-    kReplaced,  // other code was mapped at some of its addresses until then
+    kReplaced,  // other code was mapped at some of these addresses before
     kRefused,   // the table is full
   };
-  // Puts a mapping in; those it overlaps are cut or go, as mmap(2) does with MAP_FIXED. One without a runtime takes
-  // over that of the same code: a JIT changes its pages' protection, and /proc tells of no runtimes.
+  // Inserts a mapping. Overlapped mappings are cut or removed, as mmap(2) does with MAP_FIXED. A mapping without a
+  // runtime inherits the runtime of an overlapped mapping of the same code. The reason: a JIT changes its pages'
+  // protection, and /proc shows no runtimes.
   Inserted Insert(Mapping mapping);
   void Clear() { list_ = std::make_shared<List>(); }
 
-  // Takes over a list read from /proc at `read_at`; mappings learned later than that stay on top of it. Returns those
-  // of the list where other code was known to be mapped.
+  // Replaces the table with a list that was read from /proc at `read_at`. Mappings learned after `read_at` stay on top
+  // of the list. Returns the mappings of the list at places where other code was known to be mapped.
   List Replace(const List& scanned, MonotonicNs read_at);
 
   static const Mapping* Find(const List& list, uint64_t address);
   const Mapping* Find(uint64_t address) const { return Find(*list_, address); }
 
-  // The table as it is now: does not change any more.
+  // The current table, which later changes do not affect.
   std::shared_ptr<const List> snapshot() const { return list_; }
   size_t size() const { return list_->size(); }
 

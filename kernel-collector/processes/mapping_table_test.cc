@@ -33,7 +33,7 @@ class MappingTableTest : public testing::Test {
   MappingTable table;
 };
 
-TEST_F(MappingTableTest, FindsWhatCoversAnAddress) {
+TEST_F(MappingTableTest, FindsTheMappingThatCoversAnAddress) {
   table.Insert(At(300, 400, 0, b));
   table.Insert(At(100, 200, 0, a));
   EXPECT_EQ(table.Find(99), nullptr);
@@ -66,15 +66,15 @@ TEST_F(MappingTableTest, MappingsOfTheSameCodeKeepTheirRuntime) {
   EXPECT_EQ(table.Find(250)->runtime, jit);
 }
 
-TEST_F(MappingTableTest, SaysWhenOtherCodeWasThereBefore) {
+TEST_F(MappingTableTest, ReportsThatItReplacedOtherCode) {
   using Inserted = MappingTable::Inserted;
   EXPECT_EQ(table.Insert(At(100, 200, 1000, a)), Inserted::kAdded);
-  EXPECT_EQ(table.Insert(At(120, 180, 1020, a)), Inserted::kAdded);  // mprotect tells of a part again
+  EXPECT_EQ(table.Insert(At(120, 180, 1020, a)), Inserted::kAdded);  // mprotect reports a part again
   EXPECT_EQ(table.Insert(At(120, 180, 2000, a)), Inserted::kReplaced);
   EXPECT_EQ(table.Insert(At(150, 160, 2030, b)), Inserted::kReplaced);
   EXPECT_EQ(table.Insert(At(200, 300, 0, b)), Inserted::kAdded);
   EXPECT_EQ(table.Insert(At(300, 400, 0, nullptr)), Inserted::kAdded);
-  EXPECT_EQ(table.Insert(At(350, 380, 77, nullptr)), Inserted::kAdded);  // a JIT's code has no file to differ by
+  EXPECT_EQ(table.Insert(At(350, 380, 77, nullptr)), Inserted::kAdded);  // a JIT's code has no file that could differ
 }
 
 TEST_F(MappingTableTest, AFileKnownTwiceIsOneFile) {
@@ -88,7 +88,7 @@ TEST_F(MappingTableTest, AFileKnownTwiceIsOneFile) {
   EXPECT_EQ(table.Insert(At(100, 200, 0, again)), MappingTable::Inserted::kReplaced);
 }
 
-TEST_F(MappingTableTest, AScanTellsWhatIsOtherThanKnown) {
+TEST_F(MappingTableTest, AScanReportsChangedMappings) {
   table.Insert(At(100, 200, 0, a));
   table.Insert(At(300, 400, 0, a));
   MappingTable::List changed =
@@ -97,7 +97,7 @@ TEST_F(MappingTableTest, AScanTellsWhatIsOtherThanKnown) {
   EXPECT_EQ(changed[0].start, 350u);
 }
 
-TEST_F(MappingTableTest, CutsWhatIsOverlapped) {
+TEST_F(MappingTableTest, CutsOverlappedMappings) {
   table.Insert(At(100, 400, 1000, a));
   table.Insert(At(200, 300, 0, b));
   EXPECT_EQ(Show(table), "a:100-200+1000 b:200-300+0 a:300-400+1200 ");
@@ -109,7 +109,7 @@ TEST_F(MappingTableTest, CutsWhatIsOverlapped) {
   EXPECT_EQ(Show(table), "a:0-1000+64 ");
 }
 
-TEST_F(MappingTableTest, JoinsWhatContinues) {
+TEST_F(MappingTableTest, JoinsAdjacentMappings) {
   table.Insert(At(100, 200, 0, nullptr));
   table.Insert(At(200, 300, 7, nullptr));
   table.Insert(At(300, 400, 100, a));
@@ -129,7 +129,7 @@ TEST_F(MappingTableTest, ACopyDoesNotSeeChanges) {
   EXPECT_EQ(snapshot->size(), 1u);
 }
 
-TEST_F(MappingTableTest, AScanKeepsWhatIsNewer) {
+TEST_F(MappingTableTest, AScanKeepsNewerMappings) {
   table.Insert(At(100, 200, 0, a, 10));
   table.Insert(At(300, 400, 0, a, 30));
   table.Replace({At(100, 200, 0, b, 20), At(500, 600, 0, b, 20), At(350, 360, 0, b, 20)}, MonotonicNs{20});

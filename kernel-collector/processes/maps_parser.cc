@@ -5,7 +5,7 @@
 namespace tributary {
 namespace {
 
-// Takes a hexadecimal number off the front of `text`, and the separator behind it.
+// Takes a hexadecimal number off the front of `text`, and the separator after it.
 template <typename T>
 bool TakeHex(std::string_view& text, char separator, T* value) {
   const std::optional<T> number = TakeNumber<T>(text, 16);
@@ -30,7 +30,7 @@ std::string UnescapeNewlines(std::string_view path) {
   return out;
 }
 
-// Takes the first line off `text`, without its newline; false at the end.
+// Takes the first line off `text`, without its newline. Returns false at the end.
 bool TakeLine(std::string_view* text, std::string_view* line) {
   if (text->empty()) return false;
   size_t newline = text->find('\n');
@@ -56,7 +56,7 @@ std::optional<MapsEntry> ParseMapsLine(std::string_view line) {
   line.remove_prefix(5);
   if (!TakeHex(line, ' ', &entry.file_offset)) return std::nullopt;
   if (!TakeHex(line, ':', &entry.device_major) || !TakeHex(line, ' ', &entry.device_minor)) return std::nullopt;
-  // An anonymous mapping's line ends with the inode, with or without blanks behind it.
+  // An anonymous mapping's line ends with the inode, with or without blanks after it.
   const std::optional<uint64_t> inode = TakeNumber<uint64_t>(line);
   if (!inode) return std::nullopt;
   entry.inode = *inode;

@@ -15,19 +15,20 @@ struct MapsEntry {
   uint32_t device_major = 0, device_minor = 0;
   uint64_t inode = 0;
   bool executable = false;
-  std::string path;  // as the process sees it, without the " (deleted)" that the kernel adds; "" for none
+  std::string path;  // as the process sees it, without the kernel's " (deleted)"; "": none
 };
 
-// Paths are hostile: bytes of any kind. nullopt for a line that has not every field, or an empty range.
+// Paths are hostile and may hold any bytes. Returns nullopt if a field is missing or the range is empty.
 std::optional<MapsEntry> ParseMapsLine(std::string_view line);
 
-// Calls `visit` for every well-formed line; returns how many were not.
+// Calls `visit` for every well-formed line. Returns the number of malformed lines.
 size_t ParseMaps(std::string_view text, const std::function<void(MapsEntry)>& visit);
 
-// The same for mappings that hold code: a fifth of the lines. The rest is passed over after a look at its permissions.
+// The same for mappings that hold code: a fifth of the lines. The other lines are skipped after a check of their
+// permissions.
 void ParseCodeMaps(std::string_view text, const std::function<void(MapsEntry)>& visit);
 
-// `path` without the kernel's " (deleted)".
+// Returns `path` without the kernel's " (deleted)".
 std::string_view WithoutDeleted(std::string_view path);
 
 }  // namespace tributary

@@ -52,7 +52,7 @@ TEST(MapsParser, RejectsLineWithoutInode) {
   EXPECT_FALSE(ParseMapsLine("1000-2000 r-xp 00000000 08:01 /bin/x"));
 }
 
-TEST(MapsParser, RejectsWhatIsNotALine) {
+TEST(MapsParser, RejectsMalformedLines) {
   for (const char* line :
        {"", " ", "1000", "1000-", "1000-2000", "1000-2000 ", "1000-2000 r-x", "1000-2000 r-xp", "1000-2000 r-xp 0",
         "1000-2000 r-xp 0 8", "1000-2000 r-xp 0 8:", "2000-1000 r-xp 0 8:1 7 /x", "1000-1000 r-xp 0 8:1 7 /x",
@@ -63,7 +63,7 @@ TEST(MapsParser, RejectsWhatIsNotALine) {
   }
 }
 
-TEST(MapsParser, CountsBadLinesAndGoesOn) {
+TEST(MapsParser, CountsBadLinesAndContinues) {
   std::vector<std::string> paths;
   size_t bad = ParseMaps("1000-2000 r-xp 0 8:1 7 /a\nrubbish\n\n3000-4000 r--p 0 8:1 7 /b",
                          [&](MapsEntry entry) { paths.push_back(entry.path); });
@@ -71,7 +71,7 @@ TEST(MapsParser, CountsBadLinesAndGoesOn) {
   EXPECT_EQ(paths, (std::vector<std::string>{"/a", "/b"}));
 }
 
-TEST(MapsParser, VisitsCodeAlone) {
+TEST(MapsParser, VisitsOnlyCode) {
   std::vector<std::string> paths;
   ParseCodeMaps(
       "1000-2000 r--p 0 8:1 7 /a\n2000-3000 r-xp 0 8:1 7 /b\n3000-4000 rwxs 0 8:1 7 /c\nrubbish\n"

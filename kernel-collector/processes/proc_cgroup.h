@@ -15,15 +15,15 @@ struct CgroupPaths {
     friend bool operator==(const Legacy&, const Legacy&) = default;
   };
 
-  std::string unified;         // "" when there is none
+  std::string unified;         // "": none
   std::vector<Legacy> legacy;  // of v1 hierarchies, in file order
 };
-// Whether "cpu,cpuacct" has "cpu".
+// Returns whether a list like "cpu,cpuacct" contains the controller, for example "cpu".
 bool HasController(std::string_view controllers, std::string_view wanted);
-// Whether a v1 hierarchy has the controller.
+// Returns whether a v1 hierarchy has the controller.
 bool HasLegacyController(const CgroupPaths& paths, std::string_view wanted);
-// What is no such line, and what has a relative path, is left out. Hostile: 32 v1 hierarchies at most, 4,096 bytes a
-// path.
+// Skips malformed lines and lines with a relative path. The text is hostile: at most 32 v1 hierarchies are kept, and
+// paths above 4,096 bytes are skipped.
 CgroupPaths ParseProcCgroup(std::string_view text);
 
 }  // namespace tributary

@@ -19,7 +19,7 @@ TEST(ProcCgroup, KnowsWhichHierarchyHasAController) {
   EXPECT_FALSE(HasLegacyController(paths, ""));
 }
 
-TEST(ProcCgroup, SkipsWhatIsNotALine) {
+TEST(ProcCgroup, SkipsMalformedLines) {
   CgroupPaths paths = ParseProcCgroup("\n0:\n0::\n0::relative\n::\n5:cpu\n0::/ok");
   EXPECT_EQ(paths.unified, "/ok");
   EXPECT_TRUE(paths.legacy.empty());

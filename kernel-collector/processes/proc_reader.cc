@@ -30,7 +30,7 @@ bool ReadNumber(std::string_view text, T* value) {
 
 absl::StatusOr<ProcStat> ParseProcStat(std::string_view text) {
   absl::Status malformed = Error(absl::StatusCode::kInvalidArgument, "stat: not a line of /proc/PID/stat");
-  // The name may hold ')' as well: the last one ends it.
+  // The name may also hold ')', so the last ')' ends it.
   size_t open = text.find('('), close = text.rfind(')');
   if (open == std::string_view::npos || close == std::string_view::npos || close < open) return malformed;
   ProcStat stat;

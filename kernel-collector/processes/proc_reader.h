@@ -11,14 +11,14 @@
 
 namespace tributary {
 
-// What /proc/PID/stat tells, as far as we need it (proc_pid_stat(5)).
+// The fields of /proc/PID/stat that we need (proc_pid_stat(5)).
 struct ProcStat {
-  std::string comm;  // bytes as the process chose them
+  std::string comm;  // any bytes: the process chooses them
   Pid parent;
   uint64_t start_ticks = 0;  // since boot, 1/100 s
   bool kernel_thread = false;
 };
-// The command name may hold blanks, parentheses and newlines. InvalidArgument: not a stat line.
+// The command name may hold blanks, parentheses and newlines. InvalidArgument if `text` is not a stat line.
 absl::StatusOr<ProcStat> ParseProcStat(std::string_view text);
 
 constexpr int64_t kNsPerTick = 10'000'000;  // USER_HZ is 100 on every architecture we run on
@@ -26,7 +26,7 @@ constexpr int64_t kNsPerTick = 10'000'000;  // USER_HZ is 100 on every architect
 // One process as /proc shows it.
 struct ProcSnapshot {
   Pid pid;
-  MonotonicNs read_at;  // taken before anything was read
+  MonotonicNs read_at;  // time before the first read
   ProcStat stat;
   std::string executable_path;  // as the process sees it; "" for kernel threads
   std::vector<MapsEntry> code;  // executable mappings only
@@ -40,7 +40,7 @@ class ProcReader {
   ProcReader(std::string proc_root, const Clock& clock) : root_(std::move(proc_root)), clock_(clock) {}
 
   std::vector<Pid> ListProcesses() const;
-  // NotFound: it is gone.
+  // NotFound if the process is gone.
   absl::StatusOr<ProcSnapshot> Read(Pid pid) const;
 
   const std::string& root() const { return root_; }

@@ -12,7 +12,7 @@ namespace {
 
 const std::string kTail = " S 7 1 1 0 -1 4194304 0 0 0 0 0 0 0 0 20 0 1 0 12345 1 1 18446744073709551615\n";
 
-TEST(ProcStat, ReadsWhatWeNeed) {
+TEST(ProcStat, ReadsTheFieldsWeNeed) {
   auto stat = ParseProcStat("42 (cat)" + kTail);
   ASSERT_TRUE(stat.ok());
   EXPECT_EQ(stat->comm, "cat");
@@ -30,13 +30,13 @@ TEST(ProcStat, TakesAnyName) {
   }
 }
 
-TEST(ProcStat, TellsKernelThreads) {
+TEST(ProcStat, RecognizesKernelThreads) {
   auto stat = ParseProcStat("2 (kthreadd) S 0 0 0 0 -1 2129984 0 0 0 0 0 0 0 0 20 0 1 0 3 0 0\n");
   ASSERT_TRUE(stat.ok());
   EXPECT_TRUE(stat->kernel_thread);
 }
 
-TEST(ProcStat, RejectsWhatIsNotALine) {
+TEST(ProcStat, RejectsMalformedLines) {
   for (const char* text :
        {"", "42", "42 (cat", "42 cat) S", "42 (cat) S 7 1 1", ") (",
         "42 (cat)S 7 1 1 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 1", "42 (cat) S x 1 1 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 1",
@@ -75,11 +75,11 @@ TEST(ProcReader, ListsNumbersOnly) {
   EXPECT_THAT(ProcReader(proc.proc(), clock).ListProcesses(), testing::UnorderedElementsAre(Pid{7}, Pid{42}));
 }
 
-TEST(ProcFiles, RefusesWhatIsNotARegularFile) {
+TEST(ProcFiles, RefusesFilesThatAreNotRegular) {
   FakeProc proc;
   std::string fifo = proc.files() + "/fifo";
   ASSERT_EQ(mkfifo(fifo.c_str(), 0600), 0);
-  // Neither may block: nobody writes to the FIFO.
+  // Neither call may block, although the FIFO has no writer.
   EXPECT_EQ(OpenRegularFile(fifo).status().code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_EQ(OpenRegularFileIn(proc.files(), "/fifo").status().code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_EQ(OpenRegularFile(proc.files()).status().code(), absl::StatusCode::kFailedPrecondition);

@@ -8,8 +8,8 @@
 #include "kernel-collector/processes/process_environment.h"
 #include "profile/attributes.h"
 
-// What /proc says of a process, of which names and paths are the process's own choice: maps, stat, cgroup and environ,
-// all from the same bytes.
+// Fuzzes the parsers of a process's /proc files: maps, stat, cgroup and environ, all with the same bytes. The process
+// itself chooses the names and paths in these files.
 
 namespace {
 
@@ -27,7 +27,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     Require(entry.start < entry.end);
     Require(entry.path.size() <= size);
 #ifdef TRIBUTARY_PLANT_CRASH
-    // Within reach only of a line that parses as a whole.
+    // Only a completely valid line reaches this check.
     Require(entry.file_offset != 0x7000);
 #endif
   });

@@ -23,7 +23,7 @@ struct Header {
   char signature[8];
   uint32_t version;
   uint32_t payload_size;
-  uint64_t published_at_ns;  // 0: it is being changed
+  uint64_t published_at_ns;  // 0: the process is changing it
   uint64_t payload;          // its address
 };
 static_assert(sizeof(Header) == 32);
@@ -43,7 +43,7 @@ class Fields {
     uint64_t value = 0;      // of types 0, 1 and 5
     std::string_view bytes;  // of type 2
   };
-  // False at the end, and where the bytes make no sense: then ok() is false.
+  // Returns false at the end, and if the bytes are malformed: then ok() is false.
   bool Next(Field* field) {
     if (!ok_ || bytes_.empty()) return false;
     uint64_t tag = 0;
@@ -92,7 +92,7 @@ class Fields {
   bool ok_ = true;
 };
 
-// An AnyValue (opentelemetry/proto/common/v1/common.proto) as text; nullopt for one that has no text.
+// Returns an AnyValue (opentelemetry/proto/common/v1/common.proto) as text; nullopt if it has no text form.
 std::optional<std::string> TextOf(std::string_view any_value, bool* ok) {
   std::optional<std::string> text;
   Fields fields(any_value);

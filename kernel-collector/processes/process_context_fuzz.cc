@@ -4,7 +4,8 @@
 
 #include "kernel-collector/processes/process_context.h"
 
-// What a process publishes of itself, and a memory map that it chose names in: the same bytes as both.
+// Fuzzes the parsers of a published process context and of a memory map with process-chosen names. Both get the same
+// bytes.
 
 namespace {
 
@@ -21,7 +22,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     for (const auto& [key, value] : context->attributes) {
       Require(!key.empty() && key.size() <= size);
 #ifdef TRIBUTARY_PLANT_CRASH
-      // Within reach only of a message that holds a whole attribute.
+      // Only a message with a complete attribute reaches this check.
       Require(value != "5");
 #endif
     }

@@ -33,7 +33,7 @@ std::string Decoded(const std::string& message) {
   return context.ok() ? EncodeAttributes(context->attributes, 4096, nullptr) : "none";
 }
 
-TEST(ProcessContext, TakesAttributesOfTheResourceAndBesideIt) {
+TEST(ProcessContext, TakesAttributesInsideAndOutsideTheResource) {
   EXPECT_EQ(Decoded(Resource(Text("service.name", "shop")) + Bytes(2, Text("runtime", "x"))),
             "runtime=x,service.name=shop");
   EXPECT_EQ(Decoded(""), "");
@@ -45,7 +45,7 @@ TEST(ProcessContext, TakesNumbersAndBooleansAsText) {
   EXPECT_EQ(Decoded(Resource(Attribute("a", "\x21\0\0\0\0\0\0\xf8\x3f"s))), "a=1.5");
 }
 
-TEST(ProcessContext, WhatHasNoTextIsDropped) {
+TEST(ProcessContext, DropsAttributesWithoutText) {
   auto context = DecodeProcessContext(Bytes(1, Bytes(1, Attribute("list", Bytes(5, ""))) + Bytes(1, Text("", "x")) +
                                                    Bytes(1, Bytes(1, "no value")) + Bytes(1, Text("a", "b"))));
   ASSERT_TRUE(context.ok());
@@ -53,15 +53,15 @@ TEST(ProcessContext, WhatHasNoTextIsDropped) {
   EXPECT_EQ(context->attributes.size(), 1u);
 }
 
-TEST(ProcessContext, UnknownFieldsArePassedOver) {
+TEST(ProcessContext, SkipsUnknownFields) {
   EXPECT_EQ(Decoded("\x28\x07"s + Resource(Text("a", "b")) + "\x35\1\2\3\4"s + Bytes(9, "x")), "a=b");
 }
 
-TEST(ProcessContext, RefusesWhatIsNoMessage) {
+TEST(ProcessContext, RefusesMalformedMessages) {
   const std::string good = Resource(Text("service.name", "shop"));
   for (size_t size = 1; size < good.size(); ++size) EXPECT_EQ(Decoded(good.substr(0, size)), "none") << size;
   EXPECT_EQ(Decoded("\x0a"s + std::string(11, '\xff')), "none");  // a length without an end
-  EXPECT_EQ(Decoded("\x0b"s), "none");                            // groups are of another age
+  EXPECT_EQ(Decoded("\x0b"s), "none");                            // groups are obsolete
   EXPECT_EQ(Decoded("\0\0"s), "none");
 }
 
@@ -84,7 +84,7 @@ TEST(ProcessContext, IsFoundByItsName) {
   EXPECT_EQ(FindProcessContext(""), std::nullopt);
 }
 
-// As an SDK publishes it.
+// The format in which an SDK publishes it.
 struct Published {
   char signature[8];
   uint32_t version, payload_size;
@@ -114,7 +114,7 @@ TEST_F(ReadContext, OfAProcess) {
   EXPECT_EQ(FindAttribute(context->attributes, "service.name"), "shop");
 }
 
-TEST_F(ReadContext, SaysWhyThereIsNone) {
+TEST_F(ReadContext, ReportsWhyThereIsNone) {
   EXPECT_EQ(Code(), absl::StatusCode::kNotFound);  // no process
   proc.AddProcess(5, {.maps = "1000-2000 rw-p 00000000 00:00 0 \n"});
   EXPECT_EQ(Code(), absl::StatusCode::kNotFound);

@@ -18,7 +18,7 @@ namespace {
 constexpr std::string_view kServiceName = "OTEL_SERVICE_NAME";
 constexpr std::string_view kResourceAttributes = "OTEL_RESOURCE_ATTRIBUTES";
 
-// The variables asked for, by their place in `names`.
+// Returns the values of the requested variables, at the same index as in `names`.
 std::vector<std::optional<std::string_view>> FindVariables(std::string_view environment,
                                                            const std::vector<std::string_view>& names) {
   std::vector<std::optional<std::string_view>> found(names.size());
@@ -39,7 +39,7 @@ std::vector<std::optional<std::string_view>> FindVariables(std::string_view envi
 }  // namespace
 
 std::string EncodeResource(const Attributes& attributes, size_t* dropped) {
-  // A flood of others is not to push a service's name out.
+  // Many other attributes must not displace a service's name.
   Attributes first, others;
   for (const Attribute& attribute : attributes) {
     if (attribute.key.size() > kAttributeKeyBytesMax || attribute.value.size() > kAttributeValueBytesMax) {
@@ -75,7 +75,7 @@ ProcessEnvironment ParseProcessEnvironment(std::string_view environment, const s
   }
   Attributes attributes;
   if (values[1]) attributes = DecodeAttributes(*values[1]);
-  // An empty variable is as none (OpenTelemetry's configuration specification).
+  // An empty variable counts as unset (OpenTelemetry's configuration specification).
   if (values[0] && !values[0]->empty()) SetAttribute(attributes, "service.name", *values[0]);
   for (size_t i = 2; i < wanted.size(); ++i) {
     if (values[i]) SetAttribute(attributes, fmt::format("process.environment_variable.{}", wanted[i]), *values[i]);
@@ -88,7 +88,8 @@ absl::StatusOr<ProcessEnvironment> ReadProcessEnvironment(const std::string& pro
                                                           const std::vector<std::string>& names) {
   const std::string path = fmt::format("{}/{}/environ", proc_root, pid.value);
   ASSIGN_OR_RETURN(Fd fd, OpenRegularFile(path));
-  // The kernel gives a page at a time. What is behind the limit is not looked at, and the variable cut there neither.
+  // The kernel returns one page per read. Bytes above the limit are ignored, and so is the variable that the limit
+  // cuts.
   std::string text(64u << 10, '\0');
   size_t size = 0;
   for (;;) {

@@ -11,35 +11,35 @@
 
 namespace tributary {
 
-// What a process says of itself by its environment: OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES (OpenTelemetry's
-// resource SDK specification), and variables that an operator names. Nothing else of it is kept, and nothing of it is
-// ever logged.
+// The resource attributes that a process declares in its environment: OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES
+// (OpenTelemetry's resource SDK specification), and variables that an operator names. Other parts of the environment
+// are not kept, and no part of it is ever logged.
 
-constexpr size_t kEnvironmentBytesMax = 1u << 20;        // of it is read
+constexpr size_t kEnvironmentBytesMax = 1u << 20;        // at most this many bytes are read
 constexpr size_t kEnvironmentValueBytesMax = 64u << 10;  // longer variables count as dropped
-constexpr size_t kEnvironmentAttributesBytesMax = 4096;  // encoded: what the dictionary takes as one string
+constexpr size_t kEnvironmentAttributesBytesMax = 4096;  // encoded: the dictionary's limit for one string
 
 struct ProcessEnvironment {
-  std::string attributes;  // see EncodeAttributes; "" when it says nothing
-  size_t dropped = 0;      // attributes and variables over a limit
-  bool is_empty = false;   // not one variable
+  std::string attributes;  // see EncodeAttributes; "" if there are none
+  size_t dropped = 0;      // attributes and variables above a limit
+  bool is_empty = false;   // there is no variable at all
 };
 
-// `environment`: as /proc/PID/environ has it, "NAME=value" with a zero byte behind each. Hostile: a process may write
-// anything there. Of two variables with one name the first counts, as for getenv. OTEL_SERVICE_NAME goes before
-// service.name in OTEL_RESOURCE_ATTRIBUTES, service.* before all others where there is no room for all. Each of `names`
-// that is there becomes "process.environment_variable.NAME".
+// `environment`: the text of /proc/PID/environ, "NAME=value" with a zero byte after each. It is hostile: a process may
+// write any bytes there. If two variables have the same name, the first counts, as for getenv. OTEL_SERVICE_NAME takes
+// precedence over service.name in OTEL_RESOURCE_ATTRIBUTES. If not all attributes fit, service.* attributes are kept
+// first. Each of `names` that is set becomes "process.environment_variable.NAME".
 ProcessEnvironment ParseProcessEnvironment(std::string_view environment, const std::vector<std::string>& names);
 
-// `attributes` encoded so: kEnvironmentAttributesBytesMax at most, service.* before others. `dropped` is raised by what
-// is left out.
+// Returns `attributes`, encoded in the same way: at most kEnvironmentAttributesBytesMax, service.* first. Adds the
+// number of omitted attributes to `dropped`.
 std::string EncodeResource(const Attributes& attributes, size_t* dropped);
-// Two texts of EncodeResource as one: what `first` says goes before what `second` says of the same.
+// Merges two texts of EncodeResource. The values of `first` take precedence over the values of `second`.
 std::string MergeResources(std::string_view second, std::string_view first, size_t* dropped);
 
-// Reads and parses. NotFound, or another error: the process is gone, or is none of ours. Empty for kernel threads, for
-// processes that are ending, and for those in the middle of an exec. Blocks as long as somebody holds the process's
-// memory map.
+// Reads and parses. NotFound, or another error, if the process is gone or may not be read. Empty for kernel threads,
+// for ending processes, and for processes in the middle of an exec. Blocks as long as the process's memory map is
+// locked.
 absl::StatusOr<ProcessEnvironment> ReadProcessEnvironment(const std::string& proc_root, Pid pid,
                                                           const std::vector<std::string>& names);
 

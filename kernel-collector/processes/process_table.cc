@@ -3,8 +3,9 @@
 namespace tributary {
 namespace {
 
-// What the kernel told of a mapping as it was made is worth more than the file behind it now, which may have been
-// written to since: where /proc shows the same, that stays.
+// The kernel reported the file's identity when it made the mapping. This is more reliable than the file behind the
+// mapping now, because the file may have been written to since. If /proc shows the same mapping, the kernel's data
+// stays.
 bool IsPartOf(const MapsEntry& entry, const Mapping& known) {
   return known.executable != nullptr && known.start <= entry.start && entry.end <= known.end &&
          known.file_offset + (entry.start - known.start) == entry.file_offset &&
@@ -42,7 +43,7 @@ Mapping ProcessTable::MakeMapping(const FileKey& key, Pid pid, uint64_t start, u
                                   MonotonicNs learned, std::string_view path) {
   Mapping mapping{start, end, offset, learned, nullptr};
   if (path == "[vdso]") {
-    // A 32-bit process has another vdso than ours.
+    // A 32-bit process has a different vdso than we do.
     if (start >> 32 != 0) {
       mapping.executable = executables_.vdso();
       mapping.file_offset = 0;
@@ -57,10 +58,11 @@ void ProcessTable::OnMmap(const MmapEvent& event) {
   if (!event.executable || event.length == 0 || event.start + event.length < event.start) return;
   ProcessRunPtr run = Find(event.pid);
   if (run == nullptr) run = Add(event.pid);
-  // A scan that began later has seen it, or has seen it go.
+  // A scan that began after the event has already seen the mapping, or has seen that it is gone.
   if (run->scanned && event.time < run->last_scan) return;
   FileKey key{event.build_id, event.device_major, event.device_minor, event.inode};
-  // The two forms exclude each other in the kernel's record; a key must not differ by what comes beside a build-id.
+  // The kernel's record has either a build-id or device and inode. Other fields of a record with a build-id must not
+  // make keys differ.
   if (key.build_id.known()) key.device_major = key.device_minor = 0, key.inode = 0;
   Mapping mapping =
       MakeMapping(key, event.pid, event.start, event.start + event.length, event.file_offset, event.time, event.path);
@@ -88,7 +90,7 @@ void ProcessTable::OnMmap(const MmapEvent& event) {
 }
 
 void ProcessTable::OnFork(const ForkEvent& event) {
-  if (event.pid == event.parent) return;  // a thread: shares everything
+  if (event.pid == event.parent) return;  // a thread shares everything
   ProcessRunPtr parent = Find(event.parent);
   ProcessRunPtr child = Add(event.pid);
   child->parent = event.parent;
@@ -121,7 +123,7 @@ void ProcessTable::OnComm(const CommEvent& event) {
   next->comm = event.comm;
   next->began = event.time;
   next->last_seen = event.time;
-  next->complete = true;  // an exec starts from nothing, and every mapping is announced from here on
+  next->complete = true;  // an exec starts without mappings, and every new mapping is reported from here on
   if (run == nullptr) return;
   next->parent = run->parent;
   next->start_time_ns = run->start_time_ns;
@@ -161,7 +163,7 @@ ProcessRunPtr ProcessTable::ForSample(Pid pid, int64_t start_time_ns, MonotonicN
       return run;
     }
   }
-  // The pid has had another owner. A sample of the one before it must not bring that one back.
+  // The pid had another owner. A sample of the earlier owner must not bring that owner back.
   bool older = run != nullptr && run->start_time_ns > start_time_ns;
   ProcessRunPtr found = older ? std::make_shared<ProcessRun>() : Add(pid);
   found->pid = pid;

@@ -19,37 +19,38 @@
 
 namespace tributary {
 
-// One program run: what a pid was from its fork or exec to its exit or next exec. Samples hold on to the run that they
-// are of. Loop thread only.
+// One program run: the life of a pid from its fork or exec to its exit or next exec. A sample holds a pointer to its
+// run. Loop thread only.
 struct ProcessRun {
   static constexpr size_t kUncoveredPagesMax = 256;
 
   Pid pid, parent;
-  int64_t start_time_ns = 0;   // exact, from a sample; 0 = not known yet
-  uint64_t start_ticks = 0;    // from /proc; 0 = not known
-  uint32_t exec_sequence = 0;  // execs seen since the process is known
-  uint64_t exec_id = 0;        // the kernel's own count of them, from a sample
-  std::string comm;            // of the group leader, as it was when the run was first sampled
+  int64_t start_time_ns = 0;   // exact, from a sample; 0: not known yet
+  uint64_t start_ticks = 0;    // from /proc; 0: unknown
+  uint32_t exec_sequence = 0;  // execs seen since the process became known
+  uint64_t exec_id = 0;        // the kernel's own count of execs, from a sample
+  std::string comm;            // of the group leader, at the time of the run's first sample
   std::string executable_path;
   CodeFilePtr executable;
   MappingTable mappings;
-  uint64_t mapping_changes = 0;  // grows with every mapping learned: whether waiting for one may be over
+  uint64_t mapping_changes = 0;  // grows with every learned mapping; shows whether waiting may be over
 
-  MonotonicNs began;      // the fork or exec that made it; 0 when it was found
+  MonotonicNs began;      // the fork or exec that made it; 0: found otherwise
   bool complete = false;  // every mapping is known: followed since its exec, or scanned
-  bool stale = false;     // events were lost since
+  bool stale = false;     // events were lost since then
   bool scan_running = false;
   bool scanned = false;
   MonotonicNs last_scan;
-  bool sampled = false;  // named to the reducer: comm stays as it is
+  bool sampled = false;  // reported to the reducer: comm no longer changes
   bool exited = false;
-  MonotonicNs last_seen;  // exit, or a later sample
+  MonotonicNs last_seen;  // time of the exit, or of a later sample
 
-  // Pages that no mapping covers although one was waited for: frame-pointer chains of code without frame pointers lead
-  // there again and again, and must not make every sample wait.
+  // Pages that no mapping covers, although a sample waited for a mapping. Frame-pointer chains of code without frame
+  // pointers lead there again and again. Such pages must not make every sample wait.
   absl::flat_hash_set<uint64_t> uncovered_pages;
 
-  // Where one mapping took another's place, and when: a walk may not have known yet. The newest last.
+  // The places where one mapping replaced another, and when. A walk may not have known the new mapping yet. The newest
+  // last.
   struct Replaced {
     uint64_t start = 0, end = 0;
     MonotonicNs time;
@@ -60,7 +61,7 @@ struct ProcessRun {
     if (replaced.size() >= kReplacedMax) replaced.erase(replaced.begin());
     replaced.push_back({start, end, time});
   }
-  // Events had been lost until then: where code changes places, nobody knows what was mapped before.
+  // Until this time events had been lost. For code that changes places it is unknown which mapping was there before.
   MonotonicNs unsure_until;
   bool IsUnsure(uint64_t address, MonotonicNs time) const {
     return time < unsure_until && std::any_of(
@@ -70,38 +71,40 @@ struct ProcessRun {
 
   bool NeedsScan() const { return !complete || stale || (parent.value == 0 && !scanned); }
 
-  // Each is another definition of the process on the wire. Threads of one process may be in different cgroups, and take
-  // turns being sampled: then the process stays, after so many, where it was seen last.
+  // Each cgroup move needs another definition of the process on the wire. Threads of one process may be in different
+  // cgroups and be sampled in turn. After this many moves the process keeps the cgroup in which it was last seen.
   static constexpr uint32_t kCgroupMovesMax = 64;
   uint32_t cgroup_moves = 0;
   bool cgroup_known = false;
   uint64_t cgroup_v2_id = 0, cgroup_v1_id = 0;
   std::string cgroup_path, container_id;
 
-  // What it says of itself, and when that is looked at (resource_reader.h). Null: it says nothing, or is not known.
+  // The process's own resource attributes, and the times of their readings (resource_reader.h). Null: the process
+  // declares none, or they are unknown.
   enum class Environment : uint8_t { kUnread, kReading, kKnown };
   Environment environment = Environment::kUnread;
   bool is_being_read = false;
   int64_t context_period_ns = 0;
   MonotonicNs context_due;
   std::shared_ptr<const std::string> environment_attributes, context_attributes;
-  std::shared_ptr<const std::string> attributes;  // both
-  // Who has the same environment: the run that forked this one, where it was not known yet; and those that were forked
-  // and gone before they could be read, and wait for this one's.
+  std::shared_ptr<const std::string> attributes;  // merged
+  // Runs with the same environment. `forked_from` is the run that forked this run, if its environment was not known at
+  // that time. `heirs` are children that were gone before they could be read, and that wait for this run's environment.
   static constexpr size_t kHeirsMax = 1024;
   std::weak_ptr<ProcessRun> forked_from;
-  std::vector<std::shared_ptr<ProcessRun>> heirs;  // that exec has replaced are in no table
+  std::vector<std::shared_ptr<ProcessRun>> heirs;  // runs that an exec replaced are in no table
 
-  // Its number in the dictionary of that generation; 0 when something above has changed since.
+  // The run's number in the dictionary of that generation; 0 if a field above has changed since.
   uint64_t interned_generation = 0;
-  bool interned_executable = false;  // the definition names the executable: its id was known by then
+  bool interned_executable = false;  // the definition names the executable: its id was already known
   ProcessRef interned;
 };
 using ProcessRunPtr = std::shared_ptr<ProcessRun>;
 
-// Follows every process from the sideband; /proc is read for what was there before and for what got lost. Feed events
-// in order of time. A run stays kGraceNs after its exit, as samples of it may still be in hand. Capped at kRunsMax; a
-// process over it is known only while a sample of it is in hand, and counted.
+// Follows every process through the sideband. /proc is read for older processes and for lost events. The caller must
+// feed events in order of time. A run stays for kGraceNs after its exit, because samples of it may still be in
+// processing. The limit is kRunsMax runs. A process above the limit is known only while one of its samples is in
+// processing, and it is counted.
 class ProcessTable : public SidebandVisitor {
  public:
   static constexpr size_t kRunsMax = 131'072;
@@ -117,23 +120,24 @@ class ProcessTable : public SidebandVisitor {
   void OnCgroup(const CgroupEvent&) override {}
   void OnLost(const LostEvent& event) override;
 
-  // The run that a sample is of; one that is not complete when nothing is known of it. Never null.
+  // Returns the run of a sample. Returns a run that is not complete if nothing is known about it. Never null.
   ProcessRunPtr ForSample(Pid pid, int64_t start_time_ns, MonotonicNs time);
   ProcessRunPtr Find(Pid pid) const;
 
-  // What /proc said. Left aside where events have overtaken it: another process, or another program by now. Events from
-  // before it was read must have been fed: of a process followed without a loss, mappings that it confirms stay.
+  // Merges a process as /proc showed it. Ignores the snapshot if events have overtaken it: the pid now belongs to
+  // another process or another program. The caller must have fed all events from before the reading. If the process was
+  // followed without a loss, confirmed mappings stay.
   void Merge(const ProcSnapshot& snapshot);
-  // Processes that /proc did not list at `read_at` and that no event has told of since are gone.
+  // Marks processes as exited if /proc did not list them at `read_at` and no event has reported them since.
   void MergeList(const std::vector<Pid>& pids, MonotonicNs read_at);
-  // A LOST event came since the last call: exits may be among the lost.
+  // Returns true if a LOST event came since the last call: exit events may be among the lost events.
   bool TakeLost() { return std::exchange(lost_, false); }
 
   void DropExited(MonotonicNs now);
-  // Runs whose mappings are no longer what they were, other than by growing, since the last call: what was told of them
-  // elsewhere is wrong by now.
+  // Returns the runs with mappings that changed since the last call, other than by growing. Data that was derived from
+  // these mappings is now wrong.
   std::vector<ProcessRunPtr> TakeChanged() { return std::exchange(changed_, {}); }
-  // Called with the pid of each run that DropExited forgets.
+  // `dropped` is called with the pid of each run that DropExited removes.
   void SetDropped(std::function<void(Pid)> dropped) { dropped_ = std::move(dropped); }
   size_t size() const { return runs_.size(); }
 

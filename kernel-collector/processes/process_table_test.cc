@@ -51,7 +51,7 @@ TEST_F(ProcessTableTest, TheFirstFileAfterExecIsTheProgram) {
   Exec(20, 5, "next");
   EXPECT_EQ(table.Find(Pid{5})->executable_path, "");
   EXPECT_EQ(PathAt(5, 0x1000), "none");
-  EXPECT_EQ(run->executable_path, "/bin/prog");  // whoever holds the run still sees it
+  EXPECT_EQ(run->executable_path, "/bin/prog");  // holders of the run still see it
 }
 
 TEST_F(ProcessTableTest, DeletedFilesKeepTheirName) {
@@ -60,7 +60,7 @@ TEST_F(ProcessTableTest, DeletedFilesKeepTheirName) {
   EXPECT_EQ(PathAt(5, 0x1000), "/bin/prog");
 }
 
-TEST_F(ProcessTableTest, IgnoresMappingsThatMakeNoSense) {
+TEST_F(ProcessTableTest, IgnoresInvalidMappings) {
   MmapEvent data = Map(1, 5, 0x1000, "/data");
   data.executable = false;
   table.OnMmap(data);
@@ -85,7 +85,7 @@ TEST_F(ProcessTableTest, AnonymousAndVdsoMappings) {
   event.inode = 0;
   table.OnMmap(event);
   EXPECT_EQ(PathAt(5, 0x7fff00000000), "[vdso]");
-  event.start = 0xf7000000;  // a 32-bit process's is another
+  event.start = 0xf7000000;  // a 32-bit process has another vdso
   table.OnMmap(event);
   EXPECT_EQ(PathAt(5, 0xf7000000), "anonymous");
   EXPECT_EQ(table.Find(Pid{5})->executable, nullptr);
@@ -102,7 +102,7 @@ TEST_F(ProcessTableTest, NamesFollowTheLeaderUntilSampled) {
   EXPECT_EQ(table.Find(Pid{5})->comm, "two");
 }
 
-TEST_F(ProcessTableTest, ASampleTellsTheStartTime) {
+TEST_F(ProcessTableTest, ASampleProvidesTheStartTime) {
   Exec(1, 5, "prog");
   auto run = table.ForSample(Pid{5}, 12'345'678'901, MonotonicNs{2});
   EXPECT_EQ(run, table.Find(Pid{5}));
@@ -112,7 +112,7 @@ TEST_F(ProcessTableTest, ASampleTellsTheStartTime) {
   EXPECT_NE(next, run);
   EXPECT_FALSE(next->complete);
   EXPECT_EQ(table.Find(Pid{5}), next);
-  // A late sample of the first must not bring it back.
+  // A late sample of the first owner must not bring it back.
   EXPECT_NE(table.ForSample(Pid{5}, 12'345'678'901, MonotonicNs{5}), next);
   EXPECT_EQ(table.Find(Pid{5}), next);
 }
@@ -127,7 +127,7 @@ ProcSnapshot Snapshot(int pid, int64_t read_at, uint64_t ticks) {
   return snapshot;
 }
 
-TEST_F(ProcessTableTest, AScanFillsWhatIsUnknown) {
+TEST_F(ProcessTableTest, AScanFillsUnknownFields) {
   table.ForSample(Pid{5}, 1'234'567'890, MonotonicNs{2});
   EXPECT_TRUE(table.Find(Pid{5})->NeedsScan());
   table.Merge(Snapshot(5, 10, 123));
@@ -137,7 +137,7 @@ TEST_F(ProcessTableTest, AScanFillsWhatIsUnknown) {
   EXPECT_EQ(table.Find(Pid{5})->parent, Pid{3});
 }
 
-TEST_F(ProcessTableTest, AScanLeavesWhatAnEventHasNamed) {
+TEST_F(ProcessTableTest, AScanKeepsFilesIdentifiedByEvents) {
   Exec(1, 5, "s");
   MmapEvent event = Map(2, 5, 0x1000, "/bin/s");
   event.build_id = BuildId("s");
@@ -147,20 +147,20 @@ TEST_F(ProcessTableTest, AScanLeavesWhatAnEventHasNamed) {
   table.Merge(same);
   EXPECT_EQ(IdAt(5, 0x1000), BuildId("s"));
   EXPECT_EQ(table.Find(Pid{5})->executable->id, BuildId("s"));
-  // A part of it that mprotect has cut off is of the same file.
+  // A part that mprotect has cut off still belongs to the same file.
   ProcSnapshot part = Snapshot(5, 11, 123);
   part.code[0] = {
       .start = 0x1800, .end = 0x2000, .file_offset = 0x800, .inode = 77, .executable = true, .path = "/bin/s"};
   table.Merge(part);
   EXPECT_EQ(IdAt(5, 0x1800), BuildId("s"));
   EXPECT_EQ(PathAt(5, 0x1000), "none");
-  // Another place in the file, or another file: moved there by mremap, which tells nobody.
+  // Another place in the file, or another file: mremap moved it there, and mremap causes no event.
   part.code[0].file_offset = 0;
   table.Merge(part);
   EXPECT_FALSE(IdAt(5, 0x1800).known());
 }
 
-TEST_F(ProcessTableTest, AfterALossAScanIsBelievedInstead) {
+TEST_F(ProcessTableTest, AScanTakesPrecedenceAfterALoss) {
   Exec(1, 5, "s");
   MmapEvent event = Map(2, 5, 0x1000, "/bin/s");
   event.build_id = BuildId("s");
@@ -171,7 +171,7 @@ TEST_F(ProcessTableTest, AfterALossAScanIsBelievedInstead) {
   EXPECT_EQ(PathAt(5, 0x1000), "/bin/s");
 }
 
-TEST_F(ProcessTableTest, AScanOfAnotherProcessIsLeftAside) {
+TEST_F(ProcessTableTest, IgnoresAScanOfAnotherProcess) {
   table.ForSample(Pid{5}, 1'234'567'890, MonotonicNs{2});
   table.Merge(Snapshot(5, 10, 124));
   EXPECT_TRUE(table.Find(Pid{5})->NeedsScan());
@@ -180,7 +180,7 @@ TEST_F(ProcessTableTest, AScanOfAnotherProcessIsLeftAside) {
   EXPECT_EQ(PathAt(6, 0x1000), "none");
 }
 
-TEST_F(ProcessTableTest, EventsThatAScanHasSeenAreNotAppliedAgain) {
+TEST_F(ProcessTableTest, DoesNotApplyEventsOlderThanAScan) {
   table.Merge(Snapshot(5, 10, 1));
   table.OnMmap(Map(9, 5, 0x1000, "/old"));
   Exec(9, 5, "old");
@@ -212,14 +212,14 @@ TEST_F(ProcessTableTest, AnExitedProcessStaysForAWhile) {
   EXPECT_EQ(table.Find(Pid{5}), nullptr);
 }
 
-TEST_F(ProcessTableTest, AnInodeWithoutABuildIdIsReadAgainOnceNothingMapsIt) {
+TEST_F(ProcessTableTest, ReadsAnUnmappedInodeWithoutABuildIdAgain) {
   FileKey key{.device_major = 1, .inode = 9};
   CodeFilePtr first = files.Intern(key, {Pid{1}, 0, 1, "/x"});
   EXPECT_EQ(files.Intern(key, {Pid{2}, 0, 1, "/x"}), first);
   first->state = CodeFile::State::kReady;
   first.reset();
   EXPECT_EQ(files.Intern(key, {Pid{3}, 0, 1, "/x"})->state, CodeFile::State::kUnread);
-  // A build-id says what the file is, whoever maps it.
+  // A build-id identifies the file, regardless of its mappings.
   FileKey named{.build_id = BuildId("b")};
   files.Intern(named, {Pid{1}, 0, 1, "/y"})->state = CodeFile::State::kReady;
   EXPECT_EQ(files.Intern(named, {Pid{2}, 0, 1, "/y"})->state, CodeFile::State::kReady);
@@ -233,7 +233,7 @@ TEST_F(ProcessTableTest, FilesAreCapped) {
     ASSERT_NE(held.back(), nullptr);
   }
   EXPECT_EQ(files.Intern(FileKey{.inode = 1'000'000}, {Pid{1}, 0, 1, "/x"}), nullptr);
-  held.pop_back();  // not used any more: makes room
+  held.pop_back();  // no longer used, so it can be evicted
   EXPECT_NE(files.Intern(FileKey{.inode = 1'000'000}, {Pid{1}, 0, 1, "/x"}), nullptr);
 }
 

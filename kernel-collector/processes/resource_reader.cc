@@ -23,8 +23,8 @@ bool AreEqual(const Text& a, const Text& b) { return a == b || (a != nullptr && 
 
 struct ResourceReader::Reading {
   ProcessRunPtr run;
-  ProcessRunPtr forked_from;  // is known for as long as this may need what it knows
-  bool of_context = false;    // else of the environment
+  ProcessRunPtr forked_from;  // kept alive while this reading may need its environment
+  bool of_context = false;    // false: of the environment
   absl::StatusOr<ProcessEnvironment> environment = absl::UnknownError("");
   absl::StatusOr<ProcessContext> context = absl::UnknownError("");
   MonotonicNs ended;
@@ -44,7 +44,7 @@ ResourceReader::ResourceReader(Options options, Executor& executor, const Clock&
                                   "attributes that processes say of themselves, over a limit or of no text")) {}
 
 void ResourceReader::Want(const ProcessRunPtr& run, MonotonicNs now, const ProcessTable& processes) {
-  // Of a run that has ended, or that exec has replaced, /proc shows nothing any more.
+  // /proc shows nothing any more for a run that has ended or that an exec has replaced.
   if (processes.Find(run->pid) != run || run->exited) {
     if (run->environment == ProcessRun::Environment::kUnread) Inherit(run);
     run->context_due = kNever;
@@ -90,7 +90,7 @@ std::vector<ProcessRunPtr> ResourceReader::Settle(const ProcessTable& processes)
   for (const auto& reading : std::exchange(read_, {})) {
     ProcessRun& run = *reading->run;
     run.is_being_read = false;
-    // What began with an exec, or under the same pid, before the reading's end may be what was read.
+    // A run that began before the reading's end, by an exec or under the same pid, may be the run that was read.
     const ProcessRunPtr current = processes.Find(run.pid);
     const bool replaced = current != nullptr && current.get() != &run && current->began <= reading->ended;
     const bool ended = run.exited && run.last_seen <= reading->ended;
@@ -99,20 +99,21 @@ std::vector<ProcessRunPtr> ResourceReader::Settle(const ProcessTable& processes)
     } else {
       TakeEnvironment(*reading, !replaced && !ended);
     }
-    if (!run.heirs.empty()) WantEnvironment(reading->run);  // which was not possible meanwhile
+    if (!run.heirs.empty()) WantEnvironment(reading->run);  // this was not possible during the reading
   }
   return std::exchange(learned_, {});
 }
 
 void ResourceReader::TakeEnvironment(Reading& reading, bool was_it) {
   if (!was_it || !reading.environment.ok()) return Inherit(reading.run);
-  // One that is ending, or about to be another program, shows nothing before its event says so.
+  // A process that is ending, or is in the middle of an exec, shows an empty environment before its event arrives.
   if (reading.environment->is_empty && reading.forked_from != nullptr) return Inherit(reading.run);
   dropped_.Add(reading.environment->dropped);
   Settled(reading.run, Shared(std::move(reading.environment->attributes)));
 }
 
-// A run that cannot be read any more has what the one has that forked it, if that is known, or will be.
+// Handles a run that can no longer be read. The run inherits the environment of the run that forked it, if that
+// environment is known or will be known.
 void ResourceReader::Inherit(const ProcessRunPtr& run) {
   const ProcessRunPtr from = run->forked_from.lock();
   if (from != nullptr && from->environment == ProcessRun::Environment::kKnown && from->environment_attributes) {
@@ -127,7 +128,7 @@ void ResourceReader::Inherit(const ProcessRunPtr& run) {
   WantEnvironment(from);
 }
 
-// Of a run and of all that wait for it; none: nobody knows.
+// Stores the environment in a run and in all runs that wait for it; nullopt: unknown.
 void ResourceReader::Settled(const ProcessRunPtr& run, const std::optional<Text>& environment) {
   std::vector<ProcessRunPtr> all = {run};
   while (!all.empty()) {
@@ -149,7 +150,7 @@ void ResourceReader::TakeContext(Reading& reading, bool was_it) {
     contexts_.Add();
     size_t dropped = reading.context->dropped;
     said = Shared(EncodeResource(reading.context->attributes, &dropped));
-    // One that is only read again is not to be counted again.
+    // A context that was only read again must not be counted again.
     if (!AreEqual(said, reading.run->context_attributes)) dropped_.Add(dropped);
   } else if (absl::IsInvalidArgument(reading.context.status())) {
     return contexts_refused_.Add();

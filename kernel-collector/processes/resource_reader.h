@@ -13,20 +13,21 @@
 
 namespace tributary {
 
-// Has read what each process that is sampled says of itself. Its environment (process_environment.h), once per exec; a
-// child that has not called exec has its parent's, also where it was gone before either could be read and the parent
-// still runs. What an SDK in it publishes (process_context.h), which it does when it has started, and may change: that
-// is looked for while the process is sampled, at kFirstContextNs after its first sample, then ten times as far apart
-// each time up to kContextPeriodMaxNs. What it publishes goes before what its environment says.
+// Reads the resource attributes of each sampled process. There are two sources. The first is its environment
+// (process_environment.h), read once per exec. A child that has not called exec has its parent's environment. This also
+// holds if the child was gone before either could be read and the parent still runs. The second source is the context
+// that an SDK in the process publishes (process_context.h). The SDK publishes it after its start, and may change it. So
+// the process is checked for a context while it is sampled: kFirstContextNs after its first sample, then at intervals
+// that grow tenfold each time up to kContextPeriodMaxNs. The context takes precedence over the environment.
 //
-// No sample waits for this: it is told when it is known, with the batch that is being filled. Reading a process's
-// memory can take as long as that process likes: a process is read once at a time, and `executor` should be of its own,
-// a Worker of which some jobs may be stuck. Loop thread.
+// No sample waits for a reading: the attributes are reported when they are known, with the batch that is being filled.
+// A process can delay the reading of its memory without limit. So each process has at most one reading at a time, and
+// `executor` should be a separate Worker that tolerates some stuck jobs. Loop thread.
 class ResourceReader {
  public:
   static constexpr int64_t kFirstContextNs = 2 * kNsPerSecond;
   static constexpr int64_t kContextPeriodMaxNs = 2000 * kNsPerSecond;
-  static constexpr size_t kStuckMax = 8;  // processes that others do not wait for
+  static constexpr size_t kStuckMax = 8;  // stuck processes that do not delay others
 
   struct Options {
     std::string proc_root = "/proc";
@@ -35,12 +36,13 @@ class ResourceReader {
 
   ResourceReader(Options options, Executor& executor, const Clock& clock, Metrics& metrics);
 
-  // A user process's run is sampled.
+  // Call it when a user process's run is sampled.
   void OnSample(const ProcessRunPtr& run, MonotonicNs now, const ProcessTable& processes) {
     if (run->environment == ProcessRun::Environment::kUnread || now >= run->context_due) Want(run, now, processes);
   }
-  // Gives what has been read since the last call to its runs, if they were still what was read: process events up to
-  // now must have been fed, which tell. Returns the runs that there is more, or something else, to tell of.
+  // Stores the readings since the last call in their runs, if each run was still the process that was read. Process
+  // events show this, so the caller must have fed all events up to now. Returns the runs with new or changed attributes
+  // to report.
   std::vector<ProcessRunPtr> Settle(const ProcessTable& processes);
 
  private:
@@ -59,7 +61,7 @@ class ResourceReader {
   Executor& executor_;
   const Clock& clock_;
   std::vector<std::shared_ptr<Reading>> read_;
-  std::vector<ProcessRunPtr> learned_;  // what the next Settle returns
+  std::vector<ProcessRunPtr> learned_;  // the next Settle returns these
   Counter& unread_;
   Counter& contexts_;
   Counter& contexts_refused_;

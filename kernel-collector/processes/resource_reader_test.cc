@@ -29,7 +29,7 @@ class ResourceReaderTest : public testing::Test {
   }
   ProcessRunPtr RunPtr(int pid) { return table.Find(Pid{pid}); }
   ProcessRun& Run(int pid) { return *RunPtr(pid); }
-  // Asked for, read, settled.
+  // Samples the process, runs the reading, settles, and returns the attributes.
   std::string Told(int pid) {
     ProcessRunPtr run = table.Find(Pid{pid});
     resources.OnSample(run, clock.Monotonic(), table);
@@ -49,7 +49,7 @@ class ResourceReaderTest : public testing::Test {
   ResourceReader resources{{.proc_root = proc.proc(), .names = {"POD"}}, executor, clock, metrics};
 };
 
-TEST_F(ResourceReaderTest, ReadOnceAndToldOnce) {
+TEST_F(ResourceReaderTest, ReadsOnceAndReportsOnce) {
   AddProcess(5, "OTEL_SERVICE_NAME=shop\0POD=web\0"s);
   Exec(5);
   resources.OnSample(RunPtr(5), clock.Monotonic(), table);
@@ -66,7 +66,7 @@ TEST_F(ResourceReaderTest, AProcessIsReadOnceAtATime) {
   AddProcess(5, "OTEL_SERVICE_NAME=shop\0"s);
   Exec(5);
   resources.OnSample(RunPtr(5), clock.Monotonic(), table);
-  clock.Advance(ResourceReader::kContextPeriodMaxNs);  // while that hangs its context is due, again and again
+  clock.Advance(ResourceReader::kContextPeriodMaxNs);  // the context becomes due repeatedly while the reading hangs
   for (int i = 0; i < 3; ++i) resources.OnSample(RunPtr(5), clock.Monotonic(), table);
   EXPECT_EQ(executor.RunAll(), 1u);
   EXPECT_EQ(resources.Settle(table).size(), 1u);
@@ -74,7 +74,7 @@ TEST_F(ResourceReaderTest, AProcessIsReadOnceAtATime) {
   EXPECT_EQ(executor.RunAll(), 1u) << "then it is looked for";
 }
 
-TEST_F(ResourceReaderTest, NothingToSayIsNothingToTell) {
+TEST_F(ResourceReaderTest, ReportsNothingWithoutAttributes) {
   AddProcess(5, "PATH=/bin\0"s);
   Exec(5);
   resources.OnSample(RunPtr(5), clock.Monotonic(), table);
@@ -83,11 +83,11 @@ TEST_F(ResourceReaderTest, NothingToSayIsNothingToTell) {
   EXPECT_EQ(Unread(), 0u);
 }
 
-TEST_F(ResourceReaderTest, AForkSharesItsParentsUntilItExecs) {
+TEST_F(ResourceReaderTest, AForkSharesItsParentsAttributesUntilItExecs) {
   AddProcess(5, "OTEL_SERVICE_NAME=shop\0"s);
   Exec(5);
   EXPECT_EQ(Told(5), "service.name=shop");
-  Fork(5, 6);  // nothing in /proc: it is not looked at
+  Fork(5, 6);  // not in /proc: it is not read
   EXPECT_EQ(Told(6), "service.name=shop");
   AddProcess(6, "OTEL_SERVICE_NAME=other\0"s);
   Exec(6);
@@ -96,15 +96,15 @@ TEST_F(ResourceReaderTest, AForkSharesItsParentsUntilItExecs) {
   EXPECT_EQ(Unread(), 0u);
 }
 
-TEST_F(ResourceReaderTest, AForkOfAParentThatIsNotKnownIsRead) {
+TEST_F(ResourceReaderTest, ReadsAForkOfAnUnknownParent) {
   Exec(5);
   AddProcess(6, "OTEL_SERVICE_NAME=shop\0"s);
   Fork(5, 6);
   EXPECT_EQ(Told(6), "service.name=shop");
 }
 
-// Short children of a parent that only waits: it is read because of them, and they have what it has.
-TEST_F(ResourceReaderTest, AChildThatIsGoneHasItsParentsAsSoonAsThatIsKnown) {
+// Short-lived children of a parent that only waits. The parent is read because of them, and they get its attributes.
+TEST_F(ResourceReaderTest, AGoneChildGetsItsParentsAttributesLater) {
   AddProcess(5, "OTEL_SERVICE_NAME=shop\0"s);
   Exec(5);
   Fork(5, 6);
@@ -112,7 +112,7 @@ TEST_F(ResourceReaderTest, AChildThatIsGoneHasItsParentsAsSoonAsThatIsKnown) {
   const ProcessRunPtr child = RunPtr(6), grandchild = RunPtr(7);
   Exit(7);
   Exit(6);
-  resources.OnSample(grandchild, clock.Monotonic(), table);  // its samples are read when it is gone
+  resources.OnSample(grandchild, clock.Monotonic(), table);  // its samples are processed after its end
   for (int i = 0; i < 3; ++i) {
     executor.RunAll();
     clock.Advance(1);
@@ -125,8 +125,8 @@ TEST_F(ResourceReaderTest, AChildThatIsGoneHasItsParentsAsSoonAsThatIsKnown) {
   EXPECT_EQ(*child->attributes, "service.name=shop");
 }
 
-// What a child was before its exec has had a sample, and nobody else remembers it.
-TEST_F(ResourceReaderTest, AChildThatExecHasReplacedHasItsParents) {
+// The child's run before its exec has a sample, and no other component keeps this run.
+TEST_F(ResourceReaderTest, AChildReplacedByExecGetsItsParentsAttributes) {
   AddProcess(5, "OTEL_SERVICE_NAME=shop\0"s);
   Exec(5);
   Fork(5, 6);
@@ -141,8 +141,8 @@ TEST_F(ResourceReaderTest, AChildThatExecHasReplacedHasItsParents) {
   EXPECT_EQ(told, (std::vector<Pid>{Pid{5}, Pid{6}}));
 }
 
-// Its memory goes before the event that tells of its end, and comes after the one of its exec.
-TEST_F(ResourceReaderTest, AChildThatShowsNothingHasItsParents) {
+// A process's memory is released before the event of its end, and appears after the event of its exec.
+TEST_F(ResourceReaderTest, AnEmptyChildGetsItsParentsAttributes) {
   AddProcess(5, "OTEL_SERVICE_NAME=shop\0"s);
   Exec(5);
   AddProcess(6, "");
@@ -152,7 +152,7 @@ TEST_F(ResourceReaderTest, AChildThatShowsNothingHasItsParents) {
   EXPECT_EQ(Unread(), 0u);
 }
 
-TEST_F(ResourceReaderTest, WhenAllAreGoneAllAreCounted) {
+TEST_F(ResourceReaderTest, CountsParentAndChildWhenBothAreGone) {
   Exec(5);
   Fork(5, 6);
   const ProcessRunPtr parent = RunPtr(5), child = RunPtr(6);
@@ -170,23 +170,23 @@ TEST_F(ResourceReaderTest, WhenAllAreGoneAllAreCounted) {
   EXPECT_EQ(executor.RunAll(), 0u);
 }
 
-TEST_F(ResourceReaderTest, WhatIsGoneHasNoneAndIsCounted) {
+TEST_F(ResourceReaderTest, CountsGoneProcessesWithoutAttributes) {
   Exec(5);
   EXPECT_EQ(Told(5), "");  // not in /proc any more
   EXPECT_EQ(Unread(), 1u);
   AddProcess(6, "OTEL_SERVICE_NAME=shop\0"s);
   Exec(6);
   Exit(6);
-  EXPECT_EQ(Told(6), "");  // its exit is known, and so the pid may be another's
+  EXPECT_EQ(Told(6), "");  // its exit is known, so the pid may belong to another process
   EXPECT_EQ(Unread(), 2u);
 }
 
-TEST_F(ResourceReaderTest, AnotherProgramsIsNotTaken) {
+TEST_F(ResourceReaderTest, IgnoresTheAttributesOfAnotherProgram) {
   AddProcess(5, "OTEL_SERVICE_NAME=next\0"s);
   Exec(5);
   ProcessRunPtr before = table.Find(Pid{5});
   resources.OnSample(before, clock.Monotonic(), table);
-  Exec(5);  // happened before the reading, is only learned now
+  Exec(5);  // happened before the reading, but is known only now
   executor.RunAll();
   EXPECT_TRUE(resources.Settle(table).empty());
   EXPECT_EQ(before->attributes, nullptr);
@@ -194,7 +194,7 @@ TEST_F(ResourceReaderTest, AnotherProgramsIsNotTaken) {
   EXPECT_EQ(Told(5), "service.name=next");
 }
 
-TEST_F(ResourceReaderTest, AnEndAfterTheReadingDoesNotSpoilIt) {
+TEST_F(ResourceReaderTest, AnEndAfterTheReadingKeepsTheResult) {
   AddProcess(5, "OTEL_SERVICE_NAME=shop\0"s);
   AddProcess(6, "OTEL_SERVICE_NAME=short\0"s);
   Exec(5);
@@ -211,7 +211,7 @@ TEST_F(ResourceReaderTest, AnEndAfterTheReadingDoesNotSpoilIt) {
   EXPECT_EQ(*Run(6).attributes, "service.name=short");
 }
 
-// A process that publishes `service.name` as an SDK does.
+// Publishes a process's `service.name` as an SDK does.
 class ResourceReaderContextTest : public ResourceReaderTest {
  protected:
   void Publish(int pid, const std::string& name) {
@@ -228,14 +228,14 @@ class ResourceReaderContextTest : public ResourceReaderTest {
   }
 };
 
-TEST_F(ResourceReaderContextTest, WhatAnSdkPublishesGoesFirst) {
+TEST_F(ResourceReaderContextTest, TheContextTakesPrecedence) {
   Publish(5, "shop");
   FakeProc::Write(proc.proc() + "/5/environ", "OTEL_SERVICE_NAME=env\0POD=web\0"s);
   Exec(5);
   EXPECT_EQ(Told(5), "service.name=env,process.environment_variable.POD=web");  // it has only just started
   clock.Advance(ResourceReader::kFirstContextNs);
   EXPECT_EQ(Told(5), "service.name=shop,process.environment_variable.POD=web");
-  // It is looked at again, ever less often.
+  // The context is read again, at growing intervals.
   Publish(5, "renamed");
   clock.Advance(10 * ResourceReader::kFirstContextNs - 2);
   EXPECT_EQ(Told(5), "service.name=shop,process.environment_variable.POD=web");
@@ -243,10 +243,10 @@ TEST_F(ResourceReaderContextTest, WhatAnSdkPublishesGoesFirst) {
   EXPECT_EQ(Told(5), "service.name=renamed,process.environment_variable.POD=web");
   proc.AddProcess(5, {});
   clock.Advance(100 * ResourceReader::kFirstContextNs);
-  EXPECT_EQ(Told(5), "service.name=env,process.environment_variable.POD=web");  // it has taken it back
+  EXPECT_EQ(Told(5), "service.name=env,process.environment_variable.POD=web");  // the process has withdrawn its context
 }
 
-TEST_F(ResourceReaderContextTest, OneThatSaysTheSameIsNotToldAgain) {
+TEST_F(ResourceReaderContextTest, DoesNotReportTheSameContextAgain) {
   Publish(5, "shop");
   FakeProc::Write(proc.proc() + "/5/environ", "");
   Exec(5);
@@ -259,7 +259,7 @@ TEST_F(ResourceReaderContextTest, OneThatSaysTheSameIsNotToldAgain) {
   EXPECT_TRUE(resources.Settle(table).empty());
 }
 
-TEST_F(ResourceReaderContextTest, AChildHasItsOwnOnly) {
+TEST_F(ResourceReaderContextTest, AChildHasOnlyItsOwnContext) {
   Publish(5, "shop");
   FakeProc::Write(proc.proc() + "/5/environ", "POD=web\0"s);
   Exec(5);
@@ -273,7 +273,7 @@ TEST_F(ResourceReaderContextTest, AChildHasItsOwnOnly) {
   EXPECT_EQ(Told(6), "service.name=child,process.environment_variable.POD=web");
 }
 
-TEST_F(ResourceReaderContextTest, OneThatMakesNoSenseIsCountedAndChangesNothing) {
+TEST_F(ResourceReaderContextTest, AMalformedContextIsCountedAndChangesNothing) {
   proc.AddProcess(5, {.maps = "1000-2000 rw-p 00000000 00:01 9   /memfd:OTEL_CTX\n"});
   FakeProc::Write(proc.proc() + "/5/environ", "OTEL_SERVICE_NAME=env\0"s);
   FakeProc::Write(proc.proc() + "/5/mem", std::string(0x2000, 'x'));
@@ -284,7 +284,7 @@ TEST_F(ResourceReaderContextTest, OneThatMakesNoSenseIsCountedAndChangesNothing)
   EXPECT_EQ(metrics.AddCounter("tributary_collector_process_contexts_refused_total", "").value(), 1u);
 }
 
-TEST_F(ResourceReaderTest, AFullWorkerIsAskedAgain) {
+TEST_F(ResourceReaderTest, AsksAFullWorkerAgain) {
   AddProcess(5, "OTEL_SERVICE_NAME=shop\0"s);
   Exec(5);
   executor.capacity = 0;

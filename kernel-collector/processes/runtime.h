@@ -9,31 +9,32 @@
 
 namespace tributary {
 
-// A language runtime inside a process: says what the code is that it made (a JIT's), or that it runs other code with
-// (an interpreter's loop). The mappings with such code point to it; a stack's other frames cost it nothing.
+// A language runtime inside a process. It identifies the code that it made (a JIT's), or the code with which it runs
+// other code (an interpreter's loop). The mappings with such code point to the runtime. A stack's other frames add no
+// cost.
 //
-// Loop thread only: Find answers from memory. What must be read from the process first is read on a worker, by whoever
-// made the runtime, and the sample waits (Found::kLater). A forked process shares its parent's runtime until its
-// mappings get one of their own.
+// Loop thread only: Find answers from memory. If data must be read from the process first, the runtime's creator reads
+// it on a worker, and the sample waits (Found::kLater). A forked process shares its parent's runtime until its mappings
+// get their own runtime.
 class Runtime {
  public:
-  static constexpr size_t kFramesMax = 64;  // of one address; the resolver drops the innermost ones over it
+  static constexpr size_t kFramesMax = 64;  // per address; the resolver drops the innermost frames above this limit
 
   struct Query {
-    uint64_t address = 0;  // in the process; as names are looked up (LookupAddress)
+    uint64_t address = 0;  // in the process; as used for name lookups (LookupAddress)
     bool is_caller = false;
-    MonotonicNs time;  // of the sample: code moves, and its place is used again
+    MonotonicNs time;  // of the sample: code moves, and addresses are reused
   };
   enum class Found {
     kFrames,   // at least one frame was appended
-    kUnknown,  // not this runtime's code: the mapping's file counts, if there is one
-    kLater,    // nothing was appended; worth asking again in a moment
+    kUnknown,  // not this runtime's code: the mapping's file is used, if there is one
+    kLater,    // nothing was appended; ask again in a moment
   };
 
   virtual ~Runtime() = default;
 
-  // Appends what the address is to `frames`, the function first, then what was inlined into it. Frames have a kind
-  // other than kUnknown. Their executables and names must live as long as the runtime.
+  // Appends the frames of the address to `frames`: the function first, then the functions that were inlined into it.
+  // Frames have a kind other than kUnknown. Their executables and names must live as long as the runtime.
   virtual Found Find(const Query& query, std::vector<ResolvedFrame>* frames) const = 0;
 };
 

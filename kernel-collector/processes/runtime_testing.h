@@ -7,7 +7,7 @@
 
 namespace tributary {
 
-// A made-up runtime: knows the addresses that a test gives it.
+// A fake runtime: knows the addresses that a test gives it.
 class FakeRuntime : public Runtime {
  public:
   Found Find(const Query& query, std::vector<ResolvedFrame>* frames) const override {
@@ -19,7 +19,7 @@ class FakeRuntime : public Runtime {
     return Found::kFrames;
   }
 
-  std::map<uint64_t, std::vector<ResolvedFrame>> codes;  // by address as it is looked up
+  std::map<uint64_t, std::vector<ResolvedFrame>> codes;  // by lookup address
   bool is_reading = false;
   mutable std::vector<Query> asked;
 };

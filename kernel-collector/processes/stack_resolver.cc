@@ -8,13 +8,13 @@ namespace {
 using Unread = std::function<void(const CodeFilePtr&)>;
 
 constexpr uint64_t kPageBytes = 4096;
-// Nothing is mapped below vm.mmap_min_addr, nor above 2^56 on any architecture: a chain that leads there is broken, and
-// waiting does not mend it.
+// Nothing is mapped below vm.mmap_min_addr, nor above 2^56 on any architecture. A chain that leads there is broken, and
+// waiting does not repair it.
 constexpr uint64_t kLowestUserAddress = 65'536;
 
 bool MayBeMapped(uint64_t address) { return address >= kLowestUserAddress && address >> 56 == 0; }
 
-// Returns whether the runtime said what the address is.
+// Returns whether the runtime knew the address.
 bool AddRuntimeFrames(const Runtime& runtime, const Runtime::Query& query, ResolvedStack* out) {
   const size_t before = out->frames.size();
   const Runtime::Found found = runtime.Find(query, &out->frames);
@@ -23,14 +23,14 @@ bool AddRuntimeFrames(const Runtime& runtime, const Runtime::Query& query, Resol
   return found == Runtime::Found::kFrames;
 }
 
-// Appends what `address` of the user stack is: one frame, or several where a runtime says so.
+// Appends the frame of a user-stack address: one frame, or several if a runtime reports several.
 void AddUserFrames(uint64_t address, bool is_caller, MonotonicNs time, const ProcessRun& run,
                    const MappingTable::List* snapshot, const Unread& unread, ResolvedStack* out) {
   const uint64_t probe = LookupAddress(address, is_caller);
   ResolvedFrame frame{.is_caller = is_caller, .address = address};
   const Mapping* mapping = snapshot != nullptr ? MappingTable::Find(*snapshot, probe) : nullptr;
   if (mapping == nullptr) mapping = run.mappings.Find(probe);
-  // Better no file than a wrong one.
+  // No file is better than a wrong file.
   if (run.IsUnsure(probe, time)) {
     out->frames.push_back(frame);
     return;
@@ -60,8 +60,8 @@ void AddUserFrames(uint64_t address, bool is_caller, MonotonicNs time, const Pro
 
 void StackResolver::AddKernelFrames(const RawStack& stack, ResolvedStack* out) {
   for (size_t i = stack.kernel.size(); i-- > 0;) {
-    // Generated code follows no call: what would return to its begin has yet to get there. A retpoline's last
-    // instruction finds its target where others find a return address.
+    // Generated code never directly follows a call. So an address at its begin is not a return address: the code has
+    // yet to run. A retpoline's last instruction finds its target at the place of a return address.
     const bool is_caller = i != 0 && !kernel_.BeginsGeneratedCode(stack.kernel[i], stack.time);
     const uint64_t probe = LookupAddress(stack.kernel[i], is_caller);
     const KernelCode::Place place = kernel_.Find(probe, stack.time);
@@ -70,7 +70,7 @@ void StackResolver::AddKernelFrames(const RawStack& stack, ResolvedStack* out) {
       out->frames.push_back({FrameKind::kKernel, is_caller, place.file, place.offset + (stack.kernel[i] - probe)});
       continue;
     }
-    // Said once, however many frames it is true of.
+    // The cause is added once for any number of successive frames.
     const ResolvedFrame cause{FrameKind::kKernel, false, place.file, 0};
     if (out->frames.empty() || out->frames.back().executable != place.file) out->frames.push_back(cause);
   }
@@ -84,7 +84,7 @@ void StackResolver::Resolve(const RawStack& stack, const ProcessRun& run, const 
   out->wants_executable = false;
   const bool in_kernel = (stack.flags & TRIB_FLAG_IN_KERNEL) != 0;
   for (size_t i = stack.user.size(); i-- > 0;) {
-    // Interrupted in the kernel, the first user address is where the system call returns to.
+    // If the sample interrupted the kernel, the system call returns to the first user address.
     const bool is_caller = (i != 0 || in_kernel) && (stack.user[i] & TRIB_FRAME_INTERRUPTED) == 0;
     AddUserFrames(stack.user[i] & ~TRIB_FRAME_INTERRUPTED, is_caller, stack.time, run, snapshot, unread, out);
     if (out->outermost_frames == 0) out->outermost_frames = out->frames.size();

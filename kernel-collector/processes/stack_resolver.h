@@ -24,22 +24,22 @@ struct RawStack {
 };
 
 struct ResolvedStack {
-  std::vector<ResolvedFrame> frames;  // root first: the kernel's half sits on top of the user's
-  size_t outermost_frames = 0;        // of `frames`: of the outermost user address, which a runtime may make several
-  Ending ending = Ending::kUnknown;   // set by who walked it
-  bool wants_executable = false;      // a file, kallsyms or a runtime must be read first, and will be
-  std::vector<uint64_t> uncovered_pages;  // of addresses that no mapping covers, and that may only be late
+  std::vector<ResolvedFrame> frames;      // root first: the kernel's half sits on top of the user's half
+  size_t outermost_frames = 0;            // number of `frames` of the outermost user address: a runtime may add several
+  Ending ending = Ending::kUnknown;       // set by the component that walked the stack
+  bool wants_executable = false;          // a file, kallsyms or a runtime must be read first, and will be
+  std::vector<uint64_t> uncovered_pages;  // pages of addresses that no mapping covers yet: a mapping may come late
 };
 
-// Turns addresses into frames: (executable, ELF address), or what the mapping's runtime says. Loop thread only; reads
-// nothing.
+// Turns addresses into frames: (executable, ELF address), or the frames from the mapping's runtime. Loop thread only;
+// reads no files.
 class StackResolver {
  public:
-  // `kernel` outlives it.
+  // `kernel` must outlive the resolver.
   explicit StackResolver(KernelCode& kernel) : kernel_(kernel) {}
 
-  // `snapshot` is the run's table when the sample came (null: only its present one counts). Calls `unread` for each
-  // executable that was touched and has not been read. `out` is reused: a sample allocates nothing.
+  // `snapshot` is the run's table at the time of the sample; null: use only the current table. Calls `unread` for each
+  // touched executable that has not been read. `out` is reused, so a sample allocates nothing.
   void Resolve(const RawStack& stack, const ProcessRun& run, const MappingTable::List* snapshot,
                const std::function<void(const CodeFilePtr&)>& unread, ResolvedStack* out);
 

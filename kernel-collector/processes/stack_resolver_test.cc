@@ -47,7 +47,7 @@ TEST_F(StackResolverTest, MarksReturnAddresses) {
   EXPECT_TRUE(out.frames[0].is_caller);  // root first
   EXPECT_EQ(out.frames[0].address, 0x401020u);
   EXPECT_FALSE(out.frames[1].is_caller);
-  // In the kernel, the user's first address is where the system call returns to.
+  // For a sample in the kernel, the system call returns to the first user address.
   Resolve({0x100010}, {kText + 8, kText + 16}, TRIB_FLAG_IN_KERNEL);
   ASSERT_EQ(out.frames.size(), 3u);
   EXPECT_TRUE(out.frames[0].is_caller);
@@ -65,11 +65,11 @@ TEST_F(StackResolverTest, AReturnAddressBelongsToTheCallBeforeIt) {
   EXPECT_EQ(out.frames[2].address, 0x100u);
   EXPECT_EQ(out.frames[3].kind, FrameKind::kKernel);
   EXPECT_EQ(out.frames[3].address, 0x1000u);
-  // And an address that begins one does not belong there as a return address.
+  // An address at the begin of a mapping does not belong to that mapping if it is a return address.
   EXPECT_EQ(out.frames[1].kind, FrameKind::kUnknown);
 }
 
-TEST_F(StackResolverTest, WaitsForKallsymsOnceForCodeThatNobodyKnows) {
+TEST_F(StackResolverTest, WaitsForKallsymsOnceForUnknownCode) {
   clock.Advance(100);
   time = clock.Monotonic();
   Resolve({}, {kText - 1, kText + 0x1001, kModule + 0x101, 0}, TRIB_FLAG_IN_KERNEL | TRIB_FLAG_KERNEL_THREAD);
@@ -79,14 +79,14 @@ TEST_F(StackResolverTest, WaitsForKallsymsOnceForCodeThatNobodyKnows) {
   executor.RunAll();
   Resolve({}, {kText - 1, kText + 0x1001, kModule + 0x101, 0}, TRIB_FLAG_IN_KERNEL | TRIB_FLAG_KERNEL_THREAD);
   EXPECT_FALSE(out.wants_executable);
-  // Said once.
+  // The cause appears once.
   ASSERT_EQ(out.frames.size(), 1u);
   EXPECT_EQ(out.frames[0].kind, FrameKind::kKernel);
   EXPECT_EQ(out.frames[0].executable->path, "[kernel] (generated code of no known name)");
   EXPECT_EQ(out.frames[0].address, 0u);
 }
 
-TEST_F(StackResolverTest, FramesOfGeneratedCodeCountFromItsBegin) {
+TEST_F(StackResolverTest, OffsetsInGeneratedCodeCountFromItsBegin) {
   kernel_code.OnKernelCode(
       {.time = MonotonicNs{40}, .start = kProgram, .length = 0x40, .is_bpf = true, .name = "bpf_prog_1_x"});
   // Its last instruction is a call.
@@ -97,10 +97,10 @@ TEST_F(StackResolverTest, FramesOfGeneratedCodeCountFromItsBegin) {
   EXPECT_TRUE(out.frames[1].is_caller);
 }
 
-TEST_F(StackResolverTest, GeneratedCodeThatIsAboutToBeginIsNoCaller) {
+TEST_F(StackResolverTest, GeneratedCodeAboutToBeginIsNoCaller) {
   kernel_code.OnKernelCode(
       {.time = MonotonicNs{40}, .start = kProgram, .length = 0x40, .is_bpf = true, .name = "bpf_prog_1_x"});
-  // The last instruction of a retpoline finds its target where others find a return address.
+  // The last instruction of a retpoline finds its target at the place of a return address.
   Resolve({}, {kText + 8, kProgram, kText + 16}, TRIB_FLAG_IN_KERNEL);
   ASSERT_EQ(out.frames.size(), 3u);
   EXPECT_TRUE(out.frames[0].is_caller);
@@ -122,7 +122,7 @@ TEST_F(StackResolverTest, InterruptedCodeIsNoCaller) {
   EXPECT_FALSE(out.frames[0].is_caller);
 }
 
-TEST_F(StackResolverTest, WaitsOnlyForWhatMayCome) {
+TEST_F(StackResolverTest, WaitsOnlyForPossibleMappings) {
   EXPECT_TRUE(Resolve({0x100010, 0x200010}, {}, 0).uncovered_pages.empty());
   EXPECT_EQ(Resolve({0x300010}, {}, 0).uncovered_pages, (std::vector<uint64_t>{0x300}));
   // Broken chains: nothing is ever mapped there.
@@ -131,7 +131,7 @@ TEST_F(StackResolverTest, WaitsOnlyForWhatMayCome) {
   EXPECT_TRUE(Resolve({0x300010}, {}, 0).uncovered_pages.empty());
 }
 
-TEST_F(StackResolverTest, AfterALossNoFileIsBetterThanAWrongOne) {
+TEST_F(StackResolverTest, NamesNoFileAfterALoss) {
   run.NoteReplaced(0x100000, 0x101000, MonotonicNs{90});
   EXPECT_EQ(Resolve({0x100010}, {}, 0).frames[0].kind, FrameKind::kNative);
   run.unsure_until = MonotonicNs{51};
@@ -141,7 +141,7 @@ TEST_F(StackResolverTest, AfterALossNoFileIsBetterThanAWrongOne) {
   EXPECT_EQ(Resolve({0x100010}, {}, 0).frames[0].kind, FrameKind::kNative);
 }
 
-TEST_F(StackResolverTest, AsksForFilesThatNobodyHasRead) {
+TEST_F(StackResolverTest, AsksForUnreadFiles) {
   file->state = CodeFile::State::kUnread;
   EXPECT_TRUE(Resolve({0x100010}, {}, 0).wants_executable);
   EXPECT_EQ(unread, 1);
@@ -155,7 +155,7 @@ TEST_F(StackResolverTest, AsksForFilesThatNobodyHasRead) {
   EXPECT_EQ(out.frames[0].address, 0x100010u);
 }
 
-TEST_F(StackResolverTest, TheTableOfTheSampleCountsBeforeThePresentOne) {
+TEST_F(StackResolverTest, PrefersTheSamplesTableToTheCurrentTable) {
   auto other = std::make_shared<CodeFile>(*file);
   other->id = BuildId("other");
   MappingTable before;
@@ -190,7 +190,7 @@ TEST_F(StackResolverTest, AsksTheRuntimeOfAMapping) {
   EXPECT_EQ(out.outermost_frames, 2u);
 }
 
-TEST_F(StackResolverTest, AFileCountsIfTheRuntimeOfItsMappingDoesNotKnow) {
+TEST_F(StackResolverTest, UsesTheFileIfTheRuntimeDoesNotKnow) {
   auto runtime = std::make_shared<FakeRuntime>();
   runtime->codes[0x100010] = {{.kind = FrameKind::kGo, .name = "loop"}};
   run.mappings.Insert(
@@ -211,7 +211,7 @@ TEST_F(StackResolverTest, WaitsForARuntimeThatIsReading) {
   EXPECT_EQ(out.frames[0].kind, FrameKind::kUnknown);
 }
 
-TEST_F(StackResolverTest, CutsWhatARuntimeInlinesWithoutEnd) {
+TEST_F(StackResolverTest, LimitsTheFramesOfARuntime) {
   auto runtime = std::make_shared<FakeRuntime>();
   runtime->codes[0x200010].resize(Runtime::kFramesMax + 1, {.kind = FrameKind::kGo});
   run.mappings.Insert({.start = 0x200000, .end = 0x201000, .runtime = runtime});

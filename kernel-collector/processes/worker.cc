@@ -21,15 +21,15 @@ struct Worker::State {
   explicit State(Loop& l) : queue(kQueueMax), loop(&l) {}
 
   BoundedQueue<Job> queue;
-  std::mutex mutex;  // guards what follows
+  std::mutex mutex;  // guards the fields below
   std::condition_variable ended_changed;
-  Loop* loop;             // null once the owner has gone
-  uint64_t taker = 0;     // number of the thread that takes jobs; others end with theirs
-  uint64_t jobs = 0;      // that it has begun
-  bool is_busy = false;   // with the last one
+  Loop* loop;             // null after the owner's destruction
+  uint64_t taker = 0;     // number of the thread that takes jobs; the other threads end with their jobs
+  uint64_t jobs = 0;      // jobs that this thread has begun
+  bool is_busy = false;   // with the last begun job
   size_t stuck = 0;       // threads that were replaced and have not ended
-  bool ended = false;     // the one that takes jobs
-  uint64_t seen_job = 0;  // of the owner's: the one that was busy when it looked last
+  bool ended = false;     // the thread that takes jobs has ended
+  uint64_t seen_job = 0;  // used by the owner: the job that was last begun at its last check
 };
 
 void Worker::RunJobs(State& state, uint64_t number) {

@@ -10,7 +10,7 @@
 namespace tributary {
 namespace {
 
-TEST(Worker, WorksElsewhereAndIsDoneHere) {
+TEST(Worker, RunsWorkElsewhereAndDoneHere) {
   Loop loop;
   Worker worker(loop);
   std::thread::id here = std::this_thread::get_id(), worked, done;
@@ -31,7 +31,7 @@ TEST(Worker, WorksElsewhereAndIsDoneHere) {
   EXPECT_EQ(order, (std::vector<int>{1, 2}));
 }
 
-TEST(Worker, RefusesMoreThanItCanKeep) {
+TEST(Worker, RefusesJobsWhenTheQueueIsFull) {
   Loop loop;
   std::promise<void> release;
   std::shared_future<void> released = release.get_future().share();
@@ -39,14 +39,14 @@ TEST(Worker, RefusesMoreThanItCanKeep) {
     Worker worker(loop);
     size_t taken = 0;
     while (taken < 2 * Worker::kQueueMax && worker.Submit([released] { released.wait(); }, [] {})) ++taken;
-    // One may have left the queue for the thread.
+    // The thread may already have taken one job from the queue.
     EXPECT_GE(taken, Worker::kQueueMax);
     EXPECT_LE(taken, Worker::kQueueMax + 1);
     release.set_value();
   }
 }
 
-TEST(Worker, AJobThatHangsDoesNotKeepItsOwner) {
+TEST(Worker, AHangingJobDoesNotBlockItsOwner) {
   Loop loop;
   auto release = std::make_shared<std::promise<void>>();
   auto started = std::make_shared<std::promise<void>>();
@@ -66,7 +66,7 @@ TEST(Worker, AJobThatHangsDoesNotKeepItsOwner) {
   ended->get_future().wait();
 }
 
-TEST(Worker, OthersGoOnWhileJobsAreStuck) {
+TEST(Worker, OtherJobsContinueWhileJobsAreStuck) {
   Loop loop;
   int stuck = 0;
   Worker worker(loop, {.stuck_max = 2, .stuck_ms = 20, .on_stuck = [&] { ++stuck; }});
@@ -91,7 +91,7 @@ TEST(Worker, OthersGoOnWhileJobsAreStuck) {
   watch.Stop();
   EXPECT_EQ(stuck, 2);
   EXPECT_EQ((std::vector<std::string>(done.begin(), done.begin() + 3)), (std::vector<std::string>(3, "goes on")));
-  // Those that were stuck have room for the next.
+  // After the stuck jobs have ended, new jobs may be stuck.
   bool again = false;
   auto second = std::make_shared<std::promise<void>>();
   ASSERT_TRUE(worker.Submit([second] { second->get_future().wait(); }, [] {}));
@@ -106,7 +106,7 @@ TEST(Worker, OthersGoOnWhileJobsAreStuck) {
   EXPECT_EQ(stuck, 3);
 }
 
-TEST(Worker, NoMoreThreadsThanItMay) {
+TEST(Worker, LimitsStuckThreads) {
   Loop loop;
   int stuck = 0;
   Worker worker(loop, {.stuck_max = 1, .stuck_ms = 10, .on_stuck = [&] { ++stuck; }});

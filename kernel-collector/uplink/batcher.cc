@@ -9,7 +9,7 @@
 namespace tributary {
 namespace {
 
-// An eighth of every table, lest the next eviction follow at once.
+// Returns whether at least an eighth of every table is free. Otherwise the next eviction would follow at once.
 bool IsRoomy(const Dictionary& d) {
   const DictionaryLimits& max = d.limits();
   auto roomy = [](uint32_t used, uint32_t all) { return used <= all - all / 8; };
@@ -42,8 +42,8 @@ void Batcher::MakeRoom(size_t frames) {
 bool Batcher::HasRoom(size_t frames) const {
   const Dictionary& d = *dictionary_;
   const DictionaryLimits& limits = d.limits();
-  // The most that one sample can define: a frame with a name, a node and an executable with its path per frame; its
-  // process with five strings and an executable; its thread with a name.
+  // The maximum that one sample can define. Per frame: a frame with a name, a node, and an executable with its path.
+  // Also: its process with five strings and an executable; its thread with a name.
   return d.node_count() + frames < limits.nodes_max && d.frame_count() + frames < limits.frames_max &&
          d.executable_count() + frames + 1 < limits.executables_max &&
          d.string_count() + 2 * frames + 7 < limits.strings_max && d.process_count() + 1 < limits.processes_max &&
@@ -111,7 +111,7 @@ void Batcher::Append(const NamedSample& sample, ProcessRun& run, const ResolvedS
 }
 
 void Batcher::Flush(const Accounting& accounting) {
-  // Samples that waited for their mapping come behind younger ones.
+  // Samples that waited for their mapping come after younger samples.
   std::stable_sort(samples_.begin(), samples_.end(), [](const Sample& a, const Sample& b) { return a.time < b.time; });
   Batch batch;
   batch.sequence = ++sequence_;

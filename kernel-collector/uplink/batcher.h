@@ -12,27 +12,27 @@
 
 namespace tributary {
 
-// A sample with everything it needs, not yet numbered.
+// A sample with all of its data, before it gets numbers from the dictionary.
 struct NamedSample {
   MonotonicNs time;
   Tid tid;
   std::string_view thread_name;
   uint16_t cpu = 0;
   SampleType type = SampleType::kCpu;
-  uint64_t value = 0;  // in its type's unit
+  uint64_t value = 0;  // in the unit of its type
 };
 
-// Walks stacks into the dictionary's trie and fills batches. Before a sample could find the dictionary full it goes on
-// with a new one without what was not used for longest, or with an empty one where that makes no room: no stack is ever
-// cut by a table's cap. Loop thread only.
+// Adds stacks to the dictionary's trie and fills batches. The batcher replaces the dictionary before a sample could
+// fill it. The new dictionary lacks the least recently used entries of the old one. If this does not free enough space,
+// the new dictionary is empty. So no table limit ever cuts a stack. Loop thread only.
 class Batcher {
  public:
   static constexpr size_t kSamplesMax = 50'000;
 
   Batcher(BatchSink& sink, const Clock& clock, DictionaryLimits limits = {});
 
-  // Adds one sample; hands the batch on first when it, or the dictionary, has no room left. `accounting` is only read
-  // in that case.
+  // Adds one sample. First flushes the batch if the batch or the dictionary has no space left. Calls `read_accounting`
+  // only in that case.
   template <typename ReadAccounting>
   void Add(const NamedSample& sample, ProcessRun& run, const ResolvedStack& stack, ReadAccounting&& accounting) {
     if (samples_.size() >= kSamplesMax || !HasRoom(stack.frames.size())) {
@@ -42,14 +42,15 @@ class Batcher {
     Append(sample, run, stack);
   }
 
-  // More is known of a process: said of the samples in this batch, too. Their definition stands; of two the later
-  // counts.
+  // Call it when more is known about a process. The new data also applies to the samples that are already in this
+  // batch. Their definition stays, but of two definitions the later one counts.
   void Redefine(ProcessRun& run);
 
-  // Hands on what there is, be it nothing: accounting goes with it. Samples are put in order of time.
+  // Flushes the current batch, even if it is empty, because the batch carries the accounting. Sorts the samples by
+  // time.
   void Flush(const Accounting& accounting);
 
-  uint64_t samples_sent() const { return samples_sent_; }  // in batches handed on
+  uint64_t samples_sent() const { return samples_sent_; }  // in flushed batches
   size_t samples_waiting() const { return samples_.size(); }
   uint64_t batches() const { return sequence_; }
   uint64_t evictions() const { return evictions_; }
@@ -73,7 +74,7 @@ class Batcher {
   uint64_t samples_sent_ = 0;
   uint64_t evictions_ = 0;
   std::vector<Sample> samples_;
-  std::vector<Frame> frames_;  // of the sample at hand
+  std::vector<Frame> frames_;  // of the current sample
   LogLimit refused_log_{kNsPerMinute};
 };
 

@@ -61,7 +61,7 @@ TEST_F(BatcherTest, StacksShareTheirRoots) {
   EXPECT_EQ(batch.clock.unix, clock.Unix());
 }
 
-TEST_F(BatcherTest, NumbersBatchesAndGoesOnWithTheDictionary) {
+TEST_F(BatcherTest, NumbersBatchesAndKeepsTheDictionary) {
   Batcher batcher(sink, clock);
   Add(batcher, 1, {1});
   batcher.Flush(accounting);
@@ -97,10 +97,10 @@ TEST_F(BatcherTest, StartsANewDictionaryBeforeAStackWouldBeCut) {
   EXPECT_NE(sink.batches.front().dictionary, sink.batches.back().dictionary);
 }
 
-TEST_F(BatcherTest, GoesOnWithWhatIsInUseWhenTheDictionaryIsFull) {
+TEST_F(BatcherTest, KeepsUsedEntriesWhenTheDictionaryIsFull) {
   Batcher batcher(sink, clock, {.nodes_max = 100});
   for (uint64_t i = 0; i < 200; ++i) {
-    Add(batcher, static_cast<int64_t>(2 * i), {1, 2, 3});  // in use all the time
+    Add(batcher, static_cast<int64_t>(2 * i), {1, 2, 3});  // always in use
     Add(batcher, static_cast<int64_t>(2 * i + 1), {i * 10 + 11, i * 10 + 12});
     batcher.Flush(accounting);
   }
@@ -116,7 +116,7 @@ TEST_F(BatcherTest, GoesOnWithWhatIsInUseWhenTheDictionaryIsFull) {
   }
 }
 
-TEST_F(BatcherTest, AnyStackIsWhatItWas) {
+TEST_F(BatcherTest, KeepsEveryStackUnchanged) {
   Batcher batcher(sink, clock, {.nodes_max = 500});
   std::mt19937 random(1);
   auto draw = [&](uint32_t below) { return random() % below; };
@@ -145,7 +145,7 @@ TEST_F(BatcherTest, AnyStackIsWhatItWas) {
   EXPECT_EQ(next, stacks.size());
 }
 
-TEST_F(BatcherTest, StartsEmptyWhereAnEvictionMakesNoRoom) {
+TEST_F(BatcherTest, StartsEmptyIfAnEvictionFreesTooLittle) {
   Batcher batcher(sink, clock, {.nodes_max = 40});
   std::vector<uint64_t> deep(30);
   for (size_t i = 0; i < deep.size(); ++i) deep[i] = i + 1;
@@ -157,7 +157,7 @@ TEST_F(BatcherTest, StartsEmptyWhereAnEvictionMakesNoRoom) {
   EXPECT_EQ(sink.batches.back().dictionary->derivation(), nullptr);
 }
 
-TEST_F(BatcherTest, AFullBatchGoesBeforeItsTime) {
+TEST_F(BatcherTest, FlushesAFullBatchEarly) {
   Batcher batcher(sink, clock);
   for (size_t i = 0; i <= Batcher::kSamplesMax; ++i) Add(batcher, 1, {1});
   ASSERT_EQ(sink.batches.size(), 1u);
@@ -165,7 +165,7 @@ TEST_F(BatcherTest, AFullBatchGoesBeforeItsTime) {
   EXPECT_EQ(batcher.samples_waiting(), 1u);
 }
 
-TEST_F(BatcherTest, AProcessThatChangesIsDefinedAgain) {
+TEST_F(BatcherTest, DefinesAChangedProcessAgain) {
   Batcher batcher(sink, clock);
   Add(batcher, 1, {1});
   Add(batcher, 2, {1});
@@ -173,7 +173,7 @@ TEST_F(BatcherTest, AProcessThatChangesIsDefinedAgain) {
   run.interned_generation = 0;
   Add(batcher, 3, {1});
   auto program = std::make_shared<CodeFile>();
-  run.executable = program;  // not read yet: its id is not known
+  run.executable = program;  // not read yet: its id is unknown
   Add(batcher, 4, {1});
   program->id = BuildId("program");
   Add(batcher, 5, {1});
@@ -188,7 +188,7 @@ TEST_F(BatcherTest, AProcessThatChangesIsDefinedAgain) {
   EXPECT_EQ(d.string(last.container_id), "c");
 }
 
-TEST_F(BatcherTest, ASinkThatRefusesStopsNothing) {
+TEST_F(BatcherTest, ContinuesAfterASinkRefusesABatch) {
   sink.answer = absl::ResourceExhaustedError("full");
   Batcher batcher(sink, clock);
   Add(batcher, 1, {1});

@@ -1,4 +1,4 @@
-// The way of a runtime's frames from a mapping to the wire: resolver, batcher, dictionary, codec.
+// Tests the path of a runtime's frames from a mapping to the wire: resolver, batcher, dictionary, codec.
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -31,7 +31,7 @@ class RuntimeFrames : public testing::Test {
     file->id = BuildId("file");
     run.mappings.Insert({.start = 0x200000, .end = 0x201000, .runtime = runtime});
   }
-  // The stack of one sample as the reading end of a session has it, root first.
+  // Returns the stack of one sample as the receiver of a session decodes it, root first.
   std::vector<Frame> Send(std::vector<uint64_t> user) {
     ResolvedStack stack;
     resolver.Resolve(

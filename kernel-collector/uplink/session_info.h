@@ -7,9 +7,9 @@
 
 namespace tributary {
 
-// What a collector says of itself and its node in Hello. Errors: no source of randomness.
+// The data about a collector and its node in Hello. Returns an error if there is no source of randomness.
 struct SessionInfoOptions {
-  std::string node_id;   // "" = machine-id, else the firmware's, else the host name
+  std::string node_id;   // "": machine-id, else the firmware's UUID, else the host name
   std::string host_dir;  // see HostFiles
   std::string proc_root = "/proc";
   std::string sys_root = "/sys";

@@ -15,7 +15,7 @@ namespace {
 
 constexpr size_t kPieceBytes = 64u << 10;
 
-// What is left of the time for a table.
+// The remaining time for a table.
 class Countdown {
  public:
   explicit Countdown(int ms) : end_(std::chrono::steady_clock::now() + std::chrono::milliseconds(ms)) {}
@@ -50,7 +50,7 @@ bool IsWithinBounds(const SymbolMakerAnswer& answer) {
          answer.raw_bytes <= kSymbolTableRawBytesMax;
 }
 
-// The table or why there is none; Cancelled: the process is of no use any more.
+// Returns the table, or the reason for its absence. Cancelled: the process is no longer usable.
 absl::StatusOr<PackedTable> Ask(int socket, const SymbolMakerRequest& request, const Fd& file, const Countdown& time,
                                 uint64_t* left_out) {
   SymbolMakerAnswer answer;
@@ -81,7 +81,7 @@ SymbolMaker::SymbolMaker(Spawn spawn, Metrics& metrics, int timeout_ms)
 }
 
 absl::StatusOr<PackedTable> SymbolMaker::Make(const SymbolMakerRequest& request, const Fd& file) {
-  // One that died while it had nothing to do died of something else than this file.
+  // A process that died while it was idle did not die because of this file.
   if (child_.Reap() == false) deaths_.Add();
   if (!child_.running()) {
     ASSIGN_OR_RETURN(child_, spawn_());
@@ -90,7 +90,7 @@ absl::StatusOr<PackedTable> SymbolMaker::Make(const SymbolMakerRequest& request,
   absl::StatusOr<PackedTable> made = Ask(child_.socket(), request, file, Countdown(timeout_ms_), &left_out);
   if (made.ok()) left_out_.Add(left_out);
   if (made.ok() || absl::IsInvalidArgument(made.status())) return made;
-  // Its answer, or the rest of it, is lost with it.
+  // The process's answer, or the rest of it, is lost with the process.
   child_.Stop();
   if (!absl::IsCancelled(made.status())) return made;
   deaths_.Add();

@@ -10,24 +10,27 @@
 
 namespace tributary {
 
-// Has symbol tables made by another process, which can do nothing but that (base/sandbox.h): files are hostile, and a
-// table of libLLVM or of the kernel takes tens of MB while it is made. The process is started when it is needed; one
-// that dies over a file, or takes too long, fails that request, and is started anew for the next. Here a table is held
-// 64 KiB at a time; one larger than that rests in a memory file. One thread at a time.
+// Makes symbol tables in another process that is restricted to this task (base/sandbox.h). The reasons: files are
+// hostile, and the making of a table of libLLVM or of the kernel takes tens of MB. The process is started on demand. If
+// it dies while it reads a file, or takes too long, that request fails, and the next request starts a new process. This
+// process holds at most 64 KiB of a table in memory at a time; a larger table is stored in a memory file. One thread at
+// a time.
 class SymbolMaker {
  public:
   using Spawn = std::function<absl::StatusOr<ChildProcess>()>;
-  // This binary again, as the maker (symbol_maker_process.h).
+  // Starts this binary again as the maker (symbol_maker_process.h).
   static absl::StatusOr<ChildProcess> SpawnSelf();
 
-  static constexpr int kTableTimeoutMs = 60'000;  // for all of one table
+  static constexpr int kTableTimeoutMs = 60'000;  // for one whole table
 
   SymbolMaker(Spawn spawn, Metrics& metrics, int timeout_ms = kTableTimeoutMs);
 
-  // `file`: what the request's kind says. Internal: the process died, was killed for taking too long, or answered
-  // nonsense. InvalidArgument: what it says why there is no table. Others: no process, no memory file.
+  // `file`: the file that the request's kind requires. Internal: the process died, was killed because it took too long,
+  // or sent a malformed answer. InvalidArgument: the process's reason for the missing table. Other errors: no process,
+  // no memory file.
   absl::StatusOr<PackedTable> Make(const SymbolMakerRequest& request, const Fd& file);
-  // To be called some time after the last request: the process goes, and what it kept for the next with it.
+  // Call Stop some time after the last request. It ends the process and frees the memory that the process kept for the
+  // next request.
   bool running() const { return child_.running(); }
   void Stop() { child_.Stop(); }
 

@@ -25,14 +25,14 @@ namespace {
 
 constexpr uint64_t kMemoryBytesMax = uint64_t{1} << 30;
 constexpr uint64_t kSymbolBytesMax = 256u << 20;
-constexpr uint64_t kDebugBytesMax = kMemoryBytesMax / 2;  // what is made of it takes as much again
+constexpr uint64_t kDebugBytesMax = kMemoryBytesMax / 2;  // the resulting tables take as much memory again
 constexpr size_t kKallsymsBytesMax = 256u << 20;
 constexpr size_t kReadBytes = 64u << 10;
 constexpr int kAnswerTimeoutMs = 60'000;
 
 using Table = absl::StatusOr<std::shared_ptr<const SymbolTable>>;
 
-// To its end: a file of /proc has no size.
+// Reads to the end of the file: a /proc file has no size.
 absl::StatusOr<std::string> ReadText(const Fd& file) {
   std::string text;
   while (true) {
@@ -59,7 +59,7 @@ Table MakeKernelTable(const SymbolMakerRequest& request, const Fd& file) {
 Table MakeElfTable(const SymbolMakerRequest& request, Fd file, uint64_t* left_out) {
   ASSIGN_OR_RETURN(const std::unique_ptr<ElfFile> elf, ElfFile::Open(std::move(file)));
   if (request.debug_information != 0) {
-    // What lies in other files cannot be opened from here.
+    // Debug information in other files cannot be opened in this process.
     ASSIGN_OR_RETURN(DebugSymbols all, ReadDebugSymbols(*elf, request.id, DebugFileSource(), kDebugBytesMax));
     *left_out = all.left_out;
     return std::move(all.table);
@@ -93,7 +93,7 @@ absl::StatusOr<Made> Make(const SymbolMakerRequest& request, Fd file) {
   return made;
 }
 
-// False: the collector is gone.
+// Returns false if the collector is gone.
 bool Answer(int socket, const SymbolMakerRequest& request, Fd file) {
   const absl::StatusOr<Made> made = Make(request, std::move(file));
   SymbolMakerAnswer answer;
@@ -115,14 +115,14 @@ int RunSymbolMaker(int socket) {
     LogError("symbol maker: {}", Message(status));
     return 1;
   }
-  ReleaseCodePages();  // the loader's
+  ReleaseCodePages();  // the loader's pages
   SymbolMakerRequest request;
   while (true) {
     Fd file;
     if (!ReceiveWithFile(socket, &request, sizeof(request), &file, -1)) return 0;
     request.module_name[SymbolMakerRequest::kModuleNameMax - 1] = '\0';
     if (!Answer(socket, request, std::move(file))) return 0;
-    TrimHeap();  // the next may be small, and this one was a browser's
+    TrimHeap();  // the next table may be small, and this one may have been a browser's
   }
 }
 

@@ -27,7 +27,7 @@ absl::StatusOr<ChildProcess> ForkMaker() {
   return Fork([](int socket) { return RunSymbolMaker(socket); });
 }
 
-// A maker that answers so, with these bytes behind, and lives on until its socket is closed.
+// A maker that sends this answer, followed by these bytes, and runs until its socket is closed.
 SymbolMaker::Spawn Answering(SymbolMakerAnswer answer, std::string behind) {
   return [=] {
     return Fork([=](int socket) {
@@ -67,7 +67,7 @@ TEST_F(SymbolMakerTest, MakesTheSameTableAsThisProcess) {
   EXPECT_EQ(deaths(), 0u);
 }
 
-TEST_F(SymbolMakerTest, LargeTablesRestInFilesAndSmallOnesDoNot) {
+TEST_F(SymbolMakerTest, StoresOnlyLargeTablesInFiles) {
   for (const size_t size : {size_t{0}, size_t{64} << 10, (size_t{64} << 10) + 1, size_t{1'000'000}}) {
     std::string bytes(size, 'x');
     for (size_t i = 0; i < size; i += 1000) bytes[i] = static_cast<char>(i / 1000);
@@ -80,7 +80,7 @@ TEST_F(SymbolMakerTest, LargeTablesRestInFilesAndSmallOnesDoNot) {
   }
 }
 
-TEST_F(SymbolMakerTest, SaysWhyThereIsNoTable) {
+TEST_F(SymbolMakerTest, ReportsWhyThereIsNoTable) {
   SymbolMaker maker(ForkMaker, metrics);
   auto none = Make(maker, "/etc/passwd");
   EXPECT_EQ(none.status().code(), absl::StatusCode::kInvalidArgument);
@@ -90,7 +90,7 @@ TEST_F(SymbolMakerTest, SaysWhyThereIsNoTable) {
   EXPECT_EQ(deaths(), 0u);
 }
 
-TEST_F(SymbolMakerTest, OneThatDiesFailsItsFileAndNoOther) {
+TEST_F(SymbolMakerTest, ADyingMakerFailsOnlyItsFile) {
   int spawned = 0;
   auto spawn = [&] {
     if (++spawned > 1) return ForkMaker();
@@ -98,7 +98,7 @@ TEST_F(SymbolMakerTest, OneThatDiesFailsItsFileAndNoOther) {
       SymbolMakerRequest request;
       Fd file;
       ReceiveWithFile(socket, &request, sizeof(request), &file, -1);
-      return 0;  // in the middle of a request that is a death, too
+      return 0;  // an exit during a request counts as a death too
     });
   };
   SymbolMaker maker(spawn, metrics);
@@ -108,14 +108,14 @@ TEST_F(SymbolMakerTest, OneThatDiesFailsItsFileAndNoOther) {
   EXPECT_EQ(deaths(), 1u);
 }
 
-TEST_F(SymbolMakerTest, OneThatHangsIsKilled) {
+TEST_F(SymbolMakerTest, KillsAHangingMaker) {
   SymbolMaker maker([] { return Fork([](int) { return pause(); }); }, metrics, /*timeout_ms=*/50);
   EXPECT_EQ(Make(maker).status().code(), absl::StatusCode::kInternal);
   EXPECT_FALSE(maker.running());
   EXPECT_EQ(deaths(), 1u);
 }
 
-TEST_F(SymbolMakerTest, OneKilledBetweenRequestsIsCountedAndReplaced) {
+TEST_F(SymbolMakerTest, CountsAndReplacesAMakerKilledBetweenRequests) {
   pid_t pid = -1;
   auto spawn = [&] {
     auto child = ForkMaker();
@@ -133,7 +133,7 @@ TEST_F(SymbolMakerTest, OneKilledBetweenRequestsIsCountedAndReplaced) {
   EXPECT_EQ(deaths(), 1u);
 }
 
-TEST_F(SymbolMakerTest, SizesOutOfBoundsAreNotBelieved) {
+TEST_F(SymbolMakerTest, RefusesSizesOutOfBounds) {
   for (const SymbolMakerAnswer& answer : {SymbolMakerAnswer{.made = 1, .stored_bytes = kSymbolTableStoredBytesMax + 1},
                                           SymbolMakerAnswer{.made = 1, .stored_bytes = UINT64_MAX},
                                           SymbolMakerAnswer{.made = 1, .raw_bytes = kSymbolTableRawBytesMax + 1},

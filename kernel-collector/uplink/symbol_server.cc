@@ -17,7 +17,7 @@
 namespace tributary {
 namespace {
 
-// Kallsyms is opened here: it shows addresses to who opened it.
+// Kallsyms is opened in this process: the addresses that it shows depend on the process that opened it.
 absl::StatusOr<Fd> OpenKallsyms(const std::string& proc_root, const KernelLayout& kernel, const ExecutableId& id,
                                 SymbolMakerRequest* request) {
   request->kind = SymbolMakerRequest::kKernel;
@@ -46,7 +46,7 @@ absl::StatusOr<Fd> OpenExecutable(const std::string& proc_root, const Executable
   return fd;
 }
 
-// More than any code of one name has; where it ends is known to who says which addresses are its own.
+// More than the size of any code with one name. The component that assigns addresses to the code knows the code's end.
 constexpr uint64_t kFunctionBytes = uint64_t{1} << 30;
 
 PackedTable TableOf(const ExecutableId& id, std::string_view function) {
@@ -65,13 +65,13 @@ struct SymbolServer::Reading {
   ExecutableId id;
   Options options;
   std::shared_ptr<const KernelLayout> kernel;
-  std::string_view vdso_bytes;  // not "": it is the vdso that is asked for
-  std::string only_function;    // not "": it is that
+  std::string_view vdso_bytes;  // not "": the request is for the vdso
+  std::string only_function;    // not "": the request is for code with only this function
   std::vector<FileLocation> locations;
   std::shared_ptr<SymbolMaker> maker;
 
   absl::StatusOr<PackedTable> packed = absl::UnknownError("not read");
-  absl::Status without_debug_information;  // why the table was made of symbols alone after all
+  absl::Status without_debug_information;  // why the table was made from symbols only
 };
 
 SymbolServer::SymbolServer(Options options, Parts parts, const Clock& clock, Metrics& metrics, Callbacks callbacks)
@@ -146,7 +146,7 @@ absl::StatusOr<PackedTable> SymbolServer::Read(Reading& reading) {
   request.debug_information = reading.options.debug_information && request.kind == SymbolMakerRequest::kElf;
   absl::StatusOr<PackedTable> made = reading.maker->Make(request, *file);
   if (made.ok() || request.debug_information == 0) return made;
-  // Too large, or not to be read: its symbols are better than nothing.
+  // The debug information is too large or unreadable. The file's symbols are better than no table.
   reading.without_debug_information = made.status();
   request.debug_information = 0;
   return reading.maker->Make(request, *file);

@@ -19,11 +19,11 @@
 
 namespace tributary {
 
-// Answers NeedSymbols: has a table made of the file that was sampled, of kallsyms for the kernel, of its name for code
-// without a file, and hands it over, or says why there is none. One table at a time, and no more bytes on average than
-// the uplink carries beside samples, so that few wait. An id is answered again only kAgainNs later (an upload may be
-// cut off by a lost connection; who asks sooner waits) and kAnswersMax times in all. Loop thread; opens files on
-// `executor`, and waits there for the maker's process.
+// Answers NeedSymbols. The table is made from the sampled file, from kallsyms for the kernel, or from the name for code
+// without a file. The server sends the table, or the reason for its absence. It makes one table at a time. On average
+// it sends no more bytes than the uplink can carry in addition to samples, so few tables wait. The server answers an id
+// again only after kAgainNs, because a lost connection may cut off an upload; an earlier request waits. It answers an
+// id at most kAnswersMax times. Loop thread; opens files on `executor`, and waits there for the maker's process.
 class SymbolServer {
  public:
   static constexpr size_t kPendingMax = 4096;
@@ -31,20 +31,20 @@ class SymbolServer {
   static constexpr uint32_t kAnswersMax = 8;
   static constexpr int64_t kAgainNs = 10 * kNsPerSecond;
   static constexpr int64_t kBytesPerSecond = 1 << 20;      // compressed
-  static constexpr int64_t kMakerIdleNs = 500 * kNsPerMs;  // its pages cost more than to start it, 10 ms
+  static constexpr int64_t kMakerIdleNs = 500 * kNsPerMs;  // its memory costs more than a new start, which takes 10 ms
 
   struct Callbacks {
     std::function<void(const ExecutableId&, PackedTable table)> send;
     std::function<void(const ExecutableId&, std::string why)> send_none;
-    // What the only function of code without a file is called; "": it is none such.
+    // Returns the name of the only function of code without a file; "": the id is not such code.
     std::function<std::string(const ExecutableId&)> only_function;
   };
 
   struct Options {
     std::string proc_root;
-    bool debug_information = false;  // of what is sampled, where the file has it
+    bool debug_information = false;  // for sampled executables, if their file has it
   };
-  // What it works with; what is lent outlives the server.
+  // The server's collaborators. Borrowed objects must outlive the server.
   struct Parts {
     const CodeFileTable& executables;
     std::shared_ptr<SymbolMaker> maker;
@@ -56,7 +56,7 @@ class SymbolServer {
   void SetVdso(const ExecutableId& id, std::string_view bytes);
 
   void Request(const ExecutableId& id);
-  // Starts the next reading when its time has come. Called several times a second.
+  // Starts the next reading if it is due. Call it several times a second.
   void Tick();
 
  private:
@@ -75,7 +75,7 @@ class SymbolServer {
 
   const Options options_;
   const CodeFileTable& executables_;
-  const std::shared_ptr<SymbolMaker> maker_;  // used on `executor` alone while busy_
+  const std::shared_ptr<SymbolMaker> maker_;  // used only on `executor` while busy_
   Executor& executor_;
   const Clock& clock_;
   Callbacks callbacks_;

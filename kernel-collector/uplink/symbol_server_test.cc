@@ -31,7 +31,7 @@ class SymbolServerTest : public ::testing::Test {
     kernel.modules = {{"mod", 0x9000, 0x1000, BuildId("mod")}};
     return std::make_shared<const KernelLayout>(std::move(kernel));
   }
-  // This test's own executable, as a file that process 42 has mapped.
+  // Adds this test's own executable as a file that process 42 has mapped.
   ExecutableId MapSelf() {
     std::ifstream file("/proc/self/exe", std::ios::binary);
     const std::string bytes(std::istreambuf_iterator<char>(file), {});
@@ -40,7 +40,7 @@ class SymbolServerTest : public ::testing::Test {
     files.Intern(FileKey{.build_id = id}, {Pid{42}, 0x1000, 0x2000, "/bin/self"});
     return id;
   }
-  // The answer to one request: a decoded table, or null and `why`.
+  // Returns the answer to one request: a decoded table, or null and an entry in `reasons`.
   std::shared_ptr<const SymbolTable> Ask(const ExecutableId& id) { return Ask(id, server); }
   std::shared_ptr<const SymbolTable> Ask(const ExecutableId& id, SymbolServer& of) {
     of.Request(id);
@@ -99,7 +99,7 @@ TEST_F(SymbolServerTest, CodeWithoutAFileHasOneName) {
   EXPECT_FALSE(maker->running());
 }
 
-TEST_F(SymbolServerTest, AFilesNamesAreReadWhereItIsMapped) {
+TEST_F(SymbolServerTest, ReadsAFilesNamesThroughItsMapping) {
   const ExecutableId id = MapSelf();
   auto table = Ask(id);
   ASSERT_NE(table, nullptr);
@@ -108,7 +108,7 @@ TEST_F(SymbolServerTest, AFilesNamesAreReadWhereItIsMapped) {
   EXPECT_GT(table->function_count(), 100u);
 }
 
-TEST_F(SymbolServerTest, DebugInformationIsReadWhenItIsWanted) {
+TEST_F(SymbolServerTest, ReadsDebugInformationOnRequest) {
   SymbolServer wants({.proc_root = proc.proc(), .debug_information = true}, {files, maker, executor}, clock, metrics,
                      Callbacks());
   wants.SetKernel(Kernel());
@@ -120,7 +120,7 @@ TEST_F(SymbolServerTest, DebugInformationIsReadWhenItIsWanted) {
   EXPECT_NE(Ask(BuildId("kernel"), wants), nullptr) << "which has none";
 }
 
-TEST_F(SymbolServerTest, SymbolsAreBetterThanDebugInformationThatCannotBeRead) {
+TEST_F(SymbolServerTest, FallsBackToSymbolsIfDebugInformationIsUnreadable) {
   int spawned = 0;
   auto dies_once = std::make_shared<SymbolMaker>(
       [&] {
@@ -149,21 +149,21 @@ TEST_F(SymbolServerTest, TheVdsoIsReadFromMemory) {
   EXPECT_GT(table->function_count(), 0u);
 }
 
-TEST_F(SymbolServerTest, SaysWhyThereIsNoTable) {
+TEST_F(SymbolServerTest, ReportsWhyThereIsNoTable) {
   EXPECT_EQ(Ask(BuildId("never seen")), nullptr);
   EXPECT_NE(reasons[BuildId("never seen")], "");
-  // A file by that name with another identity is not sent.
+  // A file with that name but another identity is not sent.
   proc.AddFile("/bin/other", TinyElf("other"));
   files.Intern(FileKey{.build_id = BuildId("wanted")}, {Pid{42}, 0x1000, 0x2000, "/bin/other"});
   EXPECT_EQ(Ask(BuildId("wanted")), nullptr);
   EXPECT_NE(reasons[BuildId("wanted")], "");
-  // The right file, and no symbol in it.
+  // The right file, but without symbols.
   files.Intern(FileKey{.build_id = BuildId("other")}, {Pid{42}, 0x1000, 0x2000, "/bin/other"});
   EXPECT_EQ(Ask(BuildId("other")), nullptr);
   EXPECT_NE(reasons[BuildId("other")], "");
 }
 
-TEST_F(SymbolServerTest, TheSameIsNotAnsweredOverAndOver) {
+TEST_F(SymbolServerTest, LimitsAnswersForTheSameId) {
   Ask(BuildId("kernel"));
   for (uint32_t i = 0; i < 2 * SymbolServer::kAnswersMax; ++i) {
     clock.Advance(SymbolServer::kAgainNs);
@@ -172,8 +172,8 @@ TEST_F(SymbolServerTest, TheSameIsNotAnsweredOverAndOver) {
   EXPECT_EQ(sent, static_cast<int>(SymbolServer::kAnswersMax));
 }
 
-// An upload that was cut off is asked for again as soon as the node is back.
-TEST_F(SymbolServerTest, TheSameIsAnsweredAgainWhenItsTimeHasCome) {
+// The reducer requests an interrupted upload again as soon as the node is back.
+TEST_F(SymbolServerTest, AnswersTheSameIdAgainAfterAPause) {
   Ask(BuildId("kernel"));
   Ask(BuildId("kernel"));
   EXPECT_EQ(sent, 1) << "too soon";
@@ -182,7 +182,7 @@ TEST_F(SymbolServerTest, TheSameIsAnsweredAgainWhenItsTimeHasCome) {
   EXPECT_EQ(sent, 2) << "what waits holds up nobody else";
   clock.Advance(SymbolServer::kAgainNs - kNsPerSecond - 1);
   server.Tick();
-  executor.RunAll();  // the maker has nothing to do, and is stopped
+  executor.RunAll();  // the maker is idle and is stopped
   EXPECT_EQ(sent, 2);
   clock.Advance(1);
   server.Tick();
@@ -193,7 +193,7 @@ TEST_F(SymbolServerTest, TheSameIsAnsweredAgainWhenItsTimeHasCome) {
 TEST_F(SymbolServerTest, ReadsOneAtATimeAndNoFasterThanTheUplink) {
   server.Request(BuildId("kernel"));
   server.Request(BuildId("mod"));
-  server.Request(BuildId("mod"));  // waits already
+  server.Request(BuildId("mod"));  // already waiting
   EXPECT_EQ(executor.waiting(), 1u);
   executor.RunAll();
   EXPECT_EQ(sent, 1);
@@ -222,7 +222,7 @@ TEST_F(SymbolServerTest, RequestsAreCapped) {
   EXPECT_EQ(executor.waiting(), 0u);
 }
 
-TEST_F(SymbolServerTest, TheMakerGoesWhenItHasNothingToDo) {
+TEST_F(SymbolServerTest, StopsAnIdleMaker) {
   ASSERT_NE(Ask(BuildId("kernel")), nullptr);
   EXPECT_TRUE(maker->running());
   clock.Advance(SymbolServer::kMakerIdleNs - kNsPerMs);

@@ -16,17 +16,17 @@
 namespace tributary {
 
 struct UplinkOptions {
-  intake::DeliveryOptions delivery;  // `earlier` and the token are filled in here
+  intake::DeliveryOptions delivery;  // Open sets `earlier`, `spool` and the token
   IntakeCredentialOptions credentials;
-  std::string spool_dir;  // "" = no spool
+  std::string spool_dir;  // "": no spool
   uint64_t spool_bytes_max = 64u << 20;
 };
 
-// The node's sending side as the collector has it: delivery and spool, and the pins by which the next collector knows
-// what a killed one leaves undelivered. On the loop's thread.
+// The node's sending side in the collector: delivery, spool, and the pins. From the pins the next collector learns
+// which samples a killed collector left undelivered. On the loop's thread.
 class Uplink {
  public:
-  // An error names the option that cannot be used: --spool-dir, or a file of the credentials. What is lent outlives the
+  // An error names the unusable option: --spool-dir, or a file of the credentials. Borrowed objects must outlive the
   // uplink.
   static absl::StatusOr<std::unique_ptr<Uplink>> Open(Loop& loop, UplinkOptions options, PinnedSession& pins,
                                                       const Clock& clock, Metrics& metrics,
@@ -36,10 +36,10 @@ class Uplink {
   intake::Delivery& delivery() { return *delivery_; }
   const intake::Delivery& delivery() const { return *delivery_; }
 
-  // Samples given up on behind the collector's core, by reason.
+  // Samples that were lost after they left the collector's core, by reason.
   const Accounting& lost() const { return lost_; }
 
-  // Delivery::Flush; then the pins go, or stay to tell what could not be told.
+  // Calls Delivery::Flush. Then removes the pins, or keeps them if something could not be reported.
   void Flush(int64_t timeout_ms, std::function<void(uint64_t undelivered_samples)> done);
 
  private:
