@@ -12,11 +12,11 @@
 #include "reducer/pipeline.h"
 #include "reducer/symbolizer/extractor_process.h"
 
-// 0: stopped as asked, or healthy. 1: could not start, or not healthy. 2: an option is wrong.
+// Exit status. 0: stopped as asked, or healthy. 1: could not start, or not healthy. 2: an option is wrong.
 int main(int argc, char** argv) {
   using namespace tributary;
   signal(SIGPIPE, SIG_IGN);
-  signal(SIGHUP, SIG_IGN);  // until there is something to reload
+  signal(SIGHUP, SIG_IGN);  // until the process can reload its options
   if (argc > 1 && std::string_view(argv[1]) == kExtractorArgument) return RunSymbolExtractor(argc - 2, argv + 2);
   absl::StatusOr<ReducerOptions> options = ParseReducerOptions(argc, argv, Options::ProcessEnvironment());
   if (!options.ok()) {
@@ -27,7 +27,7 @@ int main(int argc, char** argv) {
   if (options->health_check) return RunHealthCheck("reducer", "http-listen", options->http_listen);
   InitLog(options->log);
 
-  // Watched before anything starts: a signal that comes early stops what has started.
+  // Watches the signals before anything starts, so that an early signal stops the parts that have started.
   Loop loop;
   Service service(loop);
   SignalWatcher on_terminate(loop, SIGTERM, [&] { loop.Stop(); });

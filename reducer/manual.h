@@ -4,7 +4,7 @@
 
 namespace tributary {
 
-// The texts of reducer's man page that its options do not hold.
+// Returns the texts of reducer's man page that its options do not contain.
 docs::Manual ReducerManual();
 
 }  // namespace tributary

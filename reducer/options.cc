@@ -45,7 +45,7 @@ absl::Status CheckRate(std::string_view text) {
   return Error(absl::StatusCode::kInvalidArgument, "must be a size of 64KiB to 1TiB");
 }
 
-// Who may connect to the intake, and how much each may send (docs/security.md).
+// Options that say which collectors may connect to the intake, and how much each may send (docs/security.md).
 struct SecurityTexts {
   std::string identity, node_rate;
 };
@@ -92,7 +92,7 @@ absl::Status TakeSecurity(const SecurityTexts& texts, ReducerOptions& out) {
   return absl::OkStatus();
 }
 
-// Where names come from, beside nodes (docs/symbols.md).
+// Options of the sources of names, in addition to nodes (docs/symbols.md).
 struct SymbolTexts {
   std::string bytes_max, file_bytes_max, memory_max, uploads, debuginfod_urls;
 };
@@ -155,7 +155,7 @@ absl::Status TakeSymbols(const SymbolTexts& texts, ReducerOptions& out) {
   return absl::OkStatus();
 }
 
-// What samples belong to (docs/metadata.md).
+// Options of the metadata that samples belong to (docs/metadata.md).
 struct MetadataTexts {
   std::string keep, wait;
   std::vector<std::string> labels, annotations, attributes;

@@ -13,7 +13,7 @@
 
 namespace tributary {
 
-// What the reducer is told by flags, environment and file; `reducer --help` prints the table.
+// The options of the reducer from flags, environment and file. `reducer --help` prints the table.
 struct ReducerOptions {
   HostPort intake_listen, http_listen;
   std::string data_dir;
@@ -22,8 +22,8 @@ struct ReducerOptions {
   std::vector<std::string> exports;
   int64_t raw_age_ns = 0, sum_age_ns = 0;
   uint64_t store_bytes_max = 0;
-  std::string tls_cert, tls_key, tls_ca;  // of the intake; "" = plain TCP; no --tls-ca: anybody may connect
-  std::string intake_token_file;          // "" = no token is asked for
+  std::string tls_cert, tls_key, tls_ca;  // of the intake; "": plain TCP; no --tls-ca: any client may connect
+  std::string intake_token_file;          // "": no token is required
   bool certificate_names_node = true;     // where client certificates are required
   int64_t node_bytes_per_second = 0;
   std::string symbols_dir;  // "": in the data directory
@@ -34,12 +34,12 @@ struct ReducerOptions {
   std::vector<std::string> source_dirs;
   int64_t metadata_keep_ns = 0, metadata_wait_ns = 0;
   K8sNameRules k8s_names;
-  Attributes resource;  // of everything
+  Attributes resource;  // attributes of everything
   std::string ports_file;
   LogSetup log;
   std::vector<OptionValue> values;
-  bool health_check = false;  // to ask a running reducer how it is, instead of being one
-  bool exit = false;          // --help and the like were answered: there is nothing to run
+  bool health_check = false;  // asks a running reducer for its health, instead of running one
+  bool exit = false;          // --help or a similar option was answered: nothing is left to run
 };
 
 absl::StatusOr<ReducerOptions> ParseReducerOptions(int argc, const char* const* argv,

@@ -31,7 +31,7 @@ TEST(ReducerOptions, DefaultsAreLoopback) {
   EXPECT_EQ(options->store_bytes_max, 10ull << 30);
 }
 
-TEST(ReducerOptions, TakesWhatIsAsked) {
+TEST(ReducerOptions, TakesTheGivenValues) {
   auto options = Parse({"-p", "9000", "--http-listen", ":80", "--export", "console", "--export", "otlp://h:1",
                         "--retention", "1h", "--num-ingest-shards", "4", "--data-dir", "/x"},
                        {{"EBPF_NET_STORE_BYTES_MAX", "1GiB"}});
@@ -47,7 +47,7 @@ TEST(ReducerOptions, TakesWhatIsAsked) {
   EXPECT_EQ(options->data_dir, "/x");
 }
 
-TEST(ReducerOptions, TheStoreIsInTheDataDirectoryUnlessAUrlSaysWhere) {
+TEST(ReducerOptions, TheStoreIsInTheDataDirectoryUnlessAUrlIsGiven) {
   EXPECT_EQ(Parse({"--data-dir", "/x"})->store, "sqlite:/x");
   EXPECT_EQ(Parse({"--data-dir", "/x", "--store", "sqlite:y"})->store, "sqlite:y");
   EXPECT_EQ(Parse({}, {{"EBPF_NET_STORE", "sqlite:/z"}})->store, "sqlite:/z");
@@ -55,7 +55,7 @@ TEST(ReducerOptions, TheStoreIsInTheDataDirectoryUnlessAUrlSaysWhere) {
   const std::string file = directory.path() + "/reducer.yaml";
   std::ofstream(file) << "store: sqlite:/from/file\n";
   EXPECT_EQ(Parse({"--config", file.c_str()})->store, "sqlite:/from/file");
-  // A map of that name is what it was before there was such an option.
+  // A map of that name keeps the meaning that it had before the option existed.
   std::ofstream(file) << "store: {bytes_max: 1GiB}\n";
   EXPECT_EQ(Parse({"--config", file.c_str()})->store_bytes_max, 1ull << 30);
 }
@@ -111,7 +111,7 @@ TEST(ReducerOptions, AWrongValueNamesItsOption) {
   }
 }
 
-TEST(ReducerOptions, DataLieWhereTheUserMayWrite) {
+TEST(ReducerOptions, TheDefaultDirectoryIsWritableForTheUser) {
   EXPECT_EQ(DefaultDataDirectory(true, {{"HOME", "/root"}}), "/var/lib/tributary");
   EXPECT_EQ(DefaultDataDirectory(false, {{"HOME", "/home/u"}}), "/home/u/.local/state/tributary");
   EXPECT_EQ(DefaultDataDirectory(false, {{"HOME", "/home/u"}, {"XDG_STATE_HOME", "/s"}}), "/s/tributary");

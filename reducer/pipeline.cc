@@ -28,16 +28,16 @@ uint64_t ResidentBytes() {
   return resident * static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
 }
 
-// Descriptors that are not collectors': files of the store, HTTP connections, exporters.
+// Descriptors that collectors do not use: files of the store, HTTP connections, exporters.
 constexpr size_t kOwnDescriptors = 1'024;
 constexpr size_t kConnectionsMin = 64;
-// Before Hello a connection may hold 64 KiB; of all of them together no more than this.
+// Before Hello a connection may hold 64 KiB. All such connections together may hold no more than this.
 constexpr size_t kWaitingBytesMax = 64u << 20;
 
-// Room for 3,000 collectors: a smaller limit deserves a warning, a larger one is as good as any.
+// Enough for 3,000 collectors: a smaller limit deserves a warning, a larger one does not.
 constexpr size_t kEnoughDescriptors = 4'096;
 
-// How many connections a limit on open files allows.
+// Returns the number of connections that a limit on open files allows.
 size_t ConnectionsWithin(size_t descriptors, size_t wanted) {
   if (descriptors < kOwnDescriptors + kConnectionsMin) return kConnectionsMin;
   return std::min(wanted, descriptors - kOwnDescriptors);
@@ -49,7 +49,7 @@ absl::Status MakeDirectories(const std::string& path) {
   return error ? ErrnoStatus("create data directory", path, error.value()) : absl::OkStatus();
 }
 
-// What to do where data cannot be kept; `flag` says where that is.
+// Adds advice to an error of storing data. `flag`: the option that names the place of the data.
 absl::Status StorageStatus(const absl::Status& status, std::string_view flag) {
   if (absl::IsPermissionDenied(status)) {
     return Error(status.code(),
@@ -59,7 +59,7 @@ absl::Status StorageStatus(const absl::Status& status, std::string_view flag) {
   return WithContext(status, flag);
 }
 
-// A port that is taken is the one error whose cause is another program.
+// A taken port is the one error that another program causes.
 absl::Status ListenStatus(const absl::Status& status, std::string_view flag) {
   if (!absl::IsAlreadyExists(status)) return WithContext(status, flag);
   return Error(status.code(), fmt::format("{}: {}. Another reducer may be running: stop it or choose another port",
@@ -81,8 +81,8 @@ absl::StatusOr<std::unique_ptr<Pipeline>> Pipeline::Start(const ReducerOptions& 
 absl::Status Pipeline::Build() {
   RETURN_IF_ERROR(Listen());
   RETURN_IF_ERROR(WithContext(DropAllCapabilities(), "drop capabilities"));  // before the first thread
-  // Read again, with the rights that reloads will have: a file that only a capability could read is an error now, not
-  // at the first rotation.
+  // Reads the files again, with the rights that reloads will have. A file that only a capability can read is thus an
+  // error now, not at the first rotation.
   ASSIGN_OR_RETURN(std::shared_ptr<intake::Security> security, OpenSecurity(options_));
   acceptor_->SetSecurity(std::move(security));
   RETURN_IF_ERROR(OpenStores());
@@ -123,7 +123,7 @@ absl::Status Pipeline::OpenStores() {
   return absl::OkStatus();
 }
 
-// The option that says where the store is.
+// Returns the option that names the place of the store.
 std::string_view Pipeline::StoreFlag() const {
   return options_.store == DefaultStoreUrl(options_.data_dir) ? "--data-dir" : "--store";
 }
@@ -147,15 +147,15 @@ void Pipeline::OpenMetadata(Stores stores) {
   services_->Start();
 }
 
-// Joins what was sampled lately: what is found by that is kept with the samples.
+// Joins recent samples with metadata. Metadata that is found in this way is kept with the samples.
 void Pipeline::MarkUsedMetadata() {
   const UnixNs now = clock_.Unix();
   const store::TimeRange range{UnixNs{now.value - 2 * MetadataStore::kMarkUsedNs}, now};
   for (uint32_t shard = 0; shard < store_->shard_count(); ++shard) {
     const absl::StatusOr<std::unique_ptr<store::StoreReader>> reader = store_->OpenReader(shard);
-    if (!reader.ok()) continue;  // the next time
+    if (!reader.ok()) continue;  // tries again the next time
     ResourceCache resources(*joiner_, range);
-    // What cannot be read now is looked up the next time.
+    // Rows that cannot be read now are looked up the next time.
     (void)(*reader)->ScanProcesses(range, [&resources](const store::ProcessRow& row) {
       resources.Of(row);
       return absl::OkStatus();
@@ -170,7 +170,7 @@ absl::Status Pipeline::OpenSymbols() {
   absl::StatusOr<std::unique_ptr<SymbolStore>> opened = SymbolStore::Open(std::move(options), clock_, metrics_);
   if (!opened.ok()) return WithContext(opened.status(), "--symbols-dir");
   symbols_ = *std::move(opened);
-  // Where they were before; nodes are asked for what was in it.
+  // Removes the former file of symbol tables. Nodes are asked for its contents again.
   for (const char* suffix : {"", "-wal", "-shm"}) unlink((options_.data_dir + "/symbols.db" + suffix).c_str());
   symbol_extractor_ =
       std::make_unique<SymbolExtractor>(SymbolExtractor::Options{.memory_bytes_max = options_.symbol_memory_bytes_max},
@@ -188,7 +188,7 @@ absl::Status Pipeline::OpenSymbols() {
   return absl::OkStatus();
 }
 
-// People wait for the text of a line: who is slower than this has none.
+// People wait for the text of a line: a server that is slower than this counts as having no text.
 void Pipeline::OpenSourceFetcher() {
   source_servers_ = std::make_unique<DebuginfodClient>(
       DebuginfodClient::Options{.urls = options_.debuginfod_urls,
@@ -260,7 +260,7 @@ std::vector<std::pair<std::string, Loop*>> Pipeline::loops() {
   return loops;
 }
 
-// Shards beyond --shards hold data from before: no node is sent to them, but their retention goes on.
+// Shards beyond --shards hold older data. No node is sent to them, but their retention continues.
 absl::Status Pipeline::OpenShards() {
   for (uint32_t number = 0; number < store_->shard_count(); ++number) {
     absl::StatusOr<std::unique_ptr<store::ShardWriter>> writer = store_->OpenWriter(number);
@@ -300,7 +300,7 @@ absl::Status Pipeline::Listen() {
   absl::StatusOr<ListeningSocket> http = ListenTcp(options_.http_listen.host, options_.http_listen.port);
   if (!http.ok()) return ListenStatus(http.status(), "--http-listen");
   http_listening_ = *std::move(http);
-  // Not before: what keeps the reducer from starting is the only thing then said.
+  // Warns only now: if the reducer cannot start, the error must be its only message.
   WarnOfLowDescriptorLimit(descriptors, kEnoughDescriptors);
   return absl::OkStatus();
 }
@@ -357,7 +357,7 @@ std::string Pipeline::NotReady() const { return ready_ ? "" : "the reducer is st
 
 Pipeline::~Pipeline() {
   ready_ = false;
-  // Whoever waits for a file to be read would hold up the rest.
+  // A caller that waits for a file to be read would delay the rest.
   if (debug_files_ != nullptr) {
     symbol_extractor_->Stop();
     debug_files_->Stop();
@@ -373,7 +373,7 @@ Pipeline::~Pipeline() {
     accept_thread_.join();
   }
   acceptor_.reset();
-  // First everything is stored; then exporters make their last pass while collectors read their acknowledgements.
+  // First everything is stored. Then exporters make their last pass while collectors read their acknowledgements.
   auto on_all_shards = [this](void (ingest::Shard::*call)()) {
     std::vector<std::thread> threads;
     for (const auto& shard : shards_) threads.emplace_back([&shard, call] { ((*shard).*call)(); });

@@ -37,22 +37,23 @@
 
 namespace tributary {
 
-// The reducer, put together: collectors → acceptor → shards → store → query engine → web server and exporters. Builds
-// its parts in that order, starts them, and takes them down so that everything received is stored and acknowledged, and
-// everything stored is exported, within 5 s. On main's thread; every part has threads of its own. It opens its ports
-// first, and then gives up every capability of the process: ports below 1024 may take one, and nothing later does.
+// The whole reducer: collectors → acceptor → shards → store → query engine → web server and exporters. The pipeline
+// builds its parts in that order and starts them. It takes them down so that everything received is stored and
+// acknowledged, and everything stored is exported, within 5 s. Use it on main's thread; every part has its own threads.
+// It opens its ports first, and then gives up every capability of the process: ports below 1024 may need a capability,
+// and nothing later does.
 class Pipeline : private StatusSource {
  public:
-  // `clock` and `metrics` outlive the pipeline. The message of an error is one line for a person: what cannot be done
-  // and what to do about it.
+  // `clock` and `metrics` must outlive the pipeline. The message of an error is one line for a person: what failed, and
+  // what to do about it.
   static absl::StatusOr<std::unique_ptr<Pipeline>> Start(const ReducerOptions& options, const Clock& clock,
                                                          Metrics& metrics);
   ~Pipeline() override;
 
-  // Certificates and tokens of the intake as these options say, for the connections to come; nothing else is taken. An
-  // error names the option: then nothing changes. Waits for the accepting loop.
+  // Replaces the certificates and tokens of the intake with those in `options`, for future connections. Ignores all
+  // other options. An error names the option; then nothing changes. Waits for the accepting loop.
   absl::Status ReplaceCredentials(const ReducerOptions& options);
-  // What must make progress, with names for people. They live as long as the pipeline.
+  // Returns the loops that must make progress, with names for people. The loops live as long as the pipeline.
   std::vector<std::pair<std::string, Loop*>> loops();
 
   uint16_t intake_port() const { return acceptor_port_; }
@@ -90,7 +91,7 @@ class Pipeline : private StatusSource {
   std::unique_ptr<SymbolStore> symbols_;
   SymbolNotices symbol_notices_;
   const SourceFiles source_files_;
-  std::unique_ptr<DebuginfodClient> source_servers_;  // these two only where there are servers
+  std::unique_ptr<DebuginfodClient> source_servers_;  // these two exist only if --debuginfod-urls is given
   std::unique_ptr<SourceFetcher> source_fetcher_;
   std::unique_ptr<SymbolExtractor> symbol_extractor_;
   std::unique_ptr<SymbolImporter> symbol_importer_;
@@ -98,15 +99,16 @@ class Pipeline : private StatusSource {
   std::unique_ptr<intake::SymbolParts> symbol_parts_;
   AttributeNames attribute_names_;
   std::unique_ptr<MetadataStore> metadata_;
-  std::unique_ptr<RolloutLog> rollouts_;  // before it
+  std::unique_ptr<RolloutLog> rollouts_;  // receives metadata before metadata_ does
   std::unique_ptr<ResourceJoiner> joiner_;
   std::unique_ptr<ServiceWatch> services_;
   std::unique_ptr<QueryEngine> engine_;
-  std::vector<std::unique_ptr<intake::Limits>> limits_;  // the acceptor's, then one a shard
+  std::vector<std::unique_ptr<intake::Limits>> limits_;  // the acceptor's, then one per shard
   std::vector<std::unique_ptr<ingest::Shard>> shards_;
-  // Handshakes and credentials cost what strangers like: not the shards' time.
+  // A separate loop: strangers decide the cost of handshakes and credentials, and that work must not take the shards'
+  // time.
   std::unique_ptr<Loop> accept_loop_;
-  std::unique_ptr<intake::Acceptor> acceptor_;  // on that loop
+  std::unique_ptr<intake::Acceptor> acceptor_;  // on accept_loop_
   std::thread accept_thread_;
   uint16_t acceptor_port_ = 0;
   ListeningSocket http_listening_;  // until web_ takes it

@@ -47,7 +47,7 @@ std::string HttpGet(uint16_t port, const std::string& path) {
   return answer;
 }
 
-TEST(Pipeline, TellsItsPortsAndAnswers) {
+TEST(Pipeline, WritesItsPortsAndAnswers) {
   TestDirectory directory;
   Metrics metrics;
   auto pipeline = Pipeline::Start(LocalOptions(directory.path()), Clock::Real(), metrics);
@@ -62,7 +62,7 @@ TEST(Pipeline, TellsItsPortsAndAnswers) {
   EXPECT_THAT(text, HasSubstr("tributary_reducer_resident_bytes"));
 }
 
-TEST(Pipeline, StartsAgainWhereItWasAndWithMoreShards) {
+TEST(Pipeline, RestartsOnTheSameDataAndWithMoreShards) {
   TestDirectory directory;
   for (uint32_t shards : {1u, 3u, 2u}) {
     Metrics metrics;
@@ -73,7 +73,7 @@ TEST(Pipeline, StartsAgainWhereItWasAndWithMoreShards) {
   }
 }
 
-TEST(Pipeline, KeepsItsStoresWhereTheUrlSays) {
+TEST(Pipeline, KeepsItsStoresAtTheUrl) {
   TestDirectory directory;
   Metrics metrics;
   ReducerOptions options = LocalOptions(directory.path());
@@ -100,7 +100,7 @@ TEST(Pipeline, NamesTheOptionOfADamagedStore) {
   }
 }
 
-TEST(Pipeline, SaysInOneLineWhyItCannotStart) {
+TEST(Pipeline, ReportsAStartErrorInOneLine) {
   TestDirectory directory, other;
   Metrics metrics;
   auto running = Pipeline::Start(LocalOptions(directory.path()), Clock::Real(), metrics);

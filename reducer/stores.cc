@@ -22,9 +22,10 @@ absl::Status CheckDirectory(std::string_view directory) {
 absl::StatusOr<Stores> OpenSqlite(std::string_view place, const store::StoreOptions& options, const Clock& clock,
                                   Metrics& metrics) {
   const std::string directory(place);
-  // Large sorts: nothing else may be writable, as in an image with a read-only root file system.
+  // For large sorts of SQLite. All other directories may be read-only, as in an image with a read-only root file
+  // system.
   setenv("SQLITE_TMPDIR", directory.c_str(), /*overwrite=*/0);
-  // First: it makes the directory and holds its lock.
+  // This comes first: it creates the directory and holds its lock.
   ASSIGN_OR_RETURN(std::unique_ptr<store::Store> samples, store::SqliteStore::Open(directory, options, clock, metrics));
   Stores stores{.samples = std::move(samples),
                 .entities = SqliteEntityStore::Open(directory),

@@ -15,8 +15,8 @@
 
 namespace tributary {
 
-// All that a reducer keeps over restarts, apart from symbols. Without the store of samples it does not start. Each of
-// the other three may be an error: its user reports it and works in memory alone.
+// All data that a reducer keeps over restarts, except symbols. The reducer does not start without the store of samples.
+// Each of the other three may be an error: its user then reports the error and works in memory alone.
 struct Stores {
   std::unique_ptr<store::Store> samples;
   absl::StatusOr<std::unique_ptr<EntityStore>> entities;
@@ -27,13 +27,13 @@ struct Stores {
 // Store URLs are SCHEME:PLACE. The table of schemes in stores.cc is the only place that names the kinds of stores.
 std::string StoreUrlForms();                             // "sqlite:DIR", for help and messages
 std::string DefaultStoreUrl(std::string_view data_dir);  // a store in that directory
-absl::Status CheckStoreUrl(std::string_view url);        // InvalidArgument: a sentence that says what is right
+absl::Status CheckStoreUrl(std::string_view url);        // InvalidArgument with a sentence that says what is right
 
 // Opens the stores that the URL names. The caller must not have started threads: a store may set environment variables.
-// `clock` and `metrics` outlive the stores.
+// `clock` and `metrics` must outlive the stores.
 //
 // InvalidArgument: as CheckStoreUrl. AlreadyExists: another reducer uses the store. FailedPrecondition: a newer release
-// wrote one of them. PermissionDenied, ResourceExhausted: what the system says.
+// wrote one of the stores. PermissionDenied, ResourceExhausted: as the system reports them.
 absl::StatusOr<Stores> OpenStores(std::string_view url, const store::StoreOptions& options, const Clock& clock,
                                   Metrics& metrics);
 

@@ -14,7 +14,7 @@ using ::testing::HasSubstr;
 
 std::string Message(const absl::Status& status) { return std::string(status.message()); }
 
-TEST(Stores, AnErrorSaysWhatIsRight) {
+TEST(Stores, AnErrorNamesTheValidForms) {
   EXPECT_TRUE(CheckStoreUrl("sqlite:/var/lib/tributary").ok());
   EXPECT_TRUE(CheckStoreUrl("sqlite:data").ok());
   for (const char* url : {"", "/var/lib/tributary", "postgres://host", "SQLite:x"}) {
@@ -26,7 +26,7 @@ TEST(Stores, AnErrorSaysWhatIsRight) {
   EXPECT_TRUE(absl::IsInvalidArgument(OpenStores("nowhere", {}, Clock::Real(), metrics).status()));
 }
 
-// The names of files are those of every release.
+// The names of the files are the same in every release.
 TEST(Stores, OneDirectoryHasAllStores) {
   TestDirectory directory;
   Metrics metrics;
@@ -39,7 +39,7 @@ TEST(Stores, OneDirectoryHasAllStores) {
   }
 }
 
-TEST(Stores, SamplesAreKeptWhereMetadataCannotBe) {
+TEST(Stores, KeepsSamplesIfMetadataCannotBeKept) {
   TestDirectory directory;
   std::filesystem::create_directory(directory.path() + "/rollouts.db");
   Metrics metrics;

@@ -11,10 +11,10 @@ namespace tributary::ingest {
 
 using SessionId = std::array<uint8_t, 16>;
 
-// Sessions that are looked up at once: as many nodes may come back in the same second.
+// The maximum number of sessions that are looked up at once: as many nodes may come back in the same second.
 constexpr size_t kLookUpsMax = 4'096;
 
-// How a batch ended in the store. Only these are acknowledged.
+// The result of a batch in the store. Only committed batches are acknowledged.
 struct CommittedBatch {
   SessionId session{};
   std::string node_id;
@@ -24,15 +24,15 @@ struct CommittedBatch {
 
 CommittedBatch Committed(const RowBatch& batch, const store::ShardWriter::Outcome& outcome);
 
-// What a shard gives its batches to. Answers come later, on the shard's loop: ShardCore::OnCommitted for what was
-// submitted, in order, and OnFound for what was looked up, behind the batches that were submitted before.
+// The writer that a shard gives its batches to. Answers come later, on the shard's loop: ShardCore::OnCommitted for
+// submitted batches, in order, and OnFound for looked-up sessions, after the batches that were submitted before.
 class BatchWriter {
  public:
-  // Submit while there is room; TrySubmit is false when there is none, or when the writer has stopped.
+  // Call TrySubmit while HasRoom returns true. TrySubmit returns false if the queue is full or the writer has stopped.
   virtual bool HasRoom() const = 0;
   virtual bool TrySubmit(RowBatch batch) = 0;
   virtual bool TryFind(const SessionId& id) = 0;
-  virtual void Maintain() = 0;  // soon; calls add up to one
+  virtual void Maintain() = 0;  // runs soon; several calls may lead to one run
 
  protected:
   ~BatchWriter() = default;

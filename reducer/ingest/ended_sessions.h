@@ -9,9 +9,9 @@
 
 namespace tributary::ingest {
 
-// Sessions that their node has said to have ended, the last ones of them. A connection that a killed collector had made
-// may be heard for the first time after that, when the reducer was busy or hung; one that was made to an earlier
-// process of the reducer is gone. So a bounded memory of this process's is enough. One thread.
+// The last sessions that their nodes reported as ended. If the reducer was busy or hung, it may first read from a
+// killed collector's connection after that report. A connection to an earlier process of the reducer is gone. So a
+// bounded memory in this process is enough. Use an object on one thread.
 class EndedSessions {
  public:
   explicit EndedSessions(size_t sessions_max = 4'096) : sessions_max_(sessions_max) {}

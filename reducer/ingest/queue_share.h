@@ -10,27 +10,27 @@
 
 namespace tributary::ingest {
 
-// Memory that a decoded batch takes, near enough for a cap.
+// Returns the memory that a decoded batch takes, accurate enough for a limit.
 size_t MemoryOf(const RowBatch& batch);
 
-// How much of a shard's queue each node may hold: a node that floods fills its share, not the queue, and the others'
-// batches find room as before. A node may hold a third of what is left free: a quarter of the queue when it is alone,
-// an (n + 3)th when there are n of them, and room stays for the next one. A node with nothing in the queue may put in
-// one batch of any size. By node and not by session: a node may open as many sessions as it likes. Source: dynamic
-// thresholds, Choudhury and Hahne 1998.
+// Limits how much of a shard's queue each node may hold. A node that floods fills its share, not the queue, and the
+// batches of other nodes fit as before. A node may hold a third of the free space: a quarter of the queue if the node
+// is alone, an (n + 3)th if n nodes fill the queue. Space for the next node always remains. A node with nothing in the
+// queue may add one batch of any size. The limit is per node and not per session, because a node may open any number of
+// sessions. Source: dynamic thresholds, Choudhury and Hahne 1998.
 //
-// Costs a look-up a batch. Memory: the nodes that have something queued. One thread.
+// Costs one look-up per batch. Memory: the nodes with queued batches. Use an object on one thread.
 class QueueShare {
  public:
   struct Options {
     size_t bytes_max = 64u << 20;  // of the queue
-    size_t batches_max = 1024;     // a batch counts as this part of the bytes at least
+    size_t batches_max = 1024;     // a batch counts as at least bytes_max / batches_max bytes
   };
   explicit QueueShare(Options options) : options_(options) {}
 
   bool Allows(std::string_view node_id, size_t bytes) const;
   void Add(std::string_view node_id, size_t bytes);
-  // The oldest batch of that node has left the queue.
+  // Call it when the oldest batch of that node has left the queue.
   void Remove(std::string_view node_id);
 
   size_t bytes() const { return bytes_; }

@@ -24,7 +24,7 @@ TEST(QueueShare, OneNodeFillsAQuarter) {
   EXPECT_TRUE(share.Allows("flood", kMiB));
 }
 
-TEST(QueueShare, ManyNodesLeaveRoomForOneMore) {
+TEST(QueueShare, ManyNodesLeaveSpaceForOneMore) {
   QueueShare share({});
   for (int i = 0; i < 12; ++i) FillUp(share, "flood-" + std::to_string(i), 64 << 10);
   EXPECT_GE(FillUp(share, "modest", 64 << 10), 2u);
@@ -36,7 +36,7 @@ TEST(QueueShare, SmallBatchesCountToo) {
   EXPECT_EQ(FillUp(share, "flood", 1), 256u) << "of 1024";
 }
 
-TEST(QueueShare, ANodeWithNothingQueuedMayAlwaysPutInOne) {
+TEST(QueueShare, ANodeWithNothingQueuedMayAlwaysAddABatch) {
   QueueShare share({.bytes_max = 1000, .batches_max = 10});
   EXPECT_TRUE(share.Allows("node", 1'000'000));
   share.Add("node", 1'000'000);

@@ -12,33 +12,33 @@
 
 namespace tributary::ingest {
 
-// What a shard's loop knows of sessions, connected or not: so that a collector that comes back goes on where it was,
-// with the dictionary it had. The least recently used are forgotten; they are then looked up in the store and start a
-// new dictionary. On the loop's thread.
+// The sessions that a shard's loop knows, connected or not. A collector that comes back continues where it was, with
+// its old dictionary. The least recently used sessions are forgotten: they are then looked up in the store, and start a
+// new dictionary. Use it on the loop's thread.
 class SessionMemory {
  public:
   struct Entry {
     SessionId id{};
     uint64_t durable_sequence = 0;
-    // The definitions that the writer was given, if it could follow.
+    // The definitions that the writer received, if it could follow them.
     bool dictionary_held = false;
     uint32_t generation = 0;
     DictionaryCounts have;
-    uint32_t refused_generation = 0;              // generations up to here were given up
-    std::vector<ExecutableId> executables;        // of this generation by id, from id 1 on; to ask symbols for
-    std::optional<intake::BatchDecoder> decoder;  // while no session is open
+    uint32_t refused_generation = 0;              // generations up to this one were given up
+    std::vector<ExecutableId> executables;        // of this generation by id, from id 1 on; to ask for their symbols
+    std::optional<intake::BatchDecoder> decoder;  // kept while no session is open
   };
 
-  // Decoders beyond `decoder_bytes_max` in all are forgotten, those not used for longest first.
+  // If all decoders together exceed `decoder_bytes_max`, the least recently used decoders are forgotten.
   explicit SessionMemory(size_t sessions_max, size_t decoder_bytes_max = 256u << 20)
       : sessions_max_(sessions_max), decoder_bytes_max_(decoder_bytes_max) {}
 
-  Entry* Find(const SessionId& id);  // nullptr: not here. Valid until the next Add
+  Entry* Find(const SessionId& id);  // nullptr: unknown session. Valid until the next Add
   Entry& Add(const SessionId& id, uint64_t durable_sequence);
-  // What a session's decoder knows, from one connection to the next.
+  // Keep and return a session's decoder, from one connection to the next.
   void KeepDecoder(const SessionId& id, std::optional<intake::BatchDecoder> decoder);
   std::optional<intake::BatchDecoder> TakeDecoder(Entry& entry);
-  // Its generations begin anew.
+  // Forgets the dictionary, because the session's generations begin again.
   void ForgetDictionary(Entry& entry);
 
  private:

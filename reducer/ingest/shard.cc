@@ -53,7 +53,7 @@ void Shard::Start() {
   started_ = true;
   core_->Start();
   thread_ = std::thread([this] {
-    pthread_setname_np(pthread_self(), fmt::format("shard {}", number_).c_str());  // as top -H shows it
+    pthread_setname_np(pthread_self(), fmt::format("shard {}", number_).c_str());  // the name that top -H shows
     loop_.Run();
   });
 }
@@ -75,13 +75,13 @@ void Shard::Drain() {
 void Shard::Stop() {
   Drain();
   if (!std::exchange(started_, false)) return;
-  loop_.Post([this] { core_->CloseAll(); });  // behind the writer's last acknowledgements
+  loop_.Post([this] { core_->CloseAll(); });  // after the writer's last acknowledgements
   thread_.join();
   core_.reset();
 }
 
 void Shard::Accept(intake::PendingSession session) {
-  // A task is copied; the socket is not.
+  // A task is copied, but the socket cannot be.
   auto shared = std::make_shared<intake::PendingSession>(std::move(session));
   loop_.Post([this, shared] { StartSession(std::move(*shared)); });
 }

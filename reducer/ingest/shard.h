@@ -20,12 +20,12 @@
 
 namespace tributary::ingest {
 
-// One slice of the ingest: an event loop on a thread of its own that owns its nodes' sessions, and the store-writer
-// thread behind it. A batch goes from the loop to the writer through a bounded queue; when it is full, sessions stop
-// reading until there is room. After the commit the acknowledgements are posted back to the loop. What is decided is
-// decided in ShardCore; here are its threads.
+// One slice of the ingest: an event loop on its own thread, which owns its nodes' sessions, and the store-writer thread
+// behind it. A batch goes from the loop to the writer through a bounded queue. If the queue is full, sessions stop
+// reading until it has space. After the commit, the acknowledgements are posted back to the loop. ShardCore makes the
+// decisions; Shard has the threads.
 //
-// Methods may be called from any one thread where nothing else is said.
+// Call the methods from any one thread, unless a comment says otherwise.
 class Shard final {
  public:
   struct Options {
@@ -35,27 +35,27 @@ class Shard final {
     SymbolWorker::Options symbols;
     size_t sessions_remembered_max = 16'384;
     uint64_t tick_ms = 1'000;          // maintenance, symbol requests
-    MetadataSink* metadata = nullptr;  // outlives the shard; null: what is told of hosts and pods is not kept
+    MetadataSink* metadata = nullptr;  // must outlive the shard; null: metadata of hosts and pods is discarded
   };
 
-  // What is lent outlives the shard. Nothing runs until Start, apart from the writer.
+  // All references must outlive the shard. Before Start, only the writer runs.
   Shard(Options options, std::unique_ptr<store::ShardWriter> writer, SymbolStore& symbols, const Clock& clock,
         Metrics& metrics);
   ~Shard();  // Stop
 
   void Start();
-  // Takes no more batches and commits what is queued.
+  // Accepts no more batches, and commits the queued ones.
   void Drain();
-  // Drains, acknowledges what was committed, says Goodbye, and ends the threads. Takes a second or two at most, unless
-  // a commit hangs.
+  // Drains, acknowledges the committed batches, sends Goodbye, and ends the threads. Takes at most a second or two,
+  // unless a commit hangs.
   void Stop();
 
-  // Before Start, to put an acceptor on it; then on its thread.
+  // Before Start, use it to put an acceptor on the loop. After Start, use it on its thread.
   Loop& loop() { return loop_; }
 
-  // Any thread: a connection of a node of this shard, whose Hello was read.
+  // Any thread. Takes a connection of a node of this shard. Its Hello was already read.
   void Accept(intake::PendingSession session);
-  // Any thread: whether a session of that node is open.
+  // Any thread. Returns true if a session of that node is open.
   bool IsConnected(std::string_view node_id) const;
 
  private:

@@ -11,7 +11,7 @@
 namespace tributary::ingest {
 namespace {
 
-constexpr uint64_t kCloseMs = 1'500;  // for collectors to read the last acknowledgements and Goodbye
+constexpr uint64_t kCloseMs = 1'500;  // time for collectors to read the last acknowledgements and Goodbye
 constexpr size_t kNodeIdBytesMax = 255;
 
 }  // namespace
@@ -49,26 +49,27 @@ void ShardCore::CloseAll() {
   closing_->StartOnce(live_.empty() ? 0 : kCloseMs);
 }
 
-// A session's mark is looked up behind what is queued of it, whether it is remembered or not: what is with the writer
-// still would be durable after Welcome has said that it is not. Until then nothing is said to the collector.
+// Looks up a session's mark after its queued batches, even if the session is remembered. Otherwise a batch that is
+// still with the writer could become durable after Welcome has said that it is not. Until the answer comes, the
+// collector receives nothing.
 void ShardCore::Accept(Arrival arrival) {
   if (stopping_) return;
   const SessionId id = arrival.hello.session.session_id;
   if (ended_.Contains(arrival.hello.session.node_id, id)) return;
   if (auto it = live_.find(id); it != live_.end()) {
-    // The collector has given the old connection up; we have just not noticed yet.
+    // The collector has given up the old connection, but the reducer has not noticed yet.
     Disconnect(it->second);
     live_.erase(it);
   }
-  if (arrival.hello.role == intake::Role::kCluster) return StartSession(std::move(arrival));  // it stores nothing
+  if (arrival.hello.role == intake::Role::kCluster) return StartSession(std::move(arrival));  // clusters store nothing
   const bool looking = looked_up_.contains(id);
-  if (!looking && (looked_up_.size() >= kLookUpsMax || !writer_.TryFind(id))) return;  // it comes back
+  if (!looking && (looked_up_.size() >= kLookUpsMax || !writer_.TryFind(id))) return;  // the collector will come back
   looked_up_.insert_or_assign(id, std::move(arrival));
 }
 
 void ShardCore::OnFound(const SessionId& id, const absl::StatusOr<uint64_t>& durable_sequence) {
-  // Look-ups take room in the writer's queue too: when they were all that filled it, no commit will say that there is
-  // room again.
+  // Look-ups take space in the writer's queue, too. If look-ups alone filled the queue, no commit will report that the
+  // queue has space again.
   ResumeReading({});
   auto it = looked_up_.find(id);
   if (it == looked_up_.end()) return;
@@ -117,8 +118,9 @@ absl::StatusOr<intake::SessionOwner::Known> ShardCore::OnHello(const intake::Hel
   }
   SessionMemory::Entry* known = memory_.Find(hello.session.session_id);
   if (live == live_.end() || known == nullptr) return absl::InternalError("session is not known here");
-  // Who goes on with the session of an earlier process counts from 1 again: what was refused of that one's generations
-  // would else never be asked for, and what is held could be taken for this one's.
+  // A collector that continues the session of an earlier process counts generations from 1 again. Otherwise a refused
+  // generation of the earlier process would never be asked for, and a held dictionary could be taken for the new
+  // process's.
   if (hello.dictionary_generation == 0) memory_.ForgetDictionary(*known);
   Register(live->second);
   Known answer;
@@ -146,7 +148,8 @@ bool ShardCore::HasRoom(const SessionInfo& info) {
   return it == live_.end() || stopping_ || HasRoom(it->second, it->second.batch_bytes);
 }
 
-// Of the queue for a batch of that size. If not, the session is resumed when a commit may have changed that.
+// Returns true if the queue has space for a batch of that size. If not, the session is resumed when a commit may have
+// changed that.
 bool ShardCore::HasRoom(Live& live, size_t memory_bytes) {
   if (!writer_.HasRoom()) {
     live.held_back = true;
@@ -174,7 +177,7 @@ absl::Status ShardCore::OnBatch(const SessionInfo& info, intake::IncomingBatch b
   pending.oldest_held = live.oldest_held;
   const size_t memory_bytes = live.batch_bytes = MemoryOf(pending);
   if (!HasRoom(live, memory_bytes)) return absl::ResourceExhaustedError("there is no room in the store writer's queue");
-  // What memory must know of the batch, before it is the writer's.
+  // The session's memory must know the batch before the writer owns it.
   Remember(info, pending);
   const std::vector<ClosedSession> ended = pending.closes;
   if (!writer_.TrySubmit(std::move(pending))) return absl::FailedPreconditionError("the store writer has stopped");
@@ -185,8 +188,8 @@ absl::Status ShardCore::OnBatch(const SessionInfo& info, intake::IncomingBatch b
   return absl::OkStatus();
 }
 
-// What those sessions had sent and was not read yet is counted as lost by the batch that tells of their end: it must
-// not be stored behind it.
+// The batch that reports the end of these sessions counts their unread data as lost. So these data must not be stored
+// after that batch.
 void ShardCore::CutOff(const SessionInfo& speaker, const std::vector<ClosedSession>& ended) {
   for (const ClosedSession& closed : ended) {
     const SessionId& id = closed.session_id;
@@ -209,7 +212,7 @@ void ShardCore::Remember(const SessionInfo& info, const RowBatch& batch) {
   SessionMemory::Entry& entry = memory_.Add(info.session_id, 0);
   const bool continues = entry.dictionary_held && batch.derived && batch.derived->generation == entry.generation;
   if (continues) {
-    // Id 0 is not among them.
+    // `executables` does not contain id 0.
     entry.executables.insert(entry.executables.begin(), ExecutableId());
     batch.derived->eviction.executables.ApplyTo(entry.executables);
     entry.executables.erase(entry.executables.begin());
@@ -245,7 +248,7 @@ void ShardCore::OnCommitted(const std::vector<CommittedBatch>& all) {
   ResumeReading(nodes);
 }
 
-// One over its node's share waits for a commit of that node's.
+// A session over its node's share waits for a commit of that node's batches.
 void ShardCore::ResumeReading(const absl::flat_hash_set<std::string>& committed_nodes) {
   for (auto& [id, live] : live_) {
     bool resume = std::exchange(live.held_back, false);
@@ -288,7 +291,7 @@ void ShardCore::AskForSymbols(const SessionId& id, Live& live) {
     if (!ask.empty()) it->second.session->NeedSymbols(ask);
     AskForSymbols(id, it->second);
   };
-  // Full: all of them stay candidates.
+  // The queue is full: all of them stay candidates.
   if (!symbols_.TryChoose(live.asker, std::move(candidates), live.symbols.ask_max(), std::move(reply))) {
     live.symbols.Chosen({}, 0, clock_.Monotonic());
   }
@@ -306,7 +309,7 @@ void ShardCore::OnClosed(const SessionInfo& info, const absl::Status& why) {
 
 void ShardCore::Disconnect(Live& live) {
   if (live.session != nullptr) memory_.KeepDecoder(live.info->session_id, live.session->TakeDecoder());
-  // What it had of a table is kept before anybody else is asked for it.
+  // This keeps the received part of a table before another node is asked for the table.
   live.session.reset();
   if (live.symbols.owes()) symbols_.Release(live.asker);
   if (!std::exchange(live.registered, false)) return;
@@ -324,7 +327,7 @@ void ShardCore::OnTick() {
   }
 }
 
-// A node was cut off: others have the same executables, and do not wait for their next round.
+// A node was cut off. Other nodes have the same executables, and need not wait for their next round.
 void ShardCore::WantReleased() {
   const std::vector<ExecutableId> released = symbols_.TakeReleased();
   if (released.empty()) return;

@@ -26,9 +26,9 @@
 
 namespace tributary::ingest {
 
-// What a shard decides, without its threads: sessions, what is known of them, which batch goes to the writer, who is
-// held back, what is acknowledged. A batch is acknowledged only by OnCommitted. Runs on a loop or in a simulation; all
-// of it on one thread.
+// Makes the decisions of a shard, without its threads: which sessions are open or remembered, which batch goes to the
+// writer, which session is held back, which batch is acknowledged. Only OnCommitted acknowledges a batch. Runs on a
+// loop or in a simulation, all of it on one thread.
 class ShardCore : private intake::SessionOwner {
  public:
   struct Options {
@@ -36,17 +36,17 @@ class ShardCore : private intake::SessionOwner {
     QueueShare::Options queue;     // of the writer
     size_t sessions_remembered_max = 16'384;
     uint64_t tick_ms = 1'000;          // maintenance, symbol requests
-    MetadataSink* metadata = nullptr;  // outlives the core; null: what is told of hosts and pods is not kept
+    MetadataSink* metadata = nullptr;  // must outlive the core; null: metadata of hosts and pods is discarded
   };
-  // Must not destroy the core.
+  // Callbacks must not destroy the core.
   struct Callbacks {
     std::function<void(const std::string& node_id)> connected, disconnected;  // a session of that node
-    std::function<void()> closed;                                             // after CloseAll: no session is left
+    std::function<void()> closed;                                             // after CloseAll, see there
   };
-  // A connection whose Hello was read; `rest` came behind it.
+  // A connection. Its Hello was already read; `rest` came after the Hello.
   using Arrival = intake::ServerSession::Arrival;
 
-  // All of them outlive the core.
+  // All of them must outlive the core.
   struct Dependencies {
     AlarmSource& alarms;
     BatchWriter& writer;
@@ -62,8 +62,8 @@ class ShardCore : private intake::SessionOwner {
   void OnFound(const SessionId& id, const absl::StatusOr<uint64_t>& durable_sequence);
   void OnCommitted(const std::vector<CommittedBatch>& done);
 
-  void TakeNoMore();  // batches, connections
-  // Says Goodbye to all. `closed` comes when they have read it, or after 1.5 s.
+  void TakeNoMore();  // accepts no more batches and connections
+  // Sends Goodbye to all collectors. Calls `closed` when they have read it, or after 1.5 s.
   void CloseAll();
 
  private:
@@ -72,14 +72,14 @@ class ShardCore : private intake::SessionOwner {
     std::unique_ptr<intake::ServerSession> session;
     std::shared_ptr<const SessionInfo> info;
     uint64_t oldest_held = 1;
-    uint64_t counted_bytes = 0;  // of bytes_received, already with a batch
-    size_t batch_bytes = 0;      // its last batch's memory: the next is expected to take as much
-    bool held_back = false;      // its batch found no room,
+    uint64_t counted_bytes = 0;  // part of bytes_received that batches already counted
+    size_t batch_bytes = 0;      // memory of its last batch; the next one is expected to take as much
+    bool held_back = false;      // the queue had no space for its batch,
     bool over_share = false;     // or its node holds its share of the queue
     MetadataTeller teller;
-    bool registered = false;  // it was said that it is connected
+    bool registered = false;  // the connection was reported
     SymbolRequests symbols;
-    uint64_t asker = 0;  // of this connection
+    uint64_t asker = 0;  // number of this connection
   };
 
   // intake::SessionOwner
@@ -111,9 +111,9 @@ class ShardCore : private intake::SessionOwner {
   const Callbacks callbacks_;
   Counter &held_back_, &over_share_;
 
-  // In an order of their own, so that a simulation repeats itself.
+  // These maps are ordered, so that a simulation is repeatable.
   std::map<SessionId, Live> live_;
-  std::map<SessionId, Arrival> looked_up_;  // wait for the store's word on them
+  std::map<SessionId, Arrival> looked_up_;  // wait for the store's answer
   EndedSessions ended_;
   SessionMemory memory_;
   QueueShare share_;

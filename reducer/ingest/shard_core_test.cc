@@ -15,7 +15,7 @@
 namespace tributary::ingest {
 namespace {
 
-// The core without its threads: the test is the writer, and both ends of the wire.
+// Tests the core without its threads: the test is the writer, and both ends of the wire.
 
 struct Wire {
   Stream::Callbacks callbacks;
@@ -106,7 +106,7 @@ class ShardCoreTest : public testing::Test {
     const RowBatch& batch = writer_.submitted.back();
     core_.OnCommitted({Committed(batch, {sequence, need_dictionary})});
   }
-  // The first frame of this kind that the reducer wrote.
+  // Returns the first frame of this type that the reducer wrote.
   static std::optional<intake::Frame> Find(const Wire& wire, intake::MessageType type) {
     intake::FrameDecoder frames;
     frames.Append(wire.written);
@@ -134,9 +134,9 @@ class ShardCoreTest : public testing::Test {
   ShardCore core_{{loop_, writer_, symbols_, clock_, metrics_}, {.tick_ms = 1, .metadata = &sink_}, {}};
 };
 
-// What was read on the connection before is durable, or gone, when Welcome says how far that is: a collector that has
-// given such batches up asks nobody else.
-TEST_F(ShardCoreTest, WelcomeWaitsForWhatWasReadOnTheConnectionBefore) {
+// When Welcome reports the mark, each batch that was read on the earlier connection is durable or gone. A collector
+// that has given up such batches learns their fate from Welcome alone.
+TEST_F(ShardCoreTest, WelcomeWaitsForBatchesOfTheEarlierConnection) {
   intake::Hello hello = HelloOf(1);
   auto first = Connect(hello);
   core_.OnFound(hello.session.session_id, uint64_t{0});
@@ -159,8 +159,8 @@ TEST_F(ShardCoreTest, WelcomeWaitsForWhatWasReadOnTheConnectionBefore) {
   EXPECT_EQ(WelcomeOn(*second)->have, encoder.sent());
 }
 
-// A collector goes on with the session of one that was killed, and counts its generations from 1 again.
-TEST_F(ShardCoreTest, GenerationsOfAnEarlierProcessSayNothingOfANewOnes) {
+// A collector continues the session of a killed collector, and counts its generations from 1 again.
+TEST_F(ShardCoreTest, GenerationsOfAnEarlierProcessDoNotAffectANewOne) {
   intake::Hello hello = HelloOf(1);
   auto killed = Connect(hello);
   core_.OnFound(hello.session.session_id, uint64_t{0});
@@ -187,16 +187,16 @@ TEST_F(ShardCoreTest, ADictionaryOfAnEarlierProcessIsNotKept) {
   Commit(1);
   auto next = Connect(hello);
   core_.OnFound(hello.session.session_id, uint64_t{1});
-  // What the new one sent in its own generation 1 was lost with its connection.
+  // The definitions that the new process sent in its own generation 1 were lost with its connection.
   hello.dictionary_generation = 1;
   auto again = Connect(hello);
   core_.OnFound(hello.session.session_id, uint64_t{1});
   EXPECT_FALSE(WelcomeOn(*again)->dictionary_kept);
 }
 
-// After a reducer's start its writer's queue may be full of look-ups alone. A batch that found no room then must not
-// wait for a commit that nobody asked for.
-TEST_F(ShardCoreTest, AnAnsweredLookUpMakesRoomForWhatWasHeldBack) {
+// After a start of the reducer, look-ups alone may fill the writer's queue. A batch that was held back then must not
+// wait for a commit, because no commit is due.
+TEST_F(ShardCoreTest, AnAnsweredLookUpResumesHeldBackSessions) {
   const intake::Hello hello = HelloOf(1), other = HelloOf(2);
   auto wire = Connect(hello);
   core_.OnFound(hello.session.session_id, uint64_t{0});
@@ -215,9 +215,9 @@ TEST_F(ShardCoreTest, AnAnsweredLookUpMakesRoomForWhatWasHeldBack) {
   EXPECT_EQ(writer_.submitted.size(), 1u);
 }
 
-// What a dead collector's connection still holds is counted as lost by whoever tells of its end: stored behind that, it
-// would count twice.
-TEST_F(ShardCoreTest, WhatASessionHadSentIsNotTakenOnceItsEndIsTold) {
+// The session that reports a dead collector's end counts the data on the dead connection as lost. If these data were
+// stored afterwards, they would count twice.
+TEST_F(ShardCoreTest, RefusesDataOfASessionAfterItsReportedEnd) {
   const intake::Hello hello = HelloOf(1), next = HelloOf(2);
   auto ended = Connect(hello);
   core_.OnFound(hello.session.session_id, uint64_t{0});
@@ -246,7 +246,7 @@ TEST_F(ShardCoreTest, WhatASessionHadSentIsNotTakenOnceItsEndIsTold) {
 class ShardCoreSymbolsTest : public ShardCoreTest {
  protected:
   static ExecutableId Id() { return *ExecutableId::Make(ExecutableIdKind::kGnuBuildId, "of all nodes"); }
-  // A node that has the executable.
+  // Connects a node that has the executable.
   std::shared_ptr<Wire> ConnectWithExecutable(uint8_t session) {
     const intake::Hello hello = HelloOf(session);
     auto wire = Connect(hello);
@@ -272,8 +272,8 @@ class ShardCoreSymbolsTest : public ShardCoreTest {
   }
 };
 
-// What one node owed when its connection ended is asked of another at once, not in its next round.
-TEST_F(ShardCoreSymbolsTest, WhatAClosedSessionOwedIsAskedOfAnother) {
+// Tables that one node owed when its connection ended are asked of another node at once, not in its next round.
+TEST_F(ShardCoreSymbolsTest, AsksAnotherNodeForTablesOwedByAClosedSession) {
   auto first = ConnectWithExecutable(1), second = ConnectWithExecutable(2);
   ASSERT_EQ(symbols_.questions.size(), 2u);
   EXPECT_EQ(symbols_.questions[0].candidates, std::vector<ExecutableId>{Id()});
@@ -299,8 +299,8 @@ TEST_F(ShardCoreSymbolsTest, WhatAClosedSessionOwedIsAskedOfAnother) {
   EXPECT_EQ(symbols_.released[1], other) << "a look-up was on its way for it";
 }
 
-// What was looked up for a connection is not asked on the session's next, which has a look-up of its own.
-TEST_F(ShardCoreSymbolsTest, AnAnswerForAnEarlierConnectionIsNotTheNewOnes) {
+// The answer of a look-up for one connection is not used on the session's next connection, which has its own look-up.
+TEST_F(ShardCoreSymbolsTest, IgnoresAnAnswerForAnEarlierConnection) {
   ConnectWithExecutable(1);
   ASSERT_EQ(symbols_.questions.size(), 1u);
   intake::Hello hello = HelloOf(1);
@@ -323,7 +323,7 @@ std::string Telling(const std::string& id) {
   return intake::EncodeFrame(intake::MessageType::kMetadata, 0, 0, intake::EncodeMetadata(update));
 }
 
-TEST_F(ShardCoreTest, AClusterTellsOfItsPodsAndStoresNothing) {
+TEST_F(ShardCoreTest, AClusterSendsItsPodsAndStoresNothing) {
   intake::Hello hello = HelloOf(1);
   hello.role = intake::Role::kCluster;
   hello.session.node_id = "cluster/one";
@@ -340,7 +340,7 @@ TEST_F(ShardCoreTest, AClusterTellsOfItsPodsAndStoresNothing) {
                                                    "+cluster/one"}));
 }
 
-TEST_F(ShardCoreTest, ANodeTellsOfItself) {
+TEST_F(ShardCoreTest, ANodeSendsItsOwnMetadata) {
   const intake::Hello hello = HelloOf(1);
   auto wire = Connect(hello);
   core_.OnFound(hello.session.session_id, uint64_t{0});
@@ -348,7 +348,7 @@ TEST_F(ShardCoreTest, ANodeTellsOfItself) {
   EXPECT_EQ(sink_.lines, (std::vector<std::string>{"+node", "node node tells thing"}));
 }
 
-// 2 is reserved on the wire, 77 is of a later release.
+// Role 2 is reserved on the wire. Role 77 belongs to a later release.
 TEST_F(ShardCoreTest, RefusesReservedAndUnknownRoles) {
   int session = 0;
   for (const uint16_t role : {2, 77}) {
@@ -362,8 +362,8 @@ TEST_F(ShardCoreTest, RefusesReservedAndUnknownRoles) {
   EXPECT_TRUE(sink_.lines.empty());
 }
 
-// A credential for nodes is none for clusters.
-TEST_F(ShardCoreTest, IdsOfClustersAreNoNodes) {
+// A credential for nodes is not valid for clusters.
+TEST_F(ShardCoreTest, NodesAndClustersCannotUseEachOthersIds) {
   intake::Hello hello = HelloOf(1);
   hello.role = intake::Role::kCluster;
   auto no_cluster = Connect(hello);

@@ -20,7 +20,7 @@ namespace {
 
 constexpr store::TimeRange kAlways{UnixNs{0}, UnixNs{std::numeric_limits<int64_t>::max()}};
 
-// A writer whose disk is full while the test says so.
+// A writer with a disk that is full while the test says so.
 class FullDisk : public store::ShardWriter {
  public:
   FullDisk(std::unique_ptr<store::ShardWriter> real, const std::atomic<bool>& full)
@@ -39,11 +39,12 @@ class FullDisk : public store::ShardWriter {
 
 struct ReducerSetup {
   uint16_t port = 0;
-  size_t sessions_max = 100;  // whose dictionaries the store keeps
+  size_t sessions_max = 100;  // limit of dictionaries in the store's memory
   size_t queue_batches_max = 1024;
 };
 
-// Store, symbol store, one shard and an acceptor in front of it: may be taken down and built again on the same files.
+// Store, symbol store, one shard and an acceptor in front of it. A test may take it down and build it again on the same
+// files.
 class Reducer {
  public:
   explicit Reducer(const std::string& directory, ReducerSetup setup = {}) {
@@ -95,7 +96,7 @@ class Reducer {
   uint16_t port_ = 0;
 };
 
-// The test's thread: its loop, and waiting for something to become true.
+// The test's thread: its loop, and a way to wait until a condition becomes true.
 class TestLoop {
  public:
   Loop& loop() { return loop_; }
@@ -201,7 +202,7 @@ class Node {
   uint64_t captured() const { return accounting_.captured.total(); }
 
  private:
-  // Addresses that do not compress, so that definitions weigh something.
+  // Returns addresses that do not compress, so that definitions take space.
   static uint64_t LeafAddress(uint64_t n) { return 0x2000 + (n * 0x9e3779b97f4a7c15 >> 8); }
 
   Metrics metrics_;
@@ -231,7 +232,7 @@ void ExpectLaw(store::Store& store, uint64_t captured) {
   EXPECT_EQ(samples, captured);
 }
 
-TEST(Shard, StoresWhatAClientSendsBeforeItAcknowledges) {
+TEST(Shard, StoresABatchBeforeItAcknowledgesIt) {
   TestDirectory directory;
   Reducer reducer(directory.path());
   TestLoop test;
@@ -247,7 +248,7 @@ TEST(Shard, StoresWhatAClientSendsBeforeItAcknowledges) {
   EXPECT_LE(nodes[0].wire_bytes, node.client().bytes_sent());
 }
 
-// The reducer stops and comes back on the same files and port while the node goes on; every sample is stored once.
+// The reducer stops and comes back on the same files and port, while the node continues. Every sample is stored once.
 TEST(Shard, LosesNothingOverRestarts) {
   TestDirectory directory;
   auto reducer = std::make_unique<Reducer>(directory.path());
@@ -284,8 +285,8 @@ TEST(Shard, ADictionarySurvivesAReconnect) {
   ExpectLaw(reducer.store(), node.captured());
 }
 
-// Cut wires, dictionaries that do not fit in the store's memory, new generations: whatever comes twice is stored once,
-// and nothing is skipped.
+// Cut wires, dictionaries that do not fit in the store's memory, new generations: a batch that comes twice is stored
+// once, and no batch is skipped.
 TEST(Shard, LosesNothingWhenEverythingIsSentAgain) {
   TestDirectory directory;
   Reducer reducer(directory.path(), {.sessions_max = 1, .queue_batches_max = 2});
@@ -312,8 +313,9 @@ TEST(Shard, LosesNothingWhenEverythingIsSentAgain) {
   ExpectLaw(reducer.store(), captured);
 }
 
-// Nothing is committed for a while: one node sends all it can, ten others a batch now and then. Theirs find room.
-TEST(Shard, AFloodingNodeFillsItsShareAndNoMore) {
+// Nothing is committed for a while: one node sends all it can, and ten other nodes send a batch now and then. The
+// batches of the other nodes fit into the queue.
+TEST(Shard, AFloodingNodeFillsOnlyItsShare) {
   TestDirectory directory;
   Reducer reducer(directory.path(), {.queue_batches_max = 64});
   TestLoop test;

@@ -11,19 +11,20 @@
 
 namespace tributary::ingest {
 
-// Where a shard asks which symbol tables are wanted, and hands over those that come. An asker is one connection. On the
-// shard's loop.
+// A shard asks the desk which symbol tables are wanted, and passes on the tables that arrive. An asker is one
+// connection. Use the desk on the shard's loop.
 class SymbolDesk {
  public:
-  // Which of `candidates` to ask a node for, `ask_max` at most; `reply` is called later, on the shard's loop, with them
-  // and with how many candidates that took. False: too many questions wait.
+  // Chooses which of `candidates` to ask a node for, at most `ask_max`. Calls `reply` later, on the shard's loop, with
+  // the choice and with the number of candidates that were considered. Returns false if too many questions wait.
   using Reply = std::function<void(std::vector<ExecutableId> ask, size_t considered)>;
   virtual bool TryChoose(uint64_t asker, std::vector<ExecutableId> candidates, size_t ask_max, Reply reply) = 0;
-  // What a node answered. If too much waits, it is dropped and counted: the executable is asked for again later.
+  // Takes a node's answer. If too much waits, the answer is dropped and counted: the executable is asked for again
+  // later.
   virtual void Take(uint64_t asker, const ExecutableId& id, absl::StatusOr<std::string> encoded_table) = 0;
-  virtual void Progress(uint64_t asker) = 0;  // it is sending
-  virtual void Release(uint64_t asker) = 0;   // it is gone: what it owes may be asked of others
-  // What has been released since the last time, by any shard's askers.
+  virtual void Progress(uint64_t asker) = 0;  // the asker is sending
+  virtual void Release(uint64_t asker) = 0;   // the asker is gone: others may be asked for what it owes
+  // Returns the executables that askers of any shard released since the last call.
   virtual std::vector<ExecutableId> TakeReleased() = 0;
 
  protected:

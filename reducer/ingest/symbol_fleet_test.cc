@@ -17,7 +17,7 @@
 #include "symbols/symbol_builder.h"
 #include "symbols/symbol_codec.h"
 
-// A fleet of nodes that run the same executables, and a reducer of two shards, over real sockets: every table is
+// A fleet of nodes that run the same executables, and a reducer of two shards, over real sockets. Every table is
 // uploaded once, whatever happens to the nodes.
 
 namespace tributary::ingest {
@@ -31,7 +31,7 @@ ExecutableId IdOf(uint32_t n) {
                              std::string_view(reinterpret_cast<const char*>(&n), sizeof(n)));
 }
 
-// As a node makes it, the same on all; every fifth takes several chunks.
+// Returns the table as a node makes it: the same on all nodes. Every fifth table takes several chunks.
 PackedTable TableOf(uint32_t n) {
   std::mt19937_64 random(n);
   std::vector<std::string> names(n % 5 == 0 ? 6'000 : 50);
@@ -58,7 +58,7 @@ class FleetReducer {
     store::StoreOptions options;
     options.shards = kShards;
     store_ = store::SqliteStore::Open(directory, options, Clock::Real(), metrics_).value();
-    // No time-out helps: what is asked again is so because its node is gone.
+    // No time-out helps: a table is asked for again only because its node is gone.
     const SymbolDemand::Options demand{.timeout_ns = 3'600 * kNsPerSecond, .longest_ns = 3'600 * kNsPerSecond};
     symbols_ =
         SymbolStore::Open({.directory = directory + "/symbols", .demand = demand}, Clock::Real(), metrics_).value();
@@ -108,7 +108,7 @@ class FleetReducer {
   uint16_t port_ = 0;
 };
 
-// The real client half, which has all the executables and answers at once.
+// The real client half. It has all the executables and answers at once.
 class FleetNode {
  public:
   FleetNode(Loop& loop, uint16_t port, uint32_t number, int64_t chunk_period_ms) : connector_(loop) {
@@ -153,12 +153,12 @@ class SymbolFleetTest : public testing::Test {
   void StartNode(int64_t chunk_period_ms) {
     nodes_.push_back(std::make_unique<FleetNode>(loop_, relay_.port(), started_++, chunk_period_ms));
   }
-  // Runs until `done`, looked at every few milliseconds; after two minutes it has failed.
+  // Runs until `done` returns true. Checks `done` every few milliseconds, and fails after two minutes.
   void RunUntil(const std::function<bool()>& done, const char* what) {
     ASSERT_TRUE(RunLoopUntil(loop_, done, 120'000, 5)) << "never: " << what;
   }
   bool AllHere() { return reducer_.Stored("stored") >= kExecutables; }
-  // Two rounds of whoever might still be asked for something.
+  // Waits for two rounds, in which any node might still be asked for a table.
   void Settle() {
     int rounds = 40;
     RunUntil([&] { return --rounds == 0; }, "time passes");
@@ -192,7 +192,7 @@ TEST_F(SymbolFleetTest, AHundredNodesUploadEachTableOnce) {
   RunUntil([this] { return AllHere(); }, "all tables are here");
   Settle();
   ExpectEachOnce();
-  // As the wire saw it.
+  // The counts on the wire.
   uint64_t begun = 0, ended = 0;
   for (const auto& [id, carried] : relay_.carried()) {
     begun += carried.begun;
@@ -209,7 +209,7 @@ class NoSink : public BatchSink {
   absl::Status Take(Batch) override { return absl::OkStatus(); }
 };
 
-// One recorded node, sent again as a hundred: half of them by a process that dies in the middle.
+// One recorded node is sent again as a hundred nodes. A process that dies in the middle sends half of them.
 TEST_F(SymbolFleetTest, AHundredReplayedNodesUploadEachTableOnce) {
   const std::string path = directory_.path() + "/recording";
   Metrics metrics;
@@ -248,8 +248,8 @@ TEST_F(SymbolFleetTest, AHundredReplayedNodesUploadEachTableOnce) {
   ExpectEachOnce();
 }
 
-// Connections are cut between and in the middle of frames; every byte is taken once all the same.
-TEST_F(SymbolFleetTest, NodesThatAreCutOffUploadNothingTwice) {
+// Connections are cut between frames and in the middle of frames. Every byte is still taken only once.
+TEST_F(SymbolFleetTest, CutOffNodesUploadNothingTwice) {
   std::mt19937_64 random(1);
   relay_.cut_in = [&](const intake::SymbolChunk&) { return random() % 8 == 0; };
   StartNodes(/*chunk_period_ms=*/2);
@@ -266,8 +266,8 @@ TEST_F(SymbolFleetTest, NodesThatAreCutOffUploadNothingTwice) {
   EXPECT_GT(reducer_.Event("resumed"), 10u);
 }
 
-// Nodes die for good, and what they had begun is finished by others, without waiting for a time-out.
-TEST_F(SymbolFleetTest, WhatDeadNodesHadBegunOthersFinish) {
+// Nodes die for good. Other nodes finish the tables that the dead nodes began, without waiting for a time-out.
+TEST_F(SymbolFleetTest, OtherNodesFinishUploadsOfDeadNodes) {
   std::mt19937_64 random(2);
   StartNodes(/*chunk_period_ms=*/20);
   RunUntil(
@@ -284,9 +284,9 @@ TEST_F(SymbolFleetTest, WhatDeadNodesHadBegunOthersFinish) {
   EXPECT_GT(reducer_.Event("resumed"), 0u);
 }
 
-// Somebody left parts that are not what they claim to be: who goes on with them is not at fault, and each such table is
-// asked for once more.
-TEST_F(SymbolFleetTest, SpoiledPartsAreThrownAwayAndThoseTablesUploadedWhole) {
+// An unknown sender left parts with false contents. A node that continues such a part is not at fault, and each such
+// table is asked for once more.
+TEST_F(SymbolFleetTest, DiscardsSpoiledPartsAndUploadsTheirTablesWhole) {
   constexpr uint32_t kSpoiled = 10;
   for (uint32_t n = 0; n < kSpoiled; ++n) {
     const PackedTable& table = Tables().at(IdOf(n));

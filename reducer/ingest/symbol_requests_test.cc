@@ -23,7 +23,7 @@ TEST(SymbolRequests, AsksForAFewAtATime) {
   std::vector<ExecutableId> candidates = requests.TakeCandidates();
   EXPECT_EQ(candidates, Ids(0, 20));
   EXPECT_TRUE(requests.TakeCandidates().empty()) << "one look-up at a time";
-  // The first ten were looked at, of which eight are asked for.
+  // The first ten were considered, and eight of them are asked for.
   requests.Chosen(Ids(2, 10), 10, kStart);
   EXPECT_TRUE(requests.TakeCandidates().empty()) << "eight are not answered";
   requests.Answered(Id(2));
@@ -42,7 +42,7 @@ TEST(SymbolRequests, AsksOnceHoweverOftenWanted) {
   EXPECT_TRUE(requests.TakeCandidates().empty());
 }
 
-TEST(SymbolRequests, ComesBackToWhatWasNeverAnswered) {
+TEST(SymbolRequests, AsksAgainForUnansweredTables) {
   SymbolRequests requests;
   requests.Tick(Ids(0, 8), kStart);
   EXPECT_EQ(requests.TakeCandidates(), Ids(0, 8));
@@ -55,7 +55,7 @@ TEST(SymbolRequests, ComesBackToWhatWasNeverAnswered) {
   EXPECT_EQ(requests.TakeCandidates().size(), 8u);
 }
 
-TEST(SymbolRequests, WaitsForANodeThatIsSending) {
+TEST(SymbolRequests, WaitsForASendingNode) {
   SymbolRequests requests;
   EXPECT_FALSE(requests.owes());
   requests.Want(Ids(0, 8));

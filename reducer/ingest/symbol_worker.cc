@@ -44,12 +44,12 @@ bool SymbolWorker::TryChoose(uint64_t asker, std::vector<ExecutableId> candidate
 
 void SymbolWorker::Take(uint64_t asker, const ExecutableId& id, absl::StatusOr<std::string> encoded_table) {
   const size_t bytes = encoded_table.ok() ? encoded_table->size() : 0;
-  // One table is always let in, however large.
+  // One table is always accepted, however large.
   if (queued_bytes_.load() > 0 && queued_bytes_.load() + bytes > options_.queue_bytes_max) {
     return Drop(id);
   }
   queued_bytes_.fetch_add(bytes);
-  // std::function copies what it holds.
+  // std::function copies its captures.
   auto table = std::make_shared<absl::StatusOr<std::string>>(std::move(encoded_table));
   if (!queue_.TryPush([this, asker = AskerOf(asker), id, table, bytes] {
         Put(asker, id, *table);

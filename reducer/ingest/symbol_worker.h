@@ -16,27 +16,27 @@
 
 namespace tributary::ingest {
 
-// The desk of one shard: uses the symbol store, which touches the disk, on a thread of its own, so that the shard's
-// loop never waits for it. What only asks the store's SymbolDemand does so on the loop.
+// The desk of one shard. It uses the symbol store, which touches the disk, on its own thread, so that the shard's loop
+// never waits for the disk. Calls that only use the store's SymbolDemand run on the loop.
 class SymbolWorker final : public SymbolDesk {
  public:
   struct Options {
     uint32_t shard = 0;  // askers of different shards are different
     size_t queue_max = 1024;
-    size_t queue_bytes_max = 256u << 20;  // of uploaded tables that wait
+    size_t queue_bytes_max = 256u << 20;  // limit of uploaded tables that wait
   };
-  // Replies run on `loop`. `loop`, `symbols` and `metrics` outlive this.
+  // Replies run on `loop`. `loop`, `symbols` and `metrics` must outlive the object.
   SymbolWorker(Loop& loop, SymbolStore& symbols, Options options, Metrics& metrics);
   ~SymbolWorker();  // Stop
 
   bool TryChoose(uint64_t asker, std::vector<ExecutableId> candidates, size_t ask_max, Reply reply) override;
   void Take(uint64_t asker, const ExecutableId& id, absl::StatusOr<std::string> encoded_table) override;
   void Progress(uint64_t asker) override;
-  // Behind what the connection has sent. If the queue is full, the time-out does the same.
+  // Runs after the work that the connection has queued. If the queue is full, the time-out has the same effect.
   void Release(uint64_t asker) override;
   std::vector<ExecutableId> TakeReleased() override;
 
-  void Stop();  // does what is queued first
+  void Stop();  // finishes the queued work first
 
  private:
   SymbolAsker AskerOf(uint64_t asker) const;

@@ -20,7 +20,7 @@ WriterThread::WriterThread(std::string name, std::unique_ptr<store::ShardWriter>
       depth_(metrics.AddGauge("tributary_reducer_queue_batches", "batches that wait for a store writer, all shards")),
       failures_(metrics.AddCounter("tributary_reducer_commit_failures_total",
                                    "commits that failed and were tried again: look for a full disk")),
-      // Look-ups and maintenance find room when batches have taken all theirs.
+      // Look-ups and maintenance have space even if batches have taken all of theirs.
       queue_(options.queue_batches_max + kLookUpsMax + 1),
       thread_([this] { Run(); }) {}
 
@@ -93,7 +93,7 @@ void WriterThread::Run() {
 
 void WriterThread::CommitGroup(std::vector<RowBatch> group, size_t bytes) {
   absl::StatusOr<std::vector<store::ShardWriter::Outcome>> outcomes = CommitUntilDurable(group);
-  // Before the callback: it tells the sessions that were held back that there is room.
+  // This comes before the callback, because the callback resumes the sessions that were held back.
   queued_bytes_.fetch_sub(bytes);
   depth_.Add(-static_cast<int64_t>(group.size()));
   if (!outcomes.ok()) return;

@@ -18,37 +18,38 @@
 
 namespace tributary::ingest {
 
-// A shard's one store-writer thread: gathers the batches that wait, commits them as a group, and tells how that ended.
-// When a commit fails (a full disk, above all) it is tried again with growing pauses until it succeeds or the thread is
-// stopped; meanwhile the queue fills and the sessions are held back, and nothing is acknowledged.
+// The one store-writer thread of a shard. It gathers the waiting batches, commits them as a group, and reports the
+// result. If a commit fails (mostly because of a full disk), the thread retries with growing pauses until the commit
+// succeeds or the thread is stopped. Meanwhile the queue fills, the sessions are held back, and nothing is
+// acknowledged.
 class WriterThread final : public BatchWriter {
  public:
   struct Options {
     size_t queue_batches_max = 1024;
-    size_t queue_bytes_max = 64u << 20;  // as decoded
+    size_t queue_bytes_max = 64u << 20;  // decoded size
     size_t group_batches_max = 256;
     size_t group_bytes_max = 16u << 20;
     int64_t retry_min_ms = 100, retry_max_ms = 5'000;
   };
-  // Called on the writer's thread; must not block.
+  // Called on the writer's thread. They must not block.
   struct Callbacks {
     std::function<void(std::vector<CommittedBatch>)> committed;
-    // Durable up to there; 0 for a session never seen.
+    // `durable_sequence`: batches up to this one are durable; 0 for an unknown session.
     std::function<void(const SessionId&, absl::StatusOr<uint64_t> durable_sequence)> found;
   };
 
-  // `name` is for log lines. `clock` and `metrics` outlive this.
+  // `name` is for log lines. `clock` and `metrics` must outlive the object.
   WriterThread(std::string name, std::unique_ptr<store::ShardWriter> writer, Options options, Callbacks callbacks,
                const Clock& clock, Metrics& metrics);
   ~WriterThread();  // Stop
 
-  // BatchWriter, from any one thread; answers by the callbacks above.
+  // BatchWriter. Call these from any one thread. The callbacks above return the answers.
   bool HasRoom() const override;
   bool TrySubmit(RowBatch batch) override;
   bool TryFind(const SessionId& id) override;
   void Maintain() override;
 
-  // Commits what is queued, then ends the thread. A commit that fails now is given up: its batches were never
+  // Commits the queued batches, then ends the thread. A commit that fails now is given up: its batches were never
   // acknowledged, so their senders still hold them.
   void Stop();
 
@@ -61,7 +62,7 @@ class WriterThread final : public BatchWriter {
   absl::StatusOr<std::vector<store::ShardWriter::Outcome>> CommitUntilDurable(const std::vector<RowBatch>& group);
   void Find(const SessionId& id);
   void RunMaintenance();
-  bool Pause(int64_t ms);  // false: stopping
+  bool Pause(int64_t ms);  // returns false if stopping
 
   const std::string name_;
   const std::unique_ptr<store::ShardWriter> writer_;
@@ -71,8 +72,8 @@ class WriterThread final : public BatchWriter {
   Gauge& depth_;
   Counter& failures_;
   BoundedQueue<Job> queue_;
-  std::atomic<size_t> queued_batches_{0};  // without those that are being committed
-  std::atomic<size_t> queued_bytes_{0};    // with them
+  std::atomic<size_t> queued_batches_{0};  // without the batches that are being committed
+  std::atomic<size_t> queued_bytes_{0};    // with the batches that are being committed
   std::atomic<bool> maintenance_queued_{false};
   bool maintenance_failed_ = false;  // logged once until it works again
   std::mutex stop_mutex_;

@@ -9,7 +9,7 @@
 namespace tributary::ingest {
 namespace {
 
-// A writer that does what the test tells it, and remembers the groups.
+// A writer that follows the test's script, and remembers the groups.
 class ScriptedWriter : public store::ShardWriter {
  public:
   absl::StatusOr<std::vector<Outcome>> Commit(std::span<const RowBatch> group) override {
@@ -84,7 +84,7 @@ class WriterThreadTest : public ::testing::Test {
     std::unique_lock lock(script_->mutex);
     script_->changed.wait(lock, [&] { return script_->attempts >= count; });
   }
-  // Batch 1 is being committed until Block(false).
+  // Starts a thread that is committing batch 1 until Block(false).
   void StartBusy(WriterThread::Options options) {
     Start(options);
     Block(true);
@@ -102,7 +102,7 @@ class WriterThreadTest : public ::testing::Test {
   std::unique_ptr<WriterThread> thread_;
 };
 
-TEST_F(WriterThreadTest, CommitsWhatWaitsAsOneGroupInOrder) {
+TEST_F(WriterThreadTest, CommitsWaitingBatchesAsOneGroupInOrder) {
   StartBusy({.group_batches_max = 4});
   for (uint64_t i = 2; i <= 8; ++i) ASSERT_TRUE(thread_->TrySubmit(Batch(i)));
   Block(false);
@@ -141,7 +141,7 @@ TEST_F(WriterThreadTest, RefusesMoreThanItsCaps) {
   Block(false);
 }
 
-TEST_F(WriterThreadTest, LookUpsAndBatchesTakeNoRoomFromEachOther) {
+TEST_F(WriterThreadTest, LookUpsAndBatchesTakeNoSpaceFromEachOther) {
   StartBusy({.queue_batches_max = 3});
   for (uint64_t i = 2; i <= 3; ++i) EXPECT_TRUE(thread_->TrySubmit(Batch(i)));
   for (size_t i = 0; i < kLookUpsMax; ++i) {
@@ -156,7 +156,7 @@ TEST_F(WriterThreadTest, LookUpsAndBatchesTakeNoRoomFromEachOther) {
   WaitForDone(4);
 }
 
-TEST_F(WriterThreadTest, FindsASessionBehindWhatWasSubmitted) {
+TEST_F(WriterThreadTest, FindsASessionAfterTheSubmittedBatches) {
   Start({});
   Block(true);
   ASSERT_TRUE(thread_->TrySubmit(Batch(1)));
@@ -177,7 +177,7 @@ TEST_F(WriterThreadTest, MaintenanceCallsAddUpToOne) {
   EXPECT_EQ(script_->maintained, 1);
 }
 
-TEST_F(WriterThreadTest, StopCommitsWhatIsQueuedAndGivesUpWhatCannotBe) {
+TEST_F(WriterThreadTest, StopCommitsQueuedBatchesAndGivesUpOnAFullDisk) {
   Start({});
   for (uint64_t i = 1; i <= 20; ++i) ASSERT_TRUE(thread_->TrySubmit(Batch(i)));
   thread_->Stop();
@@ -191,7 +191,7 @@ TEST_F(WriterThreadTest, StopCommitsWhatIsQueuedAndGivesUpWhatCannotBe) {
   }
   ASSERT_TRUE(thread_->TrySubmit(Batch(1)));
   WaitForAttempts(1);
-  thread_->Stop();  // returns, though the disk stays full
+  thread_->Stop();  // returns, although the disk stays full
   EXPECT_EQ(done_.size(), 20u);
 }
 

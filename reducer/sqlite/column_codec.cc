@@ -14,22 +14,23 @@ namespace {
 constexpr size_t kZstdBytesMin = 1024;
 constexpr int64_t kRawBytesMax = int64_t{1} << 31;
 
-// Of samples: the first version had no column of attributes. It is still what samples without any are written in.
+// The version of samples with a column of attributes. The first version did not have this column. Samples without
+// attributes are still written in the first version.
 constexpr char kAttributesVersion = 2;
 
-// Of tries, likewise of frames' positions and names.
+// The same for tries, with the positions and names of frames.
 constexpr char kPayloadVersion = 2;
 
-// Versions up to `*version`, which becomes the one that is there.
+// Accepts versions up to `*version`, and sets `*version` to the version found.
 bool ReadHeader(VarintReader& reader, char* version, uint64_t* rows) {
   std::string_view read;
-  // Every row takes part in a column of at least one byte a row: more rows than bytes is a lie.
+  // Some column has at least one byte for every row, so more rows than bytes cannot be true.
   if (!reader.ReadBytes(1, &read) || read[0] < kColumnVersion || read[0] > *version) return false;
   *version = read[0];
   return reader.Read(rows) && *rows <= reader.remaining();
 }
 
-// Times: the first, then differences in units of their greatest common divisor (100 µs as they come from the wire).
+// Times: the first time, then differences in units of their greatest common divisor (100 µs for times from the wire).
 void AppendTimes(std::string& out, std::span<const StoredSample> samples) {
   uint64_t unit = 0;
   for (size_t i = 1; i < samples.size(); ++i) {
@@ -56,7 +57,7 @@ bool ReadTimes(VarintReader& reader, uint64_t rows, std::vector<UnixNs>* out) {
   return true;
 }
 
-// Threads: the chunk's distinct (thread, process) pairs, then one small number a sample.
+// Threads: the chunk's distinct (thread, process) pairs, then one small number per sample.
 void AppendThreads(std::string& out, std::span<const StoredSample> samples) {
   absl::flat_hash_map<uint64_t, uint32_t> index_of;
   std::vector<uint64_t> pairs;
@@ -135,7 +136,7 @@ absl::Status DecodeSamples(std::string_view bytes, SampleColumns* out) {
   }
   ok = ok && ReadRuns(reader, rows, [&](uint64_t v) { out->values.push_back(v); });
   ok = ok && ReadRuns(reader, rows, [&](uint64_t v) { out->counts.push_back(static_cast<uint32_t>(v)); });
-  // A later release's ending is one that this one cannot name.
+  // This release cannot name the ending of a later release.
   ok = ok && ReadRuns(reader, rows, [&](uint64_t v) {
          out->endings.push_back(v < kEndingCount ? static_cast<Ending>(v) : Ending::kUnknown);
        });
@@ -152,8 +153,8 @@ absl::Status DecodeSamples(std::string_view bytes, SampleColumns* out) {
   return absl::OkStatus();
 }
 
-// Values of one minute are mostly multiples of one sampling period, and as many of them as the count says: what is
-// stored is the multiple's difference to the count.
+// Values of one minute are mostly multiples of one sampling period, and the multiple mostly equals the count. So the
+// difference between the multiple and the count is stored.
 std::string EncodeSums(std::span<const StoredSum> sums) {
   std::string out(1, kColumnVersion);
   AppendVarint(out, sums.size());
@@ -226,7 +227,7 @@ std::string EncodeTriePiece(const Trie& trie, size_t first_node, size_t first_fr
 
 namespace {
 
-// `trie` holds what goes on behind so many nodes and frames.
+// `trie` contains the nodes and frames after the first `nodes_before` nodes and `frames_before` frames.
 absl::Status AppendTriePiece(std::string_view bytes, size_t nodes_before, size_t frames_before, Trie* trie) {
   VarintReader reader(bytes);
   std::string_view version;
@@ -244,7 +245,7 @@ absl::Status AppendTriePiece(std::string_view bytes, size_t nodes_before, size_t
       return CorruptColumns("trie frames");
     }
     address += static_cast<uint64_t>(delta);
-    // A later release's kind is one that this one cannot name.
+    // This release cannot name the kind of a later release.
     const FrameKind known = IsFrameKind(kind >> 1) ? static_cast<FrameKind>(kind >> 1) : FrameKind::kUnknown;
     trie->frame_rows.push_back(FrameRow{known, (kind & 1) != 0, ExecutableNo{executable}, address, 0, {}});
   }

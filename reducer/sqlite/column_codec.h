@@ -11,8 +11,8 @@
 #include "reducer/store/store.h"
 #include "reducer/store/trie.h"
 
-// The bytes of the store's column chunks (docs/store.md): LEB128 delta columns behind a version byte. Pure. Decoders
-// check everything: a corrupt file gives DataLoss, never a wild read.
+// Encodes and decodes the store's column chunks (docs/store.md): a version byte, then LEB128 delta columns. The
+// functions are pure. Decoders check everything: a corrupt file gives DataLoss, never an out-of-bounds read.
 
 namespace tributary::store {
 
@@ -33,24 +33,24 @@ struct StoredSum {
   uint64_t value = 0, count = 0;
 };
 
-// Rows of one chunk at most: one batch's samples, or one minute of one machine.
+// The maximum number of rows of a chunk. A chunk holds one batch's samples, or one minute of one machine.
 constexpr uint64_t kChunkRowsMax = 1u << 28;
 
 std::string EncodeSamples(std::span<const StoredSample> samples);  // sorted by time
-// Fills the columns of `out`; its node_id, type and day are the caller's to set.
+// Fills the columns of `out`. The caller must set its node_id, type and day.
 absl::Status DecodeSamples(std::string_view bytes, SampleColumns* out);
 
 std::string EncodeSums(std::span<const StoredSum> sums);  // sorted by node, then process
 absl::Status DecodeSums(std::string_view bytes, SumColumns* out);
 
-// Nodes from `first_node` and frame rows from `first_frame` to their ends.
+// Encodes the nodes from `first_node` and the frame rows from `first_frame` to their ends.
 std::string EncodeTriePiece(const Trie& trie, size_t first_node, size_t first_frame);
-// Appends a piece. Node 0 and frame row 0 must be there already.
+// Appends a piece. The trie must already have node 0 and frame row 0.
 absl::Status AppendTriePiece(std::string_view bytes, Trie* trie);
 absl::Status AppendTriePiece(std::string_view bytes, TrieTail* tail);
 
-// What one row keeps of a chunk: zstd when the chunk is at least 1 KiB (below, setting zstd up costs more than it
-// saves) and shrinks by a tenth.
+// The stored form of a chunk. It is compressed with zstd if the chunk has at least 1 KiB and shrinks by a tenth. For a
+// smaller chunk, setting up zstd costs more than it saves.
 struct PackedColumns {
   std::string bytes;
   uint64_t raw_bytes = 0;  // 0: `bytes` is plain
@@ -58,7 +58,8 @@ struct PackedColumns {
 PackedColumns PackColumns(std::string raw);
 absl::StatusOr<std::string> UnpackColumns(std::string_view bytes, int64_t raw_bytes);
 
-// Arrays of counters, as the session table keeps them: fewer numbers than `out` leave the rest 0, more are dropped.
+// Arrays of counters of the session table. If `bytes` has fewer numbers than `out`, the rest of `out` becomes 0. If
+// `bytes` has more, the additional numbers are dropped.
 std::string EncodeCounters(std::span<const uint64_t> counters);
 void DecodeCounters(std::string_view bytes, std::span<uint64_t> out);
 

@@ -28,7 +28,7 @@ std::vector<StoredSample> RandomSamples(uint64_t seed, size_t count) {
   return samples;
 }
 
-TEST(ColumnCodec, SamplesComeBackAsTheyWere) {
+TEST(ColumnCodec, SamplesRoundTrip) {
   for (size_t count : {0, 1, 2, 100, 5000}) {
     const std::vector<StoredSample> samples = RandomSamples(count, count);
     SampleColumns columns;
@@ -47,7 +47,7 @@ TEST(ColumnCodec, SamplesComeBackAsTheyWere) {
   }
 }
 
-// Two samples as the release before the endings from no_table on stored them, byte for byte.
+// Two samples as stored, byte for byte, by the release before the endings from no_table on.
 TEST(ColumnCodec, ChunksOfEarlierReleasesStayReadable) {
   std::vector<StoredSample> samples(2);
   samples[0] = {.time_ns = 100, .process = 1, .thread = 2, .node = 3, .count = 1, .value = 7, .cpu = 4};
@@ -82,7 +82,7 @@ TEST(ColumnCodec, CountersMayGrow) {
   for (size_t i = 0; i < kEndingCount; ++i) EXPECT_EQ(endings[i], i < 6 ? six[i] : 0u);
 }
 
-TEST(ColumnCodec, SumsComeBackAsTheyWere) {
+TEST(ColumnCodec, SumsRoundTrip) {
   std::mt19937_64 random(7);
   std::vector<StoredSum> sums;
   for (uint32_t i = 0; i < 1000; ++i) {
@@ -154,7 +154,7 @@ TEST(ColumnCodec, SurvivesFlippedBytes) {
   }
 }
 
-TEST(ColumnCodec, PacksOnlyWhatIsLargeAndShrinks) {
+TEST(ColumnCodec, PacksOnlyLargeColumnsThatShrink) {
   const std::string small(1000, 'a'), large(5000, 'a');
   EXPECT_EQ(PackColumns(small).raw_bytes, 0u);
   const PackedColumns packed = PackColumns(large);
@@ -165,7 +165,7 @@ TEST(ColumnCodec, PacksOnlyWhatIsLargeAndShrinks) {
   EXPECT_TRUE(absl::IsDataLoss(UnpackColumns(packed.bytes, int64_t{1} << 40).status()));
 }
 
-TEST(ColumnCodec, CountersOfAnotherReleaseAreReadAsFarAsKnown) {
+TEST(ColumnCodec, ReadsTheKnownCountersOfAnotherRelease) {
   const uint64_t wrote[] = {1, 300, 5};
   uint64_t more[5] = {9, 9, 9, 9, 9}, fewer[2] = {};
   DecodeCounters(EncodeCounters(wrote), more);

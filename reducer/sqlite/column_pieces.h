@@ -9,7 +9,7 @@
 #include "base/status.h"
 #include "base/varint.h"
 
-// What the column codecs are made of.
+// The building blocks of the column codecs.
 
 namespace tributary::store {
 
@@ -19,7 +19,7 @@ inline absl::Status CorruptColumns(std::string_view what) {
   return Error(absl::StatusCode::kDataLoss, std::string("stored ") + std::string(what) + " are corrupt");
 }
 
-// A column where neighbours are mostly equal: (zigzag difference to the run before, run length).
+// Encodes a column in which neighbours are mostly equal, as pairs: zigzag difference to the previous run, run length.
 template <typename Rows, typename Get>
 void AppendRuns(std::string& out, const Rows& rows, Get get) {
   uint64_t previous = 0;
@@ -48,7 +48,7 @@ bool ReadRuns(VarintReader& reader, uint64_t rows, Put put) {
   return true;
 }
 
-// A column of 32-bit ids as zigzag differences: one at a time.
+// Encodes one id of a column of 32-bit ids, as the zigzag difference to the previous id.
 inline void AppendDelta(std::string& out, uint32_t id, uint32_t* previous) {
   AppendSignedVarint(out, int64_t{id} - int64_t{*previous});
   *previous = id;
@@ -61,7 +61,7 @@ inline bool ReadDelta(VarintReader& reader, uint32_t* id) {
   return true;
 }
 
-// Any integers as zigzag differences: the whole column.
+// Encodes a whole column of any integers as zigzag differences.
 template <typename Rows, typename Get>
 void AppendDifferences(std::string& out, const Rows& rows, Get get) {
   uint64_t previous = 0;

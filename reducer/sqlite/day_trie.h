@@ -10,8 +10,9 @@
 
 namespace tributary::store {
 
-// The writer's copy of one day's trie: interns frames and nodes, remembers which are not yet in a committed piece. 8
-// bytes a node plus about 8 for its hash slot; 32 bytes a frame plus its slot. On the writer's thread.
+// The writer's copy of one day's trie. It interns frames and nodes, and remembers which of them are not yet in a
+// committed piece. Memory: 8 bytes per node plus about 8 for its hash slot; 32 bytes per frame plus its slot. Use it on
+// the writer's thread.
 class DayTrie {
  public:
   DayTrie(Day day, uint32_t nodes_max);
@@ -20,10 +21,11 @@ class DayTrie {
 
   Day day() const { return day_; }
 
-  // For loading: one committed piece after the other.
+  // For loading. The caller must append the committed pieces in order.
   absl::Status AppendCommitted(std::string_view piece);
 
-  // Ids of equal ones, or new ones; 0 when the day is full: the caller stays at the parent.
+  // Return the id of an equal frame or node, or a new id. Return 0 if the day is full: the caller then stays at the
+  // parent.
   uint32_t InternFrame(const FrameRow& row);
   uint32_t InternNode(uint32_t parent, uint32_t frame);
 
@@ -57,7 +59,7 @@ class DayTrie {
     const DayTrie* owner;
     size_t operator()(uint32_t frame) const { return (*this)(owner->trie_.frame_rows[frame]); }
     size_t operator()(const FrameRow& row) const {
-      // Few words: each definition of a frame is looked up.
+      // Hashes few words, because each definition of a frame is looked up.
       return absl::HashOf(
           uint64_t{row.executable.value} << 32 | uint64_t{static_cast<uint8_t>(row.kind)} << 1 | row.is_caller,
           row.address, uint64_t{row.position} << 32 | row.name.value);

@@ -9,8 +9,8 @@ namespace {
 
 bool IsCurrent(const SessionDictionary::StoreId& id, Day day) { return id.no != 0 && id.day >= day.value; }
 
-constexpr size_t kTextsMax = 1u << 16;      // the longest make 64 MiB of them
-constexpr size_t kTextBytesMax = 1u << 10;  // longer ones are seldom the same twice
+constexpr size_t kTextsMax = 1u << 16;      // 64 MiB if all have the maximum length
+constexpr size_t kTextBytesMax = 1u << 10;  // longer texts seldom repeat
 
 }  // namespace
 

@@ -14,37 +14,38 @@
 
 namespace tributary::store {
 
-// Gives store ids to what a session defined: strings, executables, processes, threads. Strings and executables are
-// looked up in SQLite once per session and day (1–5 µs; texts that sessions share, less) and then cached in the
-// SessionDictionary; their rows are marked with the day they are used on. Processes and threads are told of once per
-// session and slot. Inside the writer's transaction, on its thread.
+// Gives store ids to a session's definitions: strings, executables, processes, threads. Strings and executables are
+// looked up in SQLite once per session and day (1–5 µs; less for texts that sessions share), and then cached in the
+// SessionDictionary. Their rows are marked with the day on which they are used. Processes and threads are written once
+// per session and slot. Use it inside the writer's transaction, on the writer's thread.
 class DefinitionTables {
  public:
-  // `database` outlives this.
+  // `database` must outlive the object.
   static absl::StatusOr<DefinitionTables> Prepare(Database& database);
 
   absl::StatusOr<int64_t> Machine(const NodeInfo& info);
 
-  // Whose definitions: processes are told apart by machine and boot.
+  // The source of the definitions. Processes are distinguished by machine and boot.
   struct Source {
     int64_t machine = 0;
     std::string_view boot_id;
   };
-  // 0 for id 0 and for executables that nothing identifies.
+  // Returns 0 for id 0 and for executables with an unknown id.
   absl::StatusOr<uint32_t> Executable(SessionDictionary& dictionary, ExecutableRef ref, Day day);
   absl::StatusOr<SessionDictionary::StoreThread> Thread(SessionDictionary& dictionary, ThreadRef ref,
                                                         const Source& source, Slot slot);
 
   absl::StatusOr<uint32_t> String(SessionDictionary& dictionary, StringRef ref, Day day);
 
-  // Processes from `first` on that are described anew: told again where they were told last, for no sample may come.
+  // Writes the new descriptions of the processes from `first` on. A description is written in the slot of the
+  // description before it, because no further sample may come.
   absl::Status Redescribe(SessionDictionary& dictionary, ProcessRef first, const Source& source);
 
-  // What was told of processes and threads, before the transaction commits.
+  // Writes the gathered processes and threads. Call it before the transaction commits.
   absl::Status WriteProcesses() { return processes_->Write(); }
-  // The transaction was rolled back; sessions' dictionaries are their owner's to clear.
+  // Call it after the transaction was rolled back. The owner of the sessions' dictionaries must clear the dictionaries.
   void Rollback();
-  // Retention has removed rows.
+  // Call it after retention has removed rows.
   void ForgetStoreIds() { texts_.clear(); }
 
  private:
@@ -55,7 +56,7 @@ class DefinitionTables {
 
   Statement put_machine_, put_string_, use_string_, find_executable_, put_executable_, use_executable_;
   std::unique_ptr<ProcessWriter> processes_;
-  // A fleet's nodes run the same programs.
+  // Texts of all sessions, because a fleet's nodes run the same programs.
   absl::flat_hash_map<std::string, SessionDictionary::StoreId> texts_;
 };
 

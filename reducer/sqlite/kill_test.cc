@@ -25,7 +25,7 @@ RowBatch MakeBatch(TestCollector& collector, int number) {
   return collector.Take(kNow);
 }
 
-// The child: commits what the mark says is missing, and tells of each commit through the pipe.
+// Runs in the child. Commits the batches above the mark, and reports each commit through the pipe.
 [[noreturn]] void CommitAll(const std::string& path, uint32_t generation, int acks) {
   FakeClock clock(MonotonicNs{kNsPerSecond}, kNow);
   Metrics metrics;
@@ -58,8 +58,8 @@ RowBatch MakeBatch(TestCollector& collector, int number) {
   _exit(0);
 }
 
-// Killed without warning again and again, the store holds exactly what the mark says, never less than was told, and
-// captured = stored + lost once all is sent.
+// The test kills the process without warning again and again. The store then holds exactly the batches up to the mark,
+// never fewer than reported, and captured = stored + lost once everything is sent.
 TEST(StoreKilled, KeepsEveryBatchOnceAcrossKills) {
   TestDirectory directory;
   FakeClock clock(MonotonicNs{kNsPerSecond}, kNow);
@@ -76,7 +76,7 @@ TEST(StoreKilled, KeepsEveryBatchOnceAcrossKills) {
       CommitAll(directory.path(), round, acks[1]);
     }
     close(acks[1]);
-    // Kills in the middle of a commit: a different number of acks each round, and then some microseconds.
+    // Kills in the middle of a commit: after a different number of acks each round, and then some microseconds.
     uint64_t told = durable, sequence = 0;
     for (uint32_t i = 0; i < 1 + round % 5 && read(acks[0], &sequence, sizeof(sequence)) == sizeof(sequence); ++i) {
       told = sequence;
@@ -119,8 +119,8 @@ TEST(StoreKilled, KeepsEveryBatchOnceAcrossKills) {
   }
 }
 
-// The child commits batches that close a killed session, again and again, and is killed itself: whatever the number of
-// times it was told, each loss counts once.
+// The child commits batches that close a killed session, again and again, and is itself killed. Each loss counts once,
+// however often it was reported.
 TEST(StoreKilled, ClosesEachSessionOnceAcrossKills) {
   constexpr uint8_t kSessions = 20;
   TestDirectory directory;

@@ -11,7 +11,7 @@ namespace tributary::store {
 namespace {
 
 constexpr int64_t kNever = std::numeric_limits<int64_t>::max();
-// After so many samples a call closes no further minute: about 0.1 s of work.
+// After this many samples a call closes no further minute: about 0.1 s of work.
 constexpr int64_t kSamplesPerRun = 500'000;
 constexpr int64_t kSizeStepMinutes = 60;
 constexpr int64_t kSessionsEveryNs = 10 * kNsPerMinute;
@@ -58,7 +58,7 @@ absl::Status Maintenance::PrepareStatements() {
   return absl::OkStatus();
 }
 
-// For aggregates, which are NULL over no rows.
+// For aggregates, which are NULL if the query finds no rows.
 absl::StatusOr<int64_t> Maintenance::QueryOr(Statement& statement, int64_t otherwise) {
   ASSIGN_OR_RETURN(bool row, statement.Step());
   if (!row) return otherwise;
@@ -76,13 +76,14 @@ absl::Status Maintenance::Run(UnixNs now, Removed* removed) {
   return GiveBackPages();
 }
 
-// Each minute and the watermark behind it in one transaction: a reader sees either raw columns or sums.
+// Writes each minute's sums and the watermark behind it in one transaction: a reader sees either raw columns or sums.
 absl::Status Maintenance::CloseMinutes(int64_t before) {
   int64_t samples = 0;
   for (int i = 0; i < kMinutesPerRun && samples < kSamplesPerRun && closed_before_ < before; ++i) {
     ASSIGN_OR_RETURN(int64_t minute, QueryOr(next_open_minute_.Bind(closed_before_), kNever));
     if (minute >= before) {
-      // Nothing to sum up to there. One write for many calls: the watermark need not follow the clock closely.
+      // No minute before `before` needs sums. Writes once for many calls: the watermark need not follow the clock
+      // closely.
       if (closed_before_ + 1 >= before) return absl::OkStatus();
       minute = before - 1;
     }
@@ -132,11 +133,11 @@ absl::Status Maintenance::ExpireByAge(UnixNs now, Removed* removed) {
   return RemoveSessions(now, removed);
 }
 
-// All of them are looked at, hence seldom: an index over when they were seen would change with every batch.
+// Looks at all sessions, so it runs seldom. An index over last_seen would change with every batch.
 absl::Status Maintenance::RemoveSessions(UnixNs now, Removed* removed) {
   const int64_t since = now.value - sessions_looked_at_ns_;
   if (since >= 0 && since < kSessionsEveryNs) return absl::OkStatus();
-  // A day later than the data: chunks may be an hour ahead of their session's last batch.
+  // Sessions are removed a day later than the data: chunks may be an hour ahead of their session's last batch.
   const int64_t unseen_since = now.value - options_.sum_age_ns - kNsPerDay;
   RETURN_IF_ERROR(delete_sessions_.Bind(unseen_since, kRowsPerRun).Run());
   if (database_.changes() == 0) {
@@ -148,7 +149,7 @@ absl::Status Maintenance::RemoveSessions(UnixNs now, Removed* removed) {
   return absl::OkStatus();
 }
 
-// Readers look at raw columns from the watermark on, so that a minute is there as a whole or not at all.
+// Readers read raw columns from the watermark on, so that they see a minute as a whole or not at all.
 absl::Status Maintenance::RemoveRaw(int64_t before) {
   before = std::min(before, closed_before_);
   ASSIGN_OR_RETURN(int64_t oldest, QueryOr(oldest_raw_, kNever));
@@ -176,13 +177,13 @@ absl::Status Maintenance::ExpireBySize() {
   ASSIGN_OR_RETURN(int64_t oldest_raw, QueryOr(oldest_raw_, kNever));
   ASSIGN_OR_RETURN(int64_t oldest_sum, QueryOr(oldest_sum_, kNever));
   const int64_t oldest = std::min(oldest_raw, oldest_sum);
-  if (oldest >= closed_before_) return absl::OkStatus();  // what is left is being written
+  if (oldest >= closed_before_) return absl::OkStatus();  // the remaining data are still being written
   const int64_t before = std::min(oldest + kSizeStepMinutes, closed_before_);
   RETURN_IF_ERROR(RemoveRaw(before));
   return RemoveSums(before);
 }
 
-// A day's dictionary goes with the last of its data.
+// Removes a day's trie with the last of its data.
 absl::Status Maintenance::RemoveEmptyDays(Removed* removed) {
   std::vector<Day> days;
   for (;;) {
@@ -204,8 +205,8 @@ absl::Status Maintenance::RemoveEmptyDays(Removed* removed) {
   return absl::OkStatus();
 }
 
-// Rows say the latest day that may refer to them: those before the oldest day kept are unused. A piece a call, until a
-// call finds nothing more.
+// Rows contain the latest day that may refer to them: rows with a day before the oldest kept day are unused. Removes a
+// bounded number of rows per call, until a call finds no more.
 absl::Status Maintenance::RemoveUnusedDefinitions(Removed* removed) {
   if (!days_removed_) return absl::OkStatus();
   ASSIGN_OR_RETURN(Statement oldest_day, database_.Prepare("SELECT min(day) FROM trie_chunk"));

@@ -12,23 +12,24 @@
 namespace tributary::store {
 
 struct MaintenanceOptions {
-  int64_t raw_age_ns = kNsPerDay;      // raw columns older are removed; their sums stay
-  int64_t sum_age_ns = 7 * kNsPerDay;  // sums older are removed, and sessions not seen since
-  uint64_t bytes_max = 10ull << 30;    // of this shard's file: beyond, the oldest data go
+  int64_t raw_age_ns = kNsPerDay;      // older raw columns are removed; their sums stay
+  int64_t sum_age_ns = 7 * kNsPerDay;  // older sums are removed, and sessions not seen since
+  uint64_t bytes_max = 10ull << 30;    // limit of this shard's file: beyond it, the oldest data are removed
 };
 
-// Closes minutes into sums and removes what is too old or too much. Each call does one bounded piece of each: at most
-// kMinutesPerRun minutes, kRowsPerRun rows, kPagesPerRun pages. Inside no transaction; on the writer's thread.
+// Turns closed minutes into sums, and removes data that are too old or over the size limit. Each call does a bounded
+// amount of each task: at most kMinutesPerRun minutes, kRowsPerRun rows, kPagesPerRun pages. Call it outside of
+// transactions, on the writer's thread.
 class Maintenance {
  public:
   static constexpr int kMinutesPerRun = 8;
   static constexpr int kRowsPerRun = 4000;
   static constexpr int kPagesPerRun = 512;
 
-  // `database` outlives this.
+  // `database` must outlive the object.
   static absl::StatusOr<std::unique_ptr<Maintenance>> Prepare(Database& database, const MaintenanceOptions& options);
 
-  // What the writer must forget too. Filled in even when Run fails half way.
+  // The removed data that the writer must forget, too. Filled in even if Run fails half way.
   struct Removed {
     bool definitions = false;
     bool sessions = false;
@@ -59,8 +60,8 @@ class Maintenance {
   Database& database_;
   const MaintenanceOptions options_;
   int64_t closed_before_ = 0, raw_from_ = 0;
-  int64_t sessions_looked_at_ns_ = 0;  // and nothing was left to remove
-  bool days_removed_ = false;          // definitions may be unused
+  int64_t sessions_looked_at_ns_ = 0;  // the last time when nothing was left to remove
+  bool days_removed_ = false;          // so definitions may be unused
   Statement next_open_minute_, raw_of_minute_, put_sum_, set_watermark_, oldest_raw_, oldest_sum_, delete_raw_,
       delete_sums_, delete_sessions_, days_, day_has_raw_, day_has_sums_, delete_day_;
 };

@@ -30,7 +30,7 @@ class MaintenanceTest : public ::testing::Test {
     ASSERT_TRUE(outcomes.ok()) << outcomes.status();
     ASSERT_FALSE(outcomes->at(0).need_dictionary);
   }
-  // Until there is nothing left to do.
+  // The default number of calls leaves no work undone.
   void Maintain(int calls = 50) {
     for (int i = 0; i < calls; ++i) {
       absl::Status status = writer_->Maintain(clock_.Unix());
@@ -40,7 +40,7 @@ class MaintenanceTest : public ::testing::Test {
   int64_t Count(const std::string& table) {
     return static_cast<SqliteShardWriter*>(writer_.get())->database().QueryInt("SELECT count(*) FROM " + table).value();
   }
-  // Samples that minute sums, or raw columns where there are none, know of.
+  // Counts the samples in minute sums, and in raw columns where sums are missing.
   uint64_t Summed(TimeRange range) {
     uint64_t samples = 0;
     EXPECT_TRUE(Reader()
@@ -61,7 +61,7 @@ class MaintenanceTest : public ::testing::Test {
   std::unique_ptr<ShardWriter> writer_;
 };
 
-TEST_F(MaintenanceTest, ADayGoesWithItsTrieAndUnusedDefinitions) {
+TEST_F(MaintenanceTest, RemovesADayWithItsTrieAndUnusedDefinitions) {
   options_.raw_age_ns = 12 * 60 * kNsPerMinute;
   options_.sum_age_ns = 2 * kNsPerDay;
   Open();
@@ -83,7 +83,7 @@ TEST_F(MaintenanceTest, ADayGoesWithItsTrieAndUnusedDefinitions) {
   EXPECT_LE(Count("trie_chunk"), 3);
 }
 
-TEST_F(MaintenanceTest, MinutesAndMachinesAreRowsThatComeAndGo) {
+TEST_F(MaintenanceTest, AddsAndRemovesRowsOfMinutesAndMachines) {
   options_.sum_age_ns = 2 * kNsPerDay;
   Open();
   TestCollector collector("node-a");
@@ -101,7 +101,7 @@ TEST_F(MaintenanceTest, MinutesAndMachinesAreRowsThatComeAndGo) {
   EXPECT_EQ(Count("machine"), 0);
 }
 
-TEST_F(MaintenanceTest, TheOldestGoWhenThereIsTooMuch) {
+TEST_F(MaintenanceTest, RemovesTheOldestDataAboveTheSizeLimit) {
   options_.bytes_max = 2u << 20;
   Open();
   TestCollector collector("node-a");
@@ -124,7 +124,7 @@ TEST_F(MaintenanceTest, TheOldestGoWhenThereIsTooMuch) {
   const uint64_t left = Summed(kAlways);
   EXPECT_GT(left, 1500u);
   EXPECT_LT(left, committed);
-  // What is left is the newest.
+  // The remaining samples are the newest.
   EXPECT_EQ(Summed({UnixNs{clock_.Unix().value - 10 * kNsPerMinute + 1}, kAlways.to}), 15'000u);
 }
 

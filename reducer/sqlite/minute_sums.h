@@ -13,7 +13,8 @@
 
 namespace tributary::store {
 
-// Adds samples of one type and minute up by (node, process); of a gauge, those of each process's last time.
+// Sums up samples of one type and minute by (node, process). For a gauge, sums up only the samples of each process's
+// last time.
 class SumTable {
  public:
   explicit SumTable(Aggregation aggregation = Aggregation::kSum) : aggregation_(aggregation) {}
@@ -23,18 +24,18 @@ class SumTable {
 
   std::vector<StoredSum> Sorted() const;  // by node, then process
   bool empty() const { return sums_.empty(); }
-  void Start(Aggregation aggregation);  // without what was added
+  void Start(Aggregation aggregation);  // discards all sums
 
  private:
   struct Sum {
     uint64_t value = 0, count = 0;
-    int64_t time_ns = 0;  // of a gauge
+    int64_t time_ns = 0;  // only for a gauge
   };
   void Add(int64_t time_ns, uint32_t node, uint32_t process, uint64_t value, uint64_t count);
 
   Aggregation aggregation_;
   absl::flat_hash_map<uint64_t, Sum> sums_;        // key: node, process
-  absl::flat_hash_map<uint32_t, int64_t> latest_;  // of a gauge: by process, the time of its last samples
+  absl::flat_hash_map<uint32_t, int64_t> latest_;  // for a gauge: by process, the time of its last samples
 };
 
 struct MinuteKey {

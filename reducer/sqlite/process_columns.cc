@@ -10,7 +10,7 @@ namespace {
 // The first version had no column of attributes.
 constexpr char kVersion = 2;
 
-// One list of columns for both directions: how each is laid out never differs between them.
+// One list of columns serves both directions, so the layouts never differ between them.
 template <typename Column>
 bool ForEachProcessColumn(Column column, char version) {
   return column.Differences(&StoredProcess::no) && column.Runs(&StoredProcess::machine) &&
@@ -76,7 +76,7 @@ absl::Status DecodeProcesses(std::string_view bytes, StoredProcesses* out) {
   VarintReader reader(bytes);
   std::string_view version;
   uint64_t processes = 0, threads = 0;
-  // A row takes several bytes: more rows than bytes is a lie.
+  // A row takes several bytes, so more rows than bytes cannot be true.
   if (!reader.ReadBytes(1, &version) || version[0] < kColumnVersion || version[0] > kVersion ||
       !reader.Read(&processes) || !reader.Read(&threads) || processes > reader.remaining() ||
       threads > reader.remaining()) {

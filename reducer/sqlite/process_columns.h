@@ -8,12 +8,13 @@
 #include "absl/status/status.h"
 #include "reducer/store/store_times.h"
 
-// Processes and threads as the store keeps them: columns (docs/store.md), in pieces that describe what the samples of a
-// slot of time refer to. Pure. The decoder checks everything: a corrupt file gives DataLoss, never a wild read.
+// Encodes and decodes processes and threads as the store keeps them: columns (docs/store.md), in pieces. A piece
+// describes the processes and threads that the samples of a slot of time refer to. The functions are pure. The decoder
+// checks everything: a corrupt file gives DataLoss, never an out-of-bounds read.
 
 namespace tributary::store {
 
-// In store ids; texts are ids of strings.
+// Ids are store ids. Texts are ids of strings.
 struct StoredProcess {
   uint32_t no = 0;
   int64_t machine = 0;

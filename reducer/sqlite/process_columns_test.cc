@@ -31,7 +31,7 @@ StoredProcesses RandomRows(uint64_t seed, size_t processes, size_t threads) {
   return rows;
 }
 
-TEST(ProcessColumns, ComeBackAsTheyWere) {
+TEST(ProcessColumns, ProcessesAndThreadsRoundTrip) {
   for (size_t count : {0, 1, 2, 500}) {
     const StoredProcesses rows = RandomRows(count, count, count * 2);
     StoredProcesses back = RandomRows(7, 3, 3);
@@ -63,13 +63,13 @@ TEST(ProcessColumns, ComeBackAsTheyWere) {
   }
 }
 
-// One process as the first version told it: it had no column of attributes.
-TEST(ProcessColumns, TheFirstVersionIsRead) {
+// One process as the first version stored it, without a column of attributes.
+TEST(ProcessColumns, ReadsTheFirstVersion) {
   StoredProcesses rows;
   rows.processes.push_back({.no = 3, .pid = 42, .comm = 5, .container_id = 6, .executable = 7});
   std::string first = EncodeProcesses(rows);
   first[0] = 1;
-  first.resize(first.size() - 2);  // the run of attributes, and no threads behind it
+  first.resize(first.size() - 2);  // the run of attributes; no threads follow
   StoredProcesses back;
   ASSERT_TRUE(DecodeProcesses(first, &back).ok());
   ASSERT_EQ(back.processes.size(), 1u);
@@ -90,7 +90,7 @@ TEST(ProcessColumns, DamageIsRefused) {
   for (int i = 0; i < 20'000; ++i) {
     std::string bad = good;
     for (uint64_t n = 1 + random() % 3; n > 0; --n) bad[random() % bad.size()] = static_cast<char>(random());
-    (void)DecodeProcesses(bad, &rows);  // ends, and within its bounds
+    (void)DecodeProcesses(bad, &rows);  // must return, and stay within its bounds
   }
 }
 

@@ -26,7 +26,7 @@ absl::StatusOr<std::string_view> StringReader::Get(uint32_t id) {
 }
 
 absl::Status VisitProcesses(Database& database, Slot first, Slot last, PieceVisitor visit) {
-  // Ids first, from the index alone: sorting whole rows would copy their columns.
+  // Reads the ids first, from the index alone: sorting whole rows would copy their columns.
   ASSIGN_OR_RETURN(Statement list,
                    database.Prepare("SELECT id FROM process_chunk WHERE last_slot >= ? AND first_slot <= ?"));
   std::vector<int64_t> ids;

@@ -13,12 +13,12 @@
 
 namespace tributary::store {
 
-// Texts by their ids, each read once. One thread.
+// Reads texts by their ids, each text once. Use it on one thread.
 class StringReader {
  public:
-  // `database` outlives this.
+  // `database` must outlive the object.
   static absl::StatusOr<StringReader> Prepare(Database& database);
-  // "" for an id that no row has. Valid as long as this.
+  // Returns "" for an id without a row. The result is valid as long as the reader.
   absl::StatusOr<std::string_view> Get(uint32_t id);
 
  private:
@@ -26,8 +26,8 @@ class StringReader {
   absl::node_hash_map<uint32_t, std::string> known_;
 };
 
-// What is told of the processes and threads of some slots, piece by piece, the latest first: of two descriptions of one
-// the first that is met is right. `told`: the last slot of the piece.
+// Visits the pieces that describe the processes and threads of some slots, the latest piece first. If a process or a
+// thread has several descriptions, the first one visited is right. `told`: the last slot of the piece.
 using PieceVisitor = absl::FunctionRef<absl::Status(const StoredProcesses& piece, Slot told)>;
 absl::Status VisitProcesses(Database& database, Slot first, Slot last, PieceVisitor visit);
 

@@ -10,21 +10,23 @@
 
 namespace tributary::store {
 
-// Numbers processes and threads and gathers what one transaction is to tell of them: a piece for each slot. On the
+// Numbers processes and threads, and gathers the rows that one transaction writes: one piece per slot. Use it on the
 // writer's thread.
 class ProcessWriter {
  public:
-  // `database` outlives this.
+  // `database` must outlive the object.
   static absl::StatusOr<ProcessWriter> Prepare(Database& database);
 
-  // Never 0. After four thousand million they begin anew: long after what bore them has expired.
+  // Return a new number, never 0. After four thousand million the numbers begin again. The rows with the old numbers
+  // have expired long before.
   uint32_t NewProcess() { return New(&next_process_); }
   uint32_t NewThread() { return New(&next_thread_); }
 
   void Add(Slot slot, const StoredProcess& process) { pending_[slot].processes.push_back(process); }
   void Add(Slot slot, const StoredThread& thread) { pending_[slot].threads.push_back(thread); }
 
-  // Within a transaction. When that is rolled back: Forget. Numbers given meanwhile are not given again.
+  // Call Write within a transaction. If the transaction is rolled back, the caller must call Forget. Numbers given in
+  // the meantime are not given again.
   absl::Status Write();
   void Forget() { pending_.clear(); }
 
@@ -41,12 +43,12 @@ class ProcessWriter {
   std::map<Slot, StoredProcesses> pending_;
 };
 
-// Puts a piece for [first, last] into process_chunk.
+// Inserts a piece for [first, last] into process_chunk.
 inline constexpr std::string_view kInsertProcesses =
     "INSERT INTO process_chunk (first_slot, last_slot, raw_bytes, columns) VALUES (?, ?, ?, ?)";
 absl::Status InsertProcesses(Statement& insert, Slot first, Slot last, const StoredProcesses& rows);
 
-// For Database::Migrate: the rows of schema 2, which it then drops, as pieces.
+// For Database::Migrate. Converts the rows of schema 2 into pieces, and then drops their tables.
 absl::Status ConvertProcessRows(Database& database);
 
 }  // namespace tributary::store

@@ -7,9 +7,9 @@
 
 namespace tributary {
 
-// A connection to DIR/rollouts.db, in which rollouts are (sqlite_rollout_store.h), and what is known of services'
-// versions (sqlite_service_state_store.h). Each has its own; no commit waits for the disk, so that neither keeps the
-// other waiting. Errors: the database's.
+// Opens a connection to DIR/rollouts.db. The file holds rollouts (sqlite_rollout_store.h) and the known versions of
+// services (sqlite_service_state_store.h). Each of these stores has its own connection. No commit waits for the disk,
+// so neither store keeps the other waiting. Returns the database's errors.
 absl::StatusOr<store::Database> OpenRolloutsDb(const std::string& directory);
 
 }  // namespace tributary

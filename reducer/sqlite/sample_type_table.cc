@@ -8,7 +8,7 @@
 namespace tributary::store {
 namespace {
 
-// nullptr: not built in.
+// Returns nullptr if the type is not built in.
 const SampleTypeRow* BuiltIn(const SampleTypeInfo& info) {
   const auto* row = std::find_if(kSampleTypes.begin(), kSampleTypes.end(),
                                  [&](const SampleTypeRow& built_in) { return InfoOf(built_in) == info; });
@@ -21,7 +21,7 @@ absl::StatusOr<SampleTypeTable> SampleTypeTable::Prepare(Database& database) {
   SampleTypeTable table;
   ASSIGN_OR_RETURN(table.all_,
                    database.Prepare("SELECT id, name, unit, machine, last_day, aggregation FROM sample_type"));
-  // Numbers of built-in types to come stay free.
+  // Numbers of future built-in types stay free.
   ASSIGN_OR_RETURN(table.put_,
                    database.Prepare("INSERT INTO sample_type (id, name, unit, machine, last_day, aggregation) "
                                     "SELECT max(coalesce(max(id), 0), 255) + 1, ?1, ?2, ?3, ?4, ?5 FROM "

@@ -11,32 +11,33 @@
 
 namespace tributary::store {
 
-// As a row has it: what a later release may have written adds up.
+// Reads the column. A value that a later release wrote counts as a sum.
 inline Aggregation ReadAggregation(int64_t stored) {
   return stored == kAggregationLast ? Aggregation::kLast : Aggregation::kSum;
 }
 
-// The shard's numbers of sample types. Built-in types keep their own; a type that samples bring gets one when it is
-// first met, and loses it once no data can have it. Inside the writer's transaction, on its thread.
+// The shard's numbers of sample types. Built-in types keep their own numbers. Any other type gets a number when it is
+// first seen, and loses the number once no data can have the type. Use it inside the writer's transaction, on the
+// writer's thread.
 class SampleTypeTable {
  public:
-  // `database` outlives this.
+  // `database` must outlive the object.
   static absl::StatusOr<SampleTypeTable> Prepare(Database& database);
 
-  // The number of a type that samples of `day` have; it gets one if it has none. 0: it has no name (kUndefinedType), or
-  // it is one more than the shard or the machine may bring.
+  // Returns the number of a type that samples of `day` have. Gives the type a number if it has none. Returns 0 if the
+  // type has no name (kUndefinedType), or if it exceeds the limit of the shard or of the machine.
   absl::StatusOr<TypeNo> Find(const SampleTypeInfo& info, int64_t machine, Day day);
 
-  // Of a type that Find has given; others add up.
+  // Returns the aggregation of a type that Find has returned. Other types count as sums.
   Aggregation AggregationOf(TypeNo type) const;
 
-  // The transaction was rolled back, or retention has removed rows.
+  // Call it after the transaction was rolled back, or after retention has removed rows.
   void Forget();
 
  private:
   struct Known {
     TypeNo no;
-    int32_t day = 0;  // the latest that the row says it is used on
+    int32_t day = 0;  // the latest day of use in the row
   };
 
   SampleTypeTable() = default;

@@ -17,8 +17,8 @@
 namespace tributary::store {
 namespace {
 
-// Rows are 1–4 KB mostly: 8 KiB pages waste a fifth of a page at most where 4 KiB ones waste half. The first two
-// settings take effect on an empty file only, so they come first.
+// Rows are mostly 1–4 KB: 8 KiB pages waste at most a fifth of a page, while 4 KiB pages waste half. The first two
+// settings take effect only on an empty file, so they come first.
 constexpr std::string_view kWriterSettings =
     "PRAGMA page_size = 8192;"
     "PRAGMA auto_vacuum = INCREMENTAL;"

@@ -9,12 +9,12 @@ namespace tributary::store {
 
 constexpr int64_t kShardSchema = 8;  // number of migrations of a shard's file
 
-// Connections to the store's files, with the settings that its promises rest on: WAL (readers see a snapshot and never
+// Open the store's files with the settings that the store's guarantees depend on: WAL (readers see a snapshot and never
 // wait), synchronous=FULL (a commit that returned survives a power cut), incremental auto-vacuum (retention gives space
 // back to the disk). Opening for writing creates the file and applies migrations (schemas/sql/).
 absl::StatusOr<Database> OpenShardForWriting(const std::string& path);
 absl::StatusOr<Database> OpenDirectoryForWriting(const std::string& path);  // store.db: cursors and layout
-// NotFound: no such file yet.
+// Returns NotFound if the file does not exist yet.
 absl::StatusOr<Database> OpenShardForReading(const std::string& path);
 
 }  // namespace tributary::store

@@ -20,7 +20,7 @@ class SchemaTest : public testing::Test {
   const TestDirectory directory_;
 };
 
-// A file of schema 2, whose processes and threads were rows.
+// In a file of schema 2, processes and threads were rows.
 TEST_F(SchemaTest, RowsOfSchemaTwoAreConverted) {
   const std::string path = directory_.path() + "/old.db";
   {
@@ -77,7 +77,7 @@ TEST_F(SchemaTest, RowsOfSchemaTwoAreConverted) {
   EXPECT_TRUE(reader->Processes({At(-20), At(-10)}, nullptr)->empty());
 }
 
-// What a file of schema 4 holds samples of is offered; what it does not is not.
+// The reader returns the types that a file of schema 4 has samples of, and no other types.
 TEST_F(SchemaTest, TypesOfSchemaFourAreFound) {
   FakeClock clock(MonotonicNs{kNsPerSecond}, At(0));
   Metrics metrics;
@@ -101,7 +101,7 @@ TEST_F(SchemaTest, TypesOfSchemaFourAreFound) {
             (std::map<TypeNo, SampleTypeInfo>{{TypeNo{1}, {"cpu", "nanoseconds"}}}));
 }
 
-// Its rows of types had no aggregation in their identity, and its sessions none in their counts.
+// In schema 7, the identity of a type had no aggregation, and the counts of sessions had none either.
 TEST_F(SchemaTest, ASumAndAGaugeOfOneNameFitIntoAFileOfSchemaSeven) {
   FakeClock clock(MonotonicNs{kNsPerSecond}, At(0));
   Metrics metrics;

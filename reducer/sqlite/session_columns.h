@@ -8,13 +8,13 @@
 
 namespace tributary::store {
 
-// The columns of numbers hold all types together; this is what of them is of types other than CPU, "" when nothing is.
-// Of each: name, unit, aggregation, captured, stored, closed_captured, and losses by reason.
+// The number columns hold all types together. This column holds the shares of types other than CPU; it is "" if no
+// share exists. For each type: name, unit, aggregation, captured, stored, closed_captured, and losses by reason.
 std::string EncodeSessionTypes(const SessionTotals& totals);
-// Splits what the other columns told. DataLoss: not what EncodeSessionTypes writes.
+// Splits the counts of the other columns by type. Returns DataLoss if EncodeSessionTypes did not write `bytes`.
 absl::Status DecodeSessionTypes(std::string_view bytes, SessionTotals* totals);
 
-// Of a column of losses, all types together.
+// Encode and decode a column of losses, all types together.
 std::string EncodeLosses(const NamedAccounting& accounting);
 void DecodeLosses(std::string_view bytes, NamedAccounting* accounting);
 

@@ -44,7 +44,7 @@ absl::StatusOr<SessionTable> SessionTable::Prepare(Database& database, Limits li
           "INSERT OR REPLACE INTO session (last_seen, durable_sequence, captured, idle, lost, stored, wire_bytes, "
           "endings, closed_reason, closed_captured, boot_ns, boot_id, types, machine, id) "
           "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING rowid"));
-  // It leaves what an index is over as it was: a session's batch changes one page.
+  // The update leaves indexed columns as they were, so a session's batch changes one page.
   ASSIGN_OR_RETURN(
       table.update_,
       database.Prepare("UPDATE session SET last_seen = ?, durable_sequence = ?, captured = ?, idle = ?, lost = ?, "
@@ -122,7 +122,7 @@ absl::Status SessionTable::CloseEarlierBoots(const Session& first_of_boot) {
     if (!row) break;
     earlier.emplace_back(find_earlier_boots_.Bytes(0));
   }
-  // Those of this transaction are not in the file yet.
+  // The sessions of this transaction are not in the file yet.
   for (const Touched& touched : touched_) {
     const Session& session = *touched.session;
     if (session.id.size() == kSessionIdBytes && session.machine == first_of_boot.machine &&
@@ -161,7 +161,7 @@ void SessionTable::Replace(Session& session, std::unique_ptr<SessionDictionary> 
 absl::Status SessionTable::WriteTouched(int64_t now_ns) {
   for (const Touched& touched : touched_) {
     Session& session = *touched.session;
-    if (session.machine == 0) continue;  // nothing of it was kept
+    if (session.machine == 0) continue;  // nothing of the session was kept
     if (touched.spoke) session.last_seen_ns = now_ns;
     const SessionTotals& totals = session.totals;
     const std::string lost = EncodeLosses(totals.accounting);
@@ -193,7 +193,7 @@ void SessionTable::Settle() {
     if (session.machine == 0) Erase(by_id_.find(session.id)->second);
   }
   touched_.clear();
-  // The one in use stays whatever its size: its limits bound it.
+  // The session in use stays whatever its size: its own limits bound it.
   while (sessions_.size() > 1 &&
          (sessions_.size() > limits_.sessions_max || dictionary_bytes_ > limits_.dictionary_bytes_max)) {
     Erase(std::prev(sessions_.end()));

@@ -29,20 +29,21 @@ struct Session {
   std::string boot_id;
   int64_t boot_ns = 0;  // unix time; 0 = unknown
   int64_t last_seen_ns = 0;
-  uint32_t unknown_closed = 0;  // sessions that were first heard of when this one closed them; not in the file
+  uint32_t unknown_closed = 0;  // sessions that the store first saw when this one closed them; not in the file
   SessionTotals totals;
   std::unique_ptr<SessionDictionary> dictionary;  // null: the next batch must start a generation
 
-  // Of SessionTable alone.
+  // Only SessionTable uses these members.
   SessionRow row;
-  size_t dictionary_bytes = 0;        // when its last transaction was over
-  struct Touched* touched = nullptr;  // in the transaction that goes on
+  size_t dictionary_bytes = 0;        // at the end of its last transaction
+  struct Touched* touched = nullptr;  // in the current transaction
 };
 
-// Under what a source's row is found: a session's 16 bytes; of other kinds 16 zero bytes, the kind's, and the id.
+// Returns the key of a source's row. The key of a session is its 16 bytes. The key of another kind is 16 zero bytes,
+// the byte of the kind, and the id.
 std::string SessionKey(const Source& source);
 
-// What a session was like before the transaction.
+// The state of a session before the transaction.
 struct Touched {
   Session* session;
   bool is_new;
@@ -52,42 +53,44 @@ struct Touched {
   SessionRow row;
   DictionaryCounts counts;
   bool replaced = false;
-  std::unique_ptr<SessionDictionary> dictionary;  // what `replaced` took away
+  std::unique_ptr<SessionDictionary> dictionary;  // the dictionary that was replaced
 };
 
-// The sessions a shard writer has in memory, and how to undo what one transaction did to them. Bounded by number and by
-// dictionary memory; the least recently used leave, and must send their dictionary again when they come back. On the
-// writer's thread.
+// The sessions that a shard writer has in memory. The table can undo the changes of one transaction. The number of
+// sessions and the memory of their dictionaries are limited. The least recently used sessions are evicted, and must
+// send their dictionary again when they come back. Use it on the writer's thread.
 class SessionTable {
  public:
   struct Limits {
     size_t sessions_max = 16'384;
     size_t dictionary_bytes_max = 1u << 30;
   };
-  // `database` outlives this.
+  // `database` must outlive the object.
   static absl::StatusOr<SessionTable> Prepare(Database& database, Limits limits);
 
-  // NotFound: neither in memory nor in the file.
+  // Returns NotFound if the session is neither in memory nor in the file.
   absl::StatusOr<uint64_t> FindDurable(std::string_view id);
 
-  // In a transaction: the session, from memory or the file or new (machine 0 then, for the caller to fill), with what
-  // it was like before remembered. Pointers stay valid until Settle or Undo.
+  // Call it in a transaction. Returns the session from memory, from the file, or a new one (its machine is 0, and the
+  // caller must set it). Remembers the earlier state of the session. Pointers stay valid until Settle or Undo.
   absl::StatusOr<Session*> Touch(std::string_view id);
-  // The same of a session that another one tells of: its last_seen stays.
+  // Does the same for a session that another session reports: its last_seen stays.
   absl::StatusOr<Session*> TouchQuietly(std::string_view id);
-  // In a transaction, once per session: the machine's sessions of earlier boots cannot speak again. What they had told
-  // and not sent is lost{collector_killed}.
+  // Call it in a transaction, once per session. Closes the machine's sessions of earlier boots, which can no longer
+  // send. Samples that they reported but did not send count as lost{collector_killed}.
   absl::Status CloseEarlierBoots(const Session& first_of_boot);
   void DropDictionary(Session& session) { Replace(session, nullptr); }
-  // Puts an empty dictionary of that generation in the place of the one there is.
+  // Replaces the dictionary with an empty one of that generation.
   void StartGeneration(Session& session, uint32_t generation);
-  // The same with what an eviction leaves of the one there is; false, and nothing is changed: that cannot be.
+  // Replaces the dictionary with the definitions that `eviction` keeps. Returns false and changes nothing if `eviction`
+  // does not fit.
   bool ContinueGeneration(Session& session, uint32_t generation, const Eviction& eviction);
   absl::Status WriteTouched(int64_t now_ns);
   void Settle();  // committed
   void Undo();    // rolled back
 
-  // After retention removed rows: ids are looked up again, and sessions not seen since are forgotten.
+  // Call these after retention has removed rows: ids are then looked up again, and sessions not seen since are
+  // forgotten.
   void ForgetStoreIds();
   void ForgetBefore(int64_t last_seen_ns);
 

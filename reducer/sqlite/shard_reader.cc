@@ -33,7 +33,7 @@ void Cut(SampleColumns& columns, size_t from, size_t to) {
   if (!columns.attributes.empty()) cut(columns.attributes);
 }
 
-// A tail is joined with its trie once it has more nodes than kTailNodesMin and a kTailShare-th of the trie's.
+// A tail is joined with its trie once it has more nodes than kTailNodesMin plus a kTailShare-th of the trie's nodes.
 constexpr size_t kTailNodesMin = 4096;
 constexpr size_t kTailShare = 16;
 
@@ -45,7 +45,7 @@ void CutToRange(SampleColumns& columns, TimeRange range) {
 
 Slot LastSlotOf(TimeRange range) { return SlotOf(UnixNs{range.to.value - 1}); }
 
-// The columns are in the row's column behind `raw_bytes_column`.
+// Decodes the columns, which are in the row's column after `raw_bytes_column`.
 absl::Status DecodeRow(const Statement& row, int raw_bytes_column,
                        absl::FunctionRef<absl::Status(std::string_view)> decode) {
   const absl::StatusOr<std::string> raw = UnpackColumns(row.Bytes(raw_bytes_column + 1), row.Int(raw_bytes_column));
@@ -70,10 +70,10 @@ absl::Status SqliteShardReader::Start(const std::string& path) {
   if (absl::IsNotFound(database.status())) return absl::OkStatus();
   RETURN_IF_ERROR(database.status());
   database_ = std::make_unique<Database>(*std::move(database));
-  // The snapshot is taken by the first SELECT.
+  // The first SELECT takes the snapshot.
   RETURN_IF_ERROR(database_->Execute("BEGIN"));
   ASSIGN_OR_RETURN(int64_t version, database_->QueryInt("PRAGMA user_version"));
-  if (version < kShardSchema) {  // the writer is about to bring it up to date
+  if (version < kShardSchema) {  // the writer is about to update the schema
     database_ = nullptr;
     return absl::OkStatus();
   }
@@ -157,7 +157,7 @@ absl::Status SqliteShardReader::ScanProcesses(TimeRange range, const ProcessVisi
 absl::Status SqliteShardReader::ScanProcesses(TimeRange range, const ProcessSet* only, const ProcessVisitor& visit) {
   if (database_ == nullptr || range.from >= range.to) return absl::OkStatus();
   absl::flat_hash_set<uint32_t> met;
-  ProcessRow row;  // one for all: its texts keep their memory
+  ProcessRow row;  // one row for all visits, so its texts keep their memory
   return VisitProcesses(*database_, SlotOf(range.from), LastSlotOf(range),
                         [&](const StoredProcesses& piece, Slot told) -> absl::Status {
                           for (auto it = piece.processes.rbegin(); it != piece.processes.rend(); ++it) {
@@ -195,7 +195,7 @@ absl::StatusOr<std::vector<ProcessRow>> SqliteShardReader::Processes(TimeRange r
     rows.push_back(row);
     return absl::OkStatus();
   }));
-  std::reverse(rows.begin(), rows.end());  // in the order in which they were told
+  std::reverse(rows.begin(), rows.end());  // in the order in which they were written
   return rows;
 }
 
@@ -257,7 +257,7 @@ absl::StatusOr<std::shared_ptr<const Trie>> SqliteShardReader::LoadTrie(Day day)
   if (pieces.last == 0) return std::make_shared<const Trie>(EmptyTrie());
   const TrieCache::Key key{shard_, day, pieces.first};
   TrieCache::Snapshot known = cache_.Find(key);
-  // A longer one, that a later reader loaded, serves as well: ids never change their meaning.
+  // A longer trie that a later reader loaded serves as well, because ids never change their meaning.
   if (known.trie != nullptr && known.last_piece >= pieces.last) return known.trie;
 
   auto trie = std::make_shared<Trie>(known.trie != nullptr ? *known.trie : EmptyTrie());
@@ -267,8 +267,8 @@ absl::StatusOr<std::shared_ptr<const Trie>> SqliteShardReader::LoadTrie(Day day)
   return trie;
 }
 
-// Pieces that came since the trie was loaded go to a tail, as long as that is small. Without it each reader would copy
-// the whole trie to add the nodes of the latest commits.
+// Pieces that were committed after the trie was loaded go to a tail, as long as the tail is small. Without the tail,
+// each reader would copy the whole trie to add the nodes of the latest commits.
 absl::StatusOr<TriePart> SqliteShardReader::LoadTriePart(Day day, std::span<const NodeNo> leaves) {
   ASSIGN_OR_RETURN(const Pieces pieces, PiecesOf(day));
   if (pieces.last == 0) return CutTrie(EmptyTrie(), {}, leaves);
@@ -340,7 +340,7 @@ absl::StatusOr<bool> SqliteShardReader::IsGauge(TypeNo type) {
   return gauges_->contains(type);
 }
 
-// Chunks of one minute, machine and type come one after the other: of a gauge, the last snapshot may be in any.
+// Chunks of one minute, machine and type follow each other. The last snapshot of a gauge may be in any of them.
 absl::Status SqliteShardReader::SumRaw(TimeRange range, int64_t first_minute, int64_t last_minute,
                                        const SumVisitor& visit) {
   SumTable table;
@@ -376,8 +376,8 @@ absl::Status SqliteShardReader::SumRaw(TimeRange range, int64_t first_minute, in
   return flush();
 }
 
-// What of later rows of a minute, machine and type is of processes that an earlier one has: they came once the minute
-// was closed, and the snapshot that it has stands.
+// Drops the sums in later rows of a minute, machine and type if an earlier row has the same process. These sums came
+// after the minute was closed, and the earlier snapshot stays valid.
 class SqliteShardReader::LateSnapshots {
  public:
   void Drop(SumColumns* columns) {
@@ -431,8 +431,8 @@ absl::Status SqliteShardReader::ScanSumRows(int64_t first_minute, int64_t last_m
   }
 }
 
-// Minutes before `raw_from_` exist as sums alone and belong to the range that their first nanosecond is in: so adjacent
-// ranges still share every sample between them once.
+// Minutes before `raw_from_` exist as sums alone, and belong to the range that contains their first nanosecond. So
+// adjacent ranges together still have every sample once.
 absl::Status SqliteShardReader::ScanSums(TimeRange range, const SumVisitor& visit) {
   if (database_ == nullptr || range.from >= range.to) return absl::OkStatus();
   const int64_t first = MinuteOf(range.from), last = MinuteOf(UnixNs{range.to.value - 1});
@@ -449,7 +449,7 @@ absl::StatusOr<int64_t> SqliteShardReader::ScanCommitted(int64_t cursor, size_t 
                                                          const SampleVisitor& visit) {
   if (database_ == nullptr) return cursor;
   absl::StatusOr<int64_t> newest = database_->QueryInt("SELECT seq FROM sqlite_sequence WHERE name = 'sample_chunk'");
-  // A cursor from before the file was replaced by an empty one: start over.
+  // The cursor is from before the file was replaced by an empty one: start over.
   if (cursor > newest.value_or(0)) cursor = 0;
   ASSIGN_OR_RETURN(Statement statement,
                    database_->Prepare("SELECT id, minute, machine, type, raw_bytes, columns FROM sample_chunk "

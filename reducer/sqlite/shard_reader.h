@@ -15,11 +15,11 @@
 
 namespace tributary::store {
 
-// Reads one shard's file through a connection of its own, in one read transaction: what a writer commits meanwhile is
-// not seen. Readers should be short-lived: while one is open, the write-ahead log behind its snapshot cannot shrink.
+// Reads one shard's file through its own connection, in one read transaction, so it does not see later commits. Readers
+// should be short-lived: while a reader is open, the write-ahead log behind its snapshot cannot shrink.
 class SqliteShardReader : public StoreReader {
  public:
-  // A shard without a file yet is empty. `cache` outlives the reader.
+  // A shard without a file is empty. `cache` must outlive the reader.
   static absl::StatusOr<std::unique_ptr<StoreReader>> Open(const std::string& path, uint32_t shard, TrieCache& cache);
 
   absl::StatusOr<std::vector<NodeStatus>> Nodes() override;
@@ -40,21 +40,21 @@ class SqliteShardReader : public StoreReader {
   absl::Status Start(const std::string& path);
   absl::Status ScanProcesses(TimeRange range, const ProcessSet* only, const ProcessVisitor& visit);
   absl::Status Describe(const StoredProcess& process, Slot told, ProcessRow* row);
-  // The machine's node id, "" for a row that names none.
+  // Returns the machine's node id, or "" if no row has this machine.
   absl::StatusOr<std::string_view> NodeIdOf(int64_t machine);
-  // The first and the last piece of the day's trie that this reader sees; {0, 0}: there is none.
+  // The first and the last piece of the day's trie that this reader sees. {0, 0}: no piece.
   struct Pieces {
     int64_t first = 0, last = 0;
   };
   absl::StatusOr<Pieces> PiecesOf(Day day);
-  // Decodes the pieces behind `after` and appends them: `to` is a Trie or a TrieTail.
+  // Decodes the pieces after `after`, and appends them to `to`, which is a Trie or a TrieTail.
   template <typename To>
   absl::Status AppendPieces(Day day, int64_t after, To* to);
   absl::StatusOr<bool> IsGauge(TypeNo type);
   class LateSnapshots;
   absl::Status ScanSumRows(int64_t first_minute, int64_t last_minute, const SumVisitor& visit);
   absl::Status SumRaw(TimeRange range, int64_t first_minute, int64_t last_minute, const SumVisitor& visit);
-  // Raw chunks of these minutes that have not expired, cut to the range.
+  // Visits the raw chunks of these minutes that have not expired, cut to the range.
   absl::Status ScanRaw(TimeRange range, int64_t first_minute, int64_t last_minute, const SampleVisitor& visit);
 
   const uint32_t shard_;
@@ -66,7 +66,7 @@ class SqliteShardReader : public StoreReader {
   };
   absl::flat_hash_map<int64_t, Machine> machines_;
   std::optional<StringReader> strings_;
-  std::optional<absl::flat_hash_set<TypeNo>> gauges_;  // once asked for
+  std::optional<absl::flat_hash_set<TypeNo>> gauges_;  // set at the first use
 };
 
 }  // namespace tributary::store

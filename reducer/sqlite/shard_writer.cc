@@ -15,7 +15,7 @@
 namespace tributary::store {
 namespace {
 
-constexpr uint32_t kUnknownClosedMax = 64;  // a session may tell of in its life: each makes a row
+constexpr uint32_t kUnknownClosedMax = 64;  // unknown sessions that a session may close in its life: each makes a row
 constexpr size_t kTriesKept = 3;            // yesterday's, today's, and one that late samples need
 
 }  // namespace
@@ -64,8 +64,8 @@ absl::StatusOr<std::vector<ShardWriter::Outcome>> SqliteShardWriter::Commit(std:
     definitions_->Rollback();
     types_->Forget();
     for (DayTrie& trie : tries_) trie.Rollback();
-    // Other sessions' ids may point at rows and nodes that were rolled back only if this group mapped them: Undo
-    // forgot those.
+    // Ids of other sessions may point at rows and nodes that were rolled back only if this group mapped them. Undo has
+    // forgotten those ids.
   }
   counters_.AddTime(clock_.Monotonic().value - start.value);
   return outcomes;
@@ -93,7 +93,7 @@ absl::StatusOr<ShardWriter::Outcome> SqliteShardWriter::Apply(const RowBatch& ba
     ++tally_.need_dictionary;
     return Outcome{session->totals.durable_sequence, true};
   }
-  // A session of which others told before it spoke has a machine and no boot.
+  // A session that others reported before its own first batch has a machine and no boot.
   if (session->machine == 0 || (session->boot_id.empty() && !batch.node->boot_id.empty())) {
     ASSIGN_OR_RETURN(session->machine, definitions_->Machine(*batch.node));
     session->boot_id = batch.node->boot_id;
@@ -108,7 +108,7 @@ absl::StatusOr<ShardWriter::Outcome> SqliteShardWriter::Apply(const RowBatch& ba
   return Outcome{session->totals.durable_sequence, false};
 }
 
-// A batch that was not there before. One without a number may be definitions alone.
+// Stores a new batch. A batch without a number may contain only definitions.
 absl::Status SqliteShardWriter::Store(Session& session, const RowBatch& batch) {
   SessionTotals& totals = session.totals;
   const bool has_boot = batch.sequence != 0 && batch.source.kind == SourceKind::kSession;
@@ -121,14 +121,14 @@ absl::Status SqliteShardWriter::Store(Session& session, const RowBatch& batch) {
   return Close(session, batch);
 }
 
-// A session's first batch says that what came before its node's boot is over.
+// Closes the node's sessions from before its boot: a session's first batch shows that these have ended.
 absl::Status SqliteShardWriter::NoteBoot(Session& session, const ClockPair& clock) {
   session.boot_ns = SampleTimes(clock, clock_.Unix().value).BootNs();
   return session.boot_ns == 0 ? absl::OkStatus() : sessions_->CloseEarlierBoots(session);
 }
 
-// The first answers for what all of them captured and no other of them has: of those that are known here that is what
-// is stored and told as lost, be it more than their node has seen acknowledged.
+// The first session accounts for all captured samples that no other of the closed sessions accounts for. A session that
+// is known here accounts for its stored and its lost samples, even for those that its node has not seen acknowledged.
 absl::Status SqliteShardWriter::Close(Session& speaker, const RowBatch& batch) {
   const std::vector<ClosedSession>& closes = batch.closes;
   NamedSampleCounts others;
@@ -148,8 +148,8 @@ absl::Status SqliteShardWriter::Close(Session& speaker, const RowBatch& batch) {
   return absl::OkStatus();
 }
 
-// Only a session of the same node, nullptr else. One that is not known here is from now on, if it may be: nothing of it
-// is stored.
+// Returns the session only if it is another session of the same node, otherwise nullptr. If `may_be_new`, adds an
+// unknown session, of which nothing is stored.
 absl::StatusOr<Session*> SqliteShardWriter::FindClosed(Session& speaker, const ClosedSession& closed, bool may_be_new) {
   std::string_view id(reinterpret_cast<const char*>(closed.session_id.data()), closed.session_id.size());
   ASSIGN_OR_RETURN(Session * session, sessions_->TouchQuietly(id));
@@ -164,8 +164,8 @@ absl::StatusOr<Session*> SqliteShardWriter::FindClosed(Session& speaker, const C
   return nullptr;
 }
 
-// False: the definitions do not continue what is held, or the samples refer to what is not defined. The dictionary is
-// then as good as none: the session starts a new generation.
+// Returns false if the definitions do not continue the held ones, or if the samples refer to an undefined one. The
+// dictionary is then useless: the session starts a new generation.
 bool SqliteShardWriter::TakeDefinitions(Session& session, const RowBatch& batch) {
   const bool starts = batch.before == DictionaryCounts();
   if (batch.generation == 0) {
@@ -200,11 +200,11 @@ absl::Status SqliteShardWriter::StoreSamples(Session& session, const RowBatch& b
   struct Type {
     SampleType number{};
     TypeNo no;
-    Day day{INT32_MIN};  // the latest that it was looked up for
+    Day day{INT32_MIN};  // the latest day that the type was looked up for
     uint64_t stored = 0, unnamed = 0;
   };
   std::vector<Type> types;
-  std::array<uint16_t, 256> type_of{};  // by the source's number: 0, or behind the type's place
+  std::array<uint16_t, 256> type_of{};  // by the source's number: 0, or the index of the type plus 1
   for (const Sample& sample : batch.samples) {
     bool clamped = false;
     const int64_t time_ns = times.ToUnixNs(sample.time, &clamped);
@@ -239,7 +239,8 @@ absl::Status SqliteShardWriter::StoreSamples(Session& session, const RowBatch& b
     session.totals.stored.Add(names->Bound(name), type.stored);
     if (type.unnamed != 0) CountUnnamed(batch, name, type.unnamed);
   }
-  // By type, then time: each minute of each type is then one run. Most batches are of one type and come in order.
+  // Sorts by type, then by time: each minute of each type is then one run. Most batches have one type and come in
+  // order.
   auto before = [](const Typed& a, const Typed& b) {
     return std::pair(a.type, a.sample.time_ns) < std::pair(b.type, b.sample.time_ns);
   };
@@ -280,7 +281,7 @@ absl::StatusOr<SqliteShardWriter::Typed> SqliteShardWriter::Map(Session& session
   } else if (sample.attributes.value != 0) {
     ASSIGN_OR_RETURN(row.sample.attributes, definitions_->String(*session.dictionary, sample.attributes, day));
   }
-  // A newer collector's ending is one this release cannot name.
+  // This release cannot name the ending of a newer collector.
   row.sample.ending = static_cast<uint8_t>(sample.ending) < kEndingCount ? sample.ending : Ending::kUnknown;
   return row;
 }

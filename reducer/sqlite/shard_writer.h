@@ -28,12 +28,12 @@ struct ShardWriterOptions {
   MaintenanceOptions maintenance;
 };
 
-// Writes one shard's file. Ids of sessions become ids of the store here: definitions when a sample first needs them,
-// nodes of the trie once per day. Measured on the prototype: about 330 ns a sample, SQLite included. On the shard's
-// store-writer thread.
+// Writes one shard's file. Turns the ids of sessions into ids of the store: definitions when a sample first needs them,
+// nodes of the trie once per day. Measured on the prototype: about 330 ns per sample, including SQLite. Use it on the
+// shard's store-writer thread.
 class SqliteShardWriter : public ShardWriter {
  public:
-  // Opens or creates the file and brings its schema up to date. `clock` and `metrics` outlive the writer.
+  // Opens or creates the file, and brings its schema up to date. `clock` and `metrics` must outlive the writer.
   static absl::StatusOr<std::unique_ptr<SqliteShardWriter>> Open(ShardWriterOptions options, const Clock& clock,
                                                                  Metrics& metrics);
 
@@ -44,7 +44,7 @@ class SqliteShardWriter : public ShardWriter {
   Database& database() { return *database_; }
 
  private:
-  // A batch's samples in store ids, by type.
+  // A sample in store ids, with its type.
   struct Typed {
     TypeNo type;
     StoredSample sample;

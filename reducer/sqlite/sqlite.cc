@@ -36,7 +36,7 @@ absl::Status SqliteStatus(sqlite3* database, int result, std::string_view operat
       code = absl::StatusCode::kUnavailable;
       break;
     case SQLITE_CANTOPEN:
-      // Reading a WAL database creates its index file: on a full disk that is what fails.
+      // Reading a WAL database creates its index file, which fails on a full disk.
       code = system_error == ENOSPC ? absl::StatusCode::kResourceExhausted : absl::StatusCode::kPermissionDenied;
       break;
     case SQLITE_READONLY:
@@ -119,8 +119,8 @@ std::string_view Statement::Bytes(int column) const {
 void Database::Close::operator()(sqlite3* database) const { sqlite3_close_v2(database); }
 
 absl::StatusOr<Database> Database::Open(const std::string& path, Mode mode) {
-  // Nobody asks SQLite how much memory it has, and counting takes a lock at each of its allocations: 8% of an ingest.
-  // Before the first connection of the process.
+  // No component asks SQLite for its memory use, and counting takes a lock at each of its allocations: 8% of an ingest.
+  // The setting must come before the first connection of the process.
   [[maybe_unused]] static const int without_statistics = sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
   int flags = SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE;
   flags |= mode == Mode::kReadWrite ? SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE : SQLITE_OPEN_READONLY;
@@ -204,8 +204,8 @@ absl::StatusOr<Transaction> Transaction::Begin(Database& database) {
   return Transaction(&database);
 }
 
-// A failed write may have rolled the transaction back already. A rollback that fails leaves nothing to do: the next
-// BEGIN says so.
+// A failed write may have rolled back the transaction already. If a rollback fails, nothing can be done: the next BEGIN
+// reports the failure.
 Transaction::~Transaction() {
   if (database_ != nullptr && database_->in_transaction()) (void)database_->Execute("ROLLBACK");
 }

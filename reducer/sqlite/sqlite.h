@@ -14,16 +14,16 @@
 struct sqlite3;
 struct sqlite3_stmt;
 
-// SQLite, owned. A connection and its statements belong to one thread at a time.
+// Owned SQLite connections. A connection and its statements belong to one thread at a time.
 //
 // Errors: ResourceExhausted (disk or page limit full), PermissionDenied (cannot open or write), Unavailable (locked by
-// another connection), DataLoss (not a database, or corrupt), else Internal. Messages say what was done and to which
+// another connection), DataLoss (not a database, or corrupt), else Internal. Messages contain the operation and the
 // file.
 
 namespace tributary::store {
 
-// A prepared statement. Parameters are numbered from 1, columns from 0. Bound bytes are borrowed until Reset, which
-// Run does by itself.
+// A prepared statement. Parameters are numbered from 1, columns from 0. Bound bytes are borrowed until Reset. Run calls
+// Reset itself.
 class Statement {
  public:
   Statement() = default;
@@ -39,11 +39,11 @@ class Statement {
     return *this;
   }
 
-  // True: there is a row. False: done. After an error, or false, the statement is reset.
+  // Returns true if the statement has a row, and false at the end. Resets the statement after an error and at the end.
   absl::StatusOr<bool> Step();
   // Steps to the end and resets.
   absl::Status Run();
-  // The same for a statement that ends in RETURNING: the first column of its row.
+  // Does the same for a statement that ends in RETURNING. Returns the first column of its row.
   absl::StatusOr<int64_t> RunReturning();
   void Reset();
 
@@ -51,7 +51,7 @@ class Statement {
   bool IsNull(int column) const;
   std::string_view Bytes(int column) const;  // valid until the next Step or Reset
 
-  // What came of reading a row's bytes: DataLoss gets the name of the file.
+  // Returns `status`, the result of decoding a row's bytes. Adds the name of the file to a DataLoss.
   absl::Status InFile(const absl::Status& status) const;
 
  private:
@@ -69,7 +69,7 @@ class Statement {
   }
 
   std::unique_ptr<sqlite3_stmt, Finalize> statement_;
-  std::string_view file_;  // the Database's, which outlives the statement
+  std::string_view file_;  // the path in the Database, which must outlive the statement
   int bind_error_ = 0;
 };
 
@@ -82,10 +82,10 @@ class Database {
   Database(Database&&) = default;
   Database& operator=(Database&&) = default;
 
-  // One or more statements without parameters; results are not looked at.
+  // Runs one or more statements without parameters. Ignores their results.
   absl::Status Execute(std::string_view sql);
   absl::StatusOr<Statement> Prepare(std::string_view sql);
-  // The first column of the first row; NotFound when there is none.
+  // Returns the first column of the first row, or NotFound if the result has no row.
   absl::StatusOr<int64_t> QueryInt(std::string_view sql);
 
   int64_t changes() const;  // rows that the last statement changed
@@ -93,12 +93,12 @@ class Database {
 
   struct Migration {
     std::string_view sql;
-    absl::Status (*convert)(Database&) = nullptr;  // behind `sql`: what SQL alone cannot do
+    absl::Status (*convert)(Database&) = nullptr;  // runs after `sql`: does the part that SQL alone cannot do
   };
-  // Applies the migrations whose number (index + 1) is above PRAGMA user_version, each in a transaction of its own.
-  // FailedPrecondition: the file was made by a newer release.
+  // Applies the migrations whose number (index + 1) is above PRAGMA user_version, each in its own transaction.
+  // FailedPrecondition if a newer release made the file.
   absl::Status Migrate(std::initializer_list<Migration> migrations);
-  // Reads the structure of every page. DataLoss: it does not add up.
+  // Reads the structure of every page. DataLoss if the structure is damaged.
   absl::Status QuickCheck();
 
  private:
@@ -111,15 +111,15 @@ class Database {
   std::unique_ptr<std::string> path_;  // on the heap: statements borrow it
 };
 
-// Opens a database whose contents come again by themselves. If `open` returns DataLoss or Internal, the file is set
-// aside as FILE.broken, with a line in the log about `what`, and a new one is begun.
+// Opens a database with contents that come back by themselves. If `open` returns DataLoss or Internal, renames the file
+// to FILE.broken, logs a line about `what`, and creates a new file.
 absl::StatusOr<Database> OpenOrBeginAnew(const std::string& path, std::string_view what,
                                          absl::FunctionRef<absl::StatusOr<Database>(const std::string&)> open);
 
 // Rolls back unless committed.
 class Transaction {
  public:
-  // BEGIN IMMEDIATE: the write lock is taken at once, so that no statement in the middle can fail to get it.
+  // Runs BEGIN IMMEDIATE, which takes the write lock at once. So no later statement can fail to get the lock.
   static absl::StatusOr<Transaction> Begin(Database& database);
   Transaction(Transaction&& other) noexcept : database_(std::exchange(other.database_, nullptr)) {}
   Transaction& operator=(Transaction&&) = delete;

@@ -16,7 +16,7 @@ class SqliteBackend : public StoreBackend {
                                               Metrics& metrics) override {
     return SqliteStore::Open(directory_.path(), options, clock, metrics);
   }
-  // At the last row that a commit writes: its session's.
+  // Fails at the last row that a commit writes, the row of its session.
   void FailCommits(bool fail) override {
     Database other = OpenShardForWriting(directory_.path() + "/shard-0.db").value();
     for (const char* event : {"INSERT", "UPDATE"}) {

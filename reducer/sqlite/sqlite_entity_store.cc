@@ -8,21 +8,21 @@
 namespace tributary {
 namespace {
 
-// Metadata that a power cut takes is told again: no commit waits for the disk.
+// No commit waits for the disk, because metadata that a power cut destroys is sent again.
 constexpr std::string_view kSettings =
     "PRAGMA auto_vacuum = INCREMENTAL;"
     "PRAGMA journal_mode = WAL;"
     "PRAGMA synchronous = NORMAL;"
     "PRAGMA journal_size_limit = 16777216;"
     "PRAGMA cache_size = -4096;";
-// Rows that Expire removes at a time: some milliseconds.
+// The number of rows that Expire removes at a time: some milliseconds.
 constexpr int kExpireRowsMax = 5'000;
 
 absl::StatusOr<store::Database> OpenWriter(const std::string& path) {
   ASSIGN_OR_RETURN(store::Database database, store::Database::Open(path, store::Database::Mode::kReadWrite));
   RETURN_IF_ERROR(database.Execute(kSettings));
   RETURN_IF_ERROR(database.Migrate({{embedded::sql_metadata_0001()}}));
-  RETURN_IF_ERROR(database.QuickCheck());  // damage shows now, where it can be mended
+  RETURN_IF_ERROR(database.QuickCheck());  // finds damage now, while it can be repaired
   return database;
 }
 
@@ -75,7 +75,8 @@ absl::Status SqliteEntityStore::SaveRow(const Row& row) {
     used |= any && known_.Int(1) != 0;
     known_.Reset();
     if (known && row.ended_unseen) return absl::OkStatus();
-    // The first state of all replaces whatever was there.
+    // Removes the states that begin at or after the first new state. So an entity's first state of all replaces all its
+    // rows.
     RETURN_IF_ERROR(remove_.Bind(cluster, row.teller.id, kind, row.id, row.states.front().from.value).Run());
   }
   for (const EntityTimeline::State& state : row.states) {

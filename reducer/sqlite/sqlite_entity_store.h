@@ -11,10 +11,10 @@
 
 namespace tributary {
 
-// The states of entities in DIR/metadata.db.
+// Stores the states of entities in DIR/metadata.db.
 class SqliteEntityStore final : public EntityStore {
  public:
-  // A file that cannot be read is set aside as FILE.broken, with a line in the log, and a new one begun.
+  // Renames an unreadable file to FILE.broken, logs a line about it, and creates a new file.
   static absl::StatusOr<std::unique_ptr<EntityStore>> Open(const std::string& directory,
                                                            uint64_t bytes_max = uint64_t{4} << 30);
 

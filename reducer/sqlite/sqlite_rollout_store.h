@@ -9,7 +9,7 @@
 
 namespace tributary {
 
-// Rollouts in rollouts.db. Errors: the database's.
+// Stores rollouts in rollouts.db. Returns the database's errors.
 class SqliteRolloutStore final : public RolloutStore {
  public:
   static absl::StatusOr<std::unique_ptr<RolloutStore>> Open(const std::string& directory);
@@ -22,7 +22,7 @@ class SqliteRolloutStore final : public RolloutStore {
   explicit SqliteRolloutStore(store::Database database) : database_(std::move(database)) {}
 
   store::Database database_;
-  store::Statement insert_, remove_;  // of it
+  store::Statement insert_, remove_;  // of database_
 };
 
 }  // namespace tributary

@@ -10,7 +10,7 @@
 
 namespace tributary {
 
-// What ServiceTracker knows, in rollouts.db. Errors: the database's.
+// Stores the state of ServiceTracker in rollouts.db. Returns the database's errors.
 class SqliteServiceStateStore final : public ServiceStateStore {
  public:
   static absl::StatusOr<std::unique_ptr<ServiceStateStore>> Open(const std::string& directory);
@@ -22,7 +22,7 @@ class SqliteServiceStateStore final : public ServiceStateStore {
   explicit SqliteServiceStateStore(store::Database database) : database_(std::move(database)) {}
 
   store::Database database_;
-  store::Statement put_, remove_;  // of it
+  store::Statement put_, remove_;  // of database_
 };
 
 }  // namespace tributary

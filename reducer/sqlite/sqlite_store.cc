@@ -19,7 +19,7 @@
 namespace tributary::store {
 namespace {
 
-constexpr size_t kCachedNodesMax = 32u << 20;  // 8 bytes each, and their frames
+constexpr size_t kCachedNodesMax = 32u << 20;  // 8 bytes per node, and the frames
 
 uint64_t FileBytes(const std::string& path) {
   struct stat info;
@@ -110,15 +110,15 @@ absl::StatusOr<std::unique_ptr<StoreReader>> SqliteStore::OpenReader(uint32_t sh
 
 uint64_t SqliteStore::disk_bytes() const {
   uint64_t bytes = 0;
-  std::error_code ignored;  // a file that vanishes while we look counts 0
+  std::error_code ignored;  // a file that vanishes in the meantime counts 0
   for (const auto& entry : std::filesystem::directory_iterator(directory_path_, ignored)) {
     if (entry.is_regular_file(ignored)) bytes += FileBytes(entry.path().string());
   }
   return bytes;
 }
 
-// Each target takes its sessions before their source forgets them, and the new number is recorded last: after a crash
-// on the way the same moves are made again, to the same end.
+// Each target takes its sessions before their source forgets them, and the new number of shards is recorded last. After
+// a crash on the way, the same moves are made again, with the same result.
 absl::Status SqliteStore::MoveSessions() {
   ASSIGN_OR_RETURN(int64_t shards_before, directory_->QueryInt("SELECT shards FROM layout"));
   if (shards_before == options_.shards) return absl::OkStatus();

@@ -18,13 +18,13 @@ namespace tributary::store {
 class Database;
 class TrieCache;
 
-// The embedded store (docs/store.md): one SQLite file a shard, `shard-<n>.db`, which holds column chunks; `store.db`
-// for what belongs to the directory; `LOCK`, held for the life of this object, so that no second reducer writes here.
-// Any thread, apart from writers and readers themselves. Outlives them.
+// The embedded store (docs/store.md). One SQLite file per shard, `shard-<n>.db`, holds column chunks. `store.db` holds
+// the data of the directory. `LOCK` is locked for the life of this object, so that no second reducer writes here. Use
+// the store on any thread; this does not hold for its writers and readers. The store must outlive them.
 class SqliteStore : public Store, private CursorStore {
  public:
-  // AlreadyExists: another reducer uses the directory. PermissionDenied, ResourceExhausted: what the system says.
-  // `directory` is created when missing; `clock` and `metrics` outlive the store.
+  // Returns AlreadyExists if another reducer uses the directory. Returns PermissionDenied or ResourceExhausted if the
+  // system reports them. Creates `directory` if it is missing. `clock` and `metrics` must outlive the store.
   static absl::StatusOr<std::unique_ptr<SqliteStore>> Open(std::string directory, const StoreOptions& options,
                                                            const Clock& clock, Metrics& metrics);
   ~SqliteStore() override;
@@ -41,8 +41,8 @@ class SqliteStore : public Store, private CursorStore {
   SqliteStore(std::string directory, const StoreOptions& options, const Clock& clock, Metrics& metrics);
   absl::Status Start();
   absl::Status Lock();
-  // When the number of shards has changed, a node's sessions follow it to its new shard: what is durable and what is
-  // accounted for must be known where its next batch arrives.
+  // Moves a node's sessions to its new shard when the number of shards has changed. The shard where the node's next
+  // batch arrives must know the durable sequence and the accounting.
   absl::Status MoveSessions();
 
   absl::StatusOr<int64_t> LoadCursor(std::string_view exporter, uint32_t shard) override;

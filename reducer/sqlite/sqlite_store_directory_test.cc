@@ -17,7 +17,7 @@ TEST_F(SqliteStoreTest, OnlyOneReducerUsesADirectory) {
   EXPECT_TRUE(absl::IsInvalidArgument(store_->OpenWriter(1).status()));
 }
 
-TEST_F(SqliteStoreTest, AFileWhereTheDirectoryShouldBeIsOneClearError) {
+TEST_F(SqliteStoreTest, AFileInPlaceOfTheDirectoryGivesOneClearError) {
   absl::Status status = SqliteStore::Open(directory_.path() + "/LOCK/below", {}, clock_, metrics_).status();
   ASSERT_FALSE(status.ok());
   EXPECT_THAT(std::string(status.message()), HasSubstr("create data directory"));
@@ -34,8 +34,8 @@ TEST_F(SqliteStoreTest, RefusesAFileOfANewerRelease) {
   EXPECT_THAT(std::string(status.message()), HasSubstr("newer release"));
 }
 
-// A full disk, played by a limit on the file's pages: nothing of the group is kept, neither on disk nor in memory, and
-// the same group goes in once there is room.
+// A limit on the file's pages simulates a full disk. Nothing of the group is kept, neither on disk nor in memory. The
+// same group can be committed once the disk has space.
 TEST_F(SqliteStoreTest, AFullDiskKeepsNothingAndLosesNothing) {
   auto* writer = static_cast<SqliteShardWriter*>(writer_.get());
   TestCollector collector("node-a");
@@ -49,7 +49,7 @@ TEST_F(SqliteStoreTest, AFullDiskKeepsNothingAndLosesNothing) {
   std::vector<RowBatch> group;
   for (uint64_t i = 0; i < 5; ++i) {
     for (uint64_t j = 0; j < 2000; ++j) {
-      // Values and stacks that do not compress, so that the pages run out.
+      // Values and stacks do not compress, so the pages run out.
       const uint64_t noise = (i * 2000 + j) * 0x9e3779b97f4a7c15;
       collector.Add(At(-5 + static_cast<int64_t>(i)), collector.Thread(static_cast<int>(2 + j % 50), "t"),
                     collector.Stack({1, noise}), noise);

@@ -8,7 +8,7 @@
 #include "reducer/sqlite/sqlite_store.h"
 #include "reducer/store/store_conformance_testing.h"
 
-// A store of one shard in a directory of its own.
+// A store of one shard in its own directory.
 namespace tributary::store {
 
 class SqliteStoreTest : public ::testing::Test {

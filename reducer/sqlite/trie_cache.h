@@ -12,8 +12,9 @@
 
 namespace tributary::store {
 
-// The days' tries that readers loaded, shared by all readers of a Store: a query reads only the pieces that were
-// committed since the query before it. Snapshots are immutable; a longer one replaces a shorter one. Any thread.
+// The days' tries that readers have loaded. All readers of a Store share them: a query reads only the pieces that were
+// committed after the previous query. Snapshots are immutable; a longer snapshot replaces a shorter one. Use the cache
+// on any thread.
 class TrieCache {
  public:
   // A day that was removed and came again starts with another piece.
@@ -26,7 +27,7 @@ class TrieCache {
   struct Snapshot {
     std::shared_ptr<const Trie> trie;
     int64_t last_piece = 0;  // the newest piece in it
-    // What was committed since, if readers needed parts only. To extend the trie itself means to copy all of it.
+    // The nodes committed since then, if readers needed only parts. Extending the trie itself would copy all of it.
     std::shared_ptr<const TrieTail> tail;  // nullptr: nothing
     int64_t last_tail_piece = 0;
 
@@ -35,9 +36,9 @@ class TrieCache {
 
   explicit TrieCache(size_t nodes_max) : nodes_max_(nodes_max) {}
 
-  // An empty Snapshot when there is none.
+  // Returns an empty Snapshot if the cache does not have the key.
   Snapshot Find(const Key& key);
-  // Kept unless a newer one is there already.
+  // Keeps the snapshot unless the cache already has a newer one.
   void Put(const Key& key, const Snapshot& snapshot);
 
  private:
@@ -46,7 +47,7 @@ class TrieCache {
     Snapshot snapshot;
   };
 
-  const size_t nodes_max_;  // of all tries kept; the one used last always is
+  const size_t nodes_max_;  // limit of all cached tries; the trie used last always stays
   std::mutex mutex_;
   std::list<Entry> entries_;  // guarded by mutex_; most recently used first
 };

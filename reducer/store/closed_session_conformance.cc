@@ -2,7 +2,7 @@
 
 #include "reducer/store/store_conformance_testing.h"
 
-// What sessions that cannot speak any more have lost.
+// Losses of sessions that can no longer report.
 
 namespace tributary::store {
 
@@ -37,7 +37,7 @@ void ClosedSessionConformance::ExpectExact(uint64_t captured) {
 
 namespace {
 
-TEST_P(ClosedSessionConformance, WhatIsMissingIsLostOnce) {
+TEST_P(ClosedSessionConformance, CountsMissingSamplesAsLostOnce) {
   TestCollector killed("node-a", 1), next("node-a", 2);
   killed.Lose(LossReason::kRingFull, 3);
   Commit(BatchOf(killed, 10, 4));
@@ -46,7 +46,7 @@ TEST_P(ClosedSessionConformance, WhatIsMissingIsLostOnce) {
   ExpectExact(25);
   EXPECT_EQ(Lost(LossReason::kCollectorKilled), 7u);
   EXPECT_EQ(Lost(LossReason::kRingFull), 3u);
-  // Told again, in a batch of its own, with less, after a restart: nothing changes.
+  // A repeated report changes nothing: in a batch of its own, with fewer samples, or after a restart.
   Commit(Closing(BatchOf(next, 0), killed, 20));
   Commit(Closing(BatchOf(next, 0), killed, 2));
   ExpectExact(25);
@@ -55,7 +55,7 @@ TEST_P(ClosedSessionConformance, WhatIsMissingIsLostOnce) {
   EXPECT_EQ(Lost(LossReason::kCollectorKilled), 7u);
 }
 
-TEST_P(ClosedSessionConformance, WhatWasOnTheWayAndCameInAnotherSessionIsNotLost) {
+TEST_P(ClosedSessionConformance, SamplesReceivedFromAnotherSessionAreNotLost) {
   TestCollector killed("node-a", 1), next("node-a", 2);
   Commit(BatchOf(killed, 10, 4));  // the four went to the spool, and come with the next session
   Commit(Closing(BatchOf(next, 4), killed, 10));
@@ -71,7 +71,7 @@ TEST_P(ClosedSessionConformance, AStopHasItsOwnReason) {
   ExpectExact(16);
 }
 
-TEST_P(ClosedSessionConformance, ABatchStoredWhoseAckWasNeverSeenIsNotLost) {
+TEST_P(ClosedSessionConformance, AStoredBatchWithoutAnAckIsNotLost) {
   TestCollector killed("node-a", 1), next("node-a", 2);
   Commit(BatchOf(killed, 10));
   Commit(BatchOf(killed, 7));
@@ -80,7 +80,7 @@ TEST_P(ClosedSessionConformance, ABatchStoredWhoseAckWasNeverSeenIsNotLost) {
   ExpectExact(18);
 }
 
-TEST_P(ClosedSessionConformance, WhatComesAllTheSameFromASpoolIsNotLost) {
+TEST_P(ClosedSessionConformance, ALateBatchFromASpoolIsNotLost) {
   TestCollector killed("node-a", 1), next("node-a", 2);
   Commit(BatchOf(killed, 10));
   RowBatch spooled = BatchOf(killed, 6);
@@ -91,24 +91,24 @@ TEST_P(ClosedSessionConformance, WhatComesAllTheSameFromASpoolIsNotLost) {
   ExpectExact(21);
 }
 
-TEST_P(ClosedSessionConformance, ASessionNeverSeenIsLostAsAWhole) {
+TEST_P(ClosedSessionConformance, AnUnknownSessionIsLostAsAWhole) {
   TestCollector killed("node-a", 1), next("node-a", 2);
   Commit(Closing(BatchOf(next, 1), killed, 12));
   EXPECT_EQ(Lost(LossReason::kCollectorKilled), 12u);
   ExpectExact(13);
-  // Not for retention to remove at once.
+  // Retention must not remove the session at once.
   ASSERT_TRUE(writer_->Maintain(kNow).ok());
   ExpectExact(13);
-  // What it had sent arrives after all.
+  // A batch that the session had sent arrives after all.
   Commit(BatchOf(killed, 5));
   EXPECT_EQ(Lost(LossReason::kCollectorKilled), 7u);
   ExpectExact(13);
 }
 
-TEST_P(ClosedSessionConformance, OneAnswersForAllThatDiedUntold) {
+TEST_P(ClosedSessionConformance, OneSessionAccountsForAllUnreportedSessions) {
   TestCollector first("node-a", 1), second("node-a", 2), elsewhere("node-a", 9), next("node-a", 3);
   Commit(BatchOf(first, 10, /*on_the_way=*/5));
-  Commit(BatchOf(first, 7, /*on_the_way=*/3));  // its node has not seen it acknowledged
+  Commit(BatchOf(first, 7, /*on_the_way=*/3));  // its node never saw the acknowledgement
   Commit(BatchOf(second, 4, /*on_the_way=*/2));
   const auto closing = [&](int samples) {
     RowBatch batch = Closing(BatchOf(next, samples), second, 36);
@@ -120,7 +120,7 @@ TEST_P(ClosedSessionConformance, OneAnswersForAllThatDiedUntold) {
   ExpectExact(36 - 2 + 1);
   Commit(closing(1));
   ExpectExact(36 - 2 + 2);
-  // The one that told was killed too, before it knew that it had been heard.
+  // The session that reported the others was killed too, before it received an acknowledgement.
   TestCollector last("node-a", 4);
   RowBatch again = Closing(BatchOf(last, 1), next, 36 + 8);
   again = Closing(std::move(again), second, 4);
@@ -130,7 +130,7 @@ TEST_P(ClosedSessionConformance, OneAnswersForAllThatDiedUntold) {
   ExpectExact(36 - 2 + 8 + 1);
 }
 
-TEST_P(ClosedSessionConformance, WhatWasOnItsWayMayHaveGoneToAnotherSession) {
+TEST_P(ClosedSessionConformance, SamplesOnTheWayMayHaveGoneToAnotherSession) {
   TestCollector killed("node-a", 1), next("node-a", 2);
   Commit(BatchOf(killed, 10, /*on_the_way=*/50));
   Commit(Closing(BatchOf(next, 40), killed, 20));  // 40 of the 50 were in the spool
@@ -185,7 +185,7 @@ TEST_P(ClosedSessionConformance, AFailedCommitClosesNothing) {
   EXPECT_EQ(Lost(LossReason::kCollectorKilled), 0u);
 }
 
-// A batch closed two days after its machine's boot, or ten.
+// Returns the batch as closed `up_ns` after its machine's boot.
 RowBatch OfBoot(RowBatch batch, std::string boot_id, int64_t up_ns) {
   auto info = std::make_shared<NodeInfo>(*batch.node);
   info->boot_id = std::move(boot_id);
@@ -196,18 +196,18 @@ RowBatch OfBoot(RowBatch batch, std::string boot_id, int64_t up_ns) {
   return batch;
 }
 
-TEST_P(ClosedSessionConformance, SessionsOfAnEarlierBootCannotSpeakAgain) {
+TEST_P(ClosedSessionConformance, ClosesSessionsOfAnEarlierBoot) {
   TestCollector before("node-a", 1), also_before("node-a", 2), other("node-b", 3), after("node-a", 4);
   Commit(OfBoot(BatchOf(before, 10, 3), "boot-1", 10 * kNsPerDay));
   Commit(OfBoot(BatchOf(other, 10, 3), "boot-9", 10 * kNsPerDay));
-  // One that the writer has in memory from the same group, one that it must look for in the file.
+  // The writer has one session in memory from the same group. It must look for the other session in the file.
   Reopen();
   std::vector<RowBatch> group;
   group.push_back(OfBoot(BatchOf(also_before, 10, 2), "boot-1", 10 * kNsPerDay));
   group.push_back(OfBoot(BatchOf(after, 1), "boot-2", 2 * kNsPerDay));
   ASSERT_TRUE(writer_->Commit(group).ok());
   EXPECT_EQ(Lost(LossReason::kCollectorKilled), 5u) << "and not those of another node";
-  // Old sessions appear late, from a spool: the boot that lasts is not over.
+  // Old sessions appear late, from a spool. They do not end the current boot.
   TestCollector late("node-a", 5);
   Commit(OfBoot(BatchOf(after, 1, 8), "boot-2", 2 * kNsPerDay));
   Commit(OfBoot(BatchOf(late, 1), "boot-1", 10 * kNsPerDay));
@@ -228,7 +228,7 @@ TEST_P(ClosedSessionConformance, ClosingMovesWithItsNode) {
 }
 
 // As the tests above, with samples of two types.
-TEST_P(ClosedSessionConformance, TheLawHoldsForEachType) {
+TEST_P(ClosedSessionConformance, AccountingHoldsForEachType) {
   constexpr auto kMine = static_cast<SampleType>(9);
   const SampleTypeInfo mine{"alloc_space", "bytes"};
   TestCollector first("node", 1), second("node", 2);
@@ -249,7 +249,8 @@ TEST_P(ClosedSessionConformance, TheLawHoldsForEachType) {
   EXPECT_EQ(status.stored.cpu(), 5u);
   EXPECT_EQ(status.accounting.LostFor(LossReason::kRingFull).Of(mine), 2u);
 
-  // It was killed with 4 more of one type and 1 of the other; numbers mean what the closing batch says.
+  // The collector was killed after it had captured 4 more samples of one type and 1 of the other. The closing batch
+  // defines the meaning of the type numbers.
   RowBatch closing = typed(BatchOf(second, 2));
   closing.accounting.captured = 2;
   ASSERT_TRUE(closing.accounting.captured.Split(kMine, 1));
@@ -265,7 +266,7 @@ TEST_P(ClosedSessionConformance, TheLawHoldsForEachType) {
   EXPECT_EQ(status.accounting.captured, status.stored + status.accounting.TotalLost());
 }
 
-// The first name is kept for what it was; the 65th and all behind it are one.
+// The first type keeps its name. The 65th type and all later ones count as one.
 TEST_P(ClosedSessionConformance, ASourceHasBoundedTypes) {
   constexpr auto kMine = static_cast<SampleType>(9);
   TestCollector collector("node", 1);
@@ -284,8 +285,8 @@ TEST_P(ClosedSessionConformance, ASourceHasBoundedTypes) {
   EXPECT_EQ(stored.Of({"unknown", "unknown"}), kTypes - kSampleTypesMax);
 }
 
-// Of each type, even of those that a session is one too many for.
-TEST_P(ClosedSessionConformance, TheLawHoldsForTypesBeyondTheCap) {
+// The accounting holds for each type, even for types beyond the limit of a session.
+TEST_P(ClosedSessionConformance, AccountingHoldsForTypesBeyondTheCap) {
   constexpr auto kMine = static_cast<SampleType>(9);
   TestCollector collector("node", 1);
   for (uint64_t i = 1; i <= kSampleTypesMax + 2; ++i) {
@@ -302,7 +303,7 @@ TEST_P(ClosedSessionConformance, TheLawHoldsForTypesBeyondTheCap) {
   EXPECT_EQ(status.stored.parts().size(), kSampleTypesMax + 1);
 }
 
-// A node closes one session with names that change, and counts that pass every total.
+// A node closes one session with changing type names, and with counts that exceed every total.
 TEST_P(ClosedSessionConformance, HostileClosingsAreBounded) {
   constexpr auto kMine = static_cast<SampleType>(9);
   TestCollector killed("node", 1), hostile("node", 2);

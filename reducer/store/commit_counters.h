@@ -7,21 +7,21 @@
 
 namespace tributary::store {
 
-// What one transaction adds to the counters, once it is durable.
+// The amounts that one transaction adds to the counters, once it is durable.
 struct CommitTally {
   uint64_t samples = 0, batches = 0, duplicates = 0, need_dictionary = 0, clamped_times = 0, cut_stacks = 0;
   uint64_t closed_sessions = 0, closings_refused = 0, nameless_types = 0, refused_types = 0, refused_attributes = 0;
   uint64_t endings[kEndingCount] = {};
 };
 
-// The counters of a ShardWriter, the same for every store. On the writer's thread.
+// The counters of a ShardWriter. They are the same for every kind of store. Use an object on the writer's thread.
 class CommitCounters {
  public:
-  // `metrics` outlives it.
+  // `metrics` must outlive the object.
   explicit CommitCounters(Metrics& metrics);
 
   void Add(const CommitTally& tally);
-  void AddTime(int64_t ns) { commit_ns_.Add(static_cast<uint64_t>(ns)); }  // of a commit, whatever came of it
+  void AddTime(int64_t ns) { commit_ns_.Add(static_cast<uint64_t>(ns)); }  // of a commit, even of a failed one
 
  private:
   Counter &samples_, &batches_, &duplicates_, &need_dictionary_, &clamped_times_, &cut_stacks_, &commit_ns_;

@@ -4,8 +4,8 @@
 
 namespace tributary::store {
 
-// Puts behind the message of a DataLoss what a person can do about the damaged file that the message names. Every other
-// status stays as it is.
+// Appends advice to the message of a DataLoss status: what a person can do about the damaged file that the message
+// names. Returns every other status unchanged.
 absl::Status AdviseOnDamage(const absl::Status& status);
 
 }  // namespace tributary::store

@@ -23,8 +23,8 @@ struct FakeSurroundings {
   Metrics metrics;
 };
 
-// A MemoryStore that a test of what reads stores fills by hand: it changes `shards`, and readers that are opened
-// afterwards see that.
+// A MemoryStore that a test fills by hand, for tests of code that reads stores. The test changes `shards`. Readers that
+// are opened afterwards see the changes.
 class FakeStore : private FakeSurroundings, public MemoryStore {
  public:
   explicit FakeStore(uint32_t count = 1)

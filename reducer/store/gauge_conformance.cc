@@ -2,7 +2,7 @@
 
 #include "reducer/store/store_conformance_testing.h"
 
-// Types whose aggregation is `last`: a minute has each process's last snapshot.
+// For types with the aggregation `last`, a minute has each process's last snapshot.
 namespace tributary::store {
 
 RowBatch GaugeConformance::AsGauge(RowBatch batch) {
@@ -32,8 +32,8 @@ TEST_P(GaugeConformance, AMinuteHasTheLastSnapshotOfEachProcess) {
   TestCollector collector("node-a");
   const ThreadRef a = collector.Thread(1, "a"), b = collector.Thread(2, "b");
   const NodeRef one = collector.Stack({1}), two = collector.Stack({1, 2}), three = collector.Stack({1, 3});
-  // The second snapshot of `a` has a stack less, one of its parts comes with another batch, and one of the first comes
-  // after them.
+  // The second snapshot of `a` lacks one stack of the first. One of its parts comes with another batch. A part of the
+  // first snapshot comes after both.
   collector.Add(At(10), a, one, 100);
   collector.Add(At(40), a, one, 30);
   collector.Add(At(20), b, one, 5);
@@ -76,7 +76,7 @@ TEST_P(GaugeConformance, ASnapshotOfAClosedMinuteDoesNotAddUpWithItsLast) {
   EXPECT_EQ(Minutes(), (MinuteSums{{{0, 1}, {50, 1}}, {{0, 2}, {7, 1}}}));
 }
 
-// A second sender cannot make sums of the first one's gauge, nor a gauge of CPU time.
+// A second sender cannot turn the first sender's gauge into sums, or CPU time into a gauge.
 TEST_P(GaugeConformance, SumsAndGaugesOfOneNameAreKeptApart) {
   TestCollector first("node-a", 1), second("node-b", 2);
   first.Add(At(1), first.Thread(1, "a"), first.Stack({1}), 10);

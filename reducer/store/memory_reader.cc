@@ -143,8 +143,8 @@ absl::Status MemoryReader::ScanSamples(TimeRange range, const SampleVisitor& vis
   return absl::OkStatus();
 }
 
-// Sums are made here: what a closed minute changes is only that its samples may expire. An expired minute belongs to
-// the range that its first nanosecond is in.
+// Computes the sums on each call. Closing a minute only means that its samples may expire. An expired minute belongs to
+// the range that contains its first nanosecond.
 absl::Status MemoryReader::ScanSums(TimeRange range, const SumVisitor& visit) {
   RETURN_IF_ERROR(shard_.Check());
   const auto is_wanted = [&](const MemoryShard::Sample& sample) {
@@ -154,7 +154,7 @@ absl::Status MemoryReader::ScanSums(TimeRange range, const SumVisitor& visit) {
     const auto type = shard_.types.find(key.type);
     const bool is_gauge = type != shard_.types.end() && type->second.is_gauge();
     std::map<ProcessNo, UnixNs> latest;
-    for (const MemoryShard::Sample* sample : group) latest[sample->process] = sample->time;  // they are in order
+    for (const MemoryShard::Sample* sample : group) latest[sample->process] = sample->time;  // samples are in order
     std::map<std::pair<ProcessNo, NodeNo>, std::pair<uint64_t, uint64_t>> sums;
     for (const MemoryShard::Sample* sample : group) {
       if (is_gauge && sample->time != latest[sample->process]) continue;
@@ -177,10 +177,10 @@ absl::Status MemoryReader::ScanSums(TimeRange range, const SumVisitor& visit) {
   return absl::OkStatus();
 }
 
-// A chunk a sample: a cursor may stand between any two.
+// Each chunk has one sample, so a cursor may stand between any two samples.
 absl::StatusOr<int64_t> MemoryReader::ScanCommitted(int64_t cursor, size_t samples_max, const SampleVisitor& visit) {
   RETURN_IF_ERROR(shard_.Check());
-  // A cursor of data that are gone: start over.
+  // The cursor belongs to data that no longer exist: start over.
   if (cursor > std::max(shard_.last_sample, static_cast<int64_t>(shard_.samples.size()))) cursor = 0;
   size_t visited = 0;
   for (size_t i = 0; i < shard_.samples.size() && visited < samples_max; ++i) {

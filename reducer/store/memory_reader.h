@@ -12,7 +12,7 @@
 namespace tributary::store {
 
 // Reads a copy of a shard, so it does not see later commits. Its chunks are small on purpose: callers must not assume
-// that one chunk is all.
+// that one chunk holds all samples.
 class MemoryReader : public StoreReader {
  public:
   explicit MemoryReader(MemoryShard shard) : shard_(std::move(shard)) {}

@@ -32,36 +32,36 @@ struct MemoryShard {
     Ending ending = Ending::kComplete;
     StringId attributes;
     uint16_t cpu = 0;
-    int64_t no = 0;  // in the order of commits, from 1; 0: filled by hand, its place in `samples` counts
+    int64_t no = 0;  // in the order of commits, from 1; 0: filled by hand, its place in `samples` sets the order
   };
 
-  // A source's row. Sessions that only another session reported have one, too.
+  // The row of a source. A session that only another session reported has a row, too.
   struct Session {
     std::string node_id, boot_id;
-    int64_t boot_ns = 0;  // unix time; 0 = not known
+    int64_t boot_ns = 0;  // unix time; 0: unknown
     UnixNs last_seen;
     SessionTotals totals;
   };
 
-  std::vector<NodeStatus> nodes;  // by hand; nodes with sessions come on top
+  std::vector<NodeStatus> nodes;  // filled by hand; readers add the nodes that have sessions
   std::map<std::string, NodeInfo> machines;
   std::map<Source, Session> sessions;
   std::vector<ProcessRow> processes;
   std::vector<ThreadRow> threads;
   std::vector<ExecutableRow> executables = {ExecutableRow{}};
-  // As for samples that are filled in by hand; a MemoryStore begins with none.
+  // The default is for samples that a test fills in by hand. A MemoryStore begins without types.
   std::map<TypeNo, SampleTypeInfo> types = {{TypeNo{1}, InfoOf(*FindSampleType(SampleType::kCpu))},
                                             {TypeNo{2}, InfoOf(*FindSampleType(SampleType::kOffCpu))}};
-  std::map<TypeNo, std::string> type_machines;  // who was the first to bring it
+  std::map<TypeNo, std::string> type_machines;  // the machine that sent the type first
   std::vector<std::string> texts = {""};        // index: StringId
   std::map<Day, Trie> tries;
   std::vector<Sample> samples;
-  int64_t last_sample = 0;  // the number given last
+  int64_t last_sample = 0;  // the last number given
   uint32_t last_process = 0, last_thread = 0;
-  UnixNs closed_until{0};                    // minutes before have sums
-  UnixNs raw_expired_until{INT64_MIN};       // samples before are in sums only
-  std::optional<absl::Status> error;         // of every call
-  std::optional<absl::Status> commit_error;  // of commits
+  UnixNs closed_until{0};                    // earlier minutes have sums
+  UnixNs raw_expired_until{INT64_MIN};       // earlier samples are in sums only
+  std::optional<absl::Status> error;         // returned by every call
+  std::optional<absl::Status> commit_error;  // returned by commits
 
   static Day DayOf(UnixNs time) { return store::DayOf(time); }
 

@@ -16,7 +16,8 @@ MemoryStore::MemoryStore(std::shared_ptr<MemoryData> data, const StoreOptions& o
   MoveSessions();
 }
 
-// What is durable of a node, and accounted for, must be known where its next batch arrives.
+// Moves each session to the shard where its node's next batch will arrive. That shard must know the durable sequence
+// and the accounting.
 void MemoryStore::MoveSessions() {
   for (size_t from = 0; from < data_->shards.size(); ++from) {
     MemoryShard& source = data_->shards[from];

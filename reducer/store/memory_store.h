@@ -16,18 +16,19 @@
 
 namespace tributary::store {
 
-// The data of a MemoryStore. They may outlive the store, as files outlive a process.
+// The data of a MemoryStore. The data may outlive the store, as files outlive a process.
 struct MemoryData {
-  std::mutex mutex;  // for all that follows, while a store uses it
+  std::mutex mutex;  // guards all members below while a store uses the data
   std::vector<MemoryShard> shards;
   std::map<std::pair<std::string, uint32_t>, int64_t> cursors;
 };
 
-// A store in memory that keeps the whole contract of Store (store_conformance_testing.h), for tests of code that reads
-// or writes stores. A reader copies its shard when it is opened. Thread-safe, unless a test changes the data by hand.
+// A store in memory, for tests of code that reads or writes stores. It fulfils the whole contract of Store
+// (store_conformance_testing.h). A reader copies its shard when it is opened. Thread-safe, unless a test changes the
+// data by hand.
 class MemoryStore : public Store, private CursorStore {
  public:
-  // Goes on with what `data` has. `clock` and `metrics` outlive the store.
+  // Continues with the contents of `data`. `clock` and `metrics` must outlive the store.
   MemoryStore(std::shared_ptr<MemoryData> data, const StoreOptions& options, const Clock& clock, Metrics& metrics);
 
   uint32_t shard_count() const override;

@@ -9,7 +9,7 @@
 namespace tributary::store {
 namespace {
 
-constexpr uint32_t kUnknownClosedMax = 64;  // a session may tell of in its life
+constexpr uint32_t kUnknownClosedMax = 64;  // limit of unknown sessions that a session may close in its life
 
 UnixNs StartOfMinute(int64_t minute) { return UnixNs{minute * kNsPerMinute}; }
 
@@ -53,7 +53,7 @@ ShardWriter::Outcome MemoryWriter::Apply(const RowBatch& batch) {
     return {durable, true};
   }
   Session& session = shard_.sessions[batch.source];
-  // A session of which others told before it spoke has a machine and no boot.
+  // A session that others reported before its own first batch has a machine and no boot.
   if (session.node_id.empty() || (session.boot_id.empty() && !batch.node->boot_id.empty())) {
     session.node_id = batch.node->node_id;
     session.boot_id = batch.node->boot_id;
@@ -70,7 +70,7 @@ ShardWriter::Outcome MemoryWriter::Apply(const RowBatch& batch) {
   return {session.totals.durable_sequence, false};
 }
 
-// False: the definitions do not continue what is held, or the samples refer to what is not defined.
+// Returns false if the definitions do not continue the held ones, or if the samples refer to an undefined one.
 bool MemoryWriter::TakeDefinitions(Live& live, const RowBatch& batch) {
   if (batch.generation == 0) {
     live.dictionary = std::make_unique<SessionDictionary>(0);
@@ -105,7 +105,7 @@ void MemoryWriter::Store(Session& session, Live& live, const RowBatch& batch) {
   Close(batch, session, live);
 }
 
-// A session's first batch says that what came before its node's boot is over.
+// Closes the node's sessions from before its boot: a session's first batch shows that these have ended.
 void MemoryWriter::NoteBoot(Session& session, const ClockPair& clock) {
   session.boot_ns = SampleTimes(clock, clock_.Unix().value).BootNs();
   if (session.boot_ns == 0) return;
@@ -120,7 +120,7 @@ void MemoryWriter::NoteBoot(Session& session, const ClockPair& clock) {
   }
 }
 
-// The first answers for what all of them captured and no other of them has.
+// The first session accounts for all captured samples that no other of the closed sessions accounts for.
 void MemoryWriter::Close(const RowBatch& batch, Session& speaker, Live& live) {
   NamedSampleCounts others;
   for (size_t i = batch.closes.size(); i-- > 0;) {
@@ -139,7 +139,7 @@ void MemoryWriter::Close(const RowBatch& batch, Session& speaker, Live& live) {
   }
 }
 
-// Only another session of the same node, nullptr else.
+// Returns the session only if it is another session of the same node, otherwise nullptr.
 MemoryWriter::Session* MemoryWriter::FindClosed(const Source& source, Session& speaker, Live& live, bool may_be_new) {
   auto found = shard_.sessions.find(source);
   if (found == shard_.sessions.end()) {
@@ -159,7 +159,7 @@ MemoryWriter::Session* MemoryWriter::FindClosed(const Source& source, Session& s
 }
 
 void MemoryWriter::StoreSamples(Session& session, SessionDictionary& dictionary, const RowBatch& batch) {
-  // What is described anew is so where it was told of last, for no sample may come.
+  // Writes a new description of a process in the slot of the description before it, because no further sample may come.
   for (ProcessRef ref{batch.before.processes}; ref.value < dictionary.process_ids.size(); ++ref.value) {
     const Slot slot = dictionary.process_ids[ref.value].described_slot;
     if (slot != kNoSlot) MapProcess(session, dictionary, ref, slot);
@@ -351,7 +351,7 @@ absl::Status MemoryWriter::Maintain(UnixNs now) {
   if (std::erase_if(shard_.samples, [&](const MemoryShard::Sample& sample) { return sample.time < before; }) > 0) {
     ForgetUnused();
   }
-  // A day later than the data: samples may be an hour ahead of their session's last batch.
+  // Sessions stay a day longer than the data: samples may be an hour ahead of their session's last batch.
   const UnixNs unseen_since{now.value - options_.sum_age_ns - kNsPerDay};
   std::erase_if(shard_.sessions, [&](const auto& session) {
     if (session.second.last_seen >= unseen_since) return false;
@@ -361,7 +361,7 @@ absl::Status MemoryWriter::Maintain(UnixNs now) {
   return absl::OkStatus();
 }
 
-// What no sample refers to any more. Executables and texts stay: their numbers are their places.
+// Removes everything that no sample refers to any more. Executables and texts stay: their numbers are their indices.
 void MemoryWriter::ForgetUnused() {
   absl::flat_hash_set<Day> days;
   absl::flat_hash_set<TypeNo> types;

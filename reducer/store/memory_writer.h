@@ -17,12 +17,12 @@
 
 namespace tributary::store {
 
-// Writes a MemoryShard. A batch is refused before anything of it is kept, and nothing can fail afterwards. So a group
-// is committed as a whole without a transaction. Some look-ups are linear: it is made for tests. On the writer's
-// thread.
+// Writes a MemoryShard. The writer refuses a batch before it keeps anything of the batch, and nothing can fail
+// afterwards. So a group is committed as a whole without a transaction. The class is made for tests: some look-ups are
+// linear. Use it on the writer's thread.
 class MemoryWriter : public ShardWriter {
  public:
-  // `shard`, guarded by `mutex`, outlives the writer, as do `clock` and `metrics`.
+  // `mutex` guards `shard`. `shard`, `mutex`, `clock` and `metrics` must outlive the writer.
   MemoryWriter(MemoryShard& shard, std::mutex& mutex, const StoreOptions& options, const Clock& clock,
                Metrics& metrics);
 
@@ -32,10 +32,10 @@ class MemoryWriter : public ShardWriter {
 
  private:
   using Session = MemoryShard::Session;
-  // What a restart forgets of a source.
+  // The part of a source's state that a restart forgets.
   struct Live {
     std::unique_ptr<SessionDictionary> dictionary;  // nullptr: the next batch must start a generation
-    uint32_t unknown_closed = 0;                    // sessions that were first heard of when this one closed them
+    uint32_t unknown_closed = 0;                    // sessions that the store first saw when this source closed them
     uint64_t last_use = 0;
   };
   using NodeKey = std::tuple<Day, NodeNo, FrameKind, bool, ExecutableNo, uint64_t, uint32_t, StringId>;
@@ -66,7 +66,7 @@ class MemoryWriter : public ShardWriter {
   CommitTally tally_;
   std::map<Source, Live> live_;
   uint64_t uses_ = 0;
-  // Indices of the shard's rows.
+  // These maps find a row of the shard by its contents.
   absl::flat_hash_map<NodeKey, NodeNo> nodes_;
   std::map<ExecutableId, ExecutableNo> executables_;
   absl::flat_hash_map<std::string, StringId> strings_;

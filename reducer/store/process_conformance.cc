@@ -7,12 +7,13 @@
 
 #include "reducer/store/store_conformance_testing.h"
 
-// What a reader is told of processes and threads.
+// Processes and threads as a reader returns them.
 
 namespace tributary::store {
 namespace {
 
-// A reader may tell of processes that ran shortly before or after a range: what must not be there is an hour away.
+// A reader may return processes that ran shortly before or after a range. So the processes that it must not return are
+// an hour away.
 UnixNs AtMinute(int64_t minutes) { return UnixNs{kNow.value + minutes * kNsPerMinute}; }
 
 std::vector<std::string> NamesIn(StoreReader& reader, int64_t from_minute, int64_t to_minute,
@@ -33,8 +34,8 @@ std::vector<std::string> NamesIn(StoreReader& reader, int64_t from_minute, int64
   return names;
 }
 
-// A process is told of in every slot that has a sample of it, under one number, and found there.
-TEST_P(ProcessConformance, AreFoundWhereTheirSamplesAre) {
+// A process is described in every slot that has a sample of it, under one number, and a reader finds it there.
+TEST_P(ProcessConformance, FindsProcessesInTheRangesOfTheirSamples) {
   TestCollector collector("node-a");
   ThreadRef early = collector.Thread(1, "early"), both = collector.Thread(2, "both"),
             late = collector.Thread(3, "late");
@@ -112,7 +113,7 @@ TEST_P(ProcessConformance, ProcessAttributesLearnedAfterTheLastSampleReachIt) {
   EXPECT_EQ(processes[0].attributes, "service.name=web");
 }
 
-TEST_P(ProcessConformance, WhatAProcessSaysOfItselfIsKept) {
+TEST_P(ProcessConformance, KeepsAttributesOfProcesses) {
   TestCollector collector("node-a");
   Dictionary& dictionary = collector.dictionary();
   Process process;
@@ -126,9 +127,9 @@ TEST_P(ProcessConformance, WhatAProcessSaysOfItselfIsKept) {
   EXPECT_EQ(processes[0].attributes, "service.name=web");
 }
 
-// What ran in one container stays there when the process has moved to another, also in one batch, and in a generation
-// that continues the first.
-TEST_P(ProcessConformance, AProcessThatMovesIsToldOfInBothContainers) {
+// Samples stay in the container where their process ran, also after the process has moved to another container. This
+// holds in one batch, and in a later batch of the same generation.
+TEST_P(ProcessConformance, AMovedProcessIsReturnedForBothContainers) {
   TestCollector collector("node-a");
   const NodeRef leaf = collector.Stack({1});
   Process process;

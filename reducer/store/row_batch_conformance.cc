@@ -5,7 +5,7 @@
 #include "profile/attributes.h"
 #include "reducer/store/store_conformance_testing.h"
 
-// Rows from somebody who speaks no wire and has no session, committed through the same contract.
+// Rows from a source without the wire protocol and without a session, committed through the same contract.
 namespace tributary::store {
 
 RowBatch RowBatchConformance::OneSample(std::string_view service, uint64_t value) {
@@ -62,7 +62,7 @@ TEST_P(RowBatchConformance, RowsComeBackWithTheirResourceAndTheirOwnAttributes) 
   EXPECT_EQ(trie->frame_rows[trie->frames[chunks[0].nodes[0].value]].address, 0x20u);
 }
 
-TEST_P(RowBatchConformance, WithoutANumberNothingIsADuplicateAndTotalsAddUp) {
+TEST_P(RowBatchConformance, UnnumberedBatchesAreNeverDuplicatesAndTotalsAddUp) {
   CommitOne(OneSample("shop", 1));
   CommitOne(OneSample("shop", 2));
   CommitOne(OneSample("cart", 4));
@@ -74,7 +74,7 @@ TEST_P(RowBatchConformance, WithoutANumberNothingIsADuplicateAndTotalsAddUp) {
   EXPECT_EQ(totals.lost, 0u);
 }
 
-TEST_P(RowBatchConformance, WithANumberASecondTimeChangesNothingBeItAfterARestart) {
+TEST_P(RowBatchConformance, ANumberedBatchSentTwiceChangesNothingEvenAfterARestart) {
   RowBatch batch = OneSample("shop", 1);
   batch.sequence = 1;
   EXPECT_EQ(CommitOne(batch).sequence, 1u);
@@ -85,7 +85,7 @@ TEST_P(RowBatchConformance, WithANumberASecondTimeChangesNothingBeItAfterARestar
   EXPECT_EQ(TotalsOf(*Reader()).captured, 1u);
 }
 
-TEST_P(RowBatchConformance, OneSourceIsNoOtherKindsOfTheSameId) {
+TEST_P(RowBatchConformance, SourcesOfDifferentKindsMayShareAnId) {
   RowBatch import = OneSample("shop", 1);
   import.source.id = std::string(16, 'a');
   import.sequence = 1;
@@ -96,7 +96,7 @@ TEST_P(RowBatchConformance, OneSourceIsNoOtherKindsOfTheSameId) {
   EXPECT_EQ(CountSamples(*Reader()), 2u);
 }
 
-TEST_P(RowBatchConformance, RowsThatReferToWhatIsNotThereAreTurnedAway) {
+TEST_P(RowBatchConformance, RefusesRowsWithUndefinedReferences) {
   RowBatch thread = OneSample("shop", 1), attributes = thread, before = thread;
   thread.samples[0].thread = ThreadRef{2};
   attributes.samples[0].attributes = StringRef{99};
@@ -137,14 +137,14 @@ TEST_P(RowBatchConformance, TypesComeWithTheData) {
             (std::map<SampleTypeInfo, uint64_t>{{{}, 99}, {bytes, 203}, {{"cpu", "nanoseconds"}, 1}, {objects, 204}}));
 }
 
-TEST_P(RowBatchConformance, ADefinitionDoesNotChangeWhatEveryReleaseKnows) {
+TEST_P(RowBatchConformance, ADefinitionDoesNotChangeABuiltInType) {
   RowBatch batch = OneSample("shop", 7);
   batch.sample_types = {{SampleType::kCpu, {"mine", "bytes"}}};
   CommitOne(batch);
   EXPECT_EQ(Reader()->SampleTypes().value().at(TypeNo{1}).name, "cpu");
 }
 
-TEST_P(RowBatchConformance, TypesOverAMachinesShareOrTheCapHaveNoNameAndBuiltInOnesAlwaysDo) {
+TEST_P(RowBatchConformance, TypesBeyondALimitHaveNoNameButBuiltInTypesDo) {
   constexpr size_t kShare = kSampleTypesOfMachineMax, kAll = kSampleTypesOfShardMax;
   auto commit = [this](const std::string& machine, size_t type) {
     RowBatch batch = OneSample(machine, 1);
@@ -191,8 +191,8 @@ TEST_P(RowBatchConformance, TooManyOwnAttributesAreLeftOutAndCounted) {
   EXPECT_NE(metrics_.PrometheusText().find("tributary_reducer_refused_attributes_total 2\n"), std::string::npos);
 }
 
-// Sums of days, and what only they refer to, go by age.
-TEST_P(RowBatchConformance, ATypeGoesWithTheLastDataThatCanHaveIt) {
+// The sums of days, and rows that only these sums refer to, are removed by age.
+TEST_P(RowBatchConformance, ATypeIsRemovedWithItsLastData) {
   RowBatch batch = OneSample("shop", 1);
   batch.samples[0].type = static_cast<SampleType>(9);
   batch.sample_types = {{static_cast<SampleType>(9), {"short-lived", "bytes"}}};
@@ -209,7 +209,7 @@ TEST_P(RowBatchConformance, ATypeGoesWithTheLastDataThatCanHaveIt) {
   EXPECT_EQ(Reader()->SampleTypes().value().size(), 2u) << "a type that was forgotten comes back";
 }
 
-// Whoever hands data over has no boot of the machine: its sessions go on.
+// An import does not know the boot of its machine, so it ends none of the machine's sessions.
 TEST_P(RowBatchConformance, ImportsAndSessionsOfOneMachineDoNotEndEachOther) {
   RowBatch of_session = OneSample("shop", 1);
   of_session.source = {SourceKind::kSession, std::string(16, 's')};

@@ -102,7 +102,7 @@ TEST_P(SampleConformance, DuplicateBatchesChangeNothing) {
   RowBatch second = collector.Take(At(1));
   CommitOne(first);
   CommitOne(second);
-  // After a reconnect the dictionary is known: the same samples come without definitions.
+  // After a reconnect the dictionary is known, so the same samples come without definitions.
   RowBatch first_again = collector.Resend(first), second_again = collector.Resend(second);
   EXPECT_EQ(CommitOne(first_again).sequence, 2u);
   EXPECT_EQ(CommitOne(second_again).sequence, 2u);
@@ -148,7 +148,7 @@ TEST_P(SampleConformance, AsksForTheDictionaryWhenDefinitionsDoNotContinue) {
   EXPECT_EQ(processes[0].start_time_ns, processes[1].start_time_ns);
 }
 
-TEST_P(SampleConformance, RefusesReferencesToWhatIsNotDefined) {
+TEST_P(SampleConformance, RefusesUndefinedReferences) {
   TestCollector collector("node-a");
   collector.Add(At(0), ThreadRef{7}, NodeRef{});
   EXPECT_TRUE(CommitOne(collector.Take(At(0))).need_dictionary);
@@ -194,7 +194,7 @@ TEST_P(SampleConformance, DefinitionsMayComeBeforeTheirBatch) {
   EXPECT_EQ(CountSamples(*Reader()), 1u);
 }
 
-// Of the tables' ids, all but the nodes from `first` to `last`.
+// Keeps all ids of the tables except the nodes from `first` to `last`.
 Eviction WithoutNodes(const Dictionary& d, uint32_t first, uint32_t last) {
   auto all = [](uint32_t count) { return KeptIds::FromMarks(std::vector<bool>(count, true)); };
   std::vector<bool> nodes(d.node_count(), true);
@@ -209,7 +209,7 @@ TEST_P(SampleConformance, FollowsAnEviction) {
   collector.Add(At(-3), thread, collector.Stack({1, 2}));
   collector.Add(At(-3), thread, collector.Stack({3, 4, 5}));
   CommitOne(collector.Take(At(-3)));
-  // The stack 1, 2 is nodes 1 and 2: the others become 1, 2, 3.
+  // The stack 1, 2 has the nodes 1 and 2. The other nodes become 1, 2, 3.
   collector.Evict(WithoutNodes(collector.dictionary(), 1, 2));
   EXPECT_EQ(collector.Stack({3, 4, 5}), NodeRef{3});
   collector.Add(At(-2), thread, NodeRef{3});
@@ -219,8 +219,8 @@ TEST_P(SampleConformance, FollowsAnEviction) {
   EXPECT_EQ(Reader()->LoadTrie(DayOf(kNow)).value()->parents.size(), 6u) << "the same nodes, by whatever number";
 }
 
-// Strings move to other numbers as everything does: their rows must move with them.
-TEST_P(SampleConformance, NamesAreTheRightOnesAfterAnEviction) {
+// Strings get new numbers, as all definitions do. Their store ids must move with them.
+TEST_P(SampleConformance, NamesStayRightAfterAnEviction) {
   TestCollector collector("node-a");
   collector.Add(At(-3), collector.Thread(1, "first"), collector.Stack({1}));
   collector.Add(At(-3), collector.Thread(2, "second"), collector.Stack({1}));
@@ -232,7 +232,7 @@ TEST_P(SampleConformance, NamesAreTheRightOnesAfterAnEviction) {
     return KeptIds::FromMarks(marks);
   };
   auto none = [](uint32_t) { return false; };
-  // The first process, with its thread and its name.
+  // Evicts the first process, with its thread and its name.
   collector.Evict({without(d.string_count(), [&](uint32_t i) { return d.string(StringRef{i}) == "first"; }),
                    without(d.executable_count(), none), without(d.frame_count(), none), without(d.node_count(), none),
                    without(d.process_count(), [](uint32_t i) { return i == 1; }),
@@ -246,7 +246,7 @@ TEST_P(SampleConformance, NamesAreTheRightOnesAfterAnEviction) {
   EXPECT_EQ(names, (std::vector<std::string>{"first", "second", "third"}));
 }
 
-TEST_P(SampleConformance, AnEvictionThatDoesNotFitIsRefusedAndChangesNothing) {
+TEST_P(SampleConformance, AMismatchedEvictionIsRefusedAndChangesNothing) {
   TestCollector collector("node-a");
   ThreadRef thread = collector.Thread(1, "a");
   collector.Add(At(-3), thread, collector.Stack({1, 2, 3}));
@@ -268,8 +268,8 @@ TEST_P(SampleConformance, AnEvictionThatDoesNotFitIsRefusedAndChangesNothing) {
   EXPECT_FALSE(CommitOne(derived(1, ok)).need_dictionary);
 }
 
-// A batch that was refused must not be overtaken: acknowledgements are cumulative, and would cover it.
-TEST_P(SampleConformance, RefusesABatchThatSkipsOneItsSenderStillHolds) {
+// No batch may overtake a refused batch: acknowledgements are cumulative, and would cover the refused one.
+TEST_P(SampleConformance, RefusesToSkipABatchHeldByItsSender) {
   TestCollector collector("node-a");
   ThreadRef thread = collector.Thread(1, "a");
   collector.Add(At(-2), thread, collector.Stack({1}));
@@ -282,7 +282,7 @@ TEST_P(SampleConformance, RefusesABatchThatSkipsOneItsSenderStillHolds) {
   ShardWriter::Outcome outcome = CommitOne(third);
   EXPECT_TRUE(outcome.need_dictionary);
   EXPECT_EQ(outcome.sequence, 1u);
-  // Unless the sender had dropped the second, and counted it, when it connected.
+  // The store accepts the batch if the sender had dropped and counted the second one when it connected.
   third.oldest_held = 3;
   EXPECT_EQ(CommitOne(third).sequence, 3u);
 }
@@ -298,7 +298,7 @@ TEST_P(SampleConformance, AbsurdTimesAreClampedToTheBatch) {
   CommitOne(batch);
   EXPECT_EQ(CountSamples(*Reader(), {At(-5), UnixNs{At(-5).value + 1}}), 2u);
 
-  // A batch whose own clock makes no sense is stored at the time of its arrival.
+  // A batch with an absurd clock is stored at the time of its arrival.
   collector.Add(At(0), thread, leaf);
   RowBatch absurd = collector.Take(At(0));
   absurd.clock.unix = UnixNs{std::numeric_limits<int64_t>::max()};
@@ -321,11 +321,11 @@ TEST_P(SampleConformance, AReaderSeesTheMomentItWasOpened) {
   EXPECT_EQ(CountSamples(*after), 2u);
   EXPECT_EQ(trie_before->parents.size(), 3u);
   EXPECT_EQ(after->LoadTrie(DayOf(kNow)).value()->parents.size(), 4u);
-  // The older reader may be given the longer trie: ids keep their meaning.
+  // The older reader may get the longer trie, because ids keep their meaning.
   EXPECT_GE(before->LoadTrie(DayOf(kNow)).value()->parents.size(), 3u);
 }
 
-TEST_P(SampleConformance, ExportersGoOnWhereTheyStopped) {
+TEST_P(SampleConformance, ExportersContinueAtTheirCursor) {
   TestCollector collector("node-a");
   ThreadRef thread = collector.Thread(1, "a");
   for (int i = 0; i < 10; ++i) {
@@ -347,7 +347,7 @@ TEST_P(SampleConformance, ExportersGoOnWhereTheyStopped) {
   EXPECT_EQ(seen, 10u);
   EXPECT_EQ(Reader()->ScanCommitted(cursor, 1000, count).value(), cursor);
   EXPECT_EQ(seen, 10u);
-  // A cursor beyond what was ever committed belongs to a file that is gone.
+  // A cursor beyond everything ever committed belongs to a file that no longer exists.
   Reader()->ScanCommitted(cursor + 100, 1000, count).value();
   EXPECT_EQ(seen, 20u);
 }

@@ -4,7 +4,7 @@
 
 #include "reducer/store/store_conformance_testing.h"
 
-// Ranges of time, sums, and what becomes of data that grow old.
+// Ranges of time, sums, and retention of old data.
 
 namespace tributary::store {
 namespace {
@@ -48,7 +48,7 @@ TEST_P(ScanConformance, DaysHaveTriesOfTheirOwn) {
   EXPECT_EQ(stacks, (std::map<Day, std::vector<uint64_t>>{{DayOf(kNow), {2, 1}}, {DayOf(midnight), {3, 1}}}));
 }
 
-// Every sample is counted once, whatever the range, whichever minutes are closed, and however late a sample comes.
+// Every sample is counted once, for any range, any set of closed minutes, and any delay of a sample.
 TEST_P(ScanConformance, SumsEqualSamplesForAnyRange) {
   std::mt19937_64 random(11);
   TestCollector a("node-a", 1), b("node-b", 2);
@@ -101,7 +101,7 @@ TEST_P(ScanConformance, SumsOutliveRawColumnsAndStillTileRanges) {
 
   EXPECT_LT(Total(FromSamples(kAlways)), 12u);
   EXPECT_EQ(Total(FromSums(kAlways)), 30u);
-  // Ranges that share borders share no sample, even where only sums are left.
+  // Adjacent ranges share no sample, even where only sums are left.
   for (int64_t width : {17, 45, 61, 100}) {
     uint64_t total = 0;
     for (int64_t at = -100; at < 40 * 60; at += width) {
@@ -112,7 +112,7 @@ TEST_P(ScanConformance, SumsOutliveRawColumnsAndStillTileRanges) {
   }
 }
 
-TEST_P(ScanConformance, SessionsLeaveWithTheirData) {
+TEST_P(ScanConformance, SessionsAreRemovedAfterTheirData) {
   options_.sum_age_ns = 2 * kNsPerDay;
   Reopen();
   TestCollector collector("node-a");
@@ -127,7 +127,7 @@ TEST_P(ScanConformance, SessionsLeaveWithTheirData) {
   EXPECT_TRUE(absl::IsNotFound(writer_->FindSession(collector.info().session_id).status()));
 }
 
-TEST_P(ScanConformance, ADayGoesWithItsTrieAndItsProcesses) {
+TEST_P(ScanConformance, RemovesADayWithItsTrieAndItsProcesses) {
   options_.raw_age_ns = 12 * 60 * kNsPerMinute;
   options_.sum_age_ns = 2 * kNsPerDay;
   Reopen();
@@ -151,14 +151,14 @@ TEST_P(ScanConformance, ADayGoesWithItsTrieAndItsProcesses) {
   ASSERT_EQ(processes.size(), 1u);
   EXPECT_EQ(processes[0].comm, "long-lived");
 
-  // A process that sleeps longer than what is known of it lives comes back under the ids of its session.
+  // A process that sleeps until its rows have expired comes back under the ids of its session.
   collector.Add(clock_.Unix(), old_thread, collector.Stack({1, 2}));
   Commit(collector.Take(clock_.Unix()));
   EXPECT_EQ(Reader()->Processes(kAlways, nullptr)->size(), 2u);
   EXPECT_FALSE(Reader()->Executables()->back().path.empty());
 }
 
-TEST_P(ScanConformance, TheOldestGoWhenThereIsTooMuch) {
+TEST_P(ScanConformance, RemovesTheOldestDataAboveTheSizeLimit) {
   options_.bytes_max = 1u << 20;
   Reopen();
   TestCollector collector("node-a");
@@ -181,7 +181,7 @@ TEST_P(ScanConformance, TheOldestGoWhenThereIsTooMuch) {
   EXPECT_EQ(Total(FromSums({newest, kAlways.to})), left) << "what is left is the newest";
 }
 
-// Exporters see what is committed, in its order, whatever its time; what has expired meanwhile is gone.
+// Exporters see chunks in the order of their commits, whatever their time. They do not see chunks that have expired.
 TEST_P(ScanConformance, CommittedChunksComeInTheOrderOfCommits) {
   TestCollector collector("node-a");
   const ThreadRef thread = collector.Thread(1, "a");

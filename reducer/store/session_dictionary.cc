@@ -9,7 +9,7 @@ namespace {
 
 constexpr size_t kDaysKept = 2;
 
-// For so many, and a few: a thousand sessions would pay for twice as much room as each has used.
+// Reserves an eighth more than `size`. With doubling, a thousand sessions would take twice the memory that they use.
 template <typename T>
 void MakeRoom(std::vector<T>& table, size_t size) {
   if (size > table.capacity()) table.reserve(size + size / 8);
@@ -63,7 +63,7 @@ bool SessionDictionary::Append(const Definitions& definitions) {
   return true;
 }
 
-// The process that comes next.
+// Adds the store id of the process that comes next.
 void SessionDictionary::Describe(const Process& process) {
   const uint32_t described_before = IndexProcess(process);
   StoreProcess id;
@@ -75,8 +75,9 @@ void SessionDictionary::Describe(const Process& process) {
   process_ids.push_back(id);
 }
 
-// Notes that the next number is a description of this process; the number of the one that it takes the place of, or 0.
-// One that has moved to another container is described beside the old one: what ran there stays there.
+// Registers the next number as a description of this process. Returns the number of the description that it replaces,
+// or 0. If the process has moved to another container, the old description stays: samples from the old container stay
+// there.
 uint32_t SessionDictionary::IndexProcess(const Process& process) {
   const auto number = static_cast<uint32_t>(newer_process_.size());
   newer_process_.push_back(0);
@@ -142,7 +143,7 @@ void SessionDictionary::ForgetStoreIds() {
   boot_id = {};
   string_ids.assign(tables_.strings.size(), StoreId{});
   executable_ids.assign(tables_.executables.size(), StoreId{});
-  // Processes and threads keep their numbers, which are never given to others, and are told of again.
+  // Processes and threads keep their numbers, which are never given to others. Their rows are written again.
   process_ids.resize(tables_.processes.size());
   thread_ids.resize(tables_.threads.size());
   for (StoreProcess& id : process_ids) id.slot = kNoSlot;
@@ -152,7 +153,7 @@ void SessionDictionary::ForgetStoreIds() {
 
 ProcessRef SessionDictionary::NewestProcess(ProcessRef ref) {
   for (uint32_t newer; (newer = newer_process_[ref.value]) != 0; ref.value = newer) {
-    // Half as long a way the next time: a node may describe a process thousands of times.
+    // Halves the path for the next call: a node may describe a process thousands of times.
     if (newer_process_[newer] != 0) newer = newer_process_[ref.value] = newer_process_[newer];
   }
   return ref;

@@ -14,23 +14,25 @@
 
 namespace tributary::store {
 
-// What one session has defined in its current generation, and what of it has ids in the store already. Definitions are
-// kept raw: an id is made when a sample first needs it (most definitions of a day are used again the next day, in
-// another trie), and made again after retention has removed rows. Bounded by DictionaryLimits; memory: about 24 bytes a
-// node and day in use. On the writer's thread.
+// Holds the definitions of one session's current generation, and the store ids that these definitions already have.
+// Definitions are kept raw. An id is made when a sample first needs it, because most definitions of a day are used
+// again the next day, in another trie. An id is made again after retention has removed rows. DictionaryLimits limit the
+// size. Memory: about 24 bytes per node and day in use. Use it on the writer's thread.
 class SessionDictionary {
  public:
   explicit SessionDictionary(uint32_t generation);
-  // What `eviction` leaves of this, under new numbers, with the store ids known for it. nullptr: it is of tables of
-  // other sizes, or drops what something kept refers to.
+  // Returns a dictionary with the definitions that `eviction` keeps, under new numbers, and with their known store ids.
+  // Returns nullptr if `eviction` is for tables of other sizes, or if it drops a definition that a kept definition
+  // refers to.
   std::unique_ptr<SessionDictionary> Derive(uint32_t generation, const Eviction& eviction) const;
 
   uint32_t generation() const { return generation_; }
   DictionaryCounts counts() const;
 
-  // False: a table over its limit, or a reference to what is not defined; call Truncate then.
+  // Returns false if a table would exceed its limit, or if a definition refers to an undefined one. The caller must
+  // then call Truncate.
   bool Append(const Definitions& definitions);
-  // Forgets what was defined beyond `counts`, and what is in the store: for a transaction that was rolled back.
+  // Forgets all definitions beyond `counts`, and all store ids. For a transaction that was rolled back.
   void Truncate(const DictionaryCounts& counts);
   void ForgetStoreIds();
 
@@ -39,22 +41,22 @@ class SessionDictionary {
   const Frame& frame(FrameRef ref) const { return tables_.frames[ref.value]; }
   Node node(NodeRef ref) const { return tables_.nodes[ref.value]; }
   const Process& process(ProcessRef ref) const { return tables_.processes[ref.value]; }
-  // The newest definition of that process in that container: attributes may be learned late.
+  // Returns the newest definition of the same process in the same container, because attributes may be learned late.
   ProcessRef NewestProcess(ProcessRef ref);
   const Thread& thread(ThreadRef ref) const { return tables_.threads[ref.value]; }
-  // Whether a sample's references are defined.
+  // Returns true if all references of the sample are defined.
   bool Defines(const Sample& sample) const;
 
-  // A row's id in the store and the latest day it was marked as used on; no == 0: none yet.
+  // A row's id in the store, and the latest day on which the row was marked as used. no == 0: no id yet.
   struct StoreId {
     uint32_t no = 0;
     int32_t day = 0;
   };
-  // A number in the store and the slot it was told of for last; no == 0: none yet.
+  // A number in the store, and the slot in which the row was last written. no == 0: no number yet.
   struct StoreProcess {
     uint32_t no = 0;
     Slot slot = kNoSlot;
-    Slot described_slot = kNoSlot;  // where the description that this one takes the place of was told last
+    Slot described_slot = kNoSlot;  // the slot in which the description that this one replaces was last written
   };
   struct StoreThread {
     uint32_t no = 0, process = 0;
@@ -63,14 +65,14 @@ class SessionDictionary {
   std::vector<StoreId> string_ids, executable_ids;  // index: the session's id
   std::vector<StoreProcess> process_ids;
   std::vector<StoreThread> thread_ids;
-  StoreId boot_id;  // of the session's boot id as a string
+  StoreId boot_id;  // of the string that is the session's boot id
 
-  // Ids in one day's trie, 0 = none yet (the root maps to itself).
+  // Ids in one day's trie. 0: no id yet (the root maps to itself).
   struct DayIds {
     Day day;
     std::vector<uint32_t> nodes, frames;
   };
-  // The two days used last are kept: around midnight samples come for both.
+  // Keeps the two days used last, because around midnight samples of both days arrive.
   DayIds& IdsOfDay(Day day);
 
   size_t memory_bytes() const;
@@ -84,9 +86,9 @@ class SessionDictionary {
   uint32_t generation_;
   DictionaryLimits limits_;
   size_t string_bytes_ = 0;
-  Definitions tables_;  // id 0 of each included
+  Definitions tables_;  // including id 0 of each table
   absl::flat_hash_map<ProcessKey, uint32_t> newest_process_;
-  std::vector<uint32_t> newer_process_;  // index: a process; the description that has taken its place, or 0
+  std::vector<uint32_t> newer_process_;  // index: a process; value: the description that replaced it, or 0
   std::list<DayIds> days_;               // most recently used first
 };
 

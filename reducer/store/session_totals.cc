@@ -9,7 +9,7 @@ NamedAccounting SessionTotals::WithClosing() const {
   NamedAccounting all = accounting;
   if (closed_reason == kOpen) return all;
   all.captured = Max(known(), closed_captured);
-  // A reason of a later release still counts.
+  // A reason of a later release counts as kCollectorKilled.
   const auto reason = static_cast<uint64_t>(closed_reason) < kLossReasonCount ? static_cast<LossReason>(closed_reason)
                                                                               : LossReason::kCollectorKilled;
   all.LostFor(reason) += all.captured - known();

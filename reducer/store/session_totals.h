@@ -8,36 +8,39 @@
 
 namespace tributary::store {
 
-// What the store knows of a source of samples beside its dictionary; one row. Types of samples go by their names: a
-// source may give a number to another type with each batch.
+// All that the store knows of a source of samples in addition to its dictionary, in one row. Sample types are
+// identified by their names, because a source may give a number to another type with each batch.
 struct SessionTotals {
   uint64_t durable_sequence = 0;
-  NamedAccounting accounting;  // as told with batch durable_sequence
+  NamedAccounting accounting;  // as reported with batch durable_sequence
   NamedSampleCounts stored;
   uint64_t wire_bytes = 0;
   uint64_t endings[kEndingCount] = {};
-  int64_t closed_reason = kOpen;  // the LossReason of what is missing once the session has ended without saying so
-  // What it answers for of what its collector captured, once it is closed. `accounting.captured` then says no more:
-  // what it told last as on its way may have gone to another session.
+  int64_t closed_reason = kOpen;  // the LossReason of the missing samples, if the session ended without a report
+  // The captured samples that the session accounts for, once it is closed. `accounting.captured` then no longer counts:
+  // samples that the session last reported as on their way may have gone to another session.
   NamedSampleCounts closed_captured;
 
   static constexpr int64_t kOpen = -1;
-  NamedSampleCounts known() const { return stored + accounting.TotalLost(); }  // whose fate is
+  NamedSampleCounts known() const { return stored + accounting.TotalLost(); }  // samples with a known fate
   // Takes a new batch's sequence and accounting.
   void Account(const RowBatch& batch);
-  // Of a closed session: what is neither stored nor told as lost is lost for its reason. Whatever still comes of it
-  // makes that less.
+  // Returns the accounting. If the session is closed, samples that were neither stored nor reported lost count as lost
+  // for the closing reason. Samples that still arrive afterwards reduce that loss.
   NamedAccounting WithClosing() const;
-  // Another session reports that this one has ended. `share`: what it answers for, if it is the first that the batch
-  // names. nullptr: it is one of the others, which answer for what is known of them. Closing again changes nothing.
+  // Closes this session, because another session reports that it has ended. `share`: the captured samples that this
+  // session accounts for, if the batch names it first. nullptr: the batch names it later, and it accounts for its known
+  // samples. Closing again with `share` keeps the larger share and takes the new reason. Closing again with nullptr
+  // changes nothing.
   void Close(LossReason reason, const NamedSampleCounts* share);
-  // The names that these totals have, and room for those that they may still get.
+  // Returns the type names that these totals have, with space for the names that they may still get.
   BoundedTypes Types() const;
 };
 
-// What the batch means by a number; kUndefinedType if neither it nor this release defines the number.
+// Returns the type that the batch means by a number. Returns kUndefinedType if neither the batch nor this release
+// defines the number.
 SampleTypeInfo NameOf(const RowBatch& batch, SampleType type);
-// The batch's counts by names.
+// Returns the batch's counts by type name.
 NamedSampleCounts Named(const RowBatch& batch, const SampleCounts& counts);
 NamedAccounting NamedAccountingOf(const RowBatch& batch);
 

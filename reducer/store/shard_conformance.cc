@@ -51,7 +51,7 @@ TEST_P(ShardConformance, CursorsAreKeptByExporterAndShard) {
   EXPECT_EQ(store_->cursors().LoadCursor("console", 1).value(), 0);
 }
 
-// Each batch has its own outcome: one that is refused costs the others nothing.
+// Each batch has its own outcome: a refused batch does not affect the others.
 TEST_P(ShardConformance, AGroupMayHoldSeveralSources) {
   TestCollector a("node-a", 1), b("node-b", 2), c("node-c", 3);
   a.Add(At(0), a.Thread(1, "a"), a.Stack({1, 2}));
@@ -74,7 +74,8 @@ TEST_P(ShardConformance, AGroupMayHoldSeveralSources) {
   EXPECT_TRUE(absl::IsNotFound(writer_->FindSession(b.info().session_id).status()));
 }
 
-// Nothing of the group is kept, neither where data are nor in memory, and the same group goes in once that is possible.
+// Nothing of the group is kept, neither in storage nor in memory. The same group can be committed when commits succeed
+// again.
 TEST_P(ShardConformance, AFailedCommitKeepsNothingAndLosesNothing) {
   TestCollector collector("node-a");
   ThreadRef thread = collector.Thread(1, "a");
@@ -104,7 +105,7 @@ TEST_P(ShardConformance, AFailedCommitKeepsNothingAndLosesNothing) {
   EXPECT_EQ(Reader()->LoadTrie(DayOf(kNow)).value()->parents.size(), 6u);
 }
 
-TEST_P(ShardConformance, SessionsThatDoNotFitInMemoryAreAskedForTheirDictionaryAgain) {
+TEST_P(ShardConformance, AsksEvictedSessionsForTheirDictionaryAgain) {
   options_.sessions_max = 2;
   Reopen();
   std::vector<std::unique_ptr<TestCollector>> collectors;
@@ -176,7 +177,7 @@ TEST_P(ShardConformance, SessionsFollowTheirNodeWhenTheNumberOfShardsChanges) {
     const uint32_t shard = ShardOf(collector->info().node_id, 3);
     EXPECT_EQ(writers[shard]->FindSession(collector->info().session_id)->durable_sequence, 1u);
   }
-  // Fewer again: the files of more shards stay readable.
+  // With fewer shards again, the files of the other shards stay readable.
   writers.clear();
   store_.reset();
   options_.shards = 1;

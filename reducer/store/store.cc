@@ -6,7 +6,7 @@
 
 namespace tributary::store {
 
-// FNV-1a: the same on every machine and in every release, as data lie where it says.
+// Uses FNV-1a. The result must be the same on every machine and in every release, because it says where data lie.
 uint32_t ShardOf(std::string_view node_id, uint32_t shards) {
   uint64_t hash = 0xcbf29ce484222325;
   for (char c : node_id) hash = (hash ^ static_cast<uint8_t>(c)) * 0x100000001b3;

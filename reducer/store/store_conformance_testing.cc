@@ -53,7 +53,7 @@ std::vector<SampleColumns> StoreConformanceTest::Chunks(StoreReader& reader, Tim
                   .ScanSamples(range,
                                [&](const SampleColumns& columns) {
                                  chunks.push_back(columns);
-                                 chunks.back().node_id = {};  // valid during the call alone
+                                 chunks.back().node_id = {};  // valid only during the call
                                  return absl::OkStatus();
                                })
                   .ok());

@@ -16,22 +16,22 @@
 #include "reducer/store/store_testing.h"
 #include "reducer/store/store_times.h"
 
-// What every Store must do, as tests that use its interface alone. A kind of store runs the suite with one line in a
-// test of its own, which links store_conformance:
+// Tests of everything that a Store must do. They use only its interface. A kind of store runs the suite with one line
+// in its own test, which links store_conformance:
 //
 //   INSTANTIATE_STORE_CONFORMANCE(Memory, [] { return std::make_unique<MemoryBackend>(); });
 
 namespace tributary::store {
 
-// How the suite opens a kind of store. It begins with nothing.
+// Opens a kind of store for the suite. The store is empty at first.
 class StoreBackend {
  public:
   virtual ~StoreBackend() = default;
-  // Opens the store with all that earlier ones of this backend committed, as after a restart. The caller has destroyed
-  // the earlier one.
+  // Opens the store with all that earlier stores of this backend committed, as after a restart. The caller must have
+  // destroyed the earlier store.
   virtual absl::StatusOr<std::unique_ptr<Store>> Open(const StoreOptions& options, const Clock& clock,
                                                       Metrics& metrics) = 0;
-  // Makes commits of samples to shard 0 fail from now on, or succeed again. They fail as late as the store can do it.
+  // Makes commits of samples to shard 0 fail from now on, or succeed again. They fail as late as the store allows.
   virtual void FailCommits(bool fail) = 0;
 };
 using MakeStoreBackend = std::function<std::unique_ptr<StoreBackend>()>;
@@ -39,7 +39,7 @@ using MakeStoreBackend = std::function<std::unique_ptr<StoreBackend>()>;
 inline constexpr UnixNs kNow{1'700'000'040 * kNsPerSecond};  // a whole minute
 inline constexpr TimeRange kAlways{UnixNs{0}, UnixNs{4'000'000'000 * kNsPerSecond}};
 
-// A store with one shard and its writer; `options_` and Reopen make it another.
+// A store with one shard and its writer. For another store, a test changes `options_` and calls Reopen.
 class StoreConformanceTest : public testing::TestWithParam<MakeStoreBackend> {
  protected:
   StoreConformanceTest() : backend_(GetParam()()) { Reopen(); }
@@ -59,7 +59,7 @@ class StoreConformanceTest : public testing::TestWithParam<MakeStoreBackend> {
     return outcomes.ok() ? outcomes->at(0) : ShardWriter::Outcome{};
   }
   void Commit(const RowBatch& batch) { ASSERT_FALSE(CommitOne(batch).need_dictionary); }
-  // Until there is nothing left to do.
+  // The default number of calls leaves no work undone.
   void Maintain(int calls = 50) {
     for (int i = 0; i < calls; ++i) {
       const absl::Status status = writer_->Maintain(clock_.Unix());
@@ -88,17 +88,18 @@ class StoreConformanceTest : public testing::TestWithParam<MakeStoreBackend> {
 
 uint64_t CountSamples(StoreReader& reader, TimeRange range = kAlways);
 
-// One fixture a file of the suite.
+// One fixture per file of the suite.
 class SampleConformance : public StoreConformanceTest {};
 class RowBatchConformance : public StoreConformanceTest {
  protected:
-  // One sample of `value` in the service's main, and all that describes it.
+  // Returns one sample of `value` in the service's main, and all its definitions.
   static RowBatch OneSample(std::string_view service, uint64_t value);
   static std::string Encode(std::string_view key, std::string_view value);
 };
 class ClosedSessionConformance : public StoreConformanceTest {
  protected:
-  // A batch of that many samples, and what the collector knows to be on its way when it is closed.
+  // Returns a batch of `samples` samples. `on_the_way`: samples that are captured but still on their way when the batch
+  // is closed.
   static RowBatch BatchOf(TestCollector& collector, int samples, uint64_t on_the_way = 0);
   static RowBatch Closing(RowBatch batch, const TestCollector& ended, uint64_t captured,
                           LossReason reason = LossReason::kCollectorKilled);
@@ -109,9 +110,9 @@ class ClosedSessionConformance : public StoreConformanceTest {
 };
 class GaugeConformance : public StoreConformanceTest {
  protected:
-  // The batch's samples as those of a gauge.
+  // Returns the batch with its samples turned into samples of a gauge.
   static RowBatch AsGauge(RowBatch batch);
-  // Value and count by minute after kNow and process.
+  // Value and count by minute (0 is the minute of kNow) and process.
   using MinuteSums = std::map<std::pair<int64_t, uint32_t>, std::pair<uint64_t, uint64_t>>;
   MinuteSums Minutes(TimeRange range = kAlways);
 };

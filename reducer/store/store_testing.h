@@ -13,31 +13,31 @@
 
 namespace tributary::store {
 
-// A collector as tests play it: interns stacks and makes batches as they come out of the wire. Its monotonic clock is
-// its unix clock less a constant.
+// A collector for tests. It interns stacks and makes batches as the wire decoder would return them. Its monotonic clock
+// is its unix clock minus a constant.
 class TestCollector {
  public:
   explicit TestCollector(std::string node_id, uint8_t session = 1);
 
-  // A thread of a process `pid` with that name.
+  // Returns a thread of a process `pid` with the name `name`.
   ThreadRef Thread(int pid, std::string_view name);
-  // A stack of native frames in one executable, outermost first.
+  // Returns a stack of native frames in one executable. The outermost frame comes first.
   NodeRef Stack(const std::vector<uint64_t>& addresses);
-  // For the next batch.
+  // Add and Lose count for the next batch.
   void Add(UnixNs time, ThreadRef thread, NodeRef node, uint64_t value = 52'631'579, Ending ending = Ending::kComplete);
   void Lose(LossReason reason, uint64_t samples);
 
-  // What was added since, with the definitions that no batch of this generation has carried.
+  // Returns everything added since the last call, with the definitions that no batch of this generation has carried.
   RowBatch Take(UnixNs closed);
-  // Forgets what was sent: the next batch starts a new generation.
+  // Forgets which definitions were sent, so the next batch starts a new generation.
   void StartGeneration();
-  // `pending`'s samples again, as a new generation would carry them.
+  // Returns `pending`'s samples again, as a batch of the current generation would carry them.
   RowBatch Resend(const RowBatch& pending);
 
   static MonotonicNs Monotonic(UnixNs time) { return MonotonicNs{time.value - kBootNs}; }
   const SessionInfo& info() const { return *info_; }
   const Accounting& accounting() const { return accounting_; }
-  // Goes on in a derived generation: the next batch tells of the eviction.
+  // Continues in a derived generation. The next batch reports the eviction.
   void Evict(Eviction eviction);
   Dictionary& dictionary() { return *dictionary_; }
 
@@ -46,7 +46,7 @@ class TestCollector {
 
   std::shared_ptr<SessionInfo> info_;
   std::shared_ptr<Dictionary> dictionary_ = std::make_shared<Dictionary>();
-  std::optional<DerivedFrom> derived_;  // not told yet
+  std::optional<DerivedFrom> derived_;  // not sent yet
   DictionaryCounts sent_;
   uint32_t generation_ = 1;
   uint64_t sequence_ = 0;

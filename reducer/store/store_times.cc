@@ -18,7 +18,7 @@ SampleTimes::SampleTimes(const ClockPair& clock, int64_t now_ns) : monotonic_(cl
 }
 
 int64_t SampleTimes::ToUnixNs(MonotonicNs time, bool* clamped) const {
-  // In 128 bits: both readings come from outside.
+  // Computes in 128 bits, because both readings come from outside.
   const __int128 unix_ns = static_cast<__int128>(batch_ns_) + time.value - monotonic_.value;
   *clamped = unix_ns < min_ns_ || unix_ns > max_ns_;
   return *clamped ? batch_ns_ : static_cast<int64_t>(unix_ns);

@@ -7,8 +7,8 @@
 #include "profile/batch.h"
 #include "reducer/store/store.h"
 
-// The units of time that stores share: minutes, which are summed; slots, in which processes are described; days, which
-// have a trie each. All count from 1970-01-01 UTC and round down, before it too.
+// The units of time that stores share. Samples are summed by minutes, processes are described in slots, and each day
+// has a trie. All units count from 1970-01-01 UTC and round down, also before that date.
 
 namespace tributary::store {
 
@@ -20,8 +20,8 @@ constexpr Day DayOfMinute(int64_t minute) {
 }
 constexpr Day DayOf(UnixNs time) { return DayOfMinute(MinuteOf(time)); }
 
-// Ten minutes, since 1970-01-01 UTC: long enough that telling of a long-lived process in each costs little, short
-// enough that a query for a minute does not read of a day's processes.
+// A slot is ten minutes, counted from 1970-01-01 UTC. It is long enough that it costs little to describe a long-lived
+// process in each slot. It is short enough that a query for a minute does not read the processes of a whole day.
 using Slot = Strong<struct StoreSlotTag, int32_t>;
 constexpr int64_t kSlotMinutes = 10;
 constexpr int32_t kSlotsPerDay = kMinutesPerDay / kSlotMinutes;
@@ -34,15 +34,16 @@ constexpr Slot SlotOf(UnixNs time) {
 constexpr Day DayOf(Slot slot) { return DayOfMinute(slot.value * kSlotMinutes); }
 constexpr UnixNs StartOf(Slot slot) { return UnixNs{slot.value * kSlotMinutes * kNsPerMinute}; }
 
-// A minute is closed this long after its end, for batches on their way.
+// A minute is closed this long after its end, because batches may still be on their way.
 constexpr int64_t kMinuteOpenNs = 2 * kNsPerMinute;
 
-// The time of a sample, given the clocks of its batch: unix ns; the batch's own time where the result makes no sense
-// (before 2020, an hour after `now_ns`, or a day before the batch), and `now_ns` where that makes none either.
+// Converts the time of a sample to unix ns, with the clocks of its batch. Uses the batch's own time if the result makes
+// no sense (before 2020, an hour after `now_ns`, or a day before the batch). Uses `now_ns` if the batch's own time
+// makes no sense either.
 struct SampleTimes {
   SampleTimes(const ClockPair& clock, int64_t now_ns);
   int64_t ToUnixNs(MonotonicNs time, bool* clamped) const;
-  int64_t BootNs() const;  // when CLOCK_MONOTONIC was 0; 0 when that makes no sense
+  int64_t BootNs() const;  // unix time when CLOCK_MONOTONIC was 0; 0 if the result makes no sense
 
  private:
   MonotonicNs monotonic_;

@@ -40,7 +40,8 @@ class Cutter {
                                                                                 : FrameRow{};
   }
 
-  // The part's number of the node, which comes into it behind its ancestors; 0 of the root and of no node.
+  // Returns the part's number of the node. Adds the node to the part, after its ancestors, if the part lacks it.
+  // Returns 0 for the root and for a node that does not exist.
   NodeNo NumberOf(NodeNo leaf) {
     path_.clear();
     uint32_t at = leaf.value;

@@ -25,14 +25,14 @@ void ExpectParentsFirst(const Trie& trie) {
   }
 }
 
-// The frames from the node up, whole rows.
+// Returns the whole frame rows from the node up.
 std::vector<FrameRow> FramesOf(const Trie& trie, NodeNo node) {
   std::vector<FrameRow> rows;
   for (; node.value != 0; node = trie.parents[node.value]) rows.push_back(trie.frame_rows[trie.frames[node.value]]);
   return rows;
 }
 
-// Nodes above and at these, the root included.
+// Counts the given nodes and all their ancestors, including the root.
 size_t CountAncestors(const Trie& trie, const std::vector<NodeNo>& leaves) {
   std::set<uint32_t> met = {0};
   for (NodeNo node : leaves) {
@@ -68,7 +68,7 @@ TEST_P(TrieConformance, APartHasTheLeavesAndTheirAncestors) {
   ExpectSame(*whole, reader->LoadTriePart(day, {}).value(), {});
 }
 
-TEST_P(TrieConformance, WhatTheDayDoesNotHaveIsTheRoot) {
+TEST_P(TrieConformance, NodesUnknownToTheDayBecomeTheRoot) {
   const NodeNo strange[] = {NodeNo{77}, NodeNo{UINT32_MAX}};
   TriePart part = Reader()->LoadTriePart(DayOf(kNow), strange).value();
   EXPECT_EQ(part.nodes, (std::vector<NodeNo>{NodeNo{0}, NodeNo{0}})) << "a day without data";
@@ -80,7 +80,7 @@ TEST_P(TrieConformance, WhatTheDayDoesNotHaveIsTheRoot) {
   EXPECT_EQ(part.trie.parents.size(), 1u);
 }
 
-// Whatever was loaded before, whole or in part, and however much came since.
+// A part is right whatever was loaded before, as a whole or in part, and however many nodes came since.
 TEST_P(TrieConformance, PartsGrowWithTheDay) {
   TestCollector collector("node-a");
   const ThreadRef thread = collector.Thread(1, "a");
@@ -105,7 +105,7 @@ TEST_P(TrieConformance, PartsGrowWithTheDay) {
       continue;
     }
     ASSERT_NO_FATAL_FAILURE(ExpectSame(*Reader()->LoadTrie(day).value(), part, leaves)) << round;
-    // From here on parts follow parts, and the whole comes late.
+    // From here on parts are loaded after parts, and the whole trie is loaded late.
     if (round > 3 && round < 11) {
       for (uint64_t i = 0; i < 10; ++i) collector.Add(At(0), thread, collector.Stack({1, 2, random()}));
       Commit(collector.Take(At(0)));
@@ -118,7 +118,7 @@ TEST_P(TrieConformance, PartsGrowWithTheDay) {
   ExpectSame(*Reader()->LoadTrie(day).value(), part, early_leaves);
 }
 
-TEST_P(TrieConformance, FramesKeepAllThatIsKnownOfThem) {
+TEST_P(TrieConformance, FramesKeepAllTheirFields) {
   Dictionary rows;
   const ExecutableRef executable =
       rows.InternExecutable(*ExecutableId::Make(ExecutableIdKind::kGnuBuildId, "build"), "/srv/app");

@@ -16,7 +16,7 @@
 namespace tributary {
 namespace {
 
-// Not to wait for a FIFO's other end.
+// Opens a file without waiting for the other end of a FIFO.
 Fd OpenFile(const std::string& path) { return Fd(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)); }
 
 std::string BuildIdPath(const std::string& directory, const ExecutableId& id) {
@@ -149,7 +149,7 @@ void DebugFileFinder::TryServers(const ExecutableId& id, Tried& tried) {
   tried.servers_at.value =
       now.value + (absl::IsUnavailable(file.status()) ? options_.failed_retry_ns : options_.missing_retry_ns);
   if (!file.ok()) {
-    // Of no executable: a server that is down is one notice, not one for each.
+    // The notice names no executable: a server that is down gives one notice, not one per executable.
     const bool down = absl::IsUnavailable(file.status());
     if (!stopping_ && !absl::IsNotFound(file.status())) {
       const bool large = absl::IsResourceExhausted(file.status());

@@ -19,9 +19,10 @@
 
 namespace tributary {
 
-// Looks for debug files of whatever was sampled and has no debug information yet: in directories as distributions fill
-// them (DIR/.build-id/ab/cdef.debug, DIR/path/of/program.debug) or with the program itself by name, then at debuginfod
-// servers. A file counts by its build-id, never by its name. On a thread of its own.
+// Looks for debug files of sampled executables that have no debug information yet. It searches directories in the
+// layout that distributions use (DIR/.build-id/ab/cdef.debug, DIR/path/of/program.debug), or with the program itself by
+// name. Then it asks debuginfod servers. A file counts by its build-id, never by its name. The finder has its own
+// thread.
 class DebugFileFinder {
  public:
   static constexpr size_t kRememberedMax = 262'144;  // executables that were looked for
@@ -29,30 +30,31 @@ class DebugFileFinder {
   struct Options {
     std::vector<std::string> directories;
     std::vector<std::string> urls;  // of debuginfod servers
-    // All that was ever sampled.
+    // Returns all executables that were ever sampled.
     std::function<absl::StatusOr<std::vector<store::ExecutableRow>>()> executables;
     uint64_t file_bytes_max = 8ull << 30;
     std::string temporary_directory;
-    int64_t period_ms = 10'000;  // 0: passes are made by hand
+    int64_t period_ms = 10'000;  // 0: no thread; the owner calls LookForAll
     int64_t directory_retry_ns = 60 * kNsPerSecond;
-    int64_t missing_retry_ns = 3'600 * kNsPerSecond;  // after no server had it
-    int64_t failed_retry_ns = 120 * kNsPerSecond;     // after one could not be asked
+    int64_t missing_retry_ns = 3'600 * kNsPerSecond;  // after no server had the file
+    int64_t failed_retry_ns = 120 * kNsPerSecond;     // after a server could not be asked
   };
-  // Nothing runs without a directory and a server. All that is lent outlives this.
+  // The thread runs only if a directory or a server is given. All references must outlive the object.
   DebugFileFinder(Options options, SymbolStore& symbols, SymbolImporter& importer, SymbolNotices& notices,
                   const Clock& clock, Metrics& metrics);
   ~DebugFileFinder() { Stop(); }
 
   void Stop();
-  // What dwz moved out of other files; not valid: it is nowhere. Any thread that may wait for a server.
+  // Returns the file with the parts that dwz moved out of other files. The Fd is not valid if the file is nowhere. Call
+  // it on any thread that may wait for a server.
   Fd FindShared(const ExecutableId& build_id);
 
-  // One pass over all that is known; what the thread does every period.
+  // Makes one pass over all known executables. The thread does this every period.
   void LookForAll();
 
  private:
   struct Tried {
-    MonotonicNs directories_at, servers_at;  // not before
+    MonotonicNs directories_at, servers_at;  // not before these times
   };
   void Run();
   void LookFor(const store::ExecutableRow& executable, Tried& tried);
@@ -67,7 +69,7 @@ class DebugFileFinder {
   SymbolNotices& notices_;
   const Clock& clock_;
   std::atomic<bool> stopping_{false};
-  std::mutex servers_mutex_;  // uploads ask for what dwz moved, too
+  std::mutex servers_mutex_;  // uploads ask for the files of dwz, too
   DebuginfodClient servers_;
   Counter& found_;
   absl::flat_hash_map<ExecutableId, Tried> tried_;

@@ -63,7 +63,7 @@ TEST_F(DebugFileFinderTest, FindsByBuildId) {
   EXPECT_TRUE(finder_->FindShared(SelfId()).valid());
 }
 
-TEST_F(DebugFileFinderTest, FindsByNameAndBelievesTheBuildIdAlone) {
+TEST_F(DebugFileFinderTest, FindsByNameAndTrustsOnlyTheBuildId) {
   const std::string debug = Directory("debug");
   fs::copy_file("/bin/sh", debug + "/program");
   Open({debug}).LookForAll();
@@ -78,7 +78,7 @@ TEST_F(DebugFileFinderTest, FindsByNameAndBelievesTheBuildIdAlone) {
   EXPECT_TRUE(store_->Find(SelfId()).ok());
 }
 
-TEST_F(DebugFileFinderTest, SaysThatADirectoryCannotBeRead) {
+TEST_F(DebugFileFinderTest, ReportsAnUnreadableDirectory) {
   Open({directory_.path() + "/none"}).LookForAll();
   ASSERT_EQ(notices_.List().size(), 1u);
   EXPECT_THAT(notices_.List()[0].text, HasSubstr("--debug-dir"));

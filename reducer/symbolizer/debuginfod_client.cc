@@ -108,7 +108,7 @@ absl::StatusOr<Fd> DebuginfodClient::FetchFrom(const Server& server, const std::
   set(CURLOPT_MAXREDIRS, kRedirectsMax);
   set(CURLOPT_FAILONERROR, 1L);
   set(CURLOPT_NOSIGNAL, 1L);
-  set(CURLOPT_ACCEPT_ENCODING, "");  // whatever curl can undo
+  set(CURLOPT_ACCEPT_ENCODING, "");  // any encoding that curl can undo
   set(CURLOPT_USERAGENT, "tributary/" TRIBUTARY_VERSION);
   set(CURLOPT_CONNECTTIMEOUT_MS, static_cast<long>(options_.connect_timeout_ms));
   set(CURLOPT_TIMEOUT, static_cast<long>(options_.total_timeout_s));

@@ -62,11 +62,11 @@ absl::Status Extract(const ExtractorRequest& request, ExtractorAnswer* answer, s
   return absl::OkStatus();
 }
 
-// Where the machine runs out of memory, it is not the reducer that goes.
+// If the machine runs out of memory, the kernel should kill this process, not the reducer.
 void StepBack() {
   setpriority(PRIO_PROCESS, 0, kNice);
   const Fd score(open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC));
-  // Without it the kernel chooses by size, which is most often the same.
+  // Without this setting the kernel chooses by size, which is most often the same.
   if (score.valid()) (void)WriteToFile(score.get(), "1000", "oom_score_adj");
 }
 
@@ -82,7 +82,7 @@ int RunSymbolExtractor(const ExtractorRequest& request) {
   std::string encoded;
   absl::Status status = EnterSandbox(limits);
   if (status.ok()) {
-    // The reader's memory is bounded by the process's: where that is what ends it, it is said so.
+    // The process's memory limit bounds the reader. If the reader reaches the limit, the answer says so.
     try {
       status = Extract(request, &answer, &encoded);
     } catch (const std::bad_alloc&) {

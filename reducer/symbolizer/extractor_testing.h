@@ -7,7 +7,7 @@
 
 namespace tributary {
 
-// As SymbolExtractor::SpawnSelf does, without another program.
+// Does the same as SymbolExtractor::SpawnSelf, without another program.
 inline absl::StatusOr<ChildProcess> ForkExtractor(const SymbolExtractor::Files& files, int output,
                                                   const ExtractorRequest& request) {
   const pid_t pid = fork();

@@ -11,7 +11,7 @@ const SymbolTable* FrameSymbolizer::TableOf(const ExecutableId& id) {
   return it->second.get();
 }
 
-// Nodes tell machine code as what it is to a processor. Its table may know who compiled it.
+// Nodes report machine code as native. Its table may know which compiler made it.
 FrameKind FrameSymbolizer::KindOf(const store::FrameRow& frame, uint64_t address, const SymbolTable* table) {
   return frame.kind == FrameKind::kNative && table != nullptr ? table->KindOf(address) : frame.kind;
 }

@@ -16,36 +16,37 @@
 
 namespace tributary {
 
-// A symbol table by executable; nullptr: none (yet).
+// Returns the symbol table of an executable, or nullptr if there is none (yet).
 using SymbolLookup = std::function<std::shared_ptr<const SymbolTable>(const ExecutableId&)>;
 
-// What stored frames are: the way from a frame row to its chain of name, file, line and inlined calls, and to its kind.
-// All that shows or exports frames goes through it. Tables are held from their first use on, so that one answer is made
-// by one state of the symbols. One thread.
+// Symbolizes stored frames: turns a frame row into its chain of name, file, line and inlined calls, and into its kind.
+// All code that shows or exports frames uses it. It holds tables from their first use on, so that one answer is made
+// from one state of the symbols. Use it on one thread.
 class FrameSymbolizer {
  public:
   explicit FrameSymbolizer(SymbolLookup lookup) : lookup_(std::move(lookup)) {}
 
-  // Where a frame is in its executable's table, and what it is by that.
+  // The place of a frame in its executable's table, and the kind that follows from the place.
   struct Place {
-    uint64_t address = 0;  // as it is looked up: of a caller, in the call
+    uint64_t address = 0;  // as it is looked up: for a caller, inside the call
     const SymbolTable* table = nullptr;
-    uint32_t row = SymbolTable::kNoRow;  // nothing is known of the address
+    uint32_t row = SymbolTable::kNoRow;  // kNoRow: the address is unknown
     FrameKind kind = FrameKind::kUnknown;
   };
   Place Find(const store::FrameRow& frame, const ExecutableId& id);
   static uint64_t AddressOf(const store::FrameRow& frame) { return LookupAddress(frame.address, frame.is_caller); }
-  // The same for many of one executable, in a fraction of the time: `wanted` are indices of `frames`, and `places` has
-  // one for each of them.
+  // Does the same for many frames of one executable, in a fraction of the time. `wanted` has indices of `frames`, and
+  // `places` has one entry for each of them.
   void Find(const ExecutableId& id, std::span<const store::FrameRow> frames, std::span<const uint32_t> wanted,
             std::span<Place> places);
 
-  // What a frame came with is its name, as it is, and all there is of it; "": its table names it. `text` is that of
-  // frame.name, which a sender may have made as long as it likes.
+  // Returns the name that a frame was sent with. If it is not empty, it is the whole name, and the table is not used.
+  // "": the table names the frame. `text` is the text of frame.name, which a sender may have made as long as it likes.
   static std::string_view OwnName(std::string_view text) { return CutUtf8(text, kFrameNameBytesMax); }
 
-  // The chain of a frame: from the innermost inlined call to the function itself, until visit(SymbolTable::Frame) is
-  // false. `own_name` is OwnName of its text. Nothing where no name is known.
+  // Visits the chain of a frame: from the innermost inlined call to the function itself, until
+  // visit(SymbolTable::Frame) returns false. `own_name` is OwnName of the frame's text. Visits nothing if no name is
+  // known.
   template <typename Visit>
   static void ForEachFrame(const Place& place, const store::FrameRow& frame, std::string_view own_name, Visit&& visit) {
     if (!own_name.empty()) {

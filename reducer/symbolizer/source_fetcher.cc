@@ -10,7 +10,8 @@
 namespace tributary {
 namespace {
 
-// As a server knows it: absolute, without "." and "..". Paths come from symbol tables, which are anybody's.
+// Returns the path as a server knows it: absolute, without "." and "..". Paths come from symbol tables, which are
+// untrusted.
 std::optional<std::string> Normalized(std::string_view path) {
   if (path.size() > SourceFetcher::kPathBytesMax || !path.starts_with('/')) return std::nullopt;
   for (const char c : path) {
@@ -60,7 +61,7 @@ SourceFetcher::Source SourceFetcher::Find(const ExecutableId& build_id, std::str
   }
   if (waiting_.size() == kWaitingMax) {
     dropped_.Add();
-    return {State::kComing, nullptr};  // for who asks again
+    return {State::kComing, nullptr};  // the caller may ask again
   }
   if (known == files_.end()) {
     recent_.push_front(key);
@@ -98,11 +99,11 @@ void SourceFetcher::FetchNext(std::unique_lock<std::mutex>& lock) {
 
 void SourceFetcher::Keep(const Key& key, absl::StatusOr<std::string> text) {
   if (!text.ok() && !absl::IsNotFound(text.status())) {
-    // Of no executable: a server that is down is one notice, not one for each.
+    // The notice names no executable: a server that is down gives one notice, not one per executable.
     notices_.Add({}, "source text: " + Message(text.status()));
   }
   auto known = files_.find(key);
-  if (known == files_.end()) return;  // so many were asked for meanwhile
+  if (known == files_.end()) return;  // evicted, because so many were asked for meanwhile
   File& file = known->second;
   if (text.ok() && text->size() <= options_.text_bytes_max) {
     text_bytes_ += text->size();

@@ -21,51 +21,52 @@
 
 namespace tributary {
 
-// Text of source files that others have (debuginfod servers). Asking never waits: a file that is not here yet is
-// fetched in the background, on a thread of its own, one after the other; whoever asks again finds it, or that there is
-// none. Texts are kept up to a cap, what was not asked for the longest goes first.
+// Texts of source files that others have (debuginfod servers). Find never waits. A file that is not here yet is fetched
+// in the background, on the fetcher's own thread, one file after the other. A later call of Find returns the text, or
+// reports that none exists. Texts are kept up to a limit. The text that was not asked for the longest time is evicted
+// first.
 class SourceFetcher {
  public:
   static constexpr size_t kPathBytesMax = 4096;
   static constexpr size_t kFilesMax = 4096;  // remembered, with text or without
   static constexpr size_t kWaitingMax = 256;
 
-  // Waits for a server. NotFound: there is none; other errors: it may be there another time.
+  // Waits for a server. NotFound: no server has the file. Other errors: a server may have the file another time.
   using Fetch = std::function<absl::StatusOr<std::string>(const ExecutableId& build_id, const std::string& path)>;
   struct Options {
-    uint64_t text_bytes_max = 64u << 20;  // of all files
+    uint64_t text_bytes_max = 64u << 20;  // limit of all files
     int64_t missing_retry_ns = 3'600 * kNsPerSecond;
     int64_t failed_retry_ns = 60 * kNsPerSecond;
-    bool in_background = true;  // else FetchWaiting does the work
+    bool in_background = true;  // false: FetchWaiting does the work
   };
   enum class State : uint8_t { kNone, kComing, kHere };
   struct Source {
     State state = State::kNone;
-    std::shared_ptr<const std::string> text;  // of what is here
+    std::shared_ptr<const std::string> text;  // only if state is kHere
   };
 
-  // All that is lent outlives this.
+  // All references must outlive the object.
   SourceFetcher(Options options, Fetch fetch, SymbolNotices& notices, const Clock& clock, Metrics& metrics);
   ~SourceFetcher() { Stop(); }
 
-  // `path`: as debug information has it. Only absolute ones, of executables with a GNU build-id. Any thread.
+  // `path`: as in debug information. Finds only absolute paths, of executables with a GNU build-id. Any thread.
   Source Find(const ExecutableId& build_id, std::string_view path);
-  // Nothing is fetched any more; what is being fetched ends soon if it asks stopping().
+  // Nothing is fetched any more. A running fetch ends soon if it checks stopping().
   void Stop();
   bool stopping() const { return stopping_; }
 
-  void FetchWaiting();  // all that is waited for
+  void FetchWaiting();  // fetches all waiting files
 
  private:
   using Key = std::pair<ExecutableId, std::string>;
   struct File {
     State state = State::kComing;
     std::shared_ptr<const std::string> text;
-    MonotonicNs not_before;  // of what is not there: when it may be asked for again
+    MonotonicNs not_before;  // of a missing file: when it may be asked for again
     std::list<Key>::iterator used;
   };
   void Run();
-  // Takes the lock off while it fetches.
+  // Releases the lock while it fetches.
   void FetchNext(std::unique_lock<std::mutex>& lock);
   void Keep(const Key& key, absl::StatusOr<std::string> text);
   void MakeRoom();
@@ -80,8 +81,8 @@ class SourceFetcher {
   std::mutex mutex_;
   std::condition_variable wake_;
   std::atomic<bool> stopping_{false};     // changes under mutex_
-  absl::flat_hash_map<Key, File> files_;  // guarded by mutex_, as all below
-  std::list<Key> recent_;                 // of files_, the last asked for first
+  absl::flat_hash_map<Key, File> files_;  // guarded by mutex_, as all members below
+  std::list<Key> recent_;                 // keys of files_, the last asked for first
   std::deque<Key> waiting_;
   uint64_t text_bytes_ = 0;
   std::thread thread_;

@@ -30,7 +30,7 @@ class SourceFetcherTest : public ::testing::Test {
         notices_, clock_, metrics_);
     return *fetcher_;
   }
-  // What is found after all was fetched.
+  // Returns the result of Find after all waiting files were fetched.
   SourceFetcher::Source Fetched(std::string_view path) {
     EXPECT_EQ(fetcher_->Find(id_, path).state, State::kComing);
     fetcher_->FetchWaiting();
@@ -47,10 +47,10 @@ class SourceFetcherTest : public ::testing::Test {
   std::unique_ptr<SourceFetcher> fetcher_;
 };
 
-TEST_F(SourceFetcherTest, FindsTheNextTimeWhatItFetchedMeanwhile) {
+TEST_F(SourceFetcherTest, FindsAFetchedFileTheNextTime) {
   Open();
   EXPECT_EQ(fetcher_->Find(id_, "/src/a.c").state, State::kComing);
-  EXPECT_EQ(fetcher_->Find(id_, "/src/./x/../a.c").state, State::kComing);  // the same
+  EXPECT_EQ(fetcher_->Find(id_, "/src/./x/../a.c").state, State::kComing);  // the same file
   fetcher_->FetchWaiting();
   const auto found = fetcher_->Find(id_, "/src/a.c");
   ASSERT_EQ(found.state, State::kHere);
@@ -58,7 +58,7 @@ TEST_F(SourceFetcherTest, FindsTheNextTimeWhatItFetchedMeanwhile) {
   EXPECT_EQ(asked_, std::vector<std::string>{"/src/a.c"});
 }
 
-TEST_F(SourceFetcherTest, WhatIsNotThereIsAskedForAgainAfterAWhile) {
+TEST_F(SourceFetcherTest, AsksAgainForAMissingFileAfterAWhile) {
   Open();
   EXPECT_EQ(Fetched("/src/b.c").state, State::kNone);
   clock_.Advance(3'599 * kNsPerSecond);
@@ -69,7 +69,7 @@ TEST_F(SourceFetcherTest, WhatIsNotThereIsAskedForAgainAfterAWhile) {
   EXPECT_TRUE(notices_.List().empty());
 }
 
-TEST_F(SourceFetcherTest, AServerThatFailsIsSaidAndAskedAgainSooner) {
+TEST_F(SourceFetcherTest, ReportsAFailingServerAndAsksItAgainSooner) {
   Open();
   failure_ = Error(absl::StatusCode::kUnavailable, "it hangs");
   EXPECT_EQ(Fetched("/src/a.c").state, State::kNone);
@@ -80,7 +80,7 @@ TEST_F(SourceFetcherTest, AServerThatFailsIsSaidAndAskedAgainSooner) {
   EXPECT_EQ(Fetched("/src/a.c").state, State::kHere);
 }
 
-TEST_F(SourceFetcherTest, PathsThatNoServerKnowsAreNotAskedFor) {
+TEST_F(SourceFetcherTest, DoesNotAskForInvalidPaths) {
   Open();
   const std::string long_path = "/" + std::string(SourceFetcher::kPathBytesMax, 'a');
   for (const std::string& path : {std::string(), std::string("src/a.c"), std::string("/"), std::string("/src/"),
@@ -95,18 +95,18 @@ TEST_F(SourceFetcherTest, PathsThatNoServerKnowsAreNotAskedFor) {
   EXPECT_EQ(asked_, std::vector<std::string>{"/etc/passwd"});
 }
 
-TEST_F(SourceFetcherTest, TextsOverTheCapGoTheOldestFirst) {
+TEST_F(SourceFetcherTest, EvictsTheOldestTextsOverTheCap) {
   files_["/src/b.c"] = std::string(6, 'b');
   files_["/src/c.c"] = std::string(20, 'c');
   Open({.text_bytes_max = 10});
   EXPECT_EQ(Fetched("/src/a.c").state, State::kHere);
   EXPECT_EQ(Fetched("/src/b.c").state, State::kHere);
-  EXPECT_EQ(Fetched("/src/c.c").state, State::kNone);  // more than all may have
+  EXPECT_EQ(Fetched("/src/c.c").state, State::kNone);  // more than the limit of all files
   EXPECT_EQ(fetcher_->Find(id_, "/src/b.c").state, State::kHere);
   EXPECT_EQ(fetcher_->Find(id_, "/src/a.c").state, State::kComing);
 }
 
-TEST_F(SourceFetcherTest, MoreThanMayWaitAreDroppedAndCounted) {
+TEST_F(SourceFetcherTest, DropsAndCountsFilesOverTheWaitingLimit) {
   Open();
   for (size_t i = 0; i < SourceFetcher::kWaitingMax + 5; ++i) {
     EXPECT_EQ(fetcher_->Find(id_, "/src/" + std::to_string(i)).state, State::kComing);
@@ -116,7 +116,7 @@ TEST_F(SourceFetcherTest, MoreThanMayWaitAreDroppedAndCounted) {
   EXPECT_EQ(asked_.size(), SourceFetcher::kWaitingMax);
 }
 
-TEST_F(SourceFetcherTest, ManyFilesPushOutTheOldest) {
+TEST_F(SourceFetcherTest, ManyFilesEvictTheOldest) {
   Open();
   for (size_t i = 0; i < SourceFetcher::kFilesMax + 10; ++i) {
     fetcher_->Find(id_, "/src/" + std::to_string(i));

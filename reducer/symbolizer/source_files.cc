@@ -17,7 +17,7 @@
 namespace tributary {
 namespace {
 
-// Below the directory whatever the path says, and its links: Linux 5.6 and later.
+// Opens a file below the directory, whatever the path and its links say. Needs Linux 5.6 or later.
 Fd OpenBeneath(int directory, const std::string& path) {
   open_how how = {};
   how.flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY;

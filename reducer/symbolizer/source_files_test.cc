@@ -28,17 +28,17 @@ class SourceFilesTest : public ::testing::Test {
   const SourceFiles sources_{{directory_.path() + "/none", directory_.path() + "/tree"}};
 };
 
-TEST_F(SourceFilesTest, FindsAPathWhereverItWasBuilt) {
+TEST_F(SourceFilesTest, FindsAPathOfAnyBuildDirectory) {
   EXPECT_THAT(*sources_.Read("src/a.c", 1, 2), ElementsAre("one", "two"));
   EXPECT_THAT(*sources_.Read("/home/me/build/src/a.c", 2, 100), ElementsAre("two", "three"));
   EXPECT_THAT(*sources_.Read("/x/src/b.c", 3, 3), ElementsAre("three"));
   EXPECT_TRUE(sources_.Read("/x/src/a.c", 7, 9)->empty());
-  EXPECT_TRUE(absl::IsNotFound(sources_.Read("/x/y/a.c", 1, 2).status()));  // a name alone says too little
+  EXPECT_TRUE(absl::IsNotFound(sources_.Read("/x/y/a.c", 1, 2).status()));  // a name alone is not enough
   EXPECT_TRUE(absl::IsNotFound(sources_.Read("src", 1, 2).status()));
   EXPECT_TRUE(absl::IsNotFound(sources_.Read("", 1, 2).status()));
 }
 
-TEST_F(SourceFilesTest, NothingOutsideIsRead) {
+TEST_F(SourceFilesTest, ReadsNothingOutside) {
   for (const char* path : {"../secret", "/x/../../secret", "src/../../secret", "out.c", "src/passwd.c", "//etc/passwd",
                            "src/../../../../../../../../etc/passwd"}) {
     EXPECT_TRUE(absl::IsNotFound(sources_.Read(path, 1, 2).status())) << path;

@@ -88,7 +88,7 @@ int64_t SymbolDemand::NotBefore(const Request& request) const {
   return std::min(silent, request.asked_at + options_.longest_ns);
 }
 
-// A full table drops the requests whose time has come again: they may be asked for anew.
+// If the table is full, drops the requests that are over: their executables may be asked for again.
 bool SymbolDemand::HasRoom(int64_t now) {
   if (requests_.size() < kRequestsMax) return true;
   std::vector<ExecutableId> over;

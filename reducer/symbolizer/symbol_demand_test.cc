@@ -20,7 +20,7 @@ class SymbolDemandTest : public testing::Test {
   SymbolDemand demand_{options_, clock_, metrics_};
 };
 
-TEST_F(SymbolDemandTest, NobodyElseIsAskedBeforeTheTimeout) {
+TEST_F(SymbolDemandTest, AsksNoOtherNodeBeforeTheTimeout) {
   EXPECT_TRUE(demand_.Ask(Id(1), kFirst));
   clock_.Advance(options_.timeout_ns - 1);
   EXPECT_FALSE(demand_.Ask(Id(1), kSecond));
@@ -29,8 +29,8 @@ TEST_F(SymbolDemandTest, NobodyElseIsAskedBeforeTheTimeout) {
   EXPECT_FALSE(demand_.Ask(Id(1), kFirst));
 }
 
-// All that a node owes waits for it while it sends any of it: tables come one after the other.
-TEST_F(SymbolDemandTest, ProgressPutsTheTimeoutOffForAllThatIsOwed) {
+// While a node sends any table, all tables that it owes wait for it, because tables come one after the other.
+TEST_F(SymbolDemandTest, ProgressPostponesTheTimeoutOfAllOwedTables) {
   EXPECT_TRUE(demand_.Ask(Id(1), kFirst));
   EXPECT_TRUE(demand_.Ask(Id(2), kFirst));
   EXPECT_TRUE(demand_.Ask(Id(3), kSecond));
@@ -45,7 +45,7 @@ TEST_F(SymbolDemandTest, ProgressPutsTheTimeoutOffForAllThatIsOwed) {
   EXPECT_TRUE(demand_.Ask(Id(1), kSecond));
 }
 
-TEST_F(SymbolDemandTest, ProgressThatNeverEndsDoesNotKeepATableFromOthers) {
+TEST_F(SymbolDemandTest, EndlessProgressDoesNotKeepATableFromOthers) {
   EXPECT_TRUE(demand_.Ask(Id(1), kFirst));
   for (int64_t at = kNsPerSecond; at < options_.longest_ns; at += kNsPerSecond) {
     clock_.Advance(kNsPerSecond);
@@ -57,7 +57,7 @@ TEST_F(SymbolDemandTest, ProgressThatNeverEndsDoesNotKeepATableFromOthers) {
   EXPECT_TRUE(demand_.Ask(Id(1), kSecond));
 }
 
-TEST_F(SymbolDemandTest, WhatAClosedConnectionOwedIsAskableAtOnce) {
+TEST_F(SymbolDemandTest, TablesOwedByAClosedConnectionMayBeAskedForAtOnce) {
   uint64_t cursor = 0;
   EXPECT_TRUE(demand_.Ask(Id(1), kFirst));
   EXPECT_TRUE(demand_.Ask(Id(2), kFirst));
@@ -74,8 +74,8 @@ TEST_F(SymbolDemandTest, WhatAClosedConnectionOwedIsAskableAtOnce) {
   EXPECT_TRUE(demand_.ReleasedSince(cursor).empty());
 }
 
-// The first was too slow, and ends when the second has been asked.
-TEST_F(SymbolDemandTest, AnEndOfOneDoesNotReleaseWhatAnotherOwes) {
+// The first asker was too slow. Its connection ends when the second has been asked.
+TEST_F(SymbolDemandTest, ClosingOneAskerDoesNotReleaseTablesOfAnother) {
   EXPECT_TRUE(demand_.Ask(Id(1), kFirst));
   clock_.Advance(options_.timeout_ns);
   EXPECT_TRUE(demand_.Ask(Id(1), kSecond));
@@ -86,7 +86,7 @@ TEST_F(SymbolDemandTest, AnEndOfOneDoesNotReleaseWhatAnotherOwes) {
   EXPECT_TRUE(demand_.Ask(Id(1), kFirst));
 }
 
-TEST_F(SymbolDemandTest, WhatCouldNotBeUsedIsAskedForAfterTheTimeout) {
+TEST_F(SymbolDemandTest, AsksAgainForUnusableTablesAfterTheTimeout) {
   EXPECT_TRUE(demand_.Ask(Id(1), kFirst));
   clock_.Advance(options_.timeout_ns - 1);
   demand_.Defer(Id(1));
@@ -109,7 +109,7 @@ TEST_F(SymbolDemandTest, RequestsAndReleasesAreBounded) {
   EXPECT_TRUE(demand_.Ask(Id(SymbolDemand::kRequestsMax), kSecond));
 }
 
-TEST_F(SymbolDemandTest, AFullTableMakesRoomOfWhatIsOver) {
+TEST_F(SymbolDemandTest, AFullTableDropsExpiredRequests) {
   for (uint32_t n = 0; n < SymbolDemand::kRequestsMax; ++n) {
     ASSERT_TRUE(demand_.Ask(Id(n), n % 2 == 0 ? kFirst : kSecond));
   }

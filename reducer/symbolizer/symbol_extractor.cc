@@ -40,7 +40,7 @@ absl::StatusOr<SymbolExtractor::Extracted> ReadAnswer(int fd) {
   RETURN_IF_ERROR(ReadAll(fd, 0, &answer, sizeof(answer)));
   if (answer.code != 0) {
     const size_t bytes = std::min<size_t>(answer.message_bytes, sizeof(answer.message));
-    // A process that was taken over may give any code; what callers tell apart is not more than this.
+    // A process that was taken over may give any code. Callers distinguish no more codes than these.
     const auto code = static_cast<absl::StatusCode>(answer.code);
     const bool known = code == absl::StatusCode::kInvalidArgument || code == absl::StatusCode::kNotFound ||
                        code == absl::StatusCode::kResourceExhausted;
@@ -136,7 +136,7 @@ absl::StatusOr<SymbolExtractor::Extracted> SymbolExtractor::RunAndRead(const Fil
 
 absl::Status SymbolExtractor::Run(const Files& files, int output, const ExtractorRequest& request) {
   ASSIGN_OR_RETURN(ChildProcess child, spawn_(files, output, request));
-  // Kernels from 5.3 on; without it the process is killed at once, as if it had taken too long.
+  // Needs a kernel from 5.3 on. On older kernels the process is killed at once, as if it had taken too long.
   const Fd process(static_cast<int>(syscall(SYS_pidfd_open, child.pid(), 0)));
   const int64_t deadline = Clock::Real().Monotonic().value / kNsPerMs + options_.timeout_ms;
   bool ended = false, stopped = false;

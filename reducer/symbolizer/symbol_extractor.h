@@ -15,21 +15,22 @@
 
 namespace tributary {
 
-// Has symbol tables made of files by processes that can do nothing else (extractor_process.h): a file that breaks its
-// reader, or would take memory and time without end, costs one process. A few at a time; callers wait. Any thread.
+// Makes symbol tables of files, in processes that can do nothing else (extractor_process.h). A file that breaks its
+// reader, or that would take endless memory and time, costs one process. Only a few processes run at a time; callers
+// wait. Any thread.
 class SymbolExtractor {
  public:
   struct Options {
-    uint64_t memory_bytes_max = 4ull << 30;  // of addresses; of a file's debug sections half
+    uint64_t memory_bytes_max = 4ull << 30;  // limit of address space; half of it for a file's debug sections
     uint64_t cpu_seconds_max = 300;
     int timeout_ms = 600'000;
     unsigned at_once = 1;
   };
   struct Files {
     int file = -1;
-    int shared = -1, package = -1;  // -1: not here
+    int shared = -1, package = -1;  // -1: not available
   };
-  // Starts the process with these descriptors; a test's runs without a program.
+  // Starts the process with these descriptors. A test's Spawn runs without a program.
   using Spawn =
       std::function<absl::StatusOr<ChildProcess>(const Files& files, int output, const ExtractorRequest& request)>;
   static absl::StatusOr<ChildProcess> SpawnSelf(const Files& files, int output, const ExtractorRequest& request);
@@ -39,15 +40,15 @@ class SymbolExtractor {
 
   struct Extracted {
     ExecutableId id;
-    std::string encoded;    // EncodeSymbolTable's, of that id; not looked at yet
-    std::string shared_id;  // not empty: build-id of what dwz moved to another file, which was not handed over
+    std::string encoded;    // from EncodeSymbolTable, of that id; not checked yet
+    std::string shared_id;  // not empty: build-id of the file with the parts that dwz moved, which was not handed over
     uint64_t missing_split = 0, malformed = 0, left_out = 0;
   };
-  // `claimed`: whose it must be, if known. InvalidArgument, NotFound: the file has nothing to tell, and why.
-  // ResourceExhausted: over a limit. Internal: the process died. Unavailable: Stop.
+  // `claimed`: the executable that the file must belong to, if known. InvalidArgument, NotFound, with the reason: the
+  // file gives no table. ResourceExhausted: over a limit. Internal: the process died. Unavailable: Stop was called.
   absl::StatusOr<Extracted> Extract(const Files& files, const ExecutableId& claimed);
 
-  void Stop();  // ends what runs; nothing starts any more
+  void Stop();  // ends running processes; no new one starts
 
  private:
   absl::StatusOr<Extracted> RunAndRead(const Files& files, const ExecutableId& claimed);
@@ -59,7 +60,7 @@ class SymbolExtractor {
   std::mutex mutex_;
   std::condition_variable free_;
   unsigned running_ = 0;
-  Fd stop_;  // readable once it stops
+  Fd stop_;  // readable after Stop
   bool stopping_ = false;
 };
 

@@ -59,7 +59,7 @@ TEST_F(SymbolExtractorTest, MakesATableOfThisProgram) {
   EXPECT_GT((*table)->function_count(), 100u);
 }
 
-TEST_F(SymbolExtractorTest, SaysWhyThereIsNone) {
+TEST_F(SymbolExtractorTest, ReportsWhyThereIsNoTable) {
   const auto rubbish =
       Extract(InMemory("\x7f"
                        "ELF and then nothing of the kind"));
@@ -67,21 +67,21 @@ TEST_F(SymbolExtractorTest, SaysWhyThereIsNone) {
   EXPECT_THAT(std::string(rubbish.status().message()), HasSubstr("ELF"));
 }
 
-TEST_F(SymbolExtractorTest, AFileIsNotAnothers) {
+TEST_F(SymbolExtractorTest, RefusesAFileOfAnotherExecutable) {
   const auto other = ExecutableId::Make(ExecutableIdKind::kGnuBuildId, std::string_view("\x01\x02", 2));
   const auto extracted = Extract(OpenSelf(), {}, ForkExtractor, *other);
   EXPECT_EQ(extracted.status().code(), absl::StatusCode::kInvalidArgument);
   EXPECT_THAT(std::string(extracted.status().message()), HasSubstr("not of 0102"));
 }
 
-TEST_F(SymbolExtractorTest, APackOfMemoryIsAllThereIs) {
+TEST_F(SymbolExtractorTest, LimitsMemory) {
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
   const auto extracted = Extract(OpenSelf(), {.memory_bytes_max = 1 << 20});
   EXPECT_EQ(extracted.status().code(), absl::StatusCode::kResourceExhausted) << extracted.status();
 #endif
 }
 
-TEST_F(SymbolExtractorTest, ADeathIsOneFilesAffair) {
+TEST_F(SymbolExtractorTest, ADeadProcessAffectsOnlyOneFile) {
   const auto extracted = Extract(OpenSelf(), {}, ForkAnd([](int) { raise(SIGSEGV); }));
   EXPECT_EQ(extracted.status().code(), absl::StatusCode::kInternal);
   EXPECT_THAT(std::string(extracted.status().message()), HasSubstr("signal 11"));
@@ -89,13 +89,13 @@ TEST_F(SymbolExtractorTest, ADeathIsOneFilesAffair) {
   EXPECT_TRUE(Extract(OpenSelf()).ok());
 }
 
-TEST_F(SymbolExtractorTest, WhoeverTakesTooLongIsKilled) {
+TEST_F(SymbolExtractorTest, KillsSlowProcesses) {
   const auto extracted = Extract(OpenSelf(), {.timeout_ms = 50}, ForkAnd([](int) { pause(); }));
   EXPECT_EQ(extracted.status().code(), absl::StatusCode::kResourceExhausted);
   EXPECT_EQ(Deaths(), 1u);
 }
 
-TEST_F(SymbolExtractorTest, AnswersThatLieAreNone) {
+TEST_F(SymbolExtractorTest, RefusesFalseAnswers) {
   EXPECT_EQ(Extract(OpenSelf(), {}, ForkAnd([](int) {})).status().code(), absl::StatusCode::kInternal);
   auto answer_with = [](ExtractorAnswer answer) {
     return ForkAnd(
@@ -112,7 +112,7 @@ TEST_F(SymbolExtractorTest, AnswersThatLieAreNone) {
   EXPECT_EQ(Extract(OpenSelf(), {}, answer_with(answer)).status().code(), absl::StatusCode::kInternal);
 }
 
-TEST_F(SymbolExtractorTest, StopEndsWhatRunsAndWhatWaits) {
+TEST_F(SymbolExtractorTest, StopEndsRunningAndWaitingCalls) {
   SymbolExtractor extractor({}, ForkAnd([](int) { pause(); }), metrics_);
   const Fd self = OpenSelf();
   absl::Status first, second;

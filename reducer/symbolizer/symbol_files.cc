@@ -27,7 +27,7 @@ UnixNs TimeOf(const struct stat& info) { return UnixNs{info.st_mtim.tv_sec * kNs
 void SetTime(const std::string& path, UnixNs time) {
   const timespec at = {.tv_sec = time.value / kNsPerSecond, .tv_nsec = time.value % kNsPerSecond};
   const timespec times[] = {{.tv_sec = 0, .tv_nsec = UTIME_OMIT}, at};
-  // Failing to mark it used costs an early eviction at worst.
+  // If this fails, the file is evicted too early at worst.
   if (utimensat(AT_FDCWD, path.c_str(), times, 0) != 0) LogDebug("cannot mark {} used: errno {}", path, errno);
 }
 
@@ -88,7 +88,7 @@ absl::StatusOr<SymbolFiles::Contents> SymbolFiles::List() const {
       const std::string path = file->path().string();
       if (path.ends_with(kTableSuffix)) {
         absl::StatusOr<Row> row = ReadRow(path);
-        // A copy under another name would be counted twice and never found.
+        // A copy under another name would be counted twice and never be found.
         if (row.ok() && PathOf(row->said.id) == path) contents.rows.push_back(*std::move(row));
       } else if (path.ends_with(kFlatSuffix)) {
         struct stat info{};

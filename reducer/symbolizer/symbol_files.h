@@ -14,16 +14,16 @@
 
 namespace tributary {
 
-// Who told a table. Stored: append only.
+// The origin of a table. Stored on disk, so append only.
 enum class SymbolOrigin : uint8_t { kNode = 1, kUpload = 2, kDebugDirectory = 3, kDebuginfod = 4 };
 std::string_view SymbolOriginName(SymbolOrigin origin);
 
 // The directory of symbol tables, one per executable:
 //   ab/ID.tsym           symbols/table_file.h; ab: the id's first byte
-//   ab/ID-CHECKSUM.flat  the same in the form that is looked up where it is mapped; made again when it is missing
-// Files are written whole and renamed, so that several reducers may share a directory: each looks at what is there when
-// it is asked for. The time of a file's last use is its modification time. Any thread. Errors: as errno says; DataLoss:
-// a file that is not what it should be.
+//   ab/ID-CHECKSUM.flat  the same table in the form that look-ups map; made again if it is missing
+// Files are written whole and renamed, so that several reducers may share a directory: each call reads the current
+// files. The time of a file's last use is its modification time. Any thread. Errors: as errno says; DataLoss if a file
+// has wrong contents.
 class SymbolFiles {
  public:
   struct Row {
@@ -43,17 +43,17 @@ class SymbolFiles {
     std::vector<Flat> flats;
   };
 
-  // Makes the directory when it is missing.
+  // Creates the directory if it is missing.
   static absl::StatusOr<SymbolFiles> Open(std::string directory);
 
-  absl::StatusOr<Contents> List() const;                   // what makes no sense is left out
-  absl::StatusOr<Row> Find(const ExecutableId& id) const;  // NotFound
+  absl::StatusOr<Contents> List() const;                   // without files that make no sense
+  absl::StatusOr<Row> Find(const ExecutableId& id) const;  // or NotFound
   // Writes both forms.
   absl::Status Put(const TableFile& said, const SymbolTable& table, std::string_view encoded, UnixNs now,
                    Row* row) const;
   absl::Status SetContested(const Row& row) const;
   absl::StatusOr<std::shared_ptr<const SymbolTable>> Load(const Row& row) const;
-  void Touch(const Row& row, UnixNs time) const;  // both forms
+  void Touch(const Row& row, UnixNs time) const;  // marks both forms
   void Delete(const ExecutableId& id) const;
   void DeleteFlat(const Row& row) const;
   void DeleteFlat(const Flat& flat) const;

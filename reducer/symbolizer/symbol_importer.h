@@ -13,29 +13,29 @@
 
 namespace tributary {
 
-// From a file, whoever it came from, to a table in the store: an executable or a debug file is read by an extractor
-// process, a table's file (symbols/table_file.h) is checked. Any thread; takes as long as reading the file does.
+// Turns a file from any source into a table in the store. An extractor process reads an executable or a debug file. A
+// table's file (symbols/table_file.h) is checked. Any thread; takes as long as reading the file takes.
 class SymbolImporter {
  public:
-  // Finds what dwz moved out of a file by its build-id; an Fd that is not valid: not here.
+  // Finds the file with the parts that dwz moved, by its build-id. The Fd is not valid if the file is not here.
   using FindShared = std::function<Fd(const ExecutableId& build_id)>;
 
   SymbolImporter(SymbolStore& store, SymbolExtractor& extractor, SymbolNotices& notices)
       : store_(store), extractor_(extractor), notices_(notices) {}
-  void SetFindShared(FindShared find) { find_shared_ = std::move(find); }  // before the first Import
+  void SetFindShared(FindShared find) { find_shared_ = std::move(find); }  // call it before the first Import
 
   struct File {
     int fd = -1;
     int package = -1;      // its .dwp; −1: none
-    ExecutableId claimed;  // whose it must be, where that is known
+    ExecutableId claimed;  // the executable that it must belong to, if known
     SymbolOrigin origin = SymbolOrigin::kUpload;
     std::string_view name;  // for people
   };
   struct Imported {
     SymbolStore::Kept kept;
-    std::vector<std::string> remarks;  // what is missing or odd, each a sentence
+    std::vector<std::string> remarks;  // about missing or odd parts, each a sentence
   };
-  // Errors: SymbolExtractor's and SymbolStore::Put's; they are noticed, too.
+  // Errors: SymbolExtractor's and SymbolStore::Put's. All except Unavailable are added to the notices, too.
   absl::StatusOr<Imported> Import(const File& file);
 
  private:

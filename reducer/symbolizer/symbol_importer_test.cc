@@ -61,7 +61,7 @@ TEST_F(SymbolImporterTest, KeepsAProgram) {
   EXPECT_NE(store_->Get(imported->kept.row.said.id), nullptr);
 }
 
-TEST_F(SymbolImporterTest, WhatIsNotWhatItClaimsIsRefusedAndNoticed) {
+TEST_F(SymbolImporterTest, RefusesFalseFilesAndAddsNotices) {
   EXPECT_EQ(ImportBytes(TableFileOf(kId), kOther).status().code(), absl::StatusCode::kInvalidArgument);
   EXPECT_EQ(ImportBytes("").status().code(), absl::StatusCode::kInvalidArgument);
   EXPECT_EQ(ImportBytes("#!/bin/sh\n").status().code(), absl::StatusCode::kInvalidArgument);

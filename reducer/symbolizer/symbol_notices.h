@@ -12,9 +12,9 @@
 
 namespace tributary {
 
-// What went wrong with symbols lately, for the page: files that are not what they should be, directories that cannot be
-// read, servers that do not answer. Also logged, kLoggedPerMinute at most. The last kKeptMax; the same again counts up.
-// Any thread.
+// Recent problems with symbols, for the page: files with wrong contents, unreadable directories, servers that do not
+// answer. They are also logged, at most kLoggedPerMinute lines. The last kKeptMax problems are kept. A repeated problem
+// increases its count. Any thread.
 class SymbolNotices {
  public:
   static constexpr size_t kKeptMax = 200;
@@ -23,7 +23,7 @@ class SymbolNotices {
 
   struct Notice {
     UnixNs at;               // the last time
-    std::string executable;  // "": of none
+    std::string executable;  // "": of no executable
     std::string text;
     uint64_t times = 1;
   };
@@ -39,7 +39,7 @@ class SymbolNotices {
   mutable std::mutex mutex_;
   std::deque<Notice> notices_;
   int64_t minute_ = -1;  // of the clock
-  unsigned logged_ = 0;  // in it
+  unsigned logged_ = 0;  // in that minute
 };
 
 }  // namespace tributary

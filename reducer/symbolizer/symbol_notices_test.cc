@@ -5,7 +5,7 @@
 namespace tributary {
 namespace {
 
-TEST(SymbolNotices, TheNewestFirstAndTheSameOnce) {
+TEST(SymbolNotices, ListsTheNewestFirstAndARepeatedNoticeOnce) {
   FakeClock clock;
   SymbolNotices notices(clock);
   const auto id = ExecutableId::Make(ExecutableIdKind::kGnuBuildId, std::string_view("\xab", 1));

@@ -15,14 +15,15 @@
 namespace tributary {
 namespace {
 
-// How often a table in use is marked so on disk.
+// The period after which a table in use is marked as used on disk.
 constexpr int64_t kTouchPeriodNs = 3600 * kNsPerSecond;
-// Functions looked at to see whether two tables are of the same code.
+// The number of functions that are compared to see whether two tables are of the same code.
 constexpr uint32_t kComparedFunctionsMax = 1024;
 // A file takes whole pages.
 constexpr uint64_t kFileOverheadBytes = 4096;
 
-// Tables of one executable agree where functions begin, whatever they call them. Of few functions nothing is concluded.
+// Tables of one executable agree on the addresses where functions begin, whatever the names. With few functions,
+// nothing is concluded.
 bool AreOfTheSameCode(const SymbolTable& a, const SymbolTable& b) {
   const SymbolTable& few = a.function_count() <= b.function_count() ? a : b;
   const SymbolTable& many = &few == &a ? b : a;
@@ -47,8 +48,8 @@ auto Worth(const TableFile& said) { return std::pair(SymbolSourceRank(said.sourc
 
 }  // namespace
 
-// Two locks, taken in this order when both are: `write_mutex` (slow: whoever changes the directory), `mutex` (short:
-// what is in memory).
+// Two locks. If both are taken, `write_mutex` comes first (slow: for changes of the directory), then `mutex` (short:
+// for the state in memory).
 struct SymbolStore::Impl {
   struct Mapped {
     ExecutableId id;
@@ -103,12 +104,12 @@ struct SymbolStore::Impl {
   SymbolDemand demand;
 
   std::mutex write_mutex;
-  uint64_t tables_on_disk = 0, flats_on_disk = 0;  // as of the last look, and what came since
+  uint64_t tables_on_disk = 0, flats_on_disk = 0;  // as of the last scan, with later additions
 
   std::mutex mutex;
   std::list<Mapped> recent;  // most recently used first
   absl::flat_hash_map<ExecutableId, std::list<Mapped>::iterator> mapped;
-  std::vector<SymbolFiles::Row> rows;  // of the last look at the whole directory
+  std::vector<SymbolFiles::Row> rows;  // of the last scan of the whole directory
   MonotonicNs scanned{-1};
 
   Counter &uploads_stored, &uploads_kept_better, &uploads_contested, &uploads_refused, &uploads_no_room,
@@ -163,7 +164,7 @@ void SymbolStore::Impl::ShowSizes() {
   flat_bytes.Set(static_cast<int64_t>(flats_on_disk));
 }
 
-// What the whole directory holds. Under write_mutex.
+// Remembers the contents of the whole directory. The caller must hold write_mutex.
 void SymbolStore::Impl::Remember(const SymbolFiles::Contents& contents) {
   tables_on_disk = flats_on_disk = 0;
   for (const SymbolFiles::Row& row : contents.rows) tables_on_disk += DiskBytes(row);
@@ -175,19 +176,19 @@ void SymbolStore::Impl::Remember(const SymbolFiles::Contents& contents) {
   scanned = clock.Monotonic();
 }
 
-// Under write_mutex.
+// The caller must hold write_mutex.
 absl::Status SymbolStore::Impl::Rescan() {
   ASSIGN_OR_RETURN(const SymbolFiles::Contents contents, files.List());
   Remember(contents);
   return absl::OkStatus();
 }
 
-// Deletes what was not used for longest until both halves of the directory are within their bounds; never `for_id`'s
-// table, which has just come. Under write_mutex.
+// Deletes the least recently used files until both halves of the directory are within their limits. Never deletes the
+// table of `for_id`, which has just arrived. The caller must hold write_mutex.
 absl::Status SymbolStore::Impl::MakeRoom(const ExecutableId& for_id) {
   ASSIGN_OR_RETURN(SymbolFiles::Contents contents, files.List());
   Remember(contents);
-  if (!IsOver()) return absl::OkStatus();  // other reducers may have made room
+  if (!IsOver()) return absl::OkStatus();  // other reducers may have deleted files
   const uint64_t half = options.disk_bytes_max / 2;
   auto by_use = [](const auto& a, const auto& b) { return a.last_used < b.last_used; };
   std::stable_sort(contents.rows.begin(), contents.rows.end(), by_use);
@@ -208,7 +209,7 @@ absl::Status SymbolStore::Impl::MakeRoom(const ExecutableId& for_id) {
   return Rescan();
 }
 
-// The table that has just been written, in what is known of the directory. Under write_mutex.
+// Adds the table that was just written to the known contents of the directory. The caller must hold write_mutex.
 absl::Status SymbolStore::Impl::Replace(const SymbolFiles::Row& row, uint64_t flat) {
   tables_on_disk += DiskBytes(row);
   flats_on_disk += flat;
@@ -243,7 +244,7 @@ bool SymbolStore::ShouldRequest(const ExecutableId& id, SymbolAsker asker) {
   if (!id.known() || !impl_->demand.MayAsk(id) || impl_->files.Find(id).ok()) return false;
   if (!impl_->demand.Ask(id, asker)) return false;  // another thread was first
   if (!impl_->files.Find(id).ok()) return true;
-  impl_->demand.Answered(id);  // it came between the two looks
+  impl_->demand.Answered(id);  // it arrived between the two checks
   return false;
 }
 
@@ -326,7 +327,7 @@ std::shared_ptr<const SymbolTable> SymbolStore::Get(const ExecutableId& id) {
   }
   if (absl::IsDataLoss(status)) {
     impl_->Forget(row.ok() ? *row : SymbolFiles::Row{.said = {.id = id}}, status);
-  } else if (!absl::IsNotFound(status)) {  // NotFound: another reducer has just put it out
+  } else if (!absl::IsNotFound(status)) {  // NotFound: another reducer has just evicted it
     LogWarning("cannot read symbol table executable={} error=\"{}\"", id.ToString(), Message(status));
   }
   return nullptr;

@@ -18,44 +18,44 @@
 
 namespace tributary {
 
-// The fleet's symbol tables by ExecutableId: files in a directory (symbol_files.h) that several reducers may share, the
-// ones in use mapped. The better of two tables of one executable stays. One per reducer; every method may be called
-// from any thread, and touches the disk. What was asked of nodes is remembered in its SymbolDemand, so that an
+// The fleet's symbol tables by ExecutableId: files in a directory (symbol_files.h) that several reducers may share. The
+// tables in use are mapped. If an executable has two tables, the better one stays. One object per reducer. Every method
+// may be called from any thread, and touches the disk. SymbolDemand remembers the requests to nodes, so that an
 // executable is uploaded once for the whole fleet.
 class SymbolStore {
  public:
   struct Options {
     std::string directory;
-    uint64_t disk_bytes_max = 4ull << 30;  // half for tables, half for their flat forms; least used leave first
-    size_t mapped_max = 8192;              // tables; least recently used leave first
-    int64_t rescan_ns = 60'000'000'000;    // how old what is known of the whole directory may be
+    uint64_t disk_bytes_max = 4ull << 30;  // half for tables, half for their flat forms; least used are evicted first
+    size_t mapped_max = 8192;              // tables; the least recently used are evicted first
+    int64_t rescan_ns = 60'000'000'000;    // maximum age of the knowledge of the whole directory
     SymbolDemand::Options demand;
   };
   static absl::StatusOr<std::unique_ptr<SymbolStore>> Open(Options options, const Clock& clock, Metrics& metrics);
   ~SymbolStore();
 
-  // Whether a node that can read `id` should be asked for its table now, by that session: no, when it is here, or
-  // SymbolDemand says so.
+  // Returns true if session `asker` should now ask a node that can read `id` for its table. Returns false if the table
+  // is here, or if SymbolDemand refuses.
   bool ShouldRequest(const ExecutableId& id, SymbolAsker asker = SymbolAsker::kNobody);
   SymbolDemand& demand();
 
   struct Kept {
-    bool stored = false;     // false: what was there is as good, or better
-    bool contested = false;  // it is not of the same code as what was there
-    SymbolFiles::Row row;    // what is kept now
+    bool stored = false;     // false: the existing table is equal or better
+    bool contested = false;  // it is not of the same code as the existing table
+    SymbolFiles::Row row;    // the row that is kept now
   };
-  // `encoded`: EncodeSymbolTable's bytes; its id must be `id`. InvalidArgument: refused and counted. ResourceExhausted:
-  // there is no room for it.
+  // `encoded`: EncodeSymbolTable's bytes; its id must be `id`. InvalidArgument: the table was refused and counted.
+  // ResourceExhausted: the store has no space for it.
   absl::StatusOr<Kept> Put(const ExecutableId& id, std::string_view encoded, SymbolOrigin origin);
   void PutUnavailable(const ExecutableId& id, std::string_view why);
 
-  // nullptr: no table (yet).
+  // Returns nullptr if there is no table (yet).
   std::shared_ptr<const SymbolTable> Get(const ExecutableId& id);
-  // The same as a function, which may be called as long as this lives.
+  // Returns Get as a function. The store must outlive the function.
   SymbolLookup lookup() {
     return [this](const ExecutableId& id) { return Get(id); };
   }
-  // What is known of it. NotFound.
+  // Returns the row of the table, or NotFound.
   absl::StatusOr<SymbolFiles::Row> Find(const ExecutableId& id) const;
   absl::StatusOr<std::vector<SymbolFiles::Row>> List();
 

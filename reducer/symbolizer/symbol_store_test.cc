@@ -64,7 +64,7 @@ class SymbolStoreTest : public ::testing::Test {
   std::unique_ptr<SymbolStore> store_;
 };
 
-TEST_F(SymbolStoreTest, KeepsWhatWasPut) {
+TEST_F(SymbolStoreTest, KeepsATable) {
   Open();
   EXPECT_EQ(store_->Get(Id(1)), nullptr);
   PutTable(*Table(1));
@@ -77,7 +77,7 @@ TEST_F(SymbolStoreTest, KeepsWhatWasPut) {
   EXPECT_EQ(Uploads("stored"), 1u);
 }
 
-TEST_F(SymbolStoreTest, RefusesWhatIsNotTheTableOfThatExecutable) {
+TEST_F(SymbolStoreTest, RefusesTablesOfOtherExecutables) {
   Open();
   std::string encoded = EncodeSymbolTable(*Table(1));
   EXPECT_EQ(store_->Put(Id(2), encoded, SymbolOrigin::kNode).status().code(), absl::StatusCode::kInvalidArgument);
@@ -107,7 +107,7 @@ TEST_F(SymbolStoreTest, BetterSourceReplacesAndWorseChangesNothing) {
   EXPECT_EQ(List()[0].said.functions, 2u);
 }
 
-// Two nodes were asked, as the first was silent for long; both answer.
+// Two nodes were asked, because the first was silent for long. Both answer.
 TEST_F(SymbolStoreTest, ASecondUploadOfATableIsNotStored) {
   SymbolStore::Options options;
   Open(options);
@@ -163,7 +163,7 @@ TEST_F(SymbolStoreTest, OpenRequestsAreBounded) {
   EXPECT_TRUE(store_->ShouldRequest(id(70'000)));
 }
 
-TEST_F(SymbolStoreTest, OnlySoManyTablesAreMapped) {
+TEST_F(SymbolStoreTest, LimitsMappedTables) {
   SymbolStore::Options options;
   options.mapped_max = 2;
   Open(options);
@@ -171,7 +171,7 @@ TEST_F(SymbolStoreTest, OnlySoManyTablesAreMapped) {
   std::shared_ptr<const SymbolTable> first = store_->Get(Id(1));
   std::shared_ptr<const SymbolTable> second = store_->Get(Id(2));
   EXPECT_EQ(store_->Get(Id(1)), first);
-  store_->Get(Id(3));  // puts 2 out
+  store_->Get(Id(3));  // evicts 2
   EXPECT_EQ(store_->Get(Id(1)), first);
   std::shared_ptr<const SymbolTable> second_again = store_->Get(Id(2));
   EXPECT_NE(second_again, second);
@@ -190,7 +190,7 @@ TEST_F(SymbolStoreTest, DiskHoldsTheMostRecentlyUsed) {
   options.disk_bytes_max = BytesForTables(2.5, List()[0].stored_bytes);
   Open(options);
   PutTable(*Table(2));
-  clock_.Advance(2 * 3600 * kNsPerSecond);  // a use is written down once an hour
+  clock_.Advance(2 * 3600 * kNsPerSecond);  // a use is recorded once an hour
   store_->Get(Id(1));
   clock_.Advance(kNsPerSecond);
   PutTable(*Table(3));
@@ -201,7 +201,7 @@ TEST_F(SymbolStoreTest, DiskHoldsTheMostRecentlyUsed) {
   EXPECT_EQ(List().size(), 2u);
 }
 
-TEST_F(SymbolStoreTest, FlatFormsGoBeforeTablesAndAreMadeAgain) {
+TEST_F(SymbolStoreTest, EvictsFlatFormsBeforeTablesAndMakesThemAgain) {
   Open();
   PutTable(*Table(1, SymbolSource::kSymtab, 2000));
   PutTable(*Table(2, SymbolSource::kSymtab, 2000));
@@ -216,7 +216,7 @@ TEST_F(SymbolStoreTest, FlatFormsGoBeforeTablesAndAreMadeAgain) {
   }
 }
 
-TEST_F(SymbolStoreTest, TableOverTheWholeCapIsTurnedAway) {
+TEST_F(SymbolStoreTest, RefusesATableOverTheWholeCap) {
   SymbolStore::Options options;
   options.disk_bytes_max = 600;
   Open(options);
@@ -228,7 +228,7 @@ TEST_F(SymbolStoreTest, TableOverTheWholeCapIsTurnedAway) {
   EXPECT_TRUE(List().empty());
 }
 
-TEST_F(SymbolStoreTest, TwoFilesWithOneIdAreToldOf) {
+TEST_F(SymbolStoreTest, ReportsTwoFilesWithOneId) {
   Open();
   PutTable(*Table(1, SymbolSource::kSymtab, 20));
   std::vector<SymbolRange> elsewhere;
@@ -237,11 +237,11 @@ TEST_F(SymbolStoreTest, TwoFilesWithOneIdAreToldOf) {
   auto kept = store_->Put(Id(1), EncodeSymbolTable(*other), SymbolOrigin::kUpload);
   ASSERT_TRUE(kept.ok()) << kept.status();
   EXPECT_TRUE(kept->contested);
-  EXPECT_TRUE(kept->stored);  // it knows more functions
+  EXPECT_TRUE(kept->stored);  // it has more functions
   ASSERT_EQ(List().size(), 1u);
   EXPECT_TRUE(List()[0].said.contested);
   EXPECT_EQ(List()[0].origin(), SymbolOrigin::kUpload);
-  // The worse one changes nothing but that.
+  // The worse table changes nothing except `contested`.
   kept = store_->Put(Id(1), EncodeSymbolTable(*Table(1, SymbolSource::kSymtab, 20)), SymbolOrigin::kUpload);
   ASSERT_TRUE(kept.ok()) << kept.status();
   EXPECT_TRUE(kept->contested);
@@ -278,7 +278,7 @@ TEST_F(SymbolStoreTest, ReducersShareADirectory) {
 TEST_F(SymbolStoreTest, AnyThreadMayCall) {
   SymbolStore::Options options;
   options.mapped_max = 3;
-  options.disk_bytes_max = BytesForTables(3.5, 300);  // both caps are in the way all the time
+  options.disk_bytes_max = BytesForTables(3.5, 300);  // both limits are reached all the time
   Open(options);
   std::atomic<int> found = 0;
   auto work = [&](uint8_t first) {
@@ -333,7 +333,7 @@ TEST_F(SymbolStoreTest, TableSpoiledOnDiskIsForgottenAndAskedForAgain) {
   EXPECT_EQ(metrics_.AddCounter("tributary_symbolizer_unreadable_tables_total", "").value(), 1u);
 }
 
-TEST_F(SymbolStoreTest, WhatIsNoTableInTheDirectoryIsLeftAlone) {
+TEST_F(SymbolStoreTest, LeavesOtherFilesInTheDirectoryAlone) {
   Open();
   PutTable(*Table(1));
   const std::string folder = directory_.path() + "/symbols/01";
