@@ -12,27 +12,27 @@ namespace tributary {
 struct DwAttributeSpec {
   DwAttribute attribute;
   DwForm form;
-  int64_t implicit_value = 0;  // of kImplicitConst
+  int64_t implicit_value = 0;  // for kImplicitConst
 };
 
-// What entries of one kind have: section 7.5.3.
+// Layout of the entries of one kind: section 7.5.3.
 struct DwAbbreviation {
   uint16_t tag = 0;
   bool has_children = false;
   uint32_t first_spec = 0, spec_count = 0;
 };
 
-// One table of .debug_abbrev. A unit's entries name its rows by code; compilers count them from 1, so that a row is an
-// index. Hostile input: at most kRowsMax rows and kSpecsMax attributes.
+// One table of .debug_abbrev. A unit's entries refer to the table's rows by code. Compilers count codes from 1, so a
+// code gives an index. The input may be hostile: at most kRowsMax rows and kSpecsMax attributes.
 class AbbreviationTable {
  public:
   static constexpr size_t kRowsMax = 1u << 20, kSpecsMax = 1u << 22;
 
-  // InvalidArgument: it ends early, or has codes that are used twice.
+  // InvalidArgument if the table ends early, exceeds a limit, or uses a code twice.
   static absl::StatusOr<AbbreviationTable> Read(std::string_view section, uint64_t offset);
 
   const DwAbbreviation* Find(uint64_t code) const {
-    if (code - 1 < rows_.size()) return &rows_[code - 1];  // 0 is none, and wraps
+    if (code - 1 < rows_.size()) return &rows_[code - 1];  // code 0 means no row: code - 1 wraps
     return FindSparse(code);
   }
   size_t spec_count() const { return specs_.size(); }
@@ -45,8 +45,8 @@ class AbbreviationTable {
   };
   const DwAbbreviation* FindSparse(uint64_t code) const;
 
-  std::vector<DwAbbreviation> rows_;  // of the codes 1, 2, …
-  std::vector<Sparse> sparse_;        // of all others, by code
+  std::vector<DwAbbreviation> rows_;  // for the codes 1, 2, …
+  std::vector<Sparse> sparse_;        // for all other codes, sorted by code
   std::vector<DwAttributeSpec> specs_;
 };
 

@@ -2,8 +2,8 @@
 
 #include <cstdint>
 
-// The numbers of DWARF 2 to 5 that names, inlined calls and lines need. Source: DWARF 5, section 7; GNU extensions as
-// gcc and dwz write them (split DWARF before version 5, references into a file that several others share).
+// The numbers of DWARF 2 to 5 that names, inlined calls and lines need. Source: DWARF 5, section 7, and the GNU
+// extensions that gcc and dwz write (split DWARF before version 5, references into a file that several others share).
 
 namespace tributary {
 

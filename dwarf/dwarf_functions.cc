@@ -7,7 +7,7 @@ namespace tributary {
 
 void DwarfFunctions::Read(DwarfModule& module, const SplitModule& split) {
   for (const DwarfUnit& unit : module.units()) {
-    // Partial units and types are there for others to refer to.
+    // Partial units and type units exist only for references from other units.
     if (unit.tag == kDwTagCompileUnit || unit.tag == kDwTagSkeletonUnit) ReadUnit(module, unit, split);
   }
 }
@@ -19,7 +19,7 @@ void DwarfFunctions::ReadUnit(DwarfModule& module, const DwarfUnit& unit, const 
   if (unit.dwo_name.empty()) {
     ok = ReadEntries(module, unit);
   } else if (DwarfModule* there = split ? split(unit) : nullptr) {
-    FunctionNames others = std::exchange(names_, {});  // what is known of this one goes with it
+    FunctionNames others = std::exchange(names_, {});  // names found in the .dwo are dropped with it
     for (const DwarfUnit& own : there->units()) {
       if (own.tag == kDwTagCompileUnit) ok = ReadEntries(*there, own) && ok;
     }
@@ -71,7 +71,7 @@ bool DwarfFunctions::ReadEntries(DwarfModule& module, const DwarfUnit& unit) {
   std::vector<Level> levels;
   do {
     const uint64_t code = reader.Uleb();
-    if (code == 0) {  // the end of somebody's children; or the bytes' end, which is bad only where somebody is open
+    if (code == 0) {  // the end of an entry's children, or the end of the bytes, which makes the reader bad
       if (levels.empty()) return false;
       levels.pop_back();
       continue;
@@ -95,7 +95,7 @@ bool DwarfFunctions::ReadEntries(DwarfModule& module, const DwarfUnit& unit) {
   return !reader.bad();
 }
 
-// Sets the level of its children.
+// Sets `level` for the entry's children.
 bool DwarfFunctions::ReadFunction(DwarfModule& module, const DwarfUnit& unit, const DwAbbreviation& row,
                                   ByteReader& reader, Level* level) {
   const bool inlined = row.tag == kDwTagInlinedSubroutine;

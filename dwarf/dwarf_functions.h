@@ -12,43 +12,44 @@
 
 namespace tributary {
 
-// Takes what a file's DWARF says of its code. Ids are the taker's own; 0 is none.
+// Receives the functions and lines of a file's DWARF. The sink chooses the ids; 0 means none.
 class DwarfSink {
  public:
   virtual ~DwarfSink() = default;
-  // A name or a path, told again in every unit that has it.
+  // Adds a name or a path. Called again in every unit that has it.
   virtual uint32_t AddString(std::string_view text) = 0;
-  // A function (parent 0), or a call of one that was inlined into `parent` at that file (a string) and line.
+  // Adds a function (parent 0), or an inlined call in `parent`, with the file (a string) and line of the call.
   virtual uint32_t AddNode(uint32_t name, uint32_t parent, uint32_t call_file, uint32_t call_line) = 0;
-  // Code of a node; `depth` counts its parents. Parents' code comes first, and need not contain it where a compiler, or
-  // somebody else, was careless.
+  // Adds code of a node. `depth` is the number of the node's parents. The code of parents comes first. If a compiler or
+  // another tool was careless, the parents' code does not contain the node's code.
   virtual void AddCode(AddressRange range, uint32_t depth, uint32_t node) = 0;
-  // A sequence of a line program in order of addresses, with strings for files, and where the last row ends.
+  // Adds a sequence of a line program in order of addresses. The files of rows are strings. `end` is the end of the
+  // last row.
   virtual void AddLines(std::span<const DwarfLine> rows, uint64_t end) = 0;
 };
 
-// Tells a sink of the functions, inlined calls and lines of a module's units; code that was thrown away by the linker,
-// whose addresses are not in `code`, is left out. Every unit is looked at: .debug_aranges lacks many.
+// Passes the functions, inlined calls and lines of a module's units to a sink. Leaves out code that the linker dropped:
+// its addresses are not in `code`. Reads every unit, because .debug_aranges lacks many.
 class DwarfFunctions {
  public:
   static constexpr size_t kNestingMax = 1024;
 
   struct Counts {
     uint64_t units = 0, functions = 0, inlined = 0;
-    uint64_t malformed = 0;      // units that end before their end, or have lines that cannot be read
-    uint64_t missing_split = 0;  // units whose .dwo is not here
+    uint64_t malformed = 0;      // units with entries or lines that cannot be read to the end
+    uint64_t missing_split = 0;  // units with a .dwo that is not available
   };
-  // The module of the .dwo of a skeleton unit, which stays until the next call; null: not here.
+  // Returns the module of a skeleton unit's .dwo, valid until the next call. Returns null if the .dwo is not available.
   using SplitModule = std::function<DwarfModule*(const DwarfUnit& skeleton)>;
 
-  // `code`: where the file's code is, ascending.
+  // `code`: ranges of the file's code, ascending.
   DwarfFunctions(std::span<const AddressRange> code, DwarfSink& sink) : code_(code), sink_(sink) {}
 
   void Read(DwarfModule& module, const SplitModule& split);
   const Counts& counts() const { return counts_; }
 
  private:
-  // Of an entry that is open: which node its children are inlined into.
+  // State of an open entry: the node that its children are inlined into.
   struct Level {
     uint32_t node = 0, depth = 0;
   };
@@ -65,8 +66,8 @@ class DwarfFunctions {
   DwarfSink& sink_;
   Counts counts_;
   FunctionNames names_;
-  LineProgram lines_;                   // of the unit that is read
-  std::vector<uint32_t> file_strings_;  // of its files; 0: not told yet
+  LineProgram lines_;                   // of the current unit
+  std::vector<uint32_t> file_strings_;  // of the unit's files; 0: not added yet
   std::vector<AddressRange> ranges_;
   std::vector<DwarfLine> rows_;
 };

@@ -18,7 +18,7 @@ void Append(std::string& out, T value) {
 
 constexpr AddressRange kCode[] = {{0x1000, 0x2000}};
 
-// Writes down what it is told.
+// Records the data that it receives.
 class Recorder : public DwarfSink {
  public:
   uint32_t AddString(std::string_view text) override {
@@ -147,7 +147,7 @@ TestUnit Usual() {
   return unit;
 }
 
-TEST(DwarfFunctions, TellFunctionsAndWhatWasInlinedIntoThem) {
+TEST(DwarfFunctions, ReportFunctionsAndInlinedCalls) {
   Recorder recorder;
   const TestUnit unit = Usual();
   const auto counts = ReadInto(recorder, unit.Info(), unit.abbrev());
@@ -159,7 +159,7 @@ TEST(DwarfFunctions, TellFunctionsAndWhatWasInlinedIntoThem) {
   EXPECT_EQ(counts.malformed, 0u);
 }
 
-TEST(DwarfFunctions, OriginsThatReferToEachOtherEnd) {
+TEST(DwarfFunctions, StopAtCircularOrigins) {
   TestUnit unit;
   const uint32_t first = unit.next();
   const uint32_t second = unit.Referring(first + 5);

@@ -9,7 +9,7 @@ namespace {
 
 constexpr uint32_t kLength64 = 0xffffffff, kLengthReserved = 0xfffffff0;
 
-// What the values of a unit's first entry are needed for, once all of them were read.
+// Values of a unit's first entry. They are used once all of them were read.
 struct UnitValues {
   DwarfValue name, comp_dir, dwo_name, low_pc, lines;
   DwarfValue str_offsets_base, addr_base, rnglists_base, ranges_base, dwo_id;
@@ -78,7 +78,7 @@ absl::Status DwarfModule::ReadUnits(const DwarfUnit* skeleton) {
     DwarfUnit unit;
     if (units_.size() == kUnitsMax) return Error(absl::StatusCode::kResourceExhausted, "DWARF: too many units");
     if (!ReadHeader(offset, &unit)) {
-      // Nothing says where the next begins.
+      // The begin of the next unit is unknown.
       ++malformed_;
       break;
     }
@@ -116,7 +116,7 @@ bool DwarfModule::ReadHeader(uint64_t offset, DwarfUnit* unit) const {
     unit->abbreviations_offset = read_offset();
     const bool split = unit->type == DwUnitType::kSkeleton || unit->type == DwUnitType::kSplitCompile;
     const bool type = unit->type == DwUnitType::kType || unit->type == DwUnitType::kSplitType;
-    if (split || type) unit->dwo_id = reader.Fixed<uint64_t>();  // of types a signature
+    if (split || type) unit->dwo_id = reader.Fixed<uint64_t>();  // for types a signature
     if (type) read_offset();
   } else {
     unit->abbreviations_offset = read_offset();
@@ -143,7 +143,7 @@ bool DwarfModule::ReadFirstEntry(const DwarfUnit* skeleton, DwarfUnit* unit) {
   }
   if (reader.bad()) return false;
 
-  // A .dwo says no bases: its offsets follow its one header, its addresses are the executable's.
+  // A .dwo has no base attributes: its offsets follow its only header, and its addresses are the executable's.
   const bool is_new = unit->version >= 5;
   const uint64_t header_bytes = unit->offset_bytes == 8 ? 16 : 8;
   unit->str_offsets_base = values.str_offsets_base.present() ? values.str_offsets_base.number
@@ -256,7 +256,7 @@ DwarfModule::Entry DwarfModule::Follow(const DwarfUnit& unit, const DwarfValue& 
   }
 }
 
-// What DW_AT_ranges refers to: section 2.17.3 of DWARF 5, and of DWARF 4 the section of that number.
+// Meaning of DW_AT_ranges: section 2.17.3 of DWARF 5, and the section of that number in DWARF 4.
 void DwarfModule::Ranges(const DwarfUnit& unit, const DwarfValue& low, const DwarfValue& high, const DwarfValue& ranges,
                          std::vector<AddressRange>* out) {
   out->clear();

@@ -14,17 +14,17 @@
 
 namespace tributary {
 
-// The DWARF of one file (or of one unit of a .dwp): its units, and what the values of their attributes mean. DWARF 2
-// to 5, 32 and 64 bits, little-endian. Hostile input: every offset is checked, what is not understood is left out and
-// counted, references are never followed here. Borrows the sections' bytes. One thread.
+// The DWARF of one file (or of one unit of a .dwp): its units, and the meaning of their attributes' values. Supports
+// DWARF 2 to 5, 32 and 64 bits, little-endian. The input may be hostile: every offset is checked. Parts that cannot be
+// understood are left out and counted. References are never followed here. Borrows the sections' bytes. Thread: one.
 class DwarfModule {
  public:
   static constexpr size_t kUnitsMax = 1u << 20;
   static constexpr size_t kAbbreviationsMax = 1u << 24;  // attributes of all tables
-  static constexpr size_t kRangesMax = 1u << 26;         // read in all: many entries may share a list
+  static constexpr size_t kRangesMax = 1u << 26;         // in total: many entries may share a list
 
-  // `shared`: what dwz moved out of this file into one that several share; may be null; outlives this.
-  // `skeleton`: of a .dwo's unit, the unit that the executable has instead of it; may be null.
+  // `shared`: the DWARF that dwz moved into a file that several files share; may be null; must outlive the module.
+  // `skeleton`: for the unit of a .dwo, the unit that the executable has in its place; may be null.
   static absl::StatusOr<std::unique_ptr<DwarfModule>> Open(const DwarfSections& sections, const DwarfModule* shared,
                                                            const DwarfUnit* skeleton);
 
@@ -33,20 +33,21 @@ class DwarfModule {
   const DwarfModule* shared() const { return shared_; }
   uint64_t malformed() const { return malformed_; }  // units and range lists
 
-  // The unit that has an entry at that offset of .debug_info, nullptr: none.
+  // Returns the unit that has an entry at this offset of .debug_info, or nullptr.
   const DwarfUnit* UnitAt(uint64_t offset) const;
-  // Reads a unit's entries from one on.
+  // Returns a reader of the unit's entries from `offset` on.
   ByteReader EntriesFrom(const DwarfUnit& unit, uint64_t offset) const;
 
   std::optional<uint64_t> Address(const DwarfUnit& unit, const DwarfValue& value) const;
-  std::string_view String(const DwarfUnit& unit, const DwarfValue& value) const;  // "": none
-  // What an entry's DW_AT_low_pc and DW_AT_high_pc, or its DW_AT_ranges, cover. Empty ranges are left out.
+  std::string_view String(const DwarfUnit& unit, const DwarfValue& value) const;  // "" if there is none
+  // Stores the ranges that an entry's DW_AT_low_pc and DW_AT_high_pc, or its DW_AT_ranges, cover. Leaves out empty
+  // ranges.
   void Ranges(const DwarfUnit& unit, const DwarfValue& low, const DwarfValue& high, const DwarfValue& ranges,
               std::vector<AddressRange>* out);
 
-  // Where an entry is that a value refers to.
+  // Location of the entry that a value refers to.
   struct Entry {
-    const DwarfModule* module = nullptr;  // null: nowhere
+    const DwarfModule* module = nullptr;  // null: no entry
     const DwarfUnit* unit = nullptr;
     uint64_t offset = 0;
   };

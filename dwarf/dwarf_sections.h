@@ -11,18 +11,19 @@
 
 namespace tributary {
 
-// What a file has of DWARF; empty where it has none. Of a .dwo, and of one unit of a .dwp, the sections whose names end
-// in .dwo.
+// The DWARF sections of a file. Missing sections are empty. For a .dwo, and for one unit of a .dwp, these are the
+// sections with names that end in .dwo.
 struct DwarfSections {
   std::string_view info, abbrev, str, line_str, str_offsets, addr, ranges, rnglists, line;
-  std::string_view cu_index;  // of a .dwp: which parts of each section are of which unit
+  std::string_view cu_index;  // of a .dwp: maps units to their parts of each section
 };
 
-// The sections of one file in memory, inflated where they are compressed (zlib, zstd); a relocatable file's with the
-// addresses of elf/module_layout.h.
+// The sections of one file in memory. Compressed sections (zlib, zstd) are decompressed. The sections of a relocatable
+// file contain the addresses of elf/module_layout.h.
 class DwarfSectionStore {
  public:
-  // ResourceExhausted: more than `bytes_max` in all. NotFound: no DWARF in the file. InvalidArgument: corrupt.
+  // ResourceExhausted if there are more than `bytes_max` bytes in total. NotFound if the file has no DWARF.
+  // InvalidArgument if it is corrupt.
   static absl::StatusOr<DwarfSectionStore> Read(ElfFile& file, uint64_t bytes_max);
 
   const DwarfSections& sections() const { return sections_; }

@@ -20,7 +20,7 @@ uint64_t ReadSized(ByteReader& reader, unsigned bytes) {
   }
 }
 
-// Bytes of a form that always has as many; 0: it has not, or is not known.
+// Returns the size of a form if it is fixed. Returns 0 for forms of variable size and for unknown forms.
 unsigned FixedBytes(const DwarfUnit& unit, DwForm form) {
   switch (form) {
     case DwForm::kData1:
@@ -64,7 +64,8 @@ unsigned FixedBytes(const DwarfUnit& unit, DwForm form) {
   }
 }
 
-// The form that a value of kIndirect says it has; it cannot be indirect again, nor carry what only a table may.
+// Reads the actual form of a value of form kIndirect. The form cannot be indirect again. Nor can it be kImplicitConst,
+// because only a table can hold that value.
 DwForm ReadForm(ByteReader& reader) {
   const uint64_t form = reader.Uleb();
   if (form > UINT16_MAX || form == static_cast<uint64_t>(DwForm::kIndirect) ||

@@ -9,10 +9,10 @@
 
 namespace tributary {
 
-// Where a unit's entries are, how they are encoded, and what the attributes of its first entry say of it.
+// Location and encoding of a unit's entries, and the attributes of its first entry.
 struct DwarfUnit {
-  uint64_t offset = 0;       // of its header in .debug_info
-  uint64_t first_entry = 0;  // likewise, as the next
+  uint64_t offset = 0;       // offset of its header in .debug_info
+  uint64_t first_entry = 0;  // likewise an offset, as is `end`
   uint64_t end = 0;
   uint16_t version = 0;
   uint8_t offset_bytes = 4;  // 8 in DWARF64
@@ -23,28 +23,28 @@ struct DwarfUnit {
   const AbbreviationTable* abbreviations = nullptr;
 
   uint16_t tag = 0;
-  uint64_t low_pc = 0;  // what its ranges count from
+  uint64_t low_pc = 0;  // base of its ranges
   uint64_t str_offsets_base = 0, addr_base = 0, rnglists_base = 0;
-  uint64_t ranges_base = 0;  // GNU split DWARF: what DW_AT_ranges of the .dwo counts from
+  uint64_t ranges_base = 0;  // GNU split DWARF: base of DW_AT_ranges in the .dwo
   bool has_lines = false;
-  uint64_t lines = 0;  // of its line program in .debug_line
+  uint64_t lines = 0;  // offset of its line program in .debug_line
   std::string_view comp_dir, name, dwo_name;
 };
 
-// An attribute as it is encoded. What `number` is depends on the form: a value, an index, an offset.
+// An attribute as it is encoded. Depending on the form, `number` is a value, an index, or an offset.
 struct DwarfValue {
   DwForm form{};
   uint64_t number = 0;
-  std::string_view text;  // of kString
+  std::string_view text;  // for kString
 
   bool present() const { return form != DwForm{}; }
 };
 
-// Whether a value is an address, or the index of one.
+// Returns true if values of this form are addresses, or indices of addresses.
 bool IsAddress(DwForm form);
 
-// Reads a value, or moves past it. False: a form that is not known, after which nothing in the unit can be read.
-// The end of the bytes is for the reader to tell.
+// Reads or skips a value. Returns false if the form is unknown; then nothing after the value can be read in the unit.
+// The caller must check the reader for the end of the bytes.
 bool ReadDwarfValue(ByteReader& reader, const DwarfUnit& unit, const DwAttributeSpec& spec, DwarfValue* out);
 bool SkipDwarfValue(ByteReader& reader, const DwarfUnit& unit, DwForm form);
 

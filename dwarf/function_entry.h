@@ -5,22 +5,23 @@
 
 namespace tributary {
 
-// What an entry of a function, or of a call of it that was inlined, says of itself.
+// The attributes of a function's entry, or of the entry of an inlined call.
 struct FunctionEntry {
   DwarfValue low_pc, high_pc, ranges;
   DwarfValue name, linkage_name;
   DwarfValue abstract_origin, specification;
   DwarfValue call_file, call_line;
 
-  // The attributes of an entry of kind `row`, the reader being behind its code. False: they cannot be read.
+  // Reads the attributes of an entry of kind `row`. The reader must be after the entry's code. Returns false if the
+  // attributes cannot be read.
   bool Read(ByteReader& reader, const DwarfUnit& unit, const DwAbbreviation& row);
 };
 
-// Names of functions. What an entry does not say itself, the entry says that it is an instance of, or that declared it:
-// in the same unit, another, or another file.
+// Finds names of functions. If an entry lacks a name, uses the entry that it is an instance of, or the entry that
+// declared it. That entry may be in the same unit, in another unit, or in another file.
 class FunctionNames {
  public:
-  // The linkage name if there is one, else the name; "": none. Lives as long as the sections.
+  // Returns the linkage name if there is one, else the name, else "". The text lives as long as the sections.
   std::string_view NameOf(const DwarfModule& module, const DwarfUnit& unit, const FunctionEntry& entry);
 
  private:

@@ -43,14 +43,14 @@ bool LineProgram::Open(const DwarfModule& module, const DwarfUnit& unit) {
   if (version_ >= 5) {
     unit_.address_bytes = reader.Byte();
     if (unit_.address_bytes != 8 && unit_.address_bytes != 4) return false;
-    reader.Byte();  // segment selectors, of which there are none
+    reader.Byte();  // segment selectors; there are none
   }
   const uint64_t header_bytes = ReadOffset(reader, unit_);
   if (header_bytes > reader.left()) return false;
   program_ = reader.rest().substr(header_bytes);
   reader = ByteReader(reader.Bytes(header_bytes));
   instruction_bytes_ = reader.Byte();
-  if (version_ >= 4) reader.Byte();  // operations an instruction: one but for VLIW
+  if (version_ >= 4) reader.Byte();  // operations per instruction: one except on VLIW
   reader.Byte();                     // whether rows begin as statements
   line_base_ = static_cast<int8_t>(reader.Byte());
   line_range_ = reader.Byte();
@@ -60,7 +60,7 @@ bool LineProgram::Open(const DwarfModule& module, const DwarfUnit& unit) {
   return (version_ >= 5 ? ReadTables(reader) : ReadOldTables(reader)) && !reader.bad();
 }
 
-// Directory 0 is the unit's; files count from 1.
+// Directory 0 is the unit's. Files count from 1.
 bool LineProgram::ReadOldTables(ByteReader& reader) {
   directories_.push_back({unit_.comp_dir});
   for (;;) {
@@ -74,8 +74,8 @@ bool LineProgram::ReadOldTables(ByteReader& reader) {
     File file{reader.ZeroTerminated()};
     if (file.path.empty()) break;
     file.directory = reader.Uleb();
-    reader.Uleb();  // when it was changed
-    reader.Uleb();  // its size
+    reader.Uleb();  // time of the last change
+    reader.Uleb();  // size
     if (files_.size() == kFilesMax) return false;
     files_.push_back(file);
   }
@@ -99,7 +99,7 @@ bool LineProgram::ReadTable(ByteReader& reader, std::vector<File>* out) {
     columns.push_back({content, {DwAttribute{}, static_cast<DwForm>(form)}});
   }
   const uint64_t count = reader.Uleb();
-  // A row of no bytes is none: the count would be a lie.
+  // Each row has at least one byte, so a larger count is wrong.
   if (count > kFilesMax || count > reader.left()) return false;
   for (uint64_t i = 0; i < count && !reader.bad(); ++i) {
     File& file = out->emplace_back();
@@ -125,7 +125,7 @@ void LineProgram::AddRow() {
   ++rows_made_;
   const DwarfLine row{state_.address, Clamp(state_.file), Clamp(state_.line)};
   if (!rows_.empty() && rows_.back().address >= row.address) {
-    // Of several rows of an address the last counts; one that goes back is no row.
+    // Of several rows of one address, the last counts. A row with a lower address is ignored.
     if (rows_.back().address == row.address) rows_.back() = row;
     return;
   }
@@ -133,7 +133,7 @@ void LineProgram::AddRow() {
 }
 
 void LineProgram::EndSequence(const Sequence& tell) {
-  while (!rows_.empty() && rows_.back().address >= state_.address) rows_.pop_back();  // of no code
+  while (!rows_.empty() && rows_.back().address >= state_.address) rows_.pop_back();  // rows without code
   if (!rows_.empty()) tell(rows_, state_.address);
   rows_.clear();
   state_ = State();

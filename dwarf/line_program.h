@@ -12,26 +12,28 @@ namespace tributary {
 
 struct DwarfLine {
   uint64_t address = 0;
-  uint32_t file = 0;  // of the program's files; 0 as well as any that is not there: unknown before version 5
+  uint32_t file = 0;  // index of a file of the program; unknown: an index out of range, or 0 before version 5
   uint32_t line = 0;  // 0: none
 };
 
-// A unit's line program: its files, and which code came from which of their lines. Section 6.2, versions 2 to 5.
-// Hostile input: what a program may make is bounded by its bytes, but for kFilesMax and kRowsMax.
+// A unit's line program: its files, and the file and line of each piece of code. Section 6.2, versions 2 to 5. The
+// input may be hostile: the program's bytes bound its output, and so do kFilesMax and kRowsMax.
 class LineProgram {
  public:
   static constexpr size_t kFilesMax = 1u << 20, kRowsMax = 1u << 24;
 
-  // False: the header cannot be read.
+  // Returns false if the header cannot be read.
   bool Open(const DwarfModule& module, const DwarfUnit& unit);
 
-  // Path of a file as the compiler would have opened it: joined with its directory and the unit's; "": no such file.
+  // Returns the path of a file as the compiler would have opened it: joined with its directory and the unit's
+  // directory. Returns "" if there is no such file.
   std::string Path(uint64_t file) const;
   size_t file_count() const { return files_.size(); }
 
-  // Rows of one sequence in order of addresses, and where its last one ends.
+  // Receives the rows of one sequence in order of addresses, and the end of the last row.
   using Sequence = std::function<void(const std::vector<DwarfLine>& rows, uint64_t end)>;
-  // False: it ends within a sequence, or makes more rows than it may; the sequences before were told.
+  // Returns false if the program ends within a sequence, or makes more rows than allowed. Earlier sequences were passed
+  // to `tell`.
   bool Run(const Sequence& tell);
 
  private:
@@ -39,11 +41,11 @@ class LineProgram {
     std::string_view path;
     uint64_t directory = 0;
   };
-  // Registers of the state machine, as far as they are needed.
+  // The registers of the state machine that are needed.
   struct State {
     uint64_t address = 0;
     uint64_t file = 1;
-    uint64_t line = 1;  // wraps where the input is hostile
+    uint64_t line = 1;  // wraps if the input is hostile
   };
 
   bool ReadOldTables(ByteReader& reader);
@@ -55,7 +57,7 @@ class LineProgram {
   void EndSequence(const Sequence& tell);
 
   const DwarfModule* module_ = nullptr;
-  DwarfUnit unit_;  // with the sizes of this header
+  DwarfUnit unit_;  // with the sizes from this header
   std::string_view program_;
   uint16_t version_ = 0;
   uint8_t instruction_bytes_ = 1;

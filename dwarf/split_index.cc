@@ -12,7 +12,7 @@ T At(std::string_view table, uint64_t index) {
   return ByteReader(table.substr(index * sizeof(T))).Fixed<T>();
 }
 
-// The section that a column of the index is of; those that nobody reads here have none.
+// Returns the section of an index column, or nullptr if that section is not read here.
 std::string_view DwarfSections::* SectionOf(uint32_t version, uint32_t kind) {
   switch (kind) {
     case 1:
@@ -37,7 +37,7 @@ std::optional<SplitIndex> SplitIndex::Read(const DwarfSections& package) {
   SplitIndex index;
   index.package_ = package;
   ByteReader reader(package.cu_index);
-  index.version_ = reader.Fixed<uint32_t>() & 0xffff;  // of version 5 it has 16 bits, and 16 of padding
+  index.version_ = reader.Fixed<uint32_t>() & 0xffff;  // in version 5 the field has 16 bits, then 16 bits of padding
   index.columns_ = reader.Fixed<uint32_t>();
   index.units_ = reader.Fixed<uint32_t>();
   index.slots_ = reader.Fixed<uint32_t>();
@@ -65,7 +65,7 @@ std::optional<DwarfSections> SplitIndex::Find(uint64_t dwo_id) const {
     slot = (slot + step) & mask;
   }
   if (row > units_) return std::nullopt;
-  // Strings are shared; of the rest a unit has parts, or nothing.
+  // Strings are shared. Of the other sections a unit has parts, or nothing.
   DwarfSections sections;
   sections.str = package_.str;
   sections.line_str = package_.line_str;

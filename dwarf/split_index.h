@@ -7,14 +7,14 @@
 
 namespace tributary {
 
-// The index of a DWARF package (.dwp): which part of each of its sections is of which unit. DWARF 5, section 7.3.5, and
-// the GNU form before it (version 2). Hostile input. Borrows the package's sections.
+// The index of a DWARF package (.dwp): maps each unit to its parts of the sections. DWARF 5, section 7.3.5, and the
+// earlier GNU form (version 2). The input may be hostile. Borrows the package's sections.
 class SplitIndex {
  public:
-  // nullopt: no index, or one that does not fit.
+  // Returns nullopt if there is no index, or if it is not valid.
   static std::optional<SplitIndex> Read(const DwarfSections& package);
 
-  // The sections of that unit's .dwo, as if they were a file of their own.
+  // Returns the sections of that unit's .dwo, as if they were a separate file.
   std::optional<DwarfSections> Find(uint64_t dwo_id) const;
 
  private:

@@ -6,8 +6,8 @@
 
 namespace tributary {
 
-// Reads little-endian numbers and LEB128 one after the other. A read past the end gives 0 and makes the reader bad for
-// good, so that a caller may check once, at its end. Borrows the bytes.
+// Reads little-endian numbers and LEB128 values in sequence. A read past the end returns 0 and marks the reader bad for
+// good. So a caller may check bad() once, at its end. Borrows the bytes.
 class ByteReader {
  public:
   explicit ByteReader(std::string_view bytes) : position_(bytes.data()), end_(bytes.data() + bytes.size()) {}
@@ -30,7 +30,7 @@ class ByteReader {
   }
   uint8_t Byte() { return Fixed<uint8_t>(); }
 
-  // Bits beyond 64 are dropped; length is bounded by the bytes alone.
+  // Drops bits beyond 64. Only the available bytes limit the length.
   uint64_t Uleb() {
     uint64_t value = 0;
     for (unsigned shift = 0; position_ != end_; shift += 7) {
@@ -64,7 +64,7 @@ class ByteReader {
     position_ += size;
     return bytes;
   }
-  // Up to the next zero byte, which is consumed too.
+  // Returns the bytes up to the next zero byte. Consumes the zero byte too.
   std::string_view ZeroTerminated() {
     size_t size = rest().find('\0');
     if (size == std::string_view::npos) {

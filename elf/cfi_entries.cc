@@ -27,7 +27,7 @@ std::optional<CfiEntries::Header> CfiEntries::ReadHeader(uint64_t offset) {
   if (offset >= section_.size) return std::nullopt;
   auto bytes = Bytes(offset, std::min<uint64_t>(kHeaderBytesMax, section_.size - offset));
   if (!bytes) return std::nullopt;
-  bytes_left_ += bytes->size();  // counted with the entry
+  bytes_left_ += bytes->size();  // the entry's own read counts them
   ByteReader reader(*bytes);
   Header header;
   uint64_t length = reader.Fixed<uint32_t>();
@@ -46,7 +46,7 @@ std::optional<CfiEntries::Header> CfiEntries::ReadHeader(uint64_t offset) {
     return header;
   }
   header.reference_offset = start;
-  // .eh_frame writes 4 bytes in both formats.
+  // In .eh_frame the reference has 4 bytes in both formats.
   bool wide_reference = header.wide && !section_.eh_frame;
   header.reference = wide_reference ? reader.Fixed<uint64_t>() : reader.Fixed<uint32_t>();
   header.body = offset + (bytes->size() - reader.left());
@@ -58,7 +58,7 @@ std::optional<CfiEntries::Header> CfiEntries::ReadHeader(uint64_t offset) {
 
 bool CfiEntries::Peek(uint64_t offset, Kind* kind, uint64_t* next) {
   auto header = ReadHeader(offset);
-  // Each step costs a header, so that a section of end marks is bounded as well.
+  // Each step passes at least one header, so the steps are bounded even for a section full of end marks.
   if (!header || header->end <= offset) return false;
   *kind = header->body == header->end && header->common ? Kind::kEndMark
           : header->common                              ? Kind::kCommon
@@ -116,7 +116,7 @@ void CfiEntries::ReadCommon(uint64_t offset, CfiCommon* common) {
   uint8_t version = reader.Byte();
   if (version != 1 && version != 3 && version != 4) return;
   std::string_view letters = reader.ZeroTerminated();
-  if (letters == "eh") reader.Fixed<uint64_t>();                           // gcc 2's
+  if (letters == "eh") reader.Fixed<uint64_t>();                           // written by gcc 2
   if (version == 4 && (reader.Byte() != 8 || reader.Byte() != 0)) return;  // sizes of addresses and segments
   common->code_alignment = reader.Uleb();
   common->data_alignment = reader.Sleb();
@@ -128,7 +128,7 @@ void CfiEntries::ReadCommon(uint64_t offset, CfiCommon* common) {
   common->usable = CfiProgram::RunInitial(machine_, reader.rest(), common);
 }
 
-// LSB, "Augmentation String"; B and G are arm64's.
+// Source: LSB, "Augmentation String". The letters B and G are arm64's.
 bool CfiEntries::ReadAugmentation(std::string_view letters, ByteReader& reader, uint64_t end_address,
                                   CfiCommon* common) {
   if (letters[0] != 'z') {
@@ -163,7 +163,7 @@ bool CfiEntries::ReadAugmentation(std::string_view letters, ByteReader& reader, 
       case 'B':
       case 'G':
         break;
-      default:  // its data cannot be skipped, but the size says where they end
+      default:  // unknown letter: its data cannot be skipped, but `size` gives the end of all data
         return !reader.bad() && !data.bad();
     }
   }

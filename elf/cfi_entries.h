@@ -11,15 +11,15 @@
 
 namespace tributary {
 
-// Where a section with call frame information lies.
+// Location of a section with call frame information.
 struct CfiSection {
   uint64_t file_offset = 0;
   uint64_t size = 0;
-  uint64_t address = 0;  // of no use in .debug_frame
-  bool eh_frame = true;  // or .debug_frame: the two write lengths and references differently
+  uint64_t address = 0;  // unused in .debug_frame
+  bool eh_frame = true;  // false: .debug_frame, which writes lengths and references differently
 };
 
-// A function's unwind information, an FDE. Valid until the next one is read.
+// Unwind information of one function (an FDE). Valid until the next entry is read.
 struct CfiEntry {
   const CfiCommon* common = nullptr;
   AddressRange function;
@@ -27,9 +27,9 @@ struct CfiEntry {
   uint64_t instructions_address = 0;
 };
 
-// Reads common entries (CIE) and functions' entries (FDE) of a section by their offsets. CIEs are kept: files have
-// thousands of FDEs for one CIE. No allocation per FDE. Work between two calls of Refill() is bounded by the section's
-// size. Borrows `window`.
+// Reads common entries (CIE) and function entries (FDE) of a section by their offsets. Keeps the CIEs, because files
+// have thousands of FDEs per CIE. Allocates nothing per FDE. The section's size limits the work between two calls of
+// Refill(). Borrows `window`.
 class CfiEntries {
  public:
   CfiEntries(const CfiSection& section, const CfiMachine& machine, FileWindow* window)
@@ -39,13 +39,14 @@ class CfiEntries {
 
   const CfiSection& section() const { return section_; }
   void Refill() { bytes_left_ = 2 * section_.size + (64u << 10); }
-  // More was asked for than honest tables ask.
+  // True if more bytes were requested than a well-formed table needs.
   bool exhausted() const { return exhausted_; }
 
-  // False: no function's entry, or one that cannot be parsed.
+  // Returns false if `offset` holds no function entry, or an entry that cannot be parsed.
   bool Read(uint64_t offset, CfiEntry* entry);
 
-  // For a walk through the section: what stands at `offset`. False at its end.
+  // For a walk through the section: reports the kind of the entry at `offset` and the offset of the next entry. Returns
+  // false at the section's end, or if the entry's header cannot be parsed.
   enum class Kind { kFunction, kCommon, kEndMark };
   bool Peek(uint64_t offset, Kind* kind, uint64_t* next);
 
@@ -54,7 +55,7 @@ class CfiEntries {
   static constexpr uint64_t kEntryBytesMax = FileWindow::kViewBytesMax / 2;
 
   struct Header {
-    uint64_t body = 0, end = 0;  // offsets: behind the reference, behind the entry
+    uint64_t body = 0, end = 0;  // offsets: after the reference, after the entry
     uint64_t reference = 0;
     uint64_t reference_offset = 0;
     bool wide = false;  // 64-bit DWARF

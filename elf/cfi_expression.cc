@@ -24,8 +24,8 @@ constexpr uint8_t kX86StackPointer = 7, kX86ReturnAddress = 16;
 
 bool IsLiteral(uint8_t op) { return op >= kOpLit0 && op <= kOpLit31; }
 
-// breg7 8, breg16 0, lit15, and, lit N, ge, lit3, shl, plus. Stubs push one word at their byte N: 11 in the usual ones,
-// 9 or 10 in those for indirect-branch tracking, 5 in those for bounds registers.
+// Pattern: breg7 8, breg16 0, lit15, and, lit N, ge, lit3, shl, plus. A stub pushes one word at its byte N. N is 11 in
+// the usual stubs, 9 or 10 in stubs for indirect-branch tracking, 5 in stubs for bounds registers.
 std::optional<CfiExpression> ParsePlt(std::string_view bytes) {
   if (bytes.size() != 11) return std::nullopt;
   auto at = [&](size_t i) { return static_cast<uint8_t>(bytes[i]); };

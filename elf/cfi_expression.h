@@ -11,7 +11,7 @@ struct CfiExpression {
   enum class Kind : uint8_t {
     kRegister,  // register + offset
     kDeref,     // *(register + offset) + add
-    kPlt,       // sp + 8 + ((pc & 15) >= threshold) × 8: lazy binding's stubs on x86-64
+    kPlt,       // sp + 8 + ((pc & 15) >= threshold) × 8: lazy-binding stubs on x86-64
   };
   Kind kind = Kind::kRegister;
   uint8_t plt_threshold = 0;
@@ -20,7 +20,7 @@ struct CfiExpression {
   int64_t add = 0;
 };
 
-// nullopt: another form, or malformed.
+// Returns nullopt if the expression has another form or is malformed.
 std::optional<CfiExpression> ParseCfiExpression(std::string_view bytes);
 
 }  // namespace tributary

@@ -11,8 +11,8 @@
 
 namespace tributary::testing {
 
-// Writes call frame information by hand: entries one after the other, pointers absolute, so that no address of a
-// section matters.
+// Writes call frame information by hand, one entry after the other. Pointers are absolute, so no section address
+// matters.
 class Frames {
  public:
   struct Common {
@@ -25,7 +25,7 @@ class Frames {
     std::string instructions = std::string("\x0c\x07\x08\x90\x01", 5);  // CFA = rsp+8, ra at CFA-8
   };
   struct Function {
-    uint64_t common = 0;  // what AddCommon returned
+    uint64_t common = 0;  // offset that AddCommon returned
     uint64_t begin = 0, size = 0;
     std::string instructions = "";
     std::string augmentation_data = "";  // raw
@@ -55,7 +55,7 @@ class Frames {
     index_.emplace_back(function.begin, offset);
     return offset;
   }
-  // What an entry's second word refers to, and the rest.
+  // Adds an entry: its second word (`reference`) and its body. Returns the entry's offset.
   uint64_t Add(uint64_t reference, std::string body) {
     uint64_t offset = bytes_.size();
     size_t reference_bytes = wide_ && !eh_frame_ ? 8 : 4;
@@ -73,7 +73,7 @@ class Frames {
   void AddEndMark() { ElfImage::Append(bytes_, uint32_t{0}); }
 
   const std::string& bytes() const { return bytes_; }
-  // Address of a function, offset of its entry; in the order of adding.
+  // Pairs of a function's address and its entry's offset, in the order of adding.
   const std::vector<std::pair<uint64_t, uint64_t>>& index() const { return index_; }
 
  private:
@@ -82,7 +82,7 @@ class Frames {
   std::vector<std::pair<uint64_t, uint64_t>> index_;
 };
 
-// A file of 64 KiB of code and one section of frames.
+// Returns an image with 64 KiB of code and one section of frames.
 inline ElfImage ImageWith(std::string_view section, const std::string& frames, uint64_t flags = 0) {
   ElfImage image;
   image.AddSection(".text", 1, std::string(64 << 10, '\x90'), 6);
@@ -90,18 +90,19 @@ inline ElfImage ImageWith(std::string_view section, const std::string& frames, u
   return image;
 }
 
-// Where the code of such a file may say its functions are.
+// First address in the code of such a file at which tests place functions.
 constexpr uint64_t kCode = ElfImage::kBase + 0x1000;
 
-// The same with a search table of these pairs; `count` as the header states it.
+// Returns a file with the same code and frames, and a search table of these pairs. The table's header states `count`
+// pairs.
 inline std::string FileWithTable(const Frames& frames, std::vector<std::pair<uint64_t, uint64_t>> index,
                                  uint32_t count) {
-  // Placed before the frames, whose address follows from the sizes: sections are padded to 16 bytes.
+  // The table is placed before the frames. The frames' address follows from the sizes: sections are padded to 16 bytes.
   std::string table("\x01\x1b\x03\x3b", 4);
   size_t size = 12 + 8 * index.size(), padded = (size + 15) & ~size_t{15};
   ElfImage::Append(table, static_cast<int32_t>(padded - 4));
   ElfImage::Append(table, count);
-  // Section .text begins behind file header and two program headers.
+  // Section .text begins after the file header and two program headers.
   uint64_t header_bytes = (sizeof(ElfHeader) + 2 * sizeof(ElfProgramHeader) + 15) & ~uint64_t{15};
   uint64_t address = ElfImage::kBase + header_bytes + (64 << 10);
   for (const auto& [begin, offset] : index) {

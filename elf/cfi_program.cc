@@ -9,7 +9,8 @@ namespace {
 
 using Where = CfiSaved::Where;
 
-// DWARF 5 §7.24; from 0x1d on vendors'. The first three hold an operand in their low six bits.
+// Source: DWARF 5 §7.24; opcodes from 0x1d on are vendors'. The first three opcodes hold an operand in their low six
+// bits.
 enum : uint8_t {
   kAdvanceLoc = 0x40,
   kOffset = 0x80,
@@ -44,12 +45,13 @@ enum : uint8_t {
   kGnuNegativeOffsetExtended = 0x2f,
 };
 
-// Stubs that push at another byte than the usual become rows of their own; more of them than this are no stubs.
+// Limit of a function with stubs that push at an unusual byte. Such stubs get their own rows. A larger function does
+// not consist of stubs.
 constexpr uint64_t kPltBytesMax = 1u << 20;
 constexpr uint64_t kPltStubBytes = 16;
 constexpr uint8_t kPltUsualThreshold = 11;
 
-// Numbers come from LEB128 and may be anything: wrap, do not overflow.
+// Numbers come from LEB128 and may have any value, so the product must wrap and not overflow.
 int64_t Scaled(uint64_t number, int64_t factor) { return static_cast<int64_t>(number * static_cast<uint64_t>(factor)); }
 
 }  // namespace
@@ -60,14 +62,14 @@ struct CfiProgram::Cursor {
   size_t instructions_size = 0;
   uint64_t location = 0;
   AddressRange function;
-  RowBuilder* rows = nullptr;  // null: a CIE's instructions
+  RowBuilder* rows = nullptr;  // null for a CIE's instructions
 
   bool done() const { return location >= function.end; }
 };
 
 bool CfiProgram::RunInitial(const CfiMachine& machine, std::string_view instructions, CfiCommon* common) {
   CfiProgram program(machine, *common);
-  // Where x86-64 keeps it when the CIE does not say.
+  // Place of the return address on x86-64 if the CIE does not define it.
   if (!machine.arm64) program.state_.return_address = {Where::kCfa, -8};
   Cursor cursor{
       .reader = ByteReader(instructions), .instructions_size = instructions.size(), .function = {0, UINT64_MAX}};
@@ -179,7 +181,7 @@ bool CfiProgram::StepExtended(Cursor& cursor, uint8_t opcode) {
       return true;
     }
     case kValOffset:
-    case kValOffsetSf:  // the value itself, not where it is: of use for the stack pointer alone
+    case kValOffsetSf:  // defines the value itself, not its place: useful only for the stack pointer
       number = reader.Uleb();
       reader.Uleb();
       SetSaved(number, {Where::kOther});
@@ -206,7 +208,7 @@ bool CfiProgram::StepExtended(Cursor& cursor, uint8_t opcode) {
       reader.Uleb();
       return true;
     case kAarch64NegateRaStateWithPc:
-    case kAarch64NegateRaState:  // return addresses lose their authentication code in the walk, signed or not
+    case kAarch64NegateRaState:  // the walk removes the authentication code of return addresses, signed or not
       return machine_.arm64;
     default:
       return DefineCfa(reader, opcode);
@@ -298,7 +300,7 @@ void CfiProgram::Restore(uint64_t number) {
 }
 
 void CfiProgram::Advance(Cursor& cursor, uint64_t location) {
-  // An empty row, or one that wraps around.
+  // Skips an empty row, or a row that wraps around.
   if (location <= cursor.location) return;
   if (changed_ || state_.cfa == CfiState::Cfa::kPlt) {
     Emit(cursor, location < cursor.function.end ? location : UINT64_MAX);
@@ -307,8 +309,9 @@ void CfiProgram::Advance(Cursor& cursor, uint64_t location) {
 }
 
 void CfiProgram::Emit(Cursor& cursor, uint64_t end) {
-  // A row before the range is of use only where no other follows before it, as in the padding behind a function
-  // (`end` is then beyond all): else `changed_` stays, and the next one comes.
+  // Skips a row that ends before the range. `changed_` then stays set, so that the next row is added instead. The last
+  // row of a function is never skipped: its `end` is beyond all addresses, because the row also covers the padding
+  // after the function.
   if (cursor.rows == nullptr || end <= cursor.rows->range().begin) return;
   bool other_plt = state_.cfa == CfiState::Cfa::kPlt && state_.plt_threshold != kPltUsualThreshold;
   if (other_plt && !machine_.arm64 && cursor.function.end - cursor.function.begin <= kPltBytesMax) {

@@ -9,33 +9,33 @@
 
 namespace tributary {
 
-// What the entries of one common information entry (CIE) share.
+// Data that all entries of one common information entry (CIE) share.
 struct CfiCommon {
   uint64_t code_alignment = 1;
   int64_t data_alignment = 1;
   uint8_t pointer_encoding = kPointerAbsolute;
-  bool augmentation_size = false;  // entries have augmentation data, too
+  bool augmentation_size = false;  // entries have augmentation data too
   bool signal_frame = false;
   bool usable = false;
   CfiState initial;  // after the CIE's own instructions
 };
 
-// Interprets call frame instructions (DWARF 5 §6.4.2, LSB's and the vendors' additions). Time: the bytes of the
-// program, plus rows. Thread: any.
+// Interprets call frame instructions (DWARF 5 §6.4.2, with the additions of the LSB and of vendors). Time: proportional
+// to the bytes of the program plus the rows. Thread: any.
 class CfiProgram {
  public:
   CfiProgram(const CfiMachine& machine, const CfiCommon& common) : machine_(machine), common_(common) {}
 
-  // A CIE's instructions into common->initial; false: malformed.
+  // Runs a CIE's instructions and stores the state in common->initial. Returns false if the instructions are malformed.
   static bool RunInitial(const CfiMachine& machine, std::string_view instructions, CfiCommon* common);
 
-  // An FDE's instructions: its rows to `rows`, as far as they lie within both ranges. `instructions_address` is the
-  // ELF address of the first byte. Returns how many rows rules could not say; what is malformed is such a row up to
-  // the end of the function.
+  // Runs an FDE's instructions. Adds its rows to `rows`, as far as they lie within both ranges. `instructions_address`
+  // is the ELF address of the first instruction byte. Returns the number of rows that rules cannot express. A malformed
+  // instruction gives one such row, up to the end of the function.
   uint64_t Run(std::string_view instructions, uint64_t instructions_address, AddressRange function, RowBuilder* rows);
 
  private:
-  // Deeper than compilers nest them.
+  // Limit of remembered states. Compilers nest them less deep.
   static constexpr int kRememberedMax = 16;
 
   struct Cursor;

@@ -63,11 +63,11 @@ TEST(CfiProgram, KnowsEveryWayToSaveARegister) {
       {Bytes({0x16, 3, 1, 0x30}), "sp+8 fp=same second=lost"},
       {Bytes({0x10, 6, 2, 0x76, 0x70}), "sp+8 fp=fp-16 second=same"},  // breg6 -16
       {Bytes({0x10, 3, 2, 0x76, 0x68}), "sp+8 fp=same second=fp-24"},
-      {Bytes({0x10, 6, 2, 0x76, 0x71}), "sp+8 fp=lost second=same"},  // no multiple of 8
+      {Bytes({0x10, 6, 2, 0x76, 0x71}), "sp+8 fp=lost second=same"},  // not a multiple of 8
       {Bytes({0x10, 6, 2, 0x77, 0x00}), "sp+8 fp=lost second=same"},  // relative to rsp
       {Bytes({0x10, 6, 3, 0x76, 0x70, 0x06}), "sp+8 fp=lost second=same"},
-      {Bytes({0x05, 6, 0x80, 0x80, 0x04}), "sp+8 fp=lost second=same"},   // further than 15 bits of words
-      {Bytes({0x8c, 2, 0x8d, 3, 0x2e, 16}), "sp+8 fp=same second=same"},  // registers that nobody follows
+      {Bytes({0x05, 6, 0x80, 0x80, 0x04}), "sp+8 fp=lost second=same"},   // offset over 15 bits of words
+      {Bytes({0x8c, 2, 0x8d, 3, 0x2e, 16}), "sp+8 fp=same second=same"},  // registers that rules do not follow
       {Bytes({0x08, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01}), "sp+8 fp=same second=same"},
   };
   for (const Case& c : cases) {
@@ -90,7 +90,7 @@ TEST(CfiProgram, KnowsEveryWayToDefineTheCfa) {
       {Bytes({0x0f, 3, 0x76, 0x78, 0x06}), "*(fp-8)+0 fp=same second=lost"},
       {Bytes({0x0f, 5, 0x77, 0x28, 0x06, 0x23, 0x08}), "*(sp+40)+8 fp=same second=lost"},
       {Bytes({0x0f, 5, 0x77, 0x28, 0x06, 0x38, 0x22}), "*(sp+40)+8 fp=same second=lost"},
-      {Bytes({0x0f, 3, 0x76, 0x79, 0x06}), "bad"},  // what is read is not aligned
+      {Bytes({0x0f, 3, 0x76, 0x79, 0x06}), "bad"},  // the word to read is not aligned
       {Bytes({0x0f, 3, 0x7a, 0x78, 0x06}), "bad"},  // through r10
       {Bytes({0x0f, 1, 0x9c}), "bad"},
       {Bytes({0x0f, 0}), "bad"},
@@ -106,7 +106,7 @@ TEST(CfiProgram, KnowsWhereReturnAddressesAre) {
   EXPECT_THAT(RowsOf(Bytes({0x07, 16})), ElementsAre("+0 end"));
   EXPECT_THAT(RowsOf(Bytes({0x09, 16, 5})), ElementsAre("+0 sp+8 ra=r5 fp=same second=lost"));
   EXPECT_THAT(RowsOf(Bytes({0x0c, 6, 16, 0x09, 16, 5})), ElementsAre("+0 bad"));
-  EXPECT_THAT(RowsOf(Bytes({0x90, 2})), ElementsAre("+0 bad"));  // elsewhere than at CFA - 8
+  EXPECT_THAT(RowsOf(Bytes({0x90, 2})), ElementsAre("+0 bad"));  // not at CFA - 8
   EXPECT_THAT(RowsOf(Bytes({0x10, 16, 2, 0x76, 0x08})), ElementsAre("+0 bad"));
   EXPECT_THAT(RowsOf("", {.instructions = Bytes({0x0c, 7, 8})}), ElementsAre(kFirst));
 }
@@ -119,7 +119,7 @@ TEST(CfiProgram, RemembersAndRestores) {
   EXPECT_THAT(RowsOf(std::string(1000, '\x0a')), ElementsAre("+0 bad"));
 }
 
-TEST(CfiProgram, ExpandsStubsThatPushElsewhere) {
+TEST(CfiProgram, ExpandsStubsWithAnotherPushOffset) {
   // Indirect-branch tracking: the push is at byte 9 of 16.
   std::string program = Bytes({0x0f, 11, 0x77, 8, 0x80, 0, 0x3f, 0x1a, 0x39, 0x2a, 0x33, 0x24, 0x22});
   std::vector<std::string> rows = RowsOf(program);
@@ -130,10 +130,10 @@ TEST(CfiProgram, ExpandsStubsThatPushElsewhere) {
   EXPECT_EQ(rows[31], "+f9 sp+16 fp=same second=same");
 }
 
-TEST(CfiProgram, MalformedIsBadFromThereOn) {
+TEST(CfiProgram, MalformedInstructionsGiveABadRow) {
   for (const std::string& tail : {Bytes({0x3f}), Bytes({0x2d}), Bytes({0x0e}), Bytes({0x0c, 0x87}), Bytes({0x03, 1}),
                                   Bytes({0x10, 6, 90, 1}), Bytes({0x01, 0, 0, 0, 0, 0, 0, 0, 0})}) {
-    // Padding of the entry would be operands: fill it.
+    // Padding of the entry would be read as operands, so the program fills the entry.
     std::string program = Bytes({0x41, 0x0e, 16, 0x41}) + tail;
     program.insert(0, (8 - program.size() % 8) % 8, '\0');
     EXPECT_THAT(RowsOf(program), ElementsAre(kFirst, "+1 sp+16 fp=same second=same", "+2 bad"))
@@ -147,7 +147,7 @@ TEST(CfiProgram, SignalFramesAreSignalsThroughout) {
 }
 
 TEST(CfiProgram, FollowsArm64) {
-  // stp x29, x30, [sp, -32]!; mov x29, sp; epilogue. negate_ra_state says nothing here.
+  // stp x29, x30, [sp, -32]!; mov x29, sp; epilogue. negate_ra_state has no effect here.
   std::string program = Bytes({0x2d, 0x41, 0x0e, 32, 0x9d, 4, 0x9e, 3, 0x41, 0x0d, 29, 0x44, 0x0c, 31, 0, 0xdd, 0xde});
   EXPECT_THAT(Arm64Rows(program), ElementsAre("+0 sp+0 fp=same second=same", "+4 sp+32 fp=cfa-32 second=cfa-24",
                                               "+8 fp+32 fp=cfa-32 second=cfa-24", "+18 sp+0 fp=same second=same"));

@@ -42,7 +42,7 @@ bool SetCfa(const CfiState& state, const CfiMachine& machine, UnwindRule* rule) 
   return true;
 }
 
-// The return address in a register: only where the stack pointer still tells the CFA.
+// Handles a return address in a register. A rule can express it only if the CFA still follows from the stack pointer.
 bool SetReturnRegister(int64_t number, UnwindRule* rule) {
   if (rule->kind != TRIB_RULE_SP || number < 0 || number > INT16_MAX) return false;
   rule->kind = TRIB_RULE_RETURN_REGISTER;
@@ -63,7 +63,7 @@ bool SetArm64(const CfiState& state, UnwindRule* rule) {
   if (state.second.where == Where::kRegister) return SetReturnRegister(state.second.value, rule);
   if (rule->kind != TRIB_RULE_SP && rule->kind != TRIB_RULE_FP && rule->kind != TRIB_RULE_SECOND) return false;
   rule->second = SavedOf(state.second, &rule->last);
-  return rule->second != TRIB_SAVED_LOST;  // with it the return address is lost
+  return rule->second != TRIB_SAVED_LOST;  // the second register holds the return address
 }
 
 }  // namespace

@@ -8,28 +8,28 @@
 
 namespace tributary {
 
-// Functions' entries by address: a file's own search table (.eh_frame_hdr), read by pread where it is looked at; or one
-// made by a scan of the section, 8 bytes an entry, kept.
+// Function entries by address. The table is either the file's own search table (.eh_frame_hdr), read by pread on
+// demand, or a table made by a scan of the section. The latter is kept in memory, with 8 bytes per entry.
 class CfiTable {
  public:
-  // `count` pairs at file_offset, each two signed 32-bit numbers relative to `base`: address of a function, of its
-  // entry.
+  // `count` pairs lie at file_offset. Each pair has two signed 32-bit numbers relative to `base`: the address of a
+  // function and the address of its entry.
   static CfiTable OfFile(ElfFile* file, uint64_t file_offset, uint64_t base, uint64_t count);
   struct Scan {
-    AddressRange text;          // entries outside are of functions that the linker dropped
-    bool ends_at_mark = false;  // else end marks are passed: linkers leave some in the middle
+    AddressRange text;          // entries outside belong to functions that the linker dropped
+    bool ends_at_mark = false;  // false: end marks are skipped, because linkers leave some in the middle
   };
-  // `left_out`: entries over UnwindSource::kEntriesMax or 4 GiB of text.
+  // `left_out` counts the entries beyond UnwindSource::kEntriesMax or beyond 4 GiB of text.
   static CfiTable OfScan(CfiEntries& entries, const Scan& scan, uint64_t* bad, uint64_t* left_out);
 
   uint64_t size() const { return window_ ? count_ : own_.size(); }
   struct Item {
     uint64_t address = 0;
-    uint64_t offset = 0;  // in the section; UINT64_MAX when not within
+    uint64_t offset = 0;  // in the section; UINT64_MAX if the entry lies outside of it
   };
-  // i < size(). nullopt: the file cannot be read (status()).
+  // Requires i < size(). Returns nullopt if the file cannot be read; see status().
   std::optional<Item> At(uint64_t i, const CfiSection& section);
-  // The number of items whose address is ≤ `address`.
+  // Returns the number of items with an address ≤ `address`.
   uint64_t UpperBound(uint64_t address, const CfiSection& section);
   absl::Status status() const { return window_ ? window_->status() : absl::OkStatus(); }
   void Release() {

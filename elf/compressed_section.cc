@@ -20,7 +20,7 @@ constexpr uint32_t kCompressionZlib = 1, kCompressionZstd = 2;
 
 constexpr size_t kOldHeaderBytes = 12;  // "ZLIB" and the size, big-endian
 
-// What zlib can at most make of a byte; what claims more is a lie and allocates nothing.
+// Maximum output of zlib per input byte. A larger claimed size is wrong, and nothing is allocated for it.
 constexpr uint64_t kZlibRatioMax = 1032;
 
 absl::Status Lies(std::string_view what) {

@@ -8,8 +8,8 @@
 
 namespace tributary {
 
-// A section stored compressed: SHF_COMPRESSED with zlib or zstd (gABI, "Section Compression"), or the older way of a
-// name in .zdebug and a header "ZLIB".
+// A section stored compressed: SHF_COMPRESSED with zlib or zstd (gABI, "Section Compression"), or the older form with a
+// name that starts with .zdebug and a "ZLIB" header.
 struct CompressedSection {
   enum class Codec { kZlib, kZstd };
   Codec codec = Codec::kZlib;
@@ -20,10 +20,11 @@ struct CompressedSection {
 
 bool IsCompressed(const ElfSection& section);
 
-// InvalidArgument: another codec, or sizes that cannot be.
+// InvalidArgument if the codec is unknown, or if the section is shorter than its header.
 absl::StatusOr<CompressedSection> ReadCompressedHeader(ElfFile& file, const ElfSection& section);
 
-// Exactly raw_size bytes. ResourceExhausted: more than `bytes_max`, compressed or raw. InvalidArgument: corrupt.
+// Returns exactly raw_size bytes. ResourceExhausted if the section has more than `bytes_max` bytes, compressed or raw.
+// InvalidArgument if the section is corrupt.
 absl::StatusOr<std::string> Decompress(ElfFile& file, const CompressedSection& section, uint64_t bytes_max);
 
 }  // namespace tributary

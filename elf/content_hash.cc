@@ -9,7 +9,7 @@
 namespace tributary {
 namespace {
 
-constexpr size_t kHashBytes = 16;  // kept of the SHA-256
+constexpr size_t kHashBytes = 16;  // number of bytes kept of the SHA-256
 
 }  // namespace
 

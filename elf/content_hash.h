@@ -9,16 +9,17 @@
 
 namespace tributary {
 
-// An id of that kind: the first 16 bytes of the SHA-256 of `bytes`.
+// Returns an id of `kind`: the first 16 bytes of the SHA-256 of `bytes`.
 std::optional<ExecutableId> HashId(ExecutableIdKind kind, std::string_view bytes);
 
-// Of each end of the contents, and all of them where they are shorter.
+// Number of bytes hashed at each end of the contents. Shorter contents are hashed completely.
 constexpr size_t kContentHashEndBytes = 4096;
 
-// The identity of what has no build-id (ExecutableIdKind::kContentHash), of its first and last bytes and its size.
+// Returns the identity of contents without a build-id (ExecutableIdKind::kContentHash): a hash of their first bytes,
+// last bytes and size.
 ExecutableId ContentHash(std::string_view first, std::string_view last, uint64_t size);
 
-// Of contents of kContentHashEndBytes at most.
+// For contents of at most kContentHashEndBytes.
 inline ExecutableId ContentHash(std::string_view contents) { return ContentHash(contents, contents, contents.size()); }
 
 }  // namespace tributary

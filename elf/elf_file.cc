@@ -17,7 +17,7 @@
 namespace tributary {
 namespace {
 
-// A name longer than this is cut; without a cap, sections that share one endless name would each search it.
+// Longer names are cut. Without this limit, sections that share one endless name would each search all of it.
 constexpr size_t kSectionNameBytesMax = 4096;
 constexpr uint64_t kSectionNamesBytesMax = 16u << 20;
 
@@ -25,7 +25,7 @@ absl::Status Lies(std::string_view what) {
   return Error(absl::StatusCode::kInvalidArgument, fmt::format("ELF file: {}", what));
 }
 
-// Whether [offset, offset + size) lies within `end` bytes.
+// Returns true if [offset, offset + size) lies within `end` bytes.
 bool Fits(uint64_t offset, uint64_t size, uint64_t end) { return offset <= end && size <= end - offset; }
 
 }  // namespace
@@ -122,7 +122,7 @@ absl::Status ElfFile::ReadSegments(uint64_t offset, uint16_t count, uint16_t ent
           ElfSegment{.file_offset = header.offset, .file_size = header.file_size, .address = header.address};
     }
     if (header.type != kElfSegmentLoad && header.type != kElfSegmentNote) continue;
-    // Files of symbols alone keep segments without their bytes, at offsets of the file that they were made of.
+    // Files that contain only symbols keep their segments without bytes, at the offsets of the original file.
     if (header.file_size > 0 && !Fits(header.offset, header.file_size, file_size_)) {
       return Lies("segment past its end");
     }
@@ -156,7 +156,7 @@ absl::Status ElfFile::ReadSections() {
   uint64_t count = section_count_;
   uint64_t names_index = section_names_index_;
   if (count == 0 || names_index == kElfIndexExtended) {
-    // Numbers too large for the file header stand in section 0.
+    // Numbers too large for the file header are stored in section 0.
     if (!Fits(section_header_offset_, sizeof(ElfSectionHeader), file_size_))
       return Lies("section headers past its end");
     ElfSectionHeader first;
@@ -221,8 +221,8 @@ absl::StatusOr<ExecutableId> ElfFile::Identity() {
     ids.Look(notes, segment.alignment);
   }
   if (!ids.gnu) {
-    // Old linkers and some strip tools leave notes that no segment covers. Lying section headers are no reason to
-    // give the file no identity.
+    // Old linkers and some strip tools leave notes that no segment covers. A file gets an identity even if its section
+    // headers are inconsistent.
     if (auto sections = Sections(); sections.ok()) {
       for (const ElfSection& section : **sections) {
         if (section.type != kElfSectionNote || section.size > budget) continue;

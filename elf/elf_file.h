@@ -14,7 +14,7 @@
 
 namespace tributary {
 
-// A loadable segment: how file offsets become ELF virtual addresses.
+// A loadable segment. It maps file offsets to ELF virtual addresses.
 struct ElfSegment {
   uint64_t file_offset = 0;
   uint64_t file_size = 0;
@@ -36,41 +36,43 @@ struct ElfSection {
   uint64_t entry_size = 0;
 };
 
-// Reads one ELF64 little-endian file (x86-64, arm64) that may be hostile: every offset and size is checked before use,
-// nothing is trusted, work is bounded by the limits below. Own reader on purpose: libelf maps what headers claim and
-// was not written for hostile input. Errors: InvalidArgument: not such an ELF file, or it lies about its sizes;
-// ResourceExhausted: more bytes than the caller allows. Thread: any, one at a time.
+// Reads one ELF64 little-endian file (x86-64, arm64). The file may be hostile: every offset and size is checked before
+// use, nothing is trusted, and the limits below bound the work. This is our own reader on purpose: libelf maps the
+// sizes that headers claim, and was not written for hostile input. Errors: InvalidArgument if the file is not such an
+// ELF file, or if it states wrong sizes; ResourceExhausted if the file has more bytes than the caller allows. Thread:
+// any, one at a time.
 class ElfFile {
  public:
   static constexpr uint32_t kSegmentsMax = 512;
   static constexpr uint32_t kSectionsMax = 65'535;
   static constexpr uint64_t kNoteBytesMax = 1 << 20;
 
-  // Reads by pread, only what is asked for: a file truncated meanwhile gives an error, not SIGBUS. Takes over `fd`.
+  // Reads by pread, and only the requested bytes. If the file is truncated meanwhile, reads return an error instead of
+  // raising SIGBUS. Takes over `fd`.
   static absl::StatusOr<std::unique_ptr<ElfFile>> Open(Fd fd);
-  // The same of a descriptor that stays its owner's.
+  // Like Open(), but duplicates the descriptor. The caller keeps its own.
   static absl::StatusOr<std::unique_ptr<ElfFile>> OpenCopy(int descriptor);
-  // Bytes in memory (a vdso, a test). `bytes` outlive the object.
+  // Reads bytes in memory (a vdso, a test). `bytes` must outlive the object.
   static absl::StatusOr<std::unique_ptr<ElfFile>> FromMemory(std::string_view bytes);
 
   ~ElfFile();
 
   const std::vector<ElfSegment>& segments() const { return segments_; }
-  // Read on first use; empty for a file without section headers.
+  // The headers are read on first use. Empty for a file without section headers.
   absl::StatusOr<const std::vector<ElfSection>*> Sections();
   absl::StatusOr<std::string> SectionBytes(const ElfSection& section, uint64_t bytes_max);
-  // All of [offset, offset + size) of the file, or an error.
+  // Reads all of [offset, offset + size) of the file, or returns an error.
   absl::Status ReadAt(uint64_t offset, size_t size, char* out) const;
 
   uint16_t machine() const { return machine_; }  // EM_X86_64, EM_AARCH64
   uint16_t type() const { return type_; }        // ET_REL (kernel modules, .o, .dwo, .dwp), ET_EXEC, ET_DYN
   uint64_t file_size() const { return file_size_; }
   int descriptor() const;                    // borrowed; -1 for bytes in memory
-  uint64_t entry() const { return entry_; }  // address where a process starts; 0 for none
-  // Where the table that finds unwind entries lies (PT_GNU_EH_FRAME); within the file.
+  uint64_t entry() const { return entry_; }  // address where a process starts; 0: none
+  // Location of the search table for unwind entries (PT_GNU_EH_FRAME). The table lies within the file.
   const std::optional<ElfSegment>& unwind_table() const { return unwind_table_; }
 
-  // GNU build-id, else Go build id, else content hash (see ExecutableIdKind). Never kNone.
+  // Returns the GNU build-id, else the Go build id, else a content hash (see ExecutableIdKind). Never returns kNone.
   absl::StatusOr<ExecutableId> Identity();
 
  private:
@@ -100,7 +102,8 @@ class ElfFile {
   uint16_t section_names_index_ = 0;
 };
 
-// ELF virtual address of a file offset, by the segment that holds it; nullopt when none does.
+// Returns the ELF virtual address of a file offset, from the segment that holds it. Returns nullopt if no segment holds
+// it.
 std::optional<uint64_t> FileOffsetToAddress(std::span<const ElfSegment> segments, uint64_t file_offset);
 
 }  // namespace tributary

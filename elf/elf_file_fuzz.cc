@@ -3,14 +3,14 @@
 
 #include "elf/elf_file.h"
 
-// An executable of a container, as the collector opens it: anything.
+// The input is an executable of a container, as the collector opens it. It may contain anything.
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   auto file = tributary::ElfFile::FromMemory({reinterpret_cast<const char*>(data), size});
   if (!file.ok()) return 0;
   auto id = (*file)->Identity();
   if (id.ok() && !id->known()) abort();
 #ifdef TRIBUTARY_PLANT_CRASH
-  // Within reach only of a well-formed file with a well-formed note.
+  // Reachable only with a well-formed file and a well-formed note.
   if (id.ok() && id->kind() == tributary::ExecutableIdKind::kGnuBuildId && id->bytes().size() < 20) abort();
 #endif
   tributary::FileOffsetToAddress((*file)->segments(), size / 2);

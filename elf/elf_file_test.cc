@@ -30,7 +30,8 @@ std::unique_ptr<ElfFile> OpenFile(const std::string& path) {
   return file.ok() ? *std::move(file) : nullptr;
 }
 
-// Everything a reader of a hostile file does; it may fail, not crash nor take what the file does not have.
+// Does everything that a reader of a hostile file does. Reads may fail. They must not crash, and must not return more
+// bytes than the file has.
 void ReadAll(std::string_view bytes) {
   auto file = ElfFile::FromMemory(bytes);
   if (!file.ok()) return;
@@ -135,7 +136,7 @@ TEST(ElfFile, HashesBothEndsAndTheSize) {
   unlink(path);
 }
 
-TEST(ElfFile, RefusesWhatIsNoSuchFile) {
+TEST(ElfFile, RefusesOtherFiles) {
   EXPECT_FALSE(ElfFile::FromMemory("").ok());
   EXPECT_FALSE(ElfFile::FromMemory("#!/bin/sh\n" + std::string(100, ' ')).ok());
   EXPECT_FALSE(ElfFile::Open(Fd(open("/", O_RDONLY | O_CLOEXEC))).ok());
@@ -162,7 +163,7 @@ TEST(ElfFile, ASegmentWithoutBytesMayLieAnywhere) {
   EXPECT_FALSE(FileOffsetToAddress((*file)->segments(), behind));
 }
 
-TEST(ElfFile, RefusesNumbersThatLie) {
+TEST(ElfFile, RefusesWrongNumbers) {
   ElfImage image;
   image.AddSection(".text", 1, std::string(64, '\x90'));
   const std::string good = image.Write();
@@ -194,7 +195,7 @@ TEST(ElfFile, RefusesNumbersThatLie) {
   bytes = good;
   std::memcpy(bytes.data() + offsetof(ElfHeader, section_header_count), &count, 2);
   EXPECT_FALSE((*ElfFile::FromMemory(bytes))->Sections().ok());
-  // 0 sections: the count stands in section 0, where it may be any 64-bit number.
+  // 0 sections: the count is in section 0, where it may be any 64-bit number.
   bytes = good;
   count = 0;
   std::memcpy(bytes.data() + offsetof(ElfHeader, section_header_count), &count, 2);
@@ -215,7 +216,7 @@ TEST(ElfFile, KeepsTheCallersLimit) {
   EXPECT_EQ(file->SectionBytes((**sections)[1], 999).status().code(), absl::StatusCode::kResourceExhausted);
 }
 
-TEST(ElfFile, NoticesAFileThatShrinks) {
+TEST(ElfFile, NoticesAShrinkingFile) {
   ElfImage image;
   image.AddSection(".data", 1, std::string(100'000, 'd'));
   std::string bytes = image.Write();
@@ -239,7 +240,7 @@ TEST(ElfFile, SurvivesTruncationAndFlippedBytes) {
   for (int round = 0; round < 3000; ++round) {
     std::string bytes = real;
     for (int flips = 1 + random() % 8; flips > 0; --flips) {
-      // Mostly where the headers are.
+      // Mostly in the headers.
       size_t at = random() % 3 == 0 ? random() % bytes.size()
                   : random() % 2 == 0
                       ? random() % 1024

@@ -6,12 +6,12 @@
 
 namespace tributary {
 
-// The few structures of the ELF specification (System V gABI, chapters 4 and 5) that are read here, as they lie in an
-// ELF64 little-endian file. Own names, so that <elf.h> need not be included where only a constant is wanted.
+// The few structures of the ELF specification (System V gABI, chapters 4 and 5) that this project reads, laid out as in
+// an ELF64 little-endian file. The names are our own, so that code that needs only a constant need not include <elf.h>.
 
 static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "structures are read as they lie in the file");
 
-// What every file begins with.
+// The first bytes of every ELF file.
 constexpr std::string_view kElfMagic(
     "\x7f"
     "ELF");
@@ -73,7 +73,7 @@ static_assert(sizeof(ElfSymbol) == 24);
 struct ElfRelocation {
   uint64_t offset;
   uint32_t type;    // the lower half of r_info
-  uint32_t symbol;  // the upper one
+  uint32_t symbol;  // the upper half
   int64_t addend;
 };
 static_assert(sizeof(ElfRelocation) == 24);
@@ -91,7 +91,7 @@ constexpr uint16_t kElfIndexUndefined = 0, kElfIndexReserved = 0xff00, kElfIndex
 constexpr uint8_t kElfSymbolNoType = 0, kElfSymbolFunction = 2, kElfSymbolIfunc = 10;
 constexpr uint8_t kElfBindLocal = 0, kElfBindWeak = 2;
 
-// `bytes` hold at least offset + sizeof(T): the caller has checked.
+// The caller must check that `bytes` holds at least offset + sizeof(T) bytes.
 template <typename T>
 T ReadElfStruct(std::string_view bytes, size_t offset) {
   T value;

@@ -9,8 +9,8 @@
 
 namespace tributary::testing {
 
-// Writes a small well-formed ELF64 file, from which tests take single things away: header, one executable PT_LOAD that
-// covers the whole file (address = kBase + offset), optional notes segment, sections.
+// Writes a small well-formed ELF64 file. Tests then remove or change single parts. The file has a header, one
+// executable PT_LOAD that covers the whole file (address = kBase + offset), optional notes segments, and sections.
 class ElfImage {
  public:
   static constexpr uint64_t kBase = 0x400000;
@@ -25,7 +25,7 @@ class ElfImage {
     names_.emplace_back(name);
     return static_cast<uint16_t>(sections_.size() - 1);
   }
-  // Of a section that was added, to be changed.
+  // Returns the header of an added section. The caller may change it.
   ElfSectionHeader& header(uint16_t section) { return sections_[section].header; }
   void AddNoteSegment(std::string_view bytes, uint64_t alignment = 4) { notes_.emplace_back(bytes, alignment); }
   void set_machine(uint16_t machine) { machine_ = machine; }
@@ -34,7 +34,7 @@ class ElfImage {
   void set_unwind_table(uint16_t section) { unwind_table_ = section; }
   void set_entry(uint64_t address) { entry_ = address; }
 
-  // The whole file. Section i lies at address kBase + its offset; a relocatable file's at 0.
+  // Returns the whole file. Section i lies at address kBase + its offset, or at address 0 in a relocatable file.
   std::string Write() const {
     std::vector<Part> sections = sections_;
     std::string section_names(1, '\0');

@@ -17,7 +17,7 @@ std::optional<std::string_view> FindNote(std::string_view notes, uint64_t alignm
   if (alignment != 8) alignment = 4;
   while (notes.size() >= sizeof(Header)) {
     auto header = ReadElfStruct<Header>(notes, 0);
-    // 32-bit sizes in 64-bit sums: nothing can wrap.
+    // Sums of 32-bit sizes in 64 bits cannot wrap.
     uint64_t descriptor = RoundUp(sizeof(Header) + uint64_t{header.name_size}, alignment);
     uint64_t end = descriptor + header.descriptor_size;
     if (end > notes.size()) return std::nullopt;

@@ -24,7 +24,7 @@ TEST(FindNote, AlignsByEightWhereTheSegmentDoes) {
   EXPECT_EQ(FindNote(notes, 8, "GNU", 3), "the id");
 }
 
-TEST(FindNote, StopsAtSizesThatLie) {
+TEST(FindNote, StopsAtWrongSizes) {
   for (uint32_t lie : {5u, 0x7fffffffu, 0xfffffff0u, 0xffffffffu}) {
     for (int word : {0, 1}) {
       std::string notes = ElfImage::Note("GNU", 1, "abi");

@@ -7,20 +7,20 @@
 
 namespace tributary {
 
-// Where an ElfFile's bytes come from: a file, by pread, or memory that outlives it.
+// Source of an ElfFile's bytes: a file, read by pread, or memory that must outlive the ElfFile.
 class ElfFile::Source {
  public:
   explicit Source(Fd fd) : fd_(std::move(fd)) {}
   explicit Source(std::string_view memory) : memory_(memory) {}
 
-  // All of [offset, offset + size), or an error: a file can shrink after its size was read.
+  // Reads all of [offset, offset + size), or returns an error: a file can shrink after its size was read.
   absl::Status Read(uint64_t offset, size_t size, char* out) const;
   absl::StatusOr<std::string> Read(uint64_t offset, size_t size) const;
   int descriptor() const { return fd_.get(); }
 
  private:
   Fd fd_;
-  std::string_view memory_;  // used when fd_ is not valid
+  std::string_view memory_;  // used if fd_ is not valid
 };
 
 }  // namespace tributary

@@ -10,25 +10,26 @@
 
 namespace tributary {
 
-// A file's bytes through a few blocks of 16 KiB read by pread: unwind entries lie nearly in the order in which they are
-// asked for, so that a run of thousands costs some dozen reads, and memory stays the same whatever the file says.
-// Thread: any, one at a time. Borrows the file.
+// Gives access to a file's bytes through a few blocks of 16 KiB, read by pread. Unwind entries lie nearly in the order
+// in which they are requested, so a run of thousands of entries costs some dozen reads. Memory does not depend on the
+// file's contents. Thread: any, one at a time. Borrows the file.
 class FileWindow {
  public:
   static constexpr size_t kBlockBytes = 16u << 10;
   static constexpr size_t kViewBytesMax = 1u << 20;
-  // What may be read between two calls of Release(): some tenths of a second of a hostile file's time.
+  // Limit of bytes read between two calls of Release(). It bounds the time for a hostile file to some tenths of a
+  // second.
   static constexpr uint64_t kReadBytesMax = uint64_t{2} << 30;
 
   FileWindow(ElfFile* file, size_t blocks) : file_(file), blocks_(blocks) {}
 
-  // Instead of the file: bytes decompressed from it.
+  // Uses `bytes`, decompressed from the file, instead of the file.
   void UseMemory(std::string bytes) {
     memory_ = std::move(bytes);
     in_memory_ = true;
   }
 
-  // [offset, offset + size) until the next call, or nullptr: status() says why.
+  // Returns [offset, offset + size), valid until the next call. Returns nullptr on an error; see status().
   const char* View(uint64_t offset, size_t size) {
     uint64_t number = offset / kBlockBytes;
     size_t within = offset % kBlockBytes;
@@ -38,7 +39,7 @@ class FileWindow {
   }
   const absl::Status& status() const { return status_; }
 
-  // Gives back memory and forgets an error; what was viewed is gone.
+  // Frees the memory and clears the error. Earlier views become invalid.
   void Release();
 
  private:

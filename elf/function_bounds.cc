@@ -12,7 +12,7 @@ namespace {
 
 constexpr size_t kWindowBlocks = 64;  // 1 MiB
 
-// As much of the function as lies in the executable segment that it begins in.
+// Returns the part of the function that lies in the executable segment of the function's begin.
 AddressRange WithinCode(const ElfFile& file, AddressRange function) {
   for (const ElfSegment& segment : file.segments()) {
     if (!segment.executable || function.begin < segment.address ||
@@ -24,7 +24,7 @@ AddressRange WithinCode(const ElfFile& file, AddressRange function) {
   return {};
 }
 
-// Of several that begin together the longest is kept.
+// Keeps the longest of several ranges with the same begin.
 void SortUnique(std::vector<AddressRange>& ranges) {
   std::sort(ranges.begin(), ranges.end(), [](const AddressRange& a, const AddressRange& b) {
     return a.begin != b.begin ? a.begin < b.begin : a.end > b.end;
@@ -57,7 +57,7 @@ absl::StatusOr<FunctionBounds> FindFunctionBounds(ElfFile& file) {
     CfiEntry entry;
     if (!item || item->offset == UINT64_MAX || !entries.Read(item->offset, &entry) ||
         entry.function.begin != item->address) {
-      // The first failure of reading is also the last: what was found so far is no reason to trust the file.
+      // Returns the first read failure at once: the ranges found so far are no reason to trust the file.
       RETURN_IF_ERROR(table.status());
       RETURN_IF_ERROR(window.status());
       ++out.bad_entries;

@@ -32,7 +32,7 @@ FunctionBounds BoundsOf(std::string_view bytes) {
   return bounds.ok() ? *std::move(bounds) : FunctionBounds();
 }
 
-// Ends by begins, as readelf sees them.
+// Ends by begins, as readelf reports them.
 std::map<uint64_t, uint64_t> ReadelfBounds(const std::string& path) {
   std::map<uint64_t, uint64_t> bounds;
   FILE* pipe = popen(("readelf --debug-dump=no-follow-links --debug-dump=frames " + path).c_str(), "r");
@@ -83,7 +83,7 @@ TEST(FunctionBounds, AreTheSameByTableAndByScan) {
   frames.AddFunction({common, kCode + 0x80, 0x10, ""});
   frames.AddFunction({common, kCode, 0x40, ""});
   frames.AddFunction({common, kCode + 0x20, 0x10, ""});       // inside another
-  frames.AddFunction({common, kCode, 0x30, ""});              // begins as another does
+  frames.AddFunction({common, kCode, 0x30, ""});              // same begin as another
   frames.AddFunction({common, kCode + 0x60, 0, ""});          // no code
   frames.AddFunction({common, 0x10, 0x10, ""});               // dropped by the linker
   frames.AddFunction({common, kCode + 0x100, 1u << 30, ""});  // ends outside: cut, or left out by the scan
@@ -97,7 +97,7 @@ TEST(FunctionBounds, AreTheSameByTableAndByScan) {
   EXPECT_EQ(searched.ranges[3].end, ElfImage::kBase + file.size());
 }
 
-TEST(FunctionBounds, OfArm64) {
+TEST(FunctionBounds, ReadArm64) {
   Frames frames;
   const uint64_t common = frames.AddCommon({.return_address = "\x1e", .instructions = std::string("\x0c\x1f\x00", 3)});
   frames.AddFunction({common, kCode, 0x40, ""});
@@ -107,7 +107,7 @@ TEST(FunctionBounds, OfArm64) {
   EXPECT_THAT(BoundsOf(file).ranges, ElementsAre(AddressRange{kCode, kCode + 0x40}));
 }
 
-TEST(FunctionBounds, NoneAndBadOnes) {
+TEST(FunctionBounds, CountBadEntries) {
   ElfImage image;
   image.AddSection(".text", 1, std::string(64, '\x90'), 6);
   EXPECT_THAT(BoundsOf(image.Write()).ranges, IsEmpty());
@@ -115,7 +115,7 @@ TEST(FunctionBounds, NoneAndBadOnes) {
   const uint64_t common = frames.AddCommon({});
   const uint64_t first = frames.AddFunction({common, kCode, 0x10, ""});
   frames.AddFunction({common, kCode + 0x10, 0x10, ""});
-  // A table that says another begin than the entry does, and one whose entry is none.
+  // One item of the table states another begin than its entry does. Another item points to no function entry.
   const FunctionBounds bounds =
       BoundsOf(FileWithTable(frames, {{kCode + 4, first}, {kCode + 0x10, frames.index()[1].second}, {kCode, 0}}, 3));
   EXPECT_THAT(bounds.ranges, ElementsAre(AddressRange{kCode + 0x10, kCode + 0x20}));
@@ -131,7 +131,7 @@ TEST(FunctionBounds, SurviveTruncationAndFlippedBytes) {
   size_t found = 0;
   for (int round = 0; round < 5'000; ++round) {
     std::string bytes = good;
-    // Headers at the begin, tables and frames behind 64 KiB of code.
+    // Headers are at the begin. Tables and frames follow 64 KiB of code.
     for (int flips = 1 + random() % 4; flips > 0; --flips) {
       const size_t behind = bytes.size() - (64u << 10) - 256;
       size_t at = random() % (256 + behind);

@@ -14,8 +14,8 @@ namespace {
 
 constexpr uint64_t kNameTableBytesMax = 64u << 20;
 constexpr size_t kChunkBytes = 256u << 10;
-constexpr size_t kNameBytesMax = 32;  // with the zero behind it
-constexpr size_t kNamesMax = 128;     // of equal names too
+constexpr size_t kNameBytesMax = 32;  // including the zero after it
+constexpr size_t kNamesMax = 128;     // including equal names
 // C's start-up code and the stubs of dynamic linking lie before Go's text.
 constexpr uint64_t kBeforeTextBytesMax = 1u << 20;
 constexpr size_t kGoexitBytes = 8;
@@ -52,7 +52,7 @@ class GoTable {
   }
 
  private:
-  // Names looked for besides the wanted ones: both are needed to know goexit's code.
+  // Names to search in addition to the wanted ones. Both are needed to recognize goexit's code.
   static constexpr size_t kGoexit = SIZE_MAX, kGoexit1 = SIZE_MAX - 1;
 
   bool named(size_t index) const {
@@ -79,7 +79,7 @@ class GoTable {
       if (at == layout_.names) MatchName(view.substr(0, kNameBytesMax), 0);
       for (size_t zero = view.find('\0'); zero < own; zero = view.find('\0', zero + 1)) {
         char first = zero + 1 < view.size() ? view[zero + 1] : '\0';
-        if (first != 'r' && first != '_') continue;  // nearly all: not worth a call
+        if (first != 'r' && first != '_') continue;  // nearly all names: not worth a call
         MatchName(view.substr(zero + 1, kNameBytesMax), at + zero + 1 - layout_.names);
       }
     }
@@ -94,7 +94,8 @@ class GoTable {
     return true;
   }
 
-  // Addresses and places go up: what does not ends the search, so that everything is read once at most.
+  // Addresses and places must ascend. The search ends at the first one that does not, so everything is read at most
+  // once.
   void FindFunctions() {
     uint64_t field = layout_.field_bytes(), at = layout_.functions;
     uint64_t begin = 0, end = 0, place = 0, place_before = 0, name = 0;
@@ -111,13 +112,14 @@ class GoTable {
     }
   }
 
-  // ---- Where Go's text begins: where the code at goexit's offset is goexit's, a call of goexit1 behind a nop.
+  // ---- Begin of Go's text: the address for which the code at goexit's offset is goexit's: a nop, then a call of
+  // goexit1.
 
   std::optional<uint64_t> Text() {
     for (const Function& goexit : found_) {
       if (goexit.index != kGoexit) continue;
       if (IsText(layout_.text, goexit.range)) return layout_.text;
-      if (!layout_.relative()) continue;  // absolute
+      if (!layout_.relative()) continue;  // addresses are absolute
       for (const ElfSegment& segment : file_.segments()) {
         if (!segment.executable) continue;
         if (auto text = SearchText(segment, goexit.range)) return text;
@@ -151,7 +153,7 @@ class GoTable {
     return std::nullopt;
   }
 
-  // `offset`: of goexit in the text.
+  // `offset`: offset of goexit in the text.
   bool IsGoexit(const char* code, uint64_t offset) const {
     uint64_t target = 0;
     if (file_.machine() == kElfMachineArm64) {

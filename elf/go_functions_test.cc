@@ -21,7 +21,7 @@ constexpr uint32_t kGo2 = 0xfffffffb, kGo16 = 0xfffffffa, kGo18 = 0xfffffff0, kG
 constexpr uint32_t kLayouts[] = {kGo2, kGo16, kGo18, kGo20};
 constexpr std::string_view kNames[] = {"runtime.goexit", "runtime.mstart"};
 
-// Functions of the text, each of 0x20 bytes.
+// Functions of the text, 0x20 bytes each.
 const std::vector<std::string> kFunctions = {"main.main",       "runtime.mstart",
                                              "runtime.goexit1", "runtime.mstart.func1",
                                              "runtime.goexit",  "thread.runtime.goexit"};
@@ -51,7 +51,7 @@ std::string Table(uint32_t magic, uint64_t text, uint64_t said_text, uint8_t qua
     (names += name) += '\0';
   }
   size_t field_bytes = relative ? 4 : 8, count = kFunctions.size(), head_bytes = 8 + 8 * 8;
-  // Go 1.2: functions right behind their number, and every offset from the table's begin.
+  // Go 1.2: the functions directly follow their count, and every offset counts from the table's begin.
   size_t functions_at = magic == kGo2 ? 16 : head_bytes + names.size();
   size_t data_at = functions_at + (2 * count + 1) * field_bytes, data_bytes = field_bytes + 4;
   uint64_t base = relative ? 0 : text;
@@ -80,12 +80,12 @@ struct Options {
   uint64_t before_text = 0x100;
   bool said_text = false;
   std::string section = ".gopclntab";
-  std::string note;  // a section's name
+  std::string note;  // name of a section
   uint16_t machine = kElfMachineX86_64;
   std::string goexit;
 };
 
-// The text is the first section, so that its address does not depend on what follows.
+// The text is the first section, so its address does not depend on the later sections.
 struct Program {
   std::string file;
   uint64_t text = 0;
@@ -104,7 +104,7 @@ Program Make(const Options& options) {
   }
   code.replace(options.before_text + kGoexit, goexit.size(), goexit);
   Program program;
-  for (int pass = 0; pass < 2; ++pass) {  // the first tells where the text comes to lie
+  for (int pass = 0; pass < 2; ++pass) {  // the first pass finds the address of the text
     ElfImage image;
     image.set_machine(options.machine);
     image.AddSection(".text", 1, code, kElfSectionExecutable);
@@ -154,10 +154,10 @@ TEST(GoFunctions, FindsTableWithoutItsSection) {
 
 TEST(GoFunctions, BelievesOnlyGoexitsCode) {
   EXPECT_THAT(Find(Make({.goexit = std::string(8, '\xcc')}).file), IsEmpty());
-  EXPECT_THAT(Find(Make({.goexit = std::string("\x90\xe8\0\0\0\0\x90", 7)}).file), IsEmpty());  // calls another
+  EXPECT_THAT(Find(Make({.goexit = std::string("\x90\xe8\0\0\0\0\x90", 7)}).file), IsEmpty());  // another target
 }
 
-TEST(GoFunctions, SurvivesTablesThatLie) {
+TEST(GoFunctions, SurvivesInconsistentTables) {
   for (uint32_t magic : kLayouts) {
     std::string table = Table(magic, 0, 0);
     Program program = Make({.magic = magic});
@@ -192,7 +192,7 @@ TEST(GoFunctions, ReadsFunctionsOnlyInOrder) {
   ASSERT_NE(at, std::string::npos);
   uint64_t functions = 0;
   std::memcpy(&functions, table.data() + 64, sizeof(functions));
-  Put(program.file, at + functions + 4, uint32_t{1} << 30);  // the first one's place
+  Put(program.file, at + functions + 4, uint32_t{1} << 30);  // place of the first function
   EXPECT_THAT(Find(program.file), IsEmpty());
 }
 

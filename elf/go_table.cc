@@ -32,7 +32,7 @@ std::optional<GoTableForm> FormOf(uint32_t magic) {
   }
 }
 
-// Begin of a table as it lies in the file.
+// Begin of a table as stored in the file.
 struct Start {
   uint32_t magic;
   uint8_t zero[2];
@@ -60,7 +60,7 @@ std::optional<GoTableHeader> ReadHeader(ElfFile& file, uint64_t offset, uint64_t
   header.count = word(0);
   uint64_t functions = sizeof(uint64_t) + kWordsOffset, data = 0, names = 0, names_end = size, files = 0, steps = 0;
   if (header.form != GoTableForm::kGo2) {
-    const size_t first = header.relative() ? 3 : 2;  // where the names are said to be
+    const size_t first = header.relative() ? 3 : 2;  // index of the word with the offset of the names
     names = word(first);
     names_end = word(first + 1);
     files = word(first + 2);
@@ -78,7 +78,7 @@ std::optional<GoTableHeader> ReadHeader(ElfFile& file, uint64_t offset, uint64_t
   header.files = offset + files;
   header.steps = offset + steps;
   if (header.form == GoTableForm::kGo2) {
-    // Behind the functions and the address where the last one ends.
+    // The offset of the files lies after the functions and the end address of the last function.
     const uint64_t at = functions + header.count * pair_bytes + header.field_bytes();
     uint32_t place = 0;
     if (at > size - sizeof(place) || !file.ReadAt(offset + at, sizeof(place), reinterpret_cast<char*>(&place)).ok()) {
@@ -115,7 +115,7 @@ void SearchSegments(ElfFile& file, const std::function<bool(const GoTableHeader&
 
 void FindGoTables(ElfFile& file, const std::function<bool(const GoTableHeader&)>& take) {
   auto sections = file.Sections();
-  bool is_go = !sections.ok() || (*sections)->empty();  // or may be
+  bool is_go = !sections.ok() || (*sections)->empty();  // or may be Go's
   if (sections.ok()) {
     for (const ElfSection& section : **sections) {
       if (section.type == kElfSectionNobits || (section.flags & kElfSectionCompressed) != 0) continue;

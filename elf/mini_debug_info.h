@@ -9,8 +9,8 @@
 
 namespace tributary {
 
-// The function symbols that some distributions leave in what they strip ("MiniDebugInfo"): an ELF file with a .symtab,
-// compressed by xz, in the section .gnu_debugdata. Its symbols are of the sections and addresses of the file around it.
+// Function symbols that some distributions leave in stripped files ("MiniDebugInfo"): an ELF file with a .symtab,
+// compressed by xz, in the section .gnu_debugdata. Its symbols refer to the sections and addresses of the outer file.
 struct MiniDebugInfo {
   static constexpr uint64_t kRawBytesMax = 64u << 20;
 
@@ -18,8 +18,8 @@ struct MiniDebugInfo {
   std::unique_ptr<ElfFile> file;  // reads `bytes`
 };
 
-// NotFound: none. ResourceExhausted: more than kRawBytesMax or `bytes_max`, compressed or raw. InvalidArgument:
-// corrupt, or not such a file.
+// NotFound if the file has none. ResourceExhausted if it has more than kRawBytesMax or `bytes_max` bytes, compressed or
+// raw. InvalidArgument if it is corrupt or not such a file.
 absl::StatusOr<std::unique_ptr<MiniDebugInfo>> ReadMiniDebugInfo(ElfFile& file, uint64_t bytes_max);
 
 }  // namespace tributary

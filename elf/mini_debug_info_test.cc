@@ -30,7 +30,7 @@ TEST(Xz, RoundTripsWithinItsLimit) {
   }
 }
 
-TEST(Xz, RefusesWhatIsCorrupt) {
+TEST(Xz, RefusesCorruptStreams) {
   const std::string good = Xz("function names");
   for (size_t size = 0; size < good.size(); ++size) {
     EXPECT_EQ(XzDecompress(good.substr(0, size), 1000).status().code(), absl::StatusCode::kInvalidArgument) << size;
@@ -43,14 +43,14 @@ TEST(Xz, RefusesWhatIsCorrupt) {
   }
 }
 
-TEST(Xz, RefusesADictionaryThatWouldFillMemory) {
+TEST(Xz, RefusesAHugeDictionary) {
   lzma_options_lzma options;
   ASSERT_FALSE(lzma_lzma_preset(&options, 0));
   options.dict_size = 1u << 30;
   options.mf = LZMA_MF_HC3;
   lzma_filter filters[] = {{LZMA_FILTER_LZMA2, &options}, {LZMA_VLI_UNKNOWN, nullptr}};
-  // An encoder for such a dictionary would itself take gigabytes: one of 4 KiB, and the size in the block's header
-  // changed, with that header's checksum.
+  // An encoder for such a dictionary would itself take gigabytes. So the test encodes with a dictionary of 4 KiB, and
+  // then changes the size in the block's header and that header's checksum.
   options.dict_size = 4096;
   std::string stored(4096, '\0');
   size_t size = 0;

@@ -10,12 +10,12 @@ namespace {
 
 bool IsLoaded(const ElfSection& section) { return (section.flags & kElfSectionLoaded) != 0; }
 
-// Code that stays for as long as the module does.
+// Returns true for code that stays loaded as long as the module.
 bool IsCoreCode(const ElfSection& section) {
   return IsLoaded(section) && (section.flags & kElfSectionExecutable) != 0 && !section.name.starts_with(".init");
 }
 
-// In the file these are empty, or of one byte.
+// In the file these sections are empty, or have one byte.
 bool IsMadeByTheLoader(const ElfSection& section) {
   return section.name == ".plt" || section.name == ".text.ftrace_trampoline";
 }

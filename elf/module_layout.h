@@ -8,26 +8,27 @@
 
 namespace tributary {
 
-// Where the code of a relocatable file, a kernel module, is once it is loaded. The kernel puts executable sections one
-// after the other, in the file's order, each aligned as it asks (kernel/module/main.c, layout_sections). Addresses
-// count from .text, of which sysfs tells where it was loaded (/sys/module/X/sections/.text), as those of samples do.
+// Addresses of the code of a relocatable file (a kernel module) after it is loaded. The kernel places executable
+// sections one after the other, in the file's order, each with its own alignment (kernel/module/main.c,
+// layout_sections). Addresses count from .text, as the addresses of samples do. sysfs contains the load address of
+// .text (/sys/module/X/sections/.text).
 //
-// Not placed: what lies before .text; what is there for the module's start and goes again (.init…); sections of data;
-// and all behind a section that the loader fills and enlarges (arm64's .plt and .text.ftrace_trampoline).
+// Not placed: sections before .text; sections that are freed after the module's start (.init…); sections of data; and
+// all sections after a section that the loader fills and enlarges (arm64's .plt and .text.ftrace_trampoline).
 class ModuleLayout {
  public:
-  // Of .text: no code is at address 0, which in debug information is no code, or a list's end.
+  // Address of .text. It is not 0: in debug information address 0 means no code, or the end of a list.
   static constexpr uint64_t kTextAddress = uint64_t{1} << 32;
-  // Code ends below.
+  // Code ends below this address.
   static constexpr uint64_t kCodeEnd = uint64_t{1} << 40;
-  // Of what is not placed: behind all code, also with an addend.
+  // Address of sections that are not placed. It lies above all code, even with an addend.
   static constexpr uint64_t kNowhere = uint64_t{1} << 62;
 
   explicit ModuleLayout(const std::vector<ElfSection>& sections);
 
-  // Of a section that is not loaded, as debug information, 0.
+  // Returns 0 for a section that is not loaded, such as debug information.
   uint64_t AddressOf(size_t section) const { return section < addresses_.size() ? addresses_[section] : kNowhere; }
-  // From .text to the end of what is placed.
+  // Range from .text to the end of the placed sections.
   AddressRange code() const { return code_; }
 
  private:

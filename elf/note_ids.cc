@@ -9,7 +9,7 @@ namespace tributary {
 void NoteIds::Look(std::string_view notes, uint64_t alignment) {
   if (!gnu) {
     auto note = FindNote(notes, alignment, kGnuNoteName, kGnuBuildIdNoteType);
-    // One of another length (a linker takes any) is no identity: the kernel does not report it either.
+    // An id of another length (a linker accepts any) is not an identity: the kernel does not report it either.
     if (note && !note->empty()) gnu = ExecutableId::Make(ExecutableIdKind::kGnuBuildId, *note);
   }
   if (!go) {

@@ -8,11 +8,11 @@
 
 namespace tributary {
 
-// The identities that a file's notes hold: the GNU build-id and the Go build id. The first of each kind stays.
+// Identities in a file's notes: the GNU build-id and the Go build id. The first of each kind stays.
 struct NoteIds {
   std::optional<ExecutableId> gnu, go;
 
-  // `notes`: the bytes of a note segment or section.
+  // Looks for ids in `notes`, the bytes of a note segment or section.
   void Look(std::string_view notes, uint64_t alignment);
 };
 

@@ -7,7 +7,7 @@
 
 namespace tributary {
 
-// How exception frames write pointers (LSB, "DWARF Exception Header Encoding").
+// Encodings of pointers in exception frames (LSB, "DWARF Exception Header Encoding").
 enum : uint8_t {
   kPointerAbsolute = 0x00,
   kPointerUleb = 0x01,
@@ -28,7 +28,7 @@ enum : uint8_t {
   kPointerOmit = 0xff,
 };
 
-// The number alone, without a base.
+// Reads only the number, without a base.
 inline std::optional<uint64_t> ReadPointerNumber(ByteReader& reader, uint8_t encoding) {
   switch (encoding & kPointerFormatMask) {
     case kPointerAbsolute:
@@ -53,7 +53,8 @@ inline std::optional<uint64_t> ReadPointerNumber(ByteReader& reader, uint8_t enc
   }
 }
 
-// A pointer whose first byte lies at `address`. nullopt: indirect, or relative to what only a running process knows.
+// Reads a pointer. Its first byte lies at `address`. Returns nullopt if the pointer is indirect, or relative to a base
+// that only a running process knows.
 inline std::optional<uint64_t> ReadPointer(ByteReader& reader, uint8_t encoding, uint64_t address) {
   if ((encoding & kPointerIndirect) != 0) return std::nullopt;
   uint8_t base = encoding & kPointerBaseMask;

@@ -18,10 +18,10 @@ absl::Status Lies(std::string_view what) {
   return Error(absl::StatusCode::kInvalidArgument, fmt::format("ELF file: {}", what));
 }
 
-// What is written: so many bytes, or nothing, for what is of no use here (places of thread-local variables).
+// Number of bytes to write. kNothing is for values that are not needed here (places of thread-local variables).
 enum class Write : uint8_t { kUnknown, kNothing, k4, k8, k4Relative, k8Relative };
 
-// The psABIs' numbers.
+// Numbers from the psABIs.
 Write OnX86(uint32_t type) {
   switch (type) {
     case 0:   // R_X86_64_NONE
@@ -45,7 +45,7 @@ Write OnX86(uint32_t type) {
 Write OnArm64(uint32_t type) {
   switch (type) {
     case 0:     // R_AARCH64_NONE
-    case 256:   // the same, of old
+    case 256:   // old number of R_AARCH64_NONE
     case 1028:  // R_AARCH64_TLS_DTPMOD
     case 1029:  // R_AARCH64_TLS_DTPREL
       return Write::kNothing;
@@ -70,7 +70,7 @@ absl::StatusOr<Relocations> Relocations::Open(ElfFile& file) {
   ASSIGN_OR_RETURN(const std::vector<ElfSection>* sections, file.Sections());
   auto table = std::find_if(sections->begin(), sections->end(),
                             [](const ElfSection& section) { return section.type == kElfSectionSymtab; });
-  if (table == sections->end()) return out;  // a .dwo or a .dwp, which refer to nothing
+  if (table == sections->end()) return out;  // a .dwo or a .dwp: it has no references
   RETURN_IF_ERROR(out.ReadSymbols(*sections, *table));
   out.symbol_table_ = static_cast<uint32_t>(table - sections->begin());
   out.sections_ = sections;

@@ -9,19 +9,20 @@
 
 namespace tributary {
 
-// Does to the debug sections of a relocatable file (ET_REL: a kernel module) what a linker would have done: writes the
-// addresses of code, as module_layout.h places it, and offsets into other debug sections. Of x86-64 and arm64 the kinds
-// that compilers use in debug information. Hostile input: no worse than an error or a wrong address. Memory: 8 bytes a
-// symbol; relocations are read in pieces. Borrows the file.
+// Applies relocations to the debug sections of a relocatable file (ET_REL: a kernel module), as a linker would have
+// done. Writes the addresses of code, as module_layout.h places it, and offsets into other debug sections. Supports the
+// kinds of x86-64 and arm64 that compilers use in debug information. The input may be hostile: the worst result is an
+// error or a wrong address. Memory: 8 bytes per symbol; relocations are read in pieces. Borrows the file.
 class Relocations {
  public:
   static constexpr uint64_t kSymbolsMax = 4'000'000;
 
-  // Of a file that is not relocatable, or has no relocations: does nothing. InvalidArgument: corrupt.
-  // ResourceExhausted: too many symbols.
+  // Does nothing for a file that is not relocatable, or that has no symbol table. InvalidArgument if the file is
+  // corrupt. ResourceExhausted if it has too many symbols.
   static absl::StatusOr<Relocations> Open(ElfFile& file);
 
-  // `bytes`: the section's, inflated. InvalidArgument: a relocation of another kind, or outside of the section.
+  // `bytes` holds the decompressed bytes of the section. InvalidArgument if a relocation is of another kind, or lies
+  // outside of the section.
   absl::Status Apply(size_t section, std::string* bytes) const;
 
  private:
@@ -31,8 +32,8 @@ class Relocations {
 
   ElfFile* file_;
   const std::vector<ElfSection>* sections_ = nullptr;  // nullptr: nothing to do
-  std::vector<uint64_t> symbols_;                      // their addresses
-  uint32_t symbol_table_ = 0;                          // its section
+  std::vector<uint64_t> symbols_;                      // addresses of the symbols
+  uint32_t symbol_table_ = 0;                          // section of the symbol table
 };
 
 }  // namespace tributary

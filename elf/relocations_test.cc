@@ -28,7 +28,7 @@ std::vector<ElfSection> Sections(const std::vector<Section>& said) {
   return sections;
 }
 
-TEST(ModuleLayout, PutsCodeOneBehindTheOtherFromTextOn) {
+TEST(ModuleLayout, PlacesCodeSectionsInOrderFromText) {
   const std::vector<Section> said = {
       {".plt", kCode, 1, 1},           {".text", kCode, 0x105, 16},    {".rodata", kElfSectionLoaded, 0x40, 16},
       {".init.text", kCode, 0x50, 16}, {".exit.text", kCode, 0x11, 1}, {".text.unlikely", kCode, 0x20, 64},
@@ -55,7 +55,7 @@ TEST(ModuleLayout, EndsWhereTheLoaderMakesASection) {
   EXPECT_EQ(layout.AddressOf(3), ModuleLayout::kNowhere);
 }
 
-TEST(ModuleLayout, SizesAndAlignmentsThatCannotBeEndIt) {
+TEST(ModuleLayout, EndsAtImpossibleSizesAndAlignments) {
   for (const Section& bad :
        {Section{".a", kCode, UINT64_MAX, 1}, Section{".a", kCode, 1, 3}, Section{".a", kCode, 1, uint64_t{1} << 63}}) {
     const std::vector<Section> said = {{".text", kCode, 0x100, 16}, bad};
@@ -64,7 +64,7 @@ TEST(ModuleLayout, SizesAndAlignmentsThatCannotBeEndIt) {
   }
 }
 
-// A module of .text, .debug_info of 32 bytes, and what is to be done to it.
+// A module with .text, 32 bytes of .debug_info, and these relocations of .debug_info.
 std::string Module(const std::vector<ElfRelocation>& relocations, uint16_t machine = kElfMachineX86_64) {
   ElfImage image;
   image.set_type(kElfTypeRelocatable);
@@ -86,7 +86,7 @@ std::string Module(const std::vector<ElfRelocation>& relocations, uint16_t machi
   return image.Write();
 }
 
-// .debug_info afterwards.
+// Returns .debug_info with its relocations applied.
 absl::StatusOr<std::string> Applied(const std::string& module) {
   auto file = ElfFile::FromMemory(module);
   if (!file.ok()) return file.status();
@@ -126,7 +126,7 @@ TEST(Relocations, WriteAddressesOfCodeAndOffsetsIntoDebugSections) {
   }
 }
 
-TEST(Relocations, WhatIsUnknownOrOutsideIsAnError) {
+TEST(Relocations, RefuseUnknownKindsAndPlacesOutside) {
   for (const ElfRelocation& bad :
        {ElfRelocation{0, 99, 1, 0}, ElfRelocation{25, 1, 1, 0}, ElfRelocation{UINT64_MAX, 1, 1, 0},
         ElfRelocation{29, 10, 1, 0}, ElfRelocation{0, 1, 4, 0}, ElfRelocation{0, 1, UINT32_MAX, 0}}) {

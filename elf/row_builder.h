@@ -7,12 +7,12 @@
 
 namespace tributary {
 
-// Turns rules that come nearly in order of address into rows of one range: sorted, neighbours different, the first at
-// offset 0. What comes later wins from its address on, so that entries that overlap or stand out of order cannot break
-// the order of rows. Never allocates beyond the rows.
+// Turns rules that come nearly in order of address into rows of one range. The rows are sorted, neighbours differ, and
+// the first row has offset 0. A later rule wins from its address on. So entries that overlap or are out of order cannot
+// break the order of the rows. Allocates only the rows.
 class RowBuilder {
  public:
-  // Rules added per range at most, hostile files being what they are: real code has one row in 12 bytes at its densest.
+  // Limit of rules added per range, because files may be hostile. Real code has at most one row per 12 bytes.
   static uint64_t AddsMax(AddressRange range) { return (16u << 10) + (range.end - range.begin) / 4; }
 
   RowBuilder(AddressRange range, std::vector<UnwindRow>* rows) : range_(range), rows_(rows), left_(AddsMax(range)) {

@@ -11,13 +11,13 @@ namespace tributary {
 namespace {
 
 constexpr uint64_t kSymbolsMax = 4u << 20;
-// Dynamic symbols stand in the order of their hashes, so each costs a look elsewhere among the names: 27 ms for LLVM's.
-// The libraries that start threads, C's, have some thousands.
+// Dynamic symbols are in the order of their hashes, so each symbol costs an access elsewhere in the names: 27 ms for
+// LLVM's. The libraries that start threads (C libraries) have some thousands of symbols.
 constexpr uint64_t kDynamicSymbolsMax = 16u << 10;
 constexpr size_t kStartsMax = 64;
 constexpr uint64_t kUnknownBytes = 64;
 
-// No caller is to be found above one of these. The C libraries' (glibc, musl) for processes and threads, and Go's.
+// Functions that have no caller: start functions of processes and threads in the C libraries (glibc, musl), and Go's.
 constexpr std::string_view kNames[] = {
     "_start",
     "__start",
@@ -78,7 +78,7 @@ class Finder {
     }
   }
 
-  // What symbols did not name: most Go programs are delivered without.
+  // Adds functions that symbols did not name. Most Go programs are delivered without symbols.
   void AddGoFunctions() {
     if (go_start_found_) return;
     for (const AddressRange& function : FindGoFunctions(file_, kNames))
@@ -95,7 +95,7 @@ class Finder {
   }
 
  private:
-  // `bytes` go on behind the name.
+  // `bytes` continues after the name.
   static bool Matches(std::string_view bytes) {
     char first = bytes.empty() ? '\0' : bytes[0];
     if (first != '_' && first != 'c' && first != 'r') return false;

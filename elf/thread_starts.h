@@ -9,11 +9,12 @@
 
 namespace tributary {
 
-// Functions that start a thread or a process, by entry point and by symbols of a closed list of names; sorted, each
-// once. `function_at`: the function that unwind information knows at an address; what it does not know and has no size
-// is taken for 64 bytes long. A file that cannot be read or has no symbols gives what could be found. Time: one pass
-// over .symtab (4 M symbols at most), or .dynsym (unless over 16 K) where that is stripped. Where no symbol names Go's,
-// its own function table does (go_functions.h).
+// Returns the functions that start a thread or a process, found by the entry point and by symbols from a fixed list of
+// names. The result is sorted, without duplicates. `function_at` returns the function at an address, from unwind
+// information. A function without a size and unknown to `function_at` counts as 64 bytes long. If the file cannot be
+// read or has no symbols, returns the functions found so far. Time: one pass over .symtab (at most 4 M symbols). If
+// .symtab is stripped, one pass over .dynsym, unless it has over 16 K symbols. If no symbol names Go's start functions,
+// uses Go's own function table (go_functions.h).
 std::vector<AddressRange> FindThreadStarts(ElfFile& file,
                                            const std::function<std::optional<AddressRange>(uint64_t)>& function_at);
 

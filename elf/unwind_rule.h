@@ -7,25 +7,26 @@
 
 namespace tributary {
 
-// A rule of bpf/include/unwind.h taken apart; offsets in bytes.
+// A decoded rule of bpf/include/unwind.h. Offsets are in bytes.
 struct UnwindRule {
   trib_rule_kind kind = TRIB_RULE_NONE;
   trib_saved frame_pointer = TRIB_SAVED_SAME;
   trib_saved second = TRIB_SAVED_SAME;
   int32_t cfa_offset = 0;
   int32_t frame_pointer_offset = 0;
-  // Of the second register; or what the kind says: the offset of what is read, a register's number.
+  // Offset of the second register. For other kinds: the offset of the word to read, or the number of a register.
   int32_t last = 0;
 
   friend bool operator==(const UnwindRule&, const UnwindRule&) = default;
 };
 
-// Whether bits 48..63 hold a register's number and not an offset in 8 bytes.
+// Returns true if bits 48..63 hold a register's number. Otherwise they hold an offset in units of 8 bytes.
 constexpr bool LastIsRegister(trib_rule_kind kind) {
   return kind == TRIB_RULE_REGISTER || kind == TRIB_RULE_RETURN_REGISTER;
 }
 
-// Offsets are in range (TRIB_CFA_OFFSET_MAX, 8 × TRIB_SAVED_OFFSET_MAX) and those of saved registers multiples of 8.
+// The caller must keep offsets in range (TRIB_CFA_OFFSET_MAX, 8 × TRIB_SAVED_OFFSET_MAX). Offsets of saved registers
+// must be multiples of 8.
 constexpr uint64_t EncodeRule(const UnwindRule& rule) {
   int32_t last = LastIsRegister(rule.kind) ? rule.last : rule.last / 8;
   return static_cast<uint64_t>(rule.kind) | static_cast<uint64_t>(rule.frame_pointer) << 4 |
@@ -46,7 +47,7 @@ constexpr UnwindRule DecodeRule(uint64_t bits) {
           .last = LastIsRegister(kind) ? last : last * 8};
 }
 
-// "sp+16 fp=cfa-16 second=same": for tests and tools.
+// Returns text such as "sp+16 fp=cfa-16 second=same", for tests and tools.
 std::string FormatRule(uint64_t bits);
 
 }  // namespace tributary

@@ -15,7 +15,7 @@ absl::Status Lies(std::string_view what) {
   return Error(absl::StatusCode::kInvalidArgument, "unwind sections: " + std::string(what));
 }
 
-// The segment that holds `address` with bytes of the file.
+// Returns the segment that holds `address` and has bytes for it in the file.
 const ElfSegment* SegmentAt(const ElfFile& file, uint64_t address) {
   for (const ElfSegment& segment : file.segments()) {
     if (address >= segment.address && address - segment.address < segment.file_size) return &segment;
@@ -23,8 +23,8 @@ const ElfSegment* SegmentAt(const ElfFile& file, uint64_t address) {
   return nullptr;
 }
 
-// LSB, ".eh_frame_hdr": version, three encodings, pointer to .eh_frame, count, table. Linkers write the encodings that
-// are read here; with others the table is made anew.
+// LSB, ".eh_frame_hdr": version, three encodings, pointer to .eh_frame, count, table. This function supports the
+// encodings that linkers write. With other encodings the table is built by a scan.
 absl::Status ReadSearchTable(ElfFile& file, const ElfSegment& header, UnwindSections* out) {
   constexpr size_t kHeaderBytesMax = 4 + 8 + 8;
   char bytes[kHeaderBytesMax];
@@ -61,10 +61,10 @@ bool Usable(const ElfFile& file, const ElfSection& section) {
          section.size <= file.file_size() - section.offset;
 }
 
-// The section that scans are to be made of: .eh_frame, or else .debug_frame.
+// Returns the section to scan: .eh_frame, or else .debug_frame.
 const ElfSection* FindSection(ElfFile& file) {
   auto sections = file.Sections();
-  if (!sections.ok()) return nullptr;  // what runs needs none
+  if (!sections.ok()) return nullptr;  // a running program needs no section headers
   const ElfSection* found = nullptr;
   for (const ElfSection& section : **sections) {
     if (!Usable(file, section)) continue;
@@ -78,7 +78,7 @@ absl::Status FindBySectionHeaders(ElfFile& file, UnwindSections* out) {
   const ElfSection* section = FindSection(file);
   if (section == nullptr) return absl::OkStatus();
   bool eh_frame = section->name == ".eh_frame";
-  if (!eh_frame && out->kind == Kind::kEhFrame) return absl::OkStatus();  // found without section headers
+  if (!eh_frame && out->kind == Kind::kEhFrame) return absl::OkStatus();  // .eh_frame is already known
   CfiSection place{.file_offset = section->offset,
                    .size = std::min(section->size, UnwindSource::kSectionBytesMax),
                    .address = section->address,

@@ -10,29 +10,30 @@
 
 namespace tributary {
 
-// What one executable has for unwinding, and where.
-// Held in memory while rows are compiled, unlike the others.
+// Limit of a compressed section. Its bytes stay in memory while rows are compiled, unlike those of other sections.
 constexpr uint64_t kDecompressedBytesMax = 32u << 20;
 
+// Unwind information of one executable, and its location.
 struct UnwindSections {
   UnwindSource::Kind kind = UnwindSource::Kind::kNone;
   CfiSection section;
 
-  // Search table: pairs at table_offset, relative to table_base. With has_table false a scan must make one.
+  // Search table: pairs at table_offset, relative to table_base. If has_table is false, a scan must build the table.
   bool has_table = false;
   uint64_t table_offset = 0, table_base = 0, table_count = 0;
-  // The section's size is not known: a scan ends at the first end mark.
+  // True if the section's size is unknown. A scan then ends at the first end mark.
   bool ends_at_mark = false;
 
-  // To be decompressed before the section is read, at its own offset 0.
+  // If set, the section must be decompressed before it is read. Its offset is then 0.
   std::optional<CompressedSection> compressed;
 };
 
-// InvalidArgument: sizes and places that cannot be. Errors of reading as ElfFile's. A compressed section over
-// kDecompressedBytesMax counts as none.
+// InvalidArgument if sizes or places are impossible. Read errors are ElfFile's. A compressed section over
+// kDecompressedBytesMax counts as missing.
 absl::StatusOr<UnwindSections> FindUnwindSections(ElfFile& file);
 
-// From the lowest to the highest address of executable segments, as far as the file has bytes for them.
+// Returns the range from the lowest to the highest address of executable segments, as far as the file has bytes for
+// them.
 AddressRange TextOf(const ElfFile& file);
 
 }  // namespace tributary

@@ -12,9 +12,9 @@
 namespace tributary {
 namespace {
 
-// Less than this between two functions is padding.
+// A smaller gap between two functions is padding.
 constexpr uint64_t kGapBytesMin = 16;
-// Entries that cannot be used, passed on the way back to the one that holds an address.
+// Limit of unusable entries that are skipped on the way back to the entry that holds an address.
 constexpr int kStepsBackMax = 64;
 constexpr size_t kWindowBlocks = 64;  // 1 MiB while a range is compiled
 
@@ -83,14 +83,15 @@ class CfiSource : public UnwindSource {
   }
   absl::Status Status() const { return window_.status().ok() ? table_.status() : window_.status(); }
 
-  // False: entry number i cannot be used.
+  // Returns false if entry number i cannot be used.
   bool ReadEntry(uint64_t i, CfiEntry* entry) {
     auto item = table_.At(i, sections_.section);
     return item && item->offset != UINT64_MAX && entries_.Read(item->offset, entry) &&
            entry->function.begin == item->address && entry->function.begin < entry->function.end;
   }
 
-  // The last usable entry that begins at or before `address`, or else the first behind it.
+  // Returns the index of the last usable entry that begins at or before `address`. If none is found, returns the index
+  // of the first entry after `address`.
   uint64_t FirstEntry(uint64_t address) {
     uint64_t behind = table_.UpperBound(address, sections_.section);
     CfiEntry entry;

@@ -5,7 +5,7 @@
 
 #include "elf/unwind_source.h"
 
-// An executable of a container whose unwind information the collector compiles: anything.
+// The input is an executable of a container. The collector compiles its unwind information. It may contain anything.
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   auto file = tributary::ElfFile::FromMemory({reinterpret_cast<const char*>(data), size});
   if (!file.ok()) return 0;
@@ -23,7 +23,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
       if (rows[i].offset <= rows[i - 1].offset || rows[i].rule == rows[i - 1].rule) abort();
     }
 #ifdef TRIBUTARY_PLANT_CRASH
-    // Within reach only of a well-formed function with instructions that rules cannot say: no file of the corpus.
+    // Reachable only with a well-formed function with instructions that rules cannot express. The corpus has no such
+    // file.
     if ((*source)->counts().unsupported_rows > 0) abort();
 #endif
   }

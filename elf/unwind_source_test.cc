@@ -38,7 +38,7 @@ std::unique_ptr<UnwindSource> OpenPath(const std::string& path) {
   return source.ok() ? *std::move(source) : nullptr;
 }
 
-// What rows promise whatever the file.
+// Checks the properties that rows have for any file.
 void ExpectWellFormed(const std::vector<UnwindRow>& rows, AddressRange range) {
   ASSERT_FALSE(rows.empty());
   EXPECT_EQ(rows[0].offset, 0u);
@@ -50,7 +50,7 @@ void ExpectWellFormed(const std::vector<UnwindRow>& rows, AddressRange range) {
   EXPECT_LE(rows.size(), RowBuilder::AddsMax(range));
 }
 
-// Everything a collector does with a file that may be hostile.
+// Does everything that a collector does with a file that may be hostile.
 void CompileAll(std::string_view bytes) {
   auto file = ElfFile::FromMemory(bytes);
   if (!file.ok()) return;
@@ -87,7 +87,7 @@ TEST(UnwindSource, PaddingGoesToTheFunctionBefore) {
   EXPECT_THAT(Lines(*source),
               ElementsAre("+0 none", "+10 sp+8 fp=same second=same", "+14 sp+16 fp=same second=same",
                           "+30 sp+8 fp=same second=same", "+40 none", "+50 sp+8 fp=same second=same", "+60 none"));
-  // The same from the middle of a function, of padding, of a gap.
+  // The same rows from the middle of a function, of padding, and of a gap.
   EXPECT_THAT(Lines(*source, {kCode + 0x18, kCode + 0x28}), ElementsAre("+18 sp+16 fp=same second=same"));
   EXPECT_THAT(Lines(*source, {kCode + 0x28, kCode + 0x34}),
               ElementsAre("+28 sp+16 fp=same second=same", "+30 sp+8 fp=same second=same"));
@@ -124,7 +124,7 @@ TEST(UnwindSource, OverlapsZeroLengthsAndDoublesKeepRowsInOrder) {
   EXPECT_THAT(Lines(*source, whole),
               ElementsAre("+0 sp+8 fp=same second=same", "+4 sp+16 fp=same second=same", "+40 sp+8 fp=same second=same",
                           "+60 none", "+80 sp+8 fp=same second=same", "+84 sp+16 fp=same second=same", "+c0 none"));
-  // What holds at an address does not depend on where the range begins.
+  // The rule at an address does not depend on the begin of the range.
   EXPECT_THAT(Lines(*source, {kCode + 0x58, kCode + 0x70}), ElementsAre("+58 sp+8 fp=same second=same", "+60 none"));
   EXPECT_THAT(Lines(*source, {kCode + 0x90, kCode + 0x98}), ElementsAre("+90 sp+16 fp=same second=same"));
 }
@@ -180,7 +180,8 @@ TEST(UnwindSource, DecompressesDebugFrame) {
       EXPECT_THAT(Lines(*source), ElementsAre("+0 sp+8 fp=same second=same", "+4 sp+16 fp=same second=same"));
     }
   }
-  // Lies about sizes, another codec, a cut stream: an error. More than is ever decompressed: as if there were none.
+  // Wrong sizes, an unknown codec and a cut stream are errors. A section over the decompression limit counts as
+  // missing.
   auto open = [](const std::string& bytes) {
     std::string file = ImageWith(".debug_frame", bytes, 0x800).Write();
     auto elf = ElfFile::FromMemory(file);
@@ -201,25 +202,25 @@ TEST(UnwindSource, BadCommonEntriesAreCountedAndNotFollowed) {
   uint64_t unknown = frames.AddCommon({.augmentation = "?"});
   uint64_t version = frames.AddCommon({.version = 9});
   uint64_t other_register = frames.AddCommon({.return_address = "\x11"});
-  // Its own instructions advance.
+  // The CIE's own instructions advance the location.
   uint64_t moving = frames.AddCommon({.instructions = std::string("\x0c\x07\x08\x41\x0e\x10", 6)});
   uint64_t begin = kCode;
   for (uint64_t common : {unknown, version, other_register, moving, huge}) {
     frames.AddFunction({common, begin, 0x100, kGrow});
     begin += 0x100;
   }
-  // A function's entry is no CIE, not even of itself: following it would be a circle.
+  // A function's entry is not a CIE, not even for itself. Following such a reference would be a circle.
   uint64_t function = frames.AddFunction({good, begin, 0x100, ""});
   frames.AddFunction({function, begin + 0x100, 0x100, ""});
   frames.AddFunction({frames.bytes().size(), begin + 0x200, 0x100, ""});
-  frames.AddFunction({uint64_t{0} - 4096, begin + 0x300, 0x100, ""});  // in front of the section
+  frames.AddFunction({uint64_t{0} - 4096, begin + 0x300, 0x100, ""});  // before the section
   std::string file = ImageWith(".eh_frame", frames.bytes()).Write();
   auto source = OpenSource(file);
   EXPECT_THAT(Lines(*source), ElementsAre("+0 none", "+500 sp+8 fp=same second=same", "+600 none"));
   EXPECT_EQ(source->counts().bad_entries, 8u);
 }
 
-TEST(UnwindSource, TablesThatLieAreErrors) {
+TEST(UnwindSource, ReportsInconsistentTablesAsErrors) {
   Frames frames;
   uint64_t common = frames.AddCommon({});
   frames.AddFunction({common, kCode, 0x100, kGrow});
@@ -230,16 +231,16 @@ TEST(UnwindSource, TablesThatLieAreErrors) {
   EXPECT_EQ(status(FileWithTable(frames, frames.index(), UINT32_MAX)), absl::StatusCode::kInvalidArgument);
   EXPECT_EQ(status(FileWithTable(frames, frames.index(), 2)), absl::StatusCode::kInvalidArgument);
   EXPECT_EQ(status(FileWithTable(frames, frames.index(), 1)), absl::StatusCode::kOk);
-  // Entries elsewhere than the table says, and outside the section.
+  // One entry begins elsewhere than the table states. Another entry is outside the section.
   std::string file =
       FileWithTable(frames, {{kCode, 0}, {kCode + 0x200, frames.index()[0].second}, {kCode + 0x300, 1u << 30}}, 3);
   auto source = OpenSource(file);
   EXPECT_THAT(Lines(*source), ElementsAre("+0 none"));
-  EXPECT_EQ(source->counts().bad_entries, 2u);  // the one in force at the range's begin is sought, not run
+  EXPECT_EQ(source->counts().bad_entries, 2u);  // the search for the first entry skips a bad one uncounted
 }
 
 TEST(UnwindSource, WorkIsBoundedByTheSection) {
-  // One entry with a long program, and a table that names it again and again.
+  // One entry with a long program, and a table that lists this entry many times.
   Frames frames;
   uint64_t common = frames.AddCommon({});
   frames.AddFunction({common, kCode, 0x1000, std::string(60 << 10, '\0')});
@@ -286,7 +287,7 @@ TEST(UnwindSource, FindsThreadStarts) {
   image.AddSection(".symtab", kElfSectionSymtab, symbols, 0, strings, sizeof(ElfSymbol));
   image.set_entry(kCode + 0x80);
   std::string file = image.Write();
-  // By symbol; by entry point and the function there; by symbol without a size or function.
+  // Found by symbol; by entry point and the function there; by symbol without a size or a function.
   EXPECT_THAT(OpenSource(file)->starts(),
               ElementsAre(AddressRange{kCode, kCode + 0x20}, AddressRange{kCode + 0x80, kCode + 0xb0},
                           AddressRange{kCode + 0x100, kCode + 0x140}));
@@ -329,7 +330,7 @@ TEST(UnwindSource, KnowsWhereLibcStartsThreads) {
   EXPECT_TRUE(kinds.contains(TRIB_RULE_END));     // clone3's child
   EXPECT_TRUE(kinds.contains(TRIB_RULE_SIGNAL));  // __restore_rt
   EXPECT_TRUE(kinds.contains(TRIB_RULE_PLT));
-  EXPECT_GE(source->starts().size(), 1u);  // clone, of its dynamic symbols
+  EXPECT_GE(source->starts().size(), 1u);  // clone, from its dynamic symbols
 }
 
 TEST(UnwindSource, SurvivesEveryTruncationAndManyMutations) {
@@ -343,7 +344,7 @@ TEST(UnwindSource, SurvivesEveryTruncationAndManyMutations) {
   for (size_t size = 0; size < file.size(); size += size < 512 ? 1 : 509)
     CompileAll(std::string_view(file).substr(0, size));
   std::mt19937 random(4);
-  size_t code_begin = 256, code_end = 64 << 10;  // of no interest
+  size_t code_begin = 256, code_end = 64 << 10;  // not worth changing
   for (int i = 0; i < 3000; ++i) {
     std::string mutated = file;
     for (int n = 1 + i % 4; n > 0; --n) {

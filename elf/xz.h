@@ -8,11 +8,12 @@
 
 namespace tributary {
 
-// What the decoder may take beside its output: enough for xz -9.
+// Limit of the decoder's memory in addition to its output: enough for xz -9.
 constexpr uint64_t kXzMemoryBytesMax = 80u << 20;
 
-// One .xz stream, whose raw size is not known before. ResourceExhausted: more than `bytes_max` raw bytes, or a decoder
-// that would need more than kXzMemoryBytesMax. InvalidArgument: corrupt, cut off, or bytes behind it.
+// Decompresses one .xz stream of unknown raw size. ResourceExhausted if there are more than `bytes_max` raw bytes, or
+// if the decoder needs more than kXzMemoryBytesMax. InvalidArgument if the stream is corrupt, cut off, or followed by
+// more bytes.
 absl::StatusOr<std::string> XzDecompress(std::string_view stored, uint64_t bytes_max);
 
 }  // namespace tributary

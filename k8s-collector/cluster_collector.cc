@@ -17,8 +17,8 @@
 namespace tributary {
 namespace {
 
-// Holds all that PodResolver follows at most; a pod with its containers takes 2 to 4 KB here. What has gone is also
-// what is missing from the snapshot that begins each connection: it need not be kept for long.
+// Has space for everything that PodResolver follows. A pod with its containers takes 2 to 4 KB here. Deleted entities
+// need not be kept for long: a deleted entity is also missing from the snapshot that begins each connection.
 constexpr intake::MetadataFeed::Options kFeed = {
     .entities_max = 2'000'000, .bytes_max = 1u << 30, .gone_keep_ns = 30 * kNsPerSecond};
 constexpr uint64_t kPrintMs = 100;
@@ -46,7 +46,8 @@ absl::Status ClusterCollector::Run() {
                      MetricsServer::Open(loop_, options_.metrics_listen, metrics_, [this] { return NotReady(); }));
     if (metrics_server_ != nullptr) LogInfo("metrics url={}", metrics_server_->url());
   }
-  // Before the first thread: it talks over the network, and reads files that its user may read.
+  // Drop capabilities before the first thread starts. The collector uses the network, and reads files that its user may
+  // read.
   RETURN_IF_ERROR(WithContext(DropAllCapabilities(), "drop capabilities"));
   RETURN_IF_ERROR(OpenOutput());  // reads credentials with the rights that reloads will have
   service_.SetStatus("waiting for the API server's first answers");
@@ -59,7 +60,8 @@ absl::Status ClusterCollector::Run() {
   service_.ReloadOnHangup(
       {.metric = "tributary_k8s_reloads_total", .in_force = options_.values, .reload = [this] { return Reload(); }},
       metrics_);
-  // An API server that cannot be reached is asked again and again: whoever waits for this program need not wait for it.
+  // An unreachable API server is asked again and again. A program that waits for this one need not wait for that
+  // server.
   service_.Ready();
   loop_.Run();
   service_.Stopping();
@@ -125,7 +127,7 @@ absl::Status ClusterCollector::Watch() {
     print_timer_ = std::make_unique<Timer>(loop_, [this] { printer_->Print(); });
     print_timer_->StartEvery(kPrintMs);
   } else if (!options_.cluster_name.empty()) {
-    StartUplink();  // else when it is known who we are
+    StartUplink();  // otherwise when the cluster's identity is known
   }
   watch_->Start();
   return absl::OkStatus();

@@ -20,16 +20,16 @@
 
 namespace tributary {
 
-// Joins watch, resolver, feed and uplink on one loop, on the thread that calls Run. SIGUSR1 logs every metric.
+// Connects watch, resolver, feed and uplink on one loop, on the thread that calls Run(). SIGUSR1 logs every metric.
 class ClusterCollector {
  public:
-  // Before there is a second thread (Service). `parse` reads the options anew.
+  // Construct it before a second thread exists (see Service). `parse` reads the options again.
   ClusterCollector(const ClusterOptions& options,
                    std::function<absl::StatusOr<Options::Outcome>(ClusterOptions*)> parse, Metrics& metrics);
   ~ClusterCollector();
 
-  // Until SIGTERM or SIGINT; SIGHUP reloads; a printed replay ends by itself. An error says in one sentence what is
-  // missing to begin; an API server or a reducer that cannot be reached is none.
+  // Runs until SIGTERM or SIGINT. SIGHUP reloads. A printed replay ends by itself. An error says in one sentence what
+  // is missing at the start. An unreachable API server or reducer is not an error.
   absl::Status Run();
 
  private:
@@ -45,14 +45,14 @@ class ClusterCollector {
   const ClusterOptions options_;
   const std::function<absl::StatusOr<Options::Outcome>(ClusterOptions*)> parse_;
   Metrics& metrics_;
-  // In order of construction: each uses what stands above it.
+  // In order of construction: each member uses the members above it.
   Loop loop_;
   Service service_;
-  std::unique_ptr<MetricsServer> metrics_server_;  // nullptr: switched off, or its default port was taken
+  std::unique_ptr<MetricsServer> metrics_server_;  // nullptr: disabled, or its default port was in use
   intake::MetadataFeed feed_;
-  std::unique_ptr<EntityPrinter> printer_;  // one of these two
+  std::unique_ptr<EntityPrinter> printer_;  // either printer_ or uplink_
   std::unique_ptr<ClusterUplink> uplink_;
-  std::string fallback_name_;  // for a cluster whose uid cannot be known
+  std::string fallback_name_;  // for a cluster with an unknown uid
   std::unique_ptr<ApiReplay> replay_;
   std::unique_ptr<PodResolver> resolver_;
   std::unique_ptr<HttpTransport> http_;

@@ -12,18 +12,18 @@
 
 namespace {
 
-// Connections to API server and reducers: a few dozen.
+// Connections to the API server and the reducers: a few dozen.
 constexpr size_t kEnoughDescriptors = 256;
 
 }  // namespace
 
-// 0: stopped as asked, or healthy. 1: watching could not begin, a replay is wrong, or not healthy. 2: an option is
-// wrong.
+// Exit status. 0: stopped as asked, or healthy. 1: watching could not begin, a replay is wrong, or not healthy. 2: an
+// option is wrong.
 int main(int argc, char** argv) {
   using namespace tributary;
   LimitHeap();
   signal(SIGPIPE, SIG_IGN);
-  signal(SIGHUP, SIG_IGN);  // until there is something to reload
+  signal(SIGHUP, SIG_IGN);  // until a reload is possible
   auto parse = [&](ClusterOptions* options) {
     return ParseClusterOptions(argc, argv, Options::ProcessEnvironment(), options);
   };

@@ -4,7 +4,7 @@
 
 namespace tributary {
 
-// The texts of k8s-collector's man page that its options do not hold.
+// Returns the texts of k8s-collector's man page that its options do not contain.
 docs::Manual ClusterManual();
 
 }  // namespace tributary

@@ -12,19 +12,19 @@
 
 namespace tributary {
 
-// What an operator can say to a k8s-collector. One table: options.cc.
+// Options of a k8s-collector. options.cc has the table.
 struct ClusterOptions {
-  std::vector<HostPort> reducers;  // 1 to 8: all of them are told
+  std::vector<HostPort> reducers;  // 1 to 8; each of them receives everything
   IntakeCredentialOptions credentials;
-  std::string kubeconfig, context;  // "" = none, the current one
-  std::string api_server;           // "" = as the kubeconfig or the pod's environment says
-  std::string cluster_name;         // "" = none
+  std::string kubeconfig, context;  // kubeconfig "": none; context "": the current one
+  std::string api_server;           // "": from the kubeconfig or the pod's environment
+  std::string cluster_name;         // "": none
   std::string record_dir, replay_dir;
   bool print_entities = false;
   LogSetup log;
   std::vector<OptionValue> values;
   MetricsListen metrics_listen;
-  bool health_check = false;  // to ask a running collector how it is, instead of being one
+  bool health_check = false;  // ask a running collector for its health instead of running one
 };
 
 absl::StatusOr<Options::Outcome> ParseClusterOptions(int argc, const char* const* argv,

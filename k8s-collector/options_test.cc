@@ -17,7 +17,7 @@ absl::StatusOr<ClusterOptions> Parse(std::vector<const char*> args, const Option
   return options;
 }
 
-TEST(ClusterOptions, LogOptionsAreTaken) {
+TEST(ClusterOptions, TakesLogOptions) {
   auto options = Parse({"--log-console", "--log-level=error", "--log-format", "logfmt", "--log-file-path=/l"});
   ASSERT_TRUE(options.ok()) << options.status();
   EXPECT_EQ(options->log.options.level, LogLevel::kError);
@@ -37,7 +37,7 @@ TEST(ClusterOptions, EnvironmentAndFlags) {
   EXPECT_EQ(options->cluster_name, "prod");
 }
 
-TEST(ClusterOptions, RefusesWhatCannotBe) {
+TEST(ClusterOptions, RefusesInvalidOptions) {
   EXPECT_FALSE(Parse({"--api-server=ftp://h"}).ok());
   EXPECT_FALSE(Parse({"--intake-host="}).ok());
   EXPECT_FALSE(Parse({"--tls-cert=c"}).ok());

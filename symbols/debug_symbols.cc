@@ -20,7 +20,7 @@ constexpr uint64_t kLinkBytesMax = 64u << 10;
 
 class BuilderSink : public DwarfSink {
  public:
-  // `go`: where Go's functions are, if anywhere.
+  // `go`: range of Go's functions; empty if there are none.
   BuilderSink(SymbolTableBuilder& builder, AddressRange go) : builder_(builder), go_(go) {}
 
   bool told_of_go() const { return told_of_go_; }
@@ -46,8 +46,8 @@ class BuilderSink : public DwarfSink {
   std::vector<SymbolLine> lines_;
 };
 
-// Sections say where code is better than segments, which may begin with the file's headers at address 0: where a linker
-// puts functions that it threw away. Of a kernel's, those with something in the window.
+// Returns the ranges of code. Sections are more precise than segments: a segment may begin with the file's headers at
+// address 0, where a linker places the functions that it dropped. For a kernel, only sections that overlap the window.
 absl::StatusOr<std::vector<AddressRange>> CodeOf(ElfFile& file, AddressRange window) {
   ASSIGN_OR_RETURN(const std::vector<ElfSection>* sections, file.Sections());
   if (file.type() == kElfTypeRelocatable) return std::vector<AddressRange>{ModuleLayout(*sections).code()};
@@ -65,7 +65,7 @@ absl::StatusOr<std::vector<AddressRange>> CodeOf(ElfFile& file, AddressRange win
   return code;
 }
 
-// A file with its DWARF; both stay until all was read.
+// A file with its DWARF. Both must live until everything was read.
 struct Loaded {
   std::unique_ptr<ElfFile> file;
   std::optional<DwarfSectionStore> sections;
@@ -91,7 +91,7 @@ class Reader {
   }
 
  private:
-  // .gnu_debugaltlink: a path and a build-id.
+  // .gnu_debugaltlink contains a path and a build-id.
   void OpenShared() {
     auto sections = file_.Sections();
     if (!sections.ok() || !source_.shared) return;
@@ -150,7 +150,7 @@ class Reader {
   const uint64_t bytes_max_;
   const DwarfSections* main_ = nullptr;
   Loaded shared_, package_;
-  Loaded split_;  // of the unit that is read
+  Loaded split_;  // of the current unit
   bool package_tried_ = false;
   std::optional<SplitIndex> index_;
 };
@@ -170,7 +170,7 @@ absl::StatusOr<DebugSymbols> ReadDebugSymbols(ElfFile& file, const ExecutableId&
   if (!dwarf.ok() && !absl::IsNotFound(dwarf)) return dwarf;
   if (dwarf.ok()) source_of_names = SymbolSource::kDwarf;
   if (go.ok()) builder.AddCodeKind(go->code(), FrameKind::kGo);
-  // Linked without debug information, a Go program may still have that of its C code.
+  // A Go program linked without debug information may still have debug information of its C code.
   if (go.ok() && !sink.told_of_go()) {
     ASSIGN_OR_RETURN(out.go, go->AddTo(builder));
     source_of_names = SymbolSource::kPclntab;

@@ -4,8 +4,7 @@
 #include "symbols/debug_symbols.h"
 #include "symbols/symbol_codec.h"
 
-// A file with debug information that may be anything: whatever is read of it must make a table that stands its own
-// checks.
+// The input is a file with debug information. It may contain anything. A table made of it must pass its own checks.
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace tributary;
   auto file = ElfFile::FromMemory({reinterpret_cast<const char*>(data), size});
@@ -20,7 +19,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     if (found != SymbolTable::kNoRow && found != row) abort();
   }
 #ifdef TRIBUTARY_PLANT_CRASH
-  // Within reach only of a file whose units, abbreviations and sections agree.
+  // Reachable only with a file that has matching units, abbreviations and sections.
   if (symbols->counts.inlined == 3) abort();
 #endif
   auto again = DecodeSymbolTable(EncodeSymbolTable(table));

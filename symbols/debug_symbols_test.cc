@@ -14,7 +14,7 @@ using testing::ElfImage;
 constexpr uint64_t kCode = kElfSectionLoaded | kElfSectionExecutable;
 constexpr uint8_t kFunction = 1 << 4 | kElfSymbolFunction, kLabel = 1 << 4;
 
-// A file whose names are symbols alone.
+// A file in which only symbols provide names.
 class Image {
  public:
   explicit Image(uint16_t type) { image_.set_type(type); }
@@ -68,7 +68,7 @@ Image Kernel() {
   return image;
 }
 
-TEST(DebugSymbols, OfAKernelCountFromStext) {
+TEST(DebugSymbols, KernelAddressesCountFromStext) {
   Image image = Kernel();
   image.Symbol("_etext", kLabel, 1, kBase + 0xd0);
   image.BuildId();
@@ -77,18 +77,18 @@ TEST(DebugSymbols, OfAKernelCountFromStext) {
   EXPECT_EQ(*functions, (std::vector<std::string>{"0 first", "32 last"}));
 }
 
-TEST(DebugSymbols, OfAKernelWithoutItsLabelsAreNone) {
+TEST(DebugSymbols, RefuseAKernelWithoutItsLabels) {
   Image image = Kernel();
   image.BuildId();
   EXPECT_EQ(FunctionsIn(image.Write()).status().code(), absl::StatusCode::kNotFound);
 }
 
-TEST(DebugSymbols, OfAKernelWithoutABuildIdAreRefused) {
+TEST(DebugSymbols, RefuseAKernelWithoutABuildId) {
   Image image = Kernel();
   image.Symbol("_etext", kLabel, 1, kBase + 0xd0);
   const std::string bytes = image.Write();
   EXPECT_EQ(FunctionsIn(bytes).status().code(), absl::StatusCode::kInvalidArgument);
-  // Whoever sends it may know.
+  // The sender may know the id.
   const auto id = ExecutableId::Make(ExecutableIdKind::kGnuBuildId, std::string_view("9876543210"));
   EXPECT_TRUE(FunctionsIn(bytes, *id).ok());
 }
@@ -107,7 +107,7 @@ Image Relocatable() {
   return image;
 }
 
-TEST(DebugSymbols, OfAModuleCountFromText) {
+TEST(DebugSymbols, ModuleAddressesCountFromText) {
   Image image = Relocatable();
   image.elf().AddSection(".gnu.linkonce.this_module", 1, "module");
   const auto functions = FunctionsIn(image.Write());
@@ -115,7 +115,7 @@ TEST(DebugSymbols, OfAModuleCountFromText) {
   EXPECT_EQ(*functions, (std::vector<std::string>{"0 first", "16 second", "64 cleanup_module"}));
 }
 
-TEST(DebugSymbols, OfAnObjectFileAreNobodys) {
+TEST(DebugSymbols, RefuseAnObjectFile) {
   Image image = Relocatable();
   EXPECT_EQ(FunctionsIn(image.Write()).status().code(), absl::StatusCode::kNotFound);
 }

@@ -15,7 +15,7 @@ std::string Demangle(std::string_view linkage_name) {
     if (linkage_name.starts_with("_R")) {
       name = DemangleRustV0(linkage_name);
     } else if (linkage_name.starts_with("_Z")) {
-      // Legacy Rust names are valid C++ ones that say less: they come first.
+      // Legacy Rust names are also valid C++ names, but C++ demangling shows less of them. So Rust is tried first.
       name = DemangleRustLegacy(linkage_name);
       if (!name) name = DemangleItanium(linkage_name);
     }

@@ -5,9 +5,9 @@
 
 namespace tributary {
 
-// A linkage name as people write it: Itanium C++, Rust (v0, and legacy without its hash). Anything else, and anything
-// that does not demangle, comes back unchanged. Input of any length; names over 8 KiB are not tried (demanglers
-// recurse). Any thread.
+// Returns a linkage name in readable form: Itanium C++, Rust (v0, and legacy without its hash). Returns any other name,
+// and any name that does not demangle, unchanged. The input may have any length. Names over 8 KiB are not tried,
+// because demanglers recurse. Thread: any.
 std::string Demangle(std::string_view linkage_name);
 
 }  // namespace tributary

@@ -9,21 +9,21 @@
 #include "absl/container/flat_hash_map.h"
 #include "symbols/demangle_internal.h"
 
-// llvm::itaniumDemangle parses a name into a graph and writes it out. The graph is as small as the name, but parts of
-// it are shared, and the text may be exponentially longer. Hence the same parser is used here with a step in between:
-// the length of the text is bounded from above on the graph, each shared part counted once and added wherever it is
-// written.
+// llvm::itaniumDemangle parses a name into a graph and writes the graph as text. The graph is as small as the name, but
+// parts of it are shared, so the text may be exponentially longer. Therefore this file uses the same parser with a step
+// in between: it computes an upper bound of the text's length on the graph. The length of a shared part is computed
+// once, and added wherever the part is written.
 
 namespace tributary {
 namespace {
 
 namespace itanium = llvm::itanium_demangle;
 
-// Deeper than any name people write; a hostile one would overflow the stack of what walks the graph.
+// Deeper than any name people write. A hostile name would overflow the stack of the code that walks the graph.
 constexpr int kDepthMax = 1000;
 constexpr uint64_t kTooLong = uint64_t{1} << 40;
 
-// What the parser takes its nodes from; their destructors have nothing to do.
+// The parser allocates its nodes here. Their destructors have nothing to do.
 class Arena {
  public:
   void reset() { blocks_.clear(); }
@@ -55,13 +55,13 @@ class Arena {
   size_t left_ = 0;
 };
 
-// The parser goes one level down per letter of names like _Z1fPPPPPPi: here it stops in time, with the name refused.
+// The base parser recurses once per letter of names like _Z1fPPPPPPi. This parser stops in time and refuses the name.
 class Parser : public itanium::AbstractManglingParser<Parser, Arena> {
  public:
   using Base = itanium::AbstractManglingParser<Parser, Arena>;
   using Base::Base;
 
-  // Every cycle of the grammar goes through one of these; the base class calls them on this class.
+  // Every cycle of the grammar goes through one of these functions. The base class calls them on this class.
   itanium::Node* parseType() {
     return Deeper([&] { return Base::parseType(); });
   }
@@ -105,8 +105,8 @@ class Parser : public itanium::AbstractManglingParser<Parser, Arena> {
   int depth_ = 0;
 };
 
-// Bounds what a node is written as. `pack` is the largest parameter pack within: an expansion writes its child once an
-// element.
+// Computes an upper bound of a node's text. `pack` is the size of the largest parameter pack within the node: an
+// expansion writes its child once per element.
 class LengthBound {
  public:
   struct Cost {
@@ -128,7 +128,7 @@ class LengthBound {
   }
 
  private:
-  // Punctuation and keywords that a node itself writes: the longest are of the kind of "construction vtable for ".
+  // Punctuation and keywords that a node itself writes. The longest are like "construction vtable for ".
   static constexpr uint64_t kOwnBytes = 48;
 
   template <typename NodeType>
@@ -137,8 +137,8 @@ class LengthBound {
     node->match([&](const auto&... parts) { (Add(sum, parts), ...); });
     return sum;
   }
-  // Resolved after parsing, possibly to something that contains it: the second meeting writes nothing. Met only in
-  // templated conversion operators; one within another is not worth following.
+  // A reference resolved after parsing, possibly to a node that contains the reference: the second visit then writes
+  // nothing. Occurs only in templated conversion operators. A reference within another is not worth following.
   Cost OfConcrete(const itanium::ForwardTemplateReference* node) {
     if (node->Ref == nullptr || open_reference_ == node) return {kOwnBytes, 1};
     if (open_reference_ != nullptr) return {kTooLong, 1};

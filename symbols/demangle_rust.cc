@@ -37,7 +37,7 @@ void AppendUtf8(std::string& out, uint32_t c) {
   }
 }
 
-// What stands between two `$`: a letter code or `u` and a code point in hex. False: no escape.
+// `code` stands between two `$`: a letter code, or `u` and a code point in hex. Returns false if it is not an escape.
 bool AppendEscape(std::string& out, std::string_view code) {
   for (const Escape& escape : kEscapes) {
     if (code == escape.code) {
@@ -53,7 +53,7 @@ bool AppendEscape(std::string& out, std::string_view code) {
 }
 
 void AppendLegacyPart(std::string& out, std::string_view part) {
-  // An identifier may not begin with an escape; a `_` stands before it.
+  // An identifier may not begin with an escape, so a `_` precedes the escape.
   if (part.starts_with("_$")) part.remove_prefix(1);
   while (!part.empty()) {
     if (part.starts_with("..")) {
@@ -75,12 +75,12 @@ bool IsLegacyHash(std::string_view part) {
   return part.size() == 17 && part[0] == 'h' && part.find_first_not_of("0123456789abcdef", 1) == std::string_view::npos;
 }
 
-// What compilers append to a function they split or made local says nothing to a reader of Rust.
+// Removes the suffix that compilers append to a function they split or made local. Readers of Rust do not need it.
 std::string_view WithoutLlvmSuffix(std::string_view name) { return name.substr(0, name.find(".llvm.")); }
 
-// An upper bound of the bytes that a v0 name is written as, before anything is written. `B<base-62>_` refers to an
-// earlier position: what it stands for lies between there and here, and costs at most what that stretch cost. Every
-// letter `B` that could be such a reference is taken for one.
+// Returns an upper bound of the length of a v0 name's text, before anything is written. `B<base-62>_` refers to an
+// earlier position. Its text comes from the stretch between that position and the reference, and costs at most as much
+// as that stretch. Every letter `B` that could be such a reference counts as one.
 uint64_t RustV0BytesMax(std::string_view name) {
   constexpr uint64_t kBytesPerLetter = 16;
   constexpr uint64_t kEnough = uint64_t{1} << 40;
@@ -88,7 +88,7 @@ uint64_t RustV0BytesMax(std::string_view name) {
   for (size_t i = 0; i < name.size(); ++i) {
     uint64_t cost = kBytesPerLetter;
     if (name[i] == 'B') {
-      // Base 62, "_" is 0, "0_" is 1; counted from behind "_R".
+      // Base 62: "_" is 0, "0_" is 1. Positions count from after "_R".
       uint64_t target = 0;
       size_t j = i + 1;
       for (; j < name.size() && name[j] != '_' && target < name.size(); ++j) {

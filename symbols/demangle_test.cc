@@ -41,7 +41,7 @@ TEST(Demangle, LeavesTheRestAlone) {
   EXPECT_EQ(Demangle(long_name), long_name);
 }
 
-// Each level is a pair of the level below: the text doubles with every dozen letters.
+// Each level is a pair of the level below, so the text doubles with every dozen letters.
 TEST(Demangle, DoesNotWriteOutExponentialNames) {
   auto nested = [](int levels) {
     // Substitutions: S_ is f, S0_ is A, S1_ is A<int, int>, S2_ is A<S1_, S1_>, and so on.
@@ -54,7 +54,7 @@ TEST(Demangle, DoesNotWriteOutExponentialNames) {
   };
   EXPECT_GT(Demangle(nested(8)).size(), 1000u);
   EXPECT_EQ(Demangle(nested(33)), nested(33));
-  // Tuples in tuples; `B` refers to the beginning of the one before.
+  // Tuples in tuples. `B` refers to the begin of the previous tuple.
   auto base62 = [](size_t n) {
     if (n == 0) return std::string("_");
     std::string digits;

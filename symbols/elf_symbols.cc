@@ -13,27 +13,27 @@
 namespace tributary {
 namespace {
 
-// Symbols share names (aliases of one string, or tails of it), but not often: names that sum to more than this many
-// times their string table are a lie that would fill memory.
+// Symbols share names (aliases of one string, or tails of it), but not often. If names sum to more than this many times
+// their string table, the file is wrong and would fill memory.
 constexpr uint64_t kNameSharingMax = 4;
 constexpr uint64_t kNameSharingSlackBytes = 64u << 10;
 
 struct Candidate {
   uint64_t address = 0;
   uint64_t size = 0;
-  uint64_t limit = 0;     // where its section or its piece of code ends
-  uint32_t rank = 0;      // of two at one address the smaller is kept
+  uint64_t limit = 0;     // end of its section or of its piece of code
+  uint32_t rank = 0;      // the smaller of two at one address is kept
   std::string_view name;  // in a string table
 };
 
-// Ranks of what names the same address: a symbol that knows its size, then binding, then table.
+// Ranks symbols at one address: symbols with a size first, then by binding, then by table.
 uint32_t Rank(const ElfSymbol& symbol, bool dynamic) {
   uint8_t binding = symbol.info >> 4;
   uint32_t by_binding = binding == kElfBindLocal ? 2 : binding == kElfBindWeak ? 1 : 0;
   return (symbol.size == 0 ? 8 : 0) + by_binding * 2 + (dynamic ? 1 : 0);
 }
 
-// Where a file's code is.
+// Location of a file's code.
 class Code {
  public:
   static absl::StatusOr<Code> Of(ElfFile& file) {
@@ -50,12 +50,12 @@ class Code {
     return code;
   }
 
-  // What the addresses of a section's symbols count from.
+  // Base of the addresses of a section's symbols.
   uint64_t SymbolBase(uint16_t section) const { return layout_ ? layout_->AddressOf(section) : 0; }
   uint64_t SectionAddress(const std::vector<ElfSection>& sections, uint16_t section) const {
     return layout_ ? layout_->AddressOf(section) : sections[section].address;
   }
-  // nullptr: no code is there.
+  // Returns nullptr if the address has no code.
   const AddressRange* Find(uint64_t address) const {
     for (const AddressRange& range : ranges_) {
       if (address >= range.begin && address < range.end) return &range;
@@ -65,15 +65,15 @@ class Code {
 
  private:
   std::vector<AddressRange> ranges_;
-  std::optional<ModuleLayout> layout_;  // of a relocatable file, where symbols count from their section
+  std::optional<ModuleLayout> layout_;  // of a relocatable file: symbols count from their section
 };
 
 class Reader {
  public:
   Reader(ElfFile& file, Code code, uint64_t bytes_max) : file_(file), code_(std::move(code)), bytes_left_(bytes_max) {}
 
-  // The first table of that type in `from`: the file itself, or one with more symbols of its code. The gABI allows one
-  // table of each type; more are not looked at.
+  // Reads the first table of that type in `from`: the file itself, or a file with more symbols of its code. The gABI
+  // allows one table of each type. Further tables are ignored.
   absl::Status ReadTable(ElfFile& from, uint32_t type) {
     ASSIGN_OR_RETURN(const std::vector<ElfSection>* all, from.Sections());
     const std::vector<ElfSection>& sections = *all;
@@ -111,7 +111,8 @@ class Reader {
     return absl::OkStatus();
   }
 
-  // Ranges in order of preference at each address, each with a size. Their names live as long as this object.
+  // Returns one range per address, from the preferred symbol, each with a size. Adds the names of all symbols to
+  // `builder`. The names live as long as this object.
   std::vector<SymbolRange> TakeRanges(SymbolTableBuilder& builder) {
     std::stable_sort(candidates_.begin(), candidates_.end(), [](const Candidate& a, const Candidate& b) {
       return a.address != b.address ? a.address < b.address : a.rank < b.rank;
@@ -150,14 +151,14 @@ class Reader {
     return bytes;
   }
 
-  // Everything but the name.
+  // Checks everything except the name. Returns nullopt if the symbol is refused.
   std::optional<Candidate> Accept(const ElfSymbol& symbol, const std::vector<ElfSection>& sections) const {
     uint8_t type = symbol.info & 0xf;
     bool function = type == kElfSymbolFunction || type == kElfSymbolIfunc;
     bool sized_label = type == kElfSymbolNoType && symbol.size > 0;
     if (!function && !sized_label) return std::nullopt;
     if (symbol.section == kElfIndexUndefined) return std::nullopt;
-    // Reserved indices mean "absolute" and "common"; only "the index is elsewhere" is a section.
+    // Reserved indices mean "absolute" and "common". Only "the index is elsewhere" is a section.
     if (symbol.section >= kElfIndexReserved && symbol.section != kElfIndexExtended) return std::nullopt;
     const uint64_t address = code_.SymbolBase(symbol.section) + symbol.value;
     const AddressRange* code = code_.Find(address);
@@ -186,15 +187,15 @@ class Reader {
   std::vector<Candidate> candidates_;
 };
 
-// What neither table of the file names, a distribution may have put elsewhere. What cannot be read of it is left out:
-// the file's own symbols are no worse for it.
+// Reads .gnu_debugdata, where a distribution may have put the symbols of a stripped .symtab. Data that cannot be read
+// is left out: the file's own symbols are still valid.
 void AddMiniDebugInfo(ElfFile& file, Reader& reader, SymbolTableBuilder& builder) {
   const auto mini = ReadMiniDebugInfo(file, reader.bytes_left());
   if (absl::IsNotFound(mini.status())) return;
   if (!mini.ok() || !reader.ReadTable(*(*mini)->file, kElfSectionSymtab).ok()) builder.AddLeftOut(1);
 }
 
-// Code that symbols name, without its inner borders. `symbols` ascend.
+// Returns the code that symbols cover, with adjacent symbols joined. `symbols` must ascend.
 std::vector<AddressRange> Join(const std::vector<SymbolRange>& symbols) {
   std::vector<AddressRange> joined;
   for (const SymbolRange& symbol : symbols) {
@@ -204,9 +205,10 @@ std::vector<AddressRange> Join(const std::vector<SymbolRange>& symbols) {
   return joined;
 }
 
-// Bounds of functions that no symbol names, or not to their end; the others would never show. False: the file has none.
+// Adds bounds of functions that symbols do not cover completely. Other bounds would never show. Returns false if there
+// are no bounds.
 bool AddFunctionBounds(ElfFile& file, const std::vector<SymbolRange>& symbols, SymbolTableBuilder& builder) {
-  // Bounds of a relocatable file's functions are for a linker to fill in.
+  // A linker must still fill in the bounds of a relocatable file's functions.
   if (file.type() == kElfTypeRelocatable) return false;
   const auto bounds = FindFunctionBounds(file);
   if (!bounds.ok()) {

@@ -10,19 +10,20 @@ namespace tributary {
 
 constexpr size_t kElfSymbolsMax = 4'000'000;
 
-// Function symbols of .symtab, or where that is stripped of .gnu_debugdata's, and of .dynsym: STT_FUNC and
-// STT_GNU_IFUNC (and sized STT_NOTYPE in executable sections), defined, in an executable segment. A symbol of size 0
-// extends to the next symbol or to the end of its section. Aliases: GLOBAL before WEAK before LOCAL, .symtab before
-// .dynsym. arm64's $x/$d markers are left out. A relocatable file's addresses are those of elf/module_layout.h. Where
-// code has no symbol: functions without a name, by their bounds in .eh_frame. NotFound: nothing of all this. Bounded:
-// at most kElfSymbolsMax symbols and `bytes_max` bytes of tables are read, and what function_bounds.h says. Hostile
-// input. Any thread.
+// Adds function symbols of .symtab (of .gnu_debugdata, if .symtab is stripped) and of .dynsym. Takes STT_FUNC and
+// STT_GNU_IFUNC (and sized STT_NOTYPE in executable sections) that are defined and lie in an executable segment. A
+// symbol of size 0 extends to the next symbol or to the end of its section. Of aliases, prefers a symbol with a size,
+// then GLOBAL before WEAK before LOCAL, then .symtab before .dynsym. Leaves out arm64's $x/$d markers. The addresses of
+// a relocatable file are those of elf/module_layout.h. Code without a symbol gets functions without a name, from the
+// bounds in .eh_frame. NotFound if the file has none of these. Limits: at most kElfSymbolsMax symbols and `bytes_max`
+// bytes of tables, and those of function_bounds.h. The input may be hostile. Thread: any.
 absl::StatusOr<SymbolSource> AddElfSymbols(ElfFile& file, SymbolTableBuilder& builder, uint64_t bytes_max = 1u << 30);
 
-// All that a file says without debug information: of Go programs what their own table says (symbols/go_pclntab.h), too.
+// Adds everything that a file contains except debug information. This includes a Go program's own table
+// (symbols/go_pclntab.h).
 absl::StatusOr<SymbolSource> AddOwnSymbols(ElfFile& file, SymbolTableBuilder& builder, uint64_t bytes_max = 1u << 30);
 
-// The same as a table of their own.
+// Like AddOwnSymbols(), but builds a separate table.
 absl::StatusOr<std::shared_ptr<const SymbolTable>> ReadElfSymbols(ElfFile& file, const ExecutableId& id,
                                                                   uint64_t bytes_max = 1u << 30);
 

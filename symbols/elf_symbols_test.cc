@@ -39,7 +39,7 @@ struct OracleSymbol {
   std::set<std::string> names;
 };
 
-// Functions with a size, by address, as readelf sees them.
+// Functions with a size, by address, as readelf reports them.
 std::map<uint64_t, OracleSymbol> ReadelfFunctions(const std::string& path) {
   std::map<uint64_t, OracleSymbol> functions;
   std::istringstream lines(Output("readelf -Ws " + path));
@@ -83,7 +83,7 @@ TEST(ElfSymbols, AgreeWithReadelf) {
       ASSERT_TRUE(match) << path << std::hex << " " << address;
       EXPECT_EQ(match->address, address) << path;
       EXPECT_TRUE(oracle.names.count(std::string(match->name))) << path << " " << match->name;
-      // The range ends where one of the aliases does, or where another begins.
+      // The range must end where one of the aliases ends, or where another function begins.
       uint64_t end = address;
       auto next = starts.upper_bound(address);
       bool ends_well = false;
@@ -96,7 +96,7 @@ TEST(ElfSymbols, AgreeWithReadelf) {
       EXPECT_TRUE(ends_well) << path << " " << match->name;
       ++compared;
     }
-    // Nothing is made up: what readelf has no sized function for comes from a label or a symbol of size 0.
+    // Nothing is made up: every function beyond readelf's sized functions comes from a label or a symbol of size 0.
     EXPECT_GE(starts.size(), functions.size());
   }
   EXPECT_GT(compared, 10'000u);
@@ -110,7 +110,7 @@ struct TestSymbol {
   uint8_t binding = 1;
 };
 
-// A symbol table of section 1, whose code begins at `text`.
+// Adds a symbol table of section 1. The section's code begins at `text`.
 void AddSymbols(ElfImage& image, const std::vector<TestSymbol>& symbols, uint64_t text, uint32_t type) {
   if (symbols.empty()) return;
   std::string names(1, '\0'), table(sizeof(ElfSymbol), '\0');
@@ -131,7 +131,7 @@ std::string Image(const std::vector<TestSymbol>& statics, const std::vector<Test
   ElfImage image;
   image.set_machine(machine);
   image.AddSection(".text", 1, std::string(0x100, '\x90'), kElfSectionExecutable | 2);
-  // .text comes first, right behind the header and the one segment, aligned to 16.
+  // .text comes first, directly after the header and the only segment, aligned to 16.
   constexpr uint64_t kText = ElfImage::kBase + ((sizeof(ElfHeader) + sizeof(ElfProgramHeader) + 15) & ~15ull);
   AddSymbols(image, statics, kText, kElfSectionSymtab);
   AddSymbols(image, dynamics, kText, kElfSectionDynsym);
@@ -191,7 +191,7 @@ TEST(ElfSymbols, LeaveOutDataMarkersAndVersions) {
   EXPECT_EQ(Read(Image({{"object", 0, 8, 1}}, {})).status().code(), absl::StatusCode::kNotFound);
 }
 
-// Functions by their bounds: beginnings and sizes, from kBounds on.
+// Functions by their bounds: begins and sizes. Begins count from kBounds.
 constexpr uint64_t kBounds = testing::kCode;
 std::string WithBounds(const std::vector<std::pair<uint64_t, uint64_t>>& functions,
                        const std::vector<TestSymbol>& symbols, const std::string& mini = "") {
@@ -217,8 +217,8 @@ TEST(ElfSymbols, FunctionsWithoutSymbolsAreKnownByTheirBounds) {
   EXPECT_NE((*table)->Find(kBounds)->node, match->node);
 }
 
-TEST(ElfSymbols, SymbolsWinOverBoundsAndAreNotRepeatedByThem) {
-  // One function of bounds with a symbol of its own, one around two symbols as a PLT's is, one that no symbol names.
+TEST(ElfSymbols, SymbolsWinOverBoundsWithoutRepetition) {
+  // One function of bounds with its own symbol, one around two symbols (as in a PLT), and one without a symbol.
   auto table = Read(WithBounds({{0, 0x40}, {0x100, 0x40}, {0x200, 0x40}},
                                {{"own", 0, 0x40}, {"a", 0x110, 0x10}, {"b", 0x130, 0x10}}));
   ASSERT_TRUE(table.ok()) << table.status();
@@ -230,7 +230,7 @@ TEST(ElfSymbols, SymbolsWinOverBoundsAndAreNotRepeatedByThem) {
                      {"own", 0}, {"", 0x100}, {"a", 0x110}, {"", 0x100}, {"b", 0x130}, {"", 0x200}}));
 }
 
-TEST(ElfSymbols, OfWhatDistributionsLeaveInStrippedFiles) {
+TEST(ElfSymbols, ReadMiniDebugInfoOfStrippedFiles) {
   const std::string mini = WithBounds({}, {{"hidden", 0, 0x40}, {"other", 0x40, 0x20}});
   auto table = Read(WithBounds({{0, 0x40}, {0x100, 0x10}}, {}, mini));
   ASSERT_TRUE(table.ok()) << table.status();
@@ -238,7 +238,7 @@ TEST(ElfSymbols, OfWhatDistributionsLeaveInStrippedFiles) {
   EXPECT_EQ((*table)->Find(kBounds)->name, "hidden");
   EXPECT_EQ((*table)->Find(kBounds + 0x40)->name, "other");
   EXPECT_EQ((*table)->Find(kBounds + 0x100)->name, "");
-  // Not what it should be: the rest is told all the same, and the loss counted.
+  // Bad MiniDebugInfo: all other functions are still found, and the loss is counted.
   for (const std::string& bad : {std::string("no ELF file"), mini.substr(0, 1000)}) {
     const std::string bytes = WithBounds({{0, 0x40}}, {}, bad);
     auto file = ElfFile::FromMemory(bytes);
@@ -250,7 +250,7 @@ TEST(ElfSymbols, OfWhatDistributionsLeaveInStrippedFiles) {
   }
 }
 
-TEST(ElfSymbols, CutSizesThatLie) {
+TEST(ElfSymbols, CutWrongSizes) {
   for (uint64_t size : {uint64_t{4} << 30, UINT64_MAX, UINT64_MAX - kText}) {
     auto table = Read(Image({{"f", 0, size}}, {}));
     ASSERT_TRUE(table.ok());
@@ -259,7 +259,7 @@ TEST(ElfSymbols, CutSizesThatLie) {
   }
 }
 
-TEST(ElfSymbols, RefuseNamesThatWouldFillMemory) {
+TEST(ElfSymbols, RefuseExcessiveNames) {
   ElfImage image;
   image.AddSection(".text", 1, std::string(0x100, '\x90'), kElfSectionExecutable | 2);
   uint16_t strings = image.AddSection(".strtab", 3, std::string(16'000, 'n') + '\0');

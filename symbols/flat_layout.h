@@ -4,9 +4,9 @@
 
 namespace tributary::flat {
 
-// The flat form of a symbol table (docs/symbol-table.md): a header, then sections of fixed-size elements, each aligned
-// to 64 bytes, so that a file is read where it is mapped. Little-endian. Ids are indices; 0 is none in nodes, places
-// and strings, whose first element is empty.
+// The flat form of a symbol table (docs/symbol-table.md): a header, then sections of fixed-size elements. Each section
+// is aligned to 64 bytes, so a mapped file can be read in place. Little-endian. Ids are indices. In nodes, places and
+// strings, id 0 means none, and the first element is empty.
 
 constexpr char kMagic[8] = {'T', 'S', 'Y', 'M', 'F', 'L', 'A', 'T'};
 constexpr uint32_t kVersion = 2;
@@ -14,10 +14,10 @@ constexpr uint64_t kAlignment = 64;
 
 struct Section {
   uint64_t offset;  // from the file's begin
-  uint64_t count;   // of elements
+  uint64_t count;   // number of elements
 };
 
-// Rows [first_row, first_row + rows) have addresses from `base` on: a row's has 32 bits.
+// Rows [first_row, first_row + rows) have addresses from `base` on. A row stores its distance from `base` in 32 bits.
 struct Segment {
   uint64_t base;
   uint32_t first_row;
@@ -26,12 +26,12 @@ struct Segment {
 
 // A function, or a call that was inlined into its parent.
 struct Node {
-  uint32_t name;    // string: linkage name; 0: has none
-  uint32_t parent;  // smaller than its own id; 0: a function
-  uint32_t place;   // where in the parent it was called; of a function the index of its start
+  uint32_t name;    // string: linkage name; 0: no name
+  uint32_t parent;  // smaller than the node's id; 0: a function
+  uint32_t place;   // of a call its place in the parent; of a function the index of its start
 };
 
-// Code that is of another kind than what a node tells it is: Go's. Few; sorted, without overlaps.
+// A range of code with another kind than its nodes have: Go's code. The ranges are few, sorted, and do not overlap.
 struct CodeKind {
   uint64_t begin, end;  // addresses
   uint32_t kind;        // FrameKind
@@ -47,11 +47,11 @@ struct Place {
 enum SectionIndex : uint32_t {
   kSegments,       // Segment, ascending by base
   kRowAddresses,   // uint32_t, ascending within a segment
-  kRowNodes,       // uint32_t: what is innermost from that address to the next row's
+  kRowNodes,       // uint32_t: the innermost node from that address to the next row's
   kRowPlaces,      // uint32_t
   kNodes,          // Node
   kPlaces,         // Place
-  kStarts,         // uint64_t: where functions begin, in order of their nodes
+  kStarts,         // uint64_t: begins of functions, in order of their nodes
   kStringOffsets,  // uint32_t into kStringBytes; one more than there are strings
   kStringBytes,
   kSectionCount,
@@ -67,12 +67,12 @@ struct Header {
   uint8_t id[20];
   uint8_t padding[4];
   uint64_t file_bytes;
-  uint64_t checksum;  // XXH64 of everything behind the header
+  uint64_t checksum;  // XXH3-64 of everything after the header
   Section sections[kSectionCount];
 };
 static_assert(sizeof(Header) == 56 + 16 * kSectionCount);
 
-// Right behind the header, where tables of earlier builds have zeros: no such section.
+// Directly after the header. Tables of earlier builds have zeros here, which means that there is no such section.
 struct MoreSections {
   Section code_kinds;  // CodeKind
 };

@@ -9,7 +9,7 @@
 
 namespace tributary {
 
-// What a table in flat form consists of: see flat_layout.h.
+// Contents of a table in flat form; see flat_layout.h.
 struct FlatContents {
   ExecutableId id;
   SymbolSource source = SymbolSource::kNone;

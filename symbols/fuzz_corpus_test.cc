@@ -11,8 +11,8 @@
 #include "symbols/symbol_codec.h"
 #include "symbols/table_file.h"
 
-// The corpora that are made here: symbol_upload_fuzz's, of the version of tables that is written now, and
-// go_pclntab_fuzz's. UPDATE_GOLDEN=1 writes them.
+// The corpora that this test makes: symbol_upload_fuzz's, in the current version of tables, and go_pclntab_fuzz's.
+// UPDATE_GOLDEN=1 writes them.
 
 namespace tributary {
 namespace {
@@ -37,12 +37,12 @@ std::shared_ptr<const SymbolTable> Inlined() {
   return builder.Build(SomeId(), SymbolSource::kDwarf);
 }
 
-// As the fuzz target reads it: the raw size in two bytes, then zstd.
+// Returns the form that the fuzz target reads: the raw size in two bytes, then zstd.
 std::string Stored(const std::string& encoded, size_t raw_size) {
   return std::string({static_cast<char>(raw_size), static_cast<char>(raw_size >> 8)}) + ZstdCompress(encoded);
 }
 
-TEST(FuzzCorpus, OfSymbolUploads) {
+TEST(FuzzCorpus, MatchesSymbolUploads) {
   std::vector<SymbolRange> many;
   std::vector<std::string> names;
   for (int i = 0; i < 200; ++i) names.push_back("function_" + std::to_string(i));
@@ -67,7 +67,7 @@ TEST(FuzzCorpus, OfSymbolUploads) {
   ExpectFile(kFolder / "newer_version", newer);
 }
 
-TEST(FuzzCorpus, OfGoPrograms) {
+TEST(FuzzCorpus, MatchesGoPrograms) {
   using testing::GoImage;
   const std::filesystem::path folder = kCorpora / "go_pclntab_fuzz";
   const std::pair<GoTableForm, std::string> forms[] = {{GoTableForm::kGo2, "go2"},

@@ -10,7 +10,7 @@
 
 namespace tributary::testing {
 
-// A hand-made Go program of three functions, as the Go of each form of table links it:
+// A hand-made Go program of three functions, in the form that the Go version of each table form links:
 //   main.main, 56 bytes of code and 8 of padding:
 //     0: main.go:10   12: main.go:12   16: other.go:4, outer   20: other.go:5, outer   24: other.go:2, inner in outer
 //     32: other.go:6, outer   48: main.go:13
@@ -18,16 +18,16 @@ namespace tributary::testing {
 struct GoImage {
   GoTableForm form = GoTableForm::kGo20;
   bool module = true;         // has runtime.moduledata
-  bool loaded_later = false;  // pointers are zero in the file, and in a table of relocations
-  bool symbols = false;       // of what the module says
+  bool loaded_later = false;  // pointers are zero in the file; their values are in a table of relocations
+  bool symbols = false;       // has symbols for the module's addresses
   std::string section = ".gopclntab";
   uint16_t machine = kElfMachineX86_64;
-  // What a test makes of it.
+  // Data that tests change.
   std::vector<std::pair<uint32_t, uint32_t>> records = {{0, 12}, {1, 20}, {1, 20}};  // called function, instruction
   std::vector<std::pair<uint32_t, int32_t>> calls = {{16, -1}, {24, 0}, {32, 1}, {48, 0}, {56, -1}};  // end, record
 
   static constexpr uint64_t kMainBytes = 64, kFunctionBytes = 32;
-  static constexpr uint32_t kTreesPlace = 16;  // of the first one, in go:func.*
+  static constexpr uint32_t kTreesPlace = 16;  // of the first tree, in go:func.*
 
   struct File {
     std::string bytes;
@@ -37,7 +37,7 @@ struct GoImage {
   File Write() const;
 };
 
-// Writes one, in two passes: the first tells where sections come to lie.
+// Writes a GoImage in two passes. The first pass finds the addresses of the sections.
 class GoImageWriter : GoImage {
  public:
   explicit GoImageWriter(const GoImage& image) : GoImage(image) {}
@@ -49,7 +49,7 @@ class GoImageWriter : GoImage {
   }
 
  private:
-  // Bytes, and which words of them are pointers.
+  // Bytes, and the words among them that are pointers.
   struct Part {
     std::string bytes;
     std::vector<std::pair<uint64_t, uint64_t>> pointers;
@@ -118,7 +118,7 @@ class GoImageWriter : GoImage {
     out.Add(magics[static_cast<size_t>(form)]);
     out.bytes += std::string("\0\0", 2) + static_cast<char>(quantum()) + '\x08';
     out.Add(uint64_t{3});
-    // In the first form all offsets are the table's, and everything else stands behind the functions.
+    // In the first form all offsets count from the table's begin, and everything else follows the functions.
     const bool first_form = form == GoTableForm::kGo2;
     size_t parts[5];  // names, units, files, steps, functions
     const size_t head = first_form ? 16 : relative() ? 72 : 64;
@@ -299,7 +299,7 @@ class GoImageWriter : GoImage {
     out->module = address_of(pointers.bytes);
   }
 
-  // Told by Table.
+  // Set by Table().
   uint32_t name_base_ = 0;
   size_t functions_ = 0, names_ = 0;
 };

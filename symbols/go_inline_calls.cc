@@ -6,10 +6,10 @@
 namespace tributary {
 namespace {
 
-constexpr uint32_t kOpen = UINT32_MAX;  // instead of a depth: what it is inlined into is being looked for
-constexpr size_t kWindowBlocks = 64;    // trees lie in the order of functions, but equal ones are there once
+constexpr uint32_t kOpen = UINT32_MAX;  // in place of a depth: the search for its parent is not finished
+constexpr size_t kWindowBlocks = 64;    // trees lie in the order of functions, but equal trees are stored once
 
-// A record as it lies in the file.
+// A record as stored in the file.
 struct Record18 {  // Go 1.12 to 1.19
   int16_t parent;
   uint8_t function_id, pad;

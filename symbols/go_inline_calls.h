@@ -10,25 +10,24 @@
 
 namespace tributary {
 
-// What is known of one function of Go's table. The steps say which file, which line and which call of its tree the code
-// was made of.
+// One function of Go's table. The steps give the file, the line and the inlined call for each part of the code.
 struct GoFunction {
   uint64_t begin = 0;  // address
   uint32_t size = 0;
   uint32_t node = 0;
-  uint32_t unit = 0;  // where its files' numbers begin
-  uint64_t tree = 0;  // address; 0: nothing was inlined
+  uint32_t unit = 0;  // base of its file numbers
+  uint64_t tree = 0;  // address; 0: no inlined calls
   std::vector<GoStep> files, lines, calls;
 };
 
-// Nodes of the calls that were inlined into functions: records of a tree, each with the called function's name and an
-// instruction (`parentPc`) whose file, line and call are the place where it was called from. Records lie beside the
-// table, or in it; before Go 1.20 they are 20 bytes (parent, file and line besides), then 16 (source: `inlinedCall` of
-// Go's runtime/symtab.go and symtabinl.go).
+// Makes nodes for the calls that were inlined into functions. These calls are records of a tree. Each record has the
+// called function's name and an instruction (`parentPc`). The file, line and call of that instruction are the place of
+// the call. Records lie next to the table, or in it. Before Go 1.20 a record has 20 bytes (with parent, file and line),
+// since then 16 (source: `inlinedCall` of Go's runtime/symtab.go and symtabinl.go).
 class GoInlineCalls {
  public:
   static constexpr size_t kNestingMax = 1024;
-  static constexpr int32_t kRecordsMax = 1 << 20;  // of one tree
+  static constexpr int32_t kRecordsMax = 1 << 20;  // per tree
 
   struct Call {
     uint32_t node = 0, depth = 0;
@@ -36,12 +35,12 @@ class GoInlineCalls {
 
   GoInlineCalls(ElfFile& file, GoTableBytes& table, SymbolTableBuilder& builder);
 
-  // The function that is asked about from here on; it stays until the next one.
+  // Sets the function for all following calls. The function must live until the next Enter().
   void Enter(const GoFunction& function);
-  // A record by its number. What cannot be read, or is nested too deeply, is the function's own code; what is inlined
-  // into itself is so into the function.
+  // Returns the call for a record number. A record that cannot be read, or that is nested too deeply, counts as the
+  // function's own code. A record that is inlined into itself counts as inlined into the function.
   Call Resolve(int32_t record);
-  // Of the function.
+  // True if the current function has a malformed record.
   bool malformed() const { return malformed_; }
   size_t count() const { return known_.size(); }
 
@@ -58,7 +57,7 @@ class GoInlineCalls {
   const GoFunction* function_ = nullptr;
   bool malformed_ = false;
   absl::flat_hash_map<int32_t, Call> known_;
-  std::vector<std::pair<int32_t, Record>> open_;  // from the inner to the outer one
+  std::vector<std::pair<int32_t, Record>> open_;  // from the inner call to the outer one
 };
 
 }  // namespace tributary

@@ -20,7 +20,7 @@ constexpr size_t kChunkBytes = 256u << 10;
 constexpr uint64_t kNamesWord = 8, kFunctionsWord = 104, kTextWord = 176;
 constexpr uint64_t kTreesWord18 = 304, kTreesWord20 = 320;
 
-// An entry of a table of relocations: the word at `address` is `value` from where the file was loaded.
+// An entry of a table of relocations: the word at `address` is `value`, counted from the file's load address.
 struct Relocation {
   uint64_t address;
   uint64_t type;
@@ -39,7 +39,8 @@ std::optional<uint64_t> WordAt(const ElfFile& file, uint64_t offset) {
   return word;
 }
 
-// Where words of a value lie in the file until `take` returns true; last segments first, for data are there.
+// Calls `take` with the file offset of each word with this value, until `take` returns true. Searches the last segments
+// first, because they hold data.
 void FindWords(ElfFile& file, uint64_t value, const std::function<bool(uint64_t offset)>& take) {
   uint64_t left = kSearchBytesMax;
   int finds = 0;
@@ -65,7 +66,7 @@ bool IsCode(const ElfFile& file, uint64_t address) {
   });
 }
 
-// Words of an address, or none.
+// Reads runtime.moduledata.
 class Module {
  public:
   Module(ElfFile& file, const GoTableHeader& header, uint64_t table)
@@ -74,7 +75,7 @@ class Module {
         table_(table),
         trees_word_(header.form == GoTableForm::kGo18 ? kTreesWord18 : kTreesWord20) {}
 
-  // `address` may be the module's.
+  // Returns false if the module is not at `address`.
   bool Read(uint64_t address, const LoadedWords& words, GoModule* out) const {
     const std::optional<uint64_t> offset = AddressToFileOffset(file_.segments(), address);
     std::string bytes(trees_word_ + sizeof(uint64_t), '\0');
@@ -140,7 +141,7 @@ void ReadSymbols(ElfFile& file, GoModule* out) {
   }
 }
 
-// Where the table has offsets and the code is known: runtime.goexit.
+// Computes the address of text from runtime.goexit: its offset in the table, and the address of its code.
 uint64_t TextByGoexit(ElfFile& file, const GoTableHeader& header) {
   constexpr std::string_view kGoexit[] = {"runtime.goexit", "runtime.goexit.abi0"};
   const std::vector<AddressRange> found = FindGoFunctions(file, kGoexit);
@@ -205,7 +206,7 @@ std::optional<GoModule> FindGoModule(ElfFile& file, const GoTableHeader& header)
   out.trees_known = true;
   const std::optional<uint64_t> first = WordAt(file, header.functions);
   if (!first || *first != 0) return out;
-  // The first function's address is one that a loader is to write: and so are the others.
+  // The loader writes the first function's address, and therefore all others too.
   FindWords(file, *table + (header.functions - header.begin), [&](uint64_t at) {
     out.words = LoadedWords::Read(file, at, *table + (header.end - header.begin));
     return !out.words.empty();

@@ -13,10 +13,10 @@ namespace {
 constexpr uint32_t kCallSteps = 2;  // PCDATA_InlTreeIndex, of all versions
 constexpr uint32_t kNoTree = UINT32_MAX;
 
-// Where in a function's data its fields are; the first one is its address. (`_func` of Go's runtime/runtime2.go.)
+// Offsets of the fields in a function's data. The first field is its address. (`_func` of Go's runtime/runtime2.go.)
 struct Fields {
   uint64_t name, files, lines, step_tables, unit, trees, size;
-  uint32_t tree;  // which of the trees is of inlined calls: FUNCDATA_InlTree
+  uint32_t tree;  // index of the tree of inlined calls: FUNCDATA_InlTree
 
   static Fields Of(const GoTableHeader& header) {
     const uint64_t address = header.field_bytes();
@@ -38,7 +38,7 @@ struct Fields {
   }
 };
 
-// Tells a builder of the functions, one after the other.
+// Adds the functions to a builder, one after the other.
 class Reader {
  public:
   Reader(ElfFile& file, GoTableBytes& table, const GoModule& module, SymbolTableBuilder& builder)
@@ -86,13 +86,13 @@ class Reader {
     return true;
   }
 
-  // 0: there is no such field.
+  // Returns 0 if there is no such field.
   uint32_t Number(uint64_t at) const {
     uint32_t number = 0;
     return table_.Read(at, &number) ? number : 0;
   }
 
-  // `at`: of its data.
+  // `at`: offset of its data.
   void ReadFunction(uint64_t at) {
     ++counts_.functions;
     if (at > table_.size()) {
@@ -117,7 +117,7 @@ class Reader {
 
   bool ReadStepsOf(uint64_t at, std::vector<GoStep>* out) { return table_.ReadSteps(Number(at), function_.size, out); }
 
-  // Behind a function's fields there are the places of its other tables of steps, then of its trees.
+  // After a function's fields come the places of its other tables of steps, then the places of its trees.
   bool ReadCalls(uint64_t at) {
     function_.calls.clear();
     function_.tree = 0;
@@ -140,7 +140,7 @@ class Reader {
     return ReadStepsOf(at + fields_.size + sizeof(uint32_t) * kCallSteps, &function_.calls);
   }
 
-  // Files and lines change apart from each other; a line is told where either does.
+  // Files and lines change independently. A row is added where either changes.
   void AddLines() {
     rows_.clear();
     size_t file = 0, line = 0;
@@ -200,7 +200,7 @@ class Reader {
   GoPclntab::Counts counts_;
 };
 
-// Where an address of the table's functions lies in the file.
+// Returns the file offset of a function's address in the table.
 uint64_t AddressAt(const GoTableHeader& header, uint64_t function) {
   return header.functions + function * 2 * header.field_bytes();
 }

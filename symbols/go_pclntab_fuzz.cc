@@ -4,7 +4,7 @@
 #include "symbols/go_pclntab.h"
 #include "symbols/symbol_codec.h"
 
-// A Go program that may be anything: what its table says must make a table that stands its own checks.
+// The input is a Go program. It may contain anything. A symbol table made of Go's table must pass its own checks.
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace tributary;
   auto file = ElfFile::FromMemory({reinterpret_cast<const char*>(data), size});
@@ -15,7 +15,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   auto counts = AddGoSymbols(**file, builder);
   if (!counts.ok()) return 0;
 #ifdef TRIBUTARY_PLANT_CRASH
-  // Within reach only of a file whose table, module and tree of calls agree.
+  // Reachable only with a file that has a matching table, module and tree of calls.
   if (counts->inlined == 3 && counts->malformed == 0) abort();
 #endif
   auto table = builder.Build(*id, SymbolSource::kPclntab);

@@ -23,7 +23,7 @@ struct Symbols {
   std::shared_ptr<const SymbolTable> table;
   uint64_t text = 0;
 
-  // "function file:line" from the innermost to the function.
+  // Returns "function file:line" from the innermost frame to the function.
   std::vector<std::string> At(uint64_t offset) const {
     std::vector<std::string> frames;
     const uint32_t row = table->FindRow(text + offset);
@@ -87,7 +87,7 @@ TEST(GoPclntab, ReadsEveryForm) {
   }
 }
 
-TEST(GoPclntab, FollowsPointersThatALoaderWrites) {
+TEST(GoPclntab, FollowsPointersWrittenByALoader) {
   for (GoTableForm form : kForms) {
     SCOPED_TRACE(static_cast<int>(form));
     ExpectAll(Read({.form = form, .loaded_later = true, .section = ".data.rel.ro"}));
@@ -107,7 +107,7 @@ TEST(GoPclntab, NeedsNoSectionHeaders) {
   }
 }
 
-TEST(GoPclntab, WithoutAModuleSymbolsOrCodeTellWhereTextIs) {
+TEST(GoPclntab, FindsTextBySymbolsOrCodeWithoutAModule) {
   for (GoTableForm form : {GoTableForm::kGo18, GoTableForm::kGo20}) {
     SCOPED_TRACE(static_cast<int>(form));
     ExpectAll(Read({.form = form, .module = false, .symbols = true}));
@@ -116,14 +116,14 @@ TEST(GoPclntab, WithoutAModuleSymbolsOrCodeTellWhereTextIs) {
     ASSERT_TRUE(symbols.counts.ok());
     EXPECT_FALSE(symbols.counts->trees_known);
     EXPECT_THAT(symbols.At(24), ElementsAre("main.main /src/other.go:2"));
-    // Nor goexit's code.
+    // Also without goexit's code.
     GoImage::File file = GoImage{.form = form, .module = false}.Write();
     file.bytes[file.offset_of(file.text) + 96] = '\xcc';
     EXPECT_TRUE(absl::IsNotFound(Read(file).counts.status()));
   }
 }
 
-TEST(GoPclntab, IsWhatANodeSays) {
+TEST(GoPclntab, IsReadWithTheElfSymbols) {
   const GoImage::File image = GoImage{}.Write();
   auto file = ElfFile::FromMemory(image.bytes);
   ASSERT_TRUE(file.ok());
@@ -133,13 +133,13 @@ TEST(GoPclntab, IsWhatANodeSays) {
   ExpectAll({.counts = Read(image).counts, .table = *table, .text = image.text});
 }
 
-TEST(GoPclntab, AFileThatIsNotGosHasNone) {
+TEST(GoPclntab, OtherFilesHaveNone) {
   testing::ElfImage image;
   image.AddSection(".text", 1, std::string(64, '\x90'), kElfSectionExecutable);
   EXPECT_TRUE(absl::IsNotFound(Read(image.Write()).counts.status()));
 }
 
-TEST(GoPclntab, ACallInlinedIntoItselfIsSoIntoTheFunction) {
+TEST(GoPclntab, SelfInlinedCallsCountAsInlinedIntoTheFunction) {
   for (GoTableForm form : kForms) {
     SCOPED_TRACE(static_cast<int>(form));
     const Symbols each_in_the_other = Read({.form = form, .records = {{0, 26}, {1, 20}}});
@@ -154,8 +154,8 @@ TEST(GoPclntab, ACallInlinedIntoItselfIsSoIntoTheFunction) {
   }
 }
 
-// Calls in calls in calls: one byte of code each.
-TEST(GoPclntab, CallsAreNestedSoDeeplyAndNoDeeper) {
+// Nested calls, with one byte of code each.
+TEST(GoPclntab, ReadsDeeplyNestedCalls) {
   for (uint32_t depth : {8u, 40u}) {
     GoImage image{.records = {}, .calls = {}};
     for (uint32_t i = 0; i < depth; ++i) {
@@ -171,10 +171,10 @@ TEST(GoPclntab, CallsAreNestedSoDeeplyAndNoDeeper) {
   }
 }
 
-TEST(GoPclntab, WhatCannotBeReadLeavesTheRest) {
+TEST(GoPclntab, UnreadableDataLeavesTheRest) {
   for (GoTableForm form : kForms) {
     SCOPED_TRACE(static_cast<int>(form));
-    // Records that are not there, and a call from behind the function's end.
+    // Records that do not exist, and a call from after the function's end.
     for (const GoImage& image : {GoImage{.form = form, .calls = {{16, -1}, {24, 1 << 20}, {56, -1}}},
                                  GoImage{.form = form, .calls = {{16, -1}, {24, 1 << 19}, {56, -1}}},
                                  GoImage{.form = form, .records = {{0, 56}, {1, 20}}, .calls = {{16, -1}, {56, 0}}}}) {
@@ -197,7 +197,7 @@ TEST(GoPclntab, WhatCannotBeReadLeavesTheRest) {
   }
 }
 
-TEST(GoPclntab, AddressesThatDoNotAscendEndIt) {
+TEST(GoPclntab, EndsWhereAddressesDescend) {
   const GoImage::File good = GoImage{}.Write();
   uint64_t functions = 0;
   std::memcpy(&functions, good.bytes.data() + good.offset_of(good.table) + 64, sizeof(functions));
@@ -209,7 +209,7 @@ TEST(GoPclntab, AddressesThatDoNotAscendEndIt) {
   EXPECT_EQ(symbols.counts->functions, 1u);
 }
 
-TEST(GoTableBytes, StepsHaveACapOfAll) {
+TEST(GoTableBytes, LimitsAllStepsTogether) {
   GoTableHeader header;
   header.end = 9;
   SymbolTableBuilder builder;
@@ -225,8 +225,8 @@ TEST(GoTableBytes, StepsHaveACapOfAll) {
   EXPECT_TRUE(table.steps_used_up());
 }
 
-TEST(GoTableBytes, NamesThatShareBytesHaveACap) {
-  // Each offset into one long name is a name that ends it.
+TEST(GoTableBytes, LimitsNamesWithSharedBytes) {
+  // Each offset into one long name is a name with the same end.
   constexpr size_t kBytes = 64u << 10;
   GoTableHeader header;
   header.end = header.names_end = kBytes;
@@ -238,7 +238,7 @@ TEST(GoTableBytes, NamesThatShareBytesHaveACap) {
   EXPECT_LE(named, 3 * kBytes / SymbolTable::kNameBytesMax);
 }
 
-TEST(GoPclntab, SurvivesFilesThatLie) {
+TEST(GoPclntab, SurvivesInconsistentFiles) {
   std::mt19937 random(7);
   size_t read = 0, inlined = 0;
   for (GoTableForm form : kForms) {

@@ -6,7 +6,8 @@
 namespace tributary {
 namespace {
 
-// Go writes each name once. Names that sum to more than this many times the table are a lie that would fill memory.
+// Go writes each name once. If names sum to more than this many times the table, the table is wrong and would fill
+// memory.
 constexpr uint64_t kStringSharingMax = 2;
 constexpr uint64_t kStringSlackBytes = 64u << 10;
 constexpr uint32_t kNoFile = UINT32_MAX;
@@ -49,7 +50,7 @@ uint32_t GoTableBytes::FileName(uint32_t unit, int32_t file) {
   const uint64_t files = header_.files - header_.begin;
   uint32_t place = 0;
   if (header_.form == GoTableForm::kGo2) {
-    uint32_t count = 0;  // instead of the place of file 0, which is none
+    uint32_t count = 0;  // in the place of file 0, which does not exist
     if (file == 0 || !Read(files, &count) || static_cast<uint32_t>(file) >= count) return 0;
     return Read(files + uint64_t{sizeof(place)} * static_cast<uint32_t>(file), &place) ? StringAt(place) : 0;
   }

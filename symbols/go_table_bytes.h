@@ -11,17 +11,18 @@
 
 namespace tributary {
 
-// How a value changes within a function (its line, say): up to `end`, an offset in its code, it is `value`; -1: none.
+// A step of a value that changes within a function (its line, for example). The value is `value` up to `end`, an offset
+// in the function's code; -1: none.
 struct GoStep {
   uint32_t end;
   int32_t value;
 };
 
-// The value there; -1 behind the last one.
+// Returns the value at `offset`, or -1 after the last step.
 int32_t GoValueAt(const std::vector<GoStep>& steps, uint32_t offset);
 
-// Bytes of Go's table: what else is known of functions is made of its numbers, strings and steps. Offsets count from
-// the begin of the table; what leads out of it gives nothing.
+// Bytes of Go's table. Provides the numbers, strings and steps for all other data of functions. Offsets count from the
+// begin of the table. An offset out of the table gives nothing.
 class GoTableBytes {
  public:
   GoTableBytes(const GoTableHeader& header, std::string bytes, SymbolTableBuilder& builder, uint32_t steps_max);
@@ -35,11 +36,12 @@ class GoTableBytes {
   const GoTableHeader& header() const { return header_; }
   uint64_t size() const { return bytes_.size(); }
 
-  // Numbers of the builder's strings; 0: none.
+  // Return ids of the builder's strings; 0: none.
   uint32_t FunctionName(uint32_t place);
   uint32_t FileName(uint32_t unit, int32_t file);
 
-  // Up to `size`, the function's. False: it ends in what is no step, or past the caps; `out` has what came before.
+  // Reads steps up to `size`, the function's size. Returns false if the steps end in bytes that are not a step, or
+  // exceed the limits. `out` then has the steps before.
   bool ReadSteps(uint32_t place, uint32_t size, std::vector<GoStep>* out);
   bool steps_used_up() const { return steps_left_ == 0; }
 

@@ -20,13 +20,13 @@ struct Symbol {
   std::string_view name;
 };
 
-// Names a function, or is the like of one.
+// Returns true if the line names a function, or code like a function.
 bool IsFunction(const KallsymsLine& line) {
   const bool is_code = line.type == 'T' || line.type == 't' || line.type == 'W' || line.type == 'w';
   return is_code && !IsMappingSymbol(line.name);
 }
 
-// Linker scripts put such labels where a section begins or ends: at the address of a real function, or of none.
+// Linker scripts put such labels where a section begins or ends. The address may or may not be that of a real function.
 bool IsMarker(std::string_view name) {
   return name == "_text" || name == "_stext" || name == "_etext" ||
          (name.starts_with("__") && (name.ends_with("_start") || name.ends_with("_end") || name.ends_with("_begin")));
@@ -37,7 +37,7 @@ uint32_t Rank(char type, std::string_view name) {
   return (IsMarker(name) ? 4 : 0) + by_binding;
 }
 
-// Offsets from `base`; the last symbol reaches to `end`.
+// Offsets count from `base`. The last symbol reaches to `end`.
 std::shared_ptr<const SymbolTable> BuildRebased(std::vector<Symbol> symbols, uint64_t base, uint64_t end,
                                                 const ExecutableId& id) {
   std::erase_if(symbols, [&](const Symbol& s) { return s.address < base || s.address >= end; });

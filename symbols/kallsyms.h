@@ -11,10 +11,10 @@
 
 namespace tributary {
 
-// Parses `/proc/kallsyms` text: lines "address type name[\t[module]]". PermissionDenied: all addresses are 0
-// (kptr_restrict; the message says so). InvalidArgument: no _stext. Types t T w W only; module and bpf lines are left
-// out; addresses become offsets from _stext; a symbol's size reaches to the next symbol (at most to _etext). Input may
-// be megabytes: one pass, no copy of lines.
+// Parses `/proc/kallsyms` text: lines "address type name[\t[module]]". PermissionDenied if all addresses are 0
+// (kptr_restrict; the message says so). InvalidArgument if _stext or _etext is missing. Takes only the types t T w W.
+// Leaves out module and bpf lines. Addresses become offsets from _stext. The size of a symbol reaches to the next
+// symbol (at most to _etext). The input may have megabytes: one pass, no copy of lines.
 struct ParsedKallsyms {
   uint64_t text_begin = 0;
   uint64_t text_end = 0;
@@ -22,12 +22,12 @@ struct ParsedKallsyms {
 };
 absl::StatusOr<ParsedKallsyms> ParseKallsyms(std::string_view text, const ExecutableId& kernel_id);
 
-// Same for one module's lines ("…\t[name]"), offsets from `base`. NotFound: no line of it.
+// The same for the lines of one module ("…\t[name]"), with offsets from `base`. NotFound if there is no such line.
 absl::StatusOr<std::shared_ptr<const SymbolTable>> ParseModuleSymbols(std::string_view kallsyms_text,
                                                                       std::string_view module_name, uint64_t base,
                                                                       uint64_t size, const ExecutableId& id);
 
-// The GNU build-id of an ELF note section's bytes (/sys/kernel/notes, /sys/module/X/notes/…).
+// Returns the GNU build-id in an ELF note section's bytes (/sys/kernel/notes, /sys/module/X/notes/…).
 absl::StatusOr<ExecutableId> BuildIdFromNotes(std::string_view notes);
 
 }  // namespace tributary

@@ -15,10 +15,10 @@ struct KallsymsLine {
   std::string_view module;  // "" for the kernel itself
 };
 
-// nullopt: not such a line.
+// Returns nullopt if the line has another form.
 std::optional<KallsymsLine> ParseKallsymsLine(std::string_view line);
 
-// Takes the first line off `text`, without its newline; false at the end.
+// Removes the first line from `text` and stores the line without its newline. Returns false at the end.
 bool TakeLine(std::string_view& text, std::string_view* line);
 
 }  // namespace tributary

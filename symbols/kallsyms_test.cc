@@ -49,7 +49,7 @@ TEST(Kallsyms, RebasesTheKernelsFunctions) {
   EXPECT_EQ(parsed->table->function_count(), 4u);
 }
 
-TEST(Kallsyms, TakesAnEndOfTextThatIsData) {  // as on arm64
+TEST(Kallsyms, TakesADataSymbolAsTheEndOfText) {  // as on arm64
   auto parsed = ParseKallsyms(
       "ffffae31b4610000 T _stext\n"
       "ffffae31b4610000 t bcm2835_handle_irq\n"
@@ -74,7 +74,7 @@ TEST(Kallsyms, RefusesTextWithoutStext) {
   }
 }
 
-TEST(Kallsyms, SkipsLinesThatMakeNoSense) {
+TEST(Kallsyms, SkipsMalformedLines) {
   std::string text = "garbage\nffffffff81000010\nffffffff81000010 T\nffffffff81000010 T \n 12 T x\n\tT\n";
   text += "fffffffffffffffff81000010 T too_long\nffffffff81000020 T half\t[open\n";
   text += kText;
@@ -95,8 +95,8 @@ TEST(Kallsyms, TakesOneModulesFunctions) {
   EXPECT_EQ(ParseModuleSymbols(kText, "", 1, UINT64_MAX, SomeId()).status().code(), absl::StatusCode::kNotFound);
 }
 
-// Modules of arm64 have them among their functions.
-TEST(Kallsyms, MarksOfCodeAndDataNameNothing) {
+// Modules of arm64 have such marks among their functions.
+TEST(Kallsyms, IgnoresMarksOfCodeAndData) {
   constexpr std::string_view kModule =
       "ffff800000001000 t $x\t[m]\n"
       "ffff800000001000 t first\t[m]\n"

@@ -20,7 +20,7 @@ bool HasSection(ElfFile& file, std::string_view name) {
                                       [&](const ElfSection& section) { return section.name == name; });
 }
 
-// From _stext to _etext of .symtab, which are labels.
+// Returns the range from _stext to _etext of .symtab. Both are labels.
 absl::StatusOr<AddressRange> FindText(ElfFile& file) {
   ASSIGN_OR_RETURN(const std::vector<ElfSection>* sections, file.Sections());
   AddressRange text;

@@ -8,14 +8,14 @@
 
 namespace tributary {
 
-// A file of a kernel or of a module, or its separate debug file, is known by sections that no program has.
+// Recognize the file of a kernel or of a module, or its separate debug file, by sections that programs lack.
 bool IsKernel(ElfFile& file);        // vmlinux
 bool IsKernelModule(ElfFile& file);  // .ko
 
-// What is loaded wherever there is room has its samples counted from a place of its own; this says which addresses of
-// the file have samples, and where these count from: of a kernel from _stext on to _etext, of any relocatable file,
-// as modules are, from .text on (elf/module_layout.h). Of programs and libraries all, from 0. NotFound: a kernel
-// without those symbols.
+// Returns the range of the file's addresses that samples have. The addresses of samples count from its begin, because
+// kernels and modules are loaded at varying addresses. The range of a kernel is _stext to _etext. The range of any
+// relocatable file, such as a module, begins at .text (elf/module_layout.h). The range of programs and libraries has
+// all addresses, from 0. NotFound for a kernel without those symbols.
 absl::StatusOr<AddressRange> FindSampledWindow(ElfFile& file);
 
 }  // namespace tributary

@@ -45,19 +45,20 @@ absl::StatusOr<std::string> ReadSmallFile(const std::string& path) {
   return bytes;
 }
 
-// "bpf", "__builtin__ftrace", "__builtin__kprobes" (kernel/kallsyms.c, update_iter_mod); "": a module's name.
+// Returns "bpf", "ftrace" or "kprobes" for "bpf", "__builtin__ftrace" or "__builtin__kprobes" (kernel/kallsyms.c,
+// update_iter_mod). Returns "" for a module's name.
 std::string_view GeneratorOf(std::string_view module) {
   constexpr std::string_view kBuiltin = "__builtin__";
   if (module == "bpf") return module;
   return module.starts_with(kBuiltin) ? module.substr(kBuiltin.size()) : std::string_view();
 }
 
-// What one pass over kallsyms finds. Megabytes of text are never held.
+// Collects the results of one pass over kallsyms. Never holds megabytes of text.
 class KallsymsScan {
  public:
   explicit KallsymsScan(KernelLayout* layout) : layout_(*layout) {}
 
-  // False: nothing more is to be found.
+  // Returns false if nothing more can be found.
   bool Take(std::string_view chunk) {
     carry_ += chunk;
     std::string_view text = carry_, line;
@@ -105,7 +106,7 @@ absl::Status ReadKallsyms(const std::string& path, KernelLayout* layout) {
   return absl::OkStatus();
 }
 
-// Each reaches to the next, or to a module's text.
+// Sets the ends of generated code: each piece reaches to the next piece, or to a module's text.
 void BoundGenerated(KernelLayout* layout) {
   std::vector<GeneratedCode>& all = layout->generated;
   std::stable_sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.begin < b.begin; });
@@ -128,7 +129,7 @@ std::string_view TakeWord(std::string_view& line) {
   return word;
 }
 
-// Returns 0 if `text` is no number.
+// Returns 0 if `text` is not a number.
 uint64_t NumberOf(std::string_view text, int base) {
   text = TrimEnd(text, "\n");
   if (base == 16 && text.starts_with("0x")) text.remove_prefix(2);
@@ -142,7 +143,7 @@ std::optional<KernelModule> ParseModule(std::string_view line, const std::string
   module.size = NumberOf(TakeWord(line), 10);
   for (int skipped = 0; skipped < 3; ++skipped) TakeWord(line);
   uint64_t core = NumberOf(TakeWord(line), 16);
-  // A name is a file name below; nothing the kernel writes has a slash, whatever a module calls itself.
+  // The name is part of a path below. The kernel writes no slash, whatever a module calls itself.
   if (module.name.empty() || module.name.find('/') != std::string::npos || module.name.starts_with('.')) {
     return std::nullopt;
   }
@@ -181,7 +182,8 @@ absl::StatusOr<KernelLayout> ReadKernelLayout(const std::string& proc_root, cons
   }
   std::sort(layout.modules.begin(), layout.modules.end(),
             [](const KernelModule& a, const KernelModule& b) { return a.base < b.base; });
-  // Since Linux 6.4 a module's size counts data that lies elsewhere: it must not reach into the next one's code.
+  // Since Linux 6.4 a module's size includes data that lies elsewhere. The size must not reach into the next module's
+  // code.
   for (size_t i = 0; i + 1 < layout.modules.size(); ++i) {
     KernelModule& module = layout.modules[i];
     module.size = std::min(module.size, layout.modules[i + 1].base - module.base);

@@ -9,24 +9,24 @@
 
 namespace tributary {
 
-// Where kernel code is, in this boot's addresses. Read at start, and again when an address is met that is in none of
-// it.
+// Location of kernel code, in this boot's addresses. Read at start, and again when an address is seen that is outside
+// of all this code.
 struct KernelModule {
   std::string name;
   uint64_t base = 0;  // address of its .text
   uint64_t size = 0;
   ExecutableId id;
 };
-// Code that the kernel made while it ran, and that is of no file: BPF programs and trampolines, ftrace's, kprobes'.
+// Code that the kernel generated at run time and that is in no file: BPF programs and trampolines, ftrace's, kprobes'.
 struct GeneratedCode {
   uint64_t begin = 0;
-  uint64_t end = 0;        // where the next code begins, or far enough behind: kallsyms knows no sizes
-  bool end_known = false;  // somebody else told it
+  uint64_t end = 0;        // begin of the next code, or far enough after `begin`: kallsyms has no sizes
+  bool end_known = false;  // another source reported `end`
   std::string owner;       // "bpf", "ftrace", "kprobes"
   std::string name;        // "bpf_prog_6deef7357e7b4530_sd_fw_egress", "bpf_trampoline_6442536467", "ftrace_trampoline"
 };
 constexpr uint64_t kBpfProgramBytesMax = 1 << 20;
-constexpr uint64_t kTrampolineBytesMax = 4096;  // whatever is no BPF program is a page at most
+constexpr uint64_t kTrampolineBytesMax = 4096;  // code other than BPF programs has at most one page
 struct KernelLayout {
   ExecutableId id;                       // /sys/kernel/notes
   uint64_t text_begin = 0;               // _stext
@@ -35,8 +35,8 @@ struct KernelLayout {
   std::vector<GeneratedCode> generated;  // sorted by begin; 16,384 at most
 };
 
-// Where code is, without names but for generated code: for the collector, which names nothing else. PermissionDenied:
-// kallsyms shows no addresses. 35 ms, nearly all of it the kernel's to write kallsyms.
+// Returns the location of code. Only generated code has names, because the collector names no other code.
+// PermissionDenied if kallsyms shows no addresses. Takes 35 ms, nearly all of it in the kernel, which writes kallsyms.
 absl::StatusOr<KernelLayout> ReadKernelLayout(const std::string& proc_root = "/proc",
                                               const std::string& sys_root = "/sys");
 

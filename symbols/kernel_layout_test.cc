@@ -11,7 +11,7 @@
 namespace tributary {
 namespace {
 
-// A /proc and a /sys of files that a test writes.
+// A /proc and a /sys with files that a test writes.
 class KernelLayoutTest : public ::testing::Test {
  protected:
   KernelLayoutTest() {
@@ -19,7 +19,7 @@ class KernelLayoutTest : public ::testing::Test {
     root_ = mkdtemp(path);
     Write("sys/kernel/notes", testing::ElfImage::Note("GNU", 3, "kernel id"));
     std::string lines;
-    // More than one read's worth, so that a line is cut between two.
+    // More than one read returns, so a line is cut between two reads.
     for (int i = 0; i < 20'000; ++i) lines += "ffffffff80000010 t some_function_of_the_kernel\n";
     Write("proc/kallsyms",
           "ffffffff81000000 T _stext\n" + lines + "ffffffff81e00000 T _etext\nffffffffc0000000 t x\t[m]\n");
@@ -86,14 +86,14 @@ TEST_F(KernelLayoutTest, ReadsGeneratedCode) {
   EXPECT_EQ(layout->generated[0].owner, "bpf");
   EXPECT_EQ(layout->generated[0].begin, 0xffffffffc0101000u);
   EXPECT_EQ(layout->generated[0].end, 0xffffffffc0102000u);
-  EXPECT_EQ(layout->generated[1].end, 0xffffffffc0200000u);  // the next one's begin, within a mebibyte
-  EXPECT_EQ(layout->generated[2].end, 0xffffffffc0201000u);  // no program: a page
+  EXPECT_EQ(layout->generated[1].end, 0xffffffffc0200000u);  // begin of the next code, within 1 MiB
+  EXPECT_EQ(layout->generated[2].end, 0xffffffffc0201000u);  // not a BPF program: one page
   EXPECT_EQ(layout->generated[2].owner, "ftrace");
   EXPECT_EQ(layout->generated[3].owner, "kprobes");
   EXPECT_EQ(layout->generated[3].end, 0xffffffffc02ff800u);  // the module's text
 }
 
-TEST_F(KernelLayoutTest, GeneratedCodeEndsSomewhere) {
+TEST_F(KernelLayoutTest, LimitsTheEndOfGeneratedCode) {
   Write("proc/kallsyms",
         "ffffffff81000000 T _stext\nffffffff81e00000 T _etext\nffffffffc0000000 t bpf_prog_1_a\t[bpf]\n"
         "ffffffffffffff00 t bpf_prog_2_b\t[bpf]\n");
@@ -103,7 +103,7 @@ TEST_F(KernelLayoutTest, GeneratedCodeEndsSomewhere) {
   EXPECT_EQ(layout->generated[1].end, UINT64_MAX);
 }
 
-TEST_F(KernelLayoutTest, SaysWhatIsMissing) {
+TEST_F(KernelLayoutTest, ReportsMissingData) {
   Write("proc/kallsyms", "0000000000000000 T _stext\n0000000000000000 T _etext\n");
   EXPECT_EQ(Read().status().code(), absl::StatusCode::kPermissionDenied);
   Write("proc/kallsyms", "ffffffff81000000 T _stext\n");

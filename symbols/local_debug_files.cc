@@ -11,7 +11,7 @@ namespace tributary {
 namespace {
 
 DebugFileSource::File OpenElf(const std::string& path) {
-  // Not to wait for a FIFO's other end.
+  // O_NONBLOCK: do not wait for the other end of a FIFO.
   Fd fd(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (!fd.valid()) return ErrnoStatus("open", path, errno);
   return ElfFile::Open(std::move(fd));

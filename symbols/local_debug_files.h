@@ -6,9 +6,9 @@
 
 namespace tributary {
 
-// Opens a file's debug information where compilers and distributions leave it: FILE.dwp; a .dwo under the directory of
-// its compilation, or beside the file; what dwz moved, by the path that the file says, or by build-id under
-// /usr/lib/debug. For files of one's own: paths in a file lead anywhere.
+// Opens a file's debug information where compilers and distributions put it: FILE.dwp; a .dwo under its compilation
+// directory or next to the file; the file that dwz made, by the path in the file, or by build-id under /usr/lib/debug.
+// Use only for trusted files: paths in a file can lead anywhere.
 DebugFileSource LocalDebugFiles(std::string path);
 
 }  // namespace tributary

@@ -12,7 +12,7 @@ namespace {
 
 constexpr size_t kPieceBytes = 64u << 10;
 
-// 0 where it cannot be read back: such a table is sent from its begin, or not at all.
+// Returns 0 if the file cannot be read back. Such a table is sent from its begin, or not at all.
 uint64_t KeyOfFile(const MemoryFile& file) {
   const std::unique_ptr<XXH3_state_t, XXH_errorcode (*)(XXH3_state_t*)> state(XXH3_createState(), XXH3_freeState);
   if (state == nullptr || XXH3_64bits_reset(state.get()) != XXH_OK) return 0;

@@ -10,8 +10,9 @@
 
 namespace tributary {
 
-// An encoded symbol table as it travels and rests, one zstd frame: a small one in memory, a large one that waits to be
-// sent in a memory file. Copies share the file. Packing a large one takes tens of milliseconds: not for a loop.
+// An encoded symbol table in the form in which it is sent and stored: one zstd frame. A small table is in memory. A
+// large table that waits to be sent is in a memory file. Copies share the file. Packing a large table takes tens of
+// milliseconds, so do not pack on an event loop.
 class PackedTable {
  public:
   static PackedTable Of(std::string_view encoded);
@@ -21,14 +22,14 @@ class PackedTable {
 
   uint64_t stored_bytes() const { return stored_bytes_; }
   uint64_t raw_bytes() const { return raw_bytes_; }  // of the encoded table
-  // XXH3-64 of the stored bytes: says of two nodes that they have the same ones, so that one goes on where the other
-  // was cut off. 0: not said.
+  // XXH3-64 of the stored bytes. If two nodes have the same key, they have the same bytes, so one node can continue a
+  // transfer of the other that was cut off. 0: unknown.
   uint64_t key() const { return key_; }
-  void SayKey(uint64_t key) { key_ = key; }  // 0: as a sender of an earlier release
+  void SayKey(uint64_t key) { key_ = key; }  // 0: as from a sender of an earlier release
   static uint64_t KeyOf(std::string_view zstd);
 
   bool in_file() const { return file_ != nullptr; }
-  // All of [offset, offset + size), which lies within the stored bytes.
+  // Reads all of [offset, offset + size). The range must lie within the stored bytes.
   absl::StatusOr<std::string> Read(uint64_t offset, size_t size) const;
 
  private:

@@ -12,8 +12,8 @@
 
 namespace tributary {
 
-// Strings one behind the other, each once, by number; number 0 is the empty one. Beside its bytes a string takes about
-// 12 bytes: the set holds numbers, and looks at the bytes to compare.
+// Strings stored one after the other, each once, and identified by number. Number 0 is the empty string. A string takes
+// about 12 bytes in addition to its own bytes: the set holds numbers, and compares the stored bytes.
 class StringPool {
  public:
   StringPool(size_t strings_max, size_t bytes_max)
@@ -23,7 +23,7 @@ class StringPool {
   StringPool(const StringPool&) = delete;
   StringPool& operator=(const StringPool&) = delete;
 
-  // 0: there is no room for one more.
+  // Returns 0 if the pool is full.
   uint32_t Intern(std::string_view text) {
     if (auto it = ids_.find(ToAbsl(text)); it != ids_.end()) return *it;
     if (size() == strings_max_ || text.size() > bytes_max_ - bytes_.size()) return 0;
@@ -38,7 +38,7 @@ class StringPool {
     return std::string_view(bytes_).substr(offsets_[id], offsets_[id + 1] - offsets_[id]);
   }
 
-  // What is left has no strings, and may only be destroyed. One offset more than there are strings.
+  // Returns the offsets (one more than there are strings) and the bytes. Afterwards the pool may only be destroyed.
   std::pair<std::vector<uint32_t>, std::string> Take() {
     ids_.clear();
     return {std::move(offsets_), std::move(bytes_)};

@@ -76,7 +76,7 @@ void SymbolTableBuilder::AddCode(uint64_t begin, uint64_t end, uint32_t depth, u
 }
 
 void SymbolTableBuilder::AddLines(std::span<const SymbolLine> rows, uint64_t end) {
-  // Rows before the window say only what is at its begin.
+  // Rows before the window matter only for the begin of the window.
   while (rows.size() > 1 && rows[1].address <= window_.begin) rows = rows.subspan(1);
   end = std::min(end, window_.end);
   if (rows.empty() || std::max(rows.front().address, window_.begin) >= end) return;
@@ -117,10 +117,10 @@ void SymbolTableBuilder::SpellAsSymbols() {
   spelled_ = {};
 }
 
-// From the claims, which overlap, to pieces, which do not.
+// Turns claims, which may overlap, into pieces, which do not.
 std::vector<SymbolTableBuilder::Piece> SymbolTableBuilder::PaintClaims() {
-  // Those that begin together: the worse layer first and the function before what was inlined into it, so that the
-  // better and the inner ones are painted over them.
+  // Order of claims with the same begin: the worse layer first, and a function before the calls inlined into it. So the
+  // better and the inner claims are painted over the others.
   std::stable_sort(claims_.begin(), claims_.end(), [](const Claim& a, const Claim& b) {
     if (a.begin != b.begin) return a.begin < b.begin;
     if (a.layer != b.layer) return a.layer < b.layer;
@@ -138,7 +138,7 @@ std::vector<SymbolTableBuilder::Piece> SymbolTableBuilder::PaintClaims() {
     Layer layer;
   };
   std::vector<Open> open;
-  // What is open ends up to there; where an inner one ends, the one around it shows again.
+  // Closes all claims that end at `limit` or before. Where an inner claim ends, the claim around it shows again.
   auto close_up_to = [&](uint64_t limit) {
     while (!open.empty() && open.back().end <= limit) {
       const uint64_t end = open.back().end;
@@ -149,14 +149,14 @@ std::vector<SymbolTableBuilder::Piece> SymbolTableBuilder::PaintClaims() {
   absl::flat_hash_set<uint32_t> told_before;
   for (const Claim& claim : claims_) {
     close_up_to(claim.begin);
-    // A function that two units have is the first's, with what is inlined into it there.
+    // If two units have the same function, the first one is used, with the calls inlined into it there.
     const bool again = !open.empty() && open.back().layer == claim.layer && open.back().depth == 0 &&
                        claim.depth == 0 && open.back().begin == claim.begin && open.back().end == claim.end;
     if (again || (claim.depth > 0 && told_before.contains(nodes_[claim.node].parent))) {
       told_before.insert(claim.node);
       continue;
     }
-    // A worse source's claim in the middle of a better one's lies beneath it.
+    // A claim of a worse source within a claim of a better source lies below it.
     auto at = open.end();
     while (at != open.begin() && std::prev(at)->layer > claim.layer) --at;
     const bool on_top = at == open.end();
@@ -168,7 +168,7 @@ std::vector<SymbolTableBuilder::Piece> SymbolTableBuilder::PaintClaims() {
   return pieces;
 }
 
-// Runs one behind the other: each begins where the one before has ended at the earliest.
+// Joins the runs in order. Each run begins where the previous run ended, or later.
 std::vector<SymbolTableBuilder::LineStep> SymbolTableBuilder::JoinLines() {
   std::stable_sort(runs_.begin(), runs_.end(), [](const LineRun& a, const LineRun& b) { return a.begin < b.begin; });
   std::vector<LineStep> steps;
@@ -235,7 +235,7 @@ bool SymbolTableBuilder::AddCodeKind(const AddressRange& code, FrameKind kind) {
   return true;
 }
 
-// What was made is given back as soon as it is in its next form: nodes make tables of a hundred thousand symbols.
+// Frees each form of the data as soon as the next form exists: nodes make tables of a hundred thousand symbols.
 std::string SymbolTableBuilder::Write(const ExecutableId& id, SymbolSource source, std::vector<Row> rows) {
   FlatContents contents;
   contents.row_addresses.reserve(rows.size());

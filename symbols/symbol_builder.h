@@ -29,38 +29,39 @@ struct SymbolLine {
   uint32_t line = 0;
 };
 
-// Makes a SymbolTable of functions, inlined calls and lines, told in any order. Where code is claimed more than once
-// the better layer wins, else what begins later, else what was inlined deeper; of functions that are the same code the
-// first. Bounded by the table's caps: what lies past them is left out and counted. Memory: about 24 bytes a claim, 16 a
-// line.
+// Builds a SymbolTable from functions, inlined calls and lines, added in any order. If several claims cover the same
+// code, the better layer wins, then the later begin, then the deeper inlined call. Of functions with the same code, the
+// first wins. Data over the table's limits is left out and counted. Memory: about 24 bytes per claim, 16 per line.
 class SymbolTableBuilder {
  public:
-  // Which source a function's claim on code is from, worst first: a worse one shows only where no better one claims.
+  // Source of a function's claim on code, worst first. A worse claim shows only where there is no better claim.
   enum class Layer : uint8_t { kFunctionBounds, kSymbols, kDebugInfo };
 
-  // Code that is not in `window` is not told, and addresses count from its begin.
+  // Ignores code outside of `window`. Addresses count from the begin of `window`.
   explicit SymbolTableBuilder(AddressRange window = {0, UINT64_MAX});
 
-  // 0 for "" and for what is over a cap.
+  // Returns 0 for "", and for a string over a limit.
   uint32_t AddString(std::string_view text);
-  // A function (parent 0) or a call inlined into `parent` at that file (a string) and line. 0: over a cap.
+  // Adds a function (parent 0), or a call inlined into `parent` at this file (a string) and line. Returns 0 if it is
+  // over a limit.
   uint32_t AddNode(uint32_t name, uint32_t parent = 0, uint32_t call_file = 0, uint32_t call_line = 0);
   void AddCode(uint64_t begin, uint64_t end, uint32_t depth, uint32_t node, Layer layer);
-  // Rows ascend; the last one ends at `end`.
+  // Rows must ascend. The last row ends at `end`.
   void AddLines(std::span<const SymbolLine> rows, uint64_t end);
   void AddFunction(const SymbolRange& range, Layer layer);
-  // What a linker's symbol calls an address, be it one name of several. A function of debug information that begins
-  // there is called so too, or else as AddFunction calls it: compilers leave linkage names out, and write some that
-  // exist nowhere (of constructors' common part, _ZN…C4…).
+  // Adds a name that a linker's symbol gives to an address. An address may have several names. If a function of debug
+  // information begins there, it keeps its name if that is one of these names. Otherwise the function gets the name
+  // from AddFunction(). Reason: compilers omit linkage names, and write some that exist nowhere (of constructors'
+  // common part, _ZN…C4…).
   void AddSymbolName(uint64_t address, std::string_view name);
 
-  // Code that is of that kind, be it called native by who samples it. False: it overlaps other code of a kind, or is
-  // one too many.
+  // Marks code as code of `kind`, even if the sampler calls it native. Returns false if the code overlaps other marked
+  // code, or if there are too many ranges.
   bool AddCodeKind(const AddressRange& code, FrameKind kind);
-  // What a source could not tell counts, too.
+  // Counts data that a source could not deliver.
   void AddLeftOut(uint64_t count) { left_out_ += count; }
   uint64_t left_out() const { return left_out_; }
-  // What was added is used up.
+  // Consumes everything that was added.
   std::shared_ptr<const SymbolTable> Build(const ExecutableId& id, SymbolSource source);
 
  private:
@@ -76,9 +77,9 @@ class SymbolTableBuilder {
   };
   struct LineRun {
     uint64_t begin, end;
-    size_t first, count;  // of lines_
+    size_t first, count;  // indices in lines_
   };
-  struct Piece {  // from `begin` to the next one's
+  struct Piece {  // from `begin` to the next piece's
     uint64_t begin;
     uint32_t node;
   };
@@ -111,7 +112,7 @@ class SymbolTableBuilder {
     uint64_t address;
     Layer layer;
   };
-  std::vector<Start> starts_;              // of functions' code; by node
+  std::vector<Start> starts_;              // begins of functions' code, by node
   absl::flat_hash_set<uint64_t> spelled_;  // hashes of (address, name)
   absl::flat_hash_map<NodeKey, uint32_t> inlined_ids_;
   std::vector<Claim> claims_;
@@ -121,7 +122,7 @@ class SymbolTableBuilder {
   uint64_t left_out_ = 0;
 };
 
-// A table of functions alone.
+// Builds a table that contains only functions.
 std::shared_ptr<const SymbolTable> BuildSymbolTable(const ExecutableId& id, SymbolSource source,
                                                     const std::vector<SymbolRange>& ranges);
 

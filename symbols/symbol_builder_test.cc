@@ -32,7 +32,7 @@ class SymbolBuilderTest : public ::testing::Test {
     const auto id = ExecutableId::Make(ExecutableIdKind::kGnuBuildId, std::string_view("id"));
     table_ = builder_.Build(*id, SymbolSource::kDwarf);
   }
-  // "inner:line outer:line"; "-" for nothing.
+  // Returns "inner:line outer:line", or "-" if there is no row.
   std::string At(uint64_t address) const {
     const uint32_t row = table_->FindRow(address);
     if (row == SymbolTable::kNoRow) return "-";
@@ -66,7 +66,7 @@ TEST_F(SymbolBuilderTest, InlinedCallsHaveTheLineOfTheCallAbove) {
   EXPECT_EQ(table_->Find(135)->address, 100u);
 }
 
-TEST_F(SymbolBuilderTest, WhatIsInlinedManyTimesIsOneNodeForEachPlace) {
+TEST_F(SymbolBuilderTest, InlinedCallsShareOneNodePerPlace) {
   const uint32_t main = Function("main", 100, 200);
   EXPECT_EQ(Inlined("a", main, 10, 1, 110, 120), Inlined("a", main, 10, 1, 130, 140));
   EXPECT_NE(Inlined("a", main, 11, 1, 150, 160), Inlined("a", main, 10, 1, 170, 180));
@@ -89,16 +89,16 @@ TEST_F(SymbolBuilderTest, ABetterSourceHidesAWorseOne) {
   EXPECT_EQ(table_->Find(250)->address, 140u);
 }
 
-TEST_F(SymbolBuilderTest, AFunctionIsCalledAsItsSymbol) {
+TEST_F(SymbolBuilderTest, FunctionsTakeTheNameOfTheirSymbol) {
   const uint32_t plain = builder_.AddNode(builder_.AddString("operator()"));
   builder_.AddCode(100, 150, 0, plain, Layer::kDebugInfo);
   Function("_ZZ4mainENKUlvE_clEv", 100, 150, Layer::kSymbols);
-  // Of several names that of the debug information, if it is one of them.
+  // If there are several names, the debug information's name is used, if it is one of them.
   const uint32_t alias = builder_.AddNode(builder_.AddString("_ZN1AC2Ev"));
   builder_.AddCode(200, 250, 0, alias, Layer::kDebugInfo);
   Function("_ZN1AC1Ev", 200, 250, Layer::kSymbols);
   builder_.AddSymbolName(200, "_ZN1AC2Ev");
-  // A symbol inside is not the function's.
+  // A symbol inside a function does not name the function.
   const uint32_t whole = builder_.AddNode(builder_.AddString("whole"));
   builder_.AddCode(300, 350, 0, whole, Layer::kDebugInfo);
   Function("inside", 310, 320, Layer::kSymbols);
@@ -108,7 +108,7 @@ TEST_F(SymbolBuilderTest, AFunctionIsCalledAsItsSymbol) {
   EXPECT_EQ(At(300), "whole:0");
 }
 
-TEST_F(SymbolBuilderTest, OfOneFunctionInTwoUnitsTheFirstStays) {
+TEST_F(SymbolBuilderTest, KeepsTheFirstOfOneFunctionInTwoUnits) {
   const uint32_t first = Function("first", 100, 200);
   Inlined("a", first, 1, 1, 110, 120);
   const uint32_t second = Function("second", 100, 200);
@@ -135,7 +135,7 @@ TEST_F(SymbolBuilderTest, LinesWithoutAFunctionAreAFrame) {
   EXPECT_EQ(table_->Find(105), std::nullopt);
 }
 
-TEST_F(SymbolBuilderTest, OfAWindowAddressesCountFromItsBegin) {
+TEST_F(SymbolBuilderTest, AddressesCountFromTheBeginOfAWindow) {
   SymbolTableBuilder builder({1000, 2000});
   const uint32_t file = builder.AddString("f.cc"), across = builder.AddNode(builder.AddString("across"));
   builder.AddCode(900, 1100, 0, across, Layer::kDebugInfo);
@@ -159,7 +159,7 @@ TEST_F(SymbolBuilderTest, OfAWindowAddressesCountFromItsBegin) {
   EXPECT_EQ(At(1000), "-");
 }
 
-TEST_F(SymbolBuilderTest, LineRunsThatOverlapEndWhereTheNextOneBegins) {
+TEST_F(SymbolBuilderTest, OverlappingLineRunsBeginWhereTheEarlierOneEnds) {
   Lines({{100, 0, 1}, {150, 0, 2}}, 200);
   Lines({{180, 0, 3}, {190, 0, 4}, {220, 0, 5}}, 230);
   Lines({{120, 0, 9}}, 130);
@@ -172,8 +172,8 @@ TEST_F(SymbolBuilderTest, LineRunsThatOverlapEndWhereTheNextOneBegins) {
   EXPECT_EQ(At(230), "-");
 }
 
-// Claims at random, painted one address after the other: the better layer, then what begins later, then the deeper one.
-TEST_F(SymbolBuilderTest, PaintsAsTheRuleSays) {
+// Random claims, checked address by address: the better layer wins, then the later begin, then the deeper call.
+TEST_F(SymbolBuilderTest, PaintsByTheRule) {
   for (uint32_t seed = 1; seed <= 300; ++seed) {
     std::mt19937 random(seed);
     SymbolTableBuilder builder;
@@ -183,7 +183,7 @@ TEST_F(SymbolBuilderTest, PaintsAsTheRuleSays) {
       Layer layer;
     };
     std::vector<Claim> claims;
-    // Within a layer functions lie one in another or apart, as a stack of them would.
+    // Within a layer, functions are nested or disjoint, like a stack of functions.
     for (Layer layer : {Layer::kFunctionBounds, Layer::kSymbols, Layer::kDebugInfo}) {
       for (uint64_t at = random() % 20; at < 200;) {
         const uint64_t size = 1 + random() % 30;

@@ -8,14 +8,14 @@ namespace tributary {
 namespace {
 
 constexpr std::string_view kMagic = "TSYM";
-// The column form's: tables without code of other kinds are written as the version before had them.
+// Versions of the column form. A table without code of other kinds is written in the earlier version.
 constexpr uint64_t kVersion = 2, kCodeKindsVersion = 3;
 
 absl::Status NotATable(std::string_view why) {
   return Error(absl::StatusCode::kInvalidArgument, std::string("symbol table: ").append(why));
 }
 
-// A column of ids as differences.
+// Writes a column of ids as differences.
 class DifferenceWriter {
  public:
   explicit DifferenceWriter(std::string& out) : out_(out) {}
@@ -29,7 +29,7 @@ class DifferenceWriter {
 class DifferenceReader {
  public:
   explicit DifferenceReader(VarintReader& reader) : reader_(reader) {}
-  // False: none left, or not below `limit`.
+  // Returns false if no id is left, or if the id is not below `limit`.
   bool Get(uint64_t limit, uint32_t* value) {
     int64_t difference = 0, sum = 0;
     if (!reader_.ReadSigned(&difference) || __builtin_add_overflow(int64_t{last_}, difference, &sum)) return false;
@@ -156,7 +156,7 @@ class Decoder {
     contents_.id = *made;
     contents_.source = static_cast<SymbolSource>(source);
     for (uint64_t* count : {&segments_, &rows_, &nodes_, &places_, &strings_}) {
-      // Each takes a byte at least, but for the first of the last three.
+      // Each element takes at least one byte, except element 0 of nodes, places and strings.
       if (!reader_.Read(count) || *count > reader_.remaining() + 1) return NotATable("counts are a lie");
     }
     if (rows_ > SymbolTable::kRowsMax || nodes_ == 0 || places_ == 0 || strings_ == 0 || strings_ > UINT32_MAX ||
@@ -180,7 +180,7 @@ class Decoder {
 
   bool ReadRows() {
     contents_.row_addresses.reserve(rows_);
-    uint64_t last = 0;  // of the segments before
+    uint64_t last = 0;  // last address of the earlier segments
     for (const flat::Segment& segment : contents_.segments) {
       if (&segment != contents_.segments.data() && segment.base <= last) return false;
       uint64_t address = 0;

@@ -13,8 +13,8 @@ absl::Status NotATable(std::string_view why) {
   return Error(absl::StatusCode::kInvalidArgument, std::string("symbol table: ").append(why));
 }
 
-// The last of `count` > 0 ascending addresses that is not above `address`; the first if all are. Without a branch that
-// depends on what is compared.
+// Returns the index of the last of `count` > 0 ascending addresses that is not above `address`, or 0 if all are above.
+// No branch depends on the compared values.
 uint32_t LastNotAbove(const uint32_t* addresses, uint32_t count, uint32_t address) {
   const uint32_t* base = addresses;
   while (count > 1) {
@@ -27,7 +27,7 @@ uint32_t LastNotAbove(const uint32_t* addresses, uint32_t count, uint32_t addres
 
 constexpr size_t kLane = 16;
 
-// The same for kLane addresses at once: what one waits for, the memory, the others use.
+// The same for kLane addresses at once: while one search waits for memory, the others continue.
 void LastNotAbove(const uint32_t* rows, uint32_t count, const std::array<uint32_t, kLane>& addresses,
                   std::array<uint32_t, kLane>* out) {
   out->fill(0);

@@ -15,24 +15,24 @@
 
 namespace tributary {
 
-// Where a table's names come from, worst first: a better source replaces a worse one. Stored and sent: append only; the
-// order is SymbolSourceRank's.
+// Source of a table's names, worst first: a better source replaces a worse one. Values are stored and sent: append
+// only. SymbolSourceRank() defines the order.
 enum class SymbolSource : uint8_t {
   kNone = 0,
   kDynsym = 1,     // .dynsym only
   kSymtab = 2,     // .symtab (and .dynsym)
   kKallsyms = 3,   // the kernel's own
-  kFunctions = 4,  // where functions begin and end, by .eh_frame; no names
+  kFunctions = 4,  // begins and ends of functions, from .eh_frame; no names
   kPclntab = 5,    // Go's table, with inlined calls and lines
-  kDwarf = 6,      // .debug_info and what it needs
+  kDwarf = 6,      // .debug_info and the sections it needs
 };
 std::string_view SymbolSourceName(SymbolSource source);
 int SymbolSourceRank(SymbolSource source);
 
-// What an executable's addresses are called: functions, what was inlined into them, files and lines. Immutable; looked
-// up where it lies, mapped or in memory, by one binary search and a walk to the outermost function; nothing is decoded.
-// Shared by threads. Any bytes may be opened: what does not fit together gives no name, never a wrong access.
-// Addresses are ELF virtual addresses, or offsets from the kernel's base.
+// Names of an executable's addresses: functions, inlined calls, files and lines. Immutable. Looked up in place, mapped
+// or in memory, by one binary search and a walk to the outermost function; nothing is decoded. Threads may share it.
+// Any bytes may be opened: inconsistent data gives no name, and never an invalid access. Addresses are ELF virtual
+// addresses, or offsets from the kernel's base.
 class SymbolTable {
  public:
   static constexpr size_t kRowsMax = 1u << 28;
@@ -41,31 +41,32 @@ class SymbolTable {
   static constexpr uint32_t kNoRow = UINT32_MAX;
   static constexpr size_t kCodeKindsMax = 16;
 
-  // InvalidArgument: not a table, or one whose sections do not fit. Unimplemented: of a newer version.
+  // InvalidArgument if the bytes are not a table, or if its sections are inconsistent. Unimplemented for a newer
+  // version.
   static absl::StatusOr<std::shared_ptr<const SymbolTable>> FromBytes(std::string bytes);
   static absl::StatusOr<std::shared_ptr<const SymbolTable>> Map(const std::string& path);
 
-  // The row that covers the address; kNoRow: nothing is known of it.
+  // Returns the row that covers the address, or kNoRow if nothing is known about the address.
   uint32_t FindRow(uint64_t address) const;
-  // The same for many, whatever their order: three times as fast, more where they ascend.
+  // The same for many addresses in any order: three times as fast, and faster still if they ascend.
   void FindRows(std::span<const uint64_t> addresses, std::span<uint32_t> rows) const;
 
   struct Frame {
-    std::string_view name;  // linkage name; "": the function at `function` has none. Lives as long as the table
-    std::string_view file;  // "": not known
-    uint32_t line = 0;      // 0: not known
-    uint32_t node = 0;      // dense: one a function and a way it was inlined; 0: no function is known
+    std::string_view name;  // linkage name; "": the function has none. Lives as long as the table
+    std::string_view file;  // "": unknown
+    uint32_t line = 0;      // 0: unknown
+    uint32_t node = 0;      // dense: one per function and per way it was inlined; 0: no function is known
     bool inlined = false;   // into the next frame
   };
-  // From the innermost to the function itself, until `visit(const Frame&)` returns false. A row without a function but
-  // with a line is one frame.
+  // Visits the frames from the innermost one to the function itself, until `visit(const Frame&)` returns false. A row
+  // with a line but without a function is one frame.
   template <typename Visit>
   void ForEachFrame(uint32_t row, Visit&& visit) const;
-  // The innermost node of a row; rows of one node differ in the innermost line only.
+  // Returns the innermost node of a row. Rows of one node differ only in the innermost line.
   uint32_t node(uint32_t row) const { return row_nodes_[row]; }
-  uint64_t StartOf(uint32_t function) const;  // where a function begins, by its node; 0: not a function
+  uint64_t StartOf(uint32_t function) const;  // begin of a function, by its node; 0: not a function
 
-  // What kind of code is at an address that a node calls native.
+  // Returns the kind of the code at an address that a node calls native.
   FrameKind KindOf(uint64_t address) const {
     for (const flat::CodeKind& code : code_kinds_) {
       if (address >= code.begin && address < code.end && IsFrameKind(code.kind))
@@ -74,10 +75,11 @@ class SymbolTable {
     return FrameKind::kNative;
   }
 
-  // The function, not what was inlined into it. Never the nearest one before an address that none covers.
+  // The function at an address, not a call inlined into it. Never the nearest function before an address that no
+  // function covers.
   struct Match {
     std::string_view name;  // as in Frame
-    uint64_t address;       // of the function's start
+    uint64_t address;       // begin of the function
     uint32_t node;
   };
   std::optional<Match> Find(uint64_t address) const;
@@ -120,7 +122,7 @@ class SymbolTable {
 };
 
 inline std::string_view SymbolTable::String(uint32_t index) const {
-  if (index == 0 || index >= string_offsets_.size() - 1) return {};  // two at least
+  if (index == 0 || index >= string_offsets_.size() - 1) return {};  // it has at least two
   const uint32_t begin = string_offsets_[index], end = string_offsets_[index + 1];
   if (begin > end || end > string_bytes_.size()) return {};
   return {string_bytes_.data() + begin, end - begin};
@@ -135,7 +137,7 @@ inline SymbolTable::Frame SymbolTable::FrameOf(uint32_t node, uint32_t place) co
   }
   const flat::Node& of = nodes_[node];
   frame.name = String(of.name);
-  frame.inlined = of.parent != 0 && of.parent < node;  // so that the walk ends whatever the bytes are
+  frame.inlined = of.parent != 0 && of.parent < node;  // ends the walk whatever the bytes are
   return frame;
 }
 

@@ -27,7 +27,7 @@ std::string NameAt(const SymbolTable& table, uint64_t address) {
   return match ? std::string(match->name) : "-";
 }
 
-TEST(SymbolTable, FindsWhatCoversAnAddressAndNothingElse) {
+TEST(SymbolTable, FindsOnlyTheCoveringFunction) {
   auto table = Build({{200, 10, "b"}, {100, 50, "a"}});
   EXPECT_EQ(NameAt(*table, 99), "-");
   EXPECT_EQ(NameAt(*table, 100), "a");
@@ -41,7 +41,7 @@ TEST(SymbolTable, FindsWhatCoversAnAddressAndNothingElse) {
   EXPECT_EQ(NameAt(*Build({}), 0), "-");
 }
 
-TEST(SymbolTable, InnerFunctionsAreSeenAndTheFirstOfEqualOnesStays) {
+TEST(SymbolTable, ShowsInnerFunctionsAndKeepsTheFirstOfEqualOnes) {
   auto table = Build({{100, 100, "outer"}, {150, 10, "inner"}, {100, 100, "alias"}});
   EXPECT_EQ(NameAt(*table, 149), "outer");
   EXPECT_EQ(NameAt(*table, 150), "inner");
@@ -49,7 +49,7 @@ TEST(SymbolTable, InnerFunctionsAreSeenAndTheFirstOfEqualOnesStays) {
   EXPECT_EQ(NameAt(*table, 200), "-");
 }
 
-TEST(SymbolTable, DropsWhatHasNoSize) {
+TEST(SymbolTable, DropsFunctionsWithoutSize) {
   auto table = Build({{1, 0, "empty"}, {UINT64_MAX, 5, "end"}, {10, UINT64_MAX, "wide"}});
   EXPECT_EQ(FunctionsOf(*table).size(), 1u);
   EXPECT_EQ(NameAt(*table, 1 << 30), "wide");
@@ -60,7 +60,7 @@ TEST(SymbolTable, CutsLongNames) {
   EXPECT_EQ(table->Find(1)->name.size(), SymbolTable::kNameBytesMax);
 }
 
-TEST(SymbolTable, CodeFurtherApartThanFourGigabytesIsFound) {
+TEST(SymbolTable, FindsCodeMoreThanFourGigabytesApart) {
   std::vector<SymbolRange> ranges;
   std::deque<std::string> names;
   for (uint64_t i = 0; i < 40; ++i) {
@@ -107,7 +107,7 @@ TEST(SymbolTable, ManyLookUpsAtOnceFindTheSame) {
   }
 }
 
-TEST(SymbolTable, ComesBackFromItsEncodedForm) {
+TEST(SymbolTable, RoundTripsThroughItsEncodedForm) {
   std::vector<SymbolRange> ranges;
   auto table = RandomTable(3, &ranges);
   auto back = DecodeSymbolTable(EncodeSymbolTable(*table));
@@ -122,7 +122,7 @@ TEST(SymbolTable, ComesBackFromItsEncodedForm) {
   }
 }
 
-TEST(SymbolTable, IsReadWhereAFileIsMapped) {
+TEST(SymbolTable, ReadsAMappedFileInPlace) {
   std::vector<SymbolRange> ranges;
   auto table = RandomTable(4, &ranges);
   const std::string path = ::testing::TempDir() + "/tributary-table-" + std::to_string(getpid());
@@ -148,7 +148,7 @@ TEST(SymbolTable, RefusesEveryTruncationAndTail) {
   EXPECT_FALSE(SymbolTable::FromBytes(flat + "x").ok());
 }
 
-TEST(SymbolTable, KnowsCodeOfOtherKindsThroughEveryForm) {
+TEST(SymbolTable, KeepsKindsOfCodeInEveryForm) {
   SymbolTableBuilder builder({0x1000, 0x3000});
   builder.AddFunction({0x1100, 0x40, "main.main"}, SymbolTableBuilder::Layer::kSymbols);
   EXPECT_TRUE(builder.AddCodeKind({0x800, 0x2000}, FrameKind::kGo)) << "cut to the window";
@@ -167,7 +167,7 @@ TEST(SymbolTable, KnowsCodeOfOtherKindsThroughEveryForm) {
     EXPECT_EQ(table->KindOf(0x1150), FrameKind::kGo);
     EXPECT_EQ(table->KindOf(0x1200), FrameKind::kNative);
   }
-  // What is no kind, or not of a release that this one knows, is native.
+  // An unknown kind, or a kind of a later release, counts as native.
   std::string flat(built->bytes());
   const size_t code = flat.find(std::string_view("\0\x10\0\0\0\0\0\0\5\0\0\0", 12));
   ASSERT_NE(code, flat.npos);
@@ -177,14 +177,14 @@ TEST(SymbolTable, KnowsCodeOfOtherKindsThroughEveryForm) {
   }
 }
 
-// Tables without such code are what every release reads.
-TEST(SymbolTable, IsWrittenAsBeforeWhereAllIsNative) {
+// Every release can read tables without such code.
+TEST(SymbolTable, WritesNativeTablesInTheEarlierVersion) {
   auto table = Build({{100, 50, "alpha"}});
   EXPECT_EQ(EncodeSymbolTable(*table)[4], 2);
   EXPECT_EQ(table->KindOf(100), FrameKind::kNative);
 }
 
-TEST(SymbolTable, RefusesOtherVersionsAsSuch) {
+TEST(SymbolTable, RefusesOtherVersions) {
   auto table = Build({{100, 50, "alpha"}});
   std::string encoded = EncodeSymbolTable(*table), flat(table->bytes());
   encoded[4] = 4;
@@ -196,7 +196,7 @@ TEST(SymbolTable, RefusesOtherVersionsAsSuch) {
   EXPECT_EQ(SymbolTable::FromBytes(flat).status().code(), absl::StatusCode::kInvalidArgument);
 }
 
-// Rows, frames and strings of a file that anybody may have written.
+// Rows, frames and strings of a file with an unknown author.
 TEST(SymbolTable, SurvivesFlippedBytes) {
   SymbolTableBuilder builder;
   const uint32_t file = builder.AddString("a.cc"), outer = builder.AddNode(builder.AddString("alpha"));

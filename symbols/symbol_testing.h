@@ -6,7 +6,7 @@
 
 namespace tributary {
 
-// What a table says of functions, in order of addresses: for tests.
+// Returns a table's functions in order of addresses, for tests.
 inline std::vector<SymbolTable::Match> FunctionsOf(const SymbolTable& table) {
   std::vector<SymbolTable::Match> functions;
   uint32_t last = 0;

@@ -11,7 +11,7 @@ namespace {
 
 using tributary::SymbolTable;
 
-// Every row of a table, whatever its bytes, is looked up without harm, and what is said of it ends.
+// Looks up every row of a table. Any bytes must be harmless, and the walk over the frames must end.
 size_t LookUpAll(const SymbolTable& table) {
   size_t frames = 0;
   for (uint32_t row = 0; row < table.row_count(); ++row) {
@@ -29,7 +29,7 @@ size_t LookUpAll(const SymbolTable& table) {
 void DecodeAndCheck(std::string_view bytes) {
   auto table = tributary::DecodeSymbolTable(bytes);
   if (!table.ok()) return;
-  // What was accepted keeps the table's promises: rows ascend, are found, and stand a round trip.
+  // An accepted table keeps the promises of a table: rows ascend, are found, and survive a round trip.
   const SymbolTable& t = **table;
   for (uint32_t row = 0; row < t.row_count(); ++row) {
     if (row > 0 && t.row_address(row) < t.row_address(row - 1)) abort();
@@ -38,7 +38,7 @@ void DecodeAndCheck(std::string_view bytes) {
   }
   LookUpAll(t);
 #ifdef TRIBUTARY_PLANT_CRASH
-  // Within reach only of a table that decodes whole.
+  // Reachable only with a table that decodes completely.
   if (t.row_count() == 3 && t.source() == tributary::SymbolSource::kKallsyms) abort();
 #endif
   auto again = tributary::DecodeSymbolTable(tributary::EncodeSymbolTable(t));
@@ -47,8 +47,8 @@ void DecodeAndCheck(std::string_view bytes) {
 
 }  // namespace
 
-// What an upload goes through in the reducer: zstd with the size that the sender states (here: the first two bytes),
-// then the table; or a table's file, as it is PUT. The bytes are tried as a table too, as a fuzzer cannot guess a
+// The path of an upload in the reducer: zstd with the size that the sender states (here: the first two bytes), then the
+// table; or a table's file, as it is PUT. The bytes are also tried as a table, because a fuzzer cannot guess a
 // compressed one, and as the flat form that is mapped from the disk.
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   std::string_view bytes(reinterpret_cast<const char*>(data), size);

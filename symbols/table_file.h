@@ -10,29 +10,29 @@
 
 namespace tributary {
 
-// A symbol table as a file (.tsym): 72 bytes that say what it is, then the encoded table as one zstd frame
-// (docs/symbol-table.md). How a reducer keeps tables, and what `tributary symbols push` sends it.
+// A symbol table as a file (.tsym): a header of 72 bytes, then the encoded table as one zstd frame
+// (docs/symbol-table.md). A reducer stores tables in this form, and `tributary symbols push` sends it to the reducer.
 constexpr size_t kTableFileHeaderBytes = 72;
 constexpr std::string_view kTableFileMagic = "TSYMFILE";
 
 struct TableFile {
   ExecutableId id;
   SymbolSource source = SymbolSource::kNone;
-  uint8_t origin = 0;      // who told it; the reducer's affair
-  bool contested = false;  // another table with this id is not of the same code
+  uint8_t origin = 0;      // origin of the table; only the reducer uses it
+  bool contested = false;  // another table with this id is of other code
   uint64_t functions = 0;
   uint64_t raw_bytes = 0;  // of the encoded table
   uint64_t checksum = 0;   // XXH3-64 of the encoded table
   UnixNs stored_at;
 };
 
-// What a table's file begins with; `encoded` is EncodeSymbolTable's.
+// Returns the header data for a table's file. `encoded` is the result of EncodeSymbolTable().
 TableFile DescribeTable(const SymbolTable& table, std::string_view encoded);
 std::string TableFileHeader(const TableFile& file);
-// DataLoss: no such header. `bytes` may be all of the file.
+// DataLoss if there is no such header. `bytes` may be the whole file.
 absl::StatusOr<TableFile> ParseTableFileHeader(std::string_view bytes);
-// The encoded table. DataLoss: it is not what the header says; ResourceExhausted: it says more than kEncodedSymbolsMax.
-// Whether it is a table at all is DecodeSymbolTable's to say.
+// Returns the encoded table. DataLoss if it does not match the header; ResourceExhausted if the header states more than
+// kEncodedSymbolsMax. Only DecodeSymbolTable() checks that the result is a table.
 absl::StatusOr<std::string> ReadTableFile(std::string_view bytes);
 std::string PackTableFile(const TableFile& file, std::string_view encoded, int zstd_level);
 

@@ -23,7 +23,7 @@ TableFile Described() {
   return file;
 }
 
-TEST(TableFile, ComesBackAsItWas) {
+TEST(TableFile, RoundTrips) {
   const std::string bytes = PackTableFile(Described(), Encoded(), 1);
   const auto file = ParseTableFileHeader(bytes);
   ASSERT_TRUE(file.ok()) << file.status();
@@ -38,16 +38,16 @@ TEST(TableFile, ComesBackAsItWas) {
   EXPECT_EQ(*encoded, Encoded());
 }
 
-TEST(TableFile, AnyOtherByteIsNoticed) {
+TEST(TableFile, DetectsChangedBytes) {
   const std::string bytes = PackTableFile(Described(), Encoded(), 1);
   for (size_t i = 0; i < bytes.size(); ++i) {
     EXPECT_FALSE(ReadTableFile(std::string_view(bytes).substr(0, i)).ok()) << i;
-    if (i >= 12 && i < 48) continue;  // what it is called: EncodeSymbolTable's bytes say it too
-    if (i >= 64 && i < 72) continue;  // when it was stored
+    if (i >= 12 && i < 48) continue;  // id and source: the encoded table also contains them
+    if (i >= 64 && i < 72) continue;  // time of storing
     std::string changed = bytes;
     changed[i] = static_cast<char>(changed[i] ^ 1);
     const auto read = ReadTableFile(changed);
-    // zstd's own frame may say the same in other bits.
+    // Another zstd frame may encode the same content.
     EXPECT_TRUE(!read.ok() || *read == Encoded()) << i;
     if (i < kTableFileHeaderBytes) {
       EXPECT_FALSE(read.ok()) << i;
@@ -55,7 +55,7 @@ TEST(TableFile, AnyOtherByteIsNoticed) {
   }
 }
 
-TEST(TableFile, AClaimOfMuchIsRefusedBeforeAnythingIsAllocated) {
+TEST(TableFile, RefusesAHugeSizeBeforeItAllocates) {
   TableFile file = Described();
   file.raw_bytes = uint64_t{1} << 60;
   EXPECT_EQ(ReadTableFile(PackTableFile(file, Encoded(), 1)).status().code(), absl::StatusCode::kResourceExhausted);

@@ -4,7 +4,8 @@
 
 namespace tributary {
 
-// "containerd://0123…" taken apart; the runtime is "" when there is none. Of what cannot be a container's id it is "".
+// The two parts of "containerd://0123…". `runtime` is "" if the text has none. `id` is "" if the text cannot be a
+// container's id.
 struct ContainerReference {
   std::string_view runtime, id;
 };

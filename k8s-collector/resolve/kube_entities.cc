@@ -93,7 +93,7 @@ void AddContainer(const KubeObject& pod, const KubeObject::ContainerStatus& stat
     builder.Add("container.image.tag", ImageTag(image));
     builder.Add(std::string(kImageVersion), ImageVersion(image));
   }
-  if (!last) {  // an earlier run may have had another
+  if (!last) {  // an earlier run may have had another image
     const size_t scheme = status.image_id.find("://");
     builder.Add("container.image.id",
                 scheme == std::string::npos ? status.image_id : status.image_id.substr(scheme + 3));
@@ -108,7 +108,7 @@ void AddContainer(const KubeObject& pod, const KubeObject::ContainerStatus& stat
 }  // namespace
 
 UnixNs CreatedAt(const KubeObject& object) {
-  // "2026-11-23T00:40:00Z": API servers use no other form for it.
+  // "2026-11-23T00:40:00Z": API servers use only this form.
   const std::string& text = object.created;
   if (text.size() != 20 || text[10] != 'T' || text[19] != 'Z') return {};
   const auto number = [&](size_t at, size_t digits) {

@@ -9,13 +9,14 @@
 
 namespace tributary {
 
-// Things by name that a list tells of anew from time to time: what a list did not mention before its end has gone.
+// Items by name. A list reports all items again from time to time. EndList() removes the items that the list did not
+// mention.
 template <typename T>
 class MarkedTable {
  public:
   void BeginList() { ++list_; }
 
-  // Adds or finds, and marks as mentioned.
+  // Adds or finds an item, and marks it as mentioned.
   T& Put(std::string_view key, bool* is_new = nullptr) {
     auto found = entries_.find(ToAbsl(key));
     if (is_new != nullptr) *is_new = found == entries_.end();
@@ -30,7 +31,7 @@ class MarkedTable {
   void Erase(std::string_view key) {
     if (const auto found = entries_.find(ToAbsl(key)); found != entries_.end()) entries_.erase(found);
   }
-  // `gone(key, value)` for each that is taken out.
+  // Calls `gone(key, value)` for each removed item.
   template <typename Gone>
   void EndList(Gone gone) {
     for (auto it = entries_.begin(); it != entries_.end();) {
@@ -53,7 +54,7 @@ class MarkedTable {
     T value;
     uint32_t list = 0;
   };
-  absl::node_hash_map<std::string, Entry> entries_;  // of nodes: entries are 100 to 200 bytes, empty slots are not
+  absl::node_hash_map<std::string, Entry> entries_;  // a node map: entries take 100 to 200 bytes, empty slots do not
   uint32_t list_ = 0;
 };
 

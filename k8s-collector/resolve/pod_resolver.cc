@@ -21,7 +21,7 @@ std::string PathOf(const KubeObject& object) {
 
 bool HasOwnOwner(std::string_view kind) { return kind == "ReplicaSet" || kind == "Job"; }
 
-// The kinds whose pods are followed over rollouts.
+// Returns the kind's name if its pods are followed over rollouts, else "".
 std::string_view WorkloadKind(ResourceKind kind) {
   switch (kind) {
     case ResourceKind::kDeployments:
@@ -45,7 +45,8 @@ bool IsLabelOrAnnotation(const Attribute& attribute) {
   return attribute.key.find(".label.") != std::string::npos || attribute.key.find(".annotation.") != std::string::npos;
 }
 
-// What is only added was so before, an owner or an address that became known; but a label is there from when it is set.
+// Returns true if `now` only adds attributes to `before`, and none of them is a label or an annotation. Such additions
+// (an owner or an address that became known) were true before. A label or an annotation is true only since it was set.
 bool WasSoBefore(const Attributes& now, const Attributes& before) {
   return Includes(now, before) && std::count_if(now.begin(), now.end(), IsLabelOrAnnotation) ==
                                       std::count_if(before.begin(), before.end(), IsLabelOrAnnotation);
@@ -162,7 +163,7 @@ void PodResolver::PutPod(const KubeObject& object) {
   if (pod.owner_uid != chain.uid) {
     StopWaiting(object.uid, pod);
     pod.owner_uid = chain.uid;
-    pod.version = 0;  // to be followed as the new owner's
+    pod.version = 0;  // so that it is followed as the new owner's
   }
   uint64_t left_out = 0;
   Tell(MakePod(object, chain, left_out));
@@ -184,7 +185,7 @@ OwnerChain PodResolver::ChainOf(const KubeObject& pod) {
     chain.top_uid = owner->top_uid;
     return chain;
   }
-  // An owner may go before its pods do; what they were is known still.
+  // An owner may be deleted before its pods. The feed still has the earlier attributes of the pod.
   const std::optional<Entity> known = feed_.Find(EntityKind::kPod, pod.uid);
   if (!known) return chain;
   const std::string_view kind = chain.kind == "Job" ? "CronJob" : "Deployment";
@@ -212,7 +213,7 @@ void PodResolver::PutContainers(const KubeObject& object, Pod& pod) {
     }
     if (std::find(named.begin(), named.end(), id) != named.end()) continue;
     named.push_back(id);
-    // Of one that has ended nothing is learned after that.
+    // After a container has ended, nothing new is learned about it.
     if (!container.has_ended || is_first) Tell(std::move(container.entity));
     if (container.has_ended) feed_.Remove(EntityKind::kContainer, id, clock_.Unix());
   }
@@ -262,7 +263,7 @@ void PodResolver::PutOwner(ResourceKind kind, const KubeObject& object) {
   owner = std::move(now);
   owners_gauge_.Set(static_cast<int64_t>(replica_sets_.size() + jobs_.size()));
   TellWorkload(kind, object);
-  if (has_other_owner) {  // adopted: rare, so that looking at every pod is good enough
+  if (has_other_owner) {  // adopted: rare, so a loop over all pods is acceptable
     pods_.ForEach([&](const std::string& uid, const Pod& pod) {
       if (pod.owner_uid == object.uid) TellTop(uid, owner);
     });
@@ -280,7 +281,7 @@ void PodResolver::GoneOwner(ResourceKind kind, const std::string& uid, const Own
   GoneNamed(kind, owner.path, uid);
 }
 
-// One that has neither labels nor annotations is not told of.
+// A workload without labels and annotations is not sent, unless the feed already has it.
 void PodResolver::TellWorkload(ResourceKind kind, const KubeObject& object) {
   uint64_t left_out = 0;
   Entity workload = MakeWorkload(OwnerWord(WorkloadKind(kind)), object, left_out);
@@ -333,7 +334,7 @@ void PodResolver::TellRollout(Entity rollout) {
   feed_.Set(std::move(rollout));
 }
 
-// What a name stood for is no more.
+// Removes the entity of an object that was deleted.
 void PodResolver::GoneNamed(ResourceKind kind, std::string_view path, std::string_view uid) {
   if (kind == ResourceKind::kNamespaces) {
     feed_.Remove(EntityKind::kNamespace, path, clock_.Unix());

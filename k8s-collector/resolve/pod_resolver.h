@@ -19,10 +19,10 @@
 
 namespace tributary {
 
-// Turns what a cluster's watch tells into what reducers are told: pods with their owners, containers, workloads,
-// namespaces, nodes, the cluster and rollouts. Pods do not wait for their owners: they are told at once, and again when
-// the owner's own owner becomes known. What a pod is lies in the feed alone; here is what it takes to follow it: some
-// 300 bytes a pod. On its owner's thread.
+// Turns the events of a cluster's watch into entities for reducers: pods with their owners, containers, workloads,
+// namespaces, nodes, the cluster and rollouts. Pods do not wait for their owners: a pod is sent at once, and again when
+// the owner's own owner becomes known. Only the feed stores the entities of pods. The resolver stores the data to
+// follow a pod: some 300 bytes per pod. On its owner's thread.
 class PodResolver : public WatchEvents {
  public:
   struct Options {
@@ -30,40 +30,41 @@ class PodResolver : public WatchEvents {
     size_t pods_max = 200'000;
     size_t containers_max = 1'000'000;
     size_t owners_max = 500'000;  // ReplicaSets and Jobs
-    size_t named_max = 200'000;   // of the other kinds together
+    size_t named_max = 200'000;   // total of the other kinds
   };
-  static constexpr size_t kRolloutsMax = 256;  // that are told; the oldest go first
+  static constexpr size_t kRolloutsMax = 256;  // rollouts in the feed; the oldest are removed first
 
-  // What is lent outlives the resolver.
+  // `feed`, `clock` and `metrics` must outlive the resolver.
   PodResolver(Options options, intake::MetadataFeed& feed, const Clock& clock, Metrics& metrics);
 
   void OnListBegin(ResourceKind kind) override;
   void OnObject(ResourceKind kind, const KubeObject& object) override;
   void OnDeleted(ResourceKind kind, const KubeObject& last) override;
   void OnListEnd(ResourceKind kind) override;
-  // Every kind has been listed that can be: what looks like a rollout from here on is one, and the feed is complete.
+  // Call it when every kind that can be listed has been listed. From then on, a change of version counts as a rollout,
+  // and the feed is complete.
   void OnComplete();
 
-  // The uid of the namespace kube-system; "" until it is known.
+  // Returns the uid of the namespace kube-system, or "" until it is known.
   const std::string& cluster_uid() const { return cluster_uid_; }
   size_t pods() const { return pods_.size(); }
 
  private:
   struct Pod {
-    std::vector<std::string> containers;  // ids that this pod was the first to name
+    std::vector<std::string> containers;  // ids that this pod was the first to report
     std::string owner_uid;
-    size_t version = 0;  // hash of what it runs; 0: not told to the tracker yet
+    size_t version = 0;  // hash of its PodVersion; 0: not passed to the tracker yet
   };
-  // A ReplicaSet or a Job, and who controls it.
+  // A ReplicaSet or a Job, and its controller.
   struct Owner {
     std::string top_kind, top_name, top_uid;
     std::string path;  // "NAMESPACE/NAME"
     int64_t revision = 0;
   };
-  // Pods that are told without their owner's owner, by uid.
+  // Pods that were sent without their owner's owner, by uid.
   using Waiting = std::map<std::string, RolloutTracker::Sighting>;
 
-  // Where its uid stands; null: there are too many.
+  // Returns the place of the object's uid, or null if there are too many objects.
   std::string* PutNamed(ResourceKind kind, const std::string& path);
   void PutPod(const KubeObject& object);
   OwnerChain ChainOf(const KubeObject& pod);
@@ -91,12 +92,12 @@ class PodResolver : public WatchEvents {
   MarkedTable<Pod> pods_;
   MarkedTable<Owner> replica_sets_, jobs_;
   std::array<MarkedTable<std::string>, kResourceKindCount>
-      named_;                                          // the other kinds' uids, by "NAMESPACE/NAME" or "NAME"
+      named_;                                          // uids of the other kinds, by "NAMESPACE/NAME" or "NAME"
   absl::flat_hash_map<std::string, Waiting> waiting_;  // by the owner's uid
-  // Hash of a container's id → of the uid of the pod that named it first.
+  // Hash of a container's id → hash of the uid of the pod that first reported the container.
   absl::flat_hash_map<size_t, size_t> container_pods_;
   RolloutTracker rollouts_;
-  std::deque<std::string> told_rollouts_;  // ids
+  std::deque<std::string> told_rollouts_;  // ids of the rollouts in the feed
   std::string cluster_uid_;
   bool complete_ = false;
 };

@@ -61,7 +61,7 @@ class PodResolverTest : public testing::Test {
   PodResolver resolver_{{.cluster_name = "prod", .pods_max = 5}, feed_, clock_, metrics_};
 };
 
-TEST_F(PodResolverTest, TellsAPodWithItsOwners) {
+TEST_F(PodResolverTest, SendsAPodWithItsOwners) {
   resolver_.OnObject(kReplicaSets, OwnedBy(Named("web-5d4"), "Deployment", "web"));
   resolver_.OnObject(kPods, WebPod("web-1"));
   const std::optional<Entity> pod = Find(EntityKind::kPod, "u-web-1");
@@ -86,11 +86,11 @@ TEST_F(PodResolverTest, APodDoesNotWaitForItsOwner) {
   EXPECT_EQ(OfPod("web-1", "k8s.deployment.name"), "");
   resolver_.OnObject(kReplicaSets, OwnedBy(Named("web-5d4"), "Deployment", "web"));
   EXPECT_EQ(OfPod("web-1", "k8s.deployment.name"), "web");
-  EXPECT_EQ(Find(EntityKind::kPod, "u-web-1")->from, UnixNs{});  // it was so before
+  EXPECT_EQ(Find(EntityKind::kPod, "u-web-1")->from, UnixNs{});  // it was true before
   resolver_.OnDeleted(kReplicaSets, Named("web-5d4"));
   KubeObject pod = WebPod("web-1");
   pod.labels.emplace_back("late", "x");
-  resolver_.OnObject(kPods, pod);  // it outlives its owner
+  resolver_.OnObject(kPods, pod);  // the pod outlives its owner
   EXPECT_EQ(OfPod("web-1", "k8s.deployment.name"), "web");
 }
 
@@ -109,7 +109,7 @@ TEST_F(PodResolverTest, KnowsAllKindsOfOwners) {
   EXPECT_EQ(OfPod("p-Widget", "k8s.pod.name"), "p-Widget");
 }
 
-TEST_F(PodResolverTest, TellsTheLabelsOfWorkloadsByTheirUids) {
+TEST_F(PodResolverTest, SendsTheLabelsOfWorkloadsByTheirUids) {
   const auto labelled = [](KubeObject object, const std::string& team) {
     object.labels = {{"team", team}};
     object.annotations = {{"cost", "7"}};
@@ -130,7 +130,7 @@ TEST_F(PodResolverTest, TellsTheLabelsOfWorkloadsByTheirUids) {
   EXPECT_EQ(team("u-web", "deployment"), "");
   KubeObject again = labelled(Named("web"), "red");
   again.uid = "u-again";
-  resolver_.OnObject(ResourceKind::kDeployments, again);  // made anew, unseen
+  resolver_.OnObject(ResourceKind::kDeployments, again);  // created again, without a deletion event
   EXPECT_TRUE(Find(EntityKind::kWorkload, "u-web")->gone);
   EXPECT_EQ(team("u-again", "deployment"), "red");
   resolver_.OnListBegin(ResourceKind::kDeployments);
@@ -140,7 +140,7 @@ TEST_F(PodResolverTest, TellsTheLabelsOfWorkloadsByTheirUids) {
   EXPECT_TRUE(Find(EntityKind::kWorkload, "u-web-5d4")->gone);
 }
 
-TEST_F(PodResolverTest, TellsContainersByTheirIds) {
+TEST_F(PodResolverTest, SendsContainersByTheirIds) {
   KubeObject pod = WebPod("web-1");
   const std::string digest = "@sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";
   pod.statuses[0].image_id = "docker-pullable://web" + digest;
@@ -161,7 +161,7 @@ TEST_F(PodResolverTest, TellsContainersByTheirIds) {
   EXPECT_EQ(Get(EntityKind::kContainer, "before", "k8s.container.restart_count"), "1");
 }
 
-TEST_F(PodResolverTest, AContainerThatRestartsIsTwo) {
+TEST_F(PodResolverTest, ARestartedContainerIsTwoEntities) {
   resolver_.OnObject(kPods, WebPod("web-1"));
   KubeObject pod = WebPod("web-1");
   pod.statuses[0] = {.name = "c", .id = "containerd://second", .last_id = "containerd://id-web-1", .restarts = 1};
@@ -173,10 +173,10 @@ TEST_F(PodResolverTest, AContainerThatRestartsIsTwo) {
   EXPECT_FALSE(Find(EntityKind::kContainer, "second")->gone);
   clock_.Advance(kNsPerSecond);
   resolver_.OnObject(kPods, pod);
-  EXPECT_NE(Find(EntityKind::kContainer, "id-web-1")->from, clock_.Unix());  // it ended but once
+  EXPECT_NE(Find(EntityKind::kContainer, "id-web-1")->from, clock_.Unix());  // it ended only once
 }
 
-TEST_F(PodResolverTest, WhatIsDeletedHasGone) {
+TEST_F(PodResolverTest, RemovesDeletedPods) {
   resolver_.OnObject(kPods, WebPod("web-1"));
   clock_.Advance(kNsPerMinute);
   resolver_.OnDeleted(kPods, WebPod("web-1"));
@@ -187,14 +187,14 @@ TEST_F(PodResolverTest, WhatIsDeletedHasGone) {
   EXPECT_EQ(OfPod("web-1", "k8s.pod.name"), "web-1");
 }
 
-TEST_F(PodResolverTest, WhatAListDoesNotNameHasGone) {
+TEST_F(PodResolverTest, RemovesPodsMissingFromAList) {
   resolver_.OnListBegin(kPods);
   resolver_.OnObject(kPods, WebPod("web-1"));
   resolver_.OnObject(kPods, WebPod("web-2"));
   resolver_.OnListEnd(kPods);
   resolver_.OnListBegin(kPods);
   resolver_.OnObject(kPods, WebPod("web-1"));
-  resolver_.OnListBegin(kPods);  // anew
+  resolver_.OnListBegin(kPods);  // the list begins again
   resolver_.OnObject(kPods, WebPod("web-2"));
   resolver_.OnListEnd(kPods);
   EXPECT_TRUE(Find(EntityKind::kPod, "u-web-1")->gone);
@@ -202,7 +202,7 @@ TEST_F(PodResolverTest, WhatAListDoesNotNameHasGone) {
   EXPECT_EQ(resolver_.pods(), 1u);
 }
 
-TEST_F(PodResolverTest, ALabelThatChangesHoldsFromThenOn) {
+TEST_F(PodResolverTest, AChangedLabelIsValidFromTheChangeOn) {
   resolver_.OnObject(kPods, WebPod("web-1"));
   KubeObject pod = WebPod("web-1");
   pod.labels[0].second = "canary";
@@ -211,7 +211,7 @@ TEST_F(PodResolverTest, ALabelThatChangesHoldsFromThenOn) {
   EXPECT_EQ(Find(EntityKind::kPod, "u-web-1")->from, clock_.Unix());
 }
 
-TEST_F(PodResolverTest, ALabelOrAnnotationThatIsAddedHoldsFromThenOn) {
+TEST_F(PodResolverTest, AnAddedLabelOrAnnotationIsValidFromTheAdditionOn) {
   for (const bool is_label : {true, false}) {
     KubeObject pod = WebPod("web-1");
     resolver_.OnObject(kPods, pod);
@@ -221,7 +221,7 @@ TEST_F(PodResolverTest, ALabelOrAnnotationThatIsAddedHoldsFromThenOn) {
     const UnixNs added = clock_.Unix();
     EXPECT_EQ(Find(EntityKind::kPod, "u-web-1")->from, added);
     clock_.Advance(kNsPerMinute);
-    pod.host_name = "h";  // it was so before, as long as the rest
+    pod.host_name = "h";  // it was true before, as long as the rest
     resolver_.OnObject(kPods, pod);
     EXPECT_EQ(Find(EntityKind::kPod, "u-web-1")->from, added);
   }
@@ -234,7 +234,7 @@ TEST_F(PodResolverTest, NamesTheCluster) {
   EXPECT_EQ(resolver_.cluster_uid(), "u-kube-system");
 }
 
-TEST_F(PodResolverTest, TellsNamespacesAndNodes) {
+TEST_F(PodResolverTest, SendsNamespacesAndNodes) {
   KubeObject name_space = Named("shop", ""), node = Named("node-a", "");
   name_space.labels = {{"team", "a"}};
   name_space.annotations = {{"note", "n"}};
@@ -249,7 +249,7 @@ TEST_F(PodResolverTest, TellsNamespacesAndNodes) {
   EXPECT_TRUE(Find(EntityKind::kK8sNode, "node-a")->gone);
 }
 
-TEST_F(PodResolverTest, AnnotationsAreBoundedAndTheirOwnersComeFirst) {
+TEST_F(PodResolverTest, LimitsAnnotationsAndKeepsOpenTelemetrysFirst) {
   KubeObject pod = WebPod("web-1");
   pod.annotations = {{"kubectl.kubernetes.io/last-applied-configuration", "{}"}, {"large", std::string(2000, 'x')}};
   for (int i = 0; i < 100; ++i) pod.annotations.emplace_back(fmt::format("a{:03}", i), "v");
@@ -265,7 +265,7 @@ TEST_F(PodResolverTest, AnnotationsAreBoundedAndTheirOwnersComeFirst) {
   EXPECT_THAT(metrics_.PrometheusText(), HasSubstr("tributary_k8s_attributes_left_out_total 38"));
 }
 
-TEST_F(PodResolverTest, AContainerIdBelongsToWhoNamedItFirst) {
+TEST_F(PodResolverTest, AContainerIdBelongsToTheFirstPod) {
   resolver_.OnObject(kPods, WebPod("web-1"));
   KubeObject liar = WebPod("web-2");
   liar.statuses[0].id = "containerd://id-web-1";
@@ -276,7 +276,7 @@ TEST_F(PodResolverTest, AContainerIdBelongsToWhoNamedItFirst) {
   EXPECT_THAT(metrics_.PrometheusText(), HasSubstr("tributary_k8s_duplicate_containers_total 1"));
 }
 
-TEST_F(PodResolverTest, PodsAreBounded) {
+TEST_F(PodResolverTest, LimitsPods) {
   for (int i = 0; i < 7; ++i) resolver_.OnObject(kPods, WebPod(fmt::format("web-{}", i)));
   EXPECT_EQ(resolver_.pods(), 5u);
   resolver_.OnObject(kPods, KubeObject{.name = "no uid"});
@@ -284,7 +284,7 @@ TEST_F(PodResolverTest, PodsAreBounded) {
   EXPECT_THAT(metrics_.PrometheusText(), HasSubstr("tributary_k8s_unusable_objects_total 1"));
 }
 
-TEST_F(PodResolverTest, ContainersAndNamesAreBounded) {
+TEST_F(PodResolverTest, LimitsContainersAndNames) {
   PodResolver resolver({.containers_max = 3, .named_max = 2}, feed_, clock_, metrics_);
   KubeObject pod = WebPod("web-0");
   for (int i = 0; i < 5; ++i) pod.statuses.push_back({.name = "c", .id = fmt::format("containerd://more-{}", i)});
@@ -297,7 +297,7 @@ TEST_F(PodResolverTest, ContainersAndNamesAreBounded) {
   EXPECT_FALSE(Find(EntityKind::kNamespace, "team-2"));
 }
 
-TEST_F(PodResolverTest, NoticesRolloutsWhenAllIsListed) {
+TEST_F(PodResolverTest, DetectsRolloutsWhenListsAreComplete) {
   resolver_.OnListBegin(kPods);
   resolver_.OnObject(kPods, WebPod("a-new", "b", "2023-11-14T22:10:00Z"));
   resolver_.OnObject(kPods, WebPod("b-old", "a"));
@@ -321,7 +321,7 @@ TEST_F(PodResolverTest, NoticesRolloutsWhenAllIsListed) {
   EXPECT_EQ(Rollouts().size(), 2u);  // another workload of that name
 }
 
-TEST_F(PodResolverTest, APodThatGetsAnotherOwnerNoLongerWaitsForTheFirst) {
+TEST_F(PodResolverTest, APodWithANewOwnerStopsWaitingForTheFirst) {
   for (const char* app : {"web", "api"}) {
     const std::string replica_set = fmt::format("{}-a", app);
     resolver_.OnObject(kReplicaSets, OwnedBy(Named(replica_set), "Deployment", app));

@@ -14,7 +14,7 @@ std::string KeyOf(std::string_view kind, std::string_view name_space, std::strin
   return fmt::format("{}/{}/{}", OwnerWord(kind), name_space, name);
 }
 
-// FNV-1a: the same in every build and on every machine, for what has no hash of its own.
+// FNV-1a: the same in every build and on every machine, for pods without a hash of their own.
 std::string HashOf(std::string_view text) {
   uint64_t hash = 0xcbf29ce484222325;
   for (const char c : text) hash = (hash ^ static_cast<uint8_t>(c)) * 0x100000001b3;
@@ -83,7 +83,7 @@ bool RolloutTracker::IsNewer(const Workload& workload, const Sighting& sighting)
     return sighting.revision > workload.revision;
   }
   if (sighting.since != workload.newest) return sighting.since > workload.newest;
-  // API servers tell times in seconds: of two made in one, that is newer which was not there before.
+  // API servers report times in seconds. Of two versions in one second, the one that was not there before is newer.
   return !workload.previous || sighting.version != *workload.previous;
 }
 

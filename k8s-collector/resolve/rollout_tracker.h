@@ -13,44 +13,46 @@
 
 namespace tributary {
 
-// What a pod runs: two pods of one version are the same program.
+// The program that a pod runs. Two pods of one version run the same program.
 struct PodVersion {
-  std::string hash;    // of its template: pod-template-hash, controller-revision-hash; else of the two below
-  std::string images;  // of its containers, sorted, with commas between them
+  std::string hash;    // of its template: pod-template-hash, controller-revision-hash; else of the fields below
+  std::string images;  // of its containers, sorted, separated by commas
   std::string service_version;
 
   friend bool operator==(const PodVersion&, const PodVersion&) = default;
 };
 PodVersion VersionOf(const KubeObject& pod);
 
-// Notices when a workload begins to run another version, by its pods: a rollout. The first version that is seen of a
-// workload is none; going back to an earlier one is.
+// Detects rollouts: a workload begins to run another version, as its pods show. The first version seen of a workload is
+// not a rollout. A return to an earlier version is one.
 //
-// Which of two versions is the newer one: the ReplicaSets of a Deployment are numbered by its controller, also when an
-// old one is taken up again; elsewhere it is the version of the pod that was made last. One thread.
+// The newer of two versions is found as follows. A Deployment's controller numbers its ReplicaSets, and gives an old
+// one a new number when it is used again. For other workloads, the version of the pod that was created last is newer.
+// Thread: one.
 class RolloutTracker {
  public:
   static constexpr size_t kWorkloadsMax = 50'000;
-  static constexpr size_t kSeenMax = 16;       // hashes of a workload that are remembered
-  static constexpr size_t kHeldMax = 200'000;  // sightings that wait
+  static constexpr size_t kSeenMax = 16;       // remembered hashes per workload
+  static constexpr size_t kHeldMax = 200'000;  // waiting sightings
 
   struct Sighting {
-    std::string kind, name_space, name, uid;  // of the workload: "Deployment"
+    std::string kind, name_space, name, uid;  // of the workload; kind: "Deployment"
     PodVersion version;
-    UnixNs since;          // the pod runs it since then
-    int64_t revision = 0;  // of its ReplicaSet; 0: not known
+    UnixNs since;          // the pod has run the version since then
+    int64_t revision = 0;  // of its ReplicaSet; 0: unknown
   };
 
-  // `turned_away`: sightings, and workloads, that are too many.
+  // `turned_away` counts sightings and workloads over the limits.
   explicit RolloutTracker(Counter& turned_away) : turned_away_(turned_away) {}
 
-  // Until the first Settle, and after each Hold, sightings wait for Settle: lists come in the order of names.
+  // Until the first Settle(), and after each Hold(), sightings wait for Settle(), because lists are in the order of
+  // names.
   void Hold() { holding_ = true; }
   std::vector<Entity> Settle();
 
-  // An entity when a rollout begins; `from` is `since`.
+  // Returns an entity if a rollout begins. Its `from` is `since`.
   std::optional<Entity> See(Sighting sighting);
-  // The workload is no more: what is seen next under its name is a first version.
+  // Forgets a deleted workload. The next version seen under its name counts as a first version.
   void Forget(std::string_view kind, std::string_view name_space, std::string_view name);
 
   size_t workloads() const { return workloads_.size(); }
@@ -61,8 +63,8 @@ class RolloutTracker {
     PodVersion current;
     std::optional<PodVersion> previous;
     int64_t revision = 0;
-    UnixNs newest;                 // since when the newest pod of `current` runs it
-    std::deque<std::string> seen;  // hashes, the oldest first
+    UnixNs newest;                 // the newest pod of `current` has run it since then
+    std::deque<std::string> seen;  // hashes, oldest first
   };
   std::optional<Entity> Judge(Sighting sighting);
   static bool IsNewer(const Workload& workload, const Sighting& sighting);

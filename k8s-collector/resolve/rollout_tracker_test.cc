@@ -35,7 +35,7 @@ TEST_F(RolloutTrackerTest, TheFirstVersionIsNoRollout) {
   EXPECT_EQ(See(Pod("a", 200)), "");
 }
 
-TEST_F(RolloutTrackerTest, AnotherVersionIsOne) {
+TEST_F(RolloutTrackerTest, AnotherVersionIsARollout) {
   See(Pod("a", 100));
   auto rollout = tracker_.See(Pod("b", 200));
   ASSERT_TRUE(rollout);
@@ -52,10 +52,10 @@ TEST_F(RolloutTrackerTest, AnotherVersionIsOne) {
                                              {"rollout.previous.service.version", "va"},
                                              {"service.version", "vb"}}));
   EXPECT_EQ(See(Pod("b", 201)), "");
-  EXPECT_EQ(See(Pod("a", 150)), "");  // a pod of the earlier one
+  EXPECT_EQ(See(Pod("a", 150)), "");  // a pod of the earlier version
 }
 
-TEST_F(RolloutTrackerTest, GoingBackIsOneToo) {
+TEST_F(RolloutTrackerTest, AReturnToAnEarlierVersionIsARollout) {
   See(Pod("a", 100));
   See(Pod("b", 200));
   EXPECT_EQ(See(Pod("a", 300)), "deployment/shop/web/a@300");
@@ -72,20 +72,20 @@ TEST_F(RolloutTrackerTest, ImageAndServiceVersionCountToo) {
   EXPECT_EQ(See(other), "deployment/shop/web/a@300");
 }
 
-TEST_F(RolloutTrackerTest, ReplicaSetsSayWhichIsNewer) {
+TEST_F(RolloutTrackerTest, ReplicaSetRevisionsDecideTheNewerVersion) {
   See(Pod("a", 100, 1));
   EXPECT_EQ(See(Pod("b", 200, 2)), "deployment/shop/web/b");
-  EXPECT_EQ(See(Pod("a", 300, 1)), "");  // a node was lost in the middle of it
+  EXPECT_EQ(See(Pod("a", 300, 1)), "");  // a node was lost during the rollout
   EXPECT_EQ(See(Pod("a", 400, 3)), "deployment/shop/web/a@400");
 }
 
-TEST_F(RolloutTrackerTest, OfOneSecondTheOneThatWasNotThereBeforeIsNewer) {
+TEST_F(RolloutTrackerTest, WithinOneSecondTheUnseenVersionIsNewer) {
   See(Pod("a", 100));
   EXPECT_EQ(See(Pod("b", 100)), "deployment/shop/web/b");
   EXPECT_EQ(See(Pod("a", 100)), "");
 }
 
-TEST_F(RolloutTrackerTest, AListIsJudgedInTheOrderOfTime) {
+TEST_F(RolloutTrackerTest, JudgesAListInOrderOfTime) {
   tracker_.Hold();
   for (const auto& sighting : {Pod("c", 300), Pod("a", 100), Pod("b", 200), Pod("b", 210), Pod("a", 110)}) {
     EXPECT_FALSE(tracker_.See(sighting));
@@ -97,7 +97,7 @@ TEST_F(RolloutTrackerTest, AListIsJudgedInTheOrderOfTime) {
   EXPECT_THAT(tracker_.Settle(), IsEmpty());
 }
 
-TEST_F(RolloutTrackerTest, AWorkloadMadeAnewBeginsAnew) {
+TEST_F(RolloutTrackerTest, ARecreatedWorkloadStartsOver) {
   See(Pod("a", 100));
   auto remade = Pod("b", 200);
   remade.uid = "w2";
@@ -117,7 +117,7 @@ TEST_F(RolloutTrackerTest, WorkloadsAreBounded) {
   EXPECT_EQ(turned_away_.value(), 1u);
 }
 
-TEST_F(RolloutTrackerTest, WhatWaitsIsBounded) {
+TEST_F(RolloutTrackerTest, WaitingSightingsAreBounded) {
   tracker_.Hold();
   for (size_t i = 0; i < RolloutTracker::kHeldMax + 2; ++i) See(Pod("a", 100));
   EXPECT_EQ(turned_away_.value(), 2u);

@@ -16,21 +16,21 @@
 
 namespace tributary {
 
-// Tells every reducer what the feed holds, each over a session of its own: a node may turn to any of them. On the
-// loop's thread.
+// Sends the feed's content to every reducer, each over its own session, because a node may connect to any reducer. On
+// the loop's thread.
 class ClusterUplink {
  public:
-  // An error names the option whose file cannot be used. What is lent outlives the uplink.
+  // An error names the option with the unusable file. The references must outlive the uplink.
   static absl::StatusOr<std::unique_ptr<ClusterUplink>> Open(Loop& loop, std::vector<HostPort> reducers,
                                                              IntakeCredentialOptions credentials,
                                                              intake::MetadataFeed& feed, const Clock& clock,
                                                              Metrics& metrics);
 
-  // Connects, as the node with that id; once. Internal: no source of randomness.
+  // Connects as the node with that id. Call it once. Internal if there is no source of randomness.
   absl::Status Start(const std::string& node_id);
   IntakeCredentials& credentials() { return *credentials_; }
   bool started() const { return !clients_.empty(); }
-  // Whether a reducer was sent all that the feed knew, since the start.
+  // Returns true if a reducer has been sent everything that the feed knew, since the start.
   bool has_told_all() const;
 
  private:

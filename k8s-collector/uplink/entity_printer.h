@@ -7,12 +7,13 @@
 
 namespace tributary {
 
-// Writes what a reducer would be told as JSON lines: {"kind": …, "id": …, "from": …, "attributes": {…}}, with
-// "gone": true for what has ended at `from`, and {"complete": true} at a snapshot's end. On the feed's thread.
+// Writes the data that a reducer would receive, as JSON lines: {"kind": …, "id": …, "from": …, "attributes": {…}}, with
+// "gone": true for an entity that ended at `from`, and {"complete": true} at the end of a snapshot. On the feed's
+// thread.
 class EntityPrinter {
  public:
   EntityPrinter(intake::MetadataFeed& feed, std::FILE* out) : feed_(feed), out_(out) {}
-  void Print();  // what has changed since the last call
+  void Print();  // prints the changes since the last call
 
  private:
   intake::MetadataFeed& feed_;

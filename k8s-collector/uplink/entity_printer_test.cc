@@ -7,7 +7,7 @@
 namespace tributary {
 namespace {
 
-TEST(EntityPrinter, PrintsWhatChangedOnce) {
+TEST(EntityPrinter, PrintsEachChangeOnce) {
   FakeClock clock;
   Metrics metrics;
   intake::MetadataFeed feed({}, clock, metrics);

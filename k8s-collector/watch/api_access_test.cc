@@ -48,7 +48,7 @@ TEST_F(ApiAccessTest, KubeconfigNamesServerAndCredentials) {
   EXPECT_TRUE(Read("server: 'http://h', insecure-skip-tls-verify: true", "token: t")->insecure);
 }
 
-TEST_F(ApiAccessTest, KubeconfigSaysWhatIsMissing) {
+TEST_F(ApiAccessTest, KubeconfigErrorsNameTheProblem) {
   const auto message = [](const absl::StatusOr<ApiAccess>& access) {
     return access.ok() ? "ok" : Message(access.status());
   };

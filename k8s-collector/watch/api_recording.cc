@@ -34,7 +34,7 @@ std::string EncodeStep(const RecordedStep& step) {
     case RecordedStep::What::kBytes:
       if (IsUtf8(step.text)) {
         json.Field("body", step.text);
-      } else {  // a character may lie on both sides of where the network cut
+      } else {  // the network may cut within a character
         json.Field("body_hex", ToHex({reinterpret_cast<const uint8_t*>(step.text.data()), step.text.size()}));
       }
       break;

@@ -9,8 +9,8 @@
 #include "base/types.h"
 #include "k8s-collector/watch/resource_kind.h"
 
-// Recorded answers of an API server: a directory with a file for each kind ("pods.jsonl"), in it a JSON object a line,
-// one for each thing that happened (docs/k8s-collector.md).
+// Recorded answers of an API server: a directory with one file per kind ("pods.jsonl"). Each line of a file is a JSON
+// object of one event (docs/k8s-collector.md).
 
 namespace tributary {
 
@@ -18,18 +18,18 @@ struct RecordedStep {
   enum class What { kRequest, kAnswer, kBytes, kEnd };
   UnixNs at;
   What what = What::kRequest;
-  std::string text;  // of a request its target, of bytes themselves, of an end the error: "" = whole
+  std::string text;  // a request's target, the bytes, or the error of an end ("": complete)
   int status = 0;    // of an answer
   int64_t retry_after_s = 0;
 };
 
 std::string RecordingFileName(ResourceKind kind);
-// Whose objects a request is for: by its path.
+// Returns the kind of objects that a request asks for, from its path.
 std::optional<ResourceKind> KindOfTarget(std::string_view target);
 
-// One line, "\n" included.
+// Returns one line, including "\n".
 std::string EncodeStep(const RecordedStep& step);
-// InvalidArgument: not such a line.
+// InvalidArgument if the line has another form.
 absl::StatusOr<RecordedStep> DecodeStep(std::string_view line);
 
 }  // namespace tributary

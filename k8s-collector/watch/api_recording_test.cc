@@ -19,7 +19,7 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using What = RecordedStep::What;
 
-TEST(RecordedStep, IsOneLineAndComesBack) {
+TEST(RecordedStep, RoundTripsAsOneLine) {
   const std::vector<RecordedStep> steps = {
       {.at = UnixNs{5 * kNsPerMs}, .what = What::kRequest, .text = "/api/v1/pods?limit=500"},
       {.at = UnixNs{6 * kNsPerMs}, .what = What::kAnswer, .status = 429, .retry_after_s = 3},
@@ -44,7 +44,7 @@ TEST(RecordedStep, IsOneLineAndComesBack) {
   }
 }
 
-// Answers what a test says, when it says so.
+// Gives the answers that a test sends, when the test sends them.
 class ScriptedTransport : public ApiTransport {
  public:
   std::unique_ptr<Request> Get(std::string_view, std::string_view, Callbacks callbacks) override {
@@ -69,7 +69,7 @@ class ApiRecordingTest : public testing::Test {
   WatchLog log_;
 };
 
-TEST_F(ApiRecordingTest, WhatWasRecordedIsReplayed) {
+TEST_F(ApiRecordingTest, ReplaysARecording) {
   FakeClock clock;
   ScriptedTransport server;
   WatchLog live;
@@ -120,7 +120,7 @@ TEST_F(ApiRecordingTest, KindsAreReplayedInTheOrderOfTime) {
   EXPECT_THAT(log_.log, ElementsAre("begin", "begin", "put p", "end", "begin", "begin", "begin", "complete"));
 }
 
-TEST_F(ApiRecordingTest, SaysWhereARecordingIsWrong) {
+TEST_F(ApiRecordingTest, ReportsTheLineOfAnError) {
   EXPECT_TRUE(absl::IsNotFound(Replay()));
   WriteLines("pods.jsonl", "{\"t\":1,\"request\":\"/api/v1/pods?limit=500\"}\nnonsense\n");
   EXPECT_THAT(Message(Replay()), HasSubstr("pods.jsonl:2"));
@@ -130,7 +130,7 @@ TEST_F(ApiRecordingTest, SaysWhereARecordingIsWrong) {
   EXPECT_TRUE(absl::IsFailedPrecondition(Replay()));
 }
 
-TEST_F(ApiRecordingTest, DoesNotWriteOverARecording) {
+TEST_F(ApiRecordingTest, DoesNotOverwriteARecording) {
   FakeClock clock;
   ScriptedTransport server;
   ASSERT_TRUE(RecordingTransport::Open(directory_.path(), server, clock).ok());

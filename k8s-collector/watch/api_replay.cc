@@ -9,7 +9,7 @@
 
 namespace tributary {
 
-// One kind's file, and the watch that is told of it.
+// The file of one kind, and the watch that receives its steps.
 struct ApiReplay::Source {
   const ResourceInfo* info = nullptr;
   std::string path;

@@ -13,19 +13,19 @@
 
 namespace tributary {
 
-// Tells what a recorded API server answered as if it did so now, all kinds in the order of the recorded times, and by a
-// clock that shows these. It does not wait.
+// Reports a recorded API server's answers as if they came now: all kinds in the order of the recorded times, with a
+// clock that shows these times. Does not wait.
 class ApiReplay {
  public:
-  // The files that are there; NotFound: none is. InvalidArgument names file and line. A file is read a line at a time.
+  // Opens the files that exist. NotFound if there are none. InvalidArgument names file and line. Reads a file one line
+  // at a time.
   static absl::StatusOr<std::unique_ptr<ApiReplay>> Open(const std::string& directory);
   ~ApiReplay();
 
-  // The time of the step at hand; before Run, of the first.
+  // The time of the current step. Before Run() it is the time of the first step.
   const Clock& clock() const { return clock_; }
 
-  // `after_step` is called whenever something has been told. FailedPrecondition: the recording is of one that asked
-  // otherwise than this version does.
+  // Calls `after_step` after each step. FailedPrecondition if the recording has other requests than this version makes.
   absl::Status Run(WatchEvents& events, Metrics& metrics, const std::function<void()>& complete,
                    const std::function<void()>& after_step);
 

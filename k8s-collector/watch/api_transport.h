@@ -10,24 +10,24 @@
 
 namespace tributary {
 
-// Makes requests of one API server: the real one, or a recording of one. On its owner's thread.
+// Makes requests to one API server: to the real one, or to a recording of it. On its owner's thread.
 class ApiTransport {
  public:
   struct Callbacks {
-    // Once, before the first byte; not when there is no answer.
+    // Called once, before the first byte. Not called if there is no answer.
     std::function<void(int status, int64_t retry_after_s)> on_answer;
-    std::function<bool(std::string_view bytes)> on_bytes;  // false: no more is wanted
-    // Once, last; OK for an answer that is whole. The request may be destroyed in it, and a new one made.
+    std::function<bool(std::string_view bytes)> on_bytes;  // returns false to stop
+    // Called once, last, with OK for a complete answer. The callback may destroy the request, and make a new one.
     std::function<void(absl::Status)> on_end;
   };
-  // One request under way. Destroyed, it ends without a callback; not in on_answer and on_bytes.
+  // A request in progress. Destroying it ends it without a callback. Do not destroy it in on_answer or on_bytes.
   class Request {
    public:
     virtual ~Request() = default;
   };
 
   virtual ~ApiTransport() = default;
-  // GET. Callbacks come later, never from inside.
+  // Makes a GET request. Callbacks come later, never from inside of Get().
   virtual std::unique_ptr<Request> Get(std::string_view target, std::string_view accept, Callbacks callbacks) = 0;
 };
 

@@ -13,12 +13,11 @@
 
 namespace tributary {
 
-// Follows all kinds side by side: gives each ResourceWatch its answers, ends those that fall silent, and says in the
-// log what is wrong, once for each trouble. One kind that is refused or slow does not hold up the others. On its
-// owner's thread.
+// Follows all kinds at the same time: passes each ResourceWatch its answers, ends silent requests, and logs each
+// problem once. A refused or slow kind does not delay the others. On its owner's thread.
 class ClusterWatch {
  public:
-  // All of them outlive the watch.
+  // All of them must outlive the watch.
   struct Dependencies {
     ApiTransport& transport;
     AlarmSource& alarms;
@@ -26,7 +25,7 @@ class ClusterWatch {
     const Clock& clock;
     Metrics& metrics;
   };
-  // `complete` is called once, when each kind has been listed, or was refused.
+  // Calls `complete` once, when each kind has been listed or was refused.
   ClusterWatch(const Dependencies& dependencies, ResourceWatch::Options options, std::function<void()> complete);
   ~ClusterWatch();
 
@@ -37,10 +36,10 @@ class ClusterWatch {
 
   struct Kind {
     std::unique_ptr<ResourceWatch> watch;
-    std::unique_ptr<ApiTransport::Request> request;  // under way
-    MonotonicNs heard;                               // the last byte of it
+    std::unique_ptr<ApiTransport::Request> request;  // in progress
+    MonotonicNs heard;                               // time of its last byte
     int64_t silence_ns = 0;
-    std::string told;  // the trouble that was logged
+    std::string told;  // the problem that was logged
   };
 
   void Tick();

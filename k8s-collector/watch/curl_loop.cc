@@ -11,7 +11,7 @@
 namespace tributary {
 
 struct CurlLoop::Impl {
-  // One socket of libcurl's; freed by libuv's close callback.
+  // A socket of libcurl. libuv's close callback frees it.
   struct Socket {
     uv_poll_t poll;
     Impl* owner = nullptr;
@@ -35,7 +35,7 @@ struct CurlLoop::Impl {
     if (timeout_ms < 0) {
       self.timer.Stop();
     } else {
-      self.timer.StartOnce(static_cast<uint64_t>(timeout_ms));  // 0: soon, not from inside
+      self.timer.StartOnce(static_cast<uint64_t>(timeout_ms));  // 0: soon, but not inside this callback
     }
     return 0;
   }
@@ -83,7 +83,7 @@ struct CurlLoop::Impl {
       CURL* easy = message->easy_handle;
       Transfer* transfer = nullptr;
       curl_easy_getinfo(easy, CURLINFO_PRIVATE, &transfer);
-      curl_multi_remove_handle(multi, easy);  // and the message with it
+      curl_multi_remove_handle(multi, easy);  // also removes the message
       transfer->OnDone(code);
     }
   }

@@ -8,24 +8,24 @@ typedef void CURL;
 
 namespace tributary {
 
-// libcurl's transfers on a Loop: its sockets are polled, and its timers run, there. On the loop's thread.
+// Runs libcurl's transfers on a Loop: polls their sockets and runs their timers there. On the loop's thread.
 class CurlLoop {
  public:
-  // Who is told of a transfer's end.
+  // Receives the end of a transfer.
   class Transfer {
    public:
-    // A CURLcode. May remove the transfer, and add others.
+    // `curl_code` is a CURLcode. OnDone() may remove the transfer, and add others.
     virtual void OnDone(int curl_code) = 0;
 
    protected:
     ~Transfer() = default;
   };
 
-  explicit CurlLoop(Loop& loop);  // which outlives this
-  ~CurlLoop();                    // after the last transfer's removal
+  explicit CurlLoop(Loop& loop);  // `loop` must outlive this
+  ~CurlLoop();                    // call after the last transfer's removal
 
   void Add(CURL* easy, Transfer& transfer);
-  // Also of what has ended, or was never added. Not from inside of libcurl's own callbacks.
+  // Also allowed for a transfer that has ended, or was never added. Not allowed inside of libcurl's own callbacks.
   void Remove(CURL* easy);
 
  private:

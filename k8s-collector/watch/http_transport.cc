@@ -22,7 +22,7 @@ constexpr long kConnectTimeoutMs = 10'000;
 constexpr long kKeepAliveSeconds = 30;
 constexpr size_t kSecretBytesMax = 1u << 20;
 
-// Of a file, or as given; without the spaces around it.
+// Returns the content of a file, or the given text, without the spaces around it.
 absl::StatusOr<std::string> Material(const std::string& file, const std::string& text) {
   std::string out = text;
   if (!file.empty()) {
@@ -39,7 +39,7 @@ struct FreeList {
 
 }  // namespace
 
-// What the requests of one transport share.
+// State that the requests of one transport share.
 struct HttpTransport::Impl {
   Impl(Loop& on, ApiAccess how, Metrics& metrics)
       : loop(on),
@@ -125,7 +125,7 @@ class CurlRequest : public ApiTransport::Request, public CurlLoop::Transfer {
       Set(CURLOPT_SSL_VERIFYPEER, 0L);
       Set(CURLOPT_SSL_VERIFYHOST, 0L);
     }
-    // A CA of the cluster's own, below, takes the place of the system's.
+    // The cluster's own CA, set below, replaces the system's.
     if (const std::string file = SystemCaFile(); !file.empty()) Set(CURLOPT_CAINFO, file.c_str());
     RETURN_IF_ERROR(SetBlob(CURLOPT_CAINFO_BLOB, access.ca_file, access.ca_pem));
     RETURN_IF_ERROR(SetBlob(CURLOPT_SSLCERT_BLOB, access.cert_file, access.cert_pem));
@@ -180,7 +180,7 @@ class CurlRequest : public ApiTransport::Request, public CurlLoop::Transfer {
   std::unique_ptr<curl_slist, FreeList> headers_;
   char error_[CURL_ERROR_SIZE] = {};
   bool answered_ = false, no_more_wanted_ = false;
-  absl::Status refused_;  // by ourselves, before anything was sent
+  absl::Status refused_;  // by this class, before anything was sent
   Timer refuse_;
 };
 

@@ -11,14 +11,14 @@
 
 namespace tributary {
 
-// An API server over HTTP/1.1, by libcurl on a Loop: one connection a request that is under way, kept for the next.
-// Errors of requests, to on_end:
-//   Unavailable         no connection, or one that broke; a server whose certificate is not accepted
+// An API server over HTTP/1.1, by libcurl on a Loop. Each request in progress has its own connection, which is kept for
+// the next request. Errors of requests, passed to on_end:
+//   Unavailable         no connection, or a broken one; a server with a certificate that is not accepted
 //   FailedPrecondition  a file of the access cannot be used
-//   Cancelled           on_bytes wanted no more
+//   Cancelled           on_bytes returned false
 class HttpTransport : public ApiTransport {
  public:
-  // The loop outlives the transport, which outlives its requests.
+  // The loop must outlive the transport. The transport must outlive its requests.
   HttpTransport(Loop& loop, ApiAccess access, Metrics& metrics);
   ~HttpTransport() override;
 

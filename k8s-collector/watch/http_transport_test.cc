@@ -17,7 +17,7 @@ namespace {
 using testing::HasSubstr;
 using testing::Not;
 
-// Says `answer` to whoever connects and has asked, then `then` closes or not.
+// Sends `answer` to each client that has connected and sent a request. Then closes the connection if `closes` is set.
 class HttpTransportTest : public testing::Test {
  protected:
   void Serve(std::string answer, bool closes) {
@@ -42,7 +42,7 @@ class HttpTransportTest : public testing::Test {
     access_.server = fmt::format("{}://127.0.0.1:{}", tls_ == nullptr ? "http" : "https", listener_->port());
   }
 
-  // Until the request ends.
+  // Returns when the request has ended.
   void Get(bool wants = true) {
     asked_.clear();
     body_.clear();
@@ -81,7 +81,7 @@ class HttpTransportTest : public testing::Test {
   absl::Status end_;
 };
 
-TEST_F(HttpTransportTest, AsksAndIsAnswered) {
+TEST_F(HttpTransportTest, SendsARequestAndReceivesTheAnswer) {
   Serve("HTTP/1.1 429 Slow\r\nRetry-After: 7\r\nContent-Length: 5\r\n\r\nhello", false);
   Get();
   EXPECT_TRUE(end_.ok()) << end_;
@@ -93,7 +93,7 @@ TEST_F(HttpTransportTest, AsksAndIsAnswered) {
   EXPECT_THAT(asked_, Not(HasSubstr("Authorization")));
 }
 
-TEST_F(HttpTransportTest, ShowsTheTokenThatIsThereNow) {
+TEST_F(HttpTransportTest, SendsTheCurrentToken) {
   Serve("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n", false);
   access_.token_file = files_.Write("token", "first\n");
   Get();
@@ -103,20 +103,20 @@ TEST_F(HttpTransportTest, ShowsTheTokenThatIsThereNow) {
   EXPECT_THAT(asked_, HasSubstr("Authorization: Bearer second\r\n"));
 }
 
-TEST_F(HttpTransportTest, AConnectionThatBreaksIsNoWholeAnswer) {
+TEST_F(HttpTransportTest, ABrokenConnectionIsAnError) {
   Serve("HTTP/1.1 200 OK\r\nContent-Length: 50\r\n\r\nhalf", true);
   Get();
   EXPECT_TRUE(absl::IsUnavailable(end_)) << end_;
   EXPECT_EQ(body_, "half");
 }
 
-TEST_F(HttpTransportTest, StopsWhenNothingMoreIsWanted) {
+TEST_F(HttpTransportTest, StopsWhenOnBytesReturnsFalse) {
   Serve("HTTP/1.1 200 OK\r\nContent-Length: 500\r\n\r\nhalf", false);
   Get(/*wants=*/false);
   EXPECT_TRUE(absl::IsCancelled(end_)) << end_;
 }
 
-TEST_F(HttpTransportTest, NobodyThereIsUnavailable) {
+TEST_F(HttpTransportTest, AMissingServerIsUnavailable) {
   Serve("", true);
   listener_.reset();
   Get();
@@ -124,7 +124,7 @@ TEST_F(HttpTransportTest, NobodyThereIsUnavailable) {
   EXPECT_EQ(status_, 0);
 }
 
-TEST_F(HttpTransportTest, AFileThatCannotBeReadSaysWhich) {
+TEST_F(HttpTransportTest, ErrorsNameTheUnreadableFile) {
   Serve("", true);
   access_.token_file = "/nowhere/token";
   Get();
@@ -132,7 +132,7 @@ TEST_F(HttpTransportTest, AFileThatCannotBeReadSaysWhich) {
   EXPECT_THAT(Message(end_), HasSubstr("/nowhere/token"));
 }
 
-TEST_F(HttpTransportTest, KnowsTheServerByItsCertificate) {
+TEST_F(HttpTransportTest, ChecksTheServersCertificate) {
   const TestAuthority authority("cluster"), other("other");
   const PemPair pair = authority.Issue({.common_name = "api", .alternatives = "IP:127.0.0.1"});
   auto tls = TlsContext::Load({.side = TlsContext::Side::kServer,

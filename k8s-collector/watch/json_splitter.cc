@@ -11,7 +11,7 @@
 namespace tributary {
 namespace {
 
-// A buffer that one huge object made is given back.
+// A larger buffer, made by one huge object, is freed.
 constexpr size_t kKeepBytes = 256u << 10;
 constexpr size_t kShownBytes = 40;
 
@@ -72,7 +72,7 @@ absl::Status JsonSplitter::FeedOutside(char c) {
   return absl::OkStatus();
 }
 
-// False: `c` is of a string, or a quote.
+// Returns false if `c` is part of a string, or a quote.
 bool JsonSplitter::PassString(char c) {
   if (!in_string_) {
     in_string_ = c == '"';
@@ -96,7 +96,7 @@ void JsonSplitter::KeepRest(char c) {
   rest_ += c;
 }
 
-// Whether what comes next is the value of the key "items".
+// Returns true if the next value is that of the key "items".
 bool JsonSplitter::at_items() const {
   constexpr std::string_view kKey = "\"items\"";
   std::string_view before = TrimEnd(rest_, kSpaces);
@@ -107,7 +107,8 @@ bool JsonSplitter::at_items() const {
   return !before.ends_with('\\');
 }
 
-// Up to the end of the object at hand, or of `bytes`: how many. Most bytes mean nothing; they are passed in runs.
+// Returns the number of bytes up to the end of the current object, or of `bytes`. Most bytes have no meaning and are
+// passed in runs.
 size_t JsonSplitter::PassObject(std::string_view bytes) {
   size_t at = 0;
   while (at < bytes.size() && in_object_) {

@@ -37,7 +37,7 @@ Split SplitAll(JsonSplitter::Shape shape, std::string_view text, size_t object_b
 constexpr auto kObjects = JsonSplitter::Shape::kObjects;
 constexpr auto kItems = JsonSplitter::Shape::kItems;
 
-TEST(JsonSplitter, CutsObjectsThatStandBehindEachOther) {
+TEST(JsonSplitter, SplitsConsecutiveObjects) {
   const Split split = SplitAll(kObjects, R"( {"a":{"b":[1,{}]}}{"c":"}{\"\\"})"
                                          "\n\n{}\n");
   EXPECT_TRUE(split.status.ok());
@@ -78,7 +78,7 @@ TEST(JsonSplitter, ANullOrEmptyListHasNoItems) {
   EXPECT_FALSE(SplitAll(kItems, R"({"items":[{"a":1})").whole);
 }
 
-TEST(JsonSplitter, RefusesWhatIsNoObject) {
+TEST(JsonSplitter, RefusesOtherTexts) {
   for (const char* text : {"<html>", "[]", "1", "\"a\"", "{} x", "{\"items\":[{}]} {", "{\"items\":[1]}"}) {
     EXPECT_FALSE(SplitAll(kItems, text).status.ok()) << text;
   }
@@ -87,24 +87,24 @@ TEST(JsonSplitter, RefusesWhatIsNoObject) {
   EXPECT_THAT(Message(SplitAll(kObjects, "<h1>no</h1>").status), HasSubstr("<h1>no"));
 }
 
-TEST(JsonSplitter, LeavesOutWhatIsTooLarge) {
+TEST(JsonSplitter, LeavesOutTooLargeObjects) {
   const std::string large = "{\"a\":\"" + std::string(2000, '{') + "\"}";
   const Split split = SplitAll(kObjects, "{\"a\":1}" + large + "{\"b\":2}");
   EXPECT_THAT(split.objects, ElementsAre("{\"a\":1}", "{\"b\":2}"));
   EXPECT_EQ(split.too_large, 1u);
 }
 
-TEST(JsonSplitter, WhatIsAsLargeAsAllowedIsTaken) {
+TEST(JsonSplitter, TakesAnObjectOfTheMaximumSize) {
   const std::string object = "{\"a\":\"" + std::string(92, 'x') + "\"}";
   EXPECT_EQ(SplitAll(kObjects, object, object.size()).too_large, 0u);
   EXPECT_EQ(SplitAll(kObjects, object, object.size() - 1).too_large, 1u);
 }
 
-TEST(JsonSplitter, BoundsWhatIsAroundTheItems) {
+TEST(JsonSplitter, LimitsTheTextAroundTheItems) {
   EXPECT_FALSE(SplitAll(kItems, "{\"x\":\"" + std::string(100'000, 'x')).status.ok());
 }
 
-TEST(JsonSplitter, StopsWhenNothingMoreIsWanted) {
+TEST(JsonSplitter, StopsWhenTakeReturnsFalse) {
   JsonSplitter splitter(kObjects, 100);
   int taken = 0;
   EXPECT_TRUE(splitter.Feed("{}{}{}", [&](std::string_view) { return ++taken < 2; }).ok());

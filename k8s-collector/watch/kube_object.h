@@ -8,7 +8,7 @@
 
 namespace tributary {
 
-// Of a Kubernetes object what attributes are made of; bounded, whatever the API server sends.
+// The parts of a Kubernetes object that attributes are made of. Bounded, whatever the API server sends.
 struct KubeObject {
   static constexpr size_t kLabelsMax = 256;      // and as many annotations
   static constexpr size_t kTextBytesMax = 4096;  // of one label, annotation, image, …
@@ -21,31 +21,31 @@ struct KubeObject {
     std::string kind, name, uid;
     bool controller = false;
   };
-  // From the pod's specification: all kinds of containers, they have one space of names.
+  // From the pod's specification. All kinds of containers share one space of names.
   struct Container {
     std::string name, image;
     bool is_main = false;  // neither an init nor an ephemeral container
   };
   struct ContainerStatus {
     std::string name;
-    std::string id, last_id;  // "containerd://0123…"; the latter is of the run before the last restart
+    std::string id, last_id;  // "containerd://0123…"; last_id is of the run before the last restart
     std::string image, image_id;
     int64_t restarts = 0;
   };
 
   std::string name, name_space, uid, resource_version;
-  std::string created;  // RFC 3339, as the API server has it: "2026-11-23T00:40:00Z"
+  std::string created;  // RFC 3339, as the API server sends it: "2026-11-23T00:40:00Z"
   Texts labels, annotations;
   std::vector<Owner> owners;
 
-  // Of pods alone.
+  // Only for pods.
   std::string node_name, host_name, ip;
   std::vector<Container> containers;
   std::vector<ContainerStatus> statuses;
 
   size_t left_out = 0;  // labels and the like beyond the limits above
 
-  // Of a list that is ordered or not; "" when there is none.
+  // `texts` may be sorted or not. Returns "" if there is no such key.
   static std::string_view Find(const Texts& texts, std::string_view key) {
     for (const auto& [name, value] : texts) {
       if (name == key) return value;

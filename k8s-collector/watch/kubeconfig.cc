@@ -25,7 +25,7 @@ std::string Scalar(const YAML::Node& from, const char* key) {
   return from[key].Scalar();
 }
 
-// Standard base64 with its padding, as the "-data" keys have it.
+// Decodes standard base64 with padding, the form of the "-data" keys.
 absl::StatusOr<std::string> FromBase64(std::string text, std::string_view key) {
   std::erase_if(text, [](char c) { return c == '\n' || c == '\r' || c == ' '; });
   std::string out(text.size() / 4 * 3, '\0');
@@ -40,7 +40,7 @@ absl::StatusOr<std::string> FromBase64(std::string text, std::string_view key) {
   return out;
 }
 
-// The mapping below `key` of the entry with that name in the list `list`.
+// Returns the mapping below `key` in the entry with that name of the list `list`.
 absl::StatusOr<YAML::Node> Named(const YAML::Node& root, const char* list, const char* key, const std::string& name) {
   if (root[list] && root[list].IsSequence()) {
     for (const YAML::Node& entry : root[list]) {
@@ -102,7 +102,7 @@ class KubeconfigReader {
     return absl::OkStatus();
   }
 
-  // "KEY-data" wins over "KEY", as with kubectl.
+  // "KEY-data" takes precedence over "KEY", as in kubectl.
   absl::Status TakeFile(const YAML::Node& from, const std::string& key, std::string& file, std::string& pem) const {
     const std::string data_key = key + "-data";
     if (const std::string data = Scalar(from, data_key.c_str()); !data.empty()) {

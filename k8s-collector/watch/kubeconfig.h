@@ -7,9 +7,9 @@
 
 namespace tributary {
 
-// A file as kubectl has (client.authentication.k8s.io and kubeconfig v1): the named context, or the current one with
-// "". InvalidArgument: it is none, or it asks for what is not done here: programs that get credentials, passwords,
-// proxies.
+// Reads a file of kubectl (client.authentication.k8s.io and kubeconfig v1): the named context, or the current one if
+// `context` is "". InvalidArgument if the file is not a kubeconfig, or if it needs features that are not supported
+// here: programs that get credentials, passwords, proxies.
 absl::StatusOr<ApiAccess> ReadKubeconfig(const std::string& path, const std::string& context);
 
 }  // namespace tributary

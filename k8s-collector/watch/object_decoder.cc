@@ -12,7 +12,7 @@ using simdjson::dom::element;
 using simdjson::dom::object;
 
 constexpr size_t kMessageBytesMax = 1024;
-constexpr size_t kTokenBytesMax = 16u << 10;  // of a page; kept to be sent back
+constexpr size_t kTokenBytesMax = 16u << 10;  // of a page token; kept to be sent back
 constexpr size_t kKeepCapacityBytes = 256u << 10;
 constexpr size_t kDepthMax = 64;
 
@@ -32,7 +32,7 @@ int64_t Number(const object& from, std::string_view key) {
   return from.at_key(key).get(value) == simdjson::SUCCESS ? value : 0;
 }
 
-// `use` for each element that is an object, `max` at most.
+// Calls `use` for each element that is an object, at most `max` times.
 template <typename Use>
 void ForEachObject(const object& from, std::string_view key, size_t max, size_t& left_out, Use use) {
   array elements;
@@ -137,7 +137,7 @@ WatchEvent::Type TypeOf(std::string_view name) {
 
 struct ObjectDecoder::Impl {
   std::unique_ptr<simdjson::dom::parser> parser;
-  std::string padded;  // the parser reads beyond an object's end; by itself it would copy each to new memory
+  std::string padded;  // padded, because the parser reads beyond an object's end; it would copy each object otherwise
 
   absl::StatusOr<object> Parse(std::string_view json) {
     if (parser == nullptr || parser->capacity() > kKeepCapacityBytes) {

@@ -54,7 +54,7 @@ TEST(ObjectDecoder, ReadsAPod) {
   EXPECT_EQ(pod->left_out, 0u);
 }
 
-TEST(ObjectDecoder, BoundsWhatItKeeps) {
+TEST(ObjectDecoder, LimitsItsResults) {
   std::string annotations, owners, containers;
   for (int i = 0; i < 1000; ++i) {
     annotations += fmt::format("{}\"a{}\":\"{}\"", i == 0 ? "" : ",", i, std::string(1000, 'x'));
@@ -72,7 +72,7 @@ TEST(ObjectDecoder, BoundsWhatItKeeps) {
   EXPECT_EQ(pod->left_out, 1001u - 256 + 1000 - 16 + 1000 - 256);
 }
 
-TEST(ObjectDecoder, WhatHasAnotherTypeIsNotThere) {
+TEST(ObjectDecoder, IgnoresFieldsOfAnotherType) {
   ObjectDecoder decoder;
   auto pod = decoder.DecodeObject(
       R"({"metadata":{"name":5,"labels":["a"],"annotations":{"a":1,"b":"c"},"ownerReferences":{}},"spec":[],"status":{"podIP":{},"containerStatuses":[1]}})");
@@ -83,7 +83,7 @@ TEST(ObjectDecoder, WhatHasAnotherTypeIsNotThere) {
   EXPECT_THAT(pod->statuses, SizeIs(0));
 }
 
-TEST(ObjectDecoder, RefusesWhatIsNoObject) {
+TEST(ObjectDecoder, RefusesOtherTexts) {
   ObjectDecoder decoder;
   std::string deep = "{\"metadata\":";
   for (int i = 0; i < 100; ++i) deep += "[";
@@ -120,7 +120,7 @@ TEST(ObjectDecoder, ReadsTheEndOfAList) {
   EXPECT_FALSE(decoder.DecodeListEnd(R"({"kind":"PodList","metadata":{}})").ok());
 }
 
-TEST(ObjectDecoder, AnErrorMayBeAnything) {
+TEST(ObjectDecoder, AcceptsAnyErrorBody) {
   ObjectDecoder decoder;
   EXPECT_EQ(decoder.DecodeError(R"({"kind":"Status","code":403,"message":"no"})").message, "no");
   EXPECT_EQ(decoder.DecodeError("<html>").code, 0);

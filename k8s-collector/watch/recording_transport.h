@@ -11,14 +11,14 @@
 
 namespace tributary {
 
-// Writes what another transport asks and is answered into a directory, one file a kind, as api_recording.h says. What
-// identifies the asker is never in it. A file that cannot be written to, or one GiB in all, ends the recording, which
-// is said once; requests go on.
+// Writes the requests and answers of another transport into a directory, one file per kind, in the form of
+// api_recording.h. Never writes data that identifies the client. The recording ends if a file cannot be written to, or
+// after one GiB in total. The end is logged once, and requests continue.
 class RecordingTransport : public ApiTransport {
  public:
   static constexpr uint64_t kBytesMax = 1u << 30;
 
-  // Makes the directory when it is not there. AlreadyExists: it holds a recording. Others: as errno says.
+  // Creates the directory if it does not exist. AlreadyExists if it contains a recording. Other errors come from errno.
   static absl::StatusOr<std::unique_ptr<RecordingTransport>> Open(const std::string& directory, ApiTransport& below,
                                                                   const Clock& clock);
   ~RecordingTransport() override;

@@ -7,7 +7,7 @@
 
 namespace tributary {
 
-// The kinds of Kubernetes objects that are watched, owners before what they own.
+// The watched kinds of Kubernetes objects, owners before the objects that they own.
 enum class ResourceKind : uint8_t {
   kNamespaces,
   kNodes,
@@ -25,11 +25,11 @@ struct ResourceInfo {
   ResourceKind kind;
   std::string_view plural;  // as in URLs and RBAC rules
   std::string_view group;   // API group; "" is the core group
-  std::string_view path;    // of all of the cluster's
-  bool whole;               // else the API server is asked for their metadata only
+  std::string_view path;    // of all such objects in the cluster
+  bool whole;               // false: only their metadata is requested
 };
 
-// By kind.
+// Indexed by kind.
 const std::array<ResourceInfo, kResourceKindCount>& AllResources();
 inline const ResourceInfo& InfoOf(ResourceKind kind) { return AllResources()[static_cast<size_t>(kind)]; }
 

@@ -12,15 +12,15 @@ namespace tributary {
 namespace {
 
 constexpr std::string_view kAcceptWhole = "application/json";
-// The second is for servers of other groups that cannot do the first.
+// The second type is for servers of other groups that do not support the first.
 constexpr std::string_view kAcceptMetadataList =
     "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json";
 constexpr std::string_view kAcceptMetadata =
     "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json";
 constexpr size_t kErrorBodyBytesMax = 8u << 10;
 constexpr size_t kShownBytes = 256;
-constexpr uint32_t kFailuresBeforeList = 5;  // of a watch, one behind the other
-// A watch that lasted so long was one, even if nothing happened.
+constexpr uint32_t kFailuresBeforeList = 5;  // of a watch, in a row
+// A watch that lasted this long worked, even if nothing happened.
 constexpr int64_t kWatchWorkedNs = 10 * kNsPerSecond;
 
 }  // namespace
@@ -61,7 +61,7 @@ void ResourceWatch::OnAnswer(int status, int64_t retry_after_s, MonotonicNs) {
   answer_.status = status;
   answer_.retry_after_ns =
       std::clamp<int64_t>(retry_after_s, 0, options_.retry_after_max_ns / kNsPerSecond) * kNsPerSecond;
-  // A watch is let in before it has anything to say.
+  // A server accepts a watch before it has anything to send.
   if (status == 200 && answer_.is_watch) Settle();
 }
 
@@ -203,7 +203,7 @@ void ResourceWatch::EndRefused(MonotonicNs now) {
     case 404:
       ++refusals_;
       return Fail(WatchFailure::kNotServed, why(", the API server does not serve this kind"), now);
-    case 400:  // a resource version, or a token of a page, that this server does not understand
+    case 400:  // a resource version, or a page token, that this server does not understand
     case 410:
       ListAgain();
       return Fail(WatchFailure::kExpired, why(""), now);
@@ -227,11 +227,11 @@ void ResourceWatch::Settle() {
 void ResourceWatch::Fail(WatchFailure reason, std::string why, MonotonicNs now, int64_t at_least_ns) {
   metrics_.failures[static_cast<size_t>(reason)]->Add();
   trouble_ = std::move(why);
-  // Somebody must change something before a refusal ends, but for those of a server that has just begun.
+  // A refusal ends only after an operator changes something, except on a server that has just started.
   backoff_ns_.SetMax(refused() ? options_.refused_retry_ns : options_.backoff_max_ns);
   const int64_t wait_ns = backoff_ns_.NextJittered(random_);
   due_.value = now.value + std::max(wait_ns, at_least_ns > 0 ? at_least_ns + Jittered(kNsPerSecond, random_) : 0);
-  // An answer that cannot be gone on with, again and again: from the beginning. A server that is away is waited for.
+  // After repeated answers that cannot be used, list again. If the server is unreachable, only wait.
   const bool got_nowhere =
       reason == WatchFailure::kMalformed || (reason == WatchFailure::kServer && answer_.status == 200);
   if (got_nowhere && backoff_ns_.failures() % kFailuresBeforeList == 0) ListAgain();

@@ -17,8 +17,8 @@
 
 namespace tributary {
 
-// Who is told what a cluster consists of. Between OnListBegin and OnListEnd come all objects of a kind: one that was
-// known and does not come has gone. A list may begin anew before its end; objects may come twice.
+// Receives the objects of a cluster. Between OnListBegin and OnListEnd come all objects of a kind. A known object that
+// does not come has been deleted. A list may begin again before its end. Objects may come twice.
 class WatchEvents {
  public:
   virtual ~WatchEvents() = default;
@@ -28,48 +28,48 @@ class WatchEvents {
   virtual void OnListEnd(ResourceKind kind) = 0;
 };
 
-// Follows all objects of one kind, by the API's rules ("Efficient detection of changes", Kubernetes API concepts):
-// lists them page by page, watches from there on, goes on after an interruption where it stopped, and lists again when
-// the server no longer knows what was there (410 Gone). It says what to request and when, and is given the answers;
-// time, network and credentials are somebody else's. On its owner's thread.
+// Follows all objects of one kind, by the API's rules ("Efficient detection of changes", Kubernetes API concepts).
+// Lists them page by page and watches from there on. After an interruption it continues where it stopped. It lists
+// again when the server no longer has that state (410 Gone). This class says what to request and when, and receives the
+// answers. The caller provides time, network and credentials. On its owner's thread.
 class ResourceWatch {
  public:
   struct Options {
     int64_t page_objects = 500;
     int64_t backoff_min_ns = kNsPerSecond;
     int64_t backoff_max_ns = 30 * kNsPerSecond;
-    int64_t refused_retry_ns = kNsPerMinute;        // at most, after 403 and 404
-    int64_t retry_after_max_ns = 5 * kNsPerMinute;  // of what a server may ask for
+    int64_t refused_retry_ns = kNsPerMinute;        // maximum, after 403 and 404
+    int64_t retry_after_max_ns = 5 * kNsPerMinute;  // maximum of a server's Retry-After
     int64_t list_silence_ns = kNsPerMinute;
     int64_t watch_silence_ns = 150 * kNsPerSecond;  // servers send a bookmark every minute
-    int64_t watch_seconds_min = 240;                // and up to twice that: not all watches end at once
-    size_t object_bytes_max = 4u << 20;             // etcd takes 1.5 MiB
-    uint64_t seed = 0;                              // of jitter; 0 = random
+    int64_t watch_seconds_min = 240;                // and up to twice that, so that not all watches end at once
+    size_t object_bytes_max = 4u << 20;             // etcd accepts 1.5 MiB
+    uint64_t seed = 0;                              // of jitter; 0: random
   };
   static constexpr uint32_t kRefusalsMax = 4;
 
-  // What is lent outlives the watch.
+  // `info`, `events` and `metrics` must outlive the watch.
   ResourceWatch(const ResourceInfo& info, Options options, WatchEvents& events, WatchMetrics& metrics);
 
   struct Request {
-    std::string target;       // behind the server's address: "/api/v1/pods?limit=500"
+    std::string target;       // after the server's address: "/api/v1/pods?limit=500"
     std::string_view accept;  // media types
-    int64_t silence_ns = 0;   // an answer without a byte for so long is to be ended, as DeadlineExceeded
+    int64_t silence_ns = 0;   // end an answer without a byte for this long, as DeadlineExceeded
   };
-  // When the next request is to be made. Begin makes it, then its answer comes in: OnAnswer once or never, OnBytes, and
-  // OnEnd, once, in any case.
+  // Time of the next request. Begin() starts the request. Then its answer comes in: OnAnswer() once or never,
+  // OnBytes(), and OnEnd() once, in any case.
   MonotonicNs due() const { return due_; }
   Request Begin(MonotonicNs now);
   void OnAnswer(int status, int64_t retry_after_s, MonotonicNs now);
-  bool OnBytes(std::string_view bytes, MonotonicNs now);  // false: nothing more is wanted; OnEnd is due
+  bool OnBytes(std::string_view bytes, MonotonicNs now);  // false: stop the request and call OnEnd()
   void OnEnd(const absl::Status& transport, MonotonicNs now);
 
   const ResourceInfo& info() const { return info_; }
-  bool listed() const { return listed_; }  // once at least
-  // Not allowed, or not there, time and again: not to be waited for. Once or twice says nothing: an API server that has
-  // just begun does not know its own rules yet.
+  bool listed() const { return listed_; }  // at least once
+  // True after repeated refusals (not allowed, or not found): do not wait for this kind. One or two refusals mean
+  // nothing: an API server that has just started does not know its own rules yet.
   bool refused() const { return refusals_ >= kRefusalsMax; }
-  // What is wrong at present, for people; "" while all is well.
+  // The current problem, for people; "" if there is none.
   const std::string& trouble() const { return trouble_; }
 
  private:
@@ -78,12 +78,12 @@ class ResourceWatch {
     int status = 0;  // 0: none yet
     int64_t retry_after_ns = 0;
     MonotonicNs began;
-    bool progressed = false;  // a watch said something
-    bool broken = false;      // not what was asked for
-    std::string why;          // of broken
-    ApiError error;           // of an ERROR event, or what the body says
+    bool progressed = false;  // a watch sent something
+    bool broken = false;      // not the expected answer
+    std::string why;          // reason for `broken`
+    ApiError error;           // of an ERROR event, or from the body
     bool has_error_event = false;
-    std::string body;  // of a status that is not 200
+    std::string body;  // if the status is not 200
   };
 
   void TakeObject(std::string_view json);
@@ -105,11 +105,11 @@ class ResourceWatch {
   ObjectDecoder decoder_;
 
   MonotonicNs due_;
-  std::string version_;  // to watch from; "" = to be listed
-  std::string more_;     // token of the list's next page; "" = its first
+  std::string version_;  // to watch from; "": list first
+  std::string more_;     // token of the list's next page; "": the first page
   bool listed_ = false;
-  uint32_t refusals_ = 0;  // one behind the other
-  bool flawed_ = false;    // an object could not be read: listed again when the watch ends, after minutes at most
+  uint32_t refusals_ = 0;  // in a row
+  bool flawed_ = false;    // an object could not be read: list again when the watch ends, after minutes at most
   Backoff backoff_ns_;     // since the last success
   std::string trouble_;
   Answer answer_;

@@ -10,8 +10,8 @@
 namespace tributary {
 namespace {
 
-// A model of an API server: objects, the history of their changes, of which it forgets the oldest, and everything that
-// can go wrong on the way to a client.
+// A model of an API server: objects, a history of their changes that drops the oldest, and everything that can go wrong
+// on the way to a client.
 class ModelServer {
  public:
   explicit ModelServer(uint64_t seed) : random_(seed) {}
@@ -59,7 +59,8 @@ class ModelServer {
     return at == std::string::npos ? 0 : std::stoull(target.substr(at + std::string_view(key).size()));
   }
 
-  // A page of five; its token is the number of objects before it, and is good for as long as nothing changed.
+  // Returns a page of five objects. Its token contains the version and the number of objects before the next page. The
+  // token is valid as long as nothing changes.
   std::string List(const std::string& target) {
     const uint64_t token = NumberBehind(target, "continue=");
     if (token != 0 && token / 1000 != version_) return "";
@@ -101,8 +102,8 @@ class ModelServer {
   std::vector<std::pair<uint64_t, std::string>> history_;
 };
 
-// Whatever went wrong meanwhile: once the server answers, the watch knows what there is.
-TEST(ResourceWatchProperty, KnowsWhatThereIsAfterEverything) {
+// After any faults, once the server answers, the watch knows all objects.
+TEST(ResourceWatchProperty, KnowsAllObjectsAfterFaults) {
   for (uint64_t seed = 1; seed <= 300; ++seed) {
     std::mt19937_64 random(seed);
     ModelServer server(seed);

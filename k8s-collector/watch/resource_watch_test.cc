@@ -15,7 +15,7 @@ using testing::StartsWith;
 
 class ResourceWatchTest : public testing::Test {
  protected:
-  // Makes the request that is due, waiting for it, and gives its target.
+  // Waits until the next request is due, makes it, and returns its target.
   std::string Begin(ResourceWatch& watch) {
     if (watch.due() > now_) now_ = watch.due();
     request_ = watch.Begin(now_);
@@ -58,7 +58,7 @@ TEST_F(ResourceWatchTest, ListsPageByPageAndThenWatches) {
   EXPECT_THAT(log_.TakeLog(), ElementsAre("put d", "deleted a"));
 }
 
-TEST_F(ResourceWatchTest, AsksForMetadataOnlyWhereThatIsEnough) {
+TEST_F(ResourceWatchTest, RequestsOnlyMetadataIfSufficient) {
   EXPECT_EQ(watch_.Begin(now_).accept, "application/json");
   ResourceWatch nodes(InfoOf(ResourceKind::kNodes), {.seed = 1}, log_, watch_metrics_);
   EXPECT_THAT(nodes.Begin(now_).accept, HasSubstr("as=PartialObjectMetadataList"));
@@ -68,7 +68,7 @@ TEST_F(ResourceWatchTest, AsksForMetadataOnlyWhereThatIsEnough) {
   EXPECT_THAT(nodes.Begin(now_).accept, HasSubstr("as=PartialObjectMetadata;"));
 }
 
-TEST_F(ResourceWatchTest, GoesOnWhereItStopped) {
+TEST_F(ResourceWatchTest, ContinuesWhereItStopped) {
   ListNothing();
   Begin();
   Answer(200, EventJson("MODIFIED", ObjectJson("a", 20)) + BookmarkJson(31));
@@ -100,7 +100,7 @@ TEST_F(ResourceWatchTest, ListsAgainWhenTheVersionIsGone) {
   EXPECT_EQ(failures(WatchFailure::kExpired), 1u);
 }
 
-TEST_F(ResourceWatchTest, ListsAgainWhenAnErrorInsideOfTheAnswerSaysGone) {
+TEST_F(ResourceWatchTest, ListsAgainAfterAGoneEvent) {
   ListNothing();
   Begin();
   Answer(200, EventJson("ADDED", ObjectJson("a", 11)) +
@@ -111,7 +111,7 @@ TEST_F(ResourceWatchTest, ListsAgainWhenAnErrorInsideOfTheAnswerSaysGone) {
   EXPECT_EQ(failures(WatchFailure::kExpired), 1u);
 }
 
-TEST_F(ResourceWatchTest, OtherErrorsInsideOfTheAnswerAreGoneOnFrom) {
+TEST_F(ResourceWatchTest, ContinuesAfterOtherErrorEvents) {
   ListNothing();
   Begin();
   Answer(200, EventJson("ERROR", StatusJson(500, "etcd is tired")));
@@ -120,7 +120,7 @@ TEST_F(ResourceWatchTest, OtherErrorsInsideOfTheAnswerAreGoneOnFrom) {
   EXPECT_THAT(Begin(), HasSubstr("resourceVersion=10&"));
 }
 
-TEST_F(ResourceWatchTest, BeginsTheListAnewWhenItsTokenHasExpired) {
+TEST_F(ResourceWatchTest, RestartsTheListWhenItsTokenHasExpired) {
   Begin();
   Answer(200, ListJson({ObjectJson("a", 1)}, 10, "next"));
   Begin();
@@ -130,7 +130,7 @@ TEST_F(ResourceWatchTest, BeginsTheListAnewWhenItsTokenHasExpired) {
   EXPECT_THAT(log_.TakeLog(), ElementsAre("begin", "put a", "begin", "put b", "end"));
 }
 
-TEST_F(ResourceWatchTest, AsksForThePageAgainThatWasCutOff) {
+TEST_F(ResourceWatchTest, RequestsATruncatedPageAgain) {
   Begin();
   Answer(200, ListJson({ObjectJson("a", 1)}, 10, "next"));
   Begin();
@@ -141,16 +141,16 @@ TEST_F(ResourceWatchTest, AsksForThePageAgainThatWasCutOff) {
   EXPECT_TRUE(watch_.listed());
 }
 
-TEST_F(ResourceWatchTest, AListThatIsNotWholeIsNone) {
+TEST_F(ResourceWatchTest, RefusesATruncatedList) {
   Begin();
   const std::string whole = ListJson({ObjectJson("a", 1)}, 10);
-  Answer(200, whole.substr(0, whole.size() - 1));  // and a server that says this was all
+  Answer(200, whole.substr(0, whole.size() - 1));  // although the server reports a complete answer
   EXPECT_FALSE(watch_.listed());
   EXPECT_THAT(watch_.trouble(), HasSubstr("list"));
   EXPECT_EQ(failures(WatchFailure::kMalformed), 1u);
 }
 
-TEST_F(ResourceWatchTest, WaitsLongerFromFailureToFailure) {
+TEST_F(ResourceWatchTest, WaitsLongerAfterEachFailure) {
   int64_t longest_ns = 0;
   for (int i = 0; i < 40; ++i) {
     Begin();
@@ -180,7 +180,7 @@ TEST_F(ResourceWatchTest, AnOutageDoesNotMakeItListAgain) {
   }
 }
 
-TEST_F(ResourceWatchTest, AWatchThatGetsNowhereBecomesAList) {
+TEST_F(ResourceWatchTest, RepeatedEmptyWatchesLeadToAList) {
   ListNothing();
   int watches = 0;
   while (Begin().find("watch=true") != std::string::npos && watches < 20) {
@@ -190,7 +190,7 @@ TEST_F(ResourceWatchTest, AWatchThatGetsNowhereBecomesAList) {
   EXPECT_EQ(watches, 5);
 }
 
-TEST_F(ResourceWatchTest, AQuietWatchIsNone) {
+TEST_F(ResourceWatchTest, AQuietWatchStaysAWatch) {
   ListNothing();
   for (int i = 0; i < 20; ++i) {
     EXPECT_THAT(Begin(), HasSubstr("watch=true"));
@@ -202,7 +202,7 @@ TEST_F(ResourceWatchTest, AQuietWatchIsNone) {
   }
 }
 
-TEST_F(ResourceWatchTest, SilenceIsEndedAndGoneOnFrom) {
+TEST_F(ResourceWatchTest, EndsASilentWatchAndContinues) {
   ListNothing();
   Begin();
   EXPECT_EQ(request_.silence_ns, 150 * kNsPerSecond);
@@ -217,7 +217,7 @@ TEST_F(ResourceWatchTest, SilenceIsEndedAndGoneOnFrom) {
   EXPECT_THAT(log_.TakeLog(), ElementsAre("put a"));
 }
 
-TEST_F(ResourceWatchTest, BadCredentialsAreTriedAgainSoon) {
+TEST_F(ResourceWatchTest, RetriesBadCredentialsSoon) {
   ListNothing();
   Begin();
   Answer(401, StatusJson(401, "Unauthorized"));
@@ -226,7 +226,7 @@ TEST_F(ResourceWatchTest, BadCredentialsAreTriedAgainSoon) {
   EXPECT_THAT(Begin(), HasSubstr("resourceVersion=10&"));
 }
 
-TEST_F(ResourceWatchTest, SaysWhichPermissionIsMissing) {
+TEST_F(ResourceWatchTest, NamesTheMissingPermission) {
   ResourceWatch jobs(InfoOf(ResourceKind::kJobs), {.seed = 1}, log_, watch_metrics_);
   const auto refuse = [&] {
     Begin(jobs);
@@ -235,7 +235,7 @@ TEST_F(ResourceWatchTest, SaysWhichPermissionIsMissing) {
     jobs.OnEnd(absl::OkStatus(), now_);
   };
   refuse();
-  EXPECT_FALSE(jobs.refused());  // a server that has just begun says so too
+  EXPECT_FALSE(jobs.refused());  // a server that has just started also refuses
   EXPECT_LE(jobs.due().value - now_.value, 2 * kNsPerSecond);
   for (int i = 0; i < 9; ++i) refuse();
   EXPECT_THAT(jobs.trouble(), HasSubstr("grant the verb list on the resource jobs of the API group batch"));
@@ -250,7 +250,7 @@ TEST_F(ResourceWatchTest, SaysWhichPermissionIsMissing) {
   EXPECT_EQ(jobs.trouble(), "");
 }
 
-TEST_F(ResourceWatchTest, APermissionThatIsTakenAwayKeepsWhatIsKnown) {
+TEST_F(ResourceWatchTest, KeepsKnownObjectsWhenAPermissionIsLost) {
   Begin();
   Answer(200, ListJson({ObjectJson("a", 1)}, 10));
   Begin();
@@ -294,7 +294,7 @@ TEST_F(ResourceWatchTest, AnEndlessErrorBodyIsCutOff) {
   EXPECT_LT(watch_.trouble().size(), 500u);
 }
 
-TEST_F(ResourceWatchTest, AnObjectThatIsTooLargeIsLeftOut) {
+TEST_F(ResourceWatchTest, LeavesOutATooLargeObject) {
   ListNothing();
   Begin();
   std::string huge = ObjectJson(std::string(10 << 20, 'x'), 11);
@@ -303,7 +303,7 @@ TEST_F(ResourceWatchTest, AnObjectThatIsTooLargeIsLeftOut) {
   EXPECT_EQ(watch_metrics_.too_large_objects.value(), 1u);
 }
 
-TEST_F(ResourceWatchTest, AnObjectThatCannotBeReadIsLeftOut) {
+TEST_F(ResourceWatchTest, LeavesOutAnUnreadableObject) {
   Begin();
   Answer(200, ListJson({ObjectJson("a", 1), R"({"metadata":"none"})", "{\"metadata\":{\"name\":\"\xff\"}}",
                         ObjectJson("b", 2)},
@@ -314,10 +314,10 @@ TEST_F(ResourceWatchTest, AnObjectThatCannotBeReadIsLeftOut) {
                   EventJson("ADDED", ObjectJson("d", 12)));
   EXPECT_THAT(log_.TakeLog(), ElementsAre("put d"));
   EXPECT_EQ(watch_metrics_.malformed_objects.value(), 5u);
-  EXPECT_EQ(Begin(), "/api/v1/pods?limit=500");  // one of them may have been missed
+  EXPECT_EQ(Begin(), "/api/v1/pods?limit=500");  // one object may have been missed
 }
 
-TEST_F(ResourceWatchTest, WhatIsNoObjectEndsTheWatch) {
+TEST_F(ResourceWatchTest, OtherTextEndsTheWatch) {
   ListNothing();
   Begin();
   Answer(200, EventJson("ADDED", ObjectJson("a", 11)) + "upstream timed out\n");
@@ -326,7 +326,7 @@ TEST_F(ResourceWatchTest, WhatIsNoObjectEndsTheWatch) {
   EXPECT_THAT(Begin(), HasSubstr("resourceVersion=11&"));
 }
 
-TEST_F(ResourceWatchTest, HowTheNetworkCutsDoesNotMatter) {
+TEST_F(ResourceWatchTest, AcceptsAnyNetworkCuts) {
   const std::string list = ListJson({ObjectJson("a{\\\"]", 1), ObjectJson("b", 2)}, 10, "\\\"items\\\":[");
   const std::string events =
       EventJson("ADDED", ObjectJson("}{\\\\", 11)) + BookmarkJson(12) + EventJson("DELETED", ObjectJson("b", 13));

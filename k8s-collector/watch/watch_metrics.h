@@ -7,21 +7,21 @@
 
 namespace tributary {
 
-// Why a request did not bring what it was made for.
+// Why a request failed.
 enum class WatchFailure : uint8_t {
-  kConnection,    // no connection, or one that broke
+  kConnection,    // no connection, or a broken one
   kSilent,        // no byte for too long
   kUnauthorized,  // 401
   kForbidden,     // 403
   kNotServed,     // 404
-  kExpired,       // 410, as a status or as an event: listed again
+  kExpired,       // 410, as a status or as an event: list again
   kThrottled,     // 429
   kServer,        // other statuses and errors
-  kMalformed,     // an answer that is none of this API
+  kMalformed,     // not an answer of this API
 };
 constexpr size_t kWatchFailureCount = 9;
 
-// What the watches of all kinds count, together.
+// Counters of all kinds' watches together.
 struct WatchMetrics {
   explicit WatchMetrics(Metrics& metrics);
 

@@ -5,8 +5,9 @@
 #include "base/status.h"
 #include "k8s-collector/watch/resource_watch.h"
 
-// An API server that may answer anything: the input is a list's body and a watch's, cut into pieces whose sizes the
-// first byte says. Objects are bounded, lists begin before they end, and nothing comes before the first list.
+// An API server that may answer anything. The input is the body of a list and the body of a watch, cut into pieces. The
+// first byte gives the size of the pieces. Checks that objects are bounded, that lists begin before they end, and that
+// nothing comes before the first list.
 
 namespace {
 

@@ -10,11 +10,11 @@
 
 #include "k8s-collector/watch/resource_watch.h"
 
-// For tests: what a watch tells, and an API server's words.
+// For tests: a log of a watch's events, and texts as an API server sends them.
 
 namespace tributary {
 
-// What a watch told: as a log, and as the objects that there are now, by uid.
+// The events of a watch, as a log, and the current objects by uid.
 class WatchLog : public WatchEvents {
  public:
   void OnListBegin(ResourceKind) override {
