@@ -9,9 +9,9 @@
 
 namespace tributary::cli {
 
-// The reducer's answers (docs/api.md) as structs. Numbers that an answer lacks are 0, strings "".
+// The reducer's answers (docs/api.md) as structs. A number that is missing in an answer is 0, a missing string is "".
 
-using Counts = std::vector<std::pair<std::string, uint64_t>>;  // by reason or ending, as the answer orders them
+using Counts = std::vector<std::pair<std::string, uint64_t>>;  // by reason or ending, in the answer's order
 
 struct Totals {
   uint64_t captured = 0, idle = 0, stored = 0, in_flight = 0;
@@ -23,7 +23,7 @@ struct Totals {
   }
 };
 
-// Of one type of samples.
+// The totals of one type of samples.
 struct TypeTotals {
   std::string name, unit;
   Totals totals;
@@ -40,12 +40,12 @@ struct StatusAnswer {
   struct Cluster {
     std::string id;
     bool connected = false;
-    uint64_t entities = 0, last_told_ms = 0;  // 0: not since the reducer started
+    uint64_t entities = 0, last_told_ms = 0;  // last_told_ms 0: none since the reducer started
   };
   std::string version;
   uint64_t uptime_s = 0;
   Totals total;
-  std::vector<TypeTotals> types;  // of the total; none: all samples are of CPU
+  std::vector<TypeTotals> types;  // parts of the total; empty: all samples are of type cpu
   Counts stack_health;
   std::vector<Node> nodes;
   std::vector<Cluster> clusters;
@@ -62,8 +62,8 @@ struct StackHealthAnswer {
   };
   uint64_t samples = 0, ns = 0;
   Counts endings;
-  std::optional<double> complete_share;  // of stacks with a user part; none: there were no such stacks
-  std::vector<Executable> executables;   // that cut stacks short, worst first
+  std::optional<double> complete_share;  // share of stacks with a user part; nullopt: no such stacks
+  std::vector<Executable> executables;   // executables that cut stacks short, worst first
   uint64_t truncated_executables = 0;
 };
 
@@ -89,10 +89,10 @@ struct SymbolsAnswer {
   std::vector<Notice> notices;  // the newest first
 };
 
-// What the values of an answer measure. An answer of an earlier release does not name it: it is CPU time.
+// The type and unit of an answer's values. An answer of an earlier release does not name them: then it is CPU time.
 struct Measure {
   std::string type = "cpu", unit = "nanoseconds";
-  bool is_gauge = false;  // values are means over the time, not sums
+  bool is_gauge = false;  // true: values are means over the time, not sums
   bool IsCpuTime() const { return type == "cpu" && unit == "nanoseconds" && !is_gauge; }
   friend bool operator==(const Measure&, const Measure&) = default;
 };
@@ -108,7 +108,7 @@ struct RolloutsAnswer {
   struct Rollout {
     uint64_t at_ms = 0;
     std::string kind, name_space, name;
-    std::string environment, executable;  // of a service
+    std::string environment, executable;  // only for a service
     Version now, previous;
     Use before, after;
   };
@@ -124,17 +124,17 @@ struct UploadAnswer {
   std::vector<std::string> remarks;
 };
 
-// A kind of frames, as an answer tells of it.
+// A kind of frames, as described in an answer.
 struct FrameKind {
   std::string name, color, mark;
   friend bool operator==(const FrameKind&, const FrameKind&) = default;
 };
-// Kinds are numbered by their place in an answer's list. These are the same in every answer, and all that there are in
-// one of an earlier release, which has no list.
+// Kinds are numbered by their place in an answer's list. The kinds below are the same in every answer. An answer of an
+// earlier release has no list and only these kinds.
 enum KnownKind : uint8_t { kRoot = 0, kNative = 1, kKernel = 2, kInlined = 3, kUnknown = 4 };
 std::vector<FrameKind> KnownKinds();
 
-enum class Unit { kValue, kCount };  // by what is drawn: the value, whatever its unit, or the number of samples
+enum class Unit { kValue, kCount };  // the drawn number: the value in its unit, or the number of samples
 
 struct Values {
   uint64_t ns = 0, count = 0;
@@ -149,20 +149,20 @@ struct Values {
 
 struct LinesAnswer {
   struct Line {
-    std::string file;  // "": not known
+    std::string file;  // "": unknown
     uint64_t line = 0;
     std::string text;
     Values self, total;
   };
   Measure measure;
   std::vector<Line> lines;
-  uint64_t files_coming = 0;  // whose text is being fetched
+  uint64_t files_coming = 0;  // number of files with text that is being fetched
 };
 
 struct TopAnswer {
   struct Function {
     std::string name, executable;
-    uint8_t kind = kUnknown;  // of `kinds`
+    uint8_t kind = kUnknown;  // index into `kinds`
     Values self, total;
   };
   Measure measure;

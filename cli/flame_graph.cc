@@ -22,7 +22,7 @@ class Names {
   std::map<std::string, int32_t> ids_;
 };
 
-// The number that a kind of another graph has in this one's list.
+// Returns the number of another graph's kind in this graph's list. Adds the kind if it is missing.
 uint8_t KindIn(std::vector<FrameKind>& kinds, const FrameKind& kind) {
   auto it = std::find(kinds.begin(), kinds.end(), kind);
   if (it == kinds.end() && kinds.size() > UINT8_MAX) return kUnknown;

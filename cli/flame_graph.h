@@ -8,7 +8,7 @@
 
 namespace tributary::cli {
 
-// A tree of frames with values. Node 0 is the root; a parent stands before its children.
+// A tree of frames with values. Node 0 is the root; a parent comes before its children.
 struct FlameGraph {
   struct Node {
     int32_t parent = -1;
@@ -32,14 +32,15 @@ struct FlameGraph {
   }
 };
 
-// Adds trees: nodes with the same path of (name, executable, kind) become one. The answers to several queries whose
-// series do not overlap, as one.
+// Adds trees: nodes with the same path of (name, executable, kind) become one node. Use it to combine the answers to
+// several queries whose series do not overlap.
 FlameGraph Merge(const std::vector<FlameGraph>& graphs);
 
-// Children of each node, largest first by `unit`, ties by name: one order for every picture of the same data.
+// Returns the children of each node, largest first by `unit`, ties by name. So every picture of the same data has the
+// same order.
 std::vector<std::vector<int32_t>> SortedChildren(const FlameGraph& graph, Unit unit);
 
-// Functions by self value, largest first, at most `limit`. A function is counted once a path in `total`.
+// Returns functions by self value, largest first, at most `limit`. `total` counts a function once per path.
 std::vector<TopAnswer::Function> TopFunctions(const FlameGraph& graph, size_t limit);
 
 }  // namespace tributary::cli

@@ -21,7 +21,7 @@ std::string FrameText(const FlameGraph& graph, const FlameGraph::Node& node, boo
 }  // namespace
 
 std::string WriteFolded(const FlameGraph& graph, Unit unit, bool kinds) {
-  std::map<std::string, uint64_t> lines;  // two nodes may read alike: of two executables, or after escaping
+  std::map<std::string, uint64_t> lines;  // two nodes may have the same text: from two executables, or after escaping
   std::vector<std::string> path;
   for (const FlameGraph::Node& leaf : graph.nodes) {
     uint64_t value = leaf.self.Of(unit);

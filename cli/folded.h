@@ -6,9 +6,9 @@
 
 namespace tributary::cli {
 
-// "root;…;leaf VALUE" lines, sorted, one a path with a value of its own; the node `all` is not part of them. `;` in a
-// name becomes `:`, control and ill-formed bytes \xNN. With `kinds`, kernel frames end in `_[k]` and inlined ones in
-// `_[i]`.
+// Writes "root;…;leaf VALUE" lines, sorted, one for each path with a self value. The lines leave out the node `all`.
+// `;` in a name becomes `:`, control and ill-formed bytes become \xNN. With `kinds`, kernel frames end in `_[k]` and
+// inlined frames in `_[i]`.
 std::string WriteFolded(const FlameGraph& graph, Unit unit, bool kinds);
 
 }  // namespace tributary::cli

@@ -20,7 +20,7 @@ TEST(Folded, WritesOneLineAStackWithEscapedNames) {
             "main;spin<int>(int&) 600000000\n");
 }
 
-TEST(Folded, AddsStacksThatReadAlikeAndSkipsThoseWithoutValue) {
+TEST(Folded, AddsStacksWithTheSameTextAndSkipsEmptyOnes) {
   FlameGraph graph;
   graph.names = {"all", "f", "g", ""};
   graph.executables = {"x", "y"};

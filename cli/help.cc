@@ -48,7 +48,7 @@ std::string Nearest(std::string_view name, const Names& names) {
   return nearest == names.end() ? std::string() : *nearest;
 }
 
-// An argument that no option or command of `command`, which is called `path`, takes.
+// Describes an argument that no option or command of `command` accepts. `path` is the full name of `command`.
 std::string UnknownArgument(const CLI::App& command, const std::string& path, std::string_view argument) {
   if (argument.starts_with("--")) {
     const std::string_view name = argument.substr(2, argument.find('=') - 2);
@@ -70,7 +70,7 @@ std::string UnknownArgument(const CLI::App& command, const std::string& path, st
   return fmt::format("unexpected argument '{}'; {} --help lists the options", EscapeForDisplay(argument), path);
 }
 
-// CLI11's "NAME: what is wrong" about an option's value; what options.cc refuses starts with the value.
+// Rewrites CLI11's "NAME: what is wrong" about an option's value. A refusal from options.cc starts with the value.
 std::string WrongValue(const CLI::App& command, const CLI::ParseError& error) {
   const std::string_view text = error.what();
   const size_t colon = text.find(": ");
@@ -97,7 +97,7 @@ std::string UsageError(const CLI::App& app, const CLI::ParseError& error) {
   const auto is = [&error](CLI::ExitCodes code) { return error.get_exit_code() == static_cast<int>(code); };
   const bool lacks = is(CLI::ExitCodes::RequiredError);
   if (lacks || is(CLI::ExitCodes::ExtrasError)) {
-    const std::vector<std::string> unknown = app.remaining(/*recurse=*/true);  // the last first
+    const std::vector<std::string> unknown = app.remaining(/*recurse=*/true);  // the last one comes first
     const auto option = std::find_if(unknown.begin(), unknown.end(), [](const auto& a) { return a.starts_with("-"); });
     if (option != unknown.end()) return UnknownArgument(*command, path, *option);
     if (!unknown.empty()) return UnknownArgument(*command, path, unknown.back());

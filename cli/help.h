@@ -6,11 +6,11 @@
 
 namespace tributary::cli {
 
-// Makes --help look as the other programs' does (base/docs/help_text.h).
+// Returns a formatter that makes --help look like that of the other programs (base/docs/help_text.h).
 std::shared_ptr<CLI::FormatterBase> MakeHelpFormatter();
 
-// What is wrong with the command line, in the words of base/options.h: "unknown option --limt; did you mean --limit?".
-// `app` has just thrown `error`.
+// Describes the error in the command line, in the words of base/options.h: "unknown option --limt; did you mean
+// --limit?". `app` has just thrown `error`.
 std::string UsageError(const CLI::App& app, const CLI::ParseError& error);
 
 }  // namespace tributary::cli

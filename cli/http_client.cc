@@ -32,7 +32,7 @@ struct Cleanup {
 
 size_t AppendBody(char* data, size_t size, size_t count, void* body) {
   auto* out = static_cast<std::string*>(body);
-  if (out->size() + size * count > kBodyBytesMax) return 0;  // makes curl give up
+  if (out->size() + size * count > kBodyBytesMax) return 0;  // makes curl stop
   out->append(data, size * count);
   return size * count;
 }
@@ -56,10 +56,10 @@ class Exchange {
     if (const std::string file = SystemCaFile(); !file.empty()) Set(CURLOPT_CAINFO, file.c_str());
     Set(CURLOPT_CONNECTTIMEOUT_MS, kConnectTimeoutMs);
     Set(CURLOPT_NOSIGNAL, 1L);
-    Set(CURLOPT_ACCEPT_ENCODING, "");  // whatever curl can undo
+    Set(CURLOPT_ACCEPT_ENCODING, "");  // all encodings that curl can decode
     Set(CURLOPT_WRITEFUNCTION, AppendBody);
     Set(CURLOPT_WRITEDATA, &body_);
-    // A reducer on this machine is not behind a proxy, whatever the environment says.
+    // A reducer on this machine is not behind a proxy, whatever the environment contains.
     Set(CURLOPT_NOPROXY, "localhost,127.0.0.1,::1");
   }
   template <typename T>
@@ -67,11 +67,11 @@ class Exchange {
     curl_easy_setopt(curl_.get(), option, value);
   }
 
-  // The body of an answer of success.
+  // Returns the body of a successful answer.
   absl::StatusOr<std::string> Perform(std::string_view server, std::string_view path) {
     const CURLcode result = curl_easy_perform(curl_.get());
     curl_easy_getinfo(curl_.get(), CURLINFO_RESPONSE_CODE, &code_);
-    // A server that has refused an upload need not read it to its end.
+    // A server that has refused an upload does not have to read the rest of it.
     const bool refused = result == CURLE_SEND_ERROR && code_ >= 400;
     if (result == CURLE_WRITE_ERROR && body_.size() > kBodyBytesMax / 2) {
       return Error(absl::StatusCode::kResourceExhausted,
@@ -94,7 +94,7 @@ class Exchange {
   long code_ = 0;
 };
 
-// What is sent: reads up to so many bytes from an offset on.
+// The data to send: `read` reads up to `bytes` bytes from an offset on.
 struct Source {
   const std::function<size_t(uint64_t offset, char* to, size_t bytes)>& read;
   uint64_t offset = 0;
@@ -142,7 +142,7 @@ absl::StatusOr<std::string> HttpClient::PutFrom(std::string_view path, const Par
     exchange.Set(CURLOPT_READFUNCTION, ReadSource);
     exchange.Set(CURLOPT_READDATA, &source);
     exchange.Set(CURLOPT_INFILESIZE_LARGE, static_cast<curl_off_t>(bytes));
-    exchange.Set(CURLOPT_LOW_SPEED_TIME, kUploadStallS);  // reading a large file takes the reducer a while
+    exchange.Set(CURLOPT_LOW_SPEED_TIME, kUploadStallS);  // the reducer needs some time to read a large file
     exchange.Set(CURLOPT_LOW_SPEED_LIMIT, 1L);
     answer = exchange.Perform(server_, path);
     if (exchange.code() != 503) break;

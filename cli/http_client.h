@@ -11,18 +11,19 @@
 
 namespace tributary::cli {
 
-// Asks one reducer over HTTP, one question at a time. Answers are held whole, at most 256 MiB.
+// Sends requests to one reducer over HTTP, one at a time. Answers are kept whole in memory, at most 256 MiB.
 class HttpClient {
  public:
-  // "http://127.0.0.1:4040"; a "/" at the end is dropped.
+  // `server`: "http://127.0.0.1:4040"; a "/" at the end is dropped.
   explicit HttpClient(std::string server);
 
   using Parameters = std::vector<std::pair<std::string, std::string>>;
-  // The body of `GET path?parameters`. Unavailable: no answer; the message names the server and what to do.
-  // InvalidArgument, NotFound, Internal: the server's own "error", for 400, 404 and the rest.
+  // Returns the body of `GET path?parameters`. Unavailable: no answer; the message names the server and what to do.
+  // InvalidArgument, NotFound, Internal: the server's own "error" text, for 400, 404 and other codes.
   absl::StatusOr<std::string> Get(std::string_view path, const Parameters& parameters = {}) const;
 
-  // The body of the answer to `PUT path?parameters`. Errors as above; a server that is busy is asked again for a while.
+  // Returns the body of the answer to `PUT path?parameters`. Errors as above; if the server is busy, the request is
+  // retried for a while.
   absl::StatusOr<std::string> Put(std::string_view path, const Parameters& parameters, std::string_view content) const;
   absl::StatusOr<std::string> PutFile(std::string_view path, const Parameters& parameters, int file) const;
 

@@ -17,13 +17,13 @@ absl::Status Print(std::string_view line) {
 }  // namespace
 
 absl::StatusOr<int> RunInspect(const InspectOptions& options) {
-  // `… | head` ends the work with an error of write, not with a signal.
+  // With `… | head`, the work ends with a write error, not with a signal.
   signal(SIGPIPE, SIG_IGN);
   ASSIGN_OR_RETURN(std::unique_ptr<intake::RecordingReader> reader, intake::RecordingReader::Open(options.file));
   absl::Status status = intake::Inspect(*reader, Print);
   if (fflush(stdout) != 0 && status.ok()) status = ErrnoStatus("write", "standard output", errno);
   if (status.ok()) return kExitOk;
-  // Damage is the file's fault, not a usage error.
+  // A damaged file is not a usage error.
   fprintf(stderr, "tributary: %s\n", Message(status).c_str());
   return kExitFailure;
 }

@@ -71,7 +71,7 @@ Measure GetMeasure(const object& from) {
   return measure;
 }
 
-// Parsed text and the parser that owns what its elements point to.
+// A parsed text, and the parser that owns the data of its elements.
 struct Document {
   simdjson::dom::parser parser;
   object root;
@@ -120,7 +120,7 @@ absl::Status ReadColumn(const object& columns, std::string_view key, size_t coun
   return i == count ? absl::OkStatus() : Bad(std::string("short column ").append(key));
 }
 
-// A reducer of an earlier release has no list, and those kinds that every answer has.
+// An answer of an earlier release has no list; then the kinds that every answer has stay in `out`.
 absl::Status ReadKinds(const object& root, std::vector<FrameKind>* out) {
   if (root.at_key("kinds").error() == simdjson::NO_SUCH_FIELD) return absl::OkStatus();
   out->clear();
@@ -171,7 +171,7 @@ absl::StatusOr<StatusAnswer> ParseStatus(std::string_view json) {
                       .uptime_s = GetNumber(root, "uptime_s"),
                       .total = GetTotals(total),
                       .stack_health = GetCounts(root, "stack_health")};
-  if (!total.at_key("types").error()) {  // only where there are others than CPU
+  if (!total.at_key("types").error()) {  // only if there are types other than CPU
     RETURN_IF_ERROR(ForEachObject(total, "types", [&](const object& type) {
       status.types.push_back({GetString(type, "name"), GetString(type, "unit"), GetTotals(type)});
     }));
@@ -190,7 +190,7 @@ absl::StatusOr<StatusAnswer> ParseStatus(std::string_view json) {
                             .totals = GetTotals(node),
                             .stack_health = GetCounts(node, "stack_health")});
   }));
-  if (!root.at_key("clusters").error()) {  // an older reducer has none
+  if (!root.at_key("clusters").error()) {  // an older reducer does not send clusters
     RETURN_IF_ERROR(ForEachObject(root, "clusters", [&](const object& cluster) {
       status.clusters.push_back({.id = GetString(cluster, "id"),
                                  .connected = GetBool(cluster, "connected"),

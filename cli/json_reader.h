@@ -9,8 +9,8 @@
 
 namespace tributary::cli {
 
-// JSON of the reducer to structs. InvalidArgument: not such an answer; a flame graph's indices are checked, so that a
-// tree that was read can be walked. Unknown keys are ignored.
+// Parse the reducer's JSON into structs. InvalidArgument if the text is not such an answer. A flame graph's indices are
+// checked, so every parsed tree can be walked. Unknown keys are ignored.
 absl::StatusOr<StatusAnswer> ParseStatus(std::string_view json);
 absl::StatusOr<FlameGraph> ParseFlameGraph(std::string_view json);
 absl::StatusOr<TopAnswer> ParseTop(std::string_view json);
@@ -21,10 +21,10 @@ absl::StatusOr<LinesAnswer> ParseLines(std::string_view json);
 absl::StatusOr<RolloutsAnswer> ParseRollouts(std::string_view json);
 absl::StatusOr<UploadAnswer> ParseUpload(std::string_view json);
 
-// The text of {"error": …}, "" when it is no such body.
+// Returns the text of {"error": …}; "" if the body has no such text.
 std::string ParseErrorBody(std::string_view json);
 
-// {"intake": N, "http": N}: what the reducer writes to its --ports-file.
+// {"intake": N, "http": N}, which the reducer writes to its --ports-file.
 struct Ports {
   uint16_t intake = 0, http = 0;
 };

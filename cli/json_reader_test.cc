@@ -82,7 +82,7 @@ TEST(JsonReader, ReadsStackHealth) {
   EXPECT_FALSE(ParseStackHealth(R"({"endings":{},"executables":[{"name":"a"}]})").ok());
 }
 
-TEST(JsonReader, ReadsLinesAndHowManyFilesAreComing) {
+TEST(JsonReader, ReadsLinesAndTheNumberOfComingFiles) {
   const auto lines = ParseLines(
       R"({"function":"f","executable":"","lines":[{"file":"/a.c","line":3,"text":null,"self_ns":1,"self_count":2,)"
       R"("total_ns":3,"total_count":4,"addresses":[]}],"sources":[],"sources_coming":["/a.c"]})");

@@ -15,7 +15,7 @@ namespace {
 constexpr size_t kPlaceLettersMax = 60;
 constexpr size_t kTextLettersMax = 100;
 
-// The end of a path says more than its begin.
+// The end of a path is more useful than its beginning.
 std::string PlaceOf(const LinesAnswer::Line& line) {
   if (line.file.empty()) return "??";
   std::string place = fmt::format("{}:{}", line.file, line.line);

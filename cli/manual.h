@@ -4,7 +4,7 @@
 
 namespace tributary::cli {
 
-// The texts of tributary's man pages that its options do not hold.
+// Returns the texts of tributary's man pages, except those of its options.
 docs::Manual CliManual();
 
 }  // namespace tributary::cli

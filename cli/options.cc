@@ -18,12 +18,12 @@
 namespace tributary::cli {
 namespace {
 
-// "VALUE: must be …", what help.h makes an error of.
+// Returns "VALUE: must be …", which help.h turns into an error.
 std::string Refusal(std::string_view value, std::string_view sentence) {
   return fmt::format("{}: {}", EscapeForDisplay(value), sentence);
 }
 
-// These three refuse a value in the words of base/options.h. Documents take the values of OneOf from the braces.
+// These three refuse a value in the words of base/options.h. The documents take the values of OneOf from the braces.
 CLI::Validator OneOf(const std::vector<std::string>& values) {
   std::string sentence;
   for (size_t i = 0; i < values.size(); ++i) {
@@ -54,7 +54,7 @@ CLI::Validator IsBool() {
   return CLI::Validator(check, "");
 }
 
-// `--name` alone, `--no-name`, and `--name=false`, as bool options of base/options.h.
+// Adds `--name`, `--no-name`, and `--name=false`, like bool options of base/options.h.
 void AddSwitch(CLI::App* app, const std::string& name, bool* target, const std::string& help) {
   app->add_flag(fmt::format("{},!--no-{}", name, name.substr(2)), *target, help)->check(IsBool());
 }
@@ -252,17 +252,17 @@ CLI::App* AddResolve(CLI::App& symbols, ResolveOptions* options) {
   return resolve;
 }
 
-// All commands; what they are given goes to `line`, which must outlive them.
+// All commands. Their parsed values go to `line`, which must outlive them.
 struct Commands {
   explicit Commands(CommandLine& line);
 
   CLI::App app{"Asks a Tributary reducer, profiles one command, or reads recorded sessions.", "tributary"};
   CLI::App *status, *top, *lines, *rollouts, *flame_graph, *record, *inspect, *replay, *symbols, *push, *resolve;
-  std::string print_docs;  // only for --help: ParseCommandLine looks for the option before all others
+  std::string print_docs;  // only for --help: ParseCommandLine checks for this option before all others
 };
 
 Commands::Commands(CommandLine& line) {
-  app.formatter(MakeHelpFormatter());  // the commands' too, as what follows
+  app.formatter(MakeHelpFormatter());  // also for the commands, like the following settings
   app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
   app.set_help_flag("--help,-h", "print this help and exit");
   app.set_version_flag("--version", VersionLine("tributary"), "print the version and exit");
@@ -311,7 +311,7 @@ CommandLine ParseCommandLine(int argc, const char* const* argv) {
     line.exit_code = PrintDocs(commands.app, arguments);
     return line;
   }
-  // What stands behind "--" is record's command, whatever it looks like.
+  // The arguments after "--" are record's command, whatever they look like.
   int own = 1;
   while (own < argc && std::string_view(argv[own]) != "--") ++own;
   for (int i = own + 1; i < argc; ++i) line.record.command.emplace_back(argv[i]);
@@ -323,7 +323,7 @@ CommandLine ParseCommandLine(int argc, const char* const* argv) {
     }
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) {
-      commands.app.exit(error);  // prints what was asked for
+      commands.app.exit(error);  // prints the requested text
       return line;
     }
     fmt::print(stderr, "tributary: {}\n", UsageError(commands.app, error));

@@ -13,7 +13,7 @@ struct StatusOptions {
   bool json = false;
 };
 
-// What the queries share; passed on to the reducer as they are.
+// The options that all queries have; sent to the reducer unchanged.
 struct QueryOptions {
   std::string server = "http://127.0.0.1:4040";
   std::string query, from = "-15m", to = "now", type = "cpu";
@@ -29,7 +29,7 @@ struct FlameGraphOptions {
   QueryOptions query;
   std::string format = "svg";  // svg, html, folded, folded-address, json
   std::string unit = "ns";     // ns, count
-  std::string out;             // "" : by format; "-": standard output
+  std::string out;             // "": chosen by format; "-": standard output
   uint32_t max_nodes = 50'000;
 };
 
@@ -51,8 +51,8 @@ struct ReplayOptions {
   uint16_t intake_port = 8000;
   uint32_t nodes = 1;
   std::string speed = "1";  // a factor, or "max"
-  uint32_t repeat = 1;      // 0: for ever
-  uint32_t symbols = 0;     // functions of made-up tables; 0: none
+  uint32_t repeat = 1;      // 0: forever
+  uint32_t symbols = 0;     // functions in made-up tables; 0: no tables
   bool tls = false;         // implied by the next four
   std::string tls_ca, tls_cert, tls_key, tls_server_name;
   std::string token_file;
@@ -61,7 +61,7 @@ struct ReplayOptions {
 
 struct ResolveOptions {
   std::string file;
-  std::vector<std::string> addresses;  // none: from standard input, one a line
+  std::vector<std::string> addresses;  // empty: read from standard input, one per line
   bool json = false;
 };
 
@@ -85,9 +85,9 @@ struct LinesOptions {
 
 struct PushOptions {
   std::string server = "http://127.0.0.1:4040";
-  std::vector<std::string> paths;  // files, and directories with all that is in them
-  std::string build_id;            // of the one file, where it has none of its own
-  bool whole = false;              // send the file, not the table made of it
+  std::vector<std::string> paths;  // files, and directories with all their files
+  std::string build_id;            // for a single file without a build-id of its own
+  bool whole = false;              // send the file instead of the table made from it
 };
 
 struct CommandLine {
@@ -106,7 +106,7 @@ struct CommandLine {
     kRollouts
   };
   Command command = Command::kNone;
-  int exit_code = kExitOk;  // of kNone: help was printed, or a usage error
+  int exit_code = kExitOk;  // for kNone: help was printed, or a usage error
   StatusOptions status;
   TopOptions top;
   FlameGraphOptions flame_graph;
@@ -120,7 +120,7 @@ struct CommandLine {
   RolloutsOptions rollouts;
 };
 
-// Prints help, version and usage errors itself.
+// Parses the arguments. Prints help, version and usage errors itself.
 CommandLine ParseCommandLine(int argc, const char* const* argv);
 
 }  // namespace tributary::cli

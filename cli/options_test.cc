@@ -58,14 +58,14 @@ TEST(CommandLine, ReplaysAFileAsManyNodes) {
   EXPECT_EQ(Parse({"inspect", "x.rec"}).inspect.file, "x.rec");
 }
 
-TEST(CommandLine, GivesRecordWhatStandsBehindTheDashes) {
+TEST(CommandLine, GivesRecordTheArgumentsAfterTheDashes) {
   CommandLine line = Parse({"record", "--rate", "999", "--", "ls", "--rate", "--", "-l"});
   ASSERT_EQ(line.command, Command::kRecord);
   EXPECT_EQ(line.record.rate_hz, 999u);
   EXPECT_EQ(line.record.command, (std::vector<std::string>{"ls", "--rate", "--", "-l"}));
 }
 
-TEST(CommandLine, TellsUsageErrorsFromHelp) {
+TEST(CommandLine, DistinguishesUsageErrorsFromHelp) {
   ::testing::internal::CaptureStdout();
   ::testing::internal::CaptureStderr();
   for (std::vector<const char*> bad : {std::vector<const char*>{},
@@ -96,8 +96,8 @@ TEST(CommandLine, TellsUsageErrorsFromHelp) {
   EXPECT_NE(out.find("-- COMMAND"), std::string::npos);
 }
 
-// As every program of this project does (base/options.h).
-TEST(CommandLine, SaysWhatIsWrongAndWhatWouldBeRight) {
+// As in every program of this project (base/options.h).
+TEST(CommandLine, ExplainsErrorsAndSuggestsFixes) {
   const auto error = [](std::vector<const char*> arguments) {
     ::testing::internal::CaptureStderr();
     EXPECT_EQ(Parse(std::move(arguments)).exit_code, kExitUsage);
@@ -118,7 +118,7 @@ TEST(CommandLine, SaysWhatIsWrongAndWhatWouldBeRight) {
   EXPECT_EQ(error({"lines"}), "tributary: FUNCTION is missing; tributary lines --help says what it is\n");
 }
 
-TEST(CommandLine, OfAnOptionGivenTwiceTheLastCounts) {
+TEST(CommandLine, TakesTheLastOfARepeatedOption) {
   EXPECT_EQ(Parse({"top", "--limit", "3", "--limit", "4"}).top.limit, 4u);
   EXPECT_EQ(Parse({"top", "--limit=3", "--server", "http://a", "--limit=5", "--server", "http://b"}).top.query.server,
             "http://b");

@@ -16,8 +16,8 @@ namespace tributary::cli {
 namespace {
 
 constexpr double kWidth = 1200, kMargin = 12, kRowHeight = 18, kHeaderHeight = 74, kFooterHeight = 28;
-constexpr double kLetterWidth = 6.7;     // of the 11 px monospace font, rather too wide than too narrow
-constexpr double kFrameWidthMin = 0.02;  // narrower ones are left out; zooming in 50-fold shows the rest
+constexpr double kLetterWidth = 6.7;     // of the 11 px monospace font; rather too wide than too narrow
+constexpr double kFrameWidthMin = 0.02;  // narrower frames are left out; a 50-fold zoom shows the rest
 constexpr size_t kFramesMax = 30'000;
 
 struct Box {
@@ -32,7 +32,7 @@ struct Layout {
   size_t left_out = 0;
 };
 
-// Parents before children, wide before narrow; no recursion, stacks may be deep.
+// Places parents before children, and wide frames before narrow ones. No recursion, since stacks may be deep.
 Layout Place(const FlameGraph& graph, Unit unit) {
   Layout layout;
   if (graph.nodes.empty() || graph.nodes[0].total.Of(unit) == 0) return layout;
@@ -61,7 +61,7 @@ std::string FormatDrawn(const FlameGraph& graph, Values values, Unit unit) {
                               : fmt::format("{} samples", FormatCount(values.count));
 }
 
-// As much of the label as fits; "" when hardly anything would.
+// Returns as much of the label as fits; "" if hardly anything fits.
 std::string Label(std::string_view name, double width) {
   auto letters = static_cast<size_t>(std::max(0.0, (width - 6) / kLetterWidth));
   if (letters < 3) return "";
@@ -95,7 +95,7 @@ std::string Summary(const FlameGraph& graph, const PictureOptions& options) {
          (options.unit == Unit::kCount ? ", drawn by samples" : "");
 }
 
-// The svg element. `style` and `script` stand inside it where it is a file of its own.
+// Returns the svg element. It contains `style` and `script` if it is a file of its own.
 std::string SvgElement(const FlameGraph& graph, const PictureOptions& options, bool standalone) {
   Layout layout = Place(graph, options.unit);
   double height = kHeaderHeight + (layout.depth_max + 1) * kRowHeight + kFooterHeight;
@@ -144,7 +144,7 @@ std::string EscapeXml(std::string_view text) {
   while (!text.empty()) {
     size_t length = Utf8SequenceLength(text);
     auto c = static_cast<unsigned char>(text[0]);
-    // XML has no U+FFFE and U+FFFF, however they are written.
+    // XML does not allow U+FFFE and U+FFFF, in any notation.
     bool never = length == 3 && (text.starts_with("\xef\xbf\xbe") || text.starts_with("\xef\xbf\xbf"));
     if (length == 0 || never || (c < 0x20 && c != '\n' && c != '\t') || c == 0x7f) {
       out += fmt::format("\\x{:02x}", c);
@@ -176,13 +176,13 @@ std::string EscapeXml(std::string_view text) {
 }
 
 std::string FrameColor(std::string_view name, std::string_view color) {
-  // Hue, saturation and lightness, and how far a name may move the first and the last.
+  // Hue, saturation and lightness, and how far a name may move the hue and the lightness.
   struct Palette {
     std::string_view color;
     double hue, hue_range, saturation, lightness, lightness_range;
   };
   static constexpr auto kPalettes = std::to_array<Palette>({
-      {"file", 8, 38, 0.86, 0.60, 0.10},  // also of a key that is not here
+      {"file", 8, 38, 0.86, 0.60, 0.10},  // also for an unknown key
       {"kernel", 196, 30, 0.52, 0.62, 0.10},
       {"inlined", 84, 44, 0.44, 0.62, 0.08},
       {"root", 36, 0, 0.25, 0.80, 0},

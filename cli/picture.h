@@ -7,21 +7,22 @@
 
 namespace tributary::cli {
 
-// A flame graph as one file that needs nothing else: an SVG, or a page around it. Root on top; a frame is as wide as
-// its share. Frames carry a tooltip; a script in the file zooms on click and marks what a search finds; without
-// scripts the picture still reads. Colours follow from the name: warm for user code, cool for the kernel, green for
-// inlined frames, grey for unknown ones.
+// A flame graph as one self-contained file: an SVG, or a page around it. The root is on top; a frame's width is its
+// share. Frames have a tooltip. A script in the file zooms on click and marks search results. Without scripts, the
+// picture is still readable. The name decides the colour: warm for user code, cool for the kernel, green for inlined
+// frames, grey for unknown frames.
 struct PictureOptions {
-  std::string title;  // "what was profiled"; escaped here
+  std::string title;  // the profiled command or query; WriteSvg and WriteHtml escape it
   Unit unit = Unit::kValue;
 };
 std::string WriteSvg(const FlameGraph& graph, const PictureOptions& options);
 std::string WriteHtml(const FlameGraph& graph, const PictureOptions& options);
 
-// Text and attribute values of XML and HTML. Bytes that neither may hold (controls, ill-formed UTF-8) become \xNN.
+// Escapes text and attribute values for XML and HTML. Bytes that neither of them allows (controls, ill-formed UTF-8)
+// become \xNN.
 std::string EscapeXml(std::string_view text);
 
-// "#rrggbb", by the name and the colour key of its kind.
+// Returns "#rrggbb", chosen by the name and by the colour key of its kind.
 std::string FrameColor(std::string_view name, std::string_view color);
 
 }  // namespace tributary::cli

@@ -10,7 +10,7 @@
 namespace tributary::cli {
 namespace {
 
-// Whether python's XML parser takes the text, and what a small program says about it.
+// Checks that python's XML parser accepts the text. Returns what a small program prints about it.
 std::string AskPython(const std::string& xml, const std::string& program) {
   char path[] = "/tmp/tributary_svg_XXXXXX";
   int fd = mkstemp(path);
@@ -34,14 +34,14 @@ size_t Count(std::string_view text, std::string_view part) {
   return count;
 }
 
-TEST(EscapeXml, LeavesNothingThatMarksUp) {
+TEST(EscapeXml, LeavesNoMarkup) {
   EXPECT_EQ(EscapeXml("a<b>&\"'"), "a&lt;b&gt;&amp;&quot;&#39;");
   EXPECT_EQ(EscapeXml(std::string_view("\x1b[31m\0\x7f", 7)), "\\x1b[31m\\x00\\x7f");
   EXPECT_EQ(EscapeXml("gr\xc3\xbc\xc3\x9f \xff \xed\xa0\x80"), "gr\xc3\xbc\xc3\x9f \\xff \\xed\\xa0\\x80");
   EXPECT_EQ(EscapeXml("\xef\xbf\xbf"), "\\xef\\xbf\\xbf");
 }
 
-TEST(FrameColor, IsTheSameEverywhereAndTellsKinds) {
+TEST(FrameColor, IsTheSameEverywhereAndDistinguishesKinds) {
   EXPECT_EQ(FrameColor("main", "file"), FrameColor("main", "file"));
   EXPECT_NE(FrameColor("main", "file"), FrameColor("spin", "file"));
   for (const char* name : {"a", "b", "main", "do_syscall_64", "x::y::z"}) {
@@ -64,8 +64,8 @@ TEST(Picture, SvgIsXmlWithATooltipAFrame) {
       std::string::npos)
       << titles;
   EXPECT_NE(svg.find("comm=&quot;&lt;b&gt;"), std::string::npos);
-  EXPECT_EQ(Count(svg, "<script>"), 1u);  // ours alone
-  EXPECT_EQ(Count(svg, "http"), 1u);      // the name space: nothing is fetched
+  EXPECT_EQ(Count(svg, "<script>"), 1u);  // only ours
+  EXPECT_EQ(Count(svg, "http"), 1u);      // the XML namespace: nothing is fetched
   EXPECT_NE(svg.find("3 subtrees too small"), std::string::npos);
 }
 
@@ -78,7 +78,7 @@ TEST(Picture, FramesLieWithinTheirParents) {
   EXPECT_EQ(rows, "[(12, 1176, '0'), (12, 1176, '1'), (12, 706, '2'), (718, 353, '2'), (1070, 118, '2')]\n");
 }
 
-TEST(Picture, SaysWhatWidthsMeasure) {
+TEST(Picture, NamesTheMeasureOfWidths) {
   FlameGraph graph = *ParseFlameGraph(testing::kFlameGraphJson);
   EXPECT_EQ(Count(WriteSvg(graph, {}), "Width is the share of CPU time;"), 1u);
   EXPECT_EQ(Count(WriteSvg(graph, {.unit = Unit::kCount}), "Width is the share of the samples;"), 1u);
@@ -98,15 +98,15 @@ TEST(Picture, HtmlIsOnePageWithTheSameFrames) {
   EXPECT_EQ(Count(html, "href="), 0u);
 }
 
-TEST(Picture, SaysWhenThereIsNothing) {
+TEST(Picture, ReportsWhenThereAreNoSamples) {
   FlameGraph empty = Merge({});
   std::string svg = WriteSvg(empty, {.title = "x"});
   EXPECT_NE(svg.find("No samples match."), std::string::npos);
   EXPECT_EQ(AskPython(svg, "print(1)"), "1\n");
 }
 
-// Deeper than any recursion would stand, wider than a screen.
-TEST(Picture, StandsDeepAndWideGraphs) {
+// Deeper than any recursion could go, wider than a screen.
+TEST(Picture, HandlesDeepAndWideGraphs) {
   FlameGraph graph;
   graph.names = {"all", "f"};
   graph.nodes.push_back({.parent = -1, .total = {100'000, 100'000}});

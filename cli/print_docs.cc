@@ -23,7 +23,7 @@ std::string WithoutStop(std::string text) {
   return text;
 }
 
-// "FORMAT:{svg,html}" → {"svg", "html"}: CLI11 keeps the values of a closed set in the type's name only.
+// "FORMAT:{svg,html}" → {"svg", "html"}: CLI11 keeps the values of a closed set only in the type's name.
 std::vector<std::string> Values(const std::string& type_name) {
   const size_t begin = type_name.find('{'), end = type_name.find('}');
   std::vector<std::string> values;
@@ -56,7 +56,7 @@ docs::Option Describe(const CLI::Option& option) {
   return out;
 }
 
-// The arguments behind --print-docs, with "--print-docs=man" as two.
+// Returns the arguments after --print-docs; "--print-docs=man" counts as two arguments.
 std::vector<std::string> Words(const std::vector<std::string>& arguments) {
   std::vector<std::string> words(arguments.begin() + 1, arguments.end());
   if (arguments[0].size() > kFlag.size()) words.insert(words.begin(), arguments[0].substr(kFlag.size() + 1));
@@ -67,7 +67,7 @@ std::vector<std::string> Words(const std::vector<std::string>& arguments) {
 
 std::vector<std::string> FlagNames(const CLI::Option& option) {
   std::vector<std::string> names = option.get_lnames();
-  // CLI11 keeps the forms that turn a switch off among the names.
+  // CLI11 also lists the forms that turn a switch off among the names.
   std::erase_if(names, [&](const std::string& name) {
     return std::find(option.get_fnames().begin(), option.get_fnames().end(), name) != option.get_fnames().end();
   });

@@ -12,16 +12,16 @@ class Option;
 
 namespace tributary::cli {
 
-// Whether the arguments, without the program's name, ask for a document: `--print-docs FORMAT [COMMAND]`.
+// Returns whether the arguments, without the program's name, request a document: `--print-docs FORMAT [COMMAND]`.
 bool AsksForDocs(const std::vector<std::string>& arguments);
 
-// Prints the document. Returns the exit code: bad arguments are one line on standard error.
+// Prints the document. Returns the exit code; for bad arguments, prints one line to standard error.
 int PrintDocs(const CLI::App& app, const std::vector<std::string>& arguments);
 
-// The long names of an option, without "--"; not the one that turns a switch off.
+// Returns the long names of an option, without "--" and without the name that turns a switch off.
 std::vector<std::string> FlagNames(const CLI::Option& option);
 
-// The commands and their options, as documents show them.
+// Returns the commands and their options in the form of the documents.
 docs::Command Describe(const CLI::App& app);
 
 }  // namespace tributary::cli

@@ -24,7 +24,7 @@ TEST(ProcessTree, ReadsLivingChildrenOfEveryThread) {
   };
   write("/10/task/10", "11 12 ");
   write("/10/task/99", "13 ");
-  write("/12/task/12", "14 10 ");  // a pid that came again
+  write("/12/task/12", "14 10 ");  // a pid that appears again
   Parents parents;
   AddLivingChildren(root, 10, parents);
   EXPECT_EQ(parents, (Parents{{10, 12}, {11, 10}, {12, 10}, {13, 10}, {14, 12}}));

@@ -18,12 +18,12 @@
 namespace tributary::cli {
 namespace {
 
-// Between fork and exec: only what is safe there. Does not return.
+// Runs between fork and exec, so it makes only calls that are safe there. Does not return.
 [[noreturn]] void Become(const Program::Options& options, char* const* arguments, pid_t parent, int report) {
   if (options.helper) {
     setpgid(0, 0);
     prctl(PR_SET_PDEATHSIG, SIGTERM);
-    if (getppid() != parent) _exit(0);  // it was gone already
+    if (getppid() != parent) _exit(0);  // the parent was already gone
   }
   if (!options.output_path.empty()) {
     int out = open(options.output_path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
@@ -37,7 +37,7 @@ namespace {
   sigprocmask(SIG_SETMASK, &options.signal_mask, nullptr);
   execvp(arguments[0], arguments);
   int error = errno;
-  // The read end sees the number; had exec worked, it would see the end of the pipe.
+  // The read end receives the number. After a successful exec it would see the end of the pipe.
   (void)!write(report, &error, sizeof(error));
   _exit(127);
 }

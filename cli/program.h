@@ -12,14 +12,14 @@
 
 namespace tributary::cli {
 
-// A program that was started; killed and waited for at the latest when the object goes. base/child_process.h starts
-// this binary again instead.
+// A started program. The destructor kills it and waits for it, unless it has ended before. base/child_process.h, in
+// contrast, starts this binary again.
 class Program {
  public:
   struct Options {
-    std::vector<std::string> arguments;  // [0] is the program, looked for in PATH
-    std::string output_path;             // takes its output and errors; "": they go where ours go
-    // A helper: ends when we end, and a terminal's Ctrl-C does not reach it.
+    std::vector<std::string> arguments;  // [0] is the program, searched in PATH
+    std::string output_path;             // file for its output and errors; "": the same destination as ours
+    // A helper ends when we end, and a terminal's Ctrl-C does not reach it.
     bool helper = false;
     sigset_t signal_mask = {};
   };
@@ -32,14 +32,14 @@ class Program {
   ~Program() { Kill(); }
 
   pid_t pid() const { return pid_; }
-  bool running();  // notices its end without waiting
+  bool running();  // checks for its end without waiting
   void Signal(int number) const;
   void Kill();
 
-  // Once it has ended: its exit code, 128 + N after signal N.
+  // After its end: its exit code, or 128 + N after signal N.
   int exit_code() const;
   int term_signal() const;  // 0: it exited by itself
-  // CPU of it and of those of its children that it waited for.
+  // CPU time of the program and of its children that it waited for.
   uint64_t cpu_ns() const { return cpu_ns_; }
 
  private:
@@ -49,7 +49,7 @@ class Program {
   uint64_t cpu_ns_ = 0;
 };
 
-// The program `name` beside our own binary, else in PATH. NotFound: the message says where it was looked for.
+// Returns the program `name` next to our own binary, else from PATH. NotFound: the message says where it was searched.
 absl::StatusOr<std::string> FindProgram(const std::string& name);
 
 }  // namespace tributary::cli

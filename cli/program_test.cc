@@ -28,13 +28,13 @@ TEST(Program, PassesOnExitCodesAndSignals) {
   EXPECT_EQ(child.term_signal(), SIGTERM);
 }
 
-TEST(Program, SaysWhenAProgramCannotRun) {
+TEST(Program, ReportsWhenAProgramCannotRun) {
   SignalInbox signals;
   EXPECT_EQ(Program::Start({.arguments = {"/no/such/program"}}).status().code(), absl::StatusCode::kNotFound);
   EXPECT_EQ(Program::Start({.arguments = {"/etc/passwd"}}).status().code(), absl::StatusCode::kPermissionDenied);
 }
 
-TEST(Program, KillsWhatIsLeft) {
+TEST(Program, KillsALeftoverProgram) {
   SignalInbox signals;
   pid_t pid = 0;
   {

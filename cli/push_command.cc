@@ -50,7 +50,7 @@ class Pusher {
   }
 
  private:
-  // `named`: by the user; of a directory's files many are nothing to be told of.
+  // `named`: the user named this file. Many files of a directory are not worth a message.
   void PushFile(const std::string& path, bool named) {
     if (unreachable_) return;
     const Fd file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
@@ -114,7 +114,7 @@ class Pusher {
   const PushOptions& options_;
   const HttpClient client_;
   uint64_t stored_ = 0, known_ = 0, nameless_ = 0, failed_ = 0;
-  bool unreachable_ = false;  // nothing more can be sent
+  bool unreachable_ = false;  // no more files can be sent
 };
 
 }  // namespace

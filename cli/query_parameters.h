@@ -5,7 +5,7 @@
 
 namespace tributary::cli {
 
-// What a command asks of the reducer, as docs/api.md has it.
+// Returns the request parameters of a command, as in docs/api.md.
 HttpClient::Parameters QueryParameters(const QueryOptions& query);
 
 }  // namespace tributary::cli

@@ -38,15 +38,15 @@ struct Run {
   Parents parents;
 };
 
-// The command and what lives below it right now: a shell that ends alone would leave its children behind.
+// Signals the command and all its living descendants: a shell that ends alone would leave its children running.
 void SignalTree(int64_t pid, int number) {
   Parents living;
   AddLivingChildren("/proc", pid, living);
   for (int64_t each : Descendants(pid, living)) kill(static_cast<pid_t>(each), number);
 }
 
-// Runs the command to its end: hands signals on, ends it after `duration_ns` (0: never), and remembers who descends
-// from it.
+// Runs the command to its end. Passes signals on, ends the command after `duration_ns` (0: never), and records its
+// descendants.
 absl::StatusOr<Run> RunCommand(const std::vector<std::string>& command, int64_t duration_ns, SignalInbox& signals) {
   const Clock& clock = Clock::Real();
   ClockPair begin = clock.Pair();
@@ -54,7 +54,7 @@ absl::StatusOr<Run> RunCommand(const std::vector<std::string>& command, int64_t 
   Run run{.from_ms = begin.unix.value / kNsPerMs, .pid = child.pid()};
   while (child.running()) {
     AddLivingChildren("/proc", run.pid, run.parents);
-    // A terminal sends its signals to the command as well; twice would be once too often.
+    // A terminal sends its signals to the command as well, so passing them on would send them twice.
     auto signal = signals.Wait(kTreePollMs);
     if (signal && signal->number != SIGCHLD && !signal->from_terminal) child.Signal(signal->number);
     int64_t elapsed_ns = clock.Monotonic().value - begin.monotonic.value;
@@ -73,7 +73,7 @@ absl::StatusOr<Run> RunCommand(const std::vector<std::string>& command, int64_t 
   return run;
 }
 
-// The flame graph of the command and its descendants.
+// Returns the flame graph of the command and its descendants.
 absl::StatusOr<FlameGraph> QueryRun(const HttpClient& client, Run run) {
   HttpClient::Parameters range = {{"from", std::to_string(run.from_ms - kTimeSlackMs)},
                                   {"to", std::to_string(run.to_ms + kTimeSlackMs)}};
@@ -142,7 +142,7 @@ absl::StatusOr<int> RunRecord(const RecordOptions& options) {
   auto run = RunCommand(options.command, duration_ns, signals);
   if (!run.ok()) {
     fprintf(stderr, "tributary: %s\n", Message(run.status()).c_str());
-    return run.status().code() == absl::StatusCode::kNotFound ? 127 : 126;  // as shells say it
+    return run.status().code() == absl::StatusCode::kNotFound ? 127 : 126;  // the exit codes that shells use
   }
   RETURN_IF_ERROR(recorder.WaitForSymbols());
   RETURN_IF_ERROR(recorder.StopCollector());

@@ -20,7 +20,7 @@ namespace {
 constexpr int kPollMs = 50;
 constexpr int kStartTimeoutMs = 20'000;
 constexpr int kStopTimeoutMs = 10'000;
-// The collector sends once a second and the reducer then asks for what it lacks.
+// The collector sends once per second, and the reducer then requests missing symbols.
 constexpr int kSymbolsQuietMs = 2'000, kSymbolsTimeoutMs = 10'000;
 
 std::string ReadFile(const std::string& path) {

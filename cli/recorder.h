@@ -12,8 +12,8 @@
 
 namespace tributary::cli {
 
-// A private reducer and kernel-collector on loopback ports of the system's choice, with a data directory that is
-// removed afterwards. Errors are one line, with the last line that the failing half wrote. Cancelled: a signal came
+// A private reducer and kernel-collector on loopback ports of the system's choice. Their data directory is removed
+// afterwards. Errors are one line, with the last line that the failing program wrote. Cancelled: a signal arrived
 // meanwhile.
 class Recorder {
  public:
@@ -22,11 +22,11 @@ class Recorder {
   Recorder(const Recorder&) = delete;
   Recorder& operator=(const Recorder&) = delete;
 
-  // Returns once the collector samples. NotFound: a binary is missing.
+  // Starts both programs and returns when the collector samples. NotFound: a binary is missing.
   absl::Status Start(uint32_t rate_hz);
-  // Waits until no symbol table has come for a while: a short command's names arrive after its end.
+  // Waits until no symbol table has arrived for a while: a short command's names arrive after its end.
   absl::Status WaitForSymbols();
-  // Lets the collector send what it has, and end.
+  // Lets the collector send its remaining data and end.
   absl::Status StopCollector();
 
   const HttpClient& client() const { return *client_; }
@@ -35,7 +35,7 @@ class Recorder {
  private:
   absl::Status StartReducer(const std::string& program);
   absl::Status StartCollector(const std::string& program, uint32_t rate_hz);
-  // Error when a signal to end came within that time.
+  // Waits `ms`. Cancelled if a signal other than SIGCHLD arrived in that time.
   absl::Status Pause(int ms);
   absl::Status Ended(const std::string& what, const std::string& log_path) const;
 

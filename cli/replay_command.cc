@@ -71,7 +71,7 @@ absl::StatusOr<std::string> ReadToken(const std::string& path) {
   return std::string(TrimEnd(token, kAsciiBlanks));
 }
 
-// The same on every node that replays, and about 20 bytes a function when packed.
+// Returns a table that is the same on every replaying node, and about 20 bytes per function when packed.
 PackedTable MadeUpTable(const ExecutableId& id, uint32_t functions) {
   constexpr uint64_t kFunctionBytes = 64;
   std::seed_seq seed(id.view().begin(), id.view().end());
@@ -118,7 +118,7 @@ absl::StatusOr<int> RunReplay(const ReplayOptions& options) {
     replay_options.symbols = [n = options.symbols](const ExecutableId& id) { return MadeUpTable(id, n); };
   }
   absl::StatusOr<intake::ReplayScript> script = intake::ReplayScript::Load(options.file);
-  if (!script.ok()) {  // damage is the file's fault, not a usage error
+  if (!script.ok()) {  // a damaged file is not a usage error
     fprintf(stderr, "tributary: %s\n", Message(script.status()).c_str());
     return kExitFailure;
   }

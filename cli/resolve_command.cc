@@ -25,7 +25,7 @@ std::optional<uint64_t> ParseAddress(std::string_view text) {
   return ParseNumber<uint64_t>(text, 16);
 }
 
-// A function without a name is called as in a profile.
+// A function without a name gets the same name as in a profile.
 std::string NameOf(const SymbolTable& table, const SymbolTable::Frame& frame, std::string_view file) {
   if (!frame.name.empty()) return std::string(frame.name);
   if (frame.inlined || frame.node == 0) return "??";
@@ -73,7 +73,7 @@ absl::Status Print(std::string_view text) {
   return ErrnoStatus("write", "standard output", errno);
 }
 
-// What a name may be missing for.
+// A reason for missing names.
 struct LeftOut {
   std::string_view key, what;
   uint64_t count;
@@ -103,7 +103,7 @@ absl::Status PrintLeftOut(const DebugSymbols& symbols, const ResolveOptions& opt
 }  // namespace
 
 absl::StatusOr<int> RunResolve(const ResolveOptions& options) {
-  signal(SIGPIPE, SIG_IGN);  // `… | head` ends the work with an error of write
+  signal(SIGPIPE, SIG_IGN);  // with `… | head`, the work ends with a write error
   Fd fd(open(options.file.c_str(), O_RDONLY | O_CLOEXEC));
   if (!fd.valid()) return ErrnoStatus("open", options.file, errno);
   auto opened = ElfFile::Open(std::move(fd));

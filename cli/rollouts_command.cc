@@ -18,7 +18,7 @@ namespace {
 
 constexpr size_t kChangeLettersMax = 60;
 
-// "a → b"; what both are where that is the same.
+// Returns "a → b", or only "b" if both are equal.
 std::string ChangeOf(const std::string& before, const std::string& now) {
   if (before == now) return EscapeForDisplay(now);
   return CutToWidth(fmt::format("{} → {}", before.empty() ? "?" : EscapeForDisplay(before),
@@ -34,7 +34,8 @@ std::string WorkloadOf(const RolloutsAnswer::Rollout& rollout) {
   return EscapeForDisplay(text);
 }
 
-// What of it another runs: images; else the hash of a template, a digest or build-id is all that there is to say.
+// Returns what changed: the images. If the images are the same, the hash of a template, a digest or a build-id is the
+// only information.
 std::string WhatOf(const RolloutsAnswer::Rollout& rollout) {
   const RolloutsAnswer::Version &now = rollout.now, &previous = rollout.previous;
   const bool is_program = now.images.empty() && previous.images.empty();
@@ -43,7 +44,7 @@ std::string WhatOf(const RolloutsAnswer::Rollout& rollout) {
   return fmt::format("{}{}({})", what, what.empty() ? "" : " ", ChangeOf(previous.hash, now.hash));
 }
 
-// Each second, in the unit of the answer; of a gauge the value.
+// Returns the rate per second in the unit of the answer; for a gauge, the value.
 std::optional<double> RateOf(const RolloutsAnswer::Use& use, const Measure& measure) {
   if (use.to_ms <= use.from_ms) return std::nullopt;
   if (measure.is_gauge) return static_cast<double>(use.value);

@@ -19,7 +19,7 @@ constexpr std::string_view kAnswer = R"({"from":0,"to":9,"truncated":true,"rollo
    "previous":{"hash":"a","images":"db:1","version":""},
    "before":{"from":1000,"to":3000,"cpu_ns":0,"count":0},"after":{"from":3000,"to":3000,"cpu_ns":0,"count":0}}]})";
 
-TEST(RolloutsCommand, ShowsWhatChangedAndTheCoresOnBothSides) {
+TEST(RolloutsCommand, ShowsTheChangeAndTheCoresOnBothSides) {
   setenv("TZ", "UTC", 1);
   const auto answer = ParseRollouts(kAnswer);
   ASSERT_TRUE(answer.ok()) << answer.status();
@@ -52,7 +52,7 @@ TEST(RolloutsCommand, ShowsServices) {
   EXPECT_THAT(text, testing::ContainsRegex("  shop service pay  +java +1 → 2 "));
 }
 
-TEST(RolloutsCommand, SaysWhereTheyComeFromWhenThereAreNone) {
+TEST(RolloutsCommand, ExplainsRolloutsWhenThereAreNone) {
   const auto answer = ParseRollouts(R"({"rollouts":[],"truncated":false})");
   ASSERT_TRUE(answer.ok());
   EXPECT_THAT(WriteRollouts(*answer), HasSubstr("docs/rollouts.md"));
@@ -67,7 +67,7 @@ TEST(RolloutsCommand, ControlBytesDoNotReachTheTerminal) {
   EXPECT_EQ(text.find('\x07'), std::string::npos);
 }
 
-TEST(RolloutsCommand, RefusesWhatIsNoAnswer) {
+TEST(RolloutsCommand, RefusesInvalidAnswers) {
   for (const char* json : {"", "[]", "{}", R"({"rollouts":3,"truncated":false})"})
     EXPECT_FALSE(ParseRollouts(json).ok());
 }

@@ -7,8 +7,8 @@
 
 namespace tributary::cli {
 
-// Takes SIGINT, SIGTERM, SIGHUP, SIGQUIT and SIGCHLD as messages instead of interruptions, for as long as it lives. One
-// in a process, made by its only thread. Children get the old mask back (old_mask()).
+// Receives SIGINT, SIGTERM, SIGHUP, SIGQUIT and SIGCHLD as messages instead of interruptions, during its lifetime. A
+// process may have only one, created by its only thread. Children get the old mask back (old_mask()).
 class SignalInbox {
  public:
   SignalInbox();
@@ -18,9 +18,9 @@ class SignalInbox {
 
   struct Signal {
     int number = 0;
-    bool from_terminal = false;  // every process in the foreground group got it too
+    bool from_terminal = false;  // every process in the foreground group received it too
   };
-  // The next signal, waiting at most that long.
+  // Returns the next signal. Waits at most `timeout_ms` for it.
   std::optional<Signal> Wait(int timeout_ms);
 
   const sigset_t& old_mask() const { return old_mask_; }

@@ -56,7 +56,7 @@ std::string RecentHealthText(const absl::StatusOr<StackHealthAnswer>& recent) {
   if (!recent.ok()) return fmt::format("last 5 minutes: {}\n", Message(recent.status()));
   std::string out = "last 5 minutes: ";
   if (recent->complete_share) {
-    // Rounded down: 100.00% means all of them.
+    // Rounded down: 100.00% means that all stacks are complete.
     out += fmt::format("{:.2f}% complete (kernel_only left out); ", std::floor(*recent->complete_share * 1e4) / 1e2);
   }
   if (recent->samples > 0) out += fmt::format("{} samples: ", FormatCount(recent->samples));
@@ -77,7 +77,7 @@ std::string RecentHealthText(const absl::StatusOr<StackHealthAnswer>& recent) {
   return out;
 }
 
-// Where there are samples of other types than CPU.
+// Returns a table of the sample types; "" if all samples are of type cpu.
 std::string TypesText(const std::vector<TypeTotals>& types) {
   if (types.empty()) return "";
   std::vector<std::vector<std::string>> rows;
@@ -102,7 +102,7 @@ std::string ClustersText(const std::vector<StatusAnswer::Cluster>& clusters) {
   return '\n' + WriteTable({"CLUSTER", "STATE", "ENTITIES", "LAST TOLD"}, {false, false, true, false}, rows);
 }
 
-// One object of two: the second is told under `key`.
+// Joins two objects: the second becomes member `key` of the first.
 std::string WithMember(std::string json, std::string_view key, std::string_view member) {
   const size_t end = json.find_last_of('}');
   if (end == std::string::npos) return json;
@@ -145,9 +145,9 @@ std::string WriteStatus(const StatusAnswer& status, const absl::StatusOr<StackHe
 absl::StatusOr<int> RunStatus(const StatusOptions& options) {
   const HttpClient client(options.server);
   ASSIGN_OR_RETURN(std::string json, client.Get("/api/v1/status"));
-  // Read in either case: an answer of another kind is an error, not output.
+  // Parsed in both cases: an answer of another kind is an error, not output.
   ASSIGN_OR_RETURN(StatusAnswer status, ParseStatus(json));
-  // A reducer that is too busy for this query, or older than it, still has a status.
+  // A reducer that is too busy for this query, or that is older than the query, still has a status.
   absl::StatusOr<std::string> health_json = client.Get("/api/v1/stack-health", {{"from", "-5m"}, {"to", "now"}});
   absl::StatusOr<StackHealthAnswer> recent =
       health_json.ok() ? ParseStackHealth(*health_json) : absl::StatusOr<StackHealthAnswer>(health_json.status());

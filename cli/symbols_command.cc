@@ -12,7 +12,7 @@
 namespace tributary::cli {
 namespace {
 
-constexpr size_t kNameLettersMax = 64;  // a cause of the kernel's, a BPF program
+constexpr size_t kNameLettersMax = 64;  // fits the kernel's causes of missing names, and BPF programs
 constexpr size_t kBuildIdLetters = 16;
 constexpr size_t kNoticesMax = 20;
 

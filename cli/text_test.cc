@@ -63,7 +63,7 @@ TEST(Table, AlignsByLetters) {
             "A     NUMBER\n\xc3\xbc          1\nlong   1,000\n");
 }
 
-TEST(StatusCommand, ShowsTheLawPerNodeAndTheHealthOfStacks) {
+TEST(StatusCommand, ShowsTheCountsPerNodeAndTheHealthOfStacks) {
   EXPECT_EQ(
       WriteStatus(*ParseStatus(testing::kStatusJson), ParseStackHealth(testing::kStackHealthJson)),
       "NODE   STATE           RATE  CAPTURED  STORED  IN FLIGHT  LOST                              WIRE\n"
@@ -81,7 +81,7 @@ TEST(StatusCommand, ShowsTheLawPerNodeAndTheHealthOfStacks) {
       "reducer 0.1.0: up 12.00 s, CPU 0.5 s, memory 50.0 MiB, disk 1.0 MiB, 1 shards, 12 symbol tables\n");
 }
 
-TEST(StatusCommand, SaysWhyRecentHealthIsNotKnown) {
+TEST(StatusCommand, ExplainsUnknownRecentHealth) {
   StatusAnswer status = *ParseStatus(testing::kStatusJson);
   EXPECT_NE(WriteStatus(status, Error(absl::StatusCode::kNotFound, "there is no such path"))
                 .find("last 5 minutes: there is no such path\n"),
@@ -89,7 +89,7 @@ TEST(StatusCommand, SaysWhyRecentHealthIsNotKnown) {
   EXPECT_NE(WriteStatus(status, StackHealthAnswer()).find("last 5 minutes: no stacks yet\n"), std::string::npos);
 }
 
-TEST(StatusCommand, ShowsTheLawOfEachSampleType) {
+TEST(StatusCommand, ShowsTheCountsOfEachSampleType) {
   const StatusAnswer status =
       *ParseStatus(R"({"nodes": [], "total": {"captured": 50, "stored": 44, "in_flight": 1, "types": [
     {"name": "cpu", "unit": "nanoseconds", "captured": 40, "stored": 39, "in_flight": 1, "lost": {}},

@@ -28,20 +28,21 @@ namespace {
 
 size_t CpuCount() { return static_cast<size_t>(std::max(OnlineCpuCount(), 1)); }
 
-// Rings that fill faster are looked at sooner, but not more often than this.
+// Rings that fill faster are read sooner, but not more often than this.
 constexpr int64_t kWakeupNs = 10 * kNsPerMs;
 constexpr uint64_t kHotplugMs = 2000;
 constexpr uint64_t kBudgetMs = 1000;
 constexpr uint64_t kSummaryMs = 60'000;
 constexpr uint64_t kStopPollMs = 20;
-// How long a stop waits for files that held samples need. The rest of its time is for the reducer.
+// How long a stop waits for the files of held samples. The rest of its time is for the reducer.
 constexpr int64_t kStopHoldNs = 500 * kNsPerMs;
-// What the node tells of its containers, those gone within the hour included.
+// Limits of the metadata of the node's containers, including containers gone within the last hour.
 constexpr size_t kMetadataEntitiesMax = 2 * DockerMetadata::kContainersMax;
 constexpr size_t kMetadataBytesMax = 8u << 20;
 
-// Programs can be asked for until CAP_SYS_ADMIN is given up, which comes before they are asked for first. Later ones
-// are known by their events; only those that come while events are lost have an uncertain end.
+// Programs can be listed only until CAP_SYS_ADMIN is given up, which happens before the first request for the list. So
+// the list from the start is kept for that request. Later programs are known by their events. Only programs that are
+// added while events are lost have an uncertain end.
 std::function<std::vector<BpfCode>()> ListBpfFromNowOn() {
   auto at_start = std::make_shared<std::vector<BpfCode>>(ListBpfCode());
   return [at_start] { return at_start->empty() ? ListBpfCode() : std::exchange(*at_start, {}); };
@@ -63,11 +64,11 @@ Collector::~Collector() = default;
 
 absl::Status Collector::Run() {
   RETURN_IF_ERROR(Build());
-  // Before any worker has its first job, and with it a thread.
+  // Before any worker gets its first job, which starts a thread.
   RETURN_IF_ERROR(DropPrivileges(Probes::TryEvent));
   core_->ScanAll();
-  TrimHeap();          // BTF and /proc, as text, are done with
-  ReleaseCodePages();  // and so is the code that loaded programs and read them
+  TrimHeap();          // BTF and the text of /proc are no longer needed
+  ReleaseCodePages();  // nor is the code that loaded programs and read them
   metadata_->Start();
   uplink_->delivery().Start();
   RETURN_IF_ERROR(probes_->StartSampling());
@@ -93,7 +94,8 @@ absl::Status Collector::Build() {
   ProbeOptions probe_options;
   probe_options.sample_rate_hz = static_cast<uint32_t>(options_.sample_rate_hz);
   AddProcessMetrics(metrics_, "kernel-collector");
-  // Ahead of the probes, which take over what an earlier collector left: a start that fails must not have done that.
+  // Before the probes, which take over the data that an earlier collector left. A start that fails must not have taken
+  // it.
   ASSIGN_OR_RETURN(metrics_server_,
                    MetricsServer::Open(loop_, options_.metrics_listen, metrics_, [this] { return NotReady(); }));
   ASSIGN_OR_RETURN(probes_, Probes::Open(probe_options, metrics_));
@@ -113,7 +115,7 @@ absl::Status Collector::Build() {
   CoreOptions core_options;
   core_options.proc_root = options_.proc_root;
   core_options.cgroup_root = options_.cgroup_root;
-  // As the probes choose it.
+  // The same choice as in the probes.
   auto own_cgroups = ReadSmallFile("/proc/self/cgroup", 64u << 10);
   if (own_cgroups.ok()) {
     core_options.cgroup_v1 = CgroupV1Name(ChooseCgroupV1(*own_cgroups));

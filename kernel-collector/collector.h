@@ -20,18 +20,18 @@
 
 namespace tributary {
 
-// Joins probes, core, symbol server and intake client on one loop. Everything happens on the thread that calls Run but
-// the worker's reads. SIGUSR1 logs every metric.
+// Joins probes, core, symbol server and intake client on one loop. Everything runs on the thread that calls Run, except
+// the workers' reads. SIGUSR1 logs every metric.
 class Collector {
  public:
-  // Before there is a second thread (Service). `parse` reads the options anew.
+  // Create it before there is a second thread (Service). `parse` reads the options again.
   Collector(const CollectorOptions& options, std::function<absl::StatusOr<Options::Outcome>(CollectorOptions*)> parse,
             Metrics& metrics);
   ~Collector();
 
-  // Until SIGTERM or SIGINT; SIGHUP reloads. In the end sampling ends, what was captured is sent, within
-  // --shutdown-timeout. An error says in one sentence why sampling could not begin; an intake that cannot be reached is
-  // none.
+  // Runs until SIGTERM or SIGINT; SIGHUP reloads. At the end, sampling stops and the captured samples are sent, within
+  // --shutdown-timeout. An error says in one sentence why sampling could not begin. An unreachable intake is not an
+  // error.
   absl::Status Run();
 
  private:
@@ -47,34 +47,34 @@ class Collector {
   void LogTotals(std::string_view what, uint64_t unacked_samples);
   void ReadVdso();
   std::string NotReady() const;
-  // Where the core's batches go: to the uplink, by way of the recording when there is one.
+  // Returns the destination of the core's batches: the uplink, or the recording in front of it if there is one.
   BatchSink& OpenRecording(const SessionInfo& session);
 
   const CollectorOptions options_;
   const std::function<absl::StatusOr<Options::Outcome>(CollectorOptions*)> parse_;
   Metrics& metrics_;
-  const uint64_t ring_bytes_;  // of the ring of samples, for the rate at start
-  // In order of construction: each uses what stands above it.
+  const uint64_t ring_bytes_;  // size of the ring of samples, for the rate at start
+  // In order of construction: each member uses the members above it.
   Loop loop_;
   Service service_;
-  std::unique_ptr<MetricsServer> metrics_server_;  // nullptr: switched off, or its default port was taken
-  std::unique_ptr<Worker> worker_;                 // what samples wait for: files, /proc, unwind rows
-  std::unique_ptr<Worker> resource_worker_;        // what processes say of themselves, and can hold up
-  std::unique_ptr<Worker> symbol_worker_;          // what may take seconds
-  std::unique_ptr<Worker> service_worker_;         // what others answer, or do not: a cloud's instance service, Docker
+  std::unique_ptr<MetricsServer> metrics_server_;  // nullptr if it is switched off or its default port was taken
+  std::unique_ptr<Worker> worker_;                 // reads for waiting samples: files, /proc, unwind rows
+  std::unique_ptr<Worker> resource_worker_;        // reads from processes, which may block: resource attributes
+  std::unique_ptr<Worker> symbol_worker_;          // work that may take seconds
+  std::unique_ptr<Worker> service_worker_;         // calls that may stay unanswered: a cloud's instance service, Docker
   std::unique_ptr<Probes> probes_;
   std::unique_ptr<CpuBudget> budget_;
   std::unique_ptr<intake::MetadataFeed> feed_;
   std::unique_ptr<Uplink> uplink_;
-  std::unique_ptr<intake::RecordingSink> recording_;  // between core and uplink, when asked for
+  std::unique_ptr<intake::RecordingSink> recording_;  // between core and uplink, if configured
   std::unique_ptr<NodeMetadata> metadata_;
   std::unique_ptr<CollectorCore> core_;
   std::unique_ptr<SymbolServer> symbols_;
-  std::unique_ptr<ReadWatcher> wakeup_;  // when a ring fills before the poll timer's time
-  MonotonicNs woken_at_;                 // when Poll was last called for that
+  std::unique_ptr<ReadWatcher> wakeup_;  // for a ring that fills before the poll timer's time
+  MonotonicNs woken_at_;                 // when Poll was last called for a full ring
   std::unique_ptr<Timer> poll_timer_, wakeup_timer_, batch_timer_, hotplug_timer_, budget_timer_, summary_timer_;
   std::unique_ptr<SignalWatcher> sigterm_, sigint_, sigusr1_;
-  uint32_t rate_hz_;  // the configured one; the budget may have lowered it
+  uint32_t rate_hz_;  // the configured rate; the budget may have lowered it
   bool sampling_ = false;
   bool stopping_ = false;
   MonotonicNs stop_began_;

@@ -24,7 +24,7 @@ UnwindTables::Options UnwindOptions(const CoreOptions& options) {
 
 }  // namespace
 
-// Lets samples and process events meet in order of time.
+// Merges samples and process events in order of time.
 class CollectorCore::Merger : public SidebandVisitor {
  public:
   explicit Merger(CollectorCore& core) : core_(core) {}
@@ -49,7 +49,7 @@ class CollectorCore::Merger : public SidebandVisitor {
     core_.kernel_code_.OnKernelCode(event);
   }
   void OnCgroup(const CgroupEvent& event) override { core_.cgroups_.OnMade(event.id, event.path); }
-  // Has no time: what was lost may concern any sample in hand.
+  // The event has no time: the lost events may concern any sample that is being processed.
   void OnLost(const LostEvent& event) override {
     core_.processes_.OnLost(event);
     core_.kernel_code_.OnLost();
@@ -100,7 +100,7 @@ void CollectorCore::ScanAll() {
   size_t read = 0;
   for (Pid pid : reader_.ListProcesses()) {
     if (auto snapshot = reader_.Read(pid); snapshot.ok()) processes_.Merge(*snapshot);
-    // Events go on meanwhile: their ring must not overrun before the first poll.
+    // Events continue to arrive: their ring must not overrun before the first poll.
     if (++read % 64 == 0) DrainProbes();
   }
   DrainProbes();
@@ -163,7 +163,7 @@ void CollectorCore::Take(const SampleRecord& record, std::span<const uint64_t> w
   }
   held_total_.Add();
   held_bytes_ += words.size_bytes();
-  // A table that is not to be trusted is about to be replaced: it would only mislead.
+  // A table that cannot be trusted is about to be replaced: it would only mislead.
   auto mappings = run->NeedsScan() ? nullptr : run->mappings.snapshot();
   Held held;
   held.words.assign(words.begin(), words.end());
@@ -226,18 +226,18 @@ bool CollectorCore::ResolveStack(const SampleRecord& record, size_t frames_to_tr
   unwinder_.Walk(record, frames_to_trust, run, mappings, unread, &walked_);
   resolver_.Resolve(RawStack{record.kernel(), walked_.user, sample.flags, TimeOf(sample)}, run, mappings, unread,
                     &resolved_);
-  // What the kernel is told of is the pid as it is now: never a program that exec has replaced.
+  // The kernel gets the present program of the pid, never a program that exec has replaced.
   bool is_current = processes_.Find(run.pid).get() == &run && !run.exited;
   if (is_current && run.complete && !run.stale) unwinder_.Learn(sample, run);
 
   const bool at_start = CutAboveStart();
   resolved_.ending = StackEnding(sample, walked_, at_start);
-  // Near the begin of its stack and without rows, but neither known as a start nor the caller of the program's own
-  // code.
+  // The walk ended near the beginning of its stack, without rows. But the function is not a known start, and it does
+  // not call the program's own code.
   if (resolved_.ending == Ending::kComplete && walked_.stop != TRIB_STOP_END && !at_start && !CallsTheProgram(run)) {
     resolved_.ending = Ending::kFramePointerLost;
   }
-  // Where the chain left all code the address is no caller, only what a broken chain pointed to.
+  // Where the chain left all code, the address is no caller; a broken chain pointed to it.
   if (resolved_.ending == Ending::kNoMapping && walked_.user.size() > 1 &&
       resolved_.frames.front().kind == FrameKind::kUnknown) {
     resolved_.frames.erase(resolved_.frames.begin());
@@ -250,8 +250,9 @@ bool CollectorCore::IsStart(const ResolvedFrame& frame) const {
          unwinder_.IsStart(*frame.executable, LookupAddress(frame.address, frame.is_caller));
 }
 
-// What stands above the function where a thread starts is no caller but what its stack happened to hold: Go's clone
-// leaves it so, without a row that says it. Whether such a function is outermost now.
+// An address above the function where a thread starts is no caller, but a leftover on its stack. Go's clone leaves the
+// stack that way, without a row that says so. This function cuts such an address. Returns true if a start function is
+// the outermost one now.
 bool CollectorCore::CutAboveStart() {
   if (walked_.user.empty()) return false;
   if (IsStart(resolved_.frames.front())) return true;
@@ -259,14 +260,14 @@ bool CollectorCore::CutAboveStart() {
   const auto callee = resolved_.frames.begin() + static_cast<ptrdiff_t>(resolved_.outermost_frames);
   if (!IsStart(*callee)) return false;
   resolved_.frames.erase(resolved_.frames.begin(), callee);
-  resolved_.uncovered_pages.clear();  // none but the last frame's: frames before it were walked by their code
+  resolved_.uncovered_pages.clear();  // only the last frame can have them; earlier frames were walked by their code
   walked_.user.pop_back();
   walked_.stop = TRIB_STOP_END;
   walked_.wants_more = false;
   return true;
 }
 
-// Start-up code, in the program or in a library, calls main or a thread's function, which are the program's own.
+// Start-up code, in the program or in a library, calls main or a thread's function, and both belong to the program.
 bool CollectorCore::CallsTheProgram(const ProcessRun& run) const {
   if (run.executable == nullptr) return true;
   return walked_.user.size() > 1 && resolved_.frames[resolved_.outermost_frames].executable == run.executable.get();
@@ -274,19 +275,19 @@ bool CollectorCore::CallsTheProgram(const ProcessRun& run) const {
 
 bool CollectorCore::AwaitScan(ProcessRun& run, bool uncovered) {
   if (run.scan_running) return true;
-  // Of a run that exec has replaced, /proc shows nothing any more.
+  // /proc shows nothing any more of a run that exec has replaced.
   if (!(run.NeedsScan() || uncovered) || run.exited) return false;
   ProcessRunPtr current = processes_.Find(run.pid);
   if (current.get() != &run) return false;
   MonotonicNs now = clock_.Monotonic();
-  // A table that was followed without a loss has every mapping: looking again seldom helps.
+  // A table without lost events has every mapping, so another scan seldom helps.
   int64_t again_ns = run.NeedsScan() ? options_.scan_again_ns : 12 * options_.scan_again_ns;
   if (run.last_scan.value != 0 && now.value - run.last_scan.value < again_ns) return false;
   if (!TakeScanToken()) return true;
   auto snapshot = std::make_shared<absl::StatusOr<ProcSnapshot>>(absl::UnknownError(""));
   bool taken = executor_.Submit([this_reader = reader_, pid = run.pid, snapshot] { *snapshot = this_reader.Read(pid); },
                                 scope_.Wrap([this, current, snapshot, now] {
-                                  if (snapshot->ok()) DrainProbes();  // events from before the scan: it stands on them
+                                  if (snapshot->ok()) DrainProbes();  // events from before the scan: it builds on them
                                   current->scan_running = false;
                                   current->last_scan = now;
                                   if (snapshot->ok()) processes_.Merge(**snapshot);

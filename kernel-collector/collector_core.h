@@ -37,49 +37,50 @@ struct CoreOptions {
   std::string cgroup_v1;
   bool takes_cgroup_events = true;
   std::vector<std::string> resource_env;  // see ResourceReader::Options
-  Executor* resource_executor = nullptr;  // null: the one for all
+  Executor* resource_executor = nullptr;  // null: use the common executor
   UnwindTables::Options unwind;
   std::shared_ptr<UnwindCompiler> unwind_compiler;  // null: in this process
-  int64_t hold_ns = kNsPerSecond;                   // how long a sample waits for what it needs
-  size_t held_samples_max = 16'384;                 // more of them are lost{hold_overflow}
+  int64_t hold_ns = kNsPerSecond;                   // how long a sample waits for missing data
+  size_t held_samples_max = 16'384;                 // more held samples count as lost{hold_overflow}
   size_t held_bytes_max = 8u << 20;                 // same, by size
   uint32_t scans_per_second_max = 100;              // of single processes, after the first scan
-  int64_t scan_again_ns = 5 * kNsPerSecond;         // of one process
+  int64_t scan_again_ns = 5 * kNsPerSecond;         // before the same process is scanned again
   DictionaryLimits dictionary;
-  std::function<void(std::string_view id)> on_container;  // a sampled process is found to be in it; may be null
+  std::function<void(std::string_view id)> on_container;  // called when a sampled process is found in it; may be null
 };
 
-// From probes to batches: everything of the collector but its loop, its socket and its symbols, so that a test can run
-// it whole. Each Poll reads samples first, then the sideband, and merges the two by time: a sample meets the mappings
-// that were in force when it was taken. What is still missing then (a file to be read, unwind rows, a process never
-// seen before) is asked of the worker, and the sample waits, `hold_ns` at most.
+// From probes to batches: everything of the collector except its loop, its socket and its symbols, so that a test can
+// run it whole. Each Poll reads samples first, then the sideband, and merges the two by time. So a sample finds the
+// mappings that were in force when it was taken. Missing data (a file to be read, unwind rows, a process never seen
+// before) is requested from the worker, and the sample waits, `hold_ns` at most.
 //
-// The law: captured is counted in the kernel, before anything can get lost. Here every sample drained ends in a batch
-// or in a counter of losses. Accounting is read after the samples of its batch were drained, so that at any moment
-// captured ≥ sent + lost, the difference being on its way; after Stop and FinalBatch the two are equal.
+// Invariant: captured is counted in the kernel, before any sample can get lost. Here every drained sample ends in a
+// batch or in a counter of losses. Accounting is read after the samples of its batch were drained. So at any moment
+// captured ≥ sent + lost, and the difference is still being processed. After Stop and FinalBatch the two are equal.
 //
-// Loop thread only. Cost: 5 µs a sample, ring and reading of files included (10,000 samples/s of compilers, -O1 build).
+// Loop thread only. Cost: 5 µs per sample, with the ring and the reading of files (10,000 samples/s of compilers, -O1
+// build).
 class CollectorCore {
  public:
   CollectorCore(Probes& probes, BatchSink& sink, Executor& executor, const Clock& clock, Metrics& metrics,
                 CoreOptions options);
 
-  // Reads where kernel code is, and every process that is there already. The sideband is on by now, sampling not yet.
-  // Takes 40 ms, and about 0.3 ms a process.
+  // Reads where kernel code is, and reads every running process. The sideband must already be on, sampling must not.
+  // Takes 40 ms, and about 0.3 ms per process.
   void ScanAll();
 
-  // Several times a second.
+  // Call it several times a second.
   void Poll();
-  // Hands on what has come since the last call.
+  // Flushes the current batch, even if it is empty.
   void FlushBatch();
 
-  // Ends sampling and takes in all that is left; then poll until nothing is held, or time is up, and FinalBatch hands
-  // on the rest with the totals.
+  // Ends sampling and drains the probes. The caller must then poll until no sample is held or the time is up.
+  // FinalBatch then flushes the remaining samples with the totals.
   void StopSampling();
   size_t held() const { return held_.size(); }
   void FinalBatch();
 
-  // Samples lost behind this object: the next batch's accounting tells.
+  // Counts samples that were lost after they left this object. The next batch's accounting reports them.
   void AddLost(LossReason reason, const SampleCounts& samples) { lost_.LostFor(reason) += samples; }
   Accounting ReadAccounting();
 
@@ -90,14 +91,14 @@ class CollectorCore {
   KernelCode& kernel_code() { return kernel_code_; }
 
  private:
-  // A record whose process run is settled, and which waits.
+  // A waiting record whose process run is known.
   struct Held {
     std::vector<uint64_t> words;
     ProcessRunPtr run;
     std::shared_ptr<const MappingTable::List> mappings;  // null: the run's own table counts
     size_t frames_to_trust = Unwinder::kAllFrames;
     MonotonicNs until;
-    // It waits for nothing but a mapping that may be late: no use in trying before the table has changed.
+    // It waits only for a mapping that may be late: a retry is useless until the table has changed.
     bool for_mapping_only = false;
     uint64_t mapping_changes = 0;
   };
@@ -107,20 +108,20 @@ class CollectorCore {
   void TakeSamplesBefore(int64_t time_ns);
   void Take(const SampleRecord& record, std::span<const uint64_t> words);
   void RetryHeld(bool force);
-  // False: it must wait (waits_for_mapping_only_ says what for), unless `force`.
+  // Returns false if the sample must wait, unless `force`. waits_for_mapping_only_ says what it waits for.
   bool TryAdd(const SampleRecord& record, size_t frames_to_trust, ProcessRun& run, const MappingTable::List* mappings,
               bool force);
-  // Walks the user stack, resolves all of it, and tells the kernel side what it lacked. False: rows or files are on
-  // their way.
+  // Walks the user stack, resolves the whole stack, and gives the kernel side its missing data. Returns false while
+  // rows or files are loading.
   bool ResolveStack(const SampleRecord& record, size_t frames_to_trust, ProcessRun& run,
                     const MappingTable::List* mappings);
 
-  // Of the stack just resolved.
+  // These work on the stack that was just resolved.
   bool IsStart(const ResolvedFrame& frame) const;
   bool CutAboveStart();
   bool CallsTheProgram(const ProcessRun& run) const;
 
-  // Each returns true when what it looks after is on its way and worth waiting for.
+  // Each of these returns true while its data is loading and worth the wait.
   bool AwaitScan(ProcessRun& run, bool uncovered);
   bool AwaitCgroup(const trib_sample& sample, ProcessRun& run);
   bool AwaitExecutable(const CodeFilePtr& executable);
@@ -142,14 +143,14 @@ class CollectorCore {
   StackResolver resolver_;
   Batcher batcher_;
 
-  std::vector<uint64_t> drained_;  // records of one poll, one behind the other (stored_record.h)
+  std::vector<uint64_t> drained_;  // records of one poll, one after another (stored_record.h)
   struct Drained {
     int64_t time_ns;
     size_t begin, end;  // in drained_
   };
   std::vector<Drained> order_;  // by time
-  size_t next_ = 0;             // of order_: not yet taken
-  MonotonicNs dropped_at_;      // exited processes, the last time
+  size_t next_ = 0;             // index in order_ of the first sample not yet taken
+  MonotonicNs dropped_at_;      // when exited processes were last dropped
   std::deque<Held> held_;
   size_t held_bytes_ = 0;
   WalkedStack walked_;

@@ -15,7 +15,7 @@ TEST_F(CollectorCoreTest, ForkSharesMappingsAndThreadsShareTheProcess) {
   Mmap(kT + 1, 10, 0x17000, "/bin/a", "build-a");
   Fork(kT + 2, 10, 11);
   Fork(kT + 3, 10, 10);                            // a thread
-  Mmap(kT + 4, 10, 0x19000, "/bin/b", "build-b");  // the parent alone
+  Mmap(kT + 4, 10, 0x19000, "/bin/b", "build-b");  // only the parent
   Sample({.time = kT + 10, .pid = 11, .start_ns = 2'000'000'000, .user = {0x17020}});
   Sample({.time = kT + 11, .pid = 10, .user = {0x19020}, .tid = 12, .comm = "thread\x1b"});
   Settle();
@@ -27,7 +27,7 @@ TEST_F(CollectorCoreTest, ForkSharesMappingsAndThreadsShareTheProcess) {
   EXPECT_EQ(batch.dictionary->string(thread.name), "thread\x1b");
 }
 
-TEST_F(CollectorCoreTest, APidThatIsUsedAgainIsAnotherProcess) {
+TEST_F(CollectorCoreTest, TreatsAReusedPidAsAnotherProcess) {
   Exec(kT, 10, "a");
   Mmap(kT + 1, 10, 0x17000, "/bin/a", "build-a");
   Sample({.time = kT + 10, .pid = 10, .user = {0x17020}});
@@ -36,7 +36,7 @@ TEST_F(CollectorCoreTest, APidThatIsUsedAgainIsAnotherProcess) {
   Exec(kT + 13, 10, "b");
   Mmap(kT + 14, 10, 0x17000, "/bin/b", "build-b");
   Sample({.time = kT + 20, .pid = 10, .start_ns = 3'000'000'000, .user = {0x17020}});
-  // Late, of the first owner: its mappings are gone, and it must not be taken for the second.
+  // A late sample of the first owner: its mappings are gone, and the sample must not count for the second owner.
   Settle();
   Sample({.time = kT + 21, .pid = 10, .user = {0x17020}});
   Settle();
@@ -77,14 +77,14 @@ TEST_F(CollectorCoreTest, AfterLostEventsMappingsAreReadAgain) {
   Lost();
   Sample({.time = kT + 10, .pid = 10, .user = {0x17020}});
   Settle();
-  // Which of the two was there when the first was taken nobody knows.
+  // It is unknown which of the two files was mapped when the first sample was taken.
   EXPECT_THAT(Flushed(), ElementsAre("10/0 a: ?+17020"));
   Sample({.time = clock.Monotonic().value + 1, .pid = 10, .user = {0x17020}});
   Settle();
   EXPECT_THAT(Flushed(), ElementsAre("10/0 a: /bin/c+401020"));
 }
 
-TEST_F(CollectorCoreTest, ProcessesThatAreGoneAfterALossAreForgotten) {
+TEST_F(CollectorCoreTest, ForgetsProcessesGoneAfterALoss) {
   Exec(kT, 10, "a");
   Exec(kT, 11, "a");
   core().Poll();
@@ -115,7 +115,7 @@ TEST_F(CollectorCoreTest, FindsTheContainerByCgroup) {
   const uint64_t cgroup = MakeCgroup("/docker/" + id);
   Exec(kT, 10, "a");
   Mmap(kT + 1, 10, 0x17000, "/bin/a", "build-a");
-  Sample({.time = kT + 2, .pid = 10, .user = {0x17020}, .cgroup = cgroup});  // no /proc/10: gone already
+  Sample({.time = kT + 2, .pid = 10, .user = {0x17020}, .cgroup = cgroup});  // no /proc/10: the process is already gone
   Settle();
   Flushed();
   const Dictionary& d = *sink.batches.back().dictionary;
@@ -123,7 +123,7 @@ TEST_F(CollectorCoreTest, FindsTheContainerByCgroup) {
   EXPECT_EQ(d.string(ProcessOf(0).cgroup_path), "/docker/" + id);
 }
 
-TEST_F(CollectorCoreTest, FindsAContainerThatIsGoneByTheKernelsWord) {
+TEST_F(CollectorCoreTest, FindsAGoneContainerByItsCgroupEvent) {
   const std::string id(64, 'c');
   MakeCgroup("/other");
   const std::string path = "/docker/" + id;
@@ -136,7 +136,7 @@ TEST_F(CollectorCoreTest, FindsAContainerThatIsGoneByTheKernelsWord) {
   EXPECT_EQ(sink.batches.back().dictionary->string(ProcessOf(0).container_id), id);
 }
 
-TEST_F(CollectorCoreTest, AProcessThatMovesIsDefinedAnew) {
+TEST_F(CollectorCoreTest, DefinesAMovedProcessAgain) {
   const std::string ids[2] = {std::string(64, 'c'), std::string(64, 'd')};
   uint64_t cgroups[2];
   for (int i = 0; i < 2; ++i) cgroups[i] = MakeCgroup("/docker/" + ids[i]);
@@ -161,7 +161,7 @@ TEST_F(CollectorCoreTest, ThreadsInTwoCgroupsDoNotFillTheDictionary) {
   EXPECT_LE(sink.batches.back().dictionary->process_count(), ProcessRun::kCgroupMovesMax + 2);
 }
 
-TEST_F(CollectorCoreTest, AProcessSaysWhatItIs) {
+TEST_F(CollectorCoreTest, ReadsTheResourceAttributesOfAProcess) {
   using std::string_literals::operator""s;
   options.resource_env = {"STAGE"};
   proc.AddProcess(10, {});
@@ -171,14 +171,14 @@ TEST_F(CollectorCoreTest, AProcessSaysWhatItIs) {
   Mmap(kT + 1, 10, 0x17000, "/bin/a", "build-a");
   Sample({.time = kT + 2, .pid = 10});
   core().Poll();
-  EXPECT_EQ(core().batcher().samples_waiting(), 1u);  // it waits for none of this
+  EXPECT_EQ(core().batcher().samples_waiting(), 1u);  // the sample does not wait for the attributes
   executor.RunAll();
   core().Poll();
   Sample({.time = kT + 3, .pid = 10});
   core().Poll();
   Flushed();
   ASSERT_EQ(sink.batches.back().samples.size(), 2u);
-  // Told with the batch of the first sample: whoever stores it takes the newest description of each process.
+  // Sent with the batch of the first sample: a reader takes the newest description of each process.
   const Dictionary& d = *sink.batches.back().dictionary;
   const Process& told = ProcessOf(1);
   EXPECT_EQ(d.string(told.attributes), "service.name=shop,process.environment_variable.STAGE=blue");
@@ -187,7 +187,7 @@ TEST_F(CollectorCoreTest, AProcessSaysWhatItIs) {
   EXPECT_EQ(executor.waiting(), 0u);
 }
 
-TEST_F(CollectorCoreTest, WhatAProcessSaysIsToldAlsoWhenItIsNotSampledAgain) {
+TEST_F(CollectorCoreTest, SendsResourceAttributesWithoutAnotherSample) {
   using std::string_literals::operator""s;
   proc.AddProcess(10, {});
   FakeProc::Write(proc.proc() + "/10/environ", "OTEL_SERVICE_NAME=shop\0"s);

@@ -30,7 +30,7 @@ TEST_F(CollectorCoreTest, NamesUserAndKernelFramesRootFirst) {
   EXPECT_EQ(sink.batches.back().samples[0].cpu, 3);
 }
 
-TEST_F(CollectorCoreTest, ASampleThatComesBeforeItsMappingIsHeldAndThenRight) {
+TEST_F(CollectorCoreTest, HoldsASampleThatArrivesBeforeItsMapping) {
   Exec(kT, 10, "a");
   Sample({.time = kT + 10, .pid = 10, .user = {0x17020}});
   Settle();
@@ -42,7 +42,7 @@ TEST_F(CollectorCoreTest, ASampleThatComesBeforeItsMappingIsHeldAndThenRight) {
   EXPECT_THAT(Flushed(), ElementsAre("10/0 a: /bin/a+401020"));
 }
 
-TEST_F(CollectorCoreTest, WhatNeverComesIsSentAsUnknownAfterASecond) {
+TEST_F(CollectorCoreTest, SendsUnknownWhenTheAnswerTakesOverASecond) {
   Exec(kT, 10, "a");
   Sample({.time = kT + 10, .pid = 10, .user = {0x7a020}, .stop = TRIB_STOP_NO_MAPPING});
   Settle();
@@ -68,10 +68,11 @@ TEST_F(CollectorCoreTest, ALeafNearTheBeginOfTheStackDidNotStartTheProcess) {
   EXPECT_EQ(sink.batches.back().samples[0].ending, Ending::kFramePointerLost);
 }
 
-TEST_F(CollectorCoreTest, AStackThatTheKernelCouldNotFinishIsContinuedAndTheNextIsItsOwn) {
+TEST_F(CollectorCoreTest, ContinuesAnUnfinishedStackAndLetsTheKernelWalkTheNext) {
   Exec(kT, 10, "a");
   Mmap(kT + 1, 10, 0x17000, "/bin/a", "build-a");
-  // No unwind information in that file: by frame pointers, to the stack pointer that the process began with.
+  // That file has no unwind information: the walk uses frame pointers, up to the stack pointer that the process began
+  // with.
   SampleSpec first{.time = kT + 10, .pid = 10, .user = {0x17020}, .stop = TRIB_STOP_NO_PROCESS, .exec_id = 4};
   Copy(first, 0x7ff0'0000, 0x7ff0'0008, 0x7ff0'0020, {0, 0, 0x17101, 0});
   Settle();  // the file's identity
@@ -88,7 +89,7 @@ TEST_F(CollectorCoreTest, AStackThatTheKernelCouldNotFinishIsContinuedAndTheNext
   EXPECT_EQ(probes.maps.mappings()[told.first_mapping].start, 0x17000u);
 }
 
-TEST_F(CollectorCoreTest, WhatTheKernelIsToldIsOfOneProgramOnly) {
+TEST_F(CollectorCoreTest, PublishesOnlyTheCurrentProgramToTheKernel) {
   Exec(kT, 10, "a");
   Mmap(kT + 1, 10, 0x17000, "/bin/a", "build-a");
   SampleSpec spec{.time = kT + 10, .pid = 10, .user = {0x17020}, .stop = TRIB_STOP_NO_PROCESS, .exec_id = 1};
@@ -96,7 +97,7 @@ TEST_F(CollectorCoreTest, WhatTheKernelIsToldIsOfOneProgramOnly) {
   Exec(kT + 11, 10, "b");
   Mmap(kT + 12, 10, 0x18000, "/bin/b", "build-b");
   Settle();
-  EXPECT_EQ(probes.maps.processes[10].exec_id, 1u);  // of no use to the walk: the task's is 2 by now
+  EXPECT_EQ(probes.maps.processes[10].exec_id, 1u);  // useless to the walk: the task's exec_id is 2 by now
   spec.time = kT + 20;
   spec.user = {0x18020};
   spec.exec_id = 2;
@@ -119,14 +120,14 @@ TEST_F(CollectorCoreTest, ABrokenChainsLastAddressIsNoCaller) {
   EXPECT_EQ(sink.batches.back().samples[0].ending, Ending::kNoMapping);
 }
 
-TEST_F(CollectorCoreTest, WhatStandsAboveAThreadsStartIsNoCaller) {
+TEST_F(CollectorCoreTest, CutsFramesAboveAThreadsStart) {
   proc.AddFile("/bin/go", TinyElf("build-go", 0x401100));
   Exec(kT, 10, "go");
   Mmap(kT + 1, 10, 0x17000, "/bin/go", "build-go");
   SampleSpec spec{.time = kT + 10, .pid = 10, .user = {0x17020, 0x17105}, .stop = TRIB_STOP_NO_PAGE};
   Copy(spec, 0x7000, 0, 0x7fff'0000, {0, 0});
   Settle();  // the file's identity
-  Settle();  // its unwind information, and with it where threads start
+  Settle();  // its unwind information, which shows where threads start
   EXPECT_THAT(Flushed(), ElementsAre("10/0 go: </bin/go+401105;/bin/go+401020"));
   for (uint64_t above : {0x5e5e5eull, 0x17301ull}) {
     spec = {.time = kT + 20, .pid = 10, .user = {0x17020, 0x17105, above}, .stop = TRIB_STOP_NO_MAPPING};
@@ -136,7 +137,7 @@ TEST_F(CollectorCoreTest, WhatStandsAboveAThreadsStartIsNoCaller) {
     EXPECT_THAT(Flushed(), ElementsAre("10/0 go: </bin/go+401105;/bin/go+401020"));
     EXPECT_EQ(sink.batches.back().samples[0].ending, Ending::kComplete);
   }
-  // All that a runtime makes of that address.
+  // All frames that a runtime returns for that address.
   auto runtime = std::make_shared<FakeRuntime>();
   runtime->codes[0x5e010] = {{.kind = FrameKind::kNative, .name = "f"}, {.kind = FrameKind::kNative, .name = "g"}};
   core().processes().Find(Pid{10})->mappings.Insert({.start = 0x5e000, .end = 0x5f000, .runtime = runtime});
@@ -159,7 +160,7 @@ TEST_F(CollectorCoreTest, EventsAndSamplesOfOnePollMeetInOrderOfTime) {
   EXPECT_EQ(ProcessOf(0).key.start_time_ns, ProcessOf(1).key.start_time_ns);
 }
 
-TEST_F(CollectorCoreTest, AHeldSampleKeepsTheProgramThatItIsOf) {
+TEST_F(CollectorCoreTest, AHeldSampleKeepsItsProgram) {
   Exec(kT, 10, "a");
   Mmap(kT + 1, 10, 0x17000, "/bin/a", "build-a");
   Sample({.time = kT + 10, .pid = 10, .user = {0x17020}});
@@ -171,7 +172,8 @@ TEST_F(CollectorCoreTest, AHeldSampleKeepsTheProgramThatItIsOf) {
   EXPECT_THAT(Flushed(), ElementsAre("10/0 a: /bin/a+401020"));
 }
 
-// The run remembers the last few replacements only: what a held sample was walked by is judged when it comes.
+// The run remembers only the last few replacements, so the mappings of a held sample are judged when the sample
+// arrives.
 TEST_F(CollectorCoreTest, AHeldSampleStaysCutWhereAMappingHadBeenReplaced) {
   Exec(kT, 10, "a");
   Mmap(kT + 1, 10, 0x17000, "/bin/a", "build-a");
@@ -193,7 +195,7 @@ TEST_F(CollectorCoreTest, AHeldSampleStaysCutWhereAMappingHadBeenReplaced) {
   EXPECT_EQ(sink.batches.back().samples[0].ending, Ending::kStaleMapping);
 }
 
-TEST_F(CollectorCoreTest, WhatCannotBeHeldIsCounted) {
+TEST_F(CollectorCoreTest, CountsSamplesThatCannotBeHeld) {
   options.held_samples_max = 2;
   Exec(kT, 10, "a");
   for (int i = 0; i < 5; ++i) Sample({.time = kT + i, .pid = 10, .user = {0x7a020}});
@@ -214,7 +216,7 @@ TEST_F(CollectorCoreTest, ABusyWorkerLosesNothing) {
   EXPECT_THAT(Flushed(), ElementsAre("10/0 a: /bin/a+401020"));
 }
 
-TEST_F(CollectorCoreTest, TheLawHoldsToTheLastSample) {
+TEST_F(CollectorCoreTest, CountsEverySampleToTheLast) {
   options.held_samples_max = 40;
   options.dictionary.nodes_max = 600;  // several dictionaries
   options.dictionary.frames_max = 600;
@@ -226,10 +228,10 @@ TEST_F(CollectorCoreTest, TheLawHoldsToTheLastSample) {
     for (uint64_t i = 0; i < 50; ++i) {
       ++time;
       uint64_t address = 0x17000 + (static_cast<uint64_t>(round) * 50 + i) % 0x1000;
-      if (i % 10 == 9) address += 0x100000 * (i + static_cast<uint64_t>(round) * 50 + 1);  // nothing there
+      if (i % 10 == 9) address += 0x100000 * (i + static_cast<uint64_t>(round) * 50 + 1);  // no mapping there
       Sample({.time = time, .pid = 10, .user = {address, 0x17301, 0x17401}});
     }
-    // What the kernel side loses is captured too.
+    // Samples that the kernel side loses count as captured too.
     probes.accounting.captured += 2;
     probes.accounting.lost[static_cast<size_t>(LossReason::kRingFull)] += 2;
     clock.Advance(100 * kNsPerMs);
@@ -241,7 +243,7 @@ TEST_F(CollectorCoreTest, TheLawHoldsToTheLastSample) {
   Sample({.time = ++time, .pid = 99, .user = {0x17000}});
   core().StopSampling();
   EXPECT_TRUE(probes.stopped);
-  Sample({.time = ++time, .pid = 99, .user = {0x17000}});  // was in the ring when sampling stopped
+  Sample({.time = ++time, .pid = 99, .user = {0x17000}});  // a sample in the ring when sampling stopped
   core().FinalBatch();
   EXPECT_EQ(core().held(), 0u);
 
@@ -257,7 +259,7 @@ TEST_F(CollectorCoreTest, TheLawHoldsToTheLastSample) {
     for (const auto& sample : batch.samples) {
       size_t depth = 0;
       for (NodeRef n = sample.node; n.value != 0; n = batch.dictionary->node(n).parent) ++depth;
-      EXPECT_TRUE(depth == 1 || depth == 3) << depth;  // whole, whatever dictionary it fell into
+      EXPECT_TRUE(depth == 1 || depth == 3) << depth;  // whole, in every dictionary
     }
   }
   const Accounting& totals = sink.batches.back().accounting;
@@ -275,7 +277,7 @@ TEST_F(CollectorCoreTest, TheFinalBatchGoesEvenWhenEmpty) {
   EXPECT_EQ(sink.batches[0].sequence, 1u);
 }
 
-TEST_F(CollectorCoreTest, ReadsWhatRunsAlready) {
+TEST_F(CollectorCoreTest, ReadsRunningProcesses) {
   proc.AddProcess(10, {.comm = "ten"});
   proc.AddProcess(11, {.comm = "eleven"});
   FakeProc::Write(proc.proc() + "/uptime", "1 1");
@@ -285,7 +287,7 @@ TEST_F(CollectorCoreTest, ReadsWhatRunsAlready) {
   EXPECT_EQ(core().processes().Find(Pid{11})->comm, "eleven");
 }
 
-TEST_F(CollectorCoreTest, KernelCodeThatTakesTheOthersPlaceIsNotMixedUp) {
+TEST_F(CollectorCoreTest, DistinguishesKernelCodeAtAReusedAddress) {
   constexpr uint64_t kAt = 0xffffffffc0100000;
   const int64_t start = 100 * kNsPerSecond;
   core();

@@ -16,12 +16,12 @@
 #include "kernel-collector/processes/cgroup_walk.h"
 #include "kernel-collector/processes/fakes_testing.h"
 
-// A CollectorCore between a kernel and a sink that tests make up.
+// A CollectorCore between a fake kernel and a fake sink.
 namespace tributary {
 
 using testing::ElementsAre;
 
-// The kernel side: samples and events that the test puts in, and the counters that go with them.
+// The kernel side: samples and events that the test adds, and their counters.
 class FakeProbes : public Probes {
  public:
   absl::Status StartSampling() override { return absl::OkStatus(); }
@@ -94,7 +94,7 @@ class CollectorCoreTest : public testing::Test {
                     .module = "ext4",
                     .module_base = 0xffffffffc0000000,
                     .module_size = 0x1000});
-    proc.AddProcess(1, {});  // its root is the host's
+    proc.AddProcess(1, {});  // its root is the root of the host
     proc.AddFile("/bin/a", TinyElf("build-a"));
     proc.AddFile("/bin/b", TinyElf("build-b"));
   }
@@ -102,7 +102,7 @@ class CollectorCoreTest : public testing::Test {
   CollectorCore& core() {
     if (core_ != nullptr) return *core_;
     core_ = std::make_unique<CollectorCore>(probes, sink, executor, clock, metrics, options);
-    // What a test has prepared comes after the start.
+    // The test's prepared records come after the start.
     auto ring = std::exchange(probes.ring, {}), copies = std::exchange(probes.copies, {});
     auto events = std::exchange(probes.events, {});
     core_->kernel_code().ReadNow();
@@ -135,7 +135,8 @@ class CollectorCoreTest : public testing::Test {
     probes.ring.push_back(std::move(words));
     probes.accounting.captured += 1;
   }
-  // The same, with what it takes to go on: the registers of the last frame and the words above its stack pointer.
+  // Adds a sample with the data to continue the walk: the registers of the last frame and the words above its stack
+  // pointer.
   void Copy(const SampleSpec& s, uint64_t sp, uint64_t fp, uint64_t start_stack, const std::vector<uint64_t>& stack) {
     Sample(s);
     std::vector<uint64_t> words = std::move(probes.ring.back());

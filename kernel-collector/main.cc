@@ -16,18 +16,18 @@
 
 namespace {
 
-// Two perf events a CPU on machines of some hundred CPUs, and the files of processes that are looked at.
+// Two perf events per CPU on machines with some hundred CPUs, and the open files of processes.
 constexpr size_t kEnoughDescriptors = 1'024;
 
 }  // namespace
 
-// 0: stopped as asked, or healthy. 1: sampling could not begin, or not healthy. 2: an option is wrong.
+// Returns 0: stopped on request, or healthy. 1: sampling could not begin, or not healthy. 2: an option is wrong.
 int main(int argc, char** argv) {
   using namespace tributary;
   LimitHeap();
   signal(SIGPIPE, SIG_IGN);
-  signal(SIGUSR1, SIG_IGN);  // until there is something to tell
-  signal(SIGHUP, SIG_IGN);   // until there is something to reload
+  signal(SIGUSR1, SIG_IGN);  // until there are metrics to log
+  signal(SIGHUP, SIG_IGN);   // until there are options to reload
   if (argc == 2 && std::string_view(argv[1]) == kParserArgument) return RunUnwindParser(ChildProcess::kSocket);
   if (argc == 2 && std::string_view(argv[1]) == kSymbolMakerArgument) return RunSymbolMaker(ChildProcess::kSocket);
   auto parse = [&](CollectorOptions* options) {
@@ -46,7 +46,8 @@ int main(int argc, char** argv) {
   InitLog(options.log);
   WarnOfLowDescriptorLimit(RaiseDescriptorLimit(), kEnoughDescriptors);
 
-  // Never destroyed: what a worker begun and could not end in time (worker.h) may count after everything else has gone.
+  // Never destroyed: a job that a worker could not end in time (worker.h) may still count after everything else is
+  // gone.
   static Metrics& metrics = *new Metrics;
   Collector collector(options, parse, metrics);
   if (absl::Status status = collector.Run(); !status.ok()) {

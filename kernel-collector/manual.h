@@ -4,7 +4,7 @@
 
 namespace tributary {
 
-// The texts of kernel-collector's man page that its options do not hold.
+// Returns the texts of kernel-collector's man page, except those of its options.
 docs::Manual CollectorManual();
 
 }  // namespace tributary

@@ -20,7 +20,7 @@ namespace {
 constexpr size_t kResourceEnvMax = 32;
 constexpr size_t kVariableNameBytesMax = 128;
 
-// "NAME,NAME".
+// Parses "NAME,NAME".
 absl::StatusOr<std::vector<std::string>> ParseVariableNames(std::string_view value) {
   std::vector<std::string> names;
   while (!value.empty()) {
@@ -44,7 +44,7 @@ absl::Status CheckDuration(std::string_view value, int64_t min_ns, int64_t max_n
   return Error(absl::StatusCode::kInvalidArgument, fmt::format("must be a duration of {}", range));
 }
 
-// "0.05%" or "off", which is infinity.
+// Parses "0.05%" or "off", which is infinity.
 absl::StatusOr<double> ParseCpuBudget(std::string_view value) {
   if (value == "off") return std::numeric_limits<double>::infinity();
   const std::optional<double> percent = TakeNumber<double>(value);
@@ -58,7 +58,7 @@ absl::Status CheckBytes(std::string_view value, int64_t min, int64_t max, std::s
   return Error(absl::StatusCode::kInvalidArgument, fmt::format("must be a size of {}", range));
 }
 
-// What may wait on the node while no reducer answers.
+// Adds the options for data that waits on the node while no reducer answers.
 void AddWaiting(Options& table, CollectorOptions& options, std::string* memory, std::string* spool,
                 std::string* in_doubt) {
   table.Add({.name = "intake-memory-max",
@@ -84,8 +84,8 @@ void AddWaiting(Options& table, CollectorOptions& options, std::string* memory, 
             in_doubt, "5m");
 }
 
-// Below --host-dir only if `inside` is there as well: the folder may be empty, or hold other mounts alone, as
-// /hostfs/sys does where only /hostfs/sys/fs/cgroup is mounted.
+// Returns the path below --host-dir only if `inside` exists there too. The folder may be empty, or hold only other
+// mounts: for example /hostfs/sys where only /hostfs/sys/fs/cgroup is mounted.
 std::string MountOnHost(const std::string& host_dir, const std::string& path, const char* inside) {
   const std::string mounted = PathOnHost(host_dir, path);
   return access((mounted + inside).c_str(), F_OK) == 0 ? mounted : path;

@@ -14,7 +14,7 @@
 
 namespace tributary {
 
-// What an operator can say to a kernel-collector. One table: options.cc.
+// The options of kernel-collector. They are defined in one table: options.cc.
 struct CollectorOptions {
   std::vector<HostPort> reducers;  // 1 to 8
   std::string intake_encoder;
@@ -39,7 +39,7 @@ struct CollectorOptions {
   LogSetup log;
   std::vector<OptionValue> values;
   MetricsListen metrics_listen;
-  bool health_check = false;  // to ask a running collector how it is, instead of being one
+  bool health_check = false;  // checks a running collector instead of running one
 };
 
 absl::StatusOr<Options::Outcome> ParseCollectorOptions(int argc, const char* const* argv,

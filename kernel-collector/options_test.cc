@@ -61,7 +61,7 @@ TEST(CollectorOptions, MetricsListen) {
   ASSERT_TRUE(options.ok()) << options.status();
   EXPECT_EQ(FormatHostPort(options->metrics_listen.address.value_or(HostPort())), "127.0.0.1:4041");
   EXPECT_FALSE(options->health_check);
-  // A health check does not mind what it does not use.
+  // A health check ignores options that it does not use.
   options = Parse({"--metrics-listen=off", "--health-check", "--tls-cert=c"});
   ASSERT_TRUE(options.ok()) << options.status();
   EXPECT_FALSE(options->metrics_listen.address.has_value());
@@ -90,7 +90,7 @@ TEST(CollectorOptions, SeveralReducers) {
   }
 }
 
-TEST(CollectorOptions, WhatMayWait) {
+TEST(CollectorOptions, LimitsOfWaitingData) {
   auto options =
       Parse({"--spool-dir=/s", "--spool-bytes-max=2MiB", "--intake-memory-max=64KiB", "--in-doubt-timeout=9s"});
   ASSERT_TRUE(options.ok()) << options.status();
@@ -103,7 +103,7 @@ TEST(CollectorOptions, WhatMayWait) {
   }
 }
 
-TEST(CollectorOptions, VariablesToTake) {
+TEST(CollectorOptions, ResourceEnvironment) {
   EXPECT_TRUE(Parse({})->resource_env.empty());
   EXPECT_EQ(Parse({"--resource-env=POD,STAGE"})->resource_env, (std::vector<std::string>{"POD", "STAGE"}));
   std::string many = "V";
@@ -130,7 +130,7 @@ TEST(CollectorOptions, Credentials) {
   EXPECT_FALSE(Parse({"--tls-key=k"}).ok());
 }
 
-TEST(CollectorOptions, RefusesWhatMakesNoSense) {
+TEST(CollectorOptions, RefusesInvalidValues) {
   for (const char* flag : {"--sample-rate=0",      "--sample-rate=10001", "--sample-rate=x",
                            "--intake-port=0",      "--intake-port=65536", "--intake-encoder=otlp_profiles",
                            "--intake-encoder=",    "--intake-host=",      "--batch-interval=0s",
@@ -151,7 +151,7 @@ TEST(CollectorOptions, FindsTheHostsFoldersWhereTheyAreMounted) {
   EXPECT_EQ(options->proc_root, "/proc");
   EXPECT_EQ(options->sys_root, "/sys");
   EXPECT_EQ(options->cgroup_root, "/sys/fs/cgroup");
-  // As `--volume /sys/fs/cgroup:/hostfs/sys/fs/cgroup` leaves it, beside a folder that is empty.
+  // As after `--volume /sys/fs/cgroup:/hostfs/sys/fs/cgroup`, next to an empty folder.
   std::filesystem::create_directories(host.path() + "/sys/fs/cgroup");
   std::filesystem::create_directories(host.path() + "/proc");
   options = Parse({"--host-dir", host.path().c_str()});

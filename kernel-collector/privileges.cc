@@ -13,9 +13,9 @@ namespace {
 
 constexpr int kNone = NeededCapability::kNone;
 
-// Each was found by starting without it (test/e2e/capabilities_test.py) and by hot-plugging CPUs (test/kernels).
-// CAP_SYS_ADMIN stands in for the three that were part of it before Linux 5.8 and 5.9: container runtimes of that time
-// do not know their names.
+// Each capability was found by a start without it (test/e2e/capabilities_test.py) and by hot-plugging CPUs
+// (test/kernels). CAP_SYS_ADMIN stands in for the three that were part of it before Linux 5.8 and 5.9: container
+// runtimes of that time do not know their names.
 constexpr NeededCapability kNeeded[] = {
     {CAP_BPF, CAP_SYS_ADMIN, "makes BPF maps for unwind rows, and updates them as processes come and go", nullptr},
     {CAP_PERFMON, CAP_SYS_ADMIN, "opens perf events on CPUs that come online", nullptr},

@@ -42,14 +42,14 @@ TEST(Privileges, KeepsStandInsOnlyWhereTheyAreNeeded) {
   EXPECT_FALSE(plan.keep.Has(CAP_SYS_ADMIN));
 }
 
-TEST(Privileges, ReportsWhatIsMissing) {
+TEST(Privileges, ReportsMissingCapabilities) {
   for (const NeededCapability& needed : NeededCapabilities()) {
     EXPECT_THAT(Missing(Without(kSix, needed.capability)), ElementsAre(needed.capability));
   }
   EXPECT_EQ(Missing({}).size(), NeededCapabilities().size());
 }
 
-// The test's own process keeps what it has: the thread that tries alone gives it up.
+// The test's own process keeps its capabilities: only the trying thread gives them up.
 TEST(Privileges, TriesWhetherEventsNeedMore) {
   const CapabilitySet before = EffectiveCapabilities();
   const auto as_ubuntu = [] {

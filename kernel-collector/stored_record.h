@@ -9,8 +9,8 @@
 
 namespace tributary {
 
-// Records taken out of their rings, to be looked at later: each a run of words in one vector, so that a poll's worth of
-// them costs no allocation once the vector has grown.
+// Records copied out of their rings for later use. Each is a run of words in one vector, so the records of one poll
+// need no allocation after the vector has grown.
 //   words: 1 when a resume follows, else 0 · header · frames · tail · [resume · stack, padded to whole words]
 
 inline void StoreRecord(const SampleRecord& record, std::vector<uint64_t>* out) {
@@ -29,7 +29,7 @@ inline void StoreRecord(const SampleRecord& record, std::vector<uint64_t>* out) 
   append(record.stack.data(), record.stack.size());
 }
 
-// What StoreRecord wrote at `words`; borrows them.
+// Returns the record that StoreRecord wrote at `words`; borrows `words`.
 inline SampleRecord ViewRecord(const uint64_t* words) {
   SampleRecord record;
   const uint64_t* at = words + 1;

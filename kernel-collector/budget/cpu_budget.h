@@ -15,33 +15,33 @@ namespace tributary {
 
 int OnlineCpuCount();
 
-// Measures what the collector costs, tells it as metrics, and has the sampling period changed when the governor says
-// so. On the thread that ticks it; costs a few system calls a second.
+// Measures the collector's cost, reports it as metrics, and changes the sampling period when the governor says so. Runs
+// on the thread that calls Tick. Costs a few system calls per second.
 class CpuBudget {
  public:
   struct Options {
-    double budget = 0.01;   // as CpuGovernor's
-    int64_t period_ns = 0;  // the configured one
+    double budget = 0.01;   // as CpuGovernor::Options::budget
+    int64_t period_ns = 0;  // the configured period
     std::function<int64_t()> process_cpu_ns = ProcessCpuNs;
     std::function<int()> online_cpus = OnlineCpuCount;
   };
   struct Callbacks {
-    std::function<uint64_t()> bpf_run_ns;                       // total so far
-    std::function<absl::Status(int64_t period_ns)> set_period;  // after an error it is tried again
+    std::function<uint64_t()> bpf_run_ns;                       // the total so far
+    std::function<absl::Status(int64_t period_ns)> set_period;  // called again after an error
   };
 
   CpuBudget(const Options& options, const Clock& clock, Metrics& metrics, Callbacks callbacks);
 
-  // Every second.
+  // Call it every second.
   void Tick();
 
-  // As CpuGovernor's.
+  // See CpuGovernor::SetConfiguredPeriod.
   void SetConfiguredPeriod(int64_t period_ns);
 
-  int64_t period_ns() const { return period_ns_; }  // in force
+  int64_t period_ns() const { return period_ns_; }  // the period in force
 
  private:
-  // What metrics show: they may be read after this object is gone.
+  // The values of the metrics, which may be read after this object is gone.
   struct Shown;
 
   void Change();

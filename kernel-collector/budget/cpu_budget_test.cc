@@ -10,7 +10,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// Costs one CPU of ten in the process and as much in BPF: 20% of the node, of which 1% is allowed.
+// Costs one CPU of ten in the process and the same in BPF: 20% of the node, where 1% is allowed.
 class CpuBudgetTest : public ::testing::Test {
  protected:
   CpuBudgetTest()
@@ -40,7 +40,7 @@ class CpuBudgetTest : public ::testing::Test {
   CpuBudget budget_;
 };
 
-TEST_F(CpuBudgetTest, LowersTheRateAndTellsIt) {
+TEST_F(CpuBudgetTest, LowersTheRateAndReportsIt) {
   EXPECT_THAT(metrics_.PrometheusText(), HasSubstr("tributary_collector_sample_rate_hz 100\n"));
   Tick(10);
   EXPECT_GT(asked_ns_, 20 * kNsPerSecond / 100);
@@ -71,7 +71,7 @@ TEST_F(CpuBudgetTest, AnotherConfiguredRateIsInForceAtOnceAndBoundByTheBudget) {
   EXPECT_GT(budget_.period_ns(), kNsPerSecond / 999);
 }
 
-TEST_F(CpuBudgetTest, AConfiguredRateThatCouldNotBeSetIsTriedAgain) {
+TEST_F(CpuBudgetTest, RetriesAConfiguredRateAfterAnError) {
   answer_ = Error(absl::StatusCode::kInternal, "no");
   budget_.SetConfiguredPeriod(kNsPerSecond / 50);
   EXPECT_EQ(budget_.period_ns(), kNsPerSecond / 100);

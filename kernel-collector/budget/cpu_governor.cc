@@ -36,7 +36,7 @@ bool CpuGovernor::Feed(const CpuUse& use) {
   savings_ns_ += static_cast<double>(elapsed_ns) * (1 - share / budget_);
   savings_ns_ = std::min<double>(savings_ns_, kSavingsNs);
   bool changed = Judge(share);
-  // What could not be saved is not owed: a lower rate saves for the next seconds, it does not pay back.
+  // Overspending is not owed: a lower rate saves for the next seconds, it does not pay back.
   savings_ns_ = std::max<double>(savings_ns_, 0);
   return changed;
 }
@@ -50,7 +50,7 @@ bool CpuGovernor::Judge(double share) {
   share_ = share;
   mean_share_ = windows_since_change_ == 0 ? share : mean_share_ + kNewWindowWeight * (share - mean_share_);
   ++windows_since_change_;
-  if (trying_ && since_change_ns_ >= kTryWaitMaxNs) {  // it was right
+  if (trying_ && since_change_ns_ >= kTryWaitMaxNs) {  // the attempt was right
     trying_ = false;
     try_wait_ns_ = kTryWaitMinNs;
   }

@@ -17,7 +17,7 @@ constexpr double kAllowed = kBudget * kCpus;  // CPUs
 
 double HzOf(const CpuGovernor& governor) { return 1e9 / static_cast<double>(governor.period_ns()); }
 
-// A collector that costs `fixed` CPUs whatever the rate plus `per_sample` CPU-s for each sample of a CPU that is busy.
+// A collector that costs `fixed` CPUs at every rate, plus `per_sample` CPU-s for each sample of a busy CPU.
 struct Machine {
   explicit Machine(double budget = kBudget, int64_t hz = 999)
       : governor({.budget = budget, .period_ns = 1'000'000'000 / hz}) {
@@ -74,7 +74,7 @@ TEST(CpuGovernor, AveragesTheBudgetAndMovesByOneStepOnceSettled) {
     machine.Run(600);
     machine.rates.clear();
     machine.Run(4 * 3600);
-    // The minute saved at the start is all that may be spent beyond it.
+    // Only the minute saved at the start may be spent beyond the budget.
     EXPECT_LE(machine.spent_cpus(), kAllowed * 1.02) << times;
     double lowest = HzOf(machine.governor), highest = lowest;
     for (double hz : machine.rates) {
@@ -110,7 +110,7 @@ TEST(CpuGovernor, SavesBeforeItRaises) {
   machine.per_sample = 20 * kAllowed / (999 * kCpus);
   machine.Run(5);
   ASSERT_EQ(machine.rates.size(), 1u);
-  // Saves 0.55 s of budget a second: the 15 s that a raise wants take 30 s.
+  // Saves 0.55 s of budget per second: the 15 s for a raise take 30 s.
   machine.per_sample = 0.45 * kAllowed / (machine.rates[0] * kCpus);
   machine.Run(25);
   EXPECT_EQ(machine.rates.size(), 1u);
@@ -129,7 +129,7 @@ TEST(CpuGovernor, RisesAgainWhenTheLoadIsGone) {
   EXPECT_NEAR(HzOf(machine.governor), 999, 0.1);
 }
 
-TEST(CpuGovernor, CostThatTheRateDoesNotChangeLowersItToOneHertzAndNoFurther) {
+TEST(CpuGovernor, FixedCostLowersTheRateToOneHertzAndNoFurther) {
   Machine machine;
   machine.fixed = 3 * kAllowed;
   machine.Run(600);
@@ -144,7 +144,7 @@ TEST(CpuGovernor, TriesHigherRatesWhenMostOfTheCostIsFixed) {
   machine.per_sample = 0.1 * kAllowed / (999 * kCpus);
   machine.Run(300);
   EXPECT_TRUE(machine.governor.at_lowest_rate());
-  machine.fixed = 0.65 * kAllowed;  // times 1.6 over the budget, so only a try can tell
+  machine.fixed = 0.65 * kAllowed;  // times 1.6 it is over the budget, so only an attempt can show it
   machine.Run(1800);
   EXPECT_NEAR(HzOf(machine.governor), 999, 0.1);
 }
@@ -171,7 +171,7 @@ TEST(CpuGovernor, FollowsTheNumberOfCpus) {
   EXPECT_NEAR(*machine.governor.share(), 0.7 * 2 * kBudget, 0.01 * kBudget);
 }
 
-TEST(CpuGovernor, TotalsThatShrinkAndLongSilenceDoNoHarm) {
+TEST(CpuGovernor, ToleratesShrinkingTotalsAndLongSilence) {
   Machine machine;
   machine.use.process_ns = 1'000'000'000'000;
   machine.use.time.value += kNsPerSecond;

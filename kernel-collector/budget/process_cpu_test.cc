@@ -21,13 +21,13 @@ void Work(clockid_t clock) {
   while (used.tv_sec == 0 && used.tv_nsec < kWorkNs) clock_gettime(clock, &used);
 }
 
-TEST(ProcessCpu, CountsThreadsThatRunAndThatEnded) {
+TEST(ProcessCpu, CountsRunningAndEndedThreads) {
   int64_t before = ProcessCpuNs();
   std::thread(Work, CLOCK_THREAD_CPUTIME_ID).join();
   EXPECT_GE(ProcessCpuNs(), before + kWorkNs);
 }
 
-TEST(ProcessCpu, CountsChildrenThatRunAndThatEnded) {
+TEST(ProcessCpu, CountsRunningAndEndedChildren) {
   int64_t before = ProcessCpuNs();
   int done[2];
   ASSERT_EQ(pipe(done), 0);
@@ -43,7 +43,7 @@ TEST(ProcessCpu, CountsChildrenThatRunAndThatEnded) {
   EXPECT_GE(ProcessCpuNs(), before + kWorkNs) << "while it lives";
   kill(child, SIGKILL);
   waitpid(child, nullptr, 0);
-  // What the kernel tells of dead children is cut to microseconds.
+  // The kernel cuts the times of dead children to microseconds.
   EXPECT_GE(ProcessCpuNs(), before + kWorkNs - kNsPerMs) << "when it has ended";
   close(done[0]);
   close(done[1]);

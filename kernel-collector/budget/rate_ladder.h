@@ -7,8 +7,8 @@
 namespace tributary {
 
 // The sampling periods that a collector may choose from: the configured one, then each longer by the golden ratio, up
-// to one second. No two periods of a ladder stand in a simple ratio, nor do they to the round periods that programs
-// work by (10 ms, 100 ms), so a rhythm that one rate happened to meet is not met by its neighbours.
+// to one second. No two periods of a ladder have a simple ratio, to each other or to the round periods of programs (10
+// ms, 100 ms). So if one rate matches a rhythm by chance, its neighbours do not.
 class RateLadder {
  public:
   static constexpr double kStep = 1.618033988749895;

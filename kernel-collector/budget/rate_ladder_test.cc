@@ -23,9 +23,9 @@ TEST(RateLadder, HasOneStepAtOneHertz) {
   EXPECT_EQ(RateLadder(3'000'000'000).size(), 1u);
 }
 
-// A program that works in turns of some period is sampled at all places of a turn, whichever step is in force. Counted:
-// how evenly 10,000 ticks fall into the 20 parts of a turn of 10 ms.
-TEST(RateLadder, LongerPeriodsMeetNoRoundRhythm) {
+// A program that works in turns of some period is sampled at all places of a turn, at every step of the ladder. The
+// test counts how evenly 10,000 ticks fall into the 20 parts of a turn of 10 ms.
+TEST(RateLadder, LongerPeriodsAvoidRoundRhythms) {
   constexpr int kParts = 20, kTicks = 10'000;
   for (int64_t hz : {19, 97, 99, 100, 999, 1000}) {
     RateLadder ladder(1'000'000'000 / hz);

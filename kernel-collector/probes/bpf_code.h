@@ -5,15 +5,15 @@
 
 namespace tributary {
 
-// Where in the kernel the code of a BPF program, or of a function of one, is.
+// The place in the kernel of the code of a BPF program or of one of its functions.
 struct BpfCode {
   uint64_t begin = 0;
   uint32_t bytes = 0;
 };
 
-// Of all programs that are loaded now; kallsyms knows where they begin, and not how long they are. Empty without
-// CAP_SYS_ADMIN, which kernel-collector most often gives up once it has started, and where addresses are hidden. At
-// most 16,384. Some microseconds a program.
+// Returns the code of all programs that are loaded now. /proc/kallsyms shows where a program begins, but not its
+// length. Empty without CAP_SYS_ADMIN, which kernel-collector usually gives up after the start, and empty where
+// addresses are hidden. At most 16,384 entries. Takes some microseconds per program.
 std::vector<BpfCode> ListBpfCode();
 
 }  // namespace tributary

@@ -5,7 +5,7 @@
 namespace tributary {
 namespace {
 
-// Cuts `text` at the first `separator`: returns what stands before it and leaves what follows.
+// Cuts `text` at the first `separator`. Returns the part before it and leaves the part after it in `text`.
 std::string_view Next(std::string_view* text, char separator) {
   std::string_view part = text->substr(0, text->find(separator));
   text->remove_prefix(std::min(text->size(), part.size() + 1));

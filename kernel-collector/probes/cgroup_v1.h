@@ -6,12 +6,12 @@
 
 namespace tributary {
 
-// The cgroup v1 hierarchy that samples carry an id of: the first of memory, pids, cpu, cpuacct, cpuset that
+// Chooses the cgroup v1 hierarchy whose id samples carry: the first of memory, pids, cpu, cpuacct, cpuset that
 // /proc/self/cgroup shows in a v1 hierarchy ("4:memory:/docker/…"). Container runtimes make their folders in all of
-// them, so any will do; TRIB_CGROUP_V1_NONE where only v2 is mounted. Source: cgroups(7).
+// these hierarchies, so any of them will do. Returns TRIB_CGROUP_V1_NONE where only v2 is mounted. Source: cgroups(7).
 trib_cgroup_v1 ChooseCgroupV1(std::string_view proc_self_cgroup);
 
-// "memory", "pids", …; "" for none.
+// "memory", "pids", …; "" for TRIB_CGROUP_V1_NONE.
 std::string_view CgroupV1Name(trib_cgroup_v1 controller);
 
 }  // namespace tributary

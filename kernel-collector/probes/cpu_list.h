@@ -7,8 +7,9 @@
 
 namespace tributary {
 
-// CPUs of a kernel list such as "0-3,8,10-11\n", in ascending order without repeats. InvalidArgument: not such a list,
-// or a CPU above 8191 (the kernel's own limit). Source: Documentation/admin-guide/cputopology.rst.
+// Returns the CPUs of a kernel list such as "0-3,8,10-11\n", in ascending order without repeats. InvalidArgument if
+// `text` is not such a list, or names a CPU above 8191 (the kernel's own limit). Source:
+// Documentation/admin-guide/cputopology.rst.
 absl::StatusOr<std::vector<int>> ParseCpuList(std::string_view text);
 
 }  // namespace tributary

@@ -8,20 +8,20 @@
 
 namespace tributary {
 
-// The kernel side's counters (map trib_counters). Owns the map: numbers stay readable after the programs are gone.
-// Every method is thread-safe: reads are system calls (about 1 µs a counter, type and context).
+// The kernel side's counters (map trib_counters). Owns the map: the counters stay readable after the programs are gone.
+// Every method is thread-safe: reads are system calls (about 1 µs per counter, type and context).
 class KernelCounters {
  public:
   // `map` is a BPF_MAP_TYPE_PERCPU_ARRAY of u64, TRIB_COUNTER_SLOTS(contexts) elements.
   KernelCounters(Fd map, uint32_t contexts);
-  // How many contexts a map of so many elements is for; 0: it is none of counters.
+  // Returns the number of contexts of a map with `elements` elements; 0 if it is not a map of counters.
   static uint32_t ContextsOf(uint32_t elements);
 
   // Summed over CPUs.
   uint64_t Read(trib_counter counter) const { return ReadTypes(counter).total(); }
   uint64_t Read(trib_counter counter, trib_context context) const;
   SampleCounts ReadTypes(trib_counter counter) const;
-  // Captured, idle, and lost for the reasons that the kernel side knows.
+  // Returns captured, idle, and the losses that the kernel side counts.
   Accounting ReadAccounting() const;
 
   uint32_t contexts() const { return contexts_; }
@@ -31,7 +31,7 @@ class KernelCounters {
 
   Fd map_;
   uint32_t contexts_;
-  int cpus_;  // possible ones
+  int cpus_;  // number of possible CPUs
 };
 
 }  // namespace tributary

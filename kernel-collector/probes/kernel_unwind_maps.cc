@@ -24,7 +24,7 @@ absl::StatusOr<SharedArray> MapByName(bpf_object* object, const char* name, size
   return SharedArray::Map(fd, bytes, name);
 }
 
-// Before 5.11 maps count as locked memory, and too much of it is EPERM.
+// Before 5.11, maps count as locked memory, and the kernel refuses too much of it with EPERM.
 absl::Status NoRoom(const char* what, int error) {
   if (error == ENOMEM || error == EPERM || error == E2BIG) {
     return Error(absl::StatusCode::kResourceExhausted, fmt::format("{}: errno {}", what, error));
@@ -90,7 +90,7 @@ absl::Status KernelUnwindMaps::SetProcess(Pid pid, const trib_process& process) 
   return ErrnoStatus("update", "map trib_processes", errno);
 }
 
-// ENOENT is what it should become.
+// ENOENT is fine: the process is to be absent.
 void KernelUnwindMaps::DropProcess(Pid pid) { bpf_map_delete_elem(processes_fd_, &pid.value); }
 
 // The program runs in an RCU read section, and updating a map of maps ends with synchronize_rcu()

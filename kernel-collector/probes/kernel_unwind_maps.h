@@ -12,10 +12,10 @@ struct bpf_object;
 
 namespace tributary {
 
-// A BPF array's elements, shared with the kernel. Keeps the map alive.
+// The elements of a BPF array, shared with the kernel. Keeps the map alive.
 class SharedArray {
  public:
-  // `map_fd` is a BPF_F_MMAPABLE array of that many bytes.
+  // `map_fd` is a BPF_F_MMAPABLE array of `bytes` bytes.
   static absl::StatusOr<SharedArray> Map(int map_fd, size_t bytes, const char* name);
   SharedArray(SharedArray&& other) noexcept : memory_(other.memory_), bytes_(other.bytes_) { other.memory_ = nullptr; }
   SharedArray& operator=(SharedArray&&) = delete;
@@ -35,11 +35,11 @@ class SharedArray {
   size_t bytes_;
 };
 
-// The maps of the loaded sampling program. Costs 6.6 MiB of kernel memory from the start and shows as shared memory of
-// this process; 8 MiB more for each chunk.
+// The maps of the loaded sampling program. They use 6.6 MiB of kernel memory from the start, and 8 MiB more for each
+// chunk. This memory shows as shared memory of this process.
 class KernelUnwindMaps : public UnwindMaps {
  public:
-  // Borrows `object`'s maps for its life.
+  // Borrows the maps of `object`, which must outlive the result.
   static absl::StatusOr<std::unique_ptr<KernelUnwindMaps>> Open(bpf_object* object);
 
   std::span<uint64_t> rules() override { return rules_.As<uint64_t>(); }
@@ -63,7 +63,7 @@ class KernelUnwindMaps : public UnwindMaps {
   SharedArray rules_, pages_, touches_, mappings_, control_;
   std::vector<SharedArray> chunks_;
   int row_chunks_fd_ = -1, processes_fd_ = -1;  // borrowed
-  Fd grace_inner_, grace_outer_;                // storing the one in the other waits for a grace period
+  Fd grace_inner_, grace_outer_;                // storing the inner map in the outer one waits for a grace period
 };
 
 }  // namespace tributary

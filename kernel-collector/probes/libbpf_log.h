@@ -4,9 +4,9 @@
 
 namespace tributary {
 
-// While one lives, what libbpf says on this thread goes to our debug log and is kept for an error message; what it says
-// at other times goes to the debug log alone. libbpf's printer is a process-wide function pointer, hence the state
-// behind it is per thread. Not nested.
+// While a LibbpfLog lives, libbpf's messages on this thread go to our debug log and are kept for an error message. At
+// other times, they go only to the debug log. libbpf's printer is a process-wide function pointer, so the state behind
+// it is per thread. LibbpfLogs may not be nested.
 class LibbpfLog {
  public:
   LibbpfLog();
@@ -14,7 +14,7 @@ class LibbpfLog {
   LibbpfLog(const LibbpfLog&) = delete;
   LibbpfLog& operator=(const LibbpfLog&) = delete;
 
-  // The last 64 KiB.
+  // The last 64 KiB of the messages.
   const std::string& text() const { return text_; }
   void Append(const std::string& message);
 

@@ -21,7 +21,7 @@
 #include "kernel-collector/probes/cpu_list.h"
 #include "kernel-collector/probes/probes.h"
 
-// What tests on the running kernel share.
+// Helpers for tests on the running kernel.
 
 namespace tributary {
 
@@ -41,7 +41,7 @@ inline std::string OutputOf(const std::string& command) {
   return text;
 }
 
-// A child that does `work` and is gone with this object.
+// A child process that runs `work`. The destructor kills it.
 class Child {
  public:
   explicit Child(const std::function<void()>& work) : pid_(fork()) {
@@ -79,7 +79,7 @@ inline void Until(const std::function<bool()>& done) {
   }
 }
 
-// The calling thread runs there and nowhere else.
+// Lets the calling thread run on `cpu` only.
 inline void PinTo(int cpu) {
   cpu_set_t set;
   CPU_ZERO(&set);

@@ -1,5 +1,5 @@
-// Programs of several contexts on the running kernel, as root: the sampling tick interrupts each of the others while it
-// puts its sample together (bpf/test_nested.bpf.h), and neither disturbs the other.
+// Programs of several contexts on the running kernel, as root. The sampling tick interrupts each of the other programs
+// while that program builds its sample (bpf/test_nested.bpf.h). Neither disturbs the other.
 
 #include <bpf/bpf.h>
 #include <fcntl.h>
@@ -36,7 +36,7 @@ struct Context {
 constexpr Context kContexts[] = {TRIB_CONTEXTS(TRIB_CONTEXT_ROW)};
 #undef TRIB_CONTEXT_ROW
 
-// The newest object of that name, which the kernel cuts to 15 characters: this process has just made it.
+// Returns the newest object of that name, which this process has just made. The kernel cuts names to 15 characters.
 template <typename Info>
 Fd Newest(std::string_view name, int (*next)(uint32_t, uint32_t*), int (*open)(uint32_t)) {
   Fd found;
@@ -50,7 +50,7 @@ Fd Newest(std::string_view name, int (*next)(uint32_t, uint32_t*), int (*open)(u
   return found;
 }
 
-// Where the kernel has put a program's own code: [begin, end).
+// Returns where the kernel has put a program's own code: [begin, end).
 std::pair<uint64_t, uint64_t> CodeOf(const Fd& program) {
   std::array<uint64_t, 64> begins{};
   std::array<uint32_t, 64> sizes{};
@@ -135,7 +135,7 @@ TEST_P(Nesting, TickLeavesOtherContextsAlone) {
   int ready[2];
   ASSERT_EQ(pipe2(ready, O_CLOEXEC), 0);
   const Fd reader(ready[0]), writer(ready[1]);
-  // Its last system call of another kind has begun when the byte arrives.
+  // The child's last system call of another kind has begun when the byte arrives.
   Child child([&writer] {
     const char byte = 0;
     if (write(writer.get(), &byte, 1) != 1) _exit(1);

@@ -64,7 +64,7 @@ absl::StatusOr<Fd> OpenSidebandEvent(int cpu, bool build_id) {
   attr.cgroup = 1;
   attr.use_clockid = 1;
   attr.clockid = CLOCK_MONOTONIC;
-  // Wakes whoever polls it once in half a ring, which 0 means: the ring is read on a timer that may come too late.
+  // Wakes pollers each time half a ring is full, which 0 means. The ring is read on a timer that may come too late.
   attr.watermark = 1;
   attr.wakeup_watermark = 0;
   // For ReadEnabledNs.

@@ -8,25 +8,28 @@
 
 namespace tributary {
 
-// perf_event_open(2) for the two events that every CPU gets. NotFound: the CPU is not online. PermissionDenied,
-// Unimplemented: see ExplainPerfEventError.
+// perf_event_open(2) for the two events of every CPU. NotFound: the CPU is not online. PermissionDenied, Unimplemented:
+// see ExplainPerfEventError.
 
-// cpu-clock for all tasks on `cpu`, once every `period_ns`, with `program_fd` attached; created disabled.
+// Opens cpu-clock for all tasks on `cpu`, with one event every `period_ns` and with `program_fd` attached. The event is
+// created disabled.
 absl::StatusOr<Fd> OpenSamplingEvent(int cpu, uint64_t period_ns, int program_fd);
 
-// The dummy event whose ring tells of mmap, comm, fork, exit of all tasks on `cpu`, and of kernel code that comes and
-// goes; created enabled. Its records end in the sample_id fields that kSampleIdBytes of sideband_record.h describes.
-// InvalidArgument: `build_id` is true and the kernel is older than 5.12.
+// Opens the dummy event. Its ring reports mmap, comm, fork and exit of all tasks on `cpu`, and kernel code that is
+// added or removed. The event is created enabled. Its records end in the sample_id fields that kSampleIdBytes of
+// sideband_record.h describes. InvalidArgument if `build_id` is true and the kernel is older than 5.12.
 absl::StatusOr<Fd> OpenSidebandEvent(int cpu, bool build_id);
 
-// From here on the event counts, from the start of a period.
+// Starts the event, at the start of a period.
 absl::Status EnableEvent(const Fd& event);
-// A new period begins now, and is as long as all that follow. Running or not.
+// Starts a new period now. This period and all later ones are `period_ns` long. Works for running and for stopped
+// events.
 absl::Status SetEventPeriod(const Fd& event, uint64_t period_ns);
-// How long `event`, one of OpenSidebandEvent, has been enabled, by the kernel's scheduler clock. The kernel stops it
-// when the event's CPU goes offline, and never starts it again. A system call and an interrupt of that CPU.
+// Returns how long `event` has been enabled, by the kernel's scheduler clock. `event` comes from OpenSidebandEvent. The
+// kernel stops the event when its CPU goes offline, and never starts it again. Costs a system call and an interrupt of
+// that CPU.
 absl::StatusOr<int64_t> ReadEnabledNs(const Fd& event);
-// When it returns, the event's program neither runs nor will.
+// Stops the event. After the return, its program neither runs nor will run.
 void DisableEvent(const Fd& event);
 
 }  // namespace tributary

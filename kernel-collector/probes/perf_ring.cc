@@ -7,7 +7,7 @@ namespace tributary {
 
 void PerfRing::Refresh() {
   uint64_t head = __atomic_load_n(&page_->data_head, __ATOMIC_ACQUIRE);
-  if (head - tail_ > data_.size()) {  // not even one lap: nothing in there can be trusted
+  if (head - tail_ > data_.size()) {  // more than one lap: no content can be trusted
     ++corruptions_;
     tail_ = head;
   }

@@ -8,23 +8,23 @@
 
 namespace tributary {
 
-// Reads one perf ring in memory that the kernel writes: records one after another in a power-of-two buffer, which may
-// wrap in the middle of one. Each Refresh takes a snapshot, so a busy writer cannot keep the reader for ever. One
-// thread. Source: perf_event_open(2), struct perf_event_mmap_page.
+// Reads one perf ring in memory that the kernel writes. The ring is a power-of-two buffer of records, one after
+// another; a record may wrap in its middle. Each Refresh takes a snapshot, so a busy writer cannot keep the reader
+// forever. One thread. Source: perf_event_open(2), struct perf_event_mmap_page.
 class PerfRing {
  public:
-  // Borrows both for its life. `data` is a power of two of bytes.
+  // Borrows `page` and `data`, which must outlive the ring. The size of `data` in bytes is a power of two.
   PerfRing(perf_event_mmap_page* page, std::span<const uint8_t> data) : page_(page), data_(data) {}
 
-  // Makes visible what was written until now.
+  // Makes the records visible that were written until now.
   void Refresh();
-  // The next visible record, whole; empty when there is none. Valid until Pop or the next call.
+  // Returns the next visible record as a whole; empty if there is no more record. Valid until Pop or the next call.
   std::span<const uint8_t> Next();
   void Pop();
-  // Gives the room of popped records back to the kernel.
+  // Returns the space of popped records to the kernel.
   void Commit();
 
-  // Times that a size made no sense and the rest of the snapshot was skipped.
+  // How often a record's size or the head made no sense and the rest of the snapshot was skipped.
   uint64_t corruptions() const { return corruptions_; }
 
  private:

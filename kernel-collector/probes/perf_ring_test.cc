@@ -11,7 +11,7 @@
 namespace tributary {
 namespace {
 
-// The kernel's half.
+// The kernel's half of the ring.
 class FakeKernelRing {
  public:
   explicit FakeKernelRing(size_t bytes) : page_(std::make_unique<perf_event_mmap_page>()), data_(bytes) {}
@@ -40,7 +40,7 @@ std::string CommOf(std::span<const uint8_t> record) {
 TEST(PerfRing, DeliversRecordsThatWrap) {
   FakeKernelRing kernel(256);
   PerfRing ring = kernel.Reader();
-  // Records of 56 bytes in 256: over many laps every place is split at.
+  // Records of 56 bytes in a ring of 256: over many laps, records are split at every place.
   for (int i = 0; i < 200; ++i) {
     std::string name = "name" + std::to_string(i);
     ASSERT_TRUE(kernel.Write(CommRecord(name, i)));

@@ -36,24 +36,24 @@ absl::Status MakeFolder(const std::string& folder) {
   return absl::OkStatus();
 }
 
-// Replaces what is pinned at `path`, if anything: there is always one or the other.
+// Replaces the map that is pinned at `path`, if any. At every moment, the old or the new map is pinned there.
 absl::Status Replace(int map_fd, const std::string& path) {
-  const std::string aside = path + "_new";  // a bpffs takes no names with a dot
+  const std::string aside = path + "_new";  // a bpffs allows no names with a dot
   if (unlink(aside.c_str()) != 0 && errno != ENOENT) return ErrnoStatus("unlink", aside, errno);
   if (bpf_obj_pin(map_fd, aside.c_str()) != 0) return ErrnoStatus("pin", aside, errno);
   if (rename(aside.c_str(), path.c_str()) != 0) return ErrnoStatus("rename", aside, errno);
   return absl::OkStatus();
 }
 
-// Unless another map, of a younger collector, has taken its place.
+// Removes the pin, unless the map of a younger collector has replaced it.
 void Unpin(uint32_t map_id, const std::string& path) {
   Fd pinned(bpf_obj_get(path.c_str()));
   auto info = MapInfo(pinned.get());
   if (info && info->id == map_id) unlink(path.c_str());
 }
 
-// Nothing where the counters there are not those of that id: their owner was killed before it had pinned its own, and
-// so before it sampled.
+// Returns an empty Accounting if the pinned counters do not have that id. Then their owner was killed before it pinned
+// its own counters, and so before it sampled.
 Accounting ReadPinnedCounters(const std::string& path, uint32_t id) {
   Fd map(bpf_obj_get(path.c_str()));
   auto info = MapInfo(map.get());
@@ -106,7 +106,7 @@ void PinnedSession::ReadEarlier(const Options& options) {
       bpf_map_lookup_elem(map.get(), &key, &earlier) != 0 || earlier.version != TRIB_SESSION_VERSION) {
     return LogInfo("pins of another release of the collector are replaced unread");
   }
-  // It goes on, tells its own story, and keeps what it has not told of others.
+  // The other collector continues to run. It keeps its own data and its unreported data of others.
   if (ProcessStartTicks(options.proc_root, Pid{static_cast<int32_t>(earlier.pid)}) == earlier.start_ticks) {
     return LogInfo("another collector runs here pid={}", earlier.pid);
   }
@@ -141,7 +141,7 @@ void PinnedSession::Set(size_t slot, const Predecessor::Share& share, bool asked
   Write();
 }
 
-// The session's pin goes first: counters alone tell nobody of a loss.
+// The session's pin is removed first: counters alone do not report a loss.
 void PinnedSession::Finish(bool undelivered) {
   if (!map_.valid()) return;
   if (undelivered || predecessor_) {

@@ -15,45 +15,48 @@
 
 namespace tributary {
 
-// This collector's pins in a bpffs: its counters, and beside them what its sessions have had acknowledged, so that the
-// next collector knows what a killed one lost. Both are read at the start, before they are replaced; the pins of a
-// collector that still runs are replaced without a word about it, and it then leaves ours alone.
+// This collector's pins in a bpffs: its counters, and a record of the samples that its sessions had acknowledged. From
+// these pins, the next collector finds out what a killed collector lost. The pins of earlier collectors are read at the
+// start, before they are replaced. The pins of a collector that still runs are replaced too, but that collector is not
+// reported as killed. It then leaves our pins alone.
 //
-// A kill at any instruction leaves one of the two states: what is being set is one system call, and new pins take
-// effect one after the other by renaming, with the earlier collectors' sums in the first of them. One thread; default
-// constructed, or where there is no bpffs to write to, it pins nothing, and says so once.
+// A kill at any instruction leaves either the old or the new state. An update is one system call. New pins take effect
+// one after the other by renaming, and the first of them contains the earlier collectors' sums. One thread. A
+// default-constructed object pins nothing. Without a writable bpffs, nothing is pinned either, and this is logged once.
 class PinnedSession {
  public:
   struct Options {
-    std::string folder;  // made when missing, in a bpffs; "" pins nothing
+    std::string folder;  // in a bpffs, created if missing; "" pins nothing
     std::string proc_root = "/proc";
-    // The owner as /proc names it; 0 = this process. For tests.
+    // The owner's pid in /proc; 0 = this process. For tests.
     Pid pid;
   };
   static constexpr size_t kSlots = TRIB_SESSION_SHARES_MAX;
 
   PinnedSession() = default;
-  // `counters_fd` is the map that `counters` reads; borrowed during the call.
+  // `counters_fd` is the map that `counters` reads. It is borrowed during the call.
   PinnedSession(Options options, int counters_fd, std::shared_ptr<const KernelCounters> counters);
-  ~PinnedSession();  // Finish, with `undelivered` when anything was captured
+  ~PinnedSession();  // calls Finish, with `undelivered` = true if anything was captured
   PinnedSession(const PinnedSession&) = delete;
   PinnedSession& operator=(const PinnedSession&) = delete;
 
   bool pinned() const { return map_.valid(); }
 
-  // Earlier collectors whose end no reducer has been told yet, until ForgetPredecessor.
+  // Earlier collectors that are not yet reported to a reducer, until ForgetPredecessor.
   const std::optional<Predecessor>& predecessor() const { return predecessor_; }
-  // What there was to tell of it is durable at a reducer. `handed_on`: samples and losses that it captured and this
-  // collector's sessions have told: should this one be killed, they are part of what its sessions answer for.
+  // Call it when the report about the predecessor is durable at a reducer. `handed_on`: samples and losses that the
+  // predecessor captured and this collector's sessions have reported. If this collector is killed, they count as
+  // captured by it, since its sessions account for them.
   void ForgetPredecessor(const SampleCounts& handed_on);
 
-  // A session in one of kSlots slots, how many samples and losses its acknowledged batches have told so far, and
-  // whether anything was sent in it (before it is: it may have been stored). Called with every acknowledgement: one
-  // system call, about 1 µs.
+  // Stores a session in one of kSlots slots: how many samples and losses its acknowledged batches have reported so far,
+  // and whether anything was sent in the session. `asked` must be set before the send, since a sent batch may have been
+  // stored. Called with every acknowledgement. One system call, about 1 µs.
   void Set(size_t slot, const Predecessor::Share& share, bool asked);
 
-  // Sampling has ended. Everything captured was delivered or is in the spool: the pins go. Else, or while a predecessor
-  // was not told, they stay for the next collector. Later calls of any method do nothing.
+  // Call it when sampling has ended. If everything captured was delivered or is in the spool, the pins are removed. If
+  // `undelivered` is true or a predecessor was not reported, they stay for the next collector. Later calls of any
+  // method do nothing.
   void Finish(bool undelivered);
 
  private:
@@ -65,7 +68,7 @@ class PinnedSession {
 
   std::string folder_;
   std::shared_ptr<const KernelCounters> counters_;
-  Fd map_;  // trib_session; not valid: nothing is pinned, or Finish was called
+  Fd map_;  // trib_session; not valid if nothing is pinned or Finish was called
   trib_session record_ = {};
   std::optional<Predecessor> predecessor_;
 };

@@ -1,4 +1,4 @@
-// On the running kernel, as root: pins are a matter of bpffs alone.
+// Runs on the running kernel, as root: pins need only bpffs.
 
 #include "kernel-collector/probes/pinned_session.h"
 
@@ -19,10 +19,10 @@ namespace {
 
 constexpr char kBpffs[] = "/tmp/tributary_pinned_session_test";
 
-// A bpffs of the test's own, and counters as the sampling program has them.
+// A private bpffs for the test, and counters like the sampling program's.
 class PinnedSessionLive : public testing::Test {
  protected:
-  // Whatever becomes of the test, its mounts go with it.
+  // The mounts disappear with this process, however the test ends.
   static void SetUpTestSuite() {
     ASSERT_EQ(unshare(CLONE_NEWNS), 0) << strerror(errno);
     ASSERT_EQ(mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr), 0) << strerror(errno);
@@ -58,7 +58,7 @@ class PinnedSessionLive : public testing::Test {
     std::unique_ptr<PinnedSession> pins;
   };
 
-  // A collector that captures, sets a share, and is killed there and then, or stopped.
+  // Runs a collector that captures, sets a share, and is then killed or stopped.
   static void LiveAndDie(uint64_t captured, uint8_t session, uint64_t attributed) {
     Child child([=] {
       Collector collector(captured);
@@ -85,7 +85,7 @@ TEST_F(PinnedSessionLive, NothingIsLeftOfACleanStop) {
   EXPECT_FALSE(Collector(0).pins->predecessor());
 }
 
-TEST_F(PinnedSessionLive, AKilledCollectorIsKnown) {
+TEST_F(PinnedSessionLive, FindsAKilledCollector) {
   LiveAndDie(1000, 7, 900);
   Collector next(50);
   ASSERT_TRUE(next.pins->predecessor());
@@ -100,7 +100,7 @@ TEST_F(PinnedSessionLive, AKilledCollectorIsKnown) {
   EXPECT_FALSE(Pinned("counters") || Pinned("session"));
 }
 
-TEST_F(PinnedSessionLive, DeathsInARowAddUpUntilTheyAreTold) {
+TEST_F(PinnedSessionLive, AddsUpDeathsUntilTheyAreReported) {
   for (uint8_t i = 1; i <= 3; ++i) LiveAndDie(1000, i, 900);
   {
     Collector next(10);
@@ -109,14 +109,14 @@ TEST_F(PinnedSessionLive, DeathsInARowAddUpUntilTheyAreTold) {
     EXPECT_EQ(next.pins->predecessor()->shares.size(), 3u);
     EXPECT_EQ(next.pins->predecessor()->shares[0].session_id[0], 3) << "the last one first";
     EXPECT_EQ(next.pins->predecessor()->unattributed(), 300u);
-    // Whole itself, but nobody was told of the others: that stays.
+    // This collector delivered everything, but the others were not reported: their data stays.
     next.pins->Set(0, {{9}, 10}, true);
     next.pins->Finish(false);
   }
   EXPECT_TRUE(Pinned("counters") && Pinned("session"));
 }
 
-TEST_F(PinnedSessionLive, AStopWithSomethingLeftIsAnother) {
+TEST_F(PinnedSessionLive, ReportsAStopWithUndeliveredSamples) {
   Child child([] {
     Collector collector(100);
     collector.pins->Set(0, {{1}, 60}, true);
@@ -144,7 +144,7 @@ TEST_F(PinnedSessionLive, ALivingCollectorIsLeftAlone) {
 TEST_F(PinnedSessionLive, KilledBetweenTheTwoPinsKeepsTheOtherDeaths) {
   LiveAndDie(1000, 7, 900);
   Child child([] {
-    // The first of the two renames has happened: the counters are still the earlier ones'.
+    // The first of the two renames has happened. The counters are still those of the earlier collector.
     const std::string path = std::string(kBpffs) + "/tributary/counters";
     Fd earlier(bpf_obj_get(path.c_str()));
     Collector collector(333);
@@ -159,7 +159,7 @@ TEST_F(PinnedSessionLive, KilledBetweenTheTwoPinsKeepsTheOtherDeaths) {
   EXPECT_EQ(next.pins->predecessor()->unattributed(), 100u);
 }
 
-TEST_F(PinnedSessionLive, WhatIsNoSessionIsReplaced) {
+TEST_F(PinnedSessionLive, ReplacesPinsThatAreNoSession) {
   const std::string folder = std::string(kBpffs) + "/tributary";
   ASSERT_EQ(mkdir(folder.c_str(), 0700), 0);
   Fd other(bpf_map_create(BPF_MAP_TYPE_ARRAY, "other", 4, 8, 1, nullptr));
@@ -169,7 +169,7 @@ TEST_F(PinnedSessionLive, WhatIsNoSessionIsReplaced) {
   EXPECT_FALSE(collector.pins->predecessor());
 }
 
-TEST_F(PinnedSessionLive, WithoutABpffsNothingIsPinnedAndAllGoesOn) {
+TEST_F(PinnedSessionLive, PinsNothingWithoutABpffs) {
   umount(kBpffs);
   Collector collector(5);
   EXPECT_FALSE(collector.pins->pinned());

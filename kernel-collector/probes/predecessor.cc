@@ -15,7 +15,7 @@ bool IsUsed(const trib_session_share& share) {
   return std::ranges::any_of(share.session_id, [](uint8_t byte) { return byte != 0; });
 }
 
-// A share at the end of those there are; none where there is no room for it.
+// Appends `share` after the used shares. Returns false if there is no free share.
 bool Append(trib_session_ended& ended, const trib_session_share& share) {
   auto* free = std::ranges::find_if(ended.shares, [](const trib_session_share& s) { return !IsUsed(s); });
   if (free == std::end(ended.shares)) return false;
@@ -52,7 +52,7 @@ trib_session_ended AddEnded(const trib_session& owner, const Accounting& counter
   for (uint32_t i = 0; i < TRIB_SESSION_SHARES_MAX; ++i) {
     if (i != last) add_asked(owner.shares[i]);
   }
-  // Whoever was asked for something may have told of the first one: from then on a reducer may know of it.
+  // A session that has sent something may have reported the first share. From then on a reducer may know of it.
   trib_session_share first = before.shares[0];
   if (IsUsed(first) && IsUsed(sum.shares[0])) first.asked = 1;
   add(first);

@@ -12,13 +12,13 @@
 
 namespace tributary {
 
-// What is known of the collectors before this one that were killed, or stopped with something undelivered, and of which
-// no reducer has been told: from the maps that they left pinned. Several of them (a collector that dies again and again
-// while no reducer can be reached) are added up.
+// Earlier collectors that were killed, or that stopped before everything was delivered, and that are not yet reported
+// to a reducer. The data comes from the maps that they left pinned. If several collectors ended this way (a collector
+// that dies again and again while no reducer can be reached), they are added up.
 //
-// What is neither attributed to a session nor in the spool was captured and never sent, or was sent and the answer did
-// not come: accounting.captured − Σ attributed − what the spool holds of them. The session used last answers for it
-// (ClosedSession in profile/batch.h); the reducer knows what it stored of that.
+// Samples that are neither attributed to a session nor in the spool were captured and never sent, or were sent and not
+// answered. Their number is accounting.captured − Σ attributed − the spool's samples of these collectors. The session
+// used last accounts for them (ClosedSession in profile/batch.h). The reducer knows which of them it stored.
 struct Predecessor {
   struct Share {
     std::array<uint8_t, 16> session_id{};
@@ -26,27 +26,28 @@ struct Predecessor {
 
     friend bool operator==(const Share&, const Share&) = default;
   };
-  Accounting accounting;  // captured, idle, and lost for the reasons that the kernel side knows
+  Accounting accounting;  // captured, idle, and the losses that the kernel side counts
   std::vector<Share>
-      shares;  // the session used last first; at most TRIB_SESSION_ENDED_SHARES_MAX; none was acknowledged: empty
-  bool stopped = false;  // all of them stopped: lost{shutdown}; else lost{collector_killed}
+      shares;  // the session used last comes first; at most TRIB_SESSION_ENDED_SHARES_MAX; empty if no session was set
+  bool stopped = false;  // true if all of them stopped: lost{shutdown}; else lost{collector_killed}
 
   SampleCounts unattributed() const;
 };
 
-// The end of `owner`, whose counters ended at `counters`, added to what it had not told of others'. A session that was
-// never asked for anything is left out, since no reducer can know of it, unless it is the only one to be counted in, or
-// was told of as that. Where there are more shares than fit, the oldest goes together with what is attributed to it:
-// that much is stored or lost already, and what of it was not acknowledged counts twice.
+// Adds the end of `owner`, whose counters ended at `counters`, to what `owner` had not yet reported of earlier
+// collectors. A session in which nothing was sent is left out, since no reducer can know it. There are two exceptions:
+// the session is the only one left to account for the samples, or it was already reported as that. If there are more
+// shares than fit, the oldest is dropped and its attributed samples are subtracted, since they are already stored or
+// lost. Samples of that session that were not acknowledged then count twice.
 trib_session_ended AddEnded(const trib_session& owner, const Accounting& counters);
-// What stays of collectors that were told of: samples and losses of theirs that the owner's own sessions have told, and
-// that count as captured by the owner. A cause of loss it is not.
+// Returns what remains of collectors after their report: their samples and losses that the owner's own sessions have
+// reported, and that count as captured by the owner. They are not a cause of loss.
 trib_session_ended HandedOn(const SampleCounts& captured);
-// nullopt: there is nothing to tell.
+// Returns nullopt if there is nothing to report.
 std::optional<Predecessor> ToPredecessor(const trib_session_ended& ended);
 
-// When a process began, in clock ticks (field 22 of `proc_root`/pid/stat). nullopt: it is gone, or dead and not waited
-// for. Other tests of life can be fooled by a number that is given out again.
+// Returns when a process began, in clock ticks (field 22 of `proc_root`/pid/stat). Returns nullopt if the process is
+// gone, or is dead and not waited for. A check by pid alone would be wrong when the pid is reused.
 std::optional<uint64_t> ProcessStartTicks(const std::string& proc_root, Pid pid);
 
 }  // namespace tributary

@@ -33,7 +33,7 @@ Accounting Counters(uint64_t captured, uint64_t ring_full = 0) {
   return counters;
 }
 
-TEST(Predecessor, NoneWhereNothingWasCaptured) { EXPECT_FALSE(ToPredecessor(AddEnded(Owner({0}), Counters(0)))); }
+TEST(Predecessor, ReturnsNothingWithoutCaptures) { EXPECT_FALSE(ToPredecessor(AddEnded(Owner({0}), Counters(0)))); }
 
 TEST(Predecessor, TheSessionUsedLastComesFirst) {
   trib_session owner = Owner({100, 20, 3});
@@ -47,7 +47,7 @@ TEST(Predecessor, TheSessionUsedLastComesFirst) {
   EXPECT_FALSE(predecessor->stopped);
 }
 
-TEST(Predecessor, DeathsBeforeAnythingWasToldAddUp) {
+TEST(Predecessor, AddsUpDeathsBeforeTheFirstReport) {
   trib_session second = Owner({40}, 2);
   second.stopped = 1;
   second.ended = AddEnded(Owner({100}), Counters(130));
@@ -58,13 +58,13 @@ TEST(Predecessor, DeathsBeforeAnythingWasToldAddUp) {
   EXPECT_THAT(both->shares, testing::ElementsAre(Predecessor::Share{Id(2), 40}, Predecessor::Share{Id(1), 100}));
   EXPECT_EQ(both->unattributed(), 40u);
   EXPECT_FALSE(both->stopped) << "one of them was killed";
-  // A third one that died before it sampled changes nothing.
+  // A third collector that died before it sampled changes nothing.
   trib_session third = Owner({});
   third.ended = AddEnded(second, Counters(50));
   EXPECT_EQ(ToPredecessor(AddEnded(third, Counters(0)))->accounting.captured, 180u);
 }
 
-TEST(Predecessor, SessionsAnswerForWhatWasHandedOn) {
+TEST(Predecessor, CountsHandedOnSamplesAsCapturedByTheOwner) {
   trib_session owner = Owner({60});
   owner.ended = HandedOn(40);
   auto predecessor = ToPredecessor(AddEnded(owner, Counters(25)));
@@ -72,7 +72,7 @@ TEST(Predecessor, SessionsAnswerForWhatWasHandedOn) {
   EXPECT_EQ(predecessor->accounting.captured, 65u);
   EXPECT_EQ(predecessor->unattributed(), 5u);
   EXPECT_FALSE(predecessor->stopped);
-  // One that captured nothing may have sent what another had left.
+  // A collector that captured nothing may have sent samples that another had left.
   EXPECT_EQ(ToPredecessor(AddEnded(owner, Counters(0)))->shares.size(), 1u);
 }
 
@@ -84,7 +84,7 @@ TEST(Predecessor, StoppedWhenAllStopped) {
   EXPECT_TRUE(ToPredecessor(AddEnded(second, Counters(9)))->stopped);
 }
 
-TEST(Predecessor, WhatDoesNotFitLeavesWithWhatItAccountsFor) {
+TEST(Predecessor, DropsTheOldestShareWithItsAttributedSamples) {
   trib_session_ended ended = {};
   uint8_t id = 1;
   for (int life = 0; life < 6; ++life, id += 6) {
@@ -99,8 +99,8 @@ TEST(Predecessor, WhatDoesNotFitLeavesWithWhatItAccountsFor) {
   EXPECT_EQ(all->unattributed(), 6u * 6);
 }
 
-// Collectors that found no reducer, however many, do not push out those of which a reducer may know more than they did.
-TEST(Predecessor, WhatNoReducerCanKnowTakesNoRoom) {
+// Collectors that found no reducer, however many, do not evict the shares of sessions that a reducer may know.
+TEST(Predecessor, DropsSessionsThatNoReducerCanKnow) {
   trib_session_ended ended = AddEnded(Owner({60}), Counters(100));
   for (uint8_t life = 2; life < 200; ++life) {
     trib_session owner = Owner({0}, life);
@@ -112,8 +112,9 @@ TEST(Predecessor, WhatNoReducerCanKnowTakesNoRoom) {
   EXPECT_EQ(ToPredecessor(ended)->accounting.captured, 298u);
 }
 
-// It is what the loss is counted in; and once a later one was asked, it may have told so.
-TEST(Predecessor, TheFirstStaysThoughNoReducerKnewOfIt) {
+// The first session stays because the loss is counted in it. After a later session has sent something, that session may
+// have reported the first one.
+TEST(Predecessor, KeepsTheFirstSessionEvenIfNoReducerKnewIt) {
   trib_session alone = Owner({0});
   alone.shares[0].asked = 0;
   trib_session next = Owner({7}, 2);
@@ -126,7 +127,7 @@ TEST(Predecessor, TheFirstStaysThoughNoReducerKnewOfIt) {
       testing::ElementsAre(Predecessor::Share{Id(3), 8}, Predecessor::Share{Id(2), 7}, Predecessor::Share{Id(1), 0}));
 }
 
-TEST(Predecessor, AttributedMayNotPassWhatWasCaptured) {
+TEST(Predecessor, LimitsAttributedToCaptured) {
   auto predecessor = ToPredecessor(AddEnded(Owner({UINT64_MAX}), Counters(5)));
   EXPECT_EQ(predecessor->unattributed(), 0u);
   trib_session owner = Owner({1});

@@ -20,10 +20,10 @@ namespace tributary {
 namespace {
 
 constexpr int kKernelMajor = 5, kKernelMinor = 10;
-constexpr int kParanoidMax = 2;  // the kernel's own scale; beyond it is what distributions have added
+constexpr int kParanoidMax = 2;                     // the kernel's own scale; distributions have added higher values
 constexpr ino_t kInitialPidNamespace = 0xEFFFFFFC;  // PROC_PID_INIT_INO, include/linux/proc_ns.h
 
-// False for a release that does not start with two numbers, as 6.12 does.
+// Returns false if the release does not start with two numbers, as 6.12 does.
 bool IsTooOld(std::string_view release) {
   const std::optional<int> major = TakeNumber<int>(release);
   if (!major || !release.starts_with('.')) return false;
@@ -125,7 +125,7 @@ std::string LastComplaint(std::string_view libbpf_log) {
     std::string_view line = libbpf_log.substr(0, libbpf_log.find('\n'));
     libbpf_log.remove_prefix(std::min(libbpf_log.size(), line.size() + 1));
     bool verifier_end = line.find("END PROG LOAD LOG") != std::string_view::npos;
-    // What libbpf says after the verifier's log only repeats that loading failed.
+    // libbpf's messages after the verifier's log only repeat that loading failed.
     if (verifier_end) break;
     bool noise = line.empty() || line.starts_with("processed ") || line.starts_with("verification time") ||
                  line.starts_with("stack depth");

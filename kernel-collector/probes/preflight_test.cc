@@ -21,7 +21,7 @@ Machine GoodMachine() {
   return {.kernel_release = "6.1.0-18-amd64", .capabilities = {CAP_BPF, CAP_PERFMON}, .has_btf = true};
 }
 
-TEST(Preflight, AcceptsMachinesThatWillDo) {
+TEST(Preflight, AcceptsSuitableMachines) {
   EXPECT_TRUE(CheckMachine(GoodMachine()).ok());
   for (const char* release : {"5.10.0", "5.10.223-foo", "6.18.44", "7.2.13+deb14-cloud-amd64", "unreadable"}) {
     Machine machine = GoodMachine();
@@ -105,13 +105,13 @@ TEST(CpuList, ReadsRanges) {
   EXPECT_THAT(*ParseCpuList("5,1-2,2"), ElementsAre(1, 2, 5));
 }
 
-TEST(CpuList, RefusesWhatIsNone) {
+TEST(CpuList, RefusesInvalidLists) {
   for (const char* text : {"", "\n", "a", "1-", "-1", "3-1", "1,,2", "1-2-3", "99999", "0-99999", "4294967296", " 1"}) {
     EXPECT_TRUE(absl::IsInvalidArgument(ParseCpuList(text).status())) << text;
   }
 }
 
-TEST(Standstill, TellsStoppedClocksFromLateOnes) {
+TEST(Standstill, DistinguishesStoppedFromLateClocks) {
   constexpr int64_t kSecond = kNsPerSecond;
   Standstill event(MonotonicNs{10 * kSecond}, 0);
   EXPECT_FALSE(event.Observe(MonotonicNs{10 * kSecond}, 0)) << "no time passed";

@@ -30,10 +30,10 @@
 namespace tributary {
 namespace {
 
-constexpr uint32_t kSampleRateMaxHz = 50'000;  // exact up to there, measured
+constexpr uint32_t kSampleRateMaxHz = 50'000;  // exact up to this rate, measured
 constexpr uint64_t kCopiesBytesMin = 512 << 10, kCopiesBytesMax = 128 << 20;
-constexpr int64_t kRestartNsMax = 2 * kNsPerMs;  // that SetPeriod may take to keep CPUs apart
-constexpr int kLateStartsMax = 4;                // periods that StartSampling may take longer than one
+constexpr int64_t kRestartNsMax = 2 * kNsPerMs;  // time that SetPeriod may take to spread the CPUs
+constexpr int kLateStartsMax = 4;                // additional periods that StartSampling may take beyond the first
 constexpr char kPinFolder[] = "/sys/fs/bpf/tributary";
 
 std::string ReadSmallFile(const char* path) {
@@ -51,7 +51,8 @@ uint32_t CopiesBytes(const ProbeOptions& options, size_t cpus) {
       std::bit_ceil(std::clamp<uint64_t>(cpus * (128 << 10), kCopiesBytesMin, kCopiesBytesMax)));
 }
 
-// Addresses have as many bits as the kernel was built for; stacks lie in the upper half of what there is.
+// The kernel's configuration decides the number of bits of an address. Stacks lie in the upper half of the address
+// space.
 uint64_t UserAddressMask() { return std::bit_ceil(reinterpret_cast<uint64_t>(__builtin_frame_address(0))) - 1; }
 
 void SleepUntil(MonotonicNs time) {
@@ -80,7 +81,7 @@ class KernelProbes : public Probes {
   absl::Status OpenSideband(const std::vector<int>& cpus) {
     for (int cpu : cpus) {
       absl::Status status = sideband_.AddCpu(cpu);
-      if (!status.ok() && !absl::IsNotFound(status)) return status;  // NotFound: went away meanwhile
+      if (!status.ok() && !absl::IsNotFound(status)) return status;  // NotFound: the CPU went offline meanwhile
     }
     return absl::OkStatus();
   }
@@ -107,7 +108,7 @@ class KernelProbes : public Probes {
 
   uint64_t period_ns_;
   std::unique_ptr<Sampler> sampler_;
-  Fd wakeups_;  // epoll: the ring of copies, and the sideband's
+  Fd wakeups_;  // epoll: the ring of copies and the sideband's rings
   Sideband sideband_;
   bool sampling_ = false;
   std::map<int, Fd> sampling_events_;  // by CPU
@@ -159,14 +160,14 @@ absl::Status KernelProbes::StartSampling() {
       return status;
     }
   }
-  // CPUs that tick together would see their locks contended by nothing but each other's interrupts.
+  // CPUs that tick together would contend for locks only because of each other's interrupts.
   auto period_ns = static_cast<int64_t>(period_ns_), n = static_cast<int64_t>(sampling_events_.size());
   MonotonicNs slot = Clock::Real().Monotonic();
   int64_t late_ns_max = std::max(period_ns / n / 8, kNsPerMs);
   int retries = kLateStartsMax;
   for (auto& [cpu, event] : sampling_events_) {
     SleepUntil(slot);
-    // Waking late on a busy machine, the same place in the next period is as good.
+    // After a late wake-up on a busy machine, the same place in the next period is just as good.
     for (; Clock::Real().Monotonic().value - slot.value > late_ns_max && retries > 0; --retries) {
       slot.value += period_ns;
       SleepUntil(slot);
@@ -187,8 +188,8 @@ void KernelProbes::StopSampling() {
   sampling_ = false;
 }
 
-// A CPU's next tick is a whole new period away, so what is still to come of the old one is none. CPUs are kept apart as
-// far as that takes no time worth mentioning: a whole period, as StartSampling has, would keep the loop from its work.
+// A CPU's next tick comes after a whole new period, so the rest of the old period has no tick. The CPUs are spread only
+// over a very short time. A whole period, as in StartSampling, would block the loop.
 absl::Status KernelProbes::SetPeriod(uint64_t period_ns) {
   absl::Status result = absl::OkStatus();
   MonotonicNs slot = Clock::Real().Monotonic();

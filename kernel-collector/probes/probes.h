@@ -18,21 +18,21 @@
 
 namespace tributary {
 
-// What the kernel tells of processes and of its own code, from the perf sideband (a dummy event per CPU with mmap2,
-// comm, task, ksymbol and, from Linux 5.12 on, build_id; clock CLOCK_MONOTONIC). Views are valid during the callback
-// only. Source: perf_event_open(2), include/uapi/linux/perf_event.h.
+// Events of processes and of kernel code, from the perf sideband (a dummy event per CPU with mmap2, comm, task, ksymbol
+// and, from Linux 5.12 on, build_id; clock CLOCK_MONOTONIC). Views are valid during the callback only. Source:
+// perf_event_open(2), include/uapi/linux/perf_event.h.
 struct MmapEvent {
   MonotonicNs time;
   Pid pid;
   Tid tid;
   uint64_t start = 0, length = 0, file_offset = 0;
-  ExecutableId build_id;                        // kNone where the kernel gives none
-  uint32_t device_major = 0, device_minor = 0;  // 0 with a build_id: the kernel gives one or the other
+  ExecutableId build_id;                        // kNone if the kernel gives no build-id
+  uint32_t device_major = 0, device_minor = 0;  // 0 with a build_id: the kernel gives only one of them
   uint64_t inode = 0;
   bool executable = false;
   std::string_view path;  // "/usr/lib/…", "[vdso]", "//anon", "/memfd:x (deleted)"
 };
-struct ForkEvent {  // process or, with pid == parent, thread
+struct ForkEvent {  // a new process, or a new thread if pid == parent
   MonotonicNs time;
   Pid pid, parent;
   Tid tid, parent_tid;
@@ -49,8 +49,8 @@ struct ExitEvent {
   Pid pid;
   Tid tid;
 };
-// Kernel code that belongs to no file came or went: a BPF program or trampoline, ftrace's or kprobes' (Linux 5.9). Told
-// before it can run; when it went, it may run for a moment more.
+// Kernel code without a file was added or removed: a BPF program or trampoline, or code of ftrace or kprobes (Linux
+// 5.9). New code is reported before it can run. Removed code may run for a moment longer.
 struct KernelCodeEvent {
   MonotonicNs time;
   uint64_t start = 0, length = 0;
@@ -58,13 +58,14 @@ struct KernelCodeEvent {
   bool gone = false;
   std::string_view name;  // "bpf_prog_6deef7357e7b4530_sd_fw_egress", "ftrace_trampoline"
 };
-// A cgroup was made (Linux 5.7), in the hierarchy that has perf_event: the unified one, unless v1 has taken it.
+// A cgroup was created (Linux 5.7), in the hierarchy that has perf_event: the unified hierarchy, unless v1 has taken
+// perf_event.
 struct CgroupEvent {
   MonotonicNs time;
   uint64_t id = 0;  // as samples carry it
   std::string_view path;
 };
-struct LostEvent {  // a CPU's sideband overran: every process may have stale mappings, the kernel other code
+struct LostEvent {  // a CPU's sideband overran: mappings of any process and the kernel's code may be stale
   uint64_t events = 0;
 };
 
@@ -82,59 +83,59 @@ class SidebandVisitor {
 
 struct ProbeOptions {
   uint32_t sample_rate_hz = 19;
-  // Seconds of samples that the ring can hold if user space does not come: size = next power of two of rate × CPUs × 1
-  // KiB × this.
+  // Seconds of samples that the ring can hold if user space does not read it: size = next power of two of rate × CPUs ×
+  // 1 KiB × this.
   uint32_t ring_seconds = 2;
-  // Of the ring of stack copies; 0 = 128 KiB a CPU, at least 512 KiB: seven copies of the largest kind.
+  // Size of the ring of stack copies; 0 = 128 KiB per CPU, at least 512 KiB: seven copies of the largest kind.
   uint32_t copies_bytes = 0;
-  uint32_t contexts = 1;         // that programs run in: of enum trib_context the first so many
+  uint32_t contexts = 1;         // number of contexts that programs run in: the first ones of enum trib_context
   bool idle = false;             // for tests: ticks in the idle task are samples too
-  std::string_view object = {};  // another sampling program, for tests; empty = the one built in. Borrowed during Open
+  std::string_view object = {};  // another sampling program, for tests; empty = the built-in one. Borrowed during Open
 };
 
-// BPF programs, the perf events they hang on, the ring buffer and the sideband. Owned by the collector's loop thread;
-// nothing here blocks. Order law: read the samples first, then the sideband. A mapping's event is written before its
-// code can run, so whatever a sample needs is then already there.
+// The BPF programs, their perf events, the ring buffer and the sideband. Owned by the collector's loop thread. Nothing
+// here blocks. The order is fixed: read the samples first, then the sideband. The event of a mapping is written before
+// its code can run, so the sideband then holds all events that the samples need.
 class Probes {
  public:
   // FailedPrecondition / PermissionDenied / Unimplemented: one sentence each that says what is missing (privilege, BTF,
   // kernel version, perf_event) and what to do.
   static absl::StatusOr<std::unique_ptr<Probes>> Open(const ProbeOptions& options, Metrics& metrics);
-  // Opens, and closes, an event as a CPU that comes online needs it. PermissionDenied: the calling thread may not.
+  // Opens and closes an event, as for a CPU that comes online. PermissionDenied if the calling thread may not open it.
   static absl::Status TryEvent();
   virtual ~Probes() = default;
 
-  // The sideband is on from Open. Starts sampling on every online CPU, phases spread over one period (takes one period,
-  // a few on a busy machine; called once).
+  // The sideband runs from Open on. Starts sampling on every online CPU, with the phases spread over one period. Takes
+  // one period, or a few on a busy machine. Call it once.
   virtual absl::Status StartSampling() = 0;
-  // No program entry happens after it returns; what the ring holds stays readable. Sideband goes on.
+  // After the return, no program is entered any more. The records in the ring stay readable. The sideband continues.
   virtual void StopSampling() = 0;
 
-  // Hands over every record now in the rings: samples, then those with a copy of the stack, each oldest first per CPU.
-  // `record` is whole and checked against its size; others are counted as lost{bad_record}. Returns the number of
-  // records.
+  // Passes every record now in the rings to `visit`: samples, then samples with a copy of the stack, each oldest first
+  // per CPU. `record` is whole and checked against its size. Other records count as lost{bad_record}. Returns the
+  // number of records.
   virtual size_t DrainSamples(const std::function<void(const SampleRecord& record)>& visit) = 0;
-  // Hands over every sideband record now readable, of all CPUs, in order of time.
+  // Passes every readable sideband record of all CPUs to `visitor`, in order of time.
   virtual void DrainSideband(SidebandVisitor& visitor) = 0;
-  // Online CPUs that came or went since the last call get, or lose, their events. Called every few seconds.
+  // Opens the events of CPUs that came online since the last call, and closes those of CPUs that went offline. Called
+  // every few seconds.
   virtual void FollowHotplug() = 0;
 
-  // Totals since Open, summed over CPUs: captured, idle, and lost by the reasons that the kernel side knows (and
-  // bad_record).
+  // Totals since Open, summed over CPUs: captured, idle, the losses that the kernel side counts, and bad_record.
   virtual Accounting ReadAccounting() = 0;
   virtual bool has_build_ids() const = 0;
 
-  // What the walk in the kernel knows of processes and their code.
+  // The data of processes and their code for the walk in the kernel.
   virtual UnwindMaps& unwind_maps() = 0;
-  // What outlives this process if it is killed, and what earlier ones left. Goes with this object, which Finish should
-  // have been called before.
+  // The data that outlives this process if it is killed, and the data that earlier processes left. Lives as long as
+  // this object. Finish should be called before this object is destroyed.
   virtual PinnedSession& pinned_session() = 0;
-  // Readable when a ring fills faster than a timer empties it: drain both soon, which clears it. For epoll.
+  // Readable when a ring fills faster than a timer empties it. Drain both soon; that clears it. For epoll.
   virtual int wakeup_fd() const = 0;
-  // Another sampling period from now on, on every CPU: each begins a new one. Samples say which one they were taken
-  // with. A few system calls a CPU, 2 ms at most.
+  // Sets another sampling period. Every CPU begins a new period. Samples contain the period that they were taken with.
+  // Costs a few system calls per CPU, 2 ms at most.
   virtual absl::Status SetPeriod(uint64_t period_ns) = 0;
-  // Time spent in the sampling program since Open, on all CPUs.
+  // Returns the time spent in the sampling program since Open, on all CPUs.
   virtual uint64_t ReadRunNs() = 0;
 };
 

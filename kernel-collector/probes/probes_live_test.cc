@@ -1,4 +1,4 @@
-// On the running kernel, as root: what cannot be shown with crafted bytes.
+// Runs on the running kernel, as root: tests that crafted bytes cannot replace.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -26,11 +26,11 @@
 #include "kernel-collector/probes/probes.h"
 #include "kernel-collector/probes/sampler.h"
 
-// All the spinning is done in this section, whose bounds the linker gives; sanitizers would call out of it.
+// All spinning happens in this section, whose bounds the linker provides. Sanitizers would call out of it.
 #define SPIN_TEXT                                                                               \
   __attribute__((noinline, section("spin_text"), no_sanitize("thread"), no_sanitize("address"), \
                  no_sanitize("undefined")))
-// Asking for the frame's address makes a compiler keep a frame pointer, in a leaf function too.
+// Reading the frame's address makes a compiler keep a frame pointer, in a leaf function too.
 #define KEEP_FRAME_POINTER() asm volatile("" ::"r"(__builtin_frame_address(0)))
 extern "C" const char __start_spin_text[], __stop_spin_text[];
 
@@ -41,7 +41,7 @@ SPIN_TEXT void SpinLeaf(volatile uint64_t* n) {
   KEEP_FRAME_POINTER();
   for (int i = 0; i < 1'000'000; ++i) *n = *n + 1;
 }
-// Says in `spinning` that the caller is here to stay, if it wants to know.
+// Spins forever. Sets `spinning`, if given, when the spinning begins.
 SPIN_TEXT void SpinForEver(volatile bool* spinning = nullptr) {
   KEEP_FRAME_POINTER();
   volatile uint64_t n = 0;
@@ -56,7 +56,7 @@ bool InSpinText(uint64_t address) {
 
 uint64_t Lost(const Accounting& accounting, LossReason reason) { return accounting.LostFor(reason).total(); }
 
-// A bpffs of our own where the collector pins, whatever this machine has there.
+// Mounts a private bpffs at the place where the collector pins, whatever this machine has there.
 void MountPrivateBpffs() {
   static bool mounted = [] {
     if (unshare(CLONE_NEWNS) != 0 || mount(nullptr, "/sys", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0) return false;
@@ -73,8 +73,8 @@ void CheckSpinningSample(const SampleRecord& record, Pid pid) {
   EXPECT_STREQ(sample.comm, "spin \"<\x1b");
   EXPECT_NE(sample.cgroup_v2_id, 0u);
   ASSERT_GE(sample.user_frames, 1);
-  // Interrupted in the kernel or not, it is the spinning function that the kernel was entered from: called by none, but
-  // by a tick's own end, when another comes before it has returned.
+  // The kernel was always entered from the spinning function, whether the tick interrupted user code or the kernel. The
+  // function makes no system call. It is in the kernel only if a tick comes before an earlier tick has returned.
   EXPECT_TRUE(InSpinText(record.user()[0] & ~TRIB_FRAME_INTERRUPTED)) << std::hex << record.user()[0];
   EXPECT_EQ((sample.flags & TRIB_FLAG_IN_KERNEL) != 0, sample.kernel_frames > 0);
   for (uint64_t frame : record.kernel()) EXPECT_LT(static_cast<int64_t>(frame), 0);
@@ -82,7 +82,7 @@ void CheckSpinningSample(const SampleRecord& record, Pid pid) {
 
 TEST(ProbesLive, SamplesASpinningProcessAndLosesNothing) {
   MountPrivateBpffs();
-  // A sample on the way to the loop would be one of libc's.
+  // A sample taken on the way to the loop would be in libc.
   void* shared = mmap(nullptr, sizeof(bool), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   ASSERT_NE(shared, MAP_FAILED);
   volatile bool* spinning = static_cast<bool*>(shared);
@@ -98,7 +98,7 @@ TEST(ProbesLive, SamplesASpinningProcessAndLosesNothing) {
   ASSERT_TRUE(probes->StartSampling().ok());
 
   uint64_t drained = 0, of_child = 0;
-  std::map<std::pair<uint32_t, bool>, uint64_t> last_times;  // by CPU and ring
+  std::map<std::pair<uint32_t, bool>, uint64_t> last_times;  // key: CPU and ring
   std::set<uint64_t> starts;
   auto visit = [&](const SampleRecord& record) {
     const trib_sample& sample = *record.sample;
@@ -159,7 +159,7 @@ TEST(ProbesLive, SamplesASpinningProcessAndLosesNothing) {
 }
 
 TEST(ProbesLive, CgroupIdsAreFolderNumbers) {
-  // The number of a cgroup is its folder's inode; hierarchies are found as mounted.
+  // The number of a cgroup is the inode of its folder. Hierarchies are found where they are mounted.
   std::map<std::string, std::string> path_of;  // "" = unified
   std::istringstream groups(ReadFile("/proc/self/cgroup"));
   for (std::string line; std::getline(groups, line);) {
@@ -204,7 +204,7 @@ TEST(ProbesLive, CgroupIdsAreFolderNumbers) {
   });
 }
 
-TEST(ProbesLive, CountsWhatAFullRingLoses) {
+TEST(ProbesLive, CountsLossesOfAFullRing) {
   Child child([] { SpinForEver(); });
   Metrics metrics;
   auto probes = OpenProbes({.sample_rate_hz = 5'000, .ring_seconds = 0}, metrics);
@@ -219,11 +219,11 @@ TEST(ProbesLive, CountsWhatAFullRingLoses) {
   EXPECT_EQ(accounting.TotalLost(), Lost(accounting, LossReason::kRingFull));
 }
 
-// The least distance between two CPUs' ticks as a share of what it would be if they were spread evenly; negative: not
-// to be had.
+// Returns the least distance between two CPUs' ticks as a share of the distance of evenly spread ticks; negative if
+// there is no result.
 double LeastPhaseGap() {
   Metrics metrics;
-  // An idle CPU need not tick: a hypervisor may park it.
+  // An idle CPU may have no ticks: a hypervisor may park it.
   std::vector<std::unique_ptr<Child>> busy;
   for (int cpu : OnlineCpus()) {
     busy.push_back(std::make_unique<Child>([cpu] {
@@ -231,7 +231,7 @@ double LeastPhaseGap() {
       SpinForEver();
     }));
   }
-  // Starting in time is what is tested, not what it takes on a machine that has no time for us.
+  // The test checks the start in time, not the delay of a busy machine.
   EXPECT_EQ(setpriority(PRIO_PROCESS, 0, -15), 0) << strerror(errno);
   auto probes = OpenProbes({.sample_rate_hz = 20, .idle = true}, metrics);
   if (probes == nullptr || !probes->StartSampling().ok()) return -1;
@@ -248,7 +248,7 @@ double LeastPhaseGap() {
   std::vector<int64_t> phases;
   int64_t origin = times.begin()->second.front();
   for (auto& [cpu, t] : times) {
-    // An interrupt can only be late: the least delayed tick is the nearest to the grid.
+    // An interrupt can only be late, so the least delayed tick is nearest to the grid.
     int64_t least = kPeriodNs;
     for (size_t i = 0; i < t.size(); ++i) {
       int64_t from_first = t[i] - t.front() + kPeriodNs / 2;
@@ -266,13 +266,13 @@ double LeastPhaseGap() {
 }
 
 TEST(ProbesLive, SpreadsPhasesOverThePeriod) {
-  // A machine that has no time for us starts one CPU late, or ticks late; not every time.
+  // A busy machine may start one CPU late, or tick late, but not every time.
   double best = -1;
   for (int attempt = 0; attempt < 5 && best < 0.25; ++attempt) best = std::max(best, LeastPhaseGap());
   EXPECT_GT(best, 0.25) << "two CPUs tick together";
 }
 
-TEST(ProbesLive, ANewPeriodIsKeptByEveryCpuAndToldBySamples) {
+TEST(ProbesLive, ANewPeriodAppliesToEveryCpuAndSample) {
   Metrics metrics;
   std::vector<std::unique_ptr<Child>> busy;
   for (int cpu : OnlineCpus()) {
@@ -296,7 +296,7 @@ TEST(ProbesLive, ANewPeriodIsKeptByEveryCpuAndToldBySamples) {
       return times.size() == busy.size() && std::ranges::all_of(times, [](auto& t) { return t.second.size() > 20; });
     });
     for (auto& [cpu, t] : times) {
-      // Ticks may be late or, on a machine without time for us, left out: the usual gap tells the period.
+      // Ticks may be late, or left out on a busy machine. The median gap shows the period.
       std::vector<int64_t> gaps;
       for (size_t i = 1; i < t.size(); ++i) gaps.push_back(t[i] - t[i - 1]);
       std::ranges::sort(gaps);

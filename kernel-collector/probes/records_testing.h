@@ -24,7 +24,7 @@ class RecordBuilder {
     bytes_.insert(bytes_.end(), begin, begin + sizeof(value));
     return *this;
   }
-  // With its NUL, padded to eight bytes.
+  // Adds the text with its NUL, padded to eight bytes.
   RecordBuilder& AddString(std::string_view text) {
     bytes_.insert(bytes_.end(), text.begin(), text.end());
     do bytes_.push_back(0);

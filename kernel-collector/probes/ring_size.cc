@@ -10,8 +10,8 @@ namespace {
 
 constexpr uint64_t kRingBytesMin = 64 << 10, kRingBytesMax = 128 << 20;
 constexpr uint64_t kSampleBytes = 1024;
-// Each reading finds its memory in no cache, and so costs hundreds of microseconds however little there is to do: half
-// of what a collector takes. A hundred samples of a CPU are worth one.
+// On each read, the memory is in no cache. So a read costs hundreds of microseconds however little there is to do: half
+// of the collector's CPU time. A hundred samples of a CPU are worth one read.
 constexpr int64_t kPeriodsPerPoll = 100;
 constexpr int64_t kPollMsMin = 10, kPollMsMax = 200;
 constexpr int64_t kPollsPerFilling = 5;

@@ -15,7 +15,7 @@ TEST(RingSize, HoldsTwoSecondsOfTheRateAtStart) {
   EXPECT_EQ(SampleRingBytes(10'000, 1'024, 2), 128u << 20);
 }
 
-// What a collector that was started with `start_hz` does after its rate was raised to `raised_hz`.
+// Returns the poll interval of a collector that was started with `start_hz`, after its rate was raised to `raised_hz`.
 uint64_t PollMs(uint32_t start_hz, uint32_t raised_hz, size_t cpus) {
   return SampleRingPollMs(SampleRingBytes(start_hz, cpus, 2), kNsPerSecond / raised_hz, cpus);
 }
@@ -28,7 +28,7 @@ TEST(RingSize, IsReadSoonerAfterARaise) {
   EXPECT_EQ(PollMs(19, 999, 2), 12u);
 }
 
-TEST(RingSize, AFifthOfTheRingIsFullAtAReadingAtMost) {
+TEST(RingSize, IsAtMostAFifthFullWhenRead) {
   for (const size_t cpus : {1, 2, 3, 16, 96, 256}) {
     for (const uint32_t start_hz : {1, 19, 99, 999}) {
       const uint32_t ring = SampleRingBytes(start_hz, cpus, 2), max_hz = SampleRingRateMaxHz(ring, cpus);

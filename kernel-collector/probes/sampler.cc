@@ -19,8 +19,8 @@ namespace {
 
 constexpr uint32_t kRingRecordHeaderBytes = 8;  // BPF_RINGBUF_HDR_SZ
 
-// Before 5.11 maps count as locked memory. libbpf asks for no limit at all, which takes CAP_SYS_RESOURCE; the hard
-// limit is ours without it. A refusal is no error: the load itself will tell.
+// Before 5.11, maps count as locked memory. libbpf asks for no limit at all, which needs CAP_SYS_RESOURCE; raising the
+// limit up to the hard limit needs no capability. A refusal is no error: if the limit is too low, the load fails.
 void RaiseLockedMemoryLimit() {
   rlimit limit = {};
   if (getrlimit(RLIMIT_MEMLOCK, &limit) != 0) return;
@@ -32,7 +32,7 @@ void RaiseLockedMemoryLimit() {
 
 struct Sampler::Drained {
   const std::function<void(const SampleRecord&)>& visit;
-  size_t bytes_max = 0;  // past one lap, what is read was written since the call began
+  size_t bytes_max = 0;  // after one lap, the records are newer than the call
   size_t good = 0;
   size_t bytes = 0;
 };
@@ -150,7 +150,7 @@ int Sampler::OnRecord(const std::optional<SampleRecord>& record, std::span<const
     bad_record_counter_->Add();
   }
   drained_->bytes += bytes.size() + kRingRecordHeaderBytes;
-  // A busy kernel must not keep the loop.
+  // A busy kernel must not block the loop.
   return drained_->bytes >= drained_->bytes_max ? -ECANCELED : 0;
 }
 

@@ -21,17 +21,17 @@ struct ring_buffer;
 
 namespace tributary {
 
-// The sampling program in the kernel, its rings, its counters and the maps of its walk; what the program hangs on is
-// the caller's. One thread, but where UnwindMaps says otherwise.
+// The sampling program in the kernel, its rings, its counters and the maps of its walk. The caller owns the events that
+// the program is attached to. One thread, unless UnwindMaps says otherwise.
 class Sampler {
  public:
   struct Options {
     trib_config config = {};
     uint64_t period_ns = 0;
-    uint32_t ring_bytes = 128 << 10;    // both a power of two, of pages
+    uint32_t ring_bytes = 128 << 10;    // ring_bytes and copies_bytes: a power of two, whole pages
     uint32_t copies_bytes = 256 << 10;  // at least one trib_copy of the largest tier
     uint32_t contexts = 1;              // ProbeOptions::contexts
-    std::string pin_folder;             // in a bpffs, of PinnedSession; "" pins nothing
+    std::string pin_folder;             // PinnedSession's folder, in a bpffs; "" pins nothing
     std::string_view object;            // ELF; borrowed during Load
   };
 
@@ -42,11 +42,11 @@ class Sampler {
   Sampler& operator=(const Sampler&) = delete;
 
   int program_fd() const;
-  // Every record that the rings held when the call began, samples before copies, and no more than one ring's worth of
-  // each. Returns how many were good.
+  // Passes every record that the rings held when the call began to `visit`, samples before copies. It reads no more
+  // than one lap of each ring. Returns the number of good records.
   size_t Drain(const std::function<void(const SampleRecord&)>& visit);
 
-  // What samples say from now on.
+  // Sets the period that samples contain from now on.
   void SetPeriod(uint64_t period_ns);
   // Readable when copies fill their ring.
   int copies_fd() const;
@@ -54,9 +54,9 @@ class Sampler {
 
   PinnedSession& pinned_session() { return *pinned_session_; }
 
-  // Both outlive the sampler if need be: metrics are read at any time, from any thread.
+  // Both may outlive the sampler: metrics are read at any time, from any thread.
   std::shared_ptr<const KernelCounters> counters() const { return counters_; }
-  // Captured, but not a record that makes sense. What its header says of its type is believed.
+  // Captured samples whose record makes no sense. They are counted under the type in the record's header.
   const SampleCounts& bad_records() const { return bad_records_; }
   std::shared_ptr<const Counter> bad_record_counter() const { return bad_record_counter_; }
 

@@ -65,7 +65,8 @@ absl::Status Sideband::AddCpu(int cpu) {
   if (!event.ok()) return event.status();
   auto page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
   int error = 0;
-  // A ring beyond kernel.perf_event_mlock_kb counts as locked memory; the limit may refuse (EPERM) what memory allows.
+  // A ring beyond kernel.perf_event_mlock_kb counts as locked memory. The limit may refuse it (EPERM) although there is
+  // enough memory.
   for (size_t data = std::max(kRingBytesMax, page); data >= std::max(kRingBytesMin, page); data /= 2) {
     void* memory = mmap(nullptr, page + data, PROT_READ | PROT_WRITE, MAP_SHARED, event->get(), 0);
     if (memory != MAP_FAILED) {

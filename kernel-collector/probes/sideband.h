@@ -15,31 +15,32 @@
 
 namespace tributary {
 
-// What the kernel tells of processes and its own code, from one perf ring per CPU, merged in order of time. Costs
-// nothing on system calls other than mmap, mprotect, fork, exec, exit, prctl; 256 KiB a CPU (less where locked memory
-// is short), which holds about 2,000 records between two drains. One thread.
+// Events of processes and of kernel code, from one perf ring per CPU, merged in order of time. Costs nothing on system
+// calls other than mmap, mprotect, fork, exec, exit, prctl. Uses 256 KiB per CPU (less where locked memory is short),
+// which holds about 2,000 records between two drains. One thread.
 class Sideband {
  public:
-  // `metrics` outlives it. `wakeups`: an epoll instance that becomes readable when a ring fills; -1: none.
+  // `metrics` must outlive the sideband. `wakeups` is an epoll instance that becomes readable when a ring fills; -1:
+  // none.
   explicit Sideband(Metrics& metrics, int wakeups = -1);
   ~Sideband();
 
-  // Opens the ring of a CPU that has none. NotFound: the CPU is not online; others as OpenSidebandEvent.
+  // Opens the ring of a CPU that has no ring. NotFound: the CPU is not online. Other errors as OpenSidebandEvent.
   absl::Status AddCpu(int cpu);
-  // The next Drain delivers what the CPU's ring still holds, then drops it.
+  // The next Drain delivers the records that are still in the CPU's ring, then drops the ring.
   void RemoveCpu(int cpu);
   bool has_cpu(int cpu) const { return rings_.contains(cpu); }
   std::vector<int> cpus() const;  // ascending
-  // The CPU has a ring whose event died, for the CPU went offline since the last call, even if it is back: remove it
-  // and add it again.
+  // Returns true if the CPU's ring has a dead event, because the CPU went offline since the last call. The event stays
+  // dead even if the CPU is back. The caller must then remove the CPU and add it again.
   bool IsDead(int cpu, MonotonicNs now);
 
-  // Events went by unheard (a CPU ran before it had a ring): the next Drain begins with a LostEvent.
+  // Notes that events were missed (a CPU ran before it had a ring). The next Drain begins with a LostEvent.
   void NoteGap() { gap_ = true; }
 
-  // Delivers records written up to `now`, a reading of CLOCK_MONOTONIC taken by the caller just before. Younger ones
-  // wait for the next call: a record X that caused a record Y on another CPU is in its ring before Y's time is taken,
-  // so whenever Y is old enough, X is readable, and causes always come first.
+  // Delivers records written up to `now`. The caller reads `now` from CLOCK_MONOTONIC just before the call. Younger
+  // records wait for the next call. A record X that caused a record Y on another CPU is in its ring before Y's time is
+  // taken. So when Y is old enough, X is readable, and causes always come first.
   void Drain(SidebandVisitor& visitor, MonotonicNs now);
 
   bool has_build_ids() const { return build_ids_; }

@@ -8,7 +8,7 @@
 #include "kernel-collector/probes/sample_record.h"
 #include "kernel-collector/probes/sideband_record.h"
 
-// Perf rings full of anything: the first byte says where in the ring the rest begins, so that records wrap.
+// Perf rings with arbitrary content. The first byte says where in the ring the rest begins, so that records wrap.
 
 using tributary::PerfRing;
 
@@ -18,7 +18,7 @@ void Require(bool holds) {
   if (!holds) abort();
 }
 
-// Every view handed out lies inside the record.
+// Checks that `view` lies inside the record.
 void CheckView(std::span<const uint8_t> record, std::string_view view) {
   if (view.empty()) return;
   auto* begin = reinterpret_cast<const char*>(record.data());
@@ -41,7 +41,7 @@ void CheckRecord(std::span<const uint8_t> record) {
     Require(cgroup->id != 0 && !cgroup->path.empty());
   }
 #ifdef TRIBUTARY_PLANT_CRASH
-  // Within reach only of a record whose header, type and size agree.
+  // Only a record with matching header, type and size gets here.
   if (auto* fork = std::get_if<tributary::ForkEvent>(&parsed)) Require(fork->pid.value != 77);
 #endif
 }
@@ -50,7 +50,7 @@ void CheckSample(std::span<const uint8_t> bytes) {
   std::vector<uint64_t> aligned((bytes.size() + 7) / 8);
   auto* begin = reinterpret_cast<uint8_t*>(aligned.data());
   std::ranges::copy(bytes, begin);
-  // Reads all that a record points at: a sanitizer sees what lies outside.
+  // Reads all bytes that a record points at: a sanitizer finds reads outside of it.
   [[maybe_unused]] volatile uint64_t seen = 0;
   for (auto record : {tributary::SampleRecord::FromSample({begin, bytes.size()}),
                       tributary::SampleRecord::FromCopy({begin, bytes.size()})}) {
@@ -75,7 +75,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   for (size_t i = 0; i < bytes.size(); ++i) memory[(start + i) % memory.size()] = bytes[i];
   perf_event_mmap_page page = {};
   PerfRing ring(&page, memory);
-  // Moves the reader to where the records begin.
+  // Moves the reader to the beginning of the records.
   page.data_head = start;
   ring.Refresh();
   while (!ring.Next().empty()) ring.Pop();

@@ -1,4 +1,4 @@
-// What the running kernel tells of processes, as root.
+// Events of processes from the running kernel, as root.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -26,7 +26,7 @@ namespace {
 class Recorder : public SidebandVisitor {
  public:
   struct Entry {
-    char kind;  // m, f, c, x (exit), k and g (kernel code came, went), d (cgroup), l
+    char kind;  // m, f, c, x (exit), k and g (kernel code added, removed), d (cgroup), l
     MonotonicNs time;
     Pid pid, parent;
     Tid tid;
@@ -77,8 +77,8 @@ class Recorder : public SidebandVisitor {
   std::vector<Entry> entries;
 };
 
-TEST(SidebandLive, TellsOfCgroupsBeforeAnybodyIsInThem) {
-  // Where perf_event is: the unified hierarchy, unless a v1 hierarchy has it.
+TEST(SidebandLive, ReportsCgroupsBeforeTheirFirstProcess) {
+  // The mount of the hierarchy with perf_event: the unified hierarchy, unless a v1 hierarchy has perf_event.
   std::string root;
   std::ifstream mounts("/proc/self/mounts");
   for (std::string device, where, type, mount_options, rest; mounts >> device >> where >> type >> mount_options;) {
@@ -104,7 +104,7 @@ TEST(SidebandLive, TellsOfCgroupsBeforeAnybodyIsInThem) {
   EXPECT_THAT(found->text, testing::EndsWith("/" + name + "/inner"));
 }
 
-TEST(SidebandLive, TellsTheLifeOfAProcess) {
+TEST(SidebandLive, ReportsTheLifeOfAProcess) {
   Metrics metrics;
   auto probes = OpenProbes({}, metrics);
   ASSERT_NE(probes, nullptr);
@@ -144,7 +144,7 @@ TEST(SidebandLive, TellsTheLifeOfAProcess) {
   }
 }
 
-TEST(SidebandLive, RemovedCpuStillDeliversWhatItHeld) {
+TEST(SidebandLive, DeliversTheRecordsOfARemovedCpu) {
   std::vector<int> cpus = OnlineCpus();
   Metrics metrics;
   Sideband sideband(metrics);
@@ -168,7 +168,7 @@ TEST(SidebandLive, RemovedCpuStillDeliversWhatItHeld) {
   recorder.entries.clear();
   sideband.Drain(recorder, Clock::Real().Monotonic());
   EXPECT_TRUE(recorder.entries.empty()) << "the rings are gone";
-  // And it can come back.
+  // The CPU can come back.
   for (int cpu : cpus) ASSERT_TRUE(sideband.AddCpu(cpu).ok());
   sideband.NoteGap();
   Child again([] {});
@@ -185,18 +185,18 @@ TEST(SidebandLive, ClockOfAnEventStopsWithIt) {
   ASSERT_TRUE(event.ok()) << event.status();
   int64_t begin = *ReadEnabledNs(*event);
   Until([&] { return *ReadEnabledNs(*event) > begin + 10 * kNsPerMs; });
-  // Disabling stops it as taking the CPU offline does.
+  // Disabling the event stops its clock, as taking the CPU offline does.
   DisableEvent(*event);
   int64_t end = *ReadEnabledNs(*event);
   usleep(20'000);
   EXPECT_EQ(*ReadEnabledNs(*event), end);
 }
 
-TEST(SidebandLive, TellsOfBpfPrograms) {
+TEST(SidebandLive, ReportsBpfPrograms) {
   Metrics metrics;
   auto sideband_probes = OpenProbes({}, metrics);
   ASSERT_NE(sideband_probes, nullptr);
-  // Another collector's program, for as long as it lives.
+  // Another collector's program; it exists as long as `other`.
   Metrics other_metrics;
   auto other = OpenProbes({}, other_metrics);
   ASSERT_NE(other, nullptr);
@@ -213,7 +213,7 @@ TEST(SidebandLive, TellsOfBpfPrograms) {
   Until([&] { return told('g'); });
 }
 
-TEST(BpfCodeLive, TellsHowLongProgramsAre) {
+TEST(BpfCodeLive, ReportsTheLengthOfPrograms) {
   Metrics metrics;
   auto probes = OpenProbes({}, metrics);
   ASSERT_NE(probes, nullptr);
@@ -227,7 +227,7 @@ TEST(BpfCodeLive, TellsHowLongProgramsAre) {
   EXPECT_LT(it->bytes, 1u << 20);
 }
 
-TEST(SidebandLive, KeepsWhatIsYoungerThanTheCall) {
+TEST(SidebandLive, KeepsYoungerRecordsForTheNextDrain) {
   Metrics metrics;
   Sideband sideband(metrics);
   for (int cpu : OnlineCpus()) ASSERT_TRUE(sideband.AddCpu(cpu).ok());
@@ -242,7 +242,7 @@ TEST(SidebandLive, KeepsWhatIsYoungerThanTheCall) {
   EXPECT_TRUE(recorder.Has('f', pid));
 }
 
-TEST(SidebandLive, OverrunIsToldWithItsSize) {
+TEST(SidebandLive, ReportsTheSizeOfAnOverrun) {
   int cpu = OnlineCpus().front();
   Metrics metrics;
   Sideband sideband(metrics);
@@ -258,7 +258,7 @@ TEST(SidebandLive, OverrunIsToldWithItsSize) {
   rename(kRenames);
   Recorder recorder;
   sideband.Drain(recorder, Clock::Real().Monotonic());
-  // The kernel tells of a loss before the next record that finds room.
+  // The kernel reports a loss before the next record that fits.
   rename(1);
   sideband.Drain(recorder, Clock::Real().Monotonic());
   uint64_t renamed = 0, lost = 0;

@@ -10,7 +10,7 @@
 namespace tributary {
 namespace {
 
-// Takes fields off the front; once it ran short, all it gives is zero and ok() is false.
+// Takes fields off the front. After the bytes ran short, every field is zero and ok() is false.
 class Fields {
  public:
   explicit Fields(std::span<const uint8_t> bytes) : rest_(bytes) {}
@@ -27,7 +27,7 @@ class Fields {
     rest_ = rest_.subspan(sizeof(T));
     return value;
   }
-  // A string of the whole rest, cut at its NUL. Without one the record is bad.
+  // Takes the whole rest as a string, cut at its NUL. The record is bad without a NUL.
   std::string_view TakeString() {
     const void* end = rest_.empty() ? nullptr : memchr(rest_.data(), 0, rest_.size());
     if (end == nullptr) {

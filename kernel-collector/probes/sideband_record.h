@@ -10,13 +10,13 @@
 
 namespace tributary {
 
-// Bytes of the sideband's records, understood. Pure; input is judged as if hostile. Layout: perf_event_open(2), "MMAP
-// layout", and include/uapi/linux/perf_event.h.
+// Parses the bytes of sideband records. Pure functions; the input is treated as hostile. Layout: perf_event_open(2),
+// "MMAP layout", and include/uapi/linux/perf_event.h.
 
 // Every record ends in u32 pid, u32 tid, u64 time, u32 cpu, u32 0 (sample_id_all with TID | TIME | CPU).
 constexpr size_t kSampleIdBytes = 24;
 
-struct IgnoredRecord {};  // well formed, of a kind nobody asked for, or a mapping that is not executable
+struct IgnoredRecord {};  // well formed, but of an unused kind, or a mapping that is not executable
 struct BadRecord {};      // sizes or fields that make no sense
 
 // Views in the event point into the record.
@@ -26,7 +26,7 @@ using SidebandRecord = std::variant<IgnoredRecord, BadRecord, MmapEvent, ForkEve
 // `record` is one whole record with its perf_event_header.
 SidebandRecord ParseSidebandRecord(std::span<const uint8_t> record);
 
-// When the record was written; 0 when it is too short to say.
+// Returns when the record was written; 0 if the record is too short for a time.
 MonotonicNs SidebandRecordTime(std::span<const uint8_t> record);
 
 }  // namespace tributary

@@ -119,7 +119,7 @@ TEST(SidebandRecord, ReadsForkExitCommLost) {
   EXPECT_EQ(Parse<LostEvent>(lost).events, 17u);
 }
 
-TEST(SidebandRecord, IgnoresKindsItDoesNotKnow) { Parse<IgnoredRecord>(RecordBuilder(PERF_RECORD_THROTTLE).Build(1)); }
+TEST(SidebandRecord, IgnoresUnknownKinds) { Parse<IgnoredRecord>(RecordBuilder(PERF_RECORD_THROTTLE).Build(1)); }
 
 TEST(SidebandRecord, RefusesEveryTruncation) {
   std::vector<std::vector<uint8_t>> records = {
@@ -129,7 +129,7 @@ TEST(SidebandRecord, RefusesEveryTruncation) {
   for (const std::vector<uint8_t>& record : records) {
     for (size_t cut = 1; cut <= record.size(); ++cut) {
       std::vector<uint8_t> shorter(record.begin(), record.end() - static_cast<long>(cut));
-      // First with the old size in the header, then with one that fits.
+      // First with the old size in the header, then with the matching size.
       Parse<BadRecord>(shorter);
       if (shorter.size() < sizeof(perf_event_header)) continue;
       reinterpret_cast<perf_event_header*>(shorter.data())->size = static_cast<uint16_t>(shorter.size());

@@ -7,8 +7,8 @@
 
 namespace tributary {
 
-// Numbers of samples by type, as the structures of bpf/include/session.h hold them: TRIB_SAMPLE_TYPES_MAX numbers, the
-// index is the type's number.
+// Numbers of samples by type, in the form of the structures in bpf/include/session.h: TRIB_SAMPLE_TYPES_MAX numbers,
+// indexed by the type's number.
 
 template <typename Counters>
 SampleCounts ReadTypes(const Counters& from) {
@@ -17,7 +17,7 @@ SampleCounts ReadTypes(const Counters& from) {
   return counts;
 }
 
-// Types of larger numbers are none that a node collects.
+// A node never collects types with larger numbers.
 template <typename Counters>
 void WriteTypes(const SampleCounts& counts, Counters& to) {
   for (uint8_t type = 0; type < TRIB_SAMPLE_TYPES_MAX; ++type) to[type] = counts.Of(static_cast<SampleType>(type));

@@ -5,8 +5,8 @@
 
 #include "bpf/include/unwind.h"
 
-// Code whose unwind rules are known because it was written for them: a chain of calls, each frame found in another way.
-// chain_root → a → d → b → c → *chain_leaf, which spins. None of it ever returns.
+// Code written for known unwind rules: a chain of calls in which each frame is found in another way. chain_root → a → d
+// → b → c → *chain_leaf, which spins. No function of the chain returns.
 
 extern "C" {
 extern const char chain_begin[], chain_end[];
@@ -25,9 +25,9 @@ extern const char chain_realigned[], chain_in_realigned[];  // CFA saved on top 
 extern const char chain_handler[], chain_in_handler[];      // of a signal
 extern const char chain_restorer[], chain_in_restorer[];    // begins one byte before its code
 extern const char chain_deep[], chain_in_deep[];            // calls itself 300 times
-extern const char chain_pointers[], chain_in_pointers[];    // frame pointers alone, and the outermost is 0
+extern const char chain_pointers[], chain_in_pointers[];    // frame pointers only; the outermost is 0
 extern const char chain_pointers_2[], chain_in_pointers_2[];
-extern const char chain_start[];  // frame pointer 0, and chain_stack is its stack pointer
+extern const char chain_start[];  // frame pointer 0; its stack pointer is chain_stack
 extern const void* chain_leaf;
 extern uint64_t chain_stack;
 }
@@ -45,7 +45,7 @@ struct ChainRow {
   const char* begin;
   uint64_t rule;
 };
-// By address; the first is chain_begin's. chain_root has a page of its own.
+// The rows by address; the first belongs to chain_begin. chain_root has its own page.
 std::vector<ChainRow> ChainRows();
 
 }  // namespace tributary

@@ -1,4 +1,4 @@
-// The walk by rows on the running kernel, as root: rows written by hand for code of our own.
+// The walk by rows on the running kernel, as root, with hand-written rows for code of our own.
 
 #include <fcntl.h>
 #include <gmock/gmock.h>
@@ -23,10 +23,10 @@ namespace {
 using testing::ElementsAre;
 
 constexpr uint32_t kTable = 77, kFirstMapping = 1000, kFirstPage = 100;
-constexpr uint32_t kFirstRule = 50;                     // of one rule a row
+constexpr uint32_t kFirstRule = 50;                     // one rule per row
 constexpr uint32_t kFirstRow = TRIB_CHUNK_ROWS + 4001;  // in the second chunk, and odd
 
-// What tests keep of a record.
+// The parts of a record that tests keep.
 struct Seen {
   trib_sample sample;
   std::vector<uint64_t> user;
@@ -40,13 +40,13 @@ class UnwindLive : public testing::Test {
  protected:
   void Open(ProbeOptions options = {}) {
     options.sample_rate_hz = 199;
-    // Every other process's first samples come with copies too.
+    // The first samples of all other processes come with copies too.
     if (options.copies_bytes == 0) options.copies_bytes = 16 << 20;
     probes = OpenProbes(options, metrics);
     ASSERT_NE(probes, nullptr);
     ASSERT_TRUE(probes->StartSampling().ok());
   }
-  // The next samples of `pid`, taken in user mode or in the kernel's, that `wanted` likes.
+  // Returns the next samples of `pid` that `wanted` accepts, taken in user mode or, with `want_kernel`, in the kernel.
   std::vector<Seen> Samples(Pid pid, size_t count, const std::function<bool(const Seen&)>& wanted,
                             bool want_kernel = false) {
     std::vector<Seen> all;
@@ -68,12 +68,12 @@ class UnwindLive : public testing::Test {
     std::vector<Seen> seen = Samples(pid, 1, wanted);
     return seen.empty() ? Seen{} : seen[0];
   }
-  // A sample of the code below chain_root, which everything before comes and goes.
+  // Returns true for a sample of the code below chain_root. The code before it runs only for a short time.
   static bool Spins(const Seen& seen) {
     return !seen.user.empty() && seen.user[0] >= Address(chain_begin) && seen.user[0] < Address(chain_end);
   }
 
-  // The chain's rows, mapping and process, as user space publishes them.
+  // Publishes the chain's rows as user space does.
   void PublishRows() {
     UnwindMaps& maps = probes->unwind_maps();
     std::span<uint64_t> rows;
@@ -99,7 +99,7 @@ class UnwindLive : public testing::Test {
   }
   void PublishProcess(Pid pid, const trib_sample& sample, uint32_t flags = 0) {
     UnwindMaps& maps = probes->unwind_maps();
-    // Neighbours, so that there is something to search.
+    // Neighbours, so that the walk has to search.
     constexpr uint32_t kMappings = 5;
     for (uint32_t i = 0; i < kMappings; ++i) {
       maps.mappings()[kFirstMapping + i] = {.start = 0x10000 * (i + 1), .end = 0x10000 * (i + 1) + 0x1000};
@@ -116,7 +116,7 @@ class UnwindLive : public testing::Test {
                                       .table = kTable})
                     .ok());
   }
-  // Publishes all of it; then a sample that was walked by it.
+  // Publishes rows and process; returns a sample that was walked with them.
   Seen Walked(Pid pid, uint32_t flags = 0) {
     PublishRows();
     PublishProcess(pid, One(pid, Spins).sample, flags);
@@ -132,7 +132,7 @@ void RunChain(const void* leaf) {
   chain_root();
 }
 
-// What the child's memory holds where the copy says that it was taken.
+// Checks the copy against the child's memory at the address that the copy was taken from.
 void ExpectMemory(Pid pid, const Seen& seen) {
   ASSERT_TRUE(seen.resume);
   ASSERT_GE(seen.stack.size(), 2048u);
@@ -179,7 +179,7 @@ TEST_F(UnwindLive, FollowsEveryKindOfRule) {
   EXPECT_EQ(probes->unwind_maps().touches()[(kFirstPage >> TRIB_TOUCH_SHIFT) + 1], 0u);
 }
 
-TEST_F(UnwindLive, InTheKernelTheWalkBeginsWhereItWasEntered) {
+TEST_F(UnwindLive, BeginsTheWalkWhereTheKernelWasEntered) {
   Open();
   Child child([] { RunChain(chain_calling); });
   EXPECT_EQ(Walked(child.pid()).sample.stop, TRIB_STOP_END);
@@ -209,7 +209,7 @@ TEST_F(UnwindLive, UnknownProcessComesWithACopyOfItsStack) {
   }
 }
 
-TEST_F(UnwindLive, RowsNotLoadedStopTheWalkWhereUserSpaceCanGoOn) {
+TEST_F(UnwindLive, StopsAtUnloadedRowsWhereUserSpaceCanContinue) {
   Open();
   Child child([] { RunChain(chain_spin); });
   EXPECT_EQ(Walked(child.pid()).sample.stop, TRIB_STOP_END);
@@ -226,7 +226,7 @@ TEST_F(UnwindLive, RowsNotLoadedStopTheWalkWhereUserSpaceCanGoOn) {
   ExpectMemory(child.pid(), seen);
   EXPECT_EQ(seen.resume->pc, Address(chain_in_root));
 
-  // And what no mapping covers: the page before the code.
+  // An address without a mapping: the page before the code.
   pages[kFirstPage + 1] = page;
   probes->unwind_maps().mappings()[kFirstMapping + 4].end -= TRIB_PAGE_BYTES;
   seen = One(child.pid(), [](const Seen& s) { return s.sample.stop == TRIB_STOP_NO_MAPPING; });
@@ -255,7 +255,8 @@ TEST_F(UnwindLive, ExecMakesTheTableStale) {
   munmap(go, 4096);
 }
 
-// A handler on a stack of its own, with a restorer of ours: found by its rule, or by its code where there is none.
+// Runs a handler on its own stack, with our own restorer. The walk finds the restorer by its rule, or by its code if it
+// has no rule.
 void SpinInHandler() {
   static uint64_t stack[8192];
   stack_t alternate = {};
@@ -317,7 +318,7 @@ TEST_F(UnwindLive, KnowsTheStartOfAProcessByItsStackPointer) {
     Child child([below = below] {
       std::istringstream fields(ReadFile("/proc/self/stat"));
       std::string field;
-      for (int i = 1; i <= 28; ++i) fields >> field;  // startstack; no blanks in our name
+      for (int i = 1; i <= 28; ++i) fields >> field;  // startstack; our process name has no blanks
       chain_stack = std::stoull(field) - static_cast<uint64_t>(static_cast<int64_t>(below));
       RunChain(chain_start);
     });
@@ -327,10 +328,10 @@ TEST_F(UnwindLive, KnowsTheStartOfAProcessByItsStackPointer) {
   }
 }
 
-TEST_F(UnwindLive, SaysWhyItStopped) {
+TEST_F(UnwindLive, ReportsWhyItStopped) {
   struct Case {
     const void* leaf;
-    const char* function;  // whose rule is replaced
+    const char* function;  // the function with the replaced rule
     uint64_t rule;
     trib_stop stop;
     size_t frames;
@@ -343,7 +344,7 @@ TEST_F(UnwindLive, SaysWhyItStopped) {
            Case{chain_spin, chain_spin, Rule(TRIB_RULE_KIND_COUNT, 0), TRIB_STOP_BAD_RULE, 1},
            Case{chain_spin, chain_spin, Rule(TRIB_RULE_SP, -8), TRIB_STOP_NO_PROGRESS, 1},
            Case{chain_spin, chain_spin, Rule(TRIB_RULE_SP, TRIB_CFA_OFFSET_MAX), TRIB_STOP_UNREADABLE, 1},
-           // chain_b has other things in rbp; and only a first frame has all its registers
+           // chain_b uses rbp for other data; and only the first frame has all its registers
            Case{chain_spin, chain_c, Rule(TRIB_RULE_FP, 16), TRIB_STOP_NO_PROGRESS, 2},
            Case{chain_spin, chain_c, Rule(TRIB_RULE_NONE, 0), TRIB_STOP_NO_PROGRESS, 2},
            Case{chain_spin, chain_c, Rule(TRIB_RULE_REGISTER, 0), TRIB_STOP_BAD_RULE, 2},
@@ -354,7 +355,7 @@ TEST_F(UnwindLive, SaysWhyItStopped) {
     for (size_t i = 0; i < rows.size(); ++i) {
       probes->unwind_maps().rules()[kFirstRule + i] = rows[i].begin == c.function ? c.rule : rows[i].rule;
     }
-    probes->unwind_maps().CountWithdrawal();  // a CPU may remember the rules of the case before
+    probes->unwind_maps().CountWithdrawal();  // a CPU may still remember the rules of the previous case
     Child child([&] { RunChain(c.leaf); });
     PublishProcess(child.pid(), One(child.pid(), Spins).sample);
     Seen seen = One(child.pid(), [](const Seen& s) { return s.sample.table == kTable; });
@@ -365,7 +366,7 @@ TEST_F(UnwindLive, SaysWhyItStopped) {
   }
 }
 
-TEST_F(UnwindLive, WithoutRoomForCopiesSamplesComeWithoutAndAreCounted) {
+TEST_F(UnwindLive, KeepsAndCountsSamplesWhenTheCopyRingIsFull) {
   Open({.copies_bytes = 4096});
   Child child([] { RunChain(chain_spin); });
   for (const Seen& seen : Samples(child.pid(), 5, Spins)) {
@@ -380,7 +381,7 @@ TEST_F(UnwindLive, WithoutRoomForCopiesSamplesComeWithoutAndAreCounted) {
   EXPECT_EQ(probes->ReadAccounting().TotalLost(), 0u) << "nothing is lost by it";
 }
 
-TEST_F(UnwindLive, SamplesSayThePeriodThatTheyWereTakenWith) {
+TEST_F(UnwindLive, StoresTheSamplingPeriodInSamples) {
   Open();
   Child child([] {
     PinTo(OnlineCpus()[0]);

@@ -10,8 +10,8 @@
 
 namespace tributary {
 
-// What user space and the walk in the kernel share (bpf/include/unwind.h), as memory that both see. Spans live as long
-// as this object. Loop thread, but where a method says otherwise.
+// The memory that user space and the walk in the kernel share (bpf/include/unwind.h). Spans live as long as this
+// object. Use it on the loop thread, unless a method says otherwise.
 class UnwindMaps {
  public:
   virtual ~UnwindMaps() = default;
@@ -21,18 +21,19 @@ class UnwindMaps {
   virtual std::span<uint64_t> touches() = 0;       // TRIB_TOUCHES_MAX
   virtual std::span<trib_mapping> mappings() = 0;  // TRIB_MAPPINGS_MAX
 
-  // Page entries have been taken back: what walks remember of them is void from the next walk on.
+  // Call it after page entries have been taken back. From the next walk on, walks forget what they remember of them.
   virtual void CountWithdrawal() = 0;
 
-  // One more chunk of rows, as its TRIB_CHUNK_ELEMENTS elements; the first call gives chunk 0. Waits 6–9 ms for the
-  // kernel: any thread, one at a time. ResourceExhausted: TRIB_CHUNKS_MAX, or the kernel has no memory for it.
+  // Adds one chunk of rows and returns its TRIB_CHUNK_ELEMENTS elements; the first call returns chunk 0. Waits 6–9 ms
+  // for the kernel. Any thread may call it, but only one at a time. ResourceExhausted: TRIB_CHUNKS_MAX is reached, or
+  // the kernel has no memory for it.
   virtual absl::StatusOr<std::span<uint64_t>> AddChunk() = 0;
 
-  // A system call each, about 1 µs. ResourceExhausted: TRIB_PROCESSES_MAX.
+  // One system call each, about 1 µs. ResourceExhausted: TRIB_PROCESSES_MAX is reached.
   virtual absl::Status SetProcess(Pid pid, const trib_process& process) = 0;
   virtual void DropProcess(Pid pid) = 0;
 
-  // Returns when every walk that may have seen what has been taken back before the call is over. 6–9 ms: any thread.
+  // Waits until every walk is over that may have seen data taken back before the call. 6–9 ms: any thread may call it.
   virtual absl::Status WaitGrace() = 0;
 };
 

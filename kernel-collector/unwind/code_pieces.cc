@@ -9,7 +9,7 @@ namespace {
 
 constexpr uint64_t kPageMask = TRIB_PAGE_BYTES - 1;
 
-// Bytes of the file that belong to a segment.
+// The bytes of the file that belong to a segment.
 struct Extent {
   uint64_t begin, end;  // file offsets, to the ends of pages
   const ElfSegment* segment;

@@ -7,18 +7,20 @@
 
 namespace tributary {
 
-// Part of a mapping that is one executable segment's, or none's. A mapping begins at a page's start, a segment often
-// within the page, so a segment's piece reaches to the ends of its pages, as far as no other segment's bytes are there.
+// A part of a mapping that belongs to one executable segment or to none. A mapping begins at the start of a page, but a
+// segment often begins within a page. So the piece of a segment extends to the ends of its pages, unless another
+// segment's bytes are there.
 struct CodePiece {
   uint64_t start = 0, end = 0;
   bool in_segment = false;
   uint64_t bias = 0;  // in a segment: address − bias = ELF virtual address
 };
 
-// Pieces of a mapping in order of address, covering it; one for an ordinary mapping. `visit` returns false to stop.
+// Visits the pieces of a mapping in order of address. They cover the whole mapping; an ordinary mapping has one piece.
+// `visit` returns false to stop.
 void ForEachPiece(const Mapping& mapping, const CodeFile& executable,
                   const std::function<bool(const CodePiece& piece)>& visit);
-// The one that holds `address`, which is in the mapping.
+// Returns the piece that holds `address`. `address` must be in the mapping.
 CodePiece PieceAt(const Mapping& mapping, const CodeFile& executable, uint64_t address);
 
 }  // namespace tributary

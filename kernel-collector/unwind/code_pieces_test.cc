@@ -26,7 +26,7 @@ TEST(CodePieces, AnOrdinaryMappingIsOne) {
 }
 
 TEST(CodePieces, ASegmentMayBeginWithinItsPage) {
-  CodeFile file;  // as lld lays files out
+  CodeFile file;  // the layout of lld
   file.segments = {{0, 0x5a0, 0x200000, 0x5a0, false}, {0x5a0, 0x1000, 0x2015a0, 0x1000, true}};
   auto pieces = Pieces({0x7000'1000, 0x7000'3000, 0}, file);
   ASSERT_EQ(pieces.size(), 1u);
@@ -55,7 +55,7 @@ TEST(CodePieces, SegmentsThatShareAPageKeepTheirBytes) {
   EXPECT_EQ(0x70800 - pieces[1].bias, 0x22800u);
 }
 
-TEST(CodePieces, SegmentsThatLieAreNone) {
+TEST(CodePieces, IgnoresSegmentsWithImpossibleSizes) {
   CodeFile file;
   file.segments = {{UINT64_MAX - 5, 100, 0, 100, true}, {0, UINT64_MAX, 0, UINT64_MAX, true}};
   auto pieces = Pieces({0x70000, 0x71000, UINT64_MAX - 10}, file);

@@ -9,14 +9,15 @@
 
 namespace tributary {
 
-// The executables that were compiled last, kept open: units of one come in bursts. At most kOpenMax; of those with
-// .debug_frame, which may hold a whole section in memory, only the last used. One thread.
+// The executables that were compiled last, kept open, because units of one executable come in bursts. Keeps at most
+// kOpenMax. Of the executables with .debug_frame, which may hold a whole section in memory, it keeps only the one used
+// last. One thread.
 template <typename Key>
 class OpenSources {
  public:
   static constexpr size_t kOpenMax = 8;
 
-  // Null: not open.
+  // Returns null if the executable is not open.
   UnwindSource* Find(const Key& key) {
     for (auto it = open_.begin(); it != open_.end(); ++it) {
       if (it->first != key) continue;
@@ -36,14 +37,14 @@ class OpenSources {
     return open_.front().second.get();
   }
 
-  // Whether it was open.
+  // Returns true if the executable was open.
   bool Forget(const Key& key) {
     return open_.remove_if([&](const Open& open) { return open.first == key; }) > 0;
   }
 
  private:
   using Open = std::pair<Key, std::unique_ptr<UnwindSource>>;
-  std::list<Open> open_;  // the last used first
+  std::list<Open> open_;  // the one used last comes first
 };
 
 }  // namespace tributary

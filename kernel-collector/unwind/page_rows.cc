@@ -24,7 +24,7 @@ PageRows CutToPages(std::span<const UnwindRow> rows, uint32_t page_count, RuleDi
     for (; next < rows.size() && rows[next].offset <= begin; ++next) rule = dictionary.Number(rows[next].rule);
     PageRows::Page page{static_cast<uint32_t>(unit.rows.size()), 0, rule};
     unit.rows.push_back(rule);
-    uint32_t offset = 0;  // of the last row
+    uint32_t offset = 0;  // offset of the last row
     for (; next < rows.size() && rows[next].offset < begin + TRIB_PAGE_BYTES; ++next) {
       if (rows[next].offset <= begin + offset) continue;
       uint16_t number = dictionary.Number(rows[next].rule);

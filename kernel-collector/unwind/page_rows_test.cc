@@ -66,7 +66,7 @@ TEST_F(PageRowsTest, ARowAByteFits) {
   }
 }
 
-TEST_F(PageRowsTest, SaysAtEveryByteWhatTheRowsSay) {
+TEST_F(PageRowsTest, FindsTheRuleOfTheRowsAtEveryByte) {
   for (uint32_t seed = 1; seed <= 10; ++seed) {
     std::mt19937 random(seed);
     constexpr uint32_t kPages = 5;

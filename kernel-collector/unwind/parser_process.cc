@@ -26,7 +26,7 @@ constexpr int kAnswerTimeoutMs = 10'000;
 
 class Parser {
  public:
-  // False: the collector is gone.
+  // Returns false if the collector is gone.
   bool Answer(int socket, const ParserRequest& request, Fd file) {
     int64_t begin_ns = ThreadCpuNs();
     ParserAnswer answer;
@@ -69,7 +69,7 @@ class Parser {
     uint64_t before = source->counts().unsupported_rows;
     absl::Status status = source->Compile(AddressRange{request.begin, request.end}, &rows_);
     if (!status.ok()) {
-      // The file may have changed under the reader: from the beginning, next time.
+      // The file may have changed during the read: open it again next time.
       open_.Forget(request.file);
       return Error(absl::StatusCode::kInvalidArgument, Message(status));
     }
@@ -90,7 +90,7 @@ int RunUnwindParser(int socket, int idle_ms) {
     LogError("unwind parser: {}", Message(status));
     return 1;
   }
-  ReleaseCodePages();  // the loader's
+  ReleaseCodePages();  // the loader's pages
   Parser parser;
   ParserRequest request;
   while (true) {

@@ -4,14 +4,14 @@
 
 namespace tributary {
 
-// What the collector and its parser process say to each other over a stream socket (base/socket_message.h): both are
-// one binary of one build, so structures travel as they lie in memory. The parser's answers are checked all the same:
-// it may have been taken over.
+// The messages between the collector and its parser process, over a stream socket (base/socket_message.h). Both are the
+// same binary of the same build, so structures are sent as they lie in memory. The collector still checks the parser's
+// answers, since an attacker may have taken over the parser.
 
 struct ParserRequest {
-  uint64_t file = 0;  // the collector's number for it; the parser keeps the last few open under it
+  uint64_t file = 0;  // the collector's number for the file; the parser keeps the last few files open under it
   uint64_t begin = 0, end = 0;
-  uint32_t has_descriptor = 0;  // the file itself comes along with this message (SCM_RIGHTS)
+  uint32_t has_descriptor = 0;  // this message also passes the file (SCM_RIGHTS)
   uint32_t padding = 0;
 };
 
@@ -23,7 +23,7 @@ struct ParserAnswer {
   uint32_t padding = 0;
   uint64_t unsupported_rows = 0;
   int64_t cpu_ns = 0;
-  // Behind it: rows (UnwindRow), starts (AddressRange), message.
+  // The answer is followed by: rows (UnwindRow), starts (AddressRange), message.
 };
 
 constexpr uint32_t kParserRowsMax = 4u << 20;

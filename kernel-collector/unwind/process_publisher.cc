@@ -11,7 +11,7 @@
 namespace tributary {
 namespace {
 
-// Taken back at a time when room runs out: the least recently sampled sixteenth.
+// The share that is taken back at once when space runs out: the least recently sampled sixteenth.
 constexpr size_t kEvictShare = 16;
 constexpr size_t kRetiredMax = 16'384;
 
@@ -45,7 +45,7 @@ class ProcessPublisher::Impl {
     WalkRange* range = nullptr;
   };
 
-  // The range of that list as the files are by now; null: no room.
+  // Returns the range of that list, built from the current state of its files; null if there is no space.
   WalkRange* RangeFor(std::shared_ptr<const MappingTable::List> list);
   void Drop(WalkRange* range);
   bool Set(Pid pid, const Process& process);
@@ -57,7 +57,7 @@ class ProcessPublisher::Impl {
   absl::flat_hash_map<Pid, Process> processes_;
   absl::flat_hash_map<uint32_t, std::unique_ptr<WalkRange>> owned_;     // by number
   absl::flat_hash_map<const MappingTable::List*, WalkRange*> by_list_;  // the newest of each list
-  // Of ranges that are gone: samples walked with them may still come.
+  // Times of ranges that are gone: samples walked with them may still arrive.
   absl::flat_hash_map<uint32_t, MonotonicNs> retired_made_at_;
   std::deque<uint32_t> retired_;  // their numbers, the oldest first
   Gauge& processes_gauge_;
@@ -74,11 +74,11 @@ void ProcessPublisher::Impl::Publish(ProcessRun& run, uint64_t start_time_ns, ui
     process.touched = std::max(process.touched, now);
     bool same = process.start_time_ns == start_time_ns && process.exec_id == exec_id;
     if (same && process.range->list == list && WalkRanges::Current(*process.range, now)) return;
-    // What is published of another program is of no use; of this one, until there is something better.
+    // Data of another program is useless. Data of this program stays until it is replaced.
     if (!same) Withdraw(run.pid);
   }
   WalkRange* range = RangeFor(list);
-  if (range == nullptr) {  // there may be room at the next try
+  if (range == nullptr) {  // there may be space at the next attempt
     if (ranges_.retiring() < list->size()) Evict(run.pid);
     ranges_.Flush();
     return refused_.Add();
@@ -125,7 +125,7 @@ WalkRange* ProcessPublisher::Impl::RangeFor(std::shared_ptr<const MappingTable::
   return borrowed;
 }
 
-// One user less.
+// Removes one user of the range.
 void ProcessPublisher::Impl::Drop(WalkRange* range) {
   if (--range->users > 0) return;
   if (auto it = by_list_.find(range->list.get()); it != by_list_.end() && it->second == range) by_list_.erase(it);
@@ -149,8 +149,8 @@ bool ProcessPublisher::Impl::Set(Pid pid, const Process& process) {
   return maps_.SetProcess(pid, value).ok();
 }
 
-// Those not sampled for longest go. Their place among processes is free at once, that of their mappings after a grace
-// period: the next try to publish may succeed.
+// Evicts the processes not sampled for longest. Their entries in the process map are free at once, their mapping
+// entries after a grace period. The next attempt to publish may succeed.
 void ProcessPublisher::Impl::Evict(Pid except) {
   std::vector<std::pair<MonotonicNs, Pid>> oldest;
   oldest.reserve(processes_.size());

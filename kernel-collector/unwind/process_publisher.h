@@ -13,25 +13,26 @@
 
 namespace tributary {
 
-// Which processes' mappings the kernel side has: those that were sampled. A forked child shares its parent's table as
-// long as neither changes. When tables or processes run out of room, those not sampled for longest go (counted); a
-// range is reused only after a grace period. Loop thread only.
+// Publishes the mappings of sampled processes to the kernel side. A forked child shares its parent's table while
+// neither of them changes. When tables or processes run out of space, the processes not sampled for longest are evicted
+// (counted). A range is reused only after a grace period. Loop thread only.
 class ProcessPublisher {
  public:
   ProcessPublisher(UnwindMaps& maps, UnwindTables& tables, Executor& executor, const Clock& clock, Metrics& metrics);
   ~ProcessPublisher();
 
-  // Makes the kernel side walk `run`, as it is now, by rows; replaces what it had of that pid. Mappings of files that
-  // are not read yet are left out: publish again when they are. `exec_id` and the start time are those of a sample of
-  // the run. Costs a microsecond and 32 bytes a mapping; nothing when the run has not changed since.
+  // Makes the kernel side walk `run`, as it is now, by rows. Replaces the kernel's earlier data of that pid. Mappings
+  // of files that are not read yet are left out: publish again when they are read. `exec_id` and the start time come
+  // from a sample of the run. Costs a microsecond and 32 bytes per mapping, or nothing if the run has not changed
+  // since.
   void Publish(ProcessRun& run, uint64_t start_time_ns, uint64_t exec_id);
-  // The process is gone, or another program by now.
+  // Call it when the process is gone or is now another program.
   void Withdraw(Pid pid);
-  // A sample of it was walked with table number `table`.
+  // Call it when a sample of the process was walked with a table.
   void Touch(Pid pid, MonotonicNs time);
 
-  // What the table of that number knows: mappings learned up to then, by the events' own times. nullopt: replaced long
-  // ago.
+  // Returns the time up to which the mappings of that table were learned, by the events' own times. Returns nullopt if
+  // the table was replaced long ago.
   std::optional<MonotonicNs> MadeAt(uint32_t table) const;
 
   size_t processes() const;

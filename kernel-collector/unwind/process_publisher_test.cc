@@ -38,7 +38,7 @@ class ProcessPublisherTest : public testing::Test {
   ProcessPublisher publisher{maps, tables, executor, clock, metrics};
 };
 
-TEST_F(ProcessPublisherTest, SaysWhereEachFileIsMapped) {
+TEST_F(ProcessPublisherTest, PublishesWhereEachFileIsMapped) {
   auto run = Run(1);
   CodeFilePtr file = File("a");
   run->mappings.Insert(At(0x7000'0000, 0x3000, file));
@@ -88,11 +88,11 @@ TEST_F(ProcessPublisherTest, NothingIsDoneWhenNothingChanged) {
   uint32_t table = maps.processes.at(1).table;
   publisher.Publish(*run, 1, 1);
   EXPECT_EQ(maps.processes.at(1).table, table);
-  publisher.Publish(*run, 1, 2);  // another program, as it happens with the same mappings
+  publisher.Publish(*run, 1, 2);  // another program, by chance with the same mappings
   EXPECT_EQ(maps.processes.at(1).exec_id, 2u);
 }
 
-TEST_F(ProcessPublisherTest, FilesThatAreNotReadYetAreLeftOut) {
+TEST_F(ProcessPublisherTest, LeavesOutUnreadFiles) {
   auto run = Run(1);
   CodeFilePtr file = File("a");
   file->state = CodeFile::State::kReading;
@@ -103,7 +103,7 @@ TEST_F(ProcessPublisherTest, FilesThatAreNotReadYetAreLeftOut) {
   publisher.Publish(*run, 1, 1);
   ASSERT_EQ(MappingsOf(1).size(), 1u);
   EXPECT_EQ(MappingsOf(1)[0].flags, uint32_t{TRIB_MAPPING_FRAME_POINTERS});
-  file->state = CodeFile::State::kUnread;  // a new place to try
+  file->state = CodeFile::State::kUnread;  // a new location to read from
   uint32_t table = maps.processes.at(1).table;
   publisher.Publish(*run, 1, 1);
   EXPECT_EQ(maps.processes.at(1).table, table);
@@ -112,7 +112,7 @@ TEST_F(ProcessPublisherTest, FilesThatAreNotReadYetAreLeftOut) {
   EXPECT_EQ(MappingsOf(1)[0].flags, 0u);
 }
 
-TEST_F(ProcessPublisherTest, WhatIsOutsideTheFilesTextIsWalkedByFramePointers) {
+TEST_F(ProcessPublisherTest, WalksAddressesOutsideTheTextByFramePointers) {
   auto run = Run(1);
   CodeFilePtr file = File("a"), forged = File("a");
   forged->segments[0].memory_size = forged->segments[0].file_size = 0x9000;  // the same identity, more text
@@ -138,11 +138,11 @@ TEST_F(ProcessPublisherTest, MappingsAreCapped) {
   EXPECT_TRUE(Told("walk_mappings_refused_total 952"));
 }
 
-TEST_F(ProcessPublisherTest, ThoseNotSampledForLongestMakeRoomForMappings) {
+TEST_F(ProcessPublisherTest, EvictsTheLeastRecentlySampledForMappings) {
   std::vector<std::unique_ptr<ProcessRun>> runs;
   auto add = [&](int pid) {
     runs.push_back(Run(pid));
-    for (uint64_t i = 0; i < 8192; ++i) {  // an eighth of all room
+    for (uint64_t i = 0; i < 8192; ++i) {  // an eighth of all space
       runs.back()->mappings.Insert(At(0x10000 + i * 0x2000, 0x1000, nullptr, 0));
     }
     publisher.Publish(*runs.back(), 1, 1);
@@ -166,7 +166,7 @@ TEST_F(ProcessPublisherTest, ThoseNotSampledForLongestMakeRoomForMappings) {
   EXPECT_TRUE(Told("walk_processes_refused_total 2"));
 }
 
-TEST_F(ProcessPublisherTest, ThoseNotSampledForLongestMakeRoomForProcesses) {
+TEST_F(ProcessPublisherTest, EvictsTheLeastRecentlySampledForProcesses) {
   maps.processes_max = 32;
   std::vector<std::unique_ptr<ProcessRun>> runs;
   for (int pid = 1; pid <= 40; ++pid) {
@@ -191,9 +191,9 @@ TEST_F(ProcessPublisherTest, MappingsAndPageEntriesAreReusedOnlyAfterAGrace) {
   second->mappings.Insert(At(0x7000'0000, 0x3000, File("b")));
   publisher.Publish(*second, 1, 1);
   EXPECT_NE(maps.processes.at(2).first_mapping, at);
-  // Half of all page entries each: with b's there is no room for two more as long as big's may be seen.
+  // Each file needs half of all page entries. With b's entries there is no space for two more while big's may be seen.
   EXPECT_EQ(tables.FirstPage(MakeCodeFile("big2", 0, 256ull << 22)), std::nullopt);
-  for (uint64_t i = 0; i < TRIB_MAPPINGS_MAX / 16; ++i) {  // enough has gathered for a wait
+  for (uint64_t i = 0; i < TRIB_MAPPINGS_MAX / 16; ++i) {  // enough entries for a wait
     second->mappings.Insert(At(0x8000'0000 + i * 0x2000, 0x1000, nullptr, 0));
   }
   publisher.Publish(*second, 1, 1);

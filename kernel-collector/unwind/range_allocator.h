@@ -6,15 +6,15 @@
 
 namespace tributary {
 
-// Hands out ranges of whole numbers from [0, size): the first free one that is long enough; what comes back is joined
-// with its free neighbours. Logarithmic in the number of free ranges, but for the search.
+// Allocates ranges of whole numbers from [0, size): the first free range that is long enough. A freed range is joined
+// with its free neighbours. Logarithmic in the number of free ranges, except for the search.
 class RangeAllocator {
  public:
   explicit RangeAllocator(uint32_t size);
 
-  // First number of a range of `count` > 0; nullopt: no free range is that long.
+  // Returns the first number of a range of `count` > 0; nullopt if no free range is that long.
   std::optional<uint32_t> Allocate(uint32_t count);
-  // A range that Allocate gave, whole.
+  // Frees a whole range that Allocate returned.
   void Free(uint32_t first, uint32_t count);
 
   uint32_t free() const { return free_; }

@@ -8,7 +8,7 @@
 namespace tributary {
 namespace {
 
-TEST(RangeAllocator, TakesTheFirstRangeThatFitsAndJoinsWhatComesBack) {
+TEST(RangeAllocator, TakesTheFirstFitAndJoinsFreedRanges) {
   RangeAllocator allocator(100);
   EXPECT_EQ(allocator.Allocate(40), 0u);
   EXPECT_EQ(allocator.Allocate(40), 40u);

@@ -1,4 +1,4 @@
-// Rows of real files, and walks over real stacks: this very process's.
+// Rows of real files, and walks over real stacks of this process.
 #include <execinfo.h>
 #include <gtest/gtest.h>
 
@@ -47,20 +47,20 @@ Self ReadSelf() {
   return self;
 }
 
-// What a sample record with a copy of the stack would hold.
+// The content of a sample record with a copy of the stack.
 struct Capture {
   trib_sample sample{};
   uint64_t frame = 0;
   trib_resume resume{};
   std::vector<uint8_t> stack;
   size_t bytes_max = TRIB_COPY_BYTES_LARGE;
-  std::vector<uint64_t> expected;  // from the frame after the first on, as the C library's unwinder sees it
+  std::vector<uint64_t> expected;  // from the second frame on, as the C library's unwinder finds them
 
   SampleRecord Record() const { return {&sample, {&frame, 1}, &resume, stack}; }
 };
 
-// Its own frame is the first. Registers are those of one instant; what is called after it changes nothing of the stack
-// that a walk looks at.
+// Captures its own frame as the first one. The registers are of one instant; later calls do not change the part of the
+// stack that a walk reads.
 [[gnu::noinline, gnu::no_sanitize("address", "thread", "undefined")]] void TakeCapture(uint64_t stack_end,
                                                                                        Capture* out) {
   uint64_t pc, sp, fp, second;
@@ -77,7 +77,7 @@ struct Capture {
   for (size_t i = 0; i < bytes; ++i) out->stack[i] = from[i];
   void* addresses[TRIB_USER_FRAMES_MAX];
   int count = backtrace(addresses, TRIB_USER_FRAMES_MAX);
-  // A sanitizer's backtrace() is one more frame.
+  // A sanitizer's backtrace() adds one frame.
   void** caller = std::find(addresses, addresses + count, __builtin_return_address(0));
   std::transform(caller, addresses + count, std::back_inserter(out->expected),
                  [](void* address) { return reinterpret_cast<uint64_t>(address); });
@@ -98,7 +98,7 @@ struct Capture {
 
 class RealCodeTest : public testing::Test {
  protected:
-  // Again and again, as a held sample is, until nothing is missing.
+  // Walks again and again, as for a held sample, until no data is missing.
   void Walk(const SampleRecord& record) {
     for (int i = 0; i < 100; ++i) {
       walker.Continue(
@@ -183,7 +183,7 @@ TEST_F(RealCodeTest, WalksThroughASignalFrame) {
   EXPECT_EQ(std::count_if(result.frames.begin(), result.frames.end(), interrupted), 1);
 }
 
-TEST_F(RealCodeTest, SaysWhatIsMissing) {
+TEST_F(RealCodeTest, ReportsMissingData) {
   Capture capture;
   Recurse(1, self.stack_end, &capture);
   CodeFilePtr file = self.mappings.Find(capture.resume.pc)->executable;
@@ -207,7 +207,7 @@ TEST_F(RealCodeTest, SaysWhatIsMissing) {
   EXPECT_EQ(result.address, capture.resume.pc);
 }
 
-// Every address of libraries that this process has, against the compiler's own rows.
+// Compares the rules at every address of two of this process's libraries with the compiler's own rows.
 TEST_F(RealCodeTest, EveryAddressHasItsRule) {
   int files = 0;
   for (const auto& [path, file] : self.files) {

@@ -16,9 +16,9 @@ struct RetireQueue::State : std::enable_shared_from_this<RetireQueue::State> {
   Executor& executor;
   const uint64_t batch;
   Frees gathered;
-  uint64_t cost = 0;  // of what is gathered
+  uint64_t cost = 0;  // cost of everything gathered
   bool running = false;
-  bool flush = false;  // somebody needs what is gathered
+  bool flush = false;  // a caller needs the gathered space
   std::function<void()> on_freed;
 };
 
@@ -42,7 +42,7 @@ void RetireQueue::State::Begin() {
 
 void RetireQueue::State::End(Frees freed, bool ok) {
   running = false;
-  if (!ok) {  // nothing may be reused: the next call tries again
+  if (!ok) {  // nothing may be reused; the next call tries again
     gathered.insert(gathered.begin(), std::make_move_iterator(freed.begin()), std::make_move_iterator(freed.end()));
     cost += batch;
     return;

@@ -10,27 +10,28 @@
 
 namespace tributary {
 
-// What has been taken back from the walk in the kernel, and may be reused only when no walk can still see it. A wait
-// for that blocks the worker 6–9 ms, so many share one; waits begin when enough has gathered, or somebody needs room.
-// Loop thread only; `maps` outlives the executor's jobs.
+// Data that has been taken back from the walk in the kernel. It may be reused only when no walk can still see it. The
+// wait for that blocks the worker for 6–9 ms, so many retirements share one wait. A wait begins when enough cost has
+// gathered, or when a caller needs space (Flush). Loop thread only. `maps` must outlive the executor's jobs.
 class RetireQueue {
  public:
-  // `batch`: cost at which a wait begins by itself.
+  // `batch`: the cost at which a wait begins by itself.
   RetireQueue(UnwindMaps& maps, Executor& executor, uint64_t batch);
   ~RetireQueue();
   RetireQueue(const RetireQueue&) = delete;
   RetireQueue& operator=(const RetireQueue&) = delete;
 
-  // `free` runs on the loop after a grace period that begins after this call; never, when this goes before.
+  // `free` runs on the loop after a grace period that begins after this call. It never runs if this queue is destroyed
+  // first.
   void Retire(uint64_t cost, std::function<void()> free);
-  // Begins a wait for all that is there, if none is on its way: after that one otherwise.
+  // Begins a wait for everything gathered. If a wait is already running, the new one begins after it.
   void Flush();
-  // What a full worker turned away, or a failed wait left, is tried again. From a timer.
+  // Tries again after a full worker refused a wait, or after a wait failed. Called from a timer.
   void Retry();
-  // After each wait that freed something.
+  // Sets a callback that runs after each wait that freed something.
   void OnFreed(std::function<void()> callback);
 
-  bool waiting() const;  // something will be freed without another call
+  bool waiting() const;  // true if something will be freed without another call
   bool empty() const;
 
  private:

@@ -34,7 +34,7 @@ TEST_F(RetireQueueTest, ManyShareAGrace) {
   EXPECT_TRUE(queue->empty());
 }
 
-TEST_F(RetireQueueTest, WhatCameDuringAGraceNeedsAnother) {
+TEST_F(RetireQueueTest, WaitsAgainForRetirementsDuringAGrace) {
   Retire(1);
   queue->Flush();
   Retire(1);
@@ -56,7 +56,7 @@ TEST_F(RetireQueueTest, AFullWorkerOnlyDelays) {
   EXPECT_EQ(freed, 1);
 }
 
-TEST_F(RetireQueueTest, NothingIsFreedWhenItGoesFirst) {
+TEST_F(RetireQueueTest, FreesNothingAfterItsDestruction) {
   Retire(20);
   queue.reset();
   executor.RunAll();
@@ -69,7 +69,7 @@ class NoGrace : public FakeUnwindMaps {
   bool ok = false;
 };
 
-TEST(RetireQueue, NothingIsFreedAfterAGraceThatFailed) {
+TEST(RetireQueue, FreesNothingAfterAFailedGrace) {
   NoGrace maps;
   FakeExecutor executor;
   RetireQueue queue(maps, executor, 10);

@@ -10,14 +10,14 @@
 namespace tributary {
 
 // Rows (bpf/include/unwind.h) in chunks of 8 MiB. A block of rows lies within one chunk and begins at an even row, so
-// that it is a span of whole elements. Rows are known by their number over all chunks. Loop thread only.
+// it is a span of whole elements. Rows are numbered over all chunks. Loop thread only.
 class RowPool {
  public:
-  // `elements`: UnwindMaps::AddChunk's; outlives this.
+  // `elements` come from UnwindMaps::AddChunk and must outlive the pool.
   void AddChunk(std::span<uint64_t> elements);
   size_t chunks() const { return chunks_.size(); }
 
-  // First row of a block for `rows` > 0 of them; nullopt: no chunk has so many free in one piece.
+  // Returns the first row of a block for `rows` > 0 rows; nullopt if no chunk has that many free rows in one piece.
   std::optional<uint32_t> Allocate(uint32_t rows);
   void Free(uint32_t first, uint32_t rows);
 

@@ -8,12 +8,13 @@
 
 namespace tributary {
 
-// Numbers for unwind rules, one dictionary for all executables: a whole Debian system needs about 5,000 of its 65,536.
-// Number 0 is the NONE rule. Rules stay for ever; when it is full, a new one gets the number of a BAD rule and is
-// counted: stacks end there, visibly. Loop thread only.
+// Numbers for unwind rules, one dictionary for all executables. A whole Debian system needs about 5,000 of its 65,536.
+// Number 0 is the NONE rule. Rules stay forever. When the dictionary is full, a new rule gets the number of a BAD rule
+// and is counted: stacks then visibly end there. Loop thread only.
 class RuleDictionary {
  public:
-  // `rules`: what the walk in the kernel reads (UnwindMaps::rules), all zero; outlives this.
+  // `rules` is the array that the walk in the kernel reads (UnwindMaps::rules), all zero. It must outlive the
+  // dictionary.
   RuleDictionary(std::span<uint64_t> rules, Metrics& metrics);
 
   uint16_t Number(uint64_t rule);

@@ -17,7 +17,7 @@ namespace {
 
 constexpr size_t kNumbersMax = 4096;
 
-// A parser that was taken over must not be able to make the walk read outside its tables.
+// A parser that was taken over by an attacker must not make the walk read outside its tables.
 bool AreRows(const std::vector<UnwindRow>& rows, const AddressRange& range) {
   if (rows.empty()) return true;
   if (rows.front().offset != 0 || rows.back().offset >= range.end - range.begin) return false;
@@ -51,7 +51,7 @@ void SandboxedCompiler::Tidy() {
 }
 
 uint64_t SandboxedCompiler::NumberOf(const ExecutableId& id) {
-  if (numbers_.size() >= kNumbersMax && !numbers_.contains(id)) numbers_.clear();  // new numbers: no old one is reused
+  if (numbers_.size() >= kNumbersMax && !numbers_.contains(id)) numbers_.clear();  // starts over with new numbers
   auto [it, added] = numbers_.try_emplace(id, next_number_);
   if (added) ++next_number_;
   return it->second;
@@ -79,8 +79,8 @@ UnwindCompiler::Result SandboxedCompiler::Compile(const Request& request) {
   };
   bool fresh = !child_.running();
   Exchange exchange = fresh ? Exchange::kNeedsFile : Ask(request, -1, &result);
-  // A parser that was there before may have ended because it had nothing to do: that is no death. Whatever it died of
-  // may have been another file, or somebody's signal: the request has a second chance.
+  // A parser from an earlier request may have ended because it was idle; that is not a death. It may also have died
+  // because of another file or a signal. So the request gets a second attempt.
   if (exchange == Exchange::kBroken) {
     if (child_.Stop()) deaths_.Add();
     fresh = true;

@@ -13,13 +13,14 @@
 
 namespace tributary {
 
-// Has unwind information parsed by another process, which can do nothing but that (base/sandbox.h). It is started when
-// it is needed, ends when idle, and is killed when it takes too long; one that dies over a file fails that request and
-// is started anew for the next. Files are opened here, as only this process may. Worker thread only.
+// Lets another process parse unwind information. That process can do nothing else (base/sandbox.h). It is started when
+// it is needed, ends when idle, and is killed when it takes too long. If it dies over a file, that request fails and
+// the next request starts a new process. Files are opened here, because only this process may open them. Worker thread
+// only.
 class SandboxedCompiler : public UnwindCompiler {
  public:
   using Spawn = std::function<absl::StatusOr<ChildProcess>()>;
-  // This binary again, as the parser (parser_process.h).
+  // Starts this binary again, as the parser (parser_process.h).
   static absl::StatusOr<ChildProcess> SpawnSelf();
 
   static constexpr int kAnswerTimeoutMs = 10'000;
@@ -27,7 +28,7 @@ class SandboxedCompiler : public UnwindCompiler {
   SandboxedCompiler(std::string proc_root, Spawn spawn, Metrics& metrics, int timeout_ms = kAnswerTimeoutMs);
 
   Result Compile(const Request& request) override;
-  void Tidy() override;  // a parser that has ended by itself leaves nothing behind
+  void Tidy() override;  // reaps a parser that has ended by itself
 
  private:
   enum class Exchange { kAnswered, kNeedsFile, kBroken };
@@ -40,7 +41,7 @@ class SandboxedCompiler : public UnwindCompiler {
   const Spawn spawn_;
   const int timeout_ms_;
   ChildProcess child_;
-  absl::flat_hash_map<ExecutableId, uint64_t> numbers_;  // of files, for the parser
+  absl::flat_hash_map<ExecutableId, uint64_t> numbers_;  // numbers of files, for the parser
   uint64_t next_number_ = 1;
   Counter& deaths_;
 };

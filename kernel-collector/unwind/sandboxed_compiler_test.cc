@@ -28,7 +28,7 @@ uint64_t Deaths(Metrics& metrics) {
   return metrics.AddCounter("tributary_collector_unwind_parser_deaths_total", "").value();
 }
 
-// The library that this process has of that name mapped.
+// Returns a request for the library of that name that this process has mapped.
 UnwindCompiler::Request Mapped(std::string_view name) {
   UnwindCompiler::Request request;
   std::ifstream maps("/proc/self/maps");
@@ -63,7 +63,7 @@ TEST(SandboxedCompiler, GivesTheSameRowsAsInThisProcess) {
   EXPECT_EQ(Deaths(metrics), 0u);
 }
 
-TEST(SandboxedCompiler, ParsesWhatIsOnlyInMemory) {
+TEST(SandboxedCompiler, ParsesFilesInMemory) {
   Metrics metrics;
   SandboxedCompiler sandboxed("/proc", ForkParser, metrics);
   auto vdso = ReadOwnVdso();
@@ -77,7 +77,7 @@ TEST(SandboxedCompiler, ParsesWhatIsOnlyInMemory) {
   EXPECT_GT(result.rows.size(), 1u);
 }
 
-TEST(SandboxedCompiler, AParserThatDiesFailsItsFileAndNoOther) {
+TEST(SandboxedCompiler, ADyingParserFailsOnlyItsFile) {
   int spawned = 0;
   auto spawn = [&] {
     if (++spawned > 1) return ForkParser();
@@ -96,7 +96,7 @@ TEST(SandboxedCompiler, AParserThatDiesFailsItsFileAndNoOther) {
   EXPECT_EQ(Deaths(metrics), 1u);
 }
 
-TEST(SandboxedCompiler, AParserThatHangsIsKilled) {
+TEST(SandboxedCompiler, KillsAHangingParser) {
   Metrics metrics;
   SandboxedCompiler sandboxed("/proc", [] { return Fork([](int) { return pause(); }); }, metrics, /*timeout_ms=*/50);
   EXPECT_EQ(sandboxed.Compile(Mapped("libc.so")).status.code(), absl::StatusCode::kInternal);
@@ -158,7 +158,7 @@ TEST(SandboxedCompiler, AParserKilledBetweenRequestsIsCountedAndReplaced) {
   EXPECT_EQ(Deaths(metrics), 1u);
 }
 
-TEST(SandboxedCompiler, DoesNotBelieveAParser) {
+TEST(SandboxedCompiler, RefusesInvalidAnswers) {
   auto lie = [](ParserAnswer answer, std::vector<UnwindRow> rows) {
     auto spawn = [=] {
       return Fork([=](int socket) {

@@ -5,7 +5,7 @@ namespace tributary {
 Ending StackEnding(const trib_sample& sample, const WalkedStack& walked, bool at_start) {
   if ((sample.flags & TRIB_FLAG_KERNEL_THREAD) != 0) return Ending::kKernelOnly;
   if (walked.stale) return Ending::kStaleMapping;
-  // No user memory to walk: inside execve or exit.
+  // There is no user memory to walk: the thread is inside execve or exit.
   if (walked.stop == TRIB_STOP_NONE) {
     return (sample.flags & TRIB_FLAG_IN_KERNEL) != 0 ? Ending::kKernelOnly : Ending::kUnreadableMemory;
   }

@@ -6,8 +6,8 @@
 
 namespace tributary {
 
-// How the stack of `sample` ended, once it was walked. `at_start`: its outermost user frame is a function where threads
-// or processes start (Unwinder::IsStart).
+// Returns how the stack of `sample` ended, after its walk. `at_start`: its outermost user frame is a function where
+// threads or processes start (Unwinder::IsStart).
 Ending StackEnding(const trib_sample& sample, const WalkedStack& walked, bool at_start);
 
 }  // namespace tributary

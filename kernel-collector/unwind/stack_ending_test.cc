@@ -16,7 +16,7 @@ TEST(StackEnding, OnlyAStartIsComplete) {
   EXPECT_EQ(EndingOf(TRIB_STOP_STACK_START), Ending::kComplete);
   EXPECT_EQ(EndingOf(TRIB_STOP_FRAME_POINTER_END, 0, /*at_start=*/true), Ending::kComplete);
   EXPECT_EQ(EndingOf(TRIB_STOP_FRAME_POINTER_END, 0, /*at_start=*/false), Ending::kFramePointerLost);
-  // A walk that did not end there is not complete because it happened to stop in such a function.
+  // A walk that did not end at a start is not complete just because it stopped in such a function.
   for (trib_stop stop : {TRIB_STOP_DEPTH, TRIB_STOP_NO_PROCESS, TRIB_STOP_NO_MAPPING, TRIB_STOP_NO_PAGE,
                          TRIB_STOP_BAD_RULE, TRIB_STOP_UNREADABLE, TRIB_STOP_NO_PROGRESS}) {
     EXPECT_NE(EndingOf(stop, 0, /*at_start=*/true), Ending::kComplete) << stop;
@@ -39,7 +39,7 @@ TEST(StackEnding, EveryOtherStopHasItsOwnReason) {
   EXPECT_EQ(EndingOf(TRIB_STOP_NO_PROGRESS), Ending::kNoProgress);
 }
 
-TEST(StackEnding, AWalkByAReplacedMappingIsNotBelieved) {
+TEST(StackEnding, AWalkByAReplacedMappingIsStale) {
   trib_sample sample = {};
   EXPECT_EQ(StackEnding(sample, WalkedStack{.user = {1}, .stop = TRIB_STOP_END, .stale = true}, true),
             Ending::kStaleMapping);

@@ -9,7 +9,7 @@
 namespace tributary {
 namespace {
 
-// Where the record's last frame, from which it goes on, is a return address.
+// Returns true if the record's last frame, from which the walk continues, is a return address.
 bool LastIsCaller(const SampleRecord& record) {
   const trib_sample& sample = *record.sample;
   if ((record.user().back() & TRIB_FRAME_INTERRUPTED) != 0) return false;

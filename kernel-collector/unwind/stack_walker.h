@@ -12,33 +12,33 @@
 
 namespace tributary {
 
-// Goes on in user space where the kernel's walk had to stop: with the same rows, over a copy of the stack. What is not
-// loaded yet is named, so that the sample can wait for it. Loop thread only; reads nothing but memory.
+// Continues in user space where the kernel's walk had to stop: with the same rows, over a copy of the stack. The result
+// names the data that is not loaded yet, so that the sample can wait for it. Loop thread only. Reads only memory.
 class StackWalker {
  public:
   explicit StackWalker(UnwindTables& tables) : tables_(tables) {}
 
   enum class Outcome {
-    kDone,          // `stop` says how it ended
-    kWantsRows,     // Request was called for them
-    kWantsFile,     // `unread` was called for a file, or it is being read
-    kWantsMapping,  // `address` below is covered by no mapping
+    kDone,          // `stop` says how the walk ended
+    kWantsRows,     // Request was called for the rows
+    kWantsFile,     // `unread` was called for the file, or the file is being read
+    kWantsMapping,  // no mapping covers `address` below
   };
   struct Result {
     Outcome outcome = Outcome::kDone;
     trib_stop stop = TRIB_STOP_NONE;
-    uint64_t address = 0;          // where it stopped
-    std::vector<uint64_t> frames;  // beyond the record's own; as in a record (TRIB_FRAME_INTERRUPTED)
+    uint64_t address = 0;          // where the walk stopped
+    std::vector<uint64_t> frames;  // frames after the record's own; as in a record (TRIB_FRAME_INTERRUPTED)
   };
 
-  // `find` gives the mapping of an address, or null; `unread` is called for a file that must be read first. `result` is
-  // reused. Begins at record.resume each time; a copy is at most 64 KiB, a walk at most TRIB_USER_FRAMES_MAX frames.
+  // `find` returns the mapping of an address, or null. `unread` is called for a file that must be read first. `result`
+  // is reused. Each call begins at record.resume. A copy is at most 64 KiB, a walk at most TRIB_USER_FRAMES_MAX frames.
   using FindMapping = std::function<const Mapping*(uint64_t address)>;
   using Unread = std::function<void(const CodeFilePtr&)>;
   void Continue(const SampleRecord& record, const FindMapping& find, const Unread& unread, Result* result);
 
  private:
-  // nullopt: `result->outcome` says what is missing.
+  // Returns nullopt if something is missing; `result->outcome` says what.
   std::optional<uint64_t> RuleAt(uint64_t address, const FindMapping& find, const Unread& unread, Result* result);
 
   UnwindTables& tables_;

@@ -11,7 +11,7 @@ UnwindTable* TableRegistry::Find(const CodeFile& executable) const {
   uint32_t number = executable.unwind_table;
   if (number == 0 || number > slots_.size()) return nullptr;
   UnwindTable* table = slots_[number - 1].get();
-  // Its own may have been dropped, and the number given to another.
+  // The executable's table may have been dropped, and its number given to another one.
   return table != nullptr && table->id == executable.id ? table : nullptr;
 }
 

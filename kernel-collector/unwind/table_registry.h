@@ -11,17 +11,18 @@
 
 namespace tributary {
 
-// One table an executable, by identity, each with page entries of its own that begin at a touch word. When entries run
-// out, tables that no published mapping names go, the least recently used first. Loop thread only.
+// One table per executable, by identity. Each table has its own page entries, which begin at a touch word. When entries
+// run out, tables without a published mapping are dropped, the least recently used first. Loop thread only.
 class TableRegistry {
  public:
-  // `on_drop` gives back what a table's units hold; nothing sees its entries any more.
+  // `on_drop` frees the rows of a table's units. At that point no walk sees its entries any more.
   explicit TableRegistry(std::function<void(uint32_t number, UnwindTable& table)> on_drop);
 
   UnwindTable* Find(const CodeFile& executable) const;
-  // Numbers are CodeFile.unwind_table.
+  // `number` is CodeFile.unwind_table.
   UnwindTable* Get(uint32_t number) const { return slots_[number - 1].get(); }
-  // Makes it on first use. Null: it has no code, or no room is left.
+  // Creates the table on first use. Returns null if the executable has no code or there is no space left. `*refused` is
+  // true if there is code but no space.
   UnwindTable* FindOrAdd(const CodeFilePtr& executable, bool* refused);
 
   void ForEach(const std::function<void(uint32_t number, UnwindTable& table)>& visit);

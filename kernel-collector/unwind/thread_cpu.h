@@ -8,7 +8,7 @@
 
 namespace tributary {
 
-// CPU time of the calling thread.
+// Returns the CPU time of the calling thread.
 inline int64_t ThreadCpuNs() {
   timespec time{};
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);

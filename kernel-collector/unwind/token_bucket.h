@@ -7,15 +7,15 @@
 
 namespace tributary {
 
-// A budget of CPU time that refills at a steady rate up to a burst. What was spent is known only afterwards, so it may
-// run into debt, which is paid back first. Not thread-safe.
+// A budget of CPU time that refills at a steady rate up to a burst. The time spent is known only afterwards, so the
+// budget may go into debt. Debt is paid back first. Not thread-safe.
 class TokenBucket {
  public:
   TokenBucket(int64_t ns_per_second, int64_t burst_ns, MonotonicNs now)
       : ns_per_second_(ns_per_second), burst_ns_(burst_ns), tokens_ns_(burst_ns), refilled_(now) {}
 
   void Refill(MonotonicNs now) {
-    // Longer gaps fill it anyway, and must not overflow.
+    // A long gap fills the budget anyway, and must not overflow.
     double gained =
         static_cast<double>(now.value - refilled_.value) / kNsPerSecond * static_cast<double>(ns_per_second_);
     tokens_ns_ = std::min(static_cast<double>(burst_ns_), tokens_ns_ + gained);

@@ -20,7 +20,7 @@ class OpenFilesCompiler : public UnwindCompiler {
     int64_t begin_ns = ThreadCpuNs();
     Result result;
     result.status = CompileOpen(request, &result);
-    // What it compiled before does not help when the file changes under the reader: open it anew.
+    // Earlier compiled data does not help when the file changes during the read: open it again.
     if (!result.status.ok() && open_.Forget(request.id)) result.status = CompileOpen(request, &result);
     if (!result.status.ok()) open_.Forget(request.id);
     result.cpu_ns = ThreadCpuNs() - begin_ns;

@@ -12,8 +12,8 @@
 
 namespace tributary {
 
-// Compiles units of executables that it finds and opens itself; keeps the last few open. An interface, so that parsing
-// can happen in a process of its own. Worker thread only; blocks on disk.
+// Compiles units of executables that it finds and opens itself. Keeps the last few executables open. It is an
+// interface, so that parsing can run in another process. Worker thread only; blocks on disk.
 class UnwindCompiler {
  public:
   virtual ~UnwindCompiler() = default;
@@ -22,19 +22,19 @@ class UnwindCompiler {
     ExecutableId id;
     FileKey key;
     std::vector<FileLocation> locations;
-    std::string_view memory;  // the file's bytes instead (the vdso): outlive the compiler
+    std::string_view memory;  // the file's bytes instead (the vdso); must outlive the compiler
     AddressRange range;
   };
   struct Result {
-    absl::Status status;  // NotFound: nowhere to be read any more
+    absl::Status status;  // NotFound if the file can no longer be read anywhere
     UnwindSource::Kind kind = UnwindSource::Kind::kNone;
-    std::vector<UnwindRow> rows;  // of the range; empty with kNone
+    std::vector<UnwindRow> rows;  // rows of the range; empty with kNone
     std::vector<AddressRange> starts;
     uint64_t unsupported_rows = 0;
     int64_t cpu_ns = 0;
   };
   virtual Result Compile(const Request& request) = 0;
-  // Called now and then after the last request: what is kept for the next may go.
+  // Called now and then after the last request: data kept for the next request may be freed.
   virtual void Tidy() {}
 
   static std::unique_ptr<UnwindCompiler> InProcess(std::string proc_root);

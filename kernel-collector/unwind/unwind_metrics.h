@@ -4,7 +4,7 @@
 
 namespace tributary {
 
-// What UnwindTables tells of itself (docs/metrics.md).
+// The metrics of UnwindTables (docs/metrics.md).
 struct UnwindMetrics {
   explicit UnwindMetrics(Metrics& metrics)
       : units_loaded(metrics.AddCounter("tributary_collector_unwind_units_loaded_total",

@@ -60,7 +60,7 @@ class Step {
     return architecture_ == Architecture::kArm64 ? address & kArm64AddressMask : address;
   }
 
-  // A register by DWARF's number, of those that are followed.
+  // Reads a register by DWARF's number. Only the followed registers are available.
   bool Register(uint64_t number, uint64_t* value) {
     bool x86 = architecture_ == Architecture::kX86;
     if (number == (x86 ? 6 : 29)) {
@@ -109,8 +109,8 @@ class Step {
     }
   }
 
-  // In an epilogue compilers go on naming the place that a register has been popped from: below the stack pointer,
-  // where the copy has nothing, and the register has its caller's value.
+  // In an epilogue, compilers still name the place that a register was popped from. That place is below the stack
+  // pointer, where the copy has no bytes. The register then has its caller's value.
   bool ReadSaved(uint64_t address, uint64_t same, uint64_t* value) {
     if (address < from_.sp && address < copy_.begin) {
       *value = same;
@@ -135,14 +135,14 @@ class Step {
   }
 
   StepResult ToCaller(trib_rule_kind kind, uint64_t cfa) {
-    // A function that has called another has a frame; only one that was interrupted may not have it yet.
+    // A function that has called another function has a frame. Only an interrupted function may not have a frame yet.
     if (from_.is_caller ? cfa <= from_.sp : cfa < from_.sp) return Stop(TRIB_STOP_NO_PROGRESS);
     FrameRegisters to;
     to.sp = cfa;
     if (!Saved(rule_ >> 4, FpOffset(rule_), from_.fp, cfa, &to.fp)) return Stop(failure_);
     bool last_is_other = kind == TRIB_RULE_DEREF_SP || kind == TRIB_RULE_DEREF_FP || kind == TRIB_RULE_REGISTER;
     uint64_t second_saved = last_is_other ? uint64_t{TRIB_SAVED_LOST} : rule_ >> 6 & 3;
-    // Where is not said: the place is taken.
+    // The rule cannot contain the place of the second register: its bits hold the return register.
     if (kind == TRIB_RULE_RETURN_REGISTER && second_saved != TRIB_SAVED_SAME) second_saved = TRIB_SAVED_LOST;
     if (!Saved(second_saved, LastOffset(rule_), from_.second, cfa, &to.second)) return Stop(failure_);
     if (kind == TRIB_RULE_RETURN_REGISTER) {
@@ -175,7 +175,7 @@ class Step {
     to.sp = from_.fp + 16;
     if (to.sp <= from_.sp) return Stop(TRIB_STOP_NO_PROGRESS);
     if (!Read(from_.fp, &to.fp) || !Read(from_.fp + 8, &to.pc)) return Stop(failure_);
-    // On x86-64 callees rarely save it here.
+    // On x86-64, callees rarely save `second` (rbx) here.
     to.second = architecture_ == Architecture::kArm64 ? to.pc : from_.second;
     return Go(to);
   }

@@ -8,9 +8,9 @@
 
 namespace tributary {
 
-// One step of a walk over a copy of the stack, as the walk in the kernel makes it.
+// The copy of a stack. A step over it works like a step of the walk in the kernel.
 struct StackCopy {
-  uint64_t begin = 0;  // the stack pointer when it was made
+  uint64_t begin = 0;  // the stack pointer when the copy was made
   std::span<const uint8_t> bytes;
   uint64_t start_stack = 0;  // the stack pointer that the process began with
   uint64_t thread_pointer = 0;
@@ -34,8 +34,8 @@ struct StepResult {
   trib_stop stop = TRIB_STOP_NONE;
 };
 
-// From a frame's registers to its caller's, by `rule`. Stopped: registers are as they were. TRIB_STOP_NO_PAGE: the copy
-// ends before what is needed.
+// Changes a frame's registers to its caller's, by `rule`. If it stops, the registers are unchanged. TRIB_STOP_NO_PAGE:
+// the copy ends before the needed bytes.
 StepResult StepByRule(uint64_t rule, const StackCopy& copy, Architecture architecture, FrameRegisters* registers);
 
 }  // namespace tributary

@@ -95,7 +95,7 @@ TEST_F(UnwindStepTest, PltEntriesHaveOnePushMoreInTheirSecondHalf) {
   }
 }
 
-TEST_F(UnwindStepTest, OtherRegistersAreKnownOnlyWhenTheyAreFollowed) {
+TEST_F(UnwindStepTest, KnowsOnlyFollowedRegisters) {
   EXPECT_EQ(Stop(Rule(TRIB_RULE_REGISTER, 8, TRIB_SAVED_SAME, 0, TRIB_SAVED_SAME, 10)), TRIB_STOP_BAD_RULE);
   EXPECT_EQ(Stop(Rule(TRIB_RULE_RETURN_REGISTER, 8, TRIB_SAVED_SAME, 0, TRIB_SAVED_SAME, 5)), TRIB_STOP_BAD_RULE);
   Put(kStack + 64, 0x402000);
@@ -148,7 +148,7 @@ TEST_F(UnwindStepTest, FramePointerChains) {
   EXPECT_EQ(Stop(TRIB_RULE_NONE), TRIB_STOP_FRAME_POINTER_END);
   start_stack -= 8;
   EXPECT_EQ(Stop(TRIB_RULE_NONE), TRIB_STOP_STACK_START);
-  registers.fp = 1;  // start-up code that uses the register for something else
+  registers.fp = 1;  // start-up code that uses the register for another purpose
   EXPECT_EQ(Stop(TRIB_RULE_NONE), TRIB_STOP_STACK_START);
   registers.fp = registers.sp + 16;  // room for one more frame
   Put(registers.fp + 8, 0x402000);

@@ -5,7 +5,7 @@
 namespace tributary {
 
 std::optional<TextPages> TextPagesOf(const std::vector<ElfSegment>& segments) {
-  // One executable, however odd its segments, leaves room for others.
+  // One executable must leave space for others, however odd its segments are.
   constexpr uint64_t kPagesMax = TRIB_PAGES_MAX / 2;
   uint64_t first = UINT64_MAX, last = 0;
   for (const ElfSegment& segment : segments) {

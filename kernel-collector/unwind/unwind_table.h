@@ -12,40 +12,40 @@
 
 namespace tributary {
 
-// Pages of 4 KiB of an executable's text: from the one with the lowest to the one with the highest byte of its
-// executable segments.
+// The pages of 4 KiB of an executable's text: from the page with the lowest byte of its executable segments to the page
+// with the highest.
 struct TextPages {
   uint64_t first = 0;  // ELF address >> TRIB_PAGE_SHIFT
   uint32_t count = 0;
 };
-// nullopt: it has no code, or segments so far apart that no table may be that long.
+// Returns nullopt if the executable has no code, or if its segments are too far apart for a table.
 std::optional<TextPages> TextPagesOf(const std::vector<ElfSegment>& segments);
 
-// 4 MiB of an executable's text: what is compiled, published and taken back as one.
+// A unit: 4 MiB of an executable's text that is compiled, published and taken back together.
 struct UnwindUnit {
   enum class State : uint8_t {
     kAbsent,  // page entries say "not loaded"
     kQueued,
-    kCompiling,  // at the worker, or waiting for room
+    kCompiling,  // at the worker, or waiting for space
     kLoaded,
     kFailed,  // published as code without rows, for a while
   };
 
   State state = State::kAbsent;
-  uint32_t demand = 0;  // requests since it is queued
+  uint32_t demand = 0;  // requests since it was queued
   uint32_t first_row = 0, rows = 0;
-  uint64_t touched = 0;  // when eviction's clock last saw it used
+  uint64_t touched = 0;  // when eviction last saw the unit in use
 };
 
-// What is known of one executable's rows (UnwindTables).
+// The data of one executable's rows (UnwindTables).
 struct UnwindTable {
   static constexpr uint32_t kUnitPages = (4u << 20) >> TRIB_PAGE_SHIFT;
   static constexpr uint32_t kTouchPages = 1u << TRIB_TOUCH_SHIFT;
 
   ExecutableId id;
-  std::weak_ptr<CodeFile> file;  // who last wanted a unit: weak, as the file table counts users
+  std::weak_ptr<CodeFile> file;  // the file that last requested a unit; weak, as the file table counts users
   TextPages text;
-  uint32_t first_entry = 0;  // of `text` in UnwindMaps::pages(); begins a touch word
+  uint32_t first_entry = 0;  // index of `text` in UnwindMaps::pages(); begins a touch word
   uint32_t references = 0;   // published mapping tables that name the entries
   uint32_t busy_units = 0;   // queued or compiling
   uint64_t last_used = 0;
@@ -55,7 +55,7 @@ struct UnwindTable {
 
   uint32_t first_page() const { return first_entry - static_cast<uint32_t>(text.first); }
   uint32_t touch_words() const { return (text.count + kTouchPages - 1) / kTouchPages; }
-  // Page of an ELF address, from the first one; nullopt: outside.
+  // Returns the page of an ELF address, counted from the first page; nullopt if the address is outside.
   std::optional<uint32_t> PageOf(uint64_t address) const {
     uint64_t page = address >> TRIB_PAGE_SHIFT;
     if (page < text.first || page - text.first >= text.count) return std::nullopt;

@@ -19,9 +19,9 @@ namespace tributary {
 namespace {
 
 constexpr int64_t kAgeNs = kNsPerSecond;
-// How long after the last request the compiler is given time to tidy up, four times.
+// How long after the last request the compiler is called to tidy up, four times.
 constexpr int64_t kTidyNs = kNsPerMinute;
-// Evicted at a time: fewer waits for the kernel than unit by unit.
+// The share that is evicted at once. That needs fewer waits for the kernel than unit by unit.
 constexpr uint64_t kEvictShare = 16;
 constexpr size_t kStartsMax = 1024;
 
@@ -36,7 +36,7 @@ struct Job {
   UnwindCompiler::Result result;
 };
 
-// Compiled, and waiting for room in the pool.
+// A compiled unit that waits for space in the pool.
 struct Parked {
   UnitRef ref;
   PageRows pages;
@@ -105,16 +105,16 @@ class UnwindTables::Impl {
   TableRegistry registry_;
   TokenBucket budget_;
 
-  std::vector<UnitRef> queue_;  // wanted, in order of arrival
+  std::vector<UnitRef> queue_;  // wanted units, in order of arrival
   std::vector<Parked> parked_;
   std::vector<Failed> failed_;  // in order of time
   uint32_t at_worker_ = 0;
   bool growing_ = false;
-  MonotonicNs grow_at_;  // not before
+  MonotonicNs grow_at_;  // do not grow before this time
   MonotonicNs aged_at_;
-  MonotonicNs compiled_at_, tidied_at_;  // the last time
+  MonotonicNs compiled_at_, tidied_at_;  // the time of the last one
   uint64_t publications_ = 0;
-  // Jobs outlive this: they look here first.
+  // Jobs may outlive this object: they check this pointer first.
   std::shared_ptr<Impl*> self_ = std::make_shared<Impl*>(this);
 };
 
@@ -220,12 +220,12 @@ void UnwindTables::Impl::Pump() {
   SetGauges();
 }
 
-// False: the worker takes no more for now.
+// Returns false if the worker accepts no more jobs for now.
 bool UnwindTables::Impl::SubmitCompile(UnitRef ref) {
   UnwindTable& table = *registry_.Get(ref.table);
   UnwindUnit& unit = table.units[ref.unit];
   CodeFilePtr file = table.file.lock();
-  if (file == nullptr) {  // nobody has it any more, so nobody waits
+  if (file == nullptr) {  // no process has the file any more, so no sample waits
     unit.state = UnwindUnit::State::kAbsent;
     --table.busy_units;
     return true;
@@ -311,7 +311,7 @@ void UnwindTables::Impl::Published(UnitRef ref, UnwindUnit::State state) {
   ++publications_;
 }
 
-// All of the executable at once: no unit of it has rows.
+// Publishes the whole executable at once: no unit of it has rows.
 void UnwindTables::Impl::PublishWithoutRows(UnitRef ref) {
   UnwindTable& table = *registry_.Get(ref.table);
   for (uint32_t i = 0; i < table.units.size(); ++i) {
@@ -328,7 +328,7 @@ void UnwindTables::Impl::Withdraw(UnitRef ref) {
   maps_.CountWithdrawal();
 }
 
-// By frame pointers, for a while.
+// Lets the unit be walked by frame pointers for a while.
 void UnwindTables::Impl::Fail(UnitRef ref) {
   PublishRule(0, EntriesOf(ref));
   Published(ref, UnwindUnit::State::kFailed);
@@ -343,7 +343,7 @@ void UnwindTables::Impl::Tidy() {
   executor_.Submit([compiler = compiler_] { compiler->Tidy(); }, [] {});
 }
 
-// Not loaded any more: the next walk through it wants it again.
+// Marks failed units as not loaded when their time has come: the next walk through a unit requests it again.
 void UnwindTables::Impl::RetryFailed() {
   MonotonicNs now = clock_.Monotonic();
   auto due = std::find_if(failed_.begin(), failed_.end(), [&](const Failed& f) { return f.retry_at > now; });
@@ -388,7 +388,7 @@ bool UnwindTables::Impl::Grow() {
   return growing_;
 }
 
-// Takes back the units that no walk has used for longest, `rows` in total at least. False: there are none.
+// Takes back the units that no walk has used for longest, at least `rows` in total. Returns false if there are none.
 bool UnwindTables::Impl::Evict(uint64_t rows) {
   Age();
   std::vector<UnitRef> loaded;
@@ -413,7 +413,7 @@ bool UnwindTables::Impl::Evict(uint64_t rows) {
   return evicted > 0;
 }
 
-// Which units walks have used since the last time.
+// Finds the units that walks have used since the last call.
 void UnwindTables::Impl::Age() {
   aged_at_ = clock_.Monotonic();
   registry_.ForEach([&](uint32_t number, UnwindTable& table) {

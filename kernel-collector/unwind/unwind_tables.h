@@ -15,15 +15,15 @@
 
 namespace tributary {
 
-// Which executables' unwind rows the kernel side has. Rows are compiled on first touch, a unit of 4 MiB of text at a
-// time, by a worker; one table an executable (by identity), whatever the number of processes and files that have it.
-// Rows fill chunks of 8 MiB, one at first, up to `memory_bytes_max`; then the units that no walk has touched lately are
-// taken back, and compiled anew when they are wanted again. Units that most samples wait for come first; compiling
-// spends at most `compile_ns_per_second` of CPU, after a burst. Loop thread only.
+// The unwind rows of executables on the kernel side. A worker compiles rows on first touch, one unit of 4 MiB of text
+// at a time. There is one table per executable (by identity), however many processes and files have it. Rows fill
+// chunks of 8 MiB, one at first, up to `memory_bytes_max`. After that, units that no walk has touched lately are taken
+// back, and compiled again when they are wanted again. Units with the most waiting samples come first. Compiling spends
+// at most `compile_ns_per_second` of CPU, after a burst. Loop thread only.
 class UnwindTables {
  public:
   static constexpr uint32_t kUnitBytes = UnwindTable::kUnitPages << TRIB_PAGE_SHIFT;
-  static constexpr uint32_t kUnitRowsMax = TRIB_CHUNK_ROWS / 4;  // ten times what the densest unit seen needs
+  static constexpr uint32_t kUnitRowsMax = TRIB_CHUNK_ROWS / 4;  // ten times the rows of the densest unit seen
   static constexpr size_t kQueueMax = 4096;
   static constexpr uint32_t kCompilingMax = 2;
 
@@ -32,45 +32,46 @@ class UnwindTables {
     uint64_t memory_bytes_max = 64u << 20;
     int64_t compile_ns_per_second = 200 * kNsPerMs;
     int64_t compile_burst_ns = 3 * kNsPerSecond;
-    int64_t retry_ns = kNsPerMinute;  // of a unit whose file could not be read
+    int64_t retry_ns = kNsPerMinute;  // delay for a unit whose file could not be read
   };
 
-  // Adds the first chunk, which blocks for some milliseconds. `maps` outlives the executor's jobs. `compiler`: null =
-  // one in this process.
+  // Adds the first chunk, which blocks for some milliseconds. `maps` must outlive the executor's jobs. If `compiler` is
+  // null, a compiler in this process is used.
   UnwindTables(UnwindMaps& maps, Executor& executor, const Clock& clock, Metrics& metrics, Options options,
                std::shared_ptr<UnwindCompiler> compiler = nullptr);
   ~UnwindTables();
 
-  // trib_mapping.first_page of the executable, whose segments are known (state kReady); reserves its page entries on
-  // first use. nullopt: it has no code, or there is no room for so much text even after taking back what is unused
-  // (counted): frame pointers then.
+  // Returns trib_mapping.first_page of the executable. The segments of the executable must be known (state kReady).
+  // Reserves its page entries on first use. Returns nullopt if it has no code, or if there is no space for so much text
+  // even after unused entries are taken back (counted). The caller then uses frame pointers.
   std::optional<uint32_t> FirstPage(const CodeFilePtr& executable);
 
-  // The same, for who publishes it: page entries that a published mapping names stay the executable's until Release,
-  // which comes when no walk can see that mapping any more.
+  // The same, for a caller that publishes the executable. Page entries of a published mapping stay reserved for the
+  // executable until Release. The caller must call Release only when no walk can see that mapping any more.
   struct Reserved {
     uint32_t number = 0;  // CodeFile.unwind_table
     uint32_t first_page = 0;
-    TextPages text;  // addresses outside are other executables' entries
+    TextPages text;  // entries outside it belong to other executables
   };
   std::optional<Reserved> Reserve(const CodeFilePtr& executable);
   void Release(uint32_t number);
 
-  // The rule at an ELF address of it, NONE outside its text; nullopt: not loaded.
+  // Returns the rule at an ELF address of the executable, or NONE outside its text; nullopt if it is not loaded.
   std::optional<uint64_t> Find(const CodeFile& executable, uint64_t address);
-  // Wants the unit of that address loaded. Cheap when it is already, or is on its way. `address` is where the walk
-  // looked: a caller's return address − 1.
+  // Requests that the unit of that address is loaded. Cheap if it is loaded or queued. `address` is the address that
+  // the walk looked up: for a caller, the return address − 1.
   void Request(const CodeFilePtr& executable, uint64_t address);
-  // A function where threads or processes start (UnwindSource::starts); false as long as none of it is loaded.
+  // Returns whether threads or processes start in the function at `address` (UnwindSource::starts). Returns false while
+  // no unit of the executable is loaded.
   bool IsStart(const CodeFile& executable, uint64_t address) const;
 
-  // Several times a second: submits work, grows, takes back.
+  // Call it several times a second: submits work, adds chunks, takes back units.
   void Tick();
-  // Changes whenever rows were published: whether waiting for some may be over.
+  // Changes whenever rows are published: a wait for rows may then be over.
   uint64_t publications() const;
-  bool idle() const;  // nothing wanted, nothing on its way
+  bool idle() const;  // nothing is queued or being loaded
 
-  uint64_t memory_bytes() const;  // of chunks in use
+  uint64_t memory_bytes() const;  // memory of the chunks in use
 
  private:
   class Impl;

@@ -33,7 +33,7 @@ class UnwindTablesTest : public testing::Test {
     tables->Request(file, address);
     Settle();
   }
-  // As the walk in the kernel finds it.
+  // Returns the rule that the walk in the kernel finds.
   std::optional<uint64_t> InKernel(const CodeFilePtr& file, uint64_t address) {
     uint32_t page = *tables->FirstPage(file) + static_cast<uint32_t>(address >> TRIB_PAGE_SHIFT);
     uint64_t entry = maps.pages()[page];
@@ -56,14 +56,14 @@ TEST_F(UnwindTablesTest, BeginsWithAChunk) {
   EXPECT_TRUE(tables->idle());
 }
 
-TEST_F(UnwindTablesTest, OneTableAnIdentity) {
+TEST_F(UnwindTablesTest, HasOneTablePerIdentity) {
   auto a = MakeCodeFile("a", 0x401000, 0x5000), again = MakeCodeFile("a", 0x401000, 0x5000);
   auto b = MakeCodeFile("b", 0x401000, 0x5000);
   uint32_t first = *tables->FirstPage(a);
   EXPECT_EQ(tables->FirstPage(again), first);
   EXPECT_EQ(a->unwind_table, again->unwind_table);
   EXPECT_NE(tables->FirstPage(b), first);
-  // Its entries begin at number 0; addresses do not.
+  // The table's entries begin at number 0, but its addresses do not.
   EXPECT_EQ(first + 0x401, 0u);
 }
 
@@ -120,7 +120,7 @@ TEST_F(UnwindTablesTest, CompilingKeepsToItsBudget) {
   auto file = MakeCodeFile("a", 0, 8 * kUnit);
   for (uint64_t unit = 0; unit < 8; ++unit) tables->Request(file, unit * kUnit);
   Settle();
-  EXPECT_EQ(compiler->requests.size(), 3u);  // what they cost is known afterwards: 3 s in debt
+  EXPECT_EQ(compiler->requests.size(), 3u);  // their cost is known afterwards: 3 s in debt
   clock.Advance(4 * kNsPerSecond);           // 0.8 s
   Settle();
   EXPECT_EQ(compiler->requests.size(), 3u);
@@ -131,7 +131,7 @@ TEST_F(UnwindTablesTest, CompilingKeepsToItsBudget) {
   EXPECT_TRUE(Told("unwind_compile_seconds_total 10"));
 }
 
-TEST_F(UnwindTablesTest, WhatCannotBeCompiledGoesByFramePointersForAWhile) {
+TEST_F(UnwindTablesTest, UsesFramePointersForAWhileAfterAFailure) {
   compiler->status = absl::NotFoundError("gone");
   auto file = MakeCodeFile("a", 0, 100);
   Load(file, 5);
@@ -148,7 +148,7 @@ TEST_F(UnwindTablesTest, WhatCannotBeCompiledGoesByFramePointersForAWhile) {
   EXPECT_TRUE(Told("unwind_units_failed_total 1"));
 }
 
-TEST_F(UnwindTablesTest, WithoutUnwindInformationAllIsSaidAtOnce) {
+TEST_F(UnwindTablesTest, PublishesTheWholeFileWithoutUnwindInformation) {
   compiler->kind = UnwindSource::Kind::kNone;
   auto file = MakeCodeFile("a", 0, 3 * kUnit);
   tables->Request(file, kUnit);
@@ -170,7 +170,7 @@ TEST_F(UnwindTablesTest, TooManyRowsForAUnitAreAFailure) {
   EXPECT_TRUE(tables->idle());
 }
 
-TEST_F(UnwindTablesTest, AFileThatNobodyHasAnyMoreIsNotCompiled) {
+TEST_F(UnwindTablesTest, SkipsAFileWithoutUsers) {
   auto file = MakeCodeFile("a", 0, 100);
   tables->Request(file, 0);
   file.reset();
@@ -208,7 +208,7 @@ TEST_F(UnwindTablesTest, GrowsByChunksUpToItsLimit) {
   options.memory_bytes_max = 24u << 20;
   Make();
   std::vector<CodeFilePtr> files;
-  for (int i = 0; i < 64; ++i) {  // 128 Ki rows each: 16 a chunk
+  for (int i = 0; i < 64; ++i) {  // 128 Ki rows each: 16 files per chunk
     files.push_back(MakeCodeFile(fmt::format("{}", i), 0, kUnit));
     Load(files.back(), 0);
     clock.Advance(kNsPerSecond);
@@ -219,7 +219,7 @@ TEST_F(UnwindTablesTest, GrowsByChunksUpToItsLimit) {
   EXPECT_EQ(tables->Find(*files[63], 0), FakeRule(files[63]->id, 0));
 }
 
-TEST_F(UnwindTablesTest, AKernelThatGivesNoChunksIsLivedWith) {
+TEST_F(UnwindTablesTest, WorksWhenTheKernelRefusesChunks) {
   maps.chunks_max = 2;
   Make();
   std::vector<CodeFilePtr> files;
@@ -248,7 +248,7 @@ TEST_F(UnwindTablesTest, UnitsInUseStay) {
   EXPECT_EQ(tables->memory_bytes(), TRIB_CHUNK_BYTES);
 }
 
-TEST_F(UnwindTablesTest, PageEntriesOfTablesThatNothingNamesAreReused) {
+TEST_F(UnwindTablesTest, ReusesPageEntriesOfUnusedTables) {
   std::vector<CodeFilePtr> files;
   constexpr uint64_t kBytes = 256 * kUnit;  // half of all page entries
   for (int i = 0; i < 4; ++i) files.push_back(MakeCodeFile(fmt::format("{}", i), 0, kBytes));
@@ -270,7 +270,7 @@ TEST_F(UnwindTablesTest, PageEntriesOfTablesThatNothingNamesAreReused) {
   EXPECT_EQ(tables->Find(*files[0], 5), std::nullopt);
 }
 
-// Looks at entries and rows as walks on other CPUs may: until a grace period after they read an entry.
+// Reads entries and rows like walks on other CPUs may: until a grace period after they read an entry.
 class WatchedMaps : public FakeUnwindMaps {
  public:
   absl::Status WaitGrace() override {
@@ -306,7 +306,7 @@ TEST(UnwindTablesChurn, ALookUpIsRightOrNotLoadedAndNothingIsReusedBeforeAGrace)
       files.push_back(MakeCodeFile(fmt::format("{}", i), 0x1000 * (random() % 9), kUnit * (1 + random() % 10) / 4));
     }
     int right = 0, absent = 0;
-    // Pages that a CPU remembers rules of, as of how many withdrawals.
+    // Pages that a CPU remembers rules of, with the number of withdrawals at that time.
     std::map<uint32_t, int> remembered;
     for (int step = 0; step < 2000; ++step) {
       const CodeFilePtr& file = files[random() % files.size()];

@@ -53,8 +53,9 @@ void Unwinder::Walk(const SampleRecord& record, size_t frames_to_trust, const Pr
   if (out->stop == TRIB_STOP_NO_PAGE) continued_short_.Add();
 }
 
-// The rows that led from a frame to its caller were those of a file that was no longer mapped there: what lies beyond
-// is not to be believed. Of a table that was replaced long ago nobody knows what it knew: nothing, then.
+// The rows that led from such a frame to its caller belonged to a file that was no longer mapped there, so the frames
+// beyond it cannot be trusted. For a table that was replaced long ago, it is unknown which mappings it contained, so it
+// counts as made at time 0.
 size_t Unwinder::FramesToTrust(const SampleRecord& record, const ProcessRun& run) {
   const trib_sample& sample = *record.sample;
   if (sample.table == 0 || run.replaced.empty()) return kAllFrames;

@@ -15,38 +15,39 @@
 
 namespace tributary {
 
-// A user stack, walked as far as it goes by now.
+// A user stack, walked as far as possible by now.
 struct WalkedStack {
   std::vector<uint64_t> user;  // leaf first, as in a record
   trib_stop stop = TRIB_STOP_NONE;
-  bool wants_more = false;  // rows or a file that it needs are on their way
-  bool stale = false;       // cut where the walk went by a mapping that had been replaced
+  bool wants_more = false;  // rows or a file that the walk needs are still loading
+  bool stale = false;       // cut where the walk used a mapping that had been replaced
 };
 
-// What completes native stacks on the node: goes on with walks that the kernel could not finish, and tells the kernel
-// what it lacked, so that it can finish the next. Loop thread only.
+// Completes native stacks on the node. It continues walks that the kernel could not finish. It also gives the kernel
+// the missing data, so that the kernel can finish the next walk. Loop thread only.
 class Unwinder {
  public:
   Unwinder(UnwindMaps& maps, Executor& executor, const Clock& clock, Metrics& metrics, UnwindTables::Options options,
            std::shared_ptr<UnwindCompiler> compiler);
 
-  // How many of a record's user frames the kernel found by mappings that were still there; kAllFrames: all. Asked when
-  // the record comes: `run` remembers the last few mappings that took another's place.
+  // Returns how many of a record's user frames the kernel found with mappings that were still valid; kAllFrames: all.
+  // Call it when the record arrives: `run` remembers only the last few mappings that replaced others.
   static constexpr size_t kAllFrames = SIZE_MAX;
   size_t FramesToTrust(const SampleRecord& record, const ProcessRun& run);
 
-  // The user stack of a record of `run`. `snapshot` is the run's mappings when it came (null: the present ones count);
-  // `unread` is called for a file that must be read first. `out` is reused.
+  // Walks the user stack of a record of `run`. `snapshot` is the run's mapping list when the record arrived (null: the
+  // present mappings count). `unread` is called for a file that must be read first. `out` is reused.
   void Walk(const SampleRecord& record, size_t frames_to_trust, const ProcessRun& run,
             const MappingTable::List* snapshot, const std::function<void(const CodeFilePtr&)>& unread,
             WalkedStack* out);
 
-  // The kernel did not know the process or one of its mappings: it will, if `run` is what the pid still is.
+  // Call it for each sample. If the kernel did not know the process or one of its mappings, this publishes them. `run`
+  // must still be the program of the pid.
   void Learn(const trib_sample& sample, ProcessRun& run);
-  // The process is gone, or its mappings are other ones than those that the kernel may have been told of.
+  // Call it when the process is gone, or when its mappings differ from those that the kernel may have.
   void Forget(Pid pid) { publisher_.Withdraw(pid); }
 
-  // Whether threads or processes start in the function of that ELF address.
+  // Returns whether threads or processes start in the function at that ELF address.
   bool IsStart(const CodeFile& executable, uint64_t address) const { return tables_.IsStart(executable, address); }
   void Tick() { tables_.Tick(); }
 

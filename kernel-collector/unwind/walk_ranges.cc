@@ -60,7 +60,7 @@ class WalkRanges::Builder {
     return {start, end, 0, 0, TRIB_MAPPING_FRAME_POINTERS};
   }
 
-  // Null: it has no page entries.
+  // Returns null if the executable has no page entries.
   const UnwindTables::Reserved* Reserve(const CodeFilePtr& file) {
     auto [it, is_new] = reserved_.try_emplace(file.get());
     if (is_new) {
@@ -74,7 +74,8 @@ class WalkRanges::Builder {
     return it->second ? &*it->second : nullptr;
   }
 
-  // Entries outside the executable's own are others': such a piece, which only odd files have, goes without.
+  // Entries outside the executable's own belong to other executables. A piece that needs such entries, which only odd
+  // files have, gets no entries.
   static trib_mapping ForPiece(const CodePiece& piece, const UnwindTables::Reserved* reserved) {
     if (piece.in_segment && reserved != nullptr) {
       uint64_t first = (piece.start - piece.bias) >> TRIB_PAGE_SHIFT;

@@ -13,21 +13,20 @@
 
 namespace tributary {
 
-// A mapping list as the walk in the kernel reads it: shared by the processes that have that list. Destroyed, it gives
-// its room back after a grace period.
+// A mapping list in the form that the walk in the kernel reads. All processes with that list share it.
 struct WalkRange {
   uint32_t number = 0;  // trib_process.table
   uint32_t first = 0, count = 0;
-  MonotonicNs known_at;                            // when the newest of its mappings was learned
-  std::shared_ptr<const MappingTable::List> list;  // held, so that its address stays its own
-  std::vector<CodeFilePtr> unread;                 // left out: not read yet
-  std::vector<CodeFilePtr> failed;                 // by frame pointers, as long as they cannot be read
-  std::optional<MonotonicNs> refused_at;           // an executable found no page entries
+  MonotonicNs known_at;                            // when the newest mapping was learned
+  std::shared_ptr<const MappingTable::List> list;  // held, so that its address is not reused
+  std::vector<CodeFilePtr> unread;                 // left out, as they are not read yet
+  std::vector<CodeFilePtr> failed;                 // walked by frame pointers while they cannot be read
+  std::optional<MonotonicNs> refused_at;           // when an executable got no page entries
   std::vector<uint32_t> tables;                    // UnwindTables::Reserve
   uint32_t users = 0;
 };
 
-// Builds them, and finds room for them. Loop thread only.
+// Builds ranges and allocates space for them. Loop thread only.
 class WalkRanges {
  public:
   static constexpr int64_t kRefusedRetryNs = kNsPerMinute;
@@ -35,14 +34,14 @@ class WalkRanges {
   WalkRanges(UnwindMaps& maps, UnwindTables& tables, Executor& executor, Metrics& metrics);
   ~WalkRanges();
 
-  // Null: no room; some may come free later.
+  // Returns null if there is no space. Space may become free later.
   std::unique_ptr<WalkRange> Build(std::shared_ptr<const MappingTable::List> list, MonotonicNs now);
-  // No process in the kernel names it any more.
+  // Call it when no process in the kernel uses the range any more. Its space is freed after a grace period.
   void Retire(std::unique_ptr<WalkRange> range);
-  // Whether building it anew would give the same.
+  // Returns whether a new build would give the same range.
   static bool Current(const WalkRange& range, MonotonicNs now);
 
-  // Mappings whose room comes free after a grace period, which Flush begins.
+  // Returns the number of mappings whose space is freed after a grace period. Flush begins that grace period.
   uint32_t retiring() const;
   void Flush();
 
