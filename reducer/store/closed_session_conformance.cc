@@ -287,18 +287,20 @@ TEST_P(ClosedSessionConformance, ASourceHasBoundedTypes) {
 
 // The accounting holds for each type, even for types beyond the limit of a session.
 TEST_P(ClosedSessionConformance, AccountingHoldsForTypesBeyondTheCap) {
-  constexpr auto kMine = static_cast<SampleType>(9);
+  constexpr auto kMine = static_cast<SampleType>(9), kOther = static_cast<SampleType>(10);
   TestCollector collector("node", 1);
   for (uint64_t i = 1; i <= kSampleTypesMax + 2; ++i) {
     RowBatch batch = BatchOf(collector, 1);
     batch.samples[0].type = kMine;
-    batch.sample_types = {{kMine, {"type" + std::to_string(i), "things"}}};
+    batch.sample_types = {{kMine, {"type" + std::to_string(i), "things"}},
+                          {kOther, {"type" + std::to_string(i - 1), "things"}}};
     batch.accounting.captured = i;
     ASSERT_TRUE(batch.accounting.captured.Split(kMine, 1));
+    if (i > 1) ASSERT_TRUE(batch.accounting.captured.Split(kOther, 1));
     Commit(batch);
   }
   const NodeStatus status = Status();
-  EXPECT_EQ(status.accounting.captured.Of(kUndefinedType), 1u);
+  EXPECT_EQ(status.accounting.captured.Of(kUndefinedType), 2u) << "of the last batch: the last two types";
   EXPECT_EQ(status.stored.Of(kUndefinedType), 2u);
   EXPECT_EQ(status.stored.parts().size(), kSampleTypesMax + 1);
 }
