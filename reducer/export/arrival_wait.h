@@ -7,8 +7,9 @@
 
 namespace tributary {
 
-// How long to hold samples back for what may still be on its way: an executable's symbols, a container's pod. Until
-// wait_ns after it was first met without; what never comes costs one wait. Full: no more waits. One thread.
+// Decides how long samples are held back for data that may still arrive: an executable's symbols, a container's pod.
+// The wait ends wait_ns after a key was first seen without its data, so data that never arrives costs one wait. If
+// kKeysMax keys are known, there are no waits for new keys. Used by one thread.
 template <typename Key>
 class ArrivalWait {
  public:
@@ -24,7 +25,7 @@ class ArrivalWait {
     }
     return now.value - it->second.value < wait_ns_;
   }
-  // It came. What is awaited for as long as it is not there may be forgotten then.
+  // Forgets the key, because its data arrived. Safe if the caller asks only while the data is missing.
   void Arrived(const Key& key) { first_met_.erase(key); }
 
  private:

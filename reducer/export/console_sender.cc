@@ -13,11 +13,11 @@
 namespace tributary {
 namespace {
 
-// A pipe that poll calls writable takes at least PIPE_BUF bytes without blocking.
+// If poll reports a pipe as writable, the pipe takes at least PIPE_BUF bytes without blocking.
 constexpr size_t kWriteBytes = 4096;
 constexpr int kPollMs = 100;
 
-// Writes what fits of `*rest` and takes it off.
+// Writes as much of `*rest` as fits, and removes it from `*rest`.
 absl::Status WriteSome(int fd, std::string_view* rest) {
   pollfd ready{.fd = fd, .events = POLLOUT, .revents = 0};
   int polled = poll(&ready, 1, kPollMs);
@@ -33,7 +33,7 @@ absl::Status WriteSome(int fd, std::string_view* rest) {
 
 otlp::SendResult ConsoleSender::Send(const otlp::ProfilesRequest& request, int64_t timeout_ns) {
   const int64_t deadline = Clock::Real().Monotonic().value + timeout_ns;
-  // A text that was cut short is of the request that is now tried again.
+  // A text that was cut short belongs to the request that is now retried.
   if (rest_.empty()) rest_ = otlp::FormatProfiles(request, layout_);
   std::string_view rest = rest_;
   otlp::SendResult result;

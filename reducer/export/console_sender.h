@@ -7,8 +7,8 @@
 
 namespace tributary {
 
-// Prints requests to a file descriptor it borrows, whole ones at a time. A reader that is gone or a full disk is an
-// error that is tried again; a reader that merely stalls is waited for until the time-out.
+// Prints requests to a file descriptor that it borrows, one whole request at a time. A reader that is gone or a full
+// disk is an error that is retried. Send waits for a reader that only stalls, until the time-out.
 class ConsoleSender : public otlp::ProfilesSender {
  public:
   ConsoleSender(int fd, otlp::TextLayout layout) : fd_(fd), layout_(layout) {}
@@ -20,7 +20,7 @@ class ConsoleSender : public otlp::ProfilesSender {
   const int fd_;
   const otlp::TextLayout layout_;
   std::atomic<bool> cancelled_{false};
-  std::string rest_;  // of a request that was cut short: printed first, in place of that request
+  std::string rest_;  // of a request that was cut short: printed first, in place of that request when it is sent again
 };
 
 }  // namespace tributary

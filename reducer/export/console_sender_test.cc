@@ -49,7 +49,7 @@ TEST_F(ConsoleSenderTest, PrintsARequestInItsLayout) {
             "-------------- End Resource Profile ---------------\n");
 }
 
-TEST_F(ConsoleSenderTest, GoesOnWhereAStalledReaderStoppedIt) {
+TEST_F(ConsoleSenderTest, ContinuesWhereAStalledReaderStopped) {
   ConsoleSender sender(writer_.get(), otlp::TextLayout::kCollector);
   otlp::ProfilesRequest request = Request(100'000);  // more than a pipe holds
   std::string text;
@@ -75,7 +75,7 @@ TEST_F(ConsoleSenderTest, ACancelEndsTheWaitForAReader) {
   EXPECT_TRUE(result.may_retry);
 }
 
-TEST_F(ConsoleSenderTest, AReaderThatIsGoneIsAnErrorToRepeat) {
+TEST_F(ConsoleSenderTest, AGoneReaderIsARetryableError) {
   signal(SIGPIPE, SIG_IGN);
   reader_.Reset();
   ConsoleSender sender(writer_.get(), otlp::TextLayout::kCollector);

@@ -45,7 +45,7 @@ int64_t ExportLoop::RunOnce() {
   bool more = false;
   for (Feed& feed : feeds_) {
     Progress progress = Advance(feed, false, MonotonicNs{INT64_MAX});
-    // One receiver: what it does not take from one shard it does not take from another.
+    // There is one receiver: if it does not take data of one shard now, it does not take data of another.
     if (progress == Progress::kUnsent) return std::max<int64_t>(not_before_.value - clock_.Monotonic().value, 0);
     more |= progress == Progress::kMore;
   }
@@ -64,7 +64,7 @@ bool ExportLoop::Flush(MonotonicNs deadline) {
   return all;
 }
 
-// One scan of one shard, from reading to the saved cursor, as far as it goes.
+// Advances one scan of one shard as far as possible, from reading to the saved cursor.
 ExportLoop::Progress ExportLoop::Advance(Feed& feed, bool flush, MonotonicNs deadline) {
   if (feed.scan == nullptr) {
     if (absl::Status status = ReadNext(feed); !status.ok()) {
@@ -76,7 +76,7 @@ ExportLoop::Progress ExportLoop::Advance(Feed& feed, bool flush, MonotonicNs dea
   bool full = feed.scan->row_count() >= options_.scan_rows_max || feed.scan->is_cut();
   if (feed.maker == nullptr) {
     if (!flush && !full) {
-      // Both clocks start at once.
+      // Call both functions, so that both waits start at once.
       const bool awaits_names = AwaitsNames(feed);
       if (AwaitsMetadata(feed) || awaits_names) return Progress::kWaiting;
     }
@@ -110,7 +110,7 @@ absl::Status ExportLoop::ReadNext(Feed& feed) {
 
 bool ExportLoop::AwaitsNames(const Feed& feed) {
   MonotonicNs now = clock_.Monotonic();
-  // Every executable's clock starts at once, also of those behind the first that is awaited.
+  // The waits for all executables start at once, also for executables behind the first one that is awaited.
   bool wait = false;
   for (const ExecutableId& id : feed.scan->executables()) {
     if (symbols_(id) == nullptr) wait |= names_.ShouldWait(id, now);
@@ -136,10 +136,10 @@ bool ExportLoop::AwaitsMetadata(const Feed& feed) {
   return wait && now.value - feed.held_since.value < options_.metadata_wait_ns;
 }
 
-// True: this request needs no other attempt.
+// Returns true if this request needs no other attempt.
 bool ExportLoop::Send(Feed& feed, int64_t timeout_ns) {
   otlp::SendResult result = sender_->Send(*feed.made.request, timeout_ns);
-  if (!result.status.ok() && cancelled_) return false;  // what is left goes out in the next run
+  if (!result.status.ok() && cancelled_) return false;  // the next run sends the rest
   if (!result.status.ok() && result.may_retry) {
     failures_.Add();
     LogFailure("send", result.status);

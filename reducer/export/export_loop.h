@@ -18,12 +18,12 @@
 
 namespace tributary {
 
-// What an exporter does at each of its turns: for every shard read what is new, hold it back while names are on their
-// way, make requests and send them, save the cursor. Knows no threads and never sleeps: ExportThread gives it its
-// turns. Everything is borrowed and outlives it, but for the sender.
+// The work that an exporter does in each turn: for every shard it reads the new samples, holds them back while names
+// may arrive, makes requests, sends them, and saves the cursor. It uses no threads and never sleeps: ExportThread calls
+// it. It owns the sender. All else is borrowed and must outlive it.
 class ExportLoop {
  public:
-  // Of one scan. A full one is not held back for names: there is more behind it.
+  // Limit of one scan. A full scan is not held back for names, because there are more samples behind it.
   static constexpr size_t kScanRowsMax = 100'000;
   static constexpr int64_t kSendTimeoutNs = 10 * kNsPerSecond;
   static constexpr int64_t kRetryMinNs = kNsPerSecond / 2, kRetryMaxNs = 30 * kNsPerSecond;
@@ -35,18 +35,18 @@ class ExportLoop {
     std::string metric_label;  // "otlp", "console"
     otlp::ProfilesBuilder::Options builder;
     size_t scan_rows_max = kScanRowsMax;
-    const ResourceJoiner* joiner = nullptr;  // outlives the loop; null: hosts and containers' ids are all that is told
+    const ResourceJoiner* joiner = nullptr;        // must outlive the loop; null: sends only hosts and containers' ids
     int64_t metadata_wait_ns = 10 * kNsPerSecond;  // for a container that is not known yet
   };
   ExportLoop(Options options, store::Store& store, SymbolLookup symbols, std::unique_ptr<otlp::ProfilesSender> sender,
              const Clock& clock, Metrics& metrics);
 
-  // One pass over all shards. Returns how long to wait before the next one: 0 when there is more to send.
+  // Makes one pass over all shards. Returns how long to wait before the next pass: 0 if there is more to send.
   int64_t RunOnce();
-  // Sends what is committed by now, without waiting for names or after a failure. False: something is left. Stops early
-  // at `deadline` and after Cancel.
+  // Sends the samples that are committed now, without waiting for names or after a failure. Returns false if something
+  // is left. Stops early at `deadline` and after Cancel.
   bool Flush(MonotonicNs deadline);
-  // Ends the call that is under way. Any thread.
+  // Ends the call that is in progress. Any thread may call it.
   void Cancel() {
     cancelled_ = true;
     sender_->Cancel();
@@ -58,9 +58,9 @@ class ExportLoop {
     bool has_cursor = false;
     int64_t cursor = 0;
     MonotonicNs held_since;
-    std::unique_ptr<ShardScan> scan;  // what is being told
+    std::unique_ptr<ShardScan> scan;  // the samples that are being sent
     std::unique_ptr<RequestMaker> maker;
-    RequestMaker::Made made;  // what is being sent
+    RequestMaker::Made made;  // the request that is being sent
   };
   enum class Progress { kIdle, kWaiting, kMore, kUnreadable, kUnsent };
 
@@ -83,7 +83,7 @@ class ExportLoop {
   ArrivalWait<std::string> containers_;  // by node and container
   std::mt19937_64 random_;
   Backoff backoff_ns_{{.min = kRetryMinNs, .max = kRetryMaxNs}};
-  MonotonicNs not_before_{0};  // after a failure: no attempt sooner
+  MonotonicNs not_before_{0};  // after a failure: no attempt before this time
   std::atomic<bool> cancelled_{false};
   LogLimit failure_log_{30 * kNsPerSecond};
   LogLimit rejection_log_{30 * kNsPerSecond};

@@ -22,7 +22,7 @@ using store::ThreadNo;
 constexpr UnixNs kStart{1'700'000'000 * kNsPerSecond};
 constexpr uint64_t kPeriod = 52'631'578;
 
-// Keeps what it is given; answers from a script, OK once that is used up.
+// Stores the requests that it accepts. Answers from a script, then OK when the script is used up.
 class FakeSender : public otlp::ProfilesSender {
  public:
   otlp::SendResult Send(const otlp::ProfilesRequest& request, int64_t timeout_ns) override {
@@ -58,7 +58,7 @@ class ExportLoopTest : public ::testing::Test {
         std::move(sender), clock_, metrics_);
   }
 
-  // A process of one thread, whose stacks are main → work in one executable.
+  // A process with one thread. Its stacks are main → work in one executable.
   void AddProcess(size_t shard_index = 0, const std::string& container = "c1") {
     FakeShard& shard = store_.shards[shard_index];
     auto no = static_cast<uint32_t>(shard.processes.size() + 1);
@@ -87,7 +87,8 @@ class ExportLoopTest : public ::testing::Test {
                                               .value = value});
     }
   }
-  // [0x1000, 0x1100) main, [0x1100, 0x1200) a C++ name: one address is in both, as caller and as leaf.
+  // [0x1000, 0x1100) is main, [0x1100, 0x1200) a C++ name. One address is in both: in main as a caller, in the other as
+  // a leaf.
   void AddSymbols() {
     symbols_[id_] = BuildSymbolTable(
         id_, SymbolSource::kSymtab,
@@ -135,7 +136,7 @@ class ExportLoopTest : public ::testing::Test {
   std::unique_ptr<ExportLoop> loop_;
 };
 
-TEST_F(ExportLoopTest, SendsWhatIsCommittedOnceAndSavesItsPlace) {
+TEST_F(ExportLoopTest, SendsCommittedSamplesOnceAndSavesTheCursor) {
   AddProcess();
   AddSymbols();
   AddSamples(5);
@@ -149,7 +150,7 @@ TEST_F(ExportLoopTest, SendsWhatIsCommittedOnceAndSavesItsPlace) {
   loop_->RunOnce();
   EXPECT_EQ(SamplesTaken(), 7u);
 
-  // Another run goes on where this one was.
+  // Another run continues where this one stopped.
   Restart({.cursor_name = "test", .metric_label = "otlp"});
   AddSamples(1);
   loop_->RunOnce();
@@ -168,7 +169,7 @@ TEST_F(ExportLoopTest, NamesCallersByTheCallAndLeavesByTheAddress) {
   EXPECT_EQ(d.string_table(d.function_table(1).system_name_strindex()), "_Z4workv");
 }
 
-TEST_F(ExportLoopTest, TellsWhoASampleIsOf) {
+TEST_F(ExportLoopTest, SendsTheSourceOfASample) {
   AddProcess();
   AddSymbols();
   AddSamples(1);
@@ -182,7 +183,7 @@ TEST_F(ExportLoopTest, TellsWhoASampleIsOf) {
             5);
 }
 
-// The same with metadata, of which a test tells.
+// The same with metadata, which a test reports.
 class JoinedExportTest : public ExportLoopTest {
  protected:
   static constexpr char kContainer[] = "4c01db0b339c0d5a1fc8d5c8c4d4c4a8c2a4a3c9b7b6a5f4e3d2c1b0a9f8e7d6";
@@ -215,7 +216,7 @@ class JoinedExportTest : public ExportLoopTest {
   ResourceJoiner joiner_{metadata_, rules_, names_, {{"env", "prod"}}, metrics_};
 };
 
-TEST_F(JoinedExportTest, ResourcesHaveWhatIsKnown) {
+TEST_F(JoinedExportTest, ResourcesHaveTheKnownMetadata) {
   TellPod("web-1");
   AddSamples(2);
   loop_->RunOnce();
@@ -240,7 +241,7 @@ TEST_F(JoinedExportTest, WaitsForThePodOnce) {
   EXPECT_EQ(Told(0, "k8s.pod.name"), "web-1");
 }
 
-// Pods are listed in less time than the rest that they belong to.
+// A watcher lists pods faster than the objects that they belong to.
 TEST_F(JoinedExportTest, WaitsForTheEndOfASnapshot) {
   const MetadataTeller cluster = {true, "cluster/c"};
   metadata_.Take(cluster, {.begins_snapshot = true});
@@ -257,7 +258,7 @@ TEST_F(JoinedExportTest, WaitsForTheEndOfASnapshot) {
   EXPECT_EQ(Told(0, "k8s.cluster.uid"), "c");
 }
 
-TEST_F(JoinedExportTest, GoesWithoutASnapshotsEndThatNeverComes) {
+TEST_F(JoinedExportTest, StopsWaitingForASnapshotThatNeverEnds) {
   metadata_.Take({true, "cluster/c"}, {.begins_snapshot = true});
   TellPod("web-1");
   AddSamples(1);
@@ -266,12 +267,12 @@ TEST_F(JoinedExportTest, GoesWithoutASnapshotsEndThatNeverComes) {
   clock_.Advance(10 * kNsPerSecond);
   loop_->RunOnce();
   EXPECT_EQ(SamplesTaken(), 1u);
-  AddSamples(1);  // not again
+  AddSamples(1);  // does not wait again
   loop_->RunOnce();
   EXPECT_EQ(SamplesTaken(), 2u);
 }
 
-TEST_F(JoinedExportTest, GoesWithoutAPodThatNeverComes) {
+TEST_F(JoinedExportTest, StopsWaitingForAPodThatNeverArrives) {
   metadata_.Take({true, "cluster/c"}, {.begins_snapshot = true, .ends_snapshot = true});
   AddSamples(1);
   loop_->RunOnce();
@@ -279,12 +280,12 @@ TEST_F(JoinedExportTest, GoesWithoutAPodThatNeverComes) {
   loop_->RunOnce();
   EXPECT_EQ(SamplesTaken(), 1u);
   EXPECT_EQ(Told(0, "container.id"), kContainer);
-  AddSamples(1);  // not again
+  AddSamples(1);  // does not wait again
   loop_->RunOnce();
   EXPECT_EQ(SamplesTaken(), 2u);
 }
 
-TEST_F(JoinedExportTest, WaitsForNobodyWhereNobodyTells) {
+TEST_F(JoinedExportTest, DoesNotWaitWithoutAMetadataSource) {
   AddSamples(1);
   loop_->RunOnce();
   EXPECT_EQ(SamplesTaken(), 1u);
@@ -306,7 +307,7 @@ TEST_F(JoinedExportTest, AChangeMakesTwoResources) {
   EXPECT_EQ(samples_of(1), 3);
 }
 
-TEST_F(ExportLoopTest, TellsWhyAStackIsIncomplete) {
+TEST_F(ExportLoopTest, SendsTheReasonOfAnIncompleteStack) {
   AddProcess();
   AddSymbols();
   AddSamples(2);
@@ -322,7 +323,7 @@ TEST_F(ExportLoopTest, TellsWhyAStackIsIncomplete) {
   EXPECT_EQ(attribute.value().string_value(), "no_table");
 }
 
-TEST_F(ExportLoopTest, TellsWhatIsSaidOfASampleAlone) {
+TEST_F(ExportLoopTest, SendsOwnAttributesOfASample) {
   AddProcess();
   AddSymbols();
   AddSamples(4);
@@ -354,7 +355,7 @@ TEST_F(ExportLoopTest, TellsWhatIsSaidOfASampleAlone) {
   EXPECT_EQ(FromHex("00f067aa0ba902b7"), link.span_id());
 }
 
-// The protocol wants every key of a sample once, and in UTF-8.
+// The protocol requires each key of a sample to occur once, in UTF-8.
 TEST_F(ExportLoopTest, OwnAttributesKeepTheProtocolsRules) {
   AddProcess();
   AddSymbols();
@@ -377,8 +378,8 @@ TEST_F(ExportLoopTest, OwnAttributesKeepTheProtocolsRules) {
   EXPECT_EQ(sample.link_index(), 0);
 }
 
-// Samples are few, what is said of each is much: memory is bounded by bytes.
-TEST_F(ExportLoopTest, MuchThatIsSaidOfSamplesAloneGoesInSeveralScans) {
+// There are few samples, but their own attributes are large: memory is limited by bytes.
+TEST_F(ExportLoopTest, SendsLargeOwnAttributesInSeveralScans) {
   constexpr size_t kSamples = 40;
   AddProcess();
   AddSymbols();
@@ -426,7 +427,7 @@ TEST_F(ExportLoopTest, SendsWithoutNamesAfterTenSecondsAndThenAtOnce) {
   clock_.Advance(1);
   loop_->RunOnce();
   EXPECT_EQ(FramesTaken(), (std::vector<std::string>{"-", "-"}));
-  // The executable had its chance.
+  // The wait for this executable is used up.
   AddSamples(1);
   loop_->RunOnce();
   EXPECT_EQ(SamplesTaken(), 2u);
@@ -443,7 +444,7 @@ TEST_F(ExportLoopTest, DoesNotHoldAFullScanBack) {
   EXPECT_EQ(SamplesTaken(), 8u);
 }
 
-TEST_F(ExportLoopTest, SendsTheSameAgainAfterAFailureNoSoonerThanAllowed) {
+TEST_F(ExportLoopTest, RetriesAFailedRequestNoSoonerThanAllowed) {
   AddProcess();
   AddSymbols();
   AddSamples(3);
@@ -458,7 +459,7 @@ TEST_F(ExportLoopTest, SendsTheSameAgainAfterAFailureNoSoonerThanAllowed) {
   clock_.Advance(wait);
   EXPECT_EQ(loop_->RunOnce(), 7 * kNsPerSecond);
   clock_.Advance(7 * kNsPerSecond);
-  AddSamples(2);  // not mixed into what is on its way
+  AddSamples(2);  // not mixed into the request that is retried
   loop_->RunOnce();
   EXPECT_EQ(SamplesTaken(), 3u);
   EXPECT_EQ(Cursor(), 3);
@@ -467,7 +468,7 @@ TEST_F(ExportLoopTest, SendsTheSameAgainAfterAFailureNoSoonerThanAllowed) {
   EXPECT_EQ(SamplesTaken(), 5u);
 }
 
-TEST_F(ExportLoopTest, NeverRepeatsWhatWasRefusedForGood) {
+TEST_F(ExportLoopTest, NeverRetriesAFinalRefusal) {
   AddProcess();
   AddSymbols();
   AddSamples(3);
@@ -480,7 +481,7 @@ TEST_F(ExportLoopTest, NeverRepeatsWhatWasRefusedForGood) {
   EXPECT_EQ(sender_->timeouts.size(), 1u);
 }
 
-TEST_F(ExportLoopTest, NeverRepeatsWhatWasAcceptedInPart) {
+TEST_F(ExportLoopTest, NeverRetriesAPartialSuccess) {
   AddProcess();
   AddSymbols();
   AddSamples(3);
@@ -492,14 +493,14 @@ TEST_F(ExportLoopTest, NeverRepeatsWhatWasAcceptedInPart) {
   EXPECT_EQ(sender_->timeouts.size(), 1u);
 }
 
-TEST_F(ExportLoopTest, SplitsWhatDoesNotFitIntoOneRequest) {
+TEST_F(ExportLoopTest, SplitsALargeScanIntoRequests) {
   Restart({.cursor_name = "test", .metric_label = "otlp", .builder = {.bytes_soft = 4000}});
   AddProcess();
   AddSymbols();
   AddSamples(1000);
   sender_->script = {{}, Fails(absl::StatusCode::kUnavailable, true)};
   int64_t wait = loop_->RunOnce();
-  EXPECT_EQ(Cursor(), 0);  // the first request went, the scan is not done
+  EXPECT_EQ(Cursor(), 0);  // the first request was sent, but the scan is not finished
   clock_.Advance(wait);
   loop_->RunOnce();
   EXPECT_GT(sender_->taken.size(), 2u);
@@ -507,7 +508,7 @@ TEST_F(ExportLoopTest, SplitsWhatDoesNotFitIntoOneRequest) {
   EXPECT_EQ(Cursor(), 1000);
 }
 
-TEST_F(ExportLoopTest, AShardThatCannotBeReadDoesNotHoldTheOthersUp) {
+TEST_F(ExportLoopTest, AnUnreadableShardDoesNotBlockTheOthers) {
   AddProcess(1);
   AddSymbols();
   AddSamples(2, 1);
@@ -538,7 +539,7 @@ TEST_F(ExportLoopTest, FlushGivesUpAtItsDeadlineAndAtAFailure) {
   EXPECT_EQ(Cursor(), 0);
 }
 
-TEST_F(ExportLoopTest, AReceiverThatCancelsIsWaitedForAndAnEndOfOurOwnIsNoFailure) {
+TEST_F(ExportLoopTest, ACancelByTheReceiverIsAFailureButOurOwnIsNot) {
   AddProcess();
   AddSymbols();
   AddSamples(1);
@@ -552,8 +553,8 @@ TEST_F(ExportLoopTest, AReceiverThatCancelsIsWaitedForAndAnEndOfOurOwnIsNoFailur
   EXPECT_EQ(Cursor(), 0);
 }
 
-// A store that was damaged, or is being cleaned up, costs detail and not the exporter.
-TEST_F(ExportLoopTest, SurvivesReferencesToNowhere) {
+// A damaged store, or a store that is being cleaned up, costs detail but does not stop the exporter.
+TEST_F(ExportLoopTest, SurvivesDanglingReferences) {
   AddProcess();
   AddSymbols();
   FakeShard& shard = store_.shards[0];

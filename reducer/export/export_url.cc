@@ -21,7 +21,7 @@ absl::Status Invalid(std::string_view url, std::string_view why) {
                            EscapeForDisplay(url), why));
 }
 
-// A name, an IPv4 address, or an IPv6 address in brackets, perhaps with its interface.
+// Accepts a name, an IPv4 address, or an IPv6 address in brackets, optionally with its interface.
 bool IsHost(std::string_view host) {
   auto name = [](char c) { return isalnum(static_cast<unsigned char>(c)) || c == '-' || c == '.' || c == '_'; };
   auto address = [](char c) { return isalnum(static_cast<unsigned char>(c)) || c == ':' || c == '.' || c == '%'; };

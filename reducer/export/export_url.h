@@ -8,19 +8,20 @@
 
 namespace tributary {
 
-// A value of --export, understood.
+// A parsed value of --export.
 struct ExportUrl {
   enum class Kind { kOtlp, kConsole };
   Kind kind = Kind::kConsole;
-  std::string target;  // of kOtlp: "host:port"
+  std::string target;  // for kOtlp: "host:port"
   bool tls = false;
   otlp::TextLayout layout = otlp::TextLayout::kLazyBackend;
-  // What the cursors are kept under: the place alone, so that another layout goes on where the first one was.
+  // The name under which cursors are stored. It contains only the destination, so that another layout continues at the
+  // cursors of the first one.
   std::string cursor_name;
 };
 
-// InvalidArgument: the message says what is allowed (reducer/export/exporter.h lists it). Unimplemented: a signal that
-// is not exported.
+// InvalidArgument: the message says what is allowed (reducer/export/exporter.h lists the URLs). Unimplemented: a signal
+// that is not exported.
 absl::StatusOr<ExportUrl> ParseExportUrl(std::string_view url);
 
 }  // namespace tributary

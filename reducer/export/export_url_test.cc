@@ -5,7 +5,7 @@
 namespace tributary {
 namespace {
 
-TEST(ExportUrl, TakesPlacesToSendTo) {
+TEST(ExportUrl, AcceptsOtlpUrls) {
   struct {
     const char *url, *target, *cursor;
     bool tls;
@@ -27,14 +27,14 @@ TEST(ExportUrl, TakesPlacesToSendTo) {
   }
 }
 
-TEST(ExportUrl, TakesTheConsoleInBothLayouts) {
+TEST(ExportUrl, AcceptsTheConsoleInBothLayouts) {
   EXPECT_EQ(ParseExportUrl("console")->layout, otlp::TextLayout::kLazyBackend);
   EXPECT_EQ(ParseExportUrl("console?layout=lazybackend")->layout, otlp::TextLayout::kLazyBackend);
   EXPECT_EQ(ParseExportUrl("console?layout=collector")->layout, otlp::TextLayout::kCollector);
   EXPECT_EQ(ParseExportUrl("console?layout=collector")->cursor_name, "console");
 }
 
-TEST(ExportUrl, SaysWhatIsAllowedInstead) {
+TEST(ExportUrl, ErrorsListTheAllowedUrls) {
   for (const char* url : {"",
                           "stdout",
                           "http://x:4318",
@@ -66,7 +66,7 @@ TEST(ExportUrl, SaysThatLogsAreNotExported) {
   EXPECT_EQ(ParseExportUrl("otlp://x?signal=logs").status().code(), absl::StatusCode::kUnimplemented);
 }
 
-TEST(ExportUrl, EscapesWhatItRepeats) {
+TEST(ExportUrl, EscapesTheUrlInErrors) {
   EXPECT_EQ(ParseExportUrl("x\x1b[2J").status().message().find('\x1b'), absl::string_view::npos);
 }
 

@@ -21,10 +21,10 @@
 namespace tributary {
 namespace {
 
-// Of the 5 s that a stop may take, what the last pass has before its call is cancelled; the store was first.
+// A stop may take 5 s. First everything is stored. Then the last pass has this time before its call is cancelled.
 constexpr int64_t kFlushNs = 3'500'000'000;
 
-// Gives an ExportLoop its turns on a thread of its own.
+// Runs an ExportLoop on its own thread.
 class ExportThread : public Exporter {
  public:
   ExportThread(std::unique_ptr<ExportLoop> loop, const Clock& clock)
@@ -44,7 +44,7 @@ class ExportThread : public Exporter {
 
  private:
   void Run() {
-    // A console whose reader is gone is an error of write, not the end of the process.
+    // If the console's reader is gone, write must return an error and not end the process.
     sigset_t pipe;
     sigemptyset(&pipe);
     sigaddset(&pipe, SIGPIPE);
@@ -70,7 +70,7 @@ class ExportThread : public Exporter {
   std::condition_variable changed_;
   bool stopping_ = false, done_ = false;  // guarded by mutex_
   MonotonicNs stop_at_;                   // written before stopping_, read after
-  std::thread thread_;                    // last: it uses the rest
+  std::thread thread_;                    // last: the thread uses the other members
 };
 
 absl::StatusOr<std::unique_ptr<otlp::ProfilesSender>> MakeSender(const ExportUrl& url) {

@@ -13,25 +13,25 @@ namespace tributary {
 
 class ResourceJoiner;
 
-// Sends what the store has committed to somewhere else, on a thread of its own, from construction until destruction.
-// Its place is a cursor per shard kept with the data, saved after each success: at least once over restarts. The
-// destructor makes a last pass over what was committed before it began and returns within 5 s, sent or not; what was
-// not sent is sent by the next run.
+// Sends the data that the store has committed to another place, on its own thread, from construction until destruction.
+// Its position is one cursor per shard, which is stored with the data and saved after each success: over restarts, data
+// is sent at least once. The destructor makes a last pass over the data that was committed before the destructor began.
+// It returns within 5 s, even if data is unsent; the next run sends that data.
 class Exporter {
  public:
   virtual ~Exporter() = default;
 };
 
-// One exporter for one value of --export:
+// Makes an exporter for one value of --export:
 //   otlp://host:port    OTLP profiles over gRPC in the clear (port 4317 by default); ?signal=profiles may be added
 //   otlps://host:port   the same over TLS, the server checked against the system's certificate authorities
 //   console             text on stdout, as the OpenTelemetry Collector's profiles exporters print it;
 //                       ?layout=lazybackend (default: with times and lines) or ?layout=collector (with value types)
-// InvalidArgument: not such a URL, the message says what would be. Unimplemented: this build has no gRPC.
-// `store`, `symbols`, `clock` and `metrics` outlive the exporter. Any thread.
+// InvalidArgument: not such a URL; the message says what is allowed. Unimplemented: this build has no gRPC.
+// `store`, `symbols`, `clock` and `metrics` must outlive the exporter. Any thread may call it.
 struct ExportMetadata {
-  const ResourceJoiner* joiner = nullptr;  // outlives the exporter; null: only what the store knows is told
-  int64_t wait_ns = 0;                     // how long samples of a container that is not known are held
+  const ResourceJoiner* joiner = nullptr;  // must outlive the exporter; null: sends only the store's data
+  int64_t wait_ns = 0;                     // how long samples of an unknown container are held back
 };
 absl::StatusOr<std::unique_ptr<Exporter>> MakeExporter(std::string_view url, store::Store& store, SymbolStore& symbols,
                                                        const ExportMetadata& metadata, const Clock& clock,

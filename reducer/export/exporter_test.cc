@@ -14,7 +14,7 @@
 namespace tributary {
 namespace {
 
-// Stdout goes to a file while it lives.
+// Redirects stdout to a file during its lifetime.
 class CapturedStdout {
  public:
   CapturedStdout() : path_("/tmp/tributary-exporter-XXXXXX"), file_(mkstemp(path_.data())), saved_(dup(STDOUT_FILENO)) {
@@ -55,8 +55,8 @@ class ExporterTest : public ::testing::Test {
   std::unique_ptr<SymbolStore> symbols_;
 };
 
-// Nobody will ever name the frame, and the exporter is stopped long before it would stop waiting for that.
-TEST_F(ExporterTest, SendsWhatIsLeftWhenItEnds) {
+// The frame never gets a name. The exporter is stopped long before its wait for the name would end.
+TEST_F(ExporterTest, SendsTheRestWhenItEnds) {
   std::string text;
   {
     CapturedStdout captured;
@@ -67,13 +67,13 @@ TEST_F(ExporterTest, SendsWhatIsLeftWhenItEnds) {
   EXPECT_EQ(store_.Cursor("console", 0), 1);
 }
 
-TEST_F(ExporterTest, RefusesWhatIsNoPlaceToExportTo) {
+TEST_F(ExporterTest, RefusesAnInvalidUrl) {
   EXPECT_EQ(MakeExporter("stdout", store_, *symbols_, {}, Clock::Real(), metrics_).status().code(),
             absl::StatusCode::kInvalidArgument);
 }
 
-// Nobody listens: an end comes soon all the same, and the next run has everything still to send.
-TEST_F(ExporterTest, EndsWhenNobodyTakesWhatItSends) {
+// No receiver listens. The exporter still ends soon, and the next run has everything left to send.
+TEST_F(ExporterTest, EndsWithoutAReceiver) {
   absl::StatusOr<std::unique_ptr<Exporter>> exporter =
       MakeExporter("otlp://127.0.0.1:1", store_, *symbols_, {}, Clock::Real(), metrics_);
 #if TRIBUTARY_HAS_GRPC

@@ -13,7 +13,7 @@
 namespace tributary {
 namespace {
 
-constexpr size_t kOwnBytesMax = 32u << 20;  // of what is said of samples alone, in one scan of more than a chunk
+constexpr size_t kOwnBytesMax = 32u << 20;  // of samples' own attributes, in one scan of more than one chunk
 
 }  // namespace
 
@@ -47,7 +47,7 @@ absl::Status ShardScan::Collect(store::StoreReader& reader, int64_t cursor, size
   return absl::OkStatus();
 }
 
-// Loads the part of each day's trie that the samples refer to, and puts its numbers into their columns.
+// Loads the part of each day's trie that the samples refer to, and writes its node numbers into the samples' columns.
 absl::Status ShardScan::LoadTries(store::StoreReader& reader) {
   std::map<store::Day, std::vector<store::NodeNo>> leaves;
   for (const Chunk& chunk : chunks_) {
@@ -103,7 +103,7 @@ absl::Status ShardScan::LoadOwn(store::StoreReader& reader) {
   return absl::OkStatus();
 }
 
-// And the names that frames came with.
+// Also reads the names that frames came with.
 absl::Status ShardScan::FindExecutables(store::StoreReader& reader) {
   std::set<ExecutableId> found;
   for (const auto& [day, trie] : tries_) {
@@ -170,7 +170,7 @@ void RequestMaker::AddRow(const ShardScan::Chunk& chunk, size_t row) {
   builder_->AddSample(sample);
 }
 
-// A link's ids are attributes like others until they are told; and stay such where they are no link's.
+// A link's ids arrive as attributes. They stay attributes if they are not a valid link.
 RequestMaker::Told RequestMaker::AddOwn(otlp::AttributesIndex others, store::StringId own) {
   auto [cached, added] = own_cache_.try_emplace({others, own});
   if (!added) return cached->second;

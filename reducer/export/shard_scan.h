@@ -17,16 +17,16 @@
 
 namespace tributary {
 
-// What one shard committed after a cursor, with all that it takes to tell of it: a copy, so that the store is not held
-// up while names are awaited and requests are sent. ~50 bytes a sample. One thread.
+// The samples that one shard committed after a cursor, with all data that is needed to send them. It is a copy, so that
+// the store is not blocked while names are awaited and requests are sent. ~50 bytes per sample. Used by one thread.
 class ShardScan {
  public:
   ShardScan() = default;
   ShardScan(const ShardScan&) = delete;
   ShardScan& operator=(const ShardScan&) = delete;
 
-  // Reads up to about `samples_max` samples, fewer where much is said of each alone. Samples whose day's dictionary has
-  // expired meanwhile come without stacks.
+  // Reads up to about `samples_max` samples, or fewer if the samples have large attributes of their own. If the
+  // dictionary of a sample's day has expired meanwhile, the sample has no stack.
   static absl::StatusOr<std::unique_ptr<ShardScan>> Read(store::StoreReader& reader, int64_t cursor,
                                                          size_t samples_max);
 
@@ -34,8 +34,8 @@ class ShardScan {
   store::TimeRange range() const { return range_; }  // of the samples
   int64_t next_cursor() const { return next_cursor_; }
   size_t row_count() const { return row_count_; }
-  bool is_cut() const { return is_cut_; }  // samples are left out for the bytes that are said of each
-  // The executables that the samples' stacks run through, each once.
+  bool is_cut() const { return is_cut_; }  // samples are left out because of the size of their own attributes
+  // The executables that occur in the samples' stacks, each once.
   const std::vector<ExecutableId>& executables() const { return executables_; }
 
  private:
@@ -58,17 +58,17 @@ class ShardScan {
   int64_t next_cursor_ = 0;
   absl::flat_hash_map<store::ProcessNo, store::ProcessRow> processes_;
   absl::flat_hash_map<store::ThreadNo, store::ThreadRow> threads_;
-  absl::flat_hash_map<store::StringId, std::string> own_;  // what is said of samples alone, as they came with it
+  absl::flat_hash_map<store::StringId, std::string> own_;  // own attributes of samples, as they arrived
   size_t own_bytes_ = 0;
-  absl::flat_hash_map<store::StringId, std::string> frame_names_;  // that frames came with
+  absl::flat_hash_map<store::StringId, std::string> frame_names_;  // names that frames came with
   std::vector<store::ExecutableRow> executable_rows_;
   std::map<store::TypeNo, SampleTypeInfo> types_;
-  std::map<store::Day, store::Trie> tries_;  // the samples' part of each day's
+  std::map<store::Day, store::Trie> tries_;  // the samples' part of each day's trie
   std::vector<ExecutableId> executables_;
 };
 
-// Turns a scan into requests, one at a time and each within a gRPC server's limit. Names are looked up as it goes.
-// `scan` outlives it.
+// Turns a scan into requests, one at a time, each within a gRPC server's limit. Looks up names on the way. `scan` must
+// outlive it.
 class RequestMaker {
  public:
   // `joiner` may be null.
@@ -80,19 +80,19 @@ class RequestMaker {
     uint64_t samples = 0;
     uint64_t dropped_strings = 0;
   };
-  // The next request; its `request` is nullptr once all samples were told.
+  // Returns the next request. Its `request` is nullptr once all samples were returned.
   Made Next();
 
  private:
   void AddRow(const ShardScan::Chunk& chunk, size_t row);
   struct Joined {
-    std::shared_ptr<const ResourceStates> states;  // null: all is in `index`
-    std::vector<otlp::ResourceIndex> indices;      // of each state; value −1: not told yet
+    std::shared_ptr<const ResourceStates> states;  // null: there is one resource, in `indices`
+    std::vector<otlp::ResourceIndex> indices;      // of each state; value −1: not added to the request yet
   };
   otlp::TypeIndex Type(store::TypeNo no);
   otlp::ResourceIndex ResourceOf(const ShardScan::Chunk& chunk, store::ProcessNo no, UnixNs time);
   Joined Join(const store::ProcessRow& process);
-  // What a sample is told with beside its stack and values.
+  // The data that is sent with a sample, in addition to its stack and values.
   struct Told {
     otlp::AttributesIndex attributes;
     otlp::LinkIndex link;
@@ -107,9 +107,9 @@ class RequestMaker {
   const otlp::ProfilesBuilder::Options options_;
   std::optional<ResourceCache> resources_;
   size_t chunk_ = 0, row_ = 0;                               // the next sample
-  absl::flat_hash_map<const char*, std::string> demangled_;  // by where its table has it
+  absl::flat_hash_map<const char*, std::string> demangled_;  // by the address of the name in its table
 
-  // Of the request being made.
+  // State of the request that is being made.
   std::unique_ptr<otlp::ProfilesBuilder> builder_;
   absl::flat_hash_map<store::ProcessNo, Joined> resource_cache_;
   absl::flat_hash_map<std::pair<store::ProcessNo, store::ThreadNo>, otlp::AttributesIndex> thread_cache_;

@@ -10,7 +10,7 @@
 namespace tributary {
 namespace {
 
-// What a resource can have without anybody having told one yet (docs/metadata.md).
+// Names that a resource can have even if no source has reported one yet (docs/metadata.md).
 constexpr std::string_view kSemanticNames[] = {
     "cloud.account.id",
     "cloud.availability_zone",

@@ -10,9 +10,9 @@
 
 namespace tributary {
 
-// Which attribute names a selector may speak of: those of OpenTelemetry's semantic conventions that samples can have,
-// and those that were met in metadata and in processes' own attributes. A name in a selector that is none of them is a
-// mistake that somebody wants to be told about. At most kNamesMax are learned. Thread-safe.
+// Knows the attribute names that a selector may use: the names of OpenTelemetry's semantic conventions that samples can
+// have, and the names seen in metadata and in processes' own attributes. A selector with any other name is a mistake,
+// and the user gets an error. Holds at most kNamesMax names, including the built-in names. Thread-safe.
 class AttributeNames {
  public:
   static constexpr size_t kNamesMax = 8192;
@@ -21,10 +21,10 @@ class AttributeNames {
 
   void Meet(const Attributes& attributes);
 
-  // However it is written: see NormalizeLabel.
+  // Accepts every spelling of `name` that NormalizeLabel makes equal.
   bool Knows(std::string_view name) const;
-  std::vector<std::string> List() const;  // as they are written in attributes, sorted
-  // The known name that takes the fewest edits to reach; for error messages.
+  std::vector<std::string> List() const;  // as written in attributes, sorted
+  // Returns the known name with the smallest edit distance to `name`; for error messages.
   std::string Nearest(std::string_view name) const;
 
  private:

@@ -28,7 +28,7 @@ FoundEntity ColdEntities::Find(const MetadataTeller& teller, EntityKind kind, st
   return found;
 }
 
-// Puts the entity at the front of entries_.
+// Reads the entity from the database and puts it at the front of entries_.
 absl::Status ColdEntities::Read(Key key) {
   ASSIGN_OR_RETURN(EntityStore::Row row, db_->Find(key.first, key.second.first, key.second.second));
   Entry& entry = entries_.emplace_front();

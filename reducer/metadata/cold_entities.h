@@ -16,25 +16,26 @@
 
 namespace tributary {
 
-// Finds entities and states that are only in the database, and keeps the latest found in a cache. It also remembers
-// that the database has none.
+// Finds entities and states that are only in the database. Caches the entities that were looked up last. Also caches
+// that the database does not have an entity.
 //
-// Thread-safe. A look-up that misses the cache reads the database with the cache's lock held: callers hold no lock
-// that a loop may wait for.
+// Thread-safe. A look-up that misses the cache reads the database while it holds the cache's lock. So the caller must
+// not hold a lock that an event loop may wait for.
 class ColdEntities {
  public:
   struct Options {
     size_t entities_max = 16'384;
     size_t bytes_max = 128u << 20;
   };
-  // `db` and `failures`, which counts reads that failed, outlive it. Without a database (nullptr) nothing is found.
+  // `db` and `failures` must outlive this object. `failures` counts failed reads. Without a database (nullptr), Find
+  // returns `live`.
   ColdEntities(const Options& options, EntityStore* db, Counter& failures);
 
-  // Returns what the database says of `at`, or `live`, which memory found, if it says nothing. What is found counts as
-  // joined with a sample.
+  // Returns the entity that the database has for time `at`, or `live` (the entity found in memory) if the database has
+  // none. An entity found in the database counts as joined with a sample.
   FoundEntity Find(const MetadataTeller& teller, EntityKind kind, std::string_view id, UnixNs at,
                    const FoundEntity& live);
-  // The database has changed: the next look-up reads it again.
+  // Removes the entity from the cache, because the database has changed. The next look-up reads the database again.
   void Forget(const MetadataTeller& teller, const std::pair<EntityKind, std::string>& key);
   // Appends one row without states for each entity that was joined with a sample since the last call.
   void TakeUsed(std::vector<EntityStore::Row>* rows);
@@ -43,12 +44,12 @@ class ColdEntities {
   using Key = std::pair<MetadataTeller, std::pair<EntityKind, std::string>>;
   struct Entry {
     Key key;
-    EntityTimeline timeline;  // without states: the database has none either
+    EntityTimeline timeline;  // without states: the database does not have the entity
     size_t bytes = 0;
-    bool used = false;  // since TakeUsed
+    bool used = false;  // joined with a sample since the last TakeUsed
   };
 
-  // All of these are called with mutex_ held.
+  // The caller must hold mutex_ for all of these.
   absl::Status Read(Key key);
   void DropOldest();
 
@@ -57,7 +58,7 @@ class ColdEntities {
   Counter& failures_;
 
   std::mutex mutex_;          // guards everything below
-  std::list<Entry> entries_;  // the latest looked up first
+  std::list<Entry> entries_;  // most recently looked up first
   absl::flat_hash_map<Key, std::list<Entry>::iterator> by_key_;
   size_t bytes_ = 0;
 };

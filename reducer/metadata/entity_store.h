@@ -13,8 +13,8 @@
 
 namespace tributary {
 
-// Keeps the states of entities over restarts. One thread writes, and another may call Find at the same time. Messages
-// of errors name what could not be read or written: a file, a server.
+// Stores the states of entities across restarts. One thread writes. Another thread may call Find at the same time.
+// Error messages name the file or server that could not be read or written.
 class EntityStore {
  public:
   virtual ~EntityStore() = default;
@@ -24,23 +24,23 @@ class EntityStore {
     EntityKind kind{};
     std::string id;
     bool used = false;
-    bool ended_unseen = false;  // it was told only when it had gone: what is known of it already is as good
+    bool ended_unseen = false;  // first reported after its end: Save keeps the states already stored
     std::vector<EntityTimeline::State> states;
   };
-  // One transaction. Of each entity, states from the first of `states` on are replaced; those before stay. Without
-  // states: only `used` is written, which is never taken back.
+  // Saves all rows in one transaction. For each entity, replaces the stored states from the first of `states` on;
+  // earlier states stay. Without states, it only writes `used`. `used` is never reset.
   virtual absl::Status Save(std::span<const Row> rows) = 0;
-  // Every state that holds or ended after `since`, those of one entity one after the other, in order of time.
+  // Visits every entity with its states that still hold or ended after `since`, in order of time.
   virtual absl::Status Load(UnixNs since, absl::FunctionRef<void(const Row&)> visit) = 0;
-  // No states: not known.
+  // Returns a row without states if the entity is unknown.
   virtual absl::StatusOr<Row> Find(const MetadataTeller& teller, EntityKind kind, std::string_view id) = 0;
   virtual absl::StatusOr<std::vector<MetadataTeller>> Clusters() = 0;
-  // Whether there is anything that it told.
+  // Returns true if any state from this teller is stored.
   virtual absl::StatusOr<bool> Knows(const MetadataTeller& teller) = 0;
 
-  // Removes states that ended before `unused_before` and belong to no sample, all that ended before `used_before`, and
-  // the oldest of those that ended when there is more than the store may hold. A bounded piece of work; true: there is
-  // more.
+  // Removes these states: states that ended before `unused_before` and belong to no sample, all states that ended
+  // before `used_before`, and the states that ended first if the store is over its limit. Does a bounded piece of work.
+  // Returns true if more remains.
   virtual absl::StatusOr<bool> Expire(UnixNs unused_before, UnixNs used_before) = 0;
 };
 

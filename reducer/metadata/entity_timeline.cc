@@ -13,7 +13,7 @@ bool EntityTimeline::Tell(Entity entity, UnixNs now, uint64_t* lost_states) {
     State& last = states_.back();
     if (last.to == kTimeEnd && last.entity->attributes == entity.attributes && from >= last.from) return false;
     while (!states_.empty() && states_.back().from >= from) states_.pop_back();
-    // The thing that was away comes back: its end stays, what it was before holds until now.
+    // If the entity was away and comes back, its end stays. Otherwise the state before holds until `from`.
     if (!states_.empty()) states_.back().to = std::min(states_.back().to, from);
   }
   entity.from = from;
@@ -26,8 +26,9 @@ bool EntityTimeline::Tell(Entity entity, UnixNs now, uint64_t* lost_states) {
   return true;
 }
 
-// Since when it holds is not known: the first state holds for ever, and what only adds to the last one as long as that;
-// what differs from when it was heard of.
+// Returns the begin of a state that was reported without one. The first state holds from the beginning of time. A state
+// that only adds to the last state begins when the last state began. A different state begins now, when it was
+// reported.
 UnixNs EntityTimeline::BeginOf(const Entity& entity, UnixNs now) const {
   if (states_.empty()) return kTimeBegin;
   const State& last = states_.back();
@@ -45,7 +46,7 @@ FoundEntity EntityTimeline::Find(UnixNs at) const {
   if (states_.empty()) return {};
   auto next = std::upper_bound(states_.begin(), states_.end(), at,
                                [](UnixNs time, const State& state) { return time < state.from; });
-  if (next == states_.begin()) ++next;  // before all of them: the first
+  if (next == states_.begin()) ++next;  // before all states: the first state
   FoundEntity found;
   found.entity = std::prev(next)->entity;
   if (next != states_.end()) found.until = next->from;
@@ -60,7 +61,7 @@ size_t EntityTimeline::DropBefore(UnixNs time) {
 }
 
 size_t EntityBytes(const Entity& entity) {
-  // Strings of up to 15 bytes are in place; beyond, on the heap, with 16 bytes of its own at most.
+  // Strings of up to 15 bytes are stored in place. Longer strings are on the heap, which adds at most 16 bytes.
   auto string_bytes = [](const std::string& text) { return text.size() > 15 ? text.size() + 16 : 0; };
   size_t bytes = sizeof(Entity) + 64 + string_bytes(entity.id);
   for (const Attribute& attribute : entity.attributes) {

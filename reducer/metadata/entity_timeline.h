@@ -12,40 +12,42 @@ namespace tributary {
 
 constexpr UnixNs kTimeBegin{INT64_MIN}, kTimeEnd{INT64_MAX};
 
-// What is known of a thing at one time, and when to ask again.
+// The state of an entity at one time, and the time until which it is known to hold.
 struct FoundEntity {
-  std::shared_ptr<const Entity> entity;  // nullptr: not known
-  UnixNs until = kTimeEnd;               // from here on it may be another
+  std::shared_ptr<const Entity> entity;  // nullptr: unknown
+  UnixNs until = kTimeEnd;               // from this time on, the state may be another
 };
 
-// The states of one thing, in time. What was told last is right from its `from` on: it replaces what was said of later
-// times before, so that a teller may correct itself, and may tell its history anew. Told times are at most `now`.
+// The states of one entity over time. The last report is right from its `from` on: it replaces earlier reports about
+// later times. So a teller may correct itself, and may report its history again. Reported times are cut to `now`.
 //
-// Metadata comes after samples, and samples come after a thing's end: the first state holds for all time before it, and
-// the last one after the thing has gone (ids of containers and pods are not used again). Not thread-safe.
+// Metadata arrives after samples, and samples arrive after an entity's end. So the first state also holds for all time
+// before it, and the last state also holds after the entity has ended (ids of containers and pods are not used again).
+// Not thread-safe.
 class EntityTimeline {
  public:
   struct State {
-    UnixNs from, to;  // [from, to); `to` of a state is at most the next one's `from`, more where the thing was away
+    UnixNs from, to;  // [from, to); `to` is at most the next state's `from`, less if the entity was away in between
     std::shared_ptr<const Entity> entity;
   };
   static constexpr size_t kStatesMax = 32;
 
-  // True: something changed. `lost_states` (may be null) is raised by what kStatesMax pushed out.
+  // Returns true if something changed. Adds the number of states that kStatesMax pushed out to `*lost_states` (may be
+  // null).
   bool Tell(Entity entity, UnixNs now, uint64_t* lost_states);
-  // It has gone, if it had not; `at` 0: now.
+  // Ends the entity at `at` (0: now), unless it has ended already. Returns true if this call ended it.
   bool End(UnixNs at, UnixNs now);
 
   FoundEntity Find(UnixNs at) const;
 
-  // Whether the thing has gone, and since when.
+  // gone: the entity has ended. gone_since: the time of its end.
   bool gone() const { return !states_.empty() && states_.back().to != kTimeEnd; }
   UnixNs gone_since() const { return states_.empty() ? kTimeBegin : states_.back().to; }
   const std::vector<State>& states() const { return states_; }
 
-  // Of a store: states in order of time.
+  // For a store: adds a state. The caller must add states in order of time.
   void Restore(State state) { states_.push_back(std::move(state)); }
-  // Forgets the states that ended before `time`, but for the last. How many.
+  // Removes the states that ended before `time`, except the last state. Returns the number of removed states.
   size_t DropBefore(UnixNs time);
 
  private:
@@ -54,7 +56,7 @@ class EntityTimeline {
   std::vector<State> states_;  // in order of time
 };
 
-// Memory that an entity takes, about.
+// Returns the approximate memory that an entity takes, in bytes.
 size_t EntityBytes(const Entity& entity);
 
 }  // namespace tributary

@@ -39,8 +39,8 @@ TEST(EntityTimeline, AChangeHoldsFromItsTimeOn) {
   EXPECT_EQ(timeline.Find(UnixNs{1}).until, UnixNs{200});
 }
 
-// A watcher learns of a pod's owner, or of its cluster's uid, a moment after the pod.
-TEST(EntityTimeline, WhatIsOnlyAddedWasSoBefore) {
+// A watcher learns of a pod's owner, or of its cluster's uid, a moment after it learns of the pod.
+TEST(EntityTimeline, AddedAttributesHoldForTheWholeState) {
   EntityTimeline timeline;
   Entity pod = Pod(0, "a");
   timeline.Tell(pod, UnixNs{100}, nullptr);
@@ -56,11 +56,11 @@ TEST(EntityTimeline, WhatIsOnlyAddedWasSoBefore) {
   EXPECT_EQ(FindAttribute(timeline.Find(UnixNs{300}).entity->attributes, "k8s.node.name"), "n");
 }
 
-TEST(EntityTimeline, WhatIsToldLastIsRight) {
+TEST(EntityTimeline, TheLastReportWins) {
   EntityTimeline timeline;
   timeline.Tell(Pod(100, "a"), UnixNs{110}, nullptr);
   timeline.Tell(Pod(200, "b"), UnixNs{210}, nullptr);
-  timeline.Tell(Pod(200, "c"), UnixNs{220}, nullptr);  // of the same time: a correction
+  timeline.Tell(Pod(200, "c"), UnixNs{220}, nullptr);  // the same time: a correction
   EXPECT_EQ(NameAt(timeline, 150), "a");
   EXPECT_EQ(NameAt(timeline, 205), "c");
   timeline.Tell(Pod(150, "d"), UnixNs{230}, nullptr);
@@ -68,14 +68,14 @@ TEST(EntityTimeline, WhatIsToldLastIsRight) {
   EXPECT_EQ(NameAt(timeline, 205), "d");
 }
 
-TEST(EntityTimeline, TimesOfTheFutureAreNow) {
+TEST(EntityTimeline, FutureTimesCountAsNow) {
   EntityTimeline timeline;
   timeline.Tell(Pod(0, "a"), UnixNs{100}, nullptr);
   timeline.Tell(Pod(1'000'000, "b"), UnixNs{200}, nullptr);
   EXPECT_EQ(NameAt(timeline, 200), "b");
 }
 
-TEST(EntityTimeline, WhatHasGoneIsStillAnswered) {
+TEST(EntityTimeline, FindsAnEndedEntity) {
   EntityTimeline timeline;
   timeline.Tell(Pod(100, "a"), UnixNs{110}, nullptr);
   EXPECT_TRUE(timeline.Tell(Pod(300, "a", true), UnixNs{310}, nullptr));
@@ -86,14 +86,14 @@ TEST(EntityTimeline, WhatHasGoneIsStillAnswered) {
   EXPECT_EQ(timeline.gone_since(), UnixNs{300});
 }
 
-TEST(EntityTimeline, AThingThatWasGoneWhenItWasToldIsKnown) {
+TEST(EntityTimeline, KeepsAnEntityThatIsFirstReportedAsEnded) {
   EntityTimeline timeline;
   EXPECT_TRUE(timeline.Tell(Pod(300, "a", true), UnixNs{310}, nullptr));
   EXPECT_TRUE(timeline.gone());
   EXPECT_EQ(NameAt(timeline, 200), "a");
 }
 
-TEST(EntityTimeline, ComesBack) {
+TEST(EntityTimeline, AnEndedEntityMayComeBack) {
   EntityTimeline timeline;
   timeline.Tell(Pod(100, "a"), UnixNs{110}, nullptr);
   timeline.End(UnixNs{200}, UnixNs{200});
@@ -103,7 +103,7 @@ TEST(EntityTimeline, ComesBack) {
   EXPECT_EQ(timeline.states()[0].to, UnixNs{200});
 }
 
-TEST(EntityTimeline, KeepsSoManyStatesAtMost) {
+TEST(EntityTimeline, LimitsTheNumberOfStates) {
   EntityTimeline timeline;
   uint64_t lost = 0;
   for (int64_t i = 1; i <= 100; ++i) timeline.Tell(Pod(i * 10, std::to_string(i)), UnixNs{i * 10}, &lost);
@@ -114,7 +114,7 @@ TEST(EntityTimeline, KeepsSoManyStatesAtMost) {
   EXPECT_EQ(NameAt(timeline, 985), "98");
 }
 
-// The same of a model that keeps what holds at each instant of a short time.
+// A model of EntityTimeline that stores the state at each instant of a short time.
 class Model {
  public:
   static constexpr int64_t kLength = 64;
@@ -124,7 +124,7 @@ class Model {
     for (int64_t t = 0; t < kLength; ++t) {
       if (t >= begin || !first_) names_[t] = name;
     }
-    // Told of a time before all that was known: it is the first.
+    // A report about a time before all known states becomes the first state.
     if (first_ && begin <= *first_) {
       for (std::string& each : names_) each = name;
       first_ = begin;
@@ -172,7 +172,7 @@ TEST(EntityTimeline, EqualsANaiveModel) {
       ASSERT_EQ(!timeline.states().empty() && !timeline.gone(), model.alive());
       for (int64_t t = 1; t < Model::kLength; ++t) {
         ASSERT_EQ(NameAt(timeline, t), model.At(t)) << "run " << run << " step " << step << " at " << t;
-        // What holds, holds until it says.
+        // A found state holds until its `until`.
         const FoundEntity found = timeline.Find(UnixNs{t});
         if (found.until.value > t + 1) {
           ASSERT_EQ(NameAt(timeline, t + 1), NameAt(timeline, t));

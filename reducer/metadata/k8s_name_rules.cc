@@ -19,14 +19,14 @@ bool IsObject(std::string_view word) {
 
 constexpr std::string_view kLabelPart = ".label.", kAnnotationPart = ".annotation.";
 constexpr std::string_view kResourcePrefix = "resource.opentelemetry.io/";
-constexpr std::string_view kConfigHash = "kubernetes.io/config.hash";  // of a static pod: what its cgroups bear
+constexpr std::string_view kConfigHash = "kubernetes.io/config.hash";  // of a static pod: its cgroups contain this hash
 constexpr int64_t kRegexMemoryMax = 1 << 20;
 
 absl::Status Invalid(std::string_view rule, std::string_view what) {
   return Error(absl::StatusCode::kInvalidArgument, fmt::format("\"{}\": {}", rule, what));
 }
 
-// "$1" → "\1", as RE2 writes it.
+// Converts "$1" to "\1", the syntax of RE2.
 std::string ToRewrite(std::string_view name) {
   std::string out;
   for (size_t i = 0; i < name.size(); ++i) {
@@ -102,7 +102,8 @@ bool K8sNameRules::Parse(std::string_view attribute, Key* key) {
   return true;
 }
 
-// What service.* is made of, what annotations say in attributes' own names, and who a static pod is.
+// Returns true for labels and annotations that service.* is computed from, annotations that set attributes by name, and
+// the annotation that identifies a static pod.
 bool K8sNameRules::Decides(const Key& key) {
   if (key.object != "pod") return false;
   if (key.of == Of::kAnnotation) return key.name.starts_with(kResourcePrefix) || key.name == kConfigHash;
@@ -159,7 +160,7 @@ Attributes K8sNameRules::Apply(Attributes attributes) const {
     if (stays) kept.push_back(std::move(attribute));
   }
   std::stable_sort(renamed.begin(), renamed.end(), [](const Renamed& a, const Renamed& b) { return a.rank > b.rank; });
-  // What Kubernetes says of an object itself is not to be had by a label.
+  // A label must not replace an attribute that Kubernetes itself reports about the object.
   for (const auto& [rank, attribute] : renamed) {
     if (FindAttribute(kept, attribute.key).empty()) SetAttribute(kept, attribute.key, attribute.value);
   }

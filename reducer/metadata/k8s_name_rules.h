@@ -15,38 +15,40 @@ class RE2;
 
 namespace tributary {
 
-// Which labels and annotations of Kubernetes objects become attributes, and under which names: --k8s-label and
-// --k8s-annotation. What no rule chooses is not kept. A rule is
+// Chooses the labels and annotations of Kubernetes objects that become attributes, and their attribute names:
+// --k8s-label and --k8s-annotation. A label or annotation that no rule chooses is dropped. A rule is
 //
 //   [OBJECT:]KEY[=NAME]     OBJECT: pod (default), namespace, node, deployment, statefulset, daemonset, job, …
 //
-// KEY is a label's whole key, or, with any of `*+?()[]|^$\{}`, a regular expression (RE2) that must match the whole;
-// NAME is the attribute's name, `$1` in it the first group. Without a name: k8s.OBJECT.label.KEY. Thread-safe.
+// KEY is the whole key of a label. A KEY with any of `*+?()[]|^$\{}` is a regular expression (RE2) that must match the
+// whole key. NAME is the attribute's name; `$1` in NAME is the first group. Without a name: k8s.OBJECT.label.KEY.
+// Thread-safe.
 class K8sNameRules {
  public:
   static constexpr size_t kRulesMax = 64;
   enum class Of { kLabel, kAnnotation };
 
-  // InvalidArgument: the message says what is wrong with it.
+  // InvalidArgument if the rule is wrong; the message says why.
   absl::Status Add(Of of, std::string_view rule);
 
-  // Whether any rule is about labels or annotations of workloads.
+  // Returns true if any rule is about labels or annotations of workloads.
   bool chooses_of_workloads() const { return chooses_of_workloads_; }
 
-  // Puts what was chosen in place of an entity's labels and annotations, as they are told ("k8s.pod.label.app").
-  // Those that decide about service.* stay as well (docs/metadata.md): IsInternal tells them. Of rules with one name
-  // the later counts, and annotations before labels, as with k8sattributesprocessor.
+  // Replaces an entity's labels and annotations, as they are reported ("k8s.pod.label.app"), with the chosen
+  // attributes. The labels and annotations that decide about service.* stay as well (docs/metadata.md): IsInternal is
+  // true for them. If several rules have one name, the later rule wins, and annotations win over labels, as in
+  // k8sattributesprocessor.
   Attributes Apply(Attributes attributes) const;
 
-  // Whether an attribute of an entity is there for what is made of it alone, not to be shown: labels and annotations
-  // that stayed for that, and an image's version.
+  // Returns true if an attribute only serves to compute other attributes and is not shown: a label or annotation that
+  // stayed for that purpose, or an image's version.
   bool IsInternal(std::string_view key) const;
 
  private:
   struct Rule {
     Of of{};
     std::string object, key, name;
-    std::shared_ptr<const re2::RE2> regex;  // of `key`; null: the key itself
+    std::shared_ptr<const re2::RE2> regex;  // of `key`; null: `key` is compared literally
   };
   struct Key {
     Of of{};

@@ -14,7 +14,7 @@ const Attributes kTold = {{"k8s.namespace.label.team", "blue"},
                           {"k8s.pod.label.app.kubernetes.io/name", "nginx"},
                           {"k8s.pod.name", "web-1"}};
 
-TEST(K8sNameRules, WhatNobodyChoseIsNotKept) {
+TEST(K8sNameRules, DropsLabelsThatNoRuleChooses) {
   const K8sNameRules rules;
   EXPECT_EQ(rules.Apply(kTold), (Attributes{{"k8s.pod.annotation.resource.opentelemetry.io/service.name", "shop"},
                                             {"k8s.pod.label.app.kubernetes.io/name", "nginx"},
@@ -37,11 +37,11 @@ TEST(K8sNameRules, ChoosesAndRenames) {
   EXPECT_EQ(FindAttribute(kept, "owner"), "blue");
   EXPECT_EQ(FindAttribute(kept, "k8s.label.name"), "nginx");
   EXPECT_EQ(FindAttribute(kept, "k8s.namespace.label.team"), "");
-  EXPECT_EQ(FindAttribute(kept, "x"), "");                                // no regular expression: a dot is a dot
+  EXPECT_EQ(FindAttribute(kept, "x"), "");                                // not a regular expression: a dot is a dot
   EXPECT_TRUE(rules.IsInternal("k8s.pod.label.app.kubernetes.io/name"));  // shown under another name
 }
 
-TEST(K8sNameRules, OfTwoRulesWithOneNameTheLaterCounts) {
+TEST(K8sNameRules, TheLaterOfTwoRulesWithOneNameWins) {
   const Attributes told = {{"k8s.pod.annotation.c", "3"}, {"k8s.pod.label.a", "1"}, {"k8s.pod.label.b", "2"}};
   K8sNameRules rules;
   ASSERT_TRUE(rules.Add(Of::kLabel, "b=x").ok());
@@ -68,7 +68,7 @@ TEST(K8sNameRules, AChosenLabelOfServicesIsShown) {
   EXPECT_FALSE(rules.IsInternal("k8s.pod.label.app.kubernetes.io/name"));
 }
 
-TEST(K8sNameRules, ALabelIsNotWhatKubernetesSays) {
+TEST(K8sNameRules, ALabelDoesNotReplaceAKubernetesAttribute) {
   K8sNameRules rules;
   ASSERT_TRUE(rules.Add(Of::kLabel, "app=k8s.pod.name").ok());
   EXPECT_EQ(FindAttribute(rules.Apply(kTold), "k8s.pod.name"), "web-1");

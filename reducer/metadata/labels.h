@@ -11,17 +11,17 @@
 
 namespace tributary {
 
-// Of Kubernetes workloads, as in k8s.KIND.name; what owns others stands before them.
+// Kinds of Kubernetes workloads, as in k8s.KIND.name. A kind that owns others stands before them.
 constexpr std::array<std::string_view, 6> kWorkloadKinds = {"deployment", "statefulset", "daemonset",
                                                             "cronjob",    "job",         "replicaset"};
 inline bool IsWorkloadKind(std::string_view kind) {
   return std::find(kWorkloadKinds.begin(), kWorkloadKinds.end(), kind) != kWorkloadKinds.end();
 }
 
-// What a series can be selected by without a join: OpenTelemetry attribute names, and where each value comes from. All
-// others are attributes of its resource (resource_joiner.h); AttributeNames knows which there are. host.name and
-// host.id are both: a host may tell others than its session. node.id is ours: what the node calls itself to its
-// reducers.
+// Labels that select a series without a join. Each is an OpenTelemetry attribute; LabelValue reads its value from the
+// store's rows. All other labels are attributes of the series' resource (resource_joiner.h); AttributeNames knows their
+// names. host.name and host.id are both: a host may report other values than its session. node.id is our own: the id
+// that the node reports to its reducers.
 enum class Label {
   kProcessPid,
   kProcessExecutableName,
@@ -36,21 +36,21 @@ enum class Label {
 };
 
 std::string_view LabelName(Label label);            // "process.pid"
-std::string NormalizeLabel(std::string_view name);  // `.`, `-` and `/` as `_`
-// Whether `name` is written as `normalized` when it is normalized.
+std::string NormalizeLabel(std::string_view name);  // writes `.`, `-` and `/` as `_`
+// Returns true if NormalizeLabel(name) equals `normalized`.
 bool IsNormalizedAs(std::string_view name, std::string_view normalized);
-std::optional<Label> FindLabel(std::string_view name);  // however it is written
+std::optional<Label> FindLabel(std::string_view name);  // accepts every spelling
 
 inline bool IsHostLabel(Label label) { return label == Label::kHostName || label == Label::kHostId; }
 
 // Labels of a thread cannot be answered from sums, which are kept per process.
 inline bool IsThreadLabel(Label label) { return label == Label::kThreadId || label == Label::kThreadName; }
 
-// Behind the last '/'; the whole when there is none.
+// Returns the part after the last '/', or the whole path if it has no '/'.
 std::string_view BaseName(std::string_view path);
 
-// Values as people see them: ill-formed UTF-8 replaced, as in every JSON answer, so that what a page shows can be asked
-// for. "" where the process or thread has no such label.
+// Returns the value as people see it. Ill-formed UTF-8 is replaced, as in every JSON answer, so that a user can query
+// for a value that a page shows. Returns "" if the process or thread does not have the label.
 std::string LabelValue(Label label, const store::ProcessRow& process);
 std::string LabelValue(Label label, const store::ThreadRow& thread);
 

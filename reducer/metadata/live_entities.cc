@@ -50,7 +50,7 @@ void LiveEntities::Take(const MetadataTeller& teller, MetadataUpdate update, Uni
   SetGauges();
 }
 
-// Returns nullptr if there are too many. Notes that the teller was heard of.
+// Returns nullptr if there are too many tellers. Records that the teller was heard from.
 LiveEntities::Source* LiveEntities::FindOrAddSource(const MetadataTeller& teller, UnixNs now) {
   auto it = sources_.find(teller);
   if (it == sources_.end()) {
@@ -72,14 +72,14 @@ void LiveEntities::TakeEntity(Source& source, Entity entity, UnixNs now) {
   Key key(entity.kind, entity.id);
   auto it = source.records.find(key);
   if (it == source.records.end()) {
-    // A workload is its labels; of most none was chosen.
+    // A workload only consists of its chosen labels. Most workloads have none.
     if (entity.kind == EntityKind::kWorkload && entity.attributes.empty()) return;
     if (IsFull() || (!source.teller.is_cluster && source.records.size() >= options_.node_entities_max)) {
       refused_.Add();
       return;
     }
     it = source.records.emplace(key, std::make_unique<Record>()).first;
-    // It may have been in memory, and dropped, before.
+    // The entity may have been in memory before, and dropped.
     it->second->has_older = options_.has_database;
     it->second->ended_unseen = entity.gone;
     ++entities_;
@@ -88,7 +88,7 @@ void LiveEntities::TakeEntity(Source& source, Entity entity, UnixNs now) {
   Record& record = *it->second;
   record.snapshot = source.snapshot;
   record.ended_unseen &= entity.gone;
-  // States that ended a while ago and are saved are found in the database.
+  // Drops saved states that ended a while ago: look-ups find them in the database.
   if (options_.has_database && !record.dirty &&
       record.timeline.DropBefore(UnixNs{now.value - options_.gone_kept_ns}) > 0) {
     record.has_older = true;
@@ -317,7 +317,7 @@ std::vector<LiveEntities::Ref> LiveEntities::TakeGone(UnixNs now) {
     Ref& front = gone_.front().entity;
     auto it = front.source_->records.find(front.key_);
     const bool is_gone = it != front.source_->records.end() && it->second->timeline.gone();
-    if (is_gone && it->second->dirty) break;  // not saved yet: the disk is full, or slow
+    if (is_gone && it->second->dirty) break;  // not saved yet: the disk is full or slow
     if (is_gone) leaving.push_back(std::move(front));
     gone_.pop_front();
   }
@@ -325,7 +325,7 @@ std::vector<LiveEntities::Ref> LiveEntities::TakeGone(UnixNs now) {
 }
 
 void LiveEntities::DropGone(std::vector<Ref> leaving, UnixNs now) {
-  std::vector<std::unique_ptr<Record>> left;  // destroyed without the lock
+  std::vector<std::unique_ptr<Record>> left;  // destroyed after the lock is released
   std::unique_lock lock(mutex_);
   for (Ref& ref : leaving) {
     Records& records = ref.source_->records;

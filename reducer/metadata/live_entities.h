@@ -23,37 +23,37 @@ namespace tributary {
 
 // An entity in memory, at one time.
 struct LiveEntity : FoundEntity {
-  bool ask_database = false;  // the database may know of an earlier state
+  bool ask_database = false;  // the database may have an earlier state
 };
 struct FoundInCluster : FoundEntity {
   MetadataTeller cluster;
 };
 
-// The entities in memory: those that live, and those that ended less than `gone_kept_ns` ago. It also remembers the
-// work that it makes for MetadataUpkeep: entities to save, entities to drop, tellers that are away.
+// The entities in memory: all live entities, and the entities that ended less than `gone_kept_ns` ago. It also collects
+// the work that it makes for MetadataUpkeep: entities to save, entities to drop, tellers that are away.
 //
-// A pod takes about 4 KB with its container, 64 KB at most each. Thread-safe: one lock guards everything, shared for
-// a look-up (some 100 ns), exclusive for a change (about a µs an entity). No call does I/O.
+// A pod takes about 4 KB with its container, at most 64 KB each. Thread-safe: one lock guards everything. A look-up
+// takes the lock shared (about 100 ns), a change takes it exclusively (about 1 µs per entity). No call does I/O.
 class LiveEntities {
  public:
   struct Options {
-    bool has_database = false;  // older states may be found there
+    bool has_database = false;  // older states may be in the database
     int64_t gone_kept_ns = kNsPerMinute;
     int64_t away_ns = 6 * 60 * kNsPerMinute;
     size_t entities_max = 400'000;
     size_t bytes_max = size_t{1} << 30;
-    size_t node_entities_max = 4'096;  // of one node
+    size_t node_entities_max = 4'096;  // per node
     size_t clusters_max = 64;
-    size_t nodes_max = 65'536;  // some 200 bytes each
+    size_t nodes_max = 65'536;  // about 200 bytes each
   };
   using Key = std::pair<EntityKind, std::string>;
 
  private:
-  struct Source;  // everything of one teller
+  struct Source;  // all data of one teller
 
  public:
-  // Names one entity of one teller. Becomes invalid when ForgetTellers removes the teller; only MetadataUpkeep, which
-  // calls that, holds any.
+  // Names one entity of one teller. Becomes invalid when ForgetTellers removes the teller. Only MetadataUpkeep, which
+  // calls ForgetTellers, holds Refs.
   class Ref {
    public:
     const MetadataTeller& teller() const;
@@ -66,7 +66,7 @@ class LiveEntities {
     Key key_;
   };
 
-  // `refused`, which counts entities that there is no room for, and `metrics` outlive it.
+  // `refused` and `metrics` must outlive this object. `refused` counts entities that do not fit into the limits.
   LiveEntities(const Options& options, Counter& refused, Metrics& metrics);
   ~LiveEntities();
 
@@ -76,29 +76,29 @@ class LiveEntities {
   void Disconnected(const MetadataTeller& teller, UnixNs now);
   void Take(const MetadataTeller& teller, MetadataUpdate update, UnixNs now);
 
-  // ---- Look-ups. An entity that is found counts as joined with a sample.
+  // ---- Look-ups. A found entity counts as joined with a sample.
 
   LiveEntity Find(EntityKind kind, const MetadataTeller& teller, std::string_view id, UnixNs at) const;
-  // Looks in every cluster. Returns the first entity that `accept` takes, or nothing if there is none; clusters whose
-  // older states only the database has are added to `unsure`.
+  // Looks in every cluster. Returns the first entity that `accept` takes, or nullopt if there is none. Adds to `unsure`
+  // the clusters that have older states of the entity only in the database.
   std::optional<FoundInCluster> FindInClusters(EntityKind kind, std::string_view id, UnixNs at,
                                                absl::FunctionRef<bool(const Entity&)> accept,
                                                std::vector<std::pair<MetadataTeller, LiveEntity>>* unsure) const;
 
-  // Whether any cluster's watcher has sent something since `since`.
+  // Returns true if any cluster's watcher has sent something since `since`.
   bool HeardClustersSince(UnixNs since) const;
-  // Whether a cluster's watcher is in the middle of a snapshot.
+  // Returns true if a cluster's watcher is in the middle of a snapshot.
   bool HearsSnapshot() const;
-  // Whether this node has sent containers.
+  // Returns true if this node has sent containers.
   bool ExpectsContainers(std::string_view node_id) const;
 
   struct Cluster {
     std::string id;
     bool connected = false;
     size_t entities = 0;
-    UnixNs last_told;  // 0: not since the reducer started
+    UnixNs last_told;  // 0: nothing since the reducer started
   };
-  std::vector<Cluster> Clusters() const;  // in the order in which they came
+  std::vector<Cluster> Clusters() const;  // in order of arrival
 
   struct Totals {
     size_t entities = 0, bytes = 0;
@@ -107,31 +107,32 @@ class LiveEntities {
 
   // ---- For MetadataUpkeep: one thread at a time
 
-  // Adds an entity of the database. Returns false if memory is full.
+  // Adds an entity from the database. Returns false if memory is full.
   bool Restore(const EntityStore::Row& row, UnixNs now);
-  // Adds the teller if there is room, and notes that it was heard of.
+  // Adds the teller if the limits allow it, and records that it was heard from.
   void AddTeller(const MetadataTeller& teller, UnixNs now);
 
-  // Returns at most `count_max` changed entities, which count as saved from now on; `taken` names them.
+  // Returns at most `count_max` changed entities, which count as saved from now on. `taken` receives their names.
   std::vector<EntityStore::Row> TakeChanges(size_t count_max, std::vector<Ref>* taken);
-  // They were not saved: they count as changed again.
+  // Counts these entities as changed again, because they were not saved.
   void GiveBack(std::vector<Ref> taken);
-  // There is no database: whatever changed counts as saved.
+  // For use without a database: counts all changes as saved.
   void DiscardChanges();
   // Returns the entities whose older states were dropped from memory since the last call.
   std::vector<Ref> TakeTrimmed();
   // Appends one row without states for each entity that was joined with its first sample since it was saved.
   void TakeUsed(std::vector<EntityStore::Row>* rows);
 
-  // Ends the entities of every teller that is away, at the time at which it was heard of last. Returns the tellers of
-  // which nothing is in memory.
+  // Ends the entities of every teller that is away, at the time when the teller was last heard from. Returns the away
+  // tellers that have no entities in memory.
   std::vector<MetadataTeller> EndAway(UnixNs now);
   // Removes these tellers, unless they came back.
   void ForgetTellers(const std::vector<MetadataTeller>& leaving, UnixNs now);
 
-  // Returns the entities that ended longer than `gone_kept_ns` ago and are saved. They stay until DropGone.
+  // Returns the entities that ended more than `gone_kept_ns` ago and are saved. They stay in memory until DropGone.
   std::vector<Ref> TakeGone(UnixNs now);
-  // Removes them, unless they came back; one whose use is not saved yet stays for another `gone_kept_ns`.
+  // Removes these entities, unless they came back. If the use of an entity is not saved yet, the entity stays for
+  // another `gone_kept_ns`.
   void DropGone(std::vector<Ref> leaving, UnixNs now);
 
  private:
@@ -151,10 +152,10 @@ class LiveEntities {
   };
   struct Record {
     EntityTimeline timeline;
-    mutable std::atomic<bool> used{false};  // set under the shared lock, too
+    mutable std::atomic<bool> used{false};  // also set under the shared lock
     bool used_saved = false;
     bool dirty = false;
-    bool has_older = false;     // states before these are in the database
+    bool has_older = false;     // earlier states are in the database
     bool ended_unseen = false;  // as in EntityStore::Row
     uint32_t snapshot = 0;
     size_t bytes = 0;
@@ -168,14 +169,14 @@ class LiveEntities {
     bool tells_containers = false;
     int connections = 0;
     UnixNs last_told;
-    UnixNs last_heard;  // of a connection, too
+    UnixNs last_heard;  // also updated by a connection
   };
   struct Gone {
     Ref entity;
     UnixNs heard;
   };
 
-  // All of these are called with mutex_ held.
+  // The caller must hold mutex_ for all of these.
   Source* FindOrAddSource(const MetadataTeller& teller, UnixNs now);
   const Source* FindSource(const MetadataTeller& teller) const;
   bool IsAway(const Source& source, UnixNs now) const;
@@ -192,10 +193,10 @@ class LiveEntities {
 
   mutable std::shared_mutex mutex_;  // guards everything below
   absl::flat_hash_map<MetadataTeller, std::unique_ptr<Source>> sources_;
-  std::vector<Source*> clusters_;  // those of sources_, in the order in which they came
+  std::vector<Source*> clusters_;  // the clusters of sources_, in order of arrival
   std::vector<Ref> dirty_;         // to be saved
   std::vector<Ref> trimmed_;       // older states were dropped
-  std::deque<Gone> gone_;          // ended; most of them have not come back
+  std::deque<Gone> gone_;          // ended entities; most of them have not come back
   size_t entities_ = 0, bytes_ = 0;
 };
 

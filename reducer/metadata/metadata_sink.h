@@ -7,7 +7,7 @@
 
 namespace tributary {
 
-// Where metadata comes from: a node, which describes itself and its containers, or a cluster's watcher.
+// A source of metadata: a node, which describes itself and its containers, or a cluster's watcher.
 struct MetadataTeller {
   bool is_cluster = false;
   std::string id;  // the session's node id, which its credential allows
@@ -19,8 +19,8 @@ struct MetadataTeller {
   }
 };
 
-// Takes the metadata of hosts, containers and pods from sessions, in the order of each session. Called on the shards'
-// loops, several at a time; returns soon.
+// Receives the metadata of hosts, containers and pods from sessions, in order within each session. Called on the
+// shards' loops, several at a time. Each call must return soon.
 class MetadataSink {
  public:
   virtual void Connected(const MetadataTeller& teller) = 0;

@@ -8,7 +8,7 @@
 namespace tributary {
 namespace {
 
-// A watcher that is away this long is not waited for.
+// The store does not wait for a watcher that is away for this long.
 constexpr int64_t kExpectedNs = 6 * 60 * kNsPerMinute;
 
 Counter& AddRefusals(Metrics& metrics, const char* reason) {
@@ -18,7 +18,7 @@ Counter& AddRefusals(Metrics& metrics, const char* reason) {
       {{"reason", reason}});
 }
 
-// Whether the teller may describe this entity.
+// Returns true if the teller may describe this entity.
 bool MayTell(const MetadataTeller& teller, const Entity& entity) {
   switch (entity.kind) {
     case EntityKind::kHost:
@@ -32,11 +32,11 @@ bool MayTell(const MetadataTeller& teller, const Entity& entity) {
       return teller.is_cluster && !entity.id.empty();
     case EntityKind::kCluster:
       return teller.is_cluster;
-    case EntityKind::kRollout:  // an event: a cluster's go to the RolloutLog
+    case EntityKind::kRollout:  // an event: rollouts of a cluster go to the RolloutLog
     case EntityKind::kUnknown:
       break;
   }
-  return false;  // also a kind of a later release
+  return false;  // also a kind that a later release sends
 }
 
 LiveEntities::Options LiveOptions(const MetadataStore::Options& options, bool has_database) {

@@ -21,43 +21,43 @@
 
 namespace tributary {
 
-// Hosts, containers, pods and the like over time (docs/metadata.md), as nodes and clusters describe them. It joins
-// three parts, so that callers see one store:
+// Stores hosts, containers, pods and similar entities over time (docs/metadata.md), as nodes and clusters describe
+// them. It joins three parts, so that callers see one store:
 //
-//   LiveEntities    what lives and what ended in the last minute, in memory
-//   ColdEntities    what ended before, read from the database when samples of its time are looked at
-//   MetadataUpkeep  saves, expires and drops, on a thread of its own
+//   LiveEntities    live entities, and entities that ended in the last minute, in memory
+//   ColdEntities    entities that ended earlier, read from the database when a query looks at samples of their time
+//   MetadataUpkeep  saves, expires and drops, on its own thread
 //
-// The store itself decides what to accept: a node may describe itself and its containers; every other entity from it
-// is refused and counted. Thread-safe, without a lock of its own. Locks of the parts are taken in this order:
+// The store itself decides which entities to accept: a node may describe itself and its containers; every other entity
+// from a node is refused and counted. Thread-safe, without its own lock. Locks of the parts are taken in this order:
 // MetadataUpkeep's, then LiveEntities' or ColdEntities', never these two together. ColdEntities reads the database
-// under its lock, so a loop that calls Take never waits for a read.
+// under its own lock, so a loop that calls Take never waits for a read.
 class MetadataStore final : public MetadataSink {
  public:
   static constexpr int64_t kMarkUsedNs = MetadataUpkeep::kMarkUsedNs;
   using Cluster = LiveEntities::Cluster;
 
   struct Options {
-    // Where entities are kept over restarts. nullptr: memory alone. An error is logged and counted: memory alone, too.
+    // Stores entities across restarts. nullptr: memory only. An error is logged and counted; then memory only, too.
     absl::StatusOr<std::unique_ptr<EntityStore>> store = std::unique_ptr<EntityStore>();
-    int64_t keep_ns = 60 * kNsPerMinute;       // from an entity's end on, if no sample was joined with it
-    int64_t keep_used_ns = 7 * kNsPerDay;      // if one was: as long as samples are kept
+    int64_t keep_ns = 60 * kNsPerMinute;       // after an entity's end, if no sample was joined with it
+    int64_t keep_used_ns = 7 * kNsPerDay;      // if a sample was joined with it: as long as samples are kept
     int64_t gone_in_memory_ns = kNsPerMinute;  // if there is a database
     size_t entities_max = 400'000;             // in memory
     size_t bytes_max = size_t{1} << 30;        // in memory
-    size_t node_entities_max = 4'096;          // in memory, of one node
+    size_t node_entities_max = 4'096;          // in memory, per node
     size_t clusters_max = 64;
-    size_t nodes_max = 65'536;                // some 200 bytes each
+    size_t nodes_max = 65'536;                // about 200 bytes each
     int64_t away_ns = 6 * 60 * kNsPerMinute;  // a teller that is away this long counts as gone, with all its entities
-    size_t cold_entities_max = 16'384;        // that came back from the database,
+    size_t cold_entities_max = 16'384;        // cached from the database,
     size_t cold_bytes_max = 128u << 20;       // and their memory
   };
-  // `rules`, `names`, `clock` and `metrics` outlive the store.
+  // `rules`, `names`, `clock` and `metrics` must outlive the store.
   MetadataStore(Options options, const K8sNameRules& rules, AttributeNames& names, const Clock& clock,
                 Metrics& metrics);
   ~MetadataStore();  // flushes
 
-  // Begins the upkeep's thread; `mark_used` as in MetadataUpkeep::Start.
+  // Starts the upkeep's thread; `mark_used` as in MetadataUpkeep::Start.
   void Start(std::function<void()> mark_used) { upkeep_->Start(std::move(mark_used)); }
   void Stop() { upkeep_->Stop(); }
 
@@ -66,22 +66,22 @@ class MetadataStore final : public MetadataSink {
   void Disconnected(const MetadataTeller& teller) override;
   void Take(const MetadataTeller& teller, MetadataUpdate update) override;
 
-  // Returns what a teller said of an entity. What is found counts as joined with a sample.
+  // Returns an entity as the teller described it. A found entity counts as joined with a sample.
   FoundEntity Find(EntityKind kind, const MetadataTeller& teller, std::string_view id, UnixNs at) const;
   // Looks in every cluster. Returns the first entity that `accept` takes.
   FoundInCluster FindInClusters(EntityKind kind, std::string_view id, UnixNs at,
                                 absl::FunctionRef<bool(const Entity&)> accept) const;
 
-  // Whether any cluster's watcher has sent something in the last hours: more may come.
+  // Returns true if any cluster's watcher has sent something in the last hours, so that more may come.
   bool ExpectsClusters() const;
-  // Whether a cluster's watcher is in the middle of a snapshot.
+  // Returns true if a cluster's watcher is in the middle of a snapshot.
   bool HearsSnapshot() const { return live_->HearsSnapshot(); }
-  // Whether this node sends its containers.
+  // Returns true if this node sends its containers.
   bool ExpectsContainers(std::string_view node_id) const { return live_->ExpectsContainers(node_id); }
 
-  std::vector<Cluster> Clusters() const { return live_->Clusters(); }  // in the order in which they came
+  std::vector<Cluster> Clusters() const { return live_->Clusters(); }  // in order of arrival
 
-  // What the thread does; for tests.
+  // The work of the upkeep's thread; for tests.
   void Flush() { upkeep_->Flush(); }
   void Maintain() { upkeep_->Maintain(); }
 
@@ -92,7 +92,7 @@ class MetadataStore final : public MetadataSink {
   AttributeNames& names_;
   const Clock& clock_;
   Counter &updates_, &refused_, &failures_;
-  std::unique_ptr<EntityStore> db_;  // nullptr: memory alone
+  std::unique_ptr<EntityStore> db_;  // nullptr: memory only
   std::unique_ptr<LiveEntities> live_;
   std::unique_ptr<ColdEntities> cold_;
   std::unique_ptr<MetadataUpkeep> upkeep_;

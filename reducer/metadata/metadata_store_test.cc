@@ -43,7 +43,7 @@ class MetadataStoreTest : public ::testing::Test {
   uint64_t Count(std::string_view name, Metrics::Labels labels = {}) {
     return metrics_.AddCounter(name, "", std::move(labels)).value();
   }
-  // What the thread does in the minutes after.
+  // The work of the upkeep's thread in the next minutes.
   void Upkeep() {
     for (int i = 0; i < 2; ++i) {
       store_->Flush();
@@ -60,11 +60,11 @@ class MetadataStoreTest : public ::testing::Test {
   K8sNameRules rules_;
   AttributeNames names_;
   std::string folder_ = directory_.path();
-  MetadataStore::Options options_;  // `store` is opened anew each time
+  MetadataStore::Options options_;  // `store` is opened again each time
   std::unique_ptr<MetadataStore> store_;
 };
 
-TEST_F(MetadataStoreTest, NodesAreBelievedOfThemselvesAlone) {
+TEST_F(MetadataStoreTest, NodesMayOnlyDescribeThemselvesAndTheirContainers) {
   Open();
   Tell(kNode, {Make(EntityKind::kHost, "n1", {{"host.name", "a"}}), Make(EntityKind::kHost, "n2", {{"host.name", "b"}}),
                Pod("u1", "web"), Make(EntityKind::kContainer, "c", {{"container.image.name", "nginx"}}),
@@ -78,13 +78,13 @@ TEST_F(MetadataStoreTest, NodesAreBelievedOfThemselvesAlone) {
   EXPECT_EQ(PodName("u1"), "web");
 }
 
-TEST_F(MetadataStoreTest, WhatASnapshotLeavesOutHasGone) {
+TEST_F(MetadataStoreTest, EntitiesMissingFromASnapshotEnd) {
   Open();
   TellAll(kCluster, {Pod("u1", "one"), Pod("u2", "two")});
   Tell(kNode, {Make(EntityKind::kHost, "n1", {})});
   clock_.Advance(kNsPerSecond);
   store_->Take(kCluster, {.begins_snapshot = true, .entities = {Pod("u2", "two")}});
-  Tell(kCluster, {Pod("u3", "three")});  // between a snapshot's messages: is there as well
+  Tell(kCluster, {Pod("u3", "three")});  // between a snapshot's messages: it counts as present, too
   store_->Take(kCluster, {.ends_snapshot = true, .entities = {Pod("u4", "four")}});
   clock_.Advance(2 * kNsPerMinute);
   store_->Flush();
@@ -93,7 +93,7 @@ TEST_F(MetadataStoreTest, WhatASnapshotLeavesOutHasGone) {
   EXPECT_EQ(PodName("u1"), "one");  // from the database
 }
 
-TEST_F(MetadataStoreTest, FindsInAnyClusterWhatIsAccepted) {
+TEST_F(MetadataStoreTest, FindsAcceptedEntitiesInAnyCluster) {
   Open();
   const MetadataTeller other = {true, "c2"};
   Tell(other, {Make(EntityKind::kContainer, "c", {{"k8s.pod.uid", "liar"}})});
@@ -107,7 +107,7 @@ TEST_F(MetadataStoreTest, FindsInAnyClusterWhatIsAccepted) {
             nullptr);
 }
 
-TEST_F(MetadataStoreTest, IsThereAfterARestart) {
+TEST_F(MetadataStoreTest, KeepsEntitiesOverARestart) {
   Open();
   const UnixNs before = clock_.Unix();
   Tell(kCluster, {Pod("u1", "old"), Pod("u2", "stays")});
@@ -117,7 +117,7 @@ TEST_F(MetadataStoreTest, IsThereAfterARestart) {
   EXPECT_EQ(PodName("u1", before), "old");
   EXPECT_EQ(PodName("u1"), "new");
   EXPECT_EQ(PodName("u2"), "stays");
-  // The watcher connects again, and u2 is no more.
+  // The watcher connects again, and u2 does not exist any more.
   clock_.Advance(kNsPerSecond);
   TellAll(kCluster, {Pod("u1", "new")});
   EXPECT_EQ(PodName("u1", before), "old");
@@ -127,7 +127,7 @@ TEST_F(MetadataStoreTest, IsThereAfterARestart) {
   EXPECT_EQ(Entities(), 1u);
 }
 
-TEST_F(MetadataStoreTest, HistoryOfWhatLivesIsInTheDatabase) {
+TEST_F(MetadataStoreTest, FindsOldStatesOfALiveEntityInTheDatabase) {
   Open();
   std::vector<UnixNs> times;
   for (int i = 0; i < 5; ++i) {
@@ -141,7 +141,7 @@ TEST_F(MetadataStoreTest, HistoryOfWhatLivesIsInTheDatabase) {
   EXPECT_EQ(found.until, times[2]);
 }
 
-TEST_F(MetadataStoreTest, WhatBelongsToSamplesIsKeptAsLongAsTheyAre) {
+TEST_F(MetadataStoreTest, KeepsUsedEntitiesAsLongAsSamples) {
   Open();
   Tell(kCluster, {Pod("u1", "used"), Pod("u2", "idle")});
   EXPECT_EQ(PodName("u1"), "used");
@@ -161,7 +161,7 @@ TEST_F(MetadataStoreTest, WhatBelongsToSamplesIsKeptAsLongAsTheyAre) {
   EXPECT_EQ(PodName("u1"), "");
 }
 
-TEST_F(MetadataStoreTest, WhatWasLookedUpAfterItWentIsKeptToo) {
+TEST_F(MetadataStoreTest, KeepsEntitiesThatAreFirstUsedAfterTheirEnd) {
   Open();
   Tell(kCluster, {Pod("u1", "late")});
   Tell(kCluster, {Pod("u1", "", 0, true)});
@@ -176,7 +176,7 @@ TEST_F(MetadataStoreTest, WhatWasLookedUpAfterItWentIsKeptToo) {
   EXPECT_EQ(PodName("u1"), "late");
 }
 
-TEST_F(MetadataStoreTest, AnEndThatIsToldAgainTakesNothingAway) {
+TEST_F(MetadataStoreTest, ARepeatedEndRemovesNoHistory) {
   Open();
   const UnixNs before = clock_.Unix();
   Tell(kCluster, {Pod("u1", "first")});
@@ -187,7 +187,7 @@ TEST_F(MetadataStoreTest, AnEndThatIsToldAgainTakesNothingAway) {
   store_->Flush();
   clock_.Advance(2 * kNsPerMinute);
   store_->Maintain();
-  // The watcher connects again and tells what went lately, as far as it still knows it.
+  // The watcher connects again and reports recently ended pods, as far as it still knows them.
   TellAll(kCluster, {Pod("u1", "second", clock_.Unix().value - kNsPerMinute, true), Pod("u2", "missed", 0, true)});
   store_->Flush();
   clock_.Advance(2 * kNsPerMinute);
@@ -197,12 +197,12 @@ TEST_F(MetadataStoreTest, AnEndThatIsToldAgainTakesNothingAway) {
   clock_.Advance(70 * kNsPerMinute);
   store_->Maintain();
   Open();
-  EXPECT_EQ(PodName("u1", before), "first");  // it belongs to samples still
+  EXPECT_EQ(PodName("u1", before), "first");  // it still belongs to samples
 }
 
-TEST_F(MetadataStoreTest, WhatComesAfterItWasMissedIsFound) {
+TEST_F(MetadataStoreTest, FindsAnEntityThatArrivesAfterAMiss) {
   Open();
-  EXPECT_EQ(PodName("u1"), "");  // the cache knows now that the database has none
+  EXPECT_EQ(PodName("u1"), "");  // the cache now knows that the database does not have it
   Tell(kCluster, {Pod("u1", "web")});
   EXPECT_EQ(PodName("u1"), "web");
   Tell(kCluster, {Pod("u1", "", 0, true)});
@@ -223,11 +223,11 @@ TEST_F(MetadataStoreTest, MemoryIsBounded) {
   Tell({true, "c2"}, {Pod("x", "p")});
   EXPECT_EQ(Entities(), 10u);
   EXPECT_EQ(Count("tributary_metadata_refusals_total", {{"reason", "full"}}), 17u + 13u + 1u);
-  Tell(kCluster, {Pod("u0", "changed")});  // what is known may change
+  Tell(kCluster, {Pod("u0", "changed")});  // a known entity may change
   EXPECT_EQ(PodName("u0"), "changed");
 }
 
-TEST_F(MetadataStoreTest, WhoIsGoneForGoodIsForgotten) {
+TEST_F(MetadataStoreTest, ForgetsTellersThatStayAway) {
   const MetadataTeller stays = {false, "n2"};
   Open();
   for (const MetadataTeller& teller : {kNode, kCluster, stays}) store_->Connected(teller);
@@ -238,12 +238,12 @@ TEST_F(MetadataStoreTest, WhoIsGoneForGoodIsForgotten) {
   for (const MetadataTeller& teller : {kNode, kCluster}) store_->Disconnected(teller);
   clock_.Advance(5 * 60 * kNsPerMinute);
   Upkeep();
-  EXPECT_EQ(Entities(), 5u);  // it may come back
+  EXPECT_EQ(Entities(), 5u);  // the tellers may come back
   clock_.Advance(2 * 60 * kNsPerMinute);
   Upkeep();
   Upkeep();
   EXPECT_EQ(Entities(), 1u);
-  EXPECT_EQ(Tellers(), 2u);  // of the cluster there is history
+  EXPECT_EQ(Tellers(), 2u);  // the cluster has history
   EXPECT_EQ(PodName("u1"), "used");
   EXPECT_EQ(PodName("u2"), "");
   clock_.Advance(8 * kNsPerDay);
@@ -256,7 +256,7 @@ TEST_F(MetadataStoreTest, WhoIsGoneForGoodIsForgotten) {
   EXPECT_EQ(Entities(), 3u);
 }
 
-TEST_F(MetadataStoreTest, WhoWasForgottenBeforeARestartStaysSo) {
+TEST_F(MetadataStoreTest, ForgottenTellersStayForgottenOverARestart) {
   Open();
   Tell(kNode, {Make(EntityKind::kHost, "n1", {{"host.name", "a"}})});
   Open();
@@ -316,7 +316,7 @@ TEST_F(MetadataStoreTest, ADamagedDatabaseIsSetAside) {
   EXPECT_EQ(PodName("u1"), "again");
 }
 
-TEST_F(MetadataStoreTest, WithoutADatabaseItIsKeptInMemory) {
+TEST_F(MetadataStoreTest, KeepsEntitiesInMemoryWithoutADatabase) {
   folder_ = directory_.path() + "/missing";
   Open();
   EXPECT_EQ(Count("tributary_metadata_store_errors_total"), 1u);
@@ -345,11 +345,11 @@ TEST_F(MetadataStoreTest, KnowsWhetherASnapshotIsUnderWay) {
   store_->Take(kNode, {.begins_snapshot = true});
   EXPECT_FALSE(store_->HearsSnapshot());
   store_->Take(kCluster, {.begins_snapshot = true});
-  store_->Disconnected(kCluster);  // no more of it comes
+  store_->Disconnected(kCluster);  // the rest of it will not come
   EXPECT_FALSE(store_->HearsSnapshot());
 }
 
-TEST_F(MetadataStoreTest, SaysWhomItWaitsFor) {
+TEST_F(MetadataStoreTest, KnowsWhichSourcesItExpects) {
   Open();
   EXPECT_FALSE(store_->ExpectsClusters());
   EXPECT_FALSE(store_->ExpectsContainers("n1"));
@@ -371,7 +371,7 @@ TEST_F(MetadataStoreTest, SaysWhomItWaitsFor) {
   EXPECT_FALSE(store_->Clusters()[0].connected);
 }
 
-TEST_F(MetadataStoreTest, NamesThatAreToldAreKnown) {
+TEST_F(MetadataStoreTest, LearnsReportedNames) {
   ASSERT_TRUE(rules_.Add(K8sNameRules::Of::kLabel, "app").ok());
   Open();
   EXPECT_FALSE(names_.Knows("k8s_pod_label_app"));

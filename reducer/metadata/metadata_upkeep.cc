@@ -12,7 +12,7 @@ namespace {
 
 constexpr int64_t kFlushNs = kNsPerSecond;
 constexpr int64_t kMaintainNs = 10 * kNsPerSecond;
-// Of entities: memory's lock is held for as long as it takes to copy their pointers.
+// Entities to save at once. The lock of LiveEntities is held while their pointers are copied.
 constexpr size_t kSavedAtOnceMax = 4'096;
 
 }  // namespace
@@ -129,7 +129,7 @@ void MetadataUpkeep::Expire(UnixNs now) {
 
 void MetadataUpkeep::ForgetAway(UnixNs now) {
   std::vector<MetadataTeller> leaving = live_.EndAway(now);
-  // A cluster's history is only found while its watcher is known. A node is known to every caller of Find.
+  // A cluster's history is only found while its watcher is known. For a node, every caller of Find knows the node.
   std::erase_if(leaving, [this](const MetadataTeller& teller) {
     if (db_ == nullptr || !teller.is_cluster) return false;
     const absl::StatusOr<bool> has_history = db_->Knows(teller);
@@ -141,7 +141,7 @@ void MetadataUpkeep::ForgetAway(UnixNs now) {
 
 void MetadataUpkeep::DropGone(UnixNs now) {
   std::vector<LiveEntities::Ref> leaving = live_.TakeGone(now);
-  // First the cache, which may be older than the database; then memory.
+  // Drop from the cache first, because it may be older than the database; then from memory.
   for (const LiveEntities::Ref& gone : leaving) cold_.Forget(gone.teller(), gone.key());
   live_.DropGone(std::move(leaving), now);
 }

@@ -19,39 +19,40 @@
 
 namespace tributary {
 
-// Keeps the database equal to memory, and both within their limits: saves what changed every second, and every ten
-// seconds removes what ended too long ago, from memory and from the database, and tellers that are away. It owns the
-// thread that does this; the database is written nowhere else.
+// Keeps the database equal to memory, and both within their limits. Every second it saves the changes. Every ten
+// seconds it removes entities that ended too long ago, from memory and from the database, and tellers that are away. It
+// owns the thread that does this. No other component writes the database.
 //
-// Thread-safe. Locks: work_mutex_ is held over each Flush and each Maintain. Inside, LiveEntities and ColdEntities
-// take their own, one at a time and for no I/O but ColdEntities' reads; saving holds neither.
+// Thread-safe. Locks: work_mutex_ is held over each Flush and each Maintain. Inside, LiveEntities and ColdEntities take
+// their own locks, one at a time. Neither lock is held during I/O, except for ColdEntities' reads. Saving holds
+// neither.
 class MetadataUpkeep {
  public:
-  static constexpr int64_t kMarkUsedNs = 10 * kNsPerMinute;  // between two calls of Start's `mark_used`, at most
+  static constexpr int64_t kMarkUsedNs = 10 * kNsPerMinute;  // longest time between two calls of Start's `mark_used`
 
   struct Options {
-    int64_t keep_ns = 0;            // in the database, from an entity's end on, if no sample was joined with it
-    int64_t keep_used_ns = 0;       // if one was
-    int64_t gone_in_memory_ns = 0;  // Load reads what ended within this time, and what lives
+    int64_t keep_ns = 0;            // in the database, after an entity's end, if no sample was joined with it
+    int64_t keep_used_ns = 0;       // if a sample was joined with it
+    int64_t gone_in_memory_ns = 0;  // Load reads live entities, and entities that ended within this time
   };
-  // `db` is nullptr without a database. All that it borrows outlives it. `failures` counts reads and writes of the
-  // database that failed.
+  // `db` is nullptr without a database. All borrowed objects must outlive this object. `failures` counts failed reads
+  // and writes of the database.
   MetadataUpkeep(Options options, EntityStore* db, LiveEntities& live, ColdEntities& cold, const Clock& clock,
                  Counter& failures);
   ~MetadataUpkeep();  // ends the thread and flushes
 
-  // Fills memory from the database, and `names` with the attributes' names.
+  // Fills memory from the database, and adds the attributes' names to `names`.
   void Load(AttributeNames& names);
 
-  // Begins the thread. `mark_used`, called on it from time to time, looks up what the recent samples belong to: what is
-  // found is kept with them. Empty: never.
+  // Starts the thread. The thread calls `mark_used` from time to time. `mark_used` looks up what the recent samples
+  // belong to, so that the found entities are kept with the samples. Empty: never called.
   void Start(std::function<void()> mark_used);
-  // Ends it. `mark_used` is not called any more.
+  // Ends the thread. `mark_used` is not called any more.
   void Stop();
 
-  // Saves what changed. Without a database it only counts as saved.
+  // Saves the changes. Without a database, the changes only count as saved.
   void Flush();
-  // Removes what is too old, too much or away.
+  // Removes entities that are too old or too many, and tellers that are away.
   void Maintain();
 
  private:
@@ -72,7 +73,7 @@ class MetadataUpkeep {
   std::mutex work_mutex_;  // one Flush or Maintain at a time; guards db_'s writer and failure_log_
   LogLimit failure_log_{60 * kNsPerSecond};
 
-  std::function<void()> mark_used_;  // before the thread begins
+  std::function<void()> mark_used_;  // set before the thread starts
   std::thread thread_;
   std::mutex thread_mutex_;
   std::condition_variable changed_;

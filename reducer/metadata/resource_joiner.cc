@@ -14,18 +14,18 @@ namespace {
 
 constexpr std::string_view kResourceAnnotation = "k8s.pod.annotation.resource.opentelemetry.io/";
 
-// A static pod's uid in a cgroup is the hash of its manifest, which its mirror at the API server bears as an
-// annotation.
+// The uid of a static pod in a cgroup is the hash of its manifest. The pod's mirror at the API server has this hash as
+// an annotation.
 constexpr std::string_view kConfigHash = "k8s.pod.annotation.kubernetes.io/config.hash";
 bool IsConfigHash(std::string_view pod_uid) { return !pod_uid.empty() && pod_uid.find('-') == std::string_view::npos; }
 
-// Of what workloads a pod can be, in the order in which k8sattributesprocessor believes them: a ReplicaSet and its
-// Deployment, a Job and its CronJob, or one alone.
+// Kinds of workloads that a pod can belong to, in the order of precedence in k8sattributesprocessor: a ReplicaSet and
+// its Deployment, a Job and its CronJob, or one alone.
 constexpr std::string_view kWorkloadUids[] = {"k8s.deployment.uid", "k8s.replicaset.uid", "k8s.statefulset.uid",
                                               "k8s.daemonset.uid",  "k8s.job.uid",        "k8s.cronjob.uid"};
 constexpr size_t kWorkloadsMax = 2;
 
-// What tells where a process runs: there metadata is believed before the process itself.
+// Returns true for attributes that say where a process runs: for them, metadata wins over the process itself.
 bool SaysWhere(std::string_view key) {
   for (std::string_view prefix : {"k8s.", "container.", "host.", "cloud.", "os."}) {
     if (key.starts_with(prefix)) return true;
@@ -33,15 +33,16 @@ bool SaysWhere(std::string_view key) {
   return false;
 }
 
-// What SDKs say that were not told a name: "unknown_service", "unknown_service:java" (OpenTelemetry's resource
-// conventions).
+// Returns true for the name that an SDK reports if no name was configured: "unknown_service", "unknown_service:java"
+// (OpenTelemetry's resource conventions).
 bool IsSdkDefault(std::string_view key, std::string_view value) {
   constexpr std::string_view kUnknown = "unknown_service";
   return key == "service.name" && value.starts_with(kUnknown) &&
          (value.size() == kUnknown.size() || value[kUnknown.size()] == ':');
 }
 
-// Kernel threads have no file, and of most kinds there is one a CPU, or ever other ones: "ksoftirqd/3", "kworker/u9:0".
+// Kernel threads have no file. Most kinds have one thread per CPU, or keep making new ones: "ksoftirqd/3",
+// "kworker/u9:0".
 constexpr Pid kKthreadd{2};
 std::string_view ExecutableName(const store::ProcessRow& process) {
   if (const std::string_view name = BaseName(process.executable_path); !name.empty()) return name;
@@ -59,9 +60,9 @@ struct ResourceJoiner::Place {
 struct ResourceJoiner::Facts {
   FoundEntity host, container, docker, pod, name_space, node, cluster;
   std::array<FoundEntity, kWorkloadsMax> workloads;
-  UnixNs until = kTimeEnd;  // from here on one of them may be another
+  UnixNs until = kTimeEnd;  // from this time on, one of the entities may be another
 
-  // In the order in which they are believed.
+  // Visits the entities in order of precedence.
   template <typename Visit>
   void ForEach(const Visit& visit) const {
     for (const FoundEntity* found :
@@ -81,7 +82,7 @@ struct ResourceJoiner::Facts {
     where = std::move(found);
     return where;
   }
-  // What service.* is made of stands where it belongs; "" = none.
+  // Returns an attribute for computing service.*, from the entity that the attribute belongs to; "": absent.
   std::string_view Attribute(std::string_view key) const {
     const bool of_container = key.starts_with("container.") || key.starts_with("k8s.container.");
     for (const FoundEntity* found : {of_container ? &container : &pod, &docker}) {
@@ -93,11 +94,12 @@ struct ResourceJoiner::Facts {
 };
 
 struct ResourceJoiner::Kept {
-  Facts facts;  // held: equal addresses are the same entities
+  Facts facts;  // kept alive: equal addresses are the same entities
   std::shared_ptr<const Resource> resource;
 };
 
-// Views of attributes with the rank of their source: of two with one key the lower rank stays, of one rank the first.
+// Views of attributes with the rank of their source. If two have one key, the lower rank stays; within one rank, the
+// first.
 struct ResourceJoiner::Merger {
   struct Item {
     std::string_view key, value;
@@ -148,7 +150,7 @@ ResourceJoiner::Place ResourceJoiner::PlaceOf(const store::ProcessRow& process) 
 }
 
 void ResourceJoiner::FindPod(const Place& place, UnixNs at, Facts* facts) const {
-  const std::string_view vouched = place.cgroup.pod_uid;  // by the node's kernel
+  const std::string_view vouched = place.cgroup.pod_uid;  // the node's kernel vouches for it
   const bool is_static = IsConfigHash(vouched);
   bool lied = false;
   MetadataTeller cluster;
@@ -172,7 +174,7 @@ void ResourceJoiner::FindPod(const Place& place, UnixNs at, Facts* facts) const 
   if (facts->container.entity != nullptr) {
     facts->Keep(facts->pod, store_.Find(EntityKind::kPod, cluster, uid, at));
   } else {
-    // The container is not told yet, the pod may be; or it is a process of the pod's own.
+    // The container is not reported yet, but the pod may be. Or the process belongs to the pod itself.
     auto found = store_.FindInClusters(EntityKind::kPod, uid, at, [](const Entity&) { return true; });
     cluster = std::move(found.cluster);
     facts->Keep(facts->pod, std::move(found));
@@ -212,7 +214,7 @@ ResourceJoiner::Facts ResourceJoiner::FindFacts(const Place& place, UnixNs at) c
 Resource ResourceJoiner::Merge(const Place& place, const Facts& facts) const {
   Merger merger;
   for (const auto& [key, value] : operator_attributes_) merger.Add(Merger::kOperator, key, value);
-  // What the session and the kernel say comes first.
+  // Attributes from the session and the kernel come first.
   merger.Add(Merger::kWhere, "container.id", place.container_id);
   if (!IsConfigHash(place.cgroup.pod_uid)) merger.Add(Merger::kWhere, "k8s.pod.uid", place.cgroup.pod_uid);
   facts.ForEach([&](const Entity& entity) {
@@ -221,17 +223,18 @@ Resource ResourceJoiner::Merge(const Place& place, const Facts& facts) const {
         merger.Add(Merger::kAnnotation, std::string_view(key).substr(kResourceAnnotation.size()), value);
       }
       if (rules_.IsInternal(key)) continue;
-      // What a node tells beyond its machine and cloud, its operator said.
+      // A node's attributes that are not about its machine or cloud come from its operator.
       const Merger::Source other = entity.kind == EntityKind::kHost ? Merger::kNodeOperator : Merger::kOther;
       merger.Add(SaysWhere(key) ? Merger::kWhere : other, key, value);
     }
   });
-  // The conventions' name for what k8sattributesprocessor and everybody else call container.image.tag.
+  // The semantic conventions use container.image.tags for the attribute that k8sattributesprocessor and all others call
+  // container.image.tag.
   merger.Add(Merger::kWhere, "container.image.tags", facts.Attribute("container.image.tag"));
   if (facts.pod.entity != nullptr) merger.Add(Merger::kWhere, "k8s.pod.uid", facts.pod.entity->id);
   merger.Add(Merger::kWhere, "container.runtime.name", place.cgroup.runtime);
   merger.Add(Merger::kWhere, "host.name", place.host_name);
-  merger.Add(Merger::kWhere, "host.id", place.node_id);  // where it has not told better: a cloud's instance
+  merger.Add(Merger::kWhere, "host.id", place.node_id);  // if the node has not reported a better id: a cloud's instance
   const Attributes own = DecodeAttributes(place.own_attributes);
   if (!own.empty()) names_.Meet(own);
   for (const auto& [key, value] : own) {
@@ -254,7 +257,8 @@ Resource ResourceJoiner::Merge(const Place& place, const Facts& facts) const {
   return resource;
 }
 
-// Equal for processes whose resources are the same: the executable's name is the last resort for service.name.
+// Returns a key that is equal for processes with the same resource. The executable's name is the last resort for
+// service.name.
 std::string ResourceJoiner::KeyOf(const store::ProcessRow& process) {
   std::string key;
   for (std::string_view part :

@@ -17,38 +17,40 @@
 
 namespace tributary {
 
-// What a process belongs to, as one set of attributes: host, container, pod, namespace, node, cluster, service
-// (docs/metadata.md says which source wins). process.* and thread.* are not in it: those are the rows' own.
+// The attributes of everything that a process belongs to: host, container, pod, namespace, node, cluster, service
+// (docs/metadata.md says which source wins). process.* and thread.* are not part of it: the rows have them.
 struct Resource {
   Attributes attributes;
   bool in_container = false;
-  bool is_complete = false;  // of a container: it, and its pod where it has one, are known
+  bool is_complete = false;  // of a container: the container, and its pod if it has one, are known
 };
 
-// In time: each holds from its `from` to the next one's; the first from ever on.
+// In order of time. Each state holds from its `from` to the next state's `from`; the first state also holds for all
+// time before.
 struct ResourceState {
   UnixNs from;
   std::shared_ptr<const Resource> resource;
 };
 using ResourceStates = std::vector<ResourceState>;
 
-// Joins processes with metadata. Thread-safe; what it borrows outlives it. A join takes 11 µs, 2 where nothing has
-// changed since the last one of its place; places are remembered for that, about 5 KB each. See also ResourceCache.
+// Joins processes with metadata. Thread-safe. Borrowed objects must outlive it. A join takes 11 µs, or 2 µs if nothing
+// has changed since the last join of the same place. For that, places are remembered, about 5 KB each. See also
+// ResourceCache.
 class ResourceJoiner {
  public:
   static constexpr size_t kPlacesKeptMax = 16'384;
   static constexpr size_t kStatesMax = 48;  // of one process in one range of time
 
-  // `operator_attributes` (--resource-attribute) win over everything.
+  // `operator_attributes` (--resource-attribute) win over all other sources.
   ResourceJoiner(const MetadataStore& store, const K8sNameRules& rules, AttributeNames& names,
                  Attributes operator_attributes, Metrics& metrics);
   ~ResourceJoiner();
 
-  // What it belongs to within the range; at least one state.
+  // Returns the resource of the process within the range; at least one state.
   ResourceStates Join(const store::ProcessRow& process, store::TimeRange range) const;
 
-  // Whether more of what a process in a container belongs to may still come; `resource` is what is known. Of a pod that
-  // is known this is so while its cluster's watcher goes on telling all there is: owners, namespaces, nodes.
+  // Returns true if more metadata of a process in a container may still arrive. `resource` is the resource known now.
+  // For a known pod, this is true while a cluster's watcher is still sending a snapshot: owners, namespaces, nodes.
   bool IsAwaited(const store::ProcessRow& process, const Resource& resource) const;
 
   const MetadataStore& store() const { return store_; }
@@ -56,9 +58,9 @@ class ResourceJoiner {
 
  private:
   friend class ResourceCache;
-  struct Place;   // of a process, in which all resources are the same
+  struct Place;   // where a process runs: all processes of one place have the same resource
   struct Facts;   // entities that were found at one time
-  struct Merger;  // of sources into one set
+  struct Merger;  // merges sources into one set
 
   struct Kept;  // the last join of a place
 
@@ -79,15 +81,15 @@ class ResourceJoiner {
   mutable absl::flat_hash_map<std::string, Kept> kept_;  // guarded by kept_mutex_; by KeyOf
 };
 
-// Joins of one query or export: processes of one container share one. Not thread-safe. At most kPlacesMax are held,
-// then all are made anew.
+// Caches the joins of one query or export: processes of one container share one join. Not thread-safe. Holds at most
+// kPlacesMax joins; a full cache starts again.
 class ResourceCache {
  public:
   static constexpr size_t kPlacesMax = 65'536;
 
   ResourceCache(const ResourceJoiner& joiner, store::TimeRange range) : joiner_(joiner), range_(range) {}
 
-  // Valid for as long as the pointer is held.
+  // The states are valid as long as the caller holds the pointer.
   std::shared_ptr<const ResourceStates> Of(const store::ProcessRow& process);
 
   const ResourceJoiner& joiner() const { return joiner_; }
@@ -98,7 +100,7 @@ class ResourceCache {
   absl::flat_hash_map<std::string, std::shared_ptr<const ResourceStates>> by_place_;
 };
 
-// Which state holds at a time.
+// Returns the index of the state that holds at `time`.
 inline size_t ResourceIndexAt(const ResourceStates& states, UnixNs time) {
   size_t i = states.size() - 1;
   while (i > 0 && states[i].from > time) --i;

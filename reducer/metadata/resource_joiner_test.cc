@@ -78,7 +78,7 @@ class ResourceJoinerTest : public ::testing::Test {
   std::unique_ptr<ResourceJoiner> joiner_;
 };
 
-TEST_F(ResourceJoinerTest, AContainerInAPodKnowsEverything) {
+TEST_F(ResourceJoinerTest, JoinsAllSourcesForAContainerInAPod) {
   ASSERT_TRUE(rules_.Add(K8sNameRules::Of::kLabel, "namespace:team=team").ok());
   Open();
   Tell(kNode, {Make(EntityKind::kHost, "n1", {{"cloud.region", "eu-1"}, {"host.arch", "amd64"}})});
@@ -119,7 +119,7 @@ TEST_F(ResourceJoinerTest, AContainerInAPodKnowsEverything) {
                                             }));
 }
 
-TEST_F(ResourceJoinerTest, LabelsOfWorkloadsAreAddedWhereTheyAreChosen) {
+TEST_F(ResourceJoinerTest, AddsChosenLabelsOfWorkloads) {
   ASSERT_TRUE(rules_.Add(K8sNameRules::Of::kLabel, "deployment:team=team").ok());
   ASSERT_TRUE(rules_.Add(K8sNameRules::Of::kAnnotation, "replicaset:note").ok());
   Open();
@@ -131,13 +131,13 @@ TEST_F(ResourceJoinerTest, LabelsOfWorkloadsAreAddedWhereTheyAreChosen) {
   EXPECT_EQ(Get(InPod(), "k8s.replicaset.annotation.note"), "x");
   EXPECT_EQ(Get(InPod(), "k8s.deployment.label.team"), "");
   const MetadataTeller cluster = kCluster;
-  EXPECT_EQ(store_->Find(EntityKind::kWorkload, cluster, "other", clock_.Unix()).entity, nullptr);  // nothing chosen
+  EXPECT_EQ(store_->Find(EntityKind::kWorkload, cluster, "other", clock_.Unix()).entity, nullptr);  // no label chosen
   clock_.Advance(kNsPerSecond);
   Tell(kCluster, {Make(EntityKind::kWorkload, "d-uid", {})});
   EXPECT_EQ(Get(InPod(), "team"), "");
 }
 
-TEST_F(ResourceJoinerTest, ThePodComesFromTheCgroupWhereTheContainerIsNotTold) {
+TEST_F(ResourceJoinerTest, FindsThePodByCgroupIfTheContainerIsNotReported) {
   Open();
   Tell(kCluster, {Make(EntityKind::kPod, kPodUid, {{"k8s.namespace.name", "shop"}, {"k8s.pod.name", "web-1"}})});
   EXPECT_EQ(Get(InPod(), "k8s.pod.name"), "web-1");
@@ -145,7 +145,7 @@ TEST_F(ResourceJoinerTest, ThePodComesFromTheCgroupWhereTheContainerIsNotTold) {
   EXPECT_TRUE(IsAwaited(InPod()));
 }
 
-TEST_F(ResourceJoinerTest, AContainerThatNamesAnotherPodIsNotBelieved) {
+TEST_F(ResourceJoinerTest, IgnoresAContainerThatNamesAnotherPod) {
   Open();
   TellPod();
   Tell(kCluster, {Make(EntityKind::kPod, kOtherUid, {{"k8s.pod.name", "victim"}})});
@@ -156,7 +156,7 @@ TEST_F(ResourceJoinerTest, AContainerThatNamesAnotherPodIsNotBelieved) {
   EXPECT_GE(metrics_.AddCounter("tributary_metadata_disbelieved_total", "").value(), 1u);
 }
 
-TEST_F(ResourceJoinerTest, AStaticPodIsKnownByItsManifest) {
+TEST_F(ResourceJoinerTest, FindsAStaticPodByItsManifestHash) {
   Open();
   const std::string hash = "0123456789abcdef0123456789abcdef";
   store::ProcessRow row = InPod(hash);
@@ -203,7 +203,7 @@ TEST_F(ResourceJoinerTest, ServiceFollowsThePrecedence) {
   EXPECT_EQ(Get(row, "service.name"), "unknown_services");
 }
 
-TEST_F(ResourceJoinerTest, TheOperatorHasTheLastWord) {
+TEST_F(ResourceJoinerTest, OperatorAttributesWin) {
   Open({{"deployment.environment.name", "prod"}, {"service.name", "all"}});
   store::ProcessRow row = OnHost();
   row.attributes = "service.name=mine,deployment.environment.name=test";
@@ -217,7 +217,7 @@ TEST_F(ResourceJoinerTest, TheOperatorHasTheLastWord) {
   EXPECT_EQ(Get(row, "host.name"), "told");
 }
 
-TEST_F(ResourceJoinerTest, TheHostsIdIsWhatItTellsElseTheNodes) {
+TEST_F(ResourceJoinerTest, HostIdIsTheReportedIdOrTheNodeId) {
   Open();
   EXPECT_EQ(Get(OnHost(), "host.id"), "n1");
   Tell(kNode, {Make(EntityKind::kHost, "n1", {{"host.id", "i-1234"}})});
@@ -246,7 +246,7 @@ TEST_F(ResourceJoinerTest, WithoutContainersTheUnitOrTheExecutableNamesTheServic
   EXPECT_FALSE(IsAwaited(row));
 }
 
-TEST_F(ResourceJoinerTest, DockerTellsOfItsNodesContainersAlone) {
+TEST_F(ResourceJoinerTest, DockerDescribesOnlyContainersOfItsNode) {
   Open();
   store::ProcessRow row = OnHost();
   row.container_id = kContainer;
@@ -265,7 +265,7 @@ TEST_F(ResourceJoinerTest, DockerTellsOfItsNodesContainersAlone) {
   EXPECT_TRUE(IsAwaited(row));
 }
 
-TEST_F(ResourceJoinerTest, AChangeSplitsTheTime) {
+TEST_F(ResourceJoinerTest, AChangeSplitsTheRange) {
   ASSERT_TRUE(rules_.Add(K8sNameRules::Of::kLabel, "version").ok());
   Open();
   TellPod({{"k8s.pod.label.version", "a"}});
@@ -273,7 +273,7 @@ TEST_F(ResourceJoinerTest, AChangeSplitsTheTime) {
   const UnixNs change = clock_.Unix();
   TellPod({{"k8s.pod.label.version", "b"}});
   clock_.Advance(kNsPerMinute);
-  TellPod({{"k8s.pod.label.version", "b"}, {"k8s.pod.label.unseen", "1"}});  // nothing that shows
+  TellPod({{"k8s.pod.label.version", "b"}, {"k8s.pod.label.unseen", "1"}});  // no visible change
   clock_.Advance(kNsPerMinute);
   const ResourceStates states = Join(InPod());
   ASSERT_EQ(states.size(), 2u);
@@ -311,7 +311,7 @@ TEST_F(ResourceJoinerTest, ProcessesOfOnePlaceShareAJoin) {
   EXPECT_NE(cache.Of(row), first);
 }
 
-TEST_F(ResourceJoinerTest, WhatHasNotChangedIsNotJoinedAnew) {
+TEST_F(ResourceJoinerTest, ReusesAJoinWhileNothingChanges) {
   Open();
   TellPod();
   const auto first = Join(InPod()).back().resource;
@@ -322,7 +322,7 @@ TEST_F(ResourceJoinerTest, WhatHasNotChangedIsNotJoinedAnew) {
   EXPECT_NE(Join(InPod()).back().resource, first);
 }
 
-TEST(ServiceIdentity, TheFirstThatIsThere) {
+TEST(ServiceIdentity, TakesTheFirstAttributeThatExists) {
   struct Case {
     Attributes attributes;
     const char *name, *version;

@@ -8,7 +8,7 @@
 namespace tributary {
 namespace {
 
-// Names of services may hold anything: they are not in the id. Clusters' watchers do not tell of this kind.
+// Names of services may contain any character, so they are not in the id. Clusters' watchers do not report this kind.
 constexpr std::string_view kServicePrefix = "service/";
 bool ParseServiceId(std::string_view id, Rollout* out) {
   if (!out->cluster.empty() || !id.starts_with(kServicePrefix)) return false;
@@ -18,7 +18,7 @@ bool ParseServiceId(std::string_view id, Rollout* out) {
   return !out->name.empty();
 }
 
-// "KIND/NAMESPACE/NAME/HASH", as clusters' watchers write it. False: it is not.
+// Parses "KIND/NAMESPACE/NAME/HASH", as clusters' watchers write it. Returns false if `id` has another form.
 bool ParseId(std::string_view id, Rollout* out) {
   for (std::string* part : {&out->kind, &out->name_space, &out->name}) {
     const size_t slash = id.find('/');
@@ -68,7 +68,7 @@ void RolloutLog::Take(const MetadataTeller& teller, MetadataUpdate update) {
     const std::lock_guard lock(mutex_);
     std::erase_if(update.entities, [&](Entity& entity) {
       if (!teller.is_cluster || entity.kind != EntityKind::kRollout) return false;
-      // One that has gone is one that its watcher does not tell of any more: it has happened all the same.
+      // `gone` only means that the watcher does not report the rollout any more. It has still happened.
       if (!entity.gone) Add(teller.id, std::move(entity));
       return true;
     });
@@ -89,7 +89,7 @@ bool RolloutLog::AddService(const std::string& id, UnixNs at, Attributes attribu
 
 bool RolloutLog::Add(const std::string& cluster, Entity entity) {
   if (known_.contains(KeyOf(cluster, entity.id))) return false;
-  // A cluster's clock may be ahead, and what is to come would never be old.
+  // A cluster's clock may be ahead. A rollout in the future would never become old.
   const UnixNs at = std::min(entity.from, clock_.Unix());
   const std::string attributes = EncodeAttributes(entity.attributes, kEntityBytesMax, nullptr);
   if (!Put(cluster, entity.id, at, std::move(entity.attributes))) {

@@ -22,49 +22,51 @@
 
 namespace tributary {
 
-// A workload began to run another version.
+// The start of another version in a workload.
 struct Rollout {
-  std::string cluster;                 // the watcher's node id; "": noticed here (service_watch.h)
+  std::string cluster;                 // the watcher's node id; "": detected by this reducer (service_watch.h)
   std::string kind, name_space, name;  // "deployment"; kServiceKind
-  UnixNs at;                           // the first pod of that version was made, or process began
+  UnixNs at;                           // creation of the first pod of that version, or start of its first process
   Attributes attributes;               // rollout.*, rollout.previous.*, service.version, …
 };
-// Of what is noticed here. Name and namespace are the attributes service.name and service.namespace.
+// The kind of rollouts that this reducer detects. Their name and namespace are the attributes service.name and
+// service.namespace.
 constexpr std::string_view kServiceKind = "service";
 
-// The rollouts that clusters' watchers tell of, which are events, not states: they are taken out of what is told on its
-// way to `rest`; and those that are noticed here. All are in memory, kRolloutsMax at most: then the oldest go of the
-// cluster that told the most, or of those noticed here, so that nobody pushes out what others told; and in a store
-// that outlives the reducer.
-// Thread-safe.
+// Collects rollouts: the rollouts that clusters' watchers report, and the rollouts that this reducer detects. Rollouts
+// are events, not states, so Take removes them from an update before it passes the update to `rest`. All rollouts are
+// in memory, at most kRolloutsMax. Above this limit, the log drops the oldest rollout of the source with the most
+// rollouts (a cluster, or this reducer). So one source cannot evict another's rollouts. All rollouts are also in a
+// store that outlives the reducer. Thread-safe.
 class RolloutLog final : public MetadataSink {
  public:
   static constexpr size_t kRolloutsMax = 20'000;
 
   struct Options {
-    // Where rollouts are kept over restarts. nullptr: memory alone. An error is logged and counted: memory alone, too.
+    // Stores rollouts across restarts. nullptr: memory only. An error is logged and counted; then memory only, too.
     absl::StatusOr<std::unique_ptr<RolloutStore>> store = std::unique_ptr<RolloutStore>();
     int64_t keep_ns = 7 * kNsPerDay;
   };
-  // `rest`, `clock` and `metrics` outlive the log. A store that cannot be read is gone without.
+  // `rest`, `clock` and `metrics` must outlive the log. If the store cannot be read, the log works without it.
   RolloutLog(Options options, MetadataSink& rest, const Clock& clock, Metrics& metrics);
 
   void Connected(const MetadataTeller& teller) override { rest_.Connected(teller); }
   void Disconnected(const MetadataTeller& teller) override { rest_.Disconnected(teller); }
   void Take(const MetadataTeller& teller, MetadataUpdate update) override;
 
-  // Of a service; `id` is of this rollout alone. False: it is known already.
+  // Adds a rollout of a service. The caller must use `id` for this rollout only. Returns false if the rollout is
+  // invalid or known already.
   bool AddService(const std::string& id, UnixNs at, Attributes attributes);
 
-  // Those within the range that `accept` takes, the newest first, at most `limit`.
+  // Returns at most `limit` rollouts within the range that `accept` takes, newest first.
   std::vector<Rollout> List(store::TimeRange range, size_t limit, absl::FunctionRef<bool(const Rollout&)> accept) const;
 
  private:
-  using Key = std::pair<UnixNs, std::string>;  // its time; cluster, zero byte, id
+  using Key = std::pair<UnixNs, std::string>;  // time; cluster, zero byte, id
 
   absl::Status Load();
   bool Add(const std::string& cluster, Entity entity);
-  // False: it is none, or known already.
+  // Returns false if the rollout is invalid or known already.
   bool Put(const std::string& cluster, const std::string& id, UnixNs at, Attributes attributes);
   std::map<Key, Rollout>::iterator OldestOfMost();
   void Forget(std::map<Key, Rollout>::iterator rollout);
@@ -74,10 +76,10 @@ class RolloutLog final : public MetadataSink {
   const int64_t keep_ns_;
   MetadataSink& rest_;
   const Clock& clock_;
-  mutable std::mutex mutex_;             // guards all that follows
-  std::unique_ptr<RolloutStore> store_;  // nullptr: memory alone
+  mutable std::mutex mutex_;             // guards everything below
+  std::unique_ptr<RolloutStore> store_;  // nullptr: memory only
   std::map<Key, Rollout> rollouts_;
-  absl::flat_hash_set<std::string> known_;  // second parts of keys
+  absl::flat_hash_set<std::string> known_;  // second parts of the keys of rollouts_
   absl::flat_hash_map<std::string, std::set<Key>> by_cluster_;
   LogLimit failure_log_{60 * kNsPerSecond};
   Counter &taken_, &refused_, &dropped_, &failures_;

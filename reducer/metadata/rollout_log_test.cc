@@ -56,11 +56,11 @@ class RolloutLogTest : public testing::Test {
   RestSink rest_;
   const std::string path_ = directory_.path() + "/rollouts.db";
   bool is_kept_ = true;
-  RolloutLog::Options options_{.keep_ns = 1000 * kNsPerSecond};  // `store` is opened anew each time
+  RolloutLog::Options options_{.keep_ns = 1000 * kNsPerSecond};  // `store` is opened again each time
   std::optional<RolloutLog> log_;
 };
 
-TEST_F(RolloutLogTest, ListsTheNewestFirstAndHandsOnTheRest) {
+TEST_F(RolloutLogTest, ListsTheNewestFirstAndPassesTheRest) {
   log_->Connected(kCluster);
   log_->Take(kCluster, {.ends_snapshot = true,
                         .entities = {Of("deployment/shop/web/1", -50),
@@ -75,7 +75,7 @@ TEST_F(RolloutLogTest, ListsTheNewestFirstAndHandsOnTheRest) {
   EXPECT_THAT(Listed(0, -100), IsEmpty());
 }
 
-TEST_F(RolloutLogTest, OneIsOneHoweverOftenItIsTold) {
+TEST_F(RolloutLogTest, KeepsARepeatedRolloutOnce) {
   for (int i = 0; i < 3; ++i) log_->Take(kCluster, {.entities = {Of("deployment/shop/web/1", -50 + i)}});
   Entity gone = Of("deployment/shop/web/1", -1);
   gone.gone = true;
@@ -85,7 +85,7 @@ TEST_F(RolloutLogTest, OneIsOneHoweverOftenItIsTold) {
   EXPECT_EQ(Listed(-100, 0).size(), 2u);
 }
 
-TEST_F(RolloutLogTest, WhatMakesNoSenseIsRefused) {
+TEST_F(RolloutLogTest, RefusesInvalidRollouts) {
   for (const char* id : {"", "deployment", "deployment/shop", "deployment/shop/web", "deployment/shop/web/", "//web/1",
                          "pod/shop/web/1", "service/1"}) {
     log_->Take(kCluster, {.entities = {Of(id, -50)}});
@@ -112,7 +112,7 @@ TEST_F(RolloutLogTest, OutlivesARestart) {
   EXPECT_EQ(Listed(-100, 0).size(), 1u);
 }
 
-TEST_F(RolloutLogTest, ThoseOfServicesHaveAnyName) {
+TEST_F(RolloutLogTest, ServicesMayHaveAnyName) {
   const Attributes attributes = {{"service.name", "a/b,c=\n"}, {"service.namespace", "x/y"}};
   EXPECT_TRUE(log_->AddService("1", At(-50), attributes));
   EXPECT_FALSE(log_->AddService("1", At(-50), attributes)) << "it is known";
@@ -122,7 +122,7 @@ TEST_F(RolloutLogTest, ThoseOfServicesHaveAnyName) {
   EXPECT_THAT(Listed(-100, 0), ElementsAre("service x/y a/b,c=\n"));
 }
 
-TEST_F(RolloutLogTest, OldOnesGo) {
+TEST_F(RolloutLogTest, DropsOldRollouts) {
   log_->Take(kCluster, {.entities = {Of("deployment/shop/web/1", -900), Of("deployment/shop/web/2", -1001)}});
   EXPECT_EQ(Listed(-2000, 0).size(), 1u);
   clock_.Advance(200 * kNsPerSecond);
@@ -130,7 +130,7 @@ TEST_F(RolloutLogTest, OldOnesGo) {
   EXPECT_THAT(Listed(-2000, 0), IsEmpty());
 }
 
-TEST_F(RolloutLogTest, NoneIsStillToCome) {
+TEST_F(RolloutLogTest, CutsFutureTimesToNow) {
   log_->Take(kCluster, {.entities = {Of("deployment/shop/web/1", 1'000'000)}});
   EXPECT_EQ(Listed(0, 1).size(), 1u);
   clock_.Advance(1001 * kNsPerSecond);
@@ -150,7 +150,7 @@ TEST_F(RolloutLogTest, IsBounded) {
   EXPECT_EQ(Count("tributary_metadata_rollouts_dropped_total"), 5u);
 }
 
-TEST_F(RolloutLogTest, NobodyPushesOutWhatOthersTold) {
+TEST_F(RolloutLogTest, OneSourceCannotEvictAnothersRollouts) {
   is_kept_ = false;
   Open();
   MetadataUpdate few, many;

@@ -9,8 +9,8 @@
 
 namespace tributary {
 
-// Keeps rollouts over restarts. One thread. No call waits for a disk: watchers tell of the last rollouts again.
-// Messages of errors name what could not be read or written.
+// Stores rollouts across restarts. Used by one thread. No call waits for a disk: watchers report the last rollouts
+// again. Error messages name the object that could not be read or written.
 class RolloutStore {
  public:
   virtual ~RolloutStore() = default;
@@ -21,7 +21,7 @@ class RolloutStore {
     std::string attributes;  // for DecodeAttributes
   };
   virtual absl::Status Load(absl::FunctionRef<void(const Row&)> visit) = 0;
-  virtual absl::Status Add(const Row& row) = 0;  // one that is there already stays as it is
+  virtual absl::Status Add(const Row& row) = 0;  // a row that exists already stays as it is
   virtual absl::Status Remove(std::string_view cluster, std::string_view id) = 0;
 };
 

@@ -7,18 +7,19 @@
 
 namespace tributary {
 
-// What service.* is where nobody says it: neither the process, nor an annotation, nor the operator.
+// The values of service.* if no other source sets them: neither the process, nor an annotation, nor the operator.
 struct ServiceIdentity {
   std::string name, name_space, version, instance_id;
 };
 
-// An attribute or label of what a sample belongs to; "" = none.
+// Returns an attribute or label of a sample's resource; "": absent.
 using AttributeLookup = absl::FunctionRef<std::string_view(std::string_view key)>;
 
-// Of a container in a pod, by OpenTelemetry's rules ("Specify resource attributes using Kubernetes annotations",
-// non-normative part of the semantic conventions): the first that is there of the labels app.kubernetes.io/instance and
-// /name, the workload's name, the pod's, the container's; the label app.kubernetes.io/version, the version in the
-// image's reference. Elsewhere: Docker Compose's service, the systemd unit without `.service`, the executable's name.
+// Computes service.*. For a container in a pod, it follows OpenTelemetry's rules ("Specify resource attributes using
+// Kubernetes annotations", non-normative part of the semantic conventions). The name is the first of these that exists:
+// the labels app.kubernetes.io/instance and /name, the workload's name, the pod's name, the container's name. The
+// version is the label app.kubernetes.io/version, or the version in the image's reference. Elsewhere, the name is
+// Docker Compose's service, the systemd unit without `.service`, or the executable's name.
 ServiceIdentity MakeServiceIdentity(AttributeLookup attribute, std::string_view systemd_unit,
                                     std::string_view executable_name);
 

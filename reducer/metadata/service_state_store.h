@@ -11,8 +11,8 @@
 
 namespace tributary {
 
-// Keeps what ServiceTracker knows over restarts. One thread. No call waits for a disk. Messages of errors name what
-// could not be read or written.
+// Stores the state of ServiceTracker across restarts. Used by one thread. No call waits for a disk. Error messages name
+// the object that could not be read or written.
 class ServiceStateStore {
  public:
   virtual ~ServiceStateStore() = default;
@@ -20,7 +20,7 @@ class ServiceStateStore {
   virtual absl::Status Load(absl::FunctionRef<void(const ServiceProgram&, std::string_view state)> visit) = 0;
   struct Row {
     ServiceProgram program;
-    std::optional<std::string> state;  // none: it is forgotten
+    std::optional<std::string> state;  // nullopt: the program was forgotten
   };
   virtual absl::Status Save(std::span<const Row> rows) = 0;  // in one transaction
 };

@@ -10,7 +10,7 @@
 namespace tributary {
 namespace {
 
-// How exact saved times are: those of a service that runs change all the time.
+// The precision of saved times. The times of a running service change all the time.
 constexpr int64_t kSavedNs = 10 * kNsPerMinute;
 
 void Raise(UnixNs& time, UnixNs to, bool* is_dirty) {
@@ -54,7 +54,7 @@ std::optional<ServiceTracker::Change> ServiceTracker::Judge(const ServiceSightin
   const size_t index = static_cast<size_t>(known - versions.begin());
   if (is_new) {
     if (versions.size() >= kVersionsMax) {
-      // Not the current one.
+      // Never the current version.
       versions.erase(std::min_element(versions.begin() + 1, versions.end(),
                                       [](const Version& a, const Version& b) { return a.seen < b.seen; }));
     }
@@ -99,7 +99,7 @@ std::optional<ServiceTracker::Change> ServiceTracker::SetCurrent(const ServicePr
 }
 
 std::vector<ServiceProgram> ServiceTracker::Forget(UnixNs now, int64_t keep_ns) {
-  // After a restart those that run are seen first.
+  // After a restart, the running programs must be seen first.
   const bool is_crowded = programs_.size() >= kProgramsMax && now.value - first_pass_.value >= kCrowdedKeepNs;
   const UnixNs seen{now.value - (is_crowded ? std::min(keep_ns, kCrowdedKeepNs) : keep_ns)};
   std::vector<ServiceProgram> forgotten;

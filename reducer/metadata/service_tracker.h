@@ -10,37 +10,39 @@
 
 namespace tributary {
 
-// Notices when the processes of a service begin to run another version, by what is sampled (docs/rollouts.md). Of every
-// program its versions are known, and which of them is the current one: that of the process that began last. A rollout
-// begins with the first process of a version that is new, and began after all of the current one. What is seen first of
-// a program is none, nor is what began before that.
+// Detects from samples when the processes of a service begin to run another version (docs/rollouts.md). For each
+// program it knows the versions, and which version is current: the version of the process that began last. A rollout
+// begins with the first process of a new version, if that process began after all processes of the current version. The
+// first version seen of a program is not a rollout. Neither is a version if its process began before the program was
+// first seen.
 //
-// While versions run beside each other, as in a rolling upgrade, a process that begins under the old one is no way
-// back: that is one when nothing of the current version has been seen for kGoneNs. A program of ever other versions, as
-// a build machine's, is muted after kStreakMax of them, until it has kept one for kCalmNs.
+// While versions run next to each other, as in a rolling upgrade, a process that begins under the old version is not a
+// rollback. It is a rollback if no process of the current version has been seen for kGoneNs. A program that always
+// changes its version, as on a build machine, is muted after kStreakMax changes, until it has kept one version for
+// kCalmNs.
 //
-// Pure. One thread. A program takes about 500 bytes, 2 KB at most with texts of usual length.
+// Pure: no I/O, no clock. Used by one thread. A program takes about 500 bytes, at most 2 KB with texts of usual length.
 class ServiceTracker {
  public:
   static constexpr size_t kProgramsMax = 20'000;
-  static constexpr int64_t kCrowdedKeepNs = 60 * kNsPerMinute;  // where there are as many
-  static constexpr size_t kVersionsMax = 8;                     // of a program that are remembered
+  static constexpr int64_t kCrowdedKeepNs = 60 * kNsPerMinute;  // keep_ns if there are kProgramsMax programs
+  static constexpr size_t kVersionsMax = 8;                     // remembered per program
   static constexpr int kStreakMax = 6;
   static constexpr int64_t kCalmNs = 60 * kNsPerMinute;
   static constexpr int64_t kGoneNs = 10 * kNsPerMinute;
 
   struct Version {
     ServiceVersion what;
-    UnixNs newest;      // when the latest of its processes began
-    UnixNs seen;        // when it was sampled last
-    UnixNs back_since;  // of another than the current one: when the first process began that may be a way back; 0: none
+    UnixNs newest;      // when its latest process began
+    UnixNs seen;        // when it was last sampled
+    UnixNs back_since;  // not for the current version: start of the first process that may be a rollback; 0: none
   };
   struct Program {
-    UnixNs met;                     // nothing that began before is a rollout
+    UnixNs met;                     // first seen; a process that began before is not a rollout
     std::vector<Version> versions;  // the current one first
-    int streak = 0;                 // changes, less than kCalmNs between them
+    int streak = 0;                 // changes with less than kCalmNs between them
     UnixNs changed;
-    bool is_dirty = true;  // since it was saved
+    bool is_dirty = true;  // changed since it was saved
   };
 
   struct Change {
@@ -48,12 +50,12 @@ class ServiceTracker {
     ServiceVersion now, previous;
     UnixNs at;
   };
-  // What runs at `now`, all of it.
+  // Takes everything that runs at `now`. Returns the rollouts.
   std::vector<Change> See(std::vector<ServiceSighting> sightings, UnixNs now);
-  // Those that have not been seen for so long, or for kCrowdedKeepNs where there is no room for others; returns them.
+  // Removes and returns the programs that were not seen for `keep_ns`, or for kCrowdedKeepNs if the tracker is full.
   std::vector<ServiceProgram> Forget(UnixNs now, int64_t keep_ns);
 
-  // What it knew before a restart.
+  // Restores the state of a program from before a restart.
   void Restore(const ServiceProgram& program, std::string_view state);
   static std::string Encode(const Program& program);
 
@@ -66,7 +68,7 @@ class ServiceTracker {
   std::optional<Change> SetCurrent(const ServiceProgram& name, Program& program, size_t version, UnixNs at);
 
   absl::flat_hash_map<ServiceProgram, Program> programs_;
-  UnixNs first_pass_;  // until kGoneNs after it nothing is known to be gone
+  UnixNs first_pass_;  // until kGoneNs after this time, no version counts as gone
   uint64_t turned_away_ = 0, muted_ = 0;
 };
 

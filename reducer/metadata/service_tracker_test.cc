@@ -11,7 +11,7 @@ using testing::IsEmpty;
 
 constexpr int64_t kDay = 86'400;
 
-// Processes run until they are ended; times are seconds.
+// Processes run until End; times are seconds.
 class ServiceTrackerTest : public testing::Test {
  protected:
   void Run(const std::string& version, int64_t began, const std::string& executable = "server") {
@@ -35,21 +35,21 @@ class ServiceTrackerTest : public testing::Test {
   ServiceTracker tracker_;
 };
 
-TEST_F(ServiceTrackerTest, WhatIsSeenFirstIsNone) {
+TEST_F(ServiceTrackerTest, TheFirstVersionSeenIsNotARollout) {
   Run("1", 10);
   Run("2", 50);
   EXPECT_THAT(See(100), IsEmpty());
   EXPECT_THAT(See(120), IsEmpty());
-  Run("3", 60);  // sampled only now, but there before: other nodes connect later
+  Run("3", 60);  // sampled only now, but began before: other nodes connect later
   EXPECT_THAT(See(140), IsEmpty());
 }
 
-TEST_F(ServiceTrackerTest, AnotherVersionIsOneOnHoweverManyNodes) {
+TEST_F(ServiceTrackerTest, ANewVersionIsOneRolloutOnAnyNumberOfNodes) {
   for (int node = 0; node < 3; ++node) Run("1", 10 + node);
   EXPECT_THAT(See(100), IsEmpty());
   Run("2", 130);
   EXPECT_THAT(See(150), ElementsAre("1>2@130"));
-  Run("1", 160);  // not upgraded yet, started again
+  Run("1", 160);  // not upgraded yet, restarted
   Run("2", 170);
   EXPECT_THAT(See(200), IsEmpty());
   Run("1", 210);
@@ -58,7 +58,7 @@ TEST_F(ServiceTrackerTest, AnotherVersionIsOneOnHoweverManyNodes) {
   EXPECT_THAT(See(6000), IsEmpty());
 }
 
-TEST_F(ServiceTrackerTest, GoingBackIsOneWhenTheOtherHasGone) {
+TEST_F(ServiceTrackerTest, ARollbackCountsWhenTheOtherVersionIsGone) {
   Run("1", 10);
   See(100);
   Run("2", 130);
@@ -88,7 +88,7 @@ TEST_F(ServiceTrackerTest, ProgramsOfOneServiceHaveTheirOwnVersions) {
   EXPECT_THAT(See(200), ElementsAre("1>2@160"));
 }
 
-TEST_F(ServiceTrackerTest, WhatChangesAllTheTimeIsMutedUntilItIsCalm) {
+TEST_F(ServiceTrackerTest, MutesAProgramThatChangesAllTheTimeUntilItIsCalm) {
   Run("0", 10);
   See(20);
   size_t told = 0;
@@ -104,7 +104,7 @@ TEST_F(ServiceTrackerTest, WhatChangesAllTheTimeIsMutedUntilItIsCalm) {
   EXPECT_EQ(See(now + 4020).size(), 1u);
 }
 
-TEST_F(ServiceTrackerTest, WhatIsNotKnownIsNoDifference) {
+TEST_F(ServiceTrackerTest, AnUnknownFieldIsNotADifference) {
   const ServiceProgram program{"", "web", "", "nginx"};
   const auto see = [&](ServiceVersion version, int64_t began, int64_t now) {
     return tracker_.See({{program, std::move(version), At(began)}}, At(now)).size();
@@ -125,12 +125,12 @@ TEST_F(ServiceTrackerTest, RemembersOverARestart) {
   for (const auto& [name, program] : tracker_.programs()) next.Restore(name, ServiceTracker::Encode(program));
   tracker_ = std::move(next);
   EXPECT_THAT(See(200), IsEmpty());
-  Run("3", 180);  // while the reducer was down
+  Run("3", 180);  // began while the reducer was down
   EXPECT_THAT(See(220), ElementsAre("2>3@180"));
   EXPECT_THAT(See(240), IsEmpty());
 }
 
-TEST_F(ServiceTrackerTest, AfterARestartNothingIsTakenForGoneAtOnce) {
+TEST_F(ServiceTrackerTest, NothingCountsAsGoneRightAfterARestart) {
   Run("1", 10);
   See(100);
   Run("2", 130);
@@ -146,7 +146,7 @@ TEST_F(ServiceTrackerTest, AfterARestartNothingIsTakenForGoneAtOnce) {
   EXPECT_THAT(See(9000), IsEmpty());
 }
 
-TEST_F(ServiceTrackerTest, DamagedStateIsNone) {
+TEST_F(ServiceTrackerTest, IgnoresDamagedState) {
   for (const char* state : {"", "x", "met=9", "0.version=", "0.newest=x,1.version=3", "met=%00,streak=99999999999"}) {
     tracker_.Restore({"", "web", "", "x"}, state);
   }
@@ -169,7 +169,7 @@ TEST_F(ServiceTrackerTest, IsBoundedAndForgets) {
   EXPECT_TRUE(tracker_.programs().empty());
 }
 
-TEST_F(ServiceTrackerTest, NamesThatAreMadeUpTakeNoRoomForLong) {
+TEST_F(ServiceTrackerTest, ForgetsUnseenProgramsSoonerWhenFull) {
   std::vector<ServiceSighting> many;
   for (size_t i = 0; i < ServiceTracker::kProgramsMax; ++i) {
     many.push_back({{"", "s" + std::to_string(i), "", "x"}, {.version = "1"}, At(10)});

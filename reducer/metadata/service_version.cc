@@ -13,12 +13,12 @@ namespace tributary {
 namespace {
 
 constexpr size_t kDigitsShown = 12;  // as Docker shows ids
-// Longer names are no service's that people look at; longer versions are cut.
+// Services with longer names are ignored: people do not look at them. Longer versions are cut.
 constexpr size_t kTextBytesMax = 256;
 
 bool Differ(const std::string& a, const std::string& b) { return !a.empty() && !b.empty() && a != b; }
 
-// Of "registry/image@sha256:…,…" or "sha256:…".
+// Returns the first digits of "registry/image@sha256:…,…" or "sha256:…".
 std::string DigitsOf(std::string_view digest) {
   if (const size_t colon = digest.find("sha256:"); colon != std::string_view::npos) digest.remove_prefix(colon + 7);
   return ToUtf8(digest.substr(0, std::min(kDigitsShown, digest.find_first_of(",\"] "))));
@@ -91,7 +91,7 @@ std::optional<ServiceSighting> SightingOf(const store::ProcessRow& process, cons
   if (!is_told && (build_id.empty() || process.as_of.value < sighting.began.value + kServesAfterNs))
     return std::nullopt;
   const CgroupPath place = ParseCgroupPath(process.cgroup_path);
-  if (!place.pod_uid.empty()) return std::nullopt;  // a static pod's is a hash, which is no k8s.pod.uid
+  if (!place.pod_uid.empty()) return std::nullopt;  // a static pod has a hash, which is not a k8s.pod.uid
   if (is_told) return sighting;
   if (place.systemd_unit.empty() && place.container_id.empty() && process.container_id.empty()) return std::nullopt;
   version.build_id = build_id;

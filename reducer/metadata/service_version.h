@@ -13,25 +13,25 @@
 
 namespace tributary {
 
-// What a process of a service runs, as far as anybody says it; "" = nobody does.
+// The version that a process of a service runs, as far as it is known; "": unknown.
 struct ServiceVersion {
   std::string version;   // service.version
   std::string image;     // of its container: "shop/web:7"
   std::string digest;    // of the image in its registry, else the image's id; 12 digits
-  std::string build_id;  // of its executable, the first digits; only where nothing of the above is known
+  std::string build_id;  // of its executable, the first digits; only if all fields above are unknown
 
-  // Where both know one of them, and it is another. What one of them does not know is no difference: a container that
-  // Docker was not asked about yet.
+  // Returns true if both know a field and its values differ. A field that only one of them knows is not a difference:
+  // Docker may not have been asked about the container yet.
   bool DiffersFrom(const ServiceVersion& other) const;
   bool empty() const { return version.empty() && image.empty() && digest.empty() && build_id.empty(); }
-  // Takes what `other` knows and this does not.
+  // Fills the unknown fields from `other`.
   void Fill(const ServiceVersion& other);
 
   friend bool operator==(const ServiceVersion&, const ServiceVersion&) = default;
 };
 
-// Programs of one service may be of different versions: each executable has its own. By its base name: folders hold
-// versions, too.
+// Programs of one service may have different versions, so each executable has its own. `executable` is a base name,
+// because folders may contain versions, too.
 struct ServiceProgram {
   std::string name_space, name, environment, executable;
 
@@ -45,18 +45,18 @@ struct ServiceProgram {
 struct ServiceSighting {
   ServiceProgram program;
   ServiceVersion version;
-  UnixNs began;  // the process
+  UnixNs began;  // start of the process
 };
 
-// What a look has seen. Of the processes of a version that begin in one second the first stands for all: where they
-// live for a moment there are millions.
+// The sightings of one look. If several processes of a version begin in one second, the first stands for all: there may
+// be millions of short-lived processes.
 class ServiceSightings {
  public:
   static constexpr size_t kMax = 200'000;
 
   void Add(ServiceSighting sighting);
   std::vector<ServiceSighting> Take() { return std::move(list_); }
-  uint64_t turned_away() const { return turned_away_; }  // there are too many
+  uint64_t turned_away() const { return turned_away_; }  // refused because there are kMax already
 
  private:
   std::vector<ServiceSighting> list_;
@@ -64,15 +64,18 @@ class ServiceSightings {
   uint64_t turned_away_ = 0;
 };
 
-// Some of what is known of a process comes seconds after its first sample: until then it is not judged.
+// Some metadata of a process arrives seconds after its first sample. A process is not judged until this long after its
+// start.
 constexpr int64_t kVersionSettlesNs = 15 * kNsPerSecond;
-// Where only the executable tells versions apart: what runs shorter is a job, a compiler or a test, not a service.
+// Applies if only the executable distinguishes versions: a process that runs for less time is a job, a compiler or a
+// test, not a service.
 constexpr int64_t kServesAfterNs = 5 * kNsPerMinute;
 
-// What a process that is sampled says of its service's version. `resource`: what it belongs to; `booted`: its node;
-// `build_id` of its executable. None: nothing; of a pod, whose rollouts its cluster's watcher tells of; it has begun
-// just now, or under an earlier boot; a build-id of what is in no container and no systemd unit (what people start),
-// or has not run for long.
+// Returns the service version of a sampled process. `resource` is the process's resource, `booted` the boot time of its
+// node, `build_id` of its executable. Returns nullopt in these cases: the version is unknown; the process belongs to a
+// pod (its cluster's watcher reports the pod's rollouts); the process began just now, or under an earlier boot; only
+// the build-id is known, and the process is in no container and no systemd unit (people start such processes), or has
+// not run for long.
 std::optional<ServiceSighting> SightingOf(const store::ProcessRow& process, const Attributes& resource,
                                           std::string_view build_id, UnixNs booted, UnixNs now);
 

@@ -9,7 +9,7 @@ constexpr UnixNs kNow{1'700'000'000 * kNsPerSecond};
 constexpr UnixNs kBooted{kNow.value - kNsPerDay};
 constexpr char kId[] = "4c01db0b339c0d5a1fc8d5c8c4d4c4a8c2a4a3c9b7b6a5f4e3d2c1b0a9f8e7d6";
 
-// Began an hour ago.
+// A process that began an hour ago.
 store::ProcessRow Process() {
   store::ProcessRow row;
   row.start_time_ns = kNsPerDay - 60 * kNsPerMinute;
@@ -18,7 +18,7 @@ store::ProcessRow Process() {
   return row;
 }
 
-TEST(ServiceVersion, IsWhatTheProcessAndItsImageSay) {
+TEST(ServiceVersion, ComesFromTheProcessAndItsImage) {
   const Attributes resource = {{"container.image.id", "sha256:4444444444444444"},
                                {"container.image.name", "shop/web"},
                                {"container.image.repo_digests", "shop/web@sha256:0123456789abcdef0123,x@sha256:7"},
@@ -50,7 +50,7 @@ TEST(ServiceVersion, ABuildIdCountsForServicesThatRunForAWhile) {
   EXPECT_FALSE(SightingOf(process, resource, "9f3c", kBooted, kNow)) << "seen two minutes after it began, and no more";
 }
 
-TEST(ServiceVersion, NoneOfWhatIsNotOurs) {
+TEST(ServiceVersion, SkipsProcessesThatAreNotJudged) {
   const Attributes resource = {{"service.name", "web"}, {"service.version", "1"}};
   ASSERT_TRUE(SightingOf(Process(), resource, "", kBooted, kNow));
   Attributes of_pod = resource;
@@ -79,7 +79,7 @@ TEST(ServiceVersion, LongVersionsAreCut) {
   EXPECT_EQ(sighting->version.version.size(), 256u);
 }
 
-TEST(ServiceSightings, OneStandsForThoseOfASecond) {
+TEST(ServiceSightings, OneSightingStandsForASecond) {
   ServiceSightings sightings;
   const auto add = [&](std::string version, int64_t began_ns) {
     sightings.Add({{"shop", "web", "", "server"}, {.version = std::move(version)}, UnixNs{kNow.value + began_ns}});
@@ -95,7 +95,7 @@ TEST(ServiceSightings, OneStandsForThoseOfASecond) {
   EXPECT_EQ(sightings.turned_away(), 0u);
 }
 
-TEST(ServiceSightings, AreSoMany) {
+TEST(ServiceSightings, LimitsTheirNumber) {
   ServiceSightings sightings;
   for (size_t i = 0; i < ServiceSightings::kMax + 3; ++i) {
     sightings.Add({{"", "web", "", "server"}, {.version = "1"}, UnixNs{static_cast<int64_t>(i) * kNsPerSecond}});

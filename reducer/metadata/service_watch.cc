@@ -12,7 +12,7 @@
 namespace tributary {
 namespace {
 
-constexpr size_t kShownDigits = 16;  // of "go:…" a few less
+constexpr size_t kShownDigits = 16;  // a few less for "go:…"
 
 const std::string& HashOf(const ServiceVersion& version) {
   return version.digest.empty() ? version.build_id : version.digest;
@@ -47,7 +47,7 @@ std::string IdOf(const ServiceTracker::Change& change) {
     text += *part;
     text += '\0';
   }
-  // The same after a restart, and in every build.
+  // The id is the same after a restart, and in every build.
   return fmt::format("{:016x}@{}", XXH3_64bits(text.data(), text.size()), change.at.value / kNsPerSecond);
 }
 
@@ -113,7 +113,7 @@ void ServiceWatch::Look() {
   ServiceSightings sightings;
   build_ids_.resize(store_.shard_count());
   for (uint32_t shard = 0; shard < store_.shard_count(); ++shard) {
-    // Judged without one shard's processes, another's would seem to be gone.
+    // If one shard is missing, do not judge: versions that run there would seem to be gone.
     if (!LookAt(shard, now, &sightings).ok()) return;
   }
   const uint64_t turned_away = tracker_.turned_away(), muted = tracker_.muted();
@@ -162,7 +162,8 @@ absl::Status ServiceWatch::LookAt(uint32_t shard, UnixNs now, ServiceSightings* 
   return absl::OkStatus();
 }
 
-// Programs of one service come into a version one after the other, and each is noticed.
+// Returns true if the log already has the rollout: the programs of one service change to a version one after the other,
+// and the tracker reports each of them.
 bool ServiceWatch::IsToldAlready(const ServiceTracker::Change& change) const {
   const Attributes attributes = AttributesOf(change);
   const auto same = [&](const Rollout& rollout, std::string_view key) {

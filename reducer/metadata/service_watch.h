@@ -22,24 +22,24 @@
 
 namespace tributary {
 
-// Notices rollouts of services that no cluster's watcher tells of: on a thread of its own it looks, every kPeriodNs, at
-// the processes that were sampled lately in all shards, joins them, and puts what ServiceTracker finds into the log.
-// Nothing is done when samples come in. A look takes 1 to 2 µs a process; where that is long there are longer pauses,
+// Detects rollouts of services that no cluster's watcher reports. On its own thread, every kPeriodNs, it looks at the
+// recently sampled processes of all shards and joins them. It adds the rollouts that ServiceTracker finds to the log.
+// It does no work when samples arrive. A look takes 1 to 2 µs per process. If a look takes long, the pauses are longer,
 // so that it stays below 2% of one CPU.
 class ServiceWatch {
  public:
   static constexpr int64_t kPeriodNs = 20 * kNsPerSecond;
   static constexpr int64_t kPauseFactor = 50;
   static constexpr int64_t kLookBackNs = 2 * kNsPerMinute;
-  // Programs of one service that change together are one rollout, where only their build-ids tell.
+  // Programs of one service that change within this time are one rollout, if only their build-ids show the change.
   static constexpr int64_t kTogetherNs = 10 * kNsPerMinute;
 
   struct Options {
-    // Where versions are kept over restarts. nullptr: memory alone. An error is logged and counted: memory alone, too.
+    // Stores versions across restarts. nullptr: memory only. An error is logged and counted; then memory only, too.
     absl::StatusOr<std::unique_ptr<ServiceStateStore>> states = std::unique_ptr<ServiceStateStore>();
     int64_t keep_ns = 7 * kNsPerDay;
   };
-  // What it borrows outlives it. States that cannot be read are gone without.
+  // Borrowed objects must outlive it. If the states cannot be read, it works without them.
   ServiceWatch(Options options, store::Store& store, const ResourceJoiner& joiner, RolloutLog& log, const Clock& clock,
                Metrics& metrics);
   ~ServiceWatch() { Stop(); }
@@ -47,11 +47,11 @@ class ServiceWatch {
   void Start();
   void Stop();
 
-  void Look();  // what the thread does; for tests
+  void Look();  // the work of the thread; for tests
 
  private:
-  // Of the executables of one shard that ran at the last look. Numbers of others may be given anew: all are read again
-  // when one of them is met.
+  // Build-ids of the executables of one shard that ran at the last look. Numbers of other executables may be reused, so
+  // an unknown number makes a look read all executables again.
   using BuildIds = absl::flat_hash_map<uint32_t, std::string>;
 
   void Run();
@@ -68,14 +68,14 @@ class ServiceWatch {
   const Clock& clock_;
   ServiceTracker tracker_;
   std::vector<BuildIds> build_ids_;
-  std::unique_ptr<ServiceStateStore> states_;  // nullptr: memory alone
+  std::unique_ptr<ServiceStateStore> states_;  // nullptr: memory only
   LogLimit failure_log_{60 * kNsPerSecond};
   Gauge& programs_;
   Counter &turned_away_, &muted_, &failures_;
 
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::atomic<bool> stopping_{false};  // is set with mutex_; a look, which may be long, asks without
+  std::atomic<bool> stopping_{false};  // set under mutex_; a look, which may be long, reads it without mutex_
   std::thread thread_;
 };
 

@@ -16,7 +16,7 @@ namespace {
 using testing::ElementsAre;
 using testing::IsEmpty;
 
-// Two shards with a node each; processes are sampled for as long as they run.
+// Two shards with one node each. Processes are sampled as long as they run.
 class ServiceWatchTest : public testing::Test {
  protected:
   ServiceWatchTest() {
@@ -36,7 +36,8 @@ class ServiceWatchTest : public testing::Test {
     watch_.emplace(ServiceWatch::Options{.states = SqliteServiceStateStore::Open(directory_.path())}, store_, joiner_,
                    *log_, clock_, metrics_);
   }
-  // Begins now; `build` above 0: an executable of that build-id in a unit, which is all that is known of it.
+  // The process begins now. `build` above 0: an executable with that build-id in a systemd unit; nothing else is known
+  // of it.
   uint32_t Run(size_t shard, const std::string& executable, const std::string& attributes, uint8_t build = 0) {
     store::FakeShard& to = store_.shards[shard];
     store::ProcessRow row;
@@ -54,7 +55,7 @@ class ServiceWatchTest : public testing::Test {
     to.processes.push_back(row);
     return processes_;
   }
-  // For so many minutes.
+  // Lets `minutes` pass.
   void Pass(int minutes) {
     for (int i = 0; i < 3 * minutes; ++i) {
       clock_.Advance(ServiceWatch::kPeriodNs);
@@ -93,7 +94,7 @@ class ServiceWatchTest : public testing::Test {
   uint32_t processes_ = 0;
 };
 
-TEST_F(ServiceWatchTest, TellsOfAnotherVersionOnceForAllShards) {
+TEST_F(ServiceWatchTest, ReportsANewVersionOnceForAllShards) {
   Run(0, "server", "service.name=web,service.namespace=shop,service.version=1");
   Run(1, "server", "service.name=web,service.namespace=shop,service.version=1");
   Pass(1);
@@ -109,7 +110,7 @@ TEST_F(ServiceWatchTest, TellsOfAnotherVersionOnceForAllShards) {
   EXPECT_EQ(FindAttribute(rollouts[0].attributes, "process.executable.name"), "server");
 }
 
-TEST_F(ServiceWatchTest, AnotherProgramOfTheServiceIsThatRollout) {
+TEST_F(ServiceWatchTest, OtherProgramsOfTheServiceBelongToTheSameRollout) {
   for (const char* program : {"api", "worker"}) Run(0, program, "service.name=web,service.version=1");
   Pass(1);
   Run(0, "api", "service.name=web,service.version=2");
@@ -122,7 +123,7 @@ TEST_F(ServiceWatchTest, AnotherProgramOfTheServiceIsThatRollout) {
   EXPECT_THAT(Told(), ElementsAre("service /web: 2 3", "service /web: 1 2"));
 }
 
-TEST_F(ServiceWatchTest, BuildIdsOfOneServiceThatChangeTogetherAreOne) {
+TEST_F(ServiceWatchTest, BuildIdsOfAServiceThatChangeTogetherAreOneRollout) {
   Run(0, "daemon", "", 1);
   Run(0, "helper", "", 2);
   Pass(10);
@@ -139,7 +140,7 @@ TEST_F(ServiceWatchTest, BuildIdsOfOneServiceThatChangeTogetherAreOne) {
   EXPECT_THAT(Told()[0], "service /unit: 03ab 06ab");
 }
 
-TEST_F(ServiceWatchTest, NumbersOfExecutablesAreGivenAnew) {
+TEST_F(ServiceWatchTest, HandlesReusedExecutableNumbers) {
   Run(0, "daemon", "", 1);
   Run(0, "installer", "", 2);
   Pass(16);
@@ -152,7 +153,7 @@ TEST_F(ServiceWatchTest, NumbersOfExecutablesAreGivenAnew) {
   EXPECT_THAT(Told(), ElementsAre("service /unit: 01ab 03ab"));
 }
 
-TEST_F(ServiceWatchTest, TheFileOfAnEarlierReleaseIsTakenOver) {
+TEST_F(ServiceWatchTest, OpensTheFileOfAnEarlierRelease) {
   ASSERT_TRUE(log_->AddService("1", clock_.Unix(), {{"service.name", "old"}}));
   watch_.reset();
   log_.reset();
@@ -169,7 +170,7 @@ TEST_F(ServiceWatchTest, TheFileOfAnEarlierReleaseIsTakenOver) {
   EXPECT_THAT(Told(), ElementsAre("service /web: 1 2", "service /old:  "));
 }
 
-TEST_F(ServiceWatchTest, ARestartTellsNothingTwiceAndMissesNothing) {
+TEST_F(ServiceWatchTest, ARestartReportsNothingTwiceAndMissesNothing) {
   Run(0, "server", "service.name=web,service.version=1");
   Pass(1);
   Run(0, "server", "service.name=web,service.version=2");
@@ -198,7 +199,7 @@ TEST_F(ServiceWatchTest, AShardThatCannotBeReadPostponesAll) {
   EXPECT_THAT(Told(), ElementsAre("service /web: 1 2"));
 }
 
-TEST_F(ServiceWatchTest, ADamagedFileCostsTheMemoryOfRestartsAlone) {
+TEST_F(ServiceWatchTest, ADamagedFileLosesOnlyStoredState) {
   watch_.reset();
   log_.reset();
   for (const char* suffix : {"", "-wal", "-shm"}) unlink((path_ + suffix).c_str());
@@ -211,7 +212,7 @@ TEST_F(ServiceWatchTest, ADamagedFileCostsTheMemoryOfRestartsAlone) {
   EXPECT_EQ(Told().size(), 1u);
 }
 
-TEST_F(ServiceWatchTest, StopWaitsForNoWholeLook) {
+TEST_F(ServiceWatchTest, StopInterruptsALook) {
   Run(0, "server", "service.name=web,service.version=1");
   Pass(1);
   Run(0, "server", "service.name=web,service.version=2");
@@ -220,7 +221,7 @@ TEST_F(ServiceWatchTest, StopWaitsForNoWholeLook) {
   EXPECT_THAT(Told(), IsEmpty());
 }
 
-TEST_F(ServiceWatchTest, StopsTwiceAndAtOnceAfterAStart) {
+TEST_F(ServiceWatchTest, StopsTwiceAndRightAfterAStart) {
   Run(0, "server", "service.name=web,service.version=1");
   watch_->Start();
   watch_->Stop();

@@ -14,9 +14,9 @@
 namespace tributary {
 namespace {
 
-// Cancelling is looked at once in so many nodes: a few milliseconds of work.
+// Cancellation is checked once per so many nodes: a few milliseconds of work.
 constexpr size_t kNodesPerCheck = 65'536;
-// Frames that are named at once, and how far ahead of it a node's place is fetched from memory.
+// Frames that are named at once, and how many nodes ahead memory is prefetched.
 constexpr size_t kNamedTogether = 8192, kAhead = 8;
 
 absl::Status Corrupt(std::string_view what) {
@@ -89,7 +89,7 @@ void AddressFold::Average() {
   }
 }
 
-// Children before parents.
+// Visits children before parents.
 absl::StatusOr<std::vector<uint8_t>> AddressFold::FindMet(const DayNodes& nodes) {
   const store::Trie& trie = *nodes.trie;
   std::vector<uint8_t> met(trie.parents.size(), 0);
@@ -104,7 +104,7 @@ absl::StatusOr<std::vector<uint8_t>> AddressFold::FindMet(const DayNodes& nodes)
 absl::Status AddressFold::MapInto(FrameNamer& namer, FunctionTrie* functions) {
   if (days_.empty()) return absl::OkStatus();
   ASSIGN_OR_RETURN(std::vector<store::ExecutableRow> rows, reader_.Executables());
-  if (rows.empty()) rows.emplace_back();  // number 0 is the unknown one
+  if (rows.empty()) rows.emplace_back();  // number 0 is the unknown executable
   std::vector<uint32_t> executables;
   executables.reserve(rows.size());
   for (const store::ExecutableRow& row : rows) executables.push_back(namer.InternExecutable(row));
@@ -115,7 +115,7 @@ absl::Status AddressFold::MapInto(FrameNamer& namer, FunctionTrie* functions) {
 absl::Status AddressFold::NameRows(const store::Trie& trie, const std::vector<uint8_t>& met,
                                    const std::vector<uint32_t>& executables, FrameNamer& namer,
                                    std::vector<FrameNamer::Chain>* chains) {
-  std::map<uint32_t, std::vector<uint32_t>> rows_of;  // by the namer's executable, in an order that is always the same
+  std::map<uint32_t, std::vector<uint32_t>> rows_of;  // by the namer's executable; a map: its order is always the same
   std::vector<uint8_t> taken(trie.frame_rows.size(), 0);
   for (size_t i = 1; i < met.size(); ++i) {
     if (met[i] == 0) continue;
@@ -162,7 +162,7 @@ absl::Status AddressFold::MapDay(const DayNodes& nodes, const std::vector<uint32
     if (met[i] != 0) functions_max += chains[trie.frames[i]].count;
   }
   functions->Expect(functions_max);
-  // Parents before children: each node's function node is a child of its parent's.
+  // Parents come before children: each node's function node is a child of its parent's function node.
   std::vector<FunctionNode> mapped(size, FunctionNode{0});
   functions->AddSelf(FunctionNode{0}, nodes.values[0], nodes.counts[0]);
   for (size_t i = 1; i < size; ++i) {

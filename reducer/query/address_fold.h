@@ -13,9 +13,10 @@
 
 namespace tributary {
 
-// One shard's part of a flame graph: adds the selected values to the nodes of its days' tries, then maps those tries
-// into the trie of functions. Costs 16 bytes a trie node, and 8 a frame. Measured on prototypes: adding 7 ns a row,
-// mapping about 50 ns a node that was met (docs/data-model.md explains why no stack is rebuilt). One thread, one query.
+// Computes one shard's part of a flame graph. It adds the selected values to the nodes of its days' tries, then maps
+// those tries into the trie of functions. Costs 16 bytes per trie node and 8 per frame. Measured on prototypes: adding
+// takes 7 ns per row, mapping about 50 ns per node that leads to a value (docs/data-model.md explains why no stack is
+// rebuilt). One thread, one query.
 class AddressFold {
  public:
   AddressFold(store::StoreReader& reader, const QueryContext& context) : reader_(reader), context_(context) {}
@@ -28,14 +29,14 @@ class AddressFold {
     std::vector<uint64_t> values, counts;  // index: NodeNo
   };
   const std::map<store::Day, DayNodes>& days() const { return days_; }
-  // Of each node of a day whether it leads to a value: the rest of the day's trie need not be looked at.
+  // Returns for each node of a day whether it leads to a value. The other nodes of the day's trie can be skipped.
   static absl::StatusOr<std::vector<uint8_t>> FindMet(const DayNodes& nodes);
 
  private:
   absl::StatusOr<DayNodes*> FindDay(store::Day day);
   void Average();
   absl::Status AddRow(DayNodes& nodes, store::NodeNo node, uint64_t value, uint64_t count);
-  // Of each frame row of a node that was met, what it is called.
+  // Names each frame row of the nodes that lead to a value (`met`).
   absl::Status NameRows(const store::Trie& trie, const std::vector<uint8_t>& met,
                         const std::vector<uint32_t>& executables, FrameNamer& namer,
                         std::vector<FrameNamer::Chain>* chains);

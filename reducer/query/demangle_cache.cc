@@ -6,7 +6,7 @@
 namespace tributary {
 
 std::string DemangleCache::Demangle(std::string_view linkage_name) {
-  // Mangled names start with an underscore: C names, most of a kernel's, need no cache.
+  // Mangled names start with an underscore. C names, and so most kernel names, need no cache.
   if (!linkage_name.starts_with('_')) return std::string(linkage_name);
   if (linkage_name.size() > kNameBytesMax) return ::tributary::Demangle(linkage_name);
   {

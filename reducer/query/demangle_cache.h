@@ -9,12 +9,12 @@
 
 namespace tributary {
 
-// Demangled names across queries: a C++ name costs microseconds, a page asks for the same ones every few seconds. Any
-// thread. Holds at most kEntriesMax names; a full cache starts again.
+// Caches demangled names across queries: demangling a C++ name takes microseconds, and a page asks for the same names
+// every few seconds. Any thread may call it. Holds at most kEntriesMax names; a full cache starts again.
 class DemangleCache {
  public:
   static constexpr size_t kEntriesMax = 65'536;
-  static constexpr size_t kNameBytesMax = 1024;  // longer names are not kept
+  static constexpr size_t kNameBytesMax = 1024;  // longer names are not cached
   std::string Demangle(std::string_view linkage_name);
   size_t size() const;
 

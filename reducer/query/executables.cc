@@ -19,7 +19,7 @@ namespace {
 
 using Executable = ExecutableList::Executable;
 
-// By id, or without one by path: as everywhere.
+// Identifies an executable by its id, or without an id by its path, as everywhere.
 using Key = std::pair<ExecutableId, std::string>;
 Key KeyOf(const store::ExecutableRow& row) { return {row.id, row.id.known() ? std::string() : row.path}; }
 
@@ -62,7 +62,7 @@ class ExecutableBuilder {
  private:
   struct Found {
     Executable executable;
-    std::vector<store::FrameRow> frames;  // some addresses more than once
+    std::vector<store::FrameRow> frames;  // may contain an address more than once
   };
 
   void AddDay(const AddressFold::DayNodes& nodes, const std::vector<store::ExecutableRow>& rows) {
@@ -98,7 +98,7 @@ class ExecutableBuilder {
       if (!std::exchange(met[trie.frames[i]], 1)) found->frames.push_back(frame);
       found->executable.self_value += nodes.values[i];
       found->executable.self_count += nodes.counts[i];
-      // A stack counts where it comes to the executable first.
+      // A stack counts once for an executable: at its outermost frame in the executable.
       if (IsBelowItself(trie, i, frame.executable)) continue;
       found->executable.total_value += values[i];
       found->executable.total_count += counts[i];
@@ -123,7 +123,7 @@ class ExecutableBuilder {
     wanted_.resize(frames.size());
     std::iota(wanted_.begin(), wanted_.end(), 0);
     places_.resize(frames.size());
-    FrameSymbolizer symbolizer(symbols_.lookup());  // one each: it holds the table that it has used
+    FrameSymbolizer symbolizer(symbols_.lookup());  // one per executable: it holds the table that it used
     symbolizer.Find(found.executable.id, frames, wanted_, places_);
     for (size_t i = 0; i < frames.size(); ++i) {
       FrameSymbolizer::ForEachFrame(places_[i], frames[i], "", [&](const SymbolTable::Frame& frame) {

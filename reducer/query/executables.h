@@ -13,22 +13,22 @@ namespace tributary {
 
 struct QueryContext;
 
-// What was sampled, and how well its code is known.
+// The sampled executables, and how well their code is known.
 struct ExecutableList {
   struct Executable {
     ExecutableId id;
     std::string path;                               // one of its paths; "": only its table is known
-    uint64_t self_value = 0, self_count = 0;        // samples whose innermost frame is its code
-    uint64_t total_value = 0, total_count = 0;      // samples with a frame of its code
-    uint64_t addresses = 0, unnamed_addresses = 0;  // distinct ones
+    uint64_t self_value = 0, self_count = 0;        // samples with their innermost frame in its code
+    uint64_t total_value = 0, total_count = 0;      // samples with any frame in its code
+    uint64_t addresses = 0, unnamed_addresses = 0;  // distinct addresses
     std::optional<SymbolFiles::Row> symbols;
   };
-  std::vector<Executable> executables;  // most samples first, then those that only have a table
+  std::vector<Executable> executables;  // most samples first, then executables that only have a table
   uint64_t value = 0, count = 0;        // of all samples
-  uint64_t truncated = 0;               // left out
+  uint64_t truncated = 0;               // executables that were left out
 };
 
-// At most `limit` executables.
+// Returns at most `limit` executables.
 absl::StatusOr<ExecutableList> MakeExecutables(const QueryContext& context, size_t limit);
 
 }  // namespace tributary

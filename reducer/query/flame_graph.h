@@ -11,7 +11,7 @@ namespace tributary {
 
 struct QueryContext;
 
-// Columns; node 0 is the root; parents before children, children in descending total value.
+// Columns. Node 0 is the root. Parents come before children. Children are in descending order of total value.
 struct FlameGraph {
   std::vector<std::string> names;        // [0] = "all"
   std::vector<std::string> executables;  // base names
@@ -29,9 +29,9 @@ struct TopFunction {
   uint64_t self_value = 0, self_count = 0, total_value = 0, total_count = 0;
 };
 
-// Cut to its `nodes_max` largest subtrees.
+// Returns a flame graph that is cut to its `nodes_max` largest subtrees.
 absl::StatusOr<FlameGraph> MakeFlameGraph(const QueryContext& context, size_t nodes_max);
-// The functions with the most own samples, at most `limit`. `total_*`: of all samples.
+// Returns at most `limit` functions, those with the most own samples. `total_*`: of all samples.
 absl::StatusOr<std::vector<TopFunction>> MakeTop(const QueryContext& context, size_t limit, uint64_t* total_value,
                                                  uint64_t* total_count);
 

@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::string_view kUnknown = "[unknown]";
 constexpr std::string_view kKernel = "[kernel]";
-constexpr size_t kAhead = 8;  // of the frame that is named, a later one's chain is fetched from memory
+constexpr size_t kAhead = 8;  // how many frames ahead the chain of a frame is prefetched
 
 }  // namespace
 
@@ -38,7 +38,7 @@ uint32_t FrameNamer::InternExecutable(const store::ExecutableRow& row) {
 void FrameNamer::Name(uint32_t executable, std::span<const store::FrameRow> frames, std::span<const uint32_t> wanted,
                       TextLookup text_of, std::span<Chain> chains) {
   const Executable& file = executables_[executable];
-  // Addresses need no table.
+  // With addresses, no table is needed.
   const ExecutableId id = names_ == FrameNames::kFunction ? file.id : ExecutableId();
   places_.resize(wanted.size());
   symbolizer_.Find(id, frames, wanted, places_);
@@ -61,8 +61,8 @@ void FrameNamer::Name(uint32_t executable, std::span<const store::FrameRow> fram
   }
 }
 
-// What was inlined into something is that something's chain and one more: a walk ends at the first node whose chain is
-// known, and each node of a walk has its part of the new one.
+// The chain of an inlined function is the chain of the function around it, plus one. So a walk ends at the first node
+// with a known chain, and each node of the walk uses a part of the new chain.
 FrameNamer::Chain FrameNamer::ChainOf(uint32_t executable, const FrameSymbolizer::Place& place) {
   const SymbolTable& table = *place.table;
   if (auto it = by_node_.find(NodeKey(executable, table.node(place.row))); it != by_node_.end()) return it->second;
@@ -95,7 +95,7 @@ FunctionNo FrameNamer::FunctionOf(const Executable& file, const Walked& frame, c
     return trie_.InternFunction(kind, fmt::format("{}+0x{:x}", file.BaseName(kind), place.table->StartOf(frame.node)),
                                 file.BaseName(kind));
   }
-  // A table has each name once, and is held: where its bytes are says which it is.
+  // A table contains each name once, and is kept alive. So the address of the bytes identifies the name.
   auto [it, added] = by_name_.try_emplace({frame.name.data(), kind});
   if (added) it->second = trie_.InternFunction(kind, demangled_.Demangle(frame.name), file.BaseName(kind));
   return it->second;

@@ -20,28 +20,30 @@ namespace tributary {
 
 // Turns frames into functions for one query.
 //
-// With function names: the function that covers the address (at address − 1 for one that a call returns to) and what
-// was inlined into it there, never the nearest symbol past its size; `binary+0xstart` for a function whose bounds alone
-// are known; else what the frame's kind says (profile/frame_kinds.h): `binary+0xaddress`, `[kernel]+0xoffset` for
-// kernel code, `[unknown]` where nothing is mapped, the name that it came with. With addresses: `build-id+0xaddress`.
+// A name that a frame came with always wins. Otherwise, with function names, a frame is: the function that covers the
+// address (address − 1 if a call returns to the address) and the functions inlined into it there, never the nearest
+// symbol past its size; `binary+0xstart` for a function with known bounds but no name; else a name that depends on the
+// frame's kind (profile/frame_kinds.h): `binary+0xaddress`, `[kernel]+0xoffset` for kernel code, `[unknown]` where
+// nothing is mapped. With addresses: `build-id+0xaddress`.
 class FrameNamer {
  public:
   FrameNamer(SymbolLookup symbols, DemangleCache& demangled, FrameNames names, FunctionTrie& trie)
       : symbolizer_(std::move(symbols)), demangled_(demangled), names_(names), trie_(trie) {}
 
-  // A handle for Name. Executables of equal id (or, without one, of equal path) are the same; the first path names it.
+  // Returns a handle for Name. Executables with equal ids (or, without an id, with equal paths) are the same. The first
+  // path names the executable.
   uint32_t InternExecutable(const store::ExecutableRow& row);
 
   struct Chain {
     uint32_t first = 0, count = 0;
   };
-  // What each of these frames is, all of that executable: `wanted` are indices of `frames` and of `chains`. Many at
-  // once are named in a fraction of the time that they would take one by one. `text_of`: of names that frames came
-  // with.
+  // Names the frames `frames[i]` for all i in `wanted`, and writes their chains to `chains[i]`. All of these frames
+  // must be of `executable`. Naming many frames at once takes a fraction of the time of naming them one by one.
+  // `text_of` returns the names that frames came with.
   using TextLookup = absl::FunctionRef<std::string_view(store::StringId)>;
   void Name(uint32_t executable, std::span<const store::FrameRow> frames, std::span<const uint32_t> wanted,
             TextLookup text_of, std::span<Chain> chains);
-  // The function, then what was inlined into it, the innermost last; never empty. Valid until the next Name.
+  // Returns the function, then the functions inlined into it, innermost last; never empty. Valid until the next Name.
   std::span<const FunctionNo> Functions(const Chain& chain) const {
     return std::span(functions_).subspan(chain.first, chain.count);
   }
@@ -55,7 +57,7 @@ class FrameNamer {
   };
 
   Chain ChainOf(uint32_t executable, const FrameSymbolizer::Place& place);
-  struct Walked {  // of a SymbolTable::Frame what names it: where it was called is not looked at
+  struct Walked {  // the part of a SymbolTable::Frame that names it; its call site is ignored
     std::string_view name;
     uint32_t node;
     bool inlined;
@@ -72,7 +74,7 @@ class FrameNamer {
   absl::flat_hash_map<ExecutableId, uint32_t> by_id_;
   absl::flat_hash_map<std::string, uint32_t> by_path_;
   absl::flat_hash_map<uint64_t, Chain> by_node_;                                // executable << 32 | node of its table
-  absl::flat_hash_map<std::pair<const char*, FrameKind>, FunctionNo> by_name_;  // of a table's string
+  absl::flat_hash_map<std::pair<const char*, FrameKind>, FunctionNo> by_name_;  // by the address of a table's string
   std::vector<FunctionNo> functions_;                                           // of all chains
   std::vector<Walked> walked_;
   std::vector<FrameSymbolizer::Place> places_;

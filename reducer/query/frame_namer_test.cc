@@ -10,7 +10,7 @@
 
 #include "reducer/query/query_testing.h"
 
-// How frames are named, as flame graphs show it.
+// How flame graphs name frames.
 
 namespace tributary {
 namespace {
@@ -24,7 +24,7 @@ using FrameNamerTest = QueryTest;
 
 TEST_F(FrameNamerTest, CallersAreLookedUpBeforeTheirReturnAddress) {
   FakeShard& shard = store_.shards[0];
-  // A call that is main's last instruction returns to the first byte of what follows.
+  // A call that is main's last instruction returns to the first byte of the next function.
   NodeNo caller = shard.AddNode(day_, NodeNo{0}, Native(truth_, 0x1100, true));
   NodeNo leaf = shard.AddNode(day_, NodeNo{0}, Native(truth_, 0x1100, false));
   AddSample(1 * kMs, 1, 1, caller, 2);
@@ -55,8 +55,9 @@ TEST_F(FrameNamerTest, AFrameMayComeWithItsName) {
   EXPECT_EQ(Render(graph), "all 9 0\nall;app::work(int) 4 4\nall;handler 4 4\nall;[unknown] 1 1\n");
 }
 
-// Also in the lines of a function: a name that a frame came with is what it says, and no symbol to be made readable.
-TEST_F(FrameNamerTest, NamesThatFramesComeWithAreTakenAsTheyAre) {
+// Also applies to the lines of a function: a name that a frame came with is used as it is. It is not a symbol to be
+// demangled.
+TEST_F(FrameNamerTest, UsesNamesOfFramesAsTheyAre) {
   FakeShard& shard = store_.shards[0];
   const std::string name(kFrameNameBytesMax - 1, 'n');
   shard.texts = {"", "_ZN3app4workEi", name + "\u00e9 and on", ""};
@@ -77,7 +78,7 @@ TEST_F(FrameNamerTest, NamesThatFramesComeWithAreTakenAsTheyAre) {
   }
 }
 
-TEST_F(FrameNamerTest, CodeOfAnotherKindIsToldByItsTable) {
+TEST_F(FrameNamerTest, TheTableSaysTheKindOfCode) {
   SymbolTableBuilder builder;
   builder.AddFunction({0x1000, 0x100, "main.main"}, SymbolTableBuilder::Layer::kSymbols);
   builder.AddFunction({0x2000, 0x100, "c_function"}, SymbolTableBuilder::Layer::kSymbols);
@@ -94,7 +95,7 @@ TEST_F(FrameNamerTest, CodeOfAnotherKindIsToldByItsTable) {
   EXPECT_EQ(graph.kinds, (std::vector<FrameKind>{FrameKind::kRoot, FrameKind::kGo, FrameKind::kNative}));
 }
 
-TEST_F(FrameNamerTest, SymbolsThatComeLaterNameOldSamples) {
+TEST_F(FrameNamerTest, LaterSymbolsNameOldSamples) {
   FakeShard& shard = store_.shards[0];
   ExecutableNo late = shard.AddExecutable(Id(7), "/usr/lib/liblate.so");
   AddSample(1 * kMs, 1, 1, shard.AddNode(day_, NodeNo{0}, Native(late, 0x42)), 1);
@@ -103,7 +104,8 @@ TEST_F(FrameNamerTest, SymbolsThatComeLaterNameOldSamples) {
   EXPECT_EQ(Render(Graph(Request())), "all 1 0\nall;late 1 1\n");
 }
 
-// [0x100, 0x200) outer, in it [0x140, 0x160) middle with [0x150, 0x158) inner in it; [0x300, 0x340) without a name.
+// [0x100, 0x200) is outer. In it, [0x140, 0x160) is middle. In middle, [0x150, 0x158) is inner. [0x300, 0x340) has no
+// name.
 TEST_F(FrameNamerTest, InlinedCallsAreFramesOfTheirOwn) {
   SymbolTableBuilder builder;
   const uint32_t outer = builder.AddNode(builder.AddString("outer"));
@@ -135,8 +137,8 @@ TEST_F(FrameNamerTest, InlinedCallsAreFramesOfTheirOwn) {
   EXPECT_EQ(graph.kinds[2], FrameKind::kInlined);
 }
 
-// Random stacks over two random tables, each named frame by frame here; the answer is all of them, added up by path.
-TEST_F(FrameNamerTest, ManyFramesAreNamedAsEachWouldBe) {
+// Random stacks over two random tables. The test names each stack frame by frame; the answer must be the sum by path.
+TEST_F(FrameNamerTest, NamesManyFramesLikeEachFrameAlone) {
   std::mt19937 random(5);
   FakeShard& shard = store_.shards[0];
   std::vector<std::pair<ExecutableNo, std::shared_ptr<const SymbolTable>>> files;

@@ -80,7 +80,8 @@ std::vector<FunctionTrie::Weight> FunctionTrie::Totals() const {
   return totals;
 }
 
-// A parent's total is at least its child's and it is older: taken in this order, no node comes without its ancestors.
+// A parent's total is at least its child's, and the parent is older. So in this order, no node is chosen without its
+// ancestors.
 std::vector<uint32_t> FunctionTrie::ChooseLargest(const std::vector<Weight>& totals, size_t nodes_max) const {
   std::vector<uint32_t> chosen(nodes_.size());
   std::iota(chosen.begin(), chosen.end(), 0u);
@@ -107,8 +108,8 @@ void FunctionTrie::AppendNode(uint32_t node, const Weight& total, int32_t parent
   graph->self_counts.push_back(nodes_[node].self_count);
 }
 
-// Siblings together, in the order they will be shown in; names break ties so that equal data give equal answers. The
-// root comes first.
+// Puts siblings together, in the order in which they are shown. Names break ties, so that equal data give equal
+// answers. The root comes first.
 void FunctionTrie::SortSiblings(const std::vector<Weight>& totals, std::vector<uint32_t>* nodes) const {
   std::sort(nodes->begin(), nodes->end(), [&](uint32_t a, uint32_t b) {
     if (a == 0 || b == 0) return a == 0 && b != 0;
@@ -122,7 +123,7 @@ void FunctionTrie::SortSiblings(const std::vector<Weight>& totals, std::vector<u
   });
 }
 
-// Names and executables that are in use, numbered in the order of nodes.
+// Keeps only the names and executables that are in use, numbered in the order of nodes.
 void FunctionTrie::Renumber(FlameGraph* graph) const {
   std::vector<int32_t> name_numbers(names_.size(), -1);
   for (uint32_t& name : graph->node_names) {
@@ -149,7 +150,7 @@ FlameGraph FunctionTrie::ToFlameGraph(size_t nodes_max) const {
   std::vector<Weight> totals = Totals();
   std::vector<uint32_t> chosen = ChooseLargest(totals, nodes_max);
   SortSiblings(totals, &chosen);
-  std::vector<uint32_t> first_child(nodes_.size(), 0);  // index into `chosen`; 0 = none, where the root is
+  std::vector<uint32_t> first_child(nodes_.size(), 0);  // index into `chosen`; 0: none, because 0 is the root
   for (size_t i = chosen.size() - 1; i > 0; --i) first_child[nodes_[chosen[i]].parent] = static_cast<uint32_t>(i);
 
   FlameGraph graph;
@@ -163,7 +164,7 @@ FlameGraph FunctionTrie::ToFlameGraph(size_t nodes_max) const {
   graph.node_executables.reserve(size);
   graph.truncated_nodes = nodes_.size() - size;
 
-  // Depth first; a stack entry is a position in `chosen` and stands for it and the siblings behind it.
+  // Depth first. A stack entry is a position in `chosen`. It stands for that node and the siblings after it.
   struct Pending {
     uint32_t position;
     int32_t parent;
@@ -197,7 +198,7 @@ std::vector<TopFunction> FunctionTrie::Top(size_t limit) const {
     first_child[nodes_[i].parent] = i;
   }
 
-  // One walk, depth first. A function's outermost occurrence on a path holds all the samples of the inner ones.
+  // One walk, depth first. A function's outermost occurrence on a path contains all samples of its inner occurrences.
   std::vector<Weight> self(functions_.size()), total(functions_.size());
   std::vector<uint32_t> on_path(functions_.size(), 0);
   auto enter = [&](uint32_t node) {

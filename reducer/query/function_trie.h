@@ -16,21 +16,21 @@ namespace tributary {
 using FunctionNo = Strong<struct FunctionNoTag, uint32_t>;
 using FunctionNode = Strong<struct FunctionNodeTag, uint32_t>;  // 0 = root
 
-// The answer of a query while it grows: the trie of functions that address tries of many days and shards are mapped
-// into. A function is (kind, name, executable's base name): that is what people see, so whatever they could not tell
-// apart is one. Parents are older than their children. About 60 bytes a node; one thread.
+// The growing answer of a query: the trie of functions into which address tries of many days and shards are mapped. A
+// function is (kind, name, executable's base name). People see only these three, so functions that they cannot
+// distinguish are one. Parents are older than their children. About 60 bytes per node. Used by one thread.
 class FunctionTrie {
  public:
   explicit FunctionTrie(size_t nodes_max);
 
-  // `executable` "" = none.
+  // `executable` "": none.
   FunctionNo InternFunction(FrameKind kind, std::string_view name, std::string_view executable);
-  // nullopt: it would be a new node and there are nodes_max.
+  // Returns nullopt if the child would be a new node and there are nodes_max nodes already.
   std::optional<FunctionNode> Child(FunctionNode parent, FunctionNo function);
   void AddSelf(FunctionNode node, uint64_t value, uint64_t count);
-  // At most so many nodes will come: spares moving those that are there.
+  // Reserves memory for at most `more` new nodes, to avoid moving the existing nodes.
   void Expect(size_t more);
-  // Of this one a child will be asked for soon.
+  // Prefetches a node: the caller will ask for one of its children soon.
   void Prefetch(FunctionNode parent) const { __builtin_prefetch(&nodes_[parent.value]); }
 
   size_t node_count() const { return nodes_.size(); }
@@ -38,8 +38,9 @@ class FunctionTrie {
   uint64_t TotalValue() const;
   uint64_t TotalCount() const;
 
-  // The `nodes_max` nodes of greatest total value, with all their ancestors: of equal ones the older. Self values stay
-  // what they are, so a node that lost children has more total than it and its children explain.
+  // Returns the `nodes_max` nodes with the greatest total value, with all their ancestors; of equal nodes, the older.
+  // Self values stay as they are, so a node that lost children has a larger total than its own value plus its
+  // children's totals.
   FlameGraph ToFlameGraph(size_t nodes_max) const;
   std::vector<TopFunction> Top(size_t limit) const;
 
@@ -57,7 +58,7 @@ class FunctionTrie {
   struct Node {
     uint32_t parent = 0;
     uint32_t function = 0;
-    uint32_t first_child = 0, first_function = 0;  // the oldest child, and its function; most nodes have no other
+    uint32_t first_child = 0, first_function = 0;  // the oldest child, and its function; most nodes have no other child
     uint64_t self_value = 0, self_count = 0;
   };
   struct Weight {
@@ -70,7 +71,7 @@ class FunctionTrie {
     size_t size() const { return strings_.size(); }
 
    private:
-    std::deque<std::string> strings_;  // a deque: the map's keys point into it
+    std::deque<std::string> strings_;  // a deque, because the map's keys point into it
     absl::flat_hash_map<absl::string_view, uint32_t> ids_;
   };
 
@@ -82,7 +83,7 @@ class FunctionTrie {
 
   size_t nodes_max_;
   Strings names_, executables_;
-  std::vector<Function> functions_;  // [0] = the root's
+  std::vector<Function> functions_;  // [0]: the root's
   absl::flat_hash_map<Function, uint32_t> function_ids_;
   std::vector<Node> nodes_;
   absl::flat_hash_map<uint64_t, uint32_t> other_children_;  // parent << 32 | function → node

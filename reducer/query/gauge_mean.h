@@ -8,15 +8,15 @@
 
 namespace tributary {
 
-// A gauge's value over a time is the mean of the minutes in which the selection has samples of it: other minutes do not
-// count, whoever was sampled in them. A process that has no snapshot in one of these minutes weighs nothing there, so
-// that the parts of an answer add up to its whole: of two selected programs, one that ran for half of the time weighs
-// half.
+// A gauge's value over a time is the mean over the minutes in which the selection has samples of the gauge. Other
+// minutes do not count, even if other processes were sampled in them. A process that has no snapshot in one of these
+// minutes counts as 0 there, so that the parts of an answer add up to the whole: of two selected programs, a program
+// that ran for half of the time counts half.
 
-// At least 1. Reads the sums of the whole range.
+// Returns at least 1. Reads the sums of the whole range.
 absl::StatusOr<uint64_t> CountGaugeMinutes(const QueryContext& context);
 
-// Divides a series of sums by the minutes. What one loses by it the next may gain: their total is exact to 1.
+// Divides a series of sums by the minutes. Carries the remainder of one sum to the next, so the total is exact to 1.
 class GaugeMean {
  public:
   explicit GaugeMean(uint64_t minutes) : minutes_(minutes) {}

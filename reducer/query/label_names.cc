@@ -21,7 +21,7 @@ absl::Status MeetLabelNames(const QueryContext& context, AttributeNames& names) 
   });
 }
 
-// A process's own attribute is met when the process is joined, which may not have happened yet.
+// A process's own attributes become known when the process is joined, which may not have happened yet.
 absl::Status CheckLabelNames(const QueryContext& context, AttributeNames& names) {
   if (context.request.selector.CheckNames(names).ok()) return absl::OkStatus();
   RETURN_IF_ERROR(MeetLabelNames(context, names));

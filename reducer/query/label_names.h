@@ -7,10 +7,10 @@ namespace tributary {
 
 struct QueryContext;
 
-// Adds the names of all attributes that processes of the request's range have of their own.
+// Adds the names of the own attributes of all processes in the request's range.
 absl::Status MeetLabelNames(const QueryContext& context, AttributeNames& names);
 
-// InvalidArgument: the selector has a label that nothing has. Reads processes only if `names` does not know a label.
+// InvalidArgument if the selector has a label that nothing has. Reads processes only if `names` does not know a label.
 absl::Status CheckLabelNames(const QueryContext& context, AttributeNames& names);
 
 }  // namespace tributary

@@ -21,7 +21,7 @@ namespace {
 constexpr uint32_t kNone = UINT32_MAX;
 constexpr size_t kNodesPerCheck = 65'536;
 
-// Where in the function a sample was, or called on: the innermost of its frames that is the function.
+// Finds the line at which a function ran or called another one, from the innermost frame that is the function.
 class LineBuilder {
  public:
   LineBuilder(SymbolStore& symbols, DemangleCache& demangled, const FunctionLinesRequest& function)
@@ -49,10 +49,10 @@ class LineBuilder {
   }
 
  private:
-  // What a frame is of the function.
+  // The place of the function in a frame.
   struct Place {
     FunctionLines::Line* line = nullptr;
-    uint32_t address = kNone;   // of line->addresses
+    uint32_t address = kNone;   // index into line->addresses
     bool is_innermost = false;  // nothing is inlined there
   };
 
@@ -61,7 +61,7 @@ class LineBuilder {
     const store::Trie& trie = *nodes.trie;
     ASSIGN_OR_RETURN(const std::vector<uint8_t> met, AddressFold::FindMet(nodes));
     std::vector<uint32_t> place_of_row(trie.frame_rows.size(), kNone);
-    std::vector<Place> places = {Place{}};  // [0]: not the function
+    std::vector<Place> places = {Place{}};  // [0]: the frame is not the function
     std::vector<uint32_t> nearest(trie.parents.size(), 0);
     for (size_t i = 1; i < trie.parents.size(); ++i) {
       if (i % kNodesPerCheck == 0) RETURN_IF_ERROR(CheckCancelled(request));
@@ -128,7 +128,7 @@ class LineBuilder {
   DemangleCache& demangled_;
   const FunctionLinesRequest& function_;
   std::map<std::pair<std::string, uint32_t>, FunctionLines::Line> lines_;
-  // Index of a line's addresses.
+  // Index into a line's addresses.
   absl::flat_hash_map<std::tuple<const FunctionLines::Line*, ExecutableId, uint64_t>, uint32_t> address_of_;
 };
 

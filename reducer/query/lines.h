@@ -16,21 +16,21 @@ struct FunctionLinesRequest {
   std::string executable;  // base name; "": any
 };
 
-// Where in a function's source its samples are.
+// The source lines of a function at which its samples are.
 struct FunctionLines {
   struct Address {
     ExecutableId id;
-    uint64_t address = 0;  // as it was sampled; of a call the one it returns to
+    uint64_t address = 0;  // as sampled; for a call, the address that it returns to
     uint64_t value = 0, count = 0;
   };
   struct Line {
-    std::string file;                           // "": not known
-    uint32_t line = 0;                          // 0: not known
+    std::string file;                           // "": unknown
+    uint32_t line = 0;                          // 0: unknown
     uint64_t self_value = 0, self_count = 0;    // the line itself ran
-    uint64_t total_value = 0, total_count = 0;  // or what it called
+    uint64_t total_value = 0, total_count = 0;  // the line, or a function that it called, ran
     std::vector<Address> addresses;
   };
-  std::vector<Line> lines;  // by file and line; a sample is in one, that of the innermost call of the function
+  std::vector<Line> lines;  // by file and line; each sample is in one line: the line of the function's innermost call
 };
 
 absl::StatusOr<FunctionLines> MakeLines(const QueryContext& context, const FunctionLinesRequest& function);

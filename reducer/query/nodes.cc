@@ -12,7 +12,8 @@
 namespace tributary {
 namespace {
 
-// A node whose shard changed: its totals add up, what it is comes from where it was seen last.
+// Merges the rows of a node that changed its shard: the totals are added, the description is taken from the row that
+// was seen last.
 void Merge(store::NodeStatus& row, store::NodeStatus* kept) {
   if (row.last_seen > kept->last_seen) std::swap(row, *kept);
   kept->Add(row.accounting, row.stored);

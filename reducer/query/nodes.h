@@ -7,7 +7,7 @@
 
 namespace tributary {
 
-// One a node, over all shards; by host name. Errors: the store's.
+// Returns one row per node, merged over all shards, sorted by host name. Returns the store's errors.
 absl::StatusOr<std::vector<store::NodeStatus>> ListNodes(store::Store& store);
 
 }  // namespace tributary

@@ -24,14 +24,14 @@ class DemangleCache;
 class ResourceJoiner;
 struct QueryContext;
 
-// Answers questions over all shards: selects processes by label, adds values to trie nodes, folds, names, merges. No
-// stack is ever rebuilt. The engine checks a request and gives it to the function that makes the answer; each answer
-// has a header of its own. Any thread; each call opens its own readers. Errors of every query: InvalidArgument (the
-// request, also a label or a type that nothing has), ResourceExhausted (QueryLimits), DeadlineExceeded (is_cancelled),
-// else the store's.
+// Answers questions over all shards: selects processes by label, adds values to trie nodes, folds, names and merges. It
+// never rebuilds a stack. The engine checks a request and passes it to the function that makes the answer; each answer
+// has its own header. Any thread may call it; each call opens its own readers. Errors of every query: InvalidArgument
+// (the request, or a label or type that nothing has), ResourceExhausted (QueryLimits), DeadlineExceeded (is_cancelled),
+// or the store's errors.
 class QueryEngine {
  public:
-  // `joiner` null: nothing is known of processes but what the store has. All of it outlives the engine.
+  // `joiner` null: only the store's data about processes is known. All borrowed objects must outlive the engine.
   QueryEngine(store::Store& store, SymbolStore& symbols, QueryLimits limits = {},
               const ResourceJoiner* joiner = nullptr);
   ~QueryEngine();
@@ -44,25 +44,25 @@ class QueryEngine {
   absl::StatusOr<StackHealth> QueryStackHealth(const QueryRequest& request, size_t executables_max);
   absl::StatusOr<ExecutableList> QueryExecutables(const QueryRequest& request, size_t limit);
   absl::StatusOr<FunctionLines> QueryLines(const QueryRequest& request, const FunctionLinesRequest& function);
-  // What a request measures: its name and unit.
+  // Returns the type that a request measures: its name and unit.
   absl::StatusOr<SampleTypeInfo> FindType(const QueryRequest& request);
-  // What there is to ask for: types that samples of the range have, whatever the selector and the type.
+  // Returns the types that samples of the range have, regardless of the request's selector and type.
   absl::StatusOr<std::set<SampleTypeInfo>> QueryTypes(const QueryRequest& request);
-  // Every label that a selector may speak of, sorted; also those that only processes of the range say they have.
+  // Returns every label that a selector may use, sorted. Includes labels that only processes of the range have.
   absl::StatusOr<std::vector<std::string>> QueryLabels(const QueryRequest& request);
-  // One a node, over all shards; by host name.
+  // Returns one row per node, merged over all shards, sorted by host name.
   absl::StatusOr<std::vector<store::NodeStatus>> QueryNodes();
 
  private:
   QueryContext ContextOf(const QueryRequest& request);
-  // Checks the request first, with its labels.
+  // Returns the context of the request. Checks the request and its labels first.
   absl::StatusOr<QueryContext> Check(const QueryRequest& request);
 
   store::Store& store_;
   SymbolStore& symbols_;
   const QueryLimits limits_;
   const ResourceJoiner* const joiner_;
-  std::unique_ptr<AttributeNames> own_names_;  // without a joiner: those that are always known
+  std::unique_ptr<AttributeNames> own_names_;  // without a joiner: the names that are always known
   AttributeNames& names_;
   std::unique_ptr<DemangleCache> demangled_;
 };

@@ -48,14 +48,14 @@ TEST_F(QueryTest, FlameGraphIsExact) {
   EXPECT_EQ(graph.truncated_nodes, 0u);
 }
 
-// Two minutes of three have snapshots.
+// Two of three minutes have snapshots.
 TEST_F(QueryTest, AGaugeIsTheMeanOfItsMinutes) {
   store_.shards[0].types[store::TypeNo{300}] = {"inuse_space", "bytes", Aggregation::kLast};
   auto add = [this](int64_t at_s, uint32_t process, NodeNo node, uint64_t value) {
     AddSample(at_s * kNsPerSecond, process, process == 1 ? 1 : 3, node, value);
     store_.shards[0].samples.back().type = store::TypeNo{300};
   };
-  add(10, 1, main_, 1000);  // a later snapshot of the minute stands for it
+  add(10, 1, main_, 1000);  // replaced by a later snapshot of the same minute
   add(50, 1, main_, 100);
   add(50, 1, work_, 11);
   add(20, 2, unmapped_, 40);
@@ -150,7 +150,7 @@ TEST_F(QueryTest, ListsTypesOfTheRange) {
   EXPECT_EQ(engine_->QueryTypes(Request("{}", 6, 5)).status().code(), absl::StatusCode::kInvalidArgument);
 }
 
-TEST_F(QueryTest, TypesAreWhatTheDataSay) {
+TEST_F(QueryTest, TypesComeFromTheData) {
   store_.shards[0].types = {{store::TypeNo{1}, {"cpu", "nanoseconds"}},
                             {store::TypeNo{300}, {"alloc", "bytes"}},
                             {store::TypeNo{301}, {"alloc", "count"}},
@@ -398,7 +398,7 @@ TEST_F(QueryTest, CancelledQueriesEnd) {
   EXPECT_EQ(asked, 2);
 }
 
-TEST_F(QueryTest, LimitsAreErrorsThatSayWhatToNarrow) {
+TEST_F(QueryTest, LimitErrorsSayHowToNarrow) {
   AddSample(1 * kMs, 1, 1, kernel_node_, 1);
   struct Case {
     QueryLimits limits;
@@ -430,7 +430,7 @@ TEST_F(QueryTest, CorruptTriesAreErrors) {
   EXPECT_EQ(engine_->QueryFlameGraph(Request(), 10).status().code(), absl::StatusCode::kDataLoss);
 }
 
-TEST_F(QueryTest, StoreErrorsAreHandedOn) {
+TEST_F(QueryTest, PassesStoreErrors) {
   store_.shards[0].error = Error(absl::StatusCode::kUnavailable, "locked");
   EXPECT_EQ(engine_->QueryFlameGraph(Request(), 10).status().code(), absl::StatusCode::kUnavailable);
   EXPECT_EQ(engine_->QuerySeries(Request(), 10).status().code(), absl::StatusCode::kUnavailable);
@@ -438,7 +438,7 @@ TEST_F(QueryTest, StoreErrorsAreHandedOn) {
   EXPECT_EQ(engine_->QueryNodes().status().code(), absl::StatusCode::kUnavailable);
 }
 
-// Whatever the tries, samples and selectors: nothing is lost and nothing counted twice.
+// For all tries, samples and selectors: no sample is lost, and none is counted twice.
 TEST_F(QueryTest, EverySampleIsCountedOnce) {
   const std::pair<std::string_view, std::function<bool(const FakeShard::Sample&)>> selectors[] = {
       {"{}", [](const FakeShard::Sample&) { return true; }},
@@ -498,7 +498,8 @@ TEST_F(QueryTest, EverySampleIsCountedOnce) {
       EXPECT_EQ(std::accumulate(graph.self_values.begin(), graph.self_values.end(), uint64_t{0}), value);
       EXPECT_EQ(std::accumulate(graph.self_counts.begin(), graph.self_counts.end(), uint64_t{0}), count);
 
-      // The shape: parents first, each total its own plus its children's, siblings in descending order.
+      // The shape: parents first, each total is the node's own value plus its children's totals, siblings in descending
+      // order.
       std::vector<uint64_t> rest = graph.total_values;
       std::vector<uint64_t> last_child(rest.size(), UINT64_MAX);
       for (size_t i = 1; i < graph.parents.size(); ++i) {
@@ -519,7 +520,7 @@ TEST_F(QueryTest, EverySampleIsCountedOnce) {
         EXPECT_LE(function.total_value, value);
       }
       EXPECT_EQ(top_value, value);
-      EXPECT_EQ(top_self + graph.self_values[0], value);  // samples without any stack are the root's
+      EXPECT_EQ(top_self + graph.self_values[0], value);  // samples without any stack belong to the root
 
       absl::StatusOr<Timeline> timeline = engine_->QueryTimeline(request, 1 + below(2000));
       ASSERT_TRUE(timeline.ok());

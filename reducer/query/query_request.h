@@ -14,27 +14,29 @@ namespace tributary {
 
 enum class FrameNames { kFunction, kAddress };
 
-// What every query is asked: which processes, when, of which kind of sample.
+// The part of a request that every query has: which processes, when, which kind of sample.
 struct QueryRequest {
   Selector selector;
   store::TimeRange range;
   std::string type = "cpu";  // as FindSampleType reads it
   FrameNames frames = FrameNames::kFunction;
-  // Called now and then on the querying thread; true ends the query with DeadlineExceeded. Empty: never.
+  // Called now and then on the querying thread. If it returns true, the query ends with DeadlineExceeded. Empty: never
+  // called.
   std::function<bool()> is_cancelled;
 };
 
-// What one query may hold at once. Beyond: ResourceExhausted, and the message says what to narrow.
+// Limits of the data that one query holds at once. Beyond a limit: ResourceExhausted, and the message says what to
+// narrow.
 struct QueryLimits {
   size_t processes_max = 2'000'000;        // rows of one shard
   size_t address_nodes_max = 32'000'000;   // 16 bytes each, over the days of one shard
-  size_t function_nodes_max = 4'000'000;   // about 60 bytes each, of the answer before it is cut
-  size_t own_name_bytes_max = 128u << 20;  // of the names that frames of one shard came with
+  size_t function_nodes_max = 4'000'000;   // about 60 bytes each, in the answer before it is cut
+  size_t own_name_bytes_max = 128u << 20;  // of names that frames of one shard came with
 };
 
-// DeadlineExceeded once the request is cancelled.
+// Returns DeadlineExceeded once the request is cancelled.
 absl::Status CheckCancelled(const QueryRequest& request);
-// Also InvalidArgument for a range that holds no time.
+// Like CheckCancelled; also returns InvalidArgument for a range that contains no time.
 absl::Status CheckRequest(const QueryRequest& request);
 
 }  // namespace tributary

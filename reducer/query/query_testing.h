@@ -15,7 +15,7 @@
 
 namespace tributary {
 
-inline constexpr UnixNs kStart{20'000 * kNsPerDay};  // midnight, so that minutes and days are easy to say
+inline constexpr UnixNs kStart{20'000 * kNsPerDay};  // midnight, so that minutes and days are easy to write
 inline constexpr int64_t kMs = kNsPerMs;
 
 inline UnixNs At(int64_t ns) { return UnixNs{kStart.value + ns}; }
@@ -25,7 +25,7 @@ inline ExecutableId Id(uint8_t n) {
   return *ExecutableId::Make(ExecutableIdKind::kGnuBuildId, std::span<const uint8_t>(bytes));
 }
 
-// "all;a;b total self" a line, in the order of nodes.
+// Returns one line per node, "all;a;b total self", in the order of nodes.
 inline std::string Render(const FlameGraph& graph) {
   std::string out;
   for (size_t i = 0; i < graph.parents.size(); ++i) {

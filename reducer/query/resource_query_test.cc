@@ -9,10 +9,10 @@ namespace {
 
 using ::testing::HasSubstr;
 
-TEST_F(ResourceQueryTest, SelectsByWhatIsJoined) {
+TEST_F(ResourceQueryTest, SelectsByJoinedAttributes) {
   AddSample(1, 1, 1, work_, 10);
   AddSample(2, 2, 3, work_, 5);
-  EXPECT_EQ(Total(R"({k8s_pod_name="web-1"})"), 0u);  // not told yet
+  EXPECT_EQ(Total(R"({k8s_pod_name="web-1"})"), 0u);  // not reported yet
   TellPod("1", {});
   EXPECT_EQ(Total(R"({k8s_pod_name="web-1"})"), 5u);
   EXPECT_EQ(Total(R"({k8s.namespace.name="shop",service_name=~"web.*"})"), 5u);
@@ -23,11 +23,11 @@ TEST_F(ResourceQueryTest, SelectsByWhatIsJoined) {
   EXPECT_EQ(Total(R"({host_name="host-1"})"), 15u);
 }
 
-TEST_F(ResourceQueryTest, ALabelThatNothingHasIsAnError) {
+TEST_F(ResourceQueryTest, AnUnknownLabelIsAnError) {
   AddSample(1, 1, 1, work_, 10);
   EXPECT_THAT(ErrorOf(R"({k8s_pod_nam="x"})"), HasSubstr("the nearest is 'k8s.pod.name'"));
   EXPECT_THAT(ErrorOf(R"({tier="gold"})"), HasSubstr("unknown label 'tier'"));
-  // A process that says so is enough, though nobody looked at it yet.
+  // A process with this attribute is enough, even if the process was not joined yet.
   store_.shards[0].processes[0].attributes = "tier=gold";
   EXPECT_EQ(Total(R"({tier="gold"})"), 10u);
   const absl::StatusOr<std::vector<std::string>> labels = engine_->QueryLabels(Request());
@@ -35,25 +35,25 @@ TEST_F(ResourceQueryTest, ALabelThatNothingHasIsAnError) {
   EXPECT_THAT(*labels, ::testing::IsSupersetOf({"host.name", "k8s.pod.name", "process.pid", "tier"}));
 }
 
-TEST_F(ResourceQueryTest, AChangeIsToldApartByTime) {
+TEST_F(ResourceQueryTest, SplitsAChangeByTime) {
   TellPod("1", kStart);
   TellPod("2", At(30 * kNsPerSecond));
   AddSample(1, 1, 1, work_, 100);
   AddSample(10 * kNsPerSecond, 2, 3, work_, 5);
   AddSample(40 * kNsPerSecond, 2, 3, work_, 7);
-  // Raw samples: to the nanosecond.
+  // Raw samples are split to the nanosecond.
   EXPECT_EQ(Total(R"({k8s_pod_label_version="1",thread_name=~".*"})"), 5u);
   EXPECT_EQ(Total(R"({k8s_pod_label_version="2",thread_name=~".*"})"), 7u);
   const absl::StatusOr<Timeline> timeline = engine_->QueryTimeline(Request(R"({k8s_pod_label_version="2"})"), 2);
   ASSERT_TRUE(timeline.ok());
   EXPECT_EQ(timeline->values, (std::vector<uint64_t>{0, 7}));
-  // Sums: by the middle of their minute.
+  // Sums are split by the middle of their minute.
   EXPECT_EQ(Total(R"({k8s_pod_label_version="1"})"), 0u);
   EXPECT_EQ(Total(R"({k8s_pod_label_version="2"})"), 12u);
   EXPECT_EQ(Total(R"({k8s_namespace_name="shop"})"), 12u);
 }
 
-TEST_F(ResourceQueryTest, SeriesHaveWhatProcessesBelongTo) {
+TEST_F(ResourceQueryTest, SeriesIncludeTheContainersPodsAndServicesOfProcesses) {
   TellPod("1", {});
   AddSample(1, 1, 1, work_, 10);
   AddSample(2, 2, 3, work_, 5);

@@ -14,13 +14,14 @@
 namespace tributary {
 namespace {
 
-constexpr size_t kListedMax = 20;  // types that a message names
+constexpr size_t kListedMax = 20;  // types listed in a message
 
 std::string NameAndUnit(const SampleTypeInfo& type) { return type.name + ":" + type.unit; }
 
 std::string KeyOf(const SampleTypeInfo& type) { return NameAndUnit(type) + (type.is_gauge() ? ":last" : ":sum"); }
 
-// "cpu:nanoseconds, inuse_space:bytes:last, inuse_space:bytes:sum": types in their order, each as short as it may be.
+// Lists types in their order, each as short as possible: "cpu:nanoseconds, inuse_space:bytes:last,
+// inuse_space:bytes:sum".
 std::string ListOf(const std::vector<SampleTypeInfo>& types) {
   const auto is_twin = [](const SampleTypeInfo& a, const SampleTypeInfo& b) {
     return NameAndUnit(a) == NameAndUnit(b);

@@ -26,7 +26,7 @@ void Mark(std::vector<uint8_t>& selected, uint32_t number, uint8_t value, bool o
   selected[number] = value;
 }
 
-// The shard's number of a type; one that no samples have where it knows none.
+// Returns the shard's number of a type, or a number that no samples have if the shard does not know the type.
 absl::StatusOr<store::TypeNo> FindType(store::StoreReader& reader, const SampleTypeInfo& type) {
   ASSIGN_OR_RETURN(const auto types, reader.SampleTypes());
   const auto found = std::find_if(types.begin(), types.end(), [&](const auto& known) { return known.second == type; });
@@ -35,7 +35,7 @@ absl::StatusOr<store::TypeNo> FindType(store::StoreReader& reader, const SampleT
 
 }  // namespace
 
-// Sorts a selector's matchers by who answers them, and answers.
+// Sorts a selector's matchers by the data that they need (process, thread or resource), and evaluates them.
 class Selection::Maker {
  public:
   Maker(const Selector& selector, ResourceCache* resources) : resources_(resources) {
@@ -56,7 +56,7 @@ class Selection::Maker {
   bool HoldsUnknown() const { return Holds(of_process_, store::ProcessRow{}) && HoldsResource({}); }
   bool HoldsThread(const store::ThreadRow& thread) const { return Holds(of_thread_, thread); }
 
-  // When a process is selected: one span where that does not change.
+  // Returns when a process is selected: one span if that does not change.
   const std::vector<Span>& SpansOf(const store::ProcessRow& row) {
     static const std::vector<Span> kNever = {{kTimeBegin, false}}, kAlways = {{kTimeBegin, true}};
     if (!Holds(of_process_, row)) return kNever;
@@ -76,7 +76,7 @@ class Selection::Maker {
 
  private:
   struct Answer {
-    std::shared_ptr<const ResourceStates> states;  // held: its address is the key
+    std::shared_ptr<const ResourceStates> states;  // kept alive, because its address is the key
     std::vector<Span> spans;
   };
 

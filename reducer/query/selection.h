@@ -13,20 +13,22 @@
 
 namespace tributary {
 
-// The instant that stands for a sum's minute where what a process belongs to changed within it.
+// Returns the instant that stands for a sum's minute if a process's resource changed within the minute.
 inline UnixNs MiddleOf(UnixNs minute) { return UnixNs{minute.value + kNsPerMinute / 2}; }
 
-// Which of one shard's processes and threads a selector means, and when: a process whose resource changed within the
-// range is told apart by time. One thread; costs a byte a process (and a thread, when the selector speaks of threads).
+// The processes and threads of one shard that a selector selects, and when: a process whose resource changed within the
+// range is split by time. Used by one thread. Costs one byte per process (and per thread, if the selector uses
+// threads).
 class Selection {
  public:
-  // Reads processes only when the selector needs them, and joins them only where it speaks of what they do not say
-  // themselves. ResourceExhausted: more processes than the limit. InvalidArgument: a gauge, by thread.
+  // Reads processes only if the selector needs them. Joins them only if the selector uses labels that the processes do
+  // not have themselves. ResourceExhausted: more processes than the limit. InvalidArgument: a gauge, selected by
+  // thread.
   static absl::StatusOr<Selection> Make(store::StoreReader& reader, const QueryContext& context);
 
-  // Whether samples of a type are asked for.
+  // Returns true if the request asks for samples of this type.
   bool Has(store::TypeNo type) const { return type == type_; }
-  // Threads are told apart: only raw samples can answer, not sums.
+  // Returns true if the selector uses threads: then only raw samples can answer, not sums.
   bool uses_threads() const { return uses_threads_; }
   bool Has(store::ProcessNo process, UnixNs at) const {
     const uint8_t selected = Look(processes_, process.value, unknown_process_);
@@ -51,10 +53,10 @@ class Selection {
 
   store::TypeNo type_;
   bool uses_threads_ = false;
-  // Of numbers without a row: as if every label were "".
+  // For numbers without a row: the result as if every label were "".
   bool unknown_process_ = true, unknown_thread_ = true;
   std::vector<uint8_t> processes_, threads_;
-  absl::flat_hash_map<store::ProcessNo, std::vector<Span>> spans_;  // where processes_ says kSometimes
+  absl::flat_hash_map<store::ProcessNo, std::vector<Span>> spans_;  // of processes that are kSometimes in processes_
 };
 
 }  // namespace tributary

@@ -14,7 +14,7 @@ namespace {
 constexpr size_t kTextBytesMax = 8192;
 constexpr size_t kMatchersMax = 32;
 constexpr size_t kRegexBytesMax = 1024;
-constexpr int64_t kRegexMemoryMax = 1 << 20;  // RE2's budget for program and automaton of one expression
+constexpr int64_t kRegexMemoryMax = 1 << 20;  // RE2's memory budget for the program and automaton of one expression
 
 absl::Status Invalid(std::string_view message) { return Error(absl::StatusCode::kInvalidArgument, message); }
 
@@ -23,7 +23,7 @@ bool IsNameByte(char c) {
          c == '/' || c == '-';
 }
 
-// One pass from left to right; positions in messages count bytes from 0.
+// Parses in one pass from left to right. Positions in messages count bytes from 0.
 class Parser {
  public:
   explicit Parser(std::string_view text) : text_(text) {}

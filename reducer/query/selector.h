@@ -16,8 +16,8 @@ namespace tributary {
 class AttributeNames;
 
 // `{process_executable_name="x", container_id=~"ab.*"}`: every matcher must hold. Label names are OpenTelemetry
-// attribute names; `.`, `/` and `-` may be written `_`. Values are whole-value matches; regular expressions are RE2's,
-// ≤ 1 KiB. A label that a series does not have is "".
+// attribute names; `.`, `/` and `-` may be written as `_`. A matcher matches the whole value. Regular expressions are
+// RE2's, ≤ 1 KiB. A label that a series does not have counts as "".
 class Selector {
  public:
   enum class Op { kEqual, kNotEqual, kMatches, kNotMatches };
@@ -30,13 +30,13 @@ class Selector {
     bool Holds(std::string_view value) const;
   };
 
-  // InvalidArgument: the message names the position and what was expected there. At most 32 matchers.
+  // InvalidArgument: the message contains the position and the text expected there. At most 32 matchers.
   static absl::StatusOr<Selector> Parse(std::string_view text);
-  // InvalidArgument: a label that nothing has; the message names its position and the nearest that something has.
+  // InvalidArgument if a label is unknown; the message contains its position and the nearest known label.
   absl::Status CheckNames(const AttributeNames& names) const;
 
   const std::vector<Matcher>& matchers() const { return matchers_; }
-  // Whether every matcher on a label of `labels` (normalized names) holds; matchers on others are not looked at.
+  // Returns true if any matcher uses this label (a normalized name).
   bool Uses(std::string_view normalized_label) const;
 
  private:

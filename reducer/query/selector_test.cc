@@ -60,7 +60,7 @@ TEST(Selector, UnescapesValues) {
   EXPECT_TRUE(selector->matchers()[0].Holds("a\"b\\c\n<\t"));
 }
 
-TEST(Selector, ErrorsSayWhereAndWhat) {
+TEST(Selector, ErrorsNameThePositionAndTheExpectedText) {
   EXPECT_THAT(ParseError("process_pid=\"1\""), HasSubstr("expected '{' at byte 0"));
   EXPECT_THAT(ParseError("{"), HasSubstr("expected a label name at byte 1, found the end"));
   EXPECT_THAT(ParseError("{process_pid}"), HasSubstr("expected an operator"));
@@ -88,7 +88,7 @@ TEST(Selector, UnknownLabelNamesTheNearest) {
 TEST(Selector, RefusesBadAndHugeExpressions) {
   EXPECT_THAT(ParseError("{process_pid=~\"(\"}"), HasSubstr("missing"));
   EXPECT_THAT(ParseError("{process_pid=~\"" + std::string(1025, 'a') + "\"}"), HasSubstr("longer than 1024"));
-  // Expands to more than the memory budget.
+  // Expands to more memory than the budget.
   EXPECT_THAT(ParseError("{process_pid=~\"((a{100}){100}){100}\"}"), HasSubstr("regular expression"));
   EXPECT_THAT(ParseError(std::string(10'000, '{')), HasSubstr("longer than 8192"));
 }

@@ -18,7 +18,7 @@
 namespace tributary {
 namespace {
 
-// Threads with a weight of their own in one answer, over all shards.
+// Maximum number of threads with a weight of their own in one shard.
 constexpr size_t kThreadsMax = 1'000'000;
 
 struct Weight {
@@ -36,12 +36,12 @@ struct ShardWeights {
   Weights<store::ThreadNo> threads;
 };
 
-// Of one shard, what its split processes weigh in each state of what they belong to; index as in ResourceStates.
+// The weights of one shard's split processes in each state of their resource; same index as in ResourceStates.
 using SplitWeights = absl::flat_hash_map<store::ProcessNo, std::vector<Weight>>;
 using SplitStates = absl::flat_hash_map<store::ProcessNo, std::shared_ptr<const ResourceStates>>;
 
-// Sums answer for processes for as long as they are kept, raw samples for threads (and for processes when threads are
-// selected). Of a gauge threads are not told apart.
+// Sums answer for processes as long as the sums are kept. Raw samples answer for threads (and for processes, if threads
+// are selected). A gauge does not distinguish threads.
 absl::StatusOr<ShardWeights> Weigh(store::StoreReader& reader, const QueryRequest& request, const Selection& selection,
                                    bool is_gauge) {
   ShardWeights weights;
@@ -76,7 +76,7 @@ absl::StatusOr<ShardWeights> Weigh(store::StoreReader& reader, const QueryReques
   return weights;
 }
 
-// The second look that processes whose resource changed need; no others are looked at.
+// Reads the data a second time, only for processes with a changed resource. Other processes are skipped.
 absl::StatusOr<SplitWeights> WeighStates(store::StoreReader& reader, const QueryRequest& request,
                                          const Selection& selection, const SplitStates& split) {
   SplitWeights weights;
@@ -126,7 +126,7 @@ void SortAndCut(std::vector<Entry>* entries, size_t limit, bool* truncated) {
   *truncated = true;
 }
 
-// Merges shards. Ordered maps: of equal weights the order is the same at every asking.
+// Merges shards. The maps are ordered, so that entries of equal weight have the same order in every answer.
 class SeriesBuilder {
  public:
   absl::Status AddShard(store::StoreReader& reader, const QueryContext& context) {
@@ -197,7 +197,7 @@ class SeriesBuilder {
   }
 
  private:
-  // One run of one program may have several rows, when something about it was learned late: the latest describes it.
+  // One run of one program may have several rows if something about it was learned late. The latest row describes it.
   using ProcessKey = std::tuple<std::string, Pid, int64_t, uint32_t>;
   using ThreadKey = std::tuple<std::string, Pid, Tid, std::string>;
   using NamedKey = std::tuple<std::string, std::string, std::string>;
@@ -219,7 +219,7 @@ class SeriesBuilder {
     thread.value += weight.value;
     thread.count += weight.count;
   }
-  // The containers' weights were added with their processes: these know their names.
+  // The weights of containers were added with their processes. The attributes only add the containers' names.
   void AddResource(const Attributes& attributes, const Weight& weight) {
     auto get = [&](std::string_view key) { return std::string(FindAttribute(attributes, key)); };
     const std::string name_space = get("k8s.namespace.name");
@@ -240,7 +240,7 @@ class SeriesBuilder {
     }
     AddNamed(&services_, {.name = get("service.name"), .name_space = get("service.namespace")}, weight);
   }
-  // What has an id is known by it; the latest name describes it.
+  // An entry with an id is identified by the id. The latest name describes it.
   static void AddNamed(Named* named, SeriesList::Named what, const Weight& weight) {
     auto key = what.id.empty() ? NamedKey(what.kind, what.name_space, what.name) : NamedKey(what.id, "", "");
     SeriesList::Named& entry = (*named)[std::move(key)];

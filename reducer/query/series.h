@@ -12,7 +12,7 @@ namespace tributary {
 
 struct QueryContext;
 
-// Processes, and what they belong to.
+// Processes and threads, and the containers, pods and so on that they belong to.
 struct SeriesList {
   struct Process {
     store::ProcessRow row;
@@ -26,7 +26,7 @@ struct SeriesList {
   };
   struct Named {
     std::string id;          // of a container, pod (uid) or host
-    std::string name;        // "" where it is not known
+    std::string name;        // "": unknown
     std::string name_space;  // of a pod, workload or service
     std::string kind;        // of a workload: "deployment"
     uint64_t value = 0, count = 0;

@@ -19,23 +19,23 @@
 namespace tributary {
 namespace {
 
-// Nodes whose culprit is remembered; past it a path is walked again, which costs time and nothing else.
+// Maximum number of nodes with a remembered culprit. Beyond this limit a path is walked again, which only costs time.
 constexpr size_t kRememberedNodesMax = 1'000'000;
-// Executables times processes of one shard that cut stacks short.
+// Maximum number of pairs of an executable and a process of one shard that cut stacks short.
 constexpr size_t kCulpritsMax = 1'000'000;
 
-// In the place of an ExecutableNo.
+// Used in place of an ExecutableNo.
 constexpr uint32_t kNoUserFrameNo = UINT32_MAX;
 
 bool IsCutShort(Ending ending) { return ending != Ending::kComplete && ending != Ending::kKernelOnly; }
 
-// The executable of each path's outermost frame, which is of user code where there is any: the kernel's part of a stack
-// stands on top. Holds one day's trie at a time, for samples come in order of time.
+// Finds the executable of each path's outermost frame. This frame is user code if the path has any, because the
+// kernel's part of a stack is on top. Holds one day's trie at a time, because samples come in order of time.
 class OutermostFrames {
  public:
   explicit OutermostFrames(store::StoreReader& reader) : reader_(reader) {}
 
-  // An ExecutableNo (0: none is known), or kNoUserFrameNo.
+  // Returns an ExecutableNo (0: unknown), or kNoUserFrameNo.
   absl::StatusOr<uint32_t> ExecutableOf(store::Day day, store::NodeNo leaf) {
     if (trie_ == nullptr || day != day_) {
       ASSIGN_OR_RETURN(trie_, reader_.LoadTrie(day));
@@ -73,7 +73,7 @@ class OutermostFrames {
   absl::flat_hash_map<store::NodeNo, uint32_t> remembered_;
 };
 
-// Merges shards. Ordered maps: of equal weights the order is the same at every asking.
+// Merges shards. The maps are ordered, so that entries of equal weight have the same order in every answer.
 class HealthBuilder {
  public:
   absl::Status AddShard(store::StoreReader& reader, const QueryContext& context) {
@@ -149,8 +149,8 @@ class HealthBuilder {
     return absl::OkStatus();
   }
 
-  // Executables of equal id (or, without one, of equal path) are the same; the smallest base name names them, so that
-  // the answer does not depend on the order of a hash table.
+  // Executables with equal ids (or, without an id, with equal paths) are the same. The smallest base name names the
+  // executable, so that the answer does not depend on the order of a hash table.
   Found& FindOrAdd(uint32_t number, const std::vector<store::ExecutableRow>& executables) {
     if (number == kNoUserFrameNo) return Named({1, ""}, std::string(StackHealth::kNoUserFrame), "");
     static const store::ExecutableRow kNone;
@@ -170,7 +170,7 @@ class HealthBuilder {
   }
 
   StackHealth::Weights total_;
-  std::map<std::pair<int, std::string>, Found> found_;  // by what the text is, and id or path
+  std::map<std::pair<int, std::string>, Found> found_;  // by the kind of the text, and the id or path
 };
 
 }  // namespace

@@ -20,24 +20,24 @@ struct StackHealth {
     void Add(Ending ending, uint64_t v, uint64_t c);
     void Add(const Weights& other);
   };
-  // The executable of the outermost user frame, the last one walked, of stacks that are neither complete nor
+  // The executable of the outermost user frame (the last frame walked) of stacks that are neither complete nor
   // kernel_only.
   struct Executable {
-    std::string name;                   // base name; kUnmapped, kNoUserFrame
-    std::string build_id;               // "" = none
-    std::vector<std::string> programs;  // base names of the processes it happened in, most samples first
+    std::string name;                   // base name, or kUnmapped or kNoUserFrame
+    std::string build_id;               // "": none
+    std::vector<std::string> programs;  // base names of the affected processes, most samples first
     Weights weights;
   };
-  static constexpr std::string_view kUnmapped = "[unmapped]";          // no file is known behind the address
-  static constexpr std::string_view kNoUserFrame = "[no user frame]";  // not one frame of user code was read
+  static constexpr std::string_view kUnmapped = "[unmapped]";          // no file is known at the address
+  static constexpr std::string_view kNoUserFrame = "[no user frame]";  // no frame of user code was read
   static constexpr size_t kProgramsMax = 5;
 
   Weights total;
   std::vector<Executable> executables;  // worst first: by samples
-  uint64_t truncated_executables = 0;   // left out
+  uint64_t truncated_executables = 0;   // executables that were left out
 };
 
-// From raw samples alone: sums do not keep how stacks ended.
+// Uses raw samples only: sums do not store how stacks ended.
 absl::StatusOr<StackHealth> MakeStackHealth(const QueryContext& context, size_t executables_max);
 
 }  // namespace tributary

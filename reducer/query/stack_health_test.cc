@@ -17,9 +17,9 @@ using store::ThreadNo;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-constexpr Day kDay{20'000};  // of kStart
+constexpr Day kDay{20'000};  // the day of kStart
 
-// Process 1 is /opt/server, process 2 /opt/batch. Both call from libold.so, whose walk stops there.
+// Process 1 is /opt/server, process 2 /opt/batch. The stacks of both run through libold.so, where the walk stops.
 class StackHealthTest : public EngineTest {
  protected:
   StackHealthTest() : EngineTest(2) {}
@@ -95,7 +95,7 @@ TEST_F(StackHealthTest, EveryEndingIsWeighed) {
     EXPECT_EQ(health.total.ending_counts[i], i + 1u);
     EXPECT_EQ(health.total.ending_values[i], 10u);
   }
-  // All but complete and kernel_only have a culprit.
+  // All endings except complete and kernel_only have a culprit.
   ASSERT_THAT(Names(health), ElementsAre("server"));
   EXPECT_EQ(health.executables[0].build_id, "0101");
   EXPECT_EQ(health.executables[0].weights.count, samples - 2 - 3);
@@ -165,7 +165,7 @@ TEST_F(StackHealthTest, ManyProgramsAreCutToTheWorst) {
   EXPECT_THAT(Ask(Request()).executables[0].programs, ElementsAre("p12", "p11", "p10", "p9", "p8"));
 }
 
-TEST_F(StackHealthTest, TimeWithoutRawSamplesIsLeftOut) {
+TEST_F(StackHealthTest, SkipsTimeWithoutRawSamples) {
   Add(1, old_, Ending::kNoTable);
   store_.shards[0].closed_until = store_.shards[0].raw_expired_until = UnixNs{kStart.value + kNsPerMinute};
   EXPECT_EQ(Ask(Request()).total.count, 0u);
@@ -175,7 +175,7 @@ TEST_F(StackHealthTest, CorruptTriesAreErrors) {
   Add(1, old_in_server_, Ending::kNoTable);
   FakeShard& shard = store_.shards[0];
   auto code = [&] { return engine_->QueryStackHealth(Request(), 50).status().code(); };
-  shard.TrieOf(kDay).parents[old_.value] = old_in_server_;  // a circle
+  shard.TrieOf(kDay).parents[old_.value] = old_in_server_;  // a cycle
   EXPECT_EQ(code(), absl::StatusCode::kDataLoss);
   shard.TrieOf(kDay).parents[old_.value] = NodeNo{0};
   shard.TrieOf(kDay).frames[old_.value] = 12'345;

@@ -13,15 +13,15 @@ namespace {
 
 constexpr size_t kBucketsMax = 100'000;
 
-// Values per step of time. What is known only to the minute is spread over the steps it covers, to the last ns: the sum
-// of all buckets is the sum of what was added.
+// Values per step of time. A value that is known only to the minute is spread over the steps that the minute covers, to
+// the last ns: the sum of all buckets is the sum of all added values.
 class Buckets {
  public:
   Buckets(store::TimeRange range, size_t buckets) : range_(range) {
     int64_t length = range.to.value - range.from.value;
     auto wanted = static_cast<int64_t>(std::clamp<size_t>(buckets, 1, kBucketsMax));
     int64_t step_ms = (length / kNsPerMs + wanted - 1) / wanted;
-    while (step_ms * kNsPerMs * wanted < length) ++step_ms;  // a range that is no whole number of ms
+    while (step_ms * kNsPerMs * wanted < length) ++step_ms;  // the range may not be a whole number of ms
     timeline_.step_ns = std::max<int64_t>(step_ms, 1) * kNsPerMs;
     auto count = static_cast<size_t>((length - 1) / timeline_.step_ns + 1);
     timeline_.values.resize(count);
@@ -37,7 +37,7 @@ class Buckets {
     timeline_.counts[i] += count;
   }
 
-  // [from, from + length), cut to the range.
+  // Spreads the values over [from, from + length), cut to the range.
   void AddSpread(UnixNs from, int64_t length, uint64_t value, uint64_t count) {
     int64_t begin = std::max(from.value, range_.from.value);
     int64_t end = std::min(from.value + length, range_.to.value);
@@ -61,7 +61,7 @@ class Buckets {
 
   Timeline Take() && { return std::move(timeline_); }
 
-  // Each divided by how many of the minutes it has.
+  // Divides each step by the number of given minutes in it.
   Timeline TakeMeans(const absl::flat_hash_set<int64_t>& minutes) && {
     std::vector<uint64_t> minutes_of(timeline_.values.size(), 0);
     for (int64_t minute : minutes) ++minutes_of[IndexOf(minute)];
@@ -82,7 +82,7 @@ class Buckets {
 
 int64_t MinuteOf(UnixNs time) { return time.value / kNsPerMinute; }
 
-// Raw samples where they are kept; returns for each minute of the range whether it had any (of whatever series).
+// Adds raw samples where they are kept. Sets for each minute of the range whether it had any samples (of any series).
 absl::Status AddSamples(store::StoreReader& reader, const QueryRequest& request, const Selection& selection,
                         std::vector<bool>* minutes_seen, Buckets* buckets) {
   int64_t first_minute = MinuteOf(request.range.from);
@@ -117,7 +117,7 @@ absl::Status AddSums(store::StoreReader& reader, const QueryRequest& request, st
   });
 }
 
-// Steps finer than a minute: raw samples, and sums for the minutes that have none left.
+// For steps finer than a minute, or selected threads: uses raw samples, and sums for minutes without raw samples.
 absl::Status AddFine(store::StoreReader& reader, const QueryRequest& request, const Selection& selection,
                      Buckets* buckets) {
   store::TimeRange range = request.range;
@@ -127,7 +127,7 @@ absl::Status AddFine(store::StoreReader& reader, const QueryRequest& request, co
   if (selection.uses_threads()) return absl::OkStatus();
   auto first_without = std::find(seen.begin(), seen.end(), false);
   if (first_without == seen.end()) return absl::OkStatus();
-  auto last_without = std::find(seen.rbegin(), seen.rend(), false).base();  // one past it
+  auto last_without = std::find(seen.rbegin(), seen.rend(), false).base();  // one past the last
   int64_t begin = (first_minute + (first_without - seen.begin())) * kNsPerMinute;
   int64_t end = (first_minute + (last_without - seen.begin())) * kNsPerMinute;
   range.from = std::max(range.from, UnixNs{begin});
@@ -135,7 +135,7 @@ absl::Status AddFine(store::StoreReader& reader, const QueryRequest& request, co
   return AddSums(reader, request, range, selection, seen, buckets);
 }
 
-// A range of so many steps at most has steps of a minute or more.
+// With at most this many steps, the steps of a range are a minute or more.
 size_t MinutesIn(store::TimeRange range) {
   return static_cast<size_t>(std::max<int64_t>((range.to.value - range.from.value) / kNsPerMinute, 1));
 }
@@ -149,7 +149,7 @@ absl::StatusOr<Timeline> MakeGaugeTimeline(const QueryContext& context, size_t b
     return reader.ScanSums(range, [&](const store::SumColumns& columns) -> absl::Status {
       RETURN_IF_ERROR(CheckCancelled(context.request));
       if (!selection.Has(columns.type)) return absl::OkStatus();
-      const UnixNs at = std::max(columns.minute, range.from);  // of a minute, the range may have its end alone
+      const UnixNs at = std::max(columns.minute, range.from);  // the range may contain only the end of a minute
       for (size_t i = 0; i < columns.nodes.size(); ++i) {
         if (!selection.Has(columns.processes[i], MiddleOf(columns.minute))) continue;
         minutes.insert(at.value);

@@ -14,9 +14,9 @@ struct Timeline {
   std::vector<uint64_t> values, counts;
 };
 
-// The request's range in at most `buckets_max` steps of a whole number of ms. Where only minute sums are left, a minute
-// is spread evenly over its buckets. A gauge's steps are a minute or more; each has the mean of its minutes in which
-// the selection has samples, and 0 where there are none.
+// Divides the request's range into at most `buckets_max` steps of a whole number of ms. If only the sum of a minute is
+// left, the sum is spread evenly over the minute's buckets. A gauge's steps are a minute or more. Each has the mean of
+// its minutes in which the selection has samples, or 0 if there are none.
 absl::StatusOr<Timeline> MakeTimeline(const QueryContext& context, size_t buckets_max);
 
 }  // namespace tributary

@@ -52,8 +52,8 @@ void Type(JsonWriter& json, const SampleTypeInfo& type) {
   WriteUnit(json, type);
 }
 
-// Answers number kinds as they stand in `kinds`: first those that answers always had, by their number of old, then the
-// others.
+// Answers number the frame kinds in the order of `kinds`: first the kinds that answers always had, by their old number,
+// then the others.
 constexpr auto kNumberedKinds = [] {
   std::array<FrameKind, kFrameKindCount> kinds{};
   for (uint8_t i = 0; i < kFrameKindCount; ++i) kinds[i] = static_cast<FrameKind>(i);
@@ -127,7 +127,7 @@ const std::string* TextOf(const FunctionLines::Line& line, const std::vector<Sou
   return nullptr;
 }
 
-// Rank: higher is better; of two tables the better is kept.
+// Rank: higher is better. Of two tables, the better table is kept.
 void TableObject(JsonWriter& json, const SymbolFiles::Row& row) {
   json.BeginObject();
   json.Field("source", SymbolSourceName(row.said.source));

@@ -13,10 +13,10 @@
 
 namespace tributary {
 
-// The bodies of docs/api.md. Pure: the same arguments give the same bytes.
+// These functions make the bodies of docs/api.md. Pure: the same arguments give the same bytes.
 
 std::string ErrorJson(std::string_view what);
-// `type`: what an answer's values measure.
+// `type`: the type that an answer's values measure.
 std::string FlameGraphJson(const QueryRequest& request, const SampleTypeInfo& type, const FlameGraph& graph);
 std::string TopJson(const SampleTypeInfo& type, const std::vector<TopFunction>& functions, uint64_t total_value,
                     uint64_t total_count);

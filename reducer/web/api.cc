@@ -46,7 +46,7 @@ int HttpStatus(absl::StatusCode code) {
     case absl::StatusCode::kNotFound:
       return 404;
     case absl::StatusCode::kResourceExhausted:
-      return 422;  // the request is well-formed, and too much: it says what to narrow
+      return 422;  // the request is well-formed, but too large; the message says what to narrow
     case absl::StatusCode::kUnavailable:
       return 503;
     case absl::StatusCode::kDeadlineExceeded:
@@ -61,7 +61,7 @@ int UploadStatus(absl::StatusCode code) {
     case absl::StatusCode::kInvalidArgument:
       return 400;
     case absl::StatusCode::kNotFound:
-      return 422;  // it is what it says, and has nothing to tell
+      return 422;  // the file is valid, but has no symbols
     case absl::StatusCode::kResourceExhausted:
       return 413;
     case absl::StatusCode::kUnavailable:
@@ -91,7 +91,7 @@ WebResponse Json(absl::StatusOr<std::string> answer) {
   return response;
 }
 
-// Into a file that goes when it is closed.
+// Receives the body into a file that is deleted when it is closed.
 absl::StatusOr<Fd> Receive(HttpBody& body, const WebServer::Options& options) {
   Fd file(open(options.temporary_directory.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600));
   if (!file.valid()) return ErrnoStatus("make a temporary file in", options.temporary_directory, errno);
@@ -128,7 +128,7 @@ double CpuSeconds() {
 
 }  // namespace
 
-// One of the places in the query engine, for as long as it lives.
+// Holds one of the places in the query engine during its lifetime.
 class Api::Slot {
  public:
   Slot(Api& api, int64_t wait_ms) : api_(api), held_(api.slots_.try_acquire_for(std::chrono::milliseconds(wait_ms))) {

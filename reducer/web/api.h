@@ -25,21 +25,21 @@ struct PageFile {
   std::string_view bytes;
 };
 
-// Where files with symbols are PUT.
+// The path to which files with symbols are PUT.
 constexpr std::string_view kUploadPath = "/api/v1/symbols";
 
-// Every path of docs/api.md and the page, without sockets. Handle may be called from any number of threads; at most
+// Answers every path of docs/api.md, and the page, without sockets. Any number of threads may call Handle; at most
 // `queries_max` of them are in the query engine at once.
 class Api {
  public:
-  // `page` empty: built without one.
+  // `page` is empty if the reducer was built without a page.
   Api(const WebServer::Options& options, const WebContext& context, std::span<const PageFile> page);
 
   WebResponse Handle(const WebRequest& request);
 
-  // Until this is called only requests whose Host names this machine are answered.
+  // Until this is called, only requests with a Host that names this machine are answered.
   void ServeAnyHost() { require_local_host_ = false; }
-  // Ends running queries soon, refuses new ones.
+  // Ends running queries soon and refuses new ones.
   void Stop() { stopping_ = true; }
 
  private:

@@ -8,7 +8,7 @@
 
 namespace tributary {
 
-// The endings that are not 0.
+// Writes the endings that are not 0.
 inline void Endings(JsonWriter& json, std::string_view key, const uint64_t (&endings)[kEndingCount]) {
   json.Key(key);
   json.BeginObject();

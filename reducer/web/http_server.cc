@@ -22,22 +22,22 @@ namespace {
 
 constexpr int kRequestsPerConnectionMax = 10'000;
 constexpr size_t kReadBufferBytes = 16'384;
-// What a client that was refused may still send while it is told so.
+// Bytes that a refused client may still send while it receives the answer.
 constexpr size_t kDrainBytesMax = 1u << 20;
 constexpr int64_t kDrainMs = 500;
 constexpr int kAcceptRetryMs = 100;
 
 int64_t NowMs() { return Clock::Real().Monotonic().value / kNsPerMs; }
 
-// A connection with a deadline and a byte budget for each request. cpp-httplib's own stream has neither, and waits with
-// select(), which cannot watch the descriptors of a reducer with a thousand collectors.
+// A connection with a deadline and a byte budget for each request. cpp-httplib's own stream has neither. It also waits
+// with select(), which cannot watch the descriptors of a reducer with a thousand collectors.
 class SocketStream : public httplib::Stream {
  public:
   SocketStream(Fd socket, int stop_fd, const HttpServer::Options& options)
       : socket_(std::move(socket)), stop_fd_(stop_fd), options_(options) {}
 
-  // True at the first byte of the next request, whose deadline and budget start then. False: closed, idle for too long,
-  // or the server stops.
+  // Returns true at the first byte of the next request; the deadline and the budget of the request start then. Returns
+  // false if the connection is closed or idle for too long, or if the server stops.
   bool WaitForRequest() {
     if (begin_ == end_) {
       deadline_ms_ = NowMs() + options_.idle_timeout_ms;
@@ -50,13 +50,13 @@ class SocketStream : public httplib::Stream {
     return true;
   }
 
-  // What follows is an upload: its pieces may take their time, each, and there may be many.
+  // Prepares for an upload: each piece has its own deadline, and there may be many pieces.
   void ExpectUpload() {
     budget_ = options_.upload_bytes_max;
     stall_ms_ = options_.upload_stall_ms;
   }
 
-  // Ends our side and reads what is still coming, so that the answer is not lost to a reset.
+  // Closes our side and reads the bytes that still arrive, so that a reset does not destroy the answer.
   void Drain() {
     ::shutdown(socket_.get(), SHUT_WR);
     int64_t deadline = NowMs() + kDrainMs;
@@ -82,7 +82,7 @@ class SocketStream : public httplib::Stream {
     return static_cast<ssize_t>(n);
   }
 
-  // All or nothing.
+  // Writes everything, or returns -1.
   ssize_t write(const char* data, size_t size) override {
     for (size_t written = 0; written < size;) {
       ssize_t n = send(socket_.get(), data + written, size - written, MSG_NOSIGNAL);
@@ -99,11 +99,11 @@ class SocketStream : public httplib::Stream {
 
   void get_remote_ip_and_port(std::string&, int&) const override {}
   void get_local_ip_and_port(std::string&, int&) const override {}
-  // Only ever compared with what select() can watch, which is not used.
+  // cpp-httplib only compares this with the limit of select(), which is not used.
   socket_t socket() const override { return 0; }
 
  private:
-  // An answer under way may be written to its end while the server stops; nothing more is read.
+  // While the server stops, a running answer may be written to its end, but nothing more is read.
   bool Wait(short events, int64_t deadline_ms) const {
     while (true) {
       pollfd fds[] = {{socket_.get(), events, 0}, {stop_fd_, POLLIN, 0}};
@@ -171,7 +171,7 @@ class Protocol : private httplib::Server {
  public:
   Protocol(HttpServer::Handler handler, const HttpServer::Options& options)
       : handler_(std::move(handler)), upload_path_(options.upload_path) {
-    // Said to clients in a header; Serve is what holds to it.
+    // Only sent to clients in a header. Serve enforces the limit.
     set_keep_alive_max_count(kRequestsPerConnectionMax);
     set_keep_alive_timeout(options.idle_timeout_ms / 1000);
     set_pre_routing_handler([this](const httplib::Request& request, httplib::Response& response) {
@@ -186,7 +186,7 @@ class Protocol : private httplib::Server {
           converted.body = &body;
           Answer(converted, response);
         });
-    // What never got to the handler: a request line that is none, or over the limits.
+    // Answers requests that never reached the handler: an invalid request line, or a request over the limits.
     set_error_handler([](const httplib::Request&, httplib::Response& response) {
       if (!response.body.empty()) return;
       response.set_header("Content-Type", "application/json; charset=utf-8");
@@ -205,14 +205,14 @@ class Protocol : private httplib::Server {
       bool parsed = false, has_body = false, closed = false;
       auto setup = [&](httplib::Request& request) {
         parsed = true;
-        request.ranges.clear();  // an answer is given whole
+        request.ranges.clear();  // answers are never split into ranges
         has_body = request.has_header("Transfer-Encoding") ||
                    (request.has_header("Content-Length") && request.get_header_value("Content-Length") != "0");
         if (IsUpload(request)) stream.ExpectUpload();
       };
       bool last = i >= kRequestsPerConnectionMax;
       bool written = process_request(stream, last, closed, setup);
-      // What follows such a request cannot be told from the next one.
+      // The bytes after such a request cannot be distinguished from the next request.
       if (!parsed || has_body) return stream.Drain();
       if (!written || closed || last) return;
     }
@@ -256,7 +256,7 @@ struct HttpServer::Impl {
       if (!socket.valid()) {
         if (errno != EMFILE && errno != ENFILE && errno != ENOMEM && errno != ENOBUFS) continue;
         refused.Add();
-        poll(&fds[1], 1, kAcceptRetryMs);  // the connection stays in the backlog: no spinning on it
+        poll(&fds[1], 1, kAcceptRetryMs);  // the connection stays in the backlog: wait, do not spin
         continue;
       }
       int on = 1;
@@ -265,7 +265,7 @@ struct HttpServer::Impl {
       refused.Add();
       constexpr std::string_view kBusy =
           "HTTP/1.1 503 Service Unavailable\r\nConnection: close\r\nContent-Length: 0\r\n\r\n";
-      // Into an empty socket buffer, where it fits; a client that is gone is no loss.
+      // The socket buffer is empty, so the answer fits. A client that is gone is no loss.
       [[maybe_unused]] ssize_t sent = send(socket.get(), kBusy.data(), kBusy.size(), MSG_NOSIGNAL);
     }
   }

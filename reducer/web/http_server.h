@@ -16,11 +16,12 @@
 
 namespace tributary {
 
-// What comes behind the headers of an upload.
+// The body of an upload, after the headers.
 class HttpBody {
  public:
   virtual ~HttpBody() = default;
-  // Hands all of it to `take`, piece by piece, until that says false. False: it did not come to its end.
+  // Passes the whole body to `take`, piece by piece, until `take` returns false. Returns false if the end was not
+  // reached.
   virtual bool Read(const std::function<bool(std::string_view piece)>& take) = 0;
 };
 
@@ -28,8 +29,8 @@ struct WebRequest {
   std::string method;                         // as sent: "GET", "HEAD", "POST"…
   std::string path;                           // decoded, without the query
   std::string host;                           // the Host header; "" when there is none, or more than one
-  std::map<std::string, std::string> params;  // of the query, decoded; of equal names the first
-  HttpBody* body = nullptr;                   // of a PUT to Options::upload_path
+  std::map<std::string, std::string> params;  // of the query, decoded; of equal names, the first
+  HttpBody* body = nullptr;                   // for a PUT to Options::upload_path
 };
 
 struct WebResponse {
@@ -39,11 +40,11 @@ struct WebResponse {
   std::vector<std::pair<std::string, std::string>> headers;
 };
 
-// HTTP/1.1 for answers that are made from the request line alone, and for uploads to one path: other bodies are not
-// read, and a request that has one is answered and its connection closed. Sockets, deadlines and threads are ours;
-// parsing and writing of messages is cpp-httplib's, which only http_server.cc sees. A connection takes a thread while
-// it is open; more of them wait, up to a bound, and beyond that are answered 503. A request that is too long or too
-// slow ends its connection.
+// HTTP/1.1 for answers that depend only on the request line, and for uploads to one path. Other bodies are not read: a
+// request that has one is answered and its connection is closed. Sockets, deadlines and threads are our own code.
+// cpp-httplib parses and writes messages; only http_server.cc uses it. A connection takes a thread while it is open.
+// More connections wait, up to a limit; beyond it they are answered 503. A request that is too long or too slow ends
+// its connection.
 class HttpServer {
  public:
   struct Options {
@@ -57,13 +58,13 @@ class HttpServer {
     uint64_t upload_bytes_max = 0;
     int64_t upload_stall_ms = 30'000;  // between two pieces of an upload
   };
-  // Called on connection threads, several at once. What it throws becomes a 500.
+  // Called on connection threads, several at once. If it throws, the answer is a 500.
   using Handler = std::function<WebResponse(const WebRequest&)>;
 
-  // On a socket that listens already. An error is as errno says.
+  // Starts the server on a socket that already listens. Errors are those of errno.
   static absl::StatusOr<std::unique_ptr<HttpServer>> StartOn(ListeningSocket listening, Options options,
                                                              Handler handler, Metrics& metrics);
-  ~HttpServer();  // stops accepting, lets the answers under way end, joins
+  ~HttpServer();  // stops accepting, waits for running answers, joins
 
   uint16_t port() const;
 

@@ -30,7 +30,7 @@ bool IsLoopback(const sockaddr_storage& address) {
 
 absl::Status ListenError(const std::string& object, int error) {
   absl::Status status = ErrnoStatus("listen on", object, error);
-  // The code says it all the same; "Address already in use" does not say that it is the port.
+  // The status code stays the same. "Address already in use" does not say that the port is meant.
   if (error != EADDRINUSE) return status;
   return Error(status.code(), fmt::format("listen on {}: the port is in use", object));
 }
@@ -67,7 +67,7 @@ absl::StatusOr<ListeningSocket> ListenTcp(const std::string& host, uint16_t port
       continue;
     }
     ListeningSocket listening{.is_loopback = IsLoopback(bound)};
-    // The port lies at the same place in both families.
+    // The port is at the same offset in both families.
     listening.port = ntohs(reinterpret_cast<const sockaddr_in&>(bound).sin_port);
     listening.fd = std::move(fd);
     return listening;

@@ -14,7 +14,7 @@ namespace {
 
 constexpr int64_t kUnixMsMax = INT64_MAX / kNsPerMs;
 
-// As much of a bad value as an error shows.
+// The part of a bad value that an error shows.
 std::string Shown(std::string_view text) { return EscapeForDisplay(text.substr(0, 64)); }
 
 absl::Status Invalid(std::string_view message) { return Error(absl::StatusCode::kInvalidArgument, message); }

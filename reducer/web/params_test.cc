@@ -87,7 +87,7 @@ TEST(ParseNumber, KeepsToItsRange) {
   }
 }
 
-TEST(IsLocalHost, TellsThisMachineFromNames) {
+TEST(IsLocalHost, AcceptsOnlyNamesOfThisMachine) {
   for (std::string_view host : {"localhost", "localhost:4040", "LocalHost:1", "127.0.0.1", "127.0.0.1:4040", "[::1]",
                                 "[::1]:4040", "127.0.0.9"}) {
     EXPECT_TRUE(IsLocalHost(host, "127.0.0.9")) << host;

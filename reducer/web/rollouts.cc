@@ -16,7 +16,7 @@
 namespace tributary {
 namespace {
 
-// Workloads of one selector that are told apart.
+// Maximum number of workloads that are distinguished for one selector.
 constexpr size_t kWorkloadsMax = 10'000;
 
 using Workload = std::tuple<std::string, std::string, std::string>;  // kind, namespace, name
@@ -47,7 +47,7 @@ std::string_view EnvironmentOf(const Rollout& rollout) {
   return rollout.kind == kServiceKind ? FindAttribute(rollout.attributes, "deployment.environment.name") : "";
 }
 
-// What a service's name does not say: services of two environments have one name.
+// Checks the environment, which is not part of a service's name: services of two environments have one name.
 bool IsInEnvironment(const Rollout& rollout, const Selector& selector) {
   return rollout.kind != kServiceKind ||
          std::all_of(selector.matchers().begin(), selector.matchers().end(), [&](const Selector::Matcher& matcher) {

@@ -9,16 +9,16 @@
 
 namespace tributary {
 
-// What CPU time is compared on both sides of a rollout.
+// The time on each side of a rollout over which CPU time is compared.
 constexpr int64_t kRolloutWindowNs = 30 * kNsPerMinute;
 
 struct RolloutsRequest {
   size_t limit = 100;
-  bool with_cpu = false;  // of each, which is two queries
+  bool with_cpu = false;  // for each rollout, which takes two queries
 };
 
-// The answer of /api/v1/rollouts: those within the range of workloads that the selector means, the newest first.
-// `query`'s sample type is that of the CPU time. `log` null: there are none. Errors: the engine's.
+// Returns the answer of /api/v1/rollouts: the rollouts within the range of workloads that the selector selects, newest
+// first. `query`'s sample type is the type of the CPU time. `log` null: no rollouts. Returns the engine's errors.
 absl::StatusOr<std::string> RolloutsJson(QueryEngine& engine, const RolloutLog* log, const QueryRequest& query,
                                          const RolloutsRequest& request, UnixNs now);
 

@@ -58,7 +58,7 @@ TEST_F(RolloutsTest, HasTheCpuTimeOfBothSides) {
   EXPECT_THAT(Json("{}"), testing::AllOf(Not(HasSubstr("before")), Not(HasSubstr("unit"))));
 }
 
-TEST_F(RolloutsTest, ASelectorMeansTheWorkloadsThatHaveItsSamples) {
+TEST_F(RolloutsTest, ASelectorSelectsWorkloadsWithItsSamples) {
   AddSample(10 * kNsPerSecond, 1, 1, work_, 1000);
   AddSample(10 * kNsPerSecond, 2, 3, work_, 5);
   Tell("deployment/shop/web/b", 30 * kNsPerSecond);
@@ -69,18 +69,18 @@ TEST_F(RolloutsTest, ASelectorMeansTheWorkloadsThatHaveItsSamples) {
   EXPECT_THAT(Json(R"({process_pid="100"})"), HasSubstr(R"("rollouts":[])"));
 }
 
-TEST_F(RolloutsTest, SaysWhenThereAreMore) {
+TEST_F(RolloutsTest, SaysWhetherTheListIsTruncated) {
   for (int i = 0; i < 3; ++i) Tell("deployment/shop/web/" + std::to_string(i), i * kNsPerSecond);
   EXPECT_THAT(Json("{}", {.limit = 2}), HasSubstr(R"("truncated":true)"));
   EXPECT_THAT(Json("{}", {.limit = 3}), HasSubstr(R"("truncated":false)"));
 }
 
-TEST_F(RolloutsTest, NamesCannotSpeakToTheSelector) {
+TEST_F(RolloutsTest, NamesCannotInjectIntoTheSelector) {
   Tell(R"(deployment/a"b\c/d",x="/h)", 30 * kNsPerSecond);
   EXPECT_THAT(Json("{}", {.with_cpu = true}), HasSubstr(R"("cpu_ns":0)"));
 }
 
-TEST_F(RolloutsTest, OfAServiceToo) {
+TEST_F(RolloutsTest, ReportsRolloutsOfServices) {
   store_.shards[0].processes[0].attributes = "service.name=checkout,deployment.environment.name=prod";
   AddSample(10 * kNsPerSecond, 1, 1, work_, 5);
   AddSample(11 * kNsPerSecond, 2, 3, work_, 1000);
@@ -107,7 +107,7 @@ TEST_F(RolloutsTest, OfAServiceToo) {
   EXPECT_THAT(Json(R"({service_name="web"})"), HasSubstr(R"("rollouts":[])"));
 }
 
-TEST_F(RolloutsTest, WithoutALogThereAreNone) {
+TEST_F(RolloutsTest, IsEmptyWithoutALog) {
   const auto json = RolloutsJson(*engine_, nullptr, Request("{}"), {}, now_.Unix());
   ASSERT_TRUE(json.ok());
   EXPECT_THAT(*json, HasSubstr(R"("rollouts":[])"));

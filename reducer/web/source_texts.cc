@@ -7,14 +7,14 @@
 namespace tributary {
 namespace {
 
-constexpr size_t kSourcesMax = 16;  // files whose text one answer has
+constexpr size_t kSourcesMax = 16;  // files with text in one answer
 constexpr uint32_t kContextLines = 5;
 constexpr uint32_t kLinesMax = 5'000;
 
-// What is asked of a file.
+// The part of a file that is needed.
 struct Wanted {
   uint32_t first = 0, last = 0;
-  ExecutableId id;  // of an executable with code of it
+  ExecutableId id;  // of an executable with code from this file
 };
 
 }  // namespace

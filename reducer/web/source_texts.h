@@ -21,8 +21,8 @@ struct SourceTexts {
   std::vector<std::string> coming;  // files that are being fetched
 };
 
-// The text around the lines of each file, where it is known: in a directory, else of a server (`fetched`; nullptr:
-// there is none). Of as many files as an answer may have. Waits for no server.
+// Returns the text around the lines of each file, if it is known: from a directory, else from a server (`fetched`;
+// nullptr: no server). Returns as many files as an answer may have. Does not wait for a server.
 SourceTexts ReadSources(const FunctionLines& lines, const SourceFiles& files, SourceFetcher* fetched);
 
 }  // namespace tributary

@@ -13,8 +13,8 @@ namespace {
 
 constexpr size_t kTypesOfTotalMax = 256;  // nodes run the same programs, and share their types
 
-// stored, lost, in_flight: what `of` picks of them. in_flight is signed: more stored than captured would be a bug, and
-// must show.
+// Writes stored, lost and in_flight, as `of` picks them. in_flight is signed: more samples stored than captured would
+// be a bug, and must be visible.
 template <typename Pick>
 void Law(JsonWriter& json, const NamedAccounting& accounting, const NamedSampleCounts& stored, Pick&& of) {
   json.Field("stored", of(stored));
@@ -30,7 +30,7 @@ void Law(JsonWriter& json, const NamedAccounting& accounting, const NamedSampleC
   json.Field("in_flight", static_cast<int64_t>(of(accounting.captured) - of(stored) - lost));
 }
 
-// Of all types together; then of each, where there are others than CPU.
+// Writes the counts of all types together, then of each type if there are types other than CPU.
 void Counts(JsonWriter& json, const NamedAccounting& accounting, const NamedSampleCounts& stored) {
   json.Field("captured", accounting.captured.total());
   json.Field("idle", accounting.idle);

@@ -9,7 +9,7 @@
 
 namespace tributary {
 
-// The body of /api/v1/status (docs/api.md). Pure, as those in answers.h.
+// Makes the body of /api/v1/status (docs/api.md). Pure, like the functions in answers.h.
 
 struct ReducerStatus {
   int64_t uptime_s = 0;
@@ -19,7 +19,7 @@ struct ReducerStatus {
   uint64_t symbol_tables = 0;
   std::vector<MetadataStore::Cluster> clusters;
 };
-// `connected`: of the node of the same index.
+// `connected`: for the node with the same index.
 std::string StatusJson(const std::vector<store::NodeStatus>& nodes, const std::vector<bool>& connected,
                        const ReducerStatus& reducer);
 

@@ -5,7 +5,7 @@
 
 namespace tributary {
 
-// "unit", and "aggregation" where values are not sums.
+// Writes "unit", and "aggregation" if values are not sums.
 inline void WriteUnit(JsonWriter& json, const SampleTypeInfo& type) {
   json.Field("unit", type.unit);
   if (type.is_gauge()) json.Field("aggregation", "last");

@@ -56,7 +56,7 @@ absl::StatusOr<std::unique_ptr<WebServer>> WebServer::StartOn(ListeningSocket li
                            .request_timeout_ms = options.request_timeout_ms,
                            .upload_path = std::string(kUploadPath),
                            .upload_bytes_max = options.upload_bytes_max + options.request_bytes_max};
-  // Before the first request.
+  // This must happen before the first request.
   if (!listening.is_loopback) api.ServeAnyHost();
   ASSIGN_OR_RETURN(impl->http, HttpServer::StartOn(
                                    std::move(listening), http,

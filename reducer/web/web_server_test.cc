@@ -112,12 +112,12 @@ class WebServerTest : public ::testing::Test {
     EXPECT_TRUE(result) << path << ": " << to_string(result.error());
     return result ? *result : httplib::Response();
   }
-  // Every byte as %XX: the server has to decode letters, too.
+  // Encodes every byte as %XX, so that the server must decode letters, too.
   static std::string Encode(std::string_view text) {
     return PercentEncoded(text, [](char) { return false; });
   }
 
-  // Of /build/src/truth.c; step is inlined into main.
+  // A table for /build/src/truth.c; step is inlined into main.
   void PutTableWithLines() {
     SymbolTableBuilder builder;
     const uint32_t file = builder.AddString("/build/src/truth.c");
@@ -132,7 +132,7 @@ class WebServerTest : public ::testing::Test {
                                      SymbolSource::kDwarf);
     ASSERT_TRUE(symbols_->Put(table->id(), EncodeSymbolTable(*table), SymbolOrigin::kUpload).ok());
   }
-  // Sends bytes as they are; the answer until the server closes.
+  // Sends bytes as they are. Returns the answer until the server closes the connection.
   std::string Raw(std::string_view request) {
     Fd fd(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
     sockaddr_in address{};
@@ -158,7 +158,7 @@ class WebServerTest : public ::testing::Test {
   SymbolNotices notices_{clock_};
   const TestDirectory source_directory_;
   const SourceFiles sources_{{source_directory_.path()}};
-  std::string at_server_;  // the text of every source file; "": there is none
+  std::string at_server_;  // the text of every source file; "": no text
   SourceFetcher fetched_sources_{{.in_background = false},
                                  [this](const ExecutableId&, const std::string&) -> absl::StatusOr<std::string> {
                                    if (at_server_.empty()) return absl::NotFoundError("no server has it");
@@ -223,7 +223,7 @@ TEST_F(WebServerTest, TopTimelineAndSeriesAreTheDocumentedShapes) {
   EXPECT_THAT(Get("/api/v1/labels").body, ::testing::StartsWith(R"({"labels":["cloud.account.id",)"));
 }
 
-TEST_F(WebServerTest, AnswersNameTheTypeThatTheyAreAbout) {
+TEST_F(WebServerTest, AnswersContainTheirType) {
   store_.shards[0].types = {{store::TypeNo{1}, {"cpu", "nanoseconds"}}, {store::TypeNo{300}, {"alloc", "by\ntes"}}};
   store_.shards[0].samples[1].type = store::TypeNo{300};
   Start();
@@ -253,13 +253,13 @@ TEST_F(WebServerTest, StackHealthIsTheDocumentedShape) {
             R"("endings_ns":{"complete":2500000,"kernel_only":1000000,"no_table":1000000},"complete_share":0.75,)"
             R"("executables":[{"name":"\u003cb\u003etruth\u0026","build_id":"abcd","samples":1,"ns":1000000,)"
             R"("endings":{"no_table":1},"programs":["truth"]}],"truncated_executables":0})");
-  // Nothing to judge by: no share.
+  // No stacks to judge: no share.
   EXPECT_THAT(Get("/api/v1/stack-health?from=-10s&query=" + Encode(R"({process_pid="1"})")).body,
               AllOf(HasSubstr(R"("samples":0,)"), HasSubstr(R"("complete_share":null)")));
   EXPECT_EQ(Get("/api/v1/stack-health?query=" + Encode("{nonsense=\"1\"}")).status, 400);
 }
 
-TEST_F(WebServerTest, StatusCountsTheLaw) {
+TEST_F(WebServerTest, StatusShowsStoredLostAndInFlightSamples) {
   Start();
   clock_.Advance(12 * kNsPerSecond);
   std::string body = Get("/api/v1/status").body;
@@ -279,12 +279,12 @@ TEST_F(WebServerTest, SelectorsArriveDecoded) {
   EXPECT_THAT(Get("/api/v1/top?query=" + Encode(R"({process.executable.name="truth"})")).body,
               HasSubstr(R"("ns":1500000,"count":2)"));
   EXPECT_THAT(Get("/api/v1/top?query=" + Encode(R"({process_pid!="42"})")).body, HasSubstr(R"("ns":0,"count":0)"));
-  // What a page shows of a strange name can be asked for.
+  // A user can query for a strange name as the page shows it.
   EXPECT_THAT(Get("/api/v1/top?query=" + Encode("{process_command=\"\\\"<b>\x1b[2J\xef\xbf\xbd&\"}")).body,
               HasSubstr(R"("ns":1500000,"count":2)"));
 }
 
-TEST_F(WebServerTest, BadRequestsSayWhatWouldBeRight) {
+TEST_F(WebServerTest, BadRequestsGetHelpfulErrors) {
   Start();
   struct Case {
     std::string path;
@@ -325,7 +325,7 @@ TEST_F(WebServerTest, StoreErrorsBecomeStatuses) {
   EXPECT_EQ(metrics_.AddCounter("tributary_query_errors_total", "", {{"api", "top"}}).value(), 2u);
 }
 
-TEST_F(WebServerTest, LinesAndHeadersThatAreTooLongAreRefused) {
+TEST_F(WebServerTest, RefusesTooLongLinesAndHeaders) {
   Start();
   httplib::Response response = Get("/api/v1/top?query=" + std::string(10'240, 'x'));
   EXPECT_EQ(response.status, 414);
@@ -334,7 +334,7 @@ TEST_F(WebServerTest, LinesAndHeadersThatAreTooLongAreRefused) {
   for (int i = 0; i < 100; ++i) headers += fmt::format("X-{}: {}\r\n", i, std::string(1000, 'a'));
   std::string answer = Raw("GET /healthz HTTP/1.1\r\nHost: localhost\r\n" + headers + "\r\n");
   EXPECT_THAT(answer, StartsWith("HTTP/1.1 400"));
-  // One line that never ends.
+  // One line without an end.
   EXPECT_EQ(Raw(std::string(200'000, 'a')), "");
   EXPECT_EQ(Get("/healthz").status, 200);
 }
@@ -346,7 +346,7 @@ TEST_F(WebServerTest, OtherProtocolsAndMethodsAreRefused) {
   EXPECT_THAT(Raw("GET /healthz HTTP/1.1\r\nHost: localhost\r\nHost: evil\r\nConnection: close\r\n\r\n"),
               StartsWith("HTTP/1.1 403"));
   EXPECT_THAT(Raw("GET /healthz HTTP/1.0\r\n\r\n"), StartsWith("HTTP/1.1 403"));
-  // The body of a refused request is not taken for another one.
+  // The body of a refused request is not parsed as another request.
   std::string answer =
       Raw("POST /api/v1/top HTTP/1.1\r\nHost: localhost\r\nContent-Length: 41\r\n\r\n"
           "GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n");
@@ -419,7 +419,7 @@ TEST_F(WebServerTest, KeepsConnectionsAlive) {
   EXPECT_NE(second, std::string::npos) << two;
 }
 
-TEST_F(WebServerTest, PortInUseIsSaidClearly) {
+TEST_F(WebServerTest, ReportsAPortInUse) {
   Start();
   WebServer::Options options;
   options.port = server_->port();
@@ -432,12 +432,12 @@ TEST_F(WebServerTest, PortInUseIsSaidClearly) {
   EXPECT_EQ(WebServer::Start(options, Context()).status().code(), absl::StatusCode::kInvalidArgument);
 }
 
-TEST_F(WebServerTest, SlowAndSilentClientsAreLetGo) {
+TEST_F(WebServerTest, DropsSlowAndSilentClients) {
   WebServer::Options options;
   options.request_timeout_ms = 50;
   options.connections_max = 1;
   Start(options);
-  EXPECT_EQ(Raw("GET /healthz HT"), "");  // ends when the server's patience does
+  EXPECT_EQ(Raw("GET /healthz HT"), "");  // ends at the server's time-out
   EXPECT_EQ(Get("/healthz").status, 200);
 }
 
@@ -450,7 +450,7 @@ TEST_F(WebServerTest, StopsWhileClientsAreConnected) {
   EXPECT_FALSE(client.Get("/healthz"));
 }
 
-// Two queries meet in the store, a third gets no place while they are there.
+// Two queries are in the store at once. Meanwhile a third query gets no place.
 class BlockingStore : public FakeStore {
  public:
   absl::StatusOr<std::unique_ptr<store::StoreReader>> OpenReader(uint32_t shard) override {
@@ -461,7 +461,7 @@ class BlockingStore : public FakeStore {
   std::counting_semaphore<> inside{0}, go_on{0};
 };
 
-TEST_F(WebServerTest, QueriesBeyondTheBoundAreToldToComeBack) {
+TEST_F(WebServerTest, RefusesQueriesBeyondTheLimit) {
   BlockingStore blocking;
   QueryEngine engine(blocking, *symbols_);
   WebServer::Options options;
@@ -506,7 +506,7 @@ TEST_F(WebServerTest, PageFilesAreServedByName) {
   EXPECT_THAT(without.Handle(WebRequest{.method = "GET", .path = "/"}).body, HasSubstr("/api/v1/"));
 }
 
-// A table of the executable that the store's samples are of.
+// A table of the executable in the store's samples.
 std::string TruthTable(SymbolSource source = SymbolSource::kSymtab) {
   const uint8_t id[] = {0xab, 0xcd};
   const auto table = BuildSymbolTable(*ExecutableId::Make(ExecutableIdKind::kGnuBuildId, std::span<const uint8_t>(id)),
@@ -515,7 +515,7 @@ std::string TruthTable(SymbolSource source = SymbolSource::kSymtab) {
   return PackTableFile(DescribeTable(*table, encoded), encoded, 1);
 }
 
-TEST_F(WebServerTest, AnUploadNamesWhatWasSampledBefore) {
+TEST_F(WebServerTest, AnUploadNamesEarlierSamples) {
   Start();
   EXPECT_THAT(
       Get("/api/v1/symbols?from=-10s").body,
@@ -531,14 +531,14 @@ TEST_F(WebServerTest, AnUploadNamesWhatWasSampledBefore) {
                                HasSubstr(R"("origin":"upload","functions":1)")));
   EXPECT_THAT(Get("/api/v1/symbols?from=-10s").body, HasSubstr(R"("addresses":2,"unnamed_addresses":1,"symbols":{)"));
   EXPECT_THAT(Get("/api/v1/flamegraph?from=-10s").body, HasSubstr(R"("leaf")"));
-  // The same again changes nothing.
+  // A second upload of the same table changes nothing.
   put = Client().Put("/api/v1/symbols?build-id=abcd", TruthTable(), "application/octet-stream");
   ASSERT_TRUE(put);
   EXPECT_EQ(put->status, 200);
   EXPECT_THAT(put->body, HasSubstr(R"("stored":false)"));
 }
 
-TEST_F(WebServerTest, UploadsThatAreNotWhatTheyClaimAreRefusedAndShown) {
+TEST_F(WebServerTest, RefusesAndListsInvalidUploads) {
   Start({.upload_bytes_max = 100'000});
   auto put = [&](const std::string& path, const std::string& body) {
     httplib::Result result = Client().Put(path, body, "application/octet-stream");
@@ -555,13 +555,13 @@ TEST_F(WebServerTest, UploadsThatAreNotWhatTheyClaimAreRefusedAndShown) {
   EXPECT_THAT(Get("/api/v1/symbols").body,
               AllOf(HasSubstr("it is the table of abcd, not of 0123"), HasSubstr("neither an ELF file")));
   EXPECT_EQ(Client().Post("/api/v1/symbols", TruthTable(), "application/octet-stream")->status, 405);
-  // A name that this server has not: no page elsewhere may send it anything.
+  // The server does not have this name: a page from elsewhere must not be able to send anything to it.
   EXPECT_EQ(
       Client().Put("/api/v1/symbols", {{"Host", "evil.example"}}, TruthTable(), "application/octet-stream")->status,
       403);
 }
 
-TEST_F(WebServerTest, AnUploadThatStallsOrBreaksOffEndsAlone) {
+TEST_F(WebServerTest, ABrokenUploadEndsOnlyItself) {
   Start();
   EXPECT_THAT(Raw("PUT /api/v1/symbols HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5\r\n\r\nhello"),
               HasSubstr("HTTP/1.1 400"));
@@ -578,7 +578,7 @@ TEST_F(WebServerTest, LinesOfAFunctionWithTheirText) {
   std::filesystem::create_directories(source_directory_.path() + "/src");
   std::ofstream(source_directory_.path() + "/src/truth.c") << "a\nint main() {\n  step(<x>);\n}\n";
   Start();
-  // The inner sample is in step, which is inlined into main at line 3; the outer one in main at line 2.
+  // The inner sample is in step, which is inlined into main at line 3. The outer sample is in main at line 2.
   EXPECT_EQ(
       Get("/api/v1/lines?from=-10s&function=main").body,
       R"({"type":"cpu","unit":"nanoseconds","function":"main","executable":"","lines":[)"
@@ -593,7 +593,7 @@ TEST_F(WebServerTest, LinesOfAFunctionWithTheirText) {
   EXPECT_EQ(Get("/api/v1/lines?from=-10s").status, 400);
 }
 
-TEST_F(WebServerTest, TextThatIsNotHereIsFetchedMeanwhile) {
+TEST_F(WebServerTest, FetchesMissingTextMeanwhile) {
   PutTableWithLines();
   at_server_ = "a\nint main() {\n  step();\n}\n";
   Start();
@@ -606,7 +606,7 @@ TEST_F(WebServerTest, TextThatIsNotHereIsFetchedMeanwhile) {
   EXPECT_THAT(here, HasSubstr(R"("sources_coming":[])"));
 }
 
-TEST_F(WebServerTest, TextThatNobodyHasIsNotWaitedFor) {
+TEST_F(WebServerTest, DoesNotWaitForTextThatNoServerHas) {
   PutTableWithLines();
   Start();
   Get("/api/v1/lines?from=-10s&function=main");
