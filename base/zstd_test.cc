@@ -38,9 +38,7 @@ TEST(Zstd, RefusesTruncatedEmptyAndForeignBytes) {
   EXPECT_FALSE(ZstdDecompress(stored + "x", 1004).ok());
 }
 
-TEST(Zstd, RefusesImpossibleSizes) {
-  EXPECT_FALSE(ZstdDecompress(ZstdCompress("x"), size_t{1} << 50).ok());
-}
+TEST(Zstd, RefusesImpossibleSizes) { EXPECT_FALSE(ZstdDecompress(ZstdCompress("x"), size_t{1} << 50).ok()); }
 
 }  // namespace
 }  // namespace tributary
