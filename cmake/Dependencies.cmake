@@ -1,4 +1,4 @@
-# System packages of Debian 12. Every library is reached through an imported target.
+# System packages of Debian 12. Every library has an imported target.
 find_package(Threads REQUIRED)
 find_package(PkgConfig REQUIRED)
 find_package(absl REQUIRED)
@@ -25,7 +25,7 @@ if(TRIBUTARY_REDUCER)
   pkg_check_modules(RE2 REQUIRED IMPORTED_TARGET re2)
   if(TRIBUTARY_GRPC)
     find_package(gRPC REQUIRED)
-    # gRPC::grpc_cpp_plugin is the target's program, which a cross build cannot run.
+    # gRPC::grpc_cpp_plugin is a program for the target architecture. A cross build cannot run it.
     find_program(GRPC_CPP_PLUGIN grpc_cpp_plugin REQUIRED)
   endif()
 endif()
@@ -41,10 +41,10 @@ endif()
 find_program(CCACHE ccache)
 if(CCACHE)
   if(TRIBUTARY_PACKAGE)
-    # ccache must not turn paths into relative ones: what it finds would differ from what the compiler makes.
+    # ccache must not make paths relative: its cached objects would differ from the objects that the compiler makes.
     set(launcher ${CCACHE})
   else()
-    # The launcher sees one tree under many build folders: relative paths make their objects interchangeable.
+    # Many build folders share one source tree. Relative paths make their objects interchangeable.
     set(launcher ${CMAKE_COMMAND} -E env CCACHE_BASEDIR=${PROJECT_SOURCE_DIR} CCACHE_NOHASHDIR=1
         CCACHE_SLOPPINESS=pch_defines,time_macros ${CCACHE})
   endif()

@@ -1,18 +1,19 @@
-# One helper each for a library, a binary, a test, a fuzz target, an embedded file, a Cap'n Proto schema, a BPF object.
+# Helper functions: one each for a library, a binary, a test, a fuzz target, an embedded file, a Cap'n Proto schema and
+# a BPF object.
 
 set(TRIBUTARY_WARNINGS -Wall -Wextra -Wshadow -Wnon-virtual-dtor -Woverloaded-virtual -Wno-missing-field-initializers)
 if(TRIBUTARY_WERROR)
   list(APPEND TRIBUTARY_WARNINGS -Werror)
 endif()
 if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
-  # libstdc++ 12's own std::stable_sort calls what it deprecates, and clang blames the caller.
+  # std::stable_sort of libstdc++ 12 calls a function that libstdc++ deprecates, and clang reports the caller.
   list(APPEND TRIBUTARY_WARNINGS -Wno-deprecated-declarations)
 endif()
 set(TRIBUTARY_INSTRUMENT "")
 if(TRIBUTARY_SANITIZE)
   set(TRIBUTARY_INSTRUMENT -fsanitize=${TRIBUTARY_SANITIZE} -fno-omit-frame-pointer)
   if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-    # gcc's maybe-uninitialized is noise under sanitizers; clang has no such warning.
+    # With sanitizers, gcc's maybe-uninitialized gives false warnings. clang has no such warning.
     list(APPEND TRIBUTARY_WARNINGS -Wno-maybe-uninitialized)
   endif()
 endif()
@@ -37,7 +38,7 @@ function(tributary_library name)
   endif()
 endfunction()
 
-# tributary_binary(NAME SOURCES a.cc… DEPS lib…): ends in build/<preset>/bin/
+# tributary_binary(NAME SOURCES a.cc… DEPS lib…): the binary is written to build/<preset>/bin/
 function(tributary_binary name)
   cmake_parse_arguments(ARG "" "" "SOURCES;DEPS" ${ARGN})
   add_executable(${name} ${ARG_SOURCES})
@@ -45,7 +46,7 @@ function(tributary_binary name)
   target_link_libraries(${name} PRIVATE ${ARG_DEPS})
 endfunction()
 
-# What needs root asks for it: nothing when the tests run as root already.
+# The prefix of commands that need root. It is empty if the tests already run as root.
 execute_process(COMMAND id -u OUTPUT_VARIABLE uid OUTPUT_STRIP_TRAILING_WHITESPACE)
 set(TRIBUTARY_AS_ROOT "")
 if(NOT uid STREQUAL "0")
@@ -63,19 +64,19 @@ function(tributary_test name)
   target_link_libraries(${name} PRIVATE ${ARG_DEPS} GTest::gmock GTest::gtest_main)
   target_compile_definitions(${name} PRIVATE TRIBUTARY_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
-  # One ctest entry a binary: hundreds of process starts would cost more than the cases themselves.
+  # One ctest entry per binary: hundreds of process starts would cost more than the test cases.
   set(prefix "")
   if(ARG_AS_ROOT)
     set(prefix ${TRIBUTARY_AS_ROOT})
   endif()
   add_test(NAME ${name} COMMAND ${prefix} $<TARGET_FILE:${name}> --gtest_brief=1)
-  # A case that skips itself tests nothing: it fails.
+  # A skipped test case tests nothing, so it counts as a failure.
   set_tests_properties(${name} PROPERTIES LABELS "unit;${ARG_LABELS}" TIMEOUT 300
                        FAIL_REGULAR_EXPRESSION "\\[  SKIPPED \\]")
 endfunction()
 
-# tributary_fuzz(NAME SOURCES a_fuzz.cc DEPS lib… CORPUS dir): libFuzzer under the fuzz preset; elsewhere a runner that
-# feeds the committed corpus once, as an ordinary test.
+# tributary_fuzz(NAME SOURCES a_fuzz.cc DEPS lib… CORPUS dir): uses libFuzzer under the fuzz preset. Under other presets
+# a runner feeds the committed corpus once, as an ordinary test.
 function(tributary_fuzz name)
   cmake_parse_arguments(ARG "" "CORPUS" "SOURCES;DEPS" ${ARGN})
   if(NOT TRIBUTARY_TESTS)
@@ -96,8 +97,8 @@ function(tributary_fuzz name)
   endif()
 endfunction()
 
-# tributary_capnp(NAME file.capnp…): generates into the build folder, includes as "schemas/intake/file.capnp.h".
-# The tools are found by name: Debian's package configuration looks for them in /usr/lib/bin.
+# tributary_capnp(NAME file.capnp…): generates code in the build folder. Include it as "schemas/intake/file.capnp.h".
+# The tools are found by name, because Debian's package configuration looks for them in /usr/lib/bin.
 find_program(CAPNP_TOOL capnp REQUIRED)
 find_program(CAPNP_CPP capnpc-c++ REQUIRED)
 function(tributary_capnp name)
@@ -120,7 +121,7 @@ function(tributary_capnp name)
   target_link_libraries(${name} PUBLIC CapnProto::capnp)
 endfunction()
 
-# tributary_embed(NAME SYMBOL file): the file's bytes as `tributary::embedded::SYMBOL()`, a std::string_view.
+# tributary_embed(NAME SYMBOL file): `tributary::embedded::SYMBOL()` returns the file's bytes as a std::string_view.
 function(tributary_embed name symbol file)
   set(out ${CMAKE_CURRENT_BINARY_DIR}/embedded/${symbol})
   file(MAKE_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/embedded)
@@ -149,14 +150,15 @@ inline std::string_view ${symbol}() {
 }  // namespace tributary::embedded
 ")
   file(COPY_FILE ${out}.h.in ${out}.h ONLY_IF_DIFFERENT)
-  # Through the C compiler (the last -x wins), so that no assembler language must be enabled.
+  # Use the C compiler (the last -x wins), so that the project need not enable an assembler language.
   set_source_files_properties(${out}.S PROPERTIES LANGUAGE C COMPILE_OPTIONS "-x;assembler" OBJECT_DEPENDS ${file})
   add_library(${name} STATIC ${out}.S)
   target_include_directories(${name} PUBLIC ${CMAKE_CURRENT_BINARY_DIR})
   set_target_properties(${name} PROPERTIES LINKER_LANGUAGE C)
 endfunction()
 
-# tributary_bpf(NAME source.bpf.c): one object for the target architecture, without DWARF, as ${NAME}_OBJECT in the parent scope.
+# tributary_bpf(NAME source.bpf.c): builds one object for the target architecture, without DWARF. Sets ${NAME}_OBJECT in
+# the parent scope.
 find_program(BPF_CLANG clang-14 REQUIRED)
 find_program(BPF_STRIP llvm-strip-14 REQUIRED)
 function(tributary_bpf name source)
@@ -172,7 +174,7 @@ function(tributary_bpf name source)
   add_custom_command(
     OUTPUT ${out}
     COMMAND ${BPF_CLANG} -target bpf -mcpu=v2 -O2 -g -Wall -Werror -D__TARGET_ARCH_${arch} ${ARG_DEFINES}
-            -ffile-prefix-map=${PROJECT_SOURCE_DIR}=. -ffile-compilation-dir=.  # BTF has the names of files
+            -ffile-prefix-map=${PROJECT_SOURCE_DIR}=. -ffile-compilation-dir=.  # BTF contains file names
             -I${PROJECT_SOURCE_DIR} -idirafter ${CMAKE_SYSROOT}/usr/include/${triple} -idirafter ${CMAKE_SYSROOT}/usr/include
             -c ${CMAKE_CURRENT_SOURCE_DIR}/${source} -o ${out}
     COMMAND ${BPF_STRIP} -g ${out}

@@ -1,5 +1,6 @@
-# The commit that binaries name with --version, in base/commit.h below the build folder. TRIBUTARY_COMMIT is a hash, "git" for what
-# deploy/version.sh finds at each build, or "dev": a developer's build must not link everything anew after each commit.
+# Writes the commit that binaries print with --version to base/commit.h in the build folder. TRIBUTARY_COMMIT is a hash,
+# or "git" (deploy/version.sh finds the hash at each build), or "dev". "dev" exists because a developer's build must not
+# link every program again after each commit.
 set(TRIBUTARY_COMMIT "dev" CACHE STRING "The commit that --version names: a hash, git (looked up at each build), or dev")
 
 set(SOURCE ${PROJECT_SOURCE_DIR})

@@ -1,4 +1,4 @@
-# Writes HEADER, which defines TRIBUTARY_COMMIT as COMMIT, unless it says so already (cmake/Version.cmake).
+# Writes HEADER, which defines TRIBUTARY_COMMIT as COMMIT, unless HEADER already has that content (cmake/Version.cmake).
 cmake_policy(VERSION 3.25)
 if(COMMIT STREQUAL "git")
   execute_process(COMMAND ${SOURCE}/deploy/version.sh OUTPUT_VARIABLE version OUTPUT_STRIP_TRAILING_WHITESPACE

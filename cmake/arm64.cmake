@@ -1,5 +1,5 @@
-# Cross-compiles with the arm64 packages that build-env/arm64-sysroot.sh has unpacked (dev/deps --arm64). Programs that run during
-# the build, as protoc and npm, are this machine's own.
+# Cross-compiles with the arm64 packages that build-env/arm64-sysroot.sh has unpacked (dev/deps --arm64). Programs that
+# run during the build, such as protoc and npm, are the build machine's own programs.
 set(CMAKE_SYSTEM_NAME Linux)
 set(CMAKE_SYSTEM_PROCESSOR aarch64)
 set(CMAKE_C_COMPILER aarch64-linux-gnu-gcc)

@@ -1,4 +1,5 @@
-# Shared by the scripts beside it. Sets SRC (the source tree) and BUILD (build folders, outside a read-only tree).
+# The scripts in this folder share this file. It sets SRC (the source tree) and BUILD (the build folders). BUILD is
+# outside the source tree if that tree is read-only.
 SRC=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 if [ -n "${TRIBUTARY_BUILD_DIR:-}" ]; then
   BUILD=$TRIBUTARY_BUILD_DIR

@@ -1,5 +1,8 @@
-"""/root/build.sh of the build image, with stand-ins for compilers, deploy scripts and the Docker daemon: what it starts,
-in which order, and the one sentence that every failure ends in. test/packages/docker_test.py has the real ones."""
+"""Tests /root/build.sh of the build image, with fake compilers, deploy scripts and a fake Docker daemon.
+
+It checks which programs build.sh starts and in which order, and that every failure ends in one sentence.
+test/packages/docker_test.py uses the real programs.
+"""
 
 import contextlib
 import dataclasses
@@ -22,12 +25,13 @@ import unittest.mock
 SOURCE = pathlib.Path(__file__).resolve().parent.parent
 BUILD_ENV = SOURCE / "build-env"
 
-# Each says what it was started with; FAIL names the one that fails.
+# Each tool records its arguments. The tool that FAIL names fails.
 TOOL = """#!/bin/sh
 echo "$(basename "$0") $*" >> "$CALLS"
 [ "$FAIL" != "$(basename "$0")" ]
 """
-# Run by sh in Python's place: starting Python a hundred times takes seconds. The last argument is that of --out.
+# sh runs this script instead of Python: starting Python a hundred times takes seconds. The last argument is the
+# argument of --out.
 STAGE = """echo "stage $*" >> "$CALLS"
 for out; do :; done
 mkdir -p "$out/usr/bin"
@@ -53,7 +57,7 @@ class Result:
 
 
 class Daemon(socketserver.ThreadingMixIn, socketserver.UnixStreamServer):
-    """A Docker daemon that notes what it is asked. `refuse` is what the registry answers to a push."""
+    """A Docker daemon that records its requests. `refuse` is the registry's answer to a push."""
 
     daemon_threads = True
 
@@ -136,7 +140,7 @@ class EntryTest(unittest.TestCase):
         return Result(status or 0, out.getvalue(), errors.getvalue())
 
     def fails(self, status, pattern, *arguments, **environment):
-        """With one sentence, and without a trace of Python."""
+        """Expects that the run fails with one sentence and without a Python traceback."""
         result = self.run_entry(*arguments, **environment)
         self.assertEqual(result.returncode, status, result)
         last = result.stderr.strip().splitlines()[-1]
@@ -182,7 +186,7 @@ class EntryTest(unittest.TestCase):
         other = self.make_source("other")
         for environment, expected in (({"EBPF_NET_SRC_ROOT": str(other)}, self.source),
                                       ({"EBPF_NET_SRC_ROOT": str(other), "EBPF_NET_SRC": ""}, other)):
-            # The tools are started in the source tree: pwd is the tree that was chosen.
+            # build.sh starts the tools in the source tree: pwd prints the chosen tree.
             (self.directory / "tools/cmake").write_text('#!/bin/sh\npwd >> "$CALLS"\n')
             self.works("tributary", **environment)
             self.assertEqual(self.calls[0], str(expected))

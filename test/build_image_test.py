@@ -1,4 +1,4 @@
-"""build-env/build.sh as far as it gets without Docker, and what the image is made of: apt's settings, and the lock."""
+"""Tests the steps of build-env/build.sh that need no Docker, and the image's inputs: apt's settings and the lock."""
 
 import os
 import pathlib
@@ -12,7 +12,7 @@ BUILD_ENV = pathlib.Path(__file__).resolve().parent.parent / "build-env"
 
 
 class BuildImageTest(unittest.TestCase):
-    """build.sh, as far as it gets without Docker, and what it is made of."""
+    """Tests the steps of build.sh that need no Docker, and its inputs."""
 
     def setUp(self):
         self.directory = pathlib.Path(tempfile.mkdtemp(prefix="build-env-"))

@@ -1,5 +1,8 @@
-"""The scripts of deploy/, on root file systems and ELF files that are made up here: libraries are followed all the way, what has no licence is
-refused, images are the same bytes each time, and every failure is one sentence that leaves nothing behind."""
+"""Tests the scripts of deploy/, with made-up root file systems and ELF files.
+
+The scripts must follow libraries to the end, refuse files without a licence, and make the same image bytes each time.
+Every failure must be one sentence and must leave nothing behind.
+"""
 
 import argparse
 import contextlib
@@ -41,7 +44,7 @@ VERSION = Version("1.2.3", "c0ffee", EPOCH)
 
 
 def make_elf(needed=(), rpath="", interpreter="", machine=183):
-    """The bytes of an ELF file with program headers and a dynamic section, as a linker writes it, and nothing else."""
+    """Returns the bytes of an ELF file that has only program headers and a dynamic section, like a linker's output."""
     strings, entries = b"\0", []
     for tag, text in [(elf.DT_NEEDED, name) for name in needed] + [(elf.DT_RPATH, rpath)] * bool(rpath):
         entries.append((tag, len(strings)))
@@ -73,7 +76,7 @@ class Deploy(unittest.TestCase):
         self.package("libc6", "2.36-9", {"libc.so.6": [], "ld-linux-aarch64.so.1": []})
         self.package("libouter1", "1:1.0+dfsg-1", {"libouter.so.1": ["libinner.so.2", "libc.so.6"]})
         self.package("libinner2", "2.0-1", {"libinner.so.2": ["libc.so.6"]})
-        # As on a machine that cross-compiles: what is the same for every architecture is in its own root only.
+        # As on a machine that cross-compiles: only its own root has the files that are the same for every architecture.
         self.write("native/var/lib/dpkg/status", "Package: ca-certificates\nStatus: install ok installed\nArchitecture: all\nVersion: 2023\n\n")
         for name in ("b", "a"):
             self.write(f"native/usr/share/ca-certificates/mozilla/{name}.crt", f"certificate {name}\n")
@@ -93,7 +96,7 @@ class Deploy(unittest.TestCase):
         for library, needed in libraries.items():
             self.write(f"host/{LIBRARIES}/{library}", make_elf(needed))
         self.write(f"host/usr/share/doc/{name}/copyright", f"copyright of {name}\n")
-        # As glibc's list says it: without /usr.
+        # Paths without /usr, as in the file list of glibc's package.
         self.write(f"host/var/lib/dpkg/info/{name}:arm64.list", "".join(f"/lib/aarch64-linux-gnu/{name}\n" for name in libraries))
 
     def patch(self, module, name, value):
@@ -102,11 +105,11 @@ class Deploy(unittest.TestCase):
         self.addCleanup(patch.stop)
 
     def leave_binaries_unstripped(self):
-        """They have nothing to strip, and there may be no strip for arm64 here."""
+        """Skips strip: the binaries have nothing to strip, and this machine may have no strip for arm64."""
         self.patch(stage, "_strip", lambda binary, arch, target: target.write_bytes(binary.read_bytes()))
 
     def make_image(self, out):
-        """An image's root and archive."""
+        """Makes an image's root and archive. Returns the root."""
         self.leave_binaries_unstripped()
         component = COMPONENTS["k8s-collector"]
         with Tree(self.folder / out, EPOCH) as tree:
@@ -115,7 +118,7 @@ class Deploy(unittest.TestCase):
         return self.folder / out
 
     def make_deb(self, name, out):
-        """The deb of a program that needs libouter.so.1 and prints documents of one line."""
+        """Makes the deb of a program that needs libouter.so.1 and prints documents of one line. Returns its path."""
         self.leave_binaries_unstripped()
         self.write(f"build/bin/{name}", self.binary.read_bytes())
         self.write("info/libouter1:amd64.shlibs", "libouter 1 libouter1 (>= 1.0)\n")
@@ -130,7 +133,7 @@ class Deploy(unittest.TestCase):
         return pathlib.Path(printed.getvalue().strip())
 
     def files_of(self, package):
-        """name → tarfile's member and bytes, of each file and folder of a deb."""
+        """Returns name → (tarfile's member, bytes) for each file and folder of a deb."""
         data = subprocess.run(["dpkg-deb", "--fsys-tarfile", package], check=True, capture_output=True).stdout
         with tarfile.open(fileobj=io.BytesIO(data)) as tar:
             return {member.name: (member, tar.extractfile(member).read() if member.isreg() else b"") for member in tar}

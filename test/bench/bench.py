@@ -1,7 +1,8 @@
-"""What a node and a reducer cost, on this machine: see dev/bench.
+"""Measures the cost of a node and of a reducer on this machine: see dev/bench.
 
-Every figure goes to history.jsonl as one line {commit, figure, value, unit, reference}. `reference` is the time in ns that one round of
-a fixed loop took in the same run: machines differ and are noisy, so compare value / reference where the unit is a time.
+Every figure goes to history.jsonl as one line {commit, figure, value, unit, reference}. `reference` is the time in ns
+that one round of a fixed loop took in the same run. Machines differ and are noisy, so compare value / reference if the
+unit is a time.
 """
 
 import argparse
@@ -20,7 +21,10 @@ HERE = pathlib.Path(__file__).resolve().parent
 
 
 def measure_node(load_class, rate, seconds):
-    """One collector and one reducer under one load; figures over a window that begins once things have settled."""
+    """Runs one collector and one reducer under one load.
+
+    Yields figures for a window that begins when the programs have settled.
+    """
     with lib.directory() as d, lib.programs() as programs:
         load = load_class(d)
         try:
@@ -60,7 +64,7 @@ def measure_node(load_class, rate, seconds):
 
 
 def measure_ingest():
-    """Batches decoded and committed by one shard, by Google Benchmark."""
+    """Measures how fast one shard decodes and commits batches, with Google Benchmark."""
     out = subprocess.run([lib.BIN / "ingest_bench", "--benchmark_format=json"], check=True, capture_output=True, text=True).stdout
     for benchmark in json.loads(out)["benchmarks"]:
         yield f"ingest_{benchmark['name'].split('/')[0].lower()}", benchmark["items_per_second"], "samples/s"

@@ -1,8 +1,9 @@
-"""An API server whose pods come and go, as k8s-collector sees one: for dev/bench k8s.
+"""A fake API server that keeps replacing its pods, for k8s-collector in dev/bench k8s.
 
-Time is counted in ticks of 0.1 s, which are resource versions too. With each a deployment's pods are replaced: a batch of new ones is added,
-gets its nodes, runs; an old one is told to end, ends, is deleted. Every tenth deployment gets a new ReplicaSet with them, and loses its oldest.
-So everything about a pod is new: name, uid, container ids, address. Nothing is kept of pods: what is sent is made of their number.
+Time is counted in ticks of 0.1 s. A tick is also the resource version. Each tick replaces one deployment's pods: a
+batch of new pods is added, gets its nodes, and runs; a batch of old pods is asked to end, ends, and is deleted. Every
+tenth deployment also gets a new ReplicaSet and loses its oldest one. So every attribute of a new pod is new: name, uid,
+container ids, address. The server stores no pods: it computes each pod from the pod's number.
 """
 
 import http.server
@@ -14,7 +15,7 @@ TICK_S = 0.1
 FIRST_TICK = 1
 SCHEDULED, RUNNING = 2, 15  # ticks after a pod was added
 TOLD_TO_END, ENDED = 10, 2  # ticks before it is deleted
-REPLICA_SETS = 5  # of a deployment; all but the last without pods
+REPLICA_SETS = 5  # per deployment; only the newest has pods
 BOOKMARK_S = 30
 API = {"namespaces": "/api/v1/", "nodes": "/api/v1/", "pods": "/api/v1/", "deployments": "/apis/apps/v1/", "statefulsets": "/apis/apps/v1/",
        "daemonsets": "/apis/apps/v1/", "replicasets": "/apis/apps/v1/", "jobs": "/apis/batch/v1/", "cronjobs": "/apis/batch/v1/"}
@@ -35,7 +36,7 @@ def owned_by(kind, plural, i, name):
 
 
 def pod_template(phase):
-    """As large as pods are, some 6 KB; what differs between pods stands between @."""
+    """Returns a pod of a realistic size, about 6 KB. The parts that differ between pods are placeholders between @."""
     labels = {"app.kubernetes.io/name": "app-@deployment@", "app.kubernetes.io/version": "1.2.@generation@", "pod-template-hash": "@hash@",
               "team": "team-@team@", "note": "@note@"}
     fields = {f"f:field{n}": {"f:deeper": {}} for n in range(100)}
@@ -61,7 +62,11 @@ def pod_template(phase):
 
 
 class Cluster:
-    """What there is at each tick. `replaced` pods a second; of 0 all stay, and `changed` a second get another label."""
+    """The cluster's objects at each tick.
+
+    `replaced` pods a second are replaced. If `replaced` is 0, all pods stay, and `changed` pods a second get another
+    label.
+    """
 
     def __init__(self, pods, replaced, changed):
         self.batch = max(1, round((replaced or changed) * TICK_S))
@@ -69,7 +74,7 @@ class Cluster:
         self.replaces = replaced > 0
         self.templates = {phase: pod_template(phase) for phase in ("added", "scheduled", "running", "told_to_end", "ended")}
 
-    # A batch of pods and its deployment: batch b takes the place of batch b - self.batches.
+    # Returns the deployment and the ReplicaSet generation of a batch. Batch b replaces batch b - self.batches.
     def replica_set(self, batch):
         deployment, generation = batch % self.batches, batch // self.batches
         return deployment, (generation if deployment % 10 == 0 else 0)
@@ -96,7 +101,7 @@ class Cluster:
             "ownerReferences": owned_by("Deployment", "deployments", deployment, f"deployments-{deployment}")}})
 
     def listed(self, plural):
-        """All of a kind as it is before the first tick."""
+        """Returns all objects of a kind, as they are before the first tick."""
         if plural == "pods":
             return (self.pod(i, "running", FIRST_TICK) for i in range(self.batches * self.batch))
         if plural == "replicasets":
@@ -105,7 +110,7 @@ class Cluster:
         return (json.dumps({"metadata": meta(plural, i)}) for i in range(count))
 
     def events(self, plural, tick):
-        """What a tick brings: (event, object)."""
+        """Returns the events of a tick: (event, object)."""
         if plural == "pods":
             return self.pod_events(tick) if self.replaces else self.changes(tick)
         if plural == "replicasets" and self.replaces:
@@ -118,7 +123,7 @@ class Cluster:
         for event, phase, batch in (("ADDED", "added", new), ("MODIFIED", "scheduled", new - SCHEDULED), ("MODIFIED", "running", new - RUNNING),
                                     ("MODIFIED", "told_to_end", old + TOLD_TO_END), ("MODIFIED", "ended", old + ENDED), ("DELETED", "ended", old)):
             if phase in ("scheduled", "running") and batch < self.batches:
-                continue  # of those that ran before the first tick
+                continue  # these pods ran before the first tick
             for i in range(batch * self.batch, (batch + 1) * self.batch):
                 yield event, self.pod(i, phase, tick)
 
@@ -130,7 +135,7 @@ class Cluster:
     def replica_set_events(self, tick):
         batch = self.batches - 1 + tick - FIRST_TICK
         deployment, generation = self.replica_set(batch)
-        # Its status changes with its pods.
+        # A ReplicaSet's status changes when its pods change.
         if generation > 0:
             yield "ADDED", self.replica_set_json(deployment, generation, tick)
             yield "DELETED", self.replica_set_json(deployment, generation - REPLICA_SETS, tick)
@@ -141,7 +146,7 @@ class Cluster:
 
 
 class Server(http.server.ThreadingHTTPServer):
-    """Time begins with start(); who reads too slowly falls behind, and gets all the same."""
+    """Time begins with start(). A client that reads too slowly falls behind but still gets every event."""
 
     daemon_threads = True
 
@@ -150,7 +155,7 @@ class Server(http.server.ThreadingHTTPServer):
         self.cluster = cluster
         self.began = None
         self.sent = dict.fromkeys(("ADDED", "MODIFIED", "DELETED"), 0)
-        # Made beforehand, so that this program does not take the collector's CPU time.
+        # Make the lists in advance, so that this program does not use the collector's CPU time.
         self.lists = {plural: list(cluster.listed(plural)) for plural in API}
 
     @property
@@ -164,7 +169,7 @@ class Server(http.server.ThreadingHTTPServer):
         return FIRST_TICK if self.began is None else FIRST_TICK + int((time.monotonic() - self.began) / TICK_S)
 
     def handle_error(self, *_):
-        """The collector goes in the middle of a watch."""
+        """Ignores errors: the collector disconnects in the middle of a watch."""
 
 
 class Handler(http.server.BaseHTTPRequestHandler):

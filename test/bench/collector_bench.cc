@@ -1,6 +1,6 @@
-// What a sample costs the collector once its stack is walked: addresses to frames, frames to a node of the dictionary's
-// trie, a batch every 1,000 samples. The process has 200 mappings of 40 files; 5,000 stacks of 20 frames share their
-// outer halves, as those of a server do, and all but the first of each are known.
+// Measures what a sample costs the collector after the stack walk: addresses to frames, frames to a node of the
+// dictionary's trie, a batch every 1,000 samples. The process has 200 mappings of 40 files. 5,000 stacks of 20 frames
+// share their outer halves, like the stacks of a server. Every stack is known after its first sample.
 
 #include <benchmark/benchmark.h>
 

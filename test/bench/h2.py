@@ -1,4 +1,7 @@
-"""The receiving half of HTTP/2 without TLS, as far as gRPC's unary calls need it. Header fields are not read: every call is taken."""
+"""The receiving half of HTTP/2 without TLS, as far as gRPC's unary calls need it.
+
+It does not read header fields: it accepts every call.
+"""
 
 import socket
 import struct
@@ -12,7 +15,7 @@ MESSAGE_BYTES_MAX = 64 << 20
 
 
 def _field(name, value):
-    """A header field that no table keeps (RFC 7541, 6.2.2)."""
+    """Encodes a header field without indexing (RFC 7541, 6.2.2)."""
     return b"\x00" + bytes([len(name)]) + name + bytes([len(value)]) + value
 
 
@@ -22,8 +25,11 @@ EMPTY_MESSAGE = b"\x00" + struct.pack(">I", 0)
 
 
 class GrpcSink:
-    """Accepts connections on a port of 127.0.0.1, answers each call with an empty message and hands its request to
-    `take(compressed: bool, message: bytes)`, on the connection's thread. `bytes_received` counts all that came over the sockets."""
+    """Accepts connections on a port of 127.0.0.1 and answers each call with an empty message.
+
+    Passes each request to `take(compressed: bool, message: bytes)` on the connection's thread. `bytes_received` counts
+    all bytes that the sockets received.
+    """
 
     def __init__(self, take):
         self._take = take
@@ -48,7 +54,7 @@ class GrpcSink:
             try:
                 _Connection(self, connection).run(self._take)
             except (ConnectionError, EOFError):
-                pass  # the other end went
+                pass  # the other end closed the connection
 
     def read(self, connection, size):
         parts = []
@@ -73,7 +79,7 @@ class _Connection:
     def run(self, take):
         if self.sink.read(self.socket, len(PREFACE)) != PREFACE:
             return
-        # 4: a stream's window; 5: a frame's size. The connection's own window has only WINDOW_UPDATE.
+        # Setting 4: a stream's window; 5: a frame's size. Only WINDOW_UPDATE can change the connection's own window.
         self.send(SETTINGS, 0, 0, struct.pack(">HIHI", 4, 0x7FFFFFFF, 5, FRAME_BYTES_MAX))
         self.send(WINDOW_UPDATE, 0, 0, struct.pack(">I", 0x7FFFFFFF - 65535))
         while True:

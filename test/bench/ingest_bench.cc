@@ -1,6 +1,6 @@
-// What one shard does with batches: decode, and decode + commit to SQLite on disk. Samples are synthetic with the shape
-// of a real mix: Zipf-distributed stacks of about 20 frames, new ones coming all the time; or those of the recording
-// (docs/recording.md) that TRIBUTARY_RECORDING names.
+// Measures one shard: decode batches, and decode + commit them to SQLite on disk. The samples are synthetic and look
+// like a real mix: Zipf-distributed stacks of about 20 frames, with new stacks all the time. If TRIBUTARY_RECORDING
+// names a recording (docs/recording.md), the samples come from that recording.
 
 #include <benchmark/benchmark.h>
 
@@ -28,7 +28,7 @@ namespace {
 constexpr size_t kSamplesPerBatch = 1000;
 constexpr size_t kBatches = 300;
 
-// One node's session: batches as frames, ready to be decoded again and again.
+// One node's session: its batches as frames, which can be decoded many times.
 struct Recording {
   std::shared_ptr<SessionInfo> session = std::make_shared<SessionInfo>();
   std::vector<intake::Frame> frames;
@@ -78,7 +78,8 @@ Recording Record() {
   for (size_t b = 0; b < kBatches; ++b) {
     Batch batch{.sequence = b + 1, .dictionary = dictionary};
     for (size_t i = 0; i < kSamplesPerBatch; ++i) {
-      // u^4 over a growing universe: most samples are of few stacks, 0.6 new ones a sample at first, fewer later.
+      // u^4 over a growing set of stacks: most samples have few different stacks. At first a sample brings 0.6 new
+      // stacks, later fewer.
       double u = std::uniform_real_distribution<double>(0, 1)(random);
       auto stack = static_cast<uint64_t>(std::pow(u, 4) * static_cast<double>(1000 + 20 * b));
       std::mt19937_64 shape(stack);
@@ -135,7 +136,7 @@ void Decode(benchmark::State& state) {
 }
 BENCHMARK(Decode)->Unit(benchmark::kMillisecond);
 
-// Groups of ten batches a commit, as a busy shard makes them.
+// Commits groups of ten batches, like a busy shard.
 void DecodeAndCommit(benchmark::State& state) {
   const Recording& recording = TheRecording();
   std::filesystem::path directory = std::filesystem::temp_directory_path() / "tributary-ingest-bench";

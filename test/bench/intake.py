@@ -1,12 +1,15 @@
-"""How much a reducer takes in: recorded sessions, replayed as a thousand nodes on loopback, the reducer on one core, the sender on another.
+"""Measures how much a reducer can receive: recorded sessions, replayed as a thousand nodes on loopback.
+
+The reducer runs on one core, the sender on another.
 
     dev/bench intake [--recording FILE] [--nodes N] [--no-history]
 
-Without --recording it records real loads first (needs root): a tight one, where nothing starts any more, at the default rate and at 97 Hz,
-and a mixed one, where compilers and shells start all the time, and each pass of a replay tells of all of it anew. This machine's few cores make
-small batches; at 97 Hz each is as large as that of a node with five times as many at the default rate. Figures of each: samples decoded and
-committed per second of the reducer's CPU time, user and system; the reducer's peak memory and what bounds it; bytes a sample; and what is left
-of that when ten times as much is offered as it can take.
+Without --recording the script records real loads first (needs root): a tight load, in which no new program starts, at
+the default rate and at 97 Hz; and a mixed load, in which compilers and shells start all the time. Each pass of a replay
+sends all definitions again. This machine's few cores make small batches. At 97 Hz a batch is as large as the batch of a
+node with five times as many cores at the default rate. Figures of each load: samples decoded and committed per second
+of the reducer's CPU time, user and system; the reducer's peak memory; bytes per sample; and the share of the capacity
+that remains when the sender offers ten times the capacity.
 """
 
 import argparse
@@ -30,7 +33,7 @@ MIB = 1 << 20
 
 
 class PinnedReducer(lib.Reducer):
-    """With one shard, and all of its threads on one core."""
+    """A reducer with one shard and with all its threads on one core."""
 
     def __init__(self, directory, name):
         super().__init__(directory, args=["--shards", "1"], data=pathlib.Path(directory) / f"{name}-data", name=name)
@@ -61,8 +64,8 @@ def summary_of(recording):
 
 
 def record(directory, name, seconds):
-    """What a node with that load sends in that time."""
-    import mixed_load  # only where it is recorded: its programs may be missing
+    """Records the frames that a node under this load sends in `seconds`. Returns the recording's path."""
+    import mixed_load  # imported only for a recording: the load's programs may be missing
     load_name, rate = LOADS[name]
     recording = pathlib.Path(directory) / f"{name}.rec"
     with lib.programs() as programs:
@@ -82,7 +85,7 @@ def record(directory, name, seconds):
 
 
 def measure_capacity(directory, recording, nodes, repeat, name):
-    """Everything as fast as it goes: figures by name, and samples/s by the clock on the wall."""
+    """Replays as fast as possible. Returns figures by name, with samples/s in wall-clock time."""
     with lib.programs() as programs:
         reducer = PinnedReducer(directory, f"{recording.stem}-{name}")
         programs.append(reducer)
@@ -106,14 +109,14 @@ def measure_capacity(directory, recording, nodes, repeat, name):
 
 
 def measure_overload(directory, recording, nodes, session, capacity, seconds):
-    """Ten times the capacity, and after a while for that long: durable samples a second."""
+    """Offers ten times the capacity. After the first pass, measures durable samples per second for `seconds`."""
     speed = 10 * capacity / (nodes * session["samples"] / session["seconds"])
     with lib.programs() as programs:
         reducer = PinnedReducer(directory, f"{recording.stem}-overload")
         programs.append(reducer)
         sender = replay(recording, reducer, nodes, "--speed", f"{speed:.3f}", "--repeat", 0)
         try:
-            # Behind the first pass, as most of the capacity was measured: until then the reducer's memory grows.
+            # Measure after the first pass, like most of the capacity run: until then the reducer's memory grows.
             lib.wait_for("a pass of each node", lambda: reducer.metric("tributary_reducer_committed_samples_total") > nodes * session["samples"], 120)
             cpu, begin, started = measure.cpu_ns(reducer.pid), reducer.metric("tributary_reducer_committed_samples_total"), time.monotonic()
             time.sleep(seconds)
@@ -127,12 +130,12 @@ def measure_overload(directory, recording, nodes, session, capacity, seconds):
         lib.check_law(status, lost=0)
         lib.check(status["total"]["stored"] >= acked, f"{acked} acknowledged, {status['total']}")
         print(f"  offered {10 * capacity:,.0f}/s ({speed:.1f} x real time), durable {stored / took:,.0f}/s, {stored / cpu_s:,.0f} per CPU second; nothing lost")
-        reducer.kill()  # what is queued was never acknowledged
+        reducer.kill()  # queued batches were never acknowledged
         return stored / took
 
 
 def measure_load(directory, recording, session, options):
-    """The capacity is measured before and behind the overload: a machine's speed differs by a fifth from minute to minute."""
+    """Measures the capacity before and after the overload: a machine's speed varies by a fifth between minutes."""
     repeat = max(1, round(options.samples / options.nodes / session["samples"]))
     before = measure_capacity(directory, recording, options.nodes, repeat, "before")
     overload = measure_overload(directory, recording, options.nodes, session, before["samples_per_second"], options.overload_seconds)

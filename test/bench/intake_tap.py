@@ -1,18 +1,19 @@
-"""A relay between one collector and its reducer that counts what goes over the intake connection, by type of message."""
+"""A relay between one collector and its reducer. It counts the traffic of the intake connection by message type."""
 
 import collections
 import socket
 import struct
 import threading
 
-# docs/intake-protocol.md. Of the header: magic, version, type, flags, channel, sequence, raw length, stored length, checksum.
+# docs/intake-protocol.md. The header's fields: magic, version, type, flags, channel, sequence, raw length, stored
+# length, checksum.
 HEADER = struct.Struct("<4sBBBBQIIQ")
 NAMES = {1: "hello", 2: "welcome", 3: "definitions", 4: "batch", 5: "ack", 6: "need dictionary", 7: "need symbols", 8: "symbols",
          9: "heartbeat", 10: "goodbye"}
 
 
 class Counts:
-    """Frames of one direction: how many, and bytes with their headers, by type."""
+    """The number of frames in one direction and their bytes including headers, by type."""
 
     def __init__(self):
         self.frames, self.bytes, self.raw_bytes = collections.Counter(), collections.Counter(), collections.Counter()
@@ -30,7 +31,7 @@ class _Cutter:
         self._counts, self._head, self._left = counts, b"", 0
 
     def feed(self, data):
-        """The names of the messages that end in it."""
+        """Returns the names of the messages that end in `data`."""
         ended, at = [], 0
         while at < len(data):
             if not self._left:
@@ -58,13 +59,13 @@ class _Cutter:
 class IntakeTap:
     """with IntakeTap(reducer_port, record=None) as tap: …the collector connects to tap.port…; tap.snapshot().
 
-    `record` names a file that gets the bytes that the collector sends, connection after connection."""
+    The tap writes the bytes that the collector sends to the file `record`, connection after connection."""
 
     def __init__(self, reducer_port, record=None):
         self.lock = threading.Lock()
         self.sent, self.answered = Counts(), Counts()
         self.connections = self.acks = 0
-        self.acknowledged_bytes = 0  # sent up to the last batch that is stored, symbol tables left out
+        self.acknowledged_bytes = 0  # bytes sent up to the last stored batch, without symbol tables
         self._bytes_to_batch = 0
         self._reducer_port = reducer_port
         self._record = open(record, "wb") if record else None
@@ -81,7 +82,7 @@ class IntakeTap:
             self._record.flush()
 
     def snapshot(self):
-        """(sent, answered): copies."""
+        """Returns copies of (sent, answered)."""
         with self.lock:
             return self.sent.copy(), self.answered.copy()
 
@@ -114,7 +115,7 @@ class IntakeTap:
                         record.write(data)
                 target.sendall(data)
         except ConnectionError:
-            pass  # the other end went
+            pass  # the other end closed the connection
         finally:
             for end in (source, target):
                 try:

@@ -1,8 +1,8 @@
-"""What k8s-collector costs beside 10,000 pods of which 100 are replaced each second: dev/bench k8s [--pods N] [--replaced N] [--seconds N]
+"""k8s-collector's cost with 10,000 pods, 100 replaced per second: dev/bench k8s [--pods N] [--replaced N] [--seconds N]
 
-The API server is a program of this folder (churning_cluster.py), the reducer is real; it is watched, too, as it keeps what has gone. After as
-long as it takes to replace every pod once nothing may grow any more. Limits: 60 MB resident at any time, 5% of a core. With --replaced 0 all
-pods stay, and --changed N a second change.
+The API server is a program of this folder (churning_cluster.py). The reducer is real. The script watches the reducer
+too, because the reducer keeps pods that are gone. When every pod has been replaced once, memory must not grow any more.
+Limits: 60 MB resident at any time, 5% of a core. With --replaced 0 all pods stay, and --changed N pods a second change.
 """
 
 import argparse
@@ -33,7 +33,7 @@ def resident_mb(pid, what="VmRSS"):
 
 
 class Watched:
-    """A program while pods come and go."""
+    """A program that the script watches while pods are replaced."""
 
     def __init__(self, name, args, directory):
         self.name = name
@@ -121,7 +121,7 @@ def main():
         finally:
             for program in reversed(programs):
                 program.stop()
-    # Of each new pod the reducer hears: it and its two containers.
+    # For each new pod the reducer receives three entities: the pod and its two containers.
     if options.replaced and told < 3 * (options.pods + options.replaced * (options.seconds - 5)):
         sys.exit("the reducer was not told of all pods")
     if max(collector.rss_mb) > RSS_MB_MAX or collector.core_percent > CORE_PERCENT_MAX or collector.growth_mb > GROWTH_MB_MAX:

@@ -1,4 +1,4 @@
-"""What the machine does while a profiler is measured. Each load is a class: made in a directory, stopped at the end."""
+"""Loads that run while a profiler is measured. Each load is a class: created in a directory, stopped at the end."""
 
 import os
 import pathlib
@@ -29,14 +29,14 @@ for (;;) for (let depth = 1; depth <= 24; depth++) descend(depth);
 
 
 def compile_c(name, directory):
-    """A program of this folder, built as most programs are: optimized, without frame pointers."""
+    """Builds a program of this folder like most programs: optimized, without frame pointers. Returns its path."""
     program = pathlib.Path(directory) / name
     subprocess.run(["cc", "-O2", "-fomit-frame-pointer", "-fno-optimize-sibling-calls", "-o", program, HERE / f"{name}.c"], check=True)
     return program
 
 
 class Load:
-    """Processes, each with those it starts in a session of its own; stop() ends them all."""
+    """Processes. Each runs in its own session, with the processes that it starts. stop() ends all of them."""
 
     def __init__(self, *commands):
         self._processes = [subprocess.Popen([str(part) for part in command], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
@@ -49,7 +49,7 @@ class Load:
 
 
 class Truth(Load):
-    """Two busy native threads and a busy interpreter: the same stacks over and over."""
+    """Two busy native threads and a busy interpreter, which repeat the same stacks."""
 
     name = "steady"
 
@@ -58,7 +58,7 @@ class Truth(Load):
 
 
 class Compiler(Load):
-    """A compiler and shells starting all the time: new processes, new stacks."""
+    """A compiler and shells that start all the time: new processes, new stacks."""
 
     name = "churn"
 

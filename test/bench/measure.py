@@ -1,4 +1,4 @@
-"""What a running process costs: CPU, memory, BPF programs and maps. Linux shows all of it under /proc and to bpftool."""
+"""Measures a running process: CPU, memory, BPF programs and maps. The sources are /proc and bpftool."""
 
 import collections
 import json
@@ -11,11 +11,11 @@ import time
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "e2e"))
-import lib  # noqa: E402  (beside the end-to-end tests)
+import lib  # noqa: E402  (in the folder of the end-to-end tests)
 
 
 def tree(pid):
-    """The process and all below it: a helper that it starts is its cost too."""
+    """Returns the process and all its descendants: the helpers that it starts count as its cost too."""
     pids = [pid]
     for parent in pids:
         for task in _each(f"/proc/{parent}/task"):
@@ -24,7 +24,7 @@ def tree(pid):
 
 
 def _each(directory):
-    """Nothing of a process that has just ended, or that not even root may look into."""
+    """Returns an empty list if the process has just ended, or if even root may not read its directory."""
     try:
         return list(pathlib.Path(directory).iterdir())
     except OSError:
@@ -39,8 +39,11 @@ def _text(path):
 
 
 def cpu_ns(pid):
-    """User and system time of the whole tree: threads alive from schedstat, finer than the clock ticks of stat, which has the time
-    of children that have ended."""
+    """Returns user and system time of the whole tree.
+
+    The time of live threads comes from schedstat, which is finer than the clock ticks of stat. The time of children
+    that have ended comes from stat.
+    """
     total = 0
     for each in tree(pid):
         for task in _each(f"/proc/{each}/task"):
@@ -51,7 +54,7 @@ def cpu_ns(pid):
 
 
 def memory_kib(pid):
-    """VmRSS, VmHWM and RssAnon, each summed over the tree."""
+    """Returns VmRSS, VmHWM and RssAnon, each summed over the tree."""
     out = collections.Counter()
     for each in tree(pid):
         for line in _text(pathlib.Path(f"/proc/{each}/status")).splitlines():
@@ -61,7 +64,7 @@ def memory_kib(pid):
 
 
 def mapped_maps_kib(pid):
-    """Resident pages of BPF maps that the tree has mapped: kernel memory, which map_bytes counts already."""
+    """Returns the resident pages of BPF maps that the tree has mapped. map_bytes already counts this kernel memory."""
     total = 0
     for each in tree(pid):
         inside = False
@@ -74,7 +77,7 @@ def mapped_maps_kib(pid):
 
 
 def _descriptors(pid, key):
-    """What fdinfo says of each descriptor that has this key."""
+    """Yields the fdinfo fields of each descriptor that has this key."""
     for entry in _each(f"/proc/{pid}/fdinfo"):
         fields = dict(line.split(":\t", 1) for line in _text(entry).splitlines() if ":\t" in line)
         if key in fields:
@@ -82,7 +85,7 @@ def _descriptors(pid, key):
 
 
 def program_run_time(pid):
-    """(ns, runs) of every BPF program that the process holds; kernel.bpf_stats_enabled must be on."""
+    """Returns (ns, runs), summed over the BPF programs that the process holds. kernel.bpf_stats_enabled must be on."""
     seen = {f["prog_id"]: (int(f["run_time_ns"]), int(f["run_cnt"])) for f in _descriptors(pid, "run_time_ns")}
     return sum(ns for ns, _ in seen.values()), sum(runs for _, runs in seen.values())
 
@@ -101,8 +104,11 @@ def map_ids():
 
 
 def map_bytes(pid, before):
-    """Kernel memory of the maps that came after `before` was taken and that the process holds. A map inside a map needs no descriptor:
-    one that nobody holds is taken for the process's if it has maps of maps."""
+    """Returns the kernel memory of the maps that the process holds and that are not in `before`.
+
+    A map inside a map needs no descriptor. So if the process has maps of maps, a new map that no process holds counts
+    as a map of this process.
+    """
     new = {m["id"]: m for m in _bpftool("map", "show") if m["id"] not in before}
     mine = held_maps(pid) & set(new)
     if any(new[m]["type"].endswith("_of_maps") for m in mine):
@@ -115,7 +121,7 @@ def map_bytes(pid, before):
 
 
 class BpfStats:
-    """with BpfStats(): the kernel takes the time of every BPF program. Costs some 20 ns a run."""
+    """with BpfStats(): the kernel measures the run time of every BPF program. This costs about 20 ns per run."""
 
     path = "/proc/sys/kernel/bpf_stats_enabled"
 
@@ -128,7 +134,7 @@ class BpfStats:
 
 
 def reference_ns():
-    """One round of a fixed interpreter loop, best of three: how fast this machine is today."""
+    """Returns the time of one round of a fixed interpreter loop, best of three: this machine's current speed."""
     best = None
     for _ in range(3):
         started = time.perf_counter_ns()

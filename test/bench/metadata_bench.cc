@@ -1,6 +1,7 @@
-// What it costs to join samples with metadata: 10,000 pods of one container each, two processes in each container.
-// Export: one scan of 100,000 samples, of pods that an earlier scan had, of which a tenth are new, or that are all new.
-// Selection: a query over a million samples, from reading its processes on. docs/benchmarks.md says what is expected.
+// Measures the join of samples with metadata: 10,000 pods with one container each, two processes in each container.
+// Export: one scan of 100,000 samples. An earlier scan had all pods, or a tenth of the pods are new, or all are new.
+// Selection: a query over a million samples, including the read of its processes. docs/benchmarks.md lists the expected
+// figures.
 
 #include <benchmark/benchmark.h>
 #include <fmt/format.h>
@@ -90,7 +91,7 @@ struct Cluster {
     for (int pod = 0; pod < kPods; ++pod) Run(pod);
   }
 
-  // The pod's processes are there, in place of those of the pod that it replaces.
+  // Starts the pod's processes. They replace the processes of the pod that it replaces.
   void Run(int pod) {
     for (int i = pod % kPods; i < kPods * kProcessesPerPod; i += kPods) {
       store::ProcessRow& row = rows[static_cast<size_t>(i)];
@@ -100,7 +101,7 @@ struct Cluster {
     }
   }
 
-  // The oldest pods go, others come.
+  // Replaces the oldest `count` pods with new ones.
   void Replace(int count) {
     for (const int end = next + count; next < end; ++next) {
       Entity gone = Pod(next - kPods);
@@ -123,7 +124,7 @@ Cluster& TheCluster() {
   return cluster;
 }
 
-// A reader that has nothing but these processes.
+// A reader that has only these processes.
 class RowsReader : public store::FakeReader {
  public:
   RowsReader(store::FakeShard& shard, const std::vector<store::ProcessRow>& rows)
@@ -138,7 +139,7 @@ class RowsReader : public store::FakeReader {
 
 constexpr int kExportedSamples = 100'000;
 
-// The attributes of all samples.
+// Joins all samples with their attributes. Returns the number of attributes.
 uint64_t Scan(const Cluster& cluster, const ResourceJoiner& joiner) {
   ResourceCache resources(joiner, {UnixNs{0}, UnixNs{kNsPerMinute}});
   absl::flat_hash_map<store::ProcessNo, std::shared_ptr<const ResourceStates>> of_process;
@@ -161,7 +162,7 @@ void Export(benchmark::State& state) {
 }
 BENCHMARK(Export)->Unit(benchmark::kMillisecond);
 
-// The same after 10 s in which 100 pods a second were replaced.
+// Measures the same scan after 10 s in which 100 pods a second were replaced.
 void ExportChurn(benchmark::State& state) {
   Cluster& cluster = TheCluster();
   constexpr int kReplaced = 1'000;
@@ -178,7 +179,7 @@ void ExportChurn(benchmark::State& state) {
 }
 BENCHMARK(ExportChurn)->Unit(benchmark::kMillisecond);
 
-// The same with a joiner that has seen none of the pods before.
+// Measures the same scan with a joiner that has not seen any of the pods before.
 void ExportNew(benchmark::State& state) {
   Cluster& cluster = TheCluster();
   uint64_t told = 0;
@@ -226,7 +227,7 @@ void Select(benchmark::State& state) {
 }
 BENCHMARK(Select)->Unit(benchmark::kMillisecond);
 
-// 10,000 pods of which 100 a second are replaced: what a second of that costs.
+// Measures the cost of one second in which 100 of 10,000 pods are replaced.
 void Churn(benchmark::State& state) {
   Cluster& cluster = TheCluster();
   for (auto _ : state) cluster.Replace(100);

@@ -1,4 +1,7 @@
-"""A mixed real load: what the machines of a company run, side by side. Parts whose programs are not installed are left out, and said so."""
+"""A mixed real load: programs that a company's machines run, all at the same time.
+
+The load leaves out parts if their programs are not installed, and lists them.
+"""
 
 import os
 import pathlib
@@ -14,7 +17,7 @@ PROGRAMS = pathlib.Path(__file__).resolve().parent / "mixed"
 
 
 def _postgres_bin():
-    """Debian keeps pgbench and initdb beside the server, out of PATH."""
+    """Finds the folder of pgbench and initdb. Debian keeps both next to the server, outside PATH."""
     for each in sorted(pathlib.Path("/usr/lib/postgresql").glob("*/bin"), reverse=True):
         if all((each / name).exists() for name in ("postgres", "initdb", "pgbench", "createdb")):
             return each
@@ -22,7 +25,7 @@ def _postgres_bin():
 
 
 def _other_user():
-    """PostgreSQL refuses to run as root."""
+    """Returns another user than root: PostgreSQL refuses to run as root."""
     for name in ("postgres", "nobody"):
         try:
             return pwd.getpwnam(name)

@@ -1,7 +1,7 @@
-"""An OTLP endpoint for profiles that stores nothing: it keeps the time of each sample and whether its stack was cut.
+"""An OTLP endpoint for profiles. It keeps only each sample's time and whether its stack was cut.
 
-Field numbers are those of schemas/otlp/profiles.proto. A stack is cut when one of its frames says that the walk was given up: a
-location whose attribute profile.frame.type is "abort-marker".
+The field numbers are those of schemas/otlp/profiles.proto. A stack is cut if one of its frames marks an aborted walk: a
+location with the attribute profile.frame.type "abort-marker".
 """
 
 import dataclasses
@@ -14,7 +14,7 @@ import h2
 
 
 def fields(data):
-    """(number, value) of each field of a message: int for varints, bytes for the rest."""
+    """Yields (number, value) of each field of a message. The value is an int for varints, bytes for other types."""
     at, end = 0, len(data)
     while at < end:
         key, at = _varint(data, at)
@@ -45,7 +45,7 @@ def _varint(data, at):
 
 
 def _ints(value):
-    """A repeated int field's part: packed or one."""
+    """Returns the numbers in one part of a repeated int field: packed, or a single number."""
     if isinstance(value, int):
         return [value]
     out, at = [], 0
@@ -63,7 +63,7 @@ def _only(data, number, default=0):
 
 
 class _Dictionary:
-    """Which stacks of one request were cut, and which have no user frame."""
+    """Records which stacks of one request were cut and which have no user frame."""
 
     def __init__(self, data):
         strings, attributes, locations, stacks = [], [], [], []
@@ -87,7 +87,7 @@ class _Dictionary:
 
     @staticmethod
     def _text(value, strings):
-        """AnyValue: string_value is 1; an index into the string table, where the request uses one, is a varint."""
+        """Returns the text of an AnyValue. Field 1 is string_value. An index into the string table is a varint."""
         for number, content in fields(value):
             if number == 1 and isinstance(content, bytes):
                 return content
@@ -106,7 +106,7 @@ class Samples:
 
 
 def read_request(message):
-    """ExportProfilesServiceRequest → Samples."""
+    """Reads an ExportProfilesServiceRequest and returns its Samples."""
     dictionary = _Dictionary(_only(message, 2, b""))
     out = Samples([])
     samples = (sample
@@ -166,6 +166,6 @@ class OtlpSink:
             self.arrivals.append((time.monotonic_ns(), self._sink.bytes_received, len(mine.times)))
 
     def count_between(self, begin_ns, end_ns):
-        """Samples taken in that time, in ns since 1970."""
+        """Counts the samples taken between two times, in ns since 1970."""
         with self.lock:
             return sum(begin_ns <= t < end_ns for t in self.samples.times)

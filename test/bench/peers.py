@@ -1,6 +1,7 @@
-"""Tributary's kernel-collector beside the OpenTelemetry eBPF profiler, in turn on the same loads: see dev/bench and docs/benchmarks.md.
+"""Compares Tributary's kernel-collector with the OpenTelemetry eBPF profiler: see dev/bench and docs/benchmarks.md.
 
-The other program is a binary that the caller has built; it sends to an endpoint of this script that counts what comes.
+The two programs run one after the other, under the same loads. The caller must have built the other program. It sends
+to an endpoint of this script, which counts the samples and bytes that arrive.
 """
 
 import argparse
@@ -21,19 +22,19 @@ import mixed_load
 import otlp_sink
 import together
 
-REPORT_S = 7  # both report every 5 s, the peer give or take a fifth
+REPORT_S = 7  # both report every 5 s, the peer with a variation of a fifth
 
 
 @dataclasses.dataclass
 class Reading:
-    """Taken at the begin and the end of a window."""
+    """Figures read at the beginning and at the end of a window."""
 
     time_ns: int  # since 1970
     cpu_ns: int
     bpf_ns: int
     bytes_sent: int
     symbol_bytes: int
-    samples_sent: int  # those that bytes_sent carried
+    samples_sent: int  # samples that bytes_sent contained
 
 
 class Ours:
@@ -45,7 +46,10 @@ class Ours:
         self.program = lib.Collector(directory, self.reducer.intake_port, rate=rate)
 
     def sent(self):
-        """(bytes, symbol tables' part of them, samples), read just after a batch came: the three belong together."""
+        """Returns (bytes, bytes of symbol tables among them, samples).
+
+        It reads them just after a batch arrived, so the three belong together.
+        """
         stored = self.reducer.status()["total"]["stored"]
         lib.wait_for("a batch", lambda: self.reducer.status()["total"]["stored"] != stored, REPORT_S)
         status = self.reducer.status()
@@ -61,7 +65,10 @@ class Ours:
         return self._health(begin_ns, end_ns)["complete_share"]
 
     def first(self, complete):
-        """ns from the start to the first sample (that is complete): the shortest range from the start that holds one."""
+        """Returns the ns from the start to the first sample (or the first complete sample).
+
+        It searches for the shortest range from the start that contains such a sample. None: no sample within 60 s.
+        """
         low, high = 0, 60_000
         while high - low > 1:
             middle = (low + high) // 2
@@ -122,7 +129,7 @@ def read(subject):
 
 
 def run(make, load_class, rate, options):
-    """One program under one load: its figures, by name."""
+    """Runs one program under one load. Returns its figures by name."""
     with lib.directory() as d, lib.programs() as programs:
         load = load_class(d)
         try:
@@ -169,7 +176,10 @@ def seconds(ns):
 
 
 def peers_complete_share(load_class, rate, options):
-    """The peer leaves cut stacks' ends out of its reports unless it is told otherwise, which costs: a run of its own, a third as long."""
+    """Measures the peer's share of complete stacks in a separate run, a third as long.
+
+    By default the peer does not report where a stack was cut. The option that makes it report this has a cost.
+    """
     with lib.directory() as d, lib.programs() as programs:
         load = load_class(d)
         try:
@@ -213,7 +223,7 @@ def print_table(title, ours, peer):
 
 
 def judge(load, rate, ours, peer):
-    """(statement, true or false) for each promise."""
+    """Yields (statement, whether it holds) for each promise."""
     where = f"{load} {rate} Hz:"
     share = 0.2 if load == "churn" else 0.5
     ratio = ours["cpu_all"] / peer["cpu_all"]
@@ -230,7 +240,7 @@ def judge(load, rate, ours, peer):
 
 
 def mount_tracefs():
-    """The peer attaches to tracepoints and will not start without."""
+    """Mounts tracefs: the peer attaches to tracepoints and does not start without it."""
     if not pathlib.Path("/sys/kernel/tracing/events").is_dir():
         subprocess.run(lib.ROOT + ["mount", "-t", "tracefs", "tracefs", "/sys/kernel/tracing"], check=True)
 

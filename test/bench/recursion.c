@@ -1,6 +1,6 @@
 /*
- * A program without frame pointers that is always busy: it recurses to a depth of 1 to 24, works there for about 100 µs and comes
- * back, so that its stacks differ in depth and in little else. Runs until it is killed.
+ * A program without frame pointers that is always busy. It recurses to a depth of 1 to 24, works there for about 100 µs
+ * and returns. So its stacks differ mostly in depth. It runs until it is killed.
  */
 #include <stdint.h>
 

@@ -1,8 +1,9 @@
 /*
- * Many processes that live for a moment.
+ * Starts many processes that each live for a short time.
  *
- *   storm COUNT SECONDS [BUSY_MS]   starts COUNT processes, evenly over SECONDS; each is this program again, busy for BUSY_MS (5)
- *                                   of CPU time. Prints one JSON line: how many started, how many ended well, the seconds it took.
+ *   storm COUNT SECONDS [BUSY_MS]   starts COUNT processes, evenly over SECONDS. Each is this program again, busy for
+ *                                   BUSY_MS (5) ms of CPU time. Prints one JSON line: the number of processes started,
+ *                                   the number that ended with success, the seconds it took.
  *   storm --child BUSY_MS
  */
 #define _GNU_SOURCE

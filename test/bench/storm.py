@@ -1,4 +1,7 @@
-"""2,000 processes that live for 5 ms each, started within 10 s: what they cost the kernel-collector, and where each sample went."""
+"""Starts 2,000 processes of 5 ms each within 10 s.
+
+Measures the kernel-collector's cost and accounts for every sample.
+"""
 
 import argparse
 import json
@@ -27,7 +30,7 @@ def main():
         collector = lib.Collector(d, reducer.intake_port, rate=options.rate)
         programs.append(collector)
         lib.wait_for("stored samples", lambda: reducer.status()["total"]["stored"] > 0, 30)
-        time.sleep(6)  # symbol tables of what runs already
+        time.sleep(6)  # symbol tables of the programs that already run
 
         def snapshot():
             return measure.cpu_ns(collector.pid), measure.program_run_time(collector.pid)[0]
@@ -46,7 +49,7 @@ def main():
         lib.check(collector.stop() == 0, "the collector's exit code")
         status = reducer.status()["total"]
 
-    percent = cpu_s / options.seconds * 100  # as if it had kept the time, which a busy machine may not
+    percent = cpu_s / options.seconds * 100  # of the requested time; on a busy machine the storm may take longer
     lost = sum(status["lost"].values())
     lawful = status["captured"] == status["stored"] + lost
     print(f"{outcome['started']} processes in {outcome['seconds']:.1f} s, {options.rate} Hz")

@@ -1,10 +1,14 @@
-"""What names cost: one file's debug information made a table, by Tributary and by llvm-gsymutil; the same random addresses looked up in the
-table and by the addr2line crate; a flame graph of many addresses. All of it CPU time of one core, files in the page cache.
+"""Measures symbolization.
+
+- One file's debug information is converted to a table, by Tributary and by llvm-gsymutil.
+- The same random addresses are looked up, in the table and by the addr2line crate.
+- A flame graph of many addresses is drawn.
+All figures are CPU time of one core, with the files in the page cache.
 
     dev/bench symbols [--file ELF] [--no-history]
 
-Without --file: the reducer as it was just built. The peers are the package llvm-19 and what cargo builds of addr2line_bench/; figures beside a
-peer that is not here are not printed, and the run fails.
+Without --file the script uses the reducer that was just built. The peers are the package llvm-19 and the program that
+cargo builds from addr2line_bench/. If a peer is missing, its figures are not printed, and the run fails.
 """
 
 import argparse
@@ -24,11 +28,11 @@ GSYMUTIL = "llvm-gsymutil-19"
 DEBUG_BYTES_MIN = 50e6
 ADDRESSES, FLAME_GRAPH_ADDRESSES = 1_000_000, 200_000
 RUNS, LOOKUP_RUNS = 5, 3
-SAME_SHARE_MIN = 0.99  # of the answers: else it is not the same thing that is timed
+SAME_SHARE_MIN = 0.99  # of the answers; with a lower share the two would not be timed on the same work
 
 
 def debug_bytes(path):
-    """Bytes of all .debug_* sections, as the file has them."""
+    """Returns the bytes of all .debug_* sections in the file."""
     listed = subprocess.run(["readelf", "-SW", path], check=True, capture_output=True, text=True).stdout
     rows = [line.partition("]")[2].split() for line in listed.splitlines() if "] .debug_" in line]
     lib.check(not any("C" in row[6] for row in rows), f"{path}: its debug sections are compressed")
@@ -36,7 +40,7 @@ def debug_bytes(path):
 
 
 def run(command):
-    """Its output and its CPU time, user and system, in seconds."""
+    """Returns the output, the CPU time (user and system) in seconds, and the peak memory in MiB."""
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
     out = process.stdout.read()
     _, status, usage = os.wait4(process.pid, 0)
@@ -46,7 +50,10 @@ def run(command):
 
 
 def in_turn(*commands):
-    """The best CPU time and the greatest peak memory of each, run one after the other so that a noisy minute meets all."""
+    """Returns the best CPU time and the greatest peak memory of each command.
+
+    Each round runs the commands one after the other, so that a noisy minute affects all of them.
+    """
     results = [[run(command)[1:] for command in commands] for _ in range(RUNS)]
     return [(min(times), max(peaks)) for times, peaks in (zip(*column) for column in zip(*results))]
 
@@ -56,10 +63,10 @@ def ours(*arguments):
 
 
 def build_addr2line():
-    """The peer's program, or why there is none."""
+    """Returns (the peer's program, ""), or (None, the reason why it is missing)."""
     if shutil.which("cargo") is None:
         return None, "there is no cargo"
-    # Of a copy: cargo writes a lock file beside the manifest, and the source tree may be read-only.
+    # Build a copy: cargo writes a lock file next to the manifest, and the source tree may be read-only.
     source = lib.BIN.parent / "addr2line_bench_source"
     shutil.copytree(HERE / "addr2line_bench", source, dirs_exist_ok=True)
     target = lib.BIN.parent / "addr2line_bench"
@@ -71,14 +78,14 @@ def build_addr2line():
 
 
 def same_share(path, other):
-    """Of the addresses, how many have the same answer in both."""
+    """Returns the share of addresses that have the same answer in both files."""
     answers = [list(struct.iter_unpack("<III", file.read_bytes())) for file in (path, other)]
     lib.check(len(answers[0]) == len(answers[1]) == ADDRESSES, "answers for every address")
     return sum(a == b for a, b in zip(*answers)) / ADDRESSES
 
 
 class Report:
-    """Figures and verdicts as they come."""
+    """Prints figures when they are measured and collects verdicts."""
 
     def __init__(self, history):
         self.history, self.failed, self.verdicts = history, False, []
@@ -135,7 +142,7 @@ def measure_lookups(report, file, table, directory):
     peer, why = build_addr2line()
     commands = [[lib.BIN / "symbols_bench", "lookup", table, addresses, directory / "answers"]]
     commands += [[peer, file, addresses, directory / "other-answers"]] if peer else []
-    # In turn, as above: the best of a figure is its greatest, but for times.
+    # Run the commands in turn, as in in_turn(). The best value of a figure is its greatest, except for times.
     results = zip(*[[json.loads(run(command)[0]) for command in commands] for _ in range(LOOKUP_RUNS)])
     found, *other = [{key: (min if key.endswith("_ms") else max)(each[key] for each in runs) for key in runs[0]} for runs in results]
     report.figure("frames_per_address", found["frames"] / ADDRESSES)
@@ -161,7 +168,7 @@ def measure_lookups(report, file, table, directory):
 
 def measure_flame_graph(report, table, directory):
     addresses = directory / "flame-graph-addresses"
-    # Some more than are needed: of random ones some are the same.
+    # Make more addresses than needed: some random addresses are equal.
     ours("addresses", table, str(FLAME_GRAPH_ADDRESSES * 2), addresses)
     runs = [ours("flamegraph", table, addresses, str(FLAME_GRAPH_ADDRESSES)) for _ in range(LOOKUP_RUNS)]
     drawn = min(runs, key=lambda each: each["warm_ms"])

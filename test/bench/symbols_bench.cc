@@ -1,10 +1,10 @@
-// What names cost, piece by piece, for symbols.py, which sets them beside others' (docs/benchmarks.md): each command
-// prints its figures as JSON. Times are of the CPU, of this thread, the best of several passes.
+// Measures the parts of symbolization for symbols.py, which compares them with other programs (docs/benchmarks.md).
+// Each command prints its figures as JSON. Times are CPU times of this thread, the best of several passes.
 //   symbols_bench extract FILE TABLE            debug information to a flat table
 //   symbols_bench pack TABLE                    bytes of a table, mapped and at rest
 //   symbols_bench addresses TABLE COUNT OUT     random addresses of lines, 8 bytes each
 //   symbols_bench lookup TABLE ADDRESSES ANSWERS
-//   symbols_bench flamegraph TABLE ADDRESSES COUNT   so many addresses that differ as one flame graph
+//   symbols_bench flamegraph TABLE ADDRESSES COUNT   one flame graph of COUNT different addresses
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -36,8 +36,8 @@ namespace {
 
 constexpr int kPasses = 5;
 constexpr uint64_t kDebugBytesMax = uint64_t{4} << 30;
-constexpr int kRestingLevel = 3;        // the symbol store's
-constexpr size_t kNodesShown = 50'000;  // what a page asks for
+constexpr int kRestingLevel = 3;        // the symbol store's compression level
+constexpr size_t kNodesShown = 50'000;  // the number that the web page requests
 
 double CpuSeconds() {
   timespec time{};
@@ -129,8 +129,8 @@ class Hash {  // FNV-1a
   uint32_t value_ = 2'166'136'261u;
 };
 
-// What is said of each address, to be compared: how many frames, and hashes of their lines and of the names of inlined
-// ones. What the outermost is called is a matter of taste: the linker's symbol, or what DWARF has.
+// Returns the answer for each address, for a comparison: the number of frames, a hash of their lines, and a hash of the
+// names of inlined frames. The outermost frame's name is not compared: it may be the linker's symbol or DWARF's name.
 std::vector<uint32_t> Answers(const SymbolTable& table, std::span<const uint64_t> addresses) {
   std::vector<uint32_t> answers;
   for (uint64_t address : addresses) {
@@ -194,7 +194,7 @@ int Lookup(const char* path, const char* addresses_path, const char* answers_pat
   return 0;
 }
 
-// A store whose one day is ready: what is measured is naming, not the store.
+// A reader of a store with one day that is already loaded: the benchmark measures naming, not the store.
 class ReadyReader : public store::FakeReader {
  public:
   ReadyReader(store::FakeShard& shard, std::shared_ptr<const store::Trie> trie, const store::SumColumns& sums)
@@ -222,7 +222,8 @@ class ReadyStore : public store::FakeStore {
   store::SumColumns sums;
 };
 
-// One node an address, each below any older one: a dozen frames deep on average, and no two of the same code.
+// Makes one node per address, each below a random older node. The stacks are a dozen frames deep on average, and no two
+// nodes have the same code.
 void Grow(const std::vector<uint64_t>& addresses, store::ExecutableNo executable, ReadyStore* store) {
   auto trie = std::make_shared<store::Trie>();
   trie->parents = {store::NodeNo{0}};
@@ -242,7 +243,7 @@ void Grow(const std::vector<uint64_t>& addresses, store::ExecutableNo executable
     store->sums.counts.push_back(1);
   }
   store->trie = std::move(trie);
-  store->sums.type = store::TypeNo{1};  // the fake's CPU time
+  store->sums.type = store::TypeNo{1};  // the fake store's CPU time
 }
 
 int DrawFlameGraph(const char* path, const char* addresses_path, const char* count) {

@@ -1,8 +1,9 @@
-"""Bytes on the wire: Tributary and the OpenTelemetry eBPF profiler, each at 97 and at 20 Hz, all four at once under one load.
+"""Compares bytes on the wire: Tributary and the OpenTelemetry eBPF profiler, each at 97 and at 20 Hz, under one load.
 
-At once, so that all see the same programs do the same things; hence no figure of CPU or memory here. The peer takes up to minutes to attach
-to everything on a busy machine: Tributary starts, and the count of both, when the peer has reported. Tributary's first batches, in which
-everything is new, are therefore in its figures, the peer's are not."""
+All four run at the same time, so that all see the same programs do the same things. So this script has no figures of
+CPU or memory. On a busy machine the peer can take minutes to attach to all processes. Tributary and the count of both
+start when the peer has reported. Therefore Tributary's figures include its first batches, in which everything is new;
+the peer's figures do not."""
 
 import json
 import pathlib
@@ -33,13 +34,13 @@ class Ours:
         self.program = lib.Collector(home, self.tap.port, rate=rate, args=arguments)
 
     def sent(self):
-        """(bytes without symbol tables, samples), just after a batch was stored: the two belong together."""
+        """Returns (bytes without symbol tables, samples) just after a batch was stored: the two belong together."""
         before = self.tap.acks
         lib.wait_for("a batch", lambda: self.tap.acks != before, 60, step_s=0.01)
         return self.tap.acknowledged_bytes, self.reducer.status()["total"]["stored"]
 
     def stop(self):
-        """Ends the collector; what the whole session sent, and the law."""
+        """Ends the collector, reads the totals of the whole session, and checks the law."""
         lib.check(self.program.stop() == 0, "the collector's exit code")
         status = self.reducer.status()
         lib.check_law(status)
@@ -72,7 +73,7 @@ class Peer:
 
 
 def run(load_class, options):
-    """(subjects, readings): one list of (seconds, [(bytes, samples) of each]) a minute."""
+    """Returns (subjects, readings). `readings` has one (seconds, [(bytes, samples) per subject]) for each minute."""
     with lib.directory() as directory, lib.programs() as programs:
         if options.keep:
             pathlib.Path(options.keep).mkdir(parents=True, exist_ok=True)
@@ -105,12 +106,12 @@ def run(load_class, options):
 
 
 def per_sample(earlier, later):
-    """Bytes a sample of each subject between two readings."""
+    """Returns the bytes per sample of each subject between two readings."""
     return [(b - b0) / max(1, n - n0) for (b0, n0), (b, n) in zip(earlier[1], later[1])]
 
 
 def print_types(ours):
-    """Where the bytes of one of ours go, by message."""
+    """Prints the bytes that one of our collectors sent, by message type."""
     sent, answered = ours.tap.snapshot()
     samples = max(1, ours.total["stored"])
     print(f"\ntributary, {ours.rate} Hz, by message, to the session's end: {ours.tap.connections} connection"
@@ -124,7 +125,7 @@ def print_types(ours):
 
 
 def report(load_class, subjects, readings, options):
-    """Prints; returns (verdicts, figures)."""
+    """Prints the report. Returns (verdicts, figures)."""
     print(f"\n{load_class.name}: {load_class.__doc__.split(': ', 1)[1]} Batches and reports of {options.batch_interval:g} s.")
     print("Bytes a sample of each minute, all definitions and headers counted:")
     columns = [f"{s.name} {s.rate} Hz" for s in subjects]

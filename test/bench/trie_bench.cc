@@ -1,5 +1,5 @@
-// What an exporter pays for the stacks of the samples that a commit brought, where the day's trie is large: all of the
-// trie, or a part of it. Between two readings a commit adds nodes, as it does in a fleet.
+// Measures how long an exporter takes to read the stacks of a commit's samples when the day's trie is large: from the
+// whole trie, or from a part of it. Between two reads a commit adds nodes, as in a fleet.
 //   trie_bench [--benchmark_filter=…]; docs/benchmarks.md has its figures.
 
 #include <benchmark/benchmark.h>
@@ -23,7 +23,7 @@ constexpr UnixNs kNow{1'700'000'040 * kNsPerSecond};
 constexpr uint32_t kNodesOfSession = 100'000;
 constexpr int kSamplesOfBatch = 200, kNewNodesOfBatch = 50;
 
-// A store whose day has that many nodes.
+// A store with one day of `nodes` nodes.
 class LargeDay {
  public:
   explicit LargeDay(int64_t nodes) {
@@ -90,7 +90,7 @@ class LargeDay {
   int64_t cursor_ = 0;
 };
 
-// One is kept, for both ways of reading.
+// Keeps the last day, so that both benchmarks can use it.
 LargeDay& DayOfNodes(int64_t nodes) {
   static std::pair<int64_t, std::unique_ptr<LargeDay>> kept;
   if (kept.first != nodes) {

@@ -1,4 +1,4 @@
-// What compiling unwind rows costs: whole files, as items (rows) a second, and units as the collector loads them.
+// Measures the compilation of unwind rows: whole files, as time per row, and units as the collector loads them.
 
 #include <benchmark/benchmark.h>
 #include <fcntl.h>
@@ -36,7 +36,7 @@ void BM_Open(benchmark::State& state) {
 }
 BENCHMARK(BM_Open)->DenseRange(0, 2)->Unit(benchmark::kMicrosecond);
 
-// range(1): bytes of text compiled at a time; 0: as much as a range may be.
+// range(1): bytes of text that are compiled at once; 0: the maximum size of a range.
 void BM_Compile(benchmark::State& state) {
   auto source = OpenSource(kFiles[state.range(0)]);
   if (source == nullptr) return state.SkipWithError("not there");

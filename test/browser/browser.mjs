@@ -1,5 +1,5 @@
-// What both browser tests share: a private chromium, a page that collects everything that goes wrong on it, and a
-// reader of the flame graph that knows the page's layout from its documented attributes only.
+// Code that both browser tests share: a private chromium, a page that collects all its errors, and a reader of the
+// flame graph. The reader learns the page's layout only from the page's documented attributes.
 import {mkdtempSync, rmSync} from 'node:fs';
 import {tmpdir} from 'node:os';
 import {join} from 'node:path';
@@ -36,7 +36,7 @@ export async function openBrowser({width = 1440, height = 900, colorScheme = 'li
     void dialog.dismiss();
   });
   page.on('pageerror', (error) => complaints.push(`page error: ${error.message}`));
-  // Violations of the content security policy are reported on the console as errors, too.
+  // The console also reports violations of the content security policy as errors.
   page.on('console', (message) => {
     if (['error', 'warning'].includes(message.type())) complaints.push(`console: ${message.text()}`);
   });
@@ -47,7 +47,7 @@ export async function openBrowser({width = 1440, height = 900, colorScheme = 'li
   return {page, complaints, close};
 }
 
-// Waits until the page has finished loading, has drawn, and no zoom is under way.
+// Waits until the page has loaded and has drawn, and no zoom is in progress.
 export async function settled(page) {
   await page.waitForSelector('[data-testid="main"][data-loading="false"]');
   if (await page.getByTestId('lines').count()) await page.waitForSelector('[data-testid="lines"][data-loading="false"]');
@@ -56,8 +56,8 @@ export async function settled(page) {
   await page.evaluate(() => new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve))));
 }
 
-// Every frame of an API answer with its depth and its left edge in ns: children stand side by side from the left edge
-// of their parent, in the order of the answer.
+// Returns every frame of an API answer with its depth and its left edge in ns. Children are placed side by side from
+// the left edge of their parent, in the order of the answer.
 export function layOut(answer) {
   const {parent, name, total_ns, total_count, self_ns, self_count, kind, executable} = answer.nodes;
   const next = [];
@@ -85,7 +85,7 @@ export function layOut(answer) {
   });
 }
 
-// The point in the window where the middle of `frame` is drawn while `zoomed`, a frame of the same layout, fills the
+// Returns the point in the window at the middle of `frame` while `zoomed`, a frame of the same layout, fills the
 // width.
 export async function pointOf(page, frame, zoomed) {
   const canvas = page.getByTestId('flame');

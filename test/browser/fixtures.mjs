@@ -1,11 +1,11 @@
-// What the mock reducer answers: a small fleet's worth of stacks, always the same, with the names an attacker would
-// choose among them. The answers have the shape of docs/api.md.
+// The mock reducer's answers: the stacks of a small fleet, always the same, including names that an attacker would
+// choose. The answers have the format of docs/api.md.
 
 export const from = 1763710000000;
 export const to = from + 900_000;
 const sampleNs = 1e9 / 19;
 
-// What the samples of the range measure, by scenario of the mock reducer.
+// The types of the range's samples, by scenario of the mock reducer.
 export const cpu = {name: 'cpu', unit: 'nanoseconds'};
 export const space = {name: 'alloc_space', unit: 'bytes'};
 export const sampleBytes = 4096;
@@ -20,7 +20,7 @@ export const hostile = {
 export const hostileType = {name: `${hostile.image}${'x'.repeat(300)}`, unit: `${hostile.control}${'y'.repeat(300)}`};
 export const types = {one: [cpu], two: [space, cpu], other: [space], hostile: [hostileType, cpu]};
 
-// An answer of CPU time as one of another type: each sample is worth `sampleBytes` of its unit.
+// Converts an answer about CPU time into an answer about another type: each sample counts `sampleBytes` of its unit.
 export function ofType(answer, {name, unit}) {
   const isValue = (key) => (key === 'ns' || key.endsWith('_ns')) && key !== 'start_time_ns';
   const convert = (value, key) => {
@@ -31,7 +31,7 @@ export function ofType(answer, {name, unit}) {
   };
   return {...convert(answer, ''), type: name, unit};
 }
-// As the page shows `hostile.control`.
+// The text that the page shows for `hostile.control`.
 export const controlShown = 'bell\\u0007escape\\u001b[31mred\\u202etxt';
 
 const N = 1,
@@ -286,7 +286,7 @@ export function flamegraph(range, keep = () => true, truncated = 0) {
   return graph.answer(range, truncated);
 }
 
-// The same, with one sample in a thousand moved from the first function to the second.
+// Returns the same graph, with one sample in a thousand moved from the first function to the second.
 export function shiftedFlamegraph(range, keep) {
   const graph = new Graph();
   for (const [owner, count, frames] of stacks) {
@@ -296,7 +296,7 @@ export function shiftedFlamegraph(range, keep) {
   return graph.answer(range);
 }
 
-// The same, with names that have arguments of templates.
+// Names that have template arguments. templateFlamegraph() returns the same graph with these names.
 export const templates = {
   spin_sixty: 'std::map<int, std::vector<char>>::emplace<int>(std::pair<int, char> const&)',
   step: '<work::Step<u8> as core::iter::Iterator>::next',
@@ -307,7 +307,7 @@ export function templateFlamegraph(range, keep) {
   return {...answer, names: answer.names.map((name) => templates[name] ?? name)};
 }
 
-// 50,001 nodes that are all wide enough to be drawn: 1,000 stacks of 50 different frames side by side.
+// Returns 50,001 nodes that are all wide enough to be drawn: 1,000 stacks of 50 different frames side by side.
 export function largeFlamegraph(range) {
   const [stackCount, depth] = [1000, 50];
   const nodes = {
@@ -375,7 +375,8 @@ export function timeline(range, buckets, share = 1) {
   return {...range, step_ms, cpu_ns, count: cpu_ns.map((ns) => Math.round(ns / sampleNs))};
 }
 
-// One in the middle of the range, two so near to each other at a quarter that they share a mark, one outside of it.
+// Returns four rollouts: one in the middle of the range; two at a quarter, so near to each other that they share a
+// mark; one outside the range.
 export function rollouts(range) {
   const at = (share) => Math.round(range.from + share * (range.to - range.from));
   const rollout = (share, name, version) => ({
@@ -422,7 +423,7 @@ export function series() {
   };
 }
 
-// How the stacks of `stacks` ended: all complete but what nginx, evil and a library of theirs cut short.
+// How the stacks of `stacks` ended: all are complete, except the stacks that nginx, evil and their library cut short.
 const cutShort = [
   // [executable, build-id, process, ending, samples]
   ['libcrypto.so.3', '5c1d', 'nginx', 'no_table', 90],
@@ -462,7 +463,7 @@ export function stackHealth(keep = () => true) {
   };
 }
 
-// The same, with three complete stacks told as cut short.
+// Returns the same answer, with three complete stacks reported as cut short.
 export function shiftedStackHealth(keep) {
   const answer = stackHealth(keep);
   answer.endings.complete -= 3;
@@ -500,7 +501,7 @@ const files = [
   [hostile.command, '', `/tmp/${'long'.repeat(300)}/${hostile.image}`, 3, 3, null],
 ];
 
-// Samples of a function, and the executable that it is in.
+// Returns the number of samples of a function and the build-id of its executable.
 export function sampledIn(name, executable, keep = () => true) {
   const is = (frame) => frame[0] === name && (executable === '' || frame[1] === executable);
   const sampled = {self: 0, total: 0, build_id: ''};
@@ -556,7 +557,7 @@ export function emptySymbols() {
   return {total: {ns: 0, count: 0}, executables: [], truncated: 0, notices: []};
 }
 
-// The same, with one address more without a name.
+// Returns the same answer, with one more address without a name.
 export function shiftedSymbols(keep) {
   const answer = symbols(keep);
   answer.executables[0].unnamed_addresses += 1;

@@ -1,4 +1,4 @@
-// What the mock reducer answers about lines: short and long functions, in one file and in several, with text and without.
+// The mock reducer's answers about lines: short and long functions, in one file and in several, with and without text.
 import {hostile, sampledIn} from './fixtures.mjs';
 
 const spin = `static uint64_t mix(uint64_t state, const uint8_t *block, size_t size)
@@ -88,7 +88,7 @@ function lineOf([file, line], self, total, text, build_id, index) {
   return {file, line, text, self_ns: ns(self), self_count: self, total_ns: ns(total), total_count: total, addresses};
 }
 
-// Files whose text a debuginfod server is slow to give: how often the page is told so before it is there.
+// How often the mock reducer answers that a debuginfod server has not sent the text of the files yet.
 export const slowText = {times: 0};
 
 export function lines(name, executable, keep) {

@@ -1,16 +1,17 @@
-// The page against a running reducer: do the pixels, tooltips, search and filters say what the API says?
+// Compares the page with a running reducer: do the pixels, tooltips, search and filters agree with the API?
 //
 //   node live.mjs --url http://127.0.0.1:4040 --executable truth --functions spin_a,spin_b,spin_c
 //                 [--from -5m] [--to now] [--upload FILE [--screenshot-lines lines.png]] [--screenshot out.png]
 //                 [--screenshot-all all.png] [--type alloc_space:bytes [--screenshot-type type.png]]
 //
-// --functions: functions that must be on the stacks of that executable, each as the widest frame of its name.
-// --upload: this file's names are new to the reducer; its base name is a sampled executable's. It has lines of the first
-// function.
-// --type: that the range has samples of it, beside those of CPU time: the page offers it, and shows it in its unit.
-// --screenshot: the executable's graph; --screenshot-all: everything that ran in the range; --screenshot-lines: the lines of
-// the first function.
-// Exit code 0: all agrees; 1: a mismatch, named on standard error; 2: usage.
+// --functions: functions that must be on the stacks of that executable. The script uses the widest frame of each name.
+// --upload: a file with names that are new to the reducer. Its base name must be the name of a sampled executable. It
+// must have lines of the first function.
+// --type: a type that the range must have samples of, in addition to CPU time. The page must offer the type and show it
+// in its unit.
+// --screenshot: the executable's graph; --screenshot-all: everything that ran in the range; --screenshot-lines: the
+// lines of the first function.
+// Exit code 0: all agrees; 1: a mismatch, reported on standard error; 2: usage.
 import {basename} from 'node:path';
 import {parseArgs} from 'node:util';
 import {click, hover, layOut, openBrowser, settled} from './browser.mjs';
@@ -22,8 +23,8 @@ function expect(actual, wanted, what) {
     throw new Mismatch(`${what}: the page says ${JSON.stringify(actual)}, the API ${JSON.stringify(wanted)}`);
 }
 
-// The page rounds to so many digits; half of the last one is what rounding may differ by. Beside the bounds 0 and 100 it says
-// no number: "<0.01%", ">99.99%".
+// The page rounds to `digits` digits. So its number may differ by half of the last digit. Close to the bounds 0 and 100
+// the page shows a limit instead: "<0.01%", ">99.99%".
 function expectPercent(text, part, whole, what, digits = 2) {
   const wanted = (100 * part) / whole;
   const [, bound, shown] = /^([<>]?)([\d.]+)%/.exec(text ?? '') ?? [];
@@ -49,7 +50,7 @@ function widest(frames, name) {
   return found;
 }
 
-// The time of the topmost frames of that name: what a search for it must say.
+// Returns the time of the topmost frames of that name, and the number of frames. A search for it must show both.
 function matched(frames, name) {
   const inside = [];
   let ns = 0;
@@ -64,8 +65,8 @@ function matched(frames, name) {
   return {ns, hits};
 }
 
-// While collectors are connected, samples of the range may still be on their way, for as long as the interval of batches
-// (5 s): waits until nothing more arrives.
+// Waits until no more samples of the range arrive. While collectors are connected, samples may still be in flight, for
+// as long as the interval of batches (5 s).
 async function waitUntilComplete(url, range) {
   const pauseMs = 6000;
   const triesMax = 10;
@@ -115,8 +116,8 @@ async function checkFunction(page, frames, name) {
   await settled(page);
 }
 
-// Every line of a function, found by a search, and which of them have text. Answers the share of its time whose line is
-// known.
+// Finds a function by a search, and compares all its lines and which of them have text. Returns the share of the
+// function's time that has a known line.
 async function checkLines(page, url, parameters, name) {
   await page.getByTestId('search').fill(`"${name}"`);
   await settled(page);
@@ -145,7 +146,7 @@ async function checkLines(page, url, parameters, name) {
   return known;
 }
 
-// What is offered is what the range has. With one type nothing is.
+// The page must offer exactly the types that the range has. If there is only one type, the page offers no choice.
 async function checkTypes(page, url, parameters) {
   const {types} = await ask(url, 'types', parameters);
   const units = [];
@@ -159,7 +160,7 @@ async function checkTypes(page, url, parameters) {
   console.log(`types: ${types.map(({name, unit}) => `${name} (${unit})`).join(', ')}, as the API says`);
 }
 
-// As the page writes bytes.
+// Formats bytes as the page does.
 function inBytes(value) {
   const power = Math.min(4, Math.floor(Math.log2(Math.max(1, value)) / 10));
   if (power === 0) return `${count(value)} B`;
@@ -167,7 +168,7 @@ function inBytes(value) {
   return `${scaled.toFixed(scaled < 9.995 ? 2 : scaled < 99.95 ? 1 : 0)} ${'KMGT'[power - 1]}iB`;
 }
 
-// The page about another type: chosen in the selector, asked for, and each number in its unit.
+// Chooses another type in the selector. The page must request that type and show each number in its unit.
 async function checkType(page, url, parameters, type, screenshot) {
   const [name, unit] = type.split(':');
   await page.getByTestId('open-type').click();
@@ -196,7 +197,7 @@ async function closeLines(page) {
   await settled(page);
 }
 
-// The share, each ending and each executable to blame.
+// Compares the share, each ending and each executable that cut stacks short.
 async function checkHealth(page, answer, what) {
   const {samples, endings, executables} = answer;
   const walked = samples - (endings.kernel_only ?? 0);
@@ -223,7 +224,7 @@ async function checkHealth(page, answer, what) {
   console.log(`stack health of ${what}: ${text}, ${executables.length} executables to blame, as the API says`);
 }
 
-// Every executable: its samples, its functions, its addresses without a name.
+// Compares every executable: its samples, its functions, its addresses without a name.
 async function checkExecutables(page, answer) {
   await page.getByTestId('executables-details').click();
   await settled(page);
@@ -249,7 +250,7 @@ async function checkExecutables(page, answer) {
   console.log(`executables: ${line}, ${rows.length} rows as the API says`);
 }
 
-// Last of all, for frames may have other names from then on.
+// This check runs last, because frames may have other names after it.
 async function checkUpload(page, url, parameters, path) {
   await page.getByTestId('executables-details').click();
   await page.getByTestId('upload-files').setInputFiles(path);
@@ -267,7 +268,7 @@ async function checkUpload(page, url, parameters, path) {
   await checkExecutables(page, answer);
 }
 
-// Of a function that has lines, and text where the reducer has it.
+// Compares the lines of a function. At least 90% of its time must have a known line.
 async function checkSource(page, url, parameters, name, screenshot) {
   const known = await checkLines(page, url, parameters, name);
   if (known < 0.9) throw new Mismatch(`lines of ${name}: only ${(100 * known).toFixed(1)}% of its time has a line`);
@@ -301,7 +302,7 @@ async function main() {
   }
   const url = values.url.replace(/\/$/, '');
   const query = `{process_executable_name=${JSON.stringify(values.executable)}}`;
-  // The first answer turns a relative range into an absolute one; from then on nothing can move.
+  // The first answer turns a relative range into an absolute range, which does not change from then on.
   const {from, to} = await ask(url, 'flamegraph', {from: values.from, to: values.to, query});
   const fixed = {from: String(from), to: String(to)};
   await waitUntilComplete(url, fixed);
@@ -314,7 +315,7 @@ async function main() {
 
   const {page, complaints, close} = await openBrowser({width: 1440, height: 900});
   try {
-    // Everything first, then the filter as a user sets it.
+    // First without a filter, then with the filter that a user sets.
     await page.goto(`${url}/#${new URLSearchParams(fixed)}`);
     await settled(page);
     const rootTooltip = await hover(page, all[0], all[0]);

@@ -5,7 +5,7 @@ import * as fixtures from './fixtures.mjs';
 import {fixed, frames, root, frame, percent, server, page, open, byId, hashParameter} from './mock_harness.mjs';
 
 describe('flame graph', () => {
-  test('a tooltip tells name, executable, kind, self and total in time, samples and percent', async () => {
+  test('a tooltip shows name, executable, kind, self and total in time, samples and percent', async () => {
     await open();
     const spin = frame('spin_sixty');
     assert.deepEqual(await hover(page, spin, root), {
@@ -28,7 +28,7 @@ describe('flame graph', () => {
     await byId('tooltip').waitFor({state: 'detached'});
   });
 
-  test('names that are markup stay text, on the graph, in tooltips, in the table and in lists', async () => {
+  test('names with markup stay text, on the graph, in tooltips, in the table and in lists', async () => {
     await open();
     assert.equal((await hover(page, frame(fixtures.hostile.image), root)).name, fixtures.hostile.image);
     const script = await hover(page, frame(fixtures.hostile.script), root);
@@ -69,7 +69,7 @@ describe('flame graph', () => {
     assert.equal(await byId('flame').getAttribute('data-zoom'), String(frame('main', 'truth').index));
   });
 
-  test('turned upside down, the root is at the bottom and pixels still find their frames', async () => {
+  test('upside down, the root is at the bottom and each pixel still finds its frame', async () => {
     await open(`${fixed}&orientation=flame`);
     const rootPoint = await pointOf(page, root, root);
     const spinPoint = await pointOf(page, frame('spin_sixty'), root);
@@ -79,11 +79,11 @@ describe('flame graph', () => {
     assert.equal((await hover(page, frame('main', 'truth'), frame('spin_sixty'))).name, 'main');
   });
 
-  test('search counts and colours what matches', async () => {
+  test('search counts and colours the matches', async () => {
     await open();
     const pixel = async (f) => {
       const {x, y} = await pointOf(page, f, root);
-      // Beside the label: the upper edge of the frame.
+      // Take a pixel outside the label: at the upper edge of the frame.
       const shot = await page.screenshot({clip: {x: Math.round(x), y: Math.round(y) - 8, width: 1, height: 1}});
       return shot.toString('base64');
     };
@@ -150,7 +150,7 @@ describe('flame graph', () => {
     assert.equal(await page.locator('th.total').getAttribute('aria-sort'), 'descending');
   });
 
-  test('names without the arguments of templates: drawn, remembered, and whole where it counts', async () => {
+  test('short names leave out template arguments, are remembered, and searches use the full name', async () => {
     server.scenario = 'templates';
     await open(`${fixed}&panes=both`);
     const full = fixtures.templates.spin_sixty;

@@ -1,5 +1,5 @@
-// What the cases share: one mock reducer, one browser with one page, and the flame graph that the page should show.
-// Importing it sets both up around the tests of the process.
+// The test cases share this module: one mock reducer, one browser with one page, and the flame graph that the page
+// should show. Importing the module sets up the reducer and the browser around the tests of the process.
 import assert from 'node:assert/strict';
 import {after, afterEach, before, beforeEach} from 'node:test';
 import {layOut, openBrowser, settled} from './browser.mjs';
@@ -44,7 +44,7 @@ beforeEach(() => {
   server.uploads.length = 0;
   browser.complaints.length = 0;
 });
-// Whatever else a test asserts: no dialog opened, no script failed, nothing broke the content security policy.
+// After every test: no dialog opened, no script failed, nothing violated the content security policy.
 afterEach(() => assert.deepEqual(browser.complaints, []));
 
 export async function open(hash = fixed) {
@@ -64,7 +64,7 @@ export const lastParameter = (verb, name) =>
     ?.searchParams.get(name);
 export const lastQuery = (verb) => lastParameter(verb, 'query');
 
-// The browser reports every failed request on the console; here is one that was meant to fail.
+// The browser reports every failed request on the console. Call this after a request that was meant to fail.
 export function forgive(pattern) {
   browser.complaints.splice(0, Infinity, ...browser.complaints.filter((text) => !pattern.test(text)));
 }

@@ -7,9 +7,9 @@ import {fixed, server, page, open, byId, hashParameter, lastQuery, forgive} from
 const answer = fixtures.stackHealth();
 
 describe('stack health', () => {
-  test('one line, and the reasons behind a button that the address remembers', async () => {
+  test('shows one line, and the reasons after a click that the address remembers', async () => {
     await open();
-    // 4,517 of the 4,670 stacks with a user part.
+    // 4,517 of the 4,670 stacks that have a user part.
     assert.equal(await byId('health-share').textContent(), '96.7% of stacks complete');
     assert.ok(await byId('health-share').locator('.dot.fair').count());
     assert.equal(await byId('health-endings').count(), 0);
@@ -28,7 +28,7 @@ describe('stack health', () => {
     assert.equal(await hashParameter('stacks'), null);
   });
 
-  test('the bar is as wide as the endings are frequent', async () => {
+  test('the parts of the bar are as wide as their endings are frequent', async () => {
     await open();
     const widths = await byId('health')
       .locator('.stack-bar span')
@@ -42,7 +42,7 @@ describe('stack health', () => {
     widths.forEach(([, width], i) => assert.ok(Math.abs(width - (100 * sorted[i][1]) / answer.samples) < 0.01));
   });
 
-  test('the worst executables come first, as text, and filter by the programs they are in', async () => {
+  test('the worst executables come first, as text, and a click filters by their programs', async () => {
     await open(`${fixed}&stacks=open`);
     const culprits = byId('health-executable');
     const names = await culprits.locator('.culprit-name').allTextContents();
@@ -57,7 +57,7 @@ describe('stack health', () => {
     assert.equal(lastQuery('stack-health'), '{process_executable_name=~"nginx|evil"}');
     assert.match(await byId('totals').textContent(), /730 samples/);
     assert.equal(await byId('health-share').textContent(), '79.0% of stacks complete');
-    // The program of that name, in the place of the filter before; other filters stay.
+    // The filter for the program of that name replaces the earlier filter. Other filters stay.
     await byId('selector').fill('{process_executable_name=~"nginx|evil", thread_name="x"}');
     await byId('selector').press('Enter');
     await settled(page);
@@ -66,7 +66,7 @@ describe('stack health', () => {
     assert.equal(lastQuery('flamegraph'), '{process_executable_name="evil", thread_name="x"}');
   });
 
-  test('endings that outlived their samples are not passed off as the whole', async () => {
+  test('says how many samples the endings cover when raw samples have expired', async () => {
     await open(`${fixed}&stacks=open`);
     assert.equal(await byId('health-coverage').count(), 0);
     server.scenario = 'expired';
@@ -74,7 +74,7 @@ describe('stack health', () => {
     assert.match(await byId('health-coverage').textContent(), /^Told by 1,234 of 4,705 samples: .*--retention-raw/);
   });
 
-  test('nothing to judge: no panel; an error: its words', async () => {
+  test('shows no panel without samples, and the message of an error', async () => {
     server.scenario = 'empty';
     await open();
     assert.equal(await byId('health').count(), 0);

@@ -11,7 +11,7 @@ const asked = () => server.requests.filter((url) => url.pathname.endsWith('/line
 const places = () => byId('line-open').locator('.line-place').allTextContents();
 const focused = () => page.evaluate(() => document.activeElement?.getAttribute('data-testid'));
 const name = () => byId('lines-name').textContent();
-// Whether a row of the listing is where one sees it.
+// Returns whether a row of the listing is in the visible part of the page.
 const inSight = (place) =>
   page.evaluate((wanted) => {
     const box = document.querySelector('.listing-scroll').getBoundingClientRect();
@@ -24,7 +24,7 @@ const hottest = answer.lines.reduce((a, b) => (b.total_ns > a.total_ns ? b : a))
 const hottestPlace = `${hottest.file}:${hottest.line}`;
 
 describe('ways to the lines of a function', () => {
-  test('from the table, and back by Back, by the button and by Escape', async () => {
+  test('from the table, and back with Back, the button and Escape', async () => {
     await open();
     for (const back of [() => page.goBack(), () => byId('lines-close').click(), () => page.keyboard.press('Escape')]) {
       await byId('top-lines').first().click();
@@ -40,7 +40,7 @@ describe('ways to the lines of a function', () => {
     }
   });
 
-  test('from the zoomed frame, the frame under the pointer, and the one with the focus', async () => {
+  test('from the zoomed frame, the frame under the pointer, and the focused frame', async () => {
     await open();
     assert.equal(await byId('zoomed-lines').count(), 0);
     await page.keyboard.press('l'); // the root has no lines
@@ -65,11 +65,11 @@ describe('ways to the lines of a function', () => {
     await settled(page);
     assert.equal(await name(), '_start');
     await page.keyboard.press('Escape');
-    await byId('search').fill('l'); // is text there
+    await byId('search').fill('l'); // in the search field, the letter is text
     assert.equal(await byId('lines').count(), 0);
   });
 
-  test('from a search: the functions that it found, most time first', async () => {
+  test('from a search: lists the functions found, most time first', async () => {
     await open();
     assert.equal(await byId('open-lines-of-matches').count(), 0);
     await byId('search').fill('spin_t');
@@ -167,13 +167,13 @@ describe('lines', () => {
     await settled(page);
     assert.ok((await byId('address').count()) > 0);
     assert.equal(await inSight(`${hottest.file}:174`), true);
-    // Where no line is known there are addresses, too.
+    // Code without a known line has addresses, too.
     await byId('line-open').nth(5).click();
     assert.ok((await byId('address').count()) > 0);
     assert.equal(await hashParameter('line'), '?');
   });
 
-  test('what lies between is folded, and opens', async () => {
+  test('lines without samples are folded, and a click opens them', async () => {
     await open(linked('spin_sixty', 'truth'));
     assert.deepEqual(await byId('gap').allTextContents(), ['⋯ 57 lines']);
     assert.ok(!(await byId('listing').textContent()).includes('line 30'));
@@ -190,14 +190,14 @@ describe('lines', () => {
     assert.ok(text.includes(fixtures.hostile.script));
     assert.ok(text.includes(fixtures.controlShown));
     assert.ok(!text.includes('\r') && !text.includes('\\u000d'));
-    assert.match(text, /combine\(a, b, …/); // cut where the reducer cuts
+    assert.match(text, /combine\(a, b, …/); // cut at the same place as the reducer cuts
     assert.match(await byId('textless').textContent(), /--source-dir.*stl_algo\.h 1 line, 5\.0%/);
     assert.equal(await page.locator('.lines :is(img, script, svg[onload])').count(), 0);
     assert.equal(await page.evaluate(() => document.documentElement.scrollWidth), 1440);
     assert.match(await byId('lines-sums').textContent(), / · 0 s self$/);
   });
 
-  test('no text: the table alone, and what would give it', async () => {
+  test('without text, shows only the table and says how to get the text', async () => {
     await open(linked('spin_thirty', 'truth'));
     assert.equal(await byId('listing').count(), 0);
     const files = (await places()).map((text) => text.split('/')[0]);
@@ -207,7 +207,7 @@ describe('lines', () => {
     assert.match(unplaced, /^15\.0% of it has no line\. Its debug information has no line for this code/);
   });
 
-  test('text that is being fetched comes by itself', async () => {
+  test('text that is being fetched appears without a reload', async () => {
     slowText.times = 1;
     await open(linked('spin_sixty', 'truth'));
     assert.match(await byId('lines-coming').textContent(), /^The text of one file is being fetched/);
@@ -238,8 +238,8 @@ describe('lines', () => {
   });
 });
 
-describe('what lines are asked for', () => {
-  test('the selection, again with every refresh and when it changes', async () => {
+describe('requests for lines', () => {
+  test('use the selection, and repeat with every refresh and when it changes', async () => {
     const query = '{process_executable_name="truth"}';
     await open(linked('spin_sixty', 'truth', `&query=${encodeURIComponent(query)}`));
     assert.equal(asked().length, 1);
@@ -262,7 +262,7 @@ describe('what lines are asked for', () => {
     assert.equal(asked().length, 3);
   });
 
-  test('a name is asked for as it is, and shown so that it hides nothing', async () => {
+  test('send the name unchanged, and the page shows its control characters', async () => {
     await open();
     await byId('search').fill('bell');
     await byId('open-lines-of-matches').click();
@@ -300,7 +300,7 @@ describe('states of lines', () => {
     forgive(/status of 504/);
   });
 
-  test('no lines: why, and what to do, by what the names come from', async () => {
+  test('without lines, explains the reason and a remedy for each source of names', async () => {
     const cases = [
       ['dict_lookup', 'python3.11', /come from symbols, without lines\..*tributary symbols push/],
       ['EVP_DecryptUpdate', 'libcrypto.so.3', /come from exported symbols, without lines/],

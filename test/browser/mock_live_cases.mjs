@@ -8,8 +8,8 @@ import {fileURLToPath} from 'node:url';
 import * as fixtures from './fixtures.mjs';
 import {range, server} from './mock_harness.mjs';
 
-// The instrument that checks a running reducer, against this one: it must agree, and must notice when page and API do
-// not.
+// Runs live.mjs, which checks a running reducer, with the mock reducer. It must agree if page and API agree, and must
+// notice if they do not.
 describe('live.mjs', () => {
   const script = fileURLToPath(new URL('live.mjs', import.meta.url));
   const run = (...more) =>
@@ -49,7 +49,7 @@ describe('live.mjs', () => {
     assert.equal(code, 0);
   });
 
-  test('agrees about another type, in its unit, and notices a unit that the page does not have', async () => {
+  test('agrees about another type in its unit, and notices a wrong unit', async () => {
     server.types = fixtures.types.two;
     const {code, stdout, stderr} = await run('--functions', 'spin_sixty', '--type', 'alloc_space:bytes');
     assert.equal(stderr, '');
@@ -76,14 +76,14 @@ describe('live.mjs', () => {
     assert.equal(code, 1);
   });
 
-  test('notices three stacks that ended otherwise', async () => {
+  test('notices three stacks with a different ending', async () => {
     server.scenario = 'two_faced_health';
     const {code, stderr} = await run('--functions', 'spin_sixty');
     assert.match(stderr, /mismatch: stack health of everything: complete: the page says "4,514 samples"/);
     assert.equal(code, 1);
   });
 
-  test('sends a file, and notices when its names do not come', async () => {
+  test('sends a file, and notices when its names do not appear', async () => {
     const taken = await run(...upload('libssl.so.3', 'libssl.so.3'));
     assert.equal(taken.stderr, '');
     assert.match(taken.stdout, /upload of .*libssl.so.3: stored: debug information, 321 functions/);
@@ -93,14 +93,14 @@ describe('live.mjs', () => {
     assert.equal(refused.code, 1);
   });
 
-  test('notices one address that has a name', async () => {
+  test('notices one address with a name', async () => {
     server.scenario = 'two_faced_symbols';
     const {code, stderr} = await run('--functions', 'spin_sixty');
     assert.match(stderr, /mismatch: executables: row 1, libc\.so\.6: no name: the page says "4 of 60", the API "3 of 60"/);
     assert.equal(code, 1);
   });
 
-  test('notices a function that is not there', async () => {
+  test('notices a missing function', async () => {
     const {code, stderr} = await run('--functions', 'spin_none');
     assert.match(stderr, /mismatch: the API's flame graph has no frame spin_none/);
     assert.equal(code, 1);

@@ -38,7 +38,7 @@ describe('filters', () => {
     assert.match(lastQuery('flamegraph'), /^\{process_command="\\"><svg onload=alert\(3\)>", thread_name="/);
   });
 
-  test('a selector that does not parse is explained and not sent', async () => {
+  test('explains a selector that does not parse, and does not send it', async () => {
     await open();
     const asked = server.requests.length;
     await byId('selector').fill('{process_pid}');
@@ -49,7 +49,7 @@ describe('filters', () => {
     assert.equal(await byId('selector').inputValue(), '');
   });
 
-  test('a selector that the server refuses shows its words', async () => {
+  test("shows the server's message when the server refuses a selector", async () => {
     await open();
     await byId('selector').fill('{pid="1"}');
     await byId('selector').press('Enter');
@@ -123,13 +123,13 @@ describe('time', () => {
     const from = Number(await hashParameter('from')), to = Number(await hashParameter('to'));
     assert.ok(Math.abs(from - (at - 1_800_000)) < 2_000, `from ${from}`);
     assert.ok(Math.abs(to - (at + 1_800_000)) < 2_000, `to ${to}`);
-    // Under a mark's line the timeline is still the timeline.
+    // Below a mark, the timeline still reacts to the pointer.
     await open();
     await page.mouse.move(mark.x + mark.width / 2, mark.y + 60);
     await byId('timeline-readout').waitFor();
   });
 
-  test('live: refreshes by itself and keeps the zoom', async () => {
+  test('live: refreshes automatically and keeps the zoom', async () => {
     await page.clock.install();
     try {
       await open('');

@@ -1,4 +1,4 @@
-// A reducer's HTTP side with fixed answers: serves the built page and /api/v1. `scenario` picks what goes wrong.
+// A reducer's HTTP server with fixed answers: serves the built page and /api/v1. `scenario` chooses the failure.
 import {createServer} from 'node:http';
 import {readFile} from 'node:fs/promises';
 import {join} from 'node:path';
@@ -17,8 +17,8 @@ export class MockServer {
   // two_faced_symbols | two_faced_lines | two_faced_unit | lines_error | expired |
   // symbols_error | upload_slow | upload_cut | upload_too_large | upload_off
   scenario = 'normal';
-  types = fixtures.types.one; // that samples of the range have
-  requests = []; // URLs asked below /api/v1/
+  types = fixtures.types.one; // the types of the range's samples
+  requests = []; // requested URLs below /api/v1/
   pushed = []; // executables whose names were uploaded
   uploads = []; // bodies, as text
   heldUpload = new Promise((resolve) => (this.held = resolve));
@@ -60,7 +60,7 @@ export class MockServer {
     response.end(await readFile(join(this.dist, name)));
   }
 
-  // An upload under `upload_slow` waits for this.
+  // In the scenario `upload_slow`, an upload waits until a test calls this.
   async answerUpload() {
     const release = await this.heldUpload;
     this.heldUpload = new Promise((resolve) => (this.held = resolve));
@@ -68,7 +68,8 @@ export class MockServer {
     release();
   }
 
-  // The body says what becomes of it: the names of an executable are stored as its, `again` is known, the rest refused.
+  // The body decides the answer: the name of an executable is stored for it, `again` is known already, other bodies are
+  // refused.
   async upload(request, response, headers) {
     const reply = (code, answer) => {
       response.writeHead(code, {...headers, 'Content-Type': 'application/json; charset=utf-8'});
@@ -77,7 +78,7 @@ export class MockServer {
     const {length} = this.uploads;
     this.uploads.push('');
     if (this.scenario === 'upload_too_large') {
-      // Like the reducer: answered before the file has come, and closed.
+      // Like the reducer: answer before the whole file has arrived, and close the connection.
       response.once('finish', () => setTimeout(() => request.socket.destroy(), 200));
       return reply(413, {error: 'the file is larger than 1000 bytes (--symbol-file-max-bytes)'});
     }
@@ -119,7 +120,7 @@ export class MockServer {
         if (this.scenario === 'large') return [200, fixtures.largeFlamegraph(range)];
         if (this.scenario === 'templates') return [200, fixtures.templateFlamegraph(range, keep)];
         if (this.scenario === 'lying') return [200, {...fixtures.flamegraph(range), names: ['all']}];
-        // To the browser something else than to a script: what live.mjs must notice.
+        // The browser gets another answer than a script. live.mjs must notice.
         if (this.scenario === 'two_faced' && userAgent.includes('Mozilla'))
           return [200, fixtures.shiftedFlamegraph(range, keep)];
         return [200, fixtures.flamegraph(range, keep, this.scenario === 'truncated' ? 12345 : 0)];
@@ -145,7 +146,7 @@ export class MockServer {
         if (this.scenario === 'lines_error') return [504, {error: 'the query took <b>longer</b> than 30 s'}];
         const [name, executable] = ['function', 'executable'].map((key) => url.searchParams.get(key) ?? '');
         const answer = lines(name, executable, this.scenario === 'empty' ? () => false : keep);
-        // Three samples more in one line.
+        // Add three samples to one line.
         if (this.scenario === 'two_faced_lines' && userAgent.includes('Mozilla')) answer.lines[0].total_ns += 3e9 / 19;
         return [200, answer];
       }
@@ -158,15 +159,15 @@ export class MockServer {
     }
   }
 
-  // Absolute ranges are answered as asked, relative ones with the fixed range.
+  // Returns an absolute range unchanged, and the fixed range for a relative range.
   range(url) {
     const [from, to] = ['from', 'to'].map((name) => url.searchParams.get(name) ?? '');
     const absolute = /^\d+$/.test(from) && /^\d+$/.test(to);
     return absolute ? {from: Number(from), to: Number(to)} : {from: fixtures.from, to: fixtures.to};
   }
 
-  // Just enough of the selector language for the tests: equality and patterns on three labels; a message for anything
-  // else.
+  // Implements the part of the selector language that the tests need: equality and patterns on three labels. Returns an
+  // error message for any other selector.
   selected(query) {
     const wanted = {};
     const patterns = [];

@@ -15,7 +15,7 @@ describe('states', () => {
     assert.equal(await byId('loading').count(), 0);
   });
 
-  test('empty, with advice that fits', async () => {
+  test('empty, with advice that fits the case', async () => {
     server.scenario = 'empty';
     await open();
     assert.match(await byId('empty').first().textContent(), /No samples here.*Nothing was recorded/);
@@ -27,7 +27,7 @@ describe('states', () => {
     assert.equal(await byId('empty').count(), 0);
   });
 
-  test("an error is shown in the server's words, as text, and can be tried again", async () => {
+  test("shows the server's error message as text, and offers to try again", async () => {
     server.scenario = 'error';
     await open();
     assert.match(await byId('error').first().textContent(), /another reducer uses <b>this<\/b> data folder/);
@@ -48,7 +48,7 @@ describe('states', () => {
     forgive(/status of 500/);
   });
 
-  test('an answer that contradicts itself is refused', async () => {
+  test('refuses an inconsistent answer', async () => {
     server.scenario = 'lying';
     await open();
     assert.match(

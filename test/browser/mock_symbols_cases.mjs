@@ -15,7 +15,7 @@ const cells = (name) => row(name).locator('th, td').allTextContents();
 const file = (name, text) => ({name, mimeType: 'application/octet-stream', buffer: Buffer.from(text)});
 const choose = (...files) => byId('upload-files').setInputFiles(files);
 const outcomes = () => byId('upload-outcome').allTextContents();
-// All files are through, and what followed from it is on the page.
+// Waits until all files are processed and the page shows the results.
 const through = async () => {
   await byId('upload-progress').filter({hasText: 'All files are through'}).waitFor();
   await settled(page);
@@ -25,7 +25,7 @@ const scratch = mkdtempSync(join(tmpdir(), 'tributary-upload-'));
 after(() => rmSync(scratch, {recursive: true, force: true}));
 
 describe('executables', () => {
-  test('one line, and the list behind a button that the address remembers', async () => {
+  test('shows one line, and the list after a click that the address remembers', async () => {
     await open();
     const unnamed = answer.executables.reduce((sum, e) => sum + e.unnamed_addresses, 0);
     const addresses = answer.executables.reduce((sum, e) => sum + e.addresses, 0);
@@ -46,7 +46,7 @@ describe('executables', () => {
     assert.equal(await byId('executables-body').count(), 0);
   });
 
-  test('most samples first, each with what names it, who told, and what has no name', async () => {
+  test('most samples first, each with the source and origin of its names and its unnamed addresses', async () => {
     await open(opened);
     const names = await byId('executable').locator('th').allTextContents();
     const counts = answer.executables.map((e) => e.total_count);
@@ -83,7 +83,7 @@ describe('executables', () => {
     assert.equal(await page.getByText('contested', {exact: true}).count(), 1);
     assert.equal(await row('nginx').locator('.contested').count(), 1);
     assert.equal(await row('truth').locator('code').getAttribute('title'), `build-id ${answer.executables.find((e) => e.name === 'truth').build_id}`);
-    // What was not sampled, with words that this page does not know.
+    // An executable without samples, with a source and an origin that this page does not know.
     assert.deepEqual((await cells('name not known')).slice(1), ['–', 'some new sourceby some new origin', 'some new origin', '8', '–']);
   });
 
@@ -110,7 +110,7 @@ describe('executables', () => {
     assert.equal(await page.locator('.executables :is(img, script, svg[onload])').count(), 0);
   });
 
-  test('asked for with the rest while open, once a minute while closed', async () => {
+  test('the list is requested with every refresh while open, once a minute while closed', async () => {
     await open();
     assert.equal(asked(), 1);
     await byId('refresh').click();
@@ -126,7 +126,7 @@ describe('executables', () => {
     await byId('selector').fill('{process_pid="4242"}');
     await byId('selector').press('Enter');
     await settled(page);
-    assert.equal(asked(), 4); // another question
+    assert.equal(asked(), 4); // the selector changed
   });
 
   test('loading, empty, failed, failed later', async () => {
@@ -157,7 +157,7 @@ describe('executables', () => {
 });
 
 describe('sending names', () => {
-  test('several files: one after another, each with what became of it; list and graph are asked anew', async () => {
+  test('several files are sent in turn, each shows its result; list and graph are requested again', async () => {
     await open(opened);
     const before = server.requests.length;
     await choose(file('evil.debug', 'evil'), file(fixtures.hostile.image, 'again'), file(`a\u202e${'x'.repeat(300)}`, 'hello'));
@@ -183,7 +183,7 @@ describe('sending names', () => {
     forgive(/status of 400/);
   });
 
-  test('what is known already asks for nothing anew', async () => {
+  test('a file that is known already causes no new requests', async () => {
     await open(opened);
     const before = server.requests.length;
     await choose(file('twice', 'again'));
@@ -191,7 +191,7 @@ describe('sending names', () => {
     assert.equal(server.requests.length, before);
   });
 
-  test('waiting and sending are in sight, on the line of the closed card, too', async () => {
+  test('shows waiting and sending, on the line of the closed card, too', async () => {
     await open(opened);
     server.scenario = 'upload_slow';
     await choose(file('evil', 'evil'), file('two', 'again'));
@@ -206,7 +206,7 @@ describe('sending names', () => {
     assert.deepEqual((await outcomes()).map((text) => text.split(':')[0]), ['stored', 'known already']);
   });
 
-  test('too large: the reason, though the reducer did not take the file', async () => {
+  test('too large: shows the reason, although the reducer did not read the file', async () => {
     const path = join(scratch, 'large.debug');
     writeFileSync(path, '');
     truncateSync(path, 64 << 20);
@@ -218,7 +218,7 @@ describe('sending names', () => {
     forgive(/status of 413/);
   });
 
-  test('forbidden: the reason', async () => {
+  test('forbidden: shows the reason', async () => {
     server.scenario = 'upload_off';
     await open(opened);
     await choose(file('evil', 'evil'));
@@ -227,7 +227,7 @@ describe('sending names', () => {
     forgive(/status of 403/);
   });
 
-  test('cut off: said so, the next one is sent, and it can be sent again', async () => {
+  test('cut off: shows it, sends the next file, and offers to send the file again', async () => {
     await open(opened);
     server.scenario = 'upload_cut';
     await choose(file('evil', 'evil'), file('two', 'again'));
@@ -241,7 +241,7 @@ describe('sending names', () => {
     forgive(/net::ERR_/);
   });
 
-  test('a file that went away after it was chosen', async () => {
+  test('shows a file that was deleted after it was chosen', async () => {
     const path = join(scratch, 'gone');
     writeFileSync(path, 'evil');
     await open(opened);
@@ -254,7 +254,7 @@ describe('sending names', () => {
     assert.match((await outcomes())[1], /^not stored: It cannot be read/);
   });
 
-  test('dropped files are taken in the zone, and do not replace the page beside it', async () => {
+  test('takes files dropped in the zone; files dropped elsewhere do not replace the page', async () => {
     await open(opened);
     const drop = (selector) =>
       page.evaluate((target) => {
@@ -277,7 +277,7 @@ describe('sending names', () => {
 
   test('by keyboard alone', async () => {
     await open(opened);
-    // Said early: the browser is told in its own time that a file is chosen here and not in a dialog of the system.
+    // Register early: the browser needs time until it knows that this test chooses the file, not a system dialog.
     const chooser = page.waitForEvent('filechooser');
     await byId('executables-details').focus();
     const reached = async () => page.evaluate(() => document.activeElement?.getAttribute('data-testid'));
@@ -289,7 +289,7 @@ describe('sending names', () => {
     assert.match((await outcomes())[0], /^stored/);
   });
 
-  test('more files than the list takes are left out, and said so', async () => {
+  test('leaves out the files that exceed the limit of the list, and says so', async () => {
     await open(opened);
     await page.evaluate(() => {
       const dataTransfer = new DataTransfer();

@@ -1,4 +1,4 @@
-// The built page in chromium against a reducer with fixed answers. Usage: node mock_test.mjs DIST
+// Tests the built page in chromium with a mock reducer that has fixed answers. Usage: node mock_test.mjs DIST
 import './mock_graph_cases.mjs';
 import './mock_query_cases.mjs';
 import './mock_types_cases.mjs';

@@ -26,7 +26,7 @@ async function choose(name) {
 }
 
 describe('types of samples', () => {
-  test('one type: nothing to choose, and CPU time as it was', async () => {
+  test('one type: offers no choice, and shows CPU time as before', async () => {
     await open();
     assert.equal(await byId('type').count(), 0);
     assert.equal(await byId('timeline-title').textContent(), 'CPU use in cores');
@@ -37,7 +37,7 @@ describe('types of samples', () => {
     assert.equal(lastParameter('types', 'from'), String(range.from));
   });
 
-  test('several: exactly those are offered, and the choice is asked for and in the address', async () => {
+  test('several types: offers exactly these, requests the chosen one, and keeps it in the address', async () => {
     server.types = fixtures.types.two;
     await open();
     await byId('open-type').click();
@@ -91,7 +91,7 @@ describe('types of samples', () => {
     assert.match(await byId('address').first().locator('td').last().getAttribute('title'), /iB$/);
   });
 
-  test('a range without CPU time shows what there is', async () => {
+  test('a range without CPU time shows the type that it has', async () => {
     server.types = fixtures.types.other;
     await open();
     await page.waitForFunction(() => document.querySelector('[data-testid="totals"]')?.textContent.includes('alloc_space'));
@@ -103,7 +103,7 @@ describe('types of samples', () => {
     assert.match(await byId('lines-sums').textContent(), /MiB self$/);
   });
 
-  test('a choice that the range does not have is said, and can be cleared', async () => {
+  test('reports a chosen type that the range does not have, and the user can clear it', async () => {
     await open(`${fixed}&type=nonsense&query=${encodeURIComponent('{process_pid="1"}')}`);
     assert.match(await byId('error').first().textContent(), /no sample is of type 'nonsense'; there are: cpu/);
     assert.equal(await byId('selector-error').textContent(), '', 'the selector is not to blame');

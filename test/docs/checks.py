@@ -1,11 +1,12 @@
-"""What a documentation page may not get wrong. Each check takes the source tree and returns one line per error."""
+"""Checks of the documentation pages. Each check takes the source tree and returns one line per error."""
 
 import functools
 import pathlib
 import re
 
 CODE_FOLDERS = ("base", "intake", "otlp", "kernel-collector", "k8s-collector", "reducer")
-# A number in a page or a schema, and the constant that it repeats: file, pattern with one group; file, name.
+# A number in a page or a schema, and the constant that must have the same value. Fields: the page's file, a pattern
+# with one group; the constant's file, its name.
 LIMITS = [
     ("schemas/intake/intake.capnp", r"closes @7 .*at most ([\d,]+)", "profile/batch.h", "kClosedSessionsMax"),
     ("schemas/intake/intake.capnp", r"sampleTypes @9 .*at most ([\d,]+)", "profile/sample_types.h", "kSampleTypesMax"),
@@ -55,7 +56,7 @@ def check_width(root):
 
 
 def sentences(text):
-    """Sentences of paragraphs, without headings, code and markup."""
+    """Yields the sentences of paragraphs, without headings, code and markup."""
     paragraphs = re.split(r"\n\s*\n|\n(?=[-*] )", "\n".join(line if not line.startswith("#") else ""
                                                             for _, line in prose(text)))
     for paragraph in paragraphs:
@@ -82,7 +83,7 @@ def check_repeats(root):
 
 
 def anchors(page):
-    """The anchors that headings get: lower case, without punctuation, blanks as hyphens."""
+    """Returns the anchors of a page's headings: lower case, without punctuation, blanks as hyphens."""
     found = set()
     for line in page.read_text().splitlines():
         if match := re.match(r"#+ (.*)", line):
@@ -112,7 +113,7 @@ def layers(root):
 
 
 def table_folders(text, head):
-    """First column of the table whose head is `head`: folders, without their slashes."""
+    """Returns the first column of the table with the head `head`: folders, without their slashes."""
     rows = text.split(head, 1)[1].split("\n\n", 1)[0].splitlines()[2:]
     return {name.strip().rstrip("/") for row in rows for name in row.split("|")[1].split(",")}
 
@@ -174,7 +175,7 @@ def check_metrics(root):
     return errors if len(code) > 40 else [*errors, "fewer than 40 metrics found: mend test/docs/checks.py"]
 
 
-# An option's row in docs/options.md, from what --help prints of it.
+# One option in the output of --help. docs/options.md has a row for it.
 OPTION = re.compile(r"^  (-.*)\n((?:      .*\n)+)", re.MULTILINE)
 
 
@@ -185,14 +186,14 @@ def option_rows(help_text):
         text = lines[0]
         default = re.search(r" \(default ([^)]*)\)$", text)
         text = text[:default.start()] if default else text
-        # Where data are kept depends on the user.
+        # Defaults that depend on the user, such as the data folder, are left out.
         shown = "" if not default or default[1].startswith("/") or "/.local/" in default[1] else default[1]
         yield "| {} | {} | {} | {} |".format(*(cell.replace("|", "\\|") for cell in (
             f"`{flags}`", text, f"`{shown}`" if shown else "", f"`{environment}`" if environment else "")))
 
 
 def options_page(helps):
-    """The page docs/options.md. `helps`: (command, what its --help prints)."""
+    """Returns the page docs/options.md. `helps`: (command, output of its --help)."""
     out = ["# Options", "",
            "Every option of every program, as `--help` prints it. A test compares this page with the programs;",
            "`UPDATE_GOLDEN=1` writes it anew.", ""]

@@ -1,4 +1,4 @@
-"""Generated documents of the real programs: man pages, completions in their shells, configuration files."""
+"""Tests the documents that the real programs generate: man pages, completions in their shells, configuration files."""
 
 import os
 import pathlib
@@ -16,7 +16,7 @@ LEVELS = {"trace", "debug", "info", "warning", "error", "critical"}
 FORMATS = {"man", "bash", "zsh", "fish", "yaml"}
 FILES = {"a cert.pem", "folder"}
 
-# What is typed → all that is offered.
+# Typed text → all completions that the shell must offer.
 EXACT = {
     "kernel-collector --log-level ": LEVELS,
     "kernel-collector --log-level=d": {"debug"},
@@ -43,7 +43,7 @@ EXACT = {
     "tributary record --format ": {"svg", "html", "folded"},
     "tributary --print-docs ": FORMATS - {"yaml"} | {"commands"},
 }
-# What is typed → some of what is offered.
+# Typed text → some of the completions that the shell must offer.
 AMONG = {
     "kernel-collector --": {"--intake-host", "--sample-rate", "--tls", "--no-tls", "--help", "--config", "--print-config"},
     "reducer -": {"--intake-listen", "--port", "-p", "--export"},
@@ -66,7 +66,7 @@ def document(program, form, *command, **more):
 
 
 def values(printed):
-    """--print-config without the sources of the values."""
+    """Returns the output of --print-config without the sources of the values."""
     return [line.split("  # ")[0] for line in printed.splitlines()]
 
 
@@ -143,7 +143,7 @@ class DocsGenTest(unittest.TestCase):
             self.assertEqual(as_it_is.stdout, defaults, as_it_is.stderr)
             every_line = self.write("every-line.yaml", re.sub(r"(?m)^#(?=[a-z])", "", text))
             used = run(program, "--config", str(every_line), "--print-config")
-            if os.getuid() == 0:  # another user's data directory is another
+            if os.getuid() == 0:  # other users have another data directory
                 self.assertEqual(values(used.stdout), values(defaults), used.stderr)
             self.assertEqual(used.returncode, 0, used.stderr)
             self.assertIn("every-line.yaml", used.stdout)

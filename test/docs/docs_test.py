@@ -1,4 +1,4 @@
-"""The documentation says what the code does (checks.py), and the checks find errors that are planted."""
+"""Tests that the documentation agrees with the code (checks.py), and that the checks find planted errors."""
 
 import os
 import pathlib
@@ -27,7 +27,8 @@ def all_helps():
 
 HELPS = all_helps()
 
-# What is planted where, and what the report must say of it.
+# Planted errors: the page, the text to replace (empty: append to the page), the new text, and words that the report
+# must contain.
 PLANTED = [
     ("docs/architecture.md", "| cli/ | `tributary` | |\n", "", "folder table: cli/ is missing"),
     ("docs/architecture.md", "| spool/ |", "| sqool/ |", "sqool/ is not in dev/layers"),

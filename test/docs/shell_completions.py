@@ -1,4 +1,4 @@
-"""Asks the real bash, zsh and fish what they complete, with a completion script of ours, without a person at a terminal."""
+"""Reads the completions of the real bash, zsh and fish with our completion scripts, without a person at a terminal."""
 
 import os
 import pathlib
@@ -19,7 +19,7 @@ def quoted(text):
 
 
 def bash(script, lines, folder):
-    """What bash completes at the end of each line: the script's function, called as bash calls it."""
+    """Returns bash's completions at the end of each line. It calls the script's function as bash does."""
     program = [f"source {quoted(str(script))}"]
     for line in lines:
         # bash splits words at "=" as well.
@@ -70,7 +70,7 @@ print END >>$MATCHES
 
 
 def zsh(script, lines, folder):
-    """A zsh with a terminal, since its completion exists only there: types each line, and a tab."""
+    """Types each line and a tab into a zsh with a terminal: zsh completes only on a terminal."""
     matches = pathlib.Path(folder).parent / "zsh-matches"
     matches.write_text("")
     setup = pathlib.Path(folder).parent / "zsh-setup"
@@ -82,7 +82,7 @@ def zsh(script, lines, folder):
     os.close(side)
     threading.Thread(target=drain, args=(terminal,), daemon=True).start()
     try:
-        # ^U empties the line. Not before the first: there the terminal itself might take it.
+        # ^U empties the line. Do not send it before the first line: there the terminal itself might process it.
         typed = [f"source {setup}\n"] + [("\x15" if number > 0 else "") + line + "\t" for number, line in enumerate(lines)]
         for number, text in enumerate(typed, 1):
             os.write(terminal, text.encode())
@@ -98,7 +98,7 @@ def drain(terminal):
         while os.read(terminal, 65536):
             pass
     except OSError:
-        pass  # the shell has gone
+        pass  # the shell has ended
 
 
 def wait_for_end(matches, number, text):
@@ -110,7 +110,7 @@ def wait_for_end(matches, number, text):
 
 
 def answers(output, lines):
-    """line → its completions, without descriptions, what was typed before "=", and the slash of a directory."""
+    """Returns line → its completions, without descriptions, the text before "=", and the slash of a directory."""
     parts = output.split("END\n")[:-1]
     if len(parts) != len(lines):
         raise AssertionError(f"{len(parts)} answers to {len(lines)} lines: {output}")

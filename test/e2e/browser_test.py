@@ -1,5 +1,8 @@
-"""The embedded page in a real browser, on real data: test/browser/live.mjs clicks where the API's shares say the functions are.
-A made-up node brings samples of a second type, in another unit."""
+"""Tests the embedded page in a real browser with real data.
+
+test/browser/live.mjs computes the place of each function from the API's shares and clicks there. A made-up node sends
+samples of a second type, in another unit.
+"""
 
 import os
 import pathlib

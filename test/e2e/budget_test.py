@@ -1,5 +1,8 @@
-"""CPU budget: a collector that costs more than --cpu-budget lowers its own sampling rate, says so, and the profile stays right: each
-sample's ns are those of the period it was taken with, so shares and CPU time hold although the rate changed on the way."""
+"""Tests the CPU budget: a collector that costs more than --cpu-budget lowers its sampling rate and logs the change.
+
+The profile must stay correct. Each sample's ns are the sampling period at that time. So shares and CPU time are correct
+although the rate changed during the run.
+"""
 
 import math
 import re
@@ -13,7 +16,7 @@ LOWERED = re.compile(r"sampling rate (?:lowered|raised) rate_hz=([0-9.]+) was_hz
 
 
 class Run:
-    """The truth program, profiled with one budget: the whole run and second by second."""
+    """The truth program, profiled with one budget: the whole run, and each second."""
 
     def __init__(self, budget, seconds):
         with lib.directory() as d, lib.programs() as programs:
@@ -48,7 +51,10 @@ class Run:
         return ns / count / 1e6
 
     def effective_samples(self):
-        """How many samples of equal weight would tell as much: (Σ weight)² / Σ weight². Within a second all weigh about the same."""
+        """Returns how many samples of equal weight give the same precision: (Σ weight)² / Σ weight².
+
+        Within a second all samples have about the same weight.
+        """
         return self.graph.total_ns[0] ** 2 / sum(ns * ns / count for count, ns in self.seconds)
 
     def check_truth(self):
@@ -56,7 +62,7 @@ class Run:
         total = self.graph.total_ns[0]
         for function, share in SHARES.items():
             seen = self.graph.ns_of(function) / total
-            # The second term is Bernstein's: few samples deviate by more than a normal distribution does.
+            # The second term is Bernstein's: with few samples, the deviation is larger than in a normal distribution.
             bound = lib.four_sigma(share, n) + 16 / (3 * n)
             print(f"  {function}: {seen:.4f} of {total} ns, true {share}, bound ±{bound:.4f}")
             lib.check(abs(seen - share) <= bound, f"{function}: share {seen:.4f}, true {share}, bound ±{bound:.4f}")
@@ -75,7 +81,7 @@ def over_budget():
     print(f"  at most {most} samples a second, {last} in the last whole one, of {run.period_ms(-2):.3f} ms")
     lib.check(last < 0.75 * most, "samples a second have not become fewer")
     lib.check(abs(run.period_ms(0) * RATE_HZ / 1000 - 1) < 0.001, "the first second is not sampled at the configured rate")
-    # Whole seconds of one rate: each sample weighs the period that the log tells.
+    # In a whole second with one rate, each sample has the weight of the period in the log.
     periods_ms = [1000 / RATE_HZ] + [1000 / now for now, _ in run.changes]
     steady = sum(any(abs(run.period_ms(i) / p - 1) < 0.01 for p in periods_ms) for i in range(len(run.seconds)))
     lib.check(steady >= len(run.seconds) - len(run.changes), f"samples of other periods than {periods_ms} ms: {run.seconds}")

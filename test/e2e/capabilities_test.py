@@ -1,5 +1,8 @@
-"""Capabilities. kernel-collector keeps six, and each is for something: started without one, exactly what that one is for is missing, and
-the log says so. Nothing else stays: every thread of the three programs, and every process that they start, is looked at."""
+"""Tests capabilities. kernel-collector keeps six, and each has a purpose.
+
+Without one capability, exactly the features that need it are missing, and the log says so. The programs keep no other
+capabilities: the test checks every thread of the three programs and every process that they start.
+"""
 
 import contextlib
 import pathlib
@@ -10,11 +13,11 @@ import lib
 
 NUMBERS = {"dac_read_search": 2, "sys_ptrace": 19, "sys_admin": 21, "syslog": 34, "perfmon": 38, "bpf": 39, "checkpoint_restore": 40}
 SIX = ["bpf", "perfmon", "sys_ptrace", "dac_read_search", "checkpoint_restore", "syslog"]
-DOCKER_20 = ["sys_admin", "sys_ptrace", "dac_read_search", "syslog"]  # it does not know the other three
+DOCKER_20 = ["sys_admin", "sys_ptrace", "dac_read_search", "syslog"]  # Docker 20 does not know the other three
 NOBODY = 65534
 KERNEL = 2
 
-# What is looked for, and what is missing without a capability.
+# The features that the test looks for, and the features that are missing without a capability.
 EVERYTHING = {"earlier", "deleted", "private", "environment", "kernel"}
 MISSING = {"sys_ptrace": {"earlier", "deleted", "private", "environment"}, "dac_read_search": {"private", "environment"},
            "checkpoint_restore": {"deleted"}, "syslog": {"kernel"}}
@@ -29,13 +32,13 @@ def bits(capabilities):
 
 
 def holding(capabilities):
-    """Starts a program with these and no others: root's are what the bounding set has."""
+    """Returns a prefix that starts a program with only these capabilities: root gets those in the bounding set."""
     return ["setpriv", "--inh-caps=-all", "--ambient-caps=-all", "--bounding-set=" + ",".join(["-all", *(f"+{c}" for c in capabilities)])]
 
 
 @contextlib.contextmanager
 def sysctl(name, is_good, wanted):
-    """Sets a sysctl unless its value will do, and puts it back."""
+    """Sets a sysctl to `wanted` unless its value is good already. Restores the old value at the end."""
     path = pathlib.Path("/proc/sys/kernel") / name
     before = path.read_text().strip()
     if is_good(int(before)):
@@ -54,7 +57,10 @@ def sysctl(name, is_good, wanted):
 
 @contextlib.contextmanager
 def plain_sysctls():
-    """Where CAP_SYSLOG and CAP_PERFMON are what decides: below these values the kernel asks for neither, above them nothing helps."""
+    """Sets the sysctl values for which CAP_SYSLOG and CAP_PERFMON matter.
+
+    Below these values the kernel requires neither capability. Above them neither helps.
+    """
     with sysctl("perf_event_paranoid", lambda value: value == 2, 2), sysctl("kptr_restrict", lambda value: value in (0, 1), 1):
         yield
 
@@ -69,7 +75,7 @@ class Status:
         self.no_new_privileges, self.filtered = fields["NoNewPrivs"].strip() == "1", fields["Seccomp"].strip() == "2"
 
     def check(self, what, kept, bounding):
-        """`kept`: effective and permitted. `bounding`: all that set may have."""
+        """`kept`: the effective and permitted sets. `bounding`: the capabilities that the bounding set may have."""
         expected = {"Eff": kept, "Prm": kept, "Inh": 0, "Amb": 0, "Bnd": self.sets["Bnd"] & bounding}
         lib.check(self.sets == expected, f"{what}: {self.name} has {self.sets}, expected {expected}")
         lib.check(self.no_new_privileges, f"{what}: {self.name} lacks no_new_privs")
@@ -84,7 +90,7 @@ def statuses(folders):
 def check_threads(program, kept=(), bounding=()):
     threads = list(statuses(pathlib.Path(f"/proc/{program.pid}/task").iterdir()))
     if lib.is_instrumented(program.binary):
-        threads = threads[:1]  # a sanitizer's own thread is there before main
+        threads = threads[:1]  # a sanitizer starts its own thread before main
     lib.check(threads, f"{program.name} has no threads")
     for thread in threads:
         thread.check(program.name, bits(kept), bits(bounding))
@@ -92,7 +98,7 @@ def check_threads(program, kept=(), bounding=()):
 
 
 class Children:
-    """The sandboxed processes that a program has started, as they come and go."""
+    """The sandboxed processes that a program starts. They may end at any time."""
 
     def __init__(self):
         self.seen = set()
@@ -101,15 +107,19 @@ class Children:
         pid = program.pid
         for child in statuses(p for p in pathlib.Path("/proc").iterdir() if p.name.isdigit()):
             if child.parent != pid or not child.filtered:
-                continue  # it has just begun
+                continue  # the child has just started and has no seccomp filter yet
             child.check(f"a child of {program.name}", 0, bits(bounding))
             self.seen.add(child.name)
 
 
 @contextlib.contextmanager
 def workloads(d):
-    """Run before any collector: one that stays as it is, one whose file is deleted, one of another user who lets nobody else read it,
-    and system calls. On a disk of their own: by path, files are told by devices that stat and mappings agree on."""
+    """Runs programs that start before any collector.
+
+    One stays as it is. One has a deleted file. One belongs to another user, and only that user may read it. One makes
+    system calls. The files are on a separate disk: a file is found by path only if stat and the mappings have the same
+    device.
+    """
     with lib.small_disk(d / "disk", "16m") as disk, contextlib.ExitStack() as running:
         subprocess.run([*lib.ROOT, "chmod", "711", d, disk], check=True)
         subprocess.run([*lib.ROOT, "install", "-d", "-m", "700", "-o", str(NOBODY), disk / "home"], check=True)
@@ -133,7 +143,7 @@ def workloads(d):
 
 
 class Case:
-    """A collector with these capabilities, and a reducer of its own: what one of them named would have a name for all."""
+    """A collector with these capabilities, and its own reducer: collectors would share the names in a shared one."""
 
     def __init__(self, d, name, capabilities, prefix, without=None):
         self.name, self.capabilities = name, capabilities
@@ -161,7 +171,7 @@ class Case:
         return seen
 
     def finish(self):
-        """After all the others have seen theirs: what is missing now is not merely late."""
+        """Checks the case. Call it when all cases have seen their features: a missing feature is then not late."""
         threads = check_threads(self.collector, self.capabilities, self.bounding)
         lib.check(self.collector.stop() == 0, "the collector's exit code")
         seen, log = self.seen(), self.collector.text()
@@ -199,7 +209,7 @@ def each_capability_is_for_something():
 
 
 def without_bpf_or_perfmon():
-    """These two are needed at the start already, and the error names them."""
+    """Tests that the start fails without one of these two, and that the error names it."""
     for name in ("bpf", "perfmon"):
         left = [c for c in SIX if c != name]
         result = subprocess.run([*lib.ROOT, *holding(left), lib.BIN / "kernel-collector"], capture_output=True, text=True, timeout=60, check=False)
@@ -215,7 +225,7 @@ def reducer_keeps_none():
         reducer.binary = "reducer"
         started.append(reducer)
         threads = check_threads(reducer)
-        # With a debug build's information, which takes a while to read.
+        # Push a file with a debug build's debug information, which takes a while to read.
         push = lib.Program("push", [lib.BIN / "tributary", "symbols", "push", "--whole", "--server", reducer.url,
                                     lib.BIN / "reducer"], d)
         started.append(push)
@@ -230,7 +240,8 @@ def reducer_keeps_none():
         lib.check(children.seen == {"symbol-reader"}, f"children: {children.seen}")
         check_threads(reducer)
         lib.check(reducer.stop() == 0, "the reducer's exit code")
-        # Ports below 1024 take CAP_NET_BIND_SERVICE, in a network of its own at any rate: they are opened before it goes.
+        # Ports below 1024 need CAP_NET_BIND_SERVICE, at least in a separate network namespace. The reducer opens its
+        # ports before it drops its capabilities.
         low = lib.Reducer(d, name="low", data=d / "low-data", http_host="0.0.0.0", http_port=80, prefix=["unshare", "--net"])
         low.binary = "reducer"
         started.append(low)
@@ -246,7 +257,7 @@ def cluster_collector_keeps_none():
         program.binary = "k8s-collector"
         started.append(program)
         lib.wait_for("its start", lambda: "watching" in program.text(), 30)
-        time.sleep(0.5)  # connections may take threads
+        time.sleep(0.5)  # connections may start threads
         lib.check(program.running(), f"it ended:\n{program.text()}")
         print(f"  {check_threads(program)} threads have none")
         lib.check(program.stop() == 0, "the exit code")

@@ -1,5 +1,8 @@
-"""A mixed load of a dozen languages and libraries, none of it with frame pointers: nearly every stack is complete, as the product
-itself tells. The programs are those whose stacks are compared with gdb's (test/unwind)."""
+"""Tests a mixed load of a dozen languages and libraries, without frame pointers.
+
+Nearly every stack must be complete according to the product's own figures. The programs are the same as in test/unwind,
+which compares their stacks with gdb's.
+"""
 
 import pathlib
 import sys
@@ -15,9 +18,9 @@ COMPLETE_MIN = 0.99
 STRIPPED_COMPLETE_MIN = 0.95
 OWN_COMMANDS = {
     "openssl": ["openssl", "speed", "-seconds", "3", "-bytes", "1024", "sha256", "aes-256-cbc", "rsa2048", "ecdsap256", "ecdhx25519"],
-    "go_stripped": [oracle.BIN / "unwind_go_stripped"],  # gdb has nothing to unwind it by
+    "go_stripped": [oracle.BIN / "unwind_go_stripped"],  # gdb cannot unwind it: it has no unwind information
     "node": ["node", oracle.LOADS / "unwind_node.js"],  # with its JIT, which keeps frame pointers
-    "recursion": [oracle.BIN / "unwind_recursion", "500"],  # within the depth that a sample holds
+    "recursion": [oracle.BIN / "unwind_recursion", "500"],  # less than the maximum depth of a sample
 }
 SELECTOR = '{process_executable_name=~"unwind_.*|openssl|sqlite3|python3.*|node"}'
 
@@ -49,7 +52,8 @@ def mixed_load():
         lib.check(health["samples"] > 99 * SECONDS, f"only {health['samples']} samples")
         lib.check(health["complete_share"] >= COMPLETE_MIN, f"only {health['complete_share']:.4f} of the stacks are complete")
 
-        # Neither symbols nor unwind information: frame pointers to where Go's own function table says goroutines start.
+        # The program has neither symbols nor unwind information. The walk follows frame pointers to the start of the
+        # goroutine, which Go's own function table shows.
         stripped = reducer.json("/api/v1/stack-health", query='{process_executable_name="unwind_go_stripped"}',
                                 **{"from": start, "to": end})
         print(f"  Go, stripped: {stripped['samples']} samples, {stripped['complete_share']:.4f} complete: {stripped['endings']}")
@@ -57,7 +61,8 @@ def mixed_load():
         lib.check(stripped["complete_share"] >= STRIPPED_COMPLETE_MIN,
                   f"only {stripped['complete_share']:.4f} of stripped Go's stacks are complete")
 
-        # The product's word, checked: what it calls complete begins where threads and processes begin.
+        # Show the outermost frames: stacks that the product calls complete must begin where threads and processes
+        # begin.
         graph = reducer.flamegraph(SELECTOR, start, end)
         roots = {}
         for node in range(1, len(graph)):

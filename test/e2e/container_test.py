@@ -1,4 +1,7 @@
-"""Processes in cgroups named as container runtimes name them are attributed to their container, on the hierarchies this machine has."""
+"""Tests that samples are attributed to their container.
+
+The processes run in cgroups with the names that container runtimes use, on this machine's cgroup hierarchies.
+"""
 
 import pathlib
 import subprocess
@@ -8,16 +11,16 @@ import lib
 
 
 def hierarchies():
-    """Every mounted cgroup hierarchy: v2 alone, or v1 controllers and perhaps v2 beside them."""
+    """Yields every mounted cgroup hierarchy: only v2, or v1 controllers and perhaps v2 in addition."""
     for line in pathlib.Path("/proc/mounts").read_text().splitlines():
         _, path, kind, *_ = line.split()
-        # A cpuset needs its CPUs given before a process may enter; nobody finds a container by it.
+        # Skip cpuset: it needs its CPUs set before a process may enter, and no program finds a container by it.
         if kind in ("cgroup", "cgroup2") and path.startswith("/sys/fs/cgroup") and not path.endswith("cpuset"):
             yield pathlib.Path(path)
 
 
 def make(path):
-    """The folder in every hierarchy, as (hierarchy, folder below it)."""
+    """Makes the folder in every hierarchy. Returns (hierarchy, folder below it) for each."""
     made = [(root, path) for root in hierarchies()]
     for root, folder in made:
         subprocess.run(lib.ROOT + ["mkdir", "-p", root / folder], check=True)
@@ -30,7 +33,7 @@ def remove(made):
 
 
 def run_in(folders, seconds):
-    """The truth program, moved into the cgroups before it starts."""
+    """Runs the truth program. It is in the cgroups before it starts."""
     enter = " && ".join(f"echo $$ > {root}/{folder}/cgroup.procs" for root, folder in folders)
     return subprocess.run(lib.ROOT + ["sh", "-c", f"{enter} && exec {lib.BIN}/truth {seconds}"], check=True, capture_output=True)
 

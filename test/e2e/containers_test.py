@@ -1,5 +1,8 @@
-"""Docker's containers, in cgroups named as Kubernetes names them: every sample carries its own container's id, also of processes that live
-for 30 ms, also of those that enter by `docker exec`, and none a neighbour's. What Docker says of the containers is told."""
+"""Tests Docker's containers, in cgroups with the names that Kubernetes uses.
+
+Every sample has its own container's id and never a neighbour's. This includes processes that live for 30 ms and
+processes that `docker exec` starts. The collector sends Docker's information about the containers.
+"""
 
 import concurrent.futures
 import contextlib
@@ -17,7 +20,7 @@ import lib
 
 NAMES = ("one", "two", "three")
 SECRET = "correct-horse-battery-staple"
-# Far more than any of them needs: a daemon that hangs fails the test and does not hold it up.
+# Far more than any command needs. If the daemon hangs, the test fails instead of waiting for ever.
 COMMAND_TIMEOUT_S = 60
 
 
@@ -29,7 +32,7 @@ def hierarchies():
 
 
 def processes_of(directory):
-    """Pids of whoever was started with something in `directory` on its command line: the daemon, containerd, shims."""
+    """Yields the pids of processes with a path in `directory` on their command line: the daemon, containerd, shims."""
     for entry in pathlib.Path("/proc").iterdir():
         with contextlib.suppress(OSError):
             if entry.name.isdigit() and str(directory).encode() in (entry / "cmdline").read_bytes():
@@ -38,7 +41,7 @@ def processes_of(directory):
 
 
 class Docker:
-    """A daemon of our own: its own socket, data and runtime folders, no network. Nothing of it is left behind, however it ends."""
+    """A private daemon: its own socket, data and runtime folders, no network. It leaves nothing behind in any case."""
 
     def __init__(self, directory, storage_driver="vfs"):
         self.directory = directory / "docker"
@@ -66,7 +69,7 @@ class Docker:
         lib.wait_for("dockerd", ready, COMMAND_TIMEOUT_S)
 
     def run(self, image, environment, *command, options=()):
-        """Starts a container in a pod of its own; (container id, pod uid)."""
+        """Starts a container in its own pod. Returns (container id, pod uid)."""
         pod = str(uuid.uuid4())
         self.pods.append(pod)
         variables = [f"--env={name}={value}" for name, value in environment.items()]
@@ -87,7 +90,7 @@ class Docker:
         self.remove_cgroups()
 
     def cgroups(self):
-        """Of the pods, in every hierarchy: (hierarchy, the pod's folder)."""
+        """Yields (hierarchy, the pod's folder) for each pod in every hierarchy."""
         for root in hierarchies():
             for pod in self.pods:
                 folder = root / "kubepods/burstable" / f"pod{pod}"
@@ -95,26 +98,26 @@ class Docker:
                     yield root, folder
 
     def processes(self):
-        """Daemon, containerd and shims by what they were started with, what runs in containers by its cgroup."""
+        """Returns daemon, containerd and shims, found by command line, and processes in containers, found by cgroup."""
         inside = {int(pid) for _, folder in self.cgroups() for file in folder.rglob("cgroup.procs") for pid in file.read_text().split()}
         return inside | set(processes_of(self.directory))
 
     def kill_the_rest(self):
-        """True when there is none."""
+        """Kills the remaining processes. Returns true if there are none."""
         left = self.processes()
         for pid in left:
             subprocess.run([*lib.ROOT, "kill", f"-{int(signal.SIGKILL)}", str(pid)], check=False, stderr=subprocess.DEVNULL)
         return not left
 
     def remove_cgroups(self):
-        """What of the pods' cgroups the daemon leaves: the parents that it was given."""
+        """Removes the pods' cgroups that the daemon leaves: the parents that were passed to it."""
         for root, folder in list(self.cgroups()):
             for child in sorted(folder.rglob("*/"), reverse=True):
                 subprocess.run([*lib.ROOT, "rmdir", child], check=False)
             subprocess.run([*lib.ROOT, "rmdir", "-p", "--ignore-fail-on-non-empty", folder.relative_to(root)], check=False, cwd=root)
 
     def left_behind(self):
-        """What the machine shows of this daemon after its end; empty, or the test has failed."""
+        """Returns what remains of this daemon after its end. It must be empty."""
         left = [f"process {pid}" for pid in self.processes()]
         left += [line for line in pathlib.Path("/proc/mounts").read_text().splitlines() if str(self.directory) in line]
         return left + [str(folder) for _, folder in self.cgroups()]
@@ -135,7 +138,7 @@ def docker_daemon(directory, storage_driver="vfs"):
 
 
 def make_image(docker, directory):
-    """Holds the life program under names of our choice, with the libraries that it is linked to, and something that sleeps."""
+    """Makes an image with the life program under the test's names, its libraries, and a program that sleeps."""
     root = directory / "image"
     root.mkdir()
     for name in NAMES:
@@ -158,19 +161,19 @@ def count(reducer, start, end, **labels):
 
 
 def messages(recording):
-    """Of a recording; nothing in it may be what nobody asked for."""
+    """Returns a recording's messages. They must not contain an environment variable that was not requested."""
     text = subprocess.run([lib.BIN / "tributary", "inspect", recording], check=True, capture_output=True, text=True).stdout
     lib.check(SECRET not in text, "a variable that nobody asked for was recorded")
     return [json.loads(line) for line in text.splitlines()]
 
 
 def definitions(recording):
-    """The processes of a recording, as it defines them."""
+    """Returns the process definitions of a recording."""
     return [process for line in messages(recording) for process in line.get("definitions", {}).get("processes", [])]
 
 
 def check_what_docker_says(docker, recording, containers):
-    """Of each container its name, its image by name and id, and its labels."""
+    """Checks each container's name, image name, image id and labels."""
     told = {entity["id"]: entity["attributes"] for line in messages(recording) for entity in line.get("entities", ())
             if entity["kind"] == "container"}
     lib.check(set(told) == {container for container, _ in containers.values()}, f"told of {set(told)}")
@@ -183,7 +186,10 @@ def check_what_docker_says(docker, recording, containers):
 
 
 def check_what_they_say(recording, containers):
-    """All are in their pods. Programs that ran for two seconds said who they are; of those that ran for 30 ms, those that could be read."""
+    """Checks that all processes are in their pods and that the attributes read from processes are right.
+
+    A process that ran for 30 ms may have ended before its attributes could be read.
+    """
     processes = definitions(recording)
     for name, (container, pod) in containers.items():
         inside = [p for p in processes if p["container_id"] == container]
@@ -205,7 +211,8 @@ def three_pods():
         programs.append(collector)
         lib.wait_for("the node", lambda: reducer.status()["nodes"], 20)
 
-        # What these containers are made of never runs: that they exist must be learned from processes that are gone after 30 ms.
+        # The containers' own program only sleeps, so it is never sampled. The collector must learn of the containers
+        # from processes that end after 30 ms.
         containers = {name: docker.run(image, {"OTEL_SERVICE_NAME": f"shop-{name}", "STAGE": "blue", "PASSWORD": SECRET}, "/sleep", 1000,
                                        options=[f"--label=app=shop-{name}"])
                       for name in NAMES}

@@ -1,4 +1,7 @@
-"""Debug information made to exhaust whoever reads it: small files that unfold to loops, to billions of rows, or to names without end."""
+"""Debug information that is made to exhaust its reader.
+
+The files are small. They expand to loops, to billions of rows, or to endless names.
+"""
 
 import random
 import struct
@@ -24,7 +27,7 @@ def uleb(value):
 
 
 def compressed(pieces):
-    """A section's bytes, deflated piece by piece; what they unfold to need not fit in memory."""
+    """Deflates a section's bytes piece by piece. The expanded section need not fit in memory."""
     deflate = zlib.compressobj(1)
     size, out = 0, bytearray()
     for piece in pieces:
@@ -35,7 +38,7 @@ def compressed(pieces):
 
 
 def elf(path, debug, seed):
-    """An executable without code bytes, with these debug sections: name to bytes, or to (compressed bytes,)."""
+    """Writes an executable without code bytes, with these debug sections: name → bytes or (compressed bytes,)."""
     note = struct.pack("<III4s", 4, 20, 3, b"GNU\0") + random.Random(seed).randbytes(20)
     sections = [(".note.gnu.build-id", SHT_NOTE, 2, 0, note, len(note)), (".text", SHT_NOBITS, SHF_ALLOC_EXEC, TEXT, b"", TEXT_SIZE)]
     for name, data in debug.items():
@@ -85,14 +88,14 @@ def unit(entries):
 
 
 def circle_of_origins(path):
-    """100,000 functions, each the instance of the next, the last of the first."""
+    """Writes 100,000 functions. Each is the instance of the next one, and the last is the instance of the first."""
     size, count = 21, 100_000
     entries = b"".join(uleb(2) + struct.pack("<IQQ", FIRST_ENTRY + size * ((i + 1) % count), TEXT + i * 16, 16) for i in range(count))
     return elf(path, {".debug_abbrev": ABBREVIATIONS, ".debug_info": unit(entries)}, 1)
 
 
 def calls_in_calls(path):
-    """Two million calls, each inlined into the one before it."""
+    """Writes two million calls, each inlined into the one before it."""
     count = 2_000_000
     entries = uleb(5) + struct.pack("<IQQ", 0, TEXT, 16) + b"".join(
         uleb(4) + struct.pack("<IQQ", FIRST_ENTRY, TEXT, TEXT_SIZE - i) for i in range(count))
@@ -100,7 +103,7 @@ def calls_in_calls(path):
 
 
 def line_rows(path):
-    """A line program of 200 MiB of "copy": as many rows of 16 bytes, from a file of 1 MB."""
+    """Writes a line program of 200 MiB of "copy": as many rows of 16 bytes each, from a file of 1 MB."""
     header = struct.pack("<BBBBBB", 1, 1, 1, 0xFB, 14, 13) + bytes([0, 1, 1, 1, 1, 0, 0, 0, 1, 0, 0, 1]) + b"\0a.c\0\0\0\0\0"
     start = b"\0\x09\x02" + struct.pack("<Q", TEXT)
     rows = 200 * MIB
@@ -112,7 +115,7 @@ def line_rows(path):
 
 
 def overlapping_ranges(path):
-    """2,000 functions that share a list of 500,000 ranges, which overlap: a billion claims on code."""
+    """Writes 2,000 functions that share a list of 500,000 overlapping ranges: a billion claims on code."""
     ranges = b"".join(struct.pack("<QQ", TEXT + i, TEXT + TEXT_SIZE - i) for i in range(500_000)) + b"\0" * 16
     entries = b"".join(uleb(3) + struct.pack("<II", 0, 0) for _ in range(2_000))
     return elf(path, {".debug_abbrev": ABBREVIATIONS, ".debug_info": unit(entries), ".debug_str": b"f\0",
@@ -120,14 +123,14 @@ def overlapping_ranges(path):
 
 
 def endless_name(path):
-    """A name of 100 MB, a thousand times."""
+    """Writes a name of 100 MB that a thousand functions use, each from another offset."""
     entries = b"".join(uleb(5) + struct.pack("<IQQ", i, TEXT + i * 16, 16) for i in range(1_000))
     return elf(path, {".debug_abbrev": ABBREVIATIONS, ".debug_info": unit(entries),
                       ".debug_str": (compressed([b"A" * MIB] * 100 + [b"\0"]),)}, 5)
 
 
 def promise_of_4_gib(path):
-    """A compressed section that says that it unfolds to 2^32 bytes, and one that says more than there can be."""
+    """Writes a compressed section with a declared size of 2^32 bytes, and one with an impossible declared size."""
     lie = struct.pack("<IIQQ", 1, 0, 1 << 32, 1) + zlib.compress(b"\x01" * MIB)
     worse = struct.pack("<IIQQ", 1, 0, (1 << 64) - 1, 1) + zlib.compress(b"A")
     entries = uleb(5) + struct.pack("<IQQ", 0, TEXT, 16)

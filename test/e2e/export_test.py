@@ -1,5 +1,8 @@
-"""Samples of this machine through the whole path and out as OTLP into a real OpenTelemetry Collector: count and ns are the store's, and
-the protocol's validator finds nothing in what arrived."""
+"""Tests the whole path: samples of this machine, exported as OTLP to a real OpenTelemetry Collector.
+
+The Collector's count and ns must be equal to the store's, and the protocol's validator must find no error in the
+received data.
+"""
 
 import os
 import pathlib
@@ -15,7 +18,10 @@ VALIDATE = pathlib.Path(os.environ["TRIBUTARY_BUILD"]) / "tests" / "otlp_validat
 
 
 def await_names(reducer, start):
-    """A node sends its executables' names one after the other: on a busy machine the load may end before its own are there."""
+    """Waits for the load's names.
+
+    A node sends the symbol tables one after the other. On a busy machine the load may end before its table arrives.
+    """
     lib.wait_for("names", lambda: reducer.flamegraph("{}", start - 60_000, lib.now_ms() + 60_000).count_of("hash_blocks"), 60, 0.5)
 
 
@@ -58,7 +64,7 @@ def otlp_to_a_collector():
 
 
 def console():
-    """The two layouts that people know, on standard output."""
+    """Tests the console exporter's two layouts on standard output."""
     for layout, marks in (("lazybackend", ["  PeriodType: [cpu, nanoseconds", "  Timestamp[0]: ", ", File: , Line: 0, Column: 0"]),
                           ("collector", ["  thread.name: truth (Str)", "  thread.id: "])):
         with lib.directory() as d, lib.programs() as programs:

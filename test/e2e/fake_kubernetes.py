@@ -1,4 +1,7 @@
-"""An API server of what a test puts into it: lists and watches as k8s-collector asks for them, without credentials."""
+"""A fake API server with the objects that a test puts into it.
+
+It answers k8s-collector's lists and watches, without credentials.
+"""
 
 import http.server
 import json
@@ -19,7 +22,10 @@ def rfc3339(seconds):
 
 
 class FakeKubernetes:
-    """put() and remove() from any thread; every watcher is told. All is whole objects: PartialObjectMetadata has a part of them."""
+    """put() and remove() may be called from any thread. Every watcher gets the event.
+
+    The server always sends whole objects, also if the client requests PartialObjectMetadata, which is a part of them.
+    """
 
     def __init__(self):
         self.changed = threading.Condition()
@@ -113,4 +119,4 @@ class FakeKubernetes:
                 handler.wfile.flush()
             handler.wfile.write(b"0\r\n\r\n")
         except OSError:
-            pass  # the watcher has gone
+            pass  # the watcher has disconnected

@@ -1,4 +1,4 @@
-"""Services that a node asks about itself, as tests have them: a cloud's instance service and Docker's API, right or wrong."""
+"""Fake services that a node queries about itself: a cloud's instance service and Docker's API, correct or hostile."""
 
 import contextlib
 import http.server
@@ -25,7 +25,7 @@ INSTANCE = {
                                                                                          "offer": "debian-12", "sku": "12", "version": "7"}}}),
 }
 
-# What each asks with, without which its service answers nothing.
+# The header that each service requires. Without it the service refuses the request.
 REQUIRED = {"/latest/api": ("x-aws-ec2-metadata-token-ttl-seconds", None), "/latest/dynamic": ("x-aws-ec2-metadata-token", "AQAEAtoken=="),
             "/computeMetadata": ("metadata-flavor", "Google"), "/metadata": ("metadata", "true")}
 
@@ -33,7 +33,7 @@ REQUIRED = {"/latest/api": ("x-aws-ec2-metadata-token-ttl-seconds", None), "/lat
 class Handler(http.server.BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
 
-    def address_string(self):  # of a Unix socket there is none
+    def address_string(self):  # a Unix socket has no address
         return "peer"
 
     def log_message(self, *_):
@@ -72,7 +72,7 @@ class UnixServer(socketserver.ThreadingMixIn, socketserver.UnixStreamServer):
 
 @contextlib.contextmanager
 def serving(serve, unix_path=None):
-    """`serve(handler)` answers each request; the server has `requests`, and `url` where it has one."""
+    """`serve(handler)` answers each request. The server has `requests`, and `url` unless it uses a Unix socket."""
     server = UnixServer(str(unix_path), Handler) if unix_path else TcpServer(("127.0.0.1", 0), Handler)
     server.serve, server.requests = serve, []
     if not unix_path:
@@ -144,7 +144,7 @@ def redirect(handler):
 
 
 def endless(handler):
-    """A gigabyte, if somebody takes it."""
+    """Sends a gigabyte if the client reads it."""
     handler.wfile.write(b"HTTP/1.1 200 OK\r\nContent-Length: 1073741824\r\n\r\n")
     for _ in range(1024):
         handler.wfile.write(b"x" * (1 << 20))

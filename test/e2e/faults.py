@@ -1,8 +1,11 @@
-"""What the fault tests share: a node whose collector is killed and started again, reducers behind a network that can go silent,
-busy programs, and the law over all of it.
+"""Code that the fault tests share.
 
-`captured` is known here from the kernel side alone: the counters that a killed collector leaves pinned, read by bpftool, and what one
-that stopped in order says at its end. TRIBUTARY_SEED repeats a run's moments; TRIBUTARY_LONG=1 makes outages a minute long.
+It has a node with a collector that is killed and restarted, reducers behind a network that can go silent, busy
+programs, and the check of the law.
+
+`captured` comes only from the kernel side: the counters that a killed collector leaves pinned, read with bpftool, and
+the number that a collector logs when it stops in order. TRIBUTARY_SEED repeats a run's moments. TRIBUTARY_LONG=1 makes
+outages a minute long.
 """
 
 import contextlib
@@ -23,17 +26,17 @@ SEED = int(os.environ.get("TRIBUTARY_SEED", "1"))
 OUTAGE_S = 60 if os.environ.get("TRIBUTARY_LONG") else 25
 KILLS = 20
 PINS = pathlib.Path("/sys/fs/bpf/tributary")
-CAPTURED = [str(lib.CAPTURED_SLOT), "0", "0", "0"]  # its key in the map of counters
+CAPTURED = [str(lib.CAPTURED_SLOT), "0", "0", "0"]  # the key of the captured samples in the map of counters
 
 
 def moments(name):
-    """Random, and the same in every run of one seed."""
+    """Returns random moments, which are the same in every run with the same seed."""
     return random.Random(f"{name} {SEED}")
 
 
 @contextlib.contextmanager
 def world():
-    """A directory, the list of programs to end, and a busy machine."""
+    """Yields a directory and the list of programs to end, on a busy machine."""
     lib.mount_bpffs()
     with lib.directory() as d, lib.programs() as programs, busy():
         yield d, programs
@@ -41,7 +44,7 @@ def world():
 
 @contextlib.contextmanager
 def busy():
-    """Programs that keep both the CPUs and the process table busy, with priority left for what is tested."""
+    """Runs programs that keep the CPUs and the process table busy, with lower priority than the tested programs."""
     loads = [[lib.BIN / "truth", "3600", "2"],
              ["python3", "-c", "while True: sorted(str(i) for i in range(20000))"],
              ["sh", "-c", "while :; do ls /proc > /dev/null; done"]]
@@ -59,7 +62,7 @@ def bpftool(*args):
 
 
 def pinned_captured():
-    """Of every map of counters that is pinned: its id, and the samples captured."""
+    """Returns {id: samples captured} of every pinned map of counters."""
     captured = {}
     for path in subprocess.run([*lib.ROOT, "find", PINS, "-type", "f"], capture_output=True, text=True, check=False).stdout.split():
         map_ = bpftool("map", "show", "pinned", path)
@@ -70,7 +73,7 @@ def pinned_captured():
 
 
 class Node:
-    """One node's collector, through all its lives."""
+    """One node's collector, through all its runs."""
 
     def __init__(self, directory, programs, intake, args=(), rate=999, name="collector"):
         self.directory, self.programs, self.intake, self.rate, self.name = directory, programs, intake, rate, name
@@ -90,14 +93,14 @@ class Node:
         return self.collector.text()
 
     def count(self, words):
-        """Log lines of all lives with these words."""
+        """Counts these words in the logs of all runs."""
         return self.text().count(words)
 
     def wait_for_more(self, words, than, timeout_s=60):
         lib.wait_for(f"the collector to say '{words}' once more than {than} times", lambda: self.count(words) > than, timeout_s, 0.02)
 
     def spool_overflows(self):
-        """Whether this life's collector has lost samples for want of room: the disk's, or that of --spool-bytes-max."""
+        """Returns whether this run's collector has lost samples because of a full disk or --spool-bytes-max."""
         lib.check(self.collector.running(), f"the collector ended: {self.text()}")
         self.collector.signal(signal.SIGUSR1)
         dropped = re.findall(r'tributary_spool_dropped_samples_total\{reason="spool_overflow"\} (\d+)', self.text())
@@ -118,20 +121,20 @@ class Node:
 
 
 def free_port():
-    """One that nobody listens on, for a reducer that comes later."""
+    """Returns a port on which no program listens, for a reducer that starts later."""
     with socket.socket() as s:
         s.bind(("127.0.0.1", 0))
         return s.getsockname()[1]
 
 
 def connected_at(text, peer):
-    """When the collector was last connected to `peer` ("host:port"), as unix time."""
+    """Returns the Unix time of the collector's last connection to `peer` ("host:port"), or None."""
     stamps = re.findall(rf"^(\S+) \S+ intake connected reducer={re.escape(peer)} ", text, re.MULTILINE)
     return datetime.datetime.fromisoformat(stamps[-1]).timestamp() if stamps else None
 
 
 class Totals:
-    """What several reducers say together."""
+    """The totals of several reducers together."""
 
     def __init__(self, reducers):
         totals = [reducer.status()["total"] for reducer in reducers]
@@ -145,8 +148,11 @@ class Totals:
 
 
 def check_law(node, reducers, start_ms, lost=(), more=""):
-    """captured, as the kernel side counted = stored + lost; lost for the reasons named at most; and the samples stored are there
-    to be read, once each. Prints the numbers."""
+    """Checks the law and prints the numbers.
+
+    captured, as counted on the kernel side, must be stored + lost. Samples may be lost only for the reasons in `lost`.
+    Each stored sample must be readable exactly once.
+    """
     totals = Totals(reducers)
     read = sum(reducer.flamegraph("{}", start_ms, lib.now_ms() + 1000).total_count[0] for reducer in reducers)
     print(f"  lives={node.lives} captured={node.captured()} told={totals.captured} stored={totals.stored} read={read} lost={totals.lost}"
@@ -160,8 +166,10 @@ def check_law(node, reducers, start_ms, lost=(), more=""):
 
 
 class Network:
-    """Reducers in a network namespace behind a router, which can drop all that goes to one address: silently, as a broken switch
-    does. Every other address stays reachable."""
+    """Reducers in a network namespace behind a router.
+
+    The router can silently drop all packets to one address, like a broken switch. Every other address stays reachable.
+    """
 
     def __init__(self, name="tributary-faults"):
         self.router, self.servers = f"{name}-router", f"{name}-servers"
@@ -195,7 +203,7 @@ class Network:
         self.ip("link", "del", self.links[0], check=False)
 
     def inside(self):
-        """Starts a program there, as the user who runs this."""
+        """Returns a prefix that starts a program in the servers' namespace, as the user who runs the test."""
         return ["ip", "netns", "exec", self.servers, "setpriv", f"--reuid={os.geteuid()}", f"--regid={os.getegid()}", "--clear-groups"]
 
     def drop(self, host):
@@ -206,5 +214,5 @@ class Network:
 
 
 def sleep_until(then):
-    """A moment of the plan, not a wait for something to happen."""
+    """Sleeps until a planned moment. It does not wait for an event."""
     time.sleep(max(0, then - time.monotonic()))

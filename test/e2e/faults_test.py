@@ -1,6 +1,9 @@
-"""What can break between a node and its reducers, broken for real: each end with kill -9 at random moments, a reducer that hangs, a
-network that swallows everything, full disks, a spool that overflows, stops with nobody there. Each ends with captured = stored +
-lost by reason, where captured is what the kernel side counted, and each sample stored is there to be read once."""
+"""Tests real failures between a node and its reducers.
+
+Each end is killed with kill -9 at random moments. A reducer hangs. The network drops everything. Disks are full. The
+spool overflows. The collector stops without a reducer. Each test ends with captured = stored + lost by reason. captured
+is the count of the kernel side, and each stored sample must be readable exactly once.
+"""
 
 import signal
 import time
@@ -10,13 +13,13 @@ import lib
 from faults import Node, world
 
 TINY_MEMORY = ["--intake-memory-max", "64KiB"]
-PATIENT = ["--shutdown-timeout", "1m"]  # the last stop delivers everything: the law is looked at then
-# What the protocol promises: silence is noticed after three heartbeats of 5 s, and the next reducer is tried.
+PATIENT = ["--shutdown-timeout", "1m"]  # the last stop delivers everything, and the test checks the law after it
+# The protocol's promise: the collector notices silence after three heartbeats of 5 s and tries the next reducer.
 FAILOVER_S_MAX = 20
 
 
 def restarted(reducer):
-    """On the same data and ports."""
+    """Starts the reducer again with the same data and ports."""
     return lib.Reducer(reducer.directory, intake_port=reducer.intake_port, name=reducer.name, data=reducer.data)
 
 
@@ -35,7 +38,7 @@ def wait_for_more_stored(reducer, than):
 
 
 def reducer_killed():
-    """kill -9 of the reducer at 20 moments: nothing is lost, nothing counts twice."""
+    """Kills the reducer with kill -9 at 20 moments: nothing is lost, nothing counts twice."""
     at = faults.moments("reducer_killed")
     with world() as (d, programs):
         start, killed_at_s = lib.now_ms(), []
@@ -44,8 +47,8 @@ def reducer_killed():
         node = Node(d, programs, [reducer.intake], PATIENT)
         connects = 0
         for _ in range(faults.KILLS):
-            # Before the collector is back, soon after, or when it has made progress: a reducer that never lives long enough for an ack is
-            # left alone for longer each time.
+            # Kill the reducer before the collector is back, soon after, or when it has made progress. A collector waits
+            # longer each time for a reducer that never lives long enough for an ack.
             wanted = at.random()
             if wanted < 0.8:
                 node.wait_for_more("intake connected", connects)
@@ -62,7 +65,7 @@ def reducer_killed():
 
 
 def collector_killed():
-    """kill -9 of the collector at 20 moments: what it had captured and not sent is told by its next life."""
+    """Kills the collector with kill -9 at 20 moments: its next run reports the samples captured but not sent."""
     at = faults.moments("collector_killed")
     with world() as (d, programs):
         start, killed_at_s = lib.now_ms(), []
@@ -71,7 +74,7 @@ def collector_killed():
         node = Node(d, programs, [reducer.intake], ["--spool-dir", d / "spool", *PATIENT])
         samplings = 0
         for _ in range(faults.KILLS):
-            if at.random() < 0.9:  # else it may be killed while it starts
+            if at.random() < 0.9:  # otherwise the collector may be killed while it starts
                 node.wait_for_more("sampling rate_hz", samplings)
             time.sleep(at.uniform(0, 1.2))
             samplings = node.count("sampling rate_hz")
@@ -86,7 +89,10 @@ def collector_killed():
 
 
 def both_killed():
-    """Both, 20 times each, in any order and with the reducer away in between, so that batches wait in memory and in segments."""
+    """Kills both 20 times each, in random order.
+
+    The reducer is sometimes away in between, so that batches wait in memory and in segments.
+    """
     at = faults.moments("both_killed")
     order = ["collector", "reducer"] * faults.KILLS
     at.shuffle(order)
@@ -118,7 +124,10 @@ def both_killed():
 
 
 def fail_over(node, reducers, go_silent, come_back):
-    """Silence of the node's preferred reducer: noticed, the other one takes over; afterwards the preferred one is used again."""
+    """Makes the node's preferred reducer silent. Returns the measured times.
+
+    The node must notice it and use the other reducer. When the preferred reducer is back, the node must use it again.
+    """
     preferred = lib.wait_for("samples at one reducer", lambda: next((r for r in reducers if stored(r) > 0), None))
     other = next(r for r in reducers if r != preferred)
     silent_at, until = time.time(), time.monotonic() + faults.OUTAGE_S
@@ -137,7 +146,7 @@ def fail_over(node, reducers, go_silent, come_back):
 
 
 def reducer_hung():
-    """SIGSTOP: of an only reducer, and of the preferred of two."""
+    """Stops a node's only reducer, and another node's preferred reducer of two, with SIGSTOP."""
     with world() as (d, programs):
         start = lib.now_ms()
         only, *pair = (lib.Reducer(d, name=name, data=d / name) for name in ("only", "one", "two"))
@@ -167,7 +176,7 @@ def reducer_hung():
 
 
 def network_silent():
-    """A router drops everything to and from the preferred reducer, and nobody is told."""
+    """Makes a router silently drop all packets to and from the preferred reducer."""
     with faults.Network() as network, world() as (d, programs):
         start = lib.now_ms()
         pair = [lib.Reducer(d, name=name, data=d / name, prefix=network.inside(), intake_host=host, http_host="198.18.2.4")
@@ -182,7 +191,7 @@ def network_silent():
 
 
 def disk_full_at_the_reducer():
-    """In mid-run, until commits fail; with room again they go on, and nothing was lost."""
+    """Fills the reducer's disk until commits fail. When space is free again, commits continue; nothing is lost."""
     with world() as (d, programs), lib.small_disk(d / "small", "8m") as data:
         start = lib.now_ms()
         reducer = lib.Reducer(d, data=data)
@@ -200,7 +209,7 @@ def disk_full_at_the_reducer():
 
 
 def late_reducer(args, until, lost, name, rate=999, maybe_lost=()):
-    """The collector runs without a reducer until `until(node)`, then there is one."""
+    """Runs the collector without a reducer until `until(node)` returns, then starts a reducer."""
     with world() as (d, programs):
         start, port = lib.now_ms(), faults.free_port()
         node = Node(d, programs, [f"127.0.0.1:{port}"], [*args(d), *PATIENT], rate, name)
@@ -215,7 +224,7 @@ def late_reducer(args, until, lost, name, rate=999, maybe_lost=()):
 
 
 def overflowing(node):
-    node.wait_for_more("sampling rate_hz", 0)  # it knows the signal by then
+    node.wait_for_more("sampling rate_hz", 0)  # by then the collector handles the signal
     lib.wait_for("lost{spool_overflow}", node.spool_overflows, 60, 0.5)
 
 
@@ -225,19 +234,19 @@ def disk_full_at_the_spool():
 
 
 def spool_overflow():
-    """The reducer is away for longer than the spool holds: the oldest are dropped, and counted."""
-    # At that rate a machine that is busy elsewhere keeps the collector away for longer than what it can hold.
+    """Keeps the reducer away until the spool overflows: the oldest samples are dropped and counted."""
+    # At this rate a busy machine can delay the collector until samples exceed its limit for held samples.
     late_reducer(lambda d: ["--spool-dir", d / "spool", "--spool-bytes-max", "1MiB", *TINY_MEMORY], overflowing, ["spool_overflow"],
                  "overflow", rate=9999, maybe_lost=["hold_overflow"])
 
 
 def reducer_comes_later():
-    """A collector that was there first loses nothing."""
+    """Starts the collector before the reducer: nothing is lost."""
     late_reducer(lambda d: ["--spool-dir", d / "spool"], lambda _: time.sleep(2), [], "early")
 
 
 def stop_without_reducer(args, lost):
-    """SIGTERM with nobody there; what becomes of the samples the next start tells."""
+    """Sends SIGTERM while there is no reducer. The next run sends the samples or reports them as lost."""
     with world() as (d, programs):
         start, port = lib.now_ms(), faults.free_port()
         node = Node(d, programs, [f"127.0.0.1:{port}"], [*args(d), "--shutdown-timeout", "1s"])

@@ -1,5 +1,8 @@
-"""A Go program that is delivered without symbols and debug information: its samples have the names, inlined calls and lines of Go's own table,
-and say that they are Go's; C code that is linked into it says that it is native."""
+"""Tests a Go program without symbols and debug information.
+
+Its samples have the names, inlined calls and lines of Go's own table, and the frame type "go". Frames of C code that is
+linked into a Go program have the frame type "native".
+"""
 
 import re
 import shutil
@@ -75,7 +78,7 @@ def build(folder, text=PROGRAM, flags=("-ldflags=-s -w",)):
 
 
 def inlined_of(reducer):
-    """(samples in main.step, in main.twice, in main.work; all samples of the program)."""
+    """Returns (samples in main.step inlined into main.twice inlined into main.work, all samples of the program)."""
     out = subprocess.run([lib.BIN / "tributary", "flamegraph", "--server", reducer.url, "--query", '{process.executable.name="gobusy"}', "--from", "-1h",
                           "--to", "now", "--unit", "count", "--format", "folded", "--out", "-"], check=False, capture_output=True, text=True).stdout
     counts = [(stack, int(number)) for stack, _, number in (line.rpartition(" ") for line in out.splitlines())]
@@ -103,7 +106,7 @@ def inlined_calls_of_a_stripped_program():
 
 
 def types_of(text):
-    """{function: the frame types that a console layout told it with}"""
+    """Returns {function: its frame types in the text of a console layout}."""
     types = {}
     for kind, function in re.findall(r"^Instrumentation: (\S+), Function: ([^,\n]+)", text, re.MULTILINE):
         types.setdefault(function, set()).add(kind)
@@ -111,7 +114,7 @@ def types_of(text):
 
 
 def frame_types():
-    """Both console layouts, OTLP and the page's answer tell Go's code from the C code beside it."""
+    """Tests that both console layouts, OTLP and the page's answer distinguish Go code from C code in one program."""
     with lib.directory() as d, lib.programs() as programs, otelcol.Collector(d / "otelcol") as otel:
         source = d / "source"
         source.mkdir()

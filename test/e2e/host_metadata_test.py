@@ -1,5 +1,7 @@
-"""What a node tells of itself: its host, what its operator and its cloud say, and Docker's containers; and that no service can keep it from
-sampling. What was sent is read in the collector's recording."""
+"""Tests the metadata that a node sends: its host, its operator's and its cloud's attributes, and Docker's containers.
+
+No service may keep the node from sampling. The test reads the sent messages in the collector's recording.
+"""
 
 import json
 import pathlib
@@ -30,7 +32,7 @@ class Node(lib.Collector):
         return [json.loads(line) for line in text.splitlines()]
 
     def entities(self):
-        """The latest state of everything: (kind, id) → attributes."""
+        """Returns the latest state of every entity: (kind, id) → attributes, or None if the entity is gone."""
         known = {}
         for message in self.messages():
             for entity in message.get("entities", ()):
@@ -55,7 +57,7 @@ def check_attributes(found, expected):
 
 
 def host_and_operator():
-    """The host's files below --host-dir, and the operator's word over all of them."""
+    """Tests the host's files below --host-dir, and that the operator's attributes override all others."""
     with lib.directory() as d, lib.programs() as programs:
         etc = d / "hostfs/etc"
         etc.mkdir(parents=True)
@@ -108,14 +110,14 @@ def clouds():
 
 
 def clouds_that_are_none():
-    """Whatever answers in place of the instance service, sampling begins at once, and the host is told without it."""
+    """Tests hostile instance services: sampling must begin at once, and the node must send its host without a cloud."""
     for serve in fake_services.HOSTILE:
         with lib.directory() as d, lib.programs() as programs, fake_services.serving(serve) as service:
             node = Node(d, "--cloud-metadata", "aws", "--cloud-metadata-endpoint", service.url, "--docker-socket", "")
             programs.append(node)
             node.wait_sampling()
             lib.wait_for("a request", lambda: service.requests, 5)
-            time.sleep(1.3)  # the service's second is over
+            time.sleep(1.3)  # longer than the service's time limit of one second
             host = node.host()
             lib.check(host.get("os.type") == "linux", f"{serve.__name__}: no host: {host}")
             lib.check(not [key for key in host if key.startswith("cloud.")], f"{serve.__name__}: {host}")
@@ -125,7 +127,7 @@ def clouds_that_are_none():
 
 
 def in_containers(ids):
-    """Their cgroups, and a program in each."""
+    """Makes the containers' cgroups and starts a program in each. Returns (cgroups, processes)."""
     made = [container_test.make(f"docker/{container}") for container in ids]
     started = []
     for folders in made:
@@ -176,7 +178,7 @@ def docker():
 
 
 def samples_are_found_by_it():
-    """What was told selects samples at the reducer."""
+    """Tests that the sent metadata selects samples at the reducer."""
     containers = {WEB: ("web-1", "shop/web:7", IMAGE, {"team": "red"}), JOB: ("job-1", "shop/job", IMAGE, {})}
     made, started = in_containers([WEB, JOB])
     try:
@@ -209,7 +211,7 @@ def samples_are_found_by_it():
 
 
 def dockers_that_are_none():
-    """A socket that hangs, lies or floods costs neither samples nor memory, and a stop is not delayed for long."""
+    """Tests Docker sockets that hang, lie or flood: they cost neither samples nor memory, and hardly delay a stop."""
     made, started = in_containers([WEB, JOB])
     try:
         for serve in fake_services.HOSTILE:

@@ -1,4 +1,4 @@
-"""Executables that lie: copies of real ones, patched. They run, but what they say of themselves is wrong."""
+"""Makes executables with wrong contents: patched copies of real ones. They run, but their ELF data are wrong."""
 
 import random
 import struct
@@ -31,12 +31,12 @@ class Elf:
         return self.sections[name][1:]
 
     def identify(self, seed):
-        """Another build-id: else it would be taken for the program that it is a copy of."""
+        """Sets another build-id. Otherwise the reducer would take the copy for the original program."""
         at = self.section(".note.gnu.build-id")[0] + 16
         self.data[at:at + 20] = random.Random(seed).randbytes(20)
 
     def entries(self):
-        """Offset in the file, length and id of .eh_frame's entries."""
+        """Yields the file offset, length and id of each entry of .eh_frame."""
         at, size = self.section(".eh_frame")
         end = at + size
         while at < end:
@@ -70,7 +70,7 @@ def count_64(elf):
 
 def cyclic(elf):
     for at, _, _ in list(elf.entries()):
-        struct.pack_into("<I", elf.data, at + 4, 4)  # each is its own CIE
+        struct.pack_into("<I", elf.data, at + 4, 4)  # each entry is its own CIE
 
 
 def augmentation(elf):
@@ -91,7 +91,7 @@ CORRUPTIONS = [random_bytes, count_32, count_64, cyclic, augmentation, lengths]
 
 
 def sparse_text(path):
-    """1.5 GB of executable segment, all a hole but for its last page, which holds a copy of burn_here."""
+    """Writes an executable segment of 1.5 GB. It is a hole except for its last page, which has a copy of burn_here."""
     elf = Elf(lib.BIN / "hostile")
     phoff, = struct.unpack_from("<Q", elf.data, 32)
     phnum, = struct.unpack_from("<H", elf.data, 56)
@@ -113,7 +113,7 @@ def sparse_text(path):
 
 
 def sparse_file(path):
-    """1.5 GB of a section that is never loaded, as debug information is; its headers lie behind it."""
+    """Writes a section of 1.5 GB that is never loaded, like debug information. The section headers lie after it."""
     elf = Elf(lib.BIN / "hostile")
     headers = elf.data[elf.shoff:]
     index = elf.sections[".debug_info"][0]

@@ -1,5 +1,7 @@
-"""Hostile neighbours: garbage on the intake port, names made to break pages and terminals, an executable that lies. Each is refused
-or escaped and counted, and the healthy node's data stay right."""
+"""Tests hostile neighbours: garbage on the intake port, names that break pages and terminals, a malformed executable.
+
+Each is refused or escaped, and counted. The healthy node's data stay correct.
+"""
 
 import json
 import os
@@ -65,20 +67,23 @@ def spin(directory, executable, comm=None, seconds=4):
     code = "import os,sys;os.execv(sys.argv[1],[sys.argv[1],sys.argv[2]])"
     if comm is None:
         return subprocess.Popen([executable, str(seconds)], stdout=subprocess.DEVNULL)
-    # comm is reset by execve to the file's base name, so a hostile name is a hostile file name.
+    # execve sets comm to the file's base name. So a hostile command name needs a hostile file name.
     path = os.path.join(os.fsencode(directory), comm.replace(b"/", b"_"))
     shutil.copy(executable, path)
     return subprocess.Popen([b"python3", b"-c", code.encode(), path, str(seconds).encode()], stdout=subprocess.DEVNULL)
 
 
 def lying_copy(directory):
-    """The truth program with section headers that claim impossible sizes: it runs, but its symbols cannot be read."""
+    """Copies the truth program and sets impossible sizes in its section headers.
+
+    The copy runs, but its symbols cannot be read.
+    """
     data = bytearray((lib.BIN / "truth").read_bytes())
     shoff, = struct.unpack_from("<Q", data, 40)
     shentsize, shnum = struct.unpack_from("<HH", data, 58)
     for i in range(1, shnum):
         struct.pack_into("<QQ", data, shoff + i * shentsize + 24, (1 << 62) + i, (1 << 63) + 12345)  # sh_offset, sh_size
-    # Another build-id, or the honest program's names would be found.
+    # Set another build-id. Otherwise the reducer would find the original program's names.
     marker = b"GNU\0"
     at = data.index(marker) if data.find(b"\x03\0\0\0" + marker) >= 0 else -1
     at = data.index(b"\x03\0\0\0" + marker) + 8 if at >= 0 else -1
@@ -105,7 +110,7 @@ def hostile_names_and_files():
         lib.check(collector.stop() == 0, "the collector's exit code")
         end = lib.now_ms() + 1000
 
-        # The names arrive as data: escaped where they are text, and never raw control bytes.
+        # The names arrive as data: escaped in text, and never as raw control bytes.
         raw = reducer.get("/api/v1/series", **{"from": start, "to": end}).decode()
         lib.check("<b>" not in raw and "\x1b" not in raw, "raw markup or control bytes in JSON")
         commands = [p["command"] for p in json.loads(raw)["processes"]]
@@ -118,7 +123,7 @@ def hostile_names_and_files():
         lib.check(b'<b>"' not in html, "raw markup in the HTML")
         lib.check(b"\x1b" not in collector.log_path.read_bytes() + reducer.log_path.read_bytes(), "control bytes in a log")
 
-        # The liar's samples are there, unnamed; the honest copy's are named.
+        # The malformed program's samples are stored without names. The original program's samples have names.
         liar = reducer.flamegraph('{process_executable_name="liar"}', start, end)
         lib.check(liar.total_count[0] > 100, "the liar's samples are missing")
         lib.check(liar.count_of("hash_blocks") == 0, "the liar's frames have names from somewhere")

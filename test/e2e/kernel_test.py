@@ -1,5 +1,8 @@
-"""Names of the kernel's frames: each as /proc/kallsyms has it, code that the kernel generates too; and where kallsyms hides its
-addresses, why there are none."""
+"""Tests the names of the kernel's frames.
+
+Each name must be the name in /proc/kallsyms, also for code that the kernel generates. If kallsyms hides its addresses,
+the frame must show the reason for the missing names.
+"""
 
 import collections
 import contextlib
@@ -13,13 +16,13 @@ import lib
 
 KERNEL = 2
 BURN_S = 2.5
-BURNER_SAMPLES_MIN = 50  # of 1,250, but the machine may be busy
+BURNER_SAMPLES_MIN = 50  # an idle machine gives 1,250; this machine may be busy
 SAMPLES_MIN = 500
 HIDDEN = "[kernel] (names hidden: set kernel.kptr_restrict to 1)"
 
 
 class Burner:
-    """A BPF program that burns time when told to (bpf_burner.c), and is unloaded at the end."""
+    """A BPF program that burns time on request (bpf_burner.c) and is unloaded at the end."""
 
     def __init__(self, name):
         self.process = subprocess.Popen([*lib.ROOT, lib.BIN / "bpf_burner", name], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
@@ -45,7 +48,7 @@ class Burner:
 
 
 class Kallsyms:
-    """What lies at a kernel address: the last symbol at or below it, all of its names."""
+    """Finds the symbol at a kernel address: the last symbol at or below it, with all its names."""
 
     def __init__(self, text):
         self.names = collections.defaultdict(set)  # (module, address)
@@ -82,7 +85,7 @@ def kernel_build_id():
 
 
 def id_of_generated(owner, name):
-    """docs/data-model.md, identities of code without a file."""
+    """Returns the id of generated code: see docs/data-model.md, identities of code without a file."""
     contents = f"tributary: code without a file: [{owner}] {name}".encode()
     return "htl:" + hashlib.sha256(contents * 2 + len(contents).to_bytes(8, "big")).hexdigest()[:32]
 
@@ -91,7 +94,7 @@ NAMELESS_ID = id_of_generated("kernel", "(generated code of no known name)")
 
 
 class Oracle:
-    """Names of the frames of a graph that shows addresses, by kallsyms as it was at several times."""
+    """Names the frames of a graph that shows addresses, with snapshots of kallsyms from several times."""
 
     def __init__(self, *snapshots):
         first = snapshots[0]
@@ -101,7 +104,7 @@ class Oracle:
         self.cache = {}
 
     def names_of(self, frame, is_caller):
-        """All names that kallsyms has for the function at `build-id+0xaddress`."""
+        """Returns all names that kallsyms has for the function at `build-id+0xaddress`."""
         if (frame, is_caller) not in self.cache:
             build_id, offset = frame.rsplit("+0x", 1)
             if build_id in self.generated:
@@ -114,7 +117,7 @@ class Oracle:
 
 
 def kernel_stacks(graph):
-    """How many samples each stack of the kernel's frames has, the outermost first."""
+    """Returns the number of samples of each stack of kernel frames. Stacks begin with the outermost frame."""
     stacks = collections.Counter()
     for node in range(1, len(graph)):
         if graph.kind[node] != KERNEL or graph.self_count[node] == 0:
@@ -128,8 +131,10 @@ def kernel_stacks(graph):
 
 
 def check_names(named, addresses, oracle):
-    """The named graph's stacks are those of the addresses, under kallsyms' names. An address may have several: one that the named
-    graph has counts for all."""
+    """Checks that the named graph has the same stacks as the graph of addresses, with kallsyms' names.
+
+    An address may have several names. If the named graph has one of them, that name is expected.
+    """
     shown = set(named.names)
     expected = collections.Counter()
     for stack, count in kernel_stacks(addresses).items():
@@ -151,7 +156,7 @@ def check_names(named, addresses, oracle):
 
 
 def load_the_kernel(seconds):
-    """System calls of many kinds, short-lived processes, page faults."""
+    """Loads the kernel with system calls of many kinds, short-lived processes and page faults."""
     commands = ["while :; do dd if=/dev/urandom of=/dev/null bs=64k count=200; done", "while :; do find /usr /etc -type f | head -c 1M | sort; done",
                 "while :; do cat /proc/self/maps /proc/*/stat /proc/kallsyms | gzip -1 | tail -c 1; done"]
     loads = [subprocess.Popen(["sh", "-c", command], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)
@@ -184,7 +189,7 @@ def as_kallsyms_names_them():
             for thread in burners:
                 thread.join()
             late.unload()
-        # Other code, perhaps where that was; it goes before its samples have been sent.
+        # Load other code, perhaps at the same address. Unload it before its samples have been sent.
         with Burner("later") as later:
             snapshots.append(read_kallsyms())
             later.burn()
@@ -213,7 +218,7 @@ def as_kallsyms_names_them():
 
 @contextlib.contextmanager
 def hiding_kallsyms(directory):
-    """A command that runs another where kallsyms shows no addresses, as with kernel.kptr_restrict = 2: for that process alone."""
+    """Yields a prefix that hides the addresses of kallsyms from one process only, as with kernel.kptr_restrict = 2."""
     kallsyms, restrict = directory / "kallsyms", directory / "kptr_restrict"
     kallsyms.write_text("".join(f"{'0' * 16} T {name}\n" for name in ("_stext", "do_syscall_64", "_etext")))
     restrict.write_text("2\n")
@@ -241,7 +246,7 @@ def hidden_addresses_say_so():
         names = {graph_.name_of(node) for graph_ in [graph()] for node in range(len(graph_)) if graph_.kind[node] == KERNEL}
         print(f"  kernel frames: {sorted(names)}", flush=True)
         lib.check(names == {HIDDEN, burner.symbol}, f"kernel frames: {names}")
-        # One frame a stack, not as many as there were.
+        # The hidden kernel frames of a stack become one frame.
         lib.check(all(stack.count(HIDDEN) == 1 for stack in kernel_stacks(graph()) if stack[0] == HIDDEN), "the cause stands on itself")
         symbols = subprocess.run([lib.BIN / "tributary", "symbols", "--server", reducer.url], check=True, capture_output=True, text=True)
         lib.check(HIDDEN in symbols.stdout, f"tributary symbols does not tell:\n{symbols.stdout}")

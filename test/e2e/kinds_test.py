@@ -1,5 +1,8 @@
-"""A kind of frame and a type of sample, each a row of its table, on their whole way: from a node to the flame graph, both console layouts,
-OTLP and the CLI. Rows that there are; or others, which a build has that adds them (test/kinds/added.sh): their names are arguments."""
+"""Tests the whole path of a frame kind and a sample type, each a row of its table.
+
+The path goes from a node to the flame graph, both console layouts, OTLP and the CLI. By default the test uses existing
+rows. A build can add other rows (test/kinds/added.sh): their names are arguments.
+"""
 
 import argparse
 import subprocess

@@ -1,5 +1,8 @@
-"""An API server that answers HTML, stalls, floods and lies: that is counted, takes no memory, and holds up neither samples nor other kinds. What
-it says reaches a terminal, a log or an export without the control bytes that are in it."""
+"""Tests an API server that answers HTML, stalls, floods and lies.
+
+Its errors are counted, use no memory, and delay neither samples nor other kinds. Its texts reach a terminal, a log or
+an export without their control bytes.
+"""
 
 import json
 import re
@@ -13,15 +16,15 @@ import fake_kubernetes
 import kubernetes_test
 import lib
 
-RSS_MB_MAX = 60  # k8s-collector's
+RSS_MB_MAX = 60  # of k8s-collector
 GOOD, EVIL, COPY = (f"{digit * 8}-1111-4222-8333-444444444444" for digit in "ace")
 CONTAINERS = {GOOD: "a" * 64, EVIL: "e" * 64}
-# Title of a terminal's window, a clear screen, C1's CSI, a line of its own.
+# Control bytes: set a terminal's window title, clear the screen, C1's CSI, begin a new line.
 BYTES = "\x1b]0;owned\x07\x1b[2J\u009b31m\r\nforged"
 
 
 class HostileKubernetes(fake_kubernetes.FakeKubernetes):
-    """Hostile by kind, until calm() is called."""
+    """An API server that is hostile in a different way for each kind, until a test calls calm()."""
 
     def __init__(self):
         super().__init__()
@@ -52,7 +55,7 @@ class HostileKubernetes(fake_kubernetes.FakeKubernetes):
         try:
             return how(handler)
         except OSError:
-            return None  # who asked has gone
+            return None  # the client has disconnected
 
     def watch(self, handler, kind, query):
         if not self.hostile or kind != "Job":
@@ -72,7 +75,7 @@ class HostileKubernetes(fake_kubernetes.FakeKubernetes):
         self.hold()
 
     def endless(self, handler):
-        """One object of 100 MB and no end, behind it ever more of them."""
+        """Sends one object of 100 MB, then keeps the list open without an end."""
         self.begin(handler)
         handler.wfile.write(b'{"kind":"CronJobList","metadata":{"resourceVersion":"1"},"items":[{"metadata":{"name":"')
         for _ in range(100):
@@ -95,22 +98,22 @@ def put_pod(api, name, uid, container, image, template_hash, **more):
 
 def put_pods(api):
     put_pod(api, "good", GOOD, CONTAINERS[GOOD], "web:1", "1")
-    # 1 MB of annotations, 300 labels, control bytes in everything that has a text.
+    # 1 MB of annotations, 300 labels, control bytes in every text.
     put_pod(api, f"evil{BYTES}", EVIL, CONTAINERS[EVIL], f"evil{BYTES}:1", "1",
             labels={"app": f"red{BYTES}", f"key{BYTES}": "x", **{f"label-{i}": "x" for i in range(300)}},
             annotations={"resource.opentelemetry.io/service.namespace": f"annotated{BYTES}", "huge": "x" * 1_000_000,
                          **{f"note-{i}": "x" * 900 for i in range(100)}})
-    put_pod(api, "copy", COPY, CONTAINERS[GOOD], "liar:1", "1")  # says that it runs the good pod's container
+    put_pod(api, "copy", COPY, CONTAINERS[GOOD], "liar:1", "1")  # claims the good pod's container
 
 
 def tell_nonsense(api):
-    """Nothing that can be used, and more than an object may have."""
+    """Sends pods that cannot be used, and one pod larger than an object may be."""
     for metadata in ('"name":"x\\q"', f'"name":"{"x" * 5_000_000}"', '"name":"no uid"'):
         api.tell_raw("Pod", '{"type":"ADDED","object":{"metadata":{%s}}}\n' % metadata)
 
 
 def metrics(watcher):
-    """As it logs them, asked by a signal."""
+    """Returns the metrics that k8s-collector logs after a signal."""
     before = watcher.text().count("metric tributary_k8s_watches_total")
     watcher.signal(signal.SIGUSR1)
     lib.wait_for("metrics in the log", lambda: watcher.text().count("metric tributary_k8s_watches_total") > before, 5)
@@ -124,7 +127,7 @@ def resident_mb(program):
 
 
 def check_text(what, text):
-    """Nothing in it that a terminal takes for more than text."""
+    """Checks that a terminal would take all of `text` as plain text."""
     bad = sorted({c for c in text if (c < " " and c != "\n") or "\x7f" <= c < "\xa0"})
     lib.check(not bad, f"{what} has {bad}")
     lib.check("\nforged" not in text, f"{what}: a line of its own was forged")
@@ -152,7 +155,7 @@ def count(reducer, start, **labels):
 
 
 def check_answers(reducer, start):
-    """People and programs get what was told, and nothing that it could do to them."""
+    """Checks that users and programs get the pods' texts without control bytes."""
     tributary = [lib.BIN / "tributary"]
     for arguments in (["rollouts"], ["rollouts", "--json"], ["status"]):
         out = subprocess.run([*tributary, *arguments, "--server", reducer.url], check=True, capture_output=True).stdout.decode()
@@ -190,7 +193,7 @@ def an_api_server_that_lies():
             check_bounds(watcher)
             lib.check("info complete" not in watcher.text(), "all is known of what was never answered")
 
-            # It comes to its senses: all of it is known, and what runs another version is a rollout.
+            # The server becomes normal: the whole cluster is known, and another version is a rollout.
             api.calm()
             lib.wait_for("all of the cluster", lambda: "info complete" in watcher.text(), 30)
             put_pod(api, "next", "0" * 8, "f" * 64, f"next{BYTES}:2", "2")

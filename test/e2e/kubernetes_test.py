@@ -1,5 +1,8 @@
-"""Containers, their node, and their cluster's API: samples have pod, workload, namespace, node, cluster and service, whoever comes first;
-a rollout is an event by itself; all of it outlives the pods, k8s-collector and the reducer."""
+"""Tests containers, their node, and their cluster's API.
+
+Samples have pod, workload, namespace, node, cluster and service, whether samples or metadata arrive first. A rollout is
+a separate event. All data are kept when the pods, k8s-collector and the reducer have ended.
+"""
 
 import json
 import subprocess
@@ -20,7 +23,7 @@ class KubernetesCollector(lib.Program):
 
 
 def put_pod(api, name, pod, container, image, owner, labels=None, annotations=None):
-    """As a kubelet would report it, running."""
+    """Puts a running pod, as a kubelet would report it."""
     api.put("Pod", name, pod, "shop", labels, annotations, owner,
             spec={"nodeName": NODE, "containers": [{"name": "main", "image": image}]},
             status={"podIP": "10.0.0.7", "startTime": fake_kubernetes.rfc3339(time.time()),
@@ -29,7 +32,7 @@ def put_pod(api, name, pod, container, image, owner, labels=None, annotations=No
 
 
 class Shop:
-    """A deployment with one pod, and a stateful set with one, around containers that run."""
+    """A deployment and a stateful set with one pod each, for containers that run."""
 
     def __init__(self, api, containers):
         self.api = api
@@ -52,13 +55,13 @@ class Shop:
 
 
 def work(docker, containers, name):
-    """Processes of 30 ms: a program of its own each, and without exec."""
+    """Runs processes of 30 ms, with and without exec."""
     docker("exec", containers[name][0], f"/{name}", "short", 10, 30, f"/{name}_short")
     docker("exec", containers[name][0], f"/{name}", "fork", 20, 30)
 
 
 def check_shares(reducer, start, end, name, labels):
-    """Every sample of that program has each of these labels, and nothing else of this program has them."""
+    """Checks that every sample of the program `name` has each of these labels."""
     everywhere = containers_test.count(reducer, start, end, process_executable_name=name)
     lib.check(everywhere > 100, f"{everywhere} samples of {name}")
     for label, value in labels.items():
@@ -98,7 +101,7 @@ def a_cluster():
         for name in ("one", "two"):
             work(docker, containers, name)
 
-        # The samples were there first.
+        # The samples exist before the metadata arrive.
         shop = Shop(api, containers)
         watcher = KubernetesCollector(d, api, reducer)
         programs.append(watcher)
@@ -108,16 +111,16 @@ def a_cluster():
         check_shares(reducer, start, end, "one", WEB | {"k8s_cluster_uid": shop.cluster_uid, "k8s_pod_uid": containers["one"][1]})
         check_shares(reducer, start, end, "two_short", DB)
 
-        # Another version; its pod is known before it runs. The old one goes.
+        # Roll out another version. Its pod is known before its processes run. Then the old pod is removed.
         shop.put_web(containers["three"], "web-2b", "2b", "registry.example:5000/shop/web:2.0")
         lib.wait_for("the rollout", lambda: rollouts(reducer), 20)
         work(docker, containers, "three")
         api.remove("Pod", containers["one"][1])
-        # Times of the API are whole seconds: wait for all that came after.
+        # The API's times are whole seconds: wait until all later samples are counted.
         lib.wait_for("what the new version ran", lambda: rollouts(reducer)[0]["after"]["count"] > 500, 20)
         check_rollout(reducer)
 
-        # What is known outlives everybody who knew it.
+        # The metadata are kept when the programs that sent or received them have ended.
         lib.check(watcher.stop() == 0, "k8s-collector's exit code")
         lib.check(collector.stop() == 0, "the collector's exit code")
         lib.check_law(reducer.status())
@@ -147,7 +150,7 @@ def check_rollout(reducer):
 
 
 def check_export(text):
-    """What waited for its pod went out with it."""
+    """Checks that samples that waited for their pod were exported with its attributes."""
     for mark in ("k8s.pod.name: web-2b-x (Str)", "k8s.deployment.name: web (Str)", "service.version: 2.0 (Str)", "k8s.cluster.name: prod (Str)"):
         lib.check(mark in text, f"'{mark}' was not exported")
 

@@ -1,6 +1,7 @@
-"""Starts the real programs for end-to-end tests: reducer, kernel-collector, the truth workload; asks the API; checks the law.
+"""Starts the real programs for end-to-end tests: reducer, kernel-collector, the truth workload.
 
-Every process gets free ports and its own directory, is stopped at the end, and leaves its log in the failure message.
+It also queries the API and checks the law. Every process gets free ports and its own directory, and is stopped at the
+end. A failure message contains the process's log.
 """
 
 import contextlib
@@ -33,7 +34,7 @@ def check(condition, message):
 
 
 def wait_for(what, condition, timeout_s=30.0, step_s=0.1):
-    """Polls until condition() is true; its last value is returned."""
+    """Polls until condition() is true. Returns its last value."""
     deadline = time.monotonic() + timeout_s
     while True:
         value = condition()
@@ -45,7 +46,7 @@ def wait_for(what, condition, timeout_s=30.0, step_s=0.1):
 
 
 class Program:
-    """One process of ours; its output goes to a log file."""
+    """One process that the test starts. Its output goes to a log file."""
 
     def __init__(self, name, args, directory, as_root=False, env=None):
         self.name = name
@@ -56,7 +57,7 @@ class Program:
 
     @property
     def pid(self):
-        """Of the program itself: a sudo before it cannot pass on SIGKILL and SIGSTOP."""
+        """Returns the pid of the program, not of a sudo that started it: sudo cannot pass on SIGKILL and SIGSTOP."""
         pid = self.process.pid
         while self.running() and pathlib.Path(f"/proc/{pid}/comm").read_text() == "sudo\n":
             child = subprocess.run(["pgrep", "-P", str(pid)], capture_output=True, text=True, check=False).stdout.split()
@@ -76,7 +77,7 @@ class Program:
             subprocess.run(ROOT + ["kill", f"-{int(number)}", str(self.pid)], check=False)
 
     def stop(self, timeout_s=10):
-        """SIGTERM, then the exit code; a program that does not end in time is killed and that is a failure."""
+        """Sends SIGTERM and returns the exit code. A program that does not end in time is killed: that is a failure."""
         self.signal(signal.SIGTERM)
         try:
             return self.process.wait(timeout_s)
@@ -91,7 +92,7 @@ class Program:
 
 
 class Reducer(Program):
-    """`prefix` starts it elsewhere, as `ip netns exec` does: as root then."""
+    """`prefix` starts the reducer in another environment, for example `ip netns exec`. It then runs as root."""
 
     def __init__(self, directory, args=(), data=None, intake_port=0, http_port=0, name="reducer", intake_host="127.0.0.1",
                  http_host="127.0.0.1", prefix=(), env=None):
@@ -130,7 +131,7 @@ class Reducer(Program):
         return self.json("/api/v1/status")
 
     def metric(self, name):
-        """A metric of /metrics, summed over its labels."""
+        """Returns a metric of /metrics, summed over its labels."""
         lines = self.get("/metrics").decode().splitlines()
         return sum(float(line.rsplit(" ", 1)[1]) for line in lines if line.split("{")[0].split(" ")[0] == name)
 
@@ -139,8 +140,10 @@ class Reducer(Program):
 
 
 class Collector(Program):
-    """Without a CPU budget unless told: instrumented builds and 999 Hz cost more than the default allows. `prefix` starts it elsewhere,
-    as `unshare -m` does."""
+    """By default it has no CPU budget: instrumented builds and 999 Hz cost more than the default budget allows.
+
+    `prefix` starts it in another environment, for example `unshare -m`.
+    """
 
     def __init__(self, directory, intake_port, rate=999, args=(), name="collector", cpu_budget="off", prefix=(), env=None):
         super().__init__(name, [*prefix, BIN / "kernel-collector", "--intake-port", intake_port, "--sample-rate", rate, "--cpu-budget",
@@ -149,7 +152,7 @@ class Collector(Program):
 
 
 class FlameGraph:
-    """The API's columns, with a few questions asked of them."""
+    """The columns of the API's answer, with a few queries."""
 
     def __init__(self, answer):
         self.answer = answer
@@ -174,11 +177,11 @@ class FlameGraph:
         return out[::-1]
 
     def count_of(self, function):
-        """Samples whose leaf user function is `function`, kernel frames on top of it included."""
+        """Returns the samples with `function` as their leaf user function, with or without kernel frames on top."""
         return sum(self.total_count[i] for i in range(len(self)) if self.is_user_function(i) and self.name_of(i) == function)
 
     def ns_of(self, function):
-        """As count_of, in ns."""
+        """Returns the same as count_of(), in ns."""
         return sum(self.total_ns[i] for i in range(len(self)) if self.is_user_function(i) and self.name_of(i) == function)
 
     def kind_of(self, node):
@@ -188,7 +191,7 @@ class FlameGraph:
         return self.kind_of(node) not in ("root", "kernel", "inlined", "unknown")
 
     def kinds_by_name(self):
-        """{function: the names of the kinds that it is told with}"""
+        """Returns {function: the names of its frames' kinds}."""
         kinds = {}
         for i in range(len(self)):
             kinds.setdefault(self.name_of(i), set()).add(self.kind_of(i))
@@ -200,7 +203,7 @@ class FlameGraph:
 
 
 def is_instrumented(program):
-    """Built with a sanitizer, which takes memory and time of its own."""
+    """Returns whether the program was built with a sanitizer, which needs additional memory and time."""
     binary = (BIN / program).read_bytes()
     return b"__asan_init" in binary or b"__tsan_init" in binary
 
@@ -210,18 +213,18 @@ def now_ms():
 
 
 def run_truth(seconds, threads=1):
-    """Runs the workload to its end; what it measured of itself."""
+    """Runs the workload to its end. Returns the workload's own measurements."""
     result = subprocess.run([BIN / "truth", str(seconds), str(threads)], check=True, capture_output=True, text=True)
     return json.loads(result.stdout)
 
 
 def four_sigma(share, count):
-    """Bound on |observed − true| share of a binomial draw of `count`."""
+    """Returns the bound on |observed − true| share of a binomial draw of `count`."""
     return 4 * math.sqrt(share * (1 - share) / count)
 
 
 def mount_bpffs():
-    """Makes /sys/fs/bpf a bpffs, which a bare machine may lack."""
+    """Mounts a bpffs at /sys/fs/bpf unless there is one. A bare machine may lack it."""
     mounts = pathlib.Path("/proc/mounts").read_text()
     if " /sys/fs/bpf bpf" not in mounts:
         subprocess.run(ROOT + ["mount", "-t", "bpf", "bpf", "/sys/fs/bpf"], check=True)
@@ -229,7 +232,7 @@ def mount_bpffs():
 
 @contextlib.contextmanager
 def small_disk(path, size):
-    """A file system of its own at `path`, which can be filled."""
+    """Mounts a separate file system at `path`, which a test can fill."""
     path.mkdir()
     subprocess.run(ROOT + ["mount", "-t", "tmpfs", "-o", f"size={size},mode=700,uid={os.geteuid()}", "tmpfs", path], check=True)
     try:
@@ -239,7 +242,7 @@ def small_disk(path, size):
 
 
 def fill_disk(path):
-    """Takes all room there is; removing the file that is returned gives it back."""
+    """Fills all free space. Remove the returned file to free the space again."""
     filler = path / "filler"
     with contextlib.suppress(OSError), open(filler, "wb", buffering=0) as f:
         while f.write(b"x" * 4096):
@@ -248,7 +251,7 @@ def fill_disk(path):
 
 
 def check_law(status, lost=None):
-    """captured = stored + lost, exactly."""
+    """Checks that captured = stored + lost, exactly."""
     total = status["total"]
     sum_lost = sum(total["lost"].values())
     check(total["captured"] == total["stored"] + sum_lost,
@@ -263,7 +266,10 @@ CAPTURED_SLOT = 8
 
 
 def forget_collectors():
-    """Removes what earlier collectors left pinned: the next one would tell of their losses, and they are another test's."""
+    """Removes the maps that earlier collectors left pinned.
+
+    Otherwise the next collector would report their losses, which belong to another test.
+    """
     for name in ("session", "counters"):
         subprocess.run(ROOT + ["rm", "-f", f"/sys/fs/bpf/tributary/{name}"], check=True)
 
@@ -280,7 +286,7 @@ def directory():
 
 @contextlib.contextmanager
 def programs():
-    """Collects programs; kills what still runs at the end and shows logs when something failed."""
+    """Collects programs. At the end it kills programs that still run. If a test failed, it prints their logs."""
     started = []
     try:
         yield started
@@ -295,7 +301,7 @@ def programs():
 
 
 def main(*tests):
-    """Runs the functions given, or those named on the command line; any failure fails the whole."""
+    """Runs the given functions, or only those named on the command line. One failure makes the whole run fail."""
     wanted = sys.argv[1:]
     failed = 0
     for test in tests:

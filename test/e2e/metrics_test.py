@@ -1,5 +1,8 @@
-"""The ports that tell how the programs are: /metrics in the format that Prometheus reads, with numbers that /proc confirms; /healthz,
-/readyz and --health-check; taken ports; and clients that send rubbish, are slow, or do not read."""
+"""Tests the ports for monitoring.
+
+It tests /metrics in the format that Prometheus reads, with numbers that /proc confirms; /healthz, /readyz and
+--health-check; taken ports; and clients that send garbage, are slow, or do not read.
+"""
 
 import http.client
 import os
@@ -17,7 +20,7 @@ PATIENT_S = 60
 
 
 def url_port(program):
-    """The port of /metrics that a collector chose, from its log."""
+    """Returns the port of /metrics that a collector chose, from its log."""
     found = lib.wait_for(f"{program.name}'s port", lambda: re.search(r"metrics url=http://127\.0\.0\.1:(\d+)/metrics", program.text())
                          or not program.running(), PATIENT_S)
     lib.check(program.running(), f"{program.name} ended:\n{program.text()}")
@@ -25,7 +28,7 @@ def url_port(program):
 
 
 def get(port, path, method="GET", connection=None):
-    """Status, headers and body. `connection` is kept for the next request."""
+    """Returns status, headers and body. A given `connection` stays open for the next request."""
     client = connection or http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENT_S)
     client.request(method, path)
     answer = client.getresponse()
@@ -44,7 +47,7 @@ def metrics(port, connection=None):
 
 
 def raw(port, request, then_close=True):
-    """All that is answered to bytes."""
+    """Sends raw bytes and returns the whole answer."""
     with socket.create_connection(("127.0.0.1", port), PATIENT_S) as client:
         client.sendall(request)
         if then_close:
@@ -76,7 +79,7 @@ def expect_health(code, words, binary, *args, env=None):
 
 
 def proc_view(pid):
-    """What /proc says: CPU seconds, bytes in RAM, bytes of address space, open files, limit, start, threads."""
+    """Returns values of /proc: CPU seconds, bytes in RAM, bytes of address space, open files, limit, start, threads."""
     proc = pathlib.Path(f"/proc/{pid}")
     fields = (proc / "stat").read_text().rpartition(") ")[2].split()
     ticks = os.sysconf("SC_CLK_TCK")
@@ -92,7 +95,10 @@ def proc_view(pid):
 
 
 def check_process_metrics(program, port):
-    """Between two looks at /proc the numbers must be in what these say; a process that changes meanwhile is looked at again."""
+    """Checks that each number of /metrics lies between two readings of /proc.
+
+    If the process changes meanwhile, the check is repeated.
+    """
     slack = {"process_cpu_seconds_total": 0.05, "process_resident_memory_bytes": 2 << 20, "process_virtual_memory_bytes": 2 << 20,
              "process_start_time_seconds": 1.5}
     client = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENT_S)
@@ -100,7 +106,7 @@ def check_process_metrics(program, port):
 
     def agrees():
         nonlocal wrong
-        get(port, "/healthz", connection=client)  # the connection is open in all three
+        get(port, "/healthz", connection=client)  # so that the connection is open in all three readings
         before = proc_view(program.pid)
         told = metrics(port, client)
         after = proc_view(program.pid)
@@ -135,7 +141,7 @@ def check_pages(program, port):
 
 
 def everything():
-    """All three programs: what they say, and who is ready when."""
+    """Tests the pages of all three programs, and when each program is ready."""
     with fake_kubernetes.FakeKubernetes() as api, lib.directory() as d, lib.programs() as programs:
         with socket.socket() as reserved:
             reserved.bind(("127.0.0.1", 0))
@@ -175,7 +181,7 @@ def everything():
 
 
 def health_check():
-    """Where --health-check looks: flag, environment, file; and what it says where there is nothing to ask."""
+    """Tests where --health-check finds the address (flag, environment, file), and its message if no port answers."""
     with lib.directory() as d, lib.programs() as programs:
         reducer = lib.Reducer(d, http_host="[::1]" if has_ipv6() else "127.0.0.1")
         programs.append(reducer)
@@ -202,13 +208,16 @@ def has_ipv6():
 
 
 def taken_ports():
-    """The default port: one warning. One that an option names: an error that says what to do. off: no port."""
+    """Tests taken ports: the default port gives one warning, a port from an option gives an error with advice.
+
+    With "off" there is no port.
+    """
     with fake_kubernetes.FakeKubernetes() as api, lib.directory() as d, lib.programs() as programs, socket.socket() as taken:
         try:
             taken.bind(("127.0.0.1", 4041))
             taken.listen()
         except OSError:
-            print("  4041 was taken before")  # by whomever: it is taken
+            print("  4041 was taken before")  # by another program, which is enough for the test
         collector = lib.Collector(d, 1, rate=19, args=["--shutdown-timeout", "0s"])
         watcher = Watcher(d, api.url, 1, "--metrics-listen", "off")
         programs += [collector, watcher]
@@ -229,7 +238,10 @@ def taken_ports():
 
 
 def hostile_clients():
-    """Rubbish, half requests, pipelined ones, connections that do nothing, readers that do not read: each is bounded and counted."""
+    """Tests garbage, half requests, pipelined requests, idle connections, and clients that do not read.
+
+    Each is limited and counted.
+    """
     with lib.directory() as d, lib.programs() as programs:
         collector = lib.Collector(d, 1, rate=19, args=["--metrics-listen", "0", "--shutdown-timeout", "0s"])
         programs.append(collector)
@@ -253,7 +265,7 @@ def hostile_clients():
         endless = socket.create_connection(("127.0.0.1", port), PATIENT_S)
         endless.sendall(b"GET /metrics HTTP/1.1\r\nX: ")
         lib.check(get(port, "/healthz")[0] == 200, "clients that do not read keep others out")
-        # The text is made anew a few times a second.
+        # The program makes the text again a few times a second.
         lib.wait_for("the refusals", lambda: sum(metrics(port)["tributary_http_refusals_total"].values()) >= 90)
         told = metrics(port)
         grown = proc_view(collector.pid)["process_resident_memory_bytes"] - resident

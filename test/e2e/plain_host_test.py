@@ -1,5 +1,8 @@
-"""A host without Kubernetes and cloud: every sample has a service all the same, the systemd unit's or the executable's name; nothing has an
-empty value, nobody is asked in vain, and the logs are quiet. That a service runs another version is noticed."""
+"""Tests a host without Kubernetes and without a cloud.
+
+Every sample still has a service: the name of the systemd unit or of the executable. No attribute has an empty value,
+the collector queries no missing cloud, and the logs are quiet. The reducer notices that a service runs another version.
+"""
 
 import collections
 import contextlib
@@ -22,7 +25,7 @@ APPS = f"{USER}/user@1000.service/app.slice"
 ATTRIBUTE = re.compile(r"^  (\S+): (.*) \(\w+\)$", re.M)
 LOG_LINE = re.compile(r"^\d{4}-\d\d-\d\dT\S+ \w+ ")
 
-# Where a program runs, and what it says → its service. The program's name is the key.
+# The program's name → (the cgroup where it runs, the service name that it sets, its expected service).
 PROGRAMS = {
     "p-unit": ("system.slice/shop-web.service", None, "shop-web"),
     "p-nested": ("system.slice/shop-db.service/worker", None, "shop-db"),
@@ -37,7 +40,7 @@ HOST = {"host.id": MACHINE_ID, "os.type": "linux", "os.name": "Plain Linux", "os
 
 
 def make_host(directory):
-    """The files that tell of a host; no container runtime's socket is in it."""
+    """Makes the files that describe a host. They include no container runtime's socket."""
     etc = directory / "hostfs/etc"
     etc.mkdir(parents=True)
     (etc / "machine-id").write_text(MACHINE_ID + "\n")
@@ -56,14 +59,14 @@ def cgroups(paths):
 
 
 def start_in(folders, command, environment=None):
-    """Moved into the cgroups before it starts; folders empty: stays where the test is."""
+    """Starts a program in the cgroups. If `folders` is empty, the program stays in the test's cgroups."""
     enter = "".join(f"echo $$ > {root}/{folder}/cgroup.procs && " for root, folder in folders)
     env = {key: value for key, value in os.environ.items() if not key.startswith("OTEL_")} | (environment or {})
     return subprocess.Popen(lib.ROOT + ["sh", "-c", f"{enter}exec {' '.join(map(str, command))}"], stdout=subprocess.DEVNULL, env=env)
 
 
 def run_all(directory, made):
-    """Each program for two seconds, under a name of its own."""
+    """Runs each program for two seconds, under its own name."""
     started = []
     for name, (path, service, _) in PROGRAMS.items():
         program = directory / name
@@ -74,12 +77,12 @@ def run_all(directory, made):
 
 
 def kernel_work(directory):
-    """What gives the kernel's own threads something to do: pages to write back."""
+    """Gives the kernel's own threads work: pages to write back."""
     subprocess.run(["dd", "if=/dev/zero", f"of={directory / 'pages'}", "bs=1M", "count=400", "conv=fsync"], check=True, capture_output=True)
 
 
 def start_collector(directory, reducer, cloud, *args):
-    """On a machine whose firmware is none of the clouds', whatever this one's is."""
+    """Starts a collector that sees no cloud's firmware, whatever firmware this machine has."""
     without_firmware = 'if [ -d /sys/class/dmi/id ]; then mount -t tmpfs none /sys/class/dmi/id; fi; exec "$0" "$@"'
     return lib.Collector(directory, reducer.intake_port, rate=RATE, prefix=["unshare", "-m", "sh", "-c", without_firmware],
                          args=["--batch-interval", "500ms", "--host-dir", make_host(directory), "--cloud-metadata", "auto",
@@ -101,7 +104,7 @@ def check_services(reducer, start, end):
 
 
 def check_series(reducer, start, end):
-    """What a page offers to choose from."""
+    """Checks the choices that the page offers."""
     def of(query):
         return reducer.json("/api/v1/series", query=query, **{"from": start, "to": end})
     ours = of('{process_executable_name=~"p-.*"}')
@@ -122,7 +125,7 @@ def check_series(reducer, start, end):
 
 
 def exported_resources(text):
-    """Of the console exporter: attributes of each resource, with what process ran in it."""
+    """Yields (attributes, executables) of each resource in the console exporter's text."""
     for block in text.split("--------------- New Resource Profile --------------\n")[1:]:
         resource, profiles = block.split("------------------- New Profile -------------------\n", 1)
         yield dict(ATTRIBUTE.findall(resource)), set(re.findall(r"^  +process.executable.name: (.*) \(Str\)$", profiles, re.M))
@@ -143,7 +146,7 @@ def check_export(text):
 
 
 def check_log(program):
-    """Neither complaints nor a line that comes again and again."""
+    """Checks that the log has neither warnings or errors nor repeated lines."""
     lines = [line.split(" ", 1)[1] for line in program.text().splitlines() if LOG_LINE.match(line)]
     lib.check(lines, f"{program.name} says nothing")
     complaints = [line for line in lines if not line.startswith("info ")]
@@ -183,12 +186,15 @@ def rollouts(reducer, *args):
 
 
 def composed(version):
-    """What Docker says of a Compose service's container."""
+    """Returns Docker's answer about a Compose service's container."""
     return ("shop-web-1", f"shop/web:{version}", "sha256:" + str(version) * 64, {"com.docker.compose.service": "web"})
 
 
 def run_version(version, program, containers):
-    """Of a service that says its version itself, and of one whose image does; two processes each, one after the other."""
+    """Runs a service that sets its own version, and one that gets it from its image.
+
+    Each has two processes, one after the other.
+    """
     says = {"OTEL_RESOURCE_ATTRIBUTES": f"service.name=checkout,service.namespace=shop,service.version={version},deployment.environment.name=prod"}
     for _ in range(2):
         for process in [start_in([], [program, 2], says), start_in(containers[version], [program, 2])]:
@@ -232,7 +238,7 @@ def deploys():
         check_rollouts(reducer)
         lib.check(collector.stop() == 0, "the collector's exit code")
         lib.check(reducer.stop() == 0, "the reducer's exit code")
-        # A restart neither forgets them nor notices them again.
+        # After a restart the reducer still knows the rollouts and does not report them again.
         reducer = lib.Reducer(d, data=reducer.data, name="second")
         programs.append(reducer)
         lib.wait_for("a look", lambda: reducer.metric("tributary_metadata_service_programs") >= 2, 60, 0.5)

@@ -1,5 +1,9 @@
-"""The life of processes: whatever they do, a sample is attributed to what was mapped at its time, or counted as unattributed;
-never to the wrong file. Everything here burns known CPU time in functions whose name says whose they are (test/workloads/life.c)."""
+"""Tests the life of processes.
+
+In all cases a sample is attributed to the file that was mapped at its time, or counted as unattributed, never
+attributed to the wrong file. The programs burn known CPU time in functions with names that show their file
+(test/workloads/life.c).
+"""
 
 import json
 import subprocess
@@ -10,12 +14,12 @@ import lib
 A, B = lib.BIN / "life_a", lib.BIN / "life_b"
 LIB_A, LIB_B = lib.BIN / "liblife_a.so", lib.BIN / "liblife_b.so"
 RATE = 999
-HELD_S = 1.8  # a sample may wait a second for what it needs, and for the next batch
+HELD_S = 1.8  # a sample may wait a second for its mappings, and then for the next batch
 OWNERS = {"work_a": "life_a", "work_b": "life_b", "library_work_a": "liblife_a.so", "library_work_b": "liblife_b.so"}
 
 
 class Profile:
-    """All that was sampled of the two programs, by leaf function, and what of it stands where it cannot be."""
+    """All samples of the two programs, by leaf function, and the samples in impossible places."""
 
     def __init__(self, reducer, start_ms, end_ms):
         self.ns, self.total_ns, self.misplaced = dict.fromkeys(OWNERS, 0), 0, []
@@ -33,7 +37,7 @@ class Profile:
 
 
 class Scene:
-    """One reducer and one collector, in front of which a scenario plays."""
+    """One reducer and one collector that observe a scenario."""
 
     def __init__(self, reducer, collector):
         self.reducer, self.collector = reducer, collector
@@ -47,7 +51,10 @@ class Scene:
         return Profile(self.reducer, start, lib.now_ms() + 1000)
 
     def check(self, name, profile, expected_ms, slack=0.0):
-        """Each function's share of time within 4 σ of what was burnt, of which `slack` may be unattributed; nothing misplaced."""
+        """Checks that each function's time is within 4 σ of the burnt time, and that no sample is misplaced.
+
+        The share `slack` of the burnt time may be unattributed.
+        """
         lib.check(not profile.misplaced, f"{name}: samples of one program in the other: {profile.misplaced[:5]}")
         for function, ms in expected_ms.items():
             samples = ms * RATE / 1000
@@ -65,9 +72,10 @@ def scenarios(scene):
     scene.check("vfork", scene.play("vfork", 20, 25, B), {"work_a": 500, "work_b": 500})
     scene.check("one pid again and again", scene.play("reuse", 40, 25, B), {"work_a": 500, "work_b": 500})
     scene.check("pid namespace", scene.play("namespace", 1, 500, B), {"work_b": 500})
-    # The two libraries lie at the same addresses, one after the other.
+    # The two libraries are mapped at the same addresses, one after the other.
     scene.check("dlopen", scene.play("dlopen", 40, 10, LIB_A, LIB_B), {"library_work_a": 1200, "library_work_b": 400})
-    # mremap tells nobody: until the process's mappings are read again its samples there have no file. They must not have a wrong one.
+    # mremap causes no event. Until the collector reads the process's mappings again, samples at the new address have no
+    # file. They must not have a wrong file.
     scene.check("mremap", scene.play("remap", 4, 250, LIB_A), {"library_work_a": 1000}, slack=1.0)
 
 
@@ -78,7 +86,7 @@ def life_of_processes():
         collector = lib.Collector(d, reducer.intake_port, rate=RATE, args=["--batch-interval", "500ms"])
         programs.append(collector)
         lib.wait_for("stored samples", lambda: reducer.status()["total"]["stored"] > 0, 30)
-        # Names of the two programs and libraries, so that the scenarios do not wait for them.
+        # Get the names of the two programs and libraries first, so that the scenarios need not wait for them.
         subprocess.run([A, "short", "2", "300", B], check=True)
         subprocess.run([A, "dlopen", "2", "300", LIB_A, LIB_B], check=True)
         time.sleep(2)
@@ -88,7 +96,7 @@ def life_of_processes():
 
 
 def storm():
-    """2,000 processes within ten seconds: nothing lost uncounted, and the collector keeps up."""
+    """Starts 2,000 processes within ten seconds: no sample is lost, and the collector keeps up."""
     with lib.directory() as d, lib.programs() as programs:
         reducer = lib.Reducer(d)
         programs.append(reducer)

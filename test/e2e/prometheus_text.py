@@ -1,4 +1,4 @@
-"""Reads and checks the Prometheus text format 0.0.4 by its specification, and by what `promtool check metrics` complains about."""
+"""Reads and checks the Prometheus text format 0.0.4: its specification, and the rules of `promtool check metrics`."""
 
 import re
 
@@ -7,12 +7,12 @@ import lib
 NAME = r"[a-zA-Z_:][a-zA-Z0-9_:]*"
 LABEL = r'[a-zA-Z_][a-zA-Z0-9_]*="(?:[^"\\\n]|\\[\\"n])*"'
 SAMPLE = re.compile(rf"({NAME})(?:\{{((?:{LABEL})(?:,{LABEL})*)\}})? (\S+)")
-# Units that are no base units: https://prometheus.io/docs/practices/naming/
+# Units that are not base units: https://prometheus.io/docs/practices/naming/
 BAD_UNIT = re.compile(r"_(ms|us|ns|milliseconds|microseconds|nanoseconds|minutes|hours|kilobytes|megabytes)(_total)?$")
 
 
 def parse(text):
-    """{name: {labels: value}}; a Failure names the line that is wrong."""
+    """Returns {name: {labels: value}}. Raises a Failure that names the wrong line."""
     lib.check(text.endswith("\n"), "the last line has no end")
     families, described, typed, current = {}, {}, {}, None
     for line in text[:-1].split("\n"):

@@ -1,4 +1,4 @@
-"""Nothing is lost when the reducer goes away for ten seconds in mid-run, by a clean stop or by kill -9."""
+"""Tests that nothing is lost when the reducer is away for ten seconds during a run, by a clean stop or by kill -9."""
 
 import threading
 import time

@@ -1,4 +1,4 @@
-"""`tributary record -- CMD`: both halves for one command, a file and a summary left behind, nothing else."""
+"""Tests `tributary record -- CMD`: it runs collector and reducer for one command, and leaves a file and a summary."""
 
 import os
 import subprocess
@@ -21,7 +21,7 @@ def one_command():
         result = record(d, lib.BIN / "truth", "4")
         print("  " + "\n  ".join(result.stderr.strip().splitlines()))
         lib.check(result.returncode == 0, f"exit code {result.returncode}: {result.stderr}")
-        ns = by_leaf = 0  # the lines tell ns
+        ns = by_leaf = 0  # the lines contain ns
         for line in (d / "out.folded").read_text().splitlines():
             stack, _, number = line.rpartition(" ")
             ns += int(number)

@@ -1,5 +1,8 @@
-"""A recorded session: inspect counts what the reducer counted, a replay as three nodes gives three times the same stacks, and a reducer
-that dies in the middle of a replay ends with everything once. A replayed fleet uploads each symbol table once."""
+"""Tests a recorded session.
+
+inspect counts the same samples as the reducer. A replay as three nodes gives the same stacks three times. A reducer
+that dies in the middle of a replay has each sample once at the end. A replayed fleet uploads each symbol table once.
+"""
 
 import json
 import subprocess
@@ -14,14 +17,14 @@ def tributary(*args, check=True):
 
 
 def folded(reducer, query="{}"):
-    """Stacks by address, so that names do not matter, with their counts."""
+    """Returns the stacks by address with their counts. With addresses, names do not matter."""
     text = tributary("flamegraph", "--server", reducer.url, "--query", query, "--from", "-1h", "--to", "now", "--unit", "count", "--format",
                      "folded-address", "--out", "-").stdout
     return sorted(text.splitlines())
 
 
 def record(d, programs, seconds=8):
-    """A real collector's session: its recording, and the reducer that it was sent to meanwhile."""
+    """Records a real collector's session. Returns the recording and the reducer that received the session."""
     reducer = lib.Reducer(d)
     programs.append(reducer)
     recording = d / "session.rec"
@@ -54,7 +57,7 @@ def inspect_counts_what_was_stored():
         names = {p["comm"] for line in lines for p in line.get("definitions", {}).get("processes", [])}
         lib.check("truth" in names, f"no process truth among {names}")
 
-        # Cut off within a frame, then a byte changed: what is whole is printed, the rest is an error that says where.
+        # Cut off the file within a frame: inspect prints the whole frames and then an error with the offset.
         torn = d / "torn.rec"
         torn.write_bytes(recording.read_bytes()[:-3])
         done = tributary("inspect", torn, check=False)
@@ -114,7 +117,7 @@ def nothing_twice_after_the_reducers_death():
 
 
 def a_fleet_uploads_each_table_once():
-    """A hundred nodes with the same executables, all of them killed in the middle of their uploads: others send the rest."""
+    """Replays a hundred nodes with the same executables. All are killed during their uploads; others send the rest."""
     with lib.directory() as d, lib.programs() as programs:
         recording, _ = record(d, programs, seconds=4)
         lines = [json.loads(line) for line in tributary("inspect", recording).stdout.splitlines()]

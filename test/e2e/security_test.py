@@ -1,5 +1,8 @@
-"""Security of the intake, with the real programs: set up by the very commands of docs/security.md, every credential that is wrong is
-refused with a counted reason and a log line that says it, and thousands of idle and slow connections disturb nobody."""
+"""Tests the security of the intake with the real programs.
+
+The setup uses the commands of docs/security.md. Every wrong credential is refused with a counted reason and a log line
+that names it. Thousands of idle and slow connections do not disturb other clients.
+"""
 
 import contextlib
 import http.server
@@ -29,7 +32,7 @@ def shell(directory, command):
 
 
 def sign(directory, name, subject, days=365, ca="ca"):
-    """A certificate and key for `name`, by an authority of `directory`."""
+    """Makes a certificate and a key for `name`, signed by an authority in `directory`."""
     shell(directory, f"""
         openssl req -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -keyout {name}.key -out {name}.csr -subj /CN={subject}
         openssl x509 -req -in {name}.csr -CA {ca}.pem -CAkey {ca}.key -CAcreateserial -days {days} -out {name}.pem""")
@@ -44,7 +47,10 @@ def documented_commands():
 
 @contextlib.contextmanager
 def busy_machine():
-    """Something to sample, at the lowest priority: an idle machine gives a few samples a second, those of the test itself."""
+    """Runs a load to sample, at the lowest priority.
+
+    An idle machine gives only a few samples a second, from the test itself.
+    """
     with lib.directory() as d:
         load = lib.Program("load", ["nice", "-n", "19", lib.BIN / "truth", 3600], d)
         try:
@@ -55,7 +61,7 @@ def busy_machine():
 
 @contextlib.contextmanager
 def fleet():
-    """A directory with what docs/security.md makes, and a node's certificate; a reducer that asks for it all."""
+    """Yields a directory with the files of docs/security.md and a node's certificate, and a reducer that needs them."""
     with busy_machine(), lib.directory() as d, lib.programs() as programs:
         for command in documented_commands()[:4]:
             shell(d, command)
@@ -89,7 +95,7 @@ def certificates_and_tokens():
         healthy = collector(d, programs, reducer)
         wait_for_samples(reducer)
         lib.check([n["id"] for n in reducer.status()["nodes"]] == [NODE], "the node's id")
-        # A new token: for the connections to come.
+        # Make a new token for later connections.
         (d / "token").rename(d / "old-token")
         shell(d, "umask 077; openssl rand -hex 32 > token")
         wait_for_samples(reducer)
@@ -124,7 +130,7 @@ def what_is_refused():
             lib.wait_for(f"{reason} {how}", lambda: refusals(reducer, reason) > before, 30)
             lib.check(refused.running(), f"a refused collector goes on: {refused.text()}")
             refused.kill()
-            if number == 0 or cases[number - 1][0] != reason:  # one line of a kind in 10 s
+            if number == 0 or cases[number - 1][0] != reason:  # the reducer logs one line per reason in 10 s
                 lib.check(re.search(rf"intake refused .*reason={reason} .*{said}", reducer.text()),
                           f"no log line for {reason} {how}:\n{reducer.text()}")
             print(f"  {reason}: {how}")
@@ -142,7 +148,10 @@ def what_is_refused():
 
 
 def connections_allowed(wanted):
-    """Raises our own limit on descriptors, and the reducer's hard one, which it inherits."""
+    """Raises this process's limit on descriptors, and the reducer's hard limit, which the reducer inherits.
+
+    Returns how many connections of `wanted` the limit allows.
+    """
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if hard < wanted + 4096 and os.geteuid() == 0:
         with contextlib.suppress(OSError, ValueError):
@@ -153,7 +162,7 @@ def connections_allowed(wanted):
 
 
 def slow_connection(d, port, number):
-    """Half a TLS hello; or, within TLS, the beginning of the largest Hello there may be."""
+    """Opens a connection and sends half a TLS hello, or, within TLS, the beginning of the largest possible Hello."""
     connection = socket.create_connection(("127.0.0.1", port))
     if number % 2:
         connection.sendall(b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03")
@@ -178,7 +187,7 @@ def idle_and_slow_connections():
         wait_for_samples(reducer)
         lib.check("disconnected" not in first.text(), f"it lost its connection:\n{first.text()}")
         lib.check(first.stop() == 0, "the first collector's exit code")
-        # One that comes behind them, with more on their way: its first attempt gets in.
+        # Start a collector after these connections, while more are being opened: its first attempt must succeed.
         healthy = collector(d, programs, reducer)
         open_idle(count - count // 2)
         slow = [open_connections.enter_context(slow_connection(d, reducer.intake_port, i)) for i in range(SLOW)]
@@ -188,7 +197,7 @@ def idle_and_slow_connections():
         print(f"  {count} idle and {len(slow)} slow connections; resident: "
               f"{reducer.metric('tributary_reducer_resident_bytes') / 1e6:.0f} MB")
 
-        # One byte more each, again and again, until all of them were found out.
+        # Send one more byte on each, again and again, until the reducer has closed all of them.
         def closed():
             for connection in slow:
                 with contextlib.suppress(OSError, ssl.SSLError):
@@ -205,7 +214,7 @@ def idle_and_slow_connections():
 
 
 def system_authorities():
-    """Clients trust what SSL_CERT_FILE names: `tributary` asks an HTTPS server whose authority only this file knows."""
+    """Tests that clients trust the file in SSL_CERT_FILE: only this file has the authority of the HTTPS server."""
     class Refuses(http.server.BaseHTTPRequestHandler):
         def do_GET(self):
             self.send_error(418)

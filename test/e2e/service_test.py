@@ -1,5 +1,7 @@
-"""The three daemons as services: what they report to a service manager, what they log in which format, what SIGHUP puts
-in force. The test is the service manager: it reads the socket that $NOTIFY_SOCKET names, as systemd does."""
+"""Tests the three daemons as services: reports to a service manager, log formats, and the effects of SIGHUP.
+
+The test is the service manager: it reads the socket in $NOTIFY_SOCKET, as systemd does.
+"""
 
 import concurrent.futures
 import contextlib
@@ -17,9 +19,9 @@ import fake_kubernetes
 import lib
 import security_test
 
-WATCHDOG_S = 2  # a ping comes each second; a loop that is late by more than one is stuck
+WATCHDOG_S = 2  # a ping arrives each second; a loop is stuck if it is late by more than one second
 TIME = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}[+-]\d\d:\d\d"
-# Stops one thread, as a loop that waits for ever: seize, interrupt; at the end of standard input, detach.
+# Stops one thread, like a loop that waits for ever: seize, interrupt. Detaches at the end of standard input.
 FREEZE = """import ctypes, os, sys
 ptrace, thread = ctypes.CDLL(None).ptrace, int(sys.argv[1])
 assert ptrace(0x4206, thread, 0, 0) == 0 and ptrace(0x4207, thread, 0, 0) == 0
@@ -40,13 +42,13 @@ class Manager:
         self.env = {**os.environ, "NOTIFY_SOCKET": self.path, "WATCHDOG_USEC": str(WATCHDOG_S * 1_000_000)}
 
     def receive(self, timeout_s):
-        """The next message as a dictionary, or None."""
+        """Returns the next message as a dictionary, or None."""
         if not select.select([self.socket], [], [], timeout_s)[0]:
             return None
         return dict(line.split("=", 1) for line in self.socket.recv(4096).decode().splitlines())
 
     def wait_for(self, name, timeout_s=60):
-        """The next message that has this variable."""
+        """Returns the next message that has this variable."""
         deadline = time.monotonic() + timeout_s
         while time.monotonic() < deadline:
             message = self.receive(deadline - time.monotonic())
@@ -66,7 +68,7 @@ class Manager:
 
 
 class Service:
-    """A daemon with a manager and a configuration file of its own."""
+    """A daemon with its own manager and configuration file."""
 
     def __init__(self, d, programs, name, start, config):
         self.name, self.config = name, d / f"{name}.yaml"
@@ -82,7 +84,7 @@ class Service:
         part.rename(self.config)
 
     def reload(self, config=None):
-        """What the log says of a reload, once the daemon reports that it is done."""
+        """Reloads the daemon. Returns the log lines of the reload when the daemon reports that it is done."""
         if config is not None:
             self.configure(config)
         before = len(self.program.text())
@@ -95,7 +97,7 @@ class Service:
 
 
 def messages(text, log_format):
-    """(level, message) of each line; what is no line of the format is a failure."""
+    """Returns (level, message) of each line. A line in another format is a failure."""
     out = []
     for line in text.splitlines():
         if log_format == "json":
@@ -113,7 +115,7 @@ def messages(text, log_format):
 
 
 def thread_of(program, loop):
-    """The thread id of a loop. The main one's is the program's; the others' names are their loops'."""
+    """Returns a loop's thread id. The main loop's thread id is the pid. Other threads are named after their loop."""
     if loop == "main":
         return program.pid
     for tid in os.listdir(f"/proc/{program.pid}/task"):
@@ -148,14 +150,14 @@ def check_watchdog(service, loop):
     lib.check(len(stuck) == 1 and stuck[0].endswith(f'loop="{loop}"'), f"{service.name}: {stuck}")
     program.signal(signal.SIGSTOP)
     manager.drain()
-    manager.receive(1)  # one that was sent before the stop
+    manager.receive(1)  # a ping may have been sent before the stop
     manager.no_pings(WATCHDOG_S)
     program.signal(signal.SIGCONT)
     manager.wait_for("WATCHDOG")
 
 
 def check_reloads(service, config, restart_key):
-    """From level info to error and back, with a file in between that is wrong."""
+    """Reloads from level info to error and back, with wrong files in between."""
     option = restart_key.replace("_", "-")
     changed = {**config, "log_level": "error", restart_key: "7s"}
     log = messages(service.reload(changed), service.log_format)
@@ -173,7 +175,7 @@ def check_reloads(service, config, restart_key):
 
 
 def check_log_file(service, path):
-    """The file has what standard error has, in the same format."""
+    """Checks that the log file has the same lines as standard error, in the same format."""
     lib.check(path.read_text() == service.program.text(), f"{service.name}: its log file differs from its standard error")
     messages(path.read_text(), service.log_format)
 
@@ -191,7 +193,7 @@ def exercise(d, programs, name, log_format, start, is_ready, restart_key, loop):
     service.manager.drain()
     service.program.signal(signal.SIGTERM)
     service.manager.wait_for("STOPPING")
-    # Not stop(): a second signal would end the program at once.
+    # Do not call stop(): a second signal would end the program at once.
     lib.wait_for(f"{name} to stop", lambda: not service.program.running(), 60)
     lib.check(service.program.process.returncode == 0, f"{name}'s exit code: {service.program.process.returncode}")
     lib.check(service.manager.path not in service.program.text(), f"{name} logs its manager's socket")
@@ -222,8 +224,10 @@ def sessions(reducer):
 
 
 def rotation():
-    """New authority, certificate and token: both ends reload, and the next connection uses them; a client with the old
-    ones is refused."""
+    """Tests a new authority, certificate and token.
+
+    Both ends reload, and the next connection uses the new credentials. A client with the old ones is refused.
+    """
     with lib.directory() as d, fake_kubernetes.FakeKubernetes() as api, lib.programs() as programs:
         for age in ("old", "new"):
             security_test.shell(d, f"""
@@ -264,7 +268,7 @@ def rotation():
         for service in (k8s, node):
             log = service.reload(at_client("new"))
             lib.check("reloaded changed=tls-ca,intake-token-file" in log, log)
-        # Their open connections go on. The next ones are to a reducer that knows the new credentials only.
+        # The open connections stay open. The next connections are to a reducer that knows only the new credentials.
         port = reducer.program.intake_port
         lib.check(reducer.program.stop(60) == 0, "the reducer's exit code")
         again = lib.Reducer(d, ["--config", reducer.config], intake_port=port, name="reducer-again")
@@ -281,7 +285,7 @@ def rotation():
 
 
 def sample_rate():
-    """A raised rate is seen in the samples, and nothing is lost by the ring, which was sized for the old one."""
+    """Tests that a raised rate shows in the samples, and that the ring, sized for the old rate, loses nothing."""
     with lib.directory() as d, lib.programs() as programs:
         reducer = lib.Reducer(d)
         programs.append(reducer)

@@ -1,5 +1,8 @@
-"""The number of shards changes twice while a collector goes on: its session follows to another shard each time. Nothing is lost, nothing
-counts twice, and what was written stays readable where it is."""
+"""Tests that the number of shards changes twice while a collector runs.
+
+The collector's session moves to another shard each time. Nothing is lost, nothing counts twice, and old data stay
+readable in their shard.
+"""
 
 import contextlib
 import sqlite3
@@ -12,7 +15,7 @@ SHARDS = [1, 3, 2]
 
 
 def shard_of(node_id, shards):
-    """FNV-1a as docs/store.md says."""
+    """Returns a node's shard: FNV-1a, as in docs/store.md."""
     value = 0xCBF29CE484222325
     for byte in node_id.encode():
         value = ((value ^ byte) * 0x100000001B3) % 2**64
@@ -20,7 +23,7 @@ def shard_of(node_id, shards):
 
 
 def node_that_moves():
-    """A node whose shard is another one each time."""
+    """Returns a node with a different shard for each number of shards."""
     return next(node for node in (f"node-{i}" for i in range(1000)) if len({shard_of(node, n) for n in SHARDS}) == len(SHARDS))
 
 

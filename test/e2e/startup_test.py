@@ -1,5 +1,8 @@
-"""What can be wrong at start: each time one clear line that says what to do, the right exit code, never a stack trace; and what
-can go wrong later without ending anything: an unreachable reducer, a full disk."""
+"""Tests errors at start and later.
+
+An error at start gives one clear line with advice and the right exit code, never a stack trace. Later errors end no
+program: an unreachable reducer, a full disk.
+"""
 
 import os
 import re
@@ -41,7 +44,7 @@ def options():
             lib.check(run([lib.BIN / binary, "--help"]).returncode == 0, f"{binary} --help")
             version = run([lib.BIN / binary, "--version"]).stdout
             lib.check(re.fullmatch(binary + r" \d+\.\d+\.\d+ \(commit dev\)\n", version), f"{binary} --version: {version!r}")
-        # --print-config reads back as it is.
+        # The output of --print-config is a valid configuration file.
         printed = run([lib.BIN / "kernel-collector", "--sample-rate=7", "--print-config"])
         config.write_text(printed.stdout)
         again = run([lib.BIN / "kernel-collector", f"--config={config}", "--print-config"])
@@ -88,7 +91,7 @@ def reducer_data_directory():
 
 
 def nothing_writable_but_the_data_directory():
-    """As in an image whose root file system is read-only: temporary files lie beside the data."""
+    """Tests an image with a read-only root file system: temporary files must be next to the data."""
     with lib.directory() as d, lib.programs() as programs:
         script = "".join(f"mount --bind {folder} {folder} && mount -o remount,bind,ro {folder} && " for folder in ("/tmp", "/var/tmp"))
         script += f'mount --bind {d} {d} && mount -o remount,bind,rw {d} && cd /proc && exec "$@"'
@@ -118,7 +121,7 @@ def intake_unreachable():
 
 
 def disk_full():
-    """A data directory that fills up: nothing is acknowledged, nothing is lost, and it goes on when there is room again."""
+    """Fills the data directory: nothing is acknowledged, nothing is lost, and storing continues when space is free."""
     with lib.directory() as d, lib.programs() as programs:
         data = d / "small"
         data.mkdir()

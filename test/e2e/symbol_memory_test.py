@@ -1,5 +1,8 @@
-"""What symbol tables cost the node: they are made in a process of their own, so that the collector does not grow by a table of the kernel
-(122,000 symbols) or of libLLVM (45,000, 130 MB of file); and that process may die without harm."""
+"""Tests the memory that symbol tables cost the node.
+
+A separate process makes the tables, so that the collector does not grow by a table of the kernel (122,000 symbols) or
+of libLLVM (45,000 symbols, a file of 130 MB). That process may die without harm.
+"""
 
 import os
 import pathlib
@@ -14,10 +17,10 @@ import lib
 
 RATE = 199
 GROWTH_KIB_MAX = 4 << 10
-MAKER_KIB_LEAST = 24 << 10  # what a table of the kernel takes
-AGAIN_S = 10  # the same table is not made again sooner
+MAKER_KIB_LEAST = 24 << 10  # memory for a table of the kernel
+AGAIN_S = 10  # the collector does not make the same table again within this time
 SETTLE_S = 3
-# Calls into libLLVM until it is killed.
+# Calls functions of libLLVM until it is killed.
 BURN = """
 import ctypes
 llvm = ctypes.CDLL("{library}")
@@ -35,7 +38,7 @@ def llvm():
 
 
 class Memory:
-    """RssAnon of the collector, looked at every 20 ms, and the peak of the processes that make tables for it."""
+    """RssAnon of the collector, read every 20 ms, and the peak of the processes that make tables for it."""
 
     def __init__(self, collector):
         self.pid, self.seen, self.maker_peak_kib, self.privileges = collector.pid, [], 0, set()
@@ -87,7 +90,7 @@ class Scene:
         lib.wait_for("stored samples", lambda: self.reducer.status()["total"]["stored"] > 0, 30)
 
     def replace_reducer(self):
-        """Another one at the same place, which knows no table and asks for all of them."""
+        """Starts another reducer at the same address. It knows no table and requests all of them."""
         port = self.reducer.intake_port
         self.reducer.kill()
         data = self.directory / "other_data"
@@ -96,7 +99,7 @@ class Scene:
         self.start = lib.now_ms()
 
     def named(self, kind, executable=""):
-        """Whether functions of a file have names: those that its table gives."""
+        """Returns whether functions of a file have the names of its table."""
         graph = self.reducer.flamegraph("{}", self.start, lib.now_ms() + 1000)
         return any(graph.kind[n] == kind and "+0x" not in graph.name_of(n) and not graph.name_of(n).startswith("[")
                    and (graph.executable_of(n) or "").startswith(executable) for n in range(1, len(graph)))
@@ -107,7 +110,7 @@ class Scene:
         lib.wait_for("names of the kernel", lambda: self.named(2), 60)
 
     def metric(self, name):
-        """One of the collector's own."""
+        """Returns one of the collector's own metrics."""
         size = self.collector.log_path.stat().st_size
         self.collector.signal(signal.SIGUSR1.value)
 
@@ -120,7 +123,11 @@ class Scene:
 
 
 def tables_are_made_elsewhere():
-    """A first reducer asks for everything, until the collector has what sampling takes; then a second one asks for it again."""
+    """Tests that the collector's memory does not grow when it sends tables.
+
+    A first reducer requests all tables, until the collector has the memory that sampling needs. Then a second reducer
+    requests all tables again.
+    """
     library = llvm()
     with lib.directory() as d, lib.programs() as programs:
         scene = Scene(d, programs)
@@ -150,7 +157,7 @@ def tables_are_made_elsewhere():
 
 
 def maker_dies():
-    """Killed from outside: another is started for the next table, and the death is counted."""
+    """Kills the maker: the collector starts another one for the next table and counts the death."""
     with lib.directory() as d, lib.programs() as programs:
         scene = Scene(d, programs)
 

@@ -1,5 +1,8 @@
-"""Names that come from elsewhere: programs that are stripped on the node are named, with inlined calls and lines, once the reducer
-knows their debug information; what was sampled before, too."""
+"""Tests names that do not come from the node's programs.
+
+Programs that are stripped on the node get names, inlined calls and lines when the reducer knows their debug
+information. This includes earlier samples.
+"""
 
 import http.server
 import os
@@ -34,14 +37,14 @@ def build_id(path):
 
 
 def strip_all(directory):
-    """The programs as a node has them: code, and nothing that names it."""
+    """Strips the programs as on a node: code without names. Returns their paths."""
     for name in PROGRAMS:
         run("strip", "--strip-all", "-o", directory / name, lib.BIN / name)
     return [directory / name for name in PROGRAMS]
 
 
 def sample(programs, reducer, collector_args, commands, d, seconds=SECONDS):
-    """Runs all of them under a collector; the time between. The collector has ended and told everything."""
+    """Runs all commands under a collector for `seconds`. Returns (start time, collector, loads), which still run."""
     start = lib.now_ms()
     collector = lib.Collector(d, reducer.intake_port, rate=499, args=collector_args)
     programs.append(collector)
@@ -88,13 +91,13 @@ def named_by_upload_alone():
         end(loads, collector)
         stop = lib.now_ms() + 1000
 
-        # Before: no function's name is known, but where each begins is.
+        # Before the push: the names of functions are unknown, but their start addresses are known.
         before = reducer.flamegraph(SELECTOR, start, stop)
         names = [name for name, _, _ in frames_of(before, PROGRAMS)]
         lib.check(len(names) > 50, f"only {len(names)} frames")
         unnamed = [name for name in names if "+0x" in name]
         print(f"  before: {len(set(names))} functions, of which {len(set(unnamed))} are known by their start")
-        # What a static program's libc exports stays known by name.
+        # Functions that a static program's libc exports keep their names.
         starts = {}
         for name in PROGRAMS:
             symbols = run("nm", "--defined-only", lib.BIN / name)
@@ -115,7 +118,7 @@ def named_by_upload_alone():
             pushed = cli("symbols", "push", "--server", server, "--build-id", own_id, lib.BIN / name)
             lib.check(pushed.returncode == 0, f"push of {name}: {pushed.stderr}")
 
-        # After: the same samples, from before the push.
+        # After the push: the same samples, taken before the push.
         after = reducer.flamegraph(SELECTOR, start, stop)
         lib.check(after.total_count[0] == before.total_count[0], "samples came or went")
         total = nameless = inlined = 0
@@ -136,7 +139,7 @@ def named_by_upload_alone():
         print(f"  {top['name']}: {known} of {top['total_count']} samples by line")
         lib.check(known > 0.95 * top["total_count"], "lines are missing")
 
-        # And out of the house: a reducer that starts now sends what it has.
+        # Export: a reducer that starts now sends its stored samples.
         lib.check(reducer.stop() == 0, "the reducer's exit code")
         reducer = lib.Reducer(d, data=data, args=["--export", f"otlp://{otel.address}"], name="reducer-2")
         programs.append(reducer)
@@ -149,7 +152,7 @@ def named_by_upload_alone():
 
 
 def told_by_the_node():
-    """Programs that have their debug information on the node: with --upload-debug-info nobody needs to push anything."""
+    """Tests programs with debug information on the node: with --upload-debug-info no push is necessary."""
     with lib.directory() as d, lib.programs() as programs:
         reducer = lib.Reducer(d)
         programs.append(reducer)
@@ -171,7 +174,7 @@ def told_by_the_node():
 
 
 class DebugServer(http.server.BaseHTTPRequestHandler):
-    """debuginfod, as far as it is asked; what it does with a build-id is told by `answers`, with one of its source files by `sources`."""
+    """A debuginfod server. `answers` has its reaction to each build-id, `sources` its reaction to each source file."""
     answers = {}
     sources = {}
     asked = []
@@ -206,7 +209,10 @@ class DebugServer(http.server.BaseHTTPRequestHandler):
 
 
 def found_by_the_reducer():
-    """A debug directory for one program, debuginfod for another; servers that fail, hang and lie; nothing else suffers."""
+    """Tests a debug directory for one program and debuginfod for another, and servers that fail, hang and lie.
+
+    The failures must affect nothing else.
+    """
     with lib.directory() as d, lib.programs() as programs:
         node = d / "node"
         node.mkdir()
@@ -243,7 +249,7 @@ def found_by_the_reducer():
         lib.check(f"/buildid/{in_directory}/debuginfo" not in DebugServer.asked, "a server was asked for what a directory has")
         lib.check(sum(lied_about in path for path in DebugServer.asked) == 1, "a lie was asked for again")
         text_from_the_server(reducer, start, stop)
-        # A server that hangs holds up nothing, and the reducer stops in time.
+        # A server that hangs delays nothing, and the reducer stops in time.
         DebugServer.answers = {key: "hang" for key in (at_server, lied_about)}
         began = time.monotonic()
         lib.check(reducer.stop() == 0, "the reducer's exit code")
@@ -252,10 +258,10 @@ def found_by_the_reducer():
 
 
 def text_from_the_server(reducer, start, stop):
-    """Text of lines is fetched when somebody looks at them, and nobody waits for it, whatever the server does."""
+    """Tests that the text of lines is fetched when a client requests the lines, and that no answer waits for a server."""
 
     def lines_of(program, file):
-        """The first function of that file with lines."""
+        """Returns the lines of the first function that has lines in that file."""
         query = {"query": f'{{process_executable_name="{program}"}}', "from": start, "to": stop}
         for function in reducer.json("/api/v1/top", **query)["functions"]:
             began = time.monotonic()
@@ -281,7 +287,7 @@ def text_from_the_server(reducer, start, stop):
 
 
 def hostile_uploads():
-    """Files made to break their reader end in a refusal, each, while the page answers."""
+    """Uploads files made to break their reader: the page must keep answering, and the reducer must keep running."""
     with lib.directory() as d, lib.programs() as programs:
         reducer = lib.Reducer(d)
         programs.append(reducer)
@@ -308,7 +314,10 @@ def hostile_uploads():
 
 
 def kernels_and_modules():
-    """Debug files of a kernel and of a module are tables like others, whoever reads them; without a build-id they are nobody's."""
+    """Tests debug files of a kernel and of a module: they become tables like other files.
+
+    The result is the same whether the command line or the reducer reads them. A file without a build-id is refused.
+    """
     with lib.directory() as d, lib.programs() as programs:
         reducer = lib.Reducer(d)
         programs.append(reducer)
@@ -330,7 +339,10 @@ def kernels_and_modules():
 
 
 def bombs():
-    """What unfolds to more than there is ends within its caps, each in a table or a refusal that is counted, while the page answers."""
+    """Uploads files that expand to more than the memory.
+
+    Each must end within its limits, in a table or a counted refusal, while the page keeps answering.
+    """
     with lib.directory() as d, lib.programs() as programs:
         reducer = lib.Reducer(d, args=["--symbol-memory-max-bytes", "512MiB"])
         programs.append(reducer)

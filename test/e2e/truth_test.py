@@ -1,5 +1,7 @@
-"""Truth and law: a program with known shares, sampled at 999 Hz through the whole path, comes out right, and every sample is
-accounted for."""
+"""Tests truth and law: a program with known shares is sampled at 999 Hz through the whole path.
+
+The shares must be right, and every sample must be accounted for.
+"""
 
 import json
 import os
@@ -23,7 +25,7 @@ def pin_counters():
 
 
 def bpftool_captured():
-    """Σ over CPUs of the counter that the BPF program bumps at its entry, read by somebody else's tool."""
+    """Returns the sum over CPUs of the counter that the BPF program increments at its entry, read with bpftool."""
     dump = subprocess.run(lib.ROOT + ["bpftool", "-j", "map", "dump", "pinned", PIN], check=True, capture_output=True, text=True)
     for entry in json.loads(dump.stdout):
         formatted = entry.get("formatted", entry)
@@ -40,7 +42,7 @@ def bpftool_captured():
 
 
 def stolen_ns():
-    """Time that the hypervisor took from all CPUs: perf's clock ticks in it, schedstat leaves it out."""
+    """Returns the time that the hypervisor took from all CPUs. perf's clock includes it, schedstat does not."""
     with open("/proc/stat", encoding="ascii") as file:
         return int(file.readline().split()[8]) * 1_000_000_000 // os.sysconf("SC_CLK_TCK")
 
@@ -49,13 +51,13 @@ def check_truth(graph, truth, stolen):
     count = graph.total_count[0]
     lib.check(count > 15_000, f"only {count} samples of the truth program")
     for function, share in SHARES.items():
-        # The program's own measurement of its shares, not the nominal ones: they agree to 0.1%.
+        # The expected shares are the nominal shares. The program's own measurements agree with them to 0.1%.
         seen = graph.count_of(function) / count
         bound = lib.four_sigma(share, count)
         print(f"  {function}: {seen:.4f} of {count} samples, true {share}, bound ±{bound:.4f}")
         lib.check(abs(seen - share) <= bound, f"{function}: share {seen:.4f}, true {share}, bound ±{bound:.4f}")
     ratio = graph.total_ns[0] / truth["main_thread_schedstat_ns"]
-    stolen_share = min(0.02, stolen / truth["main_thread_schedstat_ns"])  # that of the truth program is not known: a part of it
+    stolen_share = min(0.02, stolen / truth["main_thread_schedstat_ns"])  # upper bound: the program's part is unknown
     print(f"  ns: {graph.total_ns[0]} sampled, {truth['main_thread_schedstat_ns']} by schedstat, ratio {ratio:.4f}, stolen {stolen_share:.4f}")
     lib.check(-0.02 <= ratio - 1 <= 0.02 + stolen_share, f"the samples' ns are {ratio:.4f} of the CPU time")
 
@@ -73,7 +75,7 @@ def check_names(graph):
                 chained += graph.total_count[node]
     share = chained / graph.total_count[0]
     print(f"  {share:.4f} of the samples stand under {' → '.join(CHAIN)}")
-    # The first samples of new code may be too early for their rows.
+    # The first samples of new code may be taken before its unwind rows are loaded.
     lib.check(share > 0.995, f"only {share:.4f} of the samples show the whole chain")
 
 
@@ -121,7 +123,7 @@ def named(graph):
 
 
 def check_command_line(reducer, graph, start, end):
-    """The folded output is the same profile, line by line."""
+    """Checks that the folded output is the same profile, line by line."""
     folded = subprocess.run([lib.BIN / "tributary", "flamegraph", "--server", reducer.url, "--query", SELECTOR, "--from", str(start),
                              "--to", str(end), "--format", "folded", "--unit", "count", "--out", "-"],
                             check=True, capture_output=True, text=True).stdout
@@ -142,7 +144,7 @@ def check_command_line(reducer, graph, start, end):
 
 
 def without_frame_pointers():
-    """The same program as production builds it: only its unwind information tells who called whom."""
+    """Tests the same program built as for production: only its unwind information shows the callers."""
     with lib.directory() as d, lib.programs() as programs:
         reducer = lib.Reducer(d)
         programs.append(reducer)
@@ -169,7 +171,7 @@ def without_frame_pointers():
 
 
 def without_symbols():
-    """The same program as distributions ship it: each function is told from the others, by where it begins."""
+    """Tests the same program as distributions ship it: its functions are distinguished by their start addresses."""
     with lib.directory() as d, lib.programs() as programs:
         reducer = lib.Reducer(d)
         programs.append(reducer)
@@ -197,7 +199,7 @@ def without_symbols():
             seen, bound = graph.count_of(called[function]) / count, lib.four_sigma(share, count)
             print(f"  {called[function]}: {seen:.4f} of {count} samples, true {share} of {function}, bound ±{bound:.4f}")
             lib.check(abs(seen - share) <= bound, f"{function}: share {seen:.4f}, true {share}, bound ±{bound:.4f}")
-        # Every frame of the program is the begin of one of its functions, by its unstripped twin's symbols.
+        # Every frame of the program must be the start of a function, according to the unstripped program's symbols.
         wrong = [graph.path(n) for n in range(1, len(graph)) if graph.executable_of(n) == program.name and graph.name_of(n) not in called.values()]
         lib.check(not wrong, f"frames that are no function's begin: {wrong[:3]}")
 

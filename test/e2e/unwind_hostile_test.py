@@ -1,6 +1,10 @@
-"""Bad input for the unwinder: unwind information that lies, files that change under the reader, programs that torment their mappings,
-too little memory for the rows, a parser that is killed. The collector lives within bounds, counts it, names the right files, and an
-innocent program's stacks stay whole beside all that. The programs: test/workloads/hostile.c."""
+"""Tests bad input for the unwinder.
+
+The input is wrong unwind information, files that change while they are read, programs that keep changing their mappings,
+too little memory for the rows, and a parser that is killed. The collector must stay within its limits, count the bad
+input, and name the right files. A normal program's stacks must stay complete meanwhile. The programs are in
+test/workloads/hostile.c.
+"""
 
 import os
 import re
@@ -16,7 +20,7 @@ from hostile_elf import CORRUPTIONS, Elf, sparse_file, sparse_text
 RATE = 999
 MS = 700  # CPU time of each load
 MIB = 1 << 20
-COLLECTOR_KIB_MAX = 256 << 10  # most of it symbols of whatever else runs on the machine
+COLLECTOR_KIB_MAX = 256 << 10  # mostly symbols of other programs on the machine
 PARSER_KIB_MAX = 64 << 10
 PARSER_SOCKET = 3
 STARTS = {"_start", "clone", "__clone3", "clone3", "_dl_start_user"}
@@ -25,7 +29,7 @@ INSTRUMENTED = lib.is_instrumented("kernel-collector")
 
 
 class Watch:
-    """What the collector and its parser take while a scenario runs: peaks, and what the parser may do."""
+    """Memory peaks of the collector and its parser while a scenario runs, and the parser's privileges."""
 
     def __init__(self, collector):
         self.collector, self.peak_kib = collector, {"collector": 0, "parser": 0}
@@ -41,7 +45,7 @@ class Watch:
             return {}
 
     def parser(self):
-        """The pid of the parser that runs now, or None."""
+        """Returns the pid of the running parser, or None."""
         try:
             children = subprocess.run(["pgrep", "-P", str(self.collector.pid), "-f", "unwind-parser"], capture_output=True, text=True)
         except OSError:
@@ -77,7 +81,7 @@ class Scene:
         self.watch = Watch(self.collector)
 
     def metrics(self):
-        """The collector's own, summed over labels."""
+        """Returns the collector's own metrics, summed over labels."""
         size = self.collector.log_path.stat().st_size
         self.collector.signal(signal.SIGUSR1.value)
         text = lib.wait_for("metrics in the log", lambda: self._logged(size))
@@ -95,7 +99,7 @@ class Scene:
 
     @staticmethod
     def selector(names):
-        """Of programs, by a regular expression."""
+        """Returns a selector of programs by a regular expression of their names."""
         return f'{{process_executable_name=~"{names}"}}'
 
     def graph(self, name):
@@ -105,12 +109,12 @@ class Scene:
         return self.reducer.json("/api/v1/stack-health", query=self.selector(name), **{"from": self.start, "to": lib.now_ms() + 1000})
 
     def settle(self):
-        """Everything sampled so far is stored, and named where it has names."""
+        """Waits until all samples so far are stored."""
         captured = self.reducer.status()["total"]["captured"]
         lib.wait_for("the last samples", lambda: self.reducer.status()["total"]["stored"] > captured + RATE // 2)
 
     def burnt_in(self, name, function, executable=None):
-        """Samples of program `name` in `function` of the right file; any in a wrong one fails."""
+        """Returns the samples of program `name` in `function` of the right file. A sample in a wrong file fails."""
         graph, right, wrong = self.graph(name), 0, []
         for node in range(1, len(graph)):
             if graph.kind[node] != 1 or graph.name_of(node) != function:
@@ -181,14 +185,17 @@ def bad_input():
 
 
 def complete_without_start(graph):
-    """Samples whose outermost frame is no start of a process or thread. The dynamic linker's own start may have no name."""
+    """Returns the number of samples with an outermost frame that is not the start of a process or thread.
+
+    The start of the dynamic linker may have no name.
+    """
     return sum(graph.total_count[n] for n in range(1, len(graph))
                if graph.parent[n] == 0 and graph.kind[n] == 1 and graph.name_of(n) not in STARTS
                and not (graph.executable_of(n) or "").startswith("ld-"))
 
 
 def check_bad_input(scene, loads):
-    # Where each must have burnt: (function, file, share of its samples at least).
+    # Where each program must have burnt its time: (function, file, minimum share of its samples).
     where = {corrupt.__name__: ("burn_here", corrupt.__name__, 0.9) for corrupt in CORRUPTIONS}
     where |= {"sparse_file": ("burn_here", "sparse_file", 0.9), "sparse_text": ("burn_here", "sparse_text", 0.45),
               "many": ("library_work_a", "liblife_a.so", 0.7)}
@@ -203,7 +210,7 @@ def check_bad_input(scene, loads):
             function, file, share = where[name]
             seen = scene.burnt_in(name, function, file)
             lib.check(seen >= share * graph.total_count[0], f"{name}: {seen} of {graph.total_count[0]} samples in {function}")
-        elif name != "cut_before":  # that file's identity went with its end: unattributed
+        elif name != "cut_before":  # that file lost its identity when it was cut: its samples are unattributed
             files = sum(graph.total_count[n] for n in range(1, len(graph)) if graph.executable_of(n) == f"{name}.so")
             lib.check(files >= 0.9 * MS * RATE / 1000, f"{name}: {files} of {graph.total_count[0]} samples in {name}.so")
     for name, share in {"sparse_file": 0.8, "many": 0.7, "truth_nofp": 0.98 if INSTRUMENTED else 0.99}.items():
@@ -212,7 +219,7 @@ def check_bad_input(scene, loads):
 
 
 def always_remapping(scene):
-    """Two libraries in turn at one address, thousands of times a second: the caller says which it was."""
+    """Maps two libraries in turn at one address, thousands of times a second. The caller's name shows which one it was."""
     before = scene.metrics()
     subprocess.run([Elf(lib.BIN / "hostile").write(scene.directory / "switch"), "switch", str(3 * MS), lib.BIN / "liblife_a.so",
                     lib.BIN / "liblife_b.so"], check=True)
@@ -231,12 +238,12 @@ def always_remapping(scene):
     print(f"  switch: {right} samples in the right library, {wrong} in the wrong one, {lost:.0f} events lost; "
           f"{cpu_ms / 3 / MS:.1%} of a core in the collector")
     lib.check(graph.total_count[0] >= 2.7 * MS * RATE / 1000, f"only {graph.total_count[0]} samples")
-    # Where the kernel had to drop events nobody knows what was mapped.
+    # If the kernel had to drop events, the collector cannot know which library was mapped.
     lib.check(lost > 0 or (wrong == 0 and right > 1.5 * MS * RATE / 1000), "samples in the wrong library")
 
 
 def parser_dies(scene, directory):
-    """Killed from outside: another is started for the next file, and the death is counted."""
+    """Kills the parser: the collector starts another one for the next file and counts the death."""
     def burn(name):
         subprocess.run([Elf(lib.BIN / "hostile").write(directory / name), "burn", str(MS)], check=True)
 
@@ -255,7 +262,10 @@ def parser_dies(scene, directory):
 
 
 def idle_parser():
-    """The parser with a collector that wants nothing: on a machine that others use the collector's own rarely has nothing to do."""
+    """Starts a parser without work.
+
+    On a machine with other users, the collector's own parser is rarely without work.
+    """
     ours, theirs = socket.socketpair()
     with theirs:
         process = subprocess.Popen([lib.BIN / "kernel-collector", "unwind-parser"], close_fds=False,
@@ -270,7 +280,7 @@ def check_memory(scene):
 
 
 def big_programs(directory):
-    """Commands that run through tens of MB of text: together they touch more code than one chunk has rows for."""
+    """Returns commands that execute tens of MB of code. Together they use more code than the rows of one chunk cover."""
     source = directory / "big.cc"
     source.write_text("#include <functional>\n#include <iostream>\n#include <map>\n#include <regex>\n#include <string>\n"
                       "int main(int, char** argv) { std::map<std::string, std::function<int(int)>> m; std::regex r(argv[0]);\n"
@@ -285,7 +295,10 @@ def big_programs(directory):
 
 
 def little_memory():
-    """One chunk of rows for programs that want several, one after the other: units are taken back and made again, stacks stay whole."""
+    """Tests one chunk of rows for programs that need several, one after the other.
+
+    Units are evicted and loaded again, and stacks stay complete.
+    """
     with lib.directory() as d, lib.programs() as programs:
         scene = Scene(d, programs, ["--unwind-memory", "8MiB"])
         innocent = subprocess.Popen([lib.BIN / "truth_nofp", "6"], stdout=subprocess.DEVNULL)

@@ -6,11 +6,11 @@
 #include <string>
 #include <vector>
 
-// Runs a fuzz target once over every file of the folders named: the committed corpus as an ordinary test. A folder
-// without files fails: a corpus that is not there proves nothing.
+// Runs a fuzz target once on every file of the given folders: the committed corpus as an ordinary test. A folder without
+// files is a failure, because a missing corpus proves nothing.
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size);
-// For the targets that have mutators of their own; here nothing is changed.
+// For targets with their own mutators. Here it changes nothing.
 extern "C" size_t LLVMFuzzerMutate(uint8_t*, size_t size, size_t) { return size; }
 
 int main(int argc, char** argv) {
@@ -21,7 +21,7 @@ int main(int argc, char** argv) {
     for (const auto& entry : std::filesystem::directory_iterator(argv[i], error)) {
       if (!entry.is_regular_file()) continue;
       std::ifstream in(entry.path(), std::ios::binary);
-      // A vector of exactly that size: a sanitizer sees a read past its end.
+      // The vector has exactly the file's size, so that a sanitizer detects a read past its end.
       std::vector<uint8_t> bytes((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
       bytes.shrink_to_fit();
       LLVMFuzzerTestOneInput(bytes.data(), bytes.size());

@@ -1,7 +1,7 @@
 #!/bin/sh
-# Shows that fuzz targets can find what they look for: builds each with a crash planted behind structure-valid input
-# (TRIBUTARY_PLANT_CRASH), then lets libFuzzer start from the committed corpus. The corpus alone must not crash; within
-# the time allowed the fuzzer must.
+# Shows that fuzz targets can find bugs. Builds each target with a planted crash (TRIBUTARY_PLANT_CRASH) that only
+# structurally valid input reaches, then lets libFuzzer start from the committed corpus. The corpus alone must not crash.
+# The fuzzer must find the crash within the time limit.
 #
 #   test/fuzz/prove.sh [-b BUILD_DIR] [-t SECONDS] TARGET…
 set -eu

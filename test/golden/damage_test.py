@@ -1,5 +1,8 @@
-"""Damaged files, and those of a newer release: refused with one line that says which file and what to do, or set aside where what is in
-them comes again. A set of golden files (schemas/golden/README.md) is what is damaged. Spools: intake/spool/spool_test.cc."""
+"""Tests damaged files and files of a newer release.
+
+A file is refused with one line that names the file and gives advice, or it is set aside if its contents will arrive
+again. The tests damage a set of golden files (schemas/golden/README.md). For spools see intake/spool/spool_test.cc.
+"""
 
 import contextlib
 import pathlib
@@ -18,7 +21,10 @@ DATABASES = ["shard-0.db", "shard-1.db", "store.db", "metadata.db", "rollouts.db
 
 @contextlib.contextmanager
 def data_directory():
-    """That of the newest set, brought up to date: what is damaged was written today. Copies of it are made by `copy`."""
+    """Yields the data directory of the newest set, upgraded, so that the tests damage files that today's release wrote.
+
+    The function `copy` makes copies of it.
+    """
     golden = max(sets.all_sets(), key=lambda path: sets.description(path)["from"])
     with tempfile.TemporaryDirectory(prefix="tributary-golden-") as name, lib.programs() as programs:
         directory = pathlib.Path(name)
@@ -83,7 +89,10 @@ def damaged_databases_of_samples_are_refused():
 
 
 def damage_in_the_middle_is_said_where_it_is_met():
-    """A reader says it in its answer, the writer once in the log; the other shard's nodes do not notice."""
+    """Tests that a reader reports the damage in its answer, and that the writer logs it once.
+
+    The other shard's nodes are not affected.
+    """
     with data_directory() as (golden, directory, copy, programs):
         described = sets.description(golden)
         for kind in ("page", "chunk"):
@@ -167,7 +176,7 @@ def damaged_recordings_are_refused():
             path.write_bytes(content)
             for command in (["replay", path, "--intake-port", "1"], ["inspect", path]):
                 if command[0] == "inspect" and kind in ("empty", "hello alone"):
-                    continue  # there is nothing wrong to show
+                    continue  # inspect finds no error in these files
                 result = subprocess.run([lib.BIN / "tributary", *map(str, command)], capture_output=True, text=True, timeout=30, check=False)
                 lines = result.stderr.strip().splitlines()
                 lib.check(result.returncode == 1 and len(lines) == 1 and words in lines[0], f"{kind}: {result.returncode} {lines}")

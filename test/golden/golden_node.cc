@@ -1,12 +1,12 @@
-// Writes what a set of golden files begins with (schemas/golden/README.md), through the libraries of the release that
-// it is built in. Nothing of the machine that it runs on gets into it: node, programs and times are made up.
+// Writes the first files of a set of golden files (schemas/golden/README.md) with the libraries of its own release. The
+// output contains nothing of the machine: node, programs and times are made up.
 //
 //   golden_node --recording FILE      a session of node "golden-1", as a kernel-collector records it
-//   golden_node --spool DIR           what node "golden-2" has not delivered: two segments, the first of them claimed
-//   golden_node --intake-port PORT    sends to the reducer there: node "golden-3", whose samples are three hours old,
-//                                     and what the watcher of cluster "golden" says of pods and rollouts
+//   golden_node --spool DIR           undelivered batches of node "golden-2": two segments, the first one claimed
+//   golden_node --intake-port PORT    sends to the reducer at PORT: node "golden-3" with samples that are three hours
+//                                     old, and the pods and rollouts that the watcher of cluster "golden" reports
 //
-// The first two write the same bytes each time.
+// The first two commands write the same bytes each time.
 
 #include <csignal>
 #include <functional>
@@ -36,10 +36,10 @@
 namespace tributary {
 namespace {
 
-constexpr UnixNs kMade{1'790'000'000 * kNsPerSecond};  // when recording and spool say that they were made
+constexpr UnixNs kMade{1'790'000'000 * kNsPerSecond};  // the time of creation in recording and spool
 constexpr int64_t kOldNs = 3 * 3600 * kNsPerSecond;
 constexpr uint64_t kPeriodNs = 10'000'000;
-constexpr uint64_t kFunctions = 40;  // of each executable, 64 bytes each: what `tributary replay --symbols 40` names
+constexpr uint64_t kFunctions = 40;  // per executable, 64 bytes each; `tributary replay --symbols 40` names them
 constexpr char kPodUid[] = "11111111-2222-4333-8444-555555555555";
 const std::string kContainer(64, 'c');
 
@@ -59,7 +59,7 @@ SessionInfo SessionOf(const std::string& node_id, uint8_t number) {
 
 constexpr auto kHeap = static_cast<SampleType>(200);
 
-// A machine with a service in a pod, one of Go in none, and a kernel thread. Seeded.
+// A machine with a service in a pod, a Go service outside any pod, and a kernel thread. Seeded.
 class Machine {
  public:
   explicit Machine(uint64_t seed) : random_(seed) {
@@ -72,7 +72,7 @@ class Machine {
     programs_[2] = {{}, {Thread({}, 7, "kworker/0:1", 7, "")}};
   }
 
-  // The batch covers the second before `clock`. Its accounting is the batch's own: `lost` samples beside its samples.
+  // The batch covers the second before `clock`. Its accounting is for this batch only: its samples plus `lost` samples.
   Batch Next(ClockPair clock, int samples, uint64_t lost) {
     Batch batch;
     batch.clock = clock;
@@ -134,7 +134,7 @@ class Machine {
       node = Push(node, FrameKind::kKernel, kernel_, 10 + Below(5), false);
     }
     if (program.executable.value != 0 && Below(8) == 0) {
-      Frame named;  // by its source, which tells no address
+      Frame named;  // a frame that its source names, without an address
       named.kind = FrameKind::kGo;
       named.position = 17;
       named.name = dictionary_->InternString("main.handle");
@@ -202,8 +202,8 @@ absl::Status WriteRecording(const std::string& path) {
   return absl::OkStatus();
 }
 
-// Four batches, two a segment. Those of the first were on their way to "reducer.golden.invalid" as batches 4 and 5 of a
-// session that had told of 300 samples before.
+// Writes four batches, two per segment. The batches of the first segment were in flight to "reducer.golden.invalid" as
+// batches 4 and 5 of a session that had reported 300 samples before.
 absl::Status WriteSpool(const std::string& directory) {
   Metrics metrics;
   FakeClock clock(MonotonicNs{2'000 * kNsPerSecond}, kMade);
@@ -226,7 +226,7 @@ absl::Status WriteSpool(const std::string& directory) {
   return spool->Claim(first->segment, first->index, claim);
 }
 
-// Sends what is old, then what the cluster's watcher knows, and ends when both are at the reducer.
+// Sends the old samples and the metadata of the cluster's watcher. Ends when the reducer has both.
 class Sender {
  public:
   explicit Sender(uint16_t port)
@@ -259,7 +259,7 @@ class Sender {
     watcher_.Start();
     delivery_.Flush(20'000, [this](uint64_t undelivered) {
       undelivered_ = undelivered;
-      end_.StartOnce(2'000);  // the watcher has no acknowledgements
+      end_.StartOnce(2'000);  // the watcher gets no acknowledgements
     });
     loop_.Run();
     if (undelivered_ == 0) return absl::OkStatus();

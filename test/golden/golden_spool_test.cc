@@ -15,8 +15,8 @@
 #include "intake/spool/spool_directory.h"
 #include "intake/testing/reducer_testing.h"
 
-// The spools of the golden sets (schemas/golden/README.md) are delivered: the claimed batches to the session that they
-// were claimed for, the others to a new one. The numbers are those of golden_node.cc.
+// Tests that the spools of the golden sets (schemas/golden/README.md) are delivered: the claimed batches to the session
+// that claimed them, the others to a new session. The numbers are those of golden_node.cc.
 
 namespace tributary::intake {
 namespace {
@@ -35,7 +35,7 @@ std::vector<std::string> SetsWithSpool() {
   return sets;
 }
 
-// The reducer that the spools name is in this process.
+// Connects to the reducer in this process instead of the reducer that the spools name.
 class LocalConnector : public Connector {
  public:
   LocalConnector(Loop& loop, uint16_t port) : loop_(loop), port_(port) {}

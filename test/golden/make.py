@@ -1,5 +1,6 @@
-"""Makes a set of golden files with the programs of one release (schemas/golden/README.md). Takes six minutes, most of them waiting for
-minutes to be closed.
+"""Makes a set of golden files with the programs of one release (schemas/golden/README.md).
+
+It takes six minutes, mostly to wait until minutes are closed.
 
     TRIBUTARY_BIN=build/dev/bin python3 test/golden/make.py --golden-node build/dev/tests/golden_node --release NAME
 """
@@ -20,7 +21,7 @@ import time
 import sets
 import lib
 
-EXECUTABLES = 4  # of a recording
+EXECUTABLES = 4  # in a recording
 
 
 def tributary(*args):
@@ -28,7 +29,7 @@ def tributary(*args):
 
 
 def rows(data, table):
-    """In all shards."""
+    """Returns the number of rows in all shards."""
     total = 0
     for path in sorted(data.glob("shard-*.db")):
         with contextlib.closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as database:
@@ -37,7 +38,7 @@ def rows(data, table):
 
 
 def make_data(directory, golden_node, recording):
-    """Old samples, of which sums alone are kept; some whose minute is closed; some whose minute is not."""
+    """Makes data with old samples (only their sums are kept), samples in closed minutes, and samples in an open minute."""
     with lib.programs() as programs:
         reducer = lib.Reducer(directory, args=["--shards", 2, "--retention-raw", "1h", "--metadata-keep", "3650d", "--export", "console"])
         programs.append(reducer)
@@ -49,7 +50,7 @@ def make_data(directory, golden_node, recording):
         sums = rows(reducer.data, "minute_sum")
         lib.wait_for("closed minutes", lambda: rows(reducer.data, "minute_sum") > sums, 300, step_s=1)
         tributary(*replay, "--nodes", 2, "--speed", "max")
-        time.sleep(70)  # what is known of services is looked at once a minute
+        time.sleep(70)  # the reducer examines services once a minute
         lib.check(reducer.stop() == 0, "the reducer's exit code")
         return reducer.data
 
@@ -66,7 +67,7 @@ def pack(data, path):
 
 
 def describe(golden, release, time_range):
-    """What the release says of its own files."""
+    """Writes the release's answers about its own files."""
     with tempfile.TemporaryDirectory(prefix="tributary-golden-") as name, lib.programs() as programs:
         directory = pathlib.Path(name)
         reducer = lib.Reducer(directory, args=[*sets.KEEP, "--shards", 2], data=sets.unpack(golden, directory / "unpacked"))

@@ -1,4 +1,4 @@
-"""Sets of golden files (schemas/golden/README.md): where they are, and what is asked of a reducer that has the data of one."""
+"""Sets of golden files (schemas/golden/README.md): their place, and the queries to a reducer with the data of a set."""
 
 import json
 import lzma
@@ -10,9 +10,9 @@ SOURCE = pathlib.Path(__file__).resolve().parent.parent.parent
 SETS = SOURCE / "schemas" / "golden"
 sys.path.insert(0, str(SOURCE / "test" / "e2e"))
 
-# Ten years, the most that the options take: until then no set is too old.
+# Ten years, the maximum of the options: no set is too old before then.
 KEEP = ["--retention", "3650d", "--retention-raw", "3650d", "--metadata-keep", "3650d"]
-SYMBOLS = 40  # functions of each executable, as `tributary replay --symbols` makes them up
+SYMBOLS = 40  # functions per executable that `tributary replay --symbols` makes up
 SELECTORS = ["{}", '{process_executable_name="worker"}', '{k8s_pod_name="web-1"}', '{service_name="shop",node_id="golden-3"}']
 
 
@@ -35,9 +35,9 @@ def unpack(golden, directory):
 
 
 def folded(graph):
-    """Stacks with what they weigh by themselves. The order of a graph's nodes is no part of the answer."""
+    """Returns the stacks with their own weights, sorted: the order of a graph's nodes is not part of the answer."""
     stacks = []
-    kinds = ["root", "native", "kernel", "inlined", "unknown"]  # before answers listed them; the same ever since
+    kinds = ["root", "native", "kernel", "inlined", "unknown"]  # for old answers without a list; the numbers are the same
     kinds = [kind["name"] for kind in graph.answer.get("kinds", [])] or kinds
     for node in range(len(graph)):
         if graph.self_count[node]:
@@ -51,7 +51,7 @@ def by_key(rows, *keys):
 
 
 def answers(reducer, start_ms, end_ms):
-    """All that stays the same as long as the data are kept."""
+    """Returns all answers that stay the same as long as the data are kept."""
     time = {"from": start_ms, "to": end_ms}
     status = reducer.status()
     out = {"status": {"total": status["total"], "stack_health": status["stack_health"],

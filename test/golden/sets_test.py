@@ -1,5 +1,8 @@
-"""Every set of golden files (schemas/golden/README.md) is read by the programs of today: the data directory answers as the release that
-wrote it did, and takes batches afterwards; the recording is shown and replayed. Spools are read by golden_spool_test.cc."""
+"""Tests that today's programs read every set of golden files (schemas/golden/README.md).
+
+The data directory gives the same answers as the release that wrote it, and accepts batches afterwards. The recording is
+shown and replayed. golden_spool_test.cc reads the spools.
+"""
 
 import json
 import pathlib
@@ -15,7 +18,7 @@ def tributary(*args):
 
 
 def compare(said, now, where=""):
-    """What the old release said is said now. Later releases may add fields to an object, and kinds of frames to their list."""
+    """Checks that the answers contain the old release's answers. Later releases may add fields to an object."""
     if isinstance(said, dict):
         lib.check(isinstance(now, dict), f"{where}: {now} is no object")
         for key, value in said.items():
@@ -30,7 +33,7 @@ def compare(said, now, where=""):
 
 
 def check_data(golden, directory, programs):
-    """The reducer that has read them."""
+    """Starts a reducer with the set's data and compares its answers. Returns the reducer."""
     described = sets.description(golden)
     said = sets.golden_answers(golden)
     reducer = lib.Reducer(directory, args=[*sets.KEEP, "--shards", 2], data=sets.unpack(golden, directory / "unpacked"))
@@ -54,7 +57,7 @@ def data_are_read_and_added_to():
             lib.check_law(status)
             lib.check(status["total"]["stored"] == before["total"]["stored"] + recorded["samples"], f"{status['total']} after {before['total']}")
             lib.check(len(status["nodes"]) == len(before["nodes"]), "the node that is there already is another one")
-            # Over a restart, too, and whatever maintenance has made of it.
+            # The data must stay the same after a restart and after maintenance.
             lib.check(reducer.stop() == 0, "the reducer's exit code")
             again = lib.Reducer(directory, args=sets.KEEP, data=reducer.data, name="again")
             programs.append(again)

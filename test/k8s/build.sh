@@ -1,7 +1,7 @@
 #!/bin/bash
-# Builds the kube-apiserver that k8s-collector is tested against, once for each state of apiserver/go.mod and go.sum, and
+# Builds the kube-apiserver for the tests of k8s-collector, once for each state of apiserver/go.mod and go.sum, and
 # unpacks Debian's etcd, into ${TRIBUTARY_CACHE:-~/.cache/tributary}. The last line of stdout is the folder with both.
-# Cold it takes 6 minutes on two idle cores and a minute of downloads; when they are there already, no time.
+# With an empty cache it takes 6 minutes on two idle cores and a minute of downloads. With a full cache it takes no time.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 version=$(sed -nE 's/^\s*(require )?k8s.io\/kubernetes v([0-9.]+)$/\2/p' "$here/apiserver/go.mod")
@@ -14,7 +14,7 @@ exec 9>"$out/lock"
 flock 9 # two builds at once: the second finds the first one's result
 
 if [[ ! -x $out/etcd ]]; then
-  # Unpacked, not installed: no service is to be started.
+  # Unpack the package instead of installing it: an installation would start a service.
   work=$(mktemp -d "$out/etcd.XXXXXX")
   (cd "$work" && apt-get download -q etcd-server >&2 && dpkg-deb -x etcd-server_*.deb .)
   mv "$work/usr/bin/etcd" "$out/etcd"

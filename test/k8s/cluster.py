@@ -1,4 +1,7 @@
-"""A real kube-apiserver with etcd on loopback (build.sh), without kubelets and controllers: tests make the objects that these would."""
+"""A real kube-apiserver with etcd on loopback (build.sh), without kubelets and controllers.
+
+Tests create the objects that kubelets and controllers would create.
+"""
 
 import concurrent.futures
 import http.client
@@ -22,7 +25,7 @@ def free_port():
 
 
 class Cluster:
-    """Started and stopped as a context manager; everything lies below `directory`."""
+    """A context manager that starts and stops the cluster. All its files are below `directory`."""
 
     def __init__(self, directory):
         self.directory = pathlib.Path(directory)
@@ -84,7 +87,7 @@ class Cluster:
             return False
 
     def compact(self):
-        """etcd forgets all history: what an API server began later knows is the present only."""
+        """Makes etcd forget all history: an API server that starts later knows only the current state."""
         connection = http.client.HTTPConnection("127.0.0.1", self.etcd_port, timeout=10)
         connection.request("POST", "/v3/kv/range", json.dumps({"key": "YQ=="}))
         revision = json.loads(connection.getresponse().read())["header"]["revision"]
@@ -121,7 +124,7 @@ class Cluster:
         return self.call("GET", path)["items"]
 
     def apply_yaml(self, text):
-        """Objects of RBAC, with `---` between them."""
+        """Creates RBAC objects from a text with `---` between them."""
         for document in text.split("\n---\n"):
             kind = [line.split()[1] for line in document.splitlines() if line.startswith("kind:")]
             if kind:

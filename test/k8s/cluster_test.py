@@ -1,5 +1,7 @@
-"""k8s-collector and a reducer against a real kube-apiserver. What the collector tells equals what the API says, attribute by attribute, whatever
-happened in between; and samples of every container, of nodes that are made up, have the attributes that the API had for it at their time.
+"""Tests k8s-collector and a reducer with a real kube-apiserver.
+
+The collector's entities must equal the API's objects, attribute by attribute, after all kinds of events. Samples of
+every container, on made-up nodes, must have the attributes that the API had for the container at their time.
 
     cluster_test.py [--pods 2000] [--keep-recording DIR]
 """
@@ -25,7 +27,7 @@ ARGUMENTS = argparse.Namespace(pods=2000, keep_recording=None)
 
 
 class ClusterTest(unittest.TestCase):
-    """One story in several chapters, in the order of their names."""
+    """One sequence of tests, which run in the order of their names."""
 
     @classmethod
     def setUpClass(cls):
@@ -44,7 +46,7 @@ class ClusterTest(unittest.TestCase):
         wait_for(lambda: cls.cluster.request("GET", "/api/v1/namespaces/kube-system")[0] == 200, 30, "kube-system")
         cls.made = cls.workloads.populate(ARGUMENTS.pods, cls.count)
         kubeconfig = cls.cluster.kubeconfig(cls.token_file)
-        # What runs is sampled before anybody tells what it is.
+        # Sample the containers before the reducer gets their metadata.
         cls.pipeline = cls.enterClassContext(Pipeline(path, NODES, "--kubeconfig", kubeconfig))
         cls.sample(cls.objects())
         cls.pipeline.watch()
@@ -59,12 +61,12 @@ class ClusterTest(unittest.TestCase):
 
     @classmethod
     def sample(cls, objects, **more):
-        """Everything that runs, now."""
+        """Takes and sends a sample of every running container."""
         cls.pipeline.history.take(objects, **more)
         cls.pipeline.send()
 
     def assert_equal_to_api(self, seconds=30):
-        """Within some time all that is told is what is there, attribute for attribute."""
+        """Waits until the collector's entities equal the API's objects, attribute by attribute."""
         objects = self.objects()
         want = expected.entities(objects)
         end = time.monotonic() + seconds
@@ -74,7 +76,10 @@ class ClusterTest(unittest.TestCase):
         return objects, want
 
     def sample_when_told(self, seconds=30):
-        """The collector that tells the reducer hears the same as the one that prints; in what order, is not known."""
+        """Takes samples when both collectors know the current state.
+
+        The collector that sends to the reducer receives the same events as the collector that prints, in unknown order.
+        """
         objects, _ = self.assert_equal_to_api(seconds)
         time.sleep(1)
         self.sample(objects)
@@ -122,7 +127,7 @@ class ClusterTest(unittest.TestCase):
     def test_03_delete_restart_and_node_loss(self):
         objects = self.objects()
         lost = [p for p in objects["pods"] if p["spec"]["nodeName"] == NODES[3]]
-        # Taken before, and sent when all of it has gone.
+        # Take the samples now, and send them when all these pods are gone.
         self.pipeline.history.take(objects)
         self.cluster.call("DELETE", f"/api/v1/nodes/{NODES[3]}")
         in_parallel(self.workloads.delete_pod, lost)
@@ -133,7 +138,7 @@ class ClusterTest(unittest.TestCase):
         for pod in lost:
             told = self.collector.told["pod", pod["metadata"]["uid"]]
             self.assertTrue(told["gone"])
-            self.assertEqual(told["attributes"]["k8s.node.name"], NODES[3])  # what it was is known still
+            self.assertEqual(told["attributes"]["k8s.node.name"], NODES[3])  # the old attributes are still known
             self.assertLess(abs(told["from"] / 1e9 - time.time()), 60)
         self.assertTrue(self.collector.told["container", before]["gone"])
 
@@ -167,7 +172,7 @@ class ClusterTest(unittest.TestCase):
         self.sample_when_told(seconds=60)
 
     def test_06_gone(self):
-        """While the collectors look away, objects come and go, and the API server forgets that."""
+        """Pauses the collectors while objects are created and deleted, and the API server forgets these events."""
         for collector in (self.collector, self.pipeline.collector):
             collector.pause()
             self.addCleanup(collector.go_on)
@@ -177,7 +182,7 @@ class ClusterTest(unittest.TestCase):
         for pod in deleted:
             self.workloads.delete_pod(pod)
         self.workloads.pod(namespace, self.made[2][1], "rev2")
-        # What differs is so for the reducer from when it is heard of: until then nothing of that namespace is sampled.
+        # The reducer applies a change from the time when it receives it. Until then, sample nothing of that namespace.
         self.change(f"/api/v1/namespaces/{namespace}", labels={"team": "away"})
         objects = self.objects()
         self.sample(objects, except_pods=lambda pod: pod["metadata"]["namespace"] == namespace)
@@ -219,7 +224,7 @@ class ClusterTest(unittest.TestCase):
         job = self.workloads.job(namespace, self.made[5][0])
         of_job = self.workloads.pod(namespace, job, "rev5")
         wait_for(lambda: ("pod", of_job["metadata"]["uid"]) in self.collector.told, 60, "a new pod of a new job")
-        # Whose job it is will be known later, and was so from the beginning.
+        # The pod's owner will be known later, and is valid from the pod's beginning.
         self.sample(self.objects(), is_late=True)
         self.cluster.call("PATCH", role, {"rules": rules}, "application/merge-patch+json")
         self.assert_equal_to_api(seconds=90)
@@ -251,7 +256,7 @@ class ClusterTest(unittest.TestCase):
         path = f"/api/v1/namespaces/{NAMESPACES[0]}/pods/{liar['metadata']['name']}/status"
         self.cluster.patch(path, {"status": {"containerStatuses": [{**status, "containerID": stolen["containerID"]}]}})
         wait_for(lambda: self.collector.told["container", own].get("gone"), 30, "the lie to be told")
-        self.sample(objects)  # all is still what it was
+        self.sample(objects)  # all attributes are unchanged
         self.workloads.run(NAMESPACES[0], liar, restarts=1)
         self.sample_when_told()
 

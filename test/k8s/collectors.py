@@ -1,4 +1,4 @@
-"""k8s-collector as a process: one that prints what it would tell, one that tells a reducer."""
+"""k8s-collector as a process: one prints the entities that it would send, one sends them to a reducer."""
 
 import json
 import os

@@ -1,17 +1,18 @@
-"""What an API server's objects should have become, worked out from their JSON once more and otherwise than the collector does it."""
+"""Computes the expected entities from an API server's JSON objects, in a different way than the collector."""
 
 import re
 
 WORDS = {"Deployment": "deployment", "ReplicaSet": "replicaset", "StatefulSet": "statefulset", "DaemonSet": "daemonset", "Job": "job",
          "CronJob": "cronjob"}
-# All that entities are made of.
+# The kinds of objects from which entities are made.
 WORKLOADS = {"deployments": "deployment", "replicasets": "replicaset", "statefulsets": "statefulset", "daemonsets": "daemonset", "jobs": "job",
              "cronjobs": "cronjob"}
 PATHS = {"pods": "/api/v1/pods", "namespaces": "/api/v1/namespaces", "nodes": "/api/v1/nodes",
          **{plural: f"/apis/{'batch' if 'job' in plural else 'apps'}/v1/{plural}" for plural in WORKLOADS}}
 
 
-# A field of an old version, which an API server shows as an annotation where the whole object is asked for.
+# Annotations that do not become attributes. The second is a field of an old version, which an API server shows as an
+# annotation if a client requests the whole object.
 NO_ANNOTATIONS = {"kubectl.kubernetes.io/last-applied-configuration", "deprecated.daemonset.template.generation"}
 
 
@@ -39,7 +40,7 @@ def pod_attributes(pod, parents):
 
 
 def repo_digest(image_id):
-    """With its registry in full; None of an image that no registry has."""
+    """Returns the digest with the full registry name, or None if the image is in no registry."""
     if "@" not in image_id:
         return None
     first, slash, _ = image_id.partition("/")
@@ -61,7 +62,7 @@ def container_attributes(pod, status):
 
 
 def containers(pod):
-    """(id, status) of what runs in a pod."""
+    """Yields (id, status) of each container in a pod."""
     statuses = pod.get("status", {})
     for status in statuses.get("containerStatuses", []) + statuses.get("initContainerStatuses", []):
         if status.get("containerID"):
@@ -69,7 +70,7 @@ def containers(pod):
 
 
 def entities(objects, cluster_name=""):
-    """{(kind, id): attributes} of all that is there. `objects`: {plural: [object]}."""
+    """Returns {(kind, id): attributes} of all objects. `objects`: {plural: [object]}."""
     parents = {o["metadata"]["uid"]: controller(o["metadata"]) for plural in ("replicasets", "jobs") for o in objects[plural]}
     out = {}
     for pod in objects["pods"]:
@@ -92,7 +93,7 @@ def entities(objects, cluster_name=""):
 
 
 def differences(expected, told):
-    """Of expected entities to those that were told and are not gone: a line each."""
+    """Returns one line per difference between the expected entities and the received ones that are not gone."""
     alive = {key: e["attributes"] for key, e in told.items() if not e.get("gone") and key[0] != "rollout"}
     out = [f"missing {key}" for key in expected.keys() - alive.keys()] + [f"not there {key}" for key in alive.keys() - expected.keys()]
     for key in expected.keys() & alive.keys():

@@ -1,10 +1,12 @@
-"""What the resource of a container's samples should be by the API's objects: OpenTelemetry's rules, worked out once more and otherwise than
-the reducer does it."""
+"""Computes the expected resource of a container's samples from the API's objects.
+
+It implements OpenTelemetry's rules in a different way than the reducer.
+"""
 
 import expected
 
 CLUSTER_NAME = "prod"
-# Of the reducer; chosen() says once more what they choose.
+# Options of the reducer. chosen() implements the same choice.
 NAME_RULES = ["--k8s-label", "tier", "--k8s-label", "namespace:team=team", "--k8s-label", "pod:app.kubernetes.io/(.*)=k8s.label.$1",
               "--k8s-label", "node:topology.kubernetes.io/.*", "--k8s-annotation", "note", "--k8s-annotation", "namespace:cost=cost.centre",
               "--k8s-label", "deployment:app", "--k8s-label", "statefulset:.*", "--k8s-label", "cronjob:app=cron",
@@ -14,7 +16,7 @@ OTEL = "resource.opentelemetry.io/"
 
 
 def chosen(pod, namespace, node, owners):
-    """`owners`: {"deployment": metadata, …}"""
+    """Returns the attributes that NAME_RULES choose. `owners`: {"deployment": metadata, …}"""
     labels, annotations = pod["metadata"].get("labels", {}), pod["metadata"].get("annotations", {})
     out = {f"k8s.label.{k.removeprefix('app.kubernetes.io/')}": v for k, v in labels.items() if k.startswith("app.kubernetes.io/")}
     out["k8s.pod.label.tier"] = labels.get("tier")
@@ -35,7 +37,7 @@ def service_version(pod, container):
 
 
 def service(pod, owned, container):
-    """What follows from what a pod is, where nobody says otherwise. `owned`: the pod's attributes, owners among them."""
+    """Returns the default service attributes of a pod. `owned`: the pod's attributes, including its owners."""
     labels = pod["metadata"].get("labels", {})
     names = [labels.get("app.kubernetes.io/instance"), labels.get("app.kubernetes.io/name")]
     names += [owned.get(f"k8s.{kind}.name") for kind in ("deployment", "replicaset", "statefulset", "daemonset", "cronjob", "job", "pod")]
@@ -46,7 +48,7 @@ def service(pod, owned, container):
 
 
 def as_exported(attributes):
-    """As OTLP has them, by the conventions' types."""
+    """Returns the attributes with the types that the conventions and OTLP use."""
     out = {k: v for k, v in attributes.items() if v is not None and k != "container.image.version"}
     out["k8s.container.restart_count"] = int(out["k8s.container.restart_count"])
     out["container.image.tags"] = [out["container.image.tag"]]
@@ -56,7 +58,7 @@ def as_exported(attributes):
 
 
 class Resources:
-    """Of one state of the cluster. `objects`: {plural: [object]}."""
+    """The resources of one state of the cluster. `objects`: {plural: [object]}."""
 
     def __init__(self, objects):
         self.entities = expected.entities(objects, cluster_name=CLUSTER_NAME)
@@ -66,7 +68,7 @@ class Resources:
         self.nodes = {o["metadata"]["name"]: o["metadata"] for o in objects["nodes"]}
 
     def of(self, pod, container_id, own):
-        """`own`: what the process says of itself."""
+        """Returns the resource of a container's process. `own`: the process's own attributes."""
         meta = pod["metadata"]
         node_name = pod["spec"]["nodeName"]
         plain = {k: v for k, v in self.entities["pod", meta["uid"]].items() if ".label." not in k and ".annotation." not in k}
@@ -75,7 +77,7 @@ class Resources:
         uids = {word: plain.get(f"k8s.{word}.uid") for word in expected.WORKLOADS.values()}
         owners = {word: self.workloads[uid] for word, uid in uids.items() if uid in self.workloads}
         picked = chosen(pod, self.namespaces[meta["namespace"]], node, owners)
-        # The later ones win.
+        # Later attributes override earlier ones.
         out = service(pod, plain, container)
         out.update({k: v for k, v in picked.items() if not k.startswith(WHERE)})
         out.update({k.removeprefix(OTEL): v for k, v in meta.get("annotations", {}).items() if k.startswith(OTEL)})

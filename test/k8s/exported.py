@@ -1,6 +1,6 @@
-"""Receives OTLP profiles and says of each sample which process it is of, when it was taken, and all attributes of its resource.
+"""Receives OTLP profiles and returns each sample's process, its time, and all attributes of its resource.
 
-Field numbers are those of schemas/otlp/*.proto.
+The field numbers are those of schemas/otlp/*.proto.
 """
 
 import functools
@@ -16,7 +16,7 @@ from otlp_sink import fields  # noqa: E402
 
 
 def _ints(value):
-    """A packed field of varints."""
+    """Returns the numbers of a packed field of varints."""
     out, number, shift = [], 0, 0
     for byte in value:
         number |= (byte & 0x7F) << shift
@@ -28,7 +28,7 @@ def _ints(value):
 
 
 def _value(data, strings):
-    """AnyValue → str, bool, int, float or list."""
+    """Returns an AnyValue as str, bool, int, float or list."""
     for number, content in fields(data):
         if number == 1:
             return content.decode()
@@ -46,24 +46,24 @@ def _value(data, strings):
 
 
 def _key_value(data, strings):
-    """KeyValue, whose key may be a place in the string table."""
+    """Returns (key, value) of a KeyValue. The key may be an index into the string table."""
     parts = dict(fields(data))
     return strings[parts[3]] if 3 in parts else parts[1].decode(), _value(parts.get(2, b""), strings)
 
 
 def _table_attribute(data, strings):
-    """KeyValueAndUnit; the table's first is empty."""
+    """Returns (key, value) of a KeyValueAndUnit. The first element of the table is empty."""
     parts = dict(fields(data))
     return strings[parts.get(1, 0)], _value(parts.get(2, b""), strings)
 
 
 def samples(message):
-    """(pid, unix ns, resource's attributes) of each sample of an ExportProfilesServiceRequest."""
+    """Yields (pid, unix ns, resource's attributes) of each sample of an ExportProfilesServiceRequest."""
     dictionary = next((list(fields(v)) for n, v in fields(message) if n == 2), [])
     strings = [v.decode() for n, v in dictionary if n == 5]
     attributes = [_table_attribute(v, strings) for n, v in dictionary if n == 6]
-    pids = {}  # by the attributes of a sample, as they are written
-    # Resources have much in common.
+    pids = {}  # by the encoded attributes of a sample
+    # Resources have many attributes in common, so cache them.
     key_value = functools.lru_cache(maxsize=None)(lambda data: _key_value(data, strings))
     for profiles in (dict_of(v) for n, v in fields(message) if n == 1):
         resource = dict(key_value(v) for n, v in fields(profiles[1][0]) if n == 1)
@@ -86,7 +86,7 @@ def dict_of(data):
 
 
 class Sink:
-    """with Sink() as sink: …export to otlp://{sink.address}…; what came is looked at afterwards, by samples()."""
+    """with Sink() as sink: …export to otlp://{sink.address}…; afterwards samples() decodes the received requests."""
 
     def __enter__(self):
         self._lock, self._messages = threading.Lock(), []

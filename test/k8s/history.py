@@ -1,4 +1,4 @@
-"""What ran in a cluster, and when, by what its API said at the time; and a sample of it for each time that is looked at."""
+"""The history of a cluster's containers, as its API showed them, with samples taken at chosen times."""
 
 import time
 import urllib.parse
@@ -11,19 +11,19 @@ MS = 10**6
 
 
 def time_of(ms):
-    """Within the ms: times on the wire are in steps of 0.1 ms."""
+    """Returns a time in the middle of the ms: times on the wire are in steps of 0.1 ms."""
     return ms * MS + MS // 2
 
 
 class Process:
-    """The one that is sampled in a container. Every fifth says something of itself, part of it untrue."""
+    """The sampled process of a container. Every fifth process has its own attributes, some of which are false."""
 
     def __init__(self, pid, pod, container_id, status):
         self.pid, self.container_id, self.node = pid, container_id, pod["spec"]["nodeName"]
         self.pod_uid = pod["metadata"]["uid"]
         self.executable = f"/usr/bin/{status['name']}"
         self.cgroup = cgroup_of(self.node, pod, container_id)
-        self.attributes = {}  # of its last sample
+        self.attributes = {}  # of the process's last sample
         self.own = {"service.name": f"said-{pid}", "k8s.pod.name": "liar", "team.own": "a,b = ü"} if pid % 5 == 0 else {}
 
     def own_text(self):
@@ -33,7 +33,7 @@ class Process:
 class Sample:
     def __init__(self, process, attributes, is_late):
         self.process, self.attributes = process, attributes
-        self.is_late = is_late  # all of it is known only after exporters have stopped waiting
+        self.is_late = is_late  # all attributes are known only after exporters have stopped waiting
         self.times_seen = 0
 
 
@@ -41,12 +41,12 @@ class History:
     def __init__(self):
         self.processes = {}  # by container id
         self.samples = {}    # by (pid, ms)
-        self.pods = {}       # by uid, as they were last
+        self.pods = {}       # by uid, in their last state
         self._unsent = []
         self._last_ms = 0
 
     def take(self, objects, except_pods=lambda pod: False, is_late=False):
-        """A sample of everything that runs now, this being the cluster's state."""
+        """Takes a sample of every running container. `objects` is the cluster's state."""
         resources = Resources(objects)
         ms = self._now_ms()
         for pod in objects["pods"]:
@@ -56,13 +56,16 @@ class History:
             for container_id, status in expected.containers(pod):
                 process = self._process(pod, container_id, status)
                 attributes = resources.of(pod, container_id, process.own)
-                if attributes != process.attributes:  # else one object for all samples: there are tens of thousands
+                if attributes != process.attributes:  # otherwise share one object: there are tens of thousands of samples
                     process.attributes = attributes
                 self.samples[process.pid, ms] = Sample(process, process.attributes, is_late)
                 self._unsent.append((process, ms))
 
     def take_uncertain(self, pod):
-        """One of a container of that pod, of which nobody says what its attributes must be. The container's id, and when it was taken, in ms."""
+        """Takes a sample of a container of that pod, without expected attributes.
+
+        Returns the container's id and the time of the sample in ms.
+        """
         container_id, status = next(expected.containers(pod))
         process = self._process(pod, container_id, status)
         ms = self._now_ms()
@@ -80,7 +83,7 @@ class History:
         return self._last_ms
 
     def send(self, nodes):
-        """Returns when the reducer has stored them all. `nodes`: by name."""
+        """Sends all unsent samples and returns when the reducer has stored them. `nodes`: by name."""
         for process, ms in self._unsent:
             nodes[process.node].sample(process.pid, process.executable, process.cgroup, process.own_text(), [time_of(ms)])
         self._unsent.clear()
@@ -90,7 +93,11 @@ class History:
         assert durable == len(self.samples), f"{durable} of {len(self.samples)} samples are durable"
 
     def compare(self, exported, with_late=True):
-        """Lines of what is not as expected, and how many samples and attributes are. `exported`: (pid, unix ns, attributes) of each sample."""
+        """Compares exported samples with the expected ones.
+
+        Returns lines of differences, and the numbers of compared samples and attributes. `exported`: (pid, unix ns,
+        attributes) of each sample.
+        """
         wrong, compared, attributes = [], 0, 0
         for sample in self.samples.values():
             sample.times_seen = 0

@@ -1,23 +1,24 @@
-// A node that is made up: it speaks the intake protocol to a real reducer, with the client that kernel-collectors have,
-// and sends the samples that it is told to. For tests of what the reducer makes of samples that no kernel took: any
-// number of containers, at any time.
+// A made-up node: it sends the samples that a test chooses to a real reducer over the intake protocol, with the
+// kernel-collector's client. Tests use it for samples that no kernel took: any number of containers, at any time.
 //
 //   made_up_node --intake-port 8000 [--intake-host HOST] [--node-id NAME]     NAME is host.id and host.name
 //
 // Standard input, a pipe, is JSON lines:
 //
 //   {"pid": 7, "executable": "/usr/bin/web", "cgroup": "/kubepods/burstable/podUID/ID", "times": [UNIX NS, …]}
-//     One CPU sample of that process (and its only thread) at each of the times, within a day of now; the same process
-//     may have more of them later. The container's id is read from the cgroup's path, as a kernel-collector does it.
-//     May be there: "attributes": what the process says of itself ("service.name=a,b=c", OTEL_RESOURCE_ATTRIBUTES);
-//     "type": the name of one of our sample types, in place of CPU, or with "unit" the name of any; "value": in its
-//     unit, in place of 10 ms; "frame": {"kind": the name of a frame kind, "name": the name that the frame comes with},
-//     in place of one without a file.
+//     One CPU sample of that process (and its only thread) at each of the times, which must be within a day of now. The
+//     same process may have more samples later. The container's id is read from the cgroup's path, as in a
+//     kernel-collector. Optional fields:
+//     "attributes": the process's own attributes ("service.name=a,b=c", OTEL_RESOURCE_ATTRIBUTES);
+//     "type": the name of one of our sample types instead of CPU, or, with "unit", the name of any type;
+//     "value": the value in that unit, instead of 10 ms;
+//     "frame": {"kind": the name of a frame kind, "name": the frame's name}, instead of a frame without a file.
 //   {"send": true}
-//     When everything before is durable at the reducer, the line {"durable": N} comes out: samples so far.
+//     When all samples so far are durable at the reducer, it prints the line {"durable": N}: the samples so far.
 //
-// At the end of the input it sends what is left and exits: 0, or 1 where a line is none of these, or the reducer did
-// not take everything within 20 s. Stacks are one frame without a file, so that nobody waits for its name.
+// At the end of the input it sends the remaining samples and exits with 0. It exits with 1 if a line has another format,
+// or if the reducer did not accept all samples within 20 s. A stack is one frame without a file, so that no component
+// waits for its name.
 
 #include <sys/random.h>
 #include <unistd.h>
@@ -51,7 +52,7 @@ namespace {
 
 constexpr size_t kBatchSamplesMax = 10'000;
 constexpr uint64_t kPeriodNs = 10'000'000;
-constexpr uint8_t kOwnTypesFirst = 200;  // far above our own
+constexpr uint8_t kOwnTypesFirst = 200;  // far above the built-in types
 constexpr int64_t kFlushMs = 20'000;
 constexpr uint64_t kPollMs = 2;
 constexpr size_t kCommBytesMax = 15;  // TASK_COMM_LEN − 1
@@ -110,7 +111,7 @@ class MadeUpNode {
     HandleLines();
   }
 
-  // Up to one that has to be waited for.
+  // Handles lines up to the first one that has to wait.
   void HandleLines() {
     for (size_t end; !poll_is_on_ && (end = lines_.find('\n')) != std::string::npos;) {
       const std::string line = lines_.substr(0, end);
@@ -251,7 +252,7 @@ class MadeUpNode {
   bool poll_is_on_ = false, at_end_ = false;
   simdjson::dom::parser parser_;
   std::string lines_;
-  // One pair of readings for all: a time is told the same in every batch.
+  // All batches use one pair of clock readings, so that a time is the same in every batch.
   const ClockPair clock_ = Clock::Real().Pair();
   std::shared_ptr<Dictionary> dictionary_ = std::make_shared<Dictionary>();
   std::vector<Sample> samples_;

@@ -1,15 +1,16 @@
-"""Nodes that are made up: what runs in the containers of a cluster without kubelets, sampled at times that a test chooses."""
+"""Made-up nodes: they send samples of a cluster's containers, without kubelets, at times that a test chooses."""
 
 import json
 import os
 import pathlib
 import subprocess
 
-# How a node's kubelet and runtime name cgroups: the runtime as in a pod's status, and the path of a container.
+# How a node's kubelet and runtime name cgroups: the runtime's name as in a pod's status, and the form of a container's
+# path.
 PREFIX = {"containerd": "cri-containerd", "cri-o": "crio", "docker": "docker"}
 FORMS = [("containerd", "systemd"), ("containerd", "cgroupfs"), ("cri-o", "systemd"), ("cri-o", "cgroupfs"), ("docker", "systemd"),
          ("containerd", "nested")]
-CLASSES = ["burstable", "besteffort", ""]  # the last: guaranteed, which has no folder of its own
+CLASSES = ["burstable", "besteffort", ""]  # the last is guaranteed, which has no separate folder
 
 
 def form_of(node):
@@ -35,7 +36,7 @@ def cgroup_of(node, pod, container_id):
 
 
 class Node:
-    """made_up_node (made_up_node.cc) as a process."""
+    """A process of made_up_node (made_up_node.cc)."""
 
     def __init__(self, name, intake_port, log):
         program = pathlib.Path(os.environ["TRIBUTARY_BUILD"]) / "tests" / "made_up_node"
@@ -50,7 +51,7 @@ class Node:
         self.process.stdin.flush()
 
     def await_durable(self):
-        """How many samples are, since the beginning."""
+        """Returns how many samples are durable since the start."""
         return json.loads(self.process.stdout.readline() or '{"durable": -1}')["durable"]
 
     def stop(self):

@@ -1,4 +1,4 @@
-"""A small cluster in which every pod is odd in its own way: what images may be called, who may own a pod, what labels and annotations say."""
+"""A small cluster with unusual pods: unusual image names, owners, labels and annotations."""
 
 import dataclasses
 
@@ -17,7 +17,7 @@ IMAGES = [
     "registry.example:5000/shop/web:1.2@" + DIGEST, "registry.example/shop/web@" + DIGEST, "nginx@" + DIGEST, "nginx:1@" + DIGEST,
     "web@" + SHA512, "10.0.0.1:5000/web:x", "[fd00::1]:5000/web:x", "[fd00::1]/web", "Registry.Example/web:1", "a/b/c/d__e-f.g:1", "a---b/c",
     "web:" + "t" * 128, "web:_x", "web:1.2.3-rc.1_build.5", "r.example/" + "n" * 255, "host:5000", "sha256:" + HEX, HEX,
-    # These are no references: a kubelet does not start them, but an API server takes them.
+    # These are not valid references: a kubelet does not start them, but an API server accepts them.
     "Nginx", "web:", "web:a b", "web@sha256:12", "web@" + DIGEST.upper(), "web@md5:" + "0" * 32, "a..b", "a___b", "-web", "web-", "/web", "a//b",
     "web:" + "t" * 129, "r.example/" + "n" * 256, "http://r.example/web:1", "r.example:port/web", "web@", "@" + DIGEST, "wéb",
 ]
@@ -27,9 +27,9 @@ IMAGE_IDS = [
     "registry.example/shop/web:1.2@" + DIGEST, "Registry/web@" + DIGEST, "Registry/Web@" + DIGEST, "web@" + SHA512, "nginx:1.27", "",
     "docker://" + DIGEST, "web@sha256:12", "nonsense with spaces",
 ]
-# Runtimes before containerd and CRI-O said so; the processor makes nothing of it.
+# Image ids of runtimes before containerd and CRI-O. The processor does not understand them.
 DOCKER_IMAGE_IDS = ["docker-pullable://nginx@" + DIGEST, "docker-pullable://registry.example:5000/shop/web@" + DIGEST]
-# Labels and annotations of pods, each set a pod of a Deployment.
+# Labels and annotations of pods. Each set belongs to one pod of a Deployment.
 IDENTITIES = [
     ({"app.kubernetes.io/name": "by-name"}, {}),
     ({"app.kubernetes.io/instance": "by-instance"}, {}),
@@ -43,14 +43,14 @@ IDENTITIES = [
     ({"first": "1", "second": "2"}, {"third": "3"}),
     ({"pod-template-hash": "of-nobody"}, {}),
 ]
-# What the processor has as it stands there, and we do not (processor_test.py).
+# The processor copies these unchanged, and the reducer does not (processor_test.py).
 EMPTY_LABELS = {"empty": "", "app.kubernetes.io/name": "", "app.kubernetes.io/version": ""}
 FORGED = {OTEL + "k8s.pod.name": "forged", OTEL + "k8s.namespace.name": "kube-system", OTEL + "container.image.name": "forged"}
 
 
 @dataclasses.dataclass(frozen=True)
 class Container:
-    what: str  # for messages: its pod and name
+    what: str  # pod and container name, for messages
     node: str
     id: str
     cgroup: str
@@ -58,13 +58,13 @@ class Container:
 
 
 class OddPods:
-    """`containers`: all that kubelets would run."""
+    """`containers`: all containers that kubelets would run."""
 
     def __init__(self, cluster):
         self.cluster, self.containers, self.serial = cluster, [], 0
 
     def make(self, path, name, **more):
-        """An object of any kind; its metadata is returned."""
+        """Creates an object of any kind. Returns its metadata."""
         metadata = {"name": name, **more.pop("metadata", {})}
         return self.cluster.call("POST", path, {"metadata": metadata, **more})["metadata"]
 
@@ -79,7 +79,7 @@ class OddPods:
         self.run(made, path, image_id, **run)
 
     def run(self, pod, path, image_id=DIGEST, restarts=0, is_unknown_to_processor=False, has_restarted=False):
-        """What a kubelet would say."""
+        """Sets the status that a kubelet would report."""
         name, node = pod["metadata"]["name"], pod["spec"]["nodeName"]
 
         def container_id(container, is_unknown):
@@ -139,7 +139,8 @@ class OddPods:
         deployment = self.workload("Deployment", "web", labels={"owner": "d", "team": "red"}, annotations={"change/id": "42", "change/by": "me"})
         self.web = self.workload("ReplicaSet", "web-5d4f", owner=deployment, labels={"owner": "r"})
         self.pod("web-5d4f-a", owners=[self.web], labels={"pod-template-hash": "5d4f", "app": "web"})
-        # Without a Deployment: alone, of somebody else's kind, and named as if there were one.
+        # ReplicaSets without a Deployment: one without an owner, one with an owner of another project's kind, which has
+        # a name as if it belonged to a Deployment.
         self.pod("alone-1", owners=[self.workload("ReplicaSet", "alone")])
         rollout = {"apiVersion": "argoproj.io/v1alpha1", "kind": "Rollout", "name": "canary", "uid": "r-1", "controller": True}
         self.pod("canary-77-a", owners=[self.workload("ReplicaSet", "canary-77", owner=rollout)], labels={"pod-template-hash": "77"})
@@ -148,7 +149,7 @@ class OddPods:
         self.pod("once-x", owners=[self.workload("Job", "once", labels={"owner": "j"})])
         nightly = self.workload("CronJob", "nightly", labels={"owner": "cj"})
         self.pod("nightly-1-x", owners=[self.workload("Job", "nightly-1", owner=nightly, labels={"owner": "j2"})])
-        self.pod("like-29386666-x", owners=[self.workload("Job", "like-29386666")])  # no CronJob's, for all its number
+        self.pod("like-29386666-x", owners=[self.workload("Job", "like-29386666")])  # belongs to no CronJob
         self.pod("gone-x", owners=[{**self.web, "name": "gone-8", "uid": "0000"}], labels={"pod-template-hash": "8"})
         self.pod("widget-x", owners=[{**self.web, "kind": "Widget", "name": "w", "uid": "w-1"}])
 

@@ -1,4 +1,7 @@
-"""Made-up nodes and a k8s-collector before a real reducer; at the end every sample is read back, and compared with what its cluster's API said."""
+"""Made-up nodes and a k8s-collector that send to a real reducer.
+
+At the end every sample is read back and compared with its cluster's API.
+"""
 
 import collections
 import json
@@ -17,23 +20,23 @@ from node import Node
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "e2e"))
 import lib  # noqa: E402
 
-MATCHERS_MAX = 32  # of a selector
+MATCHERS_MAX = 32  # per selector
 
 
 def selector_of(attributes):
-    """Of an attribute that is a list, labels have the text."""
+    """Returns a selector of these attributes. The label of a list attribute has the list as text."""
     def text(value):
         return ",".join(value) if isinstance(value, list) else str(value)
     return "{" + ",".join(f"{key}={json.dumps(text(value), ensure_ascii=False)}" for key, value in attributes) + "}"
 
 
 class Pipeline:
-    """A context manager. `node_names`: nodes that may be sampled. `arguments`: of k8s-collector."""
+    """A context manager. `node_names`: nodes that may be sampled. `arguments`: arguments of k8s-collector."""
 
     def __init__(self, directory, node_names, *arguments):
         self.directory, self.node_names, self.arguments = pathlib.Path(directory), node_names, arguments
         self.history = History()
-        self.exported_before = 0  # by reducers before this one
+        self.exported_before = 0  # samples that earlier reducers exported
         self.nodes, self.collector, self.reducer = {}, None, None
 
     def __enter__(self):
@@ -52,7 +55,7 @@ class Pipeline:
         self.live.__exit__()
 
     def _start_reducer(self, sink, **ports):
-        # It waits for metadata as long as anything takes that a test does to the API server.
+        # The reducer waits for metadata longer than any action of a test on the API server takes.
         return lib.Reducer(self.directory, args=["--export", f"otlp://{sink.address}", "--metadata-wait", "3m", *NAME_RULES], **ports)
 
     def watch(self):
@@ -60,7 +63,7 @@ class Pipeline:
                                    log=self.directory / "telling.log")
 
     def restart_reducer(self):
-        """All are left to find the new one themselves."""
+        """Restarts the reducer. The clients must find the new one themselves."""
         self._wait_until_exported()
         self.exported_before = len(self.history.samples)
         port = self.reducer.intake_port
@@ -71,7 +74,7 @@ class Pipeline:
         self.history.send(self.nodes)
 
     def wait_until_told(self, pod, attributes, seconds=30):
-        """The reducer has heard this of a pod: samples from now on show it."""
+        """Waits until the reducer knows these attributes of a pod: later samples have them."""
         def is_told():
             container_id, ms = self.history.take_uncertain(pod)
             self.send()
@@ -79,11 +82,11 @@ class Pipeline:
         wait_for(is_told, seconds, f"the reducer to be told {attributes}")
 
     def _count(self, selector, ms):
-        """Samples at that ms."""
+        """Returns the number of samples at that ms."""
         return sum(self.reducer.json("/api/v1/timeline", query=selector, **{"from": ms, "to": ms + 1})["count"])
 
     def assert_all_as_expected(self):
-        """Ends all of it but the reducer, which is started once more: what it exports then is what its disk says."""
+        """Ends all programs and starts the reducer again: it then exports the data from its disk. Compares both exports."""
         exit_codes = [each.stop() for each in self.nodes.values()]
         assert not any(exit_codes), f"{exit_codes}\n{(self.directory / 'nodes.log').read_text()[-2000:]}"
         self._compare("exported as they came", self.live, with_late=False)
@@ -110,7 +113,7 @@ class Pipeline:
         assert not wrong, "\n".join(wrong[:20])
 
     def _compare_series(self):
-        """Pods and containers with their numbers of samples, a namespace at a time."""
+        """Compares pods and containers and their numbers of samples, one namespace at a time."""
         pods, containers = collections.defaultdict(collections.Counter), collections.defaultdict(collections.Counter)
         for sample in self.history.samples.values():
             said = sample.process.attributes
@@ -125,7 +128,7 @@ class Pipeline:
         print(f"found by namespace: {sum(map(len, pods.values()))} pods, {sum(map(len, containers.values()))} containers", file=sys.stderr)
 
     def _compare_selections(self, chance, count=100):
-        """Samples are found by all of their attributes at once."""
+        """Checks that samples are found by all their attributes at once."""
         samples = [(key, s) for key, s in self.history.samples.items() if s.attributes]
         for (_, ms), sample in chance.sample(samples, min(count, len(samples))):
             identity = ("container.id", sample.process.container_id)

@@ -1,8 +1,9 @@
-"""What the reducer exports of containers is what OpenTelemetry's k8sattributesprocessor says of them: name, type and value.
+"""Tests that the reducer exports the same container attributes as OpenTelemetry's k8sattributesprocessor.
 
-The processor, in a real Collector, and k8s-collector watch the same API server, whose pods are all odd (odd_pods.py). The processor is
-asked by logs that name a container each; the reducer exports samples of the same containers to the same Collector, where nothing is
-done to them. Differences that are meant are below, and in docs/metadata.md.
+Names, types and values must be equal. The processor runs in a real Collector. It and k8s-collector watch the same API
+server, which has only unusual pods (odd_pods.py). The test queries the processor with logs that each name a container.
+The reducer exports samples of the same containers to the same Collector, which does not change them. Intended
+differences are listed below and in docs/metadata.md.
 """
 
 import http.client
@@ -24,20 +25,20 @@ sys.path[:0] = [str(HERE.parent / "e2e"), str(HERE.parent / "otlp")]
 import lib  # noqa: E402
 import otelcol  # noqa: E402
 
-# As in collector/config.yaml.
+# The same rules as in collector/config.yaml.
 NAME_RULES = [each for option, rules in {
     "--k8s-label": ["app", "empty", "app.kubernetes.io/(.*)=k8s.label.$1", "tier.*", "first=which", "second=which", "namespace:team=team",
                     "namespace:stage", "node:topology.kubernetes.io/.*", "deployment:team=team", "deployment:owner", "replicaset:owner",
                     "statefulset:owner", "daemonset:owner", "job:owner", "cronjob:owner"],
     "--k8s-annotation": ["note", "third=which", "namespace:cost=cost.centre", "deployment:change/(.*)=change.$1", "node:rack"],
 }.items() for rule in rules for each in (option, rule)]
-# What we say, and the processor cannot.
+# Attributes that the reducer exports and the processor cannot know.
 OURS_ALONE = {"container.image.id", "container.runtime.name", "k8s.container.restart_count", "host.id", "host.name"}
-# The processor's earlier names, which it has beside the conventions' while both of its feature gates' sides are on.
+# The processor's earlier names. It adds them to the conventions' names while both variants of its feature gates are on.
 EARLIER_NAME = re.compile(r"k8s\.(pod|namespace|node)\.(label|annotation)s\.")
 
 DOCKER_PODS = tuple(f"image-id-{len(IMAGE_IDS) + i}/" for i in range(len(DOCKER_IMAGE_IDS)))
-# What is meant to differ: when it is that. Each must be met.
+# Intended differences: name → condition. The test must see each of them.
 DIFFERENCES = {
     "what is empty is left out": lambda what, key, theirs, ours: theirs == "",
     "annotations do not say where a pod runs": lambda what, key, theirs, ours: what.startswith("forger/") and OTEL + key in FORGED,
@@ -51,7 +52,7 @@ DIFFERENCES = {
 
 
 class Processor(otelcol.Collector):
-    """A Collector that is asked by logs, and keeps profiles as they come."""
+    """A Collector that a test queries with logs. It does not change received profiles."""
 
     def __init__(self, folder, kubeconfig):
         self.http = f"127.0.0.1:{otelcol.free_port()}"
@@ -68,7 +69,7 @@ class Processor(otelcol.Collector):
         lib.check(answer.status == 200, f"{answer.status} {answer.read()[:500]}")
 
     def answers(self):
-        """{container id: resource}"""
+        """Returns {container id: resource}."""
         path = self.folder / "logs.jsonl"
         lines = path.read_bytes().split(b"\n")[:-1] if path.exists() else []
         resources = [otelcol.attributes(r["resource"]["attributes"], []) for line in lines for r in json.loads(line)["resourceLogs"]]
@@ -82,7 +83,7 @@ class ProcessorTest(unittest.TestCase):
         cls.cluster = cls.enterClassContext(Cluster(cls.directory))
         manual = (SOURCE / "docs/k8s-collector.md").read_text()
         role, binding = re.findall(r"```yaml\n(.*?)```", manual, re.S)[0].split("\n---\n")[:2]
-        # What k8s-collector may do is enough for the processor.
+        # The permissions of k8s-collector are enough for the processor.
         binding += "\n- {apiGroup: rbac.authorization.k8s.io, kind: User, name: profiler-agent}\n"
         cls.cluster.apply_yaml(role + "\n---\n" + binding)
         token = cls.directory / "agent-token"

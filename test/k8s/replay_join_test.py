@@ -1,6 +1,7 @@
-"""A recording of cluster_test.py told to a reducer: samples of every container, also of pods that went, have what the API server said of it.
+"""Tests a recording of cluster_test.py that is replayed to a reducer.
 
-See replay_test.py for how the recording is made.
+Samples of every container, also in deleted pods, must have the attributes from the API server. replay_test.py describes
+how the recording is made.
 """
 
 import json
@@ -24,7 +25,7 @@ class ReplayJoinTest(unittest.TestCase):
         objects, gone = wanted["objects"], wanted["gone_pods"]
         self.assertGreater(len(objects["pods"]), 40)
         self.assertGreater(len(gone), 10)
-        # A replay tells of each thing what it was last.
+        # A replay sends the last state of each object.
         objects["pods"] += gone
         nodes = {pod["spec"]["nodeName"] for pod in objects["pods"]}
         pipeline = self.enterContext(Pipeline(directory, nodes, "--replay", recording))

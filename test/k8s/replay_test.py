@@ -1,6 +1,6 @@
-"""A recording of cluster_test.py, told again: what k8s-collector makes of it is what the API server said in the end.
+"""Tests a replayed recording of cluster_test.py: k8s-collector's entities must equal the API server's final state.
 
-Made by `cluster_test.py --pods 60 --keep-recording DIR` and `tar -C DIR -cJf recording.tar.xz .`
+The recording was made with `cluster_test.py --pods 60 --keep-recording DIR` and `tar -C DIR -cJf recording.tar.xz .`
 """
 
 import json

@@ -1,4 +1,4 @@
-"""Workloads of all kinds with their pods, as controllers and kubelets would make and run them: nobody else does in this cluster."""
+"""Creates workloads of all kinds with their pods, like controllers and kubelets, which this cluster does not have."""
 
 import threading
 
@@ -10,19 +10,19 @@ NODES = [f"node-{i}" for i in range(8)]
 NAMESPACES = [f"team-{i}" for i in range(6)]
 APPS = "/apis/apps/v1/namespaces"
 OTEL = "resource.opentelemetry.io/"
-# As kubelets of several runtimes say which image runs; of one built on the node nobody knows a registry.
+# Image ids as kubelets of several runtimes report them. An image that was built on the node has no registry.
 IMAGE_IDS = [f"registry.example:5000/shop/{{name}}@{DIGEST}", f"docker.io/library/{{name}}@{DIGEST}", f"docker-pullable://{{name}}@{DIGEST}",
              "sha256:" + "ab" * 32]
 
 
 def workload_of(i):
-    """Namespace, kind and name of the i-th workload of 300."""
+    """Returns namespace, kind and name of the i-th workload of 300."""
     kind = ("Deployment", "Deployment", "Deployment", "StatefulSet", "DaemonSet", "CronJob")[i % 6]
     return NAMESPACES[i % len(NAMESPACES)], kind, f"{kind.lower()}-{i}"
 
 
 def identity_of(owner):
-    """Labels and annotations by which the pods of a workload say which service they are; some say nothing."""
+    """Returns the labels and annotations that name the service of a workload's pods. Some workloads have none."""
     number = int(owner["name"].split("-")[1])
     return [({}, {OTEL + "service.name": f"svc-{number}", OTEL + "deployment.environment.name": "live ü"}),
             ({"app.kubernetes.io/name": f"name-{number}"}, {OTEL + "service.version": f"9.{number}", OTEL + "service.namespace": "shop"}),
@@ -88,7 +88,10 @@ class Workloads:
         return self.run(namespace, self.cluster.call("POST", f"/api/v1/namespaces/{namespace}/pods", body))
 
     def static_pod(self, node):
-        """The mirror that a kubelet makes of a pod in a file; processes' cgroups have the file's hash for its uid."""
+        """Creates the mirror pod of a pod in a file, like a kubelet.
+
+        The processes' cgroups contain the file's hash instead of the pod's uid.
+        """
         hash_ = f"{self.number():032x}"
         name = node["metadata"]["name"]
         body = {"metadata": {"name": f"proxy-{name}", "ownerReferences": [{**self.owner("Node", node), "apiVersion": "v1"}],
@@ -98,7 +101,7 @@ class Workloads:
         self.run("kube-system", self.cluster.call("POST", "/api/v1/namespaces/kube-system/pods", body))
 
     def run(self, namespace, pod, restarts=0):
-        """As a kubelet says that it runs; what ran before has ended."""
+        """Sets a pod's status to running, like a kubelet. Its earlier containers have ended."""
         spec, earlier = pod["spec"], pod.get("status", {})
         ids = {s["name"]: s.get("containerID") for s in earlier.get("containerStatuses", []) + earlier.get("initContainerStatuses", [])}
 
@@ -122,7 +125,7 @@ class Workloads:
         return self.cluster.call("POST", "/api/v1/nodes", {"metadata": {"name": name, "labels": {"topology.kubernetes.io/zone": "z"}}})
 
     def populate(self, pods, workloads):
-        """Pods of that many workloads, and a static one a node."""
+        """Creates pods of `workloads` workloads, and one static pod per node."""
         for name in NAMESPACES:
             self.cluster.call("POST", "/api/v1/namespaces", {"metadata": {"name": name, "labels": {"team": name}, "annotations": {"cost": "7"}}})
         for name in NODES:

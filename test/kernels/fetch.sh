@@ -1,7 +1,7 @@
 #!/bin/bash
-# Fetches a Debian cloud kernel for the guests into a cache and prints the folder: fetch.sh VERSION [amd64|arm64], VERSION one of
-# the table below. The folder holds vmlinuz, release (what uname -r will say), the modules of a virtio network card, unpacked, and
-# their names in modules, in the order in which they load.
+# Fetches a Debian cloud kernel for the guests into a cache and prints the folder: fetch.sh VERSION [amd64|arm64].
+# VERSION must be in the table below. The folder contains vmlinuz, release (the output of uname -r), and the unpacked
+# modules of a virtio network card. The file modules lists the modules' names in the order in which they load.
 set -euo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/../../build-env/private_apt.sh"
 
@@ -21,7 +21,7 @@ case $arch in
 esac
 
 cache=${TRIBUTARY_CACHE:-$HOME/.cache/tributary}/kernels/$folder
-# The newest is looked for again after a week.
+# The script looks for a newer kernel after a week.
 if [ -s "$cache/release" ] && { [ "$version" != newest ] || [ -z "$(find "$cache/release" -mtime +7)" ]; }; then
   echo "$cache"
   exit 0
@@ -34,9 +34,9 @@ mkdir -p "$work/download" "$work/ready"
 private_apt "$work/apt" "$arch" "$suite"
 package=$(apt-cache "${apt_options[@]}" search --names-only "^linux-image-$pattern-cloud-$arch\$" | cut -d ' ' -f 1 | sort -V | tail -n 1)
 [ -n "$package" ] || { echo "fetch.sh: $suite has no package like linux-image-$pattern-cloud-$arch" >&2; exit 1; }
-# Newer suites keep the image and its modules in packages of their own, which the first one depends on.
+# Newer suites have the image and its modules in separate packages. The first package depends on them.
 parts=$(apt-cache "${apt_options[@]}" show "$package" | sed -n 's/^Depends: //p' | grep -oE 'linux-(binary|modules)-[^ ,]+' || true)
-# shellcheck disable=SC2086  # one word a package
+# shellcheck disable=SC2086  # one word per package
 (cd "$work/download" && apt-get "${apt_options[@]}" download -q "$package" $parts >&2)
 for deb in "$work"/download/*.deb; do dpkg-deb -x "$deb" "$work/root"; done
 
@@ -46,7 +46,7 @@ image=$(only "*/boot/vmlinuz-*")
 [ -n "$image" ] || { echo "fetch.sh: $package has no vmlinuz" >&2; exit 1; }
 cp "$image" "$work/ready/vmlinuz"
 
-# add_module NAME: itself after the modules it depends on. What the kernel has built in has no file.
+# add_module NAME: adds the module after the modules that it depends on. A module built into the kernel has no file.
 add_module() {
   local file dependency
   [ ! -e "$work/ready/$1.ko" ] || return 0

@@ -1,4 +1,7 @@
-"""A guest: what is in its memory (kernel, initramfs) and how qemu runs it, by software emulation alone, on either architecture."""
+"""A guest: its kernel and initramfs, and how qemu runs it.
+
+qemu uses only software emulation, for both architectures.
+"""
 
 import contextlib
 import dataclasses
@@ -20,10 +23,10 @@ CACHE = pathlib.Path(os.environ.get("TRIBUTARY_CACHE") or pathlib.Path.home() / 
 
 @dataclasses.dataclass(frozen=True)
 class Machine:
-    """What differs between architectures."""
+    """The differences between architectures."""
 
-    arch: str  # as Debian names it
-    build: str  # environment variable that says where our programs were built
+    arch: str  # Debian's name
+    build: str  # environment variable with the folder where our programs were built
     triple: str
     libraries: tuple  # folders, searched in this order
     busybox: pathlib.Path
@@ -31,12 +34,13 @@ class Machine:
     kernel_options: str
 
 
-# Emulated, cmpxchg16b now and then leaves garbage in the flags (qemu 7.2), and kernels that use it to allocate memory die of that.
+# An emulated cmpxchg16b sometimes leaves garbage in the flags (qemu 7.2). Kernels that use it to allocate memory then
+# crash.
 AMD64 = Machine("amd64", "TRIBUTARY_BUILD", "x86_64-linux-gnu", ("/lib/x86_64-linux-gnu", "/usr/lib/x86_64-linux-gnu"),
                 pathlib.Path("/bin/busybox"), ("qemu-system-x86_64", "-machine", "q35,accel=tcg", "-cpu", "max,-cx16"),
-                # A busy host delays the timer's interrupts enough for the kernel to give up on them.
+                # A busy host can delay the timer's interrupts so long that the kernel gives up on them.
                 "console=ttyS0 no_timer_check")
-# pauth-impdef: return addresses are signed, by a cipher that is quick to emulate.
+# pauth-impdef: return addresses are signed with a cipher that is fast to emulate.
 ARM64 = Machine("arm64", "TRIBUTARY_ARM64_BUILD", "aarch64-linux-gnu",
                 (str(CACHE / "arm64-sysroot/usr/lib/aarch64-linux-gnu"),), CACHE / "arm64-sysroot/bin/busybox",
                 ("qemu-system-aarch64", "-machine", "virt,accel=tcg", "-cpu", "max,pauth-impdef=on"), "console=ttyAMA0")
@@ -48,18 +52,18 @@ def build_folder(machine):
 
 
 def tool(machine, name):
-    """The binutils of the machine's architecture, which are the plain ones on a host of the same."""
+    """Returns a binutils program for the machine's architecture: the plain one if the host has the same architecture."""
     return shutil.which(f"{machine.triple}-{name}") or name
 
 
 def needed(machine, binary):
-    """Names of the libraries a binary asks for, its dynamic linker among them."""
+    """Returns the names of the libraries that a binary needs, including its dynamic linker."""
     out = subprocess.run([tool(machine, "readelf"), "-dlW", binary], check=True, capture_output=True, text=True).stdout
     return re.findall(r"\(NEEDED\).*\[([^\]]+)\]", out) + re.findall(r"program interpreter: \S*/([^/\]]+)\]", out)
 
 
 def copy_libraries(machine, binary, root):
-    """Copies what the binary needs, and what that needs, into root/lib."""
+    """Copies the libraries that the binary needs, directly or indirectly, into root/lib."""
     for name in needed(machine, binary):
         target = root / "lib" / name
         if target.exists():
@@ -72,7 +76,7 @@ def copy_libraries(machine, binary, root):
 
 
 def unpack_image(archive, folder):
-    """The root file system of an image that `docker save` or deploy/image.py wrote."""
+    """Unpacks the root file system of an image that `docker save` or deploy/image.py wrote."""
     with tarfile.open(archive) as outer:
         for layer in json.load(outer.extractfile("manifest.json"))[0]["Layers"]:
             with tarfile.open(fileobj=outer.extractfile(layer)) as inner:
@@ -82,12 +86,15 @@ def unpack_image(archive, folder):
 
 
 def build_initramfs(machine, kernel, directory, container=None):
-    """Our programs with their libraries, busybox, the kernel's network modules and guest_init.sh, as one cpio file. With the archive of a
-    container image, its root in /image: guest_init.sh then runs that collector."""
+    """Makes one cpio file of our programs and their libraries, busybox, the kernel's network modules and guest_init.sh.
+
+    If `container` is the archive of a container image, the image's root is in /image, and guest_init.sh runs the
+    collector of the image.
+    """
     root = directory / "root"
     for name in ("bin", "lib", "modules", "proc", "sys", "dev", "tmp"):
         (root / name).mkdir(parents=True)
-    (root / "lib64").symlink_to("lib")  # where amd64 has its dynamic linker
+    (root / "lib64").symlink_to("lib")  # amd64 has its dynamic linker in lib64
     shutil.copy(machine.busybox, root / "bin/busybox")
     for applet in APPLETS:
         (root / "bin" / applet).symlink_to("busybox")
@@ -96,7 +103,7 @@ def build_initramfs(machine, kernel, directory, container=None):
     shutil.copy(kernel / "modules", root / "modules/order")
     for program in PROGRAMS:
         built = build_folder(machine) / "bin" / program
-        # Line tables are of no use in the guest and would only be unpacked; .symtab and .eh_frame stay.
+        # The guest does not need line tables, which would only take time to unpack. .symtab and .eh_frame stay.
         subprocess.run([tool(machine, "strip"), "--strip-debug", "-o", root / "bin" / program, built], check=True)
         copy_libraries(machine, built, root)
     if container:
@@ -111,7 +118,7 @@ def build_initramfs(machine, kernel, directory, container=None):
 
 
 class Guest:
-    """A running guest. Its console goes to a file; words written to it are read by guest_init.sh."""
+    """A running guest. Its console output goes to a file. guest_init.sh reads the words that are written to the console."""
 
     name = "guest"
 

@@ -1,7 +1,7 @@
 #!/bin/sh
-# First process of a guest: joins the host's network, starts the collector, and runs the workloads when the host says so on the
-# console; the console also hears what only the guest knows. intake_port, sink_port, epoch and paranoid come from the kernel's
-# command line as variables; the host is 10.0.2.2 here.
+# First process of a guest. It joins the host's network, starts the collector, and runs the workloads when the host
+# requests it on the console. It also prints values that only the guest knows to the console. The variables intake_port,
+# sink_port, epoch and paranoid come from the kernel's command line. The host's address is 10.0.2.2.
 export PATH=/bin LD_LIBRARY_PATH=/lib HOME=/tmp
 mount -t proc proc /proc; mount -t sysfs sys /sys; mount -t devtmpfs dev /dev; mount -t tmpfs tmp /tmp
 mount -t bpf bpf /sys/fs/bpf; mount -t cgroup2 cgroup2 /sys/fs/cgroup
@@ -12,13 +12,14 @@ ifconfig eth0 10.0.2.15 netmask 255.255.255.0 up
 echo guest > /proc/sys/kernel/hostname
 echo; echo "release $(uname -r)"
 
-# A BPF program that is there before the collector.
+# Load a BPF program before the collector starts.
 (while [ ! -e /tmp/burn ]; do sleep 1; done; echo 3) | bpf_burner early &
 early=$!
 while ! grep -q '_early' /proc/kallsyms; do sleep 1; done
 
 [ -z "$paranoid" ] || echo "$paranoid" >/proc/sys/kernel/perf_event_paranoid
-# With a container's image the collector is that one, and sees of this machine what a container with --privileged --pid host does.
+# If there is a container image, use its collector. It sees the same parts of this machine as a container with
+# --privileged --pid host.
 if [ -d /image ]; then
   for folder in proc sys dev; do mount --rbind /$folder /image/$folder; done
   kernel_collector() { LD_LIBRARY_PATH= exec chroot /image /usr/bin/kernel-collector "$@"; }
@@ -28,7 +29,8 @@ fi
 kernel_collector --intake-host 10.0.2.2 --intake-port "$intake_port" --sample-rate 199 --cpu-budget off --batch-interval 1s 2>/tmp/collector.log &
 collector=$!
 
-# await WORDS: of the collector's log, for a minute at most; it looks for CPUs every two seconds.
+# await WORDS: waits for the words in the collector's log, for at most a minute. The collector looks for CPUs every two
+# seconds.
 await() {
   left=60
   while [ $left -gt 0 ] && ! grep -q "$1" /tmp/collector.log; do left=$((left - 1)); sleep 1; done
@@ -40,7 +42,7 @@ while read -r word; do
       echo "programs $(grep -h '^prog_id' /proc/$collector/fdinfo/* | sort -u | wc -l)"
       truth 5 & truth_nofp 5
       wait $!
-      # The card's modules send until the host has had enough.
+      # Keep the card's modules busy with sending until the host closes the connection.
       nc 10.0.2.2 "$sink_port" </dev/zero
       : >/tmp/burn
       echo 3 | bpf_burner late
@@ -49,7 +51,7 @@ while read -r word; do
       echo "workloads done"
       ;;
     hotplug)
-      # By now the collector has given up the capabilities that it does not need.
+      # By now the collector has dropped the capabilities that it does not need.
       echo "kept $(grep '^CapEff' /proc/$collector/status) paranoid $(cat /proc/sys/kernel/perf_event_paranoid)"
       echo 0 >/sys/devices/system/cpu/cpu1/online
       await 'CPU went away cpu=1'

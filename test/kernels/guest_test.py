@@ -1,8 +1,10 @@
-"""Boots another kernel (qemu, software emulation) with our collector, which profiles two workloads there and sends to a reducer
-here; checks the programs loaded, the stacks, names and shares, those of a module and of BPF programs too, and the law.
+"""Boots another kernel (qemu, software emulation) with our collector.
+
+The collector profiles two workloads in the guest and sends to a reducer on the host. The test checks the loaded
+programs, the stacks, names and shares, also for a module and for BPF programs, and the law.
 
     guest_test.py VERSION [amd64|arm64]      a version that fetch.sh knows
-    guest_test.py VERSION ARCH IMAGE.tar     the collector is that of a container image
+    guest_test.py VERSION ARCH IMAGE.tar     with the collector of a container image
 """
 
 import contextlib
@@ -23,33 +25,33 @@ import lib  # noqa: E402
 CHAIN = ["main", "serve", "handle", "dispatch", "work"]
 SHARES = {"hash_blocks": 0.6, "sort_rows": 0.3, "parse_text": 0.1}
 WORKLOADS = ["truth", "truth_nofp"]
-# Emulated timers are coarse and starting a program takes long: the bounds on shares are wider than on a real machine, those on
-# stacks and names are not.
+# Emulated timers are coarse, and starting a program takes long. So the bounds on shares are wider than on a real machine.
+# The bounds on stacks and names are the same.
 SHARE_BOUND = 0.1
 LEAVES_MIN = 0.85
-CHAINED_MIN = 0.95  # on an emulated CPU, reading an executable's unwind information takes as long as many samples
+CHAINED_MIN = 0.95  # an emulated CPU takes many samples' time to read an executable's unwind information
 SAMPLES_MIN = 300
-KERNEL_NAMED_MIN = 0.98  # for the workloads to begin
-MODULE_SAMPLES_MIN = 20  # with a frame of the network card's modules, which are in every kernel's package and easily kept busy
+KERNEL_NAMED_MIN = 0.98  # before the workloads begin
+MODULE_SAMPLES_MIN = 20  # with a frame of the network card's modules: every kernel has them, and they are easy to load
 SINK_S = 4
 BPF_SAMPLES_MIN = 100  # of 3 s at 199 Hz
 HOTPLUG_SAMPLES_MIN = 100  # of 2 s at 199 Hz
 # CAP_DAC_READ_SEARCH, CAP_SYS_PTRACE, CAP_SYSLOG, CAP_PERFMON, CAP_BPF, CAP_CHECKPOINT_RESTORE
 KEPT = 1 << 2 | 1 << 19 | 1 << 34 | 1 << 38 | 1 << 39 | 1 << 40
-SYS_ADMIN = 1 << 21  # which Debian's kernels ask for by their default of kernel.perf_event_paranoid, 3
-PARANOID = {"5.10": 2}  # one kernel without it
+SYS_ADMIN = 1 << 21  # Debian's kernels require it: their default of kernel.perf_event_paranoid is 3
+PARANOID = {"5.10": 2}  # test one kernel without that requirement
 USER, KERNEL = 1, 2  # kinds of frames
 
 
 def fetch(version, machine):
-    """The folder of a kernel, and its release."""
+    """Returns the folder of a kernel, and its release."""
     out = subprocess.run([HERE / "fetch.sh", version, machine.arch], check=True, stdout=subprocess.PIPE, text=True).stdout
     folder = pathlib.Path(out.strip())
     return folder, (folder / "release").read_text().strip()
 
 
 def count_programs(machine):
-    """Programs in the collector's BPF object: its functions outside .text, which has what programs share."""
+    """Counts the programs in the collector's BPF object: its functions outside .text. Programs share those in .text."""
     out = subprocess.run(["readelf", "-SsW", guest.build_folder(machine) / "bpf/sampler.bpf.o"], check=True, capture_output=True,
                          text=True).stdout
     text = re.search(r"\[ *(\d+)\] \.text ", out)
@@ -64,7 +66,7 @@ def check_console(text, release, programs):
 
 
 def check_workload(graph, name):
-    """Shares by leaf, and how many of the three functions' samples have the whole chain."""
+    """Checks the shares by leaf, and how many samples of the three functions have the whole chain."""
     count = graph.total_count[0]
     lib.check(count > SAMPLES_MIN, f"{count} samples of {name}")
     chained = sum(graph.total_count[node] for node in range(len(graph))
@@ -81,14 +83,14 @@ def check_workload(graph, name):
 
 
 def kernel_named(graph):
-    """The share of the kernel's frames that have names, by samples; 0 without any frame."""
+    """Returns the share of the kernel's frames that have names, by samples, or 0 if there is no frame."""
     frames = [node for node in range(len(graph)) if graph.kind[node] == KERNEL]
     named = sum(graph.total_count[node] for node in frames if "+0x" not in graph.name_of(node))
     return named / max(1, sum(graph.total_count[node] for node in frames))
 
 
 def unnamed(graph):
-    """(name, samples, path of callers) of the kernel's frames without a name."""
+    """Yields (name, samples, path of callers) of the kernel's frames without a name."""
     for node in range(len(graph)):
         if graph.kind[node] == KERNEL and "+0x" in graph.name_of(node):
             path, caller = [], graph.parent[node]
@@ -100,7 +102,7 @@ def unnamed(graph):
 
 @contextlib.contextmanager
 def sink():
-    """The port of a listener on the host that takes in what one guest sends, for SINK_S."""
+    """Yields the port of a listener on the host that receives one guest's data for SINK_S seconds."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         def take():
             with contextlib.suppress(OSError):
@@ -115,7 +117,10 @@ def sink():
 
 
 def check_kernel(graph, text):
-    """Every frame of the kernel has a name; a module's are those of kallsyms; and BPF programs loaded before and after the start."""
+    """Checks that every kernel frame has a name, a module's frames the names of kallsyms.
+
+    Also checks the samples of BPF programs that were loaded before and after the collector's start.
+    """
     lib.check(kernel_named(graph) == 1, f"frames of the kernel without a name: {sorted(unnamed(graph))[:20]}")
     listed = re.search(r"BEGIN-KALLSYMS\n(.*?)END-KALLSYMS", text, re.DOTALL).group(1)
     known = {(f"[{module}]", name) for name, module in re.findall(r"^[0-9a-f]+ \w (?!\$[xd]\b)(\S+)\t\[(virtio_\w+)\]$", listed, re.MULTILINE)}
@@ -137,7 +142,10 @@ def check_kernel(graph, text):
 
 
 def check_hotplug(graph, text):
-    """With the capabilities that are left after the start, a CPU that went and came back is sampled again: the workload ran there alone."""
+    """Checks that a CPU is sampled again after it went offline and came back.
+
+    The collector has only the capabilities that it keeps after the start. The workload ran only on that CPU.
+    """
     kept, paranoid = re.search(r"^kept CapEff:\s*([0-9a-f]+) paranoid (\d+)$", text, re.MULTILINE).groups()
     log = re.search(r"BEGIN-LOG\n(.*?)END-LOG", text, re.DOTALL).group(1)
     for words in ("CPU went away cpu=1", "CPU came cpu=1"):
@@ -156,7 +164,7 @@ def selector(name):
 
 
 def wait_for(booted, what, condition):
-    """As lib.wait_for, in the time that emulation on a busy host may take, and no longer than the guest runs."""
+    """Works like lib.wait_for, with a time limit for emulation on a busy host. Fails when the guest ends."""
 
     def state():
         lib.check(booted.running(), f"the guest ended before {what}")
@@ -166,7 +174,7 @@ def wait_for(booted, what, condition):
 
 
 def drive(booted, reducer, graph_of):
-    """Lets the guest run the workloads once the kernel has names, and stop once they have theirs."""
+    """Lets the guest run the workloads when the kernel has names, and stops the guest when the workloads have names."""
     wait_for(booted, "names of the kernel", lambda: kernel_named(graph_of("{}")) > KERNEL_NAMED_MIN)
     booted.tell("run")
     wait_for(booted, "the end of the workloads", lambda: "workloads done\n" in booted.text())
@@ -175,8 +183,8 @@ def drive(booted, reducer, graph_of):
     wait_for(booted, "names of BPF programs", lambda: bpf_programs(graph_of("{}")) == {"early", "late"})
     booted.tell("hotplug")
     wait_for(booted, "a CPU to go and come back", lambda: "hotplug done\n" in booted.text())
-    # What runs for the first time when a CPU goes may be asked for by name only now.
-    with contextlib.suppress(lib.Failure):  # check_kernel says which have none
+    # Code that runs for the first time when a CPU goes offline may get its names only now.
+    with contextlib.suppress(lib.Failure):  # check_kernel reports frames without a name
         wait_for(booted, "names of the kernel's frames", lambda: kernel_named(graph_of("{}")) == 1)
     booted.tell("stop")
     lib.wait_for("the guest's end", lambda: not booted.running(), timeout_s=60)
@@ -196,7 +204,7 @@ def run(version, machine, container, directory, reducer, started, sink_port):
     try:
         drive(booted, reducer, graph_of)
     except lib.Failure:
-        booted.tell("stop")  # so that it shows the collector's log
+        booted.tell("stop")  # so that the guest prints the collector's log
         with contextlib.suppress(subprocess.TimeoutExpired):
             booted.process.wait(20)
         raise

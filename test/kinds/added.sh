@@ -1,6 +1,6 @@
 #!/bin/bash
-# Builds a copy of the sources to which a frame kind, a sample type and a context of BPF programs were added, each by one line of its
-# table, and tests that they are what the others are. dev/test --added-kinds runs it.
+# Adds a frame kind, a sample type and a context of BPF programs to a copy of the sources, each with one line in its
+# table. Builds the copy and tests that the added rows work like the others. dev/test --added-kinds runs this script.
 set -euo pipefail
 . "$(dirname "$0")/../../dev/lib.sh"
 
@@ -9,7 +9,7 @@ rm -rf "$copy"
 mkdir -p "$copy"
 tar -C "$SRC" --exclude=./build --exclude=./.git --exclude=node_modules -cf - . | tar -C "$copy" -xf -
 
-# add FILE PATTERN LINE: puts the line behind the last that holds the pattern.
+# add FILE PATTERN LINE: inserts the line after the last line that contains the pattern.
 add() {
   local at
   at=$(grep -n "$2" "$copy/$1" | tail -n 1 | cut -d: -f1)
@@ -17,7 +17,7 @@ add() {
   sed -i "${at}a\\
 $3" "$copy/$1"
 }
-# add_to_macro FILE PATTERN LINE: the same, where lines go on behind a backslash.
+# add_to_macro FILE PATTERN LINE: does the same in a macro, where lines continue with a backslash.
 add_to_macro() {
   sed -i "/$2/s|\$| \\\\|" "$copy/$1"
   add "$@"

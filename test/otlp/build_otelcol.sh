@@ -1,9 +1,9 @@
 # shellcheck shell=bash
-# For scripts that build an OpenTelemetry Collector of chosen parts, to be sourced.
+# Scripts that build an OpenTelemetry Collector with chosen parts source this file.
 . "$(dirname "${BASH_SOURCE[0]}")/../go_toolchain.sh"
 
-# build_otelcol FOLDER NAME: builds the Collector of FOLDER (main.go, go.mod, go.sum) once for each state of it, into
-# ${TRIBUTARY_CACHE:-~/.cache/tributary}, and prints its path. $JOBS packages at a time.
+# build_otelcol FOLDER NAME: builds the Collector of FOLDER (main.go, go.mod, go.sum) once for each state of these files,
+# into ${TRIBUTARY_CACHE:-~/.cache/tributary}, and prints its path. Builds $JOBS packages at a time.
 build_otelcol() {
   local folder=$1 name=$2 recipe out binary work
   recipe=$(cat "$folder"/{main.go,go.mod,go.sum} | sha256sum | cut -c1-16)

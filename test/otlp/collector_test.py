@@ -1,5 +1,8 @@
-"""Requests as the reducer builds them, sent as it sends them, through a real OpenTelemetry Collector and out of its file
-exporter: nothing is lost or changed, and the validator finds nothing in what comes out."""
+"""Sends requests through a real OpenTelemetry Collector and reads the output of its file exporter.
+
+The reducer's code builds and sends the requests. Nothing may be lost or changed, and the validator must find no error in
+the output.
+"""
 
 import os
 import pathlib

@@ -22,7 +22,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 
 
 def binary(recipe=HERE / "collector"):
-    """Path of the Collector of a folder, built if it is not in the cache."""
+    """Returns the path of a folder's Collector. Builds it if it is not in the cache."""
     done = subprocess.run([recipe / "build.sh"], check=True, stdout=subprocess.PIPE, text=True)
     return done.stdout.strip().splitlines()[-1]
 
@@ -34,13 +34,16 @@ def free_port():
 
 
 def _die_with_parent():
-    """A test that is killed must not leave its Collector behind."""
+    """Makes the Collector end with the test: a killed test must not leave its Collector behind."""
     pr_set_pdeathsig = 1
     ctypes.CDLL(None).prctl(pr_set_pdeathsig, signal.SIGKILL)
 
 
 class Collector:
-    """One Collector process. Its files and its log are in `folder`, which is made. `recipe` has its build.sh and config.yaml."""
+    """One Collector process. Its files and its log are in `folder`, which it creates.
+
+    The folder `recipe` has its build.sh and config.yaml.
+    """
 
     def __init__(self, folder, start_timeout_s=30, recipe=HERE / "collector", gates=(), environment=None):
         self.recipe, self.gates, self.environment = recipe, ["service.profilesSupport", *gates], environment or {}
@@ -55,7 +58,7 @@ class Collector:
 
     def start(self):
         program = binary(self.recipe)
-        # A port that was free a moment ago may be taken by now: then another one.
+        # A port that was just free may be taken now. In that case try another port.
         for _ in range(5):
             self.address = f"127.0.0.1:{free_port()}"
             with open(self.log_path, "ab") as log:
@@ -73,7 +76,7 @@ class Collector:
         while time.monotonic() < deadline:
             if self.process.poll() is not None:
                 return False
-            # Its own word first: whoever else has the port would accept a connection too.
+            # Check the Collector's log first: another program on that port would accept a connection too.
             if "Everything is ready" in self.log():
                 with socket.create_connection((host, int(port)), timeout=5):
                     return True
@@ -82,7 +85,7 @@ class Collector:
         return False
 
     def stop(self, timeout_s=20):
-        """Ends it in order: what it has received is in the files afterwards."""
+        """Ends the Collector in order: afterwards the files have everything that it received."""
         if self.process is None or self.process.poll() is not None:
             return
         self.process.terminate()
@@ -97,7 +100,7 @@ class Collector:
         return self.log_path.read_text(errors="replace") if self.log_path.exists() else ""
 
     def requests(self):
-        """Every request that came, as the JSON the Collector wrote. A last line still being written is left out."""
+        """Returns every received request as the Collector's JSON. Leaves out a last line that is still being written."""
         if not self.json_path.exists():
             return []
         lines = self.json_path.read_bytes().split(b"\n")
@@ -111,7 +114,7 @@ class Collector:
 
 
 def attribute_value(value, strings):
-    """An AnyValue in JSON as a Python value."""
+    """Returns an AnyValue in JSON as a Python value."""
     if "stringValueStrindex" in value:
         return strings[value["stringValueStrindex"]]
     if "intValue" in value:
@@ -125,7 +128,7 @@ def attribute_value(value, strings):
 
 
 def attributes(key_values, strings):
-    """A list of KeyValue in JSON as a dict. The Collector writes keys and strings by their place in the table."""
+    """Returns a list of KeyValue in JSON as a dict. The Collector writes keys and strings as indices into the table."""
     out = {}
     for attribute in key_values or []:
         key = strings[attribute["keyStrindex"]] if "keyStrindex" in attribute else attribute.get("key", "")
@@ -157,7 +160,7 @@ class Sample:
         self._stack = sample.get("stackIndex", 0)
 
     def frames(self):
-        """Function names, leaf first; None for a frame without a name."""
+        """Returns function names, leaf first. A frame without a name is None."""
         tables = self._dictionary
         strings = tables["stringTable"]
         out = []
@@ -172,7 +175,7 @@ class Sample:
 
 
 def samples(requests):
-    """Every sample of every request."""
+    """Yields every sample of every request."""
     for request in requests:
         dictionary = request.get("dictionary", {})
         strings = dictionary.get("stringTable", [""])
@@ -185,7 +188,7 @@ def samples(requests):
 
 
 def frame_types(requests):
-    """{function: its locations' profile.frame.type values}"""
+    """Returns {function: its locations' profile.frame.type values}."""
     types = {}
     for request in requests:
         tables = request.get("dictionary", {})
@@ -202,7 +205,7 @@ def frame_types(requests):
 
 
 def lines(request):
-    """The line number of every line of every location; 0: not known."""
+    """Yields the line number of every line of every location. 0: unknown."""
     for location in request.get("dictionary", {}).get("locationTable", []):
         for line in location.get("lines", []):
             yield int(line.get("line", 0))

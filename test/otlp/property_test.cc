@@ -11,7 +11,7 @@
 namespace tributary::otlp {
 namespace {
 
-// Counts and nanoseconds by sample type, as a receiver reads them.
+// Counts and nanoseconds by sample type, as read by a receiver.
 using Totals = std::map<TypeIndex, std::pair<uint64_t, uint64_t>>;
 
 Totals Read(const ProfilesRequest& request) {
@@ -34,7 +34,7 @@ Totals Read(const ProfilesRequest& request) {
   return totals;
 }
 
-// Random samples of a random little world, hostile bytes included.
+// Makes random samples of a small random world, including hostile bytes.
 class World {
  public:
   explicit World(uint64_t seed) : random_(seed) {}
@@ -114,7 +114,7 @@ TEST(ProfilesProperty, EveryRequestIsValidAndAddsUp) {
   }
 }
 
-// Small limits: names are left out, nothing else may break.
+// With small limits, names are left out. Nothing else may break.
 TEST(ProfilesProperty, AFullRequestStaysValid) {
   for (uint64_t seed = 1; seed <= 50; ++seed) {
     World world(seed);
@@ -130,7 +130,7 @@ TEST(ProfilesProperty, AFullRequestStaysValid) {
     }
     ProfilesRequestPtr request = builder.Finish();
     std::vector<Finding> findings = ValidateProfiles(*request);
-    // Stacks that the world drew and that were then replaced are orphans, of this test's own making.
+    // The test replaces stacks that the world made, so these stacks are orphans.
     std::erase_if(findings, [](const Finding& finding) { return finding.rule.ends_with(".orphan"); });
     ASSERT_TRUE(findings.empty()) << "seed " << seed << ": " << DescribeFindings(findings);
   }

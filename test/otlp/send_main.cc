@@ -1,5 +1,5 @@
-// otlp_send ADDRESS SEED REQUESTS: sends that many requests of random samples, as the reducer builds and sends them,
-// and prints their count and nanoseconds. Exit code 0: the receiver took them all.
+// otlp_send ADDRESS SEED REQUESTS: builds and sends REQUESTS requests of random samples with the reducer's code, and
+// prints the samples' count and nanoseconds. Exit code 0: the receiver accepted all requests.
 
 #include <cstdio>
 #include <cstdlib>

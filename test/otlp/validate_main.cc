@@ -1,5 +1,5 @@
-// otlp_validate FILE: checks every request of a file, each behind its length (4 bytes, big endian), as the
-// Collector's file exporter writes them. Prints findings by rule and the number of requests. Exit code 0: no finding.
+// otlp_validate FILE: checks every request of a file. Each request follows its length (4 bytes, big endian), as in the
+// output of the Collector's file exporter. Prints findings by rule and the number of requests. Exit code 0: no finding.
 
 #include <cstdio>
 #include <fstream>

@@ -6,7 +6,7 @@
 namespace tributary::otlp {
 namespace {
 
-// What makes an element the same as another: attributes are a set, everything else is as written.
+// Two elements with the same identity are equal. Attributes are compared as a set, all other fields as written.
 template <typename T>
 std::string Identity(const T& element) {
   return element.SerializeAsString();
@@ -25,7 +25,7 @@ bool IsZero(const proto::Link& link) {
   auto zeros = [](const std::string& id, size_t size) { return id.empty() || id == std::string(size, '\0'); };
   return zeros(link.trace_id(), 16) && zeros(link.span_id(), 8);
 }
-// The Collector writes the zero attribute with an empty value in it, which says the same.
+// The Collector writes the zero attribute with an empty value, which means the same.
 bool IsZero(const proto::KeyValueAndUnit& attribute) {
   return attribute.key_strindex() == 0 && attribute.unit_strindex() == 0 &&
          attribute.value().value_case() == common::AnyValue::VALUE_NOT_SET;
@@ -35,7 +35,7 @@ bool IsZero(const T& element) {
   return Identity(element).empty();
 }
 
-// Element 0, doubles, and what nobody refers to.
+// Checks element 0, duplicates, and elements without a reference.
 template <typename Elements>
 void CheckTable(Table table, const Elements& elements, Validation& v) {
   std::string name(TableName(table));

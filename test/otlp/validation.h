@@ -21,7 +21,7 @@ enum class Table { kMapping, kLocation, kFunction, kLink, kString, kAttribute, k
 constexpr size_t kTableCount = 7;
 std::string_view TableName(Table table);  // "mapping_table"
 
-// What is known while one request is checked: findings so far, and which table elements something refers to.
+// The state of one check of a request: the findings so far, and which table elements are referenced.
 class Validation {
  public:
   explicit Validation(const ProfilesRequest& request);
@@ -31,10 +31,11 @@ class Validation {
   int SizeOf(Table table) const;
 
   void Add(std::string rule, std::string where, std::string detail);
-  // A reference: in range (rule "<field>.range"), and the element is used from now on. False when out of range.
+  // Checks that a reference is in range (rule "<field>.range") and marks the element as used. Returns false if the
+  // reference is out of range.
   bool Refer(Table table, int64_t index, std::string_view field, const std::string& where);
   bool IsUsed(Table table, int index) const { return used_[static_cast<size_t>(table)][static_cast<size_t>(index)]; }
-  // The string, "" when out of range.
+  // Returns the string, or "" if `index` is out of range.
   const std::string& String(int64_t index) const;
 
   std::vector<Finding> Take() && { return std::move(findings_); }
@@ -45,17 +46,17 @@ class Validation {
   std::vector<Finding> findings_;
 };
 
-// Each adds its findings. Tables come last: they tell what nobody referred to.
+// Each function adds its findings. Call CheckTables last: it reports elements without a reference.
 void CheckMessage(const google::protobuf::Message& message, const std::string& where, Validation& v);
 void CheckResources(Validation& v);
 void CheckTables(Validation& v);
 
-// A value's string indices, and keys inside it.
+// Checks a value's string indices and the keys inside it.
 void CheckValue(const common::AnyValue& value, const std::string& where, Validation& v);
-// A list of attributes held by value: keys set once, unique.
+// Checks a list of attributes that are stored by value: each key is set once and is unique.
 void CheckAttributes(const google::protobuf::RepeatedPtrField<common::KeyValue>& attributes, const std::string& rule,
                      const std::string& where, Validation& v);
-// A list of references into the attribute table: in range, set, unique keys.
+// Checks a list of references into the attribute table: in range, set, with unique keys.
 void CheckAttributeIndices(const google::protobuf::RepeatedField<int32_t>& indices, const std::string& rule,
                            const std::string& where, Validation& v);
 

@@ -8,7 +8,7 @@
 namespace tributary::otlp {
 namespace {
 
-// What most gRPC servers take at most.
+// The limit of most gRPC servers.
 constexpr size_t kRequestBytesMax = 4u << 20;
 
 }  // namespace
@@ -53,7 +53,7 @@ void Validation::Add(std::string rule, std::string where, std::string detail) {
 
 bool Validation::Refer(Table table, int64_t index, std::string_view field, const std::string& where) {
   if (index < 0 || index >= SizeOf(table)) {
-    // Not even element 0 is there: that is a finding of the table, not of everyone who leaves a field unset.
+    // If even element 0 is missing, the table has a finding. Unset fields (index 0) are not findings then.
     if (index != 0) {
       Add(fmt::format("{}.range", field), where,
           fmt::format("index {} into {} of {} elements", index, TableName(table), SizeOf(table)));
@@ -116,7 +116,8 @@ void CheckAttributeIndices(const google::protobuf::RepeatedField<int32_t>& indic
   }
 }
 
-// Text is UTF-8, and nothing is there that the protocol does not have: fields of an older or newer numbering.
+// Checks that text is UTF-8 and that the message has no unknown fields, for example fields of an older or newer
+// numbering.
 void CheckMessage(const google::protobuf::Message& message, const std::string& where, Validation& v) {
   const google::protobuf::Reflection& reflection = *message.GetReflection();
   if (!reflection.GetUnknownFields(message).empty()) {

@@ -8,22 +8,22 @@
 
 namespace tributary::otlp {
 
-// One breach of the OTLP profiles protocol (1.10 and 1.11).
+// One violation of the OTLP profiles protocol (1.10 and 1.11).
 struct Finding {
-  std::string rule;    // "sample.timestamp_after_end": one name a rule; validator_test.cc breaks each
+  std::string rule;    // "sample.timestamp_after_end": one name per rule; validator_test.cc breaks each rule
   std::string where;   // "resource 0 scope 0 profile 2 sample 17"
-  std::string detail;  // what was found there
+  std::string detail;  // a description of the finding
 };
 
-// Checks every MUST and SHOULD that a receiver can see in one request, and a few limits of common receivers. At most
-// kFindingsMax are told. Any thread.
+// Checks every MUST and SHOULD that a receiver can see in one request, and a few limits of common receivers. Returns at
+// most kFindingsMax findings. May be called on any thread.
 constexpr size_t kFindingsMax = 1000;
 std::vector<Finding> ValidateProfiles(const ProfilesRequest& request);
 
-// The same from serialized bytes: what does not parse is a finding too.
+// Checks serialized bytes. Bytes that do not parse are a finding too.
 std::vector<Finding> ValidateProfilesBytes(std::string_view bytes);
 
-// For a test's message: one line a finding, the first few.
+// Describes the first few findings for a test's message, one line per finding.
 std::string DescribeFindings(const std::vector<Finding>& findings);
 
 }  // namespace tributary::otlp

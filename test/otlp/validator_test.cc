@@ -13,7 +13,7 @@ namespace {
 
 namespace proto = ::opentelemetry::proto::profiles::v1development;
 
-// A request with something in every table and every optional field, and nothing wrong with it.
+// Returns a valid request with an element in every table and a value in every optional field.
 ProfilesRequest ValidRequest() {
   ProfilesRequest request;
   auto* d = request.mutable_dictionary();
@@ -99,7 +99,7 @@ ProfilesRequest ValidRequest() {
   return request;
 }
 
-// Shorthands for what the defects below break.
+// Short names for the parts that the defects below break.
 struct Target {
   ProfilesRequest& request;
   proto::ProfilesDictionary* d = request.mutable_dictionary();
@@ -129,7 +129,7 @@ void ClearMeasures(proto::Sample* sample) {
 }
 
 const Defect kDefects[] = {
-    // Lists that must hold something.
+    // Lists that must not be empty.
     {"request.no_resources", [](Target t) { t.request.clear_resource_profiles(); }},
     {"request.no_dictionary", [](Target t) { t.request.clear_dictionary(); }},
     {"request.too_large", [](Target t) { t.profile->set_original_payload(std::string(5 << 20, 'x')); }},
@@ -271,7 +271,7 @@ const Defect kDefects[] = {
     {"sample.timestamp_before_start", [](Target t) { t.sample->set_timestamps_unix_nano(0, 999); }},
     {"sample.timestamp_after_end", [](Target t) { t.sample->set_timestamps_unix_nano(1, 1100); }},
     {"sample.not_merged", [](Target t) { *t.profile->add_samples() = proto::Sample(*t.sample); }},
-    // What the tables hold.
+    // Elements of the tables.
     {"mapping.range_reversed", [](Target t) { t.mapping->set_memory_limit(0xfff); }},
     {"mapping.no_build_id", [](Target t) { t.mapping->clear_attribute_indices(); }},
     {"location.address_outside_mapping", [](Target t) { t.location->set_address(0x2001); }},
@@ -335,7 +335,7 @@ TEST(ProfilesValidator, TakesEachOfTheThreeShapes) {
   }
 }
 
-// 1.9 numbered a sample's fields otherwise: what was sent by it is read as something else.
+// 1.9 used other field numbers in a sample. So a sample of 1.9 is read with wrong fields.
 TEST(ProfilesValidator, NoticesTheOldFieldNumbers) {
   // Sample of 1.9: 1 stack_index, 2 values, 3 attribute_indices, 4 link_index, 5 time stamps.
   std::string old_sample("\x08\x01\x12\x02\x90\x4e", 6);  // stack 1, one value of 10,000

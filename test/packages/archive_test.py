@@ -1,4 +1,4 @@
-"""The archives run from any folder of a root file system that has glibc and nothing else."""
+"""Tests that the archives run from any folder of a root file system that has only glibc."""
 
 import pathlib
 import subprocess
@@ -14,7 +14,7 @@ FOLDER = "opt/a folder of somebody's"
 
 
 def content(path, work):
-    """name → bytes of every file of an archive, unpacked into `work`."""
+    """Unpacks an archive into `work`. Returns name → bytes of every file."""
     subprocess.run(["tar", "-xaf", path, "-C", work], check=True)
     return {str(file.relative_to(work)): file.read_bytes() for file in work.rglob("*") if file.is_file()}
 

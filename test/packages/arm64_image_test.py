@@ -1,4 +1,4 @@
-"""The arm64 image's root file system in an emulated arm64 machine: its collector profiles the truth workload there."""
+"""Tests the arm64 image in an emulated arm64 machine: the image's collector profiles the truth workload there."""
 
 import pathlib
 import subprocess

@@ -1,4 +1,4 @@
-"""A root file system with the C library and nothing else: no shell, no other library. What is self-contained runs in it."""
+"""A root file system with only the C library: no shell, no other library. Self-contained programs run in it."""
 
 import contextlib
 import os
@@ -12,7 +12,7 @@ PARTS = ("/etc/", "/lib/", "/lib64/", "/usr/lib/x86_64-linux-gnu/")
 
 
 def c_library_files():
-    """The dynamic linker and the libraries of Debian's libc6, as (path, file)."""
+    """Returns the paths of the dynamic linker and the libraries of Debian's libc6."""
     listed = subprocess.run(["dpkg", "-L", "libc6:amd64"], check=True, capture_output=True, text=True).stdout.split()
     return [path for path in listed if path.startswith(PARTS) and ".so" in path and "/gconv/" not in path and pathlib.Path(path).is_file()]
 
@@ -28,7 +28,7 @@ def copy_c_library(root):
 
 @contextlib.contextmanager
 def bare_root():
-    """Yields the root, with /proc, /sys and /dev of this machine in it."""
+    """Yields the root. It contains /proc, /sys and /dev of this machine."""
     root = pathlib.Path(tempfile.mkdtemp(prefix="tributary-root-"))
     mounted = []
     try:
@@ -45,11 +45,11 @@ def bare_root():
 
 
 def command(root, *words):
-    """Runs a program of the root in it, without any variable that could help it to find libraries."""
+    """Returns a command that runs a program in the root, without environment variables that help to find libraries."""
     return [*ROOT, "env", "-i", "/usr/sbin/chroot", str(root), *map(str, words)]
 
 
 def libraries(root, program):
-    """Paths of the libraries that the dynamic linker loads for a program there."""
+    """Returns the paths of the libraries that the dynamic linker loads for a program in the root."""
     out = subprocess.run(command(root, "/lib64/ld-linux-x86-64.so.2", "--list", program), check=True, capture_output=True, text=True).stdout
     return [line.split("=>")[1].rsplit(" (", 1)[0].strip() for line in out.splitlines() if "=>" in line]

@@ -6,7 +6,7 @@ import java.util.Map;
 import java.util.TreeMap;
 import java.util.stream.Collectors;
 
-/** An application server's kind of work on two threads: collections, streams, strings, exceptions, for ever. */
+/** Works like an application server on two threads: collections, streams, strings, exceptions. It never ends. */
 public class Work {
   record Order(int id, String customer, double sum) {}
 

@@ -1,4 +1,4 @@
-// What `go build` builds in the mixed load: a few packages of the standard library come with it.
+// The program that `go build` builds in the mixed load. It also uses a few packages of the standard library.
 package main
 
 import (

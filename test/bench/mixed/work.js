@@ -1,4 +1,4 @@
-// A web server's kind of work: parses, sorts, matches, renders, resolves promises, for ever.
+// Works like a web server: parses, sorts, matches, renders, resolves promises. It never ends.
 'use strict';
 
 let seed = 1;

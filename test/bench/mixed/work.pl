@@ -1,4 +1,4 @@
-# A report script's kind of work: hashes, regular expressions, sorting, for ever.
+# Works like a report script: hashes, regular expressions, sorting. It never ends.
 use strict;
 use warnings;
 

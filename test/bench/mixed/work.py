@@ -1,4 +1,4 @@
-"""A service's kind of work: parses, sorts, matches, formats, hashes and compresses, for ever."""
+"""Works like a service: parses, sorts, matches, formats, hashes and compresses. It never ends."""
 
 import collections
 import hashlib

@@ -1,5 +1,5 @@
-// An OpenTelemetry Collector of the fewest parts that join what comes over OTLP with a Kubernetes API: what the
-// reducer's attributes are compared with. Everything but this list of parts is the Collector's own code.
+// An OpenTelemetry Collector with the fewest parts that can join OTLP data with a Kubernetes API. Tests compare the
+// reducer's attributes with it. Except for this list of parts, all code is the Collector's own code.
 package main
 
 import (

@@ -1,5 +1,5 @@
-// An OpenTelemetry Collector of the fewest parts that take profiles in over OTLP and write them to files: what the
-// export is tested against. Everything but this list of parts is the Collector's own code.
+// An OpenTelemetry Collector with the fewest parts that can receive profiles over OTLP and write them to files, for the
+// tests of the export. Except for this list of parts, all code is the Collector's own code.
 package main
 
 import (

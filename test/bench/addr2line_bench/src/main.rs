@@ -1,5 +1,6 @@
-//! How fast the addr2line crate looks addresses up: `addr2line_bench FILE ADDRESSES ANSWERS`, all addresses as 8 bytes,
-//! little-endian. What is said of each goes to ANSWERS (symbols_bench.cc: the same form), what it took to stdout, as JSON.
+//! Measures how fast the addr2line crate looks up addresses: `addr2line_bench FILE ADDRESSES ANSWERS`. Each address has
+//! 8 bytes, little-endian. The answer for each address goes to ANSWERS, in the format of symbols_bench.cc. The measured
+//! times go to stdout as JSON.
 
 use addr2line::Context;
 use gimli::{Dwarf, EndianSlice, LittleEndian, SectionId};
@@ -33,7 +34,7 @@ fn touch(bytes: &[u8]) -> u64 {
     }
 }
 
-/// Of every frame the name, as it lies in the file, the path of its file and the line.
+/// Calls `visit` for every frame with its name as stored in the file, the path of its source file, and its line.
 fn look_up<'a>(context: &Context<Bytes<'a>>, address: u64, mut visit: impl FnMut(&'a [u8], &str, u32)) -> Result<(), gimli::Error> {
     let mut frames = context.find_frames(address).skip_all_loads()?;
     while let Some(frame) = frames.next()? {
