@@ -20,8 +20,9 @@ size_t RaiseDescriptorLimit() {
 
 void WarnOfLowDescriptorLimit(size_t limit, size_t enough) {
   if (limit >= enough) return;
-  LogWarning("few files may be open limit={} enough={}: raise the hard limit (LimitNOFILE= of systemd, ulimit -Hn)",
-             limit, enough);
+  LogWarning(
+      "the limit on open files is low limit={} enough={}: raise the hard limit (LimitNOFILE= of systemd, ulimit -Hn)",
+      limit, enough);
 }
 
 }  // namespace tributary

@@ -98,8 +98,8 @@ absl::StatusOr<std::string> AskAt(const addrinfo& to, const std::string& peer, i
 
 void AddHealthCheck(Options& table, bool* wanted) {
   table.Add({.name = "health-check",
-             .help = "ask the running program whether it is healthy, print one line and exit with 0 or 1; give the "
-                     "same options, environment and file as it has",
+             .help = "ask the running program whether it is healthy, print one line, and exit with 0 (healthy) or 1; "
+                     "use the same options, environment and configuration file as the running program",
              .flag_only = true},
             wanted, false);
 }
@@ -108,7 +108,8 @@ absl::Status AskHealth(const HostPort& address, int64_t timeout_ms) {
   const std::string host = HostToAsk(address.host);
   const std::string text = FormatHostPort({.host = host, .port = address.port});
   if (address.port == 0) {
-    return Error(absl::StatusCode::kInvalidArgument, fmt::format("{}: port 0 says nothing; name one", text));
+    return Error(absl::StatusCode::kInvalidArgument,
+                 fmt::format("{}: port 0 means any free port: give the program's port", text));
   }
   addrinfo hints{};
   hints.ai_socktype = SOCK_STREAM;
@@ -130,7 +131,7 @@ absl::Status AskHealth(const HostPort& address, int64_t timeout_ms) {
 
 int RunHealthCheck(std::string_view component, std::string_view option, const std::optional<HostPort>& address) {
   if (!address) {
-    fmt::print("{} cannot be asked: --{} is off\n", component, option);
+    fmt::print("the health of {} cannot be checked: --{} is off\n", component, option);
     return 1;
   }
   const absl::Status status = AskHealth(*address, kTimeoutMs);
@@ -138,7 +139,7 @@ int RunHealthCheck(std::string_view component, std::string_view option, const st
     fmt::print("{} is healthy\n", component);
     return 0;
   }
-  fmt::print("{} is not healthy: {}; does it run, with the same --{}?\n", component, Message(status), option);
+  fmt::print("{} is not healthy: {}. Check that it runs, with the same --{}\n", component, Message(status), option);
   return 1;
 }
 

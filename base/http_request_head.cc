@@ -93,7 +93,7 @@ class HeadParser {
   void Incomplete(std::string_view line, bool is_first, size_t size) {
     if (line.ends_with('\r')) line.remove_suffix(1);
     if (is_first && std::any_of(line.begin(), line.end(), [](char c) { return IsControl(c) || (c & 0x80) != 0; })) {
-      Refuse(400, "This is no HTTP request; this port speaks plain HTTP/1.1.");
+      Refuse(400, "This is not an HTTP request. This port accepts plain HTTP/1.1.");
     } else if (is_first && line.size() > kHttpRequestLineBytesMax) {
       Refuse(414, "The request line is longer than 4096 bytes.");
     } else if (size >= kHttpHeadBytesMax) {
@@ -104,15 +104,15 @@ class HeadParser {
   void RequestLine(std::string_view line) {
     const size_t method_end = line.find(' '), target_end = line.rfind(' ');
     if (method_end == line.npos || method_end == target_end || !IsToken(line.substr(0, method_end))) {
-      return Refuse(400, "This is no HTTP request; this port speaks plain HTTP/1.1.");
+      return Refuse(400, "This is not an HTTP request. This port accepts plain HTTP/1.1.");
     }
     const std::string_view target = line.substr(method_end + 1, target_end - method_end - 1);
     const std::string_view version = line.substr(target_end + 1);
     if (version.size() != 8 || !version.starts_with("HTTP/") || !IsDigit(version[5]) || version[6] != '.' ||
         !IsDigit(version[7])) {
-      return Refuse(400, "This is no HTTP request; this port speaks plain HTTP/1.1.");
+      return Refuse(400, "This is not an HTTP request. This port accepts plain HTTP/1.1.");
     }
-    if (version[5] != '1') return Refuse(505, "This server speaks HTTP/1.1.");
+    if (version[5] != '1') return Refuse(505, "This server supports HTTP/1.1.");
     is_http_1_0_ = version[7] == '0';
     const bool is_clean =
         std::none_of(target.begin(), target.end(), [](char c) { return c == ' ' || IsControl(c) || (c & 0x80) != 0; });
@@ -145,8 +145,9 @@ class HeadParser {
   }
 
   void Finish(size_t size) {
-    if (has_chunks_ && length_) return Refuse(400, "A request has either Content-Length or Transfer-Encoding.");
-    if (hosts_ > 1 || (hosts_ == 0 && !is_http_1_0_)) return Refuse(400, "A request has one Host header.");
+    if (has_chunks_ && length_)
+      return Refuse(400, "A request must not have both Content-Length and Transfer-Encoding.");
+    if (hosts_ > 1 || (hosts_ == 0 && !is_http_1_0_)) return Refuse(400, "A request must have one Host header.");
     const bool is_empty = length_ && length_->find_first_not_of('0') == length_->npos;
     result_.head.has_body = has_chunks_ || (length_ && !is_empty);
     result_.head.keep_alive = !close_ && (!is_http_1_0_ || keep_alive_);

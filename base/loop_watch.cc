@@ -23,9 +23,10 @@ bool LoopProgress::Look() {
   for (Watched& loop : loops_) {
     const bool stuck = !*loop.answered;
     if (stuck && !loop.named) {
-      LogError("a loop is stuck: the service manager's watchdog gets no pings until it goes on loop=\"{}\"", loop.name);
+      LogError("a loop is stuck: the service manager's watchdog gets no pings until the loop runs again loop=\"{}\"",
+               loop.name);
     }
-    if (!stuck && loop.named) LogInfo("a loop that was stuck goes on loop=\"{}\"", loop.name);
+    if (!stuck && loop.named) LogInfo("a loop that was stuck runs again loop=\"{}\"", loop.name);
     loop.named = stuck;
     all &= !stuck;
   }

@@ -41,7 +41,7 @@ std::string_view RefusalName(HttpRefusal refusal) {
 
 void AddMetricsListen(Options& table, std::string_view default_address, std::string* text) {
   table.Add({.name = std::string(kOption),
-             .help = "address of /metrics, /healthz and /readyz; a port alone means 127.0.0.1; off: none",
+             .help = "address of /metrics, /healthz and /readyz; a port alone means 127.0.0.1; off: not served",
              .value_name = "HOST:PORT",
              .check = CheckMetricsListen},
             text, default_address);
@@ -62,9 +62,9 @@ MetricsServer::MetricsServer(Loop& loop, Limits limits, Metrics& metrics, std::f
       requests_(metrics.AddCounter("tributary_http_requests_total", "Requests to this program's HTTP port")),
       open_(metrics.AddGauge("tributary_http_connections", "Connections to this program's HTTP port")) {
   for (size_t i = 0; i < kHttpRefusalCount; ++i) {
-    refusals_[i] = &metrics.AddCounter("tributary_http_refusals_total",
-                                       "Requests and connections that were turned away, by reason",
-                                       {{"reason", std::string(RefusalName(static_cast<HttpRefusal>(i)))}});
+    refusals_[i] =
+        &metrics.AddCounter("tributary_http_refusals_total", "Requests and connections that were refused, by reason",
+                            {{"reason", std::string(RefusalName(static_cast<HttpRefusal>(i)))}});
   }
 }
 
@@ -139,7 +139,7 @@ const std::string& MetricsServer::Text() {
 HttpAnswer MetricsServer::Answer(const HttpRequestHead& head) {
   requests_.Add();
   if (head.path != "/healthz" && head.path != "/readyz" && head.path != "/metrics") {
-    return HttpAnswer{.status = 404, .body = "There are /metrics, /healthz and /readyz here.\n"};
+    return HttpAnswer{.status = 404, .body = "This port serves /metrics, /healthz and /readyz.\n"};
   }
   if (head.method != "GET" && head.method != "HEAD") {
     return HttpAnswer{.status = 405, .body = "Only GET and HEAD are answered here.\n"};

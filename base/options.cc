@@ -140,7 +140,7 @@ void Options::AddCommon() {
        .values = {std::begin(kLogLevels), std::end(kLogLevels)}},
       &log_level_, "info");
   Add({.name = "log-format",
-       .help = "text for people; logfmt or json, one object a line, for programs",
+       .help = "text is for people; logfmt, and json with one object per line, are for programs",
        .value_name = "FORMAT",
        .values = {std::begin(kLogFormats), std::end(kLogFormats)}},
       &log_format_, "text");
@@ -158,8 +158,8 @@ void Options::AddCommon() {
   entries_.back().in_file = false;
   own("print-config", "print the configuration in force, with the source of each value, and exit", &print_config_);
   Add({.name = "print-docs",
-       .help = "print a document made of these options, and exit: the man page, a shell's completion script, or the "
-               "configuration file with every option commented out: man, bash, zsh, fish or yaml",
+       .help = "print a document made of these options, and exit; man: the man page; bash, zsh or fish: the shell's "
+               "completion script; yaml: the configuration file with every option commented out",
        .value_name = "FORMAT",
        .values = {std::begin(docs::kFormats), std::end(docs::kFormats)}},
       &print_docs_, "");

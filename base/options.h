@@ -31,7 +31,7 @@ struct OptionValue {
 // unset. An unknown key is an error that names the nearest key. In the file, `intake: {host: h}` is another way to
 // write `intake_host: h`. `--help` and `--print-config` print the table.
 //
-//   Options options("reducer", "Names, stores and shows what kernel-collectors send.");
+//   Options options("reducer", "Names, stores and shows the samples that kernel-collectors send.");
 //   std::string listen;
 //   options.Add({.name = "intake-listen", .help = "address that collectors connect to"}, &listen, "127.0.0.1:8000");
 //   ASSIGN_OR_RETURN(Options::Outcome outcome, options.Parse(argc, argv, environment));

@@ -42,7 +42,7 @@ docs::Command DescribeOptions(const std::string& binary, const std::string& summ
     docs::Option option{
         .flags = {"--" + entry.spec.name},
         .value_name = entry.is_bool ? std::string() : entry.spec.value_name,
-        .help = entry.spec.help + (entry.spec.reloadable ? "; SIGHUP puts a new value in force" : ""),
+        .help = entry.spec.help + (entry.spec.reloadable ? "; SIGHUP applies a new value" : ""),
         .default_text = entry.spec.documented_default.empty() ? entry.default_text : entry.spec.documented_default,
         .values = entry.spec.values,
         .is_list = entry.is_list,
@@ -78,7 +78,7 @@ std::string OptionsHelp(const std::string& binary, const std::string& summary,
       option.environment = {OptionEnvironmentName(entry.spec.name)};
       option.environment.insert(option.environment.end(), entry.spec.env_aliases.begin(), entry.spec.env_aliases.end());
     }
-    out += docs::HelpOption(option, entry.in_file && entry.spec.reloadable ? "; SIGHUP puts a new value in force" : "");
+    out += docs::HelpOption(option, entry.in_file && entry.spec.reloadable ? "; SIGHUP applies a new value" : "");
   }
   out += "\nA flag outranks the environment, which outranks the --config file (keys are option names with '_').\n";
   return out;

@@ -80,7 +80,7 @@ void AddProcessMetrics(Metrics& metrics, std::string_view component, const std::
         [start = StartSeconds(proc_root)] { return start; });
   stat("process_threads", "Threads of the process", &ProcessUsage::threads, 1);
   metrics.AddCallback(
-      "tributary_build_info", "What was built: always 1", /*is_counter=*/false,
+      "tributary_build_info", "Always 1; the labels say which build runs", /*is_counter=*/false,
       {{"version", std::string(kVersion)}, {"commit", std::string(kCommit)}, {"component", std::string(component)}},
       [] { return 1.0; });
 }

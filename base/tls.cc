@@ -171,7 +171,7 @@ bool TlsStream::Impl::MakeConnection() {
   }
   SSL_set_connect_state(ssl.get());
   if (ExpectName(ssl.get(), server_name)) return true;
-  End(Error(absl::StatusCode::kUnauthenticated, "no certificate can be for the name " + server_name));
+  End(Error(absl::StatusCode::kUnauthenticated, "no certificate can contain the name " + server_name));
   return false;
 }
 
@@ -182,7 +182,7 @@ void TlsStream::Impl::OnBytes(std::string_view bytes) {
     // The SSL object is created only now, so a connection that never sends anything costs only a socket.
     if (static_cast<uint8_t>(bytes[0]) != kHandshakeRecord) {
       plain_start = bytes.substr(0, kPlainStartBytes);
-      return End(Error(absl::StatusCode::kFailedPrecondition, "the peer does not speak TLS"));
+      return End(Error(absl::StatusCode::kFailedPrecondition, "the peer does not use TLS"));
     }
     if (!MakeConnection()) return;
   }
@@ -199,8 +199,9 @@ void TlsStream::Impl::OnBelowClosed(const absl::Status& status) {
   // A peer that only checks whether the port is open, and sends nothing, has not failed.
   if (ssl == nullptr) return End(status);
   if (!established) {
-    return End(Error(absl::StatusCode::kUnavailable,
-                     fmt::format("closed during the TLS handshake{}{}", status.ok() ? "" : ": ", Message(status))));
+    return End(
+        Error(absl::StatusCode::kUnavailable, fmt::format("the connection was closed during the TLS handshake{}{}",
+                                                          status.ok() ? "" : ": ", Message(status))));
   }
   below_ended = status;
   Pump();
@@ -269,14 +270,14 @@ absl::Status TlsStream::Impl::Failure(int ssl_error) {
   const long verified = SSL_get_verify_result(ssl.get());
   const std::string why = TakeTlsError();
   if (refused_by_peer) return Error(absl::StatusCode::kPermissionDenied, "the peer refuses our certificate: " + why);
-  if (no_certificate) return Error(absl::StatusCode::kUnauthenticated, "the peer shows no certificate");
+  if (no_certificate) return Error(absl::StatusCode::kUnauthenticated, "the peer sent no certificate");
   if (verified != X509_V_OK && !established) {
     std::string reason = X509_verify_cert_error_string(verified);
     if (!server_name.empty()) reason += fmt::format(" (expected {})", server_name);
     return Error(absl::StatusCode::kUnauthenticated, "the peer's certificate cannot be trusted: " + reason);
   }
   if (plain_peer && !established) {
-    return Error(absl::StatusCode::kFailedPrecondition, "the peer does not speak TLS");
+    return Error(absl::StatusCode::kFailedPrecondition, "the peer does not use TLS");
   }
   return Error(absl::StatusCode::kInvalidArgument, "TLS: " + (why.empty() ? "protocol error" : why));
 }

@@ -108,12 +108,12 @@ TlsContext::TlsContext(Options options, const Clock& clock, Metrics& metrics)
     : options_(std::move(options)),
       clock_(clock),
       metrics_(metrics),
-      reloads_(metrics.AddCounter("tributary_tls_reloads_total", "Changed certificate files, by what became of them",
+      reloads_(metrics.AddCounter("tributary_tls_reloads_total", "Changed certificate files, by result",
                                   {{"result", "used"}})),
-      failed_reloads_(metrics.AddCounter("tributary_tls_reloads_total",
-                                         "Changed certificate files, by what became of them", {{"result", "refused"}})),
+      failed_reloads_(metrics.AddCounter("tributary_tls_reloads_total", "Changed certificate files, by result",
+                                         {{"result", "refused"}})),
       expiry_(metrics.AddGauge("tributary_tls_certificate_expiry_seconds",
-                               "Unix time at which the own certificate expires; 0: none")),
+                               "Unix time at which the program's own certificate expires; 0: none")),
       watch_(PathsOf(options_), options_.look_period_ns) {}
 
 absl::StatusOr<std::unique_ptr<TlsContext>> TlsContext::Load(Options options, const Clock& clock, Metrics& metrics) {
@@ -135,7 +135,7 @@ absl::StatusOr<TlsContext::Native> TlsContext::Read() {
   const bool server = options_.side == Side::kServer;
   ERR_clear_error();
   Native native(SSL_CTX_new(server ? TLS_server_method() : TLS_client_method()));
-  if (native == nullptr) return Bad("OpenSSL", "cannot begin");
+  if (native == nullptr) return Bad("OpenSSL", "cannot start");
   SSL_CTX* context = native.get();
   SetRules(context);
   if (!options_.cert_path.empty()) {
@@ -173,7 +173,7 @@ void TlsContext::LookForChanges() {
   absl::StatusOr<Native> fresh = Read();
   if (!fresh.ok()) {
     failed_reloads_.Add();
-    LogWarning("tls files changed and cannot be used, the old ones stay in force cause=\"{}\"",
+    LogWarning("tls files changed and cannot be used, the old files stay in force cause=\"{}\"",
                Message(fresh.status()));
     return;
   }

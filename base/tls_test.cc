@@ -146,7 +146,7 @@ TEST_F(TlsTest, ClientsWithoutACertificateAreRefused) {
   client_options_.cert_path = client_options_.key_path = "";
   Connect();
   EXPECT_EQ(ServerCode(), absl::StatusCode::kUnauthenticated);
-  EXPECT_THAT(Message(*server_seen_.closed), HasSubstr("shows no certificate"));
+  EXPECT_THAT(Message(*server_seen_.closed), HasSubstr("sent no certificate"));
   EXPECT_EQ(server_seen_.data, "");
 }
 

@@ -52,9 +52,9 @@ std::string ZstdCompress(std::string_view raw, int level) {
 
 absl::StatusOr<std::string> ZstdDecompress(std::string_view stored, size_t raw_size) {
   if (raw_size / kRatioMax > stored.size())
-    return Error(absl::StatusCode::kInvalidArgument, "zstd: raw size too large");
+    return Error(absl::StatusCode::kInvalidArgument, "zstd: stated raw size is too large for the compressed size");
   // zstd decodes an empty input without an error. But even empty content needs a frame.
-  if (stored.empty()) return Error(absl::StatusCode::kInvalidArgument, "zstd: no frame");
+  if (stored.empty()) return Error(absl::StatusCode::kInvalidArgument, "zstd: the input is empty");
   ZSTD_DCtx& context = Decompressor();
   ZSTD_DCtx_reset(&context, ZSTD_reset_session_and_parameters);
   ZSTD_DCtx_setParameter(&context, ZSTD_d_windowLogMax, kWindowLogMax);
@@ -63,7 +63,7 @@ absl::StatusOr<std::string> ZstdDecompress(std::string_view stored, size_t raw_s
   if (ZSTD_isError(size)) {
     return Error(absl::StatusCode::kInvalidArgument, std::string("zstd: ") + ZSTD_getErrorName(size));
   }
-  if (size != raw_size) return Error(absl::StatusCode::kInvalidArgument, "zstd: raw size is not the one stated");
+  if (size != raw_size) return Error(absl::StatusCode::kInvalidArgument, "zstd: raw size differs from the stated size");
   return raw;
 }
 

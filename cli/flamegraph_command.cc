@@ -38,7 +38,8 @@ absl::StatusOr<int> RunFlameGraph(const FlameGraphOptions& options) {
   }
   if (graph.truncated_nodes > 0) {
     fprintf(stderr, "tributary: %s\n",
-            fmt::format("{} small subtrees are left out; --max-nodes takes more", graph.truncated_nodes).c_str());
+            fmt::format("{} small subtrees are left out: raise --max-nodes to include more", graph.truncated_nodes)
+                .c_str());
   }
   if (out != "-") fprintf(stderr, "wrote %s\n", out.c_str());
   return kExitOk;

@@ -39,7 +39,7 @@ size_t AppendBody(char* data, size_t size, size_t count, void* body) {
 
 absl::Status ServerError(std::string_view url, long code, const std::string& body) {
   std::string error = ParseErrorBody(body);
-  if (error.empty()) error = "no reason given; is this a reducer?";
+  if (error.empty()) error = "no reason given: check that --server is the address of a reducer";
   auto status = code == 400   ? absl::StatusCode::kInvalidArgument
                 : code == 404 ? absl::StatusCode::kNotFound
                               : absl::StatusCode::kInternal;
@@ -75,7 +75,8 @@ class Exchange {
     const bool refused = result == CURLE_SEND_ERROR && code_ >= 400;
     if (result == CURLE_WRITE_ERROR && body_.size() > kBodyBytesMax / 2) {
       return Error(absl::StatusCode::kResourceExhausted,
-                   fmt::format("{}: answer over {} MiB", url_, kBodyBytesMax >> 20));
+                   fmt::format("{}: the answer is larger than {} MiB: ask for less, for example a shorter time range",
+                               url_, kBodyBytesMax >> 20));
     }
     if (result != CURLE_OK && !refused) {
       return Error(absl::StatusCode::kUnavailable,

@@ -13,7 +13,7 @@ using simdjson::dom::object;
 
 absl::Status Bad(std::string_view what) {
   return Error(absl::StatusCode::kInvalidArgument,
-               std::string("answer is not what a reducer of this version gives: ").append(what));
+               std::string("the server's answer is not that of a reducer of this version: ").append(what));
 }
 
 uint64_t GetNumber(const object& from, std::string_view key) {
@@ -77,7 +77,7 @@ struct Document {
   object root;
 
   absl::Status Parse(std::string_view json) {
-    if (parser.parse(json.data(), json.size()).get(root) != simdjson::SUCCESS) return Bad("no JSON object");
+    if (parser.parse(json.data(), json.size()).get(root) != simdjson::SUCCESS) return Bad("not a JSON object");
     return absl::OkStatus();
   }
 };
@@ -305,7 +305,7 @@ absl::StatusOr<RolloutsAnswer> ParseRollouts(std::string_view json) {
                                .after = use(rollout, "after")});
   }));
   if (document.root.at_key("truncated").get(answer.truncated) != simdjson::SUCCESS)
-    return Bad("not said whether there are more");
+    return Bad("\"truncated\" is missing");
   return answer;
 }
 
@@ -316,7 +316,7 @@ absl::StatusOr<UploadAnswer> ParseUpload(std::string_view json) {
   object table;
   if (root.at_key("symbols").get(table) != simdjson::SUCCESS) return Bad("no symbols");
   UploadAnswer answer{.build_id = GetString(root, "build_id"), .symbols = GetTable(table)};
-  if (root.at_key("stored").get(answer.stored) != simdjson::SUCCESS) return Bad("not said whether it was stored");
+  if (root.at_key("stored").get(answer.stored) != simdjson::SUCCESS) return Bad("\"stored\" is missing");
   ASSIGN_OR_RETURN(answer.remarks, GetStrings(root, "remarks"));
   return answer;
 }

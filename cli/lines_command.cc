@@ -30,7 +30,7 @@ std::string PlaceOf(const LinesAnswer::Line& line) {
 
 std::string WriteLines(const LinesAnswer& lines) {
   if (lines.lines.empty()) {
-    return "no sample is in such a function: tributary top shows names as they must be given here\n";
+    return "no samples are in a function with this name: give the name as tributary top shows it\n";
   }
   Values whole;
   for (const LinesAnswer::Line& line : lines.lines) whole += line.total;

@@ -6,41 +6,44 @@ namespace {
 std::vector<docs::Manual::CommandText> AskingCommands() {
   return {
       {.command = "status",
-       .description = {"Prints the nodes that the reducer knows, how many samples each captured, stored and lost, with "
-                       "the reasons, and how many of the stacks are complete."},
-       .examples = {{"Of a reducer elsewhere:", "tributary status --server http://reducer:4040"}}},
+       .description =
+           {"Prints the nodes that the reducer knows. For each node it prints how many samples were captured, "
+            "stored and lost, with the reasons, and how many of the stacks are complete."},
+       .examples = {{"Ask a reducer on another machine:", "tributary status --server http://reducer:4040"}}},
       {.command = "top",
        .description =
            {"Prints the functions that used the most CPU time themselves, or the most of another type of samples "
             "(--type)."},
-       .examples = {{"Of one program, in the last hour:",
+       .examples = {{"One program, in the last hour:",
                      "tributary top --query '{process_executable_name=\"nginx\"}' --from -1h"}}},
       {.command = "lines",
        .description =
-           {"Prints the lines of a function by CPU time or another --type, with their text where the reducer has "
-            "it (reducer --source-dir)."},
-       .examples = {{"Of a function that top shows:", "tributary lines handle_request"}}},
+           {"Prints the lines of a function by CPU time or another --type, with their text if the reducer has it "
+            "(reducer --source-dir)."},
+       .examples = {{"A function that top shows:", "tributary lines handle_request"}}},
       {.command = "rollouts",
        .description = {"Prints when workloads began to run another version, and their CPU use in the 30 minutes before "
-                       "and after. With --type it compares another type of samples: so much each second, in its unit."},
-       .examples = {{"Of the last week:", "tributary rollouts --from -7d --limit 100"}}},
+                       "and after. With --type it compares another type of samples: values per second, in its unit."},
+       .examples = {{"The last week:", "tributary rollouts --from -7d --limit 100"}}},
       {.command = "flamegraph",
        .description =
-           {"Writes a flame graph to a file: as a picture, as a page to click in, as folded stacks for other "
+           {"Writes a flame graph to a file: as a picture, as an interactive page, as folded stacks for other "
             "programs, or as JSON."},
-       .examples = {{"A page of one container:",
+       .examples = {{"A page for one container:",
                      "tributary flamegraph --query '{container_id=~\"4f1a.*\"}' --format html --out web.html"}}},
       {.command = "symbols",
-       .description = {"Prints the executables that were sampled, where their names come from, and how many of their "
-                       "addresses have none."},
-       .examples = {{"Of the last day:", "tributary symbols --from -24h"}}},
+       .description =
+           {"Prints the executables that were sampled, where the names of their functions come from, and how "
+            "many of their sampled addresses have no name."},
+       .examples = {{"The last day:", "tributary symbols --from -24h"}}},
       {.command = "symbols-push",
-       .description = {"Makes a symbol table of each file and sends it to the reducer. What was sampled before has the "
-                       "names too. A directory stands for all the files in it."},
-       .examples = {{"Of a program and its libraries:", "tributary symbols push ./server ./lib/"}}},
+       .description =
+           {"Makes a symbol table of each file and sends it to the reducer. Samples that are stored already get "
+            "the names, too. A directory stands for all the files in it."},
+       .examples = {{"A program and its libraries:", "tributary symbols push ./server ./lib/"}}},
       {.command = "symbols-resolve",
-       .description = {"Prints what addresses of an executable are: functions, inlined calls, files and lines. It asks "
-                       "no reducer."},
+       .description = {"Prints the functions, inlined calls, files and lines at addresses of an executable. It asks no "
+                       "reducer."},
        .examples = {{"One address:", "tributary symbols resolve ./server 4f1a30"}}},
   };
 }
@@ -49,20 +52,21 @@ std::vector<docs::Manual::CommandText> RecordingCommands() {
   return {
       {.command = "record",
        .description =
-           {"Starts a private reducer and kernel-collector, runs one command, and leaves a flame graph of it. "
-            "It needs the rights of kernel-collector(8), and both programs beside it.",
+           {"Starts a private reducer and kernel-collector, runs one command, and writes a flame graph of it. "
+            "It must run as root, with the rights of kernel-collector(8). Both programs must be in tributary's "
+            "directory or in PATH.",
             "The exit status is the command's, 127 if there is no such program, and 126 if it cannot be run."},
        .examples = {{"Profile a build:", "tributary record -- make -j8"},
                     {"Profile a server for half a minute:",
                      "tributary record --duration 30s --out server.svg -- ./server"}}},
       {.command = "inspect",
-       .description = {"Prints a recorded intake session as JSON lines, and a summary as the last."},
+       .description = {"Prints a recorded intake session as JSON lines. The last line is a summary."},
        .examples = {{"Record, then look at the summary:",
                      "kernel-collector --record-intake-output-path /var/tmp/node.rec\n"
                      "tributary inspect /var/tmp/node.rec | tail -1"}}},
       {.command = "replay",
        .description = {"Sends a recorded intake session to a reducer again, as one node or many, at any speed."},
-       .examples = {{"As a thousand nodes, as fast as the reducer goes:",
+       .examples = {{"As a thousand nodes, as fast as the reducer accepts:",
                      "tributary replay /var/tmp/node.rec --intake-host reducer --nodes 1000 --speed max"}}},
   };
 }
@@ -73,19 +77,17 @@ docs::Manual CliManual() {
   docs::Manual manual{
       .section = 1,
       .description =
-          {"tributary asks a Tributary reducer what a fleet of machines spends its CPU time on, profiles one command, "
-           "or "
-           "reads recorded sessions. Each command has a page of its own, for example tributary-top(1), and --help.",
-           "Times are relative (-60s, -15m, -24h, now-5m), or milliseconds since 1970. A selector names what to look "
-           "at: "
+          {"tributary asks a Tributary reducer where a fleet of machines spends its CPU time, profiles one command, or "
+           "reads recorded sessions. Each command has its own page, for example tributary-top(1), and --help.",
+           "Times are relative (-60s, -15m, -24h, now-5m), or milliseconds since 1970. A selector chooses samples: "
            "'{process_executable_name=\"nginx\"}'. Its operators are =, !=, =~ and !~."},
       .environment = {{"TRIBUTARY_SERVER", "The reducer to ask, if --server is not given."},
                       {"EBPF_NET_INTAKE_HOST, EBPF_NET_INTAKE_PORT",
                        "Where replay sends, if --intake-host and --intake-port are not given."},
                       {"SOURCE_DATE_EPOCH",
                        "The date of the pages that --print-docs man prints, in seconds since 1970."}},
-      .exit_status = {{"0", "The command did what it was asked for."},
-                      {"1", "It could not. The message on standard error says what to do."},
+      .exit_status = {{"0", "The command succeeded."},
+                      {"1", "The command failed. The message on standard error says what to do."},
                       {"2", "An option or an argument is wrong."}},
       .examples = {{"The busiest functions of the last 15 minutes:", "tributary top"},
                    {"A flame graph of one program:",

@@ -68,62 +68,68 @@ void AddServer(CLI::App* app, std::string* server) {
 
 void AddQuery(CLI::App* app, QueryOptions* query) {
   AddServer(app, &query->server);
-  app->add_option("--query", query->query, "what to select: '{process_executable_name=\"x\",container_id=~\"a.*\"}'")
+  app->add_option(
+         "--query", query->query,
+         "selector of samples: '{process_executable_name=\"x\",container_id=~\"a.*\"}'; all samples if not given")
       ->type_name("SELECTOR");
-  app->add_option("--from", query->from, "begin: -60s, now-5m, or unix milliseconds")
+  app->add_option("--from", query->from, "start of the time range: -60s, now-5m, or unix milliseconds")
       ->type_name("TIME")
       ->capture_default_str();
-  app->add_option("--to", query->to, "end, not included")->type_name("TIME")->capture_default_str();
-  app->add_option("--type", query->type, "what was measured: cpu, or another type that there are samples of")
+  app->add_option("--to", query->to, "end of the time range, not included")->type_name("TIME")->capture_default_str();
+  app->add_option("--type", query->type, "type of samples: cpu, or another type that the reducer has samples of")
       ->type_name("TYPE")
       ->capture_default_str();
 }
 
 CLI::App* AddStatus(CLI::App& app, StatusOptions* options) {
-  CLI::App* status = app.add_subcommand("status", "Nodes, samples captured, stored and lost, stack health");
+  CLI::App* status = app.add_subcommand("status", "Show nodes, samples captured, stored and lost, and stack health");
   AddServer(status, &options->server);
-  AddSwitch(status, "--json", &options->json, "the reducer's answers as they are");
+  AddSwitch(status, "--json", &options->json, "print the reducer's answers as JSON");
   return status;
 }
 
 CLI::App* AddTop(CLI::App& app, TopOptions* options) {
-  CLI::App* top = app.add_subcommand("top", "Functions by what they used themselves: CPU time, or another --type");
+  CLI::App* top = app.add_subcommand(
+      "top", "Show the functions that used the most CPU time themselves, or the most of another --type");
   AddQuery(top, &options->query);
-  top->add_option("--limit", options->limit, "functions at most")
+  top->add_option("--limit", options->limit, "maximum number of functions")
       ->type_name("N")
       ->check(InRange(1, 10'000))
       ->capture_default_str();
-  AddSwitch(top, "--json", &options->json, "the reducer's answer as it is");
+  AddSwitch(top, "--json", &options->json, "print the reducer's answer as JSON");
   return top;
 }
 
 CLI::App* AddLines(CLI::App& app, LinesOptions* options) {
   CLI::App* lines = app.add_subcommand(
-      "lines", "Lines of a function by CPU time or another --type, with their text where the reducer has it");
+      "lines", "Show the lines of a function by CPU time or another --type, with their text if the reducer has it");
   AddQuery(lines, &options->query);
-  lines->add_option("FUNCTION", options->function, "as a flame graph or top shows it")->required();
-  lines->add_option("--executable", options->executable, "only of this one: the base name of its file")
+  lines->add_option("FUNCTION", options->function, "name of the function, as a flame graph or tributary top shows it")
+      ->required();
+  lines
+      ->add_option("--executable", options->executable,
+                   "only the function of this executable: the base name of its file")
       ->type_name("NAME");
-  AddSwitch(lines, "--json", &options->json, "the reducer's answer as it is");
+  AddSwitch(lines, "--json", &options->json, "print the reducer's answer as JSON");
   return lines;
 }
 
 CLI::App* AddRollouts(CLI::App& app, RolloutsOptions* options) {
   CLI::App* rollouts = app.add_subcommand("rollouts",
-                                          "When workloads began to run another version, and their CPU use, or another "
-                                          "--type, in the 30 minutes before and after");
+                                          "Show when workloads began to run another version, and their CPU use, or "
+                                          "another --type, in the 30 minutes before and after");
   options->query.from = "-24h";
   AddQuery(rollouts, &options->query);
-  rollouts->add_option("--limit", options->limit, "rollouts at most, the newest")
+  rollouts->add_option("--limit", options->limit, "maximum number of rollouts; the newest are shown")
       ->type_name("N")
       ->check(InRange(1, 100))
       ->capture_default_str();
-  AddSwitch(rollouts, "--json", &options->json, "the reducer's answer as it is");
+  AddSwitch(rollouts, "--json", &options->json, "print the reducer's answer as JSON");
   return rollouts;
 }
 
 CLI::App* AddFlameGraph(CLI::App& app, FlameGraphOptions* options) {
-  CLI::App* flame_graph = app.add_subcommand("flamegraph", "A flame graph as a file");
+  CLI::App* flame_graph = app.add_subcommand("flamegraph", "Write a flame graph to a file");
   AddQuery(flame_graph, &options->query);
   flame_graph->add_option("--format", options->format, "svg, html, folded, folded-address or json")
       ->type_name("FORMAT")
@@ -131,15 +137,17 @@ CLI::App* AddFlameGraph(CLI::App& app, FlameGraphOptions* options) {
       ->capture_default_str();
   flame_graph
       ->add_option("--unit", options->unit,
-                   "what widths and folded numbers are: ns, values in the unit of --type, or count, numbers of samples")
+                   "unit of widths and of folded numbers; ns: values in the unit of --type; count: numbers of samples")
       ->type_name("UNIT")
       ->check(OneOf({"ns", "count"}))
       ->capture_default_str();
   flame_graph
-      ->add_option("--out", options->out,
-                   "file to write, - for standard output; by default flamegraph.svg or .html, else -")
+      ->add_option(
+          "--out", options->out,
+          "file to write, - for standard output; by default flamegraph.svg or flamegraph.html for pictures, else -")
       ->type_name("FILE");
-  flame_graph->add_option("--max-nodes", options->max_nodes, "frames at most; the smallest subtrees are cut")
+  flame_graph
+      ->add_option("--max-nodes", options->max_nodes, "maximum number of frames; the smallest subtrees are left out")
       ->type_name("N")
       ->check(InRange(1, 10'000'000))
       ->capture_default_str();
@@ -148,7 +156,8 @@ CLI::App* AddFlameGraph(CLI::App& app, FlameGraphOptions* options) {
 
 CLI::App* AddRecord(CLI::App& app, RecordOptions* options) {
   CLI::App* record = app.add_subcommand(
-      "record", "Profile one command: starts a private reducer and kernel-collector, runs it, leaves a flame graph");
+      "record",
+      "Profile one command: start a private reducer and kernel-collector, run the command, and write a flame graph");
   record->add_option("--rate", options->rate_hz, "samples per second and CPU")
       ->type_name("HZ")
       ->check(InRange(1, 10'000))
@@ -159,21 +168,22 @@ CLI::App* AddRecord(CLI::App& app, RecordOptions* options) {
       ->capture_default_str();
   record->add_option("--out", options->out, "file to write, - for standard output; by default flamegraph.FORMAT")
       ->type_name("FILE");
-  record->add_option("--duration", options->duration, "end the command after that long: 250ms, 30s, 5m")
+  record->add_option("--duration", options->duration, "end the command after this time: 250ms, 30s, 5m")
       ->type_name("TIME");
   return record;
 }
 
 CLI::App* AddInspect(CLI::App& app, InspectOptions* options) {
   CLI::App* inspect = app.add_subcommand("inspect", "Print a recorded intake session as JSON lines");
-  inspect->add_option("FILE", options->file, "as EBPF_NET_RECORD_INTAKE_OUTPUT_PATH had a kernel-collector write it")
+  inspect->add_option("FILE", options->file, "recording that kernel-collector --record-intake-output-path wrote")
       ->required();
   return inspect;
 }
 
 CLI::App* AddReplay(CLI::App& app, ReplayOptions* options) {
   CLI::App* replay = app.add_subcommand("replay", "Send a recorded intake session to a reducer, as one node or many");
-  replay->add_option("FILE", options->file, "a recording")->required();
+  replay->add_option("FILE", options->file, "recording that kernel-collector --record-intake-output-path wrote")
+      ->required();
   replay->add_option("--intake-host", options->intake_host, "host of the reducer")
       ->type_name("HOST")
       ->envname("EBPF_NET_INTAKE_HOST")
@@ -183,72 +193,82 @@ CLI::App* AddReplay(CLI::App& app, ReplayOptions* options) {
       ->check(InRange(0, 65'535))
       ->envname("EBPF_NET_INTAKE_PORT")
       ->capture_default_str();
-  replay->add_option("--nodes", options->nodes, "nodes to be, each with a session and a node id of its own")
+  replay->add_option("--nodes", options->nodes, "number of nodes to replay as; each has its own session and node id")
       ->type_name("N")
       ->check(InRange(1, 20'000))
       ->capture_default_str();
-  replay->add_option("--speed", options->speed, "times as fast as it was recorded, or max: as fast as the reducer goes")
+  replay
+      ->add_option("--speed", options->speed,
+                   "how many times as fast as the recording, or max: as fast as the reducer accepts")
       ->type_name("FACTOR")
       ->capture_default_str();
-  replay->add_option("--repeat", options->repeat, "passes over the recording, 0: until stopped")
+  replay->add_option("--repeat", options->repeat, "number of passes over the recording; 0: until stopped")
       ->type_name("K")
       ->check(InRange(0, 1'000'000))
       ->capture_default_str();
   replay
-      ->add_option("--symbols", options->symbols,
-                   "functions in the made-up symbol table that all nodes have of an executable, 0: no tables")
+      ->add_option(
+          "--symbols", options->symbols,
+          "number of functions in the made-up symbol table of each executable, the same on all nodes; 0: no tables")
       ->type_name("N")
       ->check(InRange(0, 1'000'000))
       ->capture_default_str();
-  AddSwitch(replay, "--tls", &options->tls, "speak TLS to the reducer; implied by the other tls options");
-  replay->add_option("--tls-ca", options->tls_ca, "who signs the reducer's certificate, PEM")->type_name("FILE");
-  CLI::Option* cert = replay->add_option("--tls-cert", options->tls_cert, "own certificate chain, PEM, with --tls-key");
-  CLI::Option* key = replay->add_option("--tls-key", options->tls_key, "its private key, PEM");
+  AddSwitch(replay, "--tls", &options->tls, "use TLS to the reducer; implied by the other TLS options");
+  replay->add_option("--tls-ca", options->tls_ca, "PEM file of the authorities that sign the reducer's certificate")
+      ->type_name("FILE");
+  CLI::Option* cert =
+      replay->add_option("--tls-cert", options->tls_cert, "PEM file of the nodes' certificate chain, with --tls-key");
+  CLI::Option* key = replay->add_option("--tls-key", options->tls_key, "PEM file of --tls-cert's private key");
   cert->type_name("FILE")->needs(key);
   key->type_name("FILE")->needs(cert);
-  replay->add_option("--tls-server-name", options->tls_server_name, "name that the reducer's certificate is for")
+  replay->add_option("--tls-server-name", options->tls_server_name, "name that the reducer's certificate must have")
       ->type_name("NAME");
-  replay->add_option("--intake-token-file", options->token_file, "file with the token that all nodes show")
+  replay
+      ->add_option("--intake-token-file", options->token_file, "file with the token that all nodes send to the reducer")
       ->type_name("FILE");
   AddSwitch(replay, "--json", &options->json, "print the summary as JSON");
   return replay;
 }
 
 CLI::App* AddSymbols(CLI::App& app, SymbolsOptions* options) {
-  CLI::App* symbols =
-      app.add_subcommand("symbols", "Executables that were sampled: where their names come from, and what has none");
+  CLI::App* symbols = app.add_subcommand(
+      "symbols", "Show sampled executables: where their names come from, and how many addresses have no name");
   AddQuery(symbols, &options->query);
-  symbols->add_option("--limit", options->limit, "executables at most")
+  symbols->add_option("--limit", options->limit, "maximum number of executables")
       ->type_name("N")
       ->check(InRange(1, 100'000))
       ->capture_default_str();
-  AddSwitch(symbols, "--json", &options->json, "the reducer's answer as it is");
+  AddSwitch(symbols, "--json", &options->json, "print the reducer's answer as JSON");
   symbols->require_subcommand(0, 1);
   return symbols;
 }
 
 CLI::App* AddPush(CLI::App& symbols, PushOptions* options) {
   CLI::App* push = symbols.add_subcommand(
-      "push", "Give the reducer names for executables: makes a symbol table of each file here, and sends that");
-  push->add_option(
-          "PATH", options->paths,
-          "executables, libraries, kernels, modules, separate debug files, .tsym files; of a directory all in it")
+      "push",
+      "Send the reducer names for executables: make a symbol table of each file on this machine, and send the table");
+  push->add_option("PATH", options->paths,
+                   "executables, libraries, kernels, modules, separate debug files, .tsym files; a directory "
+                   "stands for all such files in it")
       ->required();
   AddServer(push, &options->server);
-  push->add_option("--build-id", options->build_id, "whose names these are, where the one file has no build-id")
+  push->add_option("--build-id", options->build_id,
+                   "build-id of the executable that the names are for, if the file has none; only with one PATH")
       ->type_name("HEX");
-  AddSwitch(push, "--whole", &options->whole, "send the files as they are: the reducer reads them");
+  AddSwitch(push, "--whole", &options->whole, "send the whole files; the reducer makes the symbol tables");
   return push;
 }
 
 CLI::App* AddResolve(CLI::App& symbols, ResolveOptions* options) {
   CLI::App* resolve = symbols.add_subcommand(
       "resolve",
-      "What addresses of an executable are: functions, inlined calls, files and lines by its debug information");
+      "Print the functions, inlined calls, files and lines at addresses of an executable, from its debug information");
   resolve->add_option("FILE", options->file, "an executable, a library or a separate debug file")->required();
-  resolve->add_option("ADDRESS", options->addresses,
-                      "ELF virtual addresses, hexadecimal with or without 0x; none: from standard input, one a line");
-  AddSwitch(resolve, "--json", &options->json, "a line of JSON for each, then one of what was left out");
+  resolve->add_option(
+      "ADDRESS", options->addresses,
+      "ELF virtual addresses, hexadecimal with or without 0x; if none is given, from standard input, one per line");
+  AddSwitch(resolve, "--json", &options->json,
+            "print a JSON line per address, then a line with the source of the names and counts of entries left out");
   return resolve;
 }
 
@@ -268,8 +288,8 @@ Commands::Commands(CommandLine& line) {
   app.set_version_flag("--version", VersionLine("tributary"), "print the version and exit");
   app.add_option(
          "--print-docs", print_docs,
-         "print a document made of these options, and exit: man, bash, zsh or fish; man COMMAND for a command's "
-         "page; commands for the names of all commands")
+         "print a document made of these options, and exit; man: the man page; man COMMAND: the page of a command; "
+         "bash, zsh or fish: the shell's completion script; commands: the names of all commands")
       ->type_name("FORMAT")
       ->check(OneOf({"man", "bash", "zsh", "fish", "commands"}));
   app.require_subcommand(1);
@@ -319,7 +339,7 @@ CommandLine ParseCommandLine(int argc, const char* const* argv) {
     commands.app.parse(own, argv);
     if (commands.record->parsed() == (line.record.command.empty())) {
       throw CLI::ValidationError(commands.record->parsed() ? "record needs a command: tributary record -- COMMAND"
-                                                           : "only record takes a command behind --");
+                                                           : "only record takes a command after --");
     }
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) {

@@ -35,7 +35,7 @@ TEST(CommandLine, PrintsDocuments) {
   EXPECT_NE(output({"--print-docs", "man"}, kExitOk).find(".TH TRIBUTARY 1"), std::string::npos);
   EXPECT_NE(output({"--print-docs=man", "symbols", "push"}, kExitOk).find(".TH TRIBUTARY\\-SYMBOLS\\-PUSH 1"),
             std::string::npos);
-  EXPECT_NE(output({"--print-docs", "man", "top"}, kExitOk).find("another type that there are samples of"),
+  EXPECT_NE(output({"--print-docs", "man", "top"}, kExitOk).find("another type that the reducer has samples of"),
             std::string::npos);
   EXPECT_NE(output({"--print-docs", "man", "top"}, kExitOk).find("\\-\\-no\\-json"), std::string::npos);
   EXPECT_NE(output({"--print-docs", "commands"}, kExitOk).find("\nsymbols-resolve\n"), std::string::npos);
@@ -111,7 +111,7 @@ TEST(CommandLine, ExplainsErrorsAndSuggestsFixes) {
   EXPECT_EQ(error({"top", "stray", "--json"}),
             "tributary: unexpected argument 'stray'; tributary top --help lists the options\n");
   EXPECT_EQ(error({"top", "--limit", "x"}), "tributary: --limit = x: must be a number from 1 to 10000\n");
-  EXPECT_EQ(error({"top", "--limit"}), "tributary: --limit needs a value: functions at most\n");
+  EXPECT_EQ(error({"top", "--limit"}), "tributary: --limit needs a value: maximum number of functions\n");
   EXPECT_EQ(error({"flamegraph", "--unit", "gpu"}), "tributary: --unit = gpu: must be ns or count\n");
   EXPECT_EQ(error({"replay", "f", "--tls-key", "k"}),
             "tributary: --tls-cert and --tls-key belong together: one is missing\n");

@@ -123,7 +123,7 @@ absl::StatusOr<std::string> FindProgram(const std::string& name) {
     directories.remove_prefix(colon == std::string_view::npos ? directories.size() : colon + 1);
   }
   return Error(absl::StatusCode::kNotFound,
-               fmt::format("{} is neither in {} nor in PATH: install it beside tributary", name, beside));
+               fmt::format("{} is neither in {} nor in PATH: install it next to tributary", name, beside));
 }
 
 }  // namespace tributary::cli

@@ -92,8 +92,8 @@ class Pusher {
     ASSIGN_OR_RETURN(const ExecutableId id, IdentityForSymbols(*elf, *claimed));
     ASSIGN_OR_RETURN(const DebugSymbols symbols, ReadDebugSymbols(*elf, id, LocalDebugFiles(path), kDebugBytesMax));
     if (symbols.counts.missing_split > 0) {
-      fmt::print(stderr, "{}: {} units lie in .dwo files that are not where it says, nor beside it\n", path,
-                 symbols.counts.missing_split);
+      fmt::print(stderr, "{}: the .dwo files of {} units are neither at the recorded path nor next to this file\n",
+                 path, symbols.counts.missing_split);
     }
     const std::string encoded = EncodeSymbolTable(*symbols.table);
     return PackTableFile(DescribeTable(*symbols.table, encoded), encoded, kZstdLevel);
@@ -121,7 +121,7 @@ class Pusher {
 
 absl::StatusOr<int> RunPush(const PushOptions& options) {
   if (!options.build_id.empty() && options.paths.size() != 1) {
-    return Error(absl::StatusCode::kInvalidArgument, "--build-id is of one file: give one");
+    return Error(absl::StatusCode::kInvalidArgument, "--build-id is for one file: give exactly one PATH");
   }
   Pusher pusher(options);
   for (const std::string& path : options.paths) pusher.PushPath(path);

@@ -51,7 +51,7 @@ absl::Status Recorder::Pause(int ms) {
 
 absl::Status Recorder::Ended(const std::string& what, const std::string& log_path) const {
   std::string line = LastLine(log_path);
-  return Error(absl::StatusCode::kInternal, fmt::format("{}: {}", what, line.empty() ? "it said nothing" : line));
+  return Error(absl::StatusCode::kInternal, fmt::format("{}: {}", what, line.empty() ? "its log is empty" : line));
 }
 
 absl::Status Recorder::Start(uint32_t rate_hz) {

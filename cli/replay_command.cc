@@ -122,7 +122,7 @@ absl::StatusOr<int> RunReplay(const ReplayOptions& options) {
     fprintf(stderr, "tributary: %s\n", Message(script.status()).c_str());
     return kExitFailure;
   }
-  if (!script->torn().ok()) LogWarning("{}: the whole frames before it are sent", Message(script->torn()));
+  if (!script->torn().ok()) LogWarning("{}: the complete frames before it are sent", Message(script->torn()));
 
   const Clock& clock = Clock::Real();
   Loop loop;

@@ -81,9 +81,9 @@ struct LeftOut {
 
 std::vector<LeftOut> LeftOutOf(const DebugSymbols& symbols) {
   return {{"left_out", "entries could not be read, or were over a limit", symbols.left_out},
-          {"malformed_units", "units of debug information are malformed: what they say is told as far as it goes",
+          {"malformed_units", "units of debug information are malformed: only their readable part is used",
            symbols.counts.malformed},
-          {"missing_split_units", "units have their functions in a .dwo or .dwp file that is not there",
+          {"missing_split_units", "units have their functions in a .dwo or .dwp file that is missing",
            symbols.counts.missing_split}};
 }
 

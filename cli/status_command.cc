@@ -97,9 +97,9 @@ std::string ClustersText(const std::vector<StatusAnswer::Cluster>& clusters) {
   for (const StatusAnswer::Cluster& cluster : clusters) {
     rows.push_back({EscapeForDisplay(cluster.id), cluster.connected ? "connected" : "gone",
                     FormatCount(cluster.entities),
-                    cluster.last_told_ms == 0 ? "not since the reducer started" : FormatTime(cluster.last_told_ms)});
+                    cluster.last_told_ms == 0 ? "none since the reducer started" : FormatTime(cluster.last_told_ms)});
   }
-  return '\n' + WriteTable({"CLUSTER", "STATE", "ENTITIES", "LAST TOLD"}, {false, false, true, false}, rows);
+  return '\n' + WriteTable({"CLUSTER", "STATE", "ENTITIES", "LAST UPDATE"}, {false, false, true, false}, rows);
 }
 
 // Joins two objects: the second becomes member `key` of the first.

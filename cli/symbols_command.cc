@@ -38,15 +38,16 @@ std::vector<std::string> RowOf(const SymbolsAnswer::Executable& executable, uint
 }  // namespace
 
 std::string WriteSymbols(const SymbolsAnswer& symbols) {
-  std::string out = "nothing was sampled in this time, and no symbol table is here\n";
+  std::string out = "no executable was sampled in this time range, and the reducer has no symbol table\n";
   if (!symbols.executables.empty()) {
     std::vector<std::vector<std::string>> rows;
     for (const auto& executable : symbols.executables) rows.push_back(RowOf(executable, symbols.total_ns));
-    out = WriteTable({"SAMPLES", "UNNAMED", "NAMES FROM", "TOLD BY", "FUNCTIONS", "SIZE", "BUILD-ID", "EXECUTABLE"},
+    out = WriteTable({"SAMPLES", "UNNAMED", "NAMES FROM", "ORIGIN", "FUNCTIONS", "SIZE", "BUILD-ID", "EXECUTABLE"},
                      {true, true, false, false, true, true, false, false}, rows);
   }
-  if (symbols.truncated > 0) out += fmt::format("{} more are not shown: --limit\n", FormatCount(symbols.truncated));
-  if (!symbols.notices.empty()) out += "\nNot as it should be, the newest first:\n";
+  if (symbols.truncated > 0)
+    out += fmt::format("{} more are not shown: raise --limit\n", FormatCount(symbols.truncated));
+  if (!symbols.notices.empty()) out += "\nProblems, the newest first:\n";
   size_t shown = 0;
   for (const SymbolsAnswer::Notice& notice : symbols.notices) {
     if (++shown > kNoticesMax) break;

@@ -111,9 +111,9 @@ TEST(StatusCommand, ShowsClusters) {
     {"id": "cluster/prod", "connected": true, "entities": 12345, "last_told": 1763700131000},
     {"id": "cluster/\u0007", "connected": false, "entities": 0, "last_told": 0}]})");
   EXPECT_NE(WriteStatus(status, StackHealthAnswer())
-                .find("\nCLUSTER       STATE      ENTITIES  LAST TOLD\n"
+                .find("\nCLUSTER       STATE      ENTITIES  LAST UPDATE\n"
                       "cluster/prod  connected    12,345  2025-11-21 04:42:11\n"
-                      "cluster/\\x07  gone              0  not since the reducer started\n"
+                      "cluster/\\x07  gone              0  none since the reducer started\n"
                       "\nstacks: "),
             std::string::npos)
       << WriteStatus(status, StackHealthAnswer());

@@ -15,7 +15,7 @@ def run(*command, **options):
     except FileNotFoundError as error:
         raise Failure(f"{command[0]} is not installed; run dev/deps --packages") from error
     if result.returncode != 0:
-        raise Failure(f"{command[0]} failed: {last_line(result)}; nothing was made, mend this and start again")
+        raise Failure(f"{command[0]} failed: {last_line(result)}; nothing was made; fix this, and start again")
     return result.stdout
 
 

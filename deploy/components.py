@@ -63,14 +63,14 @@ COMPONENTS = {component.name: component for component in (
         image_user=0,
         data=COLLECTOR_DATA,
         runtime_files="/sys/fs/bpf/tributary",
-        settings="# Set by the package: samples that no reducer takes wait here, also over a restart of the service.\n"
+        settings="# Set by the package: samples that no reducer accepts wait here, also while the service restarts.\n"
                  f"spool_dir: {COLLECTOR_DATA}\n"),
     Component(
         "reducer",
         title="Tributary's central process: stores, names and shows what collectors send",
         summary="continuous profiler: stores, names and shows stacks",
-        description="Receives what kernel-collectors sample, stores it, finds the names of functions, and shows flame graphs on a web page,"
-                    " through an HTTP API and as OTLP profiles.",
+        description="Receives samples from kernel-collectors, stores them, finds the names of functions, and shows"
+                    " flame graphs on a web page, through an HTTP API and as OTLP profiles.",
         linked_in=("llvm-19-dev",),
         has_page=True,
         # A loopback address could not be reached from outside the container. The published ports and the network limit
@@ -84,8 +84,8 @@ COMPONENTS = {component.name: component for component in (
         "k8s-collector",
         title="Tributary's watcher of one Kubernetes cluster",
         summary="continuous profiler: describes a Kubernetes cluster",
-        description="Watches the API server of a Kubernetes cluster and tells Tributary reducers which pods, workloads and nodes there are."
-                    " Needs /etc/tributary/kubeconfig before it can start.",
+        description="Watches the API server of a Kubernetes cluster and sends Tributary reducers the metadata of its"
+                    " pods, workloads and nodes. Needs /etc/tributary/kubeconfig before it can start.",
         starts_at_install=False),
     Component(
         "tributary",

@@ -78,7 +78,8 @@ class Root:
         for path in (library, real):
             if _merged(path) in self._owners:
                 return self.package(self._owners[_merged(path)])
-        raise Failure(f"{self.host_path(library)} belongs to no Debian package, so its licence is not known: install the packaged one")
+        raise Failure(f"{self.host_path(library)} belongs to no Debian package, so its licence is not known: "
+                      "install the library from its Debian package")
 
     def copyright_of(self, package):
         """The bytes of a package's copyright file. Raises Failure."""

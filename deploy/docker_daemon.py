@@ -74,7 +74,8 @@ class Daemon:
             headers = {"Content-Type": "application/x-tar", "Content-Length": str(os.fstat(body.fileno()).st_size)}
             failure = error_in(self._request("POST", "/images/load?quiet=1", body, headers))
         if failure:
-            raise DaemonError(f"the Docker daemon could not load {archive}: {failure}; see that its disk has room, and run this again")
+            raise DaemonError(f"the Docker daemon could not load {archive}: {failure}; "
+                              "check that its disk has free space, and run this again")
 
     def tag(self, image, name):
         """Gives `image` the further name `name` (REPOSITORY:TAG)."""
@@ -93,8 +94,8 @@ class Daemon:
             lines, failure = b"", str(e)
         if failure:
             registry = repository.split("/")[0]
-            raise DaemonError(f"the registry {registry} did not take {name} ({failure}); see that it runs and that you may push there, "
-                              "or name another one in EBPF_NET_DOCKER_REGISTRY")
+            raise DaemonError(f"the registry {registry} did not accept {name} ({failure}); check that it runs and "
+                              "that you may push there, or set another one in EBPF_NET_DOCKER_REGISTRY")
         return next((line["aux"]["Digest"] for line in stream(lines) if "Digest" in (line.get("aux") or {})), "")
 
 

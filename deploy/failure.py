@@ -29,4 +29,4 @@ def run_main(main, name=None):
         sys.exit(f"{name}: {failure}")
     except OSError as error:
         where = f"{error.filename}: " if error.filename else ""
-        sys.exit(f"{name}: {where}{error.strerror}; nothing was made, mend this and run {name} again")
+        sys.exit(f"{name}: {where}{error.strerror}; nothing was made; fix this, and run {name} again")

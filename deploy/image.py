@@ -40,7 +40,7 @@ def main():
     os.umask(0o022)
     for tag in arguments.tag:
         if not TAG.fullmatch(tag):
-            raise Failure(f"--tag: {tag!r} is no name of an image: write REPOSITORY:TAG, the repository in lower case")
+            raise Failure(f"--tag: {tag!r} is not an image name: write REPOSITORY:TAG, the repository in lower case")
     component = component_named(arguments.component)
     binary = built(arguments.build, component, arguments.arch)
     version = version_of()

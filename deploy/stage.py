@@ -26,10 +26,11 @@ def built(build, component, arch):
     """The path of a program in a build folder. Raises Failure."""
     binary = pathlib.Path(build) / "bin" / component.name
     if not binary.exists():
-        raise Failure(f"{binary} is missing: build it first, as in: cmake --preset package && ninja -C build/package {component.name}")
+        raise Failure(f"{binary} is missing: build it first, for example: "
+                      f"cmake --preset package && ninja -C build/package {component.name}")
     found = elf.read(binary)
     if found.arch != arch:
-        raise Failure(f"{binary} is for {found.arch}, not for {arch}: name the build folder of {arch}")
+        raise Failure(f"{binary} is for {found.arch}, not for {arch}: give the build folder of {arch}")
     if found.rpath != RPATH:
         raise Failure(f"{binary} has no RPATH {RPATH}: build it with the preset package")
     return binary
@@ -38,7 +39,7 @@ def built(build, component, arch):
 def _strip(binary, arch, target):
     tool = shutil.which(f"{debian.TRIPLES[arch]}-strip") or (arch == debian.NATIVE and shutil.which("strip"))
     if not tool:
-        raise Failure(f"there is no strip for {arch}: install g++-{debian.TRIPLES[arch].replace('_', '-')}")
+        raise Failure(f"strip for {arch} is missing: install g++-{debian.TRIPLES[arch].replace('_', '-')}")
     run(tool, "--strip-all", "-o", target, binary)
 
 
@@ -74,7 +75,8 @@ def program_parser(description):
     parser = Parser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--build", required=True, metavar="DIR", help="build folder of the preset package or package-arm64")
     parser.add_argument("--component", required=True, metavar="NAME", help=f"one of {', '.join(COMPONENTS)}")
-    parser.add_argument("--arch", required=True, choices=debian.TRIPLES, help="what it was built for")
+    parser.add_argument("--arch", required=True, choices=debian.TRIPLES,
+                        help="architecture that the program was built for")
     return parser
 
 

@@ -17,7 +17,7 @@ class Tree:
 
     def __enter__(self):
         if self._final.exists() and (not self._final.is_dir() or any(self._final.iterdir())):
-            raise Failure(f"{self._final} is there already: name a new or an empty folder")
+            raise Failure(f"{self._final} already exists: give a new or an empty folder")
         if self.path.exists():
             shutil.rmtree(self.path)
         self.path.mkdir(parents=True)

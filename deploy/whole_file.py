@@ -17,7 +17,8 @@ def whole_file(path):
         yield partial
         os.replace(partial, path)
     except OSError as error:
-        raise Failure(f"writing {path} failed: {error.strerror}; make room there, or name another place with --out") from error
+        raise Failure(f"writing {path} failed: {error.strerror}; "
+                      "free disk space there, or choose another place with --out") from error
     finally:
         with contextlib.suppress(OSError):
             partial.unlink(missing_ok=True)

@@ -21,7 +21,7 @@ absl::StatusOr<AbbreviationTable> AbbreviationTable::Read(std::string_view secti
       const int64_t implicit = form == static_cast<uint64_t>(DwForm::kImplicitConst) ? reader.Sleb() : 0;
       if (attribute == 0 && form == 0) break;
       if (attribute > UINT16_MAX || form > UINT16_MAX || table.specs_.size() == kSpecsMax) {
-        return Error(absl::StatusCode::kInvalidArgument, "DWARF: abbreviation beyond reason");
+        return Error(absl::StatusCode::kInvalidArgument, "DWARF: an abbreviation with invalid or too many attributes");
       }
       table.specs_.push_back({static_cast<DwAttribute>(attribute), static_cast<DwForm>(form), implicit});
     }
@@ -41,7 +41,7 @@ absl::StatusOr<AbbreviationTable> AbbreviationTable::Read(std::string_view secti
   for (size_t i = 0; i < table.sparse_.size(); ++i) {
     const uint64_t code = table.sparse_[i].code;
     if (code <= table.rows_.size() || (i > 0 && code == table.sparse_[i - 1].code)) {
-      return Error(absl::StatusCode::kInvalidArgument, "DWARF: two abbreviations of one code");
+      return Error(absl::StatusCode::kInvalidArgument, "DWARF: two abbreviations with the same code");
     }
   }
   return table;

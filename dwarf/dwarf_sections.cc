@@ -58,7 +58,7 @@ absl::StatusOr<DwarfSectionStore> DwarfSectionStore::Read(ElfFile& file, uint64_
     store.bytes_.push_back(std::make_unique<std::string>(std::move(bytes)));
     store.sections_.*member = *store.bytes_.back();
   }
-  if (store.sections_.info.empty()) return absl::NotFoundError("no DWARF");
+  if (store.sections_.info.empty()) return absl::NotFoundError("no DWARF debug information");
   return store;
 }
 

@@ -93,15 +93,17 @@ absl::Status ElfFile::ReadHeaders() {
   if (!ident.starts_with(kElfMagic) || !ident.substr(kElfMagic.size()).starts_with(kForm)) {
     return Lies("not 64-bit little-endian ELF");
   }
-  if (header.type < kElfTypeRelocatable || header.type > kElfTypeShared) return Lies("neither program nor library");
-  if (header.machine != kElfMachineX86_64 && header.machine != kElfMachineArm64) return Lies("another machine's");
+  if (header.type < kElfTypeRelocatable || header.type > kElfTypeShared)
+    return Lies("not a program, library or object file");
+  if (header.machine != kElfMachineX86_64 && header.machine != kElfMachineArm64)
+    return Lies("machine type is neither x86_64 nor arm64");
   machine_ = header.machine;
   type_ = header.type;
   entry_ = header.entry;
   RETURN_IF_ERROR(ReadSegments(header.program_header_offset, header.program_header_count, header.program_header_size));
 
   if (header.section_header_offset != 0 && header.section_header_size != sizeof(ElfSectionHeader)) {
-    return Lies("section headers of another size");
+    return Lies("section headers of a wrong size");
   }
   section_header_offset_ = header.section_header_offset;
   section_count_ = header.section_header_count;
@@ -111,7 +113,7 @@ absl::Status ElfFile::ReadHeaders() {
 
 absl::Status ElfFile::ReadSegments(uint64_t offset, uint16_t count, uint16_t entry_size) {
   if (count == 0) return absl::OkStatus();
-  if (entry_size != sizeof(ElfProgramHeader)) return Lies("program headers of another size");
+  if (entry_size != sizeof(ElfProgramHeader)) return Lies("program headers of a wrong size");
   if (count > kSegmentsMax) return Lies("too many program headers");
   if (!Fits(offset, count * sizeof(ElfProgramHeader), file_size_)) return Lies("program headers past its end");
   ASSIGN_OR_RETURN(std::string bytes, source_->Read(offset, count * sizeof(ElfProgramHeader)));
@@ -200,7 +202,7 @@ absl::Status ElfFile::ReadSections() {
 }
 
 absl::StatusOr<std::string> ElfFile::SectionBytes(const ElfSection& section, uint64_t bytes_max) {
-  if (section.type == kElfSectionNobits) return Lies("section without bytes");
+  if (section.type == kElfSectionNobits) return Lies("section has no bytes in the file");
   if (!Fits(section.offset, section.size, file_size_)) return Lies("section past its end");
   if (section.size > bytes_max) {
     return Error(absl::StatusCode::kResourceExhausted,

@@ -22,7 +22,7 @@ FileWindow::Block* FileWindow::Load(uint64_t number) {
   size_t size = std::min<uint64_t>(kBlockBytes, file_->file_size() - begin);
   bytes_read_ += size;
   if (bytes_read_ > kReadBytesMax) {
-    status_ = Error(absl::StatusCode::kInvalidArgument, "unwind sections: scattered beyond reason");
+    status_ = Error(absl::StatusCode::kInvalidArgument, "unwind sections: too many bytes to read");
     return nullptr;
   }
   if (block.bytes == nullptr) block.bytes.reset(new char[kBlockBytes]);

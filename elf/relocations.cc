@@ -101,7 +101,8 @@ absl::Status Relocations::Apply(size_t section, std::string* bytes) const {
     return each.type == kElfSectionRelocations && each.info == section;
   });
   if (of == sections_->end()) return absl::OkStatus();
-  if (of->entry_size != sizeof(ElfRelocation) || of->link != symbol_table_) return Lies("bad header of relocations");
+  if (of->entry_size != sizeof(ElfRelocation) || of->link != symbol_table_)
+    return Lies("bad relocation section header");
   std::string piece;
   for (uint64_t done = 0, left = of->size / sizeof(ElfRelocation); left > 0;) {
     piece.resize(std::min<uint64_t>(left, kPieceEntries) * sizeof(ElfRelocation));
@@ -123,7 +124,7 @@ absl::Status Relocations::ApplyPiece(std::string_view piece, std::string* bytes)
     const size_t size = write == Write::k4 || write == Write::k4Relative ? 4 : 8;
     if (relocation.symbol >= symbols_.size() || relocation.offset > bytes->size() ||
         size > bytes->size() - relocation.offset) {
-      return Lies("relocation outside of its section, or of its symbols");
+      return Lies("relocation outside of its section, or without a symbol");
     }
     uint64_t value = symbols_[relocation.symbol] + static_cast<uint64_t>(relocation.addend);
     // Debug sections begin at address 0.

@@ -62,7 +62,7 @@ class CfiSource : public UnwindSource {
       status = Status();
     }
     if (status.ok() && (builder.overflowed() || entries_.exhausted())) {
-      status = Error(absl::StatusCode::kInvalidArgument, "compile unwind rows: more of them than code can have");
+      status = Error(absl::StatusCode::kInvalidArgument, "compile unwind rows: more rows than code can have");
     }
     Release();
     if (!status.ok()) rows->clear();

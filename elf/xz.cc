@@ -48,7 +48,7 @@ absl::StatusOr<std::string> XzDecompress(std::string_view stored, uint64_t bytes
     }
     if (result != LZMA_OK) return Corrupt("stream is corrupt or cut off");
   }
-  if (stream.avail_in != 0) return Corrupt("bytes behind the stream");
+  if (stream.avail_in != 0) return Corrupt("bytes after the stream");
   if (stream.total_out > bytes_max) return TooLarge();
   raw.resize(stream.total_out);
   return raw;

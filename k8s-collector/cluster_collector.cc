@@ -107,7 +107,7 @@ absl::StatusOr<ApiAccess> ClusterCollector::FindAccess() const {
 absl::Status ClusterCollector::Watch() {
   ASSIGN_OR_RETURN(ApiAccess access, FindAccess());
   LogInfo("watching api_server={}", access.server);
-  if (access.insecure) LogWarning("the API server's certificate is not checked, as the kubeconfig says");
+  if (access.insecure) LogWarning("the API server's certificate is not checked, because the kubeconfig says so");
   fallback_name_ = access.server;
   http_ = std::make_unique<HttpTransport>(loop_, std::move(access), metrics_);
   ApiTransport* transport = http_.get();
@@ -158,17 +158,17 @@ void ClusterCollector::StartUplink() {
   if (name.empty()) name = resolver_->cluster_uid();
   if (name.empty()) {
     name = fallback_name_;
-    LogWarning("the cluster has no name: neither --cluster-name, nor a namespace kube-system that may be read");
+    LogWarning("the cluster has no name: give --cluster-name, or allow reading the namespace kube-system");
   }
   if (absl::Status status = uplink_->Start("cluster/" + name); !status.ok()) {
-    LogError("no reducer can be told cause=\"{}\"", Message(status));
+    LogError("cannot send to reducers cause=\"{}\"", Message(status));
     loop_.Stop();
   }
 }
 
 std::string ClusterCollector::NotReady() const {
   if (!feed_.complete()) return "The API server's objects are not all read yet.";
-  return uplink_->has_told_all() ? "" : "No reducer has been sent the cluster's objects yet.";
+  return uplink_->has_told_all() ? "" : "The cluster's objects have not been sent to any reducer yet.";
 }
 
 }  // namespace tributary

@@ -8,11 +8,10 @@ docs::Manual ClusterManual() {
       .description =
           {"k8s-collector watches a Kubernetes cluster and sends reducers the names of what runs there: pods, "
            "containers, workloads, namespaces, nodes and rollouts. The reducer joins them with the samples by "
-           "container "
-           "id. One runs in each cluster; nodes need no credentials of Kubernetes.",
+           "container id. Run one in each cluster. Nodes need no Kubernetes credentials.",
            "In a pod it uses the service account. Elsewhere it reads --kubeconfig. It gets, lists and watches pods, "
-           "namespaces, nodes, replicasets, deployments, statefulsets, daemonsets, jobs and cronjobs. If a right is "
-           "missing, the log names it, and the other kinds go on.",
+           "namespaces, nodes, replicasets, deployments, statefulsets, daemonsets, jobs and cronjobs. If a "
+           "permission is missing, the log names it, and the other kinds continue.",
            "If --intake-host names several reducers, each of them gets everything."},
       .environment = {{"SOURCE_DATE_EPOCH",
                        "The date of the page that --print-docs man prints, in seconds since 1970."},
@@ -25,12 +24,15 @@ docs::Manual ClusterManual() {
                  "Token, certificate authority and namespace of the pod's service account."}},
       .signals = {{"SIGTERM, SIGINT", "Exit."},
                   {"SIGHUP",
-                   "Read the options anew: those marked so take effect at once, others are named in the log."},
+                   "Read the options again. Options that mention SIGHUP in their description take effect at once. The "
+                   "log names the other options that changed: they need a restart."},
                   {"SIGUSR1", "Write every metric to the log."}},
-      .exit_status = {{"0", "The program was stopped as asked, or printed what was asked for."},
+      .exit_status = {{"0",
+                       "The program stopped after a signal, or printed what an option asked for. With --health-check: "
+                       "it is healthy."},
                       {"1",
-                       "Watching could not begin, or a replay is wrong. The message on standard error says what to "
-                       "do."},
+                       "Watching could not begin, or a replay failed. The message on standard error says what to do. "
+                       "With --health-check: it is not healthy."},
                       {"2", "An option is wrong."}},
       .examples = {{"In a pod with a service account:", "k8s-collector --intake-host reducer --cluster-name prod"},
                    {"From anywhere, print what reducers would get:",

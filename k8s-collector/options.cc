@@ -11,33 +11,33 @@ namespace {
 
 void AddCluster(Options& table, ClusterOptions& options) {
   table.Add({.name = "kubeconfig",
-             .help = "file that says where the API server is, and who we are to it; a pod's service account when empty",
+             .help = "file with the API server's address and credentials; if empty, the pod's service account is used",
              .value_name = "FILE",
              .env_aliases = {"KUBECONFIG"}},
             &options.kubeconfig, "");
-  table.Add({.name = "context", .help = "context of the kubeconfig; its current one when empty", .value_name = "NAME"},
+  table.Add({.name = "context", .help = "context of the kubeconfig; if empty, the current one", .value_name = "NAME"},
             &options.context, "");
   table.Add({.name = "api-server",
-             .help = "the API server, instead of the kubeconfig's; without one, of a server that asks for no "
-                     "credentials, as kubectl proxy",
+             .help = "URL of the API server, instead of the kubeconfig's server; without a kubeconfig, it is used "
+                     "without credentials, as for kubectl proxy",
              .value_name = "URL",
              .check = [](std::string_view v) { return v.empty() ? absl::OkStatus() : CheckServerUrl(v).status(); }},
             &options.api_server, "");
   table.Add({.name = "cluster-name",
-             .help = "k8s.cluster.name of everything here, and the name that reducers know us by; the uid of the "
-                     "namespace kube-system is that when empty",
+             .help = "k8s.cluster.name of everything in the cluster; reducers know k8s-collector as cluster/NAME; if "
+                     "empty, NAME is the uid of the namespace kube-system, else the API server's URL",
              .value_name = "NAME"},
             &options.cluster_name, "");
   table.Add({.name = "record",
-             .help = "directory to write the API server's answers to, for --replay; without credentials, but with "
-                     "labels, annotations and specifications",
+             .help = "directory for a recording of the API server's answers, for --replay; the recording has labels, "
+                     "annotations and specifications, but no credentials",
              .value_name = "DIR"},
             &options.record_dir, "");
   table.Add({.name = "replay",
-             .help = "directory with recorded answers, to tell them as if an API server gave them now",
+             .help = "directory with a recording; its answers are used as if an API server sent them now",
              .value_name = "DIR"},
             &options.replay_dir, "");
-  table.Add({.name = "print-entities", .help = "print what reducers would be told, as JSON lines, and tell none"},
+  table.Add({.name = "print-entities", .help = "print the entities as JSON lines instead of sending them to reducers"},
             &options.print_entities, false);
 }
 
@@ -47,10 +47,10 @@ absl::StatusOr<Options::Outcome> ParseClusterOptions(int argc, const char* const
                                                      const Options::Environment& environment, ClusterOptions* options) {
   std::string hosts, metrics_listen;
   int64_t port = 0;
-  Options table("k8s-collector", "Tells reducers what the pods, workloads and nodes of a Kubernetes cluster are.");
+  Options table("k8s-collector", "Sends reducers the metadata of a Kubernetes cluster's pods, workloads and nodes.");
   table.SetManual(ClusterManual);
   table.Add({.name = "intake-host",
-             .help = "host of the reducer, or HOST:PORT; of several, with commas between them, all are told",
+             .help = "host of the reducer, or HOST:PORT; several with commas between them: each gets everything",
              .value_name = "HOST",
              .check = [](std::string_view v) { return intake::ParseReducers(v, 1).status(); }},
             &hosts, "127.0.0.1");
@@ -68,7 +68,7 @@ absl::StatusOr<Options::Outcome> ParseClusterOptions(int argc, const char* const
   ASSIGN_OR_RETURN(options->reducers, intake::ParseReducers(hosts, static_cast<uint16_t>(port)));
   RETURN_IF_ERROR(intake::TakeCredentials(options->credentials));
   if (!options->record_dir.empty() && !options->replay_dir.empty()) {
-    return Error(absl::StatusCode::kInvalidArgument, "--record and --replay exclude each other");
+    return Error(absl::StatusCode::kInvalidArgument, "--record and --replay exclude each other: give only one of them");
   }
   return outcome;
 }

@@ -105,8 +105,9 @@ absl::Status Collector::Build() {
       CpuBudget::Callbacks{.bpf_run_ns = [this] { return probes_->ReadRunNs(); },
                            .set_period = [this](int64_t period_ns) { return SetPeriod(period_ns); }});
   worker_ = std::make_unique<Worker>(loop_);
-  Counter& stuck = metrics_.AddCounter("tributary_collector_resource_reads_stuck_total",
-                                       "reads of what a process says of itself that others did not wait for any more");
+  Counter& stuck =
+      metrics_.AddCounter("tributary_collector_resource_reads_stuck_total",
+                          "reads of a process's own attributes that took so long that others stopped waiting");
   resource_worker_ = std::make_unique<Worker>(
       loop_, Worker::Options{.stuck_max = ResourceReader::kStuckMax, .on_stuck = [&stuck] { stuck.Add(); }});
   symbol_worker_ = std::make_unique<Worker>(loop_);
@@ -184,7 +185,7 @@ BatchSink& Collector::OpenRecording(const SessionInfo& session) {
   auto recording = intake::RecordingSink::Open({.path = options_.record_intake_output_path, .metadata = feed_.get()},
                                                session, uplink_->delivery(), Clock::Real(), metrics_);
   if (!recording.ok()) {
-    LogWarning("recording cannot be made cause=\"{}\": samples are sent all the same", Message(recording.status()));
+    LogWarning("cannot record cause=\"{}\": samples are sent without a recording", Message(recording.status()));
     return uplink_->delivery();
   }
   LogInfo("recording path={}", options_.record_intake_output_path);
@@ -195,7 +196,7 @@ BatchSink& Collector::OpenRecording(const SessionInfo& session) {
 void Collector::ReadVdso() {
   auto own = ReadOwnVdso();
   if (!own.ok()) {
-    LogInfo("vdso frames stay unnamed cause=\"{}\"", Message(own.status()));
+    LogInfo("vdso frames have no names cause=\"{}\"", Message(own.status()));
     return;
   }
   auto vdso = std::make_shared<CodeFile>();
@@ -242,7 +243,8 @@ absl::StatusOr<Reloader::Reloaded> Collector::Reload() {
   const uint32_t rate_hz = static_cast<uint32_t>(fresh.sample_rate_hz),
                  max_hz = SampleRingRateMaxHz(ring_bytes_, CpuCount());
   if (fresh.sample_rate_hz > options_.sample_rate_hz && rate_hz > max_hz) {
-    LogWarning("the ring of samples has room for rates up to {} Hz since start", max_hz);
+    LogWarning("--sample-rate stays as it was: the ring of samples has space for at most {} Hz until a restart",
+               max_hz);
     reloaded.refused.push_back("sample-rate");
   } else if (rate_hz != rate_hz_) {
     rate_hz_ = rate_hz;

@@ -85,7 +85,7 @@ CollectorCore::CollectorCore(Probes& probes, BatchSink& sink, Executor& executor
       held_total_(metrics.AddCounter("tributary_collector_samples_held_total",
                                      "samples that waited for a mapping, a file or a process to be read")),
       hold_expired_(metrics.AddCounter("tributary_collector_samples_hold_expired_total",
-                                       "samples sent although what they waited for had not come")) {
+                                       "samples sent before the data that they waited for had been read")) {
   for (uint8_t i = 0; i < kEndingCount; ++i) {
     endings_[i] = &metrics.AddCounter("tributary_collector_samples_by_ending_total",
                                       "samples, by how the walk of their stack ended",

@@ -7,14 +7,14 @@ docs::Manual CollectorManual() {
       .section = 8,
       .description =
           {"kernel-collector samples every process of a Linux machine, whatever its language, and sends the raw stacks "
-           "to a reducer, which names, stores and shows them. One runs on each machine. It needs no debug symbols, and "
+           "to a reducer, which names, stores and shows them. Run one on each machine. It needs no debug symbols, and "
            "no process has to be restarted.",
            "It needs Linux 5.10 or later with BTF (/sys/kernel/btf/vmlinux), and root or the capabilities CAP_BPF, "
            "CAP_PERFMON, CAP_SYS_PTRACE, CAP_DAC_READ_SEARCH, CAP_SYSLOG and CAP_CHECKPOINT_RESTORE.",
            "It keeps within a share of the machine's CPU time (--cpu-budget). When it would cost more, it lowers its "
-           "sample rate and raises it again later. Each sample weighs the time since the one before it, so shares stay "
-           "right.",
-           "Samples that no reducer takes wait in memory and, with --spool-dir, on disk. Samples that are lost are "
+           "sample rate and raises it again later. Each sample counts for the time since the sample before it, so "
+           "shares stay correct.",
+           "Samples that no reducer accepts wait in memory and, with --spool-dir, on disk. Samples that are lost are "
            "counted by reason: captured = stored + lost."},
       .environment = {{"SOURCE_DATE_EPOCH",
                        "The date of the page that --print-docs man prints, in seconds since 1970."}},
@@ -22,14 +22,19 @@ docs::Manual CollectorManual() {
                  "The configuration file that packages install, for --config. Its keys are the options' names with _ "
                  "for each dash. --print-docs yaml prints it anew."},
                 {"/sys/fs/bpf/tributary",
-                 "Counters that outlive a killed collector, so that its successor reports what was lost."},
+                 "Counters that outlive a killed collector, so that the next collector reports the lost samples."},
                 {"/etc/machine-id", "The machine's id, if --node-id is not set."}},
-      .signals = {{"SIGTERM, SIGINT", "End sampling, send what was captured within --shutdown-timeout, and exit."},
+      .signals = {{"SIGTERM, SIGINT", "Stop sampling, send the captured samples within --shutdown-timeout, and exit."},
                   {"SIGHUP",
-                   "Read the options anew: those marked so take effect at once, others are named in the log."},
+                   "Read the options again. Options that mention SIGHUP in their description take effect at once. The "
+                   "log names the other options that changed: they need a restart."},
                   {"SIGUSR1", "Write every metric to the log."}},
-      .exit_status = {{"0", "The program was stopped as asked, or printed what was asked for."},
-                      {"1", "Sampling could not begin. The message on standard error says what to do."},
+      .exit_status = {{"0",
+                       "The program stopped after a signal, or printed what an option asked for. With --health-check: "
+                       "it is healthy."},
+                      {"1",
+                       "Sampling could not begin. The message on standard error says what to do. With --health-check: "
+                       "it is not healthy."},
                       {"2", "An option is wrong."}},
       .examples = {{"Profile this machine, and send to a reducer elsewhere:",
                     "kernel-collector --intake-host reducer.example"},

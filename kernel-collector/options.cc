@@ -31,7 +31,7 @@ absl::StatusOr<std::vector<std::string>> ParseVariableNames(std::string_view val
     if (name.empty() || name.size() > kVariableNameBytesMax || name.find('=') != std::string_view::npos ||
         names.size() == kResourceEnvMax || (!is_last && value.empty())) {
       return Error(absl::StatusCode::kInvalidArgument,
-                   "must be names of environment variables, up to 32, with commas between them");
+                   "must be the names of up to 32 environment variables, with commas between them");
     }
     names.emplace_back(name);
   }
@@ -62,23 +62,24 @@ absl::Status CheckBytes(std::string_view value, int64_t min, int64_t max, std::s
 void AddWaiting(Options& table, CollectorOptions& options, std::string* memory, std::string* spool,
                 std::string* in_doubt) {
   table.Add({.name = "intake-memory-max",
-             .help = "memory for samples that wait to be sent, 64KiB to 1GiB; beyond, the oldest go to the spool",
+             .help = "memory for samples that wait to be sent, 64KiB to 1GiB; when it is full, the oldest samples go "
+                     "to the spool, or are lost if there is no spool",
              .value_name = "SIZE",
              .check = [](std::string_view v) { return CheckBytes(v, 64 << 10, int64_t{1} << 30, "64KiB to 1GiB"); }},
             memory, "8MiB");
-  table.Add(
-      {.name = "spool-dir",
-       .help = "directory for samples that memory has no room for, and those a stop leaves unsent; none when empty",
-       .value_name = "DIR"},
-      &options.spool_dir, "");
+  table.Add({.name = "spool-dir",
+             .help = "directory of the spool, which keeps samples that do not fit into memory, or that are unsent when "
+                     "the collector stops; if empty, there is no spool",
+             .value_name = "DIR"},
+            &options.spool_dir, "");
   table.Add({.name = "spool-bytes-max",
-             .help = "size of the spool beyond which the oldest samples are dropped, 1MiB to 1TiB",
+             .help = "largest size of the spool, 1MiB to 1TiB; when it is full, the oldest samples are dropped",
              .value_name = "SIZE",
              .check = [](std::string_view v) { return CheckBytes(v, 1 << 20, int64_t{1} << 40, "1MiB to 1TiB"); }},
             spool, "64MiB");
   table.Add({.name = "in-doubt-timeout",
-             .help = "how long samples sent to a reducer that fell silent wait for it once another has taken over, "
-                     "1s to 7d; then they count as lost",
+             .help = "how long samples that were sent to a reducer wait for its answer after another reducer has taken "
+                     "over, 1s to 7d; then they count as lost",
              .value_name = "DURATION",
              .check = [](std::string_view v) { return CheckDuration(v, kNsPerSecond, 7 * kNsPerDay, "1s to 7d"); }},
             in_doubt, "5m");
@@ -110,8 +111,8 @@ absl::StatusOr<Options::Outcome> ParseCollectorOptions(int argc, const char* con
   table.SetManual(CollectorManual);
   table.Add(
       {.name = "intake-host",
-       .help = "host of the reducer, or HOST:PORT; of several, with commas between them, each node prefers one and "
-               "turns to another when that is silent",
+       .help = "host of the reducer, or HOST:PORT; several with commas between them: each node prefers one, and uses "
+               "another while that one does not answer",
        .value_name = "HOST",
        .check = [](std::string_view v) { return intake::ParseReducers(v, 1).status(); }},
       &hosts, "127.0.0.1");
@@ -124,12 +125,13 @@ absl::StatusOr<Options::Outcome> ParseCollectorOptions(int argc, const char* con
             &options->sample_rate_hz, 19, 1, 10'000);
   table.Add(
       {.name = "cpu-budget",
-       .help = "share of this machine's CPU time to keep within, by a lower sample rate if need be; off: no bound",
+       .help = "largest share of this machine's CPU time that the collector may use; if it would use more, it lowers "
+               "the sample rate; off: no limit",
        .value_name = "PERCENT",
        .check = [](std::string_view v) { return ParseCpuBudget(v).status(); }},
       &cpu_budget, "1%");
   table.Add({.name = "unwind-memory",
-             .help = "kernel memory for unwind tables at most, 8MiB to 1GiB",
+             .help = "largest amount of kernel memory for unwind tables, 8MiB to 1GiB",
              .value_name = "SIZE",
              .check = [](std::string_view v) { return CheckBytes(v, 8 << 20, int64_t{1} << 30, "8MiB to 1GiB"); }},
             &unwind_memory, "64MiB");
@@ -139,39 +141,43 @@ absl::StatusOr<Options::Outcome> ParseCollectorOptions(int argc, const char* con
              .check = [](std::string_view v) { return CheckDuration(v, 100 * kNsPerMs, kNsPerMinute, "100ms to 1m"); }},
             &batch_interval, "5s");
   table.Add({.name = "shutdown-timeout",
-             .help = "how long a stop may wait for the reducer, 0s to 1m",
+             .help = "how long the collector waits for the reducer when it stops, 0s to 1m",
              .value_name = "DURATION",
              .check = [](std::string_view v) { return CheckDuration(v, 0, kNsPerMinute, "0s to 1m"); }},
             &shutdown_timeout, "4s");
   table.Add({.name = "record-intake-output-path",
-             .help = "file to write all batches to as well, for tributary inspect and replay; at most 1 GiB",
+             .help = "file that also gets every batch, for tributary inspect and tributary replay; at most 1 GiB",
              .value_name = "FILE"},
             &options->record_intake_output_path, "");
   table.Add({.name = "upload-debug-info",
-             .help = "make symbol tables of debug information too, where executables have it: inlined calls and lines, "
-                     "for seconds of CPU once a large executable and fleet"},
+             .help = "also read the debug information of executables that have it, for inlined calls and line numbers; "
+                     "a large executable costs seconds of CPU time, once per fleet"},
             &options->upload_debug_info, false);
   table.Add({.name = "resource-env",
-             .help = "environment variables to take from every process, as process.environment_variable.NAME; beside "
-                     "OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES, which are always read",
+             .help = "environment variables to read from every process, as process.environment_variable.NAME; "
+                     "OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES are always read",
              .value_name = "NAME,NAME",
              .check = [](std::string_view v) { return ParseVariableNames(v).status(); }},
             &resource_env, "");
   AddWaiting(table, *options, &memory, &spool, &in_doubt);
   table.Add({.name = "node-id",
-             .help = "stable name of this node; machine-id when empty, else the firmware's",
+             .help = "stable name of this node; if empty, the machine-id, else the firmware's UUID, else the host's "
+                     "name",
              .value_name = "ID"},
             &options->node_id, "");
   table.Add({.name = "proc-root",
-             .help = "where the host's /proc is mounted; /proc when empty, below --host-dir if it is there",
+             .help = "directory where the host's /proc is mounted; if empty, /proc below --host-dir if it exists, else "
+                     "/proc",
              .value_name = "DIR"},
             &options->proc_root, "");
   table.Add({.name = "sys-root",
-             .help = "where the host's /sys is mounted; /sys when empty, below --host-dir if it is there",
+             .help = "directory where the host's /sys is mounted; if empty, /sys below --host-dir if it exists, else "
+                     "/sys",
              .value_name = "DIR"},
             &options->sys_root, "");
   table.Add({.name = "cgroup-root",
-             .help = "where the host's cgroups are mounted; /sys/fs/cgroup when empty, below --host-dir if it is there",
+             .help = "directory where the host's cgroups are mounted; if empty, /sys/fs/cgroup below --host-dir if it "
+                     "exists, else /sys/fs/cgroup",
              .value_name = "DIR"},
             &options->cgroup_root, "");
   MetadataOptionTable metadata(options->metadata);

@@ -63,7 +63,8 @@ absl::Status DropPrivileges(const OpenEvent& open_event) {
   if (held.Has(CAP_SYS_ADMIN) && !plan.keep.Has(CAP_SYS_ADMIN) && EventsNeedAdmin(plan.keep, open_event)) {
     plan.keep.Add(CAP_SYS_ADMIN);
     LogInfo(
-        "CAP_SYS_ADMIN stays: this kernel asks for it to open perf events; with kernel.perf_event_paranoid=2 it goes");
+        "CAP_SYS_ADMIN is kept: this kernel requires it to open perf events; with "
+        "kernel.perf_event_paranoid=2 it is dropped");
   }
   for (const NeededCapability* needed : plan.missing) {
     const std::string name = CapabilityName(needed->capability);

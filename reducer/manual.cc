@@ -6,16 +6,15 @@ docs::Manual ReducerManual() {
   return {
       .section = 8,
       .description =
-          {"reducer takes the samples of all kernel-collectors, names their stacks, stores them and shows them: as a "
-           "web "
-           "page, by an HTTP API for tributary(1), and as OTLP profiles for others (--export). One runs for a whole "
-           "fleet, or several with the collectors spread over them. It needs no privileges.",
+          {"reducer receives the samples of all kernel-collectors, names their stacks, stores them and shows them: "
+           "on a web page, by an HTTP API for tributary(1), and as OTLP profiles for other programs (--export). Run "
+           "one for a whole fleet, or several with the collectors spread over them. It needs no privileges.",
            "Collectors connect to --intake-listen. The page, the API and the metrics are at --http-listen. Both listen "
            "on 127.0.0.1 only, unless the option names another address.",
-           "The intake can ask for TLS, client certificates and tokens. The page and the API cannot: let only networks "
+           "The intake can require TLS, client certificates and tokens. The page and the API cannot: let only networks "
            "that you trust reach them.",
-           "Data are kept in --data-dir, or where --store says, for --retention or until they reach --store-bytes-max. "
-           "The oldest go first."},
+           "Data are kept in --data-dir, or in the place that --store names, for the time of --retention. When they "
+           "reach --store-bytes-max, the oldest are removed."},
       .environment = {{"SOURCE_DATE_EPOCH",
                        "The date of the page that --print-docs man prints, in seconds since 1970."}},
       .files = {{"/etc/tributary/reducer.yaml",
@@ -24,18 +23,23 @@ docs::Manual ReducerManual() {
                 {"/var/lib/tributary",
                  "The data directory of a reducer that runs as root. Other users' is $XDG_STATE_HOME/tributary, or "
                  "~/.local/state/tributary."}},
-      .signals = {{"SIGTERM, SIGINT", "Finish what was begun, and exit."},
+      .signals = {{"SIGTERM, SIGINT", "Stop receiving, store and export the received samples, and exit."},
                   {"SIGHUP",
-                   "Read the options anew: those marked so take effect at once, others are named in the log."}},
-      .exit_status = {{"0", "The program was stopped as asked, or printed what was asked for."},
-                      {"1", "The program could not start. The message on standard error says what to do."},
+                   "Read the options again. Options that mention SIGHUP in their description take effect at once. The "
+                   "log names the other options that changed: they need a restart."}},
+      .exit_status = {{"0",
+                       "The program stopped after a signal, or printed what an option asked for. With --health-check: "
+                       "it is healthy."},
+                      {"1",
+                       "The program could not start. The message on standard error says what to do. With "
+                       "--health-check: it is not healthy."},
                       {"2", "An option is wrong."}},
-      .examples = {{"Take samples of this machine's collector, and show them at http://127.0.0.1:4040/:",
+      .examples = {{"Receive the samples of this machine's collector, and show them at http://127.0.0.1:4040/:",
                     "reducer --data-dir /var/lib/tributary"},
-                   {"Take samples of a fleet, by TLS, from collectors that show a token:",
+                   {"Receive the samples of a fleet by TLS, from collectors that send a token:",
                     "reducer --intake-listen 0.0.0.0:8000 \\\n"
                     "    --tls-cert server.pem --tls-key server.key --intake-token-file tokens"},
-                   {"Pass everything on to an OpenTelemetry Collector:",
+                   {"Send all samples to an OpenTelemetry Collector:",
                     "reducer --export 'otlp://collector:4317?signal=profiles'"}},
       .see_also = {"kernel-collector(8)", "k8s-collector(8)", "tributary(1)"},
   };

@@ -51,33 +51,40 @@ struct SecurityTexts {
 };
 void AddSecurity(Options& table, ReducerOptions& out, SecurityTexts& texts) {
   table.Add({.name = "tls-cert",
-             .help = "certificate chain of the intake, PEM; collectors must then speak TLS",
+             .help = "PEM file of the intake's certificate chain; collectors must then use TLS",
              .value_name = "FILE",
              .reloadable = true},
             &out.tls_cert, "");
-  table.Add({.name = "tls-key", .help = "private key of --tls-cert, PEM", .value_name = "FILE", .reloadable = true},
-            &out.tls_key, "");
+  table.Add(
+      {.name = "tls-key", .help = "PEM file of --tls-cert's private key", .value_name = "FILE", .reloadable = true},
+      &out.tls_key, "");
   table.Add({.name = "tls-ca",
-             .help = "who signs collectors' certificates, PEM; each must then show one",
+             .help = "PEM file of the authorities that sign collectors' certificates; each collector must then send a "
+                     "certificate",
              .value_name = "FILE",
              .reloadable = true},
             &out.tls_ca, "");
-  table.Add({.name = "intake-token-file",
-             .help = "tokens that collectors must show one of: lines TOKEN or TOKEN NODE-ID-PATTERN",
-             .value_name = "FILE",
-             .reloadable = true},
-            &out.intake_token_file, "");
-  table.Add({.name = "intake-identity",
-             .help = "credential: with --tls-ca, a certificate must name the node that shows it; any: it need not",
-             .value_name = "WHAT",
-             .reloadable = true,
-             .values = {"credential", "any"}},
-            &texts.identity, "credential");
-  table.Add({.name = "intake-node-bytes-per-second",
-             .help = "beyond this rate a node is not read from for a while; nothing is lost by it",
-             .value_name = "BYTES",
-             .check = CheckRate},
-            &texts.node_rate, "64MiB");
+  table.Add(
+      {.name = "intake-token-file",
+       .help = "file of tokens, one per line: TOKEN or TOKEN NODE-ID-PATTERN; each collector must send one of them",
+       .value_name = "FILE",
+       .reloadable = true},
+      &out.intake_token_file, "");
+  table.Add(
+      {.name = "intake-identity",
+       .help = "credential: with --tls-ca, a collector's certificate must contain its node id or a pattern for it; "
+               "any: it need not",
+       .value_name = "WHAT",
+       .reloadable = true,
+       .values = {"credential", "any"}},
+      &texts.identity, "credential");
+  table.Add(
+      {.name = "intake-node-bytes-per-second",
+       .help = "largest rate at which a node may send, 64KiB to 1TiB; if it sends faster, the reducer pauses reading "
+               "from it, and nothing is lost",
+       .value_name = "BYTES",
+       .check = CheckRate},
+      &texts.node_rate, "64MiB");
 }
 
 absl::Status TakeSecurity(const SecurityTexts& texts, ReducerOptions& out) {
@@ -97,42 +104,47 @@ struct SymbolTexts {
   std::string bytes_max, file_bytes_max, memory_max, uploads, debuginfod_urls;
 };
 void AddSymbols(Options& table, ReducerOptions& out, SymbolTexts& texts) {
-  table.Add({.name = "symbols-dir",
-             .help = "where symbol tables are kept; reducers may share one; the data directory's symbols/ else",
-             .value_name = "DIR"},
-            &out.symbols_dir, "");
-  table.Add({.name = "symbols-max-bytes",
-             .help = "size of the symbol tables beyond which the least used are removed",
-             .value_name = "BYTES",
-             .check = CheckBytes},
-            &texts.bytes_max, "4GiB");
+  table.Add(
+      {.name = "symbols-dir",
+       .help = "directory of symbol tables; several reducers may share it; if empty, symbols/ in the data directory",
+       .value_name = "DIR"},
+      &out.symbols_dir, "");
+  table.Add(
+      {.name = "symbols-max-bytes",
+       .help = "largest size of all symbol tables; when it is reached, the least recently used tables are removed",
+       .value_name = "BYTES",
+       .check = CheckBytes},
+      &texts.bytes_max, "4GiB");
   table.Add({.name = "symbol-file-max-bytes",
-             .help = "size of an uploaded or fetched file beyond which it is refused",
+             .help = "largest size of an uploaded or fetched symbol file; larger files are refused",
              .value_name = "BYTES",
              .check = CheckBytes},
             &texts.file_bytes_max, "8GiB");
-  table.Add({.name = "symbol-memory-max-bytes",
-             .help = "memory that reading one such file may take; half of it for its debug sections",
-             .value_name = "BYTES",
-             .check = CheckBytes},
-            &texts.memory_max, "4GiB");
+  table.Add(
+      {.name = "symbol-memory-max-bytes",
+       .help = "largest amount of memory for reading one symbol file; half of it is for the file's debug sections",
+       .value_name = "BYTES",
+       .check = CheckBytes},
+      &texts.memory_max, "4GiB");
   table.Add({.name = "symbol-uploads",
-             .help = "whether whoever reaches the page may send files with symbols: on or off",
+             .help = "on: everyone who can reach the page may upload files with symbols; off: uploads are refused",
              .value_name = "WHETHER",
              .values = {"on", "off"}},
             &texts.uploads, "on");
   table.Add({.name = "debug-dir",
-             .help = "look here for debug files of what was sampled, as /usr/lib/debug; may be repeated",
+             .help = "directory with debug files of sampled executables, such as /usr/lib/debug; may be repeated",
              .value_name = "DIR"},
             &out.debug_dirs);
   table.Add({.name = "source-dir",
-             .help = "where source files are, for the text of lines; may be repeated",
+             .help = "directory with source files, for the text of source lines; may be repeated",
              .value_name = "DIR"},
             &out.source_dirs);
-  table.Add({.name = "debuginfod-urls",
-             .help = "ask these servers for debug files, in turn, by space; it tells them the build-ids of what runs",
-             .value_name = "URLS"},
-            &texts.debuginfod_urls, "");
+  table.Add(
+      {.name = "debuginfod-urls",
+       .help = "debuginfod servers to ask for debug files and source files, in this order, with spaces between them; "
+               "the servers learn the build-ids of sampled executables",
+       .value_name = "URLS"},
+      &texts.debuginfod_urls, "");
 }
 
 absl::Status TakeSymbols(const SymbolTexts& texts, ReducerOptions& out) {
@@ -162,7 +174,7 @@ struct MetadataTexts {
 };
 void AddMetadata(Options& table, MetadataTexts& texts) {
   table.Add({.name = "metadata-keep",
-             .help = "how long pods and containers that have gone are kept where no sample belongs to them",
+             .help = "how long pods and containers are kept after their end if no sample belongs to them",
              .value_name = "DURATION",
              .check = CheckAge},
             &texts.keep, "1h");
@@ -172,15 +184,20 @@ void AddMetadata(Options& table, MetadataTexts& texts) {
              .check = CheckWait},
             &texts.wait, "10s");
   table.Add({.name = "k8s-label",
-             .help = "label of pods to keep as an attribute, [OBJECT:]KEY[=NAME], KEY may be a regular expression; may "
-                     "be repeated (docs/metadata.md)",
+             .help = "label of pods, or of another OBJECT, to keep as an attribute: [OBJECT:]KEY[=NAME]; KEY may be a "
+                     "regular expression; may be repeated (docs/metadata.md)",
              .value_name = "RULE"},
             &texts.labels);
-  table.Add({.name = "k8s-annotation", .help = "the same of annotations", .value_name = "RULE"}, &texts.annotations);
-  table.Add({.name = "resource-attribute",
-             .help = "attribute of everything, whatever else is known; as in OTEL_RESOURCE_ATTRIBUTES; may be repeated",
-             .value_name = "KEY=VALUE"},
-            &texts.attributes);
+  table.Add({.name = "k8s-annotation",
+             .help = "annotation to keep as an attribute; RULE is as for --k8s-label; may be repeated",
+             .value_name = "RULE"},
+            &texts.annotations);
+  table.Add(
+      {.name = "resource-attribute",
+       .help = "attribute of all samples; it outranks any value that is found for it; special bytes are written as "
+               "%XX, as in OTEL_RESOURCE_ATTRIBUTES; may be repeated",
+       .value_name = "KEY=VALUE"},
+      &texts.attributes);
 }
 
 absl::Status TakeMetadata(const MetadataTexts& texts, ReducerOptions& out) {
@@ -221,7 +238,7 @@ absl::StatusOr<ReducerOptions> ParseReducerOptions(int argc, const char* const* 
   ReducerOptions out;
   std::string intake, http, raw_age, sum_age, bytes_max;
   int64_t shards = 1;
-  Options table("reducer", "Names, stores and shows what kernel-collectors send.");
+  Options table("reducer", "Names, stores and shows the samples that kernel-collectors send.");
   table.SetManual(ReducerManual);
   table.Add({.name = "intake-listen",
              .help = "address that collectors connect to; a port alone means 127.0.0.1",
@@ -234,40 +251,42 @@ absl::StatusOr<ReducerOptions> ParseReducerOptions(int argc, const char* const* 
              .value_name = "HOST:PORT",
              .check = CheckListen},
             &http, "127.0.0.1:4040");
-  table.Add({.name = "data-dir",
-             .help = "where data are kept: /var/lib/tributary for root, $XDG_STATE_HOME/tributary or "
-                     "~/.local/state/tributary else",
-             .value_name = "DIR",
-             .documented_default = DefaultDataDirectory(true, {})},
-            &out.data_dir, DefaultDataDirectory(geteuid() == 0, environment));
+  table.Add(
+      {.name = "data-dir",
+       .help = "directory of the data; by default, /var/lib/tributary for root, else $XDG_STATE_HOME/tributary or "
+               "~/.local/state/tributary",
+       .value_name = "DIR",
+       .documented_default = DefaultDataDirectory(true, {})},
+      &out.data_dir, DefaultDataDirectory(geteuid() == 0, environment));
   table.Add({.name = "store",
-             .help = "where samples and metadata are kept: " + StoreUrlForms() + "; the data directory else",
+             .help = "store of samples and metadata: " + StoreUrlForms() + "; if empty, the data directory",
              .value_name = "URL",
              .check = CheckStore},
             &out.store, "");
   table.Add({.name = "shards",
-             .help = "event loops, each with a store file of its own; nodes are spread over them",
+             .help = "number of event loops; each has its own store file, and nodes are spread over them",
              .value_name = "N",
              .flag_aliases = {"num-ingest-shards"}},
             &shards, 1, 1, 256);
   table.Add({.name = "export",
-             .help = "send what is stored on: otlp://host:4317?signal=profiles, or console; may be repeated",
+             .help = "receiver of all stored samples: otlp://host:4317?signal=profiles, or console; may be repeated",
              .value_name = "URL"},
             &out.exports);
-  table.Add({.name = "retention-raw",
-             .help = "how long samples keep every time stamp; minute sums stay",
-             .value_name = "DURATION",
-             .check = CheckAge},
-            &raw_age, "24h");
-  table.Add({.name = "retention", .help = "how long anything is kept", .value_name = "DURATION", .check = CheckAge},
+  table.Add(
+      {.name = "retention-raw",
+       .help = "how long single samples with their time stamps are kept; their sums per minute stay for --retention",
+       .value_name = "DURATION",
+       .check = CheckAge},
+      &raw_age, "24h");
+  table.Add({.name = "retention", .help = "how long data are kept", .value_name = "DURATION", .check = CheckAge},
             &sum_age, "7d");
   table.Add({.name = "store-bytes-max",
-             .help = "size of the data beyond which the oldest are removed",
+             .help = "largest size of the stored data; when it is reached, the oldest data are removed",
              .value_name = "BYTES",
              .check = CheckBytes},
             &bytes_max, "10GiB");
   table.Add({.name = "ports-file",
-             .help = "file that gets {\"intake\":N,\"http\":N} once both ports are open; for port 0",
+             .help = "file to write {\"intake\":N,\"http\":N} to once both ports are open; useful with port 0",
              .value_name = "PATH"},
             &out.ports_file, "");
   AddHealthCheck(table, &out.health_check);

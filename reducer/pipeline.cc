@@ -286,7 +286,7 @@ absl::Status Pipeline::Listen() {
   options.limits = limits_.back().get();
   ASSIGN_OR_RETURN(options.security, OpenSecurity(options_));
   if (options.security->tokens != nullptr && options.security->tls == nullptr) {
-    LogWarning("intake tokens travel in plain text: give --tls-cert and --tls-key");
+    LogWarning("intake tokens are sent in plain text: use --tls-cert and --tls-key");
   }
   accept_loop_ = std::make_unique<Loop>();
   absl::StatusOr<std::unique_ptr<intake::Acceptor>> acceptor =

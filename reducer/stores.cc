@@ -60,7 +60,7 @@ absl::StatusOr<Parsed> Parse(std::string_view url) {
     RETURN_IF_ERROR(scheme.check(place));
     return Parsed{&scheme, place};
   }
-  return Error(absl::StatusCode::kInvalidArgument, fmt::format("\"{}\" is no store: give {}", url, StoreUrlForms()));
+  return Error(absl::StatusCode::kInvalidArgument, fmt::format("\"{}\" is not a store: give {}", url, StoreUrlForms()));
 }
 
 }  // namespace

@@ -184,17 +184,17 @@ absl::StatusOr<DebugSymbols> ReadDebugSymbols(ElfFile& file, const ExecutableId&
 absl::StatusOr<ExecutableId> IdentityForSymbols(ElfFile& file, const ExecutableId& claimed) {
   const bool is_module = IsKernelModule(file);
   if (file.type() == kElfTypeRelocatable && !is_module) {
-    return Error(absl::StatusCode::kNotFound, "it is an object file, to be linked: nobody runs it");
+    return Error(absl::StatusCode::kNotFound, "it is an object file, which does not run before it is linked");
   }
   ASSIGN_OR_RETURN(const ExecutableId own, file.Identity());
   const ExecutableId id = claimed.known() ? claimed : own;
   if (own != id && own.kind() != ExecutableIdKind::kContentHash) {
     return Error(absl::StatusCode::kInvalidArgument,
-                 fmt::format("it is the file of {}, not of {}", own.ToString(), id.ToString()));
+                 fmt::format("it has the id {}, not {}", own.ToString(), id.ToString()));
   }
   if ((is_module || IsKernel(file)) && id.kind() != ExecutableIdKind::kGnuBuildId) {
     return Error(absl::StatusCode::kInvalidArgument,
-                 "a kernel, or a module of one, without a build-id: its samples cannot be told from another's");
+                 "a kernel or kernel module without a build-id: its samples cannot be distinguished from another's");
   }
   return id;
 }

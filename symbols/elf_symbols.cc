@@ -97,7 +97,7 @@ class Reader {
       std::string_view name = names.substr(symbol.name, SymbolTable::kNameBytesMax);
       name = name.substr(0, name.find('\0'));
       if (name.size() > name_bytes_left) {
-        return Error(absl::StatusCode::kResourceExhausted, "ELF file: symbols repeat names beyond reason");
+        return Error(absl::StatusCode::kResourceExhausted, "ELF file: too many symbols share their names");
       }
       name_bytes_left -= name.size();
       if (file_.machine() == kElfMachineArm64 && IsMappingSymbol(name)) continue;

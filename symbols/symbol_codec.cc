@@ -124,12 +124,12 @@ class Decoder {
 
   absl::Status Read() {
     RETURN_IF_ERROR(ReadHeader());
-    if (!ReadSegments()) return NotATable("segments do not fit");
-    if (!ReadRows()) return NotATable("rows do not fit");
-    if (!ReadNodes()) return NotATable("nodes do not fit");
-    if (!ReadStrings()) return NotATable("strings do not fit");
-    if (version_ >= kCodeKindsVersion && !ReadCodeKinds()) return NotATable("kinds of code do not fit");
-    if (!reader_.AtEnd()) return NotATable("bytes are left over");
+    if (!ReadSegments()) return NotATable("bad segments");
+    if (!ReadRows()) return NotATable("bad rows");
+    if (!ReadNodes()) return NotATable("bad nodes");
+    if (!ReadStrings()) return NotATable("bad strings");
+    if (version_ >= kCodeKindsVersion && !ReadCodeKinds()) return NotATable("bad kinds of code");
+    if (!reader_.AtEnd()) return NotATable("bytes after its end");
     return absl::OkStatus();
   }
   const FlatContents& contents() const { return contents_; }
@@ -138,12 +138,12 @@ class Decoder {
   absl::Status ReadHeader() {
     std::string_view magic, id;
     uint64_t source = 0, kind = 0, id_bytes = 0;
-    if (!reader_.ReadBytes(kMagic.size(), &magic) || magic != kMagic) return NotATable("no magic");
+    if (!reader_.ReadBytes(kMagic.size(), &magic) || magic != kMagic) return NotATable("wrong magic bytes");
     if (!reader_.Read(&version_) || version_ == 0) return NotATable("no version");
     if (version_ > kCodeKindsVersion) {
       return Error(absl::StatusCode::kUnimplemented, "symbol table: version " + std::to_string(version_) + " is newer");
     }
-    if (version_ < kVersion) return NotATable("version " + std::to_string(version_) + " is not read any more");
+    if (version_ < kVersion) return NotATable("version " + std::to_string(version_) + " is no longer supported");
     if (!reader_.Read(&source) || !reader_.Read(&kind) || !reader_.Read(&id_bytes) ||
         !reader_.ReadBytes(id_bytes, &id)) {
       return NotATable("header ends early");
@@ -157,11 +157,11 @@ class Decoder {
     contents_.source = static_cast<SymbolSource>(source);
     for (uint64_t* count : {&segments_, &rows_, &nodes_, &places_, &strings_}) {
       // Each element takes at least one byte, except element 0 of nodes, places and strings.
-      if (!reader_.Read(count) || *count > reader_.remaining() + 1) return NotATable("counts are a lie");
+      if (!reader_.Read(count) || *count > reader_.remaining() + 1) return NotATable("counts exceed its bytes");
     }
     if (rows_ > SymbolTable::kRowsMax || nodes_ == 0 || places_ == 0 || strings_ == 0 || strings_ > UINT32_MAX ||
         segments_ > rows_ || nodes_ > UINT32_MAX || places_ > UINT32_MAX) {
-      return NotATable("counts do not fit");
+      return NotATable("counts out of range");
     }
     return absl::OkStatus();
   }

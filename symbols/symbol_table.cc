@@ -109,12 +109,12 @@ absl::Status SymbolTable::Open(std::string_view bytes) {
   flat::Header header;
   if (bytes.size() < sizeof(header)) return NotATable("shorter than its header");
   std::memcpy(&header, bytes.data(), sizeof(header));
-  if (std::memcmp(header.magic, flat::kMagic, sizeof(header.magic)) != 0) return NotATable("no magic");
+  if (std::memcmp(header.magic, flat::kMagic, sizeof(header.magic)) != 0) return NotATable("wrong magic bytes");
   if (header.version > flat::kVersion) {
     return Error(absl::StatusCode::kUnimplemented,
                  "symbol table: version " + std::to_string(header.version) + " is newer");
   }
-  if (header.version != flat::kVersion || header.file_bytes != bytes.size()) return NotATable("header does not fit");
+  if (header.version != flat::kVersion || header.file_bytes != bytes.size()) return NotATable("wrong version or size");
   if (reinterpret_cast<uintptr_t>(bytes.data()) % alignof(uint64_t) != 0) return NotATable("bytes are not aligned");
   const auto id = ExecutableId::Make(
       static_cast<ExecutableIdKind>(header.id_kind),
@@ -132,17 +132,17 @@ absl::Status SymbolTable::Open(std::string_view bytes) {
       !TakeSection(sections[flat::kStarts], &starts_) ||
       !TakeSection(sections[flat::kStringOffsets], &string_offsets_) ||
       !TakeSection(sections[flat::kStringBytes], &string_bytes_) || !TakeSection(more.code_kinds, &code_kinds_)) {
-    return NotATable("a section lies outside");
+    return NotATable("a section is out of range");
   }
   if (code_kinds_.size() > kCodeKindsMax) return NotATable("too many kinds of code");
   const size_t rows = row_addresses_.size();
   if (rows > kRowsMax || row_nodes_.size() != rows || row_places_.size() != rows || nodes_.empty() || places_.empty() ||
       string_offsets_.size() < 2) {
-    return NotATable("sections do not fit together");
+    return NotATable("sections contradict each other");
   }
   for (const flat::Segment& segment : segments_) {
     if (segment.rows == 0 || segment.first_row > rows || segment.rows > rows - segment.first_row) {
-      return NotATable("a segment has no rows");
+      return NotATable("a segment has no rows, or bad rows");
     }
   }
   return absl::OkStatus();

@@ -64,9 +64,9 @@ std::string TableFileHeader(const TableFile& file) {
 
 absl::StatusOr<TableFile> ParseTableFileHeader(std::string_view bytes) {
   Header header;
-  if (bytes.size() < sizeof(header) || !bytes.starts_with(kTableFileMagic)) return Bad("it does not begin as one");
+  if (bytes.size() < sizeof(header) || !bytes.starts_with(kTableFileMagic)) return Bad("no header");
   std::memcpy(&header, bytes.data(), sizeof(header));
-  if (header.version != kVersion) return Bad("it is of another version");
+  if (header.version != kVersion) return Bad("unknown version");
   const std::span<const uint8_t> id_bytes(header.id, std::min<size_t>(header.id_bytes, sizeof(header.id)));
   const auto id = ExecutableId::Make(static_cast<ExecutableIdKind>(header.id_kind), id_bytes);
   if (!id || !id->known()) return Bad("it names no executable");
@@ -87,7 +87,7 @@ absl::StatusOr<std::string> ReadTableFile(std::string_view bytes) {
   }
   absl::StatusOr<std::string> encoded = ZstdDecompress(bytes.substr(kTableFileHeaderBytes), file.raw_bytes);
   if (!encoded.ok()) return Bad(Message(encoded.status()));
-  if (XXH3_64bits(encoded->data(), encoded->size()) != file.checksum) return Bad("its checksum does not fit");
+  if (XXH3_64bits(encoded->data(), encoded->size()) != file.checksum) return Bad("wrong checksum");
   return encoded;
 }
 

@@ -260,7 +260,7 @@ class EntryTest(unittest.TestCase):
 
     def test_a_registry_or_daemon_that_refuses(self):
         daemon = self.daemon(refuse="dial tcp 127.0.0.1:5000: connection refused")
-        self.fails(1, r"the registry localhost:5000 did not take localhost:5000/reducer:latest \(dial tcp .* refused\); .*EBPF_NET_DOCKER_REGISTRY",
+        self.fails(1, r"the registry localhost:5000 did not accept localhost:5000/reducer:latest \(dial tcp .* refused\); .*EBPF_NET_DOCKER_REGISTRY",
                    "reducer-docker-registry")
         daemon.load_error = "no space left on device"
         self.fails(1, "could not load .*no space left on device; .*run this again", "docker")

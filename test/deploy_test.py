@@ -250,7 +250,7 @@ class Deploy(unittest.TestCase):
         out = self.folder / "out"
         self.expect_failure(self.script("stage.py", "--build", self.folder, *common, "--out", out), "is missing: build it first")
         self.expect_failure(self.script("stage.py", *build, *common, "--out", out, **cache), "run dev/deps --arm64")
-        self.expect_failure(self.script("image.py", *build, *common, "--tag", "A b", "--out", out), "is no name of an image")
+        self.expect_failure(self.script("image.py", *build, *common, "--tag", "A b", "--out", out), "is not an image name")
         self.expect_failure(self.script("image.py", *build, *common, "--tag", "a:1", "--out", out, **cache), "run dev/deps --arm64")
         self.expect_failure(self.script("image.py", *build, *common, "--tag", "a:1", "--out", "/proc/out.tar"), "/proc/")
         self.expect_failure(self.script("image.py", *build, *common, "--tag", "a:1", "--out", out, SOURCE_DATE_EPOCH="now"),
@@ -263,7 +263,7 @@ class Deploy(unittest.TestCase):
 
     def test_a_tree_takes_no_folder_that_is_in_use(self):
         self.write("full/file", "x")
-        with self.assertRaisesRegex(Failure, "is there already"), Tree(self.folder / "full", EPOCH):
+        with self.assertRaisesRegex(Failure, "already exists"), Tree(self.folder / "full", EPOCH):
             pass
         with self.assertRaises(ZeroDivisionError), Tree(self.folder / "new", EPOCH) as tree:
             tree.write("a/b", b"c")

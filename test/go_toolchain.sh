@@ -6,7 +6,7 @@
 # checksum database, like any other module.
 use_go() {
   local toolchain=go1.26.8 minor need module empty root
-  command -v go >/dev/null || { echo "no go: install golang-go (dev/deps does)" >&2; exit 1; }
+  command -v go >/dev/null || { echo "there is no go command: install golang-go, or run dev/deps" >&2; exit 1; }
   go=go
   # The N of "go version go1.N.M os/arch".
   minor=$(go version | sed -E 's/.*go1\.([0-9]+).*/\1/')

@@ -46,7 +46,8 @@ std::string ConfigFile(const Command& program) {
   std::string out;
   AddComment(fmt::format("Configuration of {}, read with --config FILE.", program.name), out);
   AddComment(
-      "Each option stands here with its default. To change one, remove the # in front of it and write another value.",
+      "Each option is listed with its default. To change an option, remove the # in front of it and write "
+      "another value.",
       out);
   AddComment("A flag outranks an environment variable, which outranks this file.", out);
   for (const Option& option : program.options) {

@@ -80,7 +80,8 @@ TEST(PrintDocs, RefusesUnknownDocumentsWithAReason) {
   const auto message = [](std::string_view format, std::string_view command) {
     return std::string(Print(format, command, OddProgram(), OddManual(), {}).status().message());
   };
-  EXPECT_THAT(message("man", "nonsense"), HasSubstr("there is no command 'nonsense'; odd-program --help lists them"));
+  EXPECT_THAT(message("man", "nonsense"),
+              HasSubstr("there is no command 'nonsense'; odd-program --help lists the commands"));
   EXPECT_THAT(message("bash", "files"), HasSubstr("leave out 'files'"));
   EXPECT_THAT(message("html", ""), HasSubstr("must be man, bash, zsh, fish or yaml"));
   Command without_file = OddProgram();

@@ -35,15 +35,15 @@ absl::StatusOr<std::string> Date(const std::map<std::string, std::string>& envir
 absl::StatusOr<std::string> Print(std::string_view format, std::string_view command, const Command& program,
                                   const Manual& manual, const std::map<std::string, std::string>& environment) {
   if (!command.empty() && format != "man") {
-    return Invalid(fmt::format("--print-docs {} is of the whole program: leave out '{}'", format, command));
+    return Invalid(fmt::format("--print-docs {} covers the whole program: leave out '{}'", format, command));
   }
   if (format == "man") {
     ASSIGN_OR_RETURN(const std::string date, Date(environment));
     if (command.empty()) return ManPage(program, manual, date);
     const Command* found = FindCommand(program, command);
     if (found == nullptr) {
-      return Invalid(
-          fmt::format("--print-docs man: there is no command '{}'; {} --help lists them", command, program.name));
+      return Invalid(fmt::format("--print-docs man: there is no command '{}'; {} --help lists the commands", command,
+                                 program.name));
     }
     return CommandManPage(program, *found, command, manual, date);
   }

@@ -31,10 +31,10 @@ README = """Tributary {version}
   sudo bin/kernel-collector
   bin/tributary top
 
-The page is at http://127.0.0.1:4040/. The programs find their libraries in lib/tributary beside bin: keep both together.
-etc/tributary/ has a configuration file for each program with every option, to be given by --config. systemd/ has
-units, which expect the programs in /usr/bin and the configuration in /etc/tributary. The programs need glibc 2.36 or
-later.
+The page is at http://127.0.0.1:4040/. The programs find their libraries in lib/tributary next to bin: keep both
+folders together. etc/tributary/ has a configuration file with every option for each program: give it with --config.
+systemd/ has units, which expect the programs in /usr/bin and the configuration in /etc/tributary. The programs need
+glibc 2.36 or later.
 """
 
 

@@ -64,7 +64,8 @@ def add_manual(tree, build, component, layout):
     folder = f"{layout.share}/man/man{section}"
     manual = documents(build, component, "man")
     if not re.search(rf"^\.TH \S+ {section} ", manual, re.MULTILINE):
-        raise Failure(f"the manual page of {component.name} is not of section {section}; make components.py and its .TH line agree")
+        raise Failure(f"the manual page of {component.name} is not in section {section}; "
+                      "make components.py and its .TH line agree")
     tree.write(f"{folder}/{component.name}.{section}.gz", compressed(manual))
     plain = re.sub(r"\\f[BIR]", "", manual).replace("\\-", "-")
     for command in sorted(set(re.findall(rf"\b{component.name}-([a-z-]+)\({section}\)", plain))):
@@ -110,12 +111,13 @@ def parse_arguments(description, one_component):
     parser.add_argument("--build", type=pathlib.Path, required=True, metavar="DIR", help="build folder: build/package")
     if one_component:
         parser.add_argument("--component", required=True, metavar="NAME", help=f"one of {', '.join(COMPONENTS)}")
-    parser.add_argument("--arch", choices=sorted(ARCHITECTURES), default="amd64", help="of the programs in --build")
+    parser.add_argument("--arch", choices=sorted(ARCHITECTURES), default="amd64",
+                        help="architecture of the programs in --build")
     parser.add_argument("--out", type=pathlib.Path, required=True, metavar="DIR", help="folder for the finished file")
     parser.add_argument("--docs-build", type=pathlib.Path, metavar="DIR",
-                        help="build folder of this machine's architecture, which prints manuals (default: --build)")
+                        help="build folder of this machine's architecture, to print the manuals (default: --build)")
     parser.add_argument("--revision", default="", metavar="TEXT",
-                        help="appended to the version, to tell packages of your own from the project's")
+                        help="appended to the version, to distinguish your own packages from the project's")
     return parser.parse_args()
 
 

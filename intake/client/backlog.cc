@@ -73,8 +73,10 @@ void Backlog::Spill(bool away) {
       AddLoss(LossReason::kBatchOverflow, samples, oldest.accounting, foreign);
     }
     if (uint64_t held = 0; !kept.ok() && log_limit_.Allow(clock_.Monotonic(), &held)) {
-      LogWarning("samples lost reason=spool_overflow cause=\"{}\" suppressed={}: make room for --spool-dir",
-                 Message(kept), held);
+      LogWarning(
+          "samples lost reason=spool_overflow cause=\"{}\" suppressed={}: raise --spool-bytes-max, or free disk space "
+          "for --spool-dir",
+          Message(kept), held);
     }
     PopOldest();
   }
@@ -137,8 +139,10 @@ bool Backlog::ClaimPeeked(const SpoolClaim& as) {
   if (!covered) {
     if (absl::Status claimed = spool_->Claim(peeked_->segment, peeked_->index, as); !claimed.ok()) {
       if (uint64_t held = 0; log_limit_.Allow(clock_.Monotonic(), &held)) {
-        LogWarning("spooled samples are sent from memory cause=\"{}\" suppressed={}: a kill now would lose them",
-                   Message(claimed), held);
+        LogWarning(
+            "spooled samples are sent from memory cause=\"{}\" suppressed={}: they are lost if the collector is "
+            "killed now",
+            Message(claimed), held);
       }
       // The claim of another session may hold for the whole file. Then the batches stay in the file.
       if (!open_.contains(peeked_->segment)) TakeIntoMemory();

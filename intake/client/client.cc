@@ -125,8 +125,7 @@ Client::Impl::Impl(AlarmSource& alarms, Connector& to, ClientOptions with, const
       tick_alarm(alarms.NewAlarm([this] { OnTick(); })),
       pump_alarm(alarms.NewAlarm([this] { Pump(); })),
       symbol_alarm(alarms.NewAlarm([this] { SendSymbolChunk(); })),
-      connects(metrics.AddCounter("tributary_intake_client_connects_total",
-                                  "Connections on which the reducer said Welcome")),
+      connects(metrics.AddCounter("tributary_intake_client_connects_total", "Connections that the reducer accepted")),
       failures(metrics.AddCounter("tributary_intake_client_failures_total", "Connections that failed or broke")),
       sent_bytes(metrics.AddCounter("tributary_intake_client_sent_bytes_total", "Bytes of frames sent")),
       sent_batches(
@@ -193,7 +192,7 @@ void Client::Impl::OnData(std::string_view bytes) {
     Frame frame;
     absl::StatusOr<bool> got = decoder.Next(&frame);
     if (!got.ok()) {
-      return Disconnect(WithContext(got.status(), fmt::format("{}:{} speaks", options.host, options.port)));
+      return Disconnect(WithContext(got.status(), fmt::format("read from {}:{}", options.host, options.port)));
     }
     if (!*got) return;
     if (absl::Status status = Handle(frame); !status.ok()) return Disconnect(status);
@@ -206,7 +205,7 @@ absl::Status Client::Impl::Handle(const Frame& frame) {
   }
   switch (frame.type) {
     case MessageType::kWelcome: {
-      if (ready) return Error(absl::StatusCode::kInvalidArgument, "a second Welcome");
+      if (ready) return Error(absl::StatusCode::kInvalidArgument, "the reducer sent a second Welcome");
       ASSIGN_OR_RETURN(const Welcome welcome, DecodeWelcome(frame.payload));
       return OnWelcome(welcome);
     }
@@ -244,7 +243,8 @@ absl::Status Client::Impl::Handle(const Frame& frame) {
 
 absl::Status Client::Impl::OnWelcome(const Welcome& welcome) {
   if (welcome.version != 1) {
-    return Error(absl::StatusCode::kUnimplemented, fmt::format("the reducer chose version {}", welcome.version));
+    return Error(absl::StatusCode::kUnimplemented,
+                 fmt::format("the reducer chose the unknown protocol version {}", welcome.version));
   }
   granted = welcome;
   const bool kept = encoder && welcome.dictionary_kept && encoder->sent().Covers(welcome.have);
@@ -332,12 +332,13 @@ void Client::Impl::LogDisconnect(const absl::Status& why) {
   if (!ever_connected && !failing) {
     (void)log_limit.Allow(clock.Monotonic(), &held);
     LogWarning(
-        "intake unreachable reducer={} cause=\"{}\": samples are kept and it keeps trying; is the reducer running? "
-        "check --intake-host and --intake-port",
+        "intake unreachable reducer={} cause=\"{}\": samples are kept, and the collector keeps trying. Check "
+        "that the reducer runs, and check --intake-host and --intake-port",
         where, Message(why));
   } else if (log_limit.Allow(clock.Monotonic(), &held)) {
-    LogWarning("intake disconnected reducer={} cause=\"{}\" unacked_samples={} suppressed={}: it keeps trying", where,
-               Message(why), window.samples(), held);
+    LogWarning(
+        "intake disconnected reducer={} cause=\"{}\" unacked_samples={} suppressed={}: the collector keeps trying",
+        where, Message(why), window.samples(), held);
   }
 }
 

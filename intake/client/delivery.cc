@@ -126,11 +126,12 @@ Delivery::Impl::Impl(AlarmSource& alarms, Connector& connector, DeliveryOptions 
       waiting_gauge(metrics.AddGauge("tributary_intake_client_unacked_samples",
                                      "Samples not yet durable at a reducer: in memory, spooled or in doubt")),
       failovers(metrics.AddCounter("tributary_intake_client_failovers_total",
-                                   "Times that another reducer was turned to, returns included")) {
+                                   "Changes to another reducer, returns to the preferred one included")) {
   TRIBUTARY_CHECK(!options.reducers.empty());
   for (uint8_t i = 0; i < kLossReasonCount; ++i) {
-    lost_samples[i] = &metrics.AddCounter("tributary_intake_client_lost_samples_total", "Samples that were given up",
-                                          {{"reason", std::string(LossReasonName(static_cast<LossReason>(i)))}});
+    lost_samples[i] =
+        &metrics.AddCounter("tributary_intake_client_lost_samples_total", "Samples that were lost, by reason",
+                            {{"reason", std::string(LossReasonName(static_cast<LossReason>(i)))}});
   }
   const std::vector<size_t> order = PreferenceOf(options.client.session.node_id, options.reducers);
   reducers.resize(order.size());
@@ -187,8 +188,8 @@ absl::Status Delivery::Impl::Take(Batch batch) {
   delta.captured = {};
   taken = std::exchange(batch.accounting, delta);
   if (samples > BatchEncoder::kSamplesPerBatchMax) {
-    status = Error(absl::StatusCode::kInvalidArgument,
-                   fmt::format("batch of {} samples where {} are allowed", samples, BatchEncoder::kSamplesPerBatchMax));
+    status = Error(absl::StatusCode::kInvalidArgument, fmt::format("batch of {} samples, but at most {} are allowed",
+                                                                   samples, BatchEncoder::kSamplesPerBatchMax));
     backlog.AddLoss(LossReason::kRejected, CountSamples(batch.samples), {});
     batch.samples.clear();
   }
@@ -326,7 +327,7 @@ void Delivery::Impl::Choose() {
       const ClientOptions& to = reducers[i].client->options();
       return fmt::format("{}:{}", to.host, to.port);
     };
-    LogInfo("intake turns to reducer={} from={} cause={}", name(best), name(active),
+    LogInfo("intake switches to reducer={} from={} cause={}", name(best), name(active),
             best < active ? "\"the preferred one is back\"" : "\"no answer\"");
     const size_t before = std::exchange(active, best);
     TellDurable(reducers[active]);
@@ -367,8 +368,8 @@ void Delivery::Impl::GiveUpDoubtful() {
       backlog.AddDoubt(entry.samples, entry.delta, entry.foreign);
       if (entry.segment != 0) backlog.Settled(entry.segment);
     }
-    LogWarning("samples lost reason=in_doubt samples={} reducer={}:{}: sent, and never answered", samples,
-               client.options().host, client.options().port);
+    LogWarning("samples lost reason=in_doubt samples={} reducer={}:{}: they were sent, but the reducer did not answer",
+               samples, client.options().host, client.options().port);
   }
 }
 

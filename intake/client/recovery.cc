@@ -59,7 +59,7 @@ void Recovery::Start() {
                           .need_symbols = {},
                           .changed = {}});
     session.client->Continue(first.claim->first_sequence - 1, first.claim->base);
-    LogInfo("spool goes on with an earlier session reducer={}:{} batches={}", first.claim->host, first.claim->port,
+    LogInfo("spool continues an earlier session reducer={}:{} batches={}", first.claim->host, first.claim->port,
             session.batches.size());
     session.client->Start();
   }

@@ -39,18 +39,18 @@ BatchDecoder::BatchDecoder(uint32_t generation, const DictionaryCounts& have, He
 absl::Status BatchDecoder::Continue(const GenerationInfo& info, std::string_view evicted, IncomingBatch* out) {
   out->generation = info.generation;
   if (info.derived_from == 0) {
-    if (!evicted.empty()) return Malformed("an eviction from no generation");
+    if (!evicted.empty()) return Malformed("an eviction without an earlier generation");
     if (info.generation == generation_) return absl::OkStatus();
   } else if (info.derived_from == generation_ && info.generation > generation_) {
     DerivedFrom& derived = out->derived.emplace();
     derived.generation = info.derived_from;
     RETURN_IF_ERROR(ReadEviction(evicted, have_, &derived.eviction));
-    if (!nodes_.Evict(derived.eviction)) return Malformed("an eviction of what is in use");
+    if (!nodes_.Evict(derived.eviction)) return Malformed("an eviction of definitions in use");
     generation_ = info.generation;
     have_ = derived.eviction.after();
     return absl::OkStatus();
   }
-  return Error(absl::StatusCode::kFailedPrecondition, fmt::format("dictionary generation {} from {} where {} is held",
+  return Error(absl::StatusCode::kFailedPrecondition, fmt::format("dictionary generation {} follows {}, but {} is held",
                                                                   info.generation, info.derived_from, generation_));
 }
 
@@ -63,7 +63,7 @@ absl::StatusOr<IncomingBatch> BatchDecoder::Decode(MessageType type, uint64_t se
     if (!(from.hasPackedColumns() ? columns.Unpack(kDefinitionPackings, ViewOf(from.getPackedColumns()),
                                                    kPayloadBytesMax, &out->unknown_values)
                                   : columns.Parse(ViewOf(from.getColumns()), &out->unknown_values)))
-      return Malformed("columns of definitions");
+      return Malformed("definition columns cannot be decoded");
     RETURN_IF_ERROR(Continue(ReadGeneration(from), columns[DefinitionColumn::kEvicted], out));
     out->before = have_;
     DefinitionReader reader(columns, have_, limits_, nodes_, out);
@@ -78,7 +78,7 @@ absl::StatusOr<IncomingBatch> BatchDecoder::Decode(MessageType type, uint64_t se
     out->clock = ReadClock(root.getClock());
     out->nodes_hash = root.getNodesHash();
     if (out->nodes_hash != nodes_.hash()) {
-      return Error(absl::StatusCode::kFailedPrecondition, "the two ends' nodes differ");
+      return Error(absl::StatusCode::kFailedPrecondition, "the nodes of sender and receiver differ");
     }
     RETURN_IF_ERROR(ReadAccounting(root, out));
     RETURN_IF_ERROR(ReadCloses(root, out));
@@ -87,7 +87,7 @@ absl::StatusOr<IncomingBatch> BatchDecoder::Decode(MessageType type, uint64_t se
     if (!(root.hasPackedColumns()
               ? columns.Unpack(kSamplePackings, ViewOf(root.getPackedColumns()), kPayloadBytesMax, &out->unknown_values)
               : columns.Parse(ViewOf(root.getColumns()), &out->unknown_values)))
-      return Malformed("columns of samples");
+      return Malformed("sample columns cannot be decoded");
     return ReadSamples(columns, out->clock.monotonic, have_, std::move(leaves), BatchEncoder::kSamplesPerBatchMax, out);
   };
 

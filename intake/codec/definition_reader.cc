@@ -16,7 +16,8 @@ namespace {
 // table takes.
 absl::Status Count(std::string_view table, uint32_t max, uint32_t* next) {
   if (*next >= max) {
-    return Error(absl::StatusCode::kOutOfRange, fmt::format("dictionary: more {} than {} are allowed", table, max));
+    return Error(absl::StatusCode::kOutOfRange,
+                 fmt::format("dictionary: too many {}, at most {} are allowed", table, max));
   }
   ++*next;
   return absl::OkStatus();
@@ -27,12 +28,13 @@ absl::Status ReadKept(VarintReader& reader, uint32_t held, KeptIds* out) {
   if (!reader.Read(&count)) return Truncated("evicted");
   if (count != held) {
     return Error(absl::StatusCode::kFailedPrecondition,
-                 fmt::format("eviction from {} ids where {} are held", count, held));
+                 fmt::format("eviction from {} ids, but {} are held", count, held));
   }
   while (out->before() < held) {
     uint64_t run = 0;
     if (!reader.Read(&run)) return Truncated("evicted");
-    if (run > held - out->before() || !out->AddRun(static_cast<uint32_t>(run))) return Malformed("runs of an eviction");
+    if (run > held - out->before() || !out->AddRun(static_cast<uint32_t>(run)))
+      return Malformed("bad runs of an eviction");
   }
   return absl::OkStatus();
 }
@@ -49,7 +51,7 @@ absl::Status ReadEviction(std::string_view column, const DictionaryCounts& held,
       held, *out);
   RETURN_IF_ERROR(status);
   if (!reader.AtEnd()) return Truncated("evicted");
-  return DropsEnough(*out) ? absl::OkStatus() : Malformed("an eviction of next to nothing");
+  return DropsEnough(*out) ? absl::OkStatus() : Malformed("an eviction of too few ids");
 }
 
 bool DropsEnough(const Eviction& eviction) {
@@ -81,7 +83,7 @@ absl::Status DefinitionReader::ReadBefore() {
     if (!whole || !reader.AtEnd()) return Truncated("before");
   }
   if (said != before_) {
-    return Error(absl::StatusCode::kFailedPrecondition, "definitions do not continue what is held");
+    return Error(absl::StatusCode::kFailedPrecondition, "definitions do not continue the dictionary");
   }
   return absl::OkStatus();
 }
@@ -95,7 +97,7 @@ absl::Status DefinitionReader::ReadStrings() {
     if (!lengths.Read(&length)) return Truncated("stringLengths");
     RETURN_IF_ERROR(Count("strings", limits_.strings_max, &after_.strings));
     if (length > limits_.string_bytes_max) {
-      return Malformed(fmt::format("string of {} bytes where {} are allowed", length, limits_.string_bytes_max));
+      return Malformed(fmt::format("string of {} bytes, but at most {} are allowed", length, limits_.string_bytes_max));
     }
     if (!bytes.ReadBytes(length, &text)) return Truncated("stringBytes");
     definitions_.strings.emplace_back(text);
@@ -134,7 +136,7 @@ absl::Status DefinitionReader::ReadFrame(const FrameContext& context) {
   if (!frame_executables_.Read(&executable)) return Truncated("frameExecutables");
   if (!frame_addresses_.ReadSigned(&difference)) return Truncated("frameAddresses");
   const FramePlace& base = context.base();
-  if (executable == 0 && base.executable == 0) return Malformed("a frame of an executable that is not known");
+  if (executable == 0 && base.executable == 0) return Malformed("a frame of an unknown executable");
   executable = executable == 0 ? base.executable : executable - 1;
   if (executable >= after_.executables) return BadReference("executable", executable);
   const bool same = base.executable != 0 && executable == base.executable;
@@ -190,7 +192,7 @@ absl::StatusOr<FrameRef> DefinitionReader::ReadFrameUnder(uint32_t parent, bool 
   }
   if (code < kFrameById) {
     const uint32_t frame = followers.At(above, static_cast<uint32_t>(code - kFrameFollower));
-    if (frame == 0) return Malformed("a frame that followed never");
+    if (frame == 0) return Malformed("a frame that never followed its parent");
     return FrameRef{frame};
   }
   uint64_t distance = 0;

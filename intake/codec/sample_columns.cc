@@ -72,7 +72,7 @@ class SampleReader {
   absl::Status Finish() const {
     const bool ended = threads_.AtEnd() && nodes_.AtEnd() && cpus_.AtEnd() && types_.AtEnd() && endings_.AtEnd() &&
                        values_.AtEnd() && counts_.AtEnd() && attributes_.AtEnd();
-    return ended ? absl::OkStatus() : Malformed("sample columns are not of one length");
+    return ended ? absl::OkStatus() : Malformed("sample columns differ in length");
   }
 
  private:

@@ -37,11 +37,11 @@ std::string_view TakeLine(std::string_view& text) {
 absl::Status CheckToken(std::string_view token) {
   if (token.size() < TokenFile::kTokenBytesMin || token.size() > kTokenBytesMax) {
     return Error(absl::StatusCode::kInvalidArgument,
-                 fmt::format("a token has {} to {} characters", TokenFile::kTokenBytesMin, kTokenBytesMax));
+                 fmt::format("a token must have {} to {} characters", TokenFile::kTokenBytesMin, kTokenBytesMax));
   }
   const bool printable = std::all_of(token.begin(), token.end(), [](char c) { return c > 0x20 && c < 0x7f; });
   if (printable) return absl::OkStatus();
-  return Error(absl::StatusCode::kInvalidArgument, "a token has printable ASCII characters only");
+  return Error(absl::StatusCode::kInvalidArgument, "a token must contain only printable ASCII characters");
 }
 
 }  // namespace
@@ -64,7 +64,7 @@ absl::StatusOr<TokenFile::Entry> TokenFile::ParseLine(std::string_view line, siz
   const std::string_view pattern = TakeWord(line);
   absl::Status status = CheckToken(token);
   if (status.ok() && !line.empty()) {
-    status = Error(absl::StatusCode::kInvalidArgument, "a line is TOKEN or TOKEN NODE-ID-PATTERN");
+    status = Error(absl::StatusCode::kInvalidArgument, "a line must be TOKEN or TOKEN NODE-ID-PATTERN");
   }
   if (!status.ok()) return WithContext(status, fmt::format("{}:{}", path_, number));
   return Entry{DigestOf(token), std::string(pattern.empty() ? "*" : pattern)};
@@ -100,7 +100,8 @@ absl::Status TokenFile::Check(std::string_view token, std::string_view node_id) 
                  Message(fresh.status()));
     }
   }
-  if (token.empty()) return Error(absl::StatusCode::kUnauthenticated, "no token was shown, and one is asked for");
+  if (token.empty())
+    return Error(absl::StatusCode::kUnauthenticated, "no token was sent, but the reducer requires one");
   const Digest digest = DigestOf(token);
   bool known = false, allowed = false;
   // Compares all entries, each to its end: the time that this takes says nothing about any token.
@@ -136,7 +137,7 @@ absl::Status Security::CheckNames(const std::vector<std::string>& names, std::st
     if (i == kNamesShownMax) shown += ", …";
   }
   return Error(absl::StatusCode::kPermissionDenied, fmt::format("the certificate is for {}, not for this node id",
-                                                                shown.empty() ? "nobody" : EscapeForDisplay(shown)));
+                                                                shown.empty() ? "no name" : EscapeForDisplay(shown)));
 }
 
 }  // namespace tributary::intake

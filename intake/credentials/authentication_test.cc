@@ -46,7 +46,7 @@ TEST_F(TokenFileTest, ErrorsNameTheFileAndNeverAToken) {
     EXPECT_THAT(Message(status), HasSubstr("tokens"));
     EXPECT_THAT(Message(status), Not(HasSubstr("SSSS")));
   }
-  EXPECT_THAT(Message(Load(secret + "\nshort\n").status()), HasSubstr("tokens:2: a token has 16"));
+  EXPECT_THAT(Message(Load(secret + "\nshort\n").status()), HasSubstr("tokens:2: a token must have 16"));
   EXPECT_THAT(Message(Load(secret, 0644).status()), HasSubstr("chmod"));
   std::string many;
   for (size_t i = 0; i <= TokenFile::kLinesMax; ++i) many += fmt::format("token-{:020}\n", i);
@@ -85,7 +85,7 @@ TEST(Security, CertificatesNameNodes) {
   absl::Status status = Security::CheckNames({"web-1", "a", "b", "c", "d"}, "web-2");
   EXPECT_TRUE(absl::IsPermissionDenied(status));
   EXPECT_THAT(Message(status), HasSubstr("for web-1, a, b, c, …, not for this node"));
-  EXPECT_THAT(Message(Security::CheckNames({}, "web-2")), HasSubstr("nobody"));
+  EXPECT_THAT(Message(Security::CheckNames({}, "web-2")), HasSubstr("no name"));
 }
 
 }  // namespace

@@ -20,7 +20,7 @@ absl::StatusOr<std::unique_ptr<IntakeCredentials>> IntakeCredentials::Load(Intak
   std::unique_ptr<IntakeCredentials> made(new IntakeCredentials(tcp, alarms, clock, metrics));
   RETURN_IF_ERROR(made->Change(std::move(options)));
   if (!made->options_.token_file.empty() && !made->options_.tls) {
-    LogWarning("the intake token travels in plain text: use --tls");
+    LogWarning("the intake token is sent in plain text: use --tls");
   }
   return made;
 }
@@ -58,7 +58,7 @@ std::string IntakeCredentials::Token() {
     token_ = *std::move(token);
     complained_ = false;
   } else if (!std::exchange(complained_, true)) {
-    LogWarning("intake token cannot be read again, the last one is used cause=\"{}\"", Message(token.status()));
+    LogWarning("intake token cannot be read again, the last token is used cause=\"{}\"", Message(token.status()));
   }
   return token_;
 }

@@ -37,27 +37,28 @@ absl::StatusOr<std::vector<HostPort>> ParseReducers(std::string_view value, uint
 }
 
 void AddCredentials(Options& table, IntakeCredentialOptions& out) {
-  table.Add({.name = "tls", .help = "speak TLS to the reducer; implied by the other tls options", .reloadable = true},
+  table.Add({.name = "tls", .help = "use TLS to the reducer; implied by the other TLS options", .reloadable = true},
             &out.tls, false);
   table.Add({.name = "tls-ca",
-             .help = "who signs the reducer's certificate, PEM; the system's authorities when empty",
+             .help = "PEM file of the authorities that sign reducers' certificates; if empty, the system's authorities",
              .value_name = "FILE",
              .reloadable = true},
             &out.tls_ca, "");
   table.Add({.name = "tls-cert",
-             .help = "own certificate chain, PEM, for reducers that ask",
+             .help = "PEM file of this program's certificate chain, for reducers that ask for a certificate",
              .value_name = "FILE",
              .reloadable = true},
             &out.tls_cert, "");
-  table.Add({.name = "tls-key", .help = "private key of --tls-cert, PEM", .value_name = "FILE", .reloadable = true},
-            &out.tls_key, "");
+  table.Add(
+      {.name = "tls-key", .help = "PEM file of --tls-cert's private key", .value_name = "FILE", .reloadable = true},
+      &out.tls_key, "");
   table.Add({.name = "tls-server-name",
-             .help = "name that the reducer's certificate is for; --intake-host when empty",
+             .help = "name that the reducer's certificate must have; if empty, --intake-host",
              .value_name = "NAME",
              .reloadable = true},
             &out.tls_server_name, "");
   table.Add({.name = "intake-token-file",
-             .help = "file with the token to show; read again for every connection",
+             .help = "file with the token that is sent to reducers; read again for every connection",
              .value_name = "FILE",
              .reloadable = true},
             &out.token_file, "");

@@ -14,7 +14,7 @@ namespace {
 capnp::Text::Reader TextOf(const std::string& text) { return {text.c_str(), text.size()}; }
 
 absl::Status TooMany(std::string_view what, size_t count, size_t max) {
-  return Malformed(fmt::format("Metadata: {} {} where {} are allowed", count, what, max));
+  return Malformed(fmt::format("Metadata: {} {}, but at most {} are allowed", count, what, max));
 }
 
 absl::Status ReadAttributes(wire::Entity::Reader from, Entity* out) {
@@ -30,7 +30,7 @@ absl::Status ReadAttributes(wire::Entity::Reader from, Entity* out) {
     bytes += key.size() + value.size();
     if (bytes > kEntityBytesMax) return TooMany("bytes of an entity", bytes, kEntityBytesMax);
     if (key.empty() || (!out->attributes.empty() && key <= out->attributes.back().key)) {
-      return Malformed("Metadata: keys do not ascend");
+      return Malformed("Metadata: a key is empty, or keys do not ascend");
     }
     out->attributes.push_back({std::string(key), std::string(value)});
   }

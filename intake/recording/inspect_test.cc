@@ -132,7 +132,7 @@ TEST(Inspect, RefusesARecordingOfANewerRelease) {
     EXPECT_EQ(Message(printed.status), "file was written by a newer release: read it with that release's tributary");
   }
   frame[0] = 'X';
-  EXPECT_TRUE(Has(Message(Print(frame).status), "file is no recording, or its first message is damaged"));
+  EXPECT_TRUE(Has(Message(Print(frame).status), "file is not a recording, or its first message is damaged"));
 }
 
 TEST(Inspect, SaysWhichMessageIsInconsistent) {

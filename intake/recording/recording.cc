@@ -44,7 +44,7 @@ RecordingSink::RecordingSink(RecordingOptions options, Fd file, BatchSink& next,
                                          "Bytes written to the recording of this session")),
       recorded_(metrics.AddCounter("tributary_intake_recorded_samples_total", "Samples in the recording")),
       unrecorded_(metrics.AddCounter("tributary_intake_unrecorded_samples_total",
-                                     "Samples not in the recording: over its cap, or it cannot be written")) {}
+                                     "Samples not in the recording: it is full, or cannot be written")) {}
 
 absl::Status RecordingSink::Take(Batch batch) {
   if (recording()) RecordMetadata();
@@ -89,7 +89,8 @@ void RecordingSink::RecordMetadata() {
 bool RecordingSink::Append(std::string_view bytes) {
   absl::Status status;
   if (written_ + bytes.size() > options_.bytes_max) {
-    status = Error(absl::StatusCode::kOutOfRange, fmt::format("it has {} bytes, its most", options_.bytes_max));
+    status =
+        Error(absl::StatusCode::kOutOfRange, fmt::format("it has reached its limit of {} bytes", options_.bytes_max));
   } else {
     status = Write(bytes);
   }

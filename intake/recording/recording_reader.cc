@@ -45,12 +45,12 @@ absl::Status RecordingReader::Refusal(const absl::Status& why) const {
   if (offset_ == 0 && decoder_.fault() == FrameFault::kBadVersion) return IsOfANewerRelease();
   if (offset_ == 0) {
     return Error(absl::StatusCode::kInvalidArgument,
-                 fmt::format("{} is no recording, or its first message is damaged ({}): name another file", path_,
+                 fmt::format("{} is not a recording, or its first message is damaged ({}): give another file", path_,
                              Message(why)));
   }
   return Error(absl::StatusCode::kInvalidArgument,
-               At(fmt::format("the recording is damaged ({}): cut it off there, as with truncate -s {}, to use what "
-                              "stands before",
+               At(fmt::format("the recording is damaged ({}): cut the file with truncate -s {}, to use the part "
+                              "before the damage",
                               Message(why), offset_)));
 }
 
@@ -74,7 +74,7 @@ absl::StatusOr<bool> RecordingReader::Next(RecordedFrame* frame) {
     if (more) continue;
     if (decoder_.buffered_bytes() == 0) return false;
     return Error(absl::StatusCode::kDataLoss,
-                 At(fmt::format("the file ends within a frame, {} bytes behind its begin", decoder_.buffered_bytes())));
+                 At(fmt::format("the file ends within a frame, {} bytes after its start", decoder_.buffered_bytes())));
   }
 }
 
@@ -89,11 +89,11 @@ absl::StatusOr<IncomingBatch> RecordedSession::Take(const Frame& frame) {
   ASSIGN_OR_RETURN(IncomingBatch batch, decoder_->Decode(frame.type, frame.sequence, frame.payload));
   if (batch.derived) {
     std::shared_ptr<Dictionary> kept = EvictedFrom(dictionary_, batch.derived->eviction);
-    if (kept == nullptr) return Error(absl::StatusCode::kInvalidArgument, "an eviction of what is in use");
+    if (kept == nullptr) return Error(absl::StatusCode::kInvalidArgument, "an eviction of definitions in use");
     dictionary_ = std::move(kept);
   }
   if (!dictionary_->Append(batch.definitions)) {
-    return Error(absl::StatusCode::kOutOfRange, "more definitions than a dictionary holds");
+    return Error(absl::StatusCode::kOutOfRange, "more definitions than a dictionary can hold");
   }
   return batch;
 }

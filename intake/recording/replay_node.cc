@@ -80,7 +80,8 @@ absl::Status ReplayNode::Handle(const Frame& frame) {
   }
   switch (frame.type) {
     case MessageType::kWelcome: {
-      if (state_ != State::kConnecting) return Error(absl::StatusCode::kInvalidArgument, "a second Welcome");
+      if (state_ != State::kConnecting)
+        return Error(absl::StatusCode::kInvalidArgument, "the reducer sent a second Welcome");
       ASSIGN_OR_RETURN(const Welcome welcome, DecodeWelcome(frame.payload));
       return OnWelcome(welcome);
     }
@@ -119,7 +120,8 @@ absl::Status ReplayNode::Handle(const Frame& frame) {
 
 absl::Status ReplayNode::OnWelcome(const Welcome& welcome) {
   if (welcome.version != 1) {
-    return Error(absl::StatusCode::kUnimplemented, fmt::format("the reducer chose version {}", welcome.version));
+    return Error(absl::StatusCode::kUnimplemented,
+                 fmt::format("the reducer chose the unknown protocol version {}", welcome.version));
   }
   granted_ = welcome;
   granted_.heartbeat_ms = std::clamp(welcome.heartbeat_ms, kHeartbeatMinMs, kHeartbeatMaxMs);

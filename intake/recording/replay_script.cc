@@ -93,7 +93,7 @@ absl::StatusOr<ReplayScript> ReplayScript::Load(const std::string& path) {
   RecordedFrame first;
   ASSIGN_OR_RETURN(const bool any, reader->Next(&first));
   if (!any || first.frame.type != MessageType::kHello) {
-    return Error(absl::StatusCode::kInvalidArgument, fmt::format("{}: a recording begins with a Hello", path));
+    return Error(absl::StatusCode::kInvalidArgument, fmt::format("{}: a recording must begin with a Hello", path));
   }
   ASSIGN_OR_RETURN(Hello hello, DecodeHello(first.frame.payload));
   script.session_ = std::move(hello.session);

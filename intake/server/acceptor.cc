@@ -73,7 +73,7 @@ void Acceptor::Impl::MakeRoom() {
   Waiting& oldest = waiting_list.front();
   if (!oldest.refused) {
     metrics.Refuse(Refusal::kTooManyConnections);
-    Log(oldest.stream->peer(), Refusal::kTooManyConnections, "a silent connection made room for a new one");
+    Log(oldest.stream->peer(), Refusal::kTooManyConnections, "a silent connection was closed for a new one");
   }
   waiting_list.pop_front();
 }
@@ -103,7 +103,8 @@ void Acceptor::Impl::OnAccept(std::unique_ptr<TcpStream> stream) {
   }
   if (options.limits == nullptr) return;
   waiting.share = *options.limits->Join("", [this, &waiting] {
-    if (!waiting.refused) Refuse(waiting, Refusal::kOverLimit, {.reason = "too much waits for a Hello"});
+    if (!waiting.refused)
+      Refuse(waiting, Refusal::kOverLimit, {.reason = "the memory for incomplete messages is used up"});
   });
 }
 
@@ -136,7 +137,7 @@ void Acceptor::Impl::OnClose(Waiting& waiting, const absl::Status& status) {
     case absl::StatusCode::kFailedPrecondition:
       return Refuse(
           waiting, Refusal::kTlsMismatch,
-          {.reason = "plain text: this intake port speaks TLS, start the collector with --tls", .retry = false});
+          {.reason = "plain text: this intake port requires TLS, start the collector with --tls", .retry = false});
     case absl::StatusCode::kDeadlineExceeded:
       return Refuse(waiting, Refusal::kTimeout, {.reason = why});
     default:
@@ -151,10 +152,11 @@ void Acceptor::Impl::OnHello(Waiting& waiting, const Frame& frame) {
   absl::StatusOr<Hello> hello = DecodeHello(frame.payload);
   if (!hello.ok()) return Refuse(waiting, Refusal::kBadMessage, {.reason = Message(hello.status())});
   if (hello->version_min > kProtocolVersion || hello->version_max < kProtocolVersion) {
-    return Refuse(waiting, Refusal::kVersion,
-                  {.reason = fmt::format("protocol versions {} to {} where {} is spoken: upgrade the older side",
-                                         hello->version_min, hello->version_max, kProtocolVersion),
-                   .retry = false});
+    return Refuse(
+        waiting, Refusal::kVersion,
+        {.reason = fmt::format("protocol versions {} to {}, but the reducer supports {}: upgrade the older side",
+                               hello->version_min, hello->version_max, kProtocolVersion),
+         .retry = false});
   }
   Refusal refusal{};
   absl::Status allowed = CheckIdentity(waiting, *hello, &refusal);

@@ -48,7 +48,8 @@ bool BatchReceiver::InOrder(const Frame& frame) {
     arrived_ = std::max(arrived_, frame.sequence);
     return true;
   }
-  session_.Refuse(Refusal::kOutOfOrder, {.reason = fmt::format("batch {} after batch {}", frame.sequence, arrived_)});
+  session_.Refuse(Refusal::kOutOfOrder,
+                  {.reason = fmt::format("batch {} after batch {} is out of order", frame.sequence, arrived_)});
   return false;
 }
 

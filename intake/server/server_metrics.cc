@@ -7,13 +7,13 @@ namespace tributary::intake {
 ServerMetrics::ServerMetrics(Metrics& metrics)
     : sessions(metrics.AddGauge("tributary_intake_sessions", "Collectors connected")),
       received_bytes(metrics.AddCounter("tributary_intake_received_bytes_total", "Bytes received from collectors")),
-      batches(metrics.AddCounter("tributary_intake_batches_total", "Batches taken")),
-      samples(metrics.AddCounter("tributary_intake_samples_total", "Samples taken")),
+      batches(metrics.AddCounter("tributary_intake_batches_total", "Batches accepted")),
+      samples(metrics.AddCounter("tributary_intake_samples_total", "Samples accepted")),
       duplicates(metrics.AddCounter("tributary_intake_duplicate_batches_total", "Batches sent again and dropped")),
       stale_batches(metrics.AddCounter("tributary_intake_stale_batches_total",
                                        "Frames of a dictionary generation that was given up; they are sent again")),
       need_dictionary(metrics.AddCounter("tributary_intake_need_dictionary_total", "Dictionary generations given up")),
-      stalls(metrics.AddCounter("tributary_intake_stalls_total", "Times that reading paused for a full queue")),
+      stalls(metrics.AddCounter("tributary_intake_stalls_total", "Times that reading paused because a queue was full")),
       throttles(metrics.AddCounter("tributary_intake_throttles_total",
                                    "Times that reading paused because a node was over its rate")),
       unknown_values(metrics.AddCounter("tributary_intake_unknown_values_total",
@@ -21,7 +21,8 @@ ServerMetrics::ServerMetrics(Metrics& metrics)
       unknown_frames(
           metrics.AddCounter("tributary_intake_unknown_frames_total", "Frames of a type of a later release, skipped")) {
   for (size_t i = 0; i < kRefusalCount; ++i) {
-    refusals[i] = &metrics.AddCounter("tributary_intake_refusals_total", "What the intake turned away, by reason",
+    refusals[i] = &metrics.AddCounter("tributary_intake_refusals_total",
+                                      "Connections and messages that the intake refused, by reason",
                                       {{"reason", std::string(RefusalName(static_cast<Refusal>(i)))}});
   }
 }

@@ -106,7 +106,7 @@ void ServerSession::Impl::Start() {
                  .on_drained = {}});
   if (options.limits != nullptr) {
     auto joined = options.limits->Join(hello.session.node_id, [this] {
-      Refuse(Refusal::kOverLimit, {.reason = "the memory for what is not whole is used up"});
+      Refuse(Refusal::kOverLimit, {.reason = "the memory for incomplete messages is used up"});
     });
     if (!joined.ok()) return Refuse(Refusal::kOverLimit, {.reason = Message(joined.status())});
     share = *std::move(joined);
@@ -202,7 +202,7 @@ void ServerSession::Impl::Handle(Frame frame) {
       return metrics.unknown_frames.Add();
   }
   Refuse(Refusal::kBadMessage,
-         {.reason = fmt::format("message of type {} is malformed or out of place", static_cast<int>(frame.type))});
+         {.reason = fmt::format("message of type {} is malformed or unexpected", static_cast<int>(frame.type))});
 }
 
 void ServerSession::Impl::HandleSymbolChunk(const Frame& frame) {
@@ -273,7 +273,7 @@ void ServerSession::Impl::OnTick() {
       return FinishUnread();
     case PeerWatch::Verdict::kFrameTooOld:
       return Refuse(Refusal::kTimeout,
-                    {.reason = fmt::format("a frame was not whole after {} ms", options.frame_timeout_ms)});
+                    {.reason = fmt::format("a frame was not complete after {} ms", options.frame_timeout_ms)});
     case PeerWatch::Verdict::kSilent:
       return Refuse(Refusal::kTimeout, {.reason = fmt::format("silent for {} ms", options.idle_timeout_ms)});
   }

@@ -43,7 +43,8 @@ bool SpoolAppender::CanHold(uint64_t more) const {
 absl::Status SpoolAppender::Append(const Batch& batch, const std::optional<SpoolClaim>& claim) {
   TRIBUTARY_CHECK(batch.dictionary != nullptr);
   if (batch.samples.size() > BatchEncoder::kSamplesPerBatchMax) {
-    return Error(absl::StatusCode::kInvalidArgument, fmt::format("batch of {} samples", batch.samples.size()));
+    return Error(absl::StatusCode::kInvalidArgument,
+                 fmt::format("batch of {} samples: too many", batch.samples.size()));
   }
   if (claim) RETURN_IF_ERROR(EncodeClaimSlot({{0, *claim}}, 1).status());
   if (open_ && (!open_->Continues(claim) || IsOld())) Close();
@@ -118,7 +119,7 @@ uint64_t SpoolAppender::DroppableBytes() const {
 absl::Status SpoolAppender::MakeRoom(uint64_t bytes_needed) {
   if (!CanHold(bytes_needed)) {
     return Error(absl::StatusCode::kResourceExhausted,
-                 fmt::format("spool: no room for {} bytes where {} of {} are on their way to a reducer", bytes_needed,
+                 fmt::format("spool: no room for {} bytes, because {} of {} are being sent to a reducer", bytes_needed,
                              inventory_.bytes() - DroppableBytes(), options_.bytes_max));
   }
   std::deque<SpooledSegment>& segments = inventory_.segments();

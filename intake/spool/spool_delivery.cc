@@ -70,8 +70,9 @@ absl::Status SpoolDelivery::Position(const SpooledSegment& segment) {
 absl::Status SpoolDelivery::LookAhead(const SpooledSegment& segment) {
   ASSIGN_OR_RETURN(reading_->ahead, reading_->reader->Next());
   if (!reading_->ahead) {
-    return Error(absl::StatusCode::kInvalidArgument,
-                 fmt::format("ends after {} batches of {}", reading_->reader->read().batches, segment.totals.batches));
+    return Error(
+        absl::StatusCode::kInvalidArgument,
+        fmt::format("segment ends after {} batches of {}", reading_->reader->read().batches, segment.totals.batches));
   }
   return absl::OkStatus();
 }

@@ -53,8 +53,8 @@ class SpoolDirectory : public SpoolStorage {
     if (fstat(fd.get(), &info) != 0) return ErrnoStatus("stat", PathOf(name), errno);
     if (!S_ISREG(info.st_mode)) return Error(absl::StatusCode::kInvalidArgument, PathOf(name) + " is not a file");
     if (static_cast<uint64_t>(info.st_size) > kSpoolFileBytesMax) {
-      return Error(absl::StatusCode::kOutOfRange,
-                   fmt::format("{} has {} bytes where {} are allowed", PathOf(name), info.st_size, kSpoolFileBytesMax));
+      return Error(absl::StatusCode::kOutOfRange, fmt::format("{} has {} bytes, but at most {} are allowed",
+                                                              PathOf(name), info.st_size, kSpoolFileBytesMax));
     }
     std::string bytes(static_cast<size_t>(info.st_size), '\0');
     for (size_t at = 0; at < bytes.size();) {
@@ -178,7 +178,7 @@ absl::StatusOr<std::unique_ptr<SpoolStorage>> OpenSpoolDirectory(const std::stri
   Fd directory(open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
   if (!directory.valid() && (errno == ELOOP || errno == ENOTDIR)) {
     return Error(absl::StatusCode::kInvalidArgument,
-                 fmt::format("spool directory {} is not a directory itself: name one that is, not a link, as "
+                 fmt::format("spool directory {} is not a directory, or is a symbolic link: give a directory as "
                              "--spool-dir",
                              path));
   }

@@ -15,8 +15,8 @@ namespace {
 
 absl::Status WhyDamaged(const absl::StatusOr<SegmentHeader>& header, SegmentId id, const SegmentScan& scan) {
   if (!header.ok()) return header.status();
-  if (header->id != id) return Error(absl::StatusCode::kInvalidArgument, "segment header is another segment's");
-  return Error(absl::StatusCode::kInvalidArgument, fmt::format("{} batches are whole, {} were found behind the damage",
+  if (header->id != id) return Error(absl::StatusCode::kInvalidArgument, "segment header belongs to another segment");
+  return Error(absl::StatusCode::kInvalidArgument, fmt::format("{} batches are whole, {} were found after the damage",
                                                                scan.whole.batches, scan.rest.batches));
 }
 

@@ -18,7 +18,7 @@ SegmentReader::SegmentReader(std::string file, SegmentHeader header)
 
 absl::StatusOr<std::unique_ptr<SegmentReader>> SegmentReader::Open(std::string file, SegmentId segment) {
   ASSIGN_OR_RETURN(SegmentHeader header, DecodeSegmentHeader(file));
-  if (header.id != segment) return Damaged("the header is another segment's");
+  if (header.id != segment) return Damaged("the header belongs to another segment");
   return std::unique_ptr<SegmentReader>(new SegmentReader(std::move(file), std::move(header)));
 }
 
@@ -41,14 +41,14 @@ absl::StatusOr<Batch> SegmentReader::Decode(const SpoolRecord& record) {
     ASSIGN_OR_RETURN(const bool whole, frames.Next(&frame));
     if (!whole) return Damaged("a batch without its last frame");
     const bool last = frame.type == MessageType::kBatch;
-    if (last && frame.sequence != record.ordinal) return Damaged("a batch of another number");
+    if (last && frame.sequence != record.ordinal) return Damaged("a batch with a wrong number");
     ASSIGN_OR_RETURN(IncomingBatch incoming, decoder_.Decode(frame.type, frame.sequence, frame.payload));
-    if (incoming.derived) return Damaged("a dictionary of another segment");
+    if (incoming.derived) return Damaged("a dictionary that continues another segment");
     if (!dictionary_->Append(incoming.definitions)) return Damaged("definitions that do not fit");
     if (!last) continue;
-    if (frames.buffered_bytes() != 0) return Damaged("bytes behind a batch");
+    if (frames.buffered_bytes() != 0) return Damaged("bytes after a batch");
     if (incoming.samples.size() != record.totals.samples.total())
-      return Damaged("another number of samples than was told");
+      return Damaged("a batch with a wrong number of samples");
     Batch batch;
     batch.sequence = record.ordinal;
     batch.clock = incoming.clock;

@@ -141,8 +141,8 @@ absl::StatusOr<SegmentHeader> DecodeSegmentHeader(std::string_view file) {
   if (intact && version > kSegmentVersion) {
     return Error(
         absl::StatusCode::kFailedPrecondition,
-        fmt::format("a newer release wrote it (version {}, this one reads {}): start that release until it has "
-                    "delivered its spool, or move the file away and its samples are lost",
+        fmt::format("a newer release wrote it (version {}, this release reads {}): run the newer release until it "
+                    "has delivered its spool, or move the file away, which loses its samples",
                     version, kSegmentVersion));
   }
   if (!intact || version != kSegmentVersion) return damaged("segment header is damaged");
@@ -158,7 +158,7 @@ absl::StatusOr<SegmentHeader> DecodeSegmentHeader(std::string_view file) {
     ok = ok && ReadText(reader, text);
   }
   ok = ok && reader.Read(&cpus) && reader.Read(&rate) && cpus <= UINT32_MAX && rate <= UINT32_MAX && reader.AtEnd();
-  if (!ok) return damaged("segment header does not add up");
+  if (!ok) return damaged("segment header is malformed");
   std::memcpy(session.session_id.data(), session_id.data(), session_id.size());
   session.cpu_count = static_cast<uint32_t>(cpus);
   session.sample_rate_hz = static_cast<uint32_t>(rate);

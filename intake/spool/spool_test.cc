@@ -305,8 +305,8 @@ TEST_F(SpoolTest, RefusesASegmentOfANewerReleaseAndKeepsIt) {
                                   .status();
   ASSERT_TRUE(absl::IsFailedPrecondition(status)) << status;
   EXPECT_EQ(status.message(), "spool segment " + name +
-                                  ": a newer release wrote it (version 2, this one reads 1): start that release until "
-                                  "it has delivered its spool, or move the file away and its samples are lost");
+                                  ": a newer release wrote it (version 2, this release reads 1): run the newer release "
+                                  "until it has delivered its spool, or move the file away, which loses its samples");
   EXPECT_EQ(storage_.bytes(name), before);
 }
 

@@ -10,8 +10,8 @@ SymbolParts::SymbolParts(Options options, Metrics& metrics)
       kept_(metrics.AddCounter("tributary_intake_symbol_parts_kept_total",
                                "Beginnings of symbol tables kept when their upload was cut off")),
       evicted_(metrics.AddCounter("tributary_intake_symbol_parts_evicted_total",
-                                  "Such beginnings dropped to make room; those tables are uploaded from their start")),
-      bytes_gauge_(metrics.AddGauge("tributary_intake_symbol_part_bytes", "Memory that such beginnings take")) {}
+                                  "Kept beginnings dropped to make room; their tables are uploaded from the start")),
+      bytes_gauge_(metrics.AddGauge("tributary_intake_symbol_part_bytes", "Memory of the kept beginnings, in bytes")) {}
 
 void SymbolParts::Keep(const ExecutableId& id, Part part) {
   if (part.key == 0 || part.bytes.empty() || part.bytes.size() >= part.total_bytes) return;

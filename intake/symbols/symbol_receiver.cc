@@ -12,7 +12,7 @@ namespace tributary::intake {
 namespace {
 
 Counter& Event(Metrics& metrics, std::string_view event) {
-  return metrics.AddCounter("tributary_intake_symbol_uploads_total", "Uploads of symbol tables, by what became of them",
+  return metrics.AddCounter("tributary_intake_symbol_uploads_total", "Uploads of symbol tables, by event",
                             {{"event", std::string(event)}});
 }
 
@@ -24,7 +24,7 @@ SymbolUploadMetrics::SymbolUploadMetrics(Metrics& metrics)
       whole(Event(metrics, "whole")),
       spoiled(Event(metrics, "spoiled")),
       lost(Event(metrics, "lost")),
-      bytes(metrics.AddCounter("tributary_intake_symbol_bytes_total", "Bytes of symbol tables taken, compressed")) {}
+      bytes(metrics.AddCounter("tributary_intake_symbol_bytes_total", "Compressed bytes of received symbol tables")) {}
 
 std::optional<SymbolRequest> SymbolReceiver::Expect(const ExecutableId& id) {
   if (expected_.size() >= kExpectedMax && !expected_.contains(id)) return std::nullopt;
@@ -46,13 +46,13 @@ absl::StatusOr<std::optional<SymbolReceiver::Table>> SymbolReceiver::Take(Symbol
     if (std::optional<Table> refused = Begin(chunk)) return refused;
   } else if (chunk.id != current_) {
     ASSIGN_OR_RETURN(const bool here, GoOn(chunk));
-    if (!here) return Table{chunk.id, Error(absl::StatusCode::kDataLoss, "its beginning is not here any more")};
+    if (!here) return Table{chunk.id, Error(absl::StatusCode::kDataLoss, "its beginning is no longer kept")};
   }
   if (!Continues(chunk)) {
     // Keeps the bytes that other connections brought: this error is not their fault.
     part_.bytes.resize(resumed_bytes_);
     Park();
-    return Error(absl::StatusCode::kInvalidArgument, "symbol chunk does not continue the one before");
+    return Error(absl::StatusCode::kInvalidArgument, "symbol chunk does not continue the chunk before it");
   }
   part_.bytes += chunk.bytes;
   metrics_.bytes.Add(chunk.bytes.size());
@@ -74,10 +74,11 @@ std::optional<SymbolReceiver::Table> SymbolReceiver::Begin(const SymbolChunk& ch
   if (chunk.total_bytes > options_.stored_bytes_max || chunk.raw_bytes > options_.raw_bytes_max) {
     expected_.erase(chunk.id);
     current_ = {};
-    return Table{chunk.id, Error(absl::StatusCode::kResourceExhausted,
-                                 fmt::format("symbol table of {} bytes ({} compressed) where {} ({}) are allowed",
-                                             chunk.raw_bytes, chunk.total_bytes, options_.raw_bytes_max,
-                                             options_.stored_bytes_max))};
+    return Table{
+        chunk.id,
+        Error(absl::StatusCode::kResourceExhausted,
+              fmt::format("symbol table of {} bytes ({} compressed), but at most {} ({}) are allowed", chunk.raw_bytes,
+                          chunk.total_bytes, options_.raw_bytes_max, options_.stored_bytes_max))};
   }
   metrics_.begun.Add();
   return std::nullopt;
@@ -88,7 +89,7 @@ absl::StatusOr<bool> SymbolReceiver::GoOn(const SymbolChunk& chunk) {
   const auto expected = expected_.find(chunk.id);
   const SymbolPart offer = expected->second;
   if (SymbolPart{chunk.offset, chunk.total_bytes, chunk.raw_bytes, chunk.key} != offer) {
-    return Error(absl::StatusCode::kInvalidArgument, "symbol chunk goes on where nothing was offered");
+    return Error(absl::StatusCode::kInvalidArgument, "symbol chunk continues a part that was not offered");
   }
   std::optional<SymbolParts::Part> part = options_.parts->Take(chunk.id, offer);
   if (!part) {
@@ -108,7 +109,7 @@ absl::StatusOr<std::optional<SymbolReceiver::Table>> SymbolReceiver::Finish() {
   const ExecutableId id = std::exchange(current_, {});
   const SymbolParts::Part part = std::exchange(part_, {});
   expected_.erase(id);
-  absl::StatusOr<std::string> raw = Error(absl::StatusCode::kInvalidArgument, "its bytes have another key");
+  absl::StatusOr<std::string> raw = Error(absl::StatusCode::kInvalidArgument, "its bytes do not match its key");
   if (part.key == 0 || PackedTable::KeyOf(part.bytes) == part.key) raw = ZstdDecompress(part.bytes, part.raw_bytes);
   if (raw.ok()) {
     metrics_.whole.Add();

@@ -38,9 +38,9 @@ std::string NameProtocol(std::string_view start) {
       return "an HTTP request: this is the intake port, for kernel-collectors; pages and the API are on the HTTP port";
     }
   }
-  if (start.starts_with("HTTP")) return "an HTTP answer: the address is a web server's, not a reducer's intake port";
+  if (start.starts_with("HTTP")) return "an HTTP answer: this address is a web server, not a reducer's intake port";
   if (start.starts_with("\x16\x03"))
-    return "a TLS handshake: this intake port speaks plain TCP, the reducer has no --tls-cert";
+    return "a TLS handshake: this intake port uses plain TCP, because the reducer has no --tls-cert";
   if (start.starts_with("SSH-")) return "an SSH greeting";
   return fmt::format("bytes {:02x} {:02x} {:02x} {:02x}", static_cast<uint8_t>(start[0]),
                      static_cast<uint8_t>(start[1]), static_cast<uint8_t>(start[2]), static_cast<uint8_t>(start[3]));
@@ -97,13 +97,13 @@ absl::StatusOr<FrameDecoder::Header> FrameDecoder::CheckHeader(std::string_view 
   header.checksum = LoadLittleEndian<uint64_t>(&bytes[kChecksumOffset]);
   if (uint8_t version = LoadLittleEndian<uint8_t>(&bytes[4]); version != kFrameVersion) {
     return Fail(FrameFault::kBadVersion,
-                fmt::format("frame version {} where {} is spoken: upgrade the older side", version, kFrameVersion));
+                fmt::format("frame version {}, but {} is supported: upgrade the older side", version, kFrameVersion));
   }
   if ((header.flags & ~kFlagZstd) != 0) {
     return Fail(FrameFault::kBadFlags, fmt::format("unknown frame flags {:#04x}", header.flags));
   }
   if (header.raw_bytes > payload_bytes_max_ || header.stored_bytes > payload_bytes_max_) {
-    return Fail(FrameFault::kOversized, fmt::format("frame of {} bytes ({} stored) where {} are allowed",
+    return Fail(FrameFault::kOversized, fmt::format("frame of {} bytes ({} stored), but at most {} are allowed",
                                                     header.raw_bytes, header.stored_bytes, payload_bytes_max_));
   }
   const bool compressed = (header.flags & kFlagZstd) != 0;

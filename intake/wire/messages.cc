@@ -17,7 +17,7 @@ capnp::Text::Reader TextOf(const std::string& text, std::string& cut, size_t byt
 
 absl::Status ReadText(capnp::Text::Reader text, std::string_view name, size_t bytes_max, std::string* out) {
   if (text.size() > bytes_max) {
-    return Malformed(fmt::format("{}: {} bytes where {} are allowed", name, text.size(), bytes_max));
+    return Malformed(fmt::format("{}: {} bytes, but at most {} are allowed", name, text.size(), bytes_max));
   }
   out->assign(ViewOf(text));
   return absl::OkStatus();
@@ -85,7 +85,7 @@ absl::StatusOr<Hello> DecodeHello(std::string_view payload) {
   return ReadPayload<wire::Hello, Hello>(payload, [](wire::Hello::Reader root, Hello* hello) -> absl::Status {
     hello->version_min = root.getVersionMin();
     hello->version_max = root.getVersionMax();
-    if (hello->version_min > hello->version_max) return Malformed("Hello: version range is upside down");
+    if (hello->version_min > hello->version_max) return Malformed("Hello: version range ends before it begins");
     hello->features = root.getFeatures();
     hello->role = static_cast<Role>(root.getRole());
     RETURN_IF_ERROR(ReadSession(root, &hello->session));
@@ -178,13 +178,13 @@ absl::StatusOr<std::vector<SymbolRequest>> DecodeNeedSymbols(std::string_view pa
       payload, [](wire::NeedSymbols::Reader root, std::vector<SymbolRequest>* requests) -> absl::Status {
         const auto ids = root.getIds();
         if (ids.size() > kNeedSymbolsMax) {
-          return Malformed(fmt::format("NeedSymbols: {} ids where {} are allowed", ids.size(), kNeedSymbolsMax));
+          return Malformed(fmt::format("NeedSymbols: {} ids, but at most {} are allowed", ids.size(), kNeedSymbolsMax));
         }
         for (const auto& id : ids) RETURN_IF_ERROR(ReadId(id, &requests->emplace_back().id));
         const auto parts = root.getParts();
         if (parts.size() == 0) return absl::OkStatus();
         if (parts.size() != ids.size()) {
-          return Malformed(fmt::format("NeedSymbols: {} parts of {} tables", parts.size(), ids.size()));
+          return Malformed(fmt::format("NeedSymbols: {} parts for {} tables", parts.size(), ids.size()));
         }
         for (unsigned i = 0; i < parts.size(); ++i) {
           (*requests)[i].part = {parts[i].getOffset(), parts[i].getTotalBytes(), parts[i].getRawBytes(),
@@ -222,13 +222,13 @@ absl::StatusOr<SymbolChunk> DecodeSymbolChunk(std::string_view payload) {
         if (!chunk->unavailable.empty()) {
           if (chunk->offset != 0 || chunk->total_bytes != 0 || chunk->raw_bytes != 0 || chunk->key != 0 ||
               !bytes.empty()) {
-            return Malformed("SymbolChunk: a table and the reason why there is none");
+            return Malformed("SymbolChunk: both a table and a reason why it is missing");
           }
           return absl::OkStatus();
         }
         if (bytes.empty() || bytes.size() > kSymbolChunkBytes) {
           return Malformed(
-              fmt::format("SymbolChunk: {} bytes where 1 to {} are allowed", bytes.size(), kSymbolChunkBytes));
+              fmt::format("SymbolChunk: {} bytes, but 1 to {} are allowed", bytes.size(), kSymbolChunkBytes));
         }
         if (chunk->offset > chunk->total_bytes || bytes.size() > chunk->total_bytes - chunk->offset) {
           return Malformed("SymbolChunk: bytes past the table's end");

@@ -126,17 +126,17 @@ inline absl::Status ReadSampleTypes(wire::Batch::Reader from, IncomingBatch* out
   std::bitset<256> met;
   for (const auto& told : list) {
     const uint8_t number = told.getNumber();
-    if (number <= kSampleTypesUndefinedMax) return Malformed("a sample type of a number that is not free");
-    if (met.test(number)) return Malformed("a sample type is told twice");
+    if (number <= kSampleTypesUndefinedMax) return Malformed("a sample type with a reserved number");
+    if (met.test(number)) return Malformed("a sample type is defined twice");
     met.set(number);
     SampleTypeDefinition& type = out->sample_types.emplace_back();
     type.type = static_cast<SampleType>(number);
     type.info = {std::string(told.getName().cStr(), told.getName().size()),
                  std::string(told.getUnit().cStr(), told.getUnit().size()),
                  static_cast<Aggregation>(told.getAggregation())};
-    if (told.getAggregation() > kAggregationLast) return Malformed("a sample type's aggregation");
+    if (told.getAggregation() > kAggregationLast) return Malformed("a sample type has an unknown aggregation");
     for (const std::string* text : {&type.info.name, &type.info.unit}) {
-      if (!IsSampleTypeText(*text)) return Malformed("a sample type's name or unit");
+      if (!IsSampleTypeText(*text)) return Malformed("a sample type has an invalid name or unit");
     }
   }
   return absl::OkStatus();

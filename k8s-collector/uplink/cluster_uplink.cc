@@ -53,7 +53,7 @@ absl::Status ClusterUplink::Start(const std::string& node_id) {
             .changed = [] {}}));
     clients_.back()->Start();
   }
-  LogInfo("telling reducers={} node={}", reducers_.size(), node_id);
+  LogInfo("sending metadata reducers={} node={}", reducers_.size(), node_id);
   return absl::OkStatus();
 }
 

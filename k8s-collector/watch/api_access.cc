@@ -22,7 +22,7 @@ absl::StatusOr<ApiAccess> InClusterAccess(const std::map<std::string, std::strin
                                           const std::string& root) {
   std::string host = ValueOf(environment, "KUBERNETES_SERVICE_HOST");
   std::string port = ValueOf(environment, "KUBERNETES_SERVICE_PORT");
-  if (host.empty()) return Error(absl::StatusCode::kNotFound, "KUBERNETES_SERVICE_HOST is not set: this is no pod");
+  if (host.empty()) return Error(absl::StatusCode::kNotFound, "KUBERNETES_SERVICE_HOST is not set: not in a pod");
   if (port.empty()) port = "443";
   if (host.find(':') != std::string::npos) host = fmt::format("[{}]", host);
   ApiAccess access;
@@ -44,7 +44,7 @@ absl::StatusOr<std::string> CheckServerUrl(std::string_view url) {
   for (const char c : url) plain = plain && c > ' ' && c < 0x7f && c != '?' && c != '#' && c != '@';
   const size_t scheme = url.starts_with("https://") ? 8 : url.starts_with("http://") ? 7 : 0;
   if (!plain || scheme == 0 || url.size() == scheme) {
-    return Error(absl::StatusCode::kInvalidArgument, "must be a URL as https://HOST:PORT");
+    return Error(absl::StatusCode::kInvalidArgument, "must be a URL like https://HOST:PORT");
   }
   return std::string(url);
 }

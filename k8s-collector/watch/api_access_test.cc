@@ -61,7 +61,7 @@ TEST_F(ApiAccessTest, KubeconfigErrorsNameTheProblem) {
   EXPECT_THAT(message(Read("server: 'https://h', certificate-authority-data: '***'", "token: t")), HasSubstr("base64"));
   EXPECT_THAT(message(Read("server: 'https://h'", "token: t", "there")), HasSubstr("no user named \"nobody\""));
   EXPECT_THAT(message(Read("server: 'https://h'", "token: t", "where")), HasSubstr("no context named \"where\""));
-  EXPECT_THAT(message(ReadKubeconfig(Write("list", "[1, 2]"), "")), HasSubstr("no kubeconfig"));
+  EXPECT_THAT(message(ReadKubeconfig(Write("list", "[1, 2]"), "")), HasSubstr("not a kubeconfig"));
   EXPECT_THAT(message(ReadKubeconfig(Write("bad", "{a: [}"), "")), HasSubstr("bad"));
   EXPECT_THAT(message(ReadKubeconfig(directory_.path() + "/none", "")), HasSubstr("ENOENT"));
 }

@@ -48,7 +48,8 @@ absl::StatusOr<std::unique_ptr<ApiReplay>> ApiReplay::Open(const std::string& di
   }
   const Source* first = replay->Earliest();
   if (first == nullptr) {
-    return Error(absl::StatusCode::kNotFound, fmt::format("{}: no recording of an API server's answers", directory));
+    return Error(absl::StatusCode::kNotFound,
+                 fmt::format("{}: there is no recording of an API server's answers", directory));
   }
   replay->clock_ = FakeClock(MonotonicNs{kNsPerSecond}, first->step.at);
   return replay;
@@ -94,7 +95,8 @@ absl::Status ApiReplay::Replay(Source& source) {
   const MonotonicNs now = clock_.Monotonic();
   const RecordedStep& step = source.step;
   if ((step.what == RecordedStep::What::kRequest) == source.under_way) {
-    return Error(absl::StatusCode::kInvalidArgument, "a request before the end of the one before it, or none");
+    return Error(absl::StatusCode::kInvalidArgument,
+                 "a request before the end of the previous one, or an answer without a request");
   }
   switch (step.what) {
     case RecordedStep::What::kRequest: {
@@ -103,7 +105,7 @@ absl::Status ApiReplay::Replay(Source& source) {
       const bool is_watch = step.text.find(kWatch) != std::string::npos;
       if (is_watch != (request.target.find(kWatch) != std::string::npos)) {
         return Error(absl::StatusCode::kFailedPrecondition,
-                     fmt::format("recorded is {}, but this version asks {}", step.text, request.target));
+                     fmt::format("the recording requests {}, but this version requests {}", step.text, request.target));
       }
       source.under_way = true;
       break;

@@ -61,13 +61,13 @@ absl::Status JsonSplitter::FeedOutside(char c) {
       return absl::OkStatus();
     }
     if (IsSpace(c) || (in_items_ && c == ',')) return absl::OkStatus();
-    if (!in_items_ || c != ']') return Error(absl::StatusCode::kInvalidArgument, "no JSON object");
+    if (!in_items_ || c != ']') return Error(absl::StatusCode::kInvalidArgument, "not a JSON object");
   }
-  if (shape_ == Shape::kObjects) return Error(absl::StatusCode::kInvalidArgument, "no JSON object");
+  if (shape_ == Shape::kObjects) return Error(absl::StatusCode::kInvalidArgument, "not a JSON object");
   if (depth_ == 0 && (begun_ ? !IsSpace(c) : c != '{' && !IsSpace(c))) {
-    return Error(absl::StatusCode::kInvalidArgument, begun_ ? "more than one JSON object" : "no JSON object");
+    return Error(absl::StatusCode::kInvalidArgument, begun_ ? "more than one JSON object" : "not a JSON object");
   }
-  if (rest_.size() >= kRestBytesMax) return Error(absl::StatusCode::kInvalidArgument, "a list with too much around it");
+  if (rest_.size() >= kRestBytesMax) return Error(absl::StatusCode::kInvalidArgument, "too much data around the items");
   KeepRest(c);
   return absl::OkStatus();
 }

@@ -31,7 +31,7 @@ absl::StatusOr<std::string> FromBase64(std::string text, std::string_view key) {
   std::string out(text.size() / 4 * 3, '\0');
   const int size = EVP_DecodeBlock(reinterpret_cast<unsigned char*>(out.data()),
                                    reinterpret_cast<const unsigned char*>(text.data()), static_cast<int>(text.size()));
-  if (size < 0) return Invalid(fmt::format("{}: no base64", key));
+  if (size < 0) return Invalid(fmt::format("{}: not base64", key));
   out.resize(static_cast<size_t>(size));
   for (size_t i = 0; i < 2 && text.ends_with('='); ++i) {
     text.pop_back();
@@ -56,9 +56,9 @@ class KubeconfigReader {
 
   absl::StatusOr<ApiAccess> Read(const std::string& text, std::string context) const {
     const YAML::Node root = YAML::Load(text);
-    if (!root.IsMap()) return Invalid("it is no kubeconfig");
+    if (!root.IsMap()) return Invalid("it is not a kubeconfig");
     if (context.empty()) context = Scalar(root, "current-context");
-    if (context.empty()) return Invalid("it has no current-context: name one by --context");
+    if (context.empty()) return Invalid("it has no current-context: choose a context with --context");
     ASSIGN_OR_RETURN(const YAML::Node chosen, Named(root, "contexts", "context", context));
     ASSIGN_OR_RETURN(const YAML::Node cluster, Named(root, "clusters", "cluster", Scalar(chosen, "cluster")));
     ApiAccess access;
@@ -85,9 +85,8 @@ class KubeconfigReader {
   absl::Status TakeUser(const YAML::Node& user, ApiAccess& access) const {
     if (user["exec"] || user["auth-provider"]) {
       return Invalid(
-          "its user gets credentials by running a program (exec or auth-provider), which is not done here: use a "
-          "token, "
-          "a tokenFile or a client certificate, as of a service account (docs/k8s-collector.md)");
+          "its user gets credentials by running a program (exec or auth-provider), and k8s-collector runs none: use a "
+          "token, a tokenFile or a client certificate, for example of a service account (docs/k8s-collector.md)");
     }
     for (const char* key : {"username", "password", "as", "as-uid"}) {
       if (!Scalar(user, key).empty()) return Invalid(fmt::format("the user's {} is not supported", key));

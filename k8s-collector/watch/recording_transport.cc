@@ -26,7 +26,7 @@ struct RecordingTransport::Files {
     step.at = clock.Unix();
     const std::string line = EncodeStep(step);
     bytes += line.size();
-    absl::Status status = Error(absl::StatusCode::kResourceExhausted, "it has reached its size of 1 GiB");
+    absl::Status status = Error(absl::StatusCode::kResourceExhausted, "the recording has reached its limit of 1 GiB");
     if (bytes <= kBytesMax) {
       status = WriteToFile(by_kind[static_cast<size_t>(kind)].get(), line, RecordingFileName(kind));
     }

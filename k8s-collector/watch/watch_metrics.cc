@@ -4,8 +4,8 @@ namespace tributary {
 
 WatchMetrics::WatchMetrics(Metrics& metrics)
     : lists(metrics.AddCounter("tributary_k8s_lists_total", "Times that all objects of a kind were listed.")),
-      watches(metrics.AddCounter("tributary_k8s_watches_total", "Watches begun, or gone on with.")),
-      events(metrics.AddCounter("tributary_k8s_events_total", "Objects that changed, as watches told.")),
+      watches(metrics.AddCounter("tributary_k8s_watches_total", "Watches started or continued.")),
+      events(metrics.AddCounter("tributary_k8s_events_total", "Changed objects that watches reported.")),
       malformed_objects(metrics.AddCounter("tributary_k8s_objects_dropped_total",
                                            "Objects of the API server that could not be used, by reason.",
                                            {{"reason", "malformed"}})),
@@ -17,8 +17,7 @@ WatchMetrics::WatchMetrics(Metrics& metrics)
   constexpr std::array<const char*, kWatchFailureCount> kNames = {
       "connection", "silent", "unauthorized", "forbidden", "not_served", "expired", "throttled", "server", "malformed"};
   for (size_t i = 0; i < kNames.size(); ++i) {
-    failures[i] = &metrics.AddCounter("tributary_k8s_failures_total",
-                                      "Requests to the API server that did not bring what they were made for.",
+    failures[i] = &metrics.AddCounter("tributary_k8s_failures_total", "Failed requests to the API server, by reason.",
                                       {{"reason", kNames[i]}});
   }
 }

@@ -35,7 +35,7 @@ CpuBudget::CpuBudget(const Options& options, const Clock& clock, Metrics& metric
   shown_->period_ns = period_ns_;
   metrics.AddCallback("tributary_collector_sample_rate_hz", "Samples per second and CPU, as the CPU budget allows",
                       /*is_counter=*/false, {}, [shown = shown_] { return Hz(shown->period_ns); });
-  metrics.AddCallback("tributary_collector_cpu_share", "Of the node's CPU time, what the collector took lately",
+  metrics.AddCallback("tributary_collector_cpu_share", "Share of the node's CPU time that the collector used lately",
                       /*is_counter=*/false, {}, [shown = shown_] { return shown->share.load(); });
   metrics.AddCallback(
       "tributary_collector_process_cpu_seconds_total", "CPU time of the collector's process and its children",

@@ -36,16 +36,16 @@ absl::StatusOr<Attributes> AskAws(const HttpAsk& ask) {
       ask,
       {.method = "PUT", .path = std::string(kTokenPath), .headers = {{"X-aws-ec2-metadata-token-ttl-seconds", "60"}}});
   if (token.status().code() == absl::StatusCode::kDeadlineExceeded) {
-    return WithContext(token.status(), "is the instance's metadata hop limit enough for containers?");
+    return WithContext(token.status(), "in a container, the instance's metadata hop limit may be too low");
   }
   RETURN_IF_ERROR(token.status());
-  if (!IsToken(token->body)) return Error(absl::StatusCode::kInvalidArgument, "the answer is no token");
+  if (!IsToken(token->body)) return Error(absl::StatusCode::kInvalidArgument, "the answer is not a token");
   ASSIGN_OR_RETURN(const HttpResponse response, AskOk(ask, {.path = std::string(kDocumentPath),
                                                             .headers = {{"X-aws-ec2-metadata-token", token->body}}}));
   simdjson::dom::parser parser(kCloudBodyBytesMax);
   simdjson::dom::object document;
   if (parser.parse(response.body).get(document) != simdjson::SUCCESS) {
-    return Error(absl::StatusCode::kInvalidArgument, "the answer is no instance identity document");
+    return Error(absl::StatusCode::kInvalidArgument, "the answer is not an instance identity document");
   }
   const auto text = [&](std::string_view key) {
     std::string_view value;
@@ -61,7 +61,7 @@ absl::StatusOr<Attributes> AskAws(const HttpAsk& ask) {
   SetIdentifier(out, "host.type", text("instanceType"));
   SetIdentifier(out, "host.image.id", text("imageId"));
   if (FindAttribute(out, "host.id").empty()) {
-    return Error(absl::StatusCode::kInvalidArgument, "the document names no instance");
+    return Error(absl::StatusCode::kInvalidArgument, "the instance identity document has no instanceId");
   }
   const std::string_view region = FindAttribute(out, "cloud.region"), account = FindAttribute(out, "cloud.account.id");
   if (!region.empty() && !account.empty()) {

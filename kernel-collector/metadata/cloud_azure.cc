@@ -17,7 +17,7 @@ absl::StatusOr<Attributes> AskAzure(const HttpAsk& ask) {
   simdjson::dom::parser parser(kCloudBodyBytesMax);
   simdjson::dom::object compute;
   if (parser.parse(response.body).get(compute) != simdjson::SUCCESS) {
-    return Error(absl::StatusCode::kInvalidArgument, "the answer is no instance document");
+    return Error(absl::StatusCode::kInvalidArgument, "the answer is not an instance document");
   }
   const auto text = [](const simdjson::dom::object& from, std::string_view key) {
     std::string_view value;
@@ -32,7 +32,7 @@ absl::StatusOr<Attributes> AskAzure(const HttpAsk& ask) {
   SetIdentifier(out, "host.id", text(compute, "vmId"));
   SetIdentifier(out, "host.type", text(compute, "vmSize"));
   if (FindAttribute(out, "host.id").empty()) {
-    return Error(absl::StatusCode::kInvalidArgument, "the document names no machine");
+    return Error(absl::StatusCode::kInvalidArgument, "the instance document has no vmId");
   }
   // Zones are "1" to "3" in each region. The name has the form that Kubernetes uses.
   const std::string_view zone = text(compute, "zone");

@@ -15,7 +15,7 @@ absl::StatusOr<std::string> Value(const HttpAsk& ask, std::string_view name) {
   ASSIGN_OR_RETURN(HttpResponse response, AskOk(ask, {.path = fmt::format("/computeMetadata/v1/{}", name),
                                                       .headers = {{"Metadata-Flavor", "Google"}}}));
   if (response.Header("metadata-flavor") != "Google") {
-    return Error(absl::StatusCode::kInvalidArgument, "what answers is not Google's metadata server");
+    return Error(absl::StatusCode::kInvalidArgument, "the answer is not from Google's metadata server");
   }
   return std::move(response.body);
 }
@@ -40,7 +40,7 @@ absl::StatusOr<Attributes> AskGcp(const HttpAsk& ask) {
   SetIdentifier(out, "host.id", id);
   SetIdentifier(out, "host.type", LastPart(type));
   if (FindAttribute(out, "host.id").empty()) {
-    return Error(absl::StatusCode::kInvalidArgument, "the server names no instance");
+    return Error(absl::StatusCode::kInvalidArgument, "the metadata server gives no instance id");
   }
   SetIdentifier(out, "cloud.resource_id",
                 fmt::format("//compute.googleapis.com/projects/{}/zones/{}/instances/{}", project, zone, id));

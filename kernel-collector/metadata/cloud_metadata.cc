@@ -25,9 +25,9 @@ CloudMetadata::CloudMetadata(Options options, Executor& executor, AlarmSource& a
       again_(alarms.NewAlarm([this] { Ask(); })),
       pause_ms_(kPauseMs),
       answered_(metrics.AddCounter("tributary_collector_cloud_requests_total",
-                                   "times that the cloud's instance service was asked", {{"result", "answered"}})),
+                                   "requests to the cloud's instance service, by result", {{"result", "answered"}})),
       failed_(metrics.AddCounter("tributary_collector_cloud_requests_total",
-                                 "times that the cloud's instance service was asked", {{"result", "failed"}})) {}
+                                 "requests to the cloud's instance service, by result", {{"result", "failed"}})) {}
 
 void CloudMetadata::Ask() {
   if (options_.cloud == Cloud::kNone) return done_({});
@@ -36,7 +36,7 @@ void CloudMetadata::Ask() {
   const bool taken = executor_.Submit(
       [answer, options = options_] { *answer = AskNow(options.cloud, options.endpoint, options.timeout_ns); },
       scope_.Wrap([this, answer] { Take(*answer); }));
-  if (!taken) Take(Error(absl::StatusCode::kResourceExhausted, "too much waits to be read"));
+  if (!taken) Take(Error(absl::StatusCode::kResourceExhausted, "too many other requests are waiting"));
 }
 
 void CloudMetadata::Take(const absl::StatusOr<Attributes>& answer) {
@@ -48,8 +48,9 @@ void CloudMetadata::Take(const absl::StatusOr<Attributes>& answer) {
   }
   failed_.Add();
   if (asked_ < kAttempts) return again_->StartOnce(static_cast<uint64_t>(pause_ms_.Next()));
-  LogWarning("cloud metadata is missing provider={} cause=\"{}\" attempts={}: --cloud-metadata off does without",
-             CloudName(options_.cloud), Message(answer.status()), asked_);
+  LogWarning(
+      "cloud metadata is missing provider={} cause=\"{}\" attempts={}: to do without it, set --cloud-metadata off",
+      CloudName(options_.cloud), Message(answer.status()), asked_);
   done_({});
 }
 

@@ -13,7 +13,7 @@ absl::StatusOr<HttpResponse> AskOk(const HttpAsk& ask, const HttpRequest& reques
   if (!response.ok()) return WithContext(response.status(), request.path);
   if (response->status == 200) return response;
   return Error(response->status == 404 ? absl::StatusCode::kNotFound : absl::StatusCode::kUnavailable,
-               fmt::format("{}: answered {}", request.path, response->status));
+               fmt::format("{}: HTTP status {}", request.path, response->status));
 }
 
 void SetIdentifier(Attributes& attributes, std::string_view key, std::string_view value) {

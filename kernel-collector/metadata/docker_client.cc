@@ -40,7 +40,7 @@ absl::StatusOr<std::string> DockerClient::Get(std::string path) {
   return Error(response->status == 404 ? absl::StatusCode::kNotFound
                : later                 ? absl::StatusCode::kUnavailable
                                        : absl::StatusCode::kInvalidArgument,
-               fmt::format("answered {}", response->status));
+               fmt::format("HTTP status {}", response->status));
 }
 
 absl::StatusOr<DockerContainer> DockerClient::Inspect(const std::string& id) {
@@ -71,7 +71,7 @@ absl::StatusOr<std::vector<std::string>> DockerClient::ListRunning() {
   simdjson::dom::parser parser;
   simdjson::dom::array list;
   if (parser.parse(json).get(list) != simdjson::SUCCESS) {
-    return Error(absl::StatusCode::kInvalidArgument, "the answer is no list of containers");
+    return Error(absl::StatusCode::kInvalidArgument, "the answer is not a list of containers");
   }
   std::vector<std::string> ids;
   for (const simdjson::dom::element item : list) {

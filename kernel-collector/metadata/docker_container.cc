@@ -23,7 +23,7 @@ std::string_view Text(const object& from, std::string_view key) {
 }
 
 absl::Status NoDocument(std::string_view of) {
-  return Error(absl::StatusCode::kInvalidArgument, fmt::format("the answer is no document of {}", of));
+  return Error(absl::StatusCode::kInvalidArgument, fmt::format("the answer is not a document about {}", of));
 }
 
 // The labels that the kubelet and the ECS agent set on their Docker containers.
@@ -95,7 +95,7 @@ absl::StatusOr<DockerContainer> ParseDockerContainer(std::string_view json, std:
   simdjson::dom::parser parser;
   object document, config, labels;
   if (parser.parse(json.data(), json.size()).get(document) != simdjson::SUCCESS || Text(document, "Id") != id) {
-    return NoDocument("that container");
+    return NoDocument("the container");
   }
   DockerContainer out;
   out.image_id = Text(document, "Image");

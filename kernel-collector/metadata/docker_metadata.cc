@@ -18,8 +18,8 @@ constexpr int64_t kSettledNs = 10 * kNsPerSecond;
 constexpr size_t kWaitingWithoutDockerMax = 256;
 
 Counter& Requests(Metrics& metrics, const char* result) {
-  return metrics.AddCounter("tributary_collector_docker_containers_total", "containers that Docker was asked about",
-                            {{"result", result}});
+  return metrics.AddCounter("tributary_collector_docker_containers_total",
+                            "containers that Docker was asked about, by result", {{"result", result}});
 }
 
 }  // namespace
@@ -36,8 +36,9 @@ DockerMetadata::DockerMetadata(std::shared_ptr<DockerClient> client, Executor& e
       not_found_(Requests(metrics, "not_found")),
       failed_(Requests(metrics, "failed")),
       refused_(Requests(metrics, "refused")),
-      labels_left_out_(metrics.AddCounter("tributary_collector_docker_labels_left_out_total",
-                                          "labels of containers over the limit of 64, or too long")),
+      labels_left_out_(
+          metrics.AddCounter("tributary_collector_docker_labels_left_out_total",
+                             "labels of containers that were left out: over the limit of 64, or too long")),
       next_(alarms.NewAlarm([this] {
         pausing_ = false;
         AskNext();
@@ -59,7 +60,7 @@ void DockerMetadata::AskNext() {
   auto answer = std::make_shared<absl::StatusOr<DockerContainer>>(absl::UnknownError(""));
   asking_ = executor_.Submit([answer, id, client = client_] { *answer = client->Inspect(id); },
                              scope_.Wrap([this, answer, id] { Take(id, *std::move(answer)); }));
-  if (!asking_) return PauseAfter(Error(absl::StatusCode::kResourceExhausted, "too much waits to be read"));
+  if (!asking_) return PauseAfter(Error(absl::StatusCode::kResourceExhausted, "too many other requests are waiting"));
   waiting_.pop_front();
 }
 
@@ -106,7 +107,7 @@ void DockerMetadata::PauseAfter(const absl::Status& failure) {
 
 void DockerMetadata::Log(const absl::Status& failure) {
   if (uint64_t held; log_limit_.Allow(clock_.Monotonic(), &held)) {
-    LogWarning("docker does not say what its containers are cause=\"{}\" waiting={} suppressed={}", Message(failure),
+    LogWarning("cannot read containers from docker cause=\"{}\" waiting={} suppressed={}", Message(failure),
                waiting_.size(), held);
   }
 }

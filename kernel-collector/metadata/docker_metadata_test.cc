@@ -138,7 +138,7 @@ TEST_F(DockerMetadataTest, KeepsTryingOnAMachineWithoutDocker) {
 }
 
 TEST_F(DockerMetadataTest, DoesNotRetryAfterAnUnusableAnswer) {
-  failure_ = Error(absl::StatusCode::kInvalidArgument, "no HTTP answer");
+  failure_ = Error(absl::StatusCode::kInvalidArgument, "not an HTTP answer");
   docker_.OnContainerSeen(Id(1));
   docker_.OnContainerSeen(Id(2));
   Settle();

@@ -49,7 +49,7 @@ absl::StatusOr<SocketAddress> MakeAddress(const HttpEndpoint& endpoint) {
     v6.sin6_port = htons(endpoint.port);
     out.size = sizeof v6;
   } else {
-    return Error(absl::StatusCode::kInvalidArgument, "must be an address in figures");
+    return Error(absl::StatusCode::kInvalidArgument, "must be a numeric IP address");
   }
   return out;
 }

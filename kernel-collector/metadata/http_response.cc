@@ -40,7 +40,7 @@ absl::Status HttpResponseReader::Feed(std::string_view bytes) {
 
 absl::Status HttpResponseReader::End() {
   if (part_ == Part::kBodyToEnd) part_ = Part::kDone;
-  return done() ? absl::OkStatus() : Bad("the connection ended in mid-answer");
+  return done() ? absl::OkStatus() : Bad("the connection ended before the end of the answer");
 }
 
 // `more`: whether the rest of the buffer may hold another step.
@@ -61,7 +61,7 @@ absl::Status HttpResponseReader::Step(bool* more) {
     return ChooseBody();
   }
   const size_t end = buffer_.find("\r\n");
-  if (std::min(end, buffer_.size()) > kChunkLineBytesMax) return Bad("no chunk");
+  if (std::min(end, buffer_.size()) > kChunkLineBytesMax) return Bad("a chunk without a valid size line");
   if (end == std::string::npos) return absl::OkStatus();
   const std::string line = buffer_.substr(0, end);
   buffer_.erase(0, end + 2);
@@ -69,7 +69,7 @@ absl::Status HttpResponseReader::Step(bool* more) {
   if (part_ == Part::kChunkSize) return TakeChunkSize(line);
   if (part_ == Part::kChunkEnd) {
     part_ = Part::kChunkSize;
-    return line.empty() ? absl::OkStatus() : Bad("a chunk is longer than it says");
+    return line.empty() ? absl::OkStatus() : Bad("a chunk is longer than its size line says");
   }
   trailer_bytes_ += line.size();
   if (trailer_bytes_ > kHeadBytesMax) return TooLarge();
@@ -80,17 +80,17 @@ absl::Status HttpResponseReader::Step(bool* more) {
 absl::Status HttpResponseReader::ParseHead(std::string_view head) {
   const std::string_view line = head.substr(0, head.find("\r\n"));
   if (!line.starts_with("HTTP/1.") || line.size() < 12 || line[8] != ' ' || (line.size() > 12 && line[12] != ' ')) {
-    return Bad("no HTTP answer");
+    return Bad("not an HTTP answer");
   }
   const std::optional<uint16_t> status = ParseNumber<uint16_t>(line.substr(9, 3));
-  if (!status) return Bad("no HTTP answer");
+  if (!status) return Bad("not an HTTP answer");
   response_.status = *status;
   for (head.remove_prefix(line.size()); !head.empty();) {
     head.remove_prefix(2);  // the line break before this one
     const std::string_view field = head.substr(0, head.find("\r\n"));
     head.remove_prefix(field.size());
     const size_t colon = field.find(':');
-    if (colon == 0 || colon == std::string_view::npos) return Bad("no HTTP header");
+    if (colon == 0 || colon == std::string_view::npos) return Bad("a line is not an HTTP header");
     response_.headers.emplace_back(LowerCase(field.substr(0, colon)), Trim(field.substr(colon + 1), kHttpBlanks));
   }
   return absl::OkStatus();
@@ -99,15 +99,15 @@ absl::Status HttpResponseReader::ParseHead(std::string_view head) {
 absl::Status HttpResponseReader::ChooseBody() {
   const std::string coding = LowerCase(response_.Header("transfer-encoding"));
   const std::string_view length = response_.Header("content-length");
-  if (response_.status < 200) return Bad("an interim answer that nobody asked for");
+  if (response_.status < 200) return Bad("an unexpected interim answer");
   if (response_.status == 204 || response_.status == 304) {
     part_ = Part::kDone;
   } else if (!coding.empty()) {
-    if (coding != "chunked" || !length.empty()) return Bad("a transfer coding that is not chunked alone");
+    if (coding != "chunked" || !length.empty()) return Bad("a transfer coding other than chunked alone");
     part_ = Part::kChunkSize;
   } else if (!length.empty()) {
     const std::optional<uint64_t> bytes = ParseNumber<uint64_t>(length);
-    if (!bytes) return Bad("no length");
+    if (!bytes) return Bad("the Content-Length is not a number");
     left_ = *bytes;
     if (left_ > body_bytes_max_) return TooLarge();
     part_ = left_ == 0 ? Part::kDone : Part::kBody;
@@ -119,7 +119,7 @@ absl::Status HttpResponseReader::ChooseBody() {
 
 absl::Status HttpResponseReader::TakeChunkSize(std::string_view line) {
   const std::optional<uint64_t> bytes = ParseNumber<uint64_t>(Trim(line.substr(0, line.find(';')), kHttpBlanks), 16);
-  if (!bytes) return Bad("no chunk");
+  if (!bytes) return Bad("a chunk without a valid size line");
   left_ = *bytes;
   if (left_ > body_bytes_max_ - response_.body.size()) return TooLarge();
   part_ = left_ == 0 ? Part::kTrailer : Part::kChunk;

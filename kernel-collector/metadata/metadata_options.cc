@@ -43,7 +43,7 @@ absl::Status CheckAttributes(std::string_view text) {
     const Attributes attributes = DecodeAttributes(pair);
     if (attributes.empty() || attributes[0].key.size() > kAttributeKeyBytesMax || !IsUtf8(attributes[0].key) ||
         !CheckLabel(attributes[0].value).ok()) {
-      return Invalid("must be KEY=VALUE, several with commas between them");
+      return Invalid("must be KEY=VALUE, or several of them with commas between them");
     }
     if (pair.size() == rest.size()) return absl::OkStatus();
     rest.remove_prefix(pair.size() + 1);
@@ -60,11 +60,11 @@ absl::Status CheckTimeout(std::string_view value) {
 
 void MetadataOptionTable::AddTo(Options& table) {
   static_assert(std::size(kLabels) == kLabelCount);
-  table.Add(
-      {.name = "host-dir",
-       .help = "where the host's /etc, /sys/fs/cgroup and /var/run are mounted; what is not there is read below /",
-       .value_name = "DIR"},
-      &out_.host_dir, "/hostfs");
+  table.Add({.name = "host-dir",
+             .help = "directory where folders of the host are mounted: /etc, /sys/fs/cgroup, /var/run, /proc and /sys; "
+                     "a file that is not there is read below /proc/1/root or /",
+             .value_name = "DIR"},
+            &out_.host_dir, "/hostfs");
   for (size_t i = 0; i < std::size(kLabels); ++i) {
     const Label& label = kLabels[i];
     Options::Spec spec{.name = fmt::format("labels-{}", label.name),
@@ -79,39 +79,39 @@ void MetadataOptionTable::AddTo(Options& table) {
     table.Add(std::move(spec), &labels_[i], "");
   }
   table.Add({.name = "resource-attribute",
-             .help = "attribute of everything that is sampled on this node, whatever else is found out; as in "
-                     "OTEL_RESOURCE_ATTRIBUTES, %XX for bytes with a meaning",
+             .help = "attribute of everything that is sampled on this node; it outranks any value that is found "
+                     "for it; special bytes are written as %XX, as in OTEL_RESOURCE_ATTRIBUTES",
              .value_name = "KEY=VALUE",
              .check = CheckAttributes},
             &attributes_);
   table.Add({.name = "cloud-metadata",
-             .help = "whose instance service to ask about this machine: aws, gcp, azure, none (off), or that of the "
-                     "cloud that the firmware names, if it does (auto)",
+             .help = "cloud that is asked about this machine, at its instance service: aws, gcp or azure; off: none; "
+                     "auto: the cloud that the firmware names, if any",
              .value_name = "WHOSE",
              .values = {"auto", "off", "aws", "gcp", "azure"}},
             &cloud_, "auto");
   table.Add({.name = "cloud-metadata-timeout",
-             .help = "how long the instance service may take, 1ms to 1m",
+             .help = "how long the instance service may take for all its answers, 1ms to 1m",
              .value_name = "DURATION",
              .check = CheckTimeout},
             &timeout_, "1s");
   table.Add({.name = "cloud-metadata-timeout-ms",
-             .help = "the same as opentelemetry-network's collectors had it: in microseconds, whatever its name says; "
-                     "0: --cloud-metadata-timeout counts",
+             .help = "the same timeout for configurations of opentelemetry-network's collectors: in microseconds, "
+                     "despite its name; 0: --cloud-metadata-timeout is used",
              .value_name = "US"},
             &old_timeout_us_, 0, 0, 60'000'000);
   table.Add({.name = "cloud-metadata-endpoint",
-             .help = "where the instance service is, for tests; the cloud's own address when empty",
+             .help = "URL of the instance service, for tests; if empty, the cloud's own address",
              .value_name = "URL",
              .check = [](std::string_view v) { return v.empty() ? absl::OkStatus() : ParseHttpEndpoint(v).status(); }},
             &out_.cloud_endpoint, "");
   table.Add({.name = "docker-socket",
-             .help = "where Docker listens, for images and labels of containers; below --host-dir if it is there; "
-                     "empty: Docker is not asked",
+             .help = "socket of Docker, which is asked for images and labels of containers; the socket below "
+                     "--host-dir is used if it exists; if empty, Docker is not asked",
              .value_name = "PATH"},
             &out_.docker_socket, "/var/run/docker.sock");
   table.Add({.name = "docker-ns-label",
-             .help = "label of containers whose value is their service.namespace",
+             .help = "container label that holds the service.namespace of the container",
              .value_name = "LABEL",
              .env_aliases = {"DOCKER_NS_LABEL"}},
             &out_.docker_namespace_label, "");

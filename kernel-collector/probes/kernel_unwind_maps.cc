@@ -27,7 +27,7 @@ absl::StatusOr<SharedArray> MapByName(bpf_object* object, const char* name, size
 // Before 5.11, maps count as locked memory, and the kernel refuses too much of it with EPERM.
 absl::Status NoRoom(const char* what, int error) {
   if (error == ENOMEM || error == EPERM || error == E2BIG) {
-    return Error(absl::StatusCode::kResourceExhausted, fmt::format("{}: errno {}", what, error));
+    return Error(absl::StatusCode::kResourceExhausted, fmt::format("create {}: errno {}", what, error));
   }
   return ErrnoStatus("create", what, error);
 }
@@ -67,7 +67,8 @@ void KernelUnwindMaps::CountWithdrawal() {
 absl::StatusOr<std::span<uint64_t>> KernelUnwindMaps::AddChunk() {
   auto slot = static_cast<uint32_t>(chunks_.size());
   if (slot >= TRIB_CHUNKS_MAX) {
-    return Error(absl::StatusCode::kResourceExhausted, fmt::format("{} chunks of unwind rows", TRIB_CHUNKS_MAX));
+    return Error(absl::StatusCode::kResourceExhausted,
+                 fmt::format("the limit of {} chunks of unwind rows is reached", TRIB_CHUNKS_MAX));
   }
   LIBBPF_OPTS(bpf_map_create_opts, options, .map_flags = BPF_F_MMAPABLE);
   Fd chunk(bpf_map_create(BPF_MAP_TYPE_ARRAY, "trib_rows", sizeof(uint32_t), sizeof(uint64_t), TRIB_CHUNK_ELEMENTS,
@@ -85,7 +86,8 @@ absl::StatusOr<std::span<uint64_t>> KernelUnwindMaps::AddChunk() {
 absl::Status KernelUnwindMaps::SetProcess(Pid pid, const trib_process& process) {
   if (bpf_map_update_elem(processes_fd_, &pid.value, &process, BPF_ANY) == 0) return absl::OkStatus();
   if (errno == E2BIG) {
-    return Error(absl::StatusCode::kResourceExhausted, fmt::format("{} processes walked", TRIB_PROCESSES_MAX));
+    return Error(absl::StatusCode::kResourceExhausted,
+                 fmt::format("the limit of {} walked processes is reached", TRIB_PROCESSES_MAX));
   }
   return ErrnoStatus("update", "map trib_processes", errno);
 }

@@ -30,7 +30,7 @@ absl::Status MakeFolder(const std::string& folder) {
   const std::string mount = std::filesystem::path(folder).parent_path();
   struct statfs status = {};
   if (statfs(mount.c_str(), &status) != 0 || status.f_type != BPF_FS_MAGIC) {
-    return Error(absl::StatusCode::kFailedPrecondition, "no bpffs at " + mount);
+    return Error(absl::StatusCode::kFailedPrecondition, "no bpffs is mounted at " + mount);
   }
   if (mkdir(folder.c_str(), 0700) != 0 && errno != EEXIST) return ErrnoStatus("mkdir", folder, errno);
   return absl::OkStatus();
@@ -71,7 +71,8 @@ PinnedSession::PinnedSession(Options options, int counters_fd, std::shared_ptr<c
   if (options.pid.value == 0) options.pid = Pid{getpid()};
   if (absl::Status status = Pin(options, counters_fd); !status.ok()) {
     map_.Reset();
-    LogWarning("nothing pinned: what a killed collector had captured will not be known cause=\"{}\"", Message(status));
+    LogWarning("counters not pinned: if this collector is killed, its lost samples are not counted cause=\"{}\"",
+               Message(status));
   }
 }
 
@@ -83,7 +84,7 @@ absl::Status PinnedSession::Pin(const Options& options, int counters_fd) {
   RETURN_IF_ERROR(MakeFolder(folder_));
   auto counters = MapInfo(counters_fd);
   auto start_ticks = ProcessStartTicks(options.proc_root, options.pid);
-  if (!counters || !start_ticks) return Error(absl::StatusCode::kInternal, "neither map nor process can be named");
+  if (!counters || !start_ticks) return Error(absl::StatusCode::kInternal, "map id or process start time unknown");
   ReadEarlier(options);
   record_.version = TRIB_SESSION_VERSION;
   record_.pid = static_cast<uint32_t>(options.pid.value);
@@ -104,11 +105,11 @@ void PinnedSession::ReadEarlier(const Options& options) {
   const uint32_t key = 0;
   if (info->type != BPF_MAP_TYPE_ARRAY || info->value_size != sizeof(earlier) ||
       bpf_map_lookup_elem(map.get(), &key, &earlier) != 0 || earlier.version != TRIB_SESSION_VERSION) {
-    return LogInfo("pins of another release of the collector are replaced unread");
+    return LogInfo("pins of another release of the collector are replaced without being read");
   }
   // The other collector continues to run. It keeps its own data and its unreported data of others.
   if (ProcessStartTicks(options.proc_root, Pid{static_cast<int32_t>(earlier.pid)}) == earlier.start_ticks) {
-    return LogInfo("another collector runs here pid={}", earlier.pid);
+    return LogInfo("another collector runs on this machine pid={}", earlier.pid);
   }
   record_.ended = AddEnded(earlier, ReadPinnedCounters(CountersPath(), earlier.counters_id));
   predecessor_ = ToPredecessor(record_.ended);

@@ -68,9 +68,10 @@ absl::Status CheckMachine(const Machine& machine) {
                  "container mount /sys");
   }
   if (!machine.initial_pid_namespace) {
-    return Error(absl::StatusCode::kFailedPrecondition,
-                 "this is a private pid namespace, whose process ids are not the kernel's: run the container in the "
-                 "host's (docker: --pid=host, Kubernetes: hostPID: true)");
+    return Error(
+        absl::StatusCode::kFailedPrecondition,
+        "the collector is in a private pid namespace, where process ids differ from the kernel's: run the container "
+        "in the host's pid namespace (docker: --pid=host, Kubernetes: hostPID: true)");
   }
   return absl::OkStatus();
 }
@@ -80,13 +81,13 @@ absl::Status ExplainPerfEventError(int error, int paranoid) {
     case ENOSYS:
       return Error(absl::StatusCode::kUnimplemented,
                    "perf_event_open: ENOSYS: the kernel lacks CONFIG_PERF_EVENTS, or the container's seccomp profile "
-                   "hides the call: allow perf_event_open there");
+                   "blocks the call: allow perf_event_open in that profile");
     case EACCES:
     case EPERM:
       if (paranoid > kParanoidMax) {
         return Error(absl::StatusCode::kPermissionDenied,
-                     fmt::format("perf_event_open: {}: with kernel.perf_event_paranoid={} this kernel asks for "
-                                 "CAP_SYS_ADMIN: set it to {}, or grant CAP_SYS_ADMIN",
+                     fmt::format("perf_event_open: {}: with kernel.perf_event_paranoid={} this kernel requires "
+                                 "CAP_SYS_ADMIN: set the sysctl to {}, or grant CAP_SYS_ADMIN",
                                  error == EPERM ? "EPERM" : "EACCES", paranoid, kParanoidMax));
       }
       return Error(absl::StatusCode::kPermissionDenied,
@@ -104,8 +105,8 @@ absl::Status ExplainBpfLoadError(int error, std::string_view libbpf_log) {
   switch (error) {
     case ENOSYS:
       return Error(absl::StatusCode::kUnimplemented,
-                   "bpf: ENOSYS: the kernel lacks CONFIG_BPF_SYSCALL, or the container's seccomp profile hides the "
-                   "call: allow bpf there");
+                   "bpf: ENOSYS: the kernel lacks CONFIG_BPF_SYSCALL, or the container's seccomp profile blocks the "
+                   "call: allow bpf in that profile");
     case EPERM:
       return Error(absl::StatusCode::kPermissionDenied,
                    fmt::format("bpf: EPERM: grant CAP_BPF and CAP_PERFMON in the initial user namespace, allow bpf in "

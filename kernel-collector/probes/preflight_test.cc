@@ -68,7 +68,7 @@ TEST(Preflight, NamesMissingBtfAndPrivatePidNamespace) {
 TEST(Preflight, ExplainsRefusedSystemCalls) {
   EXPECT_TRUE(absl::IsPermissionDenied(ExplainPerfEventError(EACCES, 3)));
   EXPECT_THAT(Message(ExplainPerfEventError(EACCES, 3)), HasSubstr("perf_event_paranoid=3"));
-  EXPECT_THAT(Message(ExplainPerfEventError(EACCES, 3)), HasSubstr("set it to 2, or grant CAP_SYS_ADMIN"));
+  EXPECT_THAT(Message(ExplainPerfEventError(EACCES, 3)), HasSubstr("set the sysctl to 2, or grant CAP_SYS_ADMIN"));
   EXPECT_THAT(Message(ExplainPerfEventError(EACCES, 2)), HasSubstr("grant CAP_PERFMON"));
   EXPECT_TRUE(absl::IsUnimplemented(ExplainPerfEventError(ENOSYS, 0)));
   EXPECT_THAT(Message(ExplainPerfEventError(ENOSYS, 0)), HasSubstr("seccomp"));

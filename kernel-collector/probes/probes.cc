@@ -124,19 +124,19 @@ void KernelProbes::AddMetrics(Metrics& metrics) {
       TRIB_CAPTURED);
   add("tributary_collector_idle_ticks_total", "Sampling ticks on idle CPUs: not samples", TRIB_IDLE);
   constexpr std::string_view kLost = "tributary_collector_lost_samples_total";
-  constexpr std::string_view kLostHelp = "Samples captured and lost, by reason";
+  constexpr std::string_view kLostHelp = "Samples lost after capture, by reason";
   add(kLost, kLostHelp, TRIB_LOST_RING_FULL, {{"reason", std::string(LossReasonName(LossReason::kRingFull))}});
   add(kLost, kLostHelp, TRIB_LOST_STACK_ERROR, {{"reason", std::string(LossReasonName(LossReason::kStackError))}});
   metrics.AddCallback(kLost, kLostHelp, /*is_counter=*/true,
                       {{"reason", std::string(LossReasonName(LossReason::kBadRecord))}},
                       [bad = sampler_->bad_record_counter()] { return static_cast<double>(bad->value()); });
   add("tributary_collector_stack_copies_total", "Samples that came with a copy of their stack", TRIB_COPIES);
-  add("tributary_collector_stack_copies_refused_total", "Samples kept without a copy of their stack: no room for it",
-      TRIB_COPY_RING_FULL);
+  add("tributary_collector_stack_copies_refused_total",
+      "Samples kept without a copy of their stack, because its ring was full", TRIB_COPY_RING_FULL);
   for (uint32_t i = 0; i < counters->contexts(); ++i) {
     const auto context = static_cast<trib_context>(i);
     metrics.AddCallback(
-        "tributary_collector_sampling_seconds_total", "Time spent in sampling programs, on all CPUs, by where they run",
+        "tributary_collector_sampling_seconds_total", "Time spent in sampling programs, on all CPUs, by context",
         /*is_counter=*/true, {{"context", std::string(ContextName(context))}},
         [counters, context] { return static_cast<double>(counters->Read(TRIB_RUN_NS, context)) / kNsPerSecond; });
   }
@@ -218,7 +218,7 @@ void KernelProbes::FollowHotplug() {
       gone.push_back(cpu);
   }
   for (int cpu : gone) {
-    LogInfo("CPU went away cpu={}", cpu);
+    LogInfo("CPU went offline cpu={}", cpu);
     DropCpu(cpu);
   }
   for (int cpu : *online) {
@@ -232,7 +232,7 @@ void KernelProbes::FollowHotplug() {
     }
     if (status.ok()) {
       sideband_.NoteGap();
-      LogInfo("CPU came cpu={}", cpu);
+      LogInfo("CPU came online cpu={}", cpu);
     } else {
       LogWarning("CPU not sampled cpu={} cause={}", cpu, Message(status));
     }
@@ -250,7 +250,7 @@ Accounting KernelProbes::ReadAccounting() {
 absl::StatusOr<std::unique_ptr<Probes>> Probes::Open(const ProbeOptions& options, Metrics& metrics) {
   if (options.sample_rate_hz == 0 || options.sample_rate_hz > kSampleRateMaxHz) {
     return Error(absl::StatusCode::kInvalidArgument,
-                 fmt::format("a sample rate of {} Hz: must be 1 to {}", options.sample_rate_hz, kSampleRateMaxHz));
+                 fmt::format("sample rate {} Hz: must be 1 to {} Hz", options.sample_rate_hz, kSampleRateMaxHz));
   }
   RETURN_IF_ERROR(CheckMachine(ReadMachine()));
   ASSIGN_OR_RETURN(std::vector<int> cpus, OnlineCpus());

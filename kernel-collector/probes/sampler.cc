@@ -43,7 +43,8 @@ absl::Status Sampler::Configure(const Options& options) {
     // libbpf prefixes a section's map with the object's name.
     if (!std::string_view(bpf_map__name(map)).ends_with(".rodata")) continue;
     if (bpf_map__set_initial_value(map, &options.config, sizeof(options.config)) == 0) break;
-    return Error(absl::StatusCode::kInternal, "the sampling program's configuration has another size than ours");
+    return Error(absl::StatusCode::kInternal,
+                 "the sampling program's configuration has a different size than the collector's");
   }
   bpf_map* samples = bpf_object__find_map_by_name(object_, "trib_samples");
   bpf_map* copies = bpf_object__find_map_by_name(object_, "trib_copies");
@@ -51,10 +52,10 @@ absl::Status Sampler::Configure(const Options& options) {
     return Error(absl::StatusCode::kInternal, "the sampling program lacks its configuration or a ring");
   }
   if (int error = bpf_map__set_max_entries(samples, options.ring_bytes); error != 0) {
-    return ErrnoStatus("size", "the sample ring", -error);
+    return ErrnoStatus("set the size of", "the sample ring", -error);
   }
   if (int error = bpf_map__set_max_entries(copies, options.copies_bytes); error != 0) {
-    return ErrnoStatus("size", "the ring of stack copies", -error);
+    return ErrnoStatus("set the size of", "the ring of stack copies", -error);
   }
   bpf_map* states = bpf_object__find_map_by_name(object_, "trib_states");
   bpf_map* counters = bpf_object__find_map_by_name(object_, "trib_counters");

@@ -45,10 +45,11 @@ struct Sideband::Ring {
 
 Sideband::Sideband(Metrics& metrics, int wakeups)
     : wakeups_(wakeups),
-      lost_(metrics.AddCounter("tributary_collector_sideband_lost_events_total",
-                               "Process events that a CPU's ring had no room for; mappings are read again from /proc")),
+      lost_(
+          metrics.AddCounter("tributary_collector_sideband_lost_events_total",
+                             "Process events lost because a CPU's ring was full; mappings are read again from /proc")),
       bad_(metrics.AddCounter("tributary_collector_sideband_bad_records_total",
-                              "Process events that made no sense and were dropped")) {}
+                              "Process events that were malformed and dropped")) {}
 
 Sideband::~Sideband() = default;
 
@@ -59,7 +60,7 @@ absl::Status Sideband::AddCpu(int cpu) {
     event = OpenSidebandEvent(cpu, /*build_id=*/false);
     if (event.ok()) {
       build_ids_ = false;
-      LogInfo("this kernel gives no build-ids with mappings (Linux 5.12 does), files will be read for them");
+      LogInfo("this kernel sends no build-ids with mappings (Linux 5.12 does): the collector reads them from files");
     }
   }
   if (!event.ok()) return event.status();
@@ -71,7 +72,7 @@ absl::Status Sideband::AddCpu(int cpu) {
     void* memory = mmap(nullptr, page + data, PROT_READ | PROT_WRITE, MAP_SHARED, event->get(), 0);
     if (memory != MAP_FAILED) {
       if (data < kRingBytesMax)
-        LogWarning("small process event ring cpu={} bytes={}: raise the memlock limit", cpu, data);
+        LogWarning("the ring of process events is small cpu={} bytes={}: raise the locked-memory limit", cpu, data);
       const int fd = event->get();
       rings_.emplace(cpu, std::make_unique<Ring>(*std::move(event), memory, page + data, data));
       return wakeups_ < 0 ? absl::OkStatus() : AddWakeup(wakeups_, fd);

@@ -64,10 +64,9 @@ CgroupNames::CgroupNames(Options options, Executor& executor, const Clock& clock
     : options_(std::move(options)),
       executor_(executor),
       clock_(clock),
-      unknown_(
-          metrics.AddCounter("tributary_collector_cgroups_unknown_total", "cgroup ids that no path was found for")),
+      unknown_(metrics.AddCounter("tributary_collector_cgroups_unknown_total", "cgroup ids without a known path")),
       walks_(metrics.AddCounter("tributary_collector_cgroup_walks_total",
-                                "walks of the cgroup hierarchies for processes that were gone")) {}
+                                "walks of the cgroup hierarchies for processes that had ended")) {}
 
 const CgroupName* CgroupNames::Find(Key key, Pid pid) {
   static const CgroupName kNoName;

@@ -15,7 +15,7 @@ namespace tributary {
 namespace {
 
 absl::Status Mismatch(const std::string& path) {
-  return Error(absl::StatusCode::kNotFound, fmt::format("open {}: it is another file by now", path));
+  return Error(absl::StatusCode::kNotFound, fmt::format("open {}: the file has been replaced", path));
 }
 
 absl::StatusOr<OpenedFile> Identify(absl::StatusOr<Fd> fd) {
@@ -48,7 +48,7 @@ absl::StatusOr<OpenedFile> Check(absl::StatusOr<Fd> fd, const std::string& path,
 template <typename CheckOpened>
 absl::StatusOr<OpenedFile> Try(const std::string& proc_root, const std::vector<FileLocation>& locations,
                                CheckOpened&& check) {
-  absl::Status last = Error(absl::StatusCode::kNotFound, "open: no process is known to have it mapped");
+  absl::Status last = Error(absl::StatusCode::kNotFound, "open: no known process has the file mapped");
   for (auto location = locations.rbegin(); location != locations.rend(); ++location) {
     std::string process = fmt::format("{}/{}", proc_root, location->pid.value);
     std::string link = fmt::format("{}/map_files/{:x}-{:x}", process, location->start, location->end);
@@ -87,7 +87,7 @@ absl::StatusOr<std::unique_ptr<ElfFile>> OpenIdentified(const std::string& proc_
 
 absl::StatusOr<OwnVdso> ReadOwnVdso() {
   uint64_t start = getauxval(AT_SYSINFO_EHDR);
-  if (start == 0) return Error(absl::StatusCode::kNotFound, "vdso: this kernel gives none");
+  if (start == 0) return Error(absl::StatusCode::kNotFound, "vdso: this kernel has none");
   ASSIGN_OR_RETURN(std::string maps, ReadSmallFile("/proc/self/maps", 16u << 20));
   OwnVdso vdso;
   ParseMaps(maps, [&](const MapsEntry& entry) {

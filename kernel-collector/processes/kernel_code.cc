@@ -53,8 +53,7 @@ void TellEnds(std::vector<BpfCode> told, std::vector<GeneratedCode>* generated) 
 
 Counter& Frames(Metrics& metrics, std::string_view reason) {
   return metrics.AddCounter("tributary_collector_kernel_frames_unnamed_total",
-                            "frames of the kernel that show why they have no name, by reason",
-                            {{"reason", std::string(reason)}});
+                            "kernel frames without a name, by reason", {{"reason", std::string(reason)}});
 }
 
 }  // namespace
@@ -70,7 +69,7 @@ KernelCode::KernelCode(Options options, Executor& executor, const Clock& clock, 
       forgot_at_(clock.Monotonic()),
       tokens_at_(clock.Monotonic()),
       reads_(metrics.AddCounter("tributary_collector_kallsyms_reads_total",
-                                "times that kallsyms was read for where kernel code is")),
+                                "times that kallsyms was read to find the places of kernel code")),
       hidden_frames_(Frames(metrics, "hidden")),
       nowhere_frames_(Frames(metrics, "not_listed")),
       anonymous_module_frames_(Frames(metrics, "module_without_build_id")) {}
@@ -102,7 +101,7 @@ void KernelCode::Take(Reading& reading) {
   if (layout_ != nullptr) return;  // the kernel's own address stays the same until the next boot
   CodeFilePtr cause = MakeCause(WhyHidden(reading.layout.status(), reading.kptr_restrict));
   if (cause->path == hidden_->path) return;
-  LogWarning("kernel frames show why they have no names: {} cause=\"{}\"", cause->path,
+  LogWarning("kernel frames have no names: they show the reason {} cause=\"{}\"", cause->path,
              Message(reading.layout.status()));
   hidden_ = std::move(cause);
 }

@@ -141,7 +141,7 @@ absl::Status ReadMemory(const Fd& memory, uint64_t address, char* to, size_t siz
   while (size > 0) {
     const ssize_t n = pread(memory.get(), to, size, static_cast<off_t>(address));
     if (n < 0 && errno == EINTR) continue;
-    if (n <= 0) return Malformed("it leads to where no memory is");
+    if (n <= 0) return Malformed("its address is not mapped");
     to += n;
     address += static_cast<size_t>(n);
     size -= static_cast<size_t>(n);
@@ -156,10 +156,10 @@ absl::StatusOr<ProcessContext> DecodeProcessContext(std::string_view message) {
   Fields fields(message);
   for (Fields::Field field; fields.Next(&field);) {
     if (field.type != 2) continue;
-    if (field.number == 1 && !AddResource(field.bytes, &context)) return Malformed("no resource");
-    if (field.number == 2 && !AddKeyValue(field.bytes, &context)) return Malformed("no attribute");
+    if (field.number == 1 && !AddResource(field.bytes, &context)) return Malformed("a resource is malformed");
+    if (field.number == 2 && !AddKeyValue(field.bytes, &context)) return Malformed("an attribute is malformed");
   }
-  if (!fields.ok()) return Malformed("no message");
+  if (!fields.ok()) return Malformed("the message is malformed");
   return context;
 }
 
@@ -185,7 +185,7 @@ absl::StatusOr<ProcessContext> ReadProcessContext(const std::string& proc_root, 
     Header header, after;
     RETURN_IF_ERROR(ReadMemory(memory, *address, reinterpret_cast<char*>(&header), sizeof header));
     if (std::memcmp(header.signature, "OTEL_CTX", sizeof header.signature) != 0) return Malformed("no signature");
-    if (header.version != kVersion) return Malformed("a version that is not known");
+    if (header.version != kVersion) return Malformed("unknown version");
     if (header.published_at_ns == 0) continue;
     if (header.payload_size > kProcessContextBytesMax) return Malformed("too large");
     std::string message(header.payload_size, '\0');
@@ -195,7 +195,7 @@ absl::StatusOr<ProcessContext> ReadProcessContext(const std::string& proc_root, 
     RETURN_IF_ERROR(read);
     return DecodeProcessContext(message);
   }
-  return Error(absl::StatusCode::kUnavailable, "process context: it is being changed");
+  return Error(absl::StatusCode::kUnavailable, "process context: the process is changing it");
 }
 
 }  // namespace tributary

@@ -19,9 +19,9 @@ ProcessTable::ProcessTable(CodeFileTable& executables, Metrics& metrics)
       refused_(metrics.AddCounter("tributary_collector_processes_refused_total",
                                   "processes not followed because the table was full")),
       mappings_refused_(
-          metrics.AddCounter("tributary_collector_mappings_refused_total", "mappings over the cap of one process")),
+          metrics.AddCounter("tributary_collector_mappings_refused_total", "mappings over the limit of one process")),
       sideband_lost_(metrics.AddCounter("tributary_collector_sideband_lost_events_total",
-                                        "process events that the kernel had no room for")) {}
+                                        "process events lost because the kernel's ring was full")) {}
 
 ProcessRunPtr ProcessTable::Find(Pid pid) const {
   auto it = runs_.find(pid);

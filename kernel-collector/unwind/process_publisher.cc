@@ -24,11 +24,11 @@ class ProcessPublisher::Impl {
         clock_(clock),
         ranges_(maps, tables, executor, metrics),
         processes_gauge_(
-            metrics.AddGauge("tributary_collector_walk_processes", "processes whose mappings the kernel's walk knows")),
+            metrics.AddGauge("tributary_collector_walk_processes", "processes that the kernel's walk knows")),
         evicted_(metrics.AddCounter("tributary_collector_walk_processes_evicted_total",
-                                    "processes taken back to make room for others")),
+                                    "processes removed to make room for others")),
         refused_(metrics.AddCounter("tributary_collector_walk_processes_refused_total",
-                                    "times that a process found no room")) {}
+                                    "times that there was no space for a process")) {}
 
   void Publish(ProcessRun& run, uint64_t start_time_ns, uint64_t exec_id);
   void Withdraw(Pid pid);

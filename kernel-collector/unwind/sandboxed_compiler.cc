@@ -64,7 +64,7 @@ absl::StatusOr<Fd> SandboxedCompiler::OpenFile(const Request& request) {
     return std::move(memory).TakeDescriptor();
   }
   ASSIGN_OR_RETURN(OpenedFile opened, OpenCodeFile(proc_root_, request.key, request.locations));
-  if (opened.id != request.id) return Error(absl::StatusCode::kNotFound, "open: it is another file by now");
+  if (opened.id != request.id) return Error(absl::StatusCode::kNotFound, "open: the file has been replaced");
   Fd fd(fcntl(opened.file->descriptor(), F_DUPFD_CLOEXEC, 0));
   if (!fd.valid()) return ErrnoStatus("dup", "executable", errno);
   return fd;
@@ -99,7 +99,7 @@ UnwindCompiler::Result SandboxedCompiler::Compile(const Request& request) {
   if (exchange == Exchange::kAnswered) return result;
   child_.Stop();
   deaths_.Add();
-  return fail(Error(absl::StatusCode::kInternal, "the parser process died over this file"));
+  return fail(Error(absl::StatusCode::kInternal, "the parser process died while it read this file"));
 }
 
 SandboxedCompiler::Exchange SandboxedCompiler::Ask(const Request& request, int file, Result* result) {

@@ -35,7 +35,7 @@ class OpenFilesCompiler : public UnwindCompiler {
       ASSIGN_OR_RETURN(file, ElfFile::FromMemory(request.memory));
     } else {
       ASSIGN_OR_RETURN(OpenedFile opened, OpenCodeFile(proc_root_, request.key, request.locations));
-      if (opened.id != request.id) return Error(absl::StatusCode::kNotFound, "open: it is another file by now");
+      if (opened.id != request.id) return Error(absl::StatusCode::kNotFound, "open: the file has been replaced");
       file = std::move(opened.file);
     }
     ASSIGN_OR_RETURN(std::unique_ptr<UnwindSource> source, UnwindSource::Open(std::move(file)));

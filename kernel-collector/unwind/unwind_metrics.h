@@ -8,24 +8,25 @@ namespace tributary {
 struct UnwindMetrics {
   explicit UnwindMetrics(Metrics& metrics)
       : units_loaded(metrics.AddCounter("tributary_collector_unwind_units_loaded_total",
-                                        "4 MiB units of code whose unwind rows were given to the kernel")),
+                                        "4 MiB units of code with unwind rows that were loaded into the kernel")),
         units_evicted(metrics.AddCounter("tributary_collector_unwind_units_evicted_total",
-                                         "units taken back to make room for others")),
-        units_failed(metrics.AddCounter("tributary_collector_unwind_units_failed_total",
-                                        "units that could not be compiled: walked by frame pointers for a while")),
+                                         "units removed to make room for others")),
+        units_failed(
+            metrics.AddCounter("tributary_collector_unwind_units_failed_total",
+                               "units that could not be compiled and are walked by frame pointers for a while")),
         compile_ns(metrics.AddDurationCounter("tributary_collector_unwind_compile_seconds_total",
                                               "CPU time spent on compiling unwind information")),
         bad_rows(metrics.AddCounter("tributary_collector_unwind_unsupported_rows_total",
-                                    "compiled rows that say what cannot be followed")),
+                                    "compiled rows that unwind rules cannot express: stacks end there")),
         requests_refused(metrics.AddCounter("tributary_collector_unwind_requests_refused_total",
-                                            "units wanted while too many were waiting")),
+                                            "units that were requested while too many were waiting")),
         executables_refused(metrics.AddCounter("tributary_collector_unwind_executables_refused_total",
-                                               "times that an executable found no page entries free")),
+                                               "times that no page entries were free for an executable")),
         chunks_refused(metrics.AddCounter("tributary_collector_unwind_chunks_refused_total",
-                                          "chunks of rows that the kernel would not give")),
-        rows(metrics.AddGauge("tributary_collector_unwind_rows", "unwind rows that the kernel has")),
-        rules(metrics.AddGauge("tributary_collector_unwind_rules", "different unwind rules, of 65,536")),
-        chunk_bytes(metrics.AddGauge("tributary_collector_unwind_chunk_bytes", "kernel memory of chunks of rows")) {}
+                                          "chunks of rows that the kernel refused")),
+        rows(metrics.AddGauge("tributary_collector_unwind_rows", "unwind rows in the kernel")),
+        rules(metrics.AddGauge("tributary_collector_unwind_rules", "different unwind rules; the limit is 65,536")),
+        chunk_bytes(metrics.AddGauge("tributary_collector_unwind_chunk_bytes", "kernel memory for chunks of rows")) {}
 
   Counter& units_loaded;
   Counter& units_evicted;

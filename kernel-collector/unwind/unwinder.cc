@@ -10,11 +10,11 @@ Unwinder::Unwinder(UnwindMaps& maps, Executor& executor, const Clock& clock, Met
       publisher_(maps, tables_, executor, clock, metrics),
       walker_(tables_),
       continued_(metrics.AddCounter("tributary_collector_stacks_continued_total",
-                                    "stacks that user space went on with where the kernel's walk stopped")),
+                                    "stacks that user space continued where the kernel's walk stopped")),
       continued_short_(metrics.AddCounter("tributary_collector_stacks_copied_short_total",
-                                          "stacks longer than the copy that user space got of them")),
+                                          "stacks that were longer than the copy that user space got")),
       stale_(metrics.AddCounter("tributary_collector_stacks_stale_total",
-                                "stacks cut where a mapping had been replaced before the walk knew")) {}
+                                "stacks cut where a mapping had been replaced before the walk knew the new mapping")) {}
 
 void Unwinder::Walk(const SampleRecord& record, size_t frames_to_trust, const ProcessRun& run,
                     const MappingTable::List* snapshot, const std::function<void(const CodeFilePtr&)>& unread,

@@ -15,7 +15,7 @@ struct WalkRanges::State {
         retired(m, executor, /*batch=*/TRIB_MAPPINGS_MAX / 16),
         mappings(metrics.AddGauge("tributary_collector_walk_mappings", "mappings that the kernel's walk knows")),
         mappings_refused(metrics.AddCounter("tributary_collector_walk_mappings_refused_total",
-                                            "mappings over the limit that the walk has for one process")) {}
+                                            "mappings over the walk's limit for one process")) {}
 
   UnwindMaps& maps;
   UnwindTables& tables;

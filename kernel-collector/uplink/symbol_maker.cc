@@ -77,8 +77,7 @@ SymbolMaker::SymbolMaker(Spawn spawn, Metrics& metrics, int timeout_ms)
       deaths_(metrics.AddCounter("tributary_collector_symbol_maker_deaths_total",
                                  "processes that made symbol tables and died or were killed")),
       left_out_(metrics.AddCounter("tributary_collector_symbol_entries_left_out_total",
-                                   "entries of executables that symbol tables lack: over a limit, or not to be read")) {
-}
+                                   "symbols and function bounds that tables lack: over a limit, or unreadable")) {}
 
 absl::StatusOr<PackedTable> SymbolMaker::Make(const SymbolMakerRequest& request, const Fd& file) {
   // A process that died while it was idle did not die because of this file.
@@ -95,7 +94,7 @@ absl::StatusOr<PackedTable> SymbolMaker::Make(const SymbolMakerRequest& request,
   if (!absl::IsCancelled(made.status())) return made;
   deaths_.Add();
   return Error(absl::StatusCode::kInternal,
-               "the process that makes symbol tables died over this file, or took too long");
+               "the process that makes symbol tables died while it read this file, or took too long");
 }
 
 }  // namespace tributary

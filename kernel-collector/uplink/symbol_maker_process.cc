@@ -78,7 +78,7 @@ struct Made {
 };
 
 absl::StatusOr<Made> Make(const SymbolMakerRequest& request, Fd file) {
-  if (!file.valid()) return Error(absl::StatusCode::kInvalidArgument, "no file came along");
+  if (!file.valid()) return Error(absl::StatusCode::kInvalidArgument, "the request has no file");
   Made made;
   ASSIGN_OR_RETURN(std::shared_ptr<const SymbolTable> table,
                    request.kind == SymbolMakerRequest::kElf ? MakeElfTable(request, std::move(file), &made.left_out)
@@ -88,7 +88,7 @@ absl::StatusOr<Made> Make(const SymbolMakerRequest& request, Fd file) {
   made.raw_bytes = encoded.size();
   made.zstd = ZstdCompress(encoded);
   if (made.zstd.size() > kSymbolTableStoredBytesMax || made.raw_bytes > kSymbolTableRawBytesMax) {
-    return Error(absl::StatusCode::kResourceExhausted, "symbol table: more bytes than a reducer takes");
+    return Error(absl::StatusCode::kResourceExhausted, "symbol table: larger than a reducer accepts");
   }
   return made;
 }

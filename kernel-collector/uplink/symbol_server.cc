@@ -82,12 +82,12 @@ SymbolServer::SymbolServer(Options options, Parts parts, const Clock& clock, Met
       clock_(clock),
       callbacks_(std::move(callbacks)),
       refused_(metrics.AddCounter("tributary_collector_symbol_requests_refused_total",
-                                  "requests for symbols over a limit: too many waiting, or the same again")),
+                                  "requests for symbols that were refused: too many wait, or the same is repeated")),
       sent_(metrics.AddCounter("tributary_collector_symbol_tables_sent_total", "symbol tables handed to the uplink")),
       sent_bytes_(metrics.AddCounter("tributary_collector_symbol_table_bytes_total",
                                      "size of the symbol tables handed to the uplink")),
       unavailable_(metrics.AddCounter("tributary_collector_symbol_tables_unavailable_total",
-                                      "requests answered with a reason why there is no table")) {}
+                                      "requests answered with the reason why there is no table")) {}
 
 void SymbolServer::SetVdso(const ExecutableId& id, std::string_view bytes) {
   vdso_id_ = id;

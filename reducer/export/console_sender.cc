@@ -41,7 +41,7 @@ otlp::SendResult ConsoleSender::Send(const otlp::ProfilesRequest& request, int64
     if (cancelled_) {
       result.status = absl::CancelledError("export is stopping");
     } else if (Clock::Real().Monotonic().value >= deadline) {
-      result.status = absl::DeadlineExceededError("nobody reads the console");
+      result.status = absl::DeadlineExceededError("the reader of standard output is too slow, or has stopped");
     } else {
       result.status = WriteSome(fd_, &rest);
     }

@@ -38,7 +38,7 @@ absl::Status ParsePlace(std::string_view url, std::string_view place, ExportUrl*
     host = place.substr(0, colon);
     port = place.substr(colon + 1);
   }
-  if (!IsHost(host)) return Invalid(url, "no such host name");
+  if (!IsHost(host)) return Invalid(url, "the host name is malformed");
   absl::StatusOr<HostPort> parsed = ParseHostPort(fmt::format("{}:{}", host, port));
   if (!parsed.ok() || parsed->port == 0) return Invalid(url, "the port must be 1 to 65535");
   out->target = fmt::format("{}:{}", host, parsed->port);
@@ -55,7 +55,7 @@ absl::StatusOr<ExportUrl> ParseExportUrl(std::string_view url) {
   if (question != url.npos) {
     std::string_view query = url.substr(question + 1);
     size_t equals = query.find('=');
-    if (equals == query.npos) return Invalid(url, "after the question mark must stand KEY=VALUE");
+    if (equals == query.npos) return Invalid(url, "the question mark must be followed by KEY=VALUE");
     key = query.substr(0, equals);
     value = query.substr(equals + 1);
   }
@@ -63,7 +63,7 @@ absl::StatusOr<ExportUrl> ParseExportUrl(std::string_view url) {
     if (key == "layout" && value == "collector") {
       out.layout = otlp::TextLayout::kCollector;
     } else if (!key.empty() && !(key == "layout" && value == "lazybackend")) {
-      return Invalid(url, "no such layout");
+      return Invalid(url, "unknown layout");
     }
     out.cursor_name = "console";
     return out;
@@ -71,13 +71,13 @@ absl::StatusOr<ExportUrl> ParseExportUrl(std::string_view url) {
   constexpr std::string_view kClear = "otlp://", kTls = "otlps://";
   out.kind = ExportUrl::Kind::kOtlp;
   out.tls = place.starts_with(kTls);
-  if (!out.tls && !place.starts_with(kClear)) return Invalid(url, "no such scheme");
+  if (!out.tls && !place.starts_with(kClear)) return Invalid(url, "unknown scheme");
   RETURN_IF_ERROR(ParsePlace(url, place.substr(out.tls ? kTls.size() : kClear.size()), &out));
   if (key == "signal" && value == "logs") {
     return Error(absl::StatusCode::kUnimplemented,
                  fmt::format("export to {}: only signal=profiles is exported so far", EscapeForDisplay(url)));
   }
-  if (!key.empty() && !(key == "signal" && value == "profiles")) return Invalid(url, "no such option");
+  if (!key.empty() && !(key == "signal" && value == "profiles")) return Invalid(url, "unknown option");
   out.cursor_name = fmt::format("{}{}", out.tls ? kTls : kClear, out.target);
   return out;
 }

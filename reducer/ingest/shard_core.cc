@@ -26,8 +26,9 @@ ShardCore::ShardCore(const Dependencies& dependencies, Options options, Callback
       callbacks_(std::move(callbacks)),
       held_back_(metrics_.AddCounter("tributary_reducer_held_back_total",
                                      "times a session stopped reading because the store writer was behind")),
-      over_share_(metrics_.AddCounter("tributary_reducer_over_share_total",
-                                      "times a session stopped reading because its node held its share of the queue")),
+      over_share_(
+          metrics_.AddCounter("tributary_reducer_over_share_total",
+                              "times a session stopped reading because its node had used up its share of the queue")),
       memory_(options_.sessions_remembered_max),
       share_(options_.queue),
       tick_(alarms_.NewAlarm([this] { OnTick(); })),
@@ -101,15 +102,15 @@ void ShardCore::StartSession(Arrival arrival) {
 absl::StatusOr<intake::SessionOwner::Known> ShardCore::OnHello(const intake::Hello& hello) {
   if (hello.role != intake::Role::kNode && hello.role != intake::Role::kReplay &&
       hello.role != intake::Role::kCluster) {
-    return absl::InvalidArgumentError("this reducer takes sessions of nodes, clusters and replays only");
+    return absl::InvalidArgumentError("this reducer accepts only sessions of nodes, clusters and replays");
   }
   if (hello.session.node_id.empty() || hello.session.node_id.size() > kNodeIdBytesMax) {
-    return absl::InvalidArgumentError("a node id has 1 to 255 bytes");
+    return absl::InvalidArgumentError("a node id must have 1 to 255 bytes");
   }
   const bool is_cluster = hello.role == intake::Role::kCluster;
   if (hello.session.node_id.starts_with(intake::kClusterIdPrefix) != is_cluster) {
-    return absl::InvalidArgumentError(
-        fmt::format("the ids of clusters, and no others, begin with \"{}\"", intake::kClusterIdPrefix));
+    return absl::InvalidArgumentError(fmt::format(
+        "the id of a cluster must begin with \"{}\", and no other id may begin with it", intake::kClusterIdPrefix));
   }
   auto live = live_.find(hello.session.session_id);
   if (live != live_.end() && is_cluster) {
@@ -117,7 +118,7 @@ absl::StatusOr<intake::SessionOwner::Known> ShardCore::OnHello(const intake::Hel
     return Known{};
   }
   SessionMemory::Entry* known = memory_.Find(hello.session.session_id);
-  if (live == live_.end() || known == nullptr) return absl::InternalError("session is not known here");
+  if (live == live_.end() || known == nullptr) return absl::InternalError("the session is unknown");
   // A collector that continues the session of an earlier process counts generations from 1 again. Otherwise a refused
   // generation of the earlier process would never be asked for, and a held dictionary could be taken for the new
   // process's.
@@ -176,7 +177,8 @@ absl::Status ShardCore::OnBatch(const SessionInfo& info, intake::IncomingBatch b
   pending.wire_bytes = bytes - live.counted_bytes;
   pending.oldest_held = live.oldest_held;
   const size_t memory_bytes = live.batch_bytes = MemoryOf(pending);
-  if (!HasRoom(live, memory_bytes)) return absl::ResourceExhaustedError("there is no room in the store writer's queue");
+  if (!HasRoom(live, memory_bytes))
+    return absl::ResourceExhaustedError("the store writer's queue has no room for the batch");
   // The session's memory must know the batch before the writer owns it.
   Remember(info, pending);
   const std::vector<ClosedSession> ended = pending.closes;
@@ -201,7 +203,7 @@ void ShardCore::CutOff(const SessionInfo& speaker, const std::vector<ClosedSessi
     }
     const auto live = live_.find(id);
     if (live == live_.end() || live->second.info->node_id != speaker.node_id) continue;
-    LogInfo("node disconnected node={} cause=\"a later collector tells that this one has ended\"",
+    LogInfo("node disconnected node={} cause=\"a later collector of the node reported that this one has ended\"",
             EscapeForDisplay(speaker.node_id));
     Disconnect(live->second);
     live_.erase(live);

@@ -12,7 +12,7 @@ SymbolWorker::SymbolWorker(Loop& loop, SymbolStore& symbols, Options options, Me
       symbols_(symbols),
       options_(options),
       dropped_(metrics.AddCounter("tributary_reducer_symbol_uploads_dropped_total",
-                                  "uploaded symbol tables dropped because too many wait; they are asked for again")),
+                                  "uploaded symbol tables dropped because too many waited; they are requested again")),
       queue_(options.queue_max),
       thread_([this] { Run(); }) {}
 
@@ -75,7 +75,7 @@ std::vector<ExecutableId> SymbolWorker::TakeReleased() { return symbols_.demand(
 
 void SymbolWorker::Put(SymbolAsker asker, const ExecutableId& id, const absl::StatusOr<std::string>& encoded_table) {
   if (encoded_table.status().code() == absl::StatusCode::kDataLoss) {
-    LogInfo("symbol table is asked for again executable={} cause=\"{}\"", id.ToString(),
+    LogInfo("symbol table is requested again executable={} cause=\"{}\"", id.ToString(),
             EscapeForDisplay(Message(encoded_table.status())));
     return symbols_.demand().Release(id, asker);
   }

@@ -116,7 +116,7 @@ absl::StatusOr<std::vector<store::ShardWriter::Outcome>> WriterThread::CommitUnt
     }
     failures_.Add();
     if (!failed) {
-      LogError("{}: cannot write: {}. Collectors keep their samples until it works{}", name_,
+      LogError("{}: cannot write: {}. Collectors keep their samples until writing works again{}", name_,
                Message(store::AdviseOnDamage(outcomes.status())),
                absl::IsResourceExhausted(outcomes.status()) ? "; free disk space or lower --store-bytes-max"
                : absl::IsDataLoss(outcomes.status())        ? ""

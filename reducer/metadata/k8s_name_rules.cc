@@ -45,7 +45,7 @@ std::string ToRewrite(std::string_view name) {
 }  // namespace
 
 absl::Status K8sNameRules::Add(Of of, std::string_view rule) {
-  if (rules_.size() >= kRulesMax) return Invalid(rule, fmt::format("there are {} rules already", kRulesMax));
+  if (rules_.size() >= kRulesMax) return Invalid(rule, fmt::format("there may be at most {} rules", kRulesMax));
   Rule made{.of = of, .object = "pod"};
   std::string_view rest = rule;
   const size_t colon = rest.find(':');
@@ -56,17 +56,17 @@ absl::Status K8sNameRules::Add(Of of, std::string_view rule) {
     made.object = rest.substr(0, colon);
     if (!IsObject(made.object)) {
       return Invalid(rule,
-                     "before the colon must stand pod, namespace, node, deployment, replicaset, statefulset, "
+                     "the word before the colon must be pod, namespace, node, deployment, replicaset, statefulset, "
                      "daemonset, job or cronjob");
     }
     rest.remove_prefix(colon + 1);
   }
   const size_t equal = rest.find('=');
   made.key = rest.substr(0, equal);
-  if (made.key.empty()) return Invalid(rule, "there is no key");
+  if (made.key.empty()) return Invalid(rule, "the key is missing");
   if (equal != std::string_view::npos) {
     made.name = rest.substr(equal + 1);
-    if (made.name.empty()) return Invalid(rule, "there is no name behind the =");
+    if (made.name.empty()) return Invalid(rule, "the name after the = is missing");
   }
   if (made.key.find_first_of("*+?()[]|^$\\{}") != std::string::npos) {
     re2::RE2::Options options;

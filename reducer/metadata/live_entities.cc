@@ -12,10 +12,11 @@ LiveEntities::LiveEntities(const Options& options, Counter& refused, Metrics& me
     : options_(options),
       refused_(refused),
       lost_states_(metrics.AddCounter("tributary_metadata_lost_states_total",
-                                      "States of entities that change too often to keep all.")),
+                                      "States that were dropped because their entity changes too often.")),
       entities_gauge_(metrics.AddGauge("tributary_metadata_entities", "Entities in memory.")),
-      bytes_gauge_(metrics.AddGauge("tributary_metadata_bytes", "Memory of the entities, about.")),
-      tellers_gauge_(metrics.AddGauge("tributary_metadata_tellers", "Nodes and clusters' watchers that are known.")) {}
+      bytes_gauge_(metrics.AddGauge("tributary_metadata_bytes", "About how many bytes the entities take in memory.")),
+      tellers_gauge_(
+          metrics.AddGauge("tributary_metadata_tellers", "Nodes and clusters' watchers with known entities.")) {}
 
 LiveEntities::~LiveEntities() = default;
 

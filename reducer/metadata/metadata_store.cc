@@ -14,7 +14,7 @@ constexpr int64_t kExpectedNs = 6 * 60 * kNsPerMinute;
 Counter& AddRefusals(Metrics& metrics, const char* reason) {
   return metrics.AddCounter(
       "tributary_metadata_refusals_total",
-      "Entities that were turned away: of none of the teller's business (scope), or too many (full).",
+      "Refused entities, by reason; scope: the sender may not report them; full: there were too many.",
       {{"reason", reason}});
 }
 
@@ -57,7 +57,8 @@ MetadataStore::MetadataStore(Options options, const K8sNameRules& rules, Attribu
     : rules_(rules),
       names_(names),
       clock_(clock),
-      updates_(metrics.AddCounter("tributary_metadata_entities_told_total", "States of entities that were told.")),
+      updates_(metrics.AddCounter("tributary_metadata_entities_told_total",
+                                  "States of entities that nodes and clusters reported.")),
       refused_(AddRefusals(metrics, "scope")),
       failures_(
           metrics.AddCounter("tributary_metadata_store_errors_total", "Failures to read or write kept metadata.")) {
@@ -81,7 +82,7 @@ void MetadataStore::TakeDatabase(absl::StatusOr<std::unique_ptr<EntityStore>> op
     return;
   }
   failures_.Add();
-  LogError("metadata is not kept over a restart error=\"{}\"", Message(opened.status()));
+  LogError("metadata is kept in memory only, a restart loses it error=\"{}\"", Message(opened.status()));
 }
 
 void MetadataStore::Connected(const MetadataTeller& teller) { live_->Connected(teller, clock_.Unix()); }

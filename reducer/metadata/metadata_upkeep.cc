@@ -150,7 +150,7 @@ void MetadataUpkeep::LogFailure(std::string_view what, const absl::Status& statu
   failures_.Add();
   uint64_t held = 0;
   if (failure_log_.Allow(clock_.Monotonic(), &held)) {
-    LogWarning("metadata cannot {}, will try again error=\"{}\" suppressed={}", what, Message(status), held);
+    LogWarning("cannot {} kept metadata, will try again error=\"{}\" suppressed={}", what, Message(status), held);
   }
 }
 

@@ -130,9 +130,9 @@ ResourceJoiner::ResourceJoiner(const MetadataStore& store, const K8sNameRules& r
       names_(names),
       operator_attributes_(std::move(operator_attributes)),
       disbelieved_(metrics.AddCounter("tributary_metadata_disbelieved_total",
-                                      "Joins in which a container was said to be another pod's than its cgroup is.")),
+                                      "Joins in which metadata gave a container another pod than its cgroup does.")),
       unsplit_(metrics.AddCounter("tributary_metadata_unsplit_joins_total",
-                                  "Joins with more states in their time than are told apart.")) {
+                                  "Joins with more states in the requested time than are distinguished.")) {
   names_.Meet(operator_attributes_);
 }
 

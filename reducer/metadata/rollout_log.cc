@@ -37,11 +37,11 @@ RolloutLog::RolloutLog(Options options, MetadataSink& rest, const Clock& clock, 
     : keep_ns_(options.keep_ns),
       rest_(rest),
       clock_(clock),
-      taken_(metrics.AddCounter("tributary_metadata_rollouts_total",
-                                "Rollouts that clusters' watchers told of, and of services")),
-      refused_(metrics.AddCounter("tributary_metadata_rollouts_refused_total", "Told rollouts that make no sense")),
+      taken_(
+          metrics.AddCounter("tributary_metadata_rollouts_total", "Rollouts from clusters' watchers, and of services")),
+      refused_(metrics.AddCounter("tributary_metadata_rollouts_refused_total", "Refused rollouts: they make no sense")),
       dropped_(metrics.AddCounter("tributary_metadata_rollouts_dropped_total",
-                                  "Rollouts forgotten early: there were too many")),
+                                  "Rollouts forgotten before --retention because there were too many")),
       failures_(metrics.AddCounter("tributary_metadata_rollouts_failures_total",
                                    "Failed reads and writes of kept rollouts")) {
   absl::Status opened = options.store.status();

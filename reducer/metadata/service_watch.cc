@@ -66,8 +66,9 @@ ServiceWatch::ServiceWatch(Options options, store::Store& store, const ResourceJ
       clock_(clock),
       programs_(
           metrics.AddGauge("tributary_metadata_service_programs", "Programs of services whose versions are known")),
-      turned_away_(metrics.AddCounter("tributary_metadata_service_programs_refused_total",
-                                      "Looks at programs whose versions are not remembered: there are too many")),
+      turned_away_(
+          metrics.AddCounter("tributary_metadata_service_programs_refused_total",
+                             "Sightings of programs whose versions are not remembered because there are too many")),
       muted_(metrics.AddCounter("tributary_metadata_rollouts_muted_total",
                                 "Changes of services that change too often to be rollouts")),
       failures_(metrics.AddCounter("tributary_metadata_rollouts_failures_total",
@@ -211,8 +212,9 @@ void ServiceWatch::Fail(std::string_view what, const absl::Status& status) {
   failures_.Add();
   uint64_t suppressed = 0;
   if (!failure_log_.Allow(clock_.Monotonic(), &suppressed)) return;
-  LogWarning("versions of services are not kept over a restart operation={} error=\"{}\" suppressed={}", what,
-             Message(status), suppressed);
+  LogWarning(
+      "versions of services are kept in memory only, a restart loses them operation={} error=\"{}\" suppressed={}",
+      what, Message(status), suppressed);
 }
 
 }  // namespace tributary

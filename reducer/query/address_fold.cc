@@ -35,7 +35,7 @@ absl::StatusOr<AddressFold::DayNodes*> AddressFold::FindDay(store::Day day) {
   node_count_ += size;
   if (node_count_ > context_.limits.address_nodes_max) {
     return Error(absl::StatusCode::kResourceExhausted,
-                 fmt::format("this time spans more than {} stack nodes: ask for a shorter time",
+                 fmt::format("there are more than {} stack nodes in this time: ask for a shorter time",
                              context_.limits.address_nodes_max));
   }
   DayNodes& nodes = days_[day];
@@ -94,7 +94,7 @@ absl::StatusOr<std::vector<uint8_t>> AddressFold::FindMet(const DayNodes& nodes)
   const store::Trie& trie = *nodes.trie;
   std::vector<uint8_t> met(trie.parents.size(), 0);
   for (size_t i = met.size() - 1; i > 0; --i) {
-    if (trie.parents[i].value >= i) return Corrupt(fmt::format("node {} stands before its parent", i));
+    if (trie.parents[i].value >= i) return Corrupt(fmt::format("node {} comes before its parent", i));
     if (nodes.counts[i] != 0 || nodes.values[i] != 0) met[i] = 1;
     if (met[i] != 0) met[trie.parents[i].value] = 1;
   }
@@ -134,7 +134,7 @@ absl::Status AddressFold::NameRows(const store::Trie& trie, const std::vector<ui
       read = text.status();
     } else if (own_name_bytes_ > context_.limits.own_name_bytes_max) {
       read = Error(absl::StatusCode::kResourceExhausted,
-                   fmt::format("the names of this time's frames have more than {} bytes: ask for a shorter time",
+                   fmt::format("the names of the frames in this time have more than {} bytes: ask for a shorter time",
                                context_.limits.own_name_bytes_max));
     }
     return read.ok() ? *text : std::string_view();
@@ -174,7 +174,7 @@ absl::Status AddressFold::MapDay(const DayNodes& nodes, const std::vector<uint32
       const std::optional<FunctionNode> child = functions->Child(node, function);
       if (!child) {
         return Error(absl::StatusCode::kResourceExhausted,
-                     fmt::format("the answer has more than {} nodes: ask for less, by selector or time",
+                     fmt::format("the answer has more than {} nodes: ask for a shorter time or a narrower selector",
                                  functions->nodes_max()));
       }
       node = *child;

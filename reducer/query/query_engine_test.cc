@@ -192,7 +192,7 @@ TEST_F(QueryTest, TypesComeFromTheData) {
     const absl::Status status = engine_->QueryFlameGraph(request, 10).status();
     EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << type;
     EXPECT_NE(
-        Message(status).find("there are: alloc:bytes, alloc:count, allocs:count, cpu:nanoseconds, heap:bytes:sum"),
+        Message(status).find("types are: alloc:bytes, alloc:count, allocs:count, cpu:nanoseconds, heap:bytes:sum"),
         std::string::npos)
         << status;
   }
@@ -406,7 +406,7 @@ TEST_F(QueryTest, LimitErrorsSayHowToNarrow) {
   };
   const Case cases[] = {{{.processes_max = 0}, R"({process_pid="100"})", "shorter time"},
                         {{.address_nodes_max = 3}, "{}", "shorter time"},
-                        {{.function_nodes_max = 2}, "{}", "ask for less"},
+                        {{.function_nodes_max = 2}, "{}", "narrower selector"},
                         {{.own_name_bytes_max = 6}, "{}", "more than 6 bytes"}};
   store_.shards[0].texts = {"", "handler"};
   const store::FrameRow named{.kind = FrameKind::kGo, .name = store::StringId{1}};

@@ -8,7 +8,8 @@ namespace tributary {
 
 absl::Status CheckCancelled(const QueryRequest& request) {
   if (!request.is_cancelled || !request.is_cancelled()) return absl::OkStatus();
-  return Error(absl::StatusCode::kDeadlineExceeded, "the query took too long: ask for a shorter time or less");
+  return Error(absl::StatusCode::kDeadlineExceeded,
+               "the query took too long: ask for a shorter time or a narrower selector");
 }
 
 absl::Status CheckRequest(const QueryRequest& request) {

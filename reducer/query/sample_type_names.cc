@@ -90,11 +90,11 @@ absl::StatusOr<SampleTypeInfo> FindSampleType(store::Store& store, const QueryRe
   const std::string asked = EscapeForDisplay(std::string_view(request.type).substr(0, 2 * kSampleTypeBytesMax));
   if (found.empty()) {
     return Error(absl::StatusCode::kInvalidArgument,
-                 fmt::format("type: no sample is of type '{}'; there are: {}", asked,
+                 fmt::format("type: there are no samples of type '{}'; the existing types are: {}", asked,
                              types.empty() ? "none yet" : ListOf({types.begin(), types.end()})));
   }
   return Error(absl::StatusCode::kInvalidArgument,
-               fmt::format("type: '{}' is the name of several: ask for one of {}", asked, ListOf(found)));
+               fmt::format("type: several types have the name '{}': ask for one of {}", asked, ListOf(found)));
 }
 
 }  // namespace tributary

@@ -176,9 +176,9 @@ absl::StatusOr<Selector> Selector::Parse(std::string_view text) {
 absl::Status Selector::CheckNames(const AttributeNames& names) const {
   for (const Matcher& matcher : matchers_) {
     if (names.Knows(matcher.label)) continue;
-    return Invalid(fmt::format("selector: unknown label '{}' at byte {}; the nearest is '{}' (/api/v1/labels has all)",
-                               std::string_view(matcher.label).substr(0, 64), matcher.position,
-                               names.Nearest(matcher.label)));
+    return Invalid(
+        fmt::format("selector: unknown label '{}' at byte {}; the nearest is '{}' (/api/v1/labels lists all)",
+                    std::string_view(matcher.label).substr(0, 64), matcher.position, names.Nearest(matcher.label)));
   }
   return absl::OkStatus();
 }

@@ -93,9 +93,11 @@ class HealthBuilder {
         culprits[{executable, columns.processes[i]}].Add(ending, columns.values[i], columns.counts[i]);
       }
       if (culprits.size() > kCulpritsMax) {
-        return Error(absl::StatusCode::kResourceExhausted,
-                     fmt::format("stacks were cut short in more than {} processes: ask for a shorter time or less",
-                                 kCulpritsMax));
+        return Error(
+            absl::StatusCode::kResourceExhausted,
+            fmt::format(
+                "stacks were cut short in more than {} processes: ask for a shorter time or a narrower selector",
+                kCulpritsMax));
       }
       return absl::OkStatus();
     });

@@ -165,7 +165,7 @@ absl::Status Database::Migrate(std::initializer_list<Migration> migrations) {
   ASSIGN_OR_RETURN(int64_t version, QueryInt("PRAGMA user_version"));
   if (version > static_cast<int64_t>(migrations.size())) {
     return absl::FailedPreconditionError(
-        ToAbsl(fmt::format("{} was written by a newer release (schema {}, this one knows {}): start that release "
+        ToAbsl(fmt::format("{} was written by a newer release (schema {}, this release knows {}): start that release "
                            "again, or restore a backup from before the upgrade",
                            *path_, version, migrations.size())));
   }
@@ -192,7 +192,7 @@ absl::StatusOr<Database> OpenOrBeginAnew(const std::string& path, std::string_vi
   absl::StatusOr<Database> opened = open(path);
   if (!absl::IsDataLoss(opened.status()) && !absl::IsInternal(opened.status())) return opened;
   const std::string aside = path + ".broken";
-  LogError("{} cannot be read, begins anew path={} kept_as={} error=\"{}\"", what, path, aside,
+  LogError("{} cannot be read, an empty database is used instead path={} kept_as={} error=\"{}\"", what, path, aside,
            Message(opened.status()));
   if (rename(path.c_str(), aside.c_str()) != 0) return ErrnoStatus("rename", path, errno);
   for (const char* suffix : {"-wal", "-shm"}) unlink((path + suffix).c_str());

@@ -73,9 +73,10 @@ absl::Status SqliteStore::Lock() {
     if (errno != EWOULDBLOCK) return ErrnoStatus("lock", path, errno);
     char pid[16] = {};
     ssize_t size = pread(lock_.get(), pid, sizeof(pid) - 1, 0);
-    return Error(absl::StatusCode::kAlreadyExists,
-                 fmt::format("data directory {} is in use by another reducer (pid {}): stop it or choose another",
-                             directory_path_, std::string_view(pid, static_cast<size_t>(std::max<ssize_t>(size, 0)))));
+    return Error(
+        absl::StatusCode::kAlreadyExists,
+        fmt::format("data directory {} is in use by another reducer (pid {}): stop it or choose another directory",
+                    directory_path_, std::string_view(pid, static_cast<size_t>(std::max<ssize_t>(size, 0)))));
   }
   const std::string pid = fmt::format("{}", getpid());
   if (ftruncate(lock_.get(), 0) != 0 || pwrite(lock_.get(), pid.data(), pid.size(), 0) < 0) {

@@ -10,24 +10,28 @@ CommitCounters::CommitCounters(Metrics& metrics)
       duplicates_(metrics.AddCounter("tributary_reducer_duplicate_batches_total",
                                      "batches that were durable already: sent again after a reconnect")),
       need_dictionary_(metrics.AddCounter("tributary_reducer_need_dictionary_total",
-                                          "batches refused because their definitions are not known here (any more)")),
+                                          "batches refused because their definitions are not known (any more)")),
       clamped_times_(metrics.AddCounter("tributary_reducer_clamped_times_total",
-                                        "samples with an absurd time, stored at their batch's time")),
+                                        "samples with an impossible time, stored at their batch's time")),
       cut_stacks_(metrics.AddCounter("tributary_reducer_cut_stacks_total",
                                      "samples whose stack was cut because the day's trie is full")),
       commit_ns_(metrics.AddDurationCounter("tributary_reducer_commit_seconds_total", "time spent in commits")),
       closed_sessions_(metrics.AddCounter("tributary_reducer_closed_sessions_total",
-                                          "times a node told of a session of an earlier collector that has ended")),
-      closings_refused_(metrics.AddCounter("tributary_reducer_closings_refused_total",
-                                           "the same of another node's session, its own, or too many unknown ones")),
+                                          "reports of a node that a session of its earlier collector has ended")),
+      closings_refused_(metrics.AddCounter(
+          "tributary_reducer_closings_refused_total",
+          "refused reports that a session has ended: of another node, the reporting session itself, or too many "
+          "unknown sessions")),
       nameless_types_(metrics.AddCounter("tributary_reducer_nameless_types_total",
                                          "samples of a type that their batch does not define and this release does not "
                                          "know")),
-      refused_types_(metrics.AddCounter("tributary_reducer_refused_types_total",
-                                        "samples stored without their type's name: a shard has 1024 types, of which "
-                                        "one machine brings 64")),
-      refused_attributes_(metrics.AddCounter("tributary_reducer_refused_attributes_total",
-                                             "samples whose own attributes were left out: more than 32, or 1 KiB")) {
+      refused_types_(
+          metrics.AddCounter("tributary_reducer_refused_types_total",
+                             "samples stored without their type's name: a shard keeps at most 1024 types, and "
+                             "at most 64 that one machine sent first")),
+      refused_attributes_(
+          metrics.AddCounter("tributary_reducer_refused_attributes_total",
+                             "samples whose own attributes were left out: more than 32, or more than 1 KiB")) {
   for (uint8_t i = 0; i < kEndingCount; ++i) {
     endings_[i] = &metrics.AddCounter("tributary_reducer_samples_by_ending_total",
                                       "samples made durable, by how the walk of their stack ended",

@@ -54,13 +54,14 @@ DebuginfodClient::DebuginfodClient(Options options, std::function<bool()> is_can
     : options_(std::move(options)),
       is_cancelled_(std::move(is_cancelled)),
       clock_(clock),
-      fetched_(
-          metrics.AddCounter("tributary_symbolizer_debuginfod_fetched_total", "Files got from debuginfod servers.")),
+      fetched_(metrics.AddCounter("tributary_symbolizer_debuginfod_fetched_total",
+                                  "Files received from debuginfod servers.")),
       missing_(metrics.AddCounter("tributary_symbolizer_debuginfod_missing_total",
-                                  "Questions that a debuginfod server answered with not found.")),
+                                  "Requests that a debuginfod server answered with not found.")),
       failed_(metrics.AddCounter("tributary_symbolizer_debuginfod_failed_total",
-                                 "Questions that a debuginfod server did not answer, or not to the end.")),
-      bytes_(metrics.AddCounter("tributary_symbolizer_debuginfod_bytes_total", "Bytes got from debuginfod servers.")) {
+                                 "Requests that a debuginfod server did not answer, or did not answer completely.")),
+      bytes_(metrics.AddCounter("tributary_symbolizer_debuginfod_bytes_total",
+                                "Bytes received from debuginfod servers.")) {
   for (const std::string& url : options_.urls) servers_.push_back({.url = url, .not_before = {}, .failure = ""});
 }
 
@@ -75,7 +76,7 @@ absl::StatusOr<std::string> DebuginfodClient::FetchSource(const ExecutableId& bu
 }
 
 absl::StatusOr<Fd> DebuginfodClient::Fetch(const std::string& what) {
-  absl::Status status = Error(absl::StatusCode::kNotFound, "no debuginfod server has it");
+  absl::Status status = Error(absl::StatusCode::kNotFound, "no debuginfod server has the file");
   for (Server& server : servers_) {
     if (clock_.Monotonic() < server.not_before) {
       status = Error(absl::StatusCode::kUnavailable, server.failure);
@@ -134,11 +135,11 @@ absl::StatusOr<Fd> DebuginfodClient::FetchFrom(const Server& server, const std::
   failed_.Add();
   if (transfer.too_large) {
     return Error(absl::StatusCode::kResourceExhausted,
-                 fmt::format("it is larger than the {} bytes allowed", transfer.bytes_max));
+                 fmt::format("the file is larger than the {} bytes allowed", transfer.bytes_max));
   }
   RETURN_IF_ERROR(transfer.written);
   return Error(absl::StatusCode::kUnavailable, result == CURLE_HTTP_RETURNED_ERROR
-                                                   ? fmt::format("it answers with HTTP status {}", code)
+                                                   ? fmt::format("the server answered with HTTP status {}", code)
                                                    : std::string(curl_easy_strerror(result)));
 }
 

@@ -24,7 +24,7 @@ namespace tributary {
 namespace {
 
 constexpr int kNice = 10;
-constexpr std::string_view kNoMemory = "it takes more memory than one file may";
+constexpr std::string_view kNoMemory = "reading the file takes more memory than --symbol-memory-max-bytes allows";
 
 template <size_t kSize>
 uint32_t CopyBytes(std::string_view from, uint8_t (&to)[kSize]) {

@@ -31,9 +31,9 @@ SourceFetcher::SourceFetcher(Options options, Fetch fetch, SymbolNotices& notice
       notices_(notices),
       clock_(clock),
       dropped_(metrics.AddCounter("tributary_symbolizer_sources_dropped_total",
-                                  "Source files that were not asked for: too many waited already.")),
+                                  "Source files that were not requested because too many waited.")),
       evicted_(metrics.AddCounter("tributary_symbolizer_sources_evicted_total",
-                                  "Source files that were forgotten to make room for others.")),
+                                  "Source files that were removed to make room for others.")),
       bytes_(metrics.AddGauge("tributary_symbolizer_sources_bytes", "Bytes of source files that were fetched.")) {
   if (options_.in_background) thread_ = std::thread([this] { Run(); });
 }

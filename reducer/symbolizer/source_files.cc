@@ -28,7 +28,7 @@ Fd OpenBeneath(int directory, const std::string& path) {
 absl::StatusOr<std::string> ReadText(const Fd& file) {
   struct stat info{};
   if (fstat(file.get(), &info) != 0 || !S_ISREG(info.st_mode)) {
-    return Error(absl::StatusCode::kNotFound, "source: not a file");
+    return Error(absl::StatusCode::kNotFound, "source: it is not a regular file");
   }
   return ReadWholeFile(file.get(), SourceFiles::kFileBytesMax, "a source file");
 }
@@ -68,7 +68,7 @@ absl::StatusOr<std::vector<std::string>> SourceFiles::Read(std::string_view path
       return CutLines(text, first, last);
     }
   }
-  return Error(absl::StatusCode::kNotFound, "source: no --source-dir has such a file");
+  return Error(absl::StatusCode::kNotFound, "source: no --source-dir has this file");
 }
 
 }  // namespace tributary

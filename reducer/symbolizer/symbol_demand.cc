@@ -7,9 +7,9 @@ namespace tributary {
 SymbolDemand::SymbolDemand(Options options, const Clock& clock, Metrics& metrics)
     : options_(options),
       clock_(clock),
-      made_(metrics.AddCounter("tributary_symbolizer_requests_total", "Symbol tables asked of nodes.")),
+      made_(metrics.AddCounter("tributary_symbolizer_requests_total", "Symbol tables requested from nodes.")),
       deferred_(metrics.AddCounter("tributary_symbolizer_requests_deferred_total",
-                                   "Tables not asked for because too many requests are open.")) {}
+                                   "Tables not requested yet because too many requests are open.")) {}
 
 bool SymbolDemand::MayAsk(const ExecutableId& id) const {
   const int64_t now = clock_.Monotonic().value;

@@ -52,7 +52,7 @@ absl::StatusOr<SymbolExtractor::Extracted> ReadAnswer(int fd) {
   struct stat info{};
   if (!made || !made->known() || fstat(fd, &info) != 0 || answer.encoded_bytes > kEncodedSymbolsMax ||
       static_cast<uint64_t>(info.st_size) != sizeof(answer) + answer.encoded_bytes) {
-    return Error(absl::StatusCode::kInternal, "the process that reads the file gave an answer that is none");
+    return Error(absl::StatusCode::kInternal, "the process that reads the file gave an invalid answer");
   }
   out.id = *made;
   const size_t shared_bytes = std::min<size_t>(answer.shared_id_bytes, sizeof(answer.shared_id));
@@ -83,11 +83,11 @@ SymbolExtractor::SymbolExtractor(Options options, Spawn spawn, Metrics& metrics)
     : options_(options),
       spawn_(std::move(spawn)),
       extracted_(
-          metrics.AddCounter("tributary_symbolizer_extractions_total", "Files that a symbol table was made of.")),
+          metrics.AddCounter("tributary_symbolizer_extractions_total", "Files from which a symbol table was made.")),
       failed_(metrics.AddCounter("tributary_symbolizer_extractions_failed_total",
-                                 "Files that no symbol table could be made of.")),
+                                 "Files from which no symbol table could be made.")),
       deaths_(metrics.AddCounter("tributary_symbolizer_extractor_deaths_total",
-                                 "Processes reading a file that died or were killed for taking too long.")),
+                                 "Processes that died, or took too long, while they read a file.")),
       stop_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
   TRIBUTARY_CHECK(stop_.valid());
 }
@@ -155,9 +155,10 @@ absl::Status SymbolExtractor::Run(const Files& files, int output, const Extracto
   if (!ended || (WIFSIGNALED(status) && (WTERMSIG(status) == SIGXCPU || WTERMSIG(status) == SIGKILL))) {
     return Error(
         absl::StatusCode::kResourceExhausted,
-        fmt::format("reading it took more than {} s of CPU, or than the machine has", options_.cpu_seconds_max));
+        fmt::format("reading the file took too long (at most {} s of CPU time), or more memory than the machine has",
+                    options_.cpu_seconds_max));
   }
-  return Error(absl::StatusCode::kInternal, fmt::format("reading it ended the process that did, by {} {}",
+  return Error(absl::StatusCode::kInternal, fmt::format("the process that reads the file ended with {} {}",
                                                         WIFSIGNALED(status) ? "signal" : "exit code",
                                                         WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status)));
 }

@@ -106,7 +106,7 @@ absl::StatusOr<SymbolFiles::Contents> SymbolFiles::List() const {
 absl::StatusOr<SymbolFiles::Row> SymbolFiles::Find(const ExecutableId& id) const {
   ASSIGN_OR_RETURN(Row row, ReadRow(PathOf(id)));
   if (row.said.id == id) return row;
-  return Error(absl::StatusCode::kDataLoss, PathOf(id) + ": it is another executable's");
+  return Error(absl::StatusCode::kDataLoss, PathOf(id) + ": it belongs to another executable");
 }
 
 absl::Status SymbolFiles::Put(const TableFile& said, const SymbolTable& table, std::string_view encoded, UnixNs now,
@@ -150,7 +150,7 @@ absl::StatusOr<std::shared_ptr<const SymbolTable>> SymbolFiles::Load(const Row& 
   if (!encoded.ok()) return bad(Message(encoded.status()));
   auto table = DecodeSymbolTable(*encoded);
   if (!table.ok()) return bad(Message(table.status()));
-  if ((*table)->id() != row.said.id) return bad("it is another executable's");
+  if ((*table)->id() != row.said.id) return bad("it belongs to another executable");
   const std::string_view flat[] = {(*table)->bytes()};
   if (absl::Status written = WriteWholeFile(flat_path, flat, /*durable=*/true); !written.ok()) {
     LogDebug("symbol table stays in memory: {}", Message(written));

@@ -25,7 +25,7 @@ absl::StatusOr<SymbolImporter::Imported> SymbolImporter::Import(const File& file
   const std::string_view magic(begin, static_cast<size_t>(n));
   absl::StatusOr<Imported> imported =
       Error(absl::StatusCode::kInvalidArgument,
-            "it is neither an ELF file (an executable, a library, its debug file) nor a symbol table's file (.tsym)");
+            "it is neither an ELF file (an executable, a library or a debug file) nor a symbol table file (.tsym)");
   if (magic == kTableFileMagic) {
     imported = ImportTable(file);
   } else if (magic.starts_with(kElfMagic)) {
@@ -39,7 +39,7 @@ absl::StatusOr<SymbolImporter::Imported> SymbolImporter::Import(const File& file
   }
   const ExecutableId& id = imported->kept.row.said.id;
   if (imported->kept.contested) {
-    imported->remarks.push_back("another file with this build-id has other code: the better table is kept");
+    imported->remarks.push_back("another file with this build-id has different code: the better table is kept");
   }
   for (const std::string& remark : imported->remarks) notices_.Add(id, fmt::format("{}: {}", file.name, remark));
   return imported;
@@ -76,14 +76,14 @@ absl::StatusOr<SymbolImporter::Imported> SymbolImporter::ImportElf(const File& f
   Imported imported;
   if (!extracted.shared_id.empty()) {
     imported.remarks.push_back(
-        fmt::format("dwz moved part of its debug information to the file with build-id {}, which is not here: use "
-                    "`tributary symbols push` where that file is",
+        fmt::format("dwz moved part of its debug information to the file with build-id {}, which the reducer "
+                    "does not have: use `tributary symbols push` on a machine that has that file",
                     shared_id ? shared_id->ToString() : "unknown"));
   }
   if (extracted.missing_split > 0) {
-    imported.remarks.push_back(
-        fmt::format("the debug information of {} units is in .dwo files: use `tributary symbols push` where they are",
-                    extracted.missing_split));
+    imported.remarks.push_back(fmt::format(
+        "the debug information of {} units is in .dwo files: use `tributary symbols push` on a machine that has them",
+        extracted.missing_split));
   }
   if (extracted.malformed > 0) {
     imported.remarks.push_back(fmt::format("{} units of its debug information cannot be read", extracted.malformed));

@@ -72,18 +72,18 @@ struct SymbolStore::Impl {
         evicted_flat(Evictions(m, "flat")),
         evicted_disk(Evictions(m, "disk")),
         unreadable(m.AddCounter("tributary_symbolizer_unreadable_tables_total",
-                                "Stored tables that could not be read back; they are asked for again.")),
+                                "Stored tables that could not be read; they are requested again.")),
         tables(m.AddGauge("tributary_symbolizer_tables", "Symbol tables kept.")),
         stored_bytes(
             m.AddGauge("tributary_symbolizer_stored_bytes", "Bytes of symbol tables on disk, without flat forms.")),
         flat_bytes(m.AddGauge("tributary_symbolizer_flat_bytes", "Bytes of symbol tables' flat forms on disk.")) {}
 
   static Counter& Uploads(Metrics& m, std::string_view result) {
-    return m.AddCounter("tributary_symbolizer_uploads_total", "Symbol tables received, by what became of them.",
+    return m.AddCounter("tributary_symbolizer_uploads_total", "Symbol tables received, by result.",
                         {{"result", std::string(result)}});
   }
   static Counter& Evictions(Metrics& m, std::string_view from) {
-    return m.AddCounter("tributary_symbolizer_evictions_total", "Least recently used tables put out of a full store.",
+    return m.AddCounter("tributary_symbolizer_evictions_total", "Least recently used tables removed from a full store.",
                         {{"from", std::string(from)}});
   }
 
@@ -151,7 +151,7 @@ absl::StatusOr<std::shared_ptr<const SymbolTable>> SymbolStore::Impl::Load(const
 
 void SymbolStore::Impl::Forget(const SymbolFiles::Row& row, const absl::Status& why) {
   unreadable.Add();
-  LogWarning("stored symbol table is unreadable, it will be asked for again executable={} error=\"{}\"",
+  LogWarning("stored symbol table is unreadable, it will be requested again executable={} error=\"{}\"",
              row.said.id.ToString(), Message(why));
   std::lock_guard write_lock(write_mutex);
   files.Delete(row.said.id);
@@ -274,7 +274,7 @@ absl::StatusOr<SymbolStore::Kept> SymbolStore::Put(const ExecutableId& id, std::
     said.contested = before->said.contested || kept.contested;
     if (kept.contested) {
       impl_->uploads_contested.Add();
-      LogWarning("two different files have one build-id, the better table is kept executable={} kept={} other={}",
+      LogWarning("two different files have the same build-id, the better table is kept executable={} kept={} other={}",
                  id.ToString(), SymbolSourceName(replaces ? said.source : before->said.source),
                  SymbolSourceName(replaces ? before->said.source : said.source));
     }
@@ -296,7 +296,7 @@ absl::StatusOr<SymbolStore::Kept> SymbolStore::Put(const ExecutableId& id, std::
     impl_->files.Delete(id);
     written =
         Error(absl::StatusCode::kResourceExhausted,
-              fmt::format("{} bytes are more than the store may hold (--symbols-max-bytes)", kept.row.stored_bytes));
+              fmt::format("the table has {} bytes, more than half of --symbols-max-bytes", kept.row.stored_bytes));
   }
   if (!written.ok()) {
     impl_->uploads_no_room.Add();

@@ -108,7 +108,7 @@ absl::StatusOr<Fd> Receive(HttpBody& body, const WebServer::Options& options) {
     return status.ok();
   });
   RETURN_IF_ERROR(status);
-  if (!whole) return Error(absl::StatusCode::kInvalidArgument, "the upload broke off: send it again");
+  if (!whole) return Error(absl::StatusCode::kInvalidArgument, "the upload was interrupted: send it again");
   return file;
 }
 
@@ -154,7 +154,7 @@ Api::Api(const WebServer::Options& options, const WebContext& context, std::span
       started_(context.clock.Monotonic()),
       slots_(static_cast<ptrdiff_t>(std::max<size_t>(options.queries_max, 1))),
       upload_slots_(static_cast<ptrdiff_t>(std::max<size_t>(options.uploads_max, 1))),
-      running_(context.metrics.AddGauge("tributary_query_running", "Queries in the engine.")),
+      running_(context.metrics.AddGauge("tributary_query_running", "Queries that are running.")),
       refused_host_(Refusals("host")),
       refused_method_(Refusals("method")),
       refused_busy_(Refusals("busy")) {
@@ -182,7 +182,7 @@ Api::Api(const WebServer::Options& options, const WebContext& context, std::span
 
 Counter& Api::Refusals(std::string_view reason) {
   return context_.metrics.AddCounter("tributary_query_refusals_total",
-                                     "Requests that were turned away before any work was done.",
+                                     "Requests that were refused before any work was done.",
                                      {{"reason", std::string(reason)}});
 }
 
@@ -203,8 +203,8 @@ WebResponse Api::Route(const WebRequest& request) {
   if (require_local_host_ && !IsLocalHost(request.host, options_.host)) {
     refused_host_.Add();
     WebResponse response = Json(ErrorJson(
-        fmt::format("this server answers to localhost, 127.0.0.1 and [::1], not to '{}'; listen on another address "
-                    "than loopback (--http-listen) to serve other names",
+        fmt::format("this server accepts the host names localhost, 127.0.0.1 and [::1], not '{}'; to serve other "
+                    "names, listen on another address than loopback (--http-listen)",
                     EscapeForDisplay(std::string_view(request.host).substr(0, 64)))));
     response.status = 403;
     return response;
@@ -212,7 +212,7 @@ WebResponse Api::Route(const WebRequest& request) {
   if (request.body != nullptr) return TakeUpload(request);
   if (request.method != "GET" && request.method != "HEAD") {
     refused_method_.Add();
-    WebResponse response = Json(ErrorJson("only GET and HEAD are answered, and PUT of symbols to /api/v1/symbols"));
+    WebResponse response = Json(ErrorJson("only GET and HEAD are allowed, and PUT of symbols to /api/v1/symbols"));
     response.status = 405;
     response.headers.emplace_back("Allow", "GET, HEAD");
     return response;
@@ -231,7 +231,7 @@ WebResponse Api::Route(const WebRequest& request) {
   }
   if (request.path.starts_with("/api/")) {
     return Json(Error(absl::StatusCode::kNotFound,
-                      fmt::format("there is no {}; docs/api.md lists what there is, all under /api/v1/",
+                      fmt::format("there is no {}; docs/api.md lists the API, which is under /api/v1/",
                                   EscapeForDisplay(std::string_view(request.path).substr(0, 64)))));
   }
   return Page(request.path);
@@ -359,7 +359,7 @@ WebResponse Api::TakeUpload(const WebRequest& request) {
   if (!upload_slots_.try_acquire() || stopping_) {
     refused_busy_.Add();
     WebResponse response =
-        UploadError(Error(absl::StatusCode::kUnavailable, "too many uploads are under way: send it again soon"));
+        UploadError(Error(absl::StatusCode::kUnavailable, "too many uploads are running: send the file again soon"));
     response.headers.emplace_back("Retry-After", "2");
     return response;
   }

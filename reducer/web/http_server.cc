@@ -191,12 +191,12 @@ class Protocol : private httplib::Server {
       if (!response.body.empty()) return;
       response.set_header("Content-Type", "application/json; charset=utf-8");
       response.body = ErrorBody(response.status == 414 ? "the request line is longer than 8192 bytes"
-                                                       : "this is not an HTTP request that can be answered");
+                                                       : "the request is malformed, or exceeds a limit");
     });
     set_exception_handler([](const httplib::Request&, httplib::Response& response, std::exception_ptr) {
       response.status = 500;
       response.set_header("Content-Type", "application/json; charset=utf-8");
-      response.body = ErrorBody("out of memory, or a bug");
+      response.body = ErrorBody("internal error: out of memory, or a bug");
     });
   }
 

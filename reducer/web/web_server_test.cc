@@ -301,7 +301,8 @@ TEST_F(WebServerTest, BadRequestsGetHelpfulErrors) {
       {"/api/v1/timeline?buckets=2001", "from 1 to 2000"},
       {"/api/v1/series?limit=1001", "from 1 to 1000"},
       {"/api/v1/top?limit=-1", "limit"},
-      {"/api/v1/top?type=gpu", "no sample is of type 'gpu'; there are: cpu:nanoseconds, off_cpu:nanoseconds"},
+      {"/api/v1/top?type=gpu",
+       "no samples of type 'gpu'; the existing types are: cpu:nanoseconds, off_cpu:nanoseconds"},
       {"/api/v1/top?query=" + std::string(7000, '{'), "expected a label name"},
   };
   for (const Case& c : cases) {

@@ -153,7 +153,7 @@ def main():
     parser.add_argument("--recording", type=pathlib.Path)
     parser.add_argument("--record-seconds", type=float, default=120)
     parser.add_argument("--nodes", type=int, default=1000)
-    parser.add_argument("--samples", type=float, default=20e6, help="to send in all, at least")
+    parser.add_argument("--samples", type=float, default=20e6, help="minimum number of samples to send in total")
     parser.add_argument("--overload-seconds", type=float, default=30)
     parser.add_argument("--no-history", action="store_true")
     options = parser.parse_args()

@@ -69,9 +69,11 @@ def metric(port, name):
 def parse(arguments=None):
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--pods", type=int, default=10_000)
-    parser.add_argument("--replaced", type=int, default=100, help="a second: gone for ever, others come")
-    parser.add_argument("--changed", type=int, default=100, help="a second, with --replaced 0: another label")
-    parser.add_argument("--seconds", type=float, help="default: until every pod was replaced twice, or 30 s")
+    parser.add_argument("--replaced", type=int, default=100, help="pods to delete per second; new pods replace them")
+    parser.add_argument("--changed", type=int, default=100,
+                        help="pods that get another label per second; only with --replaced 0")
+    parser.add_argument("--seconds", type=float,
+                        help="length of the run; default: until every pod was replaced twice, or 30 s")
     options = parser.parse_args(arguments)
     if options.seconds is None:
         options.seconds = max(30, 2 * options.pods / options.replaced) if options.replaced else 30
@@ -123,7 +125,7 @@ def main():
                 program.stop()
     # For each new pod the reducer receives three entities: the pod and its two containers.
     if options.replaced and told < 3 * (options.pods + options.replaced * (options.seconds - 5)):
-        sys.exit("the reducer was not told of all pods")
+        sys.exit("the reducer did not receive all pods")
     if max(collector.rss_mb) > RSS_MB_MAX or collector.core_percent > CORE_PERCENT_MAX or collector.growth_mb > GROWTH_MB_MAX:
         sys.exit(f"over a limit: {RSS_MB_MAX} MB, {CORE_PERCENT_MAX}% of a core, {GROWTH_MB_MAX} MB more in the second half")
 

@@ -288,17 +288,20 @@ def compare_in_turn(options):
 
 def main():
     parser = argparse.ArgumentParser(prog="dev/bench peers")
-    parser.add_argument("--ebpf-profiler", required=True, metavar="PATH", help="the peer's binary")
-    parser.add_argument("--seconds", type=float, help=f"length of each window: 60, and {together.SECONDS} with the loads mixed and tight")
-    parser.add_argument("--settle", type=float, default=15, help="from a program's start to its window")
+    parser.add_argument("--ebpf-profiler", required=True, metavar="PATH",
+                        help="binary of the OpenTelemetry eBPF profiler, the peer")
+    parser.add_argument("--seconds", type=float,
+                        help=f"length of each window in s; default 60, and {together.SECONDS} with mixed and tight")
+    parser.add_argument("--settle", type=float, default=15, help="seconds from a program's start to its window")
     parser.add_argument("--load", choices=["steady", "churn", "mixed", "tight"],
-                        help="this load only; mixed and tight, which are not among those of a run without --load, count bytes only, of all "
-                             "programs at once")
+                        help="this load only; without --load: steady and churn; "
+                             "mixed and tight count only bytes, of all programs at once")
     parser.add_argument("--rate", type=int, choices=[20, 97], help="this rate in Hz only; mixed and tight run both at once")
-    parser.add_argument("--batch-interval", type=float, default=together.BATCH_S, help="mixed, tight: of Tributary, in s")
+    parser.add_argument("--batch-interval", type=float, default=together.BATCH_S,
+                        help="mixed, tight: Tributary's batch interval, in s")
     parser.add_argument("--keep", metavar="DIR", help="mixed, tight: write what Tributary's collectors send to DIR/intake-RATE.bin")
     parser.add_argument("--history", action="store_true", help="mixed, tight: append the figures to test/bench/history.jsonl")
-    parser.add_argument("--json", metavar="PATH", help="write all figures there as well")
+    parser.add_argument("--json", metavar="PATH", help="also write all figures to this file")
     options = parser.parse_args()
 
     mount_tracefs()

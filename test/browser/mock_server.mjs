@@ -98,7 +98,7 @@ export class MockServer {
   answer(url, userAgent) {
     const asked = url.searchParams.get('type') ?? 'cpu';
     const type = [fixtures.cpu, ...this.types].find(({name, unit}) => [name, `${name}:${unit}`].includes(asked));
-    if (!type) return [400, {error: `type: no sample is of type '${asked}'; there are: cpu:nanoseconds`}];
+    if (!type) return [400, {error: `type: there are no samples of type '${asked}'; the existing types are: cpu:nanoseconds`}];
     const [code, answer] = this.answerOfCpu(url, userAgent);
     if (code !== 200 || type === fixtures.cpu) return [code, answer];
     const lies = this.scenario === 'two_faced_unit' && userAgent.includes('Mozilla');

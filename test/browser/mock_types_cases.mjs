@@ -105,7 +105,7 @@ describe('types of samples', () => {
 
   test('reports a chosen type that the range does not have, and the user can clear it', async () => {
     await open(`${fixed}&type=nonsense&query=${encodeURIComponent('{process_pid="1"}')}`);
-    assert.match(await byId('error').first().textContent(), /no sample is of type 'nonsense'; there are: cpu/);
+    assert.match(await byId('error').first().textContent(), /no samples of type 'nonsense'; the existing types are: cpu/);
     assert.equal(await byId('selector-error').textContent(), '', 'the selector is not to blame');
     assert.match(await byId('type').textContent(), /nonsense/);
     await page.getByLabel('Clear the type').click();

@@ -27,6 +27,27 @@ LIMITS = [
     ("docs/store.md", r"room for ([\d,]+) others", "reducer/store/store.h", "kSampleTypesOfShardMax"),
     ("docs/metrics.md", r"room for ([\d,]+) types", "reducer/store/store.h", "kSampleTypesOfShardMax"),
     ("docs/metrics.md", r"and for ([\d,]+) that one machine", "reducer/store/store.h", "kSampleTypesOfMachineMax"),
+    ("docs/limits.md", r"user stack \| ([\d,]+)", "bpf/include/records.h", "TRIB_USER_FRAMES_MAX"),
+    ("docs/limits.md", r"kernel stack \| ([\d,]+)", "bpf/include/records.h", "TRIB_KERNEL_FRAMES_MAX"),
+    ("docs/limits.md", r"walk knows \| ([\d,]+)", "bpf/include/unwind.h", "TRIB_PROCESSES_MAX"),
+    ("docs/limits.md", r"with ([\d,]+) executable mappings", "bpf/include/unwind.h", "TRIB_MAPPINGS_MAX"),
+    ("docs/limits.md", r"mappings of one process \| ([\d,]+)", "bpf/include/unwind.h", "TRIB_PROCESS_MAPPINGS_MAX"),
+    ("docs/limits.md", r"processes in memory \| ([\d,]+)", "kernel-collector/processes/process_table.h", "kRunsMax"),
+    ("docs/limits.md", r"executable files \| ([\d,]+)", "kernel-collector/processes/code_file.h", "kFilesMax"),
+    ("docs/limits.md", r"unwind rules \| ([\d,]+)", "bpf/include/unwind.h", "TRIB_RULES_MAX"),
+    ("docs/limits.md", r"kernel code \| ([\d,]+)", "kernel-collector/processes/generated_code_table.h", "kLiveMax"),
+    ("docs/limits.md", r"known from Docker \| ([\d,]+)", "kernel-collector/metadata/docker_metadata.h",
+     "kContainersMax"),
+    ("docs/limits.md", r"reducers of one node \| ([\d,]+)", "intake/credentials/intake_options.cc", "kReducersMax"),
+    ("docs/limits.md", r"of a shard \| ([\d,]+)", "reducer/store/store.h", "kSampleTypesOfShardMax"),
+    ("docs/limits.md", r"others; ([\d,]+) of one", "reducer/store/store.h", "kSampleTypesOfMachineMax"),
+    ("docs/limits.md", r"rollouts \| ([\d,]+)", "reducer/metadata/rollout_log.h", "kRolloutsMax"),
+    ("docs/limits.md", r"flame graph \| ([\d,]+)", "reducer/web/api.cc", "kFlameGraphNodesMax"),
+    ("docs/limits.md", r"rows of a table \| ([\d,]+)", "reducer/web/api.cc", "kTopMax"),
+    ("docs/limits.md", r"of a timeline \| ([\d,]+)", "reducer/web/api.cc", "kBucketsMax"),
+    ("docs/limits.md", r"of a timeline \| [\d,]+ and ([\d,]+)", "reducer/web/api.cc", "kSeriesMax"),
+    ("docs/limits.md", r"a selector \| ([\d,]+)", "reducer/query/selector.cc", "kTextBytesMax"),
+    ("docs/limits.md", r"bytes, ([\d,]+) matchers", "reducer/query/selector.cc", "kMatchersMax"),
 ]
 COLUMNS_MAX = 120
 README_SENTENCE_WORDS_MAX = 30
@@ -170,6 +191,10 @@ def check_metrics(root):
     documented = set(re.findall(r"(?<![a-z_])(?:tributary|process)_[a-z0-9_]+", page))
     errors = [f"docs/metrics.md: {name} has no row" for name in sorted(code - documented)]
     errors += [f"docs/metrics.md: {name} does not exist" for name in sorted(documented - code)]
+    for page in pages(root):
+        if page.name not in ("metrics.md", "CHANGELOG.md"):
+            named = set(re.findall(r"(?<![a-z_./])tributary_[a-z0-9]+_[a-z0-9_]+(?![a-z0-9_]|…)", page.read_text()))
+            errors += [f"{name_of(root, page)}: {name} does not exist" for name in sorted(named - code)]
     errors += [f"{name}: times are in seconds" for name in sorted(code)
                if re.search(r"_(ms|us|ns|[a-z]+seconds|minutes)(_total)?$", name)]
     return errors if len(code) > 40 else [*errors, "fewer than 40 metrics found: mend test/docs/checks.py"]
@@ -182,7 +207,7 @@ OPTION = re.compile(r"^  (-.*)\n((?:      .*\n)+)", re.MULTILINE)
 def option_rows(help_text):
     for flags, body in OPTION.findall(help_text):
         lines = [line.strip() for line in body.splitlines()]
-        environment = next((match[1] for line in lines if (match := re.match(r"environment ([A-Z_]{4,})", line))), "")
+        environment = next((match[1] for line in lines if (match := re.match(r"environment ([A-Z0-9_]{4,})", line))), "")
         text = lines[0]
         default = re.search(r" \(default ([^)]*)\)$", text)
         text = text[:default.start()] if default else text

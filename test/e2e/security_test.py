@@ -117,10 +117,10 @@ def what_is_refused():
         cases = [
             ("bad_certificate", dict(cert="expired"), "certificate has expired"),
             ("bad_certificate", dict(cert="foreign"), "unable to get local issuer certificate"),
-            ("bad_certificate", dict(cert=None), "shows no certificate"),
+            ("bad_certificate", dict(cert=None), "sent no certificate"),
             ("forged_identity", dict(node="node-2"), f"the certificate is for {NODE}"),
             ("bad_token", dict(token="wrong-token"), "the token is not known"),
-            ("bad_token", dict(token=None), "no token was shown"),
+            ("bad_token", dict(token=None), "no token was sent"),
             ("tls_failed", dict(ca="other"), "unknown ca"),
             ("tls_failed", dict(server="another.example"), "bad certificate"),
         ]

@@ -31,7 +31,7 @@ for target in "$@"; do
   corpus=$source_dir/test/fuzz/corpus/$target
   binary=$build_dir/fuzz/$target
   if ! "$binary" -runs=0 "$corpus" >"$work/log" 2>&1; then
-    echo "$target: crashes on its corpus already" >&2
+    echo "$target: crashes on its corpus alone" >&2
     failed=1
     continue
   fi
@@ -45,7 +45,7 @@ for target in "$@"; do
     echo "$target: planted crash found in $(($(date +%s) - begin)) s after" \
          "$(grep -o '^#[0-9]*' "$work/log" | tail -1 | tr -d '#') inputs"
   else
-    echo "$target: stopped by something else" >&2
+    echo "$target: stopped, but not by the planted crash" >&2
     tail -50 "$work/log" >&2
     failed=1
   fi

@@ -133,7 +133,7 @@ def what_comes_again_is_set_aside():
                 reducer = lib.Reducer(directory, args=[*sets.KEEP, "--shards", 2], data=data, name=f"{kind}-{name}")
                 programs.append(reducer)
                 lines = [line for line in reducer.text().splitlines() if name in line and "reducer ready" not in line]
-                lib.check(len(lines) == 1 and "cannot be read, begins anew" in lines[0] and f"{name} is damaged (" in lines[0], f"{lines}")
+                lib.check(len(lines) == 1 and "cannot be read, an empty database is used instead" in lines[0] and f"{name} is damaged (" in lines[0], f"{lines}")
                 print(f"  {lines[0].replace(str(data), 'DIR')}")
                 aside = (data / f"{name}.broken").read_bytes()
                 lib.check(aside[offset:offset + 2000] == damage, "what was set aside is not what was damaged")
@@ -153,7 +153,7 @@ def a_damaged_symbol_table_is_asked_for_again():
         programs.append(reducer)
         for _ in range(2):
             reducer.flamegraph("{}", described["from"], described["to"])
-        lines = [line for line in reducer.text().splitlines() if "symbol table is unreadable, it will be asked for again" in line]
+        lines = [line for line in reducer.text().splitlines() if "symbol table is unreadable, it will be requested again" in line]
         lib.check(len(lines) == 1 and table.name in lines[0], f"{lines}")
         print(f"  {lines[0].replace(str(data), 'DIR')}")
         lib.check(reducer.metric("tributary_symbolizer_unreadable_tables_total") == 1, "it is not counted once")
@@ -164,10 +164,10 @@ def damaged_recordings_are_refused():
     second = recording.index(b"TRBY", 4)
     last = recording.rindex(b"TRBY")
     cases = {
-        "header": (bytes([recording[0] ^ 1]) + recording[1:], "is no recording, or its first message is damaged"),
+        "header": (bytes([recording[0] ^ 1]) + recording[1:], "is not a recording, or its first message is damaged"),
         "record": (recording[:last + 40] + bytes([recording[last + 40] ^ 1]) + recording[last + 41:], f"truncate -s {last},"),
         "newer": (recording[:4] + b"\2" + recording[5:], "was written by a newer release: read it with that release's tributary"),
-        "empty": (b"", "begins with a Hello"),
+        "empty": (b"", "must begin with a Hello"),
         "hello alone": (recording[:second], "there is no batch in this recording"),
     }
     with tempfile.TemporaryDirectory(prefix="tributary-golden-") as name:

@@ -12,12 +12,12 @@ case $version in
   6.1) suite=bookworm pattern='6\.1\.0-[0-9]+' ;;
   6.12) suite=trixie pattern='6\.12\.[0-9+a-z]+' ;;
   newest) suite=sid pattern='[0-9][0-9+.a-z]+' ;;
-  *) echo "fetch.sh: no kernel '$version' in the table" >&2; exit 2 ;;
+  *) echo "fetch.sh: unknown kernel '$version': give 5.10, 6.1, 6.12 or newest" >&2; exit 2 ;;
 esac
 case $arch in
   amd64) folder=$version ;;
   arm64) folder=$version-arm64 ;;
-  *) echo "fetch.sh: no architecture '$arch'" >&2; exit 2 ;;
+  *) echo "fetch.sh: unknown architecture '$arch': give amd64 or arm64" >&2; exit 2 ;;
 esac
 
 cache=${TRIBUTARY_CACHE:-$HOME/.cache/tributary}/kernels/$folder
@@ -55,7 +55,7 @@ add_module() {
     '') return 0 ;;
     *.ko) cp "$file" "$work/ready/$1.ko" ;;
     *.xz) xz -dc "$file" > "$work/ready/$1.ko" ;;
-    *) echo "fetch.sh: $file is compressed in an unknown way" >&2; exit 1 ;;
+    *) echo "fetch.sh: $file has an unknown compression" >&2; exit 1 ;;
   esac
   for dependency in $(tr '\0' '\n' < "$work/ready/$1.ko" | sed -n 's/^depends=//p' | tr , ' '); do add_module "$dependency"; done
   echo "$1" >> "$work/ready/modules"

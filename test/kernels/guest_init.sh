@@ -54,9 +54,9 @@ while read -r word; do
       # By now the collector has dropped the capabilities that it does not need.
       echo "kept $(grep '^CapEff' /proc/$collector/status) paranoid $(cat /proc/sys/kernel/perf_event_paranoid)"
       echo 0 >/sys/devices/system/cpu/cpu1/online
-      await 'CPU went away cpu=1'
+      await 'CPU went offline cpu=1'
       echo 1 >/sys/devices/system/cpu/cpu1/online
-      await 'CPU came cpu=1'
+      await 'CPU came online cpu=1'
       cp /bin/truth /tmp/on_cpu1
       taskset 2 /tmp/on_cpu1 2
       echo "hotplug done"

@@ -148,7 +148,7 @@ def check_hotplug(graph, text):
     """
     kept, paranoid = re.search(r"^kept CapEff:\s*([0-9a-f]+) paranoid (\d+)$", text, re.MULTILINE).groups()
     log = re.search(r"BEGIN-LOG\n(.*?)END-LOG", text, re.DOTALL).group(1)
-    for words in ("CPU went away cpu=1", "CPU came cpu=1"):
+    for words in ("CPU went offline cpu=1", "CPU came online cpu=1"):
         lib.check(words in log, f"the collector's log lacks '{words}':\n{log}")
     print(f"{graph.total_count[0]} samples on the CPU that came back; capabilities {kept}, perf_event_paranoid {paranoid}", flush=True)
     lib.check(int(kept, 16) == KEPT | (SYS_ADMIN if int(paranoid) > 2 else 0), f"the collector has the capabilities {kept}")

@@ -163,7 +163,7 @@ def check_refusals(builder, directory):
     builder.refused("cannot write to /root/src/out .*mount a writable folder", "tributary", options=["--env", "EBPF_NET_OUT_DIR=/root/src/out"])
     builder.refused("the disk of /root/out is full; free about 3 GB", "tributary",
                     options=["--mount", "type=tmpfs,destination=/root/out,tmpfs-size=1m", "--mount", builder.ccache()])
-    builder.refused(r"the registry localhost:1 did not take localhost:1/tributary:latest .*EBPF_NET_DOCKER_REGISTRY",
+    builder.refused(r"the registry localhost:1 did not accept localhost:1/tributary:latest .*EBPF_NET_DOCKER_REGISTRY",
                     "tributary-docker-registry", options=volumes, variables=["EBPF_NET_DOCKER_REGISTRY=localhost:1"])
     code, text = builder.build_sh("--no-docker", "tributary", "tributary-docker", options=volumes, socket=False)
     lib.check(code == 0, f"--no-docker: {text[-2000:]}")

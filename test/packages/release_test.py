@@ -56,7 +56,7 @@ def bad_input_of_a_release():
         busy = pathlib.Path(d) / "busy"
         busy.mkdir()
         (busy / "thesis").write_text("important")
-        check("something else" in refused(folder, "--out", busy), "a folder with other files is not refused")
+        check("not from a release" in refused(folder, "--out", busy), "a folder with other files is not refused")
         check((busy / "thesis").exists(), "a file of somebody's is gone")
         (pathlib.Path(d) / "file").write_text("")
         check("file" in refused(folder, "--out", pathlib.Path(d) / "file/dist"), "an output folder that cannot be made is not named")

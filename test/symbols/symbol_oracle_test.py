@@ -387,8 +387,8 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("names", nargs="*")
     parser.add_argument("--addresses", type=int, default=1000)
-    parser.add_argument("--keep", type=pathlib.Path, help="leave the programs there")
-    parser.add_argument("--show", type=int, default=3, help="differences to print of each program")
+    parser.add_argument("--keep", type=pathlib.Path, help="keep the programs in this folder")
+    parser.add_argument("--show", type=int, default=3, help="differences to print for each program")
     options = parser.parse_args()
     failed, count, totals = [], 0, [0, 0, 0, 0]
     with tempfile.TemporaryDirectory() as temporary:

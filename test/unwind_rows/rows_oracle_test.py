@@ -223,14 +223,14 @@ def draw(roots, count, largest, everything):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("tool", help="rows_dump")
+    parser.add_argument("tool", help="path of rows_dump")
     parser.add_argument("--root", action="append", default=None)
     parser.add_argument("--count", type=int, default=260)
     parser.add_argument("--largest", type=int, default=1)
-    parser.add_argument("--files-min", type=int, default=200, help="fail with fewer that have unwind information")
+    parser.add_argument("--files-min", type=int, default=200, help="fail if fewer files have unwind information")
     parser.add_argument("--all", action="store_true")
     parser.add_argument("--jobs", type=int, default=2)
-    parser.add_argument("--list", type=int, default=60, help="differences printed at most")
+    parser.add_argument("--list", type=int, default=60, help="maximum number of differences to print")
     options = parser.parse_args()
     paths = draw(options.root or ["/usr"], options.count, options.largest, options.all)
     files = compared = left = 0
