@@ -113,15 +113,17 @@ void Sideband::Deliver(std::span<const uint8_t> record, SidebandVisitor& visitor
   if (auto* exit = std::get_if<ExitEvent>(&parsed)) return visitor.OnExit(*exit);
   if (auto* code = std::get_if<KernelCodeEvent>(&parsed)) return visitor.OnKernelCode(*code);
   if (auto* cgroup = std::get_if<CgroupEvent>(&parsed)) return visitor.OnCgroup(*cgroup);
-  if (auto* lost = std::get_if<LostEvent>(&parsed)) {
-    lost_.Add(lost->events);
-    return visitor.OnLost(*lost);
-  }
+  if (auto* lost = std::get_if<LostEvent>(&parsed)) return ReportLost(lost->events, visitor);
   if (std::holds_alternative<BadRecord>(parsed)) bad_.Add();
 }
 
+void Sideband::ReportLost(uint64_t events, SidebandVisitor& visitor) {
+  lost_.Add(events);
+  visitor.OnLost(LostEvent{.events = events});
+}
+
 void Sideband::Drain(SidebandVisitor& visitor, MonotonicNs now) {
-  if (std::exchange(gap_, false)) visitor.OnLost(LostEvent{.events = 1});
+  if (std::exchange(gap_, false)) ReportLost(1, visitor);
   std::vector<Ring*> rings;
   for (auto& [cpu, ring] : rings_) rings.push_back(ring.get());
   for (auto& ring : retired_) rings.push_back(ring.get());

@@ -49,6 +49,7 @@ class Sideband {
   struct Ring;
 
   void Deliver(std::span<const uint8_t> record, SidebandVisitor& visitor);
+  void ReportLost(uint64_t events, SidebandVisitor& visitor);
 
   const int wakeups_;
   Counter& lost_;

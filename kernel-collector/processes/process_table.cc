@@ -19,9 +19,7 @@ ProcessTable::ProcessTable(CodeFileTable& executables, Metrics& metrics)
       refused_(metrics.AddCounter("tributary_collector_processes_refused_total",
                                   "processes not followed because the table was full")),
       mappings_refused_(
-          metrics.AddCounter("tributary_collector_mappings_refused_total", "mappings over the limit of one process")),
-      sideband_lost_(metrics.AddCounter("tributary_collector_sideband_lost_events_total",
-                                        "process events lost because the kernel's ring was full")) {}
+          metrics.AddCounter("tributary_collector_mappings_refused_total", "mappings over the limit of one process")) {}
 
 ProcessRunPtr ProcessTable::Find(Pid pid) const {
   auto it = runs_.find(pid);
@@ -145,8 +143,7 @@ void ProcessTable::OnExit(const ExitEvent& event) {
   run->last_seen = event.time;
 }
 
-void ProcessTable::OnLost(const LostEvent& event) {
-  sideband_lost_.Add(event.events);
+void ProcessTable::OnLost(const LostEvent&) {
   lost_ = true;
   for (auto& [pid, run] : runs_) run->stale = true;
 }

@@ -153,7 +153,6 @@ class ProcessTable : public SidebandVisitor {
   std::function<void(Pid)> dropped_;
   Counter& refused_;
   Counter& mappings_refused_;
-  Counter& sideband_lost_;
 };
 
 }  // namespace tributary

@@ -190,6 +190,12 @@ TEST_F(ProcessTableTest, DoesNotApplyEventsOlderThanAScan) {
   EXPECT_EQ(PathAt(5, 0x1000), "/new");
 }
 
+// The sideband counts them, so each counts once.
+TEST_F(ProcessTableTest, DoesNotCountLostEvents) {
+  table.OnLost({3});
+  EXPECT_EQ(metrics.PrometheusText().find("lost_events"), std::string::npos);
+}
+
 TEST_F(ProcessTableTest, LostEventsMakeEveryTableStale) {
   Exec(1, 5, "prog");
   table.OnLost({3});
