@@ -17,7 +17,9 @@ struct SandboxLimits {
 // Permanently gives up everything that a parser of files does not need. The calling process must have one thread.
 // Afterwards it has no capability, cannot gain rights, and cannot open files. If it may change its user id, it becomes
 // nobody. It may only read descriptors that it has or receives, allocate, and write to descriptors that it received.
-// Any other system call kills it. Returns an error if the kernel has no seccomp filters.
+// It may also ask for the size and times of a file by name, because fstat() of glibc is newfstatat. Any other system
+// call kills it. Returns an error if a limit cannot be set, a right cannot be dropped, or the kernel has no seccomp
+// filters.
 absl::Status EnterSandbox(const SandboxLimits& limits);
 
 }  // namespace tributary

@@ -19,7 +19,8 @@ class HttpClient {
 
   using Parameters = std::vector<std::pair<std::string, std::string>>;
   // Returns the body of `GET path?parameters`. Unavailable: no answer; the message names the server and what to do.
-  // InvalidArgument, NotFound, Internal: the server's own "error" text, for 400, 404 and other codes.
+  // ResourceExhausted: the answer is too large. InvalidArgument, NotFound, Internal: the server's own "error" text, for
+  // 400, 404 and other codes.
   absl::StatusOr<std::string> Get(std::string_view path, const Parameters& parameters = {}) const;
 
   // Returns the body of the answer to `PUT path?parameters`. Errors as above; if the server is busy, the request is

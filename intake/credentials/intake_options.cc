@@ -28,7 +28,7 @@ absl::StatusOr<std::vector<HostPort>> ParseReducers(std::string_view value, uint
     });
     if (reducer.host.empty() || reducer.port == 0 || known || reducers.size() == kReducersMax) {
       return Error(absl::StatusCode::kInvalidArgument,
-                   "must be a host name or an address, or up to 8 different ones with commas between them");
+                   "must be HOST or HOST:PORT, or up to 8 different ones with commas between them");
     }
     reducers.push_back(std::move(reducer));
     if (comma == std::string_view::npos) return reducers;

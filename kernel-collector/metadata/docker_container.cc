@@ -72,7 +72,7 @@ void TakeLabels(const object& labels, std::string_view namespace_label, DockerCo
   }
 }
 
-// Returns whether `reference` is the image's id, or a prefix of it.
+// Returns true if `reference` is an id instead of a name: any sha256 id, or a prefix of this image's id.
 bool IsIdOf(std::string_view reference, std::string_view image_id) {
   constexpr std::string_view kScheme = "sha256:";
   if (reference.starts_with(kScheme)) return true;

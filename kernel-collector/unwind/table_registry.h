@@ -21,8 +21,8 @@ class TableRegistry {
   UnwindTable* Find(const CodeFile& executable) const;
   // `number` is CodeFile.unwind_table.
   UnwindTable* Get(uint32_t number) const { return slots_[number - 1].get(); }
-  // Creates the table on first use. Returns null if the executable has no code or there is no space left. `*refused` is
-  // true if there is code but no space.
+  // Creates the table on first use. Returns null if the executable has no identity or no code, or if there is no space
+  // left. Sets `*refused` to true if there is code but no space.
   UnwindTable* FindOrAdd(const CodeFilePtr& executable, bool* refused);
 
   void ForEach(const std::function<void(uint32_t number, UnwindTable& table)>& visit);

@@ -31,8 +31,8 @@ class ColdEntities {
   // returns `live`.
   ColdEntities(const Options& options, EntityStore* db, Counter& failures);
 
-  // Returns the entity that the database has for time `at`, or `live` (the entity found in memory) if the database has
-  // none. An entity found in the database counts as joined with a sample.
+  // Returns the entity that the database has for time `at`. Returns `live` (the entity found in memory) if the database
+  // has none or cannot be read. An entity found in the database counts as joined with a sample.
   FoundEntity Find(const MetadataTeller& teller, EntityKind kind, std::string_view id, UnixNs at,
                    const FoundEntity& live);
   // Removes the entity from the cache, because the database has changed. The next look-up reads the database again.

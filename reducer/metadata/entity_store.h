@@ -38,9 +38,9 @@ class EntityStore {
   // Returns true if any state from this teller is stored.
   virtual absl::StatusOr<bool> Knows(const MetadataTeller& teller) = 0;
 
-  // Removes these states: states that ended before `unused_before` and belong to no sample, all states that ended
-  // before `used_before`, and the states that ended first if the store is over its limit. Does a bounded piece of work.
-  // Returns true if more remains.
+  // Removes states that ended before `unused_before` and belong to no sample, and states that ended before both times.
+  // If the store is over its limit, removes the states that ended first. Does a bounded piece of work. Returns true if
+  // more may remain.
   virtual absl::StatusOr<bool> Expire(UnixNs unused_before, UnixNs used_before) = 0;
 };
 

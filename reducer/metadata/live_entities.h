@@ -129,7 +129,8 @@ class LiveEntities {
   // Removes these tellers, unless they came back.
   void ForgetTellers(const std::vector<MetadataTeller>& leaving, UnixNs now);
 
-  // Returns the entities that ended more than `gone_kept_ns` ago and are saved. They stay in memory until DropGone.
+  // Returns entities whose end was reported more than `gone_kept_ns` ago, up to the first one that is not saved yet.
+  // They stay in memory until DropGone.
   std::vector<Ref> TakeGone(UnixNs now);
   // Removes these entities, unless they came back. If the use of an entity is not saved yet, the entity stays for
   // another `gone_kept_ns`.

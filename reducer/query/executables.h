@@ -23,7 +23,7 @@ struct ExecutableList {
     uint64_t addresses = 0, unnamed_addresses = 0;  // distinct addresses
     std::optional<SymbolFiles::Row> symbols;
   };
-  std::vector<Executable> executables;  // most samples first, then executables that only have a table
+  std::vector<Executable> executables;  // the largest total_value first; executables that only have a table come last
   uint64_t value = 0, count = 0;        // of all samples
   uint64_t truncated = 0;               // executables that were left out
 };

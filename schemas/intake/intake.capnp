@@ -42,8 +42,7 @@ struct Hello {
   nextSequence @15 :UInt64;   # of the oldest batch still held, or of the next to be made
   clock @16 :ClockPair;
   token @17 :Text;            # bearer token, at most 4096 bytes
-  predecessorId @18 :Data;    # empty, or the session id of the node's earlier collector: data go where that session's
-                              # data go
+  predecessorId @18 :Data;    # not used: senders leave it empty, and receivers ignore it
 }
 
 # Type 2, reducer to collector: the answer.
