@@ -254,13 +254,13 @@ async function checkExecutables(page, answer) {
 async function checkUpload(page, url, parameters, path) {
   await page.getByTestId('executables-details').click();
   await page.getByTestId('upload-files').setInputFiles(path);
-  await page.getByTestId('upload-progress').filter({hasText: 'All files are through'}).waitFor();
+  await page.getByTestId('upload-progress').filter({hasText: 'All files are finished'}).waitFor();
   await settled(page);
   const outcome = await page.getByTestId('upload-outcome').textContent();
   const answer = await ask(url, 'symbols', parameters);
   const {symbols} = answer.executables.find(({name}) => name === basename(path)) ?? {};
   if (symbols?.origin !== 'upload')
-    throw new Mismatch(`upload of ${path}: its names are still told by ${symbols?.origin}; the page says ${outcome}`);
+    throw new Mismatch(`upload of ${path}: its names are still from ${symbols?.origin}; the page says ${outcome}`);
   if (!outcome.startsWith('stored: ') || !outcome.includes(`, ${count(symbols.functions)} functions`))
     throw new Mismatch(`upload of ${path}: the page says ${outcome}, the API ${symbols.functions} functions`);
   console.log(`upload of ${path}: ${outcome}`);

@@ -71,7 +71,7 @@ describe('stack health', () => {
     assert.equal(await byId('health-coverage').count(), 0);
     server.scenario = 'expired';
     await open(`${fixed}&stacks=open`);
-    assert.match(await byId('health-coverage').textContent(), /^Told by 1,234 of 4,705 samples: .*--retention-raw/);
+    assert.match(await byId('health-coverage').textContent(), /^Based on 1,234 of 4,705 samples: .*--retention-raw/);
   });
 
   test('shows no panel without samples, and the message of an error', async () => {

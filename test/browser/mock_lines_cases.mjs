@@ -53,7 +53,7 @@ describe('ways to the lines of a function', () => {
     await settled(page);
     await byId('reset-zoom').click();
     await hover(page, frame('spin_thirty'), root);
-    assert.match(await byId('tooltip').textContent(), /L: its lines$/);
+    assert.match(await byId('tooltip').textContent(), /Press L to see its lines$/);
     await page.keyboard.press('l');
     await settled(page);
     assert.equal(await name(), 'spin_thirty');
@@ -124,7 +124,7 @@ describe('lines', () => {
     const cells = await byId('line').first().locator('td.amount').allTextContents();
     assert.deepEqual(cells, ['42.0%39.8 s', '42.0%39.8 s']);
     assert.equal(await byId('line').first().locator('.line-text').textContent(), 'state ^= load_le64(block + i);');
-    assert.match(await byId('line-count').textContent(), /^7 lines; percent of this function’s 1,800 samples$/);
+    assert.match(await byId('line-count').textContent(), /^7 lines; percentages of this function’s 1,800 samples$/);
     const share = `${((100 * 1800) / 4705).toFixed(1)}%`;
     assert.equal(await byId('lines-sums').textContent(), `94.7 s · ${share} of the selection · 1,800 samples · 94.7 s self`);
     assert.equal(await byId('lines-unplaced').count(), 0); // one percent
@@ -202,9 +202,9 @@ describe('lines', () => {
     assert.equal(await byId('listing').count(), 0);
     const files = (await places()).map((text) => text.split('/')[0]);
     assert.deepEqual(files, ['spin.c:191', 'refill.h:12', 'no line known']);
-    assert.match(await byId('textless').textContent(), /start it with --source-dir.*spin\.c 1 line, 60\.0%/);
+    assert.match(await byId('textless').textContent(), /Start it with --source-dir.*spin\.c 1 line, 60\.0%/);
     const unplaced = await byId('lines-unplaced').textContent();
-    assert.match(unplaced, /^15\.0% of it has no line\. Its debug information has no line for this code/);
+    assert.match(unplaced, /^15\.0% of this function has no line\. Its debug information has no line for this code/);
   });
 
   test('text that is being fetched appears without a reload', async () => {
@@ -224,7 +224,7 @@ describe('lines', () => {
     assert.equal(await byId('line').count(), 500);
     const drawn = await byId('source-hot').count();
     assert.ok(drawn >= 1500 && drawn < 1600, `${drawn} lines`);
-    assert.match(await byId('undrawn').textContent(), new RegExp(`^${2000 - drawn} cooler lines are within`));
+    assert.match(await byId('undrawn').textContent(), new RegExp(`^${2000 - drawn} more lines with samples are hidden in`));
     assert.equal(await inSight(`${longFunction.file}:1235`), true);
     console.log(`# 2,000 lines: shown in ${Date.now() - before} ms`);
   });
@@ -295,7 +295,7 @@ describe('states of lines', () => {
     server.scenario = 'lines_error';
     await byId('refresh').click();
     await settled(page);
-    assert.match(await byId('lines-stale').textContent(), /<b>longer<\/b> than 30 s What is shown is older\.$/);
+    assert.match(await byId('lines-stale').textContent(), /<b>longer<\/b> than 30 s The data shown is older\.$/);
     assert.equal(await byId('line').count(), 7);
     forgive(/status of 504/);
   });
@@ -304,7 +304,7 @@ describe('states of lines', () => {
     const cases = [
       ['dict_lookup', 'python3.11', /come from symbols, without lines\..*tributary symbols push/],
       ['EVP_DecryptUpdate', 'libcrypto.so.3', /come from exported symbols, without lines/],
-      ['do_syscall_64', '', /The kernel and its modules are named by their nodes/],
+      ['do_syscall_64', '', /The nodes send the names of kernel and module functions/],
       ['ngx_epoll_process_events', 'nginx', /debug information has no line for this code.*-g1/],
     ];
     for (const [of, executable, words] of cases) {

@@ -17,7 +17,7 @@ const choose = (...files) => byId('upload-files').setInputFiles(files);
 const outcomes = () => byId('upload-outcome').allTextContents();
 // Waits until all files are processed and the page shows the results.
 const through = async () => {
-  await byId('upload-progress').filter({hasText: 'All files are through'}).waitFor();
+  await byId('upload-progress').filter({hasText: 'All files are finished'}).waitFor();
   await settled(page);
 };
 
@@ -31,7 +31,7 @@ describe('executables', () => {
     const addresses = answer.executables.reduce((sum, e) => sum + e.addresses, 0);
     assert.equal(
       await byId('executables-line').textContent(),
-      `10 · ${((100 * unnamed) / addresses).toFixed(1)}% of sampled addresses have no name · 2 notices`,
+      `10 · ${((100 * unnamed) / addresses).toFixed(1)}% of sampled addresses have no name · 2 problems`,
     );
     assert.equal(await byId('executables-body').count(), 0);
     await byId('executables-details').click();
@@ -60,7 +60,7 @@ describe('executables', () => {
     assert.deepEqual(await cells('truth'), [
       'truth/usr/local/bin/truth9f3c9f3c9f3c…',
       share('truth'),
-      'debug informationby an upload',
+      'debug informationfrom an upload',
       'an upload',
       '5,120',
       '0%0 of 40',
@@ -68,7 +68,7 @@ describe('executables', () => {
     assert.deepEqual((await cells('libz.so.1')).slice(0, 4), [
       'libz.so.1/usr/lib/libz.so.1go:12ab12ab12ab…',
       share('libz.so.1'),
-      'Go tableby its node',
+      'Go tablefrom its node',
       'its node',
     ]);
     assert.deepEqual((await cells('evil')).slice(1), [share('evil'), 'none', '', '', '100%30 of 30']);
@@ -84,7 +84,7 @@ describe('executables', () => {
     assert.equal(await row('nginx').locator('.contested').count(), 1);
     assert.equal(await row('truth').locator('code').getAttribute('title'), `build-id ${answer.executables.find((e) => e.name === 'truth').build_id}`);
     // An executable without samples, with a source and an origin that this page does not know.
-    assert.deepEqual((await cells('name not known')).slice(1), ['–', 'some new sourceby some new origin', 'some new origin', '8', '–']);
+    assert.deepEqual((await cells('name not known')).slice(1), ['–', 'some new sourcefrom some new origin', 'some new origin', '8', '–']);
   });
 
   test('a program filters, a library does not', async () => {
@@ -150,7 +150,7 @@ describe('executables', () => {
     server.scenario = 'symbols_error';
     await byId('refresh').click();
     await settled(page);
-    assert.match(await byId('executables-stale').textContent(), /<b>longer<\/b> than 30 s What is shown is older\.$/);
+    assert.match(await byId('executables-stale').textContent(), /<b>longer<\/b> than 30 s The data shown is older\.$/);
     assert.equal(await byId('executable').count(), answer.executables.length);
     forgive(/status of 504/);
   });
@@ -165,7 +165,7 @@ describe('sending names', () => {
     assert.deepEqual(server.uploads, ['evil', 'again', 'hello']);
     assert.deepEqual(await outcomes(), [
       'stored: debug information, 321 functions, build-id e811e811e811…',
-      'known already: debug information, 321 functions, told by an upload, build-id e811e811e811…',
+      'known already: debug information, 321 functions, from an upload, build-id e811e811e811…',
       `refused: it is neither an ELF file nor ${fixtures.hostile.image}`,
     ]);
     assert.deepEqual(await byId('upload-remark').allTextContents(), [
@@ -176,7 +176,7 @@ describe('sending names', () => {
     assert.ok(names[2].startsWith('a\\u202exxx'));
     const after = server.requests.slice(before).map((url) => url.pathname.split('/').at(-1));
     assert.ok(after.includes('symbols') && after.includes('flamegraph'), after.join());
-    assert.deepEqual((await cells('evil')).slice(2), ['debug informationby an upload', 'an upload', '321', '0%0 of 30']);
+    assert.deepEqual((await cells('evil')).slice(2), ['debug informationfrom an upload', 'an upload', '321', '0%0 of 30']);
     assert.equal(await page.evaluate(() => document.documentElement.scrollWidth), 1440);
     await byId('upload-clear').click();
     assert.equal(await byId('upload').count(), 0);
@@ -251,7 +251,7 @@ describe('sending names', () => {
     rmSync(path);
     await server.answerUpload();
     await through();
-    assert.match((await outcomes())[1], /^not stored: It cannot be read/);
+    assert.match((await outcomes())[1], /^not stored: The file cannot be read/);
   });
 
   test('takes files dropped in the zone; files dropped elsewhere do not replace the page', async () => {
@@ -297,7 +297,7 @@ describe('sending names', () => {
       const event = new DragEvent('drop', {dataTransfer, bubbles: true, cancelable: true});
       document.querySelector('[data-testid="drop-zone"]').dispatchEvent(event);
     });
-    assert.match(await byId('upload-left-out').textContent(), /^7 files were left out: 500 at a time/);
+    assert.match(await byId('upload-left-out').textContent(), /^7 files were left out: the limit is 500\./);
     assert.equal(await byId('upload').count(), 500);
     await through();
     assert.equal(server.uploads.length, 500);

@@ -20,7 +20,7 @@ std::map<std::string_view, Asset> ByPath() {
   return assets;
 }
 
-TEST(UiAssets, HoldsThePageWhole) {
+TEST(UiAssets, ContainsTheWholePage) {
   std::map<std::string_view, Asset> assets = ByPath();
   ASSERT_EQ(assets.size(), 4u);
   EXPECT_THAT(std::string(assets["index.html"].bytes), StartsWith("<!doctype html>"));
@@ -30,8 +30,8 @@ TEST(UiAssets, HoldsThePageWhole) {
   EXPECT_EQ(assets["app.js"].content_type, "text/javascript; charset=utf-8");
 }
 
-// The page is served with `default-src 'self'`: whatever stands inline would be refused by the browser.
-TEST(UiAssets, HasNothingInline) {
+// The page is served with `default-src 'self'`, so the browser would refuse inline scripts and styles.
+TEST(UiAssets, HasNoInlineScriptsOrStyles) {
   const std::string page(ByPath()["index.html"].bytes);
   EXPECT_THAT(page, HasSubstr("<script type=\"module\" src=\"app.js\"></script>"));
   EXPECT_THAT(page, Not(HasSubstr("style=")));
@@ -39,7 +39,7 @@ TEST(UiAssets, HasNothingInline) {
   EXPECT_THAT(std::string(ByPath()["app.css"].bytes), Not(HasSubstr("url(")));
 }
 
-TEST(UiAssets, AsksNobodyElse) {
+TEST(UiAssets, ContainsNoOtherServersAddress) {
   for (const Asset& asset : UiAssets()) {
     size_t at = 0;
     const std::string text(asset.bytes);

@@ -1,4 +1,4 @@
-// The lines of the function that the user wants to see: asked for when one is chosen, and with everything else.
+// The lines of the function that the user chose. They are requested when a function is chosen, and with every refresh.
 import {signal} from '@preact/signals';
 import type {LinesAnswer} from './api/types.ts';
 import {load, nothing, type Loadable} from './loadable.ts';
@@ -6,12 +6,12 @@ import {load, nothing, type Loadable} from './loadable.ts';
 export const functionLines = signal<Loadable<LinesAnswer>>(nothing);
 export const linesLoading = signal(false);
 
-// Text that the server is fetching is asked for again, but not for ever: a server of its may be slow.
+// While the reducer fetches text, the lines are requested again, but not for ever: a debuginfod server may be slow.
 const comingAgainMs = 2_000;
 const comingAgainMax = 15;
 
 let asking: {question: string; abort: AbortController; done: Promise<void>} | null = null;
-let answered = ''; // the question that is answered on screen
+let answered = ''; // the question whose answer is on screen
 let again: ReturnType<typeof setTimeout> | undefined;
 let timesAgain = 0;
 
@@ -33,7 +33,7 @@ function askAgain(question: string, parameters: Record<string, string>): void {
   }, comingAgainMs);
 }
 
-// A question that is under way is not asked twice.
+// A question that is in flight is not sent twice.
 export function loadLines(parameters: Record<string, string>): Promise<void> {
   const question = JSON.stringify(parameters);
   if (asking?.question === question) return asking.done;

@@ -1,4 +1,4 @@
-// What the server is asked for, as a signal that keeps its last good answer while a newer one fails.
+// An answer of the server as a signal. It keeps the last good answer while newer requests fail.
 import type {Signal} from '@preact/signals';
 import {ApiError, getJson} from './api/client.ts';
 
@@ -13,7 +13,7 @@ function asApiError(error: unknown): ApiError {
   return error instanceof ApiError ? error : new ApiError(0, error instanceof Error ? error.message : String(error));
 }
 
-// `keepOld`: an answer of the same question may stand in for one that failed.
+// `keepOld`: if the request fails, the old value stays. The old value must answer the same question.
 export async function load<Answer, Value>(
   target: Signal<Loadable<Value>>,
   path: string,

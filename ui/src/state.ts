@@ -1,4 +1,5 @@
-// The page's state. `view` is what the user asked for and lives in the address; the rest is what the server answered.
+// The state of the page. `view` is the choice of the user, and is stored in the address. The rest are answers of the
+// server.
 import {computed, effect, signal, untracked, type Signal} from '@preact/signals';
 import type {
   FlameGraphAnswer,
@@ -25,11 +26,11 @@ import {parseSelector} from './model/selector.ts';
 import {shortName} from './model/short_name.ts';
 import {formatHash, parseHash, type ViewState} from './model/view_state.ts';
 
-// How long names are is a taste: where the address does not say, they are as they were last.
+// The length of names is a personal preference: if the address does not contain it, the last choice applies.
 const storedNames = () => (localStorage.getItem('names') === 'short' ? 'short' : 'full');
 export const view = signal<ViewState>(parseHash(location.hash, storedNames()));
 
-// What a user would want the browser's Back for gets its own history entry.
+// A change of these gets its own history entry, so that the browser's Back reverts it.
 const remembered: (keyof ViewState)[] = ['from', 'to', 'query', 'type', 'zoom', 'panes', 'lines', 'linesIn'];
 
 export function setView(patch: Partial<ViewState>): void {
@@ -71,7 +72,7 @@ export const queryError = computed(() => {
   return view.value.query !== '' && error?.status === 400 && !isOfType ? error.message : null;
 });
 
-// The type of samples that everything is asked for; '': the server's default.
+// The type of samples in all requests; '': the server's default.
 export const shownType = computed(() => askedType(view.value.type, types.value.value ?? []));
 export const measure = computed(() => graphData.value.value?.graph.measure ?? cpuTime);
 
@@ -80,7 +81,7 @@ export const zoomNode = computed(() => {
   return data ? findByKey(data.graph, view.value.zoom) : 0;
 });
 
-// A name as it is drawn; tooltips, details and search have all of it.
+// Returns a name as it is drawn. Tooltips, details and search have the full name.
 const short = computed(() => view.value.names === 'short');
 export const shownName = (name: string): string => (short.value ? shortName(name) : name);
 const graphNames = computed(() => graphData.value.value?.graph.names ?? []);
@@ -98,7 +99,7 @@ export const functions = computed((): FunctionRow[] => {
   return zoomNode.value === 0 && serverTop.value ? serverTop.value : foldFunctions(data.graph, zoomNode.value);
 });
 
-// Theme: the system's unless chosen here.
+// Theme: the system's, unless the user chose one on the page.
 export type ThemeChoice = 'system' | Theme;
 const darkSystem = matchMedia('(prefers-color-scheme: dark)');
 const systemDark = signal(darkSystem.matches);
@@ -111,7 +112,7 @@ export const theme = computed((): Theme =>
 export const refreshMs = 5000;
 let running: AbortController | null = null;
 let timer = 0;
-let answered = ''; // the question that the values on screen answer
+let answered = ''; // the question whose answers are on screen
 
 function toGraphData(answer: FlameGraphAnswer): GraphData {
   return {graph: buildGraph(answer), total: answer.total, from: answer.from, to: answer.to};
@@ -144,7 +145,7 @@ export const executablesMax = 300;
 const closedRefreshMs = 60_000;
 let symbolsLoadedAt = -Infinity;
 
-// Names change slowly: while only the line of the card is in sight, now and then is often enough.
+// Names change slowly. While the card is closed, its line is requested only every closedRefreshMs.
 function wantsSymbols(sameQuestion: boolean): boolean {
   const {value, error} = symbols.value;
   if (view.value.executables === 'open' || !sameQuestion || !value || error) return true;
@@ -157,7 +158,7 @@ async function loadSymbols(parameters: Record<string, string>, abort: AbortSigna
   if (!abort.aborted) symbolsLoadedAt = Date.now();
 }
 
-// Tables have come: the graph has other names now.
+// Call it when symbol tables have arrived: the graph has other names now.
 export function symbolsChanged(): Promise<void> {
   symbolsLoadedAt = -Infinity;
   return refresh();
@@ -168,13 +169,13 @@ function inRange(): Record<string, string> {
   return shownType.value === '' ? {from, to} : {from, to, type: shownType.value};
 }
 
-// What every question about samples says.
+// Returns the parameters of every request about samples.
 function selected(): Record<string, string> {
   const {query} = view.value;
   return query.trim() === '' ? inRange() : {...inRange(), query};
 }
 
-// The name as the server told it, and the executable that it is in ('': any).
+// `name`: the function's name as the server sent it; `executable`: the executable that contains it, '': any.
 export function openLines(name: string, executable: string): void {
   setView({lines: name, linesIn: executable, line: ''});
 }
@@ -198,7 +199,7 @@ export async function refresh(): Promise<void> {
   loading.value = true;
   const parameters = selected();
   const same = <T>(answer: T) => answer;
-  // An old answer may stand in for a failed new one only if the question was the same.
+  // If a request fails, the old answer stays only if the question is the same.
   const question = JSON.stringify([from, to, query, shownType.value]);
   const keepOld = question === answered;
   await Promise.all([
@@ -216,7 +217,7 @@ export async function refresh(): Promise<void> {
     load<RolloutsAnswer, RolloutsAnswer>(rollouts, 'rollouts', parameters, abort.signal, same, keepOld),
     load<StackHealthAnswer, StackHealthAnswer>(stackHealth, 'stack-health', parameters, abort.signal, same, keepOld),
     load<SeriesAnswer, SeriesAnswer>(series, 'series', inRange(), abort.signal, same),
-    // Where the range has other types than the one before, what is asked for may change, and everything is asked anew.
+    // If the types differ from those of the last range, the requested type may change. Then all requests are repeated.
     load<TypesAnswer, SampleType[]>(types, 'types', {from, to}, abort.signal, typesOf),
     load<StatusAnswer, StatusAnswer>(status, 'status', {}, abort.signal, same),
     wantsSymbols(keepOld) ? loadSymbols(parameters, abort.signal, keepOld) : null,
@@ -247,7 +248,7 @@ export function start(): void {
   const takeAddress = () => (view.value = parseHash(location.hash, storedNames()));
   window.addEventListener('hashchange', takeAddress);
   window.addEventListener('popstate', takeAddress);
-  // A hidden page asks nothing; it catches up when it is looked at again.
+  // A hidden page sends no requests. It refreshes when it becomes visible.
   document.addEventListener('visibilitychange', () => {
     if (document.hidden) clearTimeout(timer);
     else if (view.value.live) void refresh();

@@ -1,5 +1,5 @@
-// Executables and debug files that the user sends: one after another, for the reducer reads one at a time. They go on
-// while the card that shows them is closed.
+// Executables and debug files that the user sends. They are sent one after another, because the reducer reads one at a
+// time. Sending continues while the card that shows them is closed.
 import {signal} from '@preact/signals';
 import {ApiError, putFile} from './api/client.ts';
 import type {UploadAnswer} from './api/types.ts';
@@ -9,13 +9,13 @@ export interface Upload {
   id: number;
   file: File;
   state: 'waiting' | 'sending' | 'done' | 'failed';
-  answer: UploadAnswer | null; // once it is done
-  error: ApiError | null; // when it failed
+  answer: UploadAnswer | null; // set when `state` is done
+  error: ApiError | null; // set when `state` is failed
 }
 
 export const uploadsMax = 500;
 export const uploads = signal<Upload[]>([]);
-export const leftOut = signal(0); // of the files chosen last, for the list was full
+export const leftOut = signal(0); // number of files of the last choice that did not fit in the list
 export const isUnderWay = ({state}: Upload): boolean => state === 'waiting' || state === 'sending';
 
 let lastId = 0;
@@ -52,7 +52,8 @@ async function send(file: File): Promise<UploadAnswer> {
   } catch {
     throw new ApiError(
       0,
-      'It cannot be read: it is a folder, is gone, or is not yours. For folders: tributary symbols push.',
+      'The file cannot be read: it is a folder, was removed, or you have no permission. ' +
+        'For folders, use “tributary symbols push”.',
     );
   }
   return putFile<UploadAnswer>('symbols', file);

@@ -1,5 +1,5 @@
-// Builds the page into dist/: index.html, app.js, app.css, favicon.svg. With --tests: bundles each *_test.ts into
-// tests/ for node's own test runner instead.
+// Builds the page into dist/: index.html, app.js, app.css, favicon.svg. With --tests, it instead bundles each
+// *_test.ts into tests/ for node's own test runner.
 import {build} from 'esbuild';
 import {copyFileSync, mkdirSync, readdirSync, readFileSync, rmSync} from 'node:fs';
 import {join} from 'node:path';
@@ -12,7 +12,7 @@ function testFiles(directory) {
   });
 }
 
-// Of the packages that end up in app.js: their licenses ask to go where the code goes.
+// Returns the licenses of the packages in app.js. They require that each copy of the code contains the license.
 function licenses() {
   const packages = ['preact', '@preact/signals', '@preact/signals-core', 'uplot'];
   const texts = packages.map(
@@ -42,7 +42,7 @@ if (process.argv.includes('--tests')) {
     entryPoints: {app: 'src/main.tsx'},
     outdir: 'dist',
     format: 'esm',
-    target: ['chrome123', 'firefox120', 'safari17.5'], // the first with light-dark()
+    target: ['chrome123', 'firefox120', 'safari17.5'], // the first versions with light-dark()
     minify: true,
     banner: {js: licenses()},
   });

@@ -1,5 +1,5 @@
-// Takes out of a lock file what depends on where it was made: download addresses and funding links. The integrity
-// hashes stay, so `npm ci` still refuses any package that is not the one locked.
+// Removes from a lock file the entries that depend on where it was made: download addresses and funding links. The
+// integrity hashes stay, so `npm ci` still refuses every package that is not the locked one.
 import {readFileSync, writeFileSync} from 'node:fs';
 
 for (const path of process.argv.slice(2)) {
@@ -10,7 +10,7 @@ for (const path of process.argv.slice(2)) {
   }
   writeFileSync(path, `${JSON.stringify(lock, null, 2)}\n`);
   if (readFileSync(path, 'utf8').includes('://')) {
-    console.error(`${path}: still holds an address`);
+    console.error(`${path}: still contains an address`);
     process.exitCode = 1;
   }
 }

@@ -1,10 +1,10 @@
-# Copies FILES from FROM to TO, keeping what has not changed; removes files below TO/SWEEP that are not among them.
+# Copies FILES from FROM to TO. Does not touch unchanged files. Removes files below TO/SWEEP that are not in FILES.
 cmake_minimum_required(VERSION 3.25)
 foreach(file ${FILES})
   get_filename_component(folder ${TO}/${file} DIRECTORY)
   file(MAKE_DIRECTORY ${folder})
   file(COPY_FILE ${FROM}/${file} ${TO}/${file} ONLY_IF_DIFFERENT)
-  # A read-only source must not make copies that cannot be replaced.
+  # The source may be read-only, but its copies must be replaceable.
   file(CHMOD ${TO}/${file} PERMISSIONS OWNER_READ OWNER_WRITE GROUP_READ WORLD_READ)
 endforeach()
 if(SWEEP)

@@ -1,7 +1,7 @@
-// Asks the reducer. Every failure becomes an ApiError whose message can be shown as it is.
+// Sends requests to the reducer. Every failure becomes an ApiError with a message that can be shown unchanged.
 
 export class ApiError extends Error {
-  // 0: no answer at all.
+  // HTTP status; 0: no answer.
   readonly status: number;
   constructor(status: number, message: string) {
     super(message);
@@ -16,7 +16,7 @@ async function errorMessage(response: Response): Promise<string> {
       return body.error;
     }
   } catch {
-    // Not JSON: something between the page and the reducer answered. The status line is all there is to say.
+    // Not JSON: a server between the page and the reducer answered. Only its status line is of use.
   }
   return `The server answered ${response.status} ${response.statusText}`.trim();
 }
@@ -38,19 +38,22 @@ export async function getJson<T>(path: string, parameters: Record<string, string
     response = await fetch(`api/v1/${path}${search ? `?${search}` : ''}`, {signal, cache: 'no-store'});
   } catch (error) {
     if (signal.aborted) throw error;
-    throw new ApiError(0, 'The reducer does not answer. Is it running, and is this page still allowed to reach it?');
+    throw new ApiError(0, 'The reducer does not answer. Check that it runs, and that this page may still reach it.');
   }
   return readJson<T>(path, response, signal);
 }
 
-// The browser reads the file while it is sent: its size does not matter here.
+// The browser reads the file while it sends it, so the size of the file does not matter here.
 export async function putFile<T>(path: string, file: Blob): Promise<T> {
   const headers = {'Content-Type': 'application/octet-stream'};
   let response: Response;
   try {
     response = await fetch(`api/v1/${path}`, {method: 'PUT', body: file, headers, cache: 'no-store'});
   } catch {
-    throw new ApiError(0, 'The connection ended before the reducer answered. Is it running? Then send the file again.');
+    throw new ApiError(
+      0,
+      'The connection ended before the reducer answered. Check that the reducer runs, then send the file again.',
+    );
   }
   return readJson<T>(path, response);
 }

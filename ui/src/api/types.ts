@@ -8,14 +8,14 @@ export interface Weight {
 export interface SampleType {
   name: string;
   unit: string;
-  aggregation?: string; // "last" of a gauge
+  aggregation?: string; // "last" for a gauge
 }
 
 export interface TypesAnswer {
   types: SampleType[];
 }
 
-// Of answers with values. A reducer of an earlier release does not say.
+// Fields of answers with values. A reducer of an earlier release does not send them.
 interface Measured {
   type?: string;
   unit?: string;
@@ -76,7 +76,7 @@ export interface Rollout extends RolloutVersion {
   kind: string;
   namespace: string;
   name: string;
-  environment: string; // these two of a service
+  environment: string; // only for a service, like `executable`
   executable: string;
   previous: RolloutVersion;
 }

@@ -11,21 +11,21 @@ import {StackHealth} from './stack_health.tsx';
 import {Timeline} from './timeline.tsx';
 import {TopTable} from './top_table.tsx';
 
-// Data is on screen, but what was asked since then failed.
+// Shown if data is on screen, but a later request failed.
 function StaleBanner() {
   const {value, error} = graphData.value;
   if (!value || !error) return null;
   return (
     <p class="banner" role="alert" data-testid="stale">
       <Icon name="warning" />
-      {`${error.message} What is shown was loaded at ${formatClock(loadedAt.value)}.`}
+      {`${error.message} The data shown was loaded at ${formatClock(loadedAt.value)}.`}
       {view.value.live && ' The page keeps trying.'}
     </p>
   );
 }
 
 export function App() {
-  // Without data one card says so; a second one beside it would only repeat that.
+  // Without data, one card says so. A second card would only repeat it.
   const usable = (graphData.value.value?.total.ns ?? 0) > 0;
   const panes = usable || view.value.panes === 'table' ? view.value.panes : 'flame';
   return (
@@ -37,7 +37,7 @@ export function App() {
           <Filters />
           <Segmented
             name="Names"
-            title="Names with the arguments of templates and generics, or without"
+            title="Show names with the arguments of templates and generics, or without"
             value={view.value.names}
             choose={(value) => setView({names: value})}
             choices={[

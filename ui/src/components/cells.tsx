@@ -1,12 +1,12 @@
-// What tables of functions and of lines share.
+// Cells for the tables of functions and of lines.
 import {formatPercent, formatSamples} from '../model/format.ts';
 import {formatValue} from '../model/measure.ts';
 import {Icon} from './icons.tsx';
 
 interface SortHeadProps {
-  column: string; // class of the cell and end of its data-testid
+  column: string; // class of the cell, and the end of the button's data-testid
   label: string;
-  testId?: string; // before the column
+  testId?: string; // begin of that data-testid
   order: 'ascending' | 'descending' | 'none';
   choose: () => void;
 }

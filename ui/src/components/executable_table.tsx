@@ -1,4 +1,4 @@
-// Executables, most samples first: what names them, who told it, and how much of them has no name.
+// The executables, most samples first: source and origin of their names, and the share of addresses without a name.
 import type {SeriesProcess, SymbolExecutable, SymbolsAnswer, SymbolTable} from '../api/types.ts';
 import {dimensionLabels} from '../model/filter_options.ts';
 import {formatBytes, formatCount, formatPercent, formatSamples, printable} from '../model/format.ts';
@@ -38,7 +38,9 @@ function Name({executable, processes}: {executable: SymbolExecutable; processes:
         {id ? (
           <code title={`build-id ${id}`}>{shortBuildId(id)}</code>
         ) : (
-          <span title="Its names cannot be kept: it has no build-id, and its contents were not read.">no build-id</span>
+          <span title="The reducer cannot keep its names: it has no build-id, and its contents were not read.">
+            no build-id
+          </span>
         )}
       </span>
     </th>
@@ -49,7 +51,7 @@ function Contested() {
   return (
     <span
       class="contested"
-      title="Different files with this build-id were sent. The table that knows more is kept, and may be wrong for some."
+      title="Different files with this build-id were sent. The better table is kept, and may be wrong for some files."
     >
       <Icon name="warning" />
       contested
@@ -74,7 +76,7 @@ function TableCells({table}: {table: SymbolTable | null}) {
       <td class="source">
         <span title={meaning}>{printable(words)}</span>
         {table.contested && <Contested />}
-        <span class="narrow-only">{`by ${printable(originOf(table.origin))}`}</span>
+        <span class="narrow-only">{`from ${printable(originOf(table.origin))}`}</span>
       </td>
       <td class="wide-only">{printable(originOf(table.origin))}</td>
       <td class="wide-only number" title={formatBytes(table.bytes)}>
@@ -91,19 +93,24 @@ function Row({executable, whole}: {executable: SymbolExecutable; whole: number})
     <tr data-testid="executable">
       <Name executable={executable} processes={series.value.value?.processes ?? []} />
       {wasSampled(executable) ? (
-        <td class="number" title={`${formatSamples(total_count)} with a frame of it, ${formatCount(self_count)} in it`}>
+        <td
+          class="number"
+          title={
+            `${formatSamples(total_count)} with this file on the stack, ${formatCount(self_count)} in its own code`
+          }
+        >
           {formatPercent(total_ns, whole, 1)}
           <span class="second wide-only">{formatSamples(total_count)}</span>
         </td>
       ) : (
-        <td class="number muted" title="No sample of this selection is in it">
+        <td class="number muted" title="No sample of this selection has this file on the stack">
           –
         </td>
       )}
       <TableCells table={executable.symbols} />
       <td
         class="number"
-        title={unnamed ? `${formatCount(unnamed_addresses)} of ${formatCount(addresses)} addresses` : ''}
+        title={unnamed ? `${formatCount(unnamed_addresses)} of ${formatCount(addresses)} addresses have no name` : ''}
       >
         {unnamed ? (
           <>
@@ -122,7 +129,8 @@ export function ExecutableTable({answer}: {answer: SymbolsAnswer}) {
   if (answer.executables.length === 0) {
     return (
       <p class="note" data-testid="executables-empty">
-        Nothing was sampled in this selection, and no names are kept yet. What is sent now will name what runs later.
+        Nothing was sampled in this selection, and no names are stored yet. If you send files, later samples get their
+        names.
       </p>
     );
   }
@@ -138,12 +146,12 @@ export function ExecutableTable({answer}: {answer: SymbolsAnswer}) {
               </th>
               <th scope="col">Names from</th>
               <th scope="col" class="wide-only">
-                Told by
+                Origin
               </th>
               <th scope="col" class="wide-only number">
                 Functions
               </th>
-              <th scope="col" class="number" title="Share of the distinct addresses sampled">
+              <th scope="col" class="number" title="Share of the distinct sampled addresses that have no name">
                 No name
               </th>
             </tr>
@@ -160,7 +168,9 @@ export function ExecutableTable({answer}: {answer: SymbolsAnswer}) {
         </table>
       </div>
       {answer.truncated > 0 && (
-        <p class="table-foot">{`${formatCount(answer.truncated)} more are not listed: tributary symbols --limit`}</p>
+        <p class="table-foot">
+          {`${formatCount(answer.truncated)} more are not listed. “tributary symbols --limit N” lists up to N.`}
+        </p>
       )}
     </>
   );

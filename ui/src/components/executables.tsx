@@ -1,5 +1,5 @@
-// Where the names of what was sampled come from: one line, and behind a button the executables, what is wrong with
-// them, and a place to send better names to.
+// Where the names in the samples come from: one line. A button opens the list of executables, the problems with their
+// names, and a place to send better names.
 import type {SymbolNotice} from '../api/types.ts';
 import {formatClock, formatCount, formatDate, printable} from '../model/format.ts';
 import {shortBuildId, summaryOf} from '../model/symbol_words.ts';
@@ -35,9 +35,9 @@ function Notice({notice}: {notice: SymbolNotice}) {
 function Notices({notices}: {notices: SymbolNotice[]}) {
   return (
     <div class="notices">
-      <h2>Not as it should be</h2>
+      <h2>Problems with names</h2>
       {notices.length === 0 ? (
-        <p class="hint">Nothing went wrong with names lately.</p>
+        <p class="hint">No recent problems.</p>
       ) : (
         <ul data-testid="symbol-notices">
           {notices.slice(0, noticesMax).map((notice) => (
@@ -46,7 +46,7 @@ function Notices({notices}: {notices: SymbolNotice[]}) {
         </ul>
       )}
       {notices.length > noticesMax && (
-        <p class="hint">{`${formatCount(notices.length - noticesMax)} older ones are not listed.`}</p>
+        <p class="hint">{`${formatCount(notices.length - noticesMax)} older problems are not listed.`}</p>
       )}
     </div>
   );
@@ -68,7 +68,7 @@ function Line() {
   const {count, unnamed} = summaryOf(answer);
   const parts = [unnamed ? `${count} · ${unnamed.text} of sampled addresses have no name` : 'none in this selection'];
   if (answer.notices.length > 0) {
-    parts.push(answer.notices.length === 1 ? '1 notice' : `${formatCount(answer.notices.length)} notices`);
+    parts.push(answer.notices.length === 1 ? '1 problem' : `${formatCount(answer.notices.length)} problems`);
   }
   const sending = uploadProgress(uploads.value);
   if (sending) parts.push(sending);
@@ -87,7 +87,7 @@ function Body() {
       {answer && error && (
         <p class="banner" role="alert" data-testid="executables-stale">
           <Icon name="warning" />
-          {`${printable(error.message)} What is shown is older.`}
+          {`${printable(error.message)} The data shown is older.`}
         </p>
       )}
       {answer && <ExecutableTable answer={answer} />}

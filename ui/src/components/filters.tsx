@@ -28,7 +28,7 @@ function OptionList({dimension, matchers, choose}: OptionListProps) {
   const [active, setActive] = useState(0);
   const input = useRef<HTMLInputElement>(null);
   const list = useRef<HTMLUListElement>(null);
-  // Before the next key can arrive.
+  // Focuses the field before the next key press arrives.
   useLayoutEffect(() => input.current?.focus(), []);
   useEffect(() => {
     list.current?.querySelector('[aria-current]')?.scrollIntoView({block: 'nearest'});
@@ -95,7 +95,7 @@ function OptionList({dimension, matchers, choose}: OptionListProps) {
         }}
       />
       {shown.length === 0 && (
-        <p class="note">{lower ? 'Nothing here has that name.' : `No ${dimension} had samples in this range.`}</p>
+        <p class="note">{lower ? 'Nothing matches this text.' : `No ${dimension} had samples in this range.`}</p>
       )}
       <ul class="choices" ref={list}>
         {shown.map(row)}
@@ -103,7 +103,7 @@ function OptionList({dimension, matchers, choose}: OptionListProps) {
       {(found.length > shown.length || answer.truncated) && (
         <p class="note">
           {found.length > shown.length && `${formatCount(found.length - shown.length)} more: type to narrow the list. `}
-          {answer.truncated && 'The server listed the heaviest 1,000; name others in the selector.'}
+          {answer.truncated && 'The server lists only the heaviest 1,000. Select others in the selector field.'}
         </p>
       )}
     </div>

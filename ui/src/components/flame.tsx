@@ -13,7 +13,7 @@ import {Tooltip} from './tooltip.tsx';
 function Breadcrumbs({graph, zoom}: {graph: FlameGraph; zoom: number}) {
   const path = pathTo(graph, zoom);
   const full = (node: number) => graph.names[graph.name[node]!]!;
-  // A deep path keeps its ends: where it comes from and what is close.
+  // Of a deep path, the root and the last four frames are shown.
   const shown = path.length > 6 ? [path[0]!, -1, ...path.slice(-4)] : path;
   return (
     <nav class="breadcrumbs" aria-label="Zoomed frame and its callers" data-testid="breadcrumbs">
@@ -151,8 +151,8 @@ export function Flame() {
           {data.graph.truncatedNodes > 0 && (
             <p class="banner" data-testid="truncated">
               <Icon name="warning" />
-              {`Too large to show whole: the ${formatCount(data.graph.truncatedNodes)} smallest nodes were cut. ` +
-                'They still count in the frames that called them. A shorter range or a filter shows them.'}
+              {`The graph is too large: the ${formatCount(data.graph.truncatedNodes)} smallest nodes were cut. ` +
+                'They still count in the frames that called them. To see them, choose a shorter range or a filter.'}
             </p>
           )}
           <div class="zoomed">
@@ -161,7 +161,7 @@ export function Flame() {
               <button
                 type="button"
                 class="button small-button"
-                title="Where in this function its samples are. L: in the one that is pointed at"
+                title="Show the lines of this function. Key L: of the function under the pointer"
                 data-testid="zoomed-lines"
                 onClick={() => linesOf(data.graph, zoom)}
               >

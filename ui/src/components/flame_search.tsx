@@ -1,4 +1,4 @@
-// Looking for functions in the flame graph, and from what was found to its lines.
+// The search for functions in the flame graph, and the list that leads from a match to its lines.
 import {useEffect, useRef} from 'preact/hooks';
 import {sortRows} from '../flame/fold.ts';
 import {formatCount, formatPercent, printable} from '../model/format.ts';
@@ -18,7 +18,7 @@ function MatchLines() {
     const found = sortRows(functions.value.filter((row) => test(printable(row.name))), 'total', false);
     return (
       <div class="options">
-        <p class="section">Lines of a function that was found</p>
+        <p class="section">Show the lines of a matching function</p>
         <div class="choices">
           {found.slice(0, matchesMax).map((row) => (
             <button
@@ -35,7 +35,7 @@ function MatchLines() {
           ))}
         </div>
         {found.length > matchesMax && (
-          <p class="section">{`${formatCount(found.length - matchesMax)} more: the table lists all`}</p>
+          <p class="section">{`${formatCount(found.length - matchesMax)} more. The table lists all.`}</p>
         )}
       </div>
     );
@@ -76,7 +76,7 @@ export function FlameSearch() {
         placeholder="Search functions"
         aria-label="Search functions"
         data-testid="search"
-        title={'Text, "exact name" or /regular expression/. Press / to get here.'}
+        title={'Text, "exact name" or /regular expression/. Shortcut: /'}
         value={view.value.search}
         spellcheck={false}
         autocomplete="off"

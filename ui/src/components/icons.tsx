@@ -1,4 +1,4 @@
-// Line icons, 16 by 16, in the colour of the text around them. Decoration only: their buttons carry the words.
+// Line icons, 16 by 16, in the colour of the text around them. Decoration only: the buttons around them have the text.
 const paths = {
   clock: 'M8 2a6 6 0 1 0 0 12A6 6 0 0 0 8 2ZM8 5v3.2l2.2 1.4',
   refresh: 'M13 8a5 5 0 1 1-1.5-3.6M13 2v3h-3',

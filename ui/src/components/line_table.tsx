@@ -1,4 +1,4 @@
-// The lines of a function, hottest first: what ran in each, its text, and behind it the addresses.
+// The lines of a function, hottest first: self, total and text. A click on a line opens its addresses.
 import {useEffect, useRef} from 'preact/hooks';
 import type {FunctionLine, LineAddress} from '../api/types.ts';
 import {formatCount, formatPercent, formatSamples, printable, printableLine} from '../model/format.ts';
@@ -52,14 +52,14 @@ function Addresses({addresses, whole, unit}: AddressesProps) {
         </tbody>
       </table>
       <p class="hint">
-        {sorted.length > addressesMax && `The first ${addressesMax} of ${formatCount(sorted.length)}. `}
-        Of a call it is the address that it returns to.
+        {sorted.length > addressesMax && `The first ${addressesMax} of ${formatCount(sorted.length)} addresses. `}
+        For a call, the address is its return address.
       </p>
     </>
   );
 }
 
-// The name of the file and the line stand out; where the file is gives way when there is no room.
+// File name and line stand out. The directory comes last, so it is cut first if space is short.
 function Place({line}: {line: FunctionLine}) {
   if (line.file === '') return <span class="line-place">no line known</span>;
   const {directory, name} = splitPath(line.file);
@@ -122,7 +122,7 @@ function Row({line, open, whole, unit, reveal}: RowProps) {
   );
 }
 
-// What the address says of an open row whose place is not known.
+// The value of `line` in the address, if the open row has no known place.
 const unplaced = '?';
 
 interface LineTableProps {
@@ -169,7 +169,7 @@ export function LineTable({lines, totals, unit, reveal}: LineTableProps) {
         {sorted.length > shownMax
           ? `The first ${formatCount(shownMax)} of ${formatCount(sorted.length)} lines`
           : `${formatCount(sorted.length)} ${sorted.length === 1 ? 'line' : 'lines'}`}
-        {`; percent of this function’s ${formatSamples(totals.totalCount)}`}
+        {`; percentages of this function’s ${formatSamples(totals.totalCount)}`}
       </p>
     </div>
   );

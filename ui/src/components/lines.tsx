@@ -1,5 +1,5 @@
-// Where in one function the samples of this selection are: its lines, its source, and its addresses. It stands where graph
-// and table are otherwise; Escape leads back to them.
+// Where in one function the samples of this selection are: its lines, its source and its addresses. This replaces graph
+// and table; Escape leads back to them.
 import {useEffect, useRef, useState} from 'preact/hooks';
 import type {LinesAnswer} from '../api/types.ts';
 import {formatPercent, formatSamples, printable} from '../model/format.ts';
@@ -33,7 +33,7 @@ function Explanation({title, why, testId}: {title: string; why: Why; testId: str
   );
 }
 
-// The row that is asked for beside the one that has it.
+// Moves the focus between the rows. Returns false if `key` leads to no row.
 function moveFocus(section: HTMLElement, key: string): boolean {
   const rows = [...section.querySelectorAll<HTMLElement>('[data-testid="line-open"]')];
   const at = rows.indexOf(document.activeElement as HTMLElement);
@@ -43,7 +43,7 @@ function moveFocus(section: HTMLElement, key: string): boolean {
   return true;
 }
 
-// Less than that is not worth a banner: the table says it.
+// For a smaller share, there is no banner: the table shows it.
 const unplacedShareTold = 0.05;
 
 function Known({answer, totals}: {answer: LinesAnswer; totals: LineTotals}) {
@@ -77,7 +77,7 @@ function Known({answer, totals}: {answer: LinesAnswer; totals: LineTotals}) {
       {why && much && (
         <p class="banner" data-testid="lines-unplaced" title={why.advice}>
           <Icon name="warning" />
-          {`${formatPercent(totals.unplacedNs, totals.totalNs, 1)} of it has no line. ${why.reason}`}
+          {`${formatPercent(totals.unplacedNs, totals.totalNs, 1)} of this function has no line. ${why.reason}`}
         </p>
       )}
       <div class={`lines-body${withText ? ' with-text' : ''}`}>
@@ -100,7 +100,7 @@ function Body() {
       {error && (
         <p class="banner" role="alert" data-testid="lines-stale">
           <Icon name="warning" />
-          {`${printable(error.message)} What is shown is older.`}
+          {`${printable(error.message)} The data shown is older.`}
         </p>
       )}
       {answer.lines.length === 0 ? (
@@ -129,7 +129,7 @@ export function Lines() {
   const section = useRef<HTMLElement>(null);
   const {lines: name, linesIn, query} = view.value;
   const {value: answer} = functionLines.value;
-  // To the top of the window, until what stands above has its final height.
+  // Scrolls the section to the top of the window, until the content above it has its final height.
   const placed = useRef(false);
   const arrived = answer !== null && !loading.value;
   useEffect(() => {
@@ -144,7 +144,7 @@ export function Lines() {
       if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey) return;
       if (/^(INPUT|TEXTAREA|SELECT)$/.test(target.tagName)) return;
       if (event.key === 'Escape') closeLines();
-      // The source scrolls by these keys itself.
+      // In the source, these keys scroll.
       else if (!section.current!.contains(target) || target.closest('.listing-scroll')) return;
       else if (!moveFocus(section.current!, event.key)) return;
       event.preventDefault();
@@ -152,7 +152,7 @@ export function Lines() {
     document.addEventListener('keydown', onKeyDown, {signal: abort.signal});
     return () => {
       abort.abort();
-      // Back to where most come from; the graph is there once this is drawn.
+      // Focuses the graph, from which most users come. It exists again in the next animation frame.
       requestAnimationFrame(() => document.querySelector<HTMLElement>('.flame canvas')?.focus({preventScroll: true}));
     };
   }, []);
@@ -167,7 +167,13 @@ export function Lines() {
       data-loading={linesLoading.value}
     >
       <div class="card-head">
-        <button type="button" class="button" title="Escape" data-testid="lines-close" onClick={closeLines}>
+        <button
+          type="button"
+          class="button"
+          title="Back to the graph: Escape"
+          data-testid="lines-close"
+          onClick={closeLines}
+        >
           <Icon name="back" />
           Graph
         </button>

@@ -1,4 +1,4 @@
-// The source around the lines that have samples, with what ran in each beside it.
+// The source around the lines that have samples, with the shares of each line next to it.
 import {useEffect, useRef, useState} from 'preact/hooks';
 import type {LinesAnswer} from '../api/types.ts';
 import {formatCount, formatPercent, formatSamples, printable, printableLine} from '../model/format.ts';
@@ -15,7 +15,7 @@ import {
 import {formatValue, measureOf} from '../model/measure.ts';
 import {setView, view} from '../state.ts';
 
-const lineBytesMax = 512; // where the reducer cuts a line
+const lineBytesMax = 512; // the reducer cuts longer lines
 const isCut = (text: string): boolean => text.length * 3 >= lineBytesMax && new TextEncoder().encode(text).length >= lineBytesMax;
 
 interface LineProps {
@@ -31,7 +31,7 @@ function SourceLine({part: {number, text, samples}, whole, unit, chosen}: LinePr
   const title =
     samples &&
     `${formatValue(samples.self_ns, unit)} in the line itself (${formatSamples(samples.self_count)}), ` +
-      `${formatValue(samples.total_ns, unit)} with what it calls (${formatSamples(samples.total_count)})`;
+      `${formatValue(samples.total_ns, unit)} with the functions that it calls (${formatSamples(samples.total_count)})`;
   return (
     <tr
       class={samples ? `heat-${heatOf(samples.total_ns, whole)}${chosen ? ' chosen' : ''}` : undefined}
@@ -117,7 +117,7 @@ function File({listing: {file, totalNs, parts, undrawn}, whole, unit, openGap}: 
         {undrawn > 0 && (
           <tr class="gap">
             <td colSpan={2} data-testid="undrawn">
-              {`${formatCount(undrawn)} cooler lines are within “⋯”: the listing has room for the hottest`}
+              {`${formatCount(undrawn)} more lines with samples are hidden in “⋯”: only the hottest lines are shown`}
             </td>
           </tr>
         )}
@@ -133,7 +133,8 @@ export function Textless({files, whole}: {files: readonly TextlessFile[]; whole:
   return (
     <div class="textless" data-testid="textless">
       <p class="hint">
-        The reducer has no text of these lines: start it with --source-dir DIR (again for more), where the source is.
+        The reducer has no text for these lines. Start it with --source-dir DIR, the directory of the source. Repeat the
+        option for more directories.
       </p>
       <ul>
         {files.slice(0, textlessMax).map(({file, totalNs, lines}) => (
@@ -150,7 +151,7 @@ export function Textless({files, whole}: {files: readonly TextlessFile[]; whole:
   );
 }
 
-// `revealed`: the place that is brought into sight, whenever another is named.
+// `revealed`: the place to scroll into view. This happens each time it changes.
 export function Listing({answer, whole, revealed}: {answer: LinesAnswer; whole: number; revealed: string}) {
   const scroller = useRef<HTMLDivElement>(null);
   const [opened, setOpened] = useState<ReadonlySet<string>>(new Set());

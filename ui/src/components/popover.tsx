@@ -1,4 +1,4 @@
-// A button that opens a panel below itself. Closed by Escape, by a click elsewhere and by leaving it with Tab.
+// A button that opens a panel below itself. Escape, a click elsewhere, or leaving the panel with Tab closes it.
 import {useEffect, useRef, useState} from 'preact/hooks';
 import type {ComponentChildren} from 'preact';
 

@@ -1,9 +1,10 @@
-// When workloads began to run another version: marks above the timeline. A click shows the half hours on both sides.
+// Marks above the timeline, where workloads began to run another version. A click shows the half hour before and the
+// half hour after.
 import {type Mark, rolloutRange, rolloutText} from '../model/rollouts.ts';
 import {absoluteRange} from '../model/time_range.ts';
 import {setView} from '../state.ts';
 
-const namedMax = 8; // in one tooltip
+const namedMax = 8; // rollouts in one tooltip
 
 function titleOf(mark: Mark): string {
   const lines = mark.rollouts.slice(0, namedMax).map(rolloutText);

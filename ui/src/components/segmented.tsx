@@ -1,4 +1,4 @@
-// One of a few choices, all in sight.
+// A choice of one value from a few, all of them visible.
 interface ChoiceProps<T extends string> {
   name: string;
   value: T;

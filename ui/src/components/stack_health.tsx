@@ -1,4 +1,5 @@
-// How the stacks of the selection ended: one line, and behind a button the reasons and the executables to blame.
+// How the stacks of the selection ended: one line. A button opens the reasons, and the executables that cut stacks
+// short.
 import type {StackHealthAnswer, StackHealthExecutable} from '../api/types.ts';
 import {formatCount, formatPercent, formatSamples, printable} from '../model/format.ts';
 import {formatSelector, replaceMatchers} from '../model/selector.ts';
@@ -7,7 +8,7 @@ import {dimensionLabels} from '../model/filter_options.ts';
 import {graphData, selector, setView, stackHealth, view} from '../state.ts';
 import {Icon} from './icons.tsx';
 
-// Endings of one level are told apart by how strong their colour is.
+// Endings of one level are distinguished by the strength of their colour.
 function shades(endings: Record<string, number>): Map<string, {level: string; opacity: number}> {
   const seen: Record<string, number> = {};
   return new Map(
@@ -101,7 +102,7 @@ function Culprits({answer}: {answer: StackHealthAnswer}) {
         <p class="note">Every stack that could be walked is complete.</p>
       ) : (
         <>
-          <p class="hint">The executable whose code the walk could not leave, worst first. Choose one to filter by it.</p>
+          <p class="hint">The stack walk ended in these executables, worst first. Choose one to filter by it.</p>
           <ul data-testid="health-executables">
             {answer.executables.map((executable) => (
               <Culprit
@@ -114,21 +115,21 @@ function Culprits({answer}: {answer: StackHealthAnswer}) {
         </>
       )}
       {answer.truncated_executables > 0 && (
-        <p class="hint">{`${formatCount(answer.truncated_executables)} more are not listed.`}</p>
+        <p class="hint">{`${formatCount(answer.truncated_executables)} more executables are not listed.`}</p>
       )}
     </div>
   );
 }
 
-// Endings are kept as long as single samples are, which is shorter than the sums behind the graph.
+// Endings are kept as long as single samples. The sums for the graph are kept longer.
 function Coverage({answer}: {answer: StackHealthAnswer}) {
   const shown = graphData.value.value?.total.count ?? 0;
   if (answer.samples >= shown * 0.9) return null;
   return (
     <p class="banner" data-testid="health-coverage">
       <Icon name="warning" />
-      {`Told by ${formatCount(answer.samples)} of ${formatSamples(shown)}: how stacks ended is kept for as long as ` +
-        'single samples are (--retention-raw of the reducer).'}
+      {`Based on ${formatCount(answer.samples)} of ${formatSamples(shown)}: endings of stacks are kept only as long ` +
+        'as single samples (--retention-raw of the reducer).'}
     </p>
   );
 }

@@ -1,4 +1,4 @@
-// What stands where a graph would: it loads, it failed, or there is nothing to show, and what to do about it.
+// Stands in place of a graph that loads, failed, or has no samples. Says what to do.
 import type {ApiError} from '../api/client.ts';
 import {refresh, setView, status, view} from '../state.ts';
 import {Icon} from './icons.tsx';
@@ -8,12 +8,12 @@ function Empty() {
   const filtered = view.value.query.trim() !== '';
   const advice =
     nodes && nodes.length === 0
-      ? 'No collector has reported yet: start kernel-collector on a machine and point it at this reducer.'
+      ? 'No collector has reported yet. Start kernel-collector on a machine, with the address of this reducer.'
       : filtered
-        ? 'Nothing that ran in this range passes the filters.'
+        ? 'No sample in this range passes the filters.'
         : view.value.type !== ''
           ? 'No sample of this type was recorded in this range.'
-          : 'Nothing was recorded in this range. A longer range may reach back to when something was.';
+          : 'Nothing was recorded in this range. Try a longer range.';
   return (
     <div class="state" data-testid="empty">
       <h2>No samples here</h2>
@@ -37,7 +37,7 @@ export function StateView({error, empty}: {error: ApiError | null; empty: boolea
     return (
       <div class="state" role="alert" data-testid="error">
         <Icon name="warning" />
-        <h2>{error.status === 0 ? 'No answer from the reducer' : 'The reducer could not answer this'}</h2>
+        <h2>{error.status === 0 ? 'No answer from the reducer' : 'The reducer could not answer the request'}</h2>
         <p>{error.message}</p>
         <p class="state-actions">
           <button type="button" class="button" onClick={() => void refresh()}>

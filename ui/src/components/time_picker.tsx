@@ -102,8 +102,8 @@ export function TimePicker() {
       <button
         type="button"
         class="button icon-only"
-        aria-label="Twice the range"
-        title="Twice the range"
+        aria-label="Double the range"
+        title="Double the range"
         onClick={() => setView({...zoomedOut(range, Date.now()), live: false})}
       >
         <Icon name="zoomOut" />
@@ -113,7 +113,13 @@ export function TimePicker() {
         class={`button live${live ? ' on' : ''}`}
         aria-pressed={live}
         data-testid="live"
-        title={live ? 'Refreshes every 5 seconds' : followable ? 'Follow' : 'Go to the last 15 minutes and follow'}
+        title={
+          live
+            ? 'Refreshes every 5 seconds'
+            : followable
+              ? 'Refresh every 5 seconds'
+              : 'Show the last 15 minutes, and refresh every 5 seconds'
+        }
         onClick={() => setView(followable ? {live: !live} : {from: '-15m', to: 'now', live: true})}
       >
         <span class="dot" />

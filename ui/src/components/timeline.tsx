@@ -1,4 +1,5 @@
-// Values over time: of CPU time the use in cores, of other types so much each second. Dragging across it sets the range; a double click doubles it.
+// Values over time: CPU time in cores, other types per second. A drag across the timeline sets the range. A double
+// click doubles it.
 import {useEffect, useRef, useState} from 'preact/hooks';
 import uPlot from 'uplot';
 import type {Rollout, TimelineAnswer} from '../api/types.ts';
@@ -25,12 +26,12 @@ const chartHeight = 124;
 const dragMin = 4; // pixels; less is a click
 const marksApart = 8; // pixels
 
-// In the unit of the answer.
+// Returns the rate in a bucket, in the unit of the answer.
 function rateOf(answer: TimelineAnswer, bucket: number): number {
   return rateOver(answer.cpu_ns[bucket] ?? 0, answer.step_ms, measureOf(answer));
 }
 
-// Bucket starts, and the end of the last one so that its step is drawn.
+// The starts of the buckets, and the end of the last bucket so that its step is drawn.
 function toColumns(answer: TimelineAnswer): uPlot.AlignedData {
   const times = answer.cpu_ns.map((_, i) => answer.from + i * answer.step_ms);
   const scale = isCpuTime(measureOf(answer)) ? 1e-9 : 1; // to cores
@@ -41,7 +42,7 @@ function toColumns(answer: TimelineAnswer): uPlot.AlignedData {
   ];
 }
 
-// As wide as its longest label. Cores are numbers as the chart writes them.
+// The axis is as wide as its longest label. For cores, the chart formats the numbers itself.
 function valueAxis(measure: Measure): Partial<uPlot.Axis> {
   if (isCpuTime(measure)) return {size: 46, space: 26};
   const steps = tickSteps(measure);
@@ -133,7 +134,7 @@ function chartOptions(
 }
 
 interface Plot {
-  left: number; // of the chart, in pixels
+  left: number; // pixels from the left edge of the chart
   width: number;
   from: number;
   to: number;
@@ -155,7 +156,7 @@ function Chart({answer, onHover}: {answer: TimelineAnswer; onHover: (bucket: num
   const [plot, setPlot] = useState<Plot | null>(null);
   const currentTheme = theme.value;
   const measure = measureOf(answer);
-  // Where the axes leave room for the plot is known when it is drawn.
+  // The position of the plot between the axes is known only when the chart is drawn.
   const onDraw = (drawn: uPlot) =>
     setPlot((old) => {
       const now = plotOf(drawn);

@@ -1,4 +1,4 @@
-// What is known about the frame under the pointer, or the one that has the keyboard's focus.
+// Details of the frame under the pointer, or of the frame that has the keyboard's focus.
 import {useLayoutEffect, useRef} from 'preact/hooks';
 import {css, frameColor} from '../flame/colors.ts';
 import type {Pointed} from '../flame/controller.ts';
@@ -91,7 +91,7 @@ export function Tooltip({graph, zoom, pointed}: {graph: FlameGraph; zoom: number
           <Amount name="Self" ns={graph.selfNs[node]!} count={graph.selfCount[node]!} graph={graph} zoom={zoom} />
         </tbody>
       </table>
-      {node > 0 && <p class="tooltip-hint">L: its lines</p>}
+      {node > 0 && <p class="tooltip-hint">Press L to see its lines</p>}
     </div>
   );
 }

@@ -1,4 +1,4 @@
-// The type of samples that everything is about: what samples of the range have. With one type there is nothing to choose.
+// Chooses the type of samples that the page shows, among the types in the range. Not shown if there is only one type.
 import type {SampleType} from '../api/types.ts';
 import {formatCount} from '../model/format.ts';
 import {askedType, cpuTime, isCpuTime, keyOf, measureLabel, measureOf, shownWord} from '../model/measure.ts';
@@ -10,7 +10,7 @@ const shownMax = 100;
 
 const titleOf = (type: SampleType) => measureLabel(measureOf({...type, type: type.name}));
 
-// What is not in the list is shown as the address has it.
+// A type that is not in the list is shown as it is written in the address.
 function choiceTitle(offered: readonly SampleType[], asked: string): string {
   if (asked === '') return measureLabel(cpuTime);
   const chosen = offered.find((type) => keyOf(type, offered) === asked);
@@ -63,7 +63,9 @@ export function TypePicker() {
             {offered.length === 0 && <p class="note">No type has samples in this range.</p>}
             <ul class="choices">{offered.slice(0, shownMax).map((type) => option(type, close))}</ul>
             {offered.length > shownMax && (
-              <p class="note">{`${formatCount(offered.length - shownMax)} more: name one in the address, as type=NAME:UNIT.`}</p>
+              <p class="note">
+                {`${formatCount(offered.length - shownMax)} more. To choose one, write type=NAME:UNIT in the address.`}
+              </p>
             )}
           </div>
         )}

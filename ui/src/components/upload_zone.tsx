@@ -1,4 +1,4 @@
-// Where files are dropped or chosen, and what became of each.
+// The zone where files are dropped or chosen, and the result for each file.
 import {useEffect, useState} from 'preact/hooks';
 import {formatBytes, formatCount, printable} from '../model/format.ts';
 import {originOf, shortBuildId, sourceOf} from '../model/symbol_words.ts';
@@ -14,7 +14,7 @@ function outcome({state, answer, error}: Upload): string {
     const {source, origin, functions} = answer.symbols;
     const words = `${sourceOf(source).words}, ${formatCount(functions)} functions`;
     const of = `build-id ${shortBuildId(answer.build_id)}`;
-    return answer.stored ? `stored: ${words}, ${of}` : `known already: ${words}, told by ${originOf(origin)}, ${of}`;
+    return answer.stored ? `stored: ${words}, ${of}` : `known already: ${words}, from ${originOf(origin)}, ${of}`;
   }
   const {status, message} = error!;
   return `${status >= 400 && status < 500 ? 'refused' : 'not stored'}: ${message}`;
@@ -55,7 +55,7 @@ export function uploadProgress(all: readonly Upload[]): string {
 export function UploadZone() {
   const [over, setOver] = useState(false);
   const all = uploads.value;
-  // A file that is dropped beside the zone would replace the page.
+  // Without this, a file dropped outside the zone would replace the page.
   useEffect(() => {
     const refuse = (event: DragEvent) => {
       if (!holdsFiles(event) || event.defaultPrevented) return;
@@ -81,7 +81,7 @@ export function UploadZone() {
   };
   const onChange = (event: {currentTarget: HTMLInputElement}) => {
     addFiles([...(event.currentTarget.files ?? [])]);
-    event.currentTarget.value = ''; // the same file may be chosen again
+    event.currentTarget.value = ''; // allows the same file to be chosen again
   };
   return (
     <div class="uploads">
@@ -97,15 +97,16 @@ export function UploadZone() {
         <span>
           Drop executables or debug files here, or <b>choose files</b>
         </span>
-        <span class="hint">A file counts by its build-id. What was sampled before gets its names, too.</span>
+        <span class="hint">A file counts by its build-id, not by its name. Earlier samples get its names, too.</span>
       </label>
       <p class="hint" role="status" data-testid="upload-progress">
-        {uploadProgress(all) || (all.length > 0 && 'All files are through.')}
+        {uploadProgress(all) || (all.length > 0 && 'All files are finished.')}
       </p>
       {leftOut.value > 0 && (
         <p class="banner" data-testid="upload-left-out">
           <Icon name="warning" />
-          {`${formatCount(leftOut.value)} files were left out: ${uploadsMax} at a time. For many: tributary symbols push DIR`}
+          {`${formatCount(leftOut.value)} files were left out: the limit is ${uploadsMax}. ` +
+            'For many files, use “tributary symbols push DIR”.'}
         </p>
       )}
       {all.length > 0 && (
@@ -117,7 +118,7 @@ export function UploadZone() {
           </ul>
           {!all.every(isUnderWay) && (
             <button type="button" class="button" data-testid="upload-clear" onClick={clearFinished}>
-              Clear what is through
+              Clear finished files
             </button>
           )}
         </>

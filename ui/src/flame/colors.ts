@@ -1,5 +1,5 @@
-// Colours of frames. All have one lightness per theme (OKLCH), so that no frame shouts and text on every one of them
-// has a contrast of at least 4.5 to 1 (colors_test.ts).
+// Colours of frames. All have about the same lightness per theme (OKLCH), so that no frame stands out, and text on
+// every frame has a contrast of at least 4.5 to 1 (colors_test.ts).
 import type {FrameKind} from './kind.ts';
 
 export type Theme = 'light' | 'dark';
@@ -34,14 +34,14 @@ export function css({r, g, b}: Rgb): string {
   return `rgb(${r} ${g} ${b})`;
 }
 
-// Kernel frames keep the warm hue for themselves; executables share the rest of the circle, in two lightnesses.
+// Only kernel frames have the warm hue. Executables share the rest of the circle, in two lightnesses.
 const kernelHue = 45;
 const hueFrom = 95;
 const hueTo = 325; // short of the hue of search matches
 const hueCount = 12;
 const slotCount = 2 * hueCount;
 
-// Executable → slot (hue, plus hueCount when darker), for those whose colours must not coincide.
+// Executable → slot (hue, plus hueCount if darker), for the executables that must have distinct colours.
 export type Hues = ReadonlyMap<string, number>;
 
 function preferredSlot(executable: string): number {
@@ -51,14 +51,14 @@ function preferredSlot(executable: string): number {
   return (hash >>> 0) % hueCount;
 }
 
-// A name alone decides its colour, so that it stays the same from graph to graph; only where two names of this graph
-// want the same one, the later in the alphabet moves on, to another hue while there are any.
+// The name alone decides the colour, so that it stays the same from graph to graph. If two names of a graph have the
+// same hue, the later in the alphabet gets another hue, as long as a hue is free.
 export function assignHues(executables: readonly string[]): Hues {
   const slots = new Map<string, number>();
   const taken = new Set<number>();
   for (const executable of [...executables].sort()) {
     let slot = preferredSlot(executable);
-    // Steps of 5 reach every hue, one far away first.
+    // Steps of 5 reach every hue, and begin with a distant one.
     for (let tries = 1; taken.has(slot) && tries < slotCount; ++tries) {
       slot = ((slot + 5) % hueCount) + (tries >= hueCount ? hueCount : 0);
     }
@@ -68,7 +68,8 @@ export function assignHues(executables: readonly string[]): Hues {
   return slots;
 }
 
-// Native and inlined code are what is seen most; other kinds take what their name says of the rest of the circle.
+// Native and inlined code are the most frequent, and have fixed hues. For other kinds, a hash of the name chooses the
+// hue.
 function kindHue({name, color}: FrameKind): number {
   if (color === 'inlined') return 300;
   if (name === 'native') return 215;
@@ -115,7 +116,7 @@ export interface Palette {
   area: string;
 }
 
-// For what is drawn on a canvas; app.css holds the same values for the rest of the page.
+// The colours for canvases. styles/base.css has the same values for the rest of the page.
 export const palettes: Record<Theme, Palette> = {
   light: {
     background: '#ffffff',

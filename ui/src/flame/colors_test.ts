@@ -66,7 +66,7 @@ test('text on every frame has a contrast of at least 4.5', () => {
   }
 });
 
-test('executables of one graph get different colours, the same ones in whatever order they come', () => {
+test('executables of one graph get different colours, the same in every order', () => {
   const hues = assignHues(executables);
   const color = (executable: string) =>
     css(frameColor({executable, kind: knownKinds[1]!, mode: 'executable', hues, theme: 'light', faded: false}));
@@ -75,7 +75,7 @@ test('executables of one graph get different colours, the same ones in whatever 
   assert.equal(assignHues(Array.from({length: 100}, (_, i) => `lib${i}`)).size, 100);
 });
 
-test('labels are cut to their frame, by character, whatever the script', () => {
+test('labels are cut to their frame, by character, in every script', () => {
   const measure = (text: string) => Array.from(text).length * 12;
   assert.equal(fitLabel('function', 80, 7, measure), 'function');
   assert.equal(fitLabel('function', 40, 7, measure), 'func…');

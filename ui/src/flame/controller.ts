@@ -1,5 +1,5 @@
 // Owns the canvas: size, scrolling, zoom animation, pointer and keyboard. Draws at most once per animation frame, and
-// only when something changed. Knows nothing of Preact; the view (components/flame.tsx) feeds it and listens.
+// only if something changed. Does not use Preact: the view (components/flame.tsx) passes data in and receives events.
 import type {ColorMode, Theme} from './colors.ts';
 import {nodeAt, type FlameGraph} from './graph.ts';
 import {Renderer, rowHeight, rowOfDepth, type Scene, type Viewport} from './renderer.ts';
@@ -42,7 +42,7 @@ export class FlameController {
   private animation: {from: Viewport; start: number} | null = null;
   private hovered = -1;
   private focused = -1;
-  private touched = -1; // a first touch shows the frame, a second one zooms
+  private touched = -1; // the frame of the first touch, which shows its tooltip; a second touch zooms
   private scheduled = 0;
 
   constructor(
@@ -98,7 +98,8 @@ export class FlameController {
     this.reveal(node);
   }
 
-  // The frame that a key is about: the one with the focus, else the one under the pointer, else the zoomed one.
+  // Returns the frame that a key press applies to: the focused frame, else the frame under the pointer, else the zoomed
+  // frame.
   meant(): number {
     return this.focused >= 0 ? this.focused : this.hovered >= 0 ? this.hovered : this.zoomed;
   }
@@ -129,8 +130,8 @@ export class FlameController {
     };
   }
 
-  // The canvas is as large as what is in sight; the spacer makes the scroll bar. A stack of thousands of frames would
-  // otherwise need a canvas larger than browsers allow.
+  // The canvas is only as large as the visible part; the spacer makes the scroll bar. A canvas for a stack of thousands
+  // of frames would be larger than browsers allow.
   private resize(): void {
     if (!this.graph) return;
     const rows = this.graph.deepest[this.zoomed]! + 1;
@@ -229,7 +230,7 @@ export class FlameController {
     event.preventDefault();
   }
 
-  // Where an arrow key leads from the focused frame; null for keys that lead nowhere.
+  // Returns the frame that an arrow key or Home leads to from the focused frame. Returns null for other keys.
   private neighbour(key: string): number | null {
     const graph = this.graph!;
     const away = this.options.orientation === 'icicle' ? 'ArrowDown' : 'ArrowUp';

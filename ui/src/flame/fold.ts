@@ -3,7 +3,7 @@ import {kindOf, type FlameGraph} from './graph.ts';
 import type {FrameKind} from './kind.ts';
 
 export interface FunctionRow {
-  name: string; // as the server told it, like that of the executable
+  name: string; // as the server sent it, like `executable`
   executable: string;
   kind: FrameKind;
   selfNs: number;
@@ -19,7 +19,7 @@ export function foldFunctions(graph: FlameGraph, zoom: number): FunctionRow[] {
   for (let i = zoom; i < graph.size; ++i) {
     const parent = graph.parent[i]!;
     if (i !== zoom && (parent < zoom || (parent !== zoom && rowOfNode[parent]! < 0))) continue;
-    if (i === 0) continue; // the root is no function
+    if (i === 0) continue; // the root is not a function
     const key = `${graph.kind[i]} ${graph.name[i]} ${graph.executable[i]}`;
     let row = rowOf.get(key);
     if (row === undefined) {

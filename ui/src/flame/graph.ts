@@ -1,5 +1,6 @@
-// A flame graph as typed arrays, laid out once when it arrives: afterwards drawing, hit tests and zoom are arithmetic
-// on these columns. Fields that end in Ns are in the unit of `measure`. The horizontal axis is that of the root: node i covers [start[i], start[i] + totalNs[i]).
+// A flame graph as typed arrays. The layout is computed once when the graph arrives. Afterwards, drawing, hit tests and
+// zoom are arithmetic on these columns. Fields that end in Ns are in the unit of `measure`. The horizontal axis is that
+// of the root: node i covers [start[i], start[i] + totalNs[i]).
 import type {FlameGraphAnswer} from '../api/types.ts';
 import {printable} from '../model/format.ts';
 import {measureOf, type Measure} from '../model/measure.ts';
@@ -11,7 +12,7 @@ export interface FlameGraph {
   measure: Measure;
   names: string[]; // as they are shown: printable
   executables: string[];
-  raw: {names: string[]; executables: string[]}; // as the server told them: what it is asked by
+  raw: {names: string[]; executables: string[]}; // as the server sent them, for requests
   truncatedNodes: number;
   parent: Int32Array;
   name: Uint32Array;
@@ -25,7 +26,7 @@ export interface FlameGraph {
   depth: Uint16Array;
   start: Float64Array;
   levels: Uint32Array[]; // by depth: node indices, ascending start
-  deepest: Uint16Array; // depth of the deepest node below each, itself included
+  deepest: Uint16Array; // depth of the deepest node below each node, the node included
   // A hash of the names from the root to the node, as two 32-bit halves: finds the same frame in the next answer.
   keyHigh: Uint32Array;
   keyLow: Uint32Array;
@@ -33,10 +34,10 @@ export interface FlameGraph {
 }
 
 const depthMax = 65535;
-const huesShared = 16; // executables whose colours are kept apart
+const huesShared = 16; // executables with distinct colours
 
 function check(condition: boolean, what: string): void {
-  if (!condition) throw new Error(`The flame graph that the server sent does not hold together: ${what}.`);
+  if (!condition) throw new Error(`The flame graph from the server is inconsistent: ${what}.`);
 }
 
 export function buildGraph(answer: FlameGraphAnswer): FlameGraph {
@@ -44,7 +45,7 @@ export function buildGraph(answer: FlameGraphAnswer): FlameGraph {
   const size = nodes.parent.length;
   check(size > 0 && nodes.parent[0] === -1, 'it has no root');
   for (const [column, values] of Object.entries(nodes)) {
-    check(Array.isArray(values) && values.length === size, `column ${column} has not ${size} rows`);
+    check(Array.isArray(values) && values.length === size, `column ${column} does not have ${size} rows`);
   }
   const graph: FlameGraph = {
     size,
@@ -72,10 +73,10 @@ export function buildGraph(answer: FlameGraphAnswer): FlameGraph {
   };
   for (let i = 0; i < size; ++i) {
     const parent = graph.parent[i]!;
-    check(i === 0 || (parent >= 0 && parent < i), `node ${i} stands before its parent`);
+    check(i === 0 || (parent >= 0 && parent < i), `node ${i} comes before its parent`);
     check(graph.name[i]! < names.length, `node ${i} has a name that is not listed`);
     check(graph.executable[i]! < executables.length, `node ${i} has an executable that is not listed`);
-    check(graph.totalNs[i]! >= 0 && Number.isFinite(graph.totalNs[i]!), `node ${i} has no total`);
+    check(graph.totalNs[i]! >= 0 && Number.isFinite(graph.totalNs[i]!), `node ${i} has no valid total`);
     check(i === 0 || graph.depth[parent]! < depthMax, 'it is too deep');
     if (i > 0) graph.depth[i] = graph.depth[parent]! + 1;
   }
@@ -116,7 +117,8 @@ function layOut(graph: FlameGraph): void {
   }
 }
 
-// By the area they cover, largest first; kernel frames have a colour of their own.
+// Returns the executables that cover the most area, largest first. Kernel frames do not count: they have their own
+// colour.
 export function largestExecutables(graph: FlameGraph, limit: number): string[] {
   const area = new Float64Array(graph.executables.length);
   for (let i = 0; i < graph.size; ++i) {
@@ -156,7 +158,7 @@ export function keyOf(graph: FlameGraph, node: number): string {
   return hex(graph.keyHigh[node]!) + hex(graph.keyLow[node]!);
 }
 
-// 0, the root, when no node has that key.
+// Returns 0, the root, if no node has this key.
 export function findByKey(graph: FlameGraph, key: string): number {
   if (key === '') return 0;
   const high = parseInt(key.slice(0, 8), 16);
@@ -175,14 +177,14 @@ export function executableOf(graph: FlameGraph, node: number): string {
   return graph.executables[graph.executable[node]!] ?? '';
 }
 
-// From the root to `node`, both included.
+// Returns the nodes from the root to `node`, both included.
 export function pathTo(graph: FlameGraph, node: number): number[] {
   const path: number[] = [];
   for (let at = node; at >= 0; at = graph.parent[at]!) path.push(at);
   return path.reverse();
 }
 
-// The node of that depth whose range holds `x` (ns), or −1.
+// Returns the node at this depth whose range contains `x` (in the unit of `measure`), or −1.
 export function nodeAt(graph: FlameGraph, depth: number, x: number): number {
   const level = graph.levels[depth];
   if (!level) return -1;
@@ -190,7 +192,7 @@ export function nodeAt(graph: FlameGraph, depth: number, x: number): number {
   return node !== undefined && graph.start[node]! <= x ? node : -1;
 }
 
-// Index in `level` of the first node that ends after `x`. Nodes of zero width never hold an x and are skipped by `>`.
+// Returns the index in `level` of the first node that ends after `x`. Nodes of zero width contain no x: `>` skips them.
 export function firstEndingAfter(graph: FlameGraph, level: Uint32Array, x: number): number {
   let low = 0;
   let high = level.length;

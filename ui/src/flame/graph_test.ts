@@ -5,7 +5,7 @@ import {foldFunctions, sortRows} from './fold.ts';
 import {buildGraph, executableOf, findByKey, firstEndingAfter, keyOf, nodeAt, pathTo} from './graph.ts';
 import {compileSearch, exactTerm, findMatches} from './search.ts';
 
-// all ─ main ─┬ work ─ work ─ leaf     main 100, work 70 (of it 30 in itself again, of it 10 in leaf)
+// all ─ main ─┬ work ─ work ─ leaf     main 100, work 70 (30 of it in work again, 10 of that in leaf)
 //             ├ leaf                   20
 //             └ idle                   10
 function answer(): FlameGraphAnswer {
@@ -44,7 +44,7 @@ test('layout puts children side by side from the left edge of their parent', () 
   assert.deepEqual([...graph.deepest], [4, 4, 4, 2, 2, 4, 4]);
 });
 
-test('layout sorts a level whose nodes arrive in another order than they stand', () => {
+test('layout sorts a level if its nodes arrive in another order', () => {
   const mixed = answer();
   // Two subtrees interleaved: the second's child arrives before the first's.
   mixed.nodes = {
@@ -63,7 +63,7 @@ test('layout sorts a level whose nodes arrive in another order than they stand',
   assert.equal(nodeAt(graph, 2, 6), 3);
 });
 
-test('a point finds its frame, half-open on the right, and nothing where nothing is', () => {
+test('a point finds its frame, half-open on the right, or no frame', () => {
   const graph = buildGraph(answer());
   assert.equal(nodeAt(graph, 2, 0), 2);
   assert.equal(nodeAt(graph, 2, 69.999), 2);
@@ -80,16 +80,16 @@ test('frames without width are never hit', () => {
   assert.equal(nodeAt(buildGraph(flat), 2, 99), 2);
 });
 
-test('answers that contradict themselves are refused with the reason', () => {
+test('refuses inconsistent answers with the reason', () => {
   const cases: [string, (broken: FlameGraphAnswer) => void, RegExp][] = [
     ['no nodes', (a) => Object.values(a.nodes).forEach((column: number[]) => (column.length = 0)), /no root/],
     ['short column', (a) => a.nodes.self_ns.pop(), /column self_ns/],
-    ['parent after child', (a) => (a.nodes.parent[2] = 5), /node 2 stands before its parent/],
-    ['second root', (a) => (a.nodes.parent[3] = -1), /node 3 stands before its parent/],
+    ['parent after child', (a) => (a.nodes.parent[2] = 5), /node 2 comes before its parent/],
+    ['second root', (a) => (a.nodes.parent[3] = -1), /node 3 comes before its parent/],
     ['unlisted name', (a) => (a.nodes.name[1] = 99), /node 1 has a name/],
     ['negative name', (a) => (a.nodes.name[1] = -1), /node 1 has a name/],
     ['unlisted executable', (a) => (a.nodes.executable[1] = 2), /node 1 has an executable/],
-    ['total that is no number', (a) => (a.nodes.total_ns[1] = Number.NaN), /node 1 has no total/],
+    ['total that is not a number', (a) => (a.nodes.total_ns[1] = Number.NaN), /node 1 has no valid total/],
   ];
   for (const [what, breakIt, message] of cases) {
     const broken = answer();
@@ -98,7 +98,7 @@ test('answers that contradict themselves are refused with the reason', () => {
   }
 });
 
-test('keys find the same frame again and tell recursion levels apart', () => {
+test('keys find the same frame again and distinguish recursion levels', () => {
   const graph = buildGraph(answer());
   const keys = [...Array(graph.size).keys()].map((node) => keyOf(graph, node));
   assert.equal(keys[0], '');
@@ -126,7 +126,7 @@ test('keys find the same frame again and tell recursion levels apart', () => {
   assert.equal(executableOf(after, 0), '');
 });
 
-test('names are made printable before anything shows them', () => {
+test('makes names printable', () => {
   const dirty = answer();
   dirty.names[1] = 'a\u0007b\u202ec';
   assert.equal(buildGraph(dirty).names[1], 'a\\u0007b\\u202ec');
@@ -145,7 +145,7 @@ test('folding counts a function that calls itself once', () => {
   );
 });
 
-test('folding below a frame sees only that frame', () => {
+test('folding below a frame counts only that frame', () => {
   const rows = foldFunctions(buildGraph(answer()), 5);
   assert.deepEqual(
     rows.map((r) => [r.name, r.selfNs, r.totalNs]),
@@ -179,7 +179,7 @@ test('search counts nested matches once, and only within the zoomed frame', () =
   assert.equal(findMatches(graph, compileSearch('all').test!, 0).count, 0);
 });
 
-test('search terms: text, exact name, regular expression, and one that is none', () => {
+test('search terms: text, exact name, regular expression, and an invalid one', () => {
   assert.equal(compileSearch('  ').test, null);
   const exact = compileSearch(exactTerm('a"b')).test!;
   assert.equal(exact('a"b'), true);

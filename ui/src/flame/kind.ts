@@ -1,10 +1,10 @@
-// The kinds of frames that answers tell apart, by their place in an answer's list.
+// The kinds of frames that answers distinguish. A kind is an index into the answer's list.
 export interface FrameKind {
   name: string;
-  color: string; // 'file': each executable has its own; or one of 'kernel', 'inlined', 'root' and 'unknown'
+  color: string; // 'file': each executable has its own colour; or one of 'kernel', 'inlined', 'root' and 'unknown'
 }
 
-// The first five of every list, and all there are where an answer has none.
+// The first five kinds of every list, and the whole list if an answer has none.
 export const knownKinds: readonly FrameKind[] = [
   {name: 'everything', color: 'root'},
   {name: 'native', color: 'file'},

@@ -1,9 +1,9 @@
-// Which colour each frame has. Colours are worked out once per kind and executable; per frame there is only a number.
+// The colour of each frame. Colours are computed once per kind and executable; each frame stores only an index.
 import {css, frameColor, matchColor, type ColorMode, type Rgb, type Theme} from './colors.ts';
 import {executableOf, kindOf, type FlameGraph} from './graph.ts';
 import type {FrameKind} from './kind.ts';
 
-// As four bytes, red first, whatever the byte order of the machine.
+// Returns the colour as four bytes in memory, red first, independent of the byte order of the machine.
 function toPixel({r, g, b}: Rgb): number {
   return new Uint32Array(Uint8Array.of(r, g, b, 255).buffer)[0]!;
 }
@@ -13,7 +13,8 @@ export class Paint {
   private readonly classOf: Uint32Array; // by node: index into classes
   private readonly classes: {executable: string; kind: FrameKind}[] = [];
   private look = '';
-  // Two for each class, plain and faded, then the one of search matches: for the canvas, and as pixels of an ImageData.
+  // Two colours for each class, plain and faded, then the colour of search matches. `fills` is for the canvas. `pixels`
+  // has the same colours as pixels of an ImageData.
   fills: string[] = [];
   pixels = new Uint32Array(0);
 

@@ -1,10 +1,10 @@
-// Which frames a search term means. Plain text matches anywhere in the name, whatever its case; "text" in double quotes
-// must be the whole name; /text/ is a regular expression.
+// Finds the frames that match a search term. Plain text matches anywhere in the name, in upper or lower case. "text" in
+// double quotes must be the whole name. /text/ is a regular expression.
 import type {FlameGraph} from './graph.ts';
 
 export type NameTest = (name: string) => boolean;
 
-// null: nothing searched for. A message when the regular expression is not one.
+// `test` is null if the term is empty or wrong. `error` is the message if the regular expression is wrong.
 export function compileSearch(term: string): {test: NameTest | null; error: string | null} {
   const trimmed = term.trim();
   if (trimmed === '') return {test: null, error: null};
@@ -24,7 +24,7 @@ export function compileSearch(term: string): {test: NameTest | null; error: stri
   return {test: (name) => name.toLowerCase().includes(lower), error: null};
 }
 
-// The term that means exactly this name.
+// Returns the term that matches exactly this name.
 export function exactTerm(name: string): string {
   return `"${name}"`;
 }
@@ -43,7 +43,7 @@ export function findMatches(graph: FlameGraph, test: NameTest, zoom: number): Ma
   const inside = new Uint8Array(graph.size);
   const matches: Matches = {nodes, count: 0, ns: 0, samples: 0};
   for (let i = 0; i < graph.size; ++i) {
-    // The root is not a frame: "all" would match half of what people type.
+    // The root is not a frame: its name "all" would match many terms.
     if (i > 0) nodes[i] = byName[graph.name[i]!]!;
     const above = i === zoom ? 1 : i === 0 ? 0 : inside[graph.parent[i]!]!;
     inside[i] = above;

@@ -1,4 +1,4 @@
-// What the filters offer, from /api/v1/series, and what of it a selector has chosen.
+// The options that the filters offer, from /api/v1/series, and the options that a selector has chosen.
 import type {SeriesAnswer, Weight} from '../api/types.ts';
 import {formatCount, printable} from './format.ts';
 import type {Matcher} from './selector.ts';
@@ -81,7 +81,7 @@ function processOptions(series: SeriesAnswer): FilterOption[] {
   return [...executables.sort(byWeight), ...processes.sort(byWeight)];
 }
 
-// Whether the process passes the equality matchers among `matchers`; others are the server's to judge.
+// Returns whether the process passes the equality matchers in `matchers`. Only the server evaluates the others.
 function holds(process: Process, matchers: readonly Matcher[]): boolean {
   const labels: Record<string, string> = {
     process_executable_name: process.executable,
@@ -114,7 +114,7 @@ function threadOptions(series: SeriesAnswer, matchers: readonly Matcher[]): Filt
   return [...names.sort(byWeight), ...single.sort(byWeight)];
 }
 
-// What runs, from the widest to the narrowest; without Kubernetes there are services alone.
+// From the widest to the narrowest: namespaces, services, workloads, pods. Without Kubernetes, only services exist.
 function serviceOptions(series: SeriesAnswer): FilterOption[] {
   const options = <T extends Weight & {name: string}>(
     section: string,
@@ -219,7 +219,7 @@ export function sameMatchers(a: readonly Matcher[], b: readonly Matcher[]): bool
 
 const shortNames: Record<string, string> = {process_pid: 'pid', thread_id: 'tid'};
 
-// What a filter's button says about the matchers it owns; '' when it lets everything through.
+// Returns the text of a filter's button: the matchers on its own labels, or '' if there are none.
 export function describeChoice(dimension: Dimension, matchers: readonly Matcher[]): string {
   return matchers
     .filter((m) => dimensionLabels[dimension].includes(m.label))

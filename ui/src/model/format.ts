@@ -1,5 +1,5 @@
-// Numbers as people read them, always with their unit. Fixed to one notation (1,234.5) so that a screenshot or a pasted
-// value means the same everywhere.
+// Formats numbers for readers, always with their unit. The notation is fixed (1,234.5), so that a screenshot or a
+// pasted value means the same everywhere.
 
 // Three significant digits, without an exponent, trailing zeros kept: 1.20, 12.0, 120.
 export function threeDigits(value: number): string {
@@ -36,7 +36,7 @@ function twoParts(value: number, base: number, large: string, small: string): st
   return `${formatCount(Math.floor(value / base))} ${large}${rest ? ` ${rest} ${small}` : ''}`;
 }
 
-// A share of `whole` as a percentage; never "0.00%" for something, never "100%" for less than all of it.
+// Returns `part` as a percentage of `whole`. Never "0.00%" for more than nothing, never "100%" for less than the whole.
 export function formatPercent(part: number, whole: number, digits = 2): string {
   if (whole <= 0 || part <= 0) return '0%';
   if (part >= whole) return '100%';
@@ -73,8 +73,8 @@ export function formatDate(ms: number): string {
   return `${date.getFullYear()}-${two(date.getMonth() + 1)}-${two(date.getDate())}`;
 }
 
-// Names come from the machines observed and may hold anything. Control and direction-changing characters are shown as
-// visible escapes, so that no name can hide or reorder the text around it.
+// Names come from the observed machines and may contain any character. Control characters and characters that change
+// the text direction are shown as visible escapes, so that no name can hide or reorder the text around it.
 export function printable(text: string): string {
   return text.replace(
     /[\u0000-\u001f\u007f-\u009f\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufffe\uffff]/g,
@@ -82,7 +82,7 @@ export function printable(text: string): string {
   );
 }
 
-// A line of a source file: with its tabs, without what some systems end lines with.
+// Formats a line of a source file: keeps its tabs and drops a carriage return at its end.
 export function printableLine(text: string): string {
   return text.replace(/\r$/, '').split('\t').map(printable).join('\t');
 }

@@ -1,4 +1,4 @@
-// One word about the whole, for the header.
+// The state of the whole system, as a level and a short title for the header.
 import type {Counters, StatusAnswer} from '../api/types.ts';
 import {formatCount, formatPercent} from './format.ts';
 import {sum} from './stack_endings.ts';
@@ -12,7 +12,7 @@ export function lostTotal(counters: Counters): number {
   return sum(counters.lost);
 }
 
-// One sample in a thousand lost still gives the right picture; more is worth a look.
+// Up to one lost sample in a thousand does not change the picture. Above that, the header reports the loss.
 const lostShareFair = 0.001;
 
 export function health(status: StatusAnswer | null, unreachable: boolean): Health {

@@ -5,7 +5,7 @@ export type LinesSort = 'total' | 'self' | 'place';
 
 export const hasPlace = (line: FunctionLine): boolean => line.file !== '' && line.line > 0;
 
-// FILE:LINE, what a line is known by; '' where neither is known.
+// Returns FILE:LINE, which identifies a line, or '' if the file is not known.
 export function placeOf({file, line}: FunctionLine): string {
   return file === '' ? '' : `${file}:${line}`;
 }
@@ -14,10 +14,10 @@ export interface LineTotals {
   selfNs: number;
   totalNs: number;
   totalCount: number;
-  unplacedNs: number; // of the total: no line is known for it
+  unplacedNs: number; // the part of the total that has no known line
 }
 
-// A sample is in one line of the function: sums count nothing twice.
+// Each sample is in one line of the function, so no sample counts twice.
 export function totalsOf(lines: readonly FunctionLine[]): LineTotals {
   const totals = {selfNs: 0, totalNs: 0, totalCount: 0, unplacedNs: 0};
   for (const line of lines) {
@@ -42,7 +42,7 @@ export function sortLines(lines: readonly FunctionLine[], sort: LinesSort): Func
   return [...lines].sort(order);
 }
 
-// How hot a line is, 0 to 4: what share of the function's time is in it.
+// Returns how hot a line is, from 0 to 4, by its share of the function's time.
 export function heatOf(ns: number, whole: number): number {
   const share = whole > 0 ? ns / whole : 0;
   return share >= 0.2 ? 4 : share >= 0.05 ? 3 : share >= 0.01 ? 2 : share > 0 ? 1 : 0;
@@ -61,7 +61,7 @@ export interface FileListing {
   file: string;
   totalNs: number;
   parts: ListingPart[];
-  undrawn: number; // lines with samples that found no room
+  undrawn: number; // lines with samples that are not drawn, because of the limit
 }
 
 export interface TextlessFile {
@@ -76,11 +76,11 @@ export interface Listings {
 }
 
 const contextLines = 5;
-const gapMin = 3; // fewer lines are drawn: saying that they are not takes as much room
-const gapStep = 200; // lines that opening a gap draws
-export const listedMax = 1500; // lines of all files, but for what is opened
+const gapMin = 3; // smaller gaps are drawn: the row for a gap would take as much space
+const gapStep = 200; // lines drawn when a gap is opened
+export const listedMax = 1500; // lines drawn of all files, without opened gaps
 
-// What an opened gap is known by.
+// Returns the key that identifies an opened gap.
 export const gapKey = (file: string, first: number): string => `${file}:${first}`;
 
 class Listed {
@@ -129,7 +129,7 @@ class Listed {
   }
 }
 
-// The hottest lines come first where not all have room.
+// If more than `rowsMax` lines would be drawn, the hottest are.
 export function listingsOf(answer: LinesAnswer, opened: ReadonlySet<string>, rowsMax = listedMax): Listings {
   const listed = new Map(answer.sources.map((source) => [source.file, new Listed(source)]));
   const textless = new Map<string, TextlessFile>();

@@ -21,21 +21,21 @@ function answer(lines: FunctionLine[], sources: [string, number, number][]): Lin
 }
 
 const none: ReadonlySet<string> = new Set();
-// 3-5: lines; 3*: with samples; (6-9): a gap.
+// 3: a line; 3*: a line with samples; (6-9): a gap.
 function outline(parts: readonly ListingPart[]): string {
   return parts
     .map((part) => (part.kind === 'gap' ? `(${part.first}-${part.last})` : `${part.number}${part.samples ? '*' : ''}`))
     .join(' ');
 }
 
-test('says that text is coming', () => {
+test('reports that text is being fetched', () => {
   const known = answer([at('a.c', 1, 10)], []);
   assert.equal(whatIsComing(known), '');
   assert.match(whatIsComing({...known, sources_coming: ['a.c']}), /^The text of one file is being fetched/);
   assert.match(whatIsComing({...known, sources_coming: ['a.c', 'b.c']}), /^The text of 2 files is being fetched/);
 });
 
-test('sums, and what of them has no line', () => {
+test('sums self, total, and the part without a line', () => {
   const lines = [at('a.c', 1, 10, 4), at('a.c', 0, 5), at('', 0, 3)];
   assert.deepEqual(totalsOf(lines), {selfNs: 12, totalNs: 18, totalCount: 3, unplacedNs: 8});
   assert.deepEqual(lines.map(placeOf), ['a.c:1', 'a.c:0', '']);
@@ -56,7 +56,7 @@ test('heat and paths', () => {
   assert.deepEqual(splitPath('b.c'), {directory: '', name: 'b.c'});
 });
 
-test('a listing has lines around those with samples; the rest is a gap that opens', () => {
+test('a listing has lines around the lines with samples; the rest is a gap that opens', () => {
   const lines = answer([at('a.c', 10, 5), at('a.c', 40, 7)], [['a.c', 5, 41]]);
   const shown = (opened: ReadonlySet<string>) => outline(listingsOf(lines, opened).files[0]!.parts);
   assert.equal(shown(none), '5 6 7 8 9 10* 11 12 13 14 15 (16-34) 35 36 37 38 39 40* 41 42 43 44 45');
@@ -64,7 +64,7 @@ test('a listing has lines around those with samples; the rest is a gap that open
   assert.equal(shown(new Set(['a.c:17', 'b.c:16'])), shown(none));
 });
 
-test('a gap of two lines is drawn, a long one opens piece by piece', () => {
+test('a gap of two lines is drawn, a long gap opens in steps', () => {
   const small = answer([at('a.c', 6, 5), at('a.c', 19, 7)], [['a.c', 1, 24]]);
   assert.ok(!outline(listingsOf(small, none).files[0]!.parts).includes('('));
   const long = answer([at('a.c', 6, 5), at('a.c', 1000, 7)], [['a.c', 1, 1005]]);
@@ -74,7 +74,7 @@ test('a gap of two lines is drawn, a long one opens piece by piece', () => {
   assert.match(parts('a.c:12', 'a.c:212'), /411 \(412-994\) 995/);
 });
 
-test('files by their time; those without text, or whose text ends before the line, are named', () => {
+test('sorts files by time, and lists files without text or with text that ends before the line', () => {
   const lines = [at('a.c', 3, 5), at('b.c', 3, 9), at('c.h', 7, 2), at('c.h', 8, 2), at('b.c', 99, 1), at('', 0, 50)];
   const {files, textless} = listingsOf(answer(lines, [['a.c', 1, 5], ['b.c', 1, 5], ['d.c', 1, 5]]), none);
   assert.deepEqual(files.map(({file, totalNs}) => [file, totalNs]), [['b.c', 9], ['a.c', 5]]);
@@ -84,7 +84,7 @@ test('files by their time; those without text, or whose text ends before the lin
   ]);
 });
 
-test('where not all have room, the hottest do, and the rest is counted', () => {
+test('over the limit, draws the hottest lines and counts the rest', () => {
   const lines = Array.from({length: 100}, (_, i) => at('a.c', 1 + 20 * i, 100 - i));
   const {files} = listingsOf(answer(lines, [['a.c', 1, 2000]]), none, 60);
   const {parts, undrawn} = files[0]!;
@@ -101,7 +101,7 @@ function symbolsOf(build_id: string, source: string): SymbolsAnswer {
   return {total: {ns: 1, count: 1}, executables, truncated: 0, notices: []};
 }
 
-test('why there are no lines', () => {
+test('explains why there are no lines', () => {
   const why = (source: string, line = at('', 0, 1)) => whyNoLines([line], symbolsOf('a', source));
   assert.equal(why('dwarf', at('a.c', 1, 1)), null);
   assert.match(why('symtab')!.reason, /come from symbols, without lines/);
@@ -109,9 +109,9 @@ test('why there are no lines', () => {
   assert.match(why('some_new')!.reason, /come from some new/);
   assert.match(why('kallsyms')!.reason, /kernel/);
   assert.match(why('dwarf')!.reason, /no line for this code/);
-  assert.match(why('dwarf', at('a.c', 0, 1))!.reason, /names the file/);
+  assert.match(why('dwarf', at('a.c', 0, 1))!.reason, /names the file of this code, but no line/);
   assert.match(whyNoLines([at('', 0, 1)], null)!.advice, /tributary symbols push/);
-  assert.match(whyNoLines([at('', 0, 1, 1, 'b')], symbolsOf('a', 'dwarf'))!.reason, /tells no lines/);
+  assert.match(whyNoLines([at('', 0, 1, 1, 'b')], symbolsOf('a', 'dwarf'))!.reason, /^No line information/);
   assert.match(whyNothing('libx.so+0x10').reason, /no name/);
   assert.match(whyNothing('[unknown]').advice, /just-in-time/);
   assert.match(whyNothing('main').reason, /No sample/);

@@ -9,29 +9,29 @@ export interface Why {
 }
 
 const sendDebugInformation =
-  'Its debug information knows lines: send it with “tributary symbols push”, drop it on Executables, ' +
-  'or let nodes (--upload-debug-info) or the reducer (--debug-dir, --debuginfod-urls) look for it. ' +
-  'What was sampled before gets its lines, too.';
+  'Its debug information has the lines. Send it with “tributary symbols push”, drop it on Executables, ' +
+  'or let the nodes (--upload-debug-info) or the reducer (--debug-dir, --debuginfod-urls) look for it. ' +
+  'Earlier samples get their lines, too.';
 const buildWithLines =
-  'Assembler and code that the compiler makes up have none. If it is neither, it was built without them: ' +
-  'gcc, clang and rustc write lines with -g1, at no cost when it runs.';
+  'Assembler and code that the compiler generates have no lines. Other code was built without them: ' +
+  'gcc, clang and rustc write lines with -g1, at no cost at run time.';
 
-// Of samples whose line is not known; null where all are.
+// Explains why samples have no known line. Returns null if the lines of all samples are known.
 export function whyNoLines(lines: readonly FunctionLine[], symbols: SymbolsAnswer | null): Why | null {
   const unplaced = lines.filter((line) => !hasPlace(line));
   if (unplaced.length === 0) return null;
   if (unplaced.every(({file}) => file !== '')) {
-    return {reason: 'The debug information names the file of this code and no line.', advice: buildWithLines};
+    return {reason: 'The debug information names the file of this code, but no line.', advice: buildWithLines};
   }
   const ids = new Set(unplaced.flatMap(({addresses}) => addresses.map(({build_id}) => build_id)));
   const table = symbols?.executables.find(({build_id, symbols: known}) => known && ids.has(build_id))?.symbols;
   switch (table?.source) {
     case undefined:
-      return {reason: 'What names this function tells no lines.', advice: sendDebugInformation};
+      return {reason: 'No line information is known for this code.', advice: sendDebugInformation};
     case 'kallsyms':
       return {
-        reason: 'The kernel and its modules are named by their nodes, which tell functions and no lines.',
-        advice: 'Debug files of kernels and modules (vmlinux, .ko.debug) have lines: send them as those of programs.',
+        reason: 'The nodes send the names of kernel and module functions without lines.',
+        advice: 'Debug files of kernels and modules (vmlinux, .ko.debug) have lines. Send them like those of programs.',
       };
     case 'dwarf':
     case 'pclntab':
@@ -41,26 +41,26 @@ export function whyNoLines(lines: readonly FunctionLine[], symbols: SymbolsAnswe
   }
 }
 
-// '': none is.
+// Returns '' if no text is being fetched.
 export function whatIsComing({sources_coming: {length: files}}: LinesAnswer): string {
   if (files === 0) return '';
   const what = files === 1 ? 'one file' : `${files} files`;
   return `The text of ${what} is being fetched from a debuginfod server.`;
 }
 
-// No sample is in a function of that name.
+// Explains why no sample is in a function of this name.
 export function whyNothing(name: string): Why {
   if (name === '[unknown]') {
     return {
-      reason: 'No file is known behind these addresses.',
-      advice: 'Code that a program makes while it runs, such as that of a just-in-time compiler, has no lines.',
+      reason: 'No file is known for these addresses.',
+      advice: 'Code that a program generates at run time, such as that of a just-in-time compiler, has no lines.',
     };
   }
   if (/\+0x[0-9a-f]+$/.test(name)) {
-    return {reason: 'This code has no name, and so no lines.', advice: sendDebugInformation};
+    return {reason: 'This code has no name, so it has no lines.', advice: sendDebugInformation};
   }
   return {
     reason: 'No sample of this selection is in a function of that name.',
-    advice: 'A longer range or fewer filters may have some. Names change when better ones come.',
+    advice: 'Try a longer range or fewer filters. A function gets another name when better symbols arrive.',
   };
 }

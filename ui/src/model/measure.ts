@@ -1,5 +1,5 @@
-// What the values of an answer measure, and how they are written. Names and units of types come with the samples, from
-// whoever sends them: they are shown as text, with escapes, and cut.
+// What the values of an answer measure, and how they are formatted. The sender of the samples chooses the names and
+// units of types, so they are shown as text, with escapes, and cut.
 import type {SampleType, TypesAnswer} from '../api/types.ts';
 import {formatBytes, formatCores, formatCount, formatDuration, printable, threeDigits} from './format.ts';
 
@@ -13,7 +13,7 @@ export const cpuTime: Measure = {type: 'cpu', unit: 'nanoseconds'};
 
 const wordMax = 32; // letters
 
-// An answer of an earlier release does not say: it is CPU time.
+// An answer of an earlier release has no type: its values are CPU time.
 export function measureOf(answer: {
   type?: string | undefined;
   unit?: string | undefined;
@@ -31,20 +31,20 @@ export function shownWord(text: string): string {
   return letters.length > wordMax ? `${letters.slice(0, wordMax - 1).join('')}…` : letters.join('');
 }
 
-// Within a sentence: "CPU time"; of a type that is not ours its name.
+// Returns the words for use within a sentence: "CPU time", or the name of a type that is not built in.
 export function measureTitle(measure: Measure): string {
   if (isCpuTime(measure)) return 'CPU time';
   if (measure.type === 'off_cpu' && measure.unit === 'nanoseconds') return 'time off the CPU';
   return shownWord(measure.type);
 }
 
-// The same where it stands alone.
+// Returns the same words for use as a label.
 export function measureLabel(measure: Measure): string {
   const title = measureTitle(measure);
   return title === shownWord(measure.type) ? title : title[0]!.toUpperCase() + title.slice(1);
 }
 
-// Above a graph over time, and what its axis is in.
+// Returns the title of a graph over time, and the unit of its axis.
 export function rateTitle(measure: Measure): {title: string; unit: string} {
   if (isCpuTime(measure)) return {title: 'CPU use', unit: 'in cores'};
   if (measure.isGauge) return {title: measureLabel(measure), unit: `in ${shownWord(measure.unit)}`};
@@ -74,11 +74,11 @@ export function formatValue(value: number, unit: string): string {
   return `${formatScaled(value)} ${shownWord(unit)}`;
 }
 
-// A value that was measured over a time, as `formatRate` writes it: each second, of a gauge as it is.
+// Converts a value that was measured over `ms` for `formatRate`: to a value per second. A gauge stays as it is.
 export const rateOver = (value: number, ms: number, measure: Measure): number =>
   measure.isGauge ? value : value / (ms / 1e3);
 
-// So much each second: "1.84 cores" of CPU time, else "1.20 MiB/s". Of a gauge "1.20 MiB".
+// Formats a value per second: "1.84 cores" for CPU time, else "1.20 MiB/s". For a gauge: "1.20 MiB".
 export function formatRate(perSecond: number, measure: Measure): string {
   if (measure.isGauge) return formatValue(perSecond, measure.unit);
   return isCpuTime(measure) ? formatCores(perSecond / 1e9) : `${formatValue(perSecond, measure.unit)}/s`;
@@ -89,21 +89,22 @@ const secondsNs = [1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1200, 1800, 3600, 720
 const daysNs = powers(10, 5).flatMap((days) => [1, 2, 5].map((digit) => digit * days * 86400e9));
 const stepsNs = [...powers(10, 9).flatMap((ns) => [ns, 2 * ns, 5 * ns]), ...secondsNs, ...daysNs];
 
-// How far apart the marks of an axis of rates may be: round numbers of its unit. undefined: decimal ones.
+// Returns the distances that the marks of a rate axis may have: round numbers of its unit. undefined: decimal numbers.
 export function tickSteps(measure: Measure): number[] | undefined {
   if (isCpuTime(measure)) return undefined;
   if (measure.unit === 'nanoseconds') return stepsNs;
   return measure.unit === 'bytes' ? powers(2, 64) : undefined;
 }
 
-// At a mark of that axis, whose unit stands in the title: "1.5 MiB", "12k".
+// Formats the label of a mark on that axis: "1.5 MiB", "12k". The title has the full unit.
 export function formatTick(perSecond: number, unit: string): string {
   const timeOrBytes = unit === 'nanoseconds' || unit === 'bytes';
   const text = timeOrBytes ? formatValue(perSecond, unit) : formatScaled(perSecond);
   return text.replace(/\.0+(?!\d)/, '').replace(/(\.\d*[1-9])0+(?!\d)/, '$1');
 }
 
-// What a type is asked for by: its name alone may be that of several, and a sum and a gauge may share name and unit.
+// Returns the key by which the page requests a type. Several types may share a name, and a sum and a gauge may share
+// name and unit.
 export function keyOf({name, unit, aggregation}: SampleType, offered: readonly SampleType[]): string {
   const hasTwin = offered.some(
     (other) => other.name === name && other.unit === unit && other.aggregation !== aggregation,
@@ -117,8 +118,8 @@ export function typesOf({types}: TypesAnswer): SampleType[] {
   return types.filter(({name, unit}) => isText(name) && isText(unit));
 }
 
-// The type that the server is asked for: the choice, by its name or key; without one CPU time, or the first type where
-// there is none. '': the server's own default, which is CPU time.
+// Returns the key of the type to request: of the choice, which is a name or a key. Without a choice: of CPU time, or of
+// the first type if CPU time is not offered. '': the server's own default, which is CPU time.
 export function askedType(choice: string, offered: readonly SampleType[]): string {
   if (choice !== '') {
     const named = offered.filter((type) =>

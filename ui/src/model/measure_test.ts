@@ -59,7 +59,7 @@ test('names and units of samples are escaped and cut', () => {
   assert.ok(Array.from(measureTitle({type: '\u0007'.repeat(1000), unit: 'bytes'})).length <= 32);
 });
 
-test('what is measured, in words', () => {
+test('names each measure in words', () => {
   assert.equal(measureTitle(cpuTime), 'CPU time');
   assert.equal(measureTitle(offCpu), 'time off the CPU');
   assert.equal(measureTitle({type: 'cpu', unit: 'cycles'}), 'cpu');
@@ -70,7 +70,7 @@ test('what is measured, in words', () => {
   assert.deepEqual(rateTitle(bytes), {title: 'alloc_space', unit: 'in bytes per second'});
 });
 
-test('rates are cores of CPU time alone', () => {
+test('only rates of CPU time are in cores', () => {
   assert.equal(formatRate(1.84e9, cpuTime), '1.84 cores');
   assert.equal(formatRate(1.84e9, offCpu), '1.84 s/s');
   assert.equal(formatRate(3 * 2 ** 20, bytes), '3.00 MiB/s');
@@ -108,7 +108,7 @@ test('an axis has round numbers of its unit', () => {
   for (const [value, unit, text] of cases) assert.equal(formatTick(value, unit), text);
 });
 
-test('what is asked for is the choice, else CPU time, else what there is', () => {
+test('requests the choice, else CPU time, else the first type', () => {
   const cpu = {name: 'cpu', unit: 'nanoseconds'};
   const space = {name: 'alloc', unit: 'bytes'};
   const count = {name: 'alloc', unit: 'count'};

@@ -45,7 +45,7 @@ test('durations carry three digits and a unit', () => {
   for (const [ns, text] of cases) assert.equal(formatDuration(ns), text);
 });
 
-test('percentages never round something to nothing or a part to the whole', () => {
+test('percentages never round a part to nothing or to the whole', () => {
   const cases: [number, number, string][] = [
     [0, 10, '0%'],
     [10, 10, '100%'],
@@ -73,14 +73,14 @@ test('counts, cores and bytes', () => {
   assert.equal(formatBytes(46_137_344), '44.0 MiB');
 });
 
-test('control and direction characters are shown, markup is left as text', () => {
+test('control and direction characters are shown, markup stays text', () => {
   assert.equal(printable('a\u0000b\u001b[31m\u007f\u0085'), 'a\\u0000b\\u001b[31m\\u007f\\u0085');
   assert.equal(printable('x\u202ey\u2066z\u200b\ufeff'), 'x\\u202ey\\u2066z\\u200b\\ufeff');
   assert.equal(printable('<img src=x>'), '<img src=x>');
   assert.equal(printable('функция 関数 😀'), 'функция 関数 😀');
 });
 
-test('selectors survive a round trip, whatever the value', () => {
+test('selectors with any value survive a round trip', () => {
   for (const value of ['truth', '', 'a"b', 'back\\slash', 'new\nline\ttab', '{x="y"}', '<b>', '\\', '\\"', 'ünï']) {
     const matchers: Matcher[] = [
       {label: 'process_executable_name', operator: '=', value},
@@ -92,7 +92,7 @@ test('selectors survive a round trip, whatever the value', () => {
   assert.equal(formatSelector([]), '');
 });
 
-test('selectors as people write them', () => {
+test('parses selectors as users write them', () => {
   assert.deepEqual(parseSelector(''), {matchers: []});
   assert.deepEqual(parseSelector(' { } '), {matchers: []});
   assert.deepEqual(parseSelector('{ process.executable.name = "x" ,host_name=~"a.*", }'), {
@@ -104,7 +104,7 @@ test('selectors as people write them', () => {
   assert.deepEqual(parseSelector('{a=~"\\d+"}'), {matchers: [{label: 'a', operator: '=~', value: '\\d+'}]});
 });
 
-test('selector mistakes are named with their place', () => {
+test('reports mistakes in selectors with their position', () => {
   const cases: [string, RegExp][] = [
     ['x', /character 1: “\{”/],
     ['{', /ends where a label name/],
@@ -203,7 +203,7 @@ test('process options: executables first, heaviest first, kernel threads by comm
   );
   assert.equal(formatSelector(options[0]!.matchers), '{process_executable_name="truth"}');
   assert.equal(formatSelector(options[4]!.matchers), '{process_executable_name="truth", process_pid="10"}');
-  // The selector holds the name itself, not what is shown for it.
+  // The selector has the name itself, not its printable form.
   assert.equal(options[2]!.matchers[0]!.value, 'kworker\u0007');
   assert.equal(options[2]!.matchers[0]!.label, 'process_command');
 });
@@ -217,7 +217,7 @@ test('thread options follow the chosen process', () => {
   assert.equal(filterOptions('thread', seriesAnswer(), []).length, 5);
 });
 
-test('containers without id are none; hosts that share a name are told apart by id', () => {
+test('leaves out containers without id; hosts that share a name are distinguished by id', () => {
   assert.deepEqual(
     filterOptions('container', seriesAnswer(), []).map((o) => [o.label, o.detail]),
     [
@@ -244,7 +244,7 @@ test('services, workloads and pods are chosen together with their namespace', ()
   );
 });
 
-test('a filter says what the selector chose', () => {
+test('a filter shows the choice of the selector', () => {
   const parsed = parseSelector('{process_executable_name="truth", process_pid="10", host_name=~"a.*"}');
   assert.ok('matchers' in parsed);
   assert.equal(describeChoice('process', parsed.matchers), 'truth · pid 10');
@@ -254,7 +254,7 @@ test('a filter says what the selector chose', () => {
   assert.ok(!sameMatchers(parsed.matchers, parsed.matchers.slice(1)));
 });
 
-test('points in time: absolute, relative, and neither', () => {
+test('resolves absolute and relative times, and refuses other texts', () => {
   const now = 1_000_000_000;
   const cases: [string, number | null][] = [
     ['now', now],
@@ -289,7 +289,7 @@ test('ranges', () => {
   assert.equal(fromLocalInput(''), null);
 });
 
-test('the address reproduces the view, and holds only what differs from the default', () => {
+test('the address reproduces the view, and contains only values that differ from the default', () => {
   assert.equal(formatHash(defaultView), '');
   assert.deepEqual(parseHash(''), defaultView);
   const view: ViewState = {
@@ -320,14 +320,14 @@ test('the address reproduces the view, and holds only what differs from the defa
   assert.equal(parseHash('#names=full', 'short').names, 'full');
 });
 
-test('an address with nonsense in it gives the default', () => {
+test('an address with invalid values gives the default', () => {
   assert.deepEqual(parseHash('#from=x&to=y&live=maybe&panes=9&names=9&zoom=<script>&sort=size&stacks=9&executables=9&lines_sort=9'), defaultView);
   assert.equal(parseHash('#from=-5m&to=-10m').from, defaultView.from);
   assert.equal(parseHash(`#query=${'x'.repeat(10_000)}`).query.length, 4096);
   assert.equal(parseHash('#from=1&to=2&live=1').live, false);
 });
 
-test('health in one word', () => {
+test('sums up health in one title', () => {
   const counters = {captured: 10_000, idle: 0, stored: 10_000, lost: {} as Record<string, number>, in_flight: 0};
   const node = {
     ...counters,

@@ -1,4 +1,4 @@
-// What a rollout's mark on the timeline says (docs/rollouts.md).
+// The marks of rollouts on the timeline, and their texts (docs/rollouts.md).
 import type {Rollout} from '../api/types.ts';
 import {formatClock} from './format.ts';
 
@@ -23,17 +23,17 @@ export function rolloutText(rollout: Rollout): string {
   return `${formatClock(rollout.at)} ${kind} ${workload}: ${what(rollout)}`;
 }
 
-// The half hours on both sides of it, as far as they have passed.
+// Returns the half hour before the rollout and the half hour after it, but nothing after `now`.
 export function rolloutRange(rollout: Rollout, now: number): {from: number; to: number} {
   return {from: rollout.at - windowMs, to: Math.min(rollout.at + windowMs, now)};
 }
 
 export interface Mark {
-  left: number; // of the plot, in pixels
+  left: number; // pixels from the left edge of the plot
   rollouts: Rollout[];
 }
 
-// Those nearer to each other than `apart` pixels share a mark: a hundred workloads may change at once.
+// Rollouts closer together than `apart` pixels share a mark: a hundred workloads may change at once.
 export function marksOf(
   rollouts: readonly Rollout[],
   toPixels: (ms: number) => number,

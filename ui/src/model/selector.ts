@@ -1,10 +1,11 @@
-// The selector language of the API, `{name="value", other=~"regex"}`, as far as the filters need it: they read the
-// matchers they own, replace them, and leave the rest as the user wrote it. The server has the last word on validity.
+// The selector language of the API, `{name="value", other=~"regex"}`, as far as the filters need it. A filter reads and
+// replaces the matchers on its own labels, and keeps the others as the user wrote them. The server decides whether a
+// selector is valid.
 
 export type Operator = '=' | '!=' | '=~' | '!~';
 
 export interface Matcher {
-  label: string; // with `_` for `.`
+  label: string; // with `_` instead of `.`
   operator: Operator;
   value: string;
 }
@@ -51,7 +52,7 @@ export function parseSelector(text: string): ParsedSelector {
         ++position;
         const escaped = text[position];
         if (escaped === undefined) return fail('an escaped character');
-        // As in a regular expression `\d`, an escape the language does not know stays as written.
+        // An unknown escape stays as written, such as `\d` in a regular expression.
         value += escapes[escaped] ?? `\\${escaped}`;
       } else {
         value += character;
@@ -87,7 +88,7 @@ export function formatSelector(matchers: readonly Matcher[]): string {
   return `{${matchers.map((m) => `${m.label}${m.operator}${quote(m.value)}`).join(', ')}}`;
 }
 
-// `matchers` without those on any of `labels`, and with `replacement` in their place.
+// Returns `matchers` with `replacement` in place of all matchers on `labels`: where the first one was, else at the end.
 export function replaceMatchers(
   matchers: readonly Matcher[],
   labels: readonly string[],

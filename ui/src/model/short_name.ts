@@ -1,20 +1,22 @@
-// Names without the arguments of their templates: `std::vector<int>::push_back` as `std::vector<…>::push_back`, Rust's and
-// Go's generics alike. What only looks like arguments stays: operators, `<lambda(int)>`, the type of `<T as Trait>::f`. A
-// name whose brackets do not match is left as it is: whatever it means, it is not what this understands.
+// Leaves the arguments of templates and of Rust's and Go's generics out of names: `std::vector<int>::push_back` becomes
+// `std::vector<…>::push_back`. Text that only looks like arguments stays: operators, `<lambda(int)>`, the type of
+// `<T as Trait>::f`. A name whose brackets do not match stays unchanged.
 
 const arguments_ = '<…>';
 const typeParameters = '[…]';
-const addressName = /\+0x[0-9a-f]+$/; // file+0x…: a file may be called anything
+const addressName = /\+0x[0-9a-f]+$/; // file+0x…: the name of the file may contain brackets
 
-// Longest first: `operator<<` before `operator<`. `operator<<int>` reads as either; the one whose brackets match counts.
+// Longest first: `operator<<` before `operator<`. `operator<<int>` can mean either. The first reading with matching
+// brackets is used.
 const operators =
   '<=> <<= >>= ->* << >> <= >= -> += -= *= /= %= ^= &= |= == != && || ++ -- () [] < > + - * / % ^ & | ~ ! = ,'.split(' ');
-const readingsMax = 64; // of one name; those with more such operators, or deeper kept brackets, are left as they are
+// Limits of one name: readings of its operators, depth of brackets that stay. A name beyond a limit stays unchanged.
+const readingsMax = 64;
 const depthMax = 16;
 
 const isWord = (character: string | undefined): boolean => character !== undefined && /[\p{L}\p{N}_$]/u.test(character);
 
-// The operators that the word `operator` at `at` may mean, as the positions where each ends.
+// Returns the end position of each operator that may begin at `at` with the word `operator`.
 function operatorEnds(text: string, at: number): number[] {
   const word = 'operator';
   if (text[at] !== 'o' || !text.startsWith(word, at) || isWord(text[at - 1])) return [];
@@ -28,7 +30,7 @@ class Reader {
   private readings = 0;
   private depth = 0;
 
-  // null: the brackets do not match.
+  // Returns null if the brackets do not match, or the name is beyond a limit.
   shorten(text: string, afterOperator = false): string | null {
     let short = '';
     for (let at = 0; at < text.length; ) {
@@ -74,7 +76,8 @@ class Reader {
     return null;
   }
 
-  // Where what is open ends. Within round brackets `<` and `>` may compare: they need no partner there.
+  // Returns the position of the `>` that closes `outer`, or null. Within round brackets, `<` and `>` may be
+  // comparisons, so they need no partner there.
   private closing(text: string, from: number, outer: readonly string[]): number | null {
     const open = [...outer];
     for (let at = from; at < text.length; ++at) {
@@ -97,15 +100,17 @@ class Reader {
   }
 }
 
-// Whether the `<` at `at` begins arguments of what stands before it.
+// Returns whether the `<` at `at` begins arguments of the name before it.
 function isArguments(text: string, at: number, inside: string): boolean {
   const before = text[at - 1];
   if (isWord(before) || before === ']' || before === '}') return true;
-  // `iter::sum::<u32>` has arguments; `main::<lambda(int)>`, `slice::<impl [T]>` and `x::<T as Trait>` have parts of a name.
+  // `iter::sum::<u32>` has arguments. In `main::<lambda(int)>`, `slice::<impl [T]>` and `x::<T as Trait>`, the brackets
+  // are part of a name.
   return at > 2 && before === ':' && !/^(lambda|unnamed|anonymous|impl )| as /.test(inside);
 }
 
-// `main.Map[int,string]`, `main.(*List[go.shape.int]).Push`; null: not a name of Go's generics.
+// Shortens names such as `main.Map[int,string]` and `main.(*List[go.shape.int]).Push`. Returns null if `name` is not a
+// name of Go's generics.
 function shortenGo(name: string): string | null {
   const first = name.search(/[\p{L}\p{N}_]\[/u);
   const before = name.slice(0, first + 1);

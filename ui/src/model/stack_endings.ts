@@ -1,4 +1,5 @@
-// How the walk of a stack can end, in words: what it means and what to do. And who is to blame.
+// The ways in which a stack walk can end: a short name, the meaning and what to do. Also the filter for the programs
+// with incomplete stacks.
 import type {StackHealthExecutable} from '../api/types.ts';
 import {formatPercent} from './format.ts';
 import type {Matcher} from './selector.ts';
@@ -20,63 +21,63 @@ export const stackEndings: Record<string, StackEnding> = {
   kernel_only: {
     words: 'kernel only',
     level: 'good',
-    meaning: 'A kernel thread, or a moment at which the process has no user stack. Not counted in the share.',
+    meaning: 'A kernel thread, or a process that had no user stack at that moment. Not counted in the share.',
     advice: '',
   },
   unknown: {
-    words: 'end not known',
+    words: 'unknown ending',
     level: 'unknown',
-    meaning: 'The collector did not say how the walk ended.',
-    advice: 'Update the collector of that machine if it is older than this reducer.',
+    meaning: 'The collector did not report how the walk ended.',
+    advice: 'If the collector of that machine is older than this reducer, update it.',
   },
   truncated_depth: {
     words: 'deeper than the limit',
     level: 'poor',
-    meaning: 'The stack has more frames than a walk takes: the outermost callers are missing.',
-    advice: 'Look for a deep recursion in the program.',
+    meaning: 'The stack has more frames than the collector walks. The outermost callers are missing.',
+    advice: 'Look for deep recursion in the program.',
   },
   unreadable_memory: {
     words: 'memory not readable',
     level: 'poor',
-    meaning: 'The next frame lies in memory that is paged out or not there.',
-    advice: 'A few are normal. Many in one program: it swaps, or its stack is damaged.',
+    meaning: 'The next frame is in memory that is paged out or invalid.',
+    advice: 'A few are normal. If one program has many, it swaps, or its stack is damaged.',
   },
   no_mapping: {
     words: 'outside every mapping',
     level: 'poor',
-    meaning: 'A return address points where nothing is mapped, as far as the collector knew at that moment.',
-    advice: 'Normal right after a start or dlopen. If it lasts, the stack is damaged or its code was unmapped.',
+    meaning: 'A return address is outside every mapping that the collector knew at that moment.',
+    advice: 'Normal right after a start or dlopen. If it continues, the stack is damaged or its code was unmapped.',
   },
   no_table: {
     words: 'unwind table not loaded yet',
     level: 'poor',
-    meaning: 'The collector had not compiled this file’s unwind information in time.',
-    advice: 'Normal for the first second of a new program. If it lasts, raise --unwind-memory on the collector.',
+    meaning: 'The collector had not loaded the unwind table of this file in time.',
+    advice: 'Normal for the first second of a new program. If it continues, raise --unwind-memory on the collector.',
   },
   bad_row: {
     words: 'unwind information not usable',
     level: 'poor',
-    meaning: 'The file’s unwind information says something here that cannot be followed.',
-    advice: 'Hand-written assembler is the usual cause; report the file if it is a common one.',
+    meaning: 'The unwind information of this file has a rule here that the collector cannot follow.',
+    advice: 'The usual cause is hand-written assembler. If it is a common file, report it.',
   },
   frame_pointer_lost: {
     words: 'no unwind information',
     level: 'poor',
-    meaning: 'Code without unwind information, and its chain of frame pointers stops too early.',
+    meaning: 'The code has no unwind information, and its chain of frame pointers ends too early.',
     advice:
-      'Build it with -fasynchronous-unwind-tables or -fno-omit-frame-pointer; let a JIT keep frame pointers ' +
+      'Build it with -fasynchronous-unwind-tables or -fno-omit-frame-pointer. Make a JIT keep frame pointers ' +
       '(Java: -XX:+PreserveFramePointer).',
   },
   no_progress: {
-    words: 'walk went in circles',
+    words: 'walk made no progress',
     level: 'poor',
-    meaning: 'The caller’s frame would not lie above its callee’s.',
-    advice: 'Seen where a program switches stacks by itself, or with damaged stacks.',
+    meaning: 'The caller’s frame would not be above the frame of the function that it calls.',
+    advice: 'The program switches stacks by itself, or its stack is damaged.',
   },
   stale_mapping: {
     words: 'mapping was replaced',
     level: 'poor',
-    meaning: 'A file was unmapped or replaced during the walk: the stack is cut there rather than named wrongly.',
+    meaning: 'A file was unmapped or replaced during the walk. The stack is cut there, to avoid wrong names.',
     advice: 'Normal around exec, dlopen and dlclose.',
   },
 };
@@ -86,7 +87,7 @@ export function endingOf(name: string): StackEnding {
     stackEndings[name] ?? {
       words: name.replaceAll('_', ' '),
       level: 'poor',
-      meaning: 'The reducer tells an ending that this page does not know.',
+      meaning: 'The reducer reports an ending that this page does not know.',
       advice: 'Reload the page.',
     }
   );
@@ -96,7 +97,7 @@ export function sum(counts: Record<string, number>): number {
   return Object.values(counts).reduce((total, count) => total + count, 0);
 }
 
-// '' when every stack ended well, as far as is known: an end that nobody told is held against no one.
+// Returns '' if no stack was cut short. A stack with an unknown ending does not count as cut short.
 export function cutShort(stacks: Record<string, number>): string {
   const poor = Object.entries(stacks).filter(([ending]) => endingOf(ending).level === 'poor');
   const count = sum(Object.fromEntries(poor));
@@ -105,7 +106,8 @@ export function cutShort(stacks: Record<string, number>): string {
 
 const levels = ['good', 'unknown', 'poor'];
 
-// The endings that occur: those that are as they should be first, of each kind the most frequent first.
+// Returns the endings that occur: good ones first, then unknown, then poor. Within a level, the most frequent come
+// first.
 export function inOrder(endings: Record<string, number>): [string, number][] {
   const rank = (name: string) => levels.indexOf(endingOf(name).level);
   return Object.entries(endings)
@@ -118,7 +120,7 @@ export interface CompleteShare {
   text: string;
 }
 
-// null: no stack has a user part, there is nothing to judge.
+// Returns null if no stack has a user part.
 export function completeShare(endings: Record<string, number>): CompleteShare | null {
   const complete = endings.complete ?? 0;
   const walked = sum(endings) - (endings.kernel_only ?? 0);
@@ -132,8 +134,8 @@ export function completeShare(endings: Record<string, number>): CompleteShare | 
 
 const escapeExpression = (text: string) => text.replace(/[\\^$.|?*+()[\]{}]/g, '\\$&');
 
-// What to filter by to see the stacks that an executable cuts short: the program of that name where there is one, else
-// the programs that it happens in. null: no program is known.
+// Returns the filter for the stacks that `executable` cuts short: the program of the same name if there is one, else
+// all programs with such stacks. Returns null if no program is known.
 export function matcherOf(executable: StackHealthExecutable): Matcher | null {
   const {name, programs} = executable;
   const wanted = programs.includes(name) ? [name] : programs;

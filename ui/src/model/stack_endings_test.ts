@@ -3,7 +3,7 @@ import {test} from 'node:test';
 import type {StackHealthExecutable} from '../api/types.ts';
 import {completeShare, cutShort, endingOf, inOrder, matcherOf, stackEndings} from './stack_endings.ts';
 
-test('every ending that the reducer tells has words, a meaning, and advice where it is not well', () => {
+test('every ending that the reducer reports has words, a meaning, and advice unless it is good', () => {
   // profile/model.h
   const told = [
     'unknown',
@@ -27,7 +27,7 @@ test('every ending that the reducer tells has words, a meaning, and advice where
   assert.deepEqual([endingOf('some_new_reason').words, endingOf('some_new_reason').level], ['some new reason', 'poor']);
 });
 
-test('the share of stacks cut short; an end that nobody told is not held against them', () => {
+test('a stack with an unknown ending does not count as cut short', () => {
   assert.equal(
     cutShort({complete: 900, kernel_only: 59, truncated_depth: 30, no_mapping: 11}),
     '4.1% of stacks cut short',
@@ -37,7 +37,7 @@ test('the share of stacks cut short; an end that nobody told is not held against
   assert.equal(cutShort({}), '');
 });
 
-test('the share of complete stacks leaves out what has no user part', () => {
+test('the share of complete stacks leaves out stacks without a user part', () => {
   assert.deepEqual(completeShare({complete: 993, kernel_only: 5000, no_table: 7}), {level: 'good', text: '99.3%'});
   assert.deepEqual(completeShare({complete: 90, unknown: 10}), {level: 'fair', text: '90.0%'});
   assert.deepEqual(completeShare({bad_row: 3}), {level: 'poor', text: '0%'});
@@ -46,7 +46,7 @@ test('the share of complete stacks leaves out what has no user part', () => {
   assert.equal(completeShare({}), null);
 });
 
-test('endings come good ones first, then most frequent first, without those that do not occur', () => {
+test('orders endings good first, then most frequent first, without endings that do not occur', () => {
   assert.deepEqual(inOrder({bad_row: 5, no_mapping: 9, unknown: 3, complete: 1, no_table: 0, kernel_only: 2}), [
     ['kernel_only', 2],
     ['complete', 1],
@@ -56,7 +56,7 @@ test('endings come good ones first, then most frequent first, without those that
   ]);
 });
 
-test('an executable is filtered by through the programs that it is in', () => {
+test('filters an executable by the programs that it is in', () => {
   const executable = (name: string, programs: string[]): StackHealthExecutable => ({
     name,
     build_id: '',

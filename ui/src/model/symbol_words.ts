@@ -1,4 +1,4 @@
-// Where the names of an executable come from, in words, and what the list of executables says as a whole.
+// Texts for the source and origin of an executable's names, and the summary of the list of executables.
 import type {SeriesProcess, SymbolExecutable, SymbolsAnswer} from '../api/types.ts';
 import {formatCount, formatPercent} from './format.ts';
 import type {Matcher} from './selector.ts';
@@ -10,16 +10,16 @@ interface SymbolSource {
 
 export const symbolSources: Record<string, SymbolSource> = {
   dwarf: {words: 'debug information', meaning: 'Functions, inlined calls, files and lines.'},
-  pclntab: {words: 'Go table', meaning: 'The table of functions and lines that every Go program carries.'},
-  kallsyms: {words: 'kernel', meaning: 'The functions that the running kernel tells.'},
-  symtab: {words: 'symbols', meaning: 'Functions, without inlined calls and lines. Its debug file knows more.'},
+  pclntab: {words: 'Go table', meaning: 'The table of functions and lines that every Go program contains.'},
+  kallsyms: {words: 'kernel', meaning: 'The functions that the running kernel lists.'},
+  symtab: {words: 'symbols', meaning: 'Functions, without inlined calls and lines. Its debug file has these, too.'},
   dynsym: {
     words: 'exported symbols',
-    meaning: 'Only functions that the file offers to others; the rest has no names. Its debug file knows all.',
+    meaning: 'Only functions that the file exports. The others have no names. Its debug file has all names.',
   },
   functions: {
     words: 'function bounds',
-    meaning: 'Where functions begin and end, without names. Its debug file knows those.',
+    meaning: 'Where functions begin and end, without names. Its debug file has the names.',
   },
 };
 
@@ -40,7 +40,7 @@ export function originOf(origin: string): string {
 
 const idDigits = 12;
 
-// The kind stays: `go:` and `htl:` are part of what an executable is known by.
+// Cuts the digits of a build-id. A prefix such as `go:` or `htl:` stays: it is part of the id.
 export function shortBuildId(id: string): string {
   const digits = id.slice(id.indexOf(':') + 1);
   return digits.length <= idDigits ? id : `${id.slice(0, id.length - digits.length + idDigits)}…`;
@@ -53,7 +53,7 @@ export interface UnnamedShare {
   text: string;
 }
 
-// null: no address was sampled, there is nothing to judge.
+// Returns null if no address was sampled.
 export function unnamedShare(unnamed: number, addresses: number): UnnamedShare | null {
   if (addresses <= 0) return null;
   const share = unnamed / addresses;
@@ -68,7 +68,8 @@ export interface SymbolSummary {
   unnamed: UnnamedShare | null;
 }
 
-// Sampled ones stand before the others: what is cut off matters only where the last one listed was sampled.
+// Sampled executables come before the others in the list. So the part that was cut off can have sampled executables
+// only if all listed ones were sampled.
 export function summaryOf({executables, truncated}: SymbolsAnswer): SymbolSummary {
   const sampled = executables.filter(wasSampled);
   const sum = (of: 'addresses' | 'unnamed_addresses') => sampled.reduce((total, row) => total + row[of], 0);
@@ -79,7 +80,8 @@ export function summaryOf({executables, truncated}: SymbolsAnswer): SymbolSummar
   };
 }
 
-// What to filter by to see the processes that run this file. null: none does, it is a library, a module or the kernel.
+// Returns the filter for the processes that run this file. Returns null if no process runs the file: it is a library,
+// a module or the kernel.
 export function programMatcher({name}: SymbolExecutable, processes: readonly SeriesProcess[]): Matcher | null {
   if (name === '' || !processes.some((process) => process.executable === name)) return null;
   return {label: 'process_executable_name', operator: '=', value: name};

@@ -25,7 +25,7 @@ const executable = (more: Partial<SymbolExecutable>): SymbolExecutable => ({
   ...more,
 });
 
-test('every source and origin that the reducer tells has words of its own', () => {
+test('every source and origin that the reducer reports has its own words', () => {
   // docs/api.md
   assert.deepEqual(Object.keys(symbolSources).sort(), ['dwarf', 'dynsym', 'functions', 'kallsyms', 'pclntab', 'symtab']);
   assert.equal(new Set(Object.values(symbolSources).map((source) => source.words)).size, 6);
@@ -40,7 +40,7 @@ test('every source and origin that the reducer tells has words of its own', () =
   assert.equal(originOf('object_store'), 'object store');
 });
 
-test('a build-id is cut at its digits, not at its kind', () => {
+test('cuts the digits of a build-id, not its prefix', () => {
   assert.equal(shortBuildId('9f3c0123456789abcdef'), '9f3c01234567…');
   assert.equal(shortBuildId('go:9f3c0123456789abcdef'), 'go:9f3c01234567…');
   assert.equal(shortBuildId('9f3c01234567'), '9f3c01234567');
@@ -48,7 +48,7 @@ test('a build-id is cut at its digits, not at its kind', () => {
   assert.equal(shortBuildId(''), '');
 });
 
-test('the share without a name', () => {
+test('the share of addresses without a name', () => {
   assert.deepEqual(unnamedShare(0, 10), {level: 'good', text: '0%'});
   assert.deepEqual(unnamedShare(42, 1000), {level: 'good', text: '4.2%'});
   assert.deepEqual(unnamedShare(1, 5), {level: 'fair', text: '20.0%'});
@@ -56,7 +56,7 @@ test('the share without a name', () => {
   assert.equal(unnamedShare(0, 0), null);
 });
 
-test('the line counts what was sampled, and says when that is not all', () => {
+test('the line counts sampled executables, and says if there are more', () => {
   const nginx = executable({total_count: 9, addresses: 30, unnamed_addresses: 1});
   const libc = executable({total_count: 3, addresses: 10, unnamed_addresses: 1});
   const other = executable({build_id: 'ab'});
@@ -67,7 +67,7 @@ test('the line counts what was sampled, and says when that is not all', () => {
   assert.deepEqual(summaryOf({...answer, executables: [other]}), {count: '0', unnamed: null});
 });
 
-test('a file filters by its processes; a library has none', () => {
+test('a program filters by its processes; a library has no filter', () => {
   const processes = [{executable: 'nginx'}, {executable: ''}] as SeriesProcess[];
   assert.deepEqual(programMatcher(executable({name: 'nginx'}), processes), {
     label: 'process_executable_name',

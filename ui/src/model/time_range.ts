@@ -1,4 +1,4 @@
-// A range of time as the API takes it: both ends are unix milliseconds or relative to the server's `now`.
+// A time range in the form of the API: each end is in unix milliseconds or relative to the server's `now`.
 import {formatClock, formatDate} from './format.ts';
 
 export interface TimeRange {
@@ -20,7 +20,7 @@ export const defaultRange: TimeRange = {from: '-15m', to: 'now'};
 const relative = /^(?:now)?-(\d{1,9})(ms|s|m|h|d)$/;
 const unitMs: Record<string, number> = {ms: 1, s: 1e3, m: 60e3, h: 3600e3, d: 86400e3};
 
-// Milliseconds since the epoch, given what `now` is; null if `text` is no point in time.
+// Returns milliseconds since the epoch, with `nowMs` as `now`. Returns null if `text` is not a point in time.
 export function resolveTime(text: string, nowMs: number): number | null {
   if (text === 'now') return nowMs;
   if (/^\d{1,15}$/.test(text)) return Number(text);
@@ -35,7 +35,7 @@ export function isValidRange(range: TimeRange): boolean {
   return from !== null && to !== null && from < to;
 }
 
-// A range that ends now moves on by itself, so it can be followed live.
+// Returns whether the range moves with the clock, so that the page can follow it live: relative begin, end now.
 export function canFollow(range: TimeRange): boolean {
   return range.to === 'now' && relative.test(range.from);
 }
@@ -45,7 +45,7 @@ export function absoluteRange(fromMs: number, toMs: number): TimeRange {
   return {from: String(from), to: String(Math.max(from + 1, Math.ceil(toMs)))};
 }
 
-// Twice as long around the same middle, not beyond now.
+// Returns a range of twice the length around the same middle, or earlier, so that it does not end after now.
 export function zoomedOut(range: TimeRange, nowMs: number): TimeRange {
   const from = resolveTime(range.from, nowMs) ?? nowMs - 900e3;
   const to = resolveTime(range.to, nowMs) ?? nowMs;
@@ -66,7 +66,7 @@ export function describeRange(range: TimeRange): string {
   return `${formatDate(from)} ${formatClock(from)} – ${toDate}${formatClock(to)}`;
 }
 
-// What <input type="datetime-local" step="1"> holds: local time without a zone.
+// Formats the value of <input type="datetime-local" step="1">: local time without a zone.
 export function toLocalInput(ms: number): string {
   return `${formatDate(ms)}T${formatClock(ms)}`;
 }

@@ -1,5 +1,5 @@
-// What the page shows, as the part of its address after `#`: a link reproduces the view. Only what differs from the
-// default is written.
+// The view of the page, stored in the part of its address after `#`, so that a link reproduces the view. Only values
+// that differ from the default are written.
 import {canFollow, defaultRange, isValidRange} from './time_range.ts';
 
 export interface ViewState {
@@ -7,7 +7,7 @@ export interface ViewState {
   to: string;
   live: boolean; // refresh by itself; only for ranges that end now
   query: string; // selector
-  type: string; // of samples: NAME or NAME:UNIT; '': CPU time where there is any (model/measure.ts)
+  type: string; // of samples: NAME or NAME:UNIT; '': CPU time if there is any (model/measure.ts)
   panes: 'both' | 'flame' | 'table';
   orientation: 'icicle' | 'flame'; // root on top, root at the bottom
   colors: 'executable' | 'kind';
@@ -18,7 +18,7 @@ export interface ViewState {
   ascending: boolean;
   filter: string; // of the table
   stacks: 'closed' | 'open'; // the reasons below stack health
-  executables: 'closed' | 'open'; // where their names come from
+  executables: 'closed' | 'open'; // the list of executables
   lines: string; // the function whose lines are shown, as the server names it; '': none
   linesIn: string; // base name of its executable; '': any
   linesSort: 'total' | 'self' | 'place';
@@ -53,7 +53,7 @@ function oneOf<T extends string>(value: string | null, allowed: readonly T[], ot
   return allowed.includes(value as T) ? (value as T) : otherwise;
 }
 
-// `names`: where the address does not say.
+// `names`: used if the address does not contain names.
 export function parseHash(hash: string, names: ViewState['names'] = defaultView.names): ViewState {
   const parameters = new URLSearchParams(hash.replace(/^#/, ''));
   const text = (name: string) => (parameters.get(name) ?? '').slice(0, textMax);
