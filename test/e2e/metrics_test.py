@@ -158,7 +158,7 @@ def everything():
         watcher = Watcher(d, api.url, intake_port, "--metrics-listen", "0")
         programs.append(watcher)
         ports = {"kernel-collector": url_port(collector), "k8s-collector": url_port(watcher)}
-        lib.wait_for("k8s-collector to have read all", lambda: "No reducer" in get(ports["k8s-collector"], "/readyz")[2], PATIENT_S)
+        lib.wait_for("k8s-collector to have read all", lambda: "sent to any reducer" in get(ports["k8s-collector"], "/readyz")[2], PATIENT_S)
         lib.check(get(ports["k8s-collector"], "/readyz")[0] == 503, "k8s-collector is ready without a reducer")
         lib.wait_for("the collector to sample", lambda: get(ports["kernel-collector"], "/readyz")[::2] == (200, "ok\n"), PATIENT_S)
 
