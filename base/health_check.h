@@ -20,7 +20,7 @@ int RunHealthCheck(std::string_view component, std::string_view option, const st
 
 // Returns OK if GET /healthz was answered with 200. If the address means all addresses of the machine, the request goes
 // to the loopback address. Unavailable if nothing listens at the address, or if there was no answer in time.
-// FailedPrecondition if there was another answer. InvalidArgument if the host name cannot be resolved, or the port is 0.
+// FailedPrecondition if there was another answer. InvalidArgument if the host name cannot be resolved or the port is 0.
 absl::Status AskHealth(const HostPort& address, int64_t timeout_ms);
 
 }  // namespace tributary

@@ -1,7 +1,7 @@
 # shellcheck shell=bash
 # Scripts that build Go programs source this file.
 
-# use_go FILE: sets $go to a go command that is new enough for that go.mod. The installed go must be 1.16 or later. If it
+# use_go FILE: sets $go to a go command that is new enough for it. The installed go must be 1.16 or later. If it
 # is older than go.mod needs, the function fetches a newer toolchain as a Go module. Go checks that module against its
 # checksum database, like any other module.
 use_go() {

@@ -258,7 +258,7 @@ def found_by_the_reducer():
 
 
 def text_from_the_server(reducer, start, stop):
-    """Tests that the text of lines is fetched when a client requests the lines, and that no answer waits for a server."""
+    """Tests that the text of lines is fetched when a client requests lines, and that no answer waits for a server."""
 
     def lines_of(program, file):
         """Returns the lines of the first function that has lines in that file."""

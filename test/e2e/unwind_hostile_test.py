@@ -1,6 +1,6 @@
 """Tests bad input for the unwinder.
 
-The input is wrong unwind information, files that change while they are read, programs that keep changing their mappings,
+The input is wrong unwind information, files that change while they are read, programs that often change their mappings,
 too little memory for the rows, and a parser that is killed. The collector must stay within its limits, count the bad
 input, and name the right files. A normal program's stacks must stay complete meanwhile. The programs are in
 test/workloads/hostile.c.
@@ -219,7 +219,7 @@ def check_bad_input(scene, loads):
 
 
 def always_remapping(scene):
-    """Maps two libraries in turn at one address, thousands of times a second. The caller's name shows which one it was."""
+    """Maps two libraries in turn at one address, thousands of times a second. The caller's name shows which one."""
     before = scene.metrics()
     subprocess.run([Elf(lib.BIN / "hostile").write(scene.directory / "switch"), "switch", str(3 * MS), lib.BIN / "liblife_a.so",
                     lib.BIN / "liblife_b.so"], check=True)
@@ -280,7 +280,7 @@ def check_memory(scene):
 
 
 def big_programs(directory):
-    """Returns commands that execute tens of MB of code. Together they use more code than the rows of one chunk cover."""
+    """Returns commands that execute tens of MB of code. Together it is more code than the rows of one chunk cover."""
     source = directory / "big.cc"
     source.write_text("#include <functional>\n#include <iostream>\n#include <map>\n#include <regex>\n#include <string>\n"
                       "int main(int, char** argv) { std::map<std::string, std::function<int(int)>> m; std::regex r(argv[0]);\n"

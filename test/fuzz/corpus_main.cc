@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-// Runs a fuzz target once on every file of the given folders: the committed corpus as an ordinary test. A folder without
+// Runs a fuzz target once on each file of the given folders: the committed corpus as an ordinary test. A folder without
 // files is a failure, because a missing corpus proves nothing.
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size);

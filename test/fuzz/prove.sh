@@ -1,6 +1,6 @@
 #!/bin/sh
 # Shows that fuzz targets can find bugs. Builds each target with a planted crash (TRIBUTARY_PLANT_CRASH) that only
-# structurally valid input reaches, then lets libFuzzer start from the committed corpus. The corpus alone must not crash.
+# structurally valid input reaches, then lets libFuzzer start at the committed corpus. The corpus alone must not crash.
 # The fuzzer must find the crash within the time limit.
 #
 #   test/fuzz/prove.sh [-b BUILD_DIR] [-t SECONDS] TARGET…

@@ -38,7 +38,7 @@ def rows(data, table):
 
 
 def make_data(directory, golden_node, recording):
-    """Makes data with old samples (only their sums are kept), samples in closed minutes, and samples in an open minute."""
+    """Makes data with old samples (only their sums are kept), samples in closed minutes, and samples in an open one."""
     with lib.programs() as programs:
         reducer = lib.Reducer(directory, args=["--shards", 2, "--retention-raw", "1h", "--metadata-keep", "3650d", "--export", "console"])
         programs.append(reducer)

@@ -16,7 +16,7 @@
 //   {"send": true}
 //     When all samples so far are durable at the reducer, it prints the line {"durable": N}: the samples so far.
 //
-// At the end of the input it sends the remaining samples and exits with 0. It exits with 1 if a line has another format,
+// At the end of input it sends the remaining samples and exits with 0. It exits with 1 if a line has a wrong format,
 // or if the reducer did not accept all samples within 20 s. A stack is one frame without a file, so that no component
 // waits for its name.
 

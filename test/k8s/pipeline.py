@@ -86,7 +86,7 @@ class Pipeline:
         return sum(self.reducer.json("/api/v1/timeline", query=selector, **{"from": ms, "to": ms + 1})["count"])
 
     def assert_all_as_expected(self):
-        """Ends all programs and starts the reducer again: it then exports the data from its disk. Compares both exports."""
+        """Ends all programs and starts the reducer again: it exports the data from its disk. Compares both exports."""
         exit_codes = [each.stop() for each in self.nodes.values()]
         assert not any(exit_codes), f"{exit_codes}\n{(self.directory / 'nodes.log').read_text()[-2000:]}"
         self._compare("exported as they came", self.live, with_late=False)

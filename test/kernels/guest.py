@@ -52,7 +52,7 @@ def build_folder(machine):
 
 
 def tool(machine, name):
-    """Returns a binutils program for the machine's architecture: the plain one if the host has the same architecture."""
+    """Returns a binutils program for the machine's architecture: the plain one if it is the host's architecture."""
     return shutil.which(f"{machine.triple}-{name}") or name
 
 
@@ -118,7 +118,7 @@ def build_initramfs(machine, kernel, directory, container=None):
 
 
 class Guest:
-    """A running guest. Its console output goes to a file. guest_init.sh reads the words that are written to the console."""
+    """A running guest. Its console output goes to a file. guest_init.sh reads words written to the console."""
 
     name = "guest"
 

@@ -25,7 +25,7 @@ import lib  # noqa: E402
 CHAIN = ["main", "serve", "handle", "dispatch", "work"]
 SHARES = {"hash_blocks": 0.6, "sort_rows": 0.3, "parse_text": 0.1}
 WORKLOADS = ["truth", "truth_nofp"]
-# Emulated timers are coarse, and starting a program takes long. So the bounds on shares are wider than on a real machine.
+# Emulated timers are coarse, and starting a program takes long. So the bounds on shares are wider than elsewhere.
 # The bounds on stacks and names are the same.
 SHARE_BOUND = 0.1
 LEAVES_MIN = 0.85

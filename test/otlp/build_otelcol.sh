@@ -2,7 +2,7 @@
 # Scripts that build an OpenTelemetry Collector with chosen parts source this file.
 . "$(dirname "${BASH_SOURCE[0]}")/../go_toolchain.sh"
 
-# build_otelcol FOLDER NAME: builds the Collector of FOLDER (main.go, go.mod, go.sum) once for each state of these files,
+# build_otelcol FOLDER NAME: builds the Collector of FOLDER (main.go, go.mod, go.sum) once per state of these files,
 # into ${TRIBUTARY_CACHE:-~/.cache/tributary}, and prints its path. Builds $JOBS packages at a time.
 build_otelcol() {
   local folder=$1 name=$2 recipe out binary work

@@ -1,6 +1,6 @@
 """Sends requests through a real OpenTelemetry Collector and reads the output of its file exporter.
 
-The reducer's code builds and sends the requests. Nothing may be lost or changed, and the validator must find no error in
+The reducer's code builds and sends the requests. Nothing may be lost or changed. The validator must find no fault in
 the output.
 """
 

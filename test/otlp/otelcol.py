@@ -100,7 +100,7 @@ class Collector:
         return self.log_path.read_text(errors="replace") if self.log_path.exists() else ""
 
     def requests(self):
-        """Returns every received request as the Collector's JSON. Leaves out a last line that is still being written."""
+        """Returns every received request as the Collector's JSON. Leaves out a last line that is still incomplete."""
         if not self.json_path.exists():
             return []
         lines = self.json_path.read_bytes().split(b"\n")
