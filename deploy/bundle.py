@@ -12,7 +12,7 @@ C_LIBRARY = "libc6"
 
 @dataclasses.dataclass(frozen=True)
 class Library:
-    name: str  # as binaries ask for it
+    name: str  # the name that binaries need
     path: str  # inside the root
     package: Package
 
@@ -22,7 +22,7 @@ class Library:
 
 
 def libraries_of(root, binary):
-    """The Library objects that a program and its libraries need, sorted by name. Raises Failure."""
+    """Returns the Library objects that a program and its libraries need, sorted by name. Raises Failure."""
     found = {}
     waiting = elf.read(binary).needed
     while waiting:
@@ -38,5 +38,5 @@ def libraries_of(root, binary):
 
 
 def shipped_libraries_of(root, binary):
-    """Those libraries that packages bring with the program: all but the C library's. Raises Failure."""
+    """Returns the libraries that packages ship with the program: all except the C library's. Raises Failure."""
     return [library for library in libraries_of(root, binary) if not library.is_c_library]

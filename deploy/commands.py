@@ -8,7 +8,7 @@ from failure import Failure
 
 
 def run(*command, **options):
-    """Runs a command and returns what it printed. Raises Failure."""
+    """Runs a command and returns its output. Raises Failure."""
     command = [str(word) for word in command]
     try:
         result = subprocess.run(command, capture_output=True, text=True, check=False, **options)
@@ -31,5 +31,5 @@ def last_line(result):
 
 
 def reproducible_environment(epoch):
-    """For programs whose output depends on the time, the language or the time zone."""
+    """Returns an environment for programs whose output depends on the time, the language or the time zone."""
     return os.environ | {"SOURCE_DATE_EPOCH": str(epoch), "LC_ALL": "C.UTF-8", "TZ": "UTC"}

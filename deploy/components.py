@@ -1,4 +1,4 @@
-"""The four programs: what is in them, how their images run, what their packages say and install."""
+"""The four programs: their contents, how their images run, and the texts and files of their packages."""
 
 import dataclasses
 
@@ -31,12 +31,12 @@ class Component:
     starts_at_install: bool = True  # on Debian; false if the service needs a configuration first
     system_user: str = ""  # a user that the package creates
     data: str = ""  # the folder of the service's data, which a purge removes
-    runtime_files: str = ""  # what a purge removes besides the data
-    settings: str = ""  # what the package appends to the configuration file
+    runtime_files: str = ""  # files that a purge removes in addition to the data
+    settings: str = ""  # text that the package appends to the configuration file
 
     @property
     def licenses(self):
-        """The licences of our own code, as an SPDX expression."""
+        """Returns the licences of our own code, as an SPDX expression."""
         return "Apache-2.0 AND (GPL-2.0-only OR Apache-2.0)" if self.has_bpf else "Apache-2.0"
 
     @property
@@ -99,7 +99,7 @@ COMPONENTS = {component.name: component for component in (
 
 
 def component_named(name):
-    """The Component. Raises Failure."""
+    """Returns the Component with this name. Raises Failure."""
     if name not in COMPONENTS:
         raise Failure(f"there is no component {name}; the components are {', '.join(COMPONENTS)}")
     return COMPONENTS[name]

@@ -22,12 +22,12 @@ class Package:
 
 
 def _merged(path):
-    """Debian's lists say /lib/x where a merged root has /usr/lib/x."""
+    """Returns the path in a merged root: Debian's lists contain /lib/x for /usr/lib/x."""
     return path if path.startswith("/usr/") else "/usr" + path
 
 
 class Root:
-    """Libraries, packages and copyright files of one architecture. All paths that it takes and returns are those inside the root."""
+    """Libraries, packages and copyright files of one architecture. Arguments and results are paths inside the root."""
 
     def __init__(self, path, arch):
         self.path = pathlib.Path(path)
@@ -35,11 +35,11 @@ class Root:
         self.triple = TRIPLES[arch]
 
     def host_path(self, path):
-        """Where a file of the root is on this machine."""
+        """Returns the path on this machine of a file of the root."""
         return self.path / path.lstrip("/")
 
     def find_library(self, name):
-        """The path of a library, or None."""
+        """Returns the path of a library, or None."""
         path = f"/usr/lib/{self.triple}/{name}"
         return path if self.host_path(path).exists() else None
 
@@ -66,14 +66,14 @@ class Root:
         return owners
 
     def package(self, name):
-        """The installed package. Raises Failure."""
+        """Returns the installed package. Raises Failure."""
         if name not in self._packages:
             raise Failure(f"the package {name} is not installed in {self.path}: run dev/deps")
         return self._packages[name]
 
     def owner_of(self, library):
-        """The package that a library came with. Raises Failure."""
-        # The lists know the link and the file that it leads to; packages made by hand may have only the latter.
+        """Returns the package that a library came with. Raises Failure."""
+        # Debian's lists contain the link and its target. Packages made by hand may have only the target.
         real = "/" + os.path.relpath(os.path.realpath(self.host_path(library)), os.path.realpath(self.path))
         for path in (library, real):
             if _merged(path) in self._owners:
@@ -82,7 +82,7 @@ class Root:
                       "install the library from its Debian package")
 
     def copyright_of(self, package):
-        """The bytes of a package's copyright file. Raises Failure."""
+        """Returns the bytes of a package's copyright file. Raises Failure."""
         path = self.host_path(f"/usr/share/doc/{package.name}/copyright")
         try:
             return path.read_bytes()
@@ -91,7 +91,7 @@ class Root:
 
 
 def root_of(arch):
-    """The root that binaries of an architecture were linked with. Raises Failure."""
+    """Returns the root that binaries of an architecture were linked with. Raises Failure."""
     if arch == NATIVE:
         return Root("/", arch)
     cache = os.environ.get("TRIBUTARY_CACHE") or os.path.expanduser("~/.cache/tributary")

@@ -36,7 +36,7 @@ class UnixConnection(http.client.HTTPConnection):
 
 
 def socket_path(environment=os.environ):
-    """Where the daemon listens: DOCKER_HOST if set, which must be a Unix socket here."""
+    """Returns the path of the daemon's socket. DOCKER_HOST, if set, must be a Unix socket here."""
     host = environment.get("DOCKER_HOST") or f"unix://{DEFAULT_SOCKET}"
     if not host.startswith("unix://"):
         raise DaemonError(f"DOCKER_HOST is {host}, but only a Unix socket can be used here; "
@@ -49,7 +49,7 @@ class Daemon:
         self.path = path or socket_path()
 
     def _request(self, method, url, body=None, headers=None, ok=(200, 201)):
-        """The whole answer. The daemon's own words on failure."""
+        """Returns the whole answer. If the daemon refuses, raises DaemonError with the daemon's own message."""
         connection = UnixConnection(self.path)
         try:
             connection.request(method, url, body=body, headers=headers or {}, encode_chunked=False)
@@ -105,7 +105,7 @@ def split_name(name):
 
 
 def stream(text):
-    """The JSON objects, one a line, that load and push answer with."""
+    """Yields the JSON objects, one per line, of the daemon's answer to load and push."""
     for line in text.splitlines():
         try:
             value = json.loads(line)
@@ -116,7 +116,8 @@ def stream(text):
 
 
 def error_in(text):
-    """The daemon answers 200 before it starts; what went wrong later is in the stream. None if nothing did."""
+    """Returns the error in the daemon's answer, or None. The daemon answers 200 before it starts, so a later error is
+    only in the stream."""
     return next((one_line(line["error"]) for line in stream(text) if line.get("error")), None)
 
 
@@ -132,7 +133,7 @@ def one_line(text):
 
 
 def login_for(registry, home=None):
-    """What `docker login` stored for `registry` in ~/.docker/config.json; None if there is nothing."""
+    """Returns the login that `docker login` stored for `registry` in ~/.docker/config.json, or None."""
     file = pathlib.Path(home or pathlib.Path.home()) / ".docker/config.json"
     try:
         entry = json.loads(file.read_text())["auths"][registry]

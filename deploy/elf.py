@@ -12,7 +12,7 @@ DT_NULL, DT_NEEDED, DT_STRTAB, DT_RPATH = 0, 1, 5, 15
 
 
 class NotElf(ValueError):
-    """The file is no 64-bit little-endian ELF file of a machine that we build for."""
+    """The file is not a 64-bit little-endian ELF file of a machine that we build for."""
 
 
 @dataclasses.dataclass
@@ -57,7 +57,7 @@ def _read_dynamic(data, segments, out):
 
 
 def parse(data):
-    """The Elf of a file's bytes. Raises NotElf."""
+    """Returns the Elf of a file's bytes. Raises NotElf."""
     if len(data) < 64 or data[:6] != b"\x7fELF\x02\x01":
         raise NotElf("not a 64-bit little-endian ELF file")
     machine, = struct.unpack_from("<H", data, 18)
@@ -76,7 +76,7 @@ def parse(data):
 
 
 def read(path):
-    """The Elf of a file. Raises OSError and Failure."""
+    """Returns the Elf of a file. Raises OSError and Failure."""
     with open(path, "rb") as file:
         try:
             with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:

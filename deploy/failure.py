@@ -1,4 +1,8 @@
-"""How the scripts of this folder fail: one sentence that says what to do, an exit status other than 0, nothing under a final name."""
+"""Handles failures of the scripts in this folder.
+
+A script that fails prints one sentence that says what to do. Its exit status is not 0, and it leaves no file under a
+final name.
+"""
 
 import argparse
 import difflib
@@ -21,7 +25,7 @@ class Parser(argparse.ArgumentParser):
 
 
 def run_main(main, name=None):
-    """Runs main() and turns failures into their one sentence, which begins with the script's name."""
+    """Runs main(). Prints a failure as one sentence that begins with the script's name."""
     name = name or pathlib.Path(sys.argv[0]).name
     try:
         main()

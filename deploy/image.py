@@ -31,7 +31,7 @@ def parse_arguments():
 
 
 def unpacked_bytes(folder):
-    """The size of all files below a folder."""
+    """Returns the size of all files below a folder."""
     return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file() and not path.is_symlink())
 
 

@@ -26,8 +26,9 @@ def _entry(path, name, epoch, owner):
 
 
 def write_layer(root, out, epoch, component):
-    """Writes a folder's files, sorted and owned by root, to a binary file. The data folder belongs to the program's user, and a
-    volume that Docker makes there begins like it."""
+    """Writes a folder's files, sorted and owned by root, to a binary file.
+
+    The data folder belongs to the program's user. A volume that Docker makes there starts with the same owner."""
     root = pathlib.Path(root)
     with tarfile.open(fileobj=out, mode="w", format=tarfile.PAX_FORMAT) as tar:
         for path in sorted(root.rglob("*")):
@@ -41,7 +42,7 @@ def write_layer(root, out, epoch, component):
 
 
 def configuration(component, arch, version, layer_sha256):
-    """The image's configuration, as a value for JSON."""
+    """Returns the image's configuration, as a value for JSON."""
     binary = f"/usr/bin/{component.name}"
     config = {
         "User": f"{component.image_user}:{component.image_user}" if component.image_user else "",

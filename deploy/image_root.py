@@ -1,4 +1,4 @@
-"""The root file system of an image: one program, what it links, and the few files that any program looks for."""
+"""The root file system of an image: one program, its libraries, and the few files that any program needs."""
 
 import bundle
 import debian
@@ -11,12 +11,13 @@ from stage import stage
 CERTIFICATES = "usr/share/ca-certificates/mozilla"
 PASSWD = f"root:x:0:0:root:/root:/sbin/nologin\nnonroot:x:{UNPRIVILEGED}:{UNPRIVILEGED}:nonroot:{DATA}:/sbin/nologin\n"
 GROUP = f"root:x:0:\nnonroot:x:{UNPRIVILEGED}:\n"
-# glibc 2.36 resolves names by itself: no library of its name service must be there.
+# glibc 2.36 resolves names itself, so the image needs no library of glibc's name service.
 NSSWITCH = "passwd: files\ngroup: files\nhosts: files dns\n"
 
 
 def certificates(root):
-    """The certificate authorities that Debian ships, in one file. Those that a machine was told to trust besides are left out."""
+    """Returns the certificate authorities that Debian ships, as one file. Authorities that a machine trusts in addition
+    are left out."""
     files = sorted(root.host_path(CERTIFICATES).glob("*.crt"))
     if not files:
         raise Failure(f"{root.host_path(CERTIFICATES)} has no certificate: install ca-certificates")
@@ -48,7 +49,7 @@ def make_root(tree, component, binary, root, version, native=None):
     tree.write("etc/group", GROUP)
     tree.write("etc/nsswitch.conf", NSSWITCH)
     tree.write("etc/ssl/certs/ca-certificates.crt", certificates(native))
-    # Where containers get something mounted, also if the root cannot be written to.
+    # Mount points of containers. They must exist because the root may be read-only.
     for folder in ("dev", "hostfs", "proc", "run", "sys", "root"):
         tree.folder(folder)
     tree.folder("tmp", 0o1777)

@@ -6,7 +6,7 @@ import re
 
 from source_tree import SOURCE
 
-# What ui/tools/build.mjs puts into app.js, with the licences beside it.
+# The packages that ui/tools/build.mjs puts into app.js. Their licences are at the top of app.js.
 PAGE_PACKAGES = ("preact", "@preact/signals", "@preact/signals-core", "uplot")
 UNKNOWN = "NOASSERTION"
 
@@ -37,7 +37,8 @@ def _page_packages():
 
 
 def _digest_of_files(folder):
-    """A hash of all paths and bytes below a folder: it names the document, so two documents of one content have one name."""
+    """Returns a hash of all paths and bytes below a folder. The document is named after it, so two documents with the
+    same content have the same name."""
     digest = hashlib.sha256()
     for path in sorted(folder.rglob("*")):
         digest.update(str(path.relative_to(folder)).encode() + b"\0")
@@ -47,7 +48,7 @@ def _digest_of_files(folder):
 
 
 class Sbom:
-    """What one image is made of."""
+    """The bill of materials of one image."""
 
     def __init__(self, component, root, shipped, version):
         self._component = component
@@ -60,7 +61,7 @@ class Sbom:
             self._packages += _page_packages()
 
     def to_json(self, folder):
-        """The document as bytes, for the files that are below a folder now."""
+        """Returns the document as bytes, for the files that are below a folder now."""
         name, version = self._component.name, self._version.number
         program = _package(name, version, f"pkg:generic/{name}@{version}?arch={self._arch}", licenseDeclared=self._component.licenses,
                            sourceInfo=f"built from commit {self._version.commit}",

@@ -18,12 +18,12 @@ class Version:
 
     @property
     def created(self):
-        """The time as images and SPDX documents write it."""
+        """Returns the time in the format of images and SPDX documents."""
         return datetime.datetime.fromtimestamp(self.epoch, datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def version_of(tree=SOURCE):
-    """The Version of a source tree. Raises Failure."""
+    """Returns the Version of a source tree. Raises Failure."""
     number, commit, epoch = run(tree / "deploy/version.sh").strip().split(" ", 2)
     if not epoch.isdecimal():
         raise Failure(f"SOURCE_DATE_EPOCH is {epoch}: set it to Unix seconds, or to nothing")

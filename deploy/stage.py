@@ -23,7 +23,7 @@ RPATH = "$ORIGIN/../lib/tributary"
 
 
 def built(build, component, arch):
-    """The path of a program in a build folder. Raises Failure."""
+    """Returns the path of a program in a build folder. Raises Failure."""
     binary = pathlib.Path(build) / "bin" / component.name
     if not binary.exists():
         raise Failure(f"{binary} is missing: build it first, for example: "
@@ -51,7 +51,7 @@ def add_program(tree, binary, arch, prefix="usr"):
 
 
 def add_licenses(tree, component, root, libraries, folder):
-    """Adds the licence of the program, and the copyright files of the libraries and of what is linked in."""
+    """Adds the licence of the program, and the copyright files of its libraries and of the packages linked into it."""
     tree.copy(f"{folder}/LICENSE", SOURCE / "LICENSE")
     if component.has_bpf:
         tree.copy(f"{folder}/GPL-2.0-only.txt", SOURCE / "LICENSES/GPL-2.0-only.txt")
@@ -66,12 +66,12 @@ def stage(tree, component, binary, root, libraries, prefix="usr", licenses="usr/
     add_program(tree, binary, root.arch, prefix)
     add_licenses(tree, component, root, libraries, licenses)
     for library in libraries:
-        if not library.is_c_library:  # which has a place of its own in an image
+        if not library.is_c_library:  # the C library has its own place in an image
             tree.copy(f"{prefix}/lib/tributary/{library.name}", root.host_path(library.path))
 
 
 def program_parser(description):
-    """A Parser with the options that name a program: --build, --component, --arch."""
+    """Returns a Parser with the options that name a program: --build, --component, --arch."""
     parser = Parser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--build", required=True, metavar="DIR", help="build folder of the preset package or package-arm64")
     parser.add_argument("--component", required=True, metavar="NAME", help=f"one of {', '.join(COMPONENTS)}")

@@ -1,4 +1,4 @@
-"""A folder of files whose modes and times depend on nothing but the commit."""
+"""A folder of files whose modes and times depend only on the commit."""
 
 import os
 import pathlib
@@ -37,7 +37,7 @@ class Tree:
         self.path.rename(self._final)
 
     def folder(self, name, mode=0o755):
-        """Makes a folder and those above it. Returns where it is now."""
+        """Makes a folder and the folders above it. Returns its current path."""
         path = self.path / name.lstrip("/")
         for missing in [*reversed(path.parents), path]:
             if not missing.exists():
@@ -48,7 +48,7 @@ class Tree:
         return path
 
     def _place(self, name):
-        """Where a file is now; its folder is made."""
+        """Makes the folder of a file. Returns the current path of the file."""
         return self.folder(os.path.dirname(name)) / os.path.basename(name)
 
     def write(self, name, data, mode=0o644):

@@ -1,7 +1,8 @@
 #!/bin/bash
 # Prints "VERSION COMMIT EPOCH" of this source tree: the project's version, the commit's hash, the commit's time as Unix seconds.
 #   deploy/version.sh
-# A source archive has no git history: it says the same in its file .version. SOURCE_DATE_EPOCH, if set, wins over the time.
+# A source archive has no git history. Its file .version contains the same text. If SOURCE_DATE_EPOCH is set, it
+# replaces the time.
 # COMMIT ends in "-modified" if tracked files differ from the commit. Without history and .version it is "unknown".
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."

@@ -193,7 +193,7 @@ class EntryTest(unittest.TestCase):
         self.fails(1, "/home/src holds no source tree .*--mount.*EBPF_NET_SRC", "tributary", EBPF_NET_SRC="")
         self.fails(1, "holds no source tree", "tributary", EBPF_NET_SRC=str(self.directory))
 
-    def test_output_that_cannot_be_written(self):
+    def test_unwritable_output(self):
         self.fails(1, r"cannot write to /proc/nowhere .*EBPF_NET_OUT_DIR", "tributary", EBPF_NET_OUT_DIR="/proc/nowhere")
         self.assertEqual(self.calls, [])
 
@@ -221,7 +221,7 @@ class EntryTest(unittest.TestCase):
         self.works("--clean", "tributary")
         self.assertFalse((self.out / "build/package/old").exists())
 
-    def test_failures_leave_what_was_there(self):
+    def test_failures_keep_the_earlier_output(self):
         self.works("tributary", WORD="good")
         for tool, words in (("cmake", "configuring failed"), ("ninja", "compiling tributary failed"), ("stage", "deploy/stage.py for tributary failed")):
             self.fails(1, f"{words}; its messages are above", "tributary", FAIL=tool, WORD="bad")
@@ -258,7 +258,7 @@ class EntryTest(unittest.TestCase):
         self.assertEqual(sum("/push" in path for path, _ in daemon.requests), 8)
         self.assertIn(("/images/registry.example/team/reducer/push?tag=b", 0), daemon.requests)
 
-    def test_a_registry_or_daemon_that_refuses(self):
+    def test_refusals_of_registry_and_daemon(self):
         daemon = self.daemon(refuse="dial tcp 127.0.0.1:5000: connection refused")
         self.fails(1, r"the registry localhost:5000 did not accept localhost:5000/reducer:latest \(dial tcp .* refused\); .*EBPF_NET_DOCKER_REGISTRY",
                    "reducer-docker-registry")

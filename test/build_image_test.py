@@ -39,7 +39,7 @@ class BuildImageTest(unittest.TestCase):
         self.assertEqual((result.returncode, result.stderr.count("\n")), (1, 1), result)
         self.assertIn("docker does not answer", result.stderr)
 
-    def test_a_base_that_cannot_be_had(self):
+    def test_an_unavailable_base_is_refused(self):
         self.program("docker", '[ "$1" = version ] || { echo "no such host" >&2; exit 1; }')
         sources = self.directory / "sources.list"
         sources.write_text("deb file:/nowhere bookworm main\n")
@@ -47,7 +47,7 @@ class BuildImageTest(unittest.TestCase):
         self.assertEqual((result.returncode, result.stderr.count("\n")), (1, 1), result)
         self.assertIn("docker cannot pull debian:12-slim; check the network, or make a root file system (mmdebstrap", result.stderr)
 
-    def test_settings_of_apt_are_taken_with_the_files_they_name(self):
+    def test_settings_of_apt_are_copied_with_their_files(self):
         (self.directory / "ca.pem").write_text("a certificate\n")
         (self.directory / "sources.list").write_text("deb http://mirror.example/debian bookworm main\n")
         self.program("apt-config", f"""case $* in
@@ -64,7 +64,7 @@ class BuildImageTest(unittest.TestCase):
         self.assertEqual((self.directory / "settings" / brought).read_text(), "a certificate\n")
         self.assertEqual((self.directory / "settings/sources.list").read_text(), "deb http://mirror.example/debian bookworm main\n")
 
-    def test_a_machine_without_repositories_of_debian_12_uses_those_of_the_base(self):
+    def test_a_machine_without_debian_12_repositories_uses_the_repositories_of_the_base(self):
         self.program("apt-get", "echo 'Debian http://mirror.example/debian trixie main'; echo 'Other http://other.example bookworm main'")
         result = self.run_script("apt_settings.sh", f"{self.directory}/settings", "/mnt/s")
         self.assertEqual(result.returncode, 0, result)

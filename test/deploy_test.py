@@ -153,7 +153,7 @@ class Deploy(unittest.TestCase):
         self.assertEqual([(library.name, library.package.name) for library in found],
                          [("libc.so.6", "libc6"), ("libinner.so.2", "libinner2"), ("libouter.so.1", "libouter1")])
 
-    def test_what_cannot_be_shipped_is_refused(self):
+    def test_missing_or_damaged_libraries_are_refused(self):
         (self.host / LIBRARIES / "libinner.so.2").unlink()
         with self.assertRaisesRegex(Failure, "libinner.so.2, which .*k8s-collector needs"):
             bundle.libraries_of(self.root, self.binary)
@@ -176,7 +176,7 @@ class Deploy(unittest.TestCase):
             with self.assertRaises(elf.NotElf):
                 elf.parse(bad)
 
-    def test_an_image_has_what_the_program_needs(self):
+    def test_an_image_has_exactly_the_needed_files(self):
         root = self.make_image("image")
         files = {path.relative_to(root).as_posix() for path in root.rglob("*") if not path.is_dir() or path.is_symlink()}
         documents = {f"usr/share/doc/tributary/copyright/{name}" for name in ("libc6", "libinner2", "libouter1")}
@@ -190,7 +190,7 @@ class Deploy(unittest.TestCase):
         self.assertEqual(versions, {"k8s-collector": "1.2.3", "libc6": "2.36-9", "libinner2": "2.0-1", "libouter1": "1:1.0+dfsg-1",
                                     "ca-certificates": "2023"})
 
-    def test_an_archive_is_what_docker_loads(self):
+    def test_an_archive_has_the_format_of_docker(self):
         self.make_image("image")
         with tarfile.open(self.folder / "image.tar") as tar:
             manifest = json.load(tar.extractfile("manifest.json"))[0]
@@ -261,7 +261,7 @@ class Deploy(unittest.TestCase):
         self.expect_failure(self.script("stage.py", *build, *common, "--out", out), "build it with the preset package")
         self.assertEqual(sorted(path.name for path in self.folder.iterdir()), ["build", "host", "native"])
 
-    def test_a_tree_takes_no_folder_that_is_in_use(self):
+    def test_a_tree_refuses_a_folder_in_use(self):
         self.write("full/file", "x")
         with self.assertRaisesRegex(Failure, "already exists"), Tree(self.folder / "full", EPOCH):
             pass

@@ -39,7 +39,8 @@ glibc 2.36 or later.
 
 
 def tar(root, name, epoch):
-    """Sorted, of root, with one time: the bytes depend on the content alone."""
+    """Returns a folder as a tar file. Members are sorted, belong to root and have one time, so the bytes depend only on
+    the content."""
     def plain(member):
         member.uid = member.gid = 0
         member.uname = member.gname = "root"

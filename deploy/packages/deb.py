@@ -54,7 +54,7 @@ def changelog(component, build):
 
 
 def add_debian_documents(tree, component, build, root):
-    """Adds licences and changelog where Debian has them: in a folder of the package's own."""
+    """Adds licences and changelog in the package's own folder, as Debian requires."""
     folder = f"usr/share/doc/{component.package}"
     for name in component.linked_in:
         tree.write(f"{folder}/copyright.{name}", root.copyright_of(root.package(name)))
@@ -63,7 +63,7 @@ def add_debian_documents(tree, component, build, root):
 
 
 def maintainer_script(name, component):
-    """The template without the lines from "#if user" to "#end" if there is no user."""
+    """Returns a filled template. If there is no user, the lines from "#if user" to "#end" are left out."""
     template = (SCRIPTS / name).read_text()
     template = re.sub(r"^#if user\n(.*?)^#end\n", r"\1" if component.system_user else "", template, flags=re.MULTILINE | re.DOTALL)
     purged = " ".join(path for path in (component.data, component.runtime_files) if path)
@@ -72,14 +72,14 @@ def maintainer_script(name, component):
 
 
 def checksums(folder):
-    """The text of md5sums, which dpkg --verify compares files with."""
+    """Returns the text of md5sums, which dpkg --verify compares files with."""
     files = sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file() and not path.is_symlink()
                    and path.relative_to(folder).parts[0] not in ("DEBIAN", "etc"))
     return run("md5sum", *files, cwd=folder)
 
 
 def add_control_files(tree, component, build, depends):
-    """Adds the folder DEBIAN. All other files must be there."""
+    """Adds the folder DEBIAN. All other files must already be in the tree."""
     size_kib = sum(-(-path.lstat().st_size // 1024) if path.is_file() else 1 for path in tree.path.rglob("*"))
     tree.write("DEBIAN/control", control(component, build, depends, size_kib))
     tree.write("DEBIAN/md5sums", checksums(tree.path))

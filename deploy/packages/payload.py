@@ -1,6 +1,6 @@
-"""What deb.py, rpm.py and archive.py share: the command line, a program's documents and unit, the end of a run.
+"""Shared code of deb.py, rpm.py and archive.py: the command line, a program's documents and unit, the end of a run.
 
-The documents (manual, completions, configuration file) are those that the program prints with --print-docs.
+The program prints the documents (manual, completions, configuration file) with --print-docs.
 """
 
 import contextlib
@@ -23,7 +23,7 @@ class Build:
 
     folder: pathlib.Path
     arch: str
-    docs_folder: pathlib.Path  # a build for this machine, which prints the documents: they are the same for all architectures
+    docs_folder: pathlib.Path  # a build for this machine; its programs print the documents of all architectures
     version: str  # of the package, --revision included
     epoch: int  # the time of every packed file
 
@@ -39,9 +39,10 @@ class Layout:
 
 
 def documents(build, component, kind, *command):
-    """What the program prints: man, bash, zsh, fish or yaml."""
+    """Returns a document that the program prints. `kind` is man, bash, zsh, fish or yaml."""
     binary = build.docs_folder / "bin" / component.name
-    # Some defaults come from the environment: nothing of the builder's is passed. The reducer's folder for data is the unit's.
+    # Some defaults come from the environment, so the builder's environment is not passed. The reducer's data folder is
+    # the same as in its unit.
     environment = {"SOURCE_DATE_EPOCH": str(build.epoch), "XDG_STATE_HOME": "/var/lib"}
     try:
         result = subprocess.run([binary, "--print-docs", kind, *command], capture_output=True, text=True, check=False, env=environment)
@@ -54,7 +55,7 @@ def documents(build, component, kind, *command):
 
 
 def compressed(text):
-    """The text as gzip, without a name and a time in the header."""
+    """Returns the text as gzip, without a name and a time in the header."""
     return gzip.compress(text.encode(), 9, mtime=0)
 
 
@@ -79,13 +80,13 @@ def add_completions(tree, build, component, layout):
 
 
 def configuration(build, component, layout):
-    """Every option as a comment with its default, then the package's own settings."""
+    """Returns a configuration file: every option as a comment with its default, then the package's own settings."""
     text = documents(build, component, "yaml").rstrip("\n") + "\n"
     return text + ("\n" + component.settings if component.settings and layout.is_installed else "")
 
 
 def add_documents(tree, build, component, layout):
-    """Adds what users and systemd read: manual, completions, configuration file, unit. Raises Failure."""
+    """Adds the files that users and systemd read: manual, completions, configuration file, unit. Raises Failure."""
     add_manual(tree, build, component, layout)
     add_completions(tree, build, component, layout)
     if component.service:
@@ -94,13 +95,13 @@ def add_documents(tree, build, component, layout):
 
 
 def filled(template, values):
-    """The text of a template, with values for @NAME@."""
+    """Returns the text of a template, with values for @NAME@."""
     return re.sub(r"@([A-Z]+)@", lambda found: values[found.group(1)], template)
 
 
 @contextlib.contextmanager
 def finished_file(path):
-    """As whole_file, and prints the path at the end: the callers of these scripts read it."""
+    """Does the same as whole_file, and prints the path at the end: the callers of these scripts read the path."""
     with whole_file(path) as partial:
         yield partial
     print(path)
@@ -122,7 +123,7 @@ def parse_arguments(description, one_component):
 
 
 def build_of(options):
-    """The Build that the options name. Raises Failure."""
+    """Returns the Build that the options name. Raises Failure."""
     if not re.fullmatch(r"[A-Za-z0-9.+~-]*", options.revision):
         raise Failure(f"--revision {options.revision!r} cannot be part of a version: use letters, digits and . + ~ -")
     version = version_of()

@@ -12,7 +12,7 @@ from source_tree import version_of
 
 
 def write_source(clone, artifacts):
-    """Writes the commit's files, and .version: an unpacked archive has no git history to find the version in."""
+    """Writes the commit's files, and .version: an unpacked archive has no git history that contains the version."""
     version = version_of(clone)
     name = f"tributary-{version.number}"
     result = subprocess.run(["git", "-C", clone, "archive", "--format=tar", f"--prefix={name}/",
@@ -24,7 +24,7 @@ def write_source(clone, artifacts):
 
 
 def changes(text, number):
-    """The section of one version, without its heading."""
+    """Returns the section of one version, without its heading."""
     found = re.search(rf"^## {re.escape(number)}\b[^\n]*\n(.*?)(?=^## |\Z)", text, re.MULTILINE | re.DOTALL)
     if not found or not found.group(1).strip():
         raise Failure(f'CHANGELOG.md has no section "## {number}" with a line in it; write it first')
@@ -38,7 +38,7 @@ def write_changes(clone, artifacts):
 
 
 def write_packages(clone, artifacts, built, native, arch):
-    """deb, rpm and image of each component, and the archives of all."""
+    """Makes the deb, rpm and image of each component, and the archives of all components."""
     version = version_of(clone)
     place = ["--build", built, "--arch", arch]
     packed = [*place, "--docs-build", native, "--out", artifacts]
@@ -52,7 +52,7 @@ def write_packages(clone, artifacts, built, native, arch):
 
 
 def write_checksums(artifacts):
-    """As sha256sum writes them, and --check reads them."""
+    """Writes the checksums in the format of sha256sum, for sha256sum --check."""
     lines = []
     for path in sorted(artifacts.iterdir()):
         with open(path, "rb") as file:

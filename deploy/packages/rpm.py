@@ -3,8 +3,8 @@
 
     deploy/packages/rpm.py --build build/package --component reducer --out build/dist
 
-The program and its libraries lie in /usr/lib/tributary/COMPONENT, so that packages of different versions stand beside
-each other; /usr/bin has a link.
+The program and its libraries lie in /usr/lib/tributary/COMPONENT, so that packages of different versions can be
+installed next to each other. /usr/bin has a link.
 """
 
 import pathlib
@@ -38,7 +38,7 @@ def licenses_of(component):
 
 
 def files_list(component, folder):
-    """Folders of our own, and every file: as rpm's spec lists them."""
+    """Returns the list of our own folders and of every file, in the format of rpm's spec."""
     own = [home_of(component), licenses_of(component)]
     lines = ["%defattr(-,root,root,-)", "%dir /usr/lib/tributary"] + [f"/{path}" for path in own]
     if component.service:

@@ -16,7 +16,7 @@ INFO = pathlib.Path("/var/lib/dpkg/info")
 
 
 def read():
-    """(library, version) → dependency, of every installed package of this machine's architecture."""
+    """Returns (library, version) → dependency, of every installed package of this machine's architecture."""
     known = {}
     for path in sorted(INFO.glob("*.shlibs")):
         if path.stem.partition(":")[2] not in ("", debian.NATIVE):
@@ -30,13 +30,13 @@ def read():
 
 
 def key(library):
-    """As shlibs files split a name: libuv.so.1 → libuv 1; libcapnp-0.9.2.so → libcapnp 0.9.2."""
+    """Splits a library's name like shlibs files: libuv.so.1 → libuv 1; libcapnp-0.9.2.so → libcapnp 0.9.2."""
     found = re.fullmatch(r"(.+)\.so\.(.+)", library) or re.fullmatch(r"(.+)-(\d.*)\.so", library)
     return found.groups() if found else (library, "")
 
 
 def stronger(one, other):
-    """Of two dependencies on a package, the one with the higher version."""
+    """Returns the one of two dependencies on a package that has the higher version."""
     bound = re.compile(r"\(>= ([^)]+)\)")
     a, b = bound.search(one), bound.search(other)
     if not a or not b:
@@ -46,12 +46,12 @@ def stronger(one, other):
 
 
 def depends(binary):
-    """The value of Depends, sorted by package."""
+    """Returns the value of Depends, sorted by package."""
     known = read()
     chosen = {}
     for library in elf.read(binary).needed:
         if library.startswith("ld-linux"):
-            continue  # the C library's own
+            continue  # part of the C library
         if key(library) not in known:
             raise Failure(f"no installed package has {library}, which {binary.name} needs; "
                           "run dev/deps, and build on Debian 12")

@@ -1,4 +1,4 @@
-"""The build image for tests: how it is made, and how the documented command lines are run with it, word for word."""
+"""Makes the build image for tests, and runs the documented command lines with it, word for word."""
 
 import contextlib
 import os
@@ -11,10 +11,10 @@ import lib
 
 LONG = bool(os.environ.get("TRIBUTARY_LONG"))
 DOCUMENT = lib.SOURCE / "docs/build-image.md"
-# Four programs, compiled without a cache on a machine that has other work, and all else in proportion.
+# Enough to compile four programs without a cache on a busy machine. The other steps take proportionally less.
 BUILD_TIMEOUT_S = 3 * 3600
 REGISTRY = "localhost:5000"
-# No layer may have these: they stand in this machine's settings while the image is made.
+# This machine's settings contain these texts while the image is made. No layer may contain them.
 MARKERS = {"apt": "leaked-by-apt", "npm": "leaked-by-npm", "proxy": "leaked-by-proxy.invalid"}
 
 
@@ -24,14 +24,14 @@ def run(command, env=None, cwd=None, timeout_s=BUILD_TIMEOUT_S):
 
 
 def documented_lines():
-    """The command lines of docs/build-image.md that run the image: to build, to push, and with volumes."""
+    """Returns the command lines of docs/build-image.md that run the image: to build, to push, and with volumes."""
     blocks = re.findall(r"^```\n(docker run .*?)^```", DOCUMENT.read_text(), re.MULTILINE | re.DOTALL)
     lib.check(len(blocks) == 3, f"{DOCUMENT} has {len(blocks)} command lines")
     return blocks
 
 
 class Builder:
-    """The image build-env in a daemon of ours, and a clone of this tree's commit."""
+    """The image build-env in the test's own Docker daemon, and a clone of this tree's commit."""
 
     def __init__(self, directory, docker):
         self.directory, self.docker = directory, docker
@@ -43,7 +43,7 @@ class Builder:
             shutil.copy(npmrc, home / ".npmrc")
         with open(home / ".npmrc", "a", encoding="utf-8") as f:
             f.write(f"\n//registry.invalid/:_authToken={MARKERS['npm']}\n")
-        # The tree is another user's, as it is when a developer's is mounted into a container of root.
+        # The tree belongs to another user, like a developer's tree that is mounted into a container that runs as root.
         (home / ".gitconfig").write_text("[safe]\n\tdirectory = *\n")
         (directory / "apt.conf").write_text(f'Acquire::http::User-Agent "{MARKERS["apt"]}";\n')
         no_proxy = ",".join(word for word in (os.environ.get("no_proxy"), MARKERS["proxy"]) if word)
@@ -54,7 +54,7 @@ class Builder:
         subprocess.run([*lib.ROOT, "chown", "-R", "1000:1000", self.source], check=True)
 
     def make_base(self):
-        """A root file system without apt sources of its own."""
+        """Makes a root file system without apt sources. Returns its path."""
         base = self.directory / "base.tar"
         result = run([*lib.ROOT, "mmdebstrap", "--variant=minbase", "--customize-hook=rm -f \"$1\"/etc/apt/sources.list", "bookworm", base])
         lib.check(result.returncode == 0, f"mmdebstrap: {result.stderr[-2000:]}")
@@ -64,7 +64,7 @@ class Builder:
         return run([*lib.ROOT, (tree or self.source) / "build-env/build.sh", *arguments], env={**self.environment, **environment})
 
     def leaks(self):
-        """Which of the markers the image has, in any layer or in its configuration."""
+        """Returns the kinds of the markers that the image contains in any layer or in its configuration."""
         with subprocess.Popen([*lib.ROOT, "docker", "--host", self.docker.host, "save", "build-env"], stdout=subprocess.PIPE) as save:
             found, tail = set(), b""
             while block := save.stdout.read(8 << 20):
@@ -74,8 +74,10 @@ class Builder:
         return found
 
     def line(self, line, mounts):
-        """A documented line, run at a terminal as its user does. The one change: this daemon's socket. To save an hour,
-        unless TRIBUTARY_LONG is set, also volumes that keep what was compiled."""
+        """Runs a documented line at a terminal, as its user does. Returns the exit status and the output.
+
+        The line is changed in one place: it gets the socket of this daemon. Unless TRIBUTARY_LONG is set, `mounts` are
+        added, too: volumes that keep compiled files, to save an hour."""
         text = line.replace("source=/var/run/docker.sock", f"source={self.socket}")
         lib.check(text != line, f"no socket in {line}")
         if not LONG:
@@ -84,7 +86,8 @@ class Builder:
         return result.returncode, result.stdout
 
     def ccache(self):
-        """This machine's own cache, which has what the preset compiled here already."""
+        """Returns the mount of a ccache folder. If the tests run as root, the folder is this machine's own cache, which
+        contains the files that the preset compiled here. Otherwise it is a separate folder."""
         cache = pathlib.Path(os.environ.get("CCACHE_DIR") or pathlib.Path.home() / ".cache/ccache")
         if lib.ROOT:  # the container writes as root
             cache = pathlib.Path.home() / ".cache/tributary/ccache-of-root"
@@ -92,7 +95,7 @@ class Builder:
         return f"type=bind,source={cache},destination=/root/.cache/ccache"
 
     def build_sh(self, *words, options=(), variables=(), socket=True, source=True):
-        """/root/build.sh in a container without a network. Exit status and everything it wrote."""
+        """Runs /root/build.sh in a container without a network. Returns the exit status and all output."""
         command = ["docker", "run", "--rm", "--network", "none", "--env", "EBPF_NET_OUT_DIR=/root/out", *options]
         if socket:
             command += ["--mount", f"type=bind,source={self.socket},destination=/var/run/docker.sock"]
@@ -103,7 +106,7 @@ class Builder:
         return result.returncode, result.stdout + result.stderr
 
     def refused(self, sentence, *words, status=1, **how):
-        """It ends with one sentence that says `sentence`, a regular expression."""
+        """Checks that build.sh fails and that its last line matches `sentence`, a regular expression."""
         code, text = self.build_sh(*words, **how)
         last = (text.strip().splitlines() or [""])[-1]
         lib.check(code == status, f"exit status {code}, not {status}: {text[-2000:]}")
@@ -113,7 +116,7 @@ class Builder:
 
 @contextlib.contextmanager
 def registry(directory):
-    """Debian's docker-registry, where the public page expects it."""
+    """Runs Debian's docker-registry at the address that the public page uses."""
     folder = directory / "registry"
     folder.mkdir(exist_ok=True)
     (folder / "config.yml").write_text(f"version: 0.1\nstorage:\n  filesystem:\n    rootdirectory: {folder}/data\n"

@@ -1,4 +1,7 @@
-"""The Debian packages in a guest with systemd: install, start, samples, reload, restart, upgrade, removal, purge."""
+"""Tests the Debian packages in a guest with systemd.
+
+The steps are install, start, samples, reload, restart, upgrade, removal and purge.
+"""
 
 import json
 import pathlib
@@ -13,7 +16,7 @@ from made import check
 
 SERVICES = ("reducer", "kernel-collector")
 URL = "http://127.0.0.1:4040"
-# Beyond these kernel-collector's unit lets nothing through; after start-up the program itself keeps fewer.
+# The capabilities that kernel-collector's unit allows. After start-up the program itself keeps fewer.
 ALLOWED = {"dac_read_search": 2, "sys_ptrace": 19, "sys_admin": 21, "syslog": 34, "perfmon": 38, "bpf": 39, "checkpoint_restore": 40}
 
 
@@ -22,7 +25,7 @@ def unit(name):
 
 
 def install(guest, files):
-    # The guest has no network and no package lists: what Depends does not name is missing.
+    # The guest has no network and no package lists, so a package that Depends does not name is missing.
     guest.run("DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends " + " ".join(f"/mnt/{file.name}" for file in files))
 
 
@@ -39,7 +42,7 @@ def stored(guest):
 
 
 def wait_for_more(guest, count):
-    """Waits for more stored samples than `count`; returns how many there are."""
+    """Waits until more than `count` samples are stored. Returns the number of stored samples."""
     guest.wait_for(f"test $(curl -fsS {URL}/api/v1/status | grep -o '\"stored\":[0-9]*' | tail -n 1 | cut -d: -f2) -gt {count}")
     return stored(guest)
 
@@ -61,7 +64,7 @@ def check_started(guest):
 
 
 def check_confined(guest):
-    """The collector's capabilities are within the unit's."""
+    """Checks that the collector has no capability that its unit does not allow, and cannot gain privileges."""
     pid = shown(guest, "kernel-collector", "MainPID")
     status = dict(line.split(":\t", 1) for line in guest.run(f"cat /proc/{pid}/status").splitlines() if ":\t" in line)
     allowed = sum(1 << bit for bit in ALLOWED.values())
@@ -108,7 +111,7 @@ def check_upgrade(guest, newer):
 
 
 def check_stays_stopped(guest, newer):
-    """What the administrator stopped, an upgrade does not start."""
+    """Checks that an upgrade does not start a service that the administrator stopped."""
     guest.run(f"systemctl stop {unit('kernel-collector')}")
     guest.run("apt-get install -y -q --reinstall " + " ".join(f"/mnt/{f.name}" for f in newer if "kernel" in f.name))
     check(not active(guest, "kernel-collector"), "an upgrade started what the administrator had stopped")
@@ -126,7 +129,8 @@ def check_removal(guest):
 
 
 def lintian_is_content():
-    """Debian's own checks. The search path is for the archives, which have the same programs; on Debian it leads nowhere."""
+    """Runs Debian's own checks. The programs have a search path for libraries because the archives contain the same
+    programs. In a Debian package this path leads to no folder, so its tag is suppressed."""
     with tempfile.TemporaryDirectory(prefix="tributary-deb-") as d:
         debs = [made.package("deb", component, pathlib.Path(d)) for component in made.COMPONENTS]
         result = subprocess.run(["lintian", "--allow-root", "--fail-on", "error,warning", "--suppress-tags", "custom-library-search-path", *debs],

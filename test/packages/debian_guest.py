@@ -1,9 +1,11 @@
-"""A Debian 12 guest with systemd and Docker, emulated (qemu without KVM). Its root disk comes from mmdebstrap and is cached.
+"""A Debian 12 guest with systemd and Docker, emulated (qemu without KVM).
+
+mmdebstrap makes its root disk, which is cached.
 
     with debian_guest.Guest(directory, folder) as guest:     `folder` appears in the guest as /mnt
         guest.run("systemctl is-active tributary-reducer")   → its output; a failure raises
 
-Changes of the disk are lost when the guest ends. Commands travel over a virtio port, the console goes to a file.
+Changes to the disk are lost when the guest ends. Commands are sent over a virtio port. The console goes to a file.
 """
 
 import base64
@@ -21,12 +23,12 @@ CACHE = pathlib.Path(os.environ.get("TRIBUTARY_CACHE") or pathlib.Path.home() / 
 PACKAGES = ["systemd-sysv", "udev", "dbus", "initramfs-tools", "linux-image-cloud-amd64", "adduser", "init-system-helpers", "apt",
             "curl", "iproute2", "procps", "docker.io", "iptables"]
 DISK_GIB = 4
-BOOT_S = 600  # a minute on an idle machine
+BOOT_S = 600  # a boot takes a minute on an idle machine
 COMMAND_S = 600
 # The option -cx16 is explained in test/kernels/guest.py.
 QEMU = ["qemu-system-x86_64", "-machine", "q35,accel=tcg,smm=off", "-cpu", "max,-cx16", "-smp", "2", "-m", "2048", "-nodefaults",
         "-display", "none", "-monitor", "none", "-no-reboot"]
-# Without AppArmor, whose parser Docker would ask for.
+# AppArmor is off, because Docker would need the parser of AppArmor.
 KERNEL_OPTIONS = ("root=/dev/vda rw console=ttyS0 no_timer_check mitigations=off quiet panic=-1 systemd.show_status=false "
                   "apparmor=0")
 
@@ -50,7 +52,7 @@ Environment=PATH=/usr/sbin:/usr/bin:/sbin:/bin LC_ALL=C.UTF-8
 [Install]
 WantedBy=multi-user.target
 """
-# What a machine for seconds does not need, and Docker until a test starts it.
+# Units that a machine does not need if it runs only for seconds.
 MASKED = ["apt-daily.timer", "apt-daily-upgrade.timer", "dpkg-db-backup.timer", "e2scrub_all.timer", "fstrim.timer",
           "systemd-timesyncd.service", "e2scrub_reap.service", "getty@tty1.service", "serial-getty@ttyS0.service"]
 
@@ -60,7 +62,7 @@ class Failure(Exception):
 
 
 def package_sources():
-    """The lines of an apt list with the mirrors that this machine uses already."""
+    """Returns the lines of an apt list with the mirrors that this machine already uses."""
     out = subprocess.run(["apt-get", "indextargets", "--format", "$(REPO_URI) $(RELEASE) $(COMPONENT)", "Created-By: Packages"],
                          check=True, capture_output=True, text=True).stdout
     found = sorted({line for line in out.splitlines() if " bookworm" in line and line.endswith(" main")})
@@ -70,7 +72,7 @@ def package_sources():
 
 
 def prepare(root):
-    """What a fresh Debian lacks to be driven by a test."""
+    """Changes a fresh Debian root so that a test can control the guest."""
     agent = root / "usr/local/sbin/agent"
     agent.write_text(AGENT)
     agent.chmod(0o755)
@@ -88,13 +90,13 @@ def prepare(root):
 
 
 def disk(folder, path, size):
-    """An ext4 file system with the content of `folder`, in the sparse file `path`."""
+    """Makes an ext4 file system with the content of `folder`, in the sparse file `path`."""
     subprocess.run(["truncate", "-s", size, path], check=True)
     subprocess.run(["mke2fs", "-q", "-t", "ext4", "-O", "^has_journal", "-d", folder, path], check=True)
 
 
 def base():
-    """The folder with disk.ext4, vmlinuz and initrd.img."""
+    """Returns the folder with disk.ext4, vmlinuz and initrd.img. Makes the folder if it is not cached."""
     recipe = "\n".join([*PACKAGES, *MASKED, AGENT, AGENT_UNIT, str(DISK_GIB)])
     ready = CACHE / hashlib.sha256(recipe.encode()).hexdigest()[:16]
     if ready.exists():
@@ -103,7 +105,7 @@ def base():
     work = pathlib.Path(tempfile.mkdtemp(prefix="making.", dir=CACHE))
     try:
         (work / "sources.list").write_text(package_sources())
-        # Without fsync, which a root that is thrown away on any error does not need.
+        # No fsync: on any error the root is thrown away.
         result = subprocess.run(["mmdebstrap", "--quiet", "--variant=minbase", "--mode=root", f"--include={','.join(PACKAGES)}",
                                  "--aptopt=Acquire::Check-Valid-Until false", "--dpkgopt=force-unsafe-io", "bookworm", work / "root",
                                  work / "sources.list"], check=False, stderr=subprocess.PIPE, text=True)
@@ -121,7 +123,7 @@ def base():
 
 
 def add_dependencies(folder):
-    """Downloads the packages that apt would, to install those of `folder` in the guest, into that folder."""
+    """Downloads into `folder` the packages that apt needs to install the packages of `folder` in the guest."""
     with tempfile.TemporaryDirectory(prefix="tributary-apt-") as d:
         work = pathlib.Path(d)
         (work / "archives/partial").mkdir(parents=True)
@@ -191,7 +193,7 @@ class Guest:
             raise Failure(f"the guest did not start:\n{self.text()[-3000:]}")
 
     def ask(self, command):
-        """(status, output) of a shell command in the guest, as root."""
+        """Runs a shell command in the guest, as root. Returns (status, output)."""
         self.port.write(base64.b64encode(command.encode()) + b"\n")
         self.port.flush()
         try:
@@ -210,7 +212,7 @@ class Guest:
         return output
 
     def wait_for(self, command, timeout_s=300):
-        """Repeats a command until it succeeds; returns its output."""
+        """Repeats a command until it succeeds. Returns its output."""
         deadline = time.monotonic() + timeout_s
         while True:
             status, output = self.ask(command)

@@ -1,7 +1,11 @@
-"""The build image and the images that it makes: the public page's command lines, in a container without a network; a
-registry; the collector in its container, with the least capabilities, profiling the host and a neighbour; bad input.
+"""Tests the build image and the images that it makes.
 
-Minutes with a warm ccache, an hour without. TRIBUTARY_LONG=1 runs the lines without volumes, so that each compiles everything."""
+The tests run the public page's command lines in a container without a network, use a registry, and give bad input. The
+collector runs in its container with the least capabilities, and profiles the host and a neighbour container.
+
+The tests take minutes with a warm ccache and an hour without it. TRIBUTARY_LONG=1 runs the lines without volumes, so
+each line compiles everything.
+"""
 
 import json
 import pathlib
@@ -33,13 +37,13 @@ TRUTH_S = 20
 
 
 class ContainerReducer(lib.Reducer):
-    """A reducer in its image; the API's questions are those of any other."""
+    """A reducer in its image. Tests query its API like that of any other reducer."""
 
     def __init__(self, docker):
         self.docker = docker
         self.intake_port, self.http_port = free_port(), free_port()
         self.url = f"http://127.0.0.1:{self.http_port}"
-        # In the environment, where the image's health check sees it too.
+        # An environment variable, because the image's health check reads it too.
         self.container = docker("run", "--detach", *HARMLESS, "--volume", "data:/var/lib/tributary",
                                 "--env", f"EBPF_NET_HTTP_LISTEN=127.0.0.1:{self.http_port}", "reducer",
                                 "--intake-listen", f"127.0.0.1:{self.intake_port}")
@@ -95,7 +99,7 @@ def check_build_image(builder):
 
 
 def check_build_image_refusals(builder, directory):
-    """No docker is a case of test/build_image_test.py."""
+    """Checks how build.sh refuses bad input. test/build_image_test.py tests a machine without docker."""
     base = directory / "base.tar"
     dead = directory / "dead.conf"
     dead.write_text('Acquire::http::Proxy "http://127.0.0.1:9";\nAcquire::https::Proxy "http://127.0.0.1:9";\nAcquire::Retries "0";\n')
@@ -117,7 +121,7 @@ def check_build_image_refusals(builder, directory):
 
 
 def check_images(builder):
-    """The public page's first line, and what it made."""
+    """Runs the public page's first line and checks the images that it made."""
     code, text = builder.line(build_container.documented_lines()[0], [builder.ccache()])
     lib.check(code == 0, f"the page's line: {text[-3000:]}")
     for component in COMPONENTS:
@@ -136,7 +140,7 @@ def check_images(builder):
 
 
 def check_registry(builder, directory):
-    """The second line pushes; what is pulled again by its digest runs."""
+    """Runs the second line, which pushes. Checks that each image runs after it was pulled again by its digest."""
     with build_container.registry(directory):
         code, text = builder.line(build_container.documented_lines()[1], [builder.ccache(), OUT])
         lib.check(code == 0, f"the page's line: {text[-3000:]}")
@@ -151,7 +155,9 @@ def check_registry(builder, directory):
 
 
 def check_refusals(builder, directory):
-    """With the output volume of the registry's line, so that nothing is compiled again."""
+    """Checks that build.sh refuses bad input.
+
+    Uses the output volume of the registry's line, so nothing is compiled again."""
     volumes = ["--mount", OUT, "--mount", builder.ccache()]
     builder.refused("unknown target dockre; the nearest is docker,", "dockre", status=2)
     builder.refused("holds no source tree of Tributary; mount one there", "docker", source=False)
@@ -173,7 +179,7 @@ def check_refusals(builder, directory):
 
 
 def check_packages(builder):
-    """The target that makes packages, from a tree that is read-only and another user's."""
+    """Runs the target that makes packages. The source tree is read-only and belongs to another user."""
     code, text = builder.build_sh("packages", options=["--mount", OUT, "--mount", builder.ccache()], socket=False)
     lib.check(code == 0, f"packages: {text[-3000:]}")
     made = builder.docker("run", "--rm", "--network", "none", "--mount", OUT, "build-env", "ls", "/root/out/release").split()
@@ -183,7 +189,7 @@ def check_packages(builder):
 
 
 def truth_image(docker, directory):
-    """The workload with its libraries, under a name that nothing else has."""
+    """Makes an image of the workload with its libraries. Its program has a name that no other program has."""
     root = directory / "truth"
     root.mkdir()
     shutil.copy(lib.BIN / "truth", root / "truth_inside")
@@ -199,7 +205,7 @@ def truth_image(docker, directory):
 
 
 def check_shares(reducer, start, name, **labels):
-    """The workload's shares are its own, and its samples carry the labels."""
+    """Checks that the workload's profile has its true shares and that its samples have the labels."""
     selector = "{" + ",".join(f'{key}="{value}"' for key, value in {"process_executable_name": name, **labels}.items()) + "}"
     graph = lib.wait_for(f"names of {name}", lambda: truth_test.named(reducer.flamegraph(selector, start, lib.now_ms() + 1000)), 300)
     count = graph.total_count[0]
@@ -212,7 +218,8 @@ def check_shares(reducer, start, name, **labels):
 
 
 def check_profiles(docker, directory):
-    """All four in their images: the host and a neighbour are profiled with known shares, and nothing is lost unseen."""
+    """Runs all four programs in their images. Checks that the host and a neighbour container are profiled with known
+    shares, and that lost samples are counted."""
     lib.mount_bpffs()
     lib.forget_collectors()
     image = truth_image(docker, directory)

@@ -1,4 +1,4 @@
-"""Makes the packages and images that the tests install, of the build that TRIBUTARY_PACKAGE_BUILD names.
+"""Makes the packages and images that the tests install, from the build that TRIBUTARY_PACKAGE_BUILD names.
 
 dev/test --packages makes that build.
 """
@@ -29,7 +29,7 @@ def build_folder(arch="amd64"):
 
 
 def script(name, *arguments, build=None):
-    """Runs deb.py, rpm.py or archive.py; the files that it made."""
+    """Runs deb.py, rpm.py or archive.py. Returns the files that the script made."""
     result = subprocess.run([sys.executable, SOURCE / "deploy/packages" / name, "--build", build or build_folder(), *arguments],
                             capture_output=True, text=True, check=False)
     check(result.returncode == 0, f"{name}: {result.stderr}")
@@ -48,7 +48,7 @@ def image(component, out, arch="amd64"):
 
 
 def main(*tests):
-    """Runs the functions given, or those named on the command line."""
+    """Runs the given functions. If the command line names functions, runs only those."""
     wanted = sys.argv[1:]
     failed = False
     for test in tests:

@@ -1,4 +1,4 @@
-"""The public page's `docker run --privileged` line, in a guest: the collector profiles the host and another container."""
+"""Tests the public page's `docker run --privileged` line in a guest: it profiles the host and another container."""
 
 import json
 import pathlib
@@ -11,8 +11,8 @@ import made
 from made import check
 
 URL = "http://127.0.0.1:4040"
-# As the page has it, but for -it (no terminal here) and the place of --log-console: docker takes it only behind the
-# image's name.
+# The page's line with two changes. -it is left out because there is no terminal here. --log-console stands after the
+# image's name because docker accepts it only there.
 RUN_COLLECTOR = """docker run -d --name kernel-collector \
 --env EBPF_NET_INTAKE_PORT=8000 \
 --env EBPF_NET_INTAKE_HOST=127.0.0.1 \
@@ -31,7 +31,7 @@ RUN_BUSY = "docker run -d --name busy busy /busybox sh -c 'while :; do :; done'"
 
 
 def busy_image(folder):
-    """A tar for docker import: one static program that can burn CPU time."""
+    """Makes a tar for docker import with one static program that can burn CPU time."""
     root = folder / "busy"
     root.mkdir()
     shutil.copy("/bin/busybox", root / "busybox")
@@ -40,7 +40,7 @@ def busy_image(folder):
 
 
 def executables(guest, query):
-    """Executables with samples that the query selects."""
+    """Returns the executables of the samples that the query selects."""
     answer = guest.run(f"curl -fsS --get --data-urlencode 'query={query}' {URL}/api/v1/flamegraph")
     return json.loads(answer)["executables"]
 

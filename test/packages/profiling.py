@@ -1,4 +1,4 @@
-"""Whether programs that lie in a root file system profile this machine: a reducer and a kernel-collector start there."""
+"""Checks that programs in a root file system profile this machine. Starts a reducer and a kernel-collector there."""
 
 import contextlib
 import json
@@ -17,7 +17,7 @@ WAIT_S = 120
 
 @contextlib.contextmanager
 def started(root, log, *words):
-    """A program of the root in the background; it gets SIGTERM at the end and must exit with 0."""
+    """Runs a program of the root in the background. At the end the program gets SIGTERM and must exit with 0."""
     with open(log, "wb") as out:
         process = subprocess.Popen(bare_root.command(root, *words), stdout=out, stderr=out, stdin=subprocess.DEVNULL)
     try:
@@ -44,7 +44,7 @@ def status(port):
 
 
 def profiles(root, folder):
-    """Samples of this machine arrive, are stored and shown, by the programs in `folder` of the root."""
+    """Checks that the programs in `folder` of the root receive, store and show samples of this machine."""
     import lib  # needs TRIBUTARY_BIN
 
     lib.mount_bpffs()

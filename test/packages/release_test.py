@@ -1,4 +1,7 @@
-"""dev/release and the scripts that make packages refuse in one sentence what they cannot do, and leave nothing half-made."""
+"""Tests errors of dev/release and of the scripts that make packages.
+
+They must refuse bad input in one sentence and must leave no unfinished files.
+"""
 
 import os
 import pathlib
@@ -18,7 +21,7 @@ def git(folder, *words):
 
 
 def source_tree(folder):
-    """What dev/release reads before it builds, with one commit."""
+    """Makes a git repository with the files that dev/release reads before it builds."""
     for name in ("dev", "deploy", "build-env"):
         shutil.copytree(made.SOURCE / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
     for name in ("CMakeLists.txt", "CHANGELOG.md", "LICENSE"):
@@ -26,13 +29,13 @@ def source_tree(folder):
     git(folder, "init", "--quiet")
     git(folder, "add", ".")
     git(folder, "commit", "--quiet", "-m", "all")
-    # Packages are there already.
+    # dev/deps does nothing here: its packages are already installed.
     (folder / "dev/deps").write_text("#!/bin/sh\n")
     git(folder, "commit", "--quiet", "-am", "no packages")
 
 
 def refused(folder, *words, **environment):
-    """The one line that dev/release prints; it leaves nothing behind."""
+    """Checks that dev/release fails and leaves no files. Returns the last line that it prints to standard error."""
     before = sorted(path for path in folder.rglob("*") if ".git" not in path.parts)
     result = subprocess.run([sys.executable, folder / "dev/release", *map(str, words)], capture_output=True, text=True, check=False,
                             env=os.environ | environment)
@@ -60,7 +63,7 @@ def bad_input_of_a_release():
         check((busy / "thesis").exists(), "a file of somebody's is gone")
         (pathlib.Path(d) / "file").write_text("")
         check("file" in refused(folder, "--out", pathlib.Path(d) / "file/dist"), "an output folder that cannot be made is not named")
-        # A build that fails: no cmake, as far as the release knows.
+        # A build that fails: the first cmake on PATH is a script that fails.
         tools = pathlib.Path(d) / "bin"
         tools.mkdir()
         (tools / "cmake").write_text("#!/bin/sh\necho broken compiler\nexit 1\n")

@@ -1,4 +1,7 @@
-"""Two clones in two folders, built twice: every file of a release has the same bytes. The second build uses no ccache."""
+"""Tests that two builds make the same release: every file has the same bytes.
+
+The builds use two clones in two folders. The second build uses no ccache.
+"""
 
 import os
 import pathlib
@@ -12,7 +15,7 @@ SCRATCH = pathlib.Path(os.environ.get("TRIBUTARY_SCRATCH") or "/var/tmp")
 
 
 def release(folder, **environment):
-    """Clones the project into `folder` and makes a release there; what it made, by name."""
+    """Clones the project into `folder` and makes a release there. Returns the bytes of its files by name."""
     subprocess.run(["git", "clone", "--quiet", made.SOURCE, folder], check=True)
     result = subprocess.run([folder / "dev/release", "--arch", "amd64", "--out", folder / "build/dist"], check=False, capture_output=True,
                             text=True, env=os.environ | environment)

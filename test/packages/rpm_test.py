@@ -1,4 +1,4 @@
-"""The rpm packages install and run in a root file system that has glibc and nothing else of ours."""
+"""Tests that the rpm packages install and run in a root file system that has only glibc."""
 
 import pathlib
 import re
@@ -12,7 +12,7 @@ from made import check
 
 GLIBC_MAX = (2, 36)
 GLIBC_SONAMES = r"(libc|libm|libdl|libpthread|librt|libresolv|libutil|ld-linux-x86-64)\.so\.\d+"
-# The C library as a package: rpm finds out itself which symbol versions its files offer.
+# The C library as a package. rpm itself finds the symbol versions that the package's files provide.
 GLIBC_SPEC = """
 Name: glibc
 Version: 2.36
@@ -40,7 +40,8 @@ def rpm(*words):
 
 
 def check_requires(file):
-    """Nothing but the C library, of a version that the documentation names, and rpm's own features."""
+    """Checks that a package requires only rpm's own features and the C library, at most in version GLIBC_MAX, which the
+    documentation names."""
     for line in rpm("-qp", "--requires", file).split("\n"):
         wanted = line.split(" ")[0]
         if not wanted or wanted.startswith(("rpmlib(", "config(")) or wanted == "rtld(GNU_HASH)":
@@ -71,7 +72,7 @@ def installs_and_runs():
             check_requires(file)
         (root / "rpmdb").mkdir()
         at_root = ["--root", root, "--dbpath", "/rpmdb", "--nosignature"]
-        # The files of the root are these; only their entry in the database is missing.
+        # The root already has these files. Only their entry in the database is missing.
         rpm(*at_root, "--install", "--justdb", glibc_package(work))
         rpm(*at_root, "--install", *packages)
         for name in made.COMPONENTS:

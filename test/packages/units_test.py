@@ -1,4 +1,4 @@
-"""The systemd units are valid, name programs and files that the packages have, and are confined."""
+"""Tests that the systemd units are valid, name programs and files that the packages have, and are confined."""
 
 import pathlib
 import re
@@ -9,7 +9,7 @@ import made
 from made import check
 
 UNITS = sorted((made.SOURCE / "deploy/systemd").glob("*.service"))
-# systemd's own measure, 0 (confined) to 100; a unit without any setting has 96. The collector needs root.
+# Limits in systemd's own measure: 0 (confined) to 100. A unit without any setting has 96. The collector needs root.
 EXPOSURE_MAX = {"tributary-kernel-collector.service": 45, "tributary-reducer.service": 20, "tributary-k8s-collector.service": 20}
 NEEDED = ("Type=notify", "WatchdogSec=", "ExecReload=/bin/kill -HUP $MAINPID", "LimitNOFILE=", "NoNewPrivileges=yes", "ProtectSystem=strict",
           "CapabilityBoundingSet=", "Restart=on-failure")
@@ -27,7 +27,7 @@ def are_valid():
             text = unit.read_text()
             program = re.search(r"^ExecStart=/usr/bin/(\S+) --config /etc/tributary/\1\.yaml$", text, re.MULTILINE)
             check(program and program.group(1) in made.COMPONENTS, f"{unit.name} starts no program of ours")
-            # What it starts and documents need not be installed here.
+            # The unit's program and manual need not be installed here.
             text = re.sub(r"^ExecStart=\S+", "ExecStart=/bin/true", text, flags=re.MULTILINE)
             (folder / unit.name).write_text(re.sub(r"^Documentation=.*\n", "", text, flags=re.MULTILINE))
         result = analyze("verify", *(folder / unit.name for unit in UNITS))

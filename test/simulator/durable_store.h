@@ -15,9 +15,9 @@ namespace tributary::sim {
 
 using SessionId = std::array<uint8_t, 16>;
 
-// A sample with everything it refers to written out: equal exactly when nothing of it was lost or mixed up.
+// A sample with all data that it refers to. Two such samples are equal exactly if no part was lost or mixed up.
 struct WholeSample {
-  int64_t time_ns = 0;  // of the wire's resolution
+  int64_t time_ns = 0;  // in the wire's resolution
   std::string place;    // process, thread and every frame, outermost first
   SampleType type = SampleType::kCpu;
   Ending ending = Ending::kUnknown;
@@ -27,19 +27,19 @@ struct WholeSample {
   friend bool operator==(const WholeSample&, const WholeSample&) = default;
 };
 
-// What a reducer has committed: it outlives the reducer's process. Samples are known by their value, which no two
-// samples of a run share.
+// The data that a reducer has committed. It outlives the reducer's process. A sample is identified by its value: no two
+// samples of a run have the same value.
 struct DurableStore {
   struct Session {
     std::string node_id;
     uint64_t durable_sequence = 0;
-    Accounting accounting;  // as told with the newest batch
+    Accounting accounting;  // from the newest batch
     SampleCounts stored;
     std::optional<LossReason> closed_reason;
     SampleCounts closed_captured;
 
     SampleCounts known() const { return stored + accounting.TotalLost(); }
-    // Captured, and what of it is lost, by reason.
+    // Returns the captured samples, and the lost samples by reason.
     Accounting Account() const {
       Accounting account = accounting;
       if (!closed_reason) return account;
@@ -48,7 +48,8 @@ struct DurableStore {
       return account;
     }
   };
-  // What a batch of another session of the node tells: the rules of SqliteShardWriter::Close.
+  // Closes sessions of the node, as a batch of another session of the node reports. Follows the rules of
+  // SqliteShardWriter::Close.
   void Close(const std::string& node_id, const std::vector<ClosedSession>& closes) {
     SampleCounts others;
     for (size_t i = closes.size(); i-- > 0;) {
@@ -72,7 +73,7 @@ struct DurableStore {
 
   std::map<SessionId, Session> sessions;
   std::map<uint64_t, WholeSample> samples;  // by value
-  std::vector<uint64_t> twice;              // values that were stored again
+  std::vector<uint64_t> twice;              // values that were stored more than once
 };
 
 }  // namespace tributary::sim

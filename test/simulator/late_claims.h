@@ -9,8 +9,8 @@
 
 namespace tributary::sim {
 
-// A disk that says that what is overwritten (claims are, nothing else) is durable half a second before it is. What
-// breaks the rule that a claim comes before what is sent under it.
+// A disk that reports overwritten bytes as durable half a second before they are durable. Only claims are overwritten.
+// So the disk breaks the rule that a claim is durable before the batches of the claim are sent.
 class LateClaims final : public intake::SpoolStorage {
  public:
   LateClaims(intake::FakeSpoolStorage& disk, SimProcess& process) : disk_(disk), process_(process) {}

@@ -86,7 +86,7 @@ std::string CheckLaw(const SimCollector& collector, const std::vector<const Dura
   }
   sum += fmt::format(" ) waiting {}", collector.waiting_samples());
   if (account.captured != stored + lost) return "what was told does not add up: " + sum;
-  // What was in doubt may have been stored: it is the one thing that may count as both.
+  // Samples in doubt may have been stored. Only these samples may count both as stored and as lost.
   const SampleCounts both = account.captured - collector.captured();
   if (Max(account.captured, collector.captured()) != account.captured || Max(both, in_doubt) != in_doubt)
     return "not what was captured: " + sum;

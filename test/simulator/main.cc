@@ -21,8 +21,8 @@ struct Arguments {
   std::string_view break_name;
   std::string faults = "nrcd";
   bool trace = false;
-  bool find = false;        // every rule broken in turn: each must be noticed within `seeds`
-  bool keep_going = false;  // after a seed that failed
+  bool find = false;        // breaks every rule in turn; each break must be noticed within `seeds` seeds
+  bool keep_going = false;  // continues after a seed that failed
 };
 
 [[noreturn]] void Usage() {
@@ -67,7 +67,7 @@ Arguments Parse(int argc, char** argv) {
   return arguments;
 }
 
-// The first seed whose run is not lawful.
+// Runs the seeds. Returns the first seed whose run breaks a rule.
 std::optional<uint64_t> RunSeeds(const Arguments& arguments, Break broken, bool quiet) {
   Result sum;
   const auto start = std::chrono::steady_clock::now();

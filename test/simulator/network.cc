@@ -10,27 +10,27 @@
 namespace tributary::sim {
 namespace {
 
-constexpr size_t kWindowBytes = 256u << 10;   // on their way or unread
-constexpr int64_t kRetryNs = 200 * kNsPerMs;  // of a path that is dark
+constexpr size_t kWindowBytes = 256u << 10;   // received and not yet read; above it the sender waits
+constexpr int64_t kRetryNs = 200 * kNsPerMs;  // time after which a dark path is tried again
 
 }  // namespace
 
-// Ends are 0 = client, 1 = server.
+// End 0 is the client, end 1 is the server.
 struct Network::End {
   std::string machine;
-  SimProcess* process = nullptr;  // null: gone
+  SimProcess* process = nullptr;  // null: not accepted yet, or its stream is destroyed
   class SimStream* stream = nullptr;
   Stream::Callbacks callbacks;
   bool reading = false, carrying = false, delivering = false;
-  std::string out;  // written and not yet on its way
-  std::string in;   // arrived and not yet read
+  std::string out;  // written and not yet sent
+  std::string in;   // received and not yet read
   size_t on_the_way = 0;
   int64_t last_arrival_ns = 0;
-  bool no_more = false;  // the peer's end follows what is in `in`
+  bool no_more = false;  // the connection closes after the bytes in `in`
   absl::Status why = absl::OkStatus();
   bool told = false;      // on_close was called
-  bool vanished = false;  // without a word
-  bool closing = false;   // its stream is gone: `out` still goes, then its end
+  bool vanished = false;  // its machine lost power; the peer gets no notice
+  bool closing = false;   // its stream is destroyed; `out` is still sent, then the close
 };
 struct Network::Connection {
   uint64_t number = 0;
@@ -50,7 +50,8 @@ class SimStream : public Stream {
     end.reading = false;
     end.process = nullptr;
     if (end.vanished || end.told) return;
-    // What the kernel had not taken goes with the process; what it had may still arrive, or be overtaken by a reset.
+    // Bytes that the kernel had not taken are lost with the process. The other bytes may still arrive, unless a reset
+    // arrives first.
     if (!end.out.empty()) end.out.resize(network_.world_.Below(end.out.size() + 1));
     end.closing = true;
     if (!end.in.empty() && network_.world_.Chance(500)) end.out.clear();
@@ -128,7 +129,7 @@ std::unique_ptr<Stream> Network::Connect(const std::string& from, SimProcess& pr
     if (!held || held->ends[0].stream == nullptr) return;
     End &near = held->ends[0], &far = held->ends[1];
     const Path &there = PathOf(near.machine, far.machine), &back = PathOf(far.machine, near.machine);
-    if (there.dark || back.dark) return;  // nobody answers
+    if (there.dark || back.dark) return;  // no answer arrives
     auto listener = listeners_.find(far.machine);
     if (there.refuse || listener == listeners_.end()) {
       near.process->Run([held, done] {
@@ -148,7 +149,7 @@ std::unique_ptr<Stream> Network::Connect(const std::string& from, SimProcess& pr
   return stream;
 }
 
-// Moves a piece of what was written onto the path, cut anywhere.
+// Sends a piece of the written bytes over the path. The piece may end at any byte.
 void Network::Carry(const std::shared_ptr<Connection>& connection, int from) {
   End &end = connection->ends[from], &peer = connection->ends[1 - from];
   if (end.carrying || end.vanished) return;
@@ -191,7 +192,7 @@ void Network::Arrive(const std::shared_ptr<Connection>& connection, int to, cons
   End &receiver = connection->ends[to], &sender = connection->ends[1 - to];
   if (receiver.no_more) return;
   if (receiver.vanished || receiver.stream == nullptr) {
-    // Nobody there any more: a reset comes back.
+    // The receiver is gone, so the sender gets a reset.
     if (!sender.no_more) {
       sender.no_more = true;
       sender.why = Error(absl::StatusCode::kUnavailable, "read: ECONNRESET");

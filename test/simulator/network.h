@@ -12,18 +12,18 @@
 
 namespace tributary::sim {
 
-// Connections between named machines, over paths that are slow, cut what they carry anywhere, go dark in one direction
-// or both, and break. Bytes keep their order, as in TCP: what is swallowed while a path is dark arrives when it is
-// light again, unless an end has given up by then.
+// Connections between named machines. Paths are slow, cut the bytes at any place, go dark in one direction or both, and
+// break. Bytes keep their order, as in TCP. Bytes that are sent while a path is dark arrive when the path works again,
+// unless an end has given up by then.
 class Network {
  public:
   struct Path {
     bool refuse = false;
-    bool dark = false;                // from here to there
-    int64_t delay_ns = 200'000;       // at most; at least a tenth
-    size_t chunk_bytes_max = 65'536;  // that travel as one
+    bool dark = false;                // carries nothing; the opposite direction has its own path
+    int64_t delay_ns = 200'000;       // the maximum; the minimum is a tenth
+    size_t chunk_bytes_max = 65'536;  // bytes that arrive together
   };
-  // Sees every Write, which is one frame; may change it.
+  // Called for every Write, which is one frame. May change the frame.
   using Tap = std::function<void(uint64_t connection, bool to_server, const std::string& server, std::string& frame)>;
 
   explicit Network(World& world) : world_(world) {}
@@ -31,21 +31,21 @@ class Network {
 
   Path& PathOf(const std::string& from, const std::string& to) { return paths_[{from, to}]; }
   void set_tap(Tap tap) { tap_ = std::move(tap); }
-  // Machines whose process is dead and only does not know it yet: what they write goes nowhere.
+  // Returns true for a machine whose process is dead but not yet destroyed. The writes of this machine are discarded.
   void set_muted(std::function<bool(const std::string& machine)> muted) { muted_ = std::move(muted); }
-  void Heal();  // all paths
+  void Heal();  // resets all paths
 
-  // Until the process ends or `machine` is no longer listened on.
+  // Accepts connections to `machine` until StopListening. `process` must not be destroyed before that.
   void Listen(const std::string& machine, SimProcess& process, std::function<void(std::unique_ptr<Stream>)> on_accept);
   void StopListening(const std::string& machine) { listeners_.erase(machine); }
   std::unique_ptr<Connector> ConnectorOf(const std::string& machine, SimProcess& process);
 
-  // Breaks one of the open connections, in the middle of what it carries.
+  // Breaks one of the open connections. Bytes that are on their way may be lost.
   void BreakOne();
-  // The power is gone: its peers are not told.
+  // `machine` loses power. Its peers get no notice.
   void Vanish(const std::string& machine);
   size_t connections() const { return connections_.size(); }
-  // Hands a stream on to somebody who will Start it again.
+  // Removes the stream's callbacks, so that another owner can call Start on the stream.
   static void LetGo(Stream& stream);
 
  private:

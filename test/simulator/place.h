@@ -9,7 +9,7 @@
 
 namespace tributary::sim {
 
-// Everything that a sample's thread and node stand for, written out. `Dictionary` is either end's.
+// Returns all data of a sample's thread and node as text. `Dictionary` is the dictionary type of either end.
 template <typename Dictionary>
 std::string PlaceOf(const Dictionary& dictionary, const Sample& sample) {
   const Thread& thread = dictionary.thread(sample.thread);

@@ -1,5 +1,7 @@
-"""The same seeds give the same runs, in processes of their own: what depends on an address or a hash's seed is found out here, and
-not when a failing seed does not replay."""
+"""Tests that the same seeds give the same runs in separate processes.
+
+If a run depends on an address or on the seed of a hash, this test fails. Otherwise a failing seed might not replay.
+"""
 
 import os
 import pathlib

@@ -5,16 +5,16 @@
 
 namespace tributary::sim {
 
-// A rule of the protocol that a run may be told to break, to see that the simulator notices.
+// A rule of the protocol that a run breaks on request, to check that the simulator notices it.
 enum class Break {
   kNone,
-  kAckBeforeCommit,    // the reducer acknowledges what it has queued
+  kAckBeforeCommit,    // the reducer acknowledges batches that are only queued
   kMarkBeforeSamples,  // the high-water mark becomes durable in a transaction of its own, before the samples
-  kDuplicateCounted,   // a session's mark is told before what is queued of it is durable; what then comes twice is
-                       // stored twice
+  kDuplicateCounted,   // a session's mark is reported before its queued batches are durable; batches that are then sent
+                       // twice are stored twice
   kIdsReused,          // ids of a new generation are looked up in the old one
-  kCreditIgnored,      // the sender takes no notice of the credit it was given
-  kClaimAfterSend,     // a claim on spooled batches reaches the disk only after they were sent
+  kCreditIgnored,      // the sender ignores its credit
+  kClaimAfterSend,     // a claim on spooled batches reaches the disk only after the batches were sent
 };
 
 struct BreakName {

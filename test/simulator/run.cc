@@ -10,9 +10,9 @@
 namespace tributary::sim {
 namespace {
 
-constexpr int64_t kStepNs = 250 * kNsPerMs;  // between looks at what must hold at any time
+constexpr int64_t kStepNs = 250 * kNsPerMs;  // between two checks whether a fault is due
 constexpr int64_t kHealedNsMax = 1'800 * kNsPerSecond;
-constexpr int64_t kQuietNs = 30 * kNsPerSecond;  // the law must go on holding
+constexpr int64_t kQuietNs = 30 * kNsPerSecond;  // the law must hold for this long
 
 }  // namespace
 
@@ -110,7 +110,7 @@ void Run::Step(int64_t ns) {
   }
 }
 
-// Undone when its time has come, or when everything heals.
+// Calls `undo` after a random time. After Heal it is not called, because Heal ends all faults itself.
 void Run::Later(int64_t min_ms, int64_t max_ms, std::function<void()> undo) {
   world_.At(world_.Between(min_ms, max_ms) * kNsPerMs, [this, undo = std::move(undo)] {
     if (!healed_) undo();

@@ -16,16 +16,17 @@ namespace tributary::sim {
 
 struct Result {
   std::string violation;  // "": the law held
-  uint64_t hash = 0;      // of everything that happened
+  uint64_t hash = 0;      // of all events of the run
   uint64_t events = 0, captured = 0, stored = 0;
   uint64_t faults = 0;
   uint64_t lost[kLossReasonCount] = {};
 };
 
-// One seed: machines and faults are drawn from it, then everything heals, and the law must hold exactly.
+// The run of one seed. The seed determines the machines and the faults. Then all faults end, and the law must hold
+// exactly.
 class Run {
  public:
-  // `faults`: letters of what may fail: n(etwork), r(educers), c(ollectors), d(isks of collectors).
+  // `faults`: letters of the parts that may fail: n(etwork), r(educers), c(ollectors), d(isks of collectors).
   Run(uint64_t seed, Break broken, std::string faults, bool trace);
   ~Run();
   Result Execute();

@@ -14,7 +14,7 @@ namespace tributary::sim {
 namespace {
 
 constexpr int64_t kFlushMs = 3'000;
-constexpr uint64_t kValuesPerNode = 1ull << 40;  // samples are known by their value
+constexpr uint64_t kValuesPerNode = 1ull << 40;  // samples are identified by their value
 
 }  // namespace
 
@@ -104,7 +104,7 @@ void SimCollector::Start() {
 void SimCollector::Kill(bool power_lost) {
   if (!life_) return;
   world_.Log(fmt::format("{} {}", options_.name, power_lost ? "loses power" : "is killed"));
-  storage_.Kill();  // destructors must not write what a dead process would not
+  storage_.Kill();  // so that destructors write nothing: a dead process writes nothing
   if (power_lost) network_.Vanish(options_.name);
   life_.reset();
   if (power_lost) storage_.LosePower();
@@ -117,7 +117,7 @@ void SimCollector::Stop() {
   life_->delivery->Flush(kFlushMs, [this](uint64_t undelivered) {
     world_.Log(fmt::format("{} has stopped, {} undelivered", options_.name, undelivered));
     if (!storage_.dead()) pins_.Finish(!life_->delivery->settled());
-    // Later: this is a callback of what is destroyed.
+    // The delivery calls this function, so life_ (which owns the delivery) is destroyed later.
     life_->process.After(0, [this] { world_.At(0, [this] { life_.reset(); }); });
   });
 }
@@ -165,14 +165,16 @@ Sample SimCollector::NextSample() {
   return sample;
 }
 
-// One goes on without what was not used for longest, or empty where that makes no room, and now and then all the same.
+// Continues with a dictionary without the entries that were not used for the longest time. If this dictionary is still
+// full, and sometimes at random, continues with an empty dictionary.
 void SimCollector::RenewDictionary(Life& life) {
   std::shared_ptr<Dictionary> kept = EvictOldest(life.dictionary);
   const bool empty = kept->full() || world_.Chance(300);
   life.dictionary = empty ? std::make_shared<Dictionary>(options_.dictionary) : std::move(kept);
 }
 
-// A batch's time is up. What is captured from here on waits in the process for the next one, and dies with it.
+// Runs at the end of each batch's period and passes the batch to the delivery. Samples captured from here on wait in
+// the process for the next batch, and are lost if the process dies.
 void SimCollector::Produce() {
   Life& life = *life_;
   if (storage_.dead()) return;
@@ -190,7 +192,7 @@ void SimCollector::Produce() {
   if (calm_ || life.stopping) return;
   const uint64_t samples = world_.Below(options_.samples_max);
   for (uint64_t i = 0; i < samples; ++i) life.batch.push_back(NextSample());
-  const uint64_t lost_now = world_.Chance(30) ? 1 + world_.Below(5) : 0;  // the kernel side's own
+  const uint64_t lost_now = world_.Chance(30) ? 1 + world_.Below(5) : 0;  // by the kernel side
   SampleCounts lost;
   lost.Add(lost_now % 3 == 0 ? SampleType::kOffCpu : SampleType::kCpu, lost_now);
   const SampleCounts captured = CountSamples(life.batch) + lost;

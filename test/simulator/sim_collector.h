@@ -20,8 +20,9 @@
 
 namespace tributary::sim {
 
-// A machine that is profiled. Its collector has a real spool and the real sending side; the programs it samples are
-// made up. The counters of the kernel side, what the collector pinned and the spool's disk outlive the collector.
+// A machine that is profiled. Its collector has a real spool and the real sending side. The sampled programs are
+// simulated. Three parts outlive the collector: the counters of the kernel side, the collector's pinned data and the
+// spool's disk.
 class SimCollector {
  public:
   struct Options {
@@ -29,9 +30,9 @@ class SimCollector {
     uint8_t number = 0;
     std::vector<std::string> reducers;
     DictionaryLimits dictionary;
-    uint32_t stacks = 500;  // different ones
+    uint32_t stacks = 500;  // number of different stacks
     int64_t batch_ns = 500 * kNsPerMs;
-    uint32_t samples_max = 40;  // a batch
+    uint32_t samples_max = 40;  // per batch
     size_t memory_bytes_max = 16'384;
     uint64_t window_samples_max = 2'000;
     int64_t failover_ms = 5'000;
@@ -45,11 +46,12 @@ class SimCollector {
 
   void Start();
   void Kill(bool power_lost);
-  void Stop();  // in order: it flushes first
+  void Stop();  // an orderly stop: flushes first
   bool running() const { return life_ != nullptr; }
-  // The disk was killed in the middle of an operation: so was the process, which must not do anything more.
+  // Returns whether the disk was killed in the middle of an operation. The process counts as killed at the same time,
+  // and must do nothing more.
   bool DiedInDisk() const { return running() && storage_.dead(); }
-  void CalmDown() { calm_ = true; }  // no more samples, only accounting
+  void CalmDown() { calm_ = true; }  // from now on: no samples, only accounting
 
   SimProcess* process();
   intake::FakeSpoolStorage& storage() { return storage_; }
@@ -58,10 +60,10 @@ class SimCollector {
   uint64_t waiting_samples() const;
   bool connected() const;
 
-  // The truth.
+  // The real numbers and samples. The reducers' data is compared with them.
   const SimPins& pins() const { return pins_; }
   const SampleCounts& captured() const { return captured_; }
-  const std::map<uint64_t, WholeSample>& samples() const { return samples_; }  // by value; all that were captured
+  const std::map<uint64_t, WholeSample>& samples() const { return samples_; }  // all captured samples, by value
   uint64_t told_lost(LossReason reason) const { return told_lost_[static_cast<size_t>(reason)]; }
 
  private:

@@ -20,7 +20,7 @@ void SimPins::Begin() {
   trib_session record = {};
   if (pinned_) {
     record.ended = AddEnded(*pinned_, counters_);
-    // One that was not asked may be kept.
+    // + 1: one share that was not asked may be kept, too.
     overflowed_ =
         overflowed_ || AskedIn(pinned_->shares) + AskedIn(pinned_->ended.shares) + 1 > TRIB_SESSION_ENDED_SHARES_MAX;
     ++deaths_;

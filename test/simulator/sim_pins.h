@@ -12,29 +12,31 @@
 
 namespace tributary::sim {
 
-// PinnedSession without a kernel: what a collector leaves for the next one. Outlives the collectors of its machine.
+// Does the work of PinnedSession without a kernel: keeps the data that a collector leaves for the next collector.
+// Outlives the collectors of its machine.
 class SimPins {
  public:
-  void Begin();  // a collector starts: it reads what there is, and pins its own
-  // Of the kernel side: they outlive their collector for as long as the pins do.
+  void Begin();  // a collector starts: it reads the pinned data, if any, and pins its own data
+  // Adds to the counters of the kernel side. The counters outlive their collector as long as the pins exist.
   void Count(const SampleCounts& captured, const SampleCounts& lost_ring_full);
 
-  // As Uplink tells Delivery of it.
+  // Returns the account of earlier collectors that Uplink would pass to Delivery.
   std::optional<intake::EndedCollector> Earlier() const;
   void ForgetPredecessor(const SampleCounts& handed_on);
   void Set(size_t slot, const intake::EndedCollector::Session& session, bool asked);
   void Finish(bool undelivered);
-  // More sessions died untold than the pins have room for: the oldest are not answered for to the last sample.
+  // Returns whether more sessions ended without a report than the pins hold. The numbers of the oldest sessions are
+  // then not exact.
   bool overflowed() const { return overflowed_; }
-  uint32_t deaths() const { return deaths_; }  // that the next collector had to tell of
+  uint32_t deaths() const { return deaths_; }  // collectors whose end the next collector had to report
   size_t reducers_asked() const { return asked_.size(); }
 
  private:
   bool open_ = false;   // the owner has not called Finish
-  bool forgot_ = true;  // no earlier collector is left to be told of
+  bool forgot_ = true;  // no earlier collector is left to report
   bool overflowed_ = false;
   uint32_t deaths_ = 0;
-  std::set<size_t> asked_;  // reducers
+  std::set<size_t> asked_;  // reducers that were asked
   Accounting counters_;
   std::optional<trib_session> pinned_;
 };

@@ -9,7 +9,7 @@ namespace {
 
 constexpr uint64_t kHelloTimeoutMs = 10'000;
 
-// Nobody's symbols are wanted: uploads have nothing to do with the law.
+// Requests no symbols: uploads do not affect the law.
 class NoSymbols final : public ingest::SymbolDesk {
  public:
   bool TryChoose(uint64_t, std::vector<ExecutableId>, size_t, Reply) override { return false; }
@@ -64,7 +64,7 @@ void SimReducer::Kill(bool power_lost) {
 SimProcess* SimReducer::process() { return life_ ? &life_->process : nullptr; }
 SimWriter* SimReducer::writer() { return life_ ? &life_->writer : nullptr; }
 
-// As the acceptor does: Hello within its time and size, then the shard.
+// Does the same as the acceptor: limits the time and size of Hello, then passes the connection to the shard.
 void SimReducer::Accept(std::unique_ptr<Stream> stream) {
   Waiting& waiting = life_->waiting.emplace_back();
   waiting.stream = std::move(stream);

@@ -15,8 +15,8 @@
 
 namespace tributary::sim {
 
-// A machine that runs a reducer: real sessions and shard, a simulated writer. Crashes and comes back with what it had
-// committed.
+// A machine that runs a reducer with real sessions, a real shard and a simulated writer. After a crash it starts again
+// with the data that it had committed.
 class SimReducer {
  public:
   struct Options {
@@ -38,12 +38,13 @@ class SimReducer {
   const DurableStore& store() const { return store_; }
 
  private:
-  // What dies with the process, in reverse order.
+  // A connection that has not sent a complete Hello.
   struct Waiting {
     std::unique_ptr<Stream> stream;
     intake::FrameDecoder decoder{64u << 10};
     std::unique_ptr<Alarm> deadline;
   };
+  // All objects that are destroyed with the process.
   struct Life;
 
   void Accept(std::unique_ptr<Stream> stream);

@@ -10,7 +10,7 @@ namespace {
 constexpr int64_t kRetryNs = 500 * kNsPerMs;
 constexpr int64_t kHopNs = 100'000;  // from the writer's thread to the loop
 
-// The process table of a store's dictionary, as the writing end has it: by id, not the newest of its key.
+// A store's dictionary with the interface that PlaceOf needs. process() returns the newest definition of a process.
 class ById {
  public:
   explicit ById(store::SessionDictionary& dictionary) : dictionary_(dictionary) {}

@@ -17,9 +17,9 @@
 
 namespace tributary::sim {
 
-// A store writer on simulated time: takes a group from its queue, commits it some time later, all of it or nothing,
-// tries again when the disk is full, and tells the shard a moment afterwards. Its rules are those of the real one;
-// its dictionaries, and what is queued, die with the process.
+// A store writer on simulated time. It takes a group of batches from its queue and commits the whole group or nothing
+// some time later. If the disk is full it tries again. It reports to the shard a moment after the commit. Its rules are
+// those of the real writer. Its dictionaries and its queue are lost with the process.
 class SimWriter final : public ingest::BatchWriter {
  public:
   struct Options {
@@ -65,7 +65,7 @@ class SimWriter final : public ingest::BatchWriter {
   const Options options_;
   const Callbacks callbacks_;
   std::deque<Job> queue_;
-  std::vector<RowBatch> group_;  // on its way to the disk
+  std::vector<RowBatch> group_;  // being committed
   bool working_ = false, disk_full_ = false;
   int64_t extra_ns_ = 0;
   std::map<SessionId, Held> held_;

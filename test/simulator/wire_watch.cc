@@ -10,7 +10,7 @@
 namespace tributary::sim {
 namespace {
 
-constexpr uint8_t kStrangerType = 211;  // a message of some later release
+constexpr uint8_t kStrangerType = 211;  // a message type of a later release
 
 const char* NameOf(intake::MessageType type) {
   static constexpr const char* kNames[] = {"?",           "Hello",     "Welcome",        "Definitions",
@@ -50,7 +50,7 @@ void WireWatch::OnFrame(uint64_t connection, bool to_server, const std::string& 
     case MessageType::kGoodbye: {
       const intake::Goodbye goodbye = *intake::DecodeGoodbye(frame.payload);
       world_.Log(fmt::format("{} Goodbye: {}", to_server ? "to " + server : server, goodbye.reason));
-      // Nothing here is malformed: whoever says so is wrong.
+      // No frame of this test is malformed, so a reducer that reports a malformed frame is wrong.
       if (!to_server && (goodbye.rejected_sequence != 0 || !goodbye.retry)) {
         world_.Violate(fmt::format("{} refuses what is right: {}", server, goodbye.reason));
       }
@@ -78,18 +78,18 @@ void WireWatch::OnHello(Seen& seen, intake::Frame frame, std::string& bytes) {
 }
 
 void WireWatch::OnBatch(Seen& seen, uint64_t sequence, size_t bytes) {
-  if (sequence <= seen.last_sequence) {  // all of it again, after NeedDictionary
+  if (sequence <= seen.last_sequence) {  // the client sends everything again after NeedDictionary
     seen.unacked.clear();
     seen.unacked_bytes = 0;
   }
   seen.last_sequence = sequence;
-  // What this batch found on the wire: one may always go.
+  // Counts only the batches before this one: one batch may always be sent.
   if (seen.unacked_bytes > credit_) {
     world_.Violate(fmt::format("batch {} is sent with {} bytes unacknowledged where the credit is {}", sequence,
                                seen.unacked_bytes, credit_));
   }
   const size_t all = bytes + std::exchange(seen.definitions_bytes, 0);
-  if (sequence <= seen.acked) return;  // the answer was on its way already
+  if (sequence <= seen.acked) return;  // already acknowledged: the answer was on its way
   seen.unacked[sequence] = all;
   seen.unacked_bytes += all;
 }

@@ -12,14 +12,14 @@
 
 namespace tributary::sim {
 
-// Looks at every frame that either end writes: what is acknowledged must be durable at that moment, what is sent must
-// be within its credit. Also makes the ends strangers: frames of types that nobody knows, versions and features of a
-// later release, and credits that make a sender wait.
+// Checks every frame that either end writes. Acknowledged batches must be durable at that moment, and sent bytes must
+// be within the credit. Also changes frames, so that each end seems to be of a later release: adds frames of unknown
+// types, and versions and features of a later release. Sets credits that make a sender wait.
 class WireWatch {
  public:
   WireWatch(World& world, Break broken) : world_(world), broken_(broken), credit_(512u << world.Below(8)) {}
 
-  // May change the frame, or put others before it.
+  // May change the frame, or add other frames before it.
   void OnFrame(uint64_t connection, bool to_server, const std::string& server, const DurableStore& store,
                std::string& bytes);
 

@@ -8,7 +8,7 @@
 namespace tributary::sim {
 namespace {
 
-// Times that StartOnce(0) takes: a loop turns, it does not stand still.
+// Added to every delay of an alarm. So StartOnce(0) takes some time, like one turn of a loop.
 constexpr int64_t kTurnNs = 10'000;
 
 class SimAlarm : public Alarm {
@@ -34,7 +34,7 @@ class SimAlarm : public Alarm {
     process.After(static_cast<int64_t>(delay_ms) * kNsPerMs + kTurnNs, [&process, state, epoch, period_ms] {
       if (state->epoch != epoch) return;
       if (period_ms > 0) Schedule(process, state, epoch, period_ms, period_ms);
-      const auto callback = state->callback;  // it may destroy its alarm
+      const auto callback = state->callback;  // a copy: the callback may destroy its alarm
       callback();
     });
   }

@@ -15,14 +15,14 @@
 
 namespace tributary::sim {
 
-// Virtual time, one seeded source of chance, and the record of what happened. Everything in a run goes through here, so
-// that the same seed gives the same run. One thread.
+// Virtual time, one seeded source of random numbers, and the record of the events. All parts of a run use this object,
+// so the same seed gives the same run. One thread.
 class World {
  public:
   World(uint64_t seed, bool trace) : random_(seed), trace_(trace) {}
 
   int64_t now_ns() const { return now_ns_; }
-  // Runs `event` after a delay; events of one instant keep the order in which they were made.
+  // Runs `event` after a delay. Events of the same time run in the order of their At calls.
   void At(int64_t delay_ns, std::function<void()> event);
   void RunUntil(int64_t time_ns);  // or until the first violation
 
@@ -32,9 +32,9 @@ class World {
     return low + static_cast<int64_t>(Below(static_cast<uint64_t>(high - low + 1)));
   }
 
-  // Goes into the hash, and is printed when the run is traced.
+  // Adds `what` to the hash, and prints it if the run is traced.
   void Log(const std::string& what);
-  // A rule of the protocol is broken. The first one ends the run.
+  // Records that a rule of the protocol is broken. The first violation ends the run.
   void Violate(const std::string& what);
   const std::string& violation() const { return violation_; }
   uint64_t hash() const { return hash_; }
@@ -58,7 +58,7 @@ class World {
   std::string violation_;
 };
 
-// A machine's clocks: the monotonic one began at its boot, the other one jumps.
+// A machine's clocks. The monotonic clock counts from the machine's boot. The unix clock can jump.
 class SimClock : public Clock {
  public:
   SimClock(const World& world, int64_t boot_ns) : world_(world), boot_ns_(boot_ns) {}
@@ -72,7 +72,7 @@ class SimClock : public Clock {
   int64_t unix_offset_ns_ = 1'750'000'000 * kNsPerSecond;
 };
 
-// One life of a simulated process: what it was going to do dies with it, and waits while it hangs.
+// One life of a simulated process. Its scheduled tasks are dropped when it ends, and wait while it hangs.
 class SimProcess final : public AlarmSource {
  public:
   explicit SimProcess(World& world) : world_(world) {}
@@ -82,7 +82,7 @@ class SimProcess final : public AlarmSource {
   World& world() { return world_; }
   std::unique_ptr<Alarm> NewAlarm(std::function<void()> callback) override;
   void After(int64_t delay_ns, std::function<void()> task);
-  // Now, or when the process runs again.
+  // Runs `task` now. If the process hangs, `task` waits until GoOn.
   void Run(std::function<void()> task);
 
   void Hang() { hung_ = true; }

@@ -1,4 +1,5 @@
-// Functions with type parameters, closures, methods through interfaces, and calls that a compiler inlines, some of them into each other.
+// A program with type parameters, closures, methods called through interfaces, and calls that a compiler inlines. Some
+// of these calls are inlined into each other.
 package main
 
 import (

@@ -1,4 +1,4 @@
-/* Code as a kernel or a module has it, without a library: in sections that are loaded apart, or go after the start. */
+/* Code like a kernel's or a module's, without a library. Some sections are loaded apart or freed after the start. */
 
 #define SECTION(name) __attribute__((section(name), noinline, used))
 

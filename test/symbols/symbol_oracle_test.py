@@ -1,18 +1,22 @@
-"""Names, inlined calls and lines of debug information, compared with llvm-symbolizer: one program for each way in which compilers, linkers and
-packagers write it.
+"""Compares the names, inlined calls and lines from debug information with llvm-symbolizer.
+
+There is one program for each way in which compilers, linkers and packagers write debug information.
 
     symbol_oracle_test.py [--keep DIR] [--addresses N] [NAME…]
 
-Addresses are drawn from functions' code by a fixed seed. An address counts as equal
-- as a leaf function when the innermost linkage names are equal,
-- as a line when file and line of the innermost frame are,
-- as a chain when all frames are, in names, files and lines.
-Programs named mini-… are stripped as distributions do, with the symbols in .gnu_debugdata, and compared with their twin that is not stripped.
-Those named kernel-… and module-… are loaded wherever there is room: addresses count from _stext, and what is outside of [_stext, _etext) has no name.
-A module's twin is linked as the kernel lays it out.
-Those named bounds-… are stripped of all symbols: where functions begin is compared with llvm-dwarfdump's FDEs, and with the twin's .symtab.
-One normalisation: the outermost function may be called what .symtab calls it or what DWARF does, and a part that a compiler split off
-(.cold, .part.0, .constprop.0, .isra.0, .llvm.N, .lto_priv.N) what the whole is called.
+Addresses are drawn from functions' code with a fixed seed. An address counts as equal
+- as a leaf function if the innermost linkage names are equal,
+- as a line if file and line of the innermost frame are equal,
+- as a chain if the names, files and lines of all frames are equal.
+Programs named mini-… are stripped as distributions strip programs: their symbols are in .gnu_debugdata. They are
+compared with their twins that are not stripped.
+Programs named kernel-… and module-… can be loaded at any address. Their addresses count from _stext, and code outside
+of [_stext, _etext) has no name. A module's twin is linked with the kernel's layout of modules.
+Programs named bounds-… are stripped of all symbols. The addresses where their functions begin are compared with
+llvm-dwarfdump's FDEs, and with the twin's .symtab.
+Names are normalised in one way. The outermost function may have its name from .symtab or its name from DWARF. A part
+that a compiler split off (.cold, .part.0, .constprop.0, .isra.0, .llvm.N, .lto_priv.N) may have the name of the whole
+function.
 """
 
 import argparse
@@ -29,7 +33,7 @@ import tempfile
 HERE = pathlib.Path(__file__).resolve().parent
 MIXED = HERE.parent / "bench" / "mixed"
 BIN = pathlib.Path(os.environ["TRIBUTARY_BIN"])
-# Code of .symtab that has no unwind information, and so no bounds: the C library's start files.
+# Functions in .symtab without unwind information, and so without bounds. They are in the C library's start files.
 NO_FDE = {"_init", "_fini", "deregister_tm_clones", "register_tm_clones", "__do_global_dtors_aux", "frame_dummy", "_dl_relocate_static_pie", "_start"}
 LEAF_LEAST, LINE_LEAST, CHAIN_LEAST = 0.999, 0.995, 0.99
 SPLIT_OFF = re.compile(r"(\.(cold|part|constprop|isra|llvm|lto_priv|localalias|warm|exit)(\.\d+)*)+$")
@@ -50,7 +54,7 @@ def run(*command, **kwargs):
 
 
 class Builder:
-    """Makes a program in a folder of its own, and what stands beside it."""
+    """Makes programs. Each program has its own folder, which also contains the files that belong to the program."""
 
     def __init__(self, home):
         self.home = home
@@ -61,7 +65,7 @@ class Builder:
         return path
 
     def compiled(self, name, compiler, source, *flags, link=()):
-        """Compiled and linked in two steps: split DWARF stays beside the object."""
+        """Compiles and links a program in two steps, so that split DWARF stays next to the object."""
         out = self.folder(name)
         source_file = shutil.copy(MIXED / source, out)
         run(tool(compiler), *flags, "-c", source_file, "-o", out / "program.o", cwd=out)
@@ -69,7 +73,7 @@ class Builder:
         return out / "program"
 
     def changed(self, name, program, *command):
-        """A copy of a program after a command in which {} is its path."""
+        """Copies a program and runs a command on the copy. In the command, {} stands for the path of the copy."""
         out = self.folder(name)
         for each in program.parent.iterdir():
             shutil.copy(each, out)
@@ -83,7 +87,8 @@ class Builder:
         return self.changed(name, program, tool("strip"), "--strip-all", *extra, "{}")
 
     def mini(self, name, program):
-        """As rpm's find-debuginfo does: the function symbols that .dynsym lacks, in a file of their own, compressed, in a section of the stripped one."""
+        """Strips a program like rpm's find-debuginfo. The function symbols that .dynsym lacks are written to a separate
+        file. The compressed file becomes a section of the stripped program."""
         return self.changed(name, program, "sh", "-ec", """
             nm -D {} --format=posix --defined-only | awk '{ print $1 }' | sort > dynamic
             nm {} --format=sysv --defined-only | awk -F '|' '$4 ~ "FUNC" { print $1 }' | sed 's/ *$//' | sort > functions
@@ -101,7 +106,8 @@ class Builder:
         return program
 
     def kernel(self, name, compiler):
-        """As vmlinux: linked to high addresses, with labels around what stays."""
+        """Makes a program like vmlinux. It is linked to high addresses and has labels around the code that stays after
+        the start."""
         out = self.folder(name)
         run(tool(compiler), "-g", "-O2", "-ffreestanding", "-fno-pic", "-mcmodel=kernel", "-c", HERE / "kernel.c", "-o", out / "kernel.o")
         return self.linked_by(". = 0xffffffff81000000; .head.text : { *(.exit.text) } .text : { _stext = .; *(.text .text.*) *(.noinstr.text) _etext = .; } "
@@ -114,7 +120,8 @@ class Builder:
         return out / "program"
 
     def loaded_module(self, name, module, linker="ld"):
-        """A module linked as the kernel lays out its sections: code in the file's order, from .text on, and apart from it what goes after the start."""
+        """Links a module with the kernel's layout of sections. The code is in the file's order, from .text on. The code
+        that is freed after the start is apart from it."""
         code = [line[1].split()[0] for line in (line.split("]", 1) for line in run("readelf", "-WS", module).splitlines())
                 if len(line) == 2 and " AX " in line[1]]
         stays = [section for section in code if not section.startswith(".init")]
@@ -137,7 +144,8 @@ class Builder:
 
 
 def programs(builder, wanted):
-    """(name, path, path of the program to ask llvm-symbolizer about), one after the other, so that a failure is seen early."""
+    """Yields (name, path, path of the program that llvm-symbolizer reads). Makes one program after the other, so that a
+    failure is seen early."""
     made = {}
 
     def program(name, make, same=None):
@@ -178,10 +186,10 @@ def programs(builder, wanted):
         objcopy = tool("llvm-objcopy-19")
         for codec in ("zlib", "zstd"):
             yield from program(f"objcopy-{codec}", lambda: builder.changed(f"objcopy-{codec}", origin, objcopy, f"--compress-debug-sections={codec}", "{}"))
-        # llvm-symbolizer has forgotten this way: it is asked about the program that this one was.
+        # llvm-symbolizer no longer supports this compression. It reads the original program.
         yield from program("objcopy-zlib-gnu", lambda: builder.changed("objcopy-zlib-gnu", origin, tool("objcopy"), "--compress-debug-sections=zlib-gnu", "{}"),
                            origin)
-        # What dwz moves elsewhere llvm-symbolizer does not follow.
+        # llvm-symbolizer does not find the entries that dwz moves. It reads the original program.
         yield from program("dwz", lambda: builder.changed("dwz", origin, tool("dwz"), "{}"), origin)
         yield from program("dwz-shared", lambda: builder.changed("dwz-shared", origin, "sh", "-c",
                                                                  f"cp {{}} other && {tool('dwz')} -m shared.debug {{}} other && rm other"), origin)
@@ -204,7 +212,7 @@ def kernel_programs(builder, program):
         yield from program(f"kernel-{short}", lambda: builder.kernel(f"kernel-{short}", compiler))
     ways = {"gcc": ("gcc", (), "ld"), "gcc-dwarf4": ("gcc", ("-gdwarf-4",), "ld"), "clang": ("clang-19", (), "ld.lld-19"),
             "clang-arm64": ("clang-19", ("--target=aarch64-linux-gnu",), "ld.lld-19")}
-    # As distributions ship them, and without the code, as their debug packages do.
+    # Modules as distributions ship them, and modules without code, as in their debug packages.
     changes = {"": None, "-zlib": ("--compress-debug-sections=zlib",), "-debug-file": ("--only-keep-debug",)}
     for way, (compiler, flags, linker) in ways.items():
         for suffix, change in changes.items():
@@ -224,7 +232,7 @@ def stripped_programs(builder, program):
     twins = {"gcc-c": lambda to: builder.compiled(to, "gcc", "tables.c", "-O2"),
              "gcc": lambda to: builder.compiled(to, "g++", "containers.cc", "-O2"),
              "clang": lambda to: builder.compiled(to, "clang++-19", "containers.cc", "-O2"),
-             # Without a search table the section itself is read.
+             # Without a search table, .eh_frame itself is read.
              "no-table": lambda to: builder.compiled(to, "g++", "patterns.cc", "-O2", link=("-Wl,--no-eh-frame-hdr",)),
              # Rust's own library comes with debug information.
              "rust": lambda to: builder.rust(to, "-C", "opt-level=3", "-C", "strip=debuginfo")}
@@ -239,14 +247,14 @@ def stripped_programs(builder, program):
 
             for each, path, _ in program(f"{way}-{name}", made):
                 yield each, path, twin
-    # What runs needs no section headers.
+    # A program can run without section headers.
     twin = BIN / "tributary"
     yield from program("bounds-no-sections", lambda: builder.changed("bounds-no-sections", builder.copied("twin-no-sections", twin), tool("llvm-objcopy-19"),
                                                                      "--strip-sections", "{}"), twin)
 
 
 def functions_of(program):
-    """(address, size) of functions in code, and their names by address."""
+    """Returns (address, size) of the functions, and the names of symbols by address."""
     ranges, names = [], {}
     for line in run("readelf", "-Ws", "--syms", program).splitlines():
         parts = line.split()
@@ -260,7 +268,7 @@ def functions_of(program):
 
 
 def draw(ranges, count):
-    """Addresses, all code as likely, as samples come."""
+    """Draws addresses. Each byte of code has the same probability, as in samples."""
     generator = random.Random(1)
     weights = [size for _, size in ranges]
     chosen = generator.choices(ranges, weights, k=count)
@@ -272,10 +280,10 @@ def path_of(name):
 
 
 def resolve(program, addresses):
-    """Frames of each address."""
+    """Returns the frames of each address."""
     out = run(BIN / "tributary", "symbols", "resolve", "--json", program, input="".join(f"{a:x}\n" for a in addresses))
     *answers, left_out = [json.loads(line) for line in out.splitlines()]
-    # Nothing that is made here is damaged; what split units lack stands beside them.
+    # No program of this test is damaged, and the files that belong to split units are next to the program.
     if any(left_out[key] for key in ("left_out", "malformed_units", "missing_split_units")):
         print(f"    {program}: {left_out}")
     return [answer["frames"] for answer in answers]
@@ -296,14 +304,15 @@ def plain(name):
 
 
 def frame_entries(program):
-    """(begin, end) of functions in .eh_frame."""
+    """Returns the sorted (begin, end) of the functions in .eh_frame."""
     eh_frame = run(tool("llvm-dwarfdump-19"), "--eh-frame", program)
     found = re.findall(r" FDE cie=\w+ pc=(\w+)\.\.\.(\w+)", eh_frame)
     return sorted((int(begin, 16), int(end, 16)) for begin, end in found if begin != end)
 
 
 def compare_bounds(program, twin, count):
-    """(addresses, equal starts of functions, equal starts, equal starts, differences): as compare, with nothing but starts to be equal."""
+    """Compares only where functions start. Returns the same tuple as compare: (addresses, equal starts, equal starts,
+    equal starts, differences)."""
     ranges, names = functions_of(twin)
     entries = frame_entries(twin)
     low, high = entries[0][0], max(end for _, end in entries)
@@ -319,7 +328,7 @@ def compare_bounds(program, twin, count):
         around = [begin for begin, end in open_entries[-64:] if begin <= address < end]
         expected = around[-1] if around else None
         found = int(answer[-1]["start"], 16) if answer else None
-        # A symbol of .dynsym is better than bounds: the test is of those.
+        # A symbol of .dynsym takes precedence over bounds, and this test is about bounds.
         by_symbol = found in exported and answer[-1]["function"] in names[found]
         symbol_missed = address in names and found != address and not names[address] & NO_FDE
         good = by_symbol or (found == expected and not symbol_missed and (not answer or answer[-1]["function"] == ""))
@@ -330,13 +339,13 @@ def compare_bounds(program, twin, count):
 
 
 def dwarf_names(program, address):
-    """What DWARF calls the function at an address."""
+    """Returns the names that DWARF has for the function at an address."""
     out = run(tool("llvm-dwarfdump-19"), f"--lookup={address:#x}", program)
     return set(re.findall(r'DW_AT_(?:linkage_name|name|abstract_origin|specification)\s*\((?:0x[0-9a-f]+ )?"([^"]+)"', out))
 
 
 def compare_loaded(program, oracle, count):
-    """As compare, of code whose addresses count from _stext; what lies outside has no name."""
+    """Does the same as compare for code whose addresses count from _stext. Functions outside must have no name."""
     labels = {parts[2]: int(parts[0], 16) for parts in map(str.split, run("nm", oracle).splitlines())}
     begin, end = labels["_stext"], labels["_etext"]
     ranges, _ = functions_of(oracle)
@@ -348,7 +357,7 @@ def compare_loaded(program, oracle, count):
 
 
 def compare(program, oracle, count, window=None):
-    """(addresses, equal leaf functions, lines, chains, differences)."""
+    """Returns (addresses, equal leaf functions, equal lines, equal chains, differences)."""
     ranges, names = functions_of(oracle)
     if window:
         ranges = [(address, size) for address, size in ranges if address in window]
@@ -368,7 +377,7 @@ def compare(program, oracle, count, window=None):
             return outermost and y in own and (x in own or x in dwarf_names(oracle, address))
 
         def same_line(x, y):
-            # A line of 0 is none, in whichever file.
+            # Line 0 means that no line is known. The files need not be equal then.
             return x[1:] == y[1:] or x[2] == y[2] == 0
 
         if not a or not b:

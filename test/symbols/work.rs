@@ -1,4 +1,4 @@
-// Generics, closures, iterators and dynamic calls, for a compiler to inline.
+// A program with generics, closures, iterators and dynamic calls that a compiler can inline.
 use std::collections::{BTreeMap, HashMap};
 use std::fmt::Write;
 

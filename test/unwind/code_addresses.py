@@ -1,5 +1,7 @@
-"""Addresses of a process as (executable id, ELF address), read from /proc/PID/maps and the files' program headers, and whether a file has
-unwind information for an address: nothing here is shared with what is tested."""
+"""Converts a process's addresses to (executable id, ELF address). Finds whether a file has unwind information there.
+
+Reads /proc/PID/maps and the files' program headers. It shares no code with the tested programs.
+"""
 
 import bisect
 import hashlib
@@ -13,9 +15,9 @@ NT_GNU_BUILD_ID, NT_GO_BUILD_ID = 3, 4
 class ElfFile:
     def __init__(self, data):
         self.data = data
-        self.segments = []  # (offset, file size, address) of what is loaded
+        self.segments = []  # (offset, file size, address) of loaded segments
         self.sections = {}
-        self.id = ""  # as profile/executable_id.h writes it
+        self.id = ""  # in the form of profile/executable_id.h
         self._functions = None
         notes = []
         if data[:5] != b"\x7fELF\x02":
@@ -66,7 +68,7 @@ class ElfFile:
         return None
 
     def has_unwind_information(self, address):
-        """Of .eh_frame; a file that has .debug_frame alone counts as covered throughout."""
+        """Returns whether .eh_frame covers `address`. A file with only .debug_frame counts as covered everywhere."""
         if self._functions is None:
             self._functions = sorted(self._read_eh_frame()) if ".eh_frame" in self.sections else []
         if not self._functions:
@@ -75,7 +77,9 @@ class ElfFile:
         return i >= 0 and address < self._functions[i][1]
 
     def _read_eh_frame(self):
-        """(begin, end) of every function. All compilers here write pointers as 4 bytes relative to their place."""
+        """Yields (begin, end) of every function.
+
+        All compilers of this test write a pointer as 4 bytes, relative to the pointer's own address."""
         address, offset, size = self.sections[".eh_frame"]
         at, end = offset, offset + size
         encodings = {}
@@ -94,7 +98,7 @@ class ElfFile:
             at += 4 + length
 
     def _pointer_encoding(self, at):
-        """The "R" of a CIE whose version stands at `at`."""
+        """Returns the pointer encoding ("R") of a CIE. `at` is the offset of the CIE's version."""
         end = self.data.index(b"\0", at + 1)
         augmentation = bytes(self.data[at + 1:end])
         at = end + 1
@@ -110,13 +114,13 @@ class ElfFile:
 
 
 class CodeAddresses:
-    """Of one process, as its mappings are when `refresh` is called."""
+    """The addresses of one process, with its mappings at the last call of `refresh`."""
 
     _files = {}  # by path: shared by all processes
 
     def __init__(self, pid):
         self.pid = pid
-        self.mappings = []  # (start, end, offset, path) of what can be executed
+        self.mappings = []  # (start, end, offset, path) of executable mappings
 
     def refresh(self):
         self.mappings = []
@@ -132,7 +136,8 @@ class CodeAddresses:
         return self.mappings[i] if i >= 0 and pc < self.mappings[i][1] else None
 
     def locate(self, pc):
-        """(executable id, ELF address, path); an empty id and the address itself where no file is mapped."""
+        """Returns (executable id, ELF address, path). If no file is mapped at `pc`, the id is empty and the address is
+        `pc`."""
         mapping = self.mapping_of(pc)
         if mapping is None or not mapping[3].startswith("/") and mapping[3] != "[vdso]":
             return "", pc, ""

@@ -1,4 +1,4 @@
-"""Compares a stack of the collector with gdb's for the same stop, and sorts differences into a closed list."""
+"""Compares a stack of the collector with gdb's stack of the same stop. Sorts the differences into a fixed list."""
 
 import dataclasses
 import enum
@@ -6,36 +6,38 @@ import pathlib
 import re
 
 RECORDS = pathlib.Path(__file__).resolve().parent.parent.parent / "bpf/include/records.h"
-FRAMES_MAX = int(re.search(r"define TRIB_USER_FRAMES_MAX (\d+)", RECORDS.read_text())[1])  # the walk's limit
+FRAMES_MAX = int(re.search(r"define TRIB_USER_FRAMES_MAX (\d+)", RECORDS.read_text())[1])  # the limit of the collector's stack walk
 
 
 class Verdict(enum.Enum):
     IDENTICAL = "identical"
-    # Nothing tells gdb, nor anybody, how to get out of the last common frame: gdb reads instructions and guesses, the
+    # No unwind information describes how to leave the last common frame. gdb reads instructions and guesses. The
     # collector follows frame pointers.
     NO_INFORMATION = "different past code without unwind information"
-    # The collector's stack is the inner part of gdb's and says itself that it is not whole.
+    # The collector's stack is the inner part of gdb's stack, and is marked as incomplete.
     CUT = "cut short, and marked so"
-    # gdb's is the inner part of the collector's.
+    # gdb's stack is the inner part of the collector's stack.
     GDB_STOPS = "gdb stops earlier"
-    # The stop missed the sampled instruction: no comparison.
+    # The process did not stop at the sampled instruction, so the stacks are not compared.
     FAILED_STOP = "failed stop"
-    # These two must not be.
+    # These two verdicts must not occur.
     WRONG_COMPLETE = "called complete, and gdb shows more frames"
     UNEXPLAINED = "unexplained"
 
 
 @dataclasses.dataclass
 class GdbFrame:
-    place: tuple  # (executable id, ELF address) of its program counter
+    place: tuple  # (executable id, ELF address) of the frame's program counter
     path: str
-    lookup: int   # an address within its code: a return address may be the first behind the function, or the file
+    lookup: int   # an address in the frame's code; a return address may be the first one after the function or the file
     name: str
 
 
 def place(frames, code):
-    """gdb's frames up to the first one past the leaf that lies in no executable mapping: that is no code, but what gdb found
-    beyond the outermost frame, a zero or a piece of the initial stack."""
+    """Returns gdb's frames before the first frame that lies in no executable mapping. The leaf is always included.
+
+    A frame outside of executable mappings is not code. gdb found a value beyond the outermost frame: a zero or a piece
+    of the initial stack."""
     out = []
     exact = True
     for frame in frames:
@@ -44,7 +46,7 @@ def place(frames, code):
             break
         id_, address, path = code.locate(lookup)
         out.append(GdbFrame((id_, address + frame["pc"] - lookup), path, lookup, frame["name"]))
-        exact = frame["signal"]  # what a signal interrupted is no return address
+        exact = frame["signal"]  # an address that a signal interrupted is not a return address
     return out
 
 
@@ -56,7 +58,7 @@ def common_length(ours, theirs):
 
 
 def compare(ours, ending, theirs, code):
-    """`ours`: (executable id, ELF address, path), `theirs`: GdbFrame, both innermost first."""
+    """Returns the Verdict. `ours`: (executable id, ELF address, path). `theirs`: GdbFrame. Both innermost first."""
     if not ours or ours[0][:2] != theirs[0].place:
         return Verdict.FAILED_STOP
     n = common_length(ours, theirs)

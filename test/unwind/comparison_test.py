@@ -1,4 +1,4 @@
-"""The verdicts of comparison.py, on stacks made by hand."""
+"""Tests the verdicts of comparison.py with stacks made by hand."""
 
 import unittest
 
@@ -6,7 +6,7 @@ from comparison import FRAMES_MAX, Verdict, compare, place
 
 
 class FakeCode:
-    """One file "a" at 0x1000 to 0x5000; below 0x2000 it has no unwind information."""
+    """One file "a" at 0x1000 to 0x5000. Below 0x2000 it has no unwind information."""
 
     def mapping_of(self, pc):
         return (0x1000, 0x5000, 0, "/a") if 0x1000 <= pc < 0x5000 else None
@@ -32,14 +32,14 @@ class Comparison(unittest.TestCase):
     def test_equal_stacks_are_identical(self):
         self.assertIs(verdict((0x2000, 0x3000), "complete", 0x2000, 0x3000), Verdict.IDENTICAL)
 
-    def test_what_gdb_shows_past_the_last_code_is_left_out(self):
+    def test_gdb_frames_past_the_last_code_are_left_out(self):
         self.assertIs(verdict((0x2000, 0x3000), "complete", 0x2000, 0x3000, 0x0), Verdict.IDENTICAL)
         self.assertIs(verdict((0x2000, 0x3000), "complete", 0x2000, 0x3000, 0x7ffc0000, 0x3000), Verdict.IDENTICAL)
 
-    def test_return_address_may_lie_right_behind_the_file(self):
+    def test_return_address_may_lie_right_after_the_file(self):
         self.assertIs(verdict((0x2000, 0x5000), "complete", 0x2000, 0x5000), Verdict.IDENTICAL)
 
-    def test_interrupted_address_is_taken_as_it_is(self):
+    def test_interrupted_address_is_not_changed(self):
         self.assertIs(verdict((0x2000, 0x3000, 0x1000), "complete", 0x2000, 0x3000, 0x1000, signal_at=1), Verdict.IDENTICAL)
 
     def test_depth_limit_counts_as_identical_only_at_the_limit(self):
@@ -48,7 +48,7 @@ class Comparison(unittest.TestCase):
         self.assertIs(verdict(pcs[:FRAMES_MAX - 1], "truncated_depth", *pcs), Verdict.CUT)
         self.assertIs(verdict(pcs[:FRAMES_MAX], "complete", *pcs), Verdict.WRONG_COMPLETE)
 
-    def test_complete_and_shorter_is_wrong_whatever_the_code(self):
+    def test_complete_and_shorter_is_always_wrong(self):
         self.assertIs(verdict((0x2000, 0x3000), "complete", 0x2000, 0x3000, 0x4000), Verdict.WRONG_COMPLETE)
         self.assertIs(verdict((0x2000, 0x1800), "complete", 0x2000, 0x1800, 0x4000), Verdict.WRONG_COMPLETE)
 

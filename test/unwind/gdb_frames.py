@@ -1,7 +1,8 @@
-"""Runs inside gdb, attached to a process: lets it run until a SIGSTOP comes, tells the frames of the thread that took it.
+"""Runs inside gdb, attached to a process. Lets the process run until it gets a SIGSTOP, then reports the frames of the
+thread that received the signal.
 
-Asked by lines on the descriptor GDB_ASK ("next", "quit"), answers by a line of JSON on GDB_ANSWER each. gdb stays attached
-from stop to stop, so that it reads symbols once.
+Reads commands as lines from the descriptor GDB_ASK: "next", "quit". Answers each "next" with a line of JSON on
+GDB_ANSWER. gdb stays attached between stops, so it reads symbols only once.
 """
 
 import json
@@ -10,8 +11,9 @@ import os
 import gdb
 from gdb.unwinder import Unwinder, register_unwinder
 
-FRAMES_MAX = 700  # more than the deepest load has
-# Of no frame on the stack: inlined functions, and tail calls that gdb infers from debug information.
+FRAMES_MAX = 700  # more than the deepest program has
+# Types of gdb frames that have no frame on the stack: inlined functions, and tail calls that gdb infers from debug
+# information.
 NOT_ON_THE_STACK = (gdb.INLINE_FRAME, gdb.TAILCALL_FRAME)
 seen = {}
 
@@ -22,16 +24,18 @@ class FrameId:
 
 
 class V8Builtins(Unwinder):
-    """V8's builtins have symbols, no unwind information, and by V8's calling convention a frame pointer each: gdb is told so.
-    The two instructions that make it and the return are told apart. Interpreter handlers that make none run in their
-    caller's, which is the interpreter's."""
+    """Unwinds V8's builtins for gdb. They have symbols and no unwind information. By V8's calling convention, each
+    builtin has a frame pointer.
+
+    The two instructions that set up the frame, and the return, are handled separately. An interpreter handler that sets
+    up no frame runs in the frame of its caller, the interpreter."""
 
     PROLOGUE = b"\x55\x48\x89\xe5"  # push %rbp; mov %rsp, %rbp
     RETURNS = (b"\xc2", b"\xc3")
 
     def __init__(self):
         super().__init__("v8-builtins")
-        self.known = {}  # by address: whether it is a builtin's
+        self.known = {}  # by address: whether the address is in a builtin
 
     def is_builtin(self, pc):
         if pc not in self.known:
@@ -68,7 +72,7 @@ def on_exit(event):
 
 
 def frames():
-    """Program counters, innermost first, and why there are no more."""
+    """Returns the program counters, innermost first, and the reason why there are no more."""
     out = []
     frame = gdb.newest_frame()
     while frame is not None and len(out) < FRAMES_MAX:

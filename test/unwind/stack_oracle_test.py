@@ -1,5 +1,7 @@
-"""Stacks against gdb's, frame for frame: programs are stopped at a sampled instruction, gdb unwinds the stopped thread, and its
-frames (past main and entry, inlined ones left out) must be those that the collector made of the sample.
+"""Compares the collector's stacks with gdb's stacks, frame by frame.
+
+Programs are stopped at a sampled instruction, and gdb unwinds the stopped thread. gdb's frames (past main and entry,
+without inlined frames) must be equal to the frames that the collector made from the sample.
 
     stack_oracle_test.py [--seed N] [--stacks N] [PROGRAM…]
 """
@@ -26,15 +28,15 @@ HERE = pathlib.Path(__file__).resolve().parent
 BIN = pathlib.Path(os.environ["TRIBUTARY_BIN"])
 LOADS = HERE.parent / "workloads"
 ROOT = [] if os.geteuid() == 0 else ["sudo", "-n", "-E"]
-STACKS = 100  # a program: enough that one or two differences do not decide
+STACKS = 100  # per program: enough that one or two differences do not decide the result
 ALL_IDENTICAL_MIN = 0.99
 EACH_IDENTICAL_MIN = 0.97
 FAILED_SHARE_MAX = 0.2  # of a program's stops
-STARTS_MAX = 20         # of a program that ends by itself
+STARTS_MAX = 20         # starts of a program that ends by itself
 PATIENCE_S = 30
 SQL_ROUNDS = 2000
 
-# Name: command, and how long to let it run between two stops, at most (s).
+# Name: command, and the longest time that the program runs between two stops (s).
 PROGRAMS = {
     "c": ([BIN / "unwind_c"], 0.03),
     "cxx": ([BIN / "unwind_cxx"], 0.03),
@@ -61,7 +63,7 @@ def die_with_parent():
 
 
 def read_line(stream, what):
-    """One line of an unbuffered pipe, within PATIENCE_S."""
+    """Reads one line from an unbuffered pipe within PATIENCE_S."""
     line = b""
     until = time.monotonic() + PATIENCE_S
     while not line.endswith(b"\n"):
@@ -92,7 +94,7 @@ class Load:
 
 
 class Gdb:
-    """Attached to one process from beginning to end."""
+    """A gdb that is attached to one process from beginning to end."""
 
     def __init__(self, pid, is_v8):
         ask, self._ask = os.pipe()
@@ -119,7 +121,7 @@ class Gdb:
     def close(self):
         os.close(self._ask)
         self._stream.close()
-        self.process.kill()  # before the process it is attached to, whose end it would have to see
+        self.process.kill()  # before its process is killed: otherwise gdb would have to handle the end of that process
         self.process.wait()
 
 
@@ -129,7 +131,7 @@ class StackStops:
         read_line(self.process.stdout, "stack_stops")
 
     def stop(self, pid):
-        """(tid, ending, frames), or None."""
+        """Stops the process. Returns (tid, ending, frames), or None if the stop failed."""
         self.process.stdin.write(f"{pid}\n".encode())
         fields = read_line(self.process.stdout, "stack_stops").rstrip("\n").split("\t")
         if fields[0] != "stopped":
@@ -148,7 +150,7 @@ class Result:
         self.verdicts = collections.Counter()
         self.endings = collections.Counter()
         self.examples = {}  # by verdict
-        self.outermost = {}  # by ending: of one stack that is identical, and not complete
+        self.outermost = {}  # by ending: the outermost frames of one identical stack
 
     @property
     def stacks(self):
@@ -160,7 +162,7 @@ class Result:
 
 
 def describe(ours, ending, theirs, reason, code):
-    """Both stacks side by side, where they part."""
+    """Returns both stacks side by side as text, around the first difference."""
     lines = [f"      collector: {ending}, {len(ours)} frames; gdb: {reason}, {len(theirs)} frames"]
     first = common_length(ours, theirs)
     for i in sorted({0, 1, *range(max(0, first - 3), first + 6)} & set(range(max(len(ours), len(theirs))))):
@@ -175,15 +177,16 @@ def describe(ours, ending, theirs, reason, code):
 
 
 def one_stop(load, gdb, stops, code, draw, result):
-    """False when the program has ended."""
+    """Stops the program once and compares the stacks. Returns False if the program has ended."""
     gdb.go_on()
     time.sleep(draw.uniform(0.005, load.pause_s))
-    # Two of its threads sampled at the same moment were both stopped: the second stop comes as soon as gdb lets go on.
+    # If two threads of the program were sampled at the same moment, both were stopped. The second stop comes as soon as
+    # gdb lets the program continue.
     stop = None if gdb.has_answered() else stops.stop(load.pid)
     if stop is None:
         if load.process.poll() is not None:
             return False
-        if not gdb.has_answered():  # or the next stop would be this one
+        if not gdb.has_answered():  # otherwise this SIGSTOP would be the next stop
             os.kill(load.pid, signal.SIGSTOP)
     answer = gdb.answer()
     if answer["stop"] == "exited":

@@ -1,8 +1,8 @@
-// The collector's own path from samples to stacks, around a sampling program that stops a process where it samples it.
-// Reads lines "PID" from standard input; for each it stops that process once and writes one line, fields separated by
-// tabs:
+// Runs the collector's own path from samples to stacks with a sampling program that stops a process where it samples
+// the process. Reads lines "PID" from standard input. For each line it stops that process once and writes one line with
+// fields separated by tabs:
 //   stopped  TID  ENDING  and for each user frame, innermost first,  ELF address (hexadecimal)  executable id  path
-// or  failed  REASON.  A frame that no file backs has the address itself and an empty id.
+// or  failed  REASON.  For a frame without a file, the address is the memory address and the id is empty.
 
 #include <bpf/bpf.h>
 #include <fmt/format.h>
@@ -33,7 +33,7 @@ constexpr uint32_t kSampleRateHz = 499;
 constexpr int64_t kPatienceNs = 10 * kNsPerSecond;
 constexpr int kPollMs = 5;
 
-// Work is done where it is submitted: this program has time.
+// Runs the work inside Submit: this program need not be fast.
 class InlineExecutor : public Executor {
  public:
   bool Submit(std::function<void()> work, std::function<void()> done) override {
@@ -67,7 +67,7 @@ class StopSink : public BatchSink {
     batches_.push_back(std::move(batch));
     return absl::OkStatus();
   }
-  // Looks through what has come; what is left is older than any stop to come.
+  // Searches the batches that have arrived, then drops them: their samples are older than any later stop.
   void Search() {
     for (const Batch& batch : batches_) {
       for (const Sample& sample : batch.samples) {
@@ -99,7 +99,7 @@ class StopSink : public BatchSink {
   std::vector<Batch> batches_;
 };
 
-// The newest map of that name: this process has just made it.
+// Returns the newest map with the name trib_test_stop, because this process has just created that map.
 absl::StatusOr<Fd> FindStopMap() {
   Fd found;
   for (uint32_t id = 0; bpf_map_get_next_id(id, &id) == 0;) {

@@ -1,6 +1,6 @@
 // Prints the unwind rows of executables, for people and for rows_oracle_test.py.
 //
-//   rows_dump [--raw] FILE…   one line a row: address and rule; --raw: "address rule" in hexadecimal
+//   rows_dump [--raw] FILE…   one line per row: address and rule; --raw: "address rule" in hexadecimal
 #include <fcntl.h>
 #include <fmt/format.h>
 

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Compares unwind rows with what binutils reads from the same files, at every address of either's table.
+"""Compares unwind rows with the rows that binutils reads from the same files, at every address of either table.
 
-Draws executables and libraries in the order of a hash of their paths, so that the draw is the same on every machine with
-the same packages and favours nothing; the largest are always in. Differences are counted and listed; more of them than
-ALLOWED_SHARE of the addresses fail. `--all` takes every file below the roots.
+Draws executables and libraries in the order of a hash of their paths. So the draw is the same on every machine with the
+same packages, and favours no kind of file. The largest files are always included. Differences are counted and listed.
+The test fails if more than ALLOWED_SHARE of the addresses differ. `--all` takes every file below the roots.
 """
 
 import argparse
@@ -19,14 +19,14 @@ import subprocess
 import sys
 
 ALLOWED_SHARE = 0.0005
-FILE_BYTES_MAX = 12 << 20  # of drawn ones: time, not correctness
+FILE_BYTES_MAX = 12 << 20  # of drawn files; limits the time of the test
 GAP_BYTES_MIN = 16
 
 NONE, SP, FP, SECOND, DEREF_SP, DEREF_FP, PLT, SIGNAL, END, REGISTER, RETURN_REGISTER, BAD = range(12)
 SAME, AT_CFA, AT_FP, LOST = range(4)
 
 X86, ARM64 = 62, 183
-# DWARF numbers by the names that readelf prints; only those CFAs are said with.
+# DWARF numbers by the names that readelf prints. Only registers that can be part of a CFA are listed.
 X86_NUMBERS = {"rax": 0, "rdx": 1, "rcx": 2, "rbx": 3, "rsi": 4, "rdi": 5, "rbp": 6, "rsp": 7,
                **{f"r{i}": i for i in range(8, 16)}, "rip": 16}
 ARM64_NUMBERS = {**{f"x{i}": i for i in range(31)}, "sp": 31}
@@ -39,7 +39,7 @@ def signed(value, bits):
 
 
 def saved_matches(cell, saved, offset):
-    """Whether readelf's cell for a register is what a rule says; `offset` in bytes."""
+    """Returns whether readelf's cell for a register agrees with a rule. `offset` is in bytes."""
     if cell in (None, "s"):
         return saved == SAME
     if cell == "u":  # readelf's word for both "not mentioned" and "undefined"
@@ -53,7 +53,9 @@ def saved_matches(cell, saved, offset):
 
 @functools.lru_cache(maxsize=1 << 20)
 def matches(machine_number, header, cells, rule):
-    """`header` and `cells`: a line of readelf's table; header None: no unwind information; "S": a signal frame."""
+    """Returns whether a rule agrees with a line of readelf's table, given as `header` and `cells`.
+
+    header None: no unwind information; "S": a signal frame."""
     kind, cfa_offset = rule & 15, signed(rule >> 8 & 0xffffff, 24)
     fp, fp_offset = rule >> 4 & 3, 8 * signed(rule >> 32 & 0xffff, 16)
     second, last = rule >> 6 & 3, signed(rule >> 48, 16)
@@ -65,7 +67,7 @@ def matches(machine_number, header, cells, rule):
     row = dict(zip(header.split(), re.sub(r"\(\w+\)", "", cells).split()))
     cfa, ra = row["CFA"], row.get("ra")
     if ra == "u" and (machine_number == X86 or "ra" in row):
-        # arm64's default is that the return address is still in its register, and readelf prints that as "u", too.
+        # On arm64 the return address is in its register by default. readelf prints "u" for this case, too.
         if machine_number == X86 or kind == END:
             return kind == END
         ra = None
@@ -87,7 +89,7 @@ def matches(machine_number, header, cells, rule):
 
 
 def read_rows(tool, path):
-    """Our rows as two lists, and what the tool says about the file."""
+    """Returns our rows as two lists (addresses, rules), and the tool's last comment line about the file."""
     out = subprocess.run([tool, "--raw", path], capture_output=True, text=True, errors="replace").stdout
     addresses, rules, about = [], [], ""
     for line in out.splitlines():
@@ -105,7 +107,7 @@ ENTRY = re.compile(r"^[0-9a-f]{8,16} [0-9a-f]{8,16} [0-9a-f]{8,16} "
 
 
 def read_functions(path, section):
-    """readelf's functions: (begin, end, [(address, header, cells)]), sorted, one for each address."""
+    """Returns readelf's functions, sorted by begin: (begin, end, [(address, header, cells)])."""
     out = subprocess.run(["readelf", "--debug-dump=frames-interp", "--debug-dump=no-follow-links", "-W", path],
                          capture_output=True, text=True, errors="replace").stdout
     functions, commons, header, in_section = [], {}, None, False
@@ -142,7 +144,9 @@ def read_functions(path, section):
 
 
 def expected_table(functions, text):
-    """What readelf says as (address, header, cells), from an address to the next, gaps and overlaps decided as rows do."""
+    """Returns readelf's table as (address, header, cells). Each entry holds until the address of the next entry.
+
+    Gaps and overlaps are handled as in our rows."""
     table = []
     functions = [f for f in functions if text[0] <= f[0] < text[1]]
     for i, (begin, end, rows) in enumerate(functions):
@@ -160,7 +164,7 @@ def expected_table(functions, text):
 
 
 def compare(tool, path):
-    """(path, addresses compared, [(address, readelf's row, rule)], about)"""
+    """Returns (path, addresses compared, [(address, readelf's header and cells, rule)], about)."""
     addresses, rules, about = read_rows(tool, path)
     found = re.search(r" text ([0-9a-f]+)-([0-9a-f]+) kind (\d)", about)
     if not found or found.group(3) == "0":
@@ -171,7 +175,8 @@ def compare(tool, path):
     table = expected_table(read_functions(path, ".eh_frame" if found.group(3) == "1" else "debug_frame"), text)
     if not table:
         return path, 0, [], about
-    # Both are functions of the address, constant between changes: equal at every change of either is equal everywhere.
+    # Both tables are constant between their changes. If they are equal at every change of either table, they are equal
+    # everywhere.
     changes = [row[0] for row in table]
     differences, compared = [], 0
     row_index = 0

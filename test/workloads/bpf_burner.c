@@ -1,9 +1,11 @@
 /*
- * A process with a BPF program of its own: loaded at the start, it burns CPU time when told to, and goes with the process.
+ * A process with its own BPF program. The process loads the BPF program at the start and burns CPU time in it on
+ * request. The BPF program is unloaded when the process ends.
  *
- *   bpf_burner NAME     prints what kallsyms calls the program; burns as many seconds as each line of its input says
+ *   bpf_burner NAME     prints the program's name in kallsyms; each line of its input is the number of seconds to burn
  *
- * Six instructions, run by BPF_PROG_TEST_RUN again and again: no library, nothing to attach to. As root.
+ * The BPF program has six instructions. BPF_PROG_TEST_RUN runs it again and again. This needs root, but no library and
+ * nothing to attach to.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -17,8 +19,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#define ROUNDS 4000 /* as many as the verifier walks through in a moment */
-#define RUNS 1000   /* of one system call */
+#define ROUNDS 4000 /* few enough that the verifier walks through them in a moment */
+#define RUNS 1000   /* per system call */
 
 static const struct bpf_insn kProgram[] = {
 	{.code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0, .imm = 0},
@@ -92,7 +94,7 @@ static void burn(int program, double seconds)
 int main(int argc, char **argv)
 {
 	char line[32];
-	/* Before Linux 5.11 programs are locked memory of root's, whoever loads them. */
+	/* Before Linux 5.11, BPF programs count as locked memory of root, in whichever process they are loaded. */
 	struct rlimit unlimited = {RLIM_INFINITY, RLIM_INFINITY};
 	int program;
 

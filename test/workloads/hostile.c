@@ -1,14 +1,16 @@
 /*
- * A program under which the ground moves. Each mode burns CPU time in functions whose name, and whose caller's name, say where it
- * was burnt; what lies is the file (test/e2e/unwind_hostile_test.py patches copies of this program) or what the program does to
- * its mappings. Without frame pointers: only .eh_frame tells who called whom.
+ * A program with wrong unwind information or changing mappings. Each mode burns CPU time in functions. The name of the
+ * function and the name of its caller show where the time was burned. Either the file is wrong, or the program changes
+ * its mappings or mapped files. test/e2e/unwind_hostile_test.py patches copies of this program. The program has no
+ * frame pointers, so only .eh_frame shows the callers.
  *
- *   hostile burn MS                       MS milliseconds of CPU time in burn_here
- *   hostile far MS                        burns in burn_here and, as long, in code at the last page of its last PT_LOAD
- *   hostile cut MS LIB SIZE [BEFORE]      loads LIB (liblife_a), burns BEFORE ms in it, truncates its file to SIZE bytes, burns MS
+ *   hostile burn MS                       burns MS milliseconds of CPU time in burn_here
+ *   hostile far MS                        burns MS in burn_here, then MS in code at the last page of its last PT_LOAD
+ *   hostile cut MS LIB SIZE [BEFORE]      loads LIB (with library_work_a), burns BEFORE ms in it, truncates its file to
+ *                                         SIZE bytes, burns MS in it
  *   hostile garble MS LIB FROM [BEFORE]   the same, but overwrites the file from FROM on
  *   hostile many MS LIB COUNT             maps LIB's code COUNT times, side by side, burns in the last mapping but two
- *   hostile switch MS LIB_A LIB_B         maps LIB_A's and LIB_B's code at one address in turn: 3 rounds in A, then 1 in B
+ *   hostile switch MS LIB_A LIB_B         maps LIB_A's and LIB_B's code at one address in turn: 3 rounds in A, 1 in B
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -38,7 +40,7 @@ static NOINLINE int64_t cpu_ns(void)
 	return ts.tv_sec * 1000000000ll + ts.tv_nsec;
 }
 
-/* Alone in its section and without references: its bytes run wherever they are copied to. */
+/* In its own section and without references, so a copy of its bytes runs at any address. */
 __attribute__((section(".text.burn"), aligned(64))) NOINLINE uint64_t burn_here(uint64_t rounds)
 {
 	uint64_t h = 0xcbf29ce484222325u;
@@ -54,7 +56,7 @@ static void die(const char *what)
 	_exit(1);
 }
 
-/* Three callers, so that every stack is some frames deep and says what was being done. */
+/* The work function has three callers, so that every stack is some frames deep and shows the current action. */
 static NOINLINE void call_inner(work_function *work, long ms)
 {
 	int64_t end = cpu_ns() + ms * 1000000;
@@ -81,7 +83,7 @@ static NOINLINE void during_b(uint64_t rounds)
 
 struct code {
 	int fd;
-	off_t page;	/* of the file, that has the function */
+	off_t page;	/* offset in the file of the page that contains the function */
 	uintptr_t within;
 	work_function *work;
 };
@@ -178,7 +180,7 @@ static int find_last(struct dl_phdr_info *info, size_t size, void *data)
 	for (int i = 0; i < info->dlpi_phnum; i++)
 		if (info->dlpi_phdr[i].p_type == PT_LOAD)
 			*(uintptr_t *)data = info->dlpi_addr + info->dlpi_phdr[i].p_vaddr + info->dlpi_phdr[i].p_filesz - PAGE;
-	return 1;	/* the program itself comes first */
+	return 1;	/* stops: the first object is the program itself */
 }
 
 int main(int argc, char **argv)
@@ -208,5 +210,5 @@ int main(int argc, char **argv)
 	} else {
 		return 2;
 	}
-	_exit(0);	/* no end code of libraries whose file is gone */
+	_exit(0);	/* runs no exit code of libraries, because their files may be damaged */
 }

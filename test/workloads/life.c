@@ -1,15 +1,16 @@
 /*
- * Processes that come, go and change under a profiler's eyes, each burning known CPU time in known functions. Built twice, as
- * life_a and life_b, byte for byte alike but for the name of the function that burns: where one is taken for the other, the
- * profile says so.
+ * Processes that start, end and change while they are profiled. Each burns a known CPU time in known functions. Built
+ * twice, as life_a and life_b. Both are equal byte for byte, except for the name of the function that burns. If the
+ * profiler mistakes one for the other, the profile shows the mistake.
  *
  *   life_X burn MS                           burns MS milliseconds of CPU time in work_X
  *   life_X exec N MS OTHER                   burns, then becomes OTHER exec N−1 MS life_X, until N is 0
  *   life_X fork N MS                         N children one after the other, without exec
  *   life_X threads N MS                      N threads at once
  *   life_X short N MS OTHER                  N children, each OTHER burn MS
- *   life_X vfork N MS OTHER                  N times: a vfork child burns MS on its parent's memory, then becomes OTHER burn MS
- *   life_X reuse N MS OTHER                  N children with one and the same pid, alternately life_X and OTHER
+ *   life_X vfork N MS OTHER                  N times: a vfork child burns MS in its parent's memory, then becomes OTHER
+ *                                            burn MS
+ *   life_X reuse N MS OTHER                  N children with the same pid, alternately life_X and OTHER
  *   life_X namespace 1 MS OTHER              OTHER burn MS, as the first process of a pid namespace
  *   life_X dlopen N MS LIB_A LIB_B           N times: loads A, burns 3 × MS there, unloads it, the same with B for MS
  *   life_X remap N MS LIB                    N times: moves LIB's code elsewhere and burns there
@@ -114,7 +115,7 @@ static void threads(long count, long ms)
 
 static void reuse(long count)
 {
-	/* Free, below pid_max, and away from those that are given out next. */
+	/* A free pid, below pid_max, and not near the pids that the kernel assigns next. */
 	pid_t wanted = getpid() > 10000 ? getpid() - 5000 : getpid() + 5000;
 
 	while (!kill(wanted, 0) || errno != ESRCH)
@@ -131,7 +132,7 @@ static void reuse(long count)
 	}
 }
 
-/* Not inlined, so that the parent's own frame stays as it is while the child runs on it. */
+/* Not inlined, so that the parent's own frame does not change while the child runs on the parent's stack. */
 static NOINLINE void vfork_once(long ms)
 {
 	pid_t child = vfork();
@@ -163,7 +164,7 @@ static void remap(const char *path, long count, long ms)
 
 	if (!work)
 		die(path);
-	/* The library's code is one page: its function lies in it whole. */
+	/* The library's code is one page, which contains the whole function. */
 	char *from = (char *)((uintptr_t)work & ~(uintptr_t)(page - 1));
 	for (long i = 0; i < count; i++) {
 		char *place = mmap(NULL, (size_t)page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -207,7 +208,7 @@ int main(int argc, char **argv)
 		reuse(count);
 	} else if (!strcmp(mode, "remap")) {
 		remap(other, count, ms);
-		_exit(0);	/* the library's end code is no longer where it was */
+		_exit(0);	/* runs no exit code of the library, because its code was moved */
 	} else if (!strcmp(mode, "namespace") && unshare(CLONE_NEWPID | CLONE_NEWNS)) {
 		die("unshare");
 	} else {

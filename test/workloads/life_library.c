@@ -1,4 +1,4 @@
-/* What life.c loads: two libraries, byte for byte alike but for the name of their only function. */
+/* The library that life.c loads. Built twice: both are equal byte for byte, except for the name of their function. */
 #include <stdint.h>
 
 uint64_t WORK(uint64_t rounds)

@@ -1,12 +1,13 @@
 /*
- * A program whose profile is known: it spends 60, 30 and 10% of its CPU time in three functions, each under the same chain of
- * five: main → serve → handle → dispatch → work → {hash_blocks, sort_rows, parse_text}.
+ * A program with a known profile. It spends 60, 30 and 10% of its CPU time in three functions. All three have the same
+ * five callers: main → serve → handle → dispatch → work → {hash_blocks, sort_rows, parse_text}.
  *
- *   truth SECONDS [THREADS]     CPU seconds per thread; prints one JSON line of what it really used
+ *   truth SECONDS [THREADS]     CPU seconds per thread; prints one JSON line with the CPU time that it really used
  *
- * Shares are kept by measuring: each turn gives the function that is furthest behind its share a slice of CPU time of about 1 ms,
- * read from CLOCK_THREAD_CPUTIME_ID. Built twice, both times without sibling calls: truth with frame pointers, truth_nofp (with
- * TRUTH_OMIT_FRAMES) without, so that only .eh_frame tells who called whom.
+ * The program measures CPU time to keep the shares. Each turn gives a slice of about 1 ms to the function that is
+ * furthest behind its share. The time is read from CLOCK_THREAD_CPUTIME_ID. The program is built twice, both times
+ * without sibling calls. truth has frame pointers. truth_nofp (with TRUTH_OMIT_FRAMES) has none, so only .eh_frame
+ * shows the callers.
  */
 #define _GNU_SOURCE
 #include <pthread.h>
@@ -34,14 +35,17 @@ static NOINLINE double cpu_now(void)
 	return (double)ts.tv_sec + (double)ts.tv_nsec * 1e-9;
 }
 
-/* gcc leaves leaf functions without a frame, whatever it is told, unless somebody asks for the frame's address. */
+/* gcc makes no frame for a leaf function, whatever its options, unless the function uses the frame's address. */
 #ifdef TRUTH_OMIT_FRAMES
 #define KEEP_FRAME()
 #else
 #define KEEP_FRAME() __asm__ volatile("" : : "r"(__builtin_frame_address(0)))
 #endif
 
-/* The three do arithmetic on registers only: no calls, no page faults, so every sample lands in the function itself. */
+/*
+ * The three functions do arithmetic on registers only. They make no calls and no page faults, so every sample is in the
+ * function itself.
+ */
 NOINLINE void hash_blocks(struct state *s, uint64_t rounds)
 {
 	KEEP_FRAME();
@@ -147,7 +151,10 @@ int main(int argc, char **argv)
 	for (int i = 0; i < threads; i++)
 		for (int k = 0; k < KINDS; k++)
 			used[k] += states[i].used[k];
-	/* What the kernel counted for this process: first number of schedstat of every thread is ns on a CPU. */
+	/*
+	 * The kernel's own numbers: the CPU time of the process, and the CPU time of the main thread. The first number of
+	 * schedstat is a thread's CPU time in ns.
+	 */
 	struct timespec cpu;
 	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &cpu);
 	unsigned long long schedstat_ns = 0;

@@ -1,5 +1,5 @@
-// A load whose stacks have every shape that gcc -O2 -fomit-frame-pointer makes: leaves without a frame, frames of
-// variable size, realigned stacks, tail calls, callbacks out of libc, a second thread. Runs until it is killed.
+// A program whose stacks have every shape that gcc -O2 -fomit-frame-pointer makes: leaves without a frame, frames of
+// variable size, realigned stacks, tail calls, callbacks from libc, a second thread. Runs until it is killed.
 #include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -15,10 +15,10 @@ NOINLINE static uint64_t Leaf(uint64_t x) {
   return x;
 }
 
-// Its caller's return address is under nothing but its own.
+// Jumps to Leaf and has no frame: the stack contains nothing but the return address to its caller.
 NOINLINE static uint64_t TailCall(uint64_t x) { return Leaf(x ^ 0x5bd1e995); }
 
-// The frame's size is known at run time only: CFA by rbp even without frame pointers.
+// The frame's size is known only at run time, so the CFA is computed from rbp even without frame pointers.
 NOINLINE static uint64_t VariableFrame(uint64_t x, int n) {
   uint64_t values[n];
   for (int i = 0; i < n; ++i) values[i] = TailCall(x + (uint64_t)i);
@@ -27,7 +27,7 @@ NOINLINE static uint64_t VariableFrame(uint64_t x, int n) {
   return sum;
 }
 
-// Wants more alignment than the ABI gives: CFA by a saved copy of the stack pointer.
+// Needs more alignment than the ABI gives, so the CFA is computed from a saved copy of the stack pointer.
 NOINLINE static uint64_t Realigned(uint64_t x) {
   _Alignas(64) volatile uint64_t block[32];
   for (int i = 0; i < 32; ++i) block[i] = Leaf(x + (uint64_t)i);
@@ -42,7 +42,7 @@ NOINLINE static uint64_t RealignedVariable(uint64_t x, int n) {
   return block[x & 15];
 }
 
-// Six registers to save and a page of stack.
+// Saves six registers and uses a page of stack.
 NOINLINE static uint64_t ManyRegisters(uint64_t a, uint64_t b, uint64_t c, uint64_t d) {
   volatile char page[4096];
   page[a & 4095] = (char)b;
@@ -53,7 +53,7 @@ NOINLINE static uint64_t ManyRegisters(uint64_t a, uint64_t b, uint64_t c, uint6
   return a + b + c + d + e + f + (uint64_t)page[a & 4095];
 }
 
-// More arguments than registers: the stack pointer moves around the call.
+// Has more arguments than registers, so the stack pointer changes before and after the call.
 NOINLINE static uint64_t Pushed(uint64_t a, uint64_t b, uint64_t c, uint64_t d, uint64_t e, uint64_t f, uint64_t g, uint64_t h) {
   return Leaf(a + b + c) + Leaf(d + e + f + g + h);
 }

@@ -1,5 +1,5 @@
-// C++ with what makes its stacks hard: exceptions on their way through destructors, inlined callees, virtual calls,
-// functions split into hot and cold parts, templates of the library. Runs until it is killed.
+// A C++ program with features that make stacks hard to walk: exceptions that pass through destructors, inlined callees,
+// virtual calls, functions split into hot and cold parts, templates of the library. Runs until it is killed.
 #include <algorithm>
 #include <cstdint>
 #include <map>

@@ -1,5 +1,5 @@
-// A Go program: goroutines, maps, sorting by interface, strings, a heap that keeps the garbage collector busy, panics
-// that are recovered. Runs until it is killed.
+// A Go program with goroutines, maps, sorting through an interface, strings, a heap that keeps the garbage collector
+// busy, and recovered panics. Runs until it is killed.
 package main
 
 import (

@@ -1,5 +1,5 @@
-// What a JavaScript engine does in native code, run without a just-in-time compiler (node --jitless): interpreter,
-// garbage collector, JSON, regular expressions, sorting with callbacks, compression, hashing. Runs until it is killed.
+// Makes a JavaScript engine run its native code without a just-in-time compiler (node --jitless): interpreter, garbage
+// collector, JSON, regular expressions, sorting with callbacks, compression, hashing. Runs until it is killed.
 const crypto = require('crypto');
 const zlib = require('zlib');
 

@@ -1,5 +1,5 @@
-"""What an interpreter does in native code: calls, sorting with callbacks, regular expressions, JSON, hashing, compression,
-exceptions. Runs until it is killed."""
+"""Makes an interpreter run its native code: calls, sorting with callbacks, regular expressions, JSON, hashing,
+compression, exceptions. Runs until it is killed."""
 import functools
 import hashlib
 import json

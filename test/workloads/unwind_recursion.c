@@ -1,5 +1,5 @@
 // Recursion by two functions in turn, with frames of different sizes. Runs until it is killed.
-//   unwind_recursion [DEPTH]    1 to DEPTH frames; 560 when not given: past what a sample holds
+//   unwind_recursion [DEPTH]    1 to DEPTH frames; 560 if DEPTH is not given, more than a sample holds
 #include <stdint.h>
 #include <stdlib.h>
 

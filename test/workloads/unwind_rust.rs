@@ -1,5 +1,5 @@
-// A Rust release build: iterators and closures inlined, trait objects, sorting, hashing, formatting, panics that are
-// caught, a second thread. Runs until it is killed.
+// A Rust release build with inlined iterators and closures, trait objects, sorting, hashing, formatting, caught panics
+// and a second thread. Runs until it is killed.
 use std::collections::{BTreeMap, HashMap};
 use std::hint::black_box;
 use std::panic;

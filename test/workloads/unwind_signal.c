@@ -1,5 +1,5 @@
-// Signal handlers on an alternate stack: a timer's, that interrupts code anywhere (leaves and libc included), a handler
-// within a handler, and one of a fault. The work is in the handlers. Runs until it is killed.
+// Signal handlers on an alternate stack: a timer's handler, which interrupts code anywhere (leaves and libc included),
+// a handler within a handler, and a fault's handler. The work is done in the handlers. Runs until it is killed.
 #define _GNU_SOURCE
 #include <setjmp.h>
 #include <signal.h>
