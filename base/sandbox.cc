@@ -32,16 +32,19 @@ constexpr uint32_t kArchitecture = AUDIT_ARCH_AARCH64;
 // System calls for reading, memory, the socket and exit, as malloc, pread and clock_gettime use them. Only newfstatat
 // takes a file name.
 constexpr int kAllowed[] = {
-    SYS_read,        SYS_pread64,     SYS_readv,   SYS_write,        SYS_recvmsg,       SYS_recvfrom, SYS_sendto,
-    SYS_sendmsg,     SYS_ppoll,       SYS_close,   SYS_lseek,        SYS_fstat,         SYS_mmap,     SYS_munmap,
-    SYS_mremap,      SYS_mprotect,    SYS_madvise, SYS_brk,          SYS_clock_gettime, SYS_futex,    SYS_getrandom,
-    SYS_exit,        SYS_exit_group,  SYS_getpid,  SYS_rt_sigreturn, SYS_newfstatat,
+    SYS_read,        SYS_pread64,     SYS_readv,      SYS_write,        SYS_recvmsg,       SYS_recvfrom, SYS_sendto,
+    SYS_sendmsg,     SYS_ppoll,       SYS_close,      SYS_lseek,        SYS_fstat,         SYS_mmap,     SYS_munmap,
+    SYS_mremap,      SYS_mprotect,    SYS_madvise,    SYS_brk,          SYS_clock_gettime, SYS_futex,    SYS_getrandom,
+    SYS_exit,        SYS_exit_group,  SYS_getpid,     SYS_rt_sigreturn, SYS_newfstatat,
 #ifdef SYS_poll
     SYS_poll,
 #endif
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
     SYS_pipe2,  // sanitizers use it to find out whether memory is readable
-    SYS_sched_yield, SYS_sigaltstack,
+    SYS_sched_yield, SYS_sigaltstack, SYS_readlinkat,
+#ifdef SYS_readlink
+    SYS_readlink,
+#endif
 #endif
 };
 
@@ -80,10 +83,13 @@ absl::Status LimitResources(const SandboxLimits& limits) {
 
 // Root without CAP_SETUID keeps its user id, for example in a hardened container, and in programs that have dropped
 // their capabilities. The filter still confines the process.
+//
+// The system calls are made directly: glibc's functions would also change the threads that a sanitizer started, and
+// abort if the outcome differs between threads.
 absl::Status BecomeNobody() {
   if (geteuid() != 0) return absl::OkStatus();
-  if ((setgroups(0, nullptr) != 0 || setresgid(kNobody, kNobody, kNobody) != 0 ||
-       setresuid(kNobody, kNobody, kNobody) != 0) &&
+  if ((syscall(SYS_setgroups, 0, nullptr) != 0 || syscall(SYS_setresgid, kNobody, kNobody, kNobody) != 0 ||
+       syscall(SYS_setresuid, kNobody, kNobody, kNobody) != 0) &&
       errno != EPERM) {
     return ErrnoStatus("give up root in", "the parser process", errno);
   }

@@ -24,7 +24,6 @@ struct Network::End {
   bool reading = false, carrying = false, delivering = false;
   std::string out;  // written and not yet sent
   std::string in;   // received and not yet read
-  size_t on_the_way = 0;
   int64_t last_arrival_ns = 0;
   bool no_more = false;  // the connection closes after the bytes in `in`
   absl::Status why = absl::OkStatus();
